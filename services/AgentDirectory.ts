@@ -1,0 +1,29 @@
+/**
+ * The agents of one runtime, each with the tools it may use. Checked at start: every name resolves.
+ */
+import { Context } from "effect"
+import type { AgentSpec } from "../src/agent/AgentSpec.ts"
+import type { AgentName } from "../src/Ids.ts"
+import type { Pins } from "../src/run/RunEvent.ts"
+import type { GovernedTool } from "../src/tool/GovernedTool.ts"
+import type { ModelTool } from "./ModelGateway.ts"
+
+export interface ResidentAgent {
+  readonly spec: AgentSpec
+  /** By the name that the model uses. */
+  readonly tools: ReadonlyMap<string, GovernedTool>
+  /** Specialists by the name of the tool that delegates to them, `ask_<name>`. */
+  readonly specialists: ReadonlyMap<string, AgentName>
+  /** What the model is shown, built once. */
+  readonly modelTools: ReadonlyArray<ModelTool>
+  readonly pins: Pins
+}
+
+export class AgentDirectory extends Context.Service<
+  AgentDirectory,
+  {
+    get(name: string): ResidentAgent | undefined
+    /** Sorted by name. */
+    readonly all: ReadonlyArray<ResidentAgent>
+  }
+>()("troupe/services/AgentDirectory") {}

@@ -1,0 +1,113 @@
+/**
+ * Actors and their runs. Owns who lives where and what happens next; everything it knows comes from the journal.
+ */
+import { Context, Schema } from "effect"
+import type { Effect, Stream } from "effect"
+import type { AgentNotFound } from "../src/agent/AgentSpec.ts"
+import type {
+  AddressConflict,
+  AgentBusy,
+  IdempotencyConflict,
+  MailboxFull,
+  MessageTooLarge
+} from "../src/delivery/AgentTask.ts"
+import type { Address, AgentName, CallId, ConversationId, FrameId, RunId } from "../src/Ids.ts"
+import type { Principal } from "../src/Principal.ts"
+import type { CallNotUnknown, RunIsOver, RunNotFound, Settlement } from "../src/run/RunCommand.ts"
+import type { JournalEntry } from "../src/run/RunEvent.ts"
+import type { JournalError } from "./RunJournal.ts"
+import type { Accepted, StoreError } from "./TaskStore.ts"
+
+/** The runtime is stopping and takes no new work. */
+export class ShuttingDown extends Schema.TaggedError<ShuttingDown>()(
+  "ShuttingDown",
+  {},
+  { httpApiStatus: 503 }
+) {}
+
+export interface Message {
+  readonly agent: AgentName
+  /** Absent = a new conversation. */
+  readonly conversation?: ConversationId | undefined
+  /** 1 to 1,000,000 bytes of UTF-8. */
+  readonly text: string
+  readonly idempotency_key?: string | undefined
+  /** Absent = `api`. */
+  readonly channel_origin?: string | undefined
+}
+
+/** A place in a conversation: events up to and including this one were seen. `{ ordinal: 0, seq: -1 }` = none. */
+export interface Cursor {
+  readonly ordinal: number
+  readonly seq: number
+}
+
+/** What a watcher gets: journaled events under a cursor, and pieces of the turn in progress without one. */
+export type FeedItem =
+  | {
+      readonly _tag: "Event"
+      readonly run: RunId
+      readonly ordinal: number
+      readonly entry: JournalEntry
+    }
+  | {
+      readonly _tag: "Delta"
+      readonly run: RunId
+      readonly ordinal: number
+      readonly frame: FrameId
+      readonly step: number
+      readonly kind: "text" | "reasoning"
+      readonly text: string
+      /** 0 begins the turn anew: what came before for this turn is to be dropped. */
+      readonly offset: number
+    }
+
+export interface ActorInfo {
+  readonly address: Address
+  /** `running`: a fiber works; `parked`: only a record waits for a person; `stopped`: it crashed too often. */
+  readonly state: "running" | "idle" | "parked" | "stopped"
+  readonly run: RunId | undefined
+  readonly waiting: number
+  readonly restarts: number
+}
+
+export class AgentRuntime extends Context.Service<
+  AgentRuntime,
+  {
+    /** Accepts a message: durable when it returns, handled after. */
+    send(
+      message: Message,
+      by: Principal
+    ): Effect.Effect<
+      Accepted,
+      | AgentNotFound
+      | MessageTooLarge
+      | MailboxFull
+      | AgentBusy
+      | IdempotencyConflict
+      | AddressConflict
+      | ShuttingDown
+      | StoreError
+    >
+    /** Events of a conversation after the cursor, then those to come; never ends by itself. */
+    watch(
+      conversation: ConversationId,
+      after: Cursor
+    ): Stream.Stream<FeedItem, StoreError | JournalError>
+    /** Cancels a run: journaled when it returns; its questions are closed. */
+    interrupt(
+      run: RunId,
+      by: Principal,
+      reason: string
+    ): Effect.Effect<void, RunNotFound | RunIsOver | JournalError>
+    /** Says what became of a call whose outcome is unknown. */
+    settle(
+      run: RunId,
+      call: CallId,
+      settlement: Settlement,
+      by: Principal
+    ): Effect.Effect<void, RunNotFound | RunIsOver | CallNotUnknown | JournalError>
+    /** Actors known to this process, busy ones first; at most `limit`. */
+    actors(limit: number): Effect.Effect<ReadonlyArray<ActorInfo>>
+  }
+>()("troupe/services/AgentRuntime") {}

@@ -1,0 +1,42 @@
+/**
+ * Where people decide. Owns decisions and who may take them; runs no tools.
+ */
+import { Context } from "effect"
+import type { Effect } from "effect"
+import type {
+  Approval,
+  ApprovalExpired,
+  ApprovalNotFound,
+  ApprovalSettled,
+  Decision,
+  NotEntitled
+} from "../src/approval/Approval.ts"
+import type { ApprovalId } from "../src/Ids.ts"
+import type { Principal } from "../src/Principal.ts"
+import type { JournalError } from "./RunJournal.ts"
+import type { StoreError } from "./TaskStore.ts"
+
+export class ApprovalDesk extends Context.Service<
+  ApprovalDesk,
+  {
+    /** Settles one question for every channel: durable and rung when it returns. Of several at once, one wins. */
+    decide(
+      id: ApprovalId,
+      decision: Decision,
+      by: Principal
+    ): Effect.Effect<
+      void,
+      ApprovalNotFound | ApprovalSettled | ApprovalExpired | NotEntitled | JournalError | StoreError
+    >
+    /** One record of the principal's tenant. */
+    get(id: ApprovalId, by: Principal): Effect.Effect<Approval, ApprovalNotFound | StoreError>
+    /** Questions still waiting in the principal's tenant, oldest first; at most `limit` (up to 500). */
+    pending(
+      by: Principal,
+      limit: number,
+      after?: ApprovalId
+    ): Effect.Effect<ReadonlyArray<Approval>, StoreError>
+    /** Closes questions whose time is over; the number of them. */
+    expire(limit: number): Effect.Effect<number, JournalError | StoreError>
+  }
+>()("troupe/services/ApprovalDesk") {}

@@ -1,0 +1,30 @@
+/**
+ * The records of questions put to people, to be read. They are written by the journal, in the transaction of the event
+ * that they project; deciding is `ApprovalDesk`'s.
+ */
+import { Context } from "effect"
+import type { Effect } from "effect"
+import type { Approval, ApprovalStatus } from "../src/approval/Approval.ts"
+import type { ApprovalId, RunId, Tenant } from "../src/Ids.ts"
+import type { StoreError } from "./TaskStore.ts"
+
+export interface ApprovalQuery {
+  readonly tenant: Tenant
+  readonly status?: ApprovalStatus | undefined
+  readonly run_id?: RunId | undefined
+  /** 1 to 500. */
+  readonly limit: number
+  /** Continue after this one. */
+  readonly after?: ApprovalId | undefined
+}
+
+export class ApprovalRecords extends Context.Service<
+  ApprovalRecords,
+  {
+    get(id: ApprovalId): Effect.Effect<Approval | undefined, StoreError>
+    /** Oldest first. */
+    list(query: ApprovalQuery): Effect.Effect<ReadonlyArray<Approval>, StoreError>
+    /** Pending ones of every tenant whose time is over at `now`, oldest first; at most `limit`. */
+    overdue(now: number, limit: number): Effect.Effect<ReadonlyArray<Approval>, StoreError>
+  }
+>()("troupe/services/ApprovalRecords") {}

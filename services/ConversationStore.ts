@@ -1,0 +1,28 @@
+/**
+ * Conversations and their messages, to be read. They are written with the tasks and runs that they belong to.
+ */
+import { Context } from "effect"
+import type { Effect } from "effect"
+import type { Conversation, ConversationMessage } from "../src/conversation/Conversation.ts"
+import type { ConversationId, Tenant } from "../src/Ids.ts"
+import type { StoreError } from "./TaskStore.ts"
+
+export class ConversationStore extends Context.Service<
+  ConversationStore,
+  {
+    get(tenant: Tenant, id: ConversationId): Effect.Effect<Conversation | undefined, StoreError>
+    /** Newest first, those made before `before` (ms since 1970; absent = all); at most `limit` (up to 500). */
+    list(
+      tenant: Tenant,
+      limit: number,
+      before?: number
+    ): Effect.Effect<ReadonlyArray<Conversation>, StoreError>
+    /** Messages with a seq above `after` (-1 = from the start), in order; at most `limit` (up to 500). */
+    messages(
+      tenant: Tenant,
+      id: ConversationId,
+      after: number,
+      limit: number
+    ): Effect.Effect<ReadonlyArray<ConversationMessage>, StoreError>
+  }
+>()("troupe/services/ConversationStore") {}

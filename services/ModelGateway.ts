@@ -1,0 +1,58 @@
+/**
+ * The loop's own port to a model: one turn in, one finished turn out, deltas to a sink while it runs. Small on purpose:
+ * the cost of a step must not grow with history. Retries, rate limits and fallbacks belong behind it.
+ */
+import { Context, Schema } from "effect"
+import type { Effect } from "effect"
+import type { TranscriptEntry } from "../src/conversation/Transcript.ts"
+import type { AgentName, FrameId, RunId } from "../src/Ids.ts"
+import type { Turn } from "../src/run/RunDecider.ts"
+
+/** A tool as the model is shown it: no output schema (U16), no bound context. */
+export interface ModelTool {
+  readonly name: string
+  readonly description: string
+  /** JSON Schema of the arguments. */
+  readonly input_schema: Readonly<Record<string, unknown>>
+}
+
+export interface ModelRequest {
+  readonly run: RunId
+  readonly agent: AgentName
+  readonly frame: FrameId
+  /** Counts the frame's turns from 1. */
+  readonly step: number
+  /** Absent = the gateway's default. */
+  readonly model: string | undefined
+  readonly system: string
+  /** What came before this run in the conversation, then the frame's own transcript. Never to be changed. */
+  readonly history: ReadonlyArray<TranscriptEntry>
+  readonly transcript: ReadonlyArray<TranscriptEntry>
+  /** Empty = the model must answer. */
+  readonly tools: ReadonlyArray<ModelTool>
+}
+
+/** A piece of a turn in progress. `offset` counts UTF-16 units of this kind's text so far. */
+export interface ModelDelta {
+  readonly kind: "text" | "reasoning"
+  readonly text: string
+  readonly offset: number
+}
+
+/** `configuration`: key, model or endpoint; `refused`: the provider's reason; `transient`: may work later. */
+export const ModelErrorKind = Schema.Literals(["configuration", "refused", "transient"])
+
+/** A turn that did not happen. `message` is safe to show to an operator: no key, no address. */
+export class ModelError extends Schema.TaggedError<ModelError>()("ModelError", {
+  kind: ModelErrorKind,
+  message: Schema.String,
+  retry_after_ms: Schema.optionalKey(Schema.Int)
+}) {}
+
+export class ModelGateway extends Context.Service<
+  ModelGateway,
+  {
+    /** One turn. Interrupting it aborts the request. `sink` is called synchronously and must not throw. */
+    turn(request: ModelRequest, sink: (delta: ModelDelta) => void): Effect.Effect<Turn, ModelError>
+  }
+>()("troupe/services/ModelGateway") {}

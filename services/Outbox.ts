@@ -1,0 +1,44 @@
+/**
+ * The transactional queue: what was written with a business change and is delivered after it. Owns order per key, leases
+ * and dead letters; knows no handler.
+ */
+import { Context } from "effect"
+import type { Effect, Scope } from "effect"
+import type { NewOutboxMessage, OutboxMessage } from "../src/delivery/Outbox.ts"
+import type { MessageId } from "../src/Ids.ts"
+import type { StoreError } from "./TaskStore.ts"
+
+export interface OutboxClaim {
+  readonly owner: string
+  /** Only these topics: a message without a handler waits. */
+  readonly topics: ReadonlyArray<string>
+  /** 1 to 500. */
+  readonly limit: number
+  /** How long the claim holds, in ms; then another owner may take the message. */
+  readonly lease_ms: number
+}
+
+export class Outbox extends Context.Service<
+  Outbox,
+  {
+    /** Joins the ambient transaction, if there is one. An id that is known is left alone. */
+    enqueue(messages: ReadonlyArray<NewOutboxMessage>): Effect.Effect<void, StoreError>
+    /** The heads of free keys that are due, oldest first; one message a key. Counts the attempt. */
+    claim(claim: OutboxClaim): Effect.Effect<ReadonlyArray<OutboxMessage>, StoreError>
+    /** Removes a delivered message. False if the lease had passed to another owner. */
+    delivered(id: MessageId, owner: string): Effect.Effect<boolean, StoreError>
+    /** Gives a message back: to be tried at `retry_at` (ms), or, without one, as a dead letter. */
+    failed(
+      id: MessageId,
+      owner: string,
+      error: string,
+      retry_at: number | undefined
+    ): Effect.Effect<boolean, StoreError>
+    /** Messages that wait, due or not. */
+    depth: Effect.Effect<number, StoreError>
+    /** When the next waiting message is due, in ms since 1970; undefined if none waits. */
+    nextDueAt: Effect.Effect<number | undefined, StoreError>
+    /** Calls back when messages were written, in this process or another, until the scope closes. */
+    written(listener: () => void): Effect.Effect<void, StoreError, Scope.Scope>
+  }
+>()("troupe/services/Outbox") {}

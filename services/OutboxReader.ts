@@ -1,0 +1,32 @@
+/**
+ * Dead letters, to be read.
+ */
+import { Context } from "effect"
+import type { Effect } from "effect"
+import type { DeadLetter, DeadLetterNotFound, DeadLetterStatus } from "../src/delivery/Outbox.ts"
+import type { Tenant } from "../src/Ids.ts"
+import type { StoreError } from "./TaskStore.ts"
+
+export interface DeadLetterQuery {
+  readonly tenant: Tenant
+  readonly handler_name?: string | undefined
+  /** Died at or after, and at or before, in ms since 1970. */
+  readonly dead_from?: number | undefined
+  readonly dead_to?: number | undefined
+  /** Absent = `dead`. */
+  readonly status?: DeadLetterStatus | undefined
+  /** 1 to 500. */
+  readonly limit: number
+}
+
+export class OutboxReader extends Context.Service<
+  OutboxReader,
+  {
+    /** Newest first. */
+    deadLetters(query: DeadLetterQuery): Effect.Effect<ReadonlyArray<DeadLetter>, StoreError>
+    deadLetter(
+      tenant: Tenant,
+      event_id: string
+    ): Effect.Effect<DeadLetter, DeadLetterNotFound | StoreError>
+  }
+>()("troupe/services/OutboxReader") {}

@@ -1,0 +1,29 @@
+/**
+ * Sends dead letters again, or gives them up, for a reason that is kept.
+ */
+import { Context } from "effect"
+import type { Effect } from "effect"
+import type { DeadLetterNotFound, DeadLetterResolved } from "../src/delivery/Outbox.ts"
+import type { Tenant } from "../src/Ids.ts"
+import type { StoreError } from "./TaskStore.ts"
+
+export interface Resolution {
+  readonly tenant: Tenant
+  readonly event_id: string
+  /** Not empty. */
+  readonly reason: string
+  readonly by: string
+}
+
+export class OutboxReplayer extends Context.Service<
+  OutboxReplayer,
+  {
+    /** Puts the message back at the end of its key, once, under its own id. Joins the ambient transaction. */
+    replay(
+      resolution: Resolution
+    ): Effect.Effect<void, DeadLetterNotFound | DeadLetterResolved | StoreError>
+    discard(
+      resolution: Resolution
+    ): Effect.Effect<void, DeadLetterNotFound | DeadLetterResolved | StoreError>
+  }
+>()("troupe/services/OutboxReplayer") {}

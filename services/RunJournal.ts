@@ -1,0 +1,123 @@
+/**
+ * The append-only list of what happened to each run, and the only place where it is written. Owns order, fencing and the
+ * projections that commit with an event (approvals, task status, the answer in the conversation). Knows no agent, no
+ * model and no tool.
+ */
+import { Context, Schema } from "effect"
+import type { Effect, Exit, Scope } from "effect"
+import type { Address, ConversationId, RunId, Tenant } from "../src/Ids.ts"
+import type { Amendment, RunIsOver, RunNotFound } from "../src/run/RunCommand.ts"
+import type { JournalEntry, RunAccepted, RunEvent } from "../src/run/RunEvent.ts"
+import type { RunState, RunStatus } from "../src/run/RunState.ts"
+
+/** The store did not answer, or refused for a cause of its own. `lost`: the append may have been written. */
+export class JournalError extends Schema.TaggedError<JournalError>()(
+  "JournalError",
+  { message: Schema.String, lost: Schema.Boolean },
+  { httpApiStatus: 503 }
+) {}
+
+/** Another owner has claimed the run: stop at once. */
+export class FencedOff extends Schema.TaggedError<FencedOff>()("FencedOff", {
+  run_id: Schema.String,
+  epoch: Schema.Int
+}) {}
+
+/** The owner is right and the length is wrong: a command came first, or the acknowledgement of an append was lost. */
+export class StaleAppend extends Schema.TaggedError<StaleAppend>()("StaleAppend", {
+  run_id: Schema.String,
+  length: Schema.Int
+}) {}
+
+/** What a writer believes: who owns the run, and how long it is. */
+export interface Fence {
+  readonly epoch: number
+  readonly length: number
+}
+
+export interface Append {
+  readonly run: RunId
+  readonly fence: Fence
+  /** At least one. */
+  readonly events: ReadonlyArray<RunEvent>
+  /** The run's status after them (`statusOf` of the folded state). */
+  readonly status: RunStatus
+}
+
+export interface RunHead {
+  readonly run_id: RunId
+  readonly tenant: Tenant
+  readonly address: Address
+  readonly conversation: ConversationId
+  readonly ordinal: number
+  readonly status: RunStatus
+  readonly epoch: number
+  readonly length: number
+  readonly created_at: number
+}
+
+export interface Claim {
+  readonly head: RunHead
+  /** Everything so far; the last event is this claim's `RunClaimed`. */
+  readonly entries: ReadonlyArray<JournalEntry>
+}
+
+export class RunJournal extends Context.Service<
+  RunJournal,
+  {
+    /** Begins a run with `RunAccepted` at seq 0, epoch 0. A run that exists is left alone. True if it is new. */
+    create(run: RunId, ordinal: number, accepted: RunAccepted): Effect.Effect<boolean, JournalError>
+
+    /** Takes the run for `owner`: appends `RunClaimed` at the next epoch, so that every older writer is refused. */
+    claim(run: RunId, owner: string): Effect.Effect<Claim, RunNotFound | RunIsOver | JournalError>
+
+    /** Durable when it returns. A refusal changes nothing. */
+    append(append: Append): Effect.Effect<void, StaleAppend | FencedOff | JournalError>
+
+    /**
+     * Runs `body` and appends what `record` makes of its exit, in one transaction behind the run's lock: the body's
+     * writes and its event commit together. Where the exit is a failure the body's own writes are rolled back and the
+     * events are still appended. At most 5 s; then the body is interrupted, and the exit says so.
+     */
+    transact<A, E, R>(
+      run: RunId,
+      fence: Fence,
+      body: Effect.Effect<A, E, R>,
+      record: (exit: Exit.Exit<A, E>) => Pick<Append, "events" | "status">
+    ): Effect.Effect<void, StaleAppend | FencedOff | JournalError, R>
+
+    /** At most `limit` (up to 10,000) entries from `from` on. Unknown runs are empty. */
+    read(
+      run: RunId,
+      from: number,
+      limit: number
+    ): Effect.Effect<ReadonlyArray<JournalEntry>, JournalError>
+
+    /**
+     * A command from outside, under the run's lock, at its length and epoch. `command` is pure, owns the state it is
+     * given and may change it; `now` is in ms since 1970. What it returns is durable, and listeners of `amended` are
+     * rung after the commit, wherever they are.
+     */
+    amend<A, E>(
+      run: RunId,
+      command: (state: RunState, now: number) => Amendment<A, E>
+    ): Effect.Effect<A, E | RunNotFound | JournalError>
+
+    head(run: RunId): Effect.Effect<RunHead, RunNotFound | JournalError>
+
+    /** Runs of an address that have not ended, by ordinal; at most `limit`. */
+    unfinished(address: Address, limit: number): Effect.Effect<ReadonlyArray<RunHead>, JournalError>
+
+    /** Says that the process `owner` lives for another `lease_ms`. */
+    beat(owner: string, lease_ms: number): Effect.Effect<void, JournalError>
+
+    /** Ends the lease of `owner`: what it ran may be recovered at once. */
+    release(owner: string): Effect.Effect<void, JournalError>
+
+    /** Pending and processing runs whose owner has no lease (or is `owner` itself), oldest first; at most `limit`. */
+    recoverable(owner: string, limit: number): Effect.Effect<ReadonlyArray<RunHead>, JournalError>
+
+    /** Calls back after each amendment of any run, in this process or another one, until the scope closes. */
+    amended(listener: (run: RunId) => void): Effect.Effect<void, JournalError, Scope.Scope>
+  }
+>()("troupe/services/RunJournal") {}

@@ -1,0 +1,78 @@
+/**
+ * Work accepted for agents. Accepting is one transaction: the conversation (made if it is new), the user's message, the
+ * task and the outbox row that dispatches it. A task's later status is a projection of its run and written by the journal.
+ */
+import { Context, Schema } from "effect"
+import type { Effect } from "effect"
+import type { InitiatedBy } from "../src/conversation/Conversation.ts"
+import type {
+  AddressConflict,
+  AgentBusy,
+  AgentTask,
+  IdempotencyConflict,
+  MailboxFull
+} from "../src/delivery/AgentTask.ts"
+import type { Address, ConversationId, MessageId, RunId, Tenant } from "../src/Ids.ts"
+
+/** The store did not answer. Nothing was accepted, or the acknowledgement was lost: send again with the same key. */
+export class StoreError extends Schema.TaggedError<StoreError>()(
+  "StoreError",
+  { message: Schema.String },
+  { httpApiStatus: 503 }
+) {}
+
+export interface NewTask {
+  readonly id: RunId
+  readonly tenant: Tenant
+  readonly address: Address
+  readonly conversation: ConversationId
+  readonly message: string
+  readonly by: string
+  readonly trace_id: string
+  readonly channel_origin: string
+  readonly initiated_by: InitiatedBy
+  readonly trigger_event_id?: string | undefined
+  /** The same key and message again is the same task; kept for as long as the task. At most 200 characters. */
+  readonly idempotency_key?: string | undefined
+  /** Tasks of the address that are not complete or failed. */
+  readonly waiting_max: number
+  /** The agent's mailbox refuses a message while it is busy. */
+  readonly reject_when_busy: boolean
+  /** The id of the outbox message that dispatches it. */
+  readonly message_id: MessageId
+}
+
+export interface Accepted {
+  readonly task: AgentTask
+  /** False: the key was known, and this is the task it named. */
+  readonly created: boolean
+}
+
+/** The topic of the outbox row that dispatches a task; its payload is `{ task_id }`. */
+export const dispatched_topic = "agent.task.dispatched"
+
+export class TaskStore extends Context.Service<
+  TaskStore,
+  {
+    accept(
+      task: NewTask
+    ): Effect.Effect<
+      Accepted,
+      MailboxFull | AgentBusy | IdempotencyConflict | AddressConflict | StoreError
+    >
+    /** Undefined if unknown, or of another tenant. */
+    get(id: RunId): Effect.Effect<AgentTask | undefined, StoreError>
+    /** Tasks of a conversation with an ordinal above `after`, in order; at most `limit` (up to 500). */
+    ofConversation(
+      conversation: ConversationId,
+      after: number,
+      limit: number
+    ): Effect.Effect<ReadonlyArray<AgentTask>, StoreError>
+    /** The newest ended tasks of a conversation below an ordinal, newest first; at most `limit` (up to 500). */
+    before(
+      conversation: ConversationId,
+      ordinal: number,
+      limit: number
+    ): Effect.Effect<ReadonlyArray<AgentTask>, StoreError>
+  }
+>()("troupe/services/TaskStore") {}

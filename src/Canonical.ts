@@ -1,0 +1,54 @@
+/**
+ * Canonical JSON: keys sorted by UTF-16 code unit, no white space, the same value always the same text.
+ * Its SHA-256 is what a person's decision and a call's identity are bound to.
+ */
+import type { Schema } from "effect"
+
+export type Json = Schema.Json
+
+/**
+ * The one text of a JSON value. Members that are `undefined` are left out, as in JSON.stringify.
+ * Throws a RangeError on a number that JSON cannot say (NaN, Infinity) and on anything that is not JSON.
+ */
+export const canonical = (value: unknown): string => {
+  switch (typeof value) {
+    case "string":
+      return JSON.stringify(value)
+    case "number":
+      if (!Number.isFinite(value)) throw new RangeError("a number that JSON cannot say")
+      return JSON.stringify(value)
+    case "boolean":
+      return value ? "true" : "false"
+    case "object":
+      break
+    default:
+      throw new RangeError(`${typeof value} is not JSON`)
+  }
+  if (value === null) return "null"
+  if (Array.isArray(value)) {
+    let text = "["
+    for (let i = 0; i < value.length; i++) {
+      if (i > 0) text += ","
+      text += value[i] === undefined ? "null" : canonical(value[i])
+    }
+    return text + "]"
+  }
+  const record = value as Record<string, unknown>
+  const keys = Object.keys(record)
+  for (let i = 1; i < keys.length; i++) {
+    if (keys[i - 1]! > keys[i]!) {
+      keys.sort()
+      break
+    }
+  }
+  let text = "{"
+  let first = true
+  for (const key of keys) {
+    const member = record[key]
+    if (member === undefined) continue
+    if (first) first = false
+    else text += ","
+    text += JSON.stringify(key) + ":" + canonical(member)
+  }
+  return text + "}"
+}

@@ -1,0 +1,75 @@
+/**
+ * What an agent is: name, instructions, tools, specialists, limits and how it is supervised.
+ */
+import { Effect, Schema } from "effect"
+import { AgentName } from "../Ids.ts"
+import { RunLimits } from "../run/RunLimits.ts"
+
+const defaulted = <S extends Schema.Top & Schema.WithoutConstructorDefault>(
+  schema: S,
+  value: S["Type"] & S["Encoded"]
+) =>
+  schema.pipe(
+    Schema.withDecodingDefaultKey(Effect.succeed(value)),
+    Schema.withConstructorDefault(Effect.succeed(value))
+  )
+
+/** How often an actor may crash within a window before it is stopped, and how long it waits in between. */
+export const Supervision = Schema.Struct({
+  restarts_max: defaulted(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 1_000 })), 3),
+  window_ms: defaulted(
+    Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 86_400_000 })),
+    60_000
+  ),
+  backoff_initial_ms: defaulted(
+    Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 60_000 })),
+    100
+  ),
+  backoff_max_ms: defaulted(
+    Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 600_000 })),
+    5_000
+  )
+})
+export interface Supervision extends Schema.Schema.Type<typeof Supervision> {}
+
+/** What a second message does to a busy actor. */
+export const MailboxPolicy = Schema.Literals(["enqueue", "reject", "interrupt"])
+export type MailboxPolicy = typeof MailboxPolicy.Type
+
+/** What a resume does when the definition or its tools are others than the run was accepted with. */
+export const OnChange = Schema.Literals(["continue", "fail"])
+export type OnChange = typeof OnChange.Type
+
+export const AgentSpec = Schema.Struct({
+  name: AgentName,
+  description: defaulted(Schema.String, ""),
+  instructions: Schema.String,
+  /** The model's name for the gateway; absent = the gateway's default. */
+  model: Schema.optionalKey(Schema.String),
+  /** Registry keys (`namespace.name@version`) or plain names where those are unique. */
+  tools: defaulted(Schema.Array(Schema.String), []),
+  /** Agents that this one may delegate to; each is a frame of the same run. */
+  specialists: defaulted(Schema.Array(AgentName), []),
+  limits: defaulted(Schema.toType(RunLimits), RunLimits.make({})),
+  mailbox: defaulted(MailboxPolicy, "enqueue" as const),
+  /** How many messages may wait for one address. */
+  mailbox_max: defaulted(
+    Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 1_000_000 })),
+    1_000
+  ),
+  on_change: defaulted(OnChange, "continue" as const),
+  supervision: defaulted(Schema.toType(Supervision), Supervision.make({})),
+  /** The part of a conversation's past that a run is shown, in tokens (estimated at 4 characters each). */
+  history_tokens_max: defaulted(
+    Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 10_000_000 })),
+    16_000
+  )
+})
+export interface AgentSpec extends Schema.Schema.Type<typeof AgentSpec> {}
+
+/** Nobody knows this agent. */
+export class AgentNotFound extends Schema.TaggedError<AgentNotFound>()(
+  "AgentNotFound",
+  { agent: Schema.String, available: Schema.Array(Schema.String) },
+  { httpApiStatus: 404 }
+) {}

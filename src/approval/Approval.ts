@@ -1,0 +1,92 @@
+/**
+ * A question put to a person before a tool may act, and the answer. The record is the truth: it outlives the fiber that
+ * asked, the process and the machine.
+ */
+import { Schema } from "effect"
+import { ApprovalId, CallId, RunId, Tenant } from "../Ids.ts"
+import { Role } from "../Principal.ts"
+
+/** What is shown to a person, exactly these five (ST-27). `correlation_id` is the approval's id. */
+export const ApprovalPayload = Schema.Struct({
+  tool_name: Schema.String,
+  agent_name: Schema.String,
+  /** Redacted, at most 600 characters. */
+  args_summary: Schema.String,
+  effect_description: Schema.String,
+  correlation_id: ApprovalId
+})
+export interface ApprovalPayload extends Schema.Schema.Type<typeof ApprovalPayload> {}
+
+const Note = Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(4_000))
+
+/** What a person may answer. `modify` carries the full replacement arguments, which pass the whole gate again. */
+export const Decision = Schema.Union([
+  Schema.TaggedStruct("Approve", { note: Schema.optionalKey(Note) }),
+  Schema.TaggedStruct("Deny", { reason: Note }),
+  Schema.TaggedStruct("RequestRevision", { note: Note }),
+  Schema.TaggedStruct("Modify", {
+    arguments: Schema.Record(Schema.String, Schema.Json),
+    note: Schema.optionalKey(Note)
+  })
+])
+export type Decision = typeof Decision.Type
+
+/** `closed` records: the run was cancelled, or nobody answered in time. */
+export const ApprovalStatus = Schema.Literals(["pending", "decided", "expired", "cancelled"])
+export type ApprovalStatus = typeof ApprovalStatus.Type
+
+/** One call waiting for a person. Times are ms since 1970; without `expires_at` it waits for ever. */
+export const Approval = Schema.Struct({
+  id: ApprovalId,
+  tenant: Tenant,
+  run_id: RunId,
+  call: CallId,
+  payload: ApprovalPayload,
+  tool_key: Schema.String,
+  /** The arguments that were proposed, whole. */
+  arguments: Schema.Json,
+  /** SHA-256, hex, over canonical JSON of tenant, run, call, tool key, arguments and policy version. */
+  digest: Schema.String,
+  policy_version: Schema.String,
+  /** Who may decide; empty = any approver or operator. */
+  approvers: Schema.Array(Role),
+  requested_at: Schema.Int,
+  expires_at: Schema.optionalKey(Schema.Int),
+  status: ApprovalStatus,
+  decision: Schema.optionalKey(Decision),
+  decided_by: Schema.optionalKey(Schema.String),
+  decided_at: Schema.optionalKey(Schema.Int)
+})
+export interface Approval extends Schema.Schema.Type<typeof Approval> {}
+
+/** Nobody knows this approval. */
+export class ApprovalNotFound extends Schema.TaggedError<ApprovalNotFound>()(
+  "ApprovalNotFound",
+  { id: Schema.String },
+  { httpApiStatus: 404 }
+) {}
+
+/** It was answered, or its run was cancelled, before. */
+export class ApprovalSettled extends Schema.TaggedError<ApprovalSettled>()(
+  "ApprovalSettled",
+  { id: Schema.String, status: ApprovalStatus },
+  { httpApiStatus: 409 }
+) {}
+
+/** It waited too long. */
+export class ApprovalExpired extends Schema.TaggedError<ApprovalExpired>()(
+  "ApprovalExpired",
+  { id: Schema.String, expired_at: Schema.Int },
+  { httpApiStatus: 410 }
+) {}
+
+/** The principal may not decide this. */
+export class NotEntitled extends Schema.TaggedError<NotEntitled>()(
+  "NotEntitled",
+  { principal: Schema.String, needs: Schema.Array(Role) },
+  { httpApiStatus: 403 }
+) {}
+
+/** pending goes to one of the three others, and nothing leaves those. */
+export const canMove = (from: ApprovalStatus, to: ApprovalStatus): boolean =>
+  from === "pending" && to !== "pending"

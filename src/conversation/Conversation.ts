@@ -1,0 +1,47 @@
+/**
+ * A conversation with an agent, independent of the channel it is held in, and its messages.
+ */
+import { Schema } from "effect"
+import { Address, ConversationId, RunId, Tenant } from "../Ids.ts"
+
+export const InitiatedBy = Schema.Literals(["customer", "agent", "system"])
+export type InitiatedBy = typeof InitiatedBy.Type
+
+export const Conversation = Schema.Struct({
+  id: ConversationId,
+  tenant: Tenant,
+  /** The actor that answers here. */
+  address: Address,
+  initiated_by: InitiatedBy,
+  /** The domain event that opened it, for one that a system began (SA-15). */
+  trigger_event_id: Schema.optionalKey(Schema.String),
+  created_at: Schema.Int
+})
+export interface Conversation extends Schema.Schema.Type<typeof Conversation> {}
+
+export const MessageRole = Schema.Literals(["user", "assistant", "system", "tool"])
+export type MessageRole = typeof MessageRole.Type
+
+export const ConversationMessage = Schema.Struct({
+  conversation: ConversationId,
+  /** Counts the conversation's messages from 0. */
+  seq: Schema.Int,
+  role: MessageRole,
+  content: Schema.String,
+  /** Where it came from: `api`, `console`, `slack`, ... */
+  channel_origin: Schema.String,
+  tool_calls: Schema.optionalKey(Schema.Array(Schema.Json)),
+  run_id: Schema.optionalKey(RunId),
+  created_at: Schema.Int
+})
+export interface ConversationMessage extends Schema.Schema.Type<typeof ConversationMessage> {}
+
+/** The greatest message, in bytes of UTF-8. */
+export const message_bytes_max = 1_000_000
+
+/** Nobody knows this conversation. */
+export class ConversationNotFound extends Schema.TaggedError<ConversationNotFound>()(
+  "ConversationNotFound",
+  { id: Schema.String },
+  { httpApiStatus: 404 }
+) {}

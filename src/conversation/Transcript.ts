@@ -1,0 +1,76 @@
+/**
+ * What a model is shown of a frame: user text, its own turns, and results in the model's order.
+ */
+import { failureOf, modelText, ToolPolicyError } from "../error/ToolError.ts"
+import type { CallId } from "../Ids.ts"
+import type { Outcome, ProposedCall, Reasoning } from "../run/RunEvent.ts"
+import { model_copy_bytes_max } from "../tool/ToolSpec.ts"
+
+export type TranscriptEntry =
+  | { readonly role: "user"; readonly text: string }
+  | {
+      readonly role: "assistant"
+      readonly text: string
+      readonly calls: ReadonlyArray<ProposedCall>
+      readonly reasoning?: ReadonlyArray<Reasoning>
+    }
+  | {
+      readonly role: "tool"
+      readonly call: CallId
+      readonly model_id: string
+      readonly name: string
+      readonly outcome: Outcome
+      /** What an operator made of the arguments, when it was not what the model proposed. */
+      readonly modified?: { readonly by: string; readonly arguments: unknown }
+    }
+
+/** Cut at a byte count, never inside a character, and say so. */
+export const capBytes = (text: string, bytes_max: number): string => {
+  if (text.length * 3 <= bytes_max) return text
+  let bytes = 0
+  let end = 0
+  while (end < text.length) {
+    const point = text.codePointAt(end)!
+    const size = point < 0x80 ? 1 : point < 0x800 ? 2 : point < 0x10000 ? 3 : 4
+    if (bytes + size > bytes_max) break
+    bytes += size
+    end += size === 4 ? 2 : 1
+  }
+  return end === text.length
+    ? text
+    : `${text.slice(0, end)}\n[cut at ${bytes_max} bytes; ${text.length - end} characters more are kept in the journal]`
+}
+
+/** SemStreams' prefix for a refusal by a person (SM-55). */
+export const rejected_prefix = "approval_rejected: "
+
+const denied = (reason: string, message: string): string =>
+  rejected_prefix +
+  modelText(failureOf(new ToolPolicyError({ kind: "permission", reason, message })))
+
+/** The model's copy of a result, capped at 32,768 bytes on a character boundary. */
+export const resultText = (entry: Extract<TranscriptEntry, { role: "tool" }>): string => {
+  const { outcome } = entry
+  const text = ((): string => {
+    switch (outcome._tag) {
+      case "Value":
+        return outcome.json
+      case "Failed":
+        return modelText(outcome.error)
+      case "Denied":
+        return denied("APPROVAL_DENIED", `${outcome.by} denied this call: ${outcome.reason}.`)
+      case "Revised":
+        return `revision_requested: ${outcome.by} asks for another proposal: ${outcome.note}`
+      case "Expired":
+        return denied("APPROVAL_EXPIRED", "the approval timed out: nobody answered in time.")
+      case "Cancelled":
+        return "cancelled: this call did not run."
+      case "Unknown":
+        return "unknown: this call was started and nobody knows whether it took effect. Do not repeat it."
+    }
+  })()
+  const capped = capBytes(text, model_copy_bytes_max)
+  return entry.modified === undefined
+    ? capped
+    : `${entry.modified.by} changed the arguments to ${JSON.stringify(entry.modified.arguments)}. Result: ${capped}`
+}

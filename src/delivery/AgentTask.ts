@@ -1,0 +1,90 @@
+/**
+ * Work for an agent: one message to be handled to its end. Its id is its run's id.
+ */
+import { Schema } from "effect"
+import { Address, ConversationId, RunId, Tenant } from "../Ids.ts"
+import type { RunStatus } from "../run/RunState.ts"
+
+export const TaskStatus = Schema.Literals(["pending", "processing", "complete", "failed"])
+export type TaskStatus = typeof TaskStatus.Type
+
+export const AgentTask = Schema.Struct({
+  id: RunId,
+  tenant: Tenant,
+  address: Address,
+  conversation: ConversationId,
+  /** The task's place in its conversation, from 1; allotted when it is accepted. */
+  ordinal: Schema.Int,
+  message: Schema.String,
+  /** The principal that sent it. */
+  by: Schema.String,
+  trace_id: Schema.String,
+  status: TaskStatus,
+  /** Why it failed. */
+  reason: Schema.optionalKey(Schema.String),
+  created_at: Schema.Int
+})
+export interface AgentTask extends Schema.Schema.Type<typeof AgentTask> {}
+
+const next: Record<TaskStatus, ReadonlyArray<TaskStatus>> = {
+  pending: ["processing"],
+  processing: ["complete", "failed"],
+  complete: [],
+  failed: []
+}
+
+/** pending to processing to complete or failed, and nowhere else (SA-14). */
+export const canMove = (from: TaskStatus, to: TaskStatus): boolean => next[from].includes(to)
+
+/** The task's status as a projection of its run's. */
+export const taskStatusOf = (status: RunStatus): TaskStatus => {
+  switch (status) {
+    case "pending":
+    case "complete":
+      return status
+    case "processing":
+    case "awaiting_approval":
+      return "processing"
+    case "failed":
+    case "cancelled":
+      return "failed"
+  }
+}
+
+/** As many messages of one address as may wait for it. */
+export const mailbox_max_default = 1_000
+
+/** Too many messages wait for this actor. */
+export class MailboxFull extends Schema.TaggedError<MailboxFull>()(
+  "MailboxFull",
+  { address: Schema.String, waiting_max: Schema.Int },
+  { httpApiStatus: 429 }
+) {}
+
+/** The agent's mailbox policy is `reject`, and it is busy. */
+export class AgentBusy extends Schema.TaggedError<AgentBusy>()(
+  "AgentBusy",
+  { address: Schema.String },
+  { httpApiStatus: 409 }
+) {}
+
+/** The same idempotency key came with another message before. */
+export class IdempotencyConflict extends Schema.TaggedError<IdempotencyConflict>()(
+  "IdempotencyConflict",
+  { key: Schema.String },
+  { httpApiStatus: 422 }
+) {}
+
+/** The conversation belongs to another agent. */
+export class AddressConflict extends Schema.TaggedError<AddressConflict>()(
+  "AddressConflict",
+  { conversation: Schema.String, agent: Schema.String },
+  { httpApiStatus: 409 }
+) {}
+
+/** The message is larger than a message may be. */
+export class MessageTooLarge extends Schema.TaggedError<MessageTooLarge>()(
+  "MessageTooLarge",
+  { bytes_max: Schema.Int },
+  { httpApiStatus: 413 }
+) {}

@@ -1,0 +1,78 @@
+/**
+ * What waits to be delivered, and what could not be. A message is delivered at least once, under the same id, in order
+ * per key; after `attempts_max` tries it is a dead letter, which releases its key.
+ */
+import { Schema } from "effect"
+import { MessageId, Tenant } from "../Ids.ts"
+
+export const OutboxMessage = Schema.Struct({
+  id: MessageId,
+  tenant: Tenant,
+  /** Messages of one key are delivered in the order of `key_seq`. */
+  key: Schema.String,
+  key_seq: Schema.Int,
+  /** Names the handler. */
+  topic: Schema.String,
+  payload: Schema.Json,
+  /** Tries so far. */
+  attempts: Schema.Int,
+  created_at: Schema.Int,
+  /** A dead letter that was sent again: it is out of order, and says so. */
+  replayed: Schema.Boolean
+})
+export interface OutboxMessage extends Schema.Schema.Type<typeof OutboxMessage> {}
+
+/** A message as its writer gives it; `key_seq` is allotted under the key's row. */
+export type NewOutboxMessage = Pick<OutboxMessage, "id" | "tenant" | "key" | "topic" | "payload">
+
+/** One failed try: when, and a sentence without secrets, addresses or stack, at most 500 characters. */
+export const DeliveryFailure = Schema.Struct({
+  at: Schema.Int,
+  attempt: Schema.Int,
+  error: Schema.String
+})
+export interface DeliveryFailure extends Schema.Schema.Type<typeof DeliveryFailure> {}
+
+export const DeadLetterStatus = Schema.Literals(["dead", "replayed", "discarded"])
+export type DeadLetterStatus = typeof DeadLetterStatus.Type
+
+export const DeadLetter = Schema.Struct({
+  event_id: MessageId,
+  tenant: Tenant,
+  handler_name: Schema.String,
+  key: Schema.String,
+  payload: Schema.Json,
+  attempts: Schema.Int,
+  failures: Schema.Array(DeliveryFailure),
+  dead_at: Schema.Int,
+  status: DeadLetterStatus,
+  /** Who replayed or discarded it, when and why. */
+  resolved_by: Schema.optionalKey(Schema.String),
+  resolved_at: Schema.optionalKey(Schema.Int),
+  resolved_reason: Schema.optionalKey(Schema.String)
+})
+export interface DeadLetter extends Schema.Schema.Type<typeof DeadLetter> {}
+
+/** Nobody knows this dead letter. */
+export class DeadLetterNotFound extends Schema.TaggedError<DeadLetterNotFound>()(
+  "DeadLetterNotFound",
+  { event_id: Schema.String },
+  { httpApiStatus: 404 }
+) {}
+
+/** It was replayed or discarded before. */
+export class DeadLetterResolved extends Schema.TaggedError<DeadLetterResolved>()(
+  "DeadLetterResolved",
+  { event_id: Schema.String, status: DeadLetterStatus },
+  { httpApiStatus: 409 }
+) {}
+
+/** Tries before a message is a dead letter. */
+export const attempts_max_default = 5
+/** The first wait between two tries; it doubles up to the second figure. */
+export const backoff_initial_ms = 500
+export const backoff_max_ms = 60_000
+
+/** The wait after the n-th try, n from 1. */
+export const backoffMs = (attempt: number, initial_ms = backoff_initial_ms): number =>
+  Math.min(initial_ms * 2 ** (attempt - 1), backoff_max_ms)

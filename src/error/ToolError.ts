@@ -1,0 +1,118 @@
+/**
+ * The four ways in which a tool fails, and nothing else. The class says who can mend it: the model or its user
+ * (user), a person with more rights (policy), time (transient), or nobody (terminal).
+ */
+import { Schema } from "effect"
+
+/** SemStreams' kinds: what went wrong, one level finer than the class. */
+export const ToolErrorKind = Schema.Literals([
+  "timeout",
+  "not_found",
+  "invalid_args",
+  "permission",
+  "network",
+  "external",
+  "internal",
+  "unknown"
+])
+export type ToolErrorKind = typeof ToolErrorKind.Type
+
+const fields = {
+  kind: ToolErrorKind,
+  /** A stable code in capitals for a program to read, for example `APPROVAL_DENIED`. */
+  reason: Schema.optionalKey(Schema.String),
+  /** A sentence for the model; at most 2,000 characters are kept. */
+  message: Schema.String
+}
+
+/** Bad arguments or missing context. The user may see it; the model can mend it. */
+export class ToolUserError extends Schema.TaggedError<ToolUserError>()("ToolUserError", fields) {}
+
+/** Capability, permission, approval or limit. The user may see it, framed; asking again does not help. */
+export class ToolPolicyError extends Schema.TaggedError<ToolPolicyError>()(
+  "ToolPolicyError",
+  fields
+) {}
+
+/** Infrastructure that may work later. Internal. */
+export class ToolTransientError extends Schema.TaggedError<ToolTransientError>()(
+  "ToolTransientError",
+  {
+    ...fields,
+    /** How long to wait, in ms, when the other side said so. */
+    retry_after_ms: Schema.optionalKey(Schema.Int)
+  }
+) {}
+
+/** A broken invariant or a defect. Internal. */
+export class ToolTerminalError extends Schema.TaggedError<ToolTerminalError>()(
+  "ToolTerminalError",
+  fields
+) {}
+
+export const ToolError = Schema.Union([
+  ToolUserError,
+  ToolPolicyError,
+  ToolTransientError,
+  ToolTerminalError
+])
+export type ToolError = typeof ToolError.Type
+
+export const ToolErrorClass = Schema.Literals([
+  "ToolUserError",
+  "ToolPolicyError",
+  "ToolTransientError",
+  "ToolTerminalError"
+])
+export type ToolErrorClass = typeof ToolErrorClass.Type
+
+/** A tool error as the journal keeps it: plain data, no stack, no cause. */
+export const ToolFailure = Schema.Struct({
+  class: ToolErrorClass,
+  kind: ToolErrorKind,
+  reason: Schema.optionalKey(Schema.String),
+  message: Schema.String,
+  retry_after_ms: Schema.optionalKey(Schema.Int)
+})
+export interface ToolFailure extends Schema.Schema.Type<typeof ToolFailure> {}
+
+const message_max = 2_000
+
+/** The journal's form of an error; the message is cut at 2,000 characters. */
+export const failureOf = (error: ToolError): ToolFailure => ({
+  class: error._tag,
+  kind: error.kind,
+  ...(error.reason === undefined ? undefined : { reason: error.reason }),
+  message: error.message.length > message_max ? error.message.slice(0, message_max) : error.message,
+  ...(error._tag === "ToolTransientError" && error.retry_after_ms !== undefined
+    ? { retry_after_ms: error.retry_after_ms }
+    : undefined)
+})
+
+const advice: Record<ToolErrorClass, string> = {
+  ToolUserError: "Change the arguments, or ask the user for what is missing.",
+  ToolPolicyError: "This was refused by policy. Do not try the same call again.",
+  ToolTransientError: "This may work later.",
+  ToolTerminalError: "This cannot succeed. Do not try it again."
+}
+
+/** What the model reads: class, kind, what happened, what to do. */
+export const modelText = (failure: ToolFailure): string =>
+  `${failure.class} (${failure.kind}${failure.reason === undefined ? "" : `, ${failure.reason}`}): ${failure.message} ` +
+  (failure.retry_after_ms === undefined
+    ? advice[failure.class]
+    : `This may work again in ${failure.retry_after_ms} ms.`)
+
+/** What an end user may read (ST-21): the text of user and policy errors; of the others only that it failed. */
+export const userText = (failure: ToolFailure): string => {
+  switch (failure.class) {
+    case "ToolUserError":
+      return failure.message
+    case "ToolPolicyError":
+      return `Not allowed: ${failure.message}`
+    case "ToolTransientError":
+      return "A service that is needed for this did not answer. It may work later."
+    case "ToolTerminalError":
+      return "This could not be done because of an internal fault."
+  }
+}

@@ -1,0 +1,205 @@
+/**
+ * What others may do to a run: decide, expire, cancel, settle. Each is a pure function of the run's state, run by
+ * `RunJournal.amend` under the run's lock; it gives the events to append and the answer for whoever asked.
+ */
+import { Result, Schema } from "effect"
+import type { Decision } from "../approval/Approval.ts"
+import {
+  ApprovalExpired,
+  ApprovalNotFound,
+  ApprovalSettled,
+  NotEntitled
+} from "../approval/Approval.ts"
+import type { ApprovalId, CallId, RunId } from "../Ids.ts"
+import type { Principal, Role } from "../Principal.ts"
+import { holds } from "../Principal.ts"
+import type { Outcome, RunEvent } from "./RunEvent.ts"
+import { conclude } from "./RunDecider.ts"
+import type { RunState } from "./RunState.ts"
+import { evolve } from "./RunState.ts"
+
+/** Nobody knows this run. */
+export class RunNotFound extends Schema.TaggedError<RunNotFound>()(
+  "RunNotFound",
+  { run_id: Schema.String },
+  { httpApiStatus: 404 }
+) {}
+
+/** The run has ended; nothing can change it. */
+export class RunIsOver extends Schema.TaggedError<RunIsOver>()(
+  "RunIsOver",
+  { run_id: Schema.String, status: Schema.String },
+  { httpApiStatus: 409 }
+) {}
+
+/** Only a call whose outcome is unknown can be settled by hand. */
+export class CallNotUnknown extends Schema.TaggedError<CallNotUnknown>()(
+  "CallNotUnknown",
+  { call: Schema.String, phase: Schema.String },
+  { httpApiStatus: 409 }
+) {}
+
+/** What a command does to a run, and what it answers. Events are appended even when the answer is a failure. */
+export interface Amendment<A, E> {
+  readonly events: ReadonlyArray<RunEvent>
+  readonly answer: Result.Result<A, E>
+}
+
+const refused = <E>(error: E): Amendment<never, E> => ({ events: [], answer: Result.fail(error) })
+const done = (events: ReadonlyArray<RunEvent>): Amendment<void, never> => ({
+  events,
+  answer: Result.succeed(undefined)
+})
+
+const approver: ReadonlyArray<Role> = ["approver", "operator"]
+
+const expired = (call: CallId, approval: ApprovalId): ReadonlyArray<RunEvent> => [
+  { _tag: "ApprovalClosed", call, approval, how: "expired", by: "system:expiry" },
+  { _tag: "CallSettled", call, outcome: { _tag: "Expired" } }
+]
+
+export interface Verdict {
+  readonly call: CallId
+  readonly approval: ApprovalId
+  readonly decision: Decision
+  readonly by: Principal
+  /** Digest of exactly what is approved; the record's own unless the decision is `Modify`. */
+  readonly digest: string
+}
+
+/** The single choke point of every channel: entitlement, expiry and pending are checked here and nowhere else. */
+export const decideApproval = (
+  state: RunState,
+  verdict: Verdict,
+  now: number
+): Amendment<void, ApprovalNotFound | ApprovalSettled | ApprovalExpired | NotEntitled> => {
+  const { approval, by, call, decision, digest } = verdict
+  const phase = state.calls.get(call)?.phase
+  const asked = state.asked.get(approval)
+  if (asked === undefined || by.tenant !== state.accepted!.tenant) {
+    return refused(new ApprovalNotFound({ id: approval }))
+  }
+  const { approvers, expires_at } = asked
+  const needs = approvers.length === 0 ? approver : approvers
+  if (!holds(by, needs)) return refused(new NotEntitled({ principal: by.id, needs }))
+  if (phase?._tag !== "Asking" || phase.request.approval !== approval) {
+    return phase?._tag === "Settled" && phase.outcome._tag === "Expired" && expires_at !== undefined
+      ? refused(new ApprovalExpired({ id: approval, expired_at: expires_at }))
+      : refused(
+          new ApprovalSettled({
+            id: approval,
+            status:
+              phase?._tag === "Settled" && phase.outcome._tag === "Cancelled"
+                ? "cancelled"
+                : "decided"
+          })
+        )
+  }
+  if (expires_at !== undefined && now >= expires_at) {
+    return {
+      events: expired(call, approval),
+      answer: Result.fail(new ApprovalExpired({ id: approval, expired_at: expires_at }))
+    }
+  }
+  const decided: RunEvent = { _tag: "ApprovalDecided", call, approval, decision, by: by.id, digest }
+  const outcome = refusal(decision, by.id)
+  return done(
+    outcome === undefined ? [decided] : [decided, { _tag: "CallSettled", call, outcome, by: by.id }]
+  )
+}
+
+const refusal = (decision: Decision, by: string): Outcome | undefined => {
+  switch (decision._tag) {
+    case "Deny":
+      return { _tag: "Denied", by, reason: decision.reason }
+    case "RequestRevision":
+      return { _tag: "Revised", by, note: decision.note }
+    default:
+      return undefined
+  }
+}
+
+/** Closes a question whose time is over; does nothing to one that is answered or still has time. */
+export const expireApproval = (
+  state: RunState,
+  call: CallId,
+  approval: ApprovalId,
+  now: number
+): Amendment<void, never> => {
+  const phase = state.calls.get(call)?.phase
+  return phase?._tag === "Asking" &&
+    phase.request.approval === approval &&
+    phase.request.expires_at !== undefined &&
+    now >= phase.request.expires_at
+    ? done(expired(call, approval))
+    : done([])
+}
+
+/**
+ * Stops a run. What follows at once is appended with it, so that a question of a parked run closes in the same moment;
+ * a call that is on its way is waited for by the run's owner.
+ */
+export const cancelRun = (
+  state: RunState,
+  run_id: RunId,
+  by: string,
+  reason: string
+): Amendment<void, RunIsOver> => {
+  if (state.ended !== undefined)
+    return refused(new RunIsOver({ run_id, status: state.ended.status }))
+  if (state.stopping !== undefined) return done([])
+  const events: Array<RunEvent> = []
+  let event: RunEvent | undefined = { _tag: "RunStopping", status: "cancelled", by, reason }
+  while (event !== undefined) {
+    events.push(event)
+    evolve(state, event)
+    event = conclude(state)
+  }
+  return done(events)
+}
+
+/** What an operator says of a call whose outcome nobody knows. */
+export type Settlement =
+  | { readonly _tag: "Succeeded"; readonly json: string }
+  | { readonly _tag: "Failed"; readonly message: string }
+  | { readonly _tag: "RunAgain" }
+
+export const settleCall = (
+  state: RunState,
+  run_id: RunId,
+  call: CallId,
+  settlement: Settlement,
+  by: string
+): Amendment<void, RunIsOver | CallNotUnknown> => {
+  if (state.ended !== undefined)
+    return refused(new RunIsOver({ run_id, status: state.ended.status }))
+  const phase = state.calls.get(call)?.phase
+  if (phase?._tag !== "Unknown") {
+    return refused(new CallNotUnknown({ call, phase: phase?._tag ?? "none" }))
+  }
+  switch (settlement._tag) {
+    case "Succeeded":
+      return done([
+        { _tag: "CallSettled", call, outcome: { _tag: "Value", json: settlement.json }, by }
+      ])
+    case "Failed":
+      return done([
+        {
+          _tag: "CallSettled",
+          call,
+          by,
+          outcome: {
+            _tag: "Failed",
+            error: {
+              class: "ToolTerminalError",
+              kind: "external",
+              reason: "SETTLED_BY_OPERATOR",
+              message: settlement.message
+            }
+          }
+        }
+      ])
+    case "RunAgain":
+      return done([{ _tag: "CallReopened", call, by }])
+  }
+}

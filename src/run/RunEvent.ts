@@ -1,0 +1,222 @@
+/**
+ * What can happen to a run. A run's state is the fold of these and nothing else. Time belongs to the journal's row, not
+ * to the event: the decider has no clock. Randomness (approval ids) enters as input and is journaled.
+ */
+import { Schema } from "effect"
+import { ApprovalPayload, Decision } from "../approval/Approval.ts"
+import { ToolErrorClass, ToolErrorKind, ToolFailure } from "../error/ToolError.ts"
+import { Address, AgentName, ApprovalId, CallId, ConversationId, FrameId, Tenant } from "../Ids.ts"
+import { Role } from "../Principal.ts"
+import { OnLoss } from "../tool/ToolSpec.ts"
+import { RunLimits } from "./RunLimits.ts"
+
+/** A use of a tool as the model asked for it. `model_id` is the model's own id: it may repeat, and names nothing. */
+export const ProposedCall = Schema.Struct({
+  model_id: Schema.String,
+  name: Schema.String,
+  arguments: Schema.Json,
+  /** The text that was not JSON; then `arguments` is null. */
+  malformed: Schema.optionalKey(Schema.String)
+})
+export interface ProposedCall extends Schema.Schema.Type<typeof ProposedCall> {}
+
+export const Usage = Schema.Struct({
+  input_tokens: Schema.Int,
+  output_tokens: Schema.Int,
+  cached_tokens: Schema.optionalKey(Schema.Int),
+  reasoning_tokens: Schema.optionalKey(Schema.Int)
+})
+export interface Usage extends Schema.Schema.Type<typeof Usage> {}
+
+export const FinishReason = Schema.Literals([
+  "stop",
+  "tool_calls",
+  "length",
+  "content_filter",
+  "refusal",
+  "other"
+])
+export type FinishReason = typeof FinishReason.Type
+
+/** A reasoning part that must go back to its provider unchanged. */
+export const Reasoning = Schema.Struct({
+  text: Schema.String,
+  provider: Schema.optionalKey(Schema.Json)
+})
+export interface Reasoning extends Schema.Schema.Type<typeof Reasoning> {}
+
+/** The one result of a call. `Value.json` is the encoded result as JSON text, whole: the model gets a copy of it. */
+export const Outcome = Schema.Union([
+  Schema.TaggedStruct("Value", { json: Schema.String }),
+  Schema.TaggedStruct("Failed", { error: ToolFailure }),
+  Schema.TaggedStruct("Denied", { by: Schema.String, reason: Schema.String }),
+  Schema.TaggedStruct("Revised", { by: Schema.String, note: Schema.String }),
+  Schema.TaggedStruct("Expired", {}),
+  Schema.TaggedStruct("Cancelled", {}),
+  Schema.TaggedStruct("Unknown", {})
+])
+export type Outcome = typeof Outcome.Type
+
+/** Digests of what a run was accepted with; a resume that finds others follows the agent's policy. */
+export const Pins = Schema.Struct({ definition: Schema.String, tools: Schema.String })
+export interface Pins extends Schema.Schema.Type<typeof Pins> {}
+
+/** How a stopped run ends. */
+export const EndStatus = Schema.Literals(["complete", "failed", "cancelled"])
+export type EndStatus = typeof EndStatus.Type
+
+/** ToolCallMetadata's own facts (ST-07) that the event cannot derive: when the body began and ended, in ms. */
+const times = {
+  started_at: Schema.optionalKey(Schema.Int),
+  ended_at: Schema.optionalKey(Schema.Int)
+}
+
+const RunAccepted = Schema.TaggedStruct("RunAccepted", {
+  tenant: Tenant,
+  address: Address,
+  conversation: ConversationId,
+  message: Schema.String,
+  /** The principal that sent the message. */
+  by: Schema.String,
+  trace_id: Schema.String,
+  limits: Schema.toType(RunLimits),
+  pins: Pins
+})
+const RunClaimed = Schema.TaggedStruct("RunClaimed", { epoch: Schema.Int, owner: Schema.String })
+const ModelTurned = Schema.TaggedStruct("ModelTurned", {
+  frame: FrameId,
+  /** Counts the frame's turns from 1. */
+  step: Schema.Int,
+  text: Schema.String,
+  calls: Schema.Array(ProposedCall),
+  finish: FinishReason,
+  reasoning: Schema.optionalKey(Schema.Array(Reasoning)),
+  usage: Schema.optionalKey(Usage),
+  model: Schema.optionalKey(Schema.String)
+})
+const FrameOpened = Schema.TaggedStruct("FrameOpened", {
+  frame: FrameId,
+  call: CallId,
+  agent: AgentName,
+  input: Schema.String
+})
+const ApprovalRequested = Schema.TaggedStruct("ApprovalRequested", {
+  call: CallId,
+  approval: ApprovalId,
+  digest: Schema.String,
+  /** A digest without run and call: the same proposal again has the same one. */
+  proposal: Schema.String,
+  payload: ApprovalPayload,
+  tool_key: Schema.String,
+  arguments: Schema.Json,
+  policy_version: Schema.String,
+  approvers: Schema.Array(Role),
+  expires_at: Schema.optionalKey(Schema.Int)
+})
+const ApprovalDecided = Schema.TaggedStruct("ApprovalDecided", {
+  call: CallId,
+  approval: ApprovalId,
+  decision: Decision,
+  by: Schema.String,
+  /** The digest of exactly what was approved: for `Modify` of the replacement. */
+  digest: Schema.String
+})
+const ApprovalClosed = Schema.TaggedStruct("ApprovalClosed", {
+  call: CallId,
+  approval: ApprovalId,
+  how: Schema.Literals(["expired", "cancelled"]),
+  by: Schema.optionalKey(Schema.String)
+})
+const CallDispatched = Schema.TaggedStruct("CallDispatched", {
+  call: CallId,
+  /** Derived from run, frame and ordinal; the same at every attempt. */
+  key: Schema.String,
+  epoch: Schema.Int,
+  /** Pinned here, because a pure decider cannot ask a registry that may have changed. */
+  on_loss: OnLoss
+})
+const CallUnknown = Schema.TaggedStruct("CallUnknown", { call: CallId })
+/** An operator looked, and orders an unknown call to run again, through the whole gate. */
+const CallReopened = Schema.TaggedStruct("CallReopened", { call: CallId, by: Schema.String })
+const CallSettled = Schema.TaggedStruct("CallSettled", {
+  call: CallId,
+  outcome: Outcome,
+  /** Who settled it, where a person did. */
+  by: Schema.optionalKey(Schema.String),
+  ...times
+})
+const RunStopping = Schema.TaggedStruct("RunStopping", {
+  status: EndStatus,
+  by: Schema.String,
+  reason: Schema.String
+})
+const RunEnded = Schema.TaggedStruct("RunEnded", {
+  status: EndStatus,
+  reason: Schema.String,
+  text: Schema.String
+})
+
+export const RunEvent = Schema.Union([
+  RunAccepted,
+  RunClaimed,
+  ModelTurned,
+  FrameOpened,
+  ApprovalRequested,
+  ApprovalDecided,
+  ApprovalClosed,
+  CallDispatched,
+  CallUnknown,
+  CallReopened,
+  CallSettled,
+  RunStopping,
+  RunEnded
+])
+export type RunEvent = typeof RunEvent.Type
+
+export type RunAccepted = typeof RunAccepted.Type
+export type ModelTurned = typeof ModelTurned.Type
+export type ApprovalRequested = typeof ApprovalRequested.Type
+export type CallSettled = typeof CallSettled.Type
+export type RunStopping = typeof RunStopping.Type
+export type RunEnded = typeof RunEnded.Type
+
+/** A run's event with its place and time (ms since 1970). `seq` counts from 0 without a gap. */
+export interface JournalEntry {
+  readonly seq: number
+  readonly at: number
+  readonly event: RunEvent
+}
+
+/** The stored name of the error class of a settled call, or null on success (ST-09). */
+export const errorClassOf = (outcome: Outcome): ToolErrorClass | null => {
+  switch (outcome._tag) {
+    case "Value":
+      return null
+    case "Failed":
+      return outcome.error.class
+    case "Denied":
+    case "Revised":
+    case "Expired":
+    case "Cancelled":
+      return "ToolPolicyError"
+    case "Unknown":
+      return "ToolTerminalError"
+  }
+}
+
+/** The same for SemStreams' kinds. */
+export const errorKindOf = (outcome: Outcome): ToolErrorKind | null => {
+  switch (outcome._tag) {
+    case "Value":
+      return null
+    case "Failed":
+      return outcome.error.kind
+    case "Denied":
+    case "Revised":
+    case "Expired":
+    case "Cancelled":
+      return "permission"
+    case "Unknown":
+      return "unknown"
+  }
+}
