@@ -177,7 +177,7 @@ export const govern = <
           onExcessProperty: "error"
         }),
         encode: Schema.encodeUnknownExit(
-          Schema.toCodecJson(tool.successSchema) as Schema.Encoder<unknown>
+          Schema.toCodecJson(tool.successSchema) as unknown as Schema.Encoder<unknown>
         ),
         handler: entry.handler,
         services: entry.context
