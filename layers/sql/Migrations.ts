@@ -1,0 +1,26 @@
+/**
+ * The database's shape, in numbered steps that are only ever appended to. All that are missing run in one transaction,
+ * and of several processes that start together one runs them.
+ */
+import { Effect, Layer } from "effect"
+import { Migrator, SqlClient } from "effect/sql"
+import type { SqlError } from "effect/sql"
+import { migration as runs } from "./migrations/0001_runs.ts"
+
+/** The name begins with the number. */
+const migrations = {
+  "0001_runs": runs
+}
+
+/** Brings the database up to date; the numbers and names of what it ran. */
+export const run: Effect.Effect<
+  ReadonlyArray<readonly [id: number, name: string]>,
+  Migrator.MigrationError | SqlError.SqlError,
+  SqlClient.SqlClient
+> = Migrator.make({})({ loader: Migrator.fromRecord(migrations), table: "troupe_migrations" })
+
+export const layer: Layer.Layer<
+  never,
+  Migrator.MigrationError | SqlError.SqlError,
+  SqlClient.SqlClient
+> = Layer.effectDiscard(run)
