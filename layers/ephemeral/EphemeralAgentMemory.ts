@@ -1,0 +1,31 @@
+/**
+ * What an actor remembers, kept in the store by its address, so that it outlives the actor's fiber and not the process.
+ */
+import { Clock, Effect, Layer } from "effect"
+import type { Memory } from "../../services/AgentMemory.ts"
+import { AgentMemory } from "../../services/AgentMemory.ts"
+import type { Address } from "../../src/Ids.ts"
+import { addressKey } from "../../src/Ids.ts"
+import { EphemeralStore } from "./EphemeralStore.ts"
+
+const memories_max = 1_000
+
+const make = (address: Address) =>
+  Effect.map(EphemeralStore, ({ memories }) => {
+    const key = addressKey(address)
+    return AgentMemory.of({
+      remember: (text) =>
+        Effect.map(Clock.currentTimeMillis, (at) => {
+          const kept: Array<Memory> = memories.get(key) ?? []
+          if (kept.length === 0) memories.set(key, kept)
+          kept.push({ text, at })
+          if (kept.length > memories_max) kept.shift()
+        }),
+      recall: (limit) =>
+        Effect.sync(() => (limit <= 0 ? [] : (memories.get(key) ?? []).slice(-limit).reverse()))
+    })
+  })
+
+/** A layer of its own for each address: one that all shared would be built once, and leak. */
+export const layer = (address: Address): Layer.Layer<AgentMemory, never, EphemeralStore> =>
+  Layer.effect(AgentMemory, make(address))

@@ -1,0 +1,45 @@
+/**
+ * The records of questions in one process.
+ */
+import { Effect, Layer } from "effect"
+import { ApprovalRecords } from "../../services/ApprovalRecords.ts"
+import type { Approval } from "../../src/approval/Approval.ts"
+import { EphemeralStore } from "./EphemeralStore.ts"
+
+const page_max = 500
+
+const make = Effect.map(EphemeralStore, (store) =>
+  ApprovalRecords.of({
+    get: (id) => Effect.sync(() => store.approvals.get(id)?.record),
+    list: (query) =>
+      Effect.sync(() => {
+        const after =
+          query.after === undefined ? 0 : (store.approvals.get(query.after)?.place ?? Infinity)
+        const limit = Math.min(query.limit, page_max)
+        const found: Array<Approval> = []
+        const all = query.status === "pending" ? store.pending : store.approvals
+        for (const { place, record } of all.values()) {
+          if (found.length >= limit) break
+          if (place <= after || record.tenant !== query.tenant) continue
+          if (query.status !== undefined && record.status !== query.status) continue
+          if (query.run_id !== undefined && record.run_id !== query.run_id) continue
+          found.push(record)
+        }
+        return found
+      }),
+    overdue: (now, limit) =>
+      Effect.sync(() => {
+        const found: Array<Approval> = []
+        for (const { record } of store.pending.values()) {
+          if (found.length >= limit) break
+          if (record.expires_at !== undefined && record.expires_at <= now) found.push(record)
+        }
+        return found
+      })
+  })
+)
+
+export const layer: Layer.Layer<ApprovalRecords, never, EphemeralStore> = Layer.effect(
+  ApprovalRecords,
+  make
+)

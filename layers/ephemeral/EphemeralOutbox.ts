@@ -1,0 +1,127 @@
+/**
+ * The queue in one process. It knows no transaction: what is enqueued waits at once.
+ */
+import { Clock, Effect, Layer } from "effect"
+import type { OutboxClaim } from "../../services/Outbox.ts"
+import { Outbox } from "../../services/Outbox.ts"
+import type { OutboxMessage } from "../../src/delivery/Outbox.ts"
+import type { MessageId } from "../../src/Ids.ts"
+import type { Store, StoredMessage } from "./EphemeralStore.ts"
+import { EphemeralStore, pair, put } from "./EphemeralStore.ts"
+
+const claim_max = 500
+const error_max = 500
+/** Failures that are kept of one message, the newest. */
+const failures_max = 100
+
+/** The first message of each key. */
+function* heads(store: Store): Iterable<StoredMessage> {
+  for (const key of store.keys.values()) {
+    for (const head of key.waiting) {
+      yield head
+      break
+    }
+  }
+}
+
+const take = (store: Store, claim: OutboxClaim, now: number): ReadonlyArray<OutboxMessage> => {
+  const due: Array<StoredMessage> = []
+  for (const head of heads(store)) {
+    if (head.due_at <= now && head.leased_until <= now && claim.topics.includes(head.message.topic))
+      due.push(head)
+  }
+  due.sort((a, b) => a.place - b.place)
+  return due.slice(0, Math.min(claim.limit, claim_max)).map((stored) => {
+    stored.owner = claim.owner
+    stored.leased_until = now + claim.lease_ms
+    stored.message = { ...stored.message, attempts: stored.message.attempts + 1 }
+    return stored.message
+  })
+}
+
+/** The message if this owner was the last to claim it. */
+const owned = (store: Store, id: MessageId, owner: string): StoredMessage | undefined => {
+  const stored = store.messages.get(id)
+  return stored?.owner === owner ? stored : undefined
+}
+
+/** Frees the key for its next message. A key without one is forgotten. */
+const remove = (store: Store, stored: StoredMessage) => {
+  store.messages.delete(stored.message.id)
+  const name = pair(stored.message.tenant, stored.message.key)
+  const key = store.keys.get(name)
+  key?.waiting.delete(stored)
+  if (key?.waiting.size === 0) store.keys.delete(name)
+}
+
+const bury = (store: Store, stored: StoredMessage, now: number) => {
+  const { message } = stored
+  remove(store, stored)
+  // One that died before is the newest again.
+  store.dead.delete(message.id)
+  store.dead.set(message.id, {
+    message,
+    letter: {
+      event_id: message.id,
+      tenant: message.tenant,
+      handler_name: message.topic,
+      key: message.key,
+      payload: message.payload,
+      attempts: message.attempts,
+      failures: stored.failures,
+      dead_at: now,
+      status: "dead"
+    }
+  })
+}
+
+const nextDueAt = (store: Store): number | undefined => {
+  let next: number | undefined
+  for (const head of heads(store)) {
+    const due = Math.max(head.due_at, head.leased_until)
+    if (next === undefined || due < next) next = due
+  }
+  return next
+}
+
+const make = Effect.map(EphemeralStore, (store) =>
+  Outbox.of({
+    enqueue: Effect.fn("Outbox.enqueue")(function* (messages) {
+      const now = yield* Clock.currentTimeMillis
+      for (const message of messages) {
+        if (store.messages.has(message.id) || store.dead.has(message.id)) continue
+        put(store, message, now, false)
+      }
+      for (const listener of store.written) listener()
+    }),
+    claim: (claim) => Effect.map(Clock.currentTimeMillis, (now) => take(store, claim, now)),
+    delivered: (id, owner) =>
+      Effect.sync(() => {
+        const stored = owned(store, id, owner)
+        if (stored !== undefined) remove(store, stored)
+        return stored !== undefined
+      }),
+    failed: Effect.fn("Outbox.failed")(function* (id, owner, error, retry_at) {
+      const at = yield* Clock.currentTimeMillis
+      const stored = owned(store, id, owner)
+      if (stored === undefined) return false
+      const attempt = stored.message.attempts
+      stored.failures.push({ at, attempt, error: error.slice(0, error_max) })
+      if (stored.failures.length > failures_max) stored.failures.shift()
+      stored.owner = undefined
+      stored.leased_until = 0
+      if (retry_at === undefined) bury(store, stored, at)
+      else stored.due_at = retry_at
+      return true
+    }),
+    depth: Effect.sync(() => store.messages.size),
+    nextDueAt: Effect.sync(() => nextDueAt(store)),
+    written: (listener) =>
+      Effect.acquireRelease(
+        Effect.sync(() => void store.written.add(listener)),
+        () => Effect.sync(() => void store.written.delete(listener))
+      )
+  })
+)
+
+export const layer: Layer.Layer<Outbox, never, EphemeralStore> = Layer.effect(Outbox, make)

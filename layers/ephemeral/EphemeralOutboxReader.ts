@@ -1,0 +1,41 @@
+/**
+ * Dead letters of one process, to be read.
+ */
+import { Effect, Layer } from "effect"
+import type { DeadLetterQuery } from "../../services/OutboxReader.ts"
+import { OutboxReader } from "../../services/OutboxReader.ts"
+import type { DeadLetter } from "../../src/delivery/Outbox.ts"
+import { DeadLetterNotFound } from "../../src/delivery/Outbox.ts"
+import { EphemeralStore } from "./EphemeralStore.ts"
+
+const page_max = 500
+
+const fits = (letter: DeadLetter, query: DeadLetterQuery): boolean =>
+  letter.tenant === query.tenant &&
+  letter.status === (query.status ?? "dead") &&
+  (query.handler_name === undefined || letter.handler_name === query.handler_name) &&
+  letter.dead_at >= (query.dead_from ?? -Infinity) &&
+  letter.dead_at <= (query.dead_to ?? Infinity)
+
+const make = Effect.map(EphemeralStore, (store) =>
+  OutboxReader.of({
+    deadLetters: (query) =>
+      Effect.sync(() =>
+        [...store.dead.values()]
+          .reverse()
+          .map((stored) => stored.letter)
+          .filter((letter) => fits(letter, query))
+          .slice(0, Math.min(query.limit, page_max))
+      ),
+    deadLetter: Effect.fn("OutboxReader.deadLetter")(function* (tenant, event_id) {
+      const letter = store.dead.get(event_id)?.letter
+      if (letter?.tenant !== tenant) return yield* new DeadLetterNotFound({ event_id })
+      return letter
+    })
+  })
+)
+
+export const layer: Layer.Layer<OutboxReader, never, EphemeralStore> = Layer.effect(
+  OutboxReader,
+  make
+)

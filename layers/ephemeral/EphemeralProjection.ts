@@ -1,0 +1,92 @@
+/**
+ * Writes events to a run, and with them what `project` makes of them. Private to this room.
+ */
+import type { Projection } from "../../src/run/Projection.ts"
+import { project } from "../../src/run/Projection.ts"
+import { addressKey } from "../../src/Ids.ts"
+import type { RunEvent } from "../../src/run/RunEvent.ts"
+import type { RunStatus } from "../../src/run/RunState.ts"
+import type { Store, StoredRun } from "./EphemeralStore.ts"
+
+const isOver = (status: RunStatus): boolean =>
+  status === "complete" || status === "failed" || status === "cancelled"
+
+/** Appends at the run's length; the fence was checked. */
+export const write = (
+  store: Store,
+  run: StoredRun,
+  events: ReadonlyArray<RunEvent>,
+  status: RunStatus,
+  at: number
+): void => {
+  for (const event of events) run.entries.push({ seq: run.entries.length, at, event })
+  if (run.status !== status) {
+    run.status = status
+    if (isOver(status)) close(store, run)
+  }
+  const projection = project(run, events, at)
+  if (projection.requested.length > 0 || projection.answered.length > 0) {
+    writeApprovals(store, projection, at)
+  }
+  if (projection.task !== undefined) writeTask(store, run, projection.task)
+  if (projection.answer !== undefined) writeAnswer(store, run, projection.answer, at)
+}
+
+const close = (store: Store, run: StoredRun) => {
+  store.open.delete(run)
+  const key = addressKey(run.address)
+  const open = store.openOf.get(key)
+  open?.delete(run)
+  if (open?.size === 0) store.openOf.delete(key)
+}
+
+const writeApprovals = (store: Store, projection: Projection, at: number) => {
+  for (const record of projection.requested) {
+    const stored = { place: ++store.place, record }
+    store.approvals.set(record.id, stored)
+    store.pending.set(record.id, stored)
+  }
+  for (const change of projection.answered) {
+    const stored = store.pending.get(change.id)
+    if (stored === undefined) continue
+    store.pending.delete(change.id)
+    stored.record = {
+      ...stored.record,
+      status: change.status,
+      decided_at: at,
+      ...(change.decision === undefined ? undefined : { decision: change.decision }),
+      ...(change.by === undefined ? undefined : { decided_by: change.by })
+    }
+  }
+}
+
+const writeTask = (
+  store: Store,
+  run: StoredRun,
+  { reason, status }: NonNullable<Projection["task"]>
+) => {
+  const stored = store.tasks.get(run.run_id)
+  // A run that is cancelled before its first claim passes through `processing` in this same commit.
+  if (stored === undefined || stored.task.status === "complete" || stored.task.status === "failed")
+    return
+  stored.task = { ...stored.task, status, ...(reason === undefined ? undefined : { reason }) }
+  if (status !== "complete" && status !== "failed") return
+  const key = addressKey(run.address)
+  const left = (store.waiting.get(key) ?? 1) - 1
+  if (left > 0) store.waiting.set(key, left)
+  else store.waiting.delete(key)
+}
+
+const writeAnswer = (store: Store, run: StoredRun, content: string, at: number) => {
+  const stored = store.conversations.get(run.conversation)
+  if (stored === undefined) return
+  stored.messages.push({
+    conversation: run.conversation,
+    seq: stored.messages.length,
+    role: "assistant",
+    content,
+    channel_origin: store.tasks.get(run.run_id)?.channel_origin ?? "api",
+    run_id: run.run_id,
+    created_at: at
+  })
+}

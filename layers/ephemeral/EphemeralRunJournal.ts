@@ -1,0 +1,254 @@
+/**
+ * Runs in one process, gone with it. An append is a synchronous check and a push, so that a step costs next to nothing.
+ */
+import { Clock, Deferred, Effect, Exit, Layer, identity } from "effect"
+import type { Append, Claim, Fence, RunHead } from "../../services/RunJournal.ts"
+import { FencedOff, JournalError, RunJournal, StaleAppend } from "../../services/RunJournal.ts"
+import type { Address, RunId } from "../../src/Ids.ts"
+import { addressKey } from "../../src/Ids.ts"
+import type { Amendment } from "../../src/run/RunCommand.ts"
+import { RunIsOver, RunNotFound } from "../../src/run/RunCommand.ts"
+import type { RunAccepted, RunEvent } from "../../src/run/RunEvent.ts"
+import type { RunState } from "../../src/run/RunState.ts"
+import { fold, statusOf } from "../../src/run/RunState.ts"
+import { transaction_ms_max } from "../../src/tool/ToolSpec.ts"
+import { write } from "./EphemeralProjection.ts"
+import type { Store, StoredRun } from "./EphemeralStore.ts"
+import { EphemeralStore } from "./EphemeralStore.ts"
+
+const read_max = 10_000
+
+const headOf = (run: StoredRun): RunHead => ({
+  run_id: run.run_id,
+  tenant: run.tenant,
+  address: run.address,
+  conversation: run.conversation,
+  ordinal: run.ordinal,
+  status: run.status,
+  epoch: run.epoch,
+  length: run.entries.length,
+  created_at: run.created_at
+})
+
+const refusal = (run: StoredRun, fence: Fence): FencedOff | StaleAppend | undefined =>
+  run.epoch !== fence.epoch
+    ? new FencedOff({ run_id: run.run_id, epoch: run.epoch })
+    : run.entries.length !== fence.length
+      ? new StaleAppend({ run_id: run.run_id, length: run.entries.length })
+      : undefined
+
+const unknownRun = Effect.fail(
+  new JournalError({ message: "append to a run that was never created", lost: false })
+)
+
+function* eventsOf(run: StoredRun): Iterable<RunEvent> {
+  for (const entry of run.entries) yield entry.event
+}
+
+/**
+ * Runs `use` once no transaction holds the run: everything it does synchronously happens in one piece, so that no other
+ * writer comes between its check and its write.
+ */
+const whenFree = <A, E, R>(
+  store: Store,
+  id: RunId,
+  use: (run: StoredRun | undefined, now: number) => Effect.Effect<A, E, R>,
+  wait: (held: Effect.Effect<void>) => Effect.Effect<void> = identity
+): Effect.Effect<A, E, R> =>
+  Effect.clockWith((clock) => {
+    const run = store.runs.get(id)
+    return run?.held === undefined
+      ? use(run, clock.currentTimeMillisUnsafe())
+      : Effect.andThen(wait(Deferred.await(run.held)), whenFree(store, id, use, wait))
+  })
+
+const creating = (store: Store) =>
+  Effect.fn("RunJournal.create")(function* (id: RunId, ordinal: number, accepted: RunAccepted) {
+    const now = yield* Clock.currentTimeMillis
+    if (store.runs.has(id)) return false
+    const run: StoredRun = {
+      run_id: id,
+      tenant: accepted.tenant,
+      address: accepted.address,
+      conversation: accepted.conversation,
+      ordinal,
+      created_at: now,
+      entries: [],
+      status: "pending",
+      epoch: 0,
+      owner: undefined,
+      held: undefined
+    }
+    store.runs.set(id, run)
+    store.open.add(run)
+    const key = addressKey(run.address)
+    const open = store.openOf.get(key)
+    if (open === undefined) store.openOf.set(key, new Set([run]))
+    else open.add(run)
+    write(store, run, [accepted], "pending", now)
+    return true
+  })
+
+const claiming =
+  (store: Store) =>
+  (id: RunId, owner: string): Effect.Effect<Claim, RunNotFound | RunIsOver> =>
+    whenFree<Claim, RunNotFound | RunIsOver, never>(store, id, (run, now) => {
+      if (run === undefined) return Effect.fail(new RunNotFound({ run_id: id }))
+      if (!store.open.has(run)) {
+        return Effect.fail(new RunIsOver({ run_id: id, status: run.status }))
+      }
+      const epoch = ++run.epoch
+      run.owner = owner
+      const status = run.status === "pending" ? "processing" : run.status
+      write(store, run, [{ _tag: "RunClaimed", epoch, owner }], status, now)
+      return Effect.succeed({ head: headOf(run), entries: run.entries.slice() })
+    })
+
+const amending =
+  (store: Store) =>
+  <A, E>(
+    id: RunId,
+    command: (state: RunState, now: number) => Amendment<A, E>
+  ): Effect.Effect<A, E | RunNotFound> =>
+    whenFree<A, E | RunNotFound, never>(store, id, (run, now) => {
+      if (run === undefined) return Effect.fail(new RunNotFound({ run_id: id }))
+      const { answer, events } = command(fold(eventsOf(run)), now)
+      if (events.length > 0) {
+        // The command may have changed the state that it was given: what counts is the fold of what is written.
+        const after = fold([...eventsOf(run), ...events])
+        write(store, run, events, statusOf(after), now)
+        for (const listener of store.amended) listener(id)
+      }
+      return Effect.fromResult(answer)
+    })
+
+/**
+ * Emulates the transaction: other writers of the run wait while the body runs, and its events are appended after it.
+ * What the body did elsewhere cannot be rolled back here, so a body that fails leaves what it wrote before.
+ * An interrupted caller records nothing.
+ */
+const transacting =
+  (store: Store) =>
+  <A, E, R>(
+    id: RunId,
+    fence: Fence,
+    body: Effect.Effect<A, E, R>,
+    record: (exit: Exit.Exit<A, E>) => Pick<Append, "events" | "status">
+  ): Effect.Effect<void, StaleAppend | FencedOff | JournalError, R> =>
+    Effect.uninterruptibleMask((restore) =>
+      Effect.flatMap(hold(store, id, fence, restore), ({ held, run }) =>
+        restore(bounded(body)).pipe(
+          Effect.flatMap((exit) =>
+            Effect.clockWith((clock) => {
+              const { events, status } = record(exit)
+              write(store, run, events, status, clock.currentTimeMillisUnsafe())
+              return Effect.void
+            })
+          ),
+          Effect.ensuring(
+            Effect.sync(() => {
+              run.held = undefined
+              Deferred.doneUnsafe(held, Exit.void)
+            })
+          )
+        )
+      )
+    )
+
+/** Makes other writers of the run wait. Its own wait for them may be interrupted, its taking may not. */
+const hold = (
+  store: Store,
+  id: RunId,
+  fence: Fence,
+  restore: (held: Effect.Effect<void>) => Effect.Effect<void>
+) =>
+  whenFree(
+    store,
+    id,
+    (
+      run
+    ): Effect.Effect<
+      { readonly run: StoredRun; readonly held: Deferred.Deferred<void> },
+      StaleAppend | FencedOff | JournalError
+    > => {
+      if (run === undefined) return unknownRun
+      const refused = refusal(run, fence)
+      if (refused !== undefined) return Effect.fail(refused)
+      const held = Deferred.makeUnsafe<void>()
+      run.held = held
+      return Effect.succeed({ run, held })
+    },
+    restore
+  )
+
+const bounded = <A, E, R>(body: Effect.Effect<A, E, R>): Effect.Effect<Exit.Exit<A, E>, never, R> =>
+  Effect.exit(
+    Effect.timeoutOrElse(body, {
+      duration: transaction_ms_max,
+      orElse: () => Effect.interrupt
+    })
+  )
+
+const recovering = (store: Store) =>
+  Effect.fn("RunJournal.recoverable")(function* (owner: string, limit: number) {
+    const now = yield* Clock.currentTimeMillis
+    const found: Array<RunHead> = []
+    for (const run of store.open) {
+      if (found.length >= limit) break
+      if (run.status !== "pending" && run.status !== "processing") continue
+      const lives = run.owner !== undefined && (store.leases.get(run.owner) ?? 0) > now
+      if (!lives || run.owner === owner) found.push(headOf(run))
+    }
+    return found
+  })
+
+const unfinished = (store: Store) => (address: Address, limit: number) =>
+  Effect.sync(() =>
+    [...(store.openOf.get(addressKey(address)) ?? [])]
+      .sort((a, b) => a.ordinal - b.ordinal)
+      .slice(0, limit)
+      .map(headOf)
+  )
+
+const make = Effect.map(EphemeralStore, (store) => {
+  const append = (request: Append): Effect.Effect<void, StaleAppend | FencedOff | JournalError> =>
+    Effect.clockWith((clock) => {
+      const run = store.runs.get(request.run)
+      if (run === undefined) return unknownRun
+      if (run.held !== undefined) return Effect.andThen(Deferred.await(run.held), append(request))
+      const refused = refusal(run, request.fence)
+      if (refused !== undefined) return Effect.fail(refused)
+      write(store, run, request.events, request.status, clock.currentTimeMillisUnsafe())
+      return Effect.void
+    })
+  return RunJournal.of({
+    create: creating(store),
+    claim: claiming(store),
+    append,
+    transact: transacting(store),
+    read: (run, from, limit) =>
+      Effect.sync(
+        () => store.runs.get(run)?.entries.slice(from, from + Math.min(limit, read_max)) ?? []
+      ),
+    amend: amending(store),
+    head: Effect.fn("RunJournal.head")(function* (id) {
+      const run = store.runs.get(id)
+      return run === undefined ? yield* new RunNotFound({ run_id: id }) : headOf(run)
+    }),
+    unfinished: unfinished(store),
+    beat: (owner, lease_ms) =>
+      Effect.map(Clock.currentTimeMillis, (now) => {
+        for (const [other, until] of store.leases) if (until <= now) store.leases.delete(other)
+        store.leases.set(owner, now + lease_ms)
+      }),
+    release: (owner) => Effect.sync(() => void store.leases.delete(owner)),
+    recoverable: recovering(store),
+    amended: (listener) =>
+      Effect.acquireRelease(
+        Effect.sync(() => void store.amended.add(listener)),
+        () => Effect.sync(() => void store.amended.delete(listener))
+      )
+  })
+})
+
+export const layer: Layer.Layer<RunJournal, never, EphemeralStore> = Layer.effect(RunJournal, make)

@@ -1,0 +1,178 @@
+/**
+ * What the ephemeral answers share: plain maps in one process, gone with it. Private to this room. Runs, tasks and dead
+ * letters are kept for as long as the store lives.
+ */
+import { Context, Effect, Layer } from "effect"
+import type { Deferred } from "effect"
+import type { Memory } from "../../services/AgentMemory.ts"
+import type { Approval } from "../../src/approval/Approval.ts"
+import type { Conversation, ConversationMessage } from "../../src/conversation/Conversation.ts"
+import type { AgentTask } from "../../src/delivery/AgentTask.ts"
+import type {
+  DeadLetter,
+  DeliveryFailure,
+  NewOutboxMessage,
+  OutboxMessage
+} from "../../src/delivery/Outbox.ts"
+import type {
+  Address,
+  ApprovalId,
+  ConversationId,
+  MessageId,
+  RunId,
+  Tenant
+} from "../../src/Ids.ts"
+import type { JournalEntry } from "../../src/run/RunEvent.ts"
+import type { RunStatus } from "../../src/run/RunState.ts"
+
+/** A run's head and its events; its length is the number of entries. */
+export interface StoredRun {
+  readonly run_id: RunId
+  readonly tenant: Tenant
+  readonly address: Address
+  readonly conversation: ConversationId
+  readonly ordinal: number
+  readonly created_at: number
+  readonly entries: Array<JournalEntry>
+  status: RunStatus
+  epoch: number
+  owner: string | undefined
+  /** Done when the transaction that holds the run is over; other writers wait for it. */
+  held: Deferred.Deferred<void> | undefined
+}
+
+export interface StoredTask {
+  task: AgentTask
+  readonly channel_origin: string
+}
+
+export interface StoredConversation {
+  readonly conversation: Conversation
+  readonly messages: Array<ConversationMessage>
+  /** By ordinal: the first has ordinal 1. */
+  readonly tasks: Array<StoredTask>
+}
+
+export interface StoredApproval {
+  /** Counts the store's approvals: a cursor that holds when records leave a list. */
+  readonly place: number
+  record: Approval
+}
+
+export interface StoredMessage {
+  message: OutboxMessage
+  /** Counts the store's messages: what is older. */
+  readonly place: number
+  due_at: number
+  owner: string | undefined
+  /** In ms since 1970; 0 = free. */
+  leased_until: number
+  readonly failures: Array<DeliveryFailure>
+}
+
+export interface StoredKey {
+  /** In the order of `key_seq`. */
+  readonly waiting: Set<StoredMessage>
+}
+
+export interface Store {
+  readonly runs: Map<RunId, StoredRun>
+  /** Those that have not ended, oldest first. */
+  readonly open: Set<StoredRun>
+  /** The same by address. */
+  readonly openOf: Map<string, Set<StoredRun>>
+  /** When the lease of an owner ends, in ms since 1970. */
+  readonly leases: Map<string, number>
+  readonly amended: Set<(run: RunId) => void>
+  readonly tasks: Map<RunId, StoredTask>
+  /** Tasks that are neither complete nor failed, by address. */
+  readonly waiting: Map<string, number>
+  /** By tenant and idempotency key. */
+  readonly accepted: Map<string, StoredTask>
+  readonly conversations: Map<ConversationId, StoredConversation>
+  /** Oldest first. */
+  readonly conversationsOf: Map<Tenant, Array<Conversation>>
+  readonly approvals: Map<ApprovalId, StoredApproval>
+  /** The pending ones of them, oldest first. */
+  readonly pending: Map<ApprovalId, StoredApproval>
+  readonly messages: Map<MessageId, StoredMessage>
+  readonly keys: Map<string, StoredKey>
+  /** Oldest first. */
+  readonly dead: Map<string, StoredDeadLetter>
+  readonly written: Set<() => void>
+  /** By address, oldest first. */
+  readonly memories: Map<string, Array<Memory>>
+  /** The last place given out. */
+  place: number
+}
+
+export interface StoredDeadLetter {
+  letter: DeadLetter
+  readonly message: OutboxMessage
+}
+
+export class EphemeralStore extends Context.Service<EphemeralStore, Store>()(
+  "troupe/layers/ephemeral/EphemeralStore"
+) {}
+
+/** The key of a pair whose parts may hold any character but NUL. */
+export const pair = (tenant: Tenant, key: string): string => `${tenant}\0${key}`
+
+/** Puts a message at the end of its key; rings nobody. */
+export const put = (
+  store: Store,
+  message: NewOutboxMessage,
+  now: number,
+  replayed: boolean,
+  failures: ReadonlyArray<DeliveryFailure> = []
+): void => {
+  const name = pair(message.tenant, message.key)
+  let key = store.keys.get(name)
+  if (key === undefined) store.keys.set(name, (key = { waiting: new Set() }))
+  // One counter for all keys: a key that was empty and forgotten never counts from the start again.
+  const place = ++store.place
+  const stored: StoredMessage = {
+    message: {
+      id: message.id,
+      tenant: message.tenant,
+      key: message.key,
+      key_seq: place,
+      topic: message.topic,
+      payload: message.payload,
+      attempts: 0,
+      created_at: now,
+      replayed
+    },
+    place,
+    due_at: now,
+    owner: undefined,
+    leased_until: 0,
+    failures: [...failures]
+  }
+  key.waiting.add(stored)
+  store.messages.set(message.id, stored)
+}
+
+const empty = (): Store => ({
+  runs: new Map(),
+  open: new Set(),
+  openOf: new Map(),
+  leases: new Map(),
+  amended: new Set(),
+  tasks: new Map(),
+  waiting: new Map(),
+  accepted: new Map(),
+  conversations: new Map(),
+  conversationsOf: new Map(),
+  approvals: new Map(),
+  pending: new Map(),
+  messages: new Map(),
+  keys: new Map(),
+  dead: new Map(),
+  written: new Set(),
+  memories: new Map(),
+  place: 0
+})
+
+/** A store of its own at every build. */
+export const layer: Layer.Layer<EphemeralStore> = Layer.effect(EphemeralStore, Effect.sync(empty))

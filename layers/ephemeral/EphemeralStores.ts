@@ -1,0 +1,39 @@
+/**
+ * All stores of one process over one `EphemeralStore`: a run's projections are seen by every reader. Each build has a
+ * store of its own. `AgentMemory` is not among them, because it is built per address, over the same store.
+ */
+import { Layer } from "effect"
+import type { ApprovalRecords } from "../../services/ApprovalRecords.ts"
+import type { ConversationStore } from "../../services/ConversationStore.ts"
+import type { Outbox } from "../../services/Outbox.ts"
+import type { OutboxReader } from "../../services/OutboxReader.ts"
+import type { OutboxReplayer } from "../../services/OutboxReplayer.ts"
+import type { RunJournal } from "../../services/RunJournal.ts"
+import type { TaskStore } from "../../services/TaskStore.ts"
+import * as EphemeralApprovalRecords from "./EphemeralApprovalRecords.ts"
+import * as EphemeralConversationStore from "./EphemeralConversationStore.ts"
+import * as EphemeralOutbox from "./EphemeralOutbox.ts"
+import * as EphemeralOutboxReader from "./EphemeralOutboxReader.ts"
+import * as EphemeralOutboxReplayer from "./EphemeralOutboxReplayer.ts"
+import * as EphemeralRunJournal from "./EphemeralRunJournal.ts"
+import * as EphemeralStore from "./EphemeralStore.ts"
+import * as EphemeralTaskStore from "./EphemeralTaskStore.ts"
+
+export const layer: Layer.Layer<
+  | RunJournal
+  | TaskStore
+  | ConversationStore
+  | ApprovalRecords
+  | Outbox
+  | OutboxReader
+  | OutboxReplayer
+  | EphemeralStore.EphemeralStore
+> = Layer.mergeAll(
+  EphemeralRunJournal.layer,
+  EphemeralTaskStore.layer,
+  EphemeralConversationStore.layer,
+  EphemeralApprovalRecords.layer,
+  EphemeralOutbox.layer,
+  EphemeralOutboxReader.layer,
+  EphemeralOutboxReplayer.layer
+).pipe(Layer.provideMerge(EphemeralStore.layer))

@@ -1,0 +1,158 @@
+/**
+ * Tasks in one process. Accepting checks everything before it writes anything, and writes in one synchronous piece: all
+ * of it or nothing (SA-41).
+ */
+import { Clock, Effect, Layer } from "effect"
+import type { Accepted, NewTask } from "../../services/TaskStore.ts"
+import { dispatched_topic, StoreError, TaskStore } from "../../services/TaskStore.ts"
+import type { AgentTask } from "../../src/delivery/AgentTask.ts"
+import {
+  AddressConflict,
+  AgentBusy,
+  IdempotencyConflict,
+  MailboxFull
+} from "../../src/delivery/AgentTask.ts"
+import { addressKey } from "../../src/Ids.ts"
+import type { Store, StoredConversation, StoredTask } from "./EphemeralStore.ts"
+import { EphemeralStore, pair, put } from "./EphemeralStore.ts"
+
+const page_max = 500
+
+/** The task that was accepted under this key before; undefined if the key is new. */
+const known = (store: Store, task: NewTask) => {
+  const key = task.idempotency_key
+  if (key === undefined) return undefined
+  const before = store.accepted.get(pair(task.tenant, key))?.task
+  if (before === undefined) return undefined
+  return before.message === task.message &&
+    before.conversation === task.conversation &&
+    before.address.agent === task.address.agent
+    ? Effect.succeed<Accepted>({ task: before, created: false })
+    : Effect.fail(new IdempotencyConflict({ key }))
+}
+
+/** Why the task may not be accepted. */
+const obstacle = (store: Store, task: NewTask) => {
+  const address = addressKey(task.address)
+  const conversation = store.conversations.get(task.conversation)?.conversation
+  if (
+    conversation !== undefined &&
+    (conversation.tenant !== task.tenant || addressKey(conversation.address) !== address)
+  ) {
+    return new AddressConflict({ conversation: task.conversation, agent: task.address.agent })
+  }
+  const waiting = store.waiting.get(address) ?? 0
+  if (task.reject_when_busy && waiting > 0) return new AgentBusy({ address })
+  if (waiting >= task.waiting_max) {
+    return new MailboxFull({ address, waiting_max: task.waiting_max })
+  }
+  return store.tasks.has(task.id) || store.messages.has(task.message_id)
+    ? new StoreError({ message: "the id of the task or of its message is taken" })
+    : undefined
+}
+
+const conversationOf = (store: Store, task: NewTask, now: number): StoredConversation => {
+  const known = store.conversations.get(task.conversation)
+  if (known !== undefined) return known
+  const made: StoredConversation = {
+    conversation: {
+      id: task.conversation,
+      tenant: task.tenant,
+      address: task.address,
+      initiated_by: task.initiated_by,
+      ...(task.trigger_event_id === undefined
+        ? undefined
+        : { trigger_event_id: task.trigger_event_id }),
+      created_at: now
+    },
+    messages: [],
+    tasks: []
+  }
+  store.conversations.set(task.conversation, made)
+  const others = store.conversationsOf.get(task.tenant)
+  if (others === undefined) store.conversationsOf.set(task.tenant, [made.conversation])
+  else others.push(made.conversation)
+  return made
+}
+
+const writeAll = (store: Store, request: NewTask, now: number): AgentTask => {
+  const { conversation, messages, tasks } = conversationOf(store, request, now)
+  const task: AgentTask = {
+    id: request.id,
+    tenant: request.tenant,
+    address: request.address,
+    conversation: conversation.id,
+    ordinal: tasks.length + 1,
+    message: request.message,
+    by: request.by,
+    trace_id: request.trace_id,
+    status: "pending",
+    created_at: now
+  }
+  messages.push({
+    conversation: conversation.id,
+    seq: messages.length,
+    role: "user",
+    content: request.message,
+    channel_origin: request.channel_origin,
+    run_id: request.id,
+    created_at: now
+  })
+  const stored: StoredTask = { task, channel_origin: request.channel_origin }
+  tasks.push(stored)
+  store.tasks.set(request.id, stored)
+  const address = addressKey(request.address)
+  store.waiting.set(address, (store.waiting.get(address) ?? 0) + 1)
+  if (request.idempotency_key !== undefined) {
+    store.accepted.set(pair(request.tenant, request.idempotency_key), stored)
+  }
+  put(
+    store,
+    {
+      id: request.message_id,
+      tenant: request.tenant,
+      key: address,
+      topic: dispatched_topic,
+      payload: { task_id: request.id }
+    },
+    now,
+    false
+  )
+  return task
+}
+
+const make = Effect.map(EphemeralStore, (store) =>
+  TaskStore.of({
+    accept: Effect.fn("TaskStore.accept")(function* (request) {
+      const now = yield* Clock.currentTimeMillis
+      const before = known(store, request)
+      if (before !== undefined) return yield* before
+      const refused = obstacle(store, request)
+      if (refused !== undefined) return yield* refused
+      const task = writeAll(store, request, now)
+      for (const listener of store.written) listener()
+      return { task, created: true }
+    }),
+    get: (id) => Effect.sync(() => store.tasks.get(id)?.task),
+    ofConversation: (conversation, after, limit) =>
+      Effect.sync(() => {
+        const from = Math.max(after, 0)
+        return (store.conversations.get(conversation)?.tasks ?? [])
+          .slice(from, from + Math.min(limit, page_max))
+          .map((stored) => stored.task)
+      }),
+    before: (conversation, ordinal, limit) =>
+      Effect.sync(() => {
+        const tasks = store.conversations.get(conversation)?.tasks ?? []
+        const found: Array<AgentTask> = []
+        for (let i = Math.min(ordinal - 1, tasks.length) - 1; i >= 0; i--) {
+          if (found.length >= Math.min(limit, page_max)) break
+          const { task } = tasks[i]!
+          if (task.status === "complete" || task.status === "failed") found.push(task)
+        }
+        return found
+      })
+  })
+)
+
+export const layer: Layer.Layer<TaskStore, never, EphemeralStore> = Layer.effect(TaskStore, make)
