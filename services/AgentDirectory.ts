@@ -6,12 +6,13 @@ import type { AgentSpec } from "../src/agent/AgentSpec.ts"
 import type { AgentName } from "../src/Ids.ts"
 import type { Pins } from "../src/run/RunEvent.ts"
 import type { GovernedTool } from "../src/tool/GovernedTool.ts"
+import type { AgentMemory } from "./AgentMemory.ts"
 import type { ModelTool } from "./ModelGateway.ts"
 
 export interface ResidentAgent {
   readonly spec: AgentSpec
   /** By the name that the model uses. */
-  readonly tools: ReadonlyMap<string, GovernedTool>
+  readonly tools: ReadonlyMap<string, GovernedTool<AgentMemory>>
   /** Specialists by the name of the tool that delegates to them, `ask_<name>`. */
   readonly specialists: ReadonlyMap<string, AgentName>
   /** What the model is shown, built once. */

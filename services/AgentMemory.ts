@@ -2,7 +2,8 @@
  * What one actor remembers. Each address has its own; two never share one.
  */
 import { Context } from "effect"
-import type { Effect } from "effect"
+import type { Effect, Layer } from "effect"
+import type { Address } from "../src/Ids.ts"
 
 export interface Memory {
   readonly text: string
@@ -19,3 +20,11 @@ export class AgentMemory extends Context.Service<
     recall(limit: number): Effect.Effect<ReadonlyArray<Memory>>
   }
 >()("troupe/services/AgentMemory") {}
+
+/** The memory Layer of each actor: one per address, released when nobody holds it any more. */
+export class AgentMemories extends Context.Service<
+  AgentMemories,
+  {
+    get(address: Address): Layer.Layer<AgentMemory>
+  }
+>()("troupe/services/AgentMemories") {}

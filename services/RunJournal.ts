@@ -54,6 +54,8 @@ export interface RunHead {
   readonly epoch: number
   readonly length: number
   readonly created_at: number
+  /** The process that has it, while its lease lives; undefined if nobody does. */
+  readonly owner: string | undefined
 }
 
 export interface Claim {

@@ -3,13 +3,14 @@
  */
 import { Context } from "effect"
 import type { GovernedTool } from "../src/tool/GovernedTool.ts"
+import type { AgentMemory } from "./AgentMemory.ts"
 
 export class ToolRegistry extends Context.Service<
   ToolRegistry,
   {
     /** By `namespace.name@version`, or by plain name where it is unique. Case-sensitive. */
-    get(name: string): GovernedTool | undefined
+    get(name: string): GovernedTool<AgentMemory> | undefined
     /** Sorted by key; empty, never absent. */
-    readonly all: ReadonlyArray<GovernedTool>
+    readonly all: ReadonlyArray<GovernedTool<AgentMemory>>
   }
 >()("troupe/services/ToolRegistry") {}

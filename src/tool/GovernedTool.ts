@@ -53,12 +53,13 @@ export interface GovernedContext {
 export const callOf = (context: Toolkit.HandlerContext<never>): CallContext =>
   (context as unknown as GovernedContext).call
 
-export interface GovernedTool {
+/** `R` is what the body needs of its actor at each call, beside the services that it was built with. */
+export interface GovernedTool<out R = never> {
   readonly spec: ToolSpec
   readonly key: string
   readonly decode: (args: unknown) => Exit.Exit<unknown, unknown>
   readonly encode: (result: unknown) => Exit.Exit<unknown, unknown>
-  readonly handler: (args: unknown, context: GovernedContext) => Effect.Effect<unknown, unknown>
+  readonly handler: (args: unknown, context: GovernedContext) => Effect.Effect<unknown, unknown, R>
   /** The services that the handler was built with. */
   readonly services: Context.Context<never>
 }
@@ -155,11 +156,15 @@ export const govern = <
   toolkit: Toolkit.Toolkit<Tools> & { readonly tools: Fails<Tools> },
   governance: { readonly [Name in keyof Tools]: Governance },
   handlers: Handlers | Effect.Effect<Handlers, EX, RX>
-): Effect.Effect<ReadonlyArray<GovernedTool>, EX | MisdeclaredTool, RX> =>
+): Effect.Effect<
+  ReadonlyArray<GovernedTool<Tool.HandlerServices<Tools[keyof Tools]>>>,
+  EX | MisdeclaredTool,
+  RX
+> =>
   Effect.gen(function* () {
     // Read from this toolkit's own context: `effect/ai` knows a tool by its name alone, so contexts are never merged.
     const built = (yield* toolkit.toHandlers(handlers)) as Context.Context<never>
-    const tools: Array<GovernedTool> = []
+    const tools: Array<GovernedTool<Tool.HandlerServices<Tools[keyof Tools]>>> = []
     for (const tool of Object.values<Tool.Any>(toolkit.tools)) {
       const spec = yield* specOf(tool, governance[tool.name]!)
       const entry = built.mapUnsafe.get(tool.id) as Tool.Handler<string> | undefined

@@ -1,0 +1,46 @@
+/**
+ * Digests that name a call: what a decision is bound to, and the key under which an effect happens once.
+ */
+import { Context, Effect } from "effect"
+import { Digest } from "effect/crypto"
+import { canonical } from "../../src/Canonical.ts"
+import type { CallId, RunId, Tenant } from "../../src/Ids.ts"
+
+/** Part of every approval digest: a changed policy asks again. */
+export const PolicyVersion = Context.Reference<string>("troupe/PolicyVersion", {
+  defaultValue: () => "1"
+})
+
+const encoder = new TextEncoder()
+
+/** SHA-256 of canonical JSON, in lower-case hex. Dies on a value that is not JSON. */
+export const digestOf = (digest: Digest.Digest["Service"], value: unknown): Effect.Effect<string> =>
+  Effect.suspend(() => digest.digestHex(Digest.sha256, encoder.encode(canonical(value))))
+
+export interface Proposal {
+  readonly tenant: Tenant
+  readonly tool: string
+  readonly arguments: unknown
+  readonly policy_version: string
+}
+
+/** What a person decides on: this proposal, in this run, for this call. */
+export const approvalDigest = (
+  digest: Digest.Digest["Service"],
+  proposal: Proposal,
+  run: RunId,
+  call: CallId
+): Effect.Effect<string> => digestOf(digest, { ...proposal, run, call })
+
+/** The same without run and call: the model proposing the same thing again has the same one. */
+export const proposalDigest = (
+  digest: Digest.Digest["Service"],
+  proposal: Proposal
+): Effect.Effect<string> => digestOf(digest, proposal)
+
+/** The idempotency key of a dispatched call: from run and call ordinal only, never random, never from the model. */
+export const callKey = (
+  digest: Digest.Digest["Service"],
+  run: RunId,
+  call: CallId
+): Effect.Effect<string> => digestOf(digest, { run, call })

@@ -1,0 +1,128 @@
+/**
+ * Who watches which conversation in this process, and the turns in progress. A bell says that the journal has more; only
+ * text of an unfinished turn travels here. Nothing is kept for a watcher that does not keep up: it is shown the turn
+ * from its start again.
+ */
+import type { ConversationId, FrameId, RunId } from "../../src/Ids.ts"
+import type { FeedItem } from "../../services/AgentRuntime.ts"
+import type { ModelDelta } from "../../services/ModelGateway.ts"
+
+export type Delta = Extract<FeedItem, { _tag: "Delta" }>
+
+/** Pieces that wait for one watcher; beyond that it gets the turn anew. */
+const pending_max = 256
+
+export interface Watcher {
+  /** Called when there is something to look at. */
+  wake: () => void
+  /** Takes what waits; each turn's first piece has offset 0, or goes on where the last one ended. */
+  readonly take: () => ReadonlyArray<Delta>
+  readonly close: () => void
+}
+
+interface Turn {
+  readonly run: RunId
+  readonly ordinal: number
+  readonly frame: FrameId
+  readonly step: number
+  text: string
+  reasoning: string
+}
+
+interface Channel {
+  readonly watchers: Set<(delta: Delta | undefined) => void>
+  /** Turns in progress, by run and frame. */
+  readonly turns: Map<string, Turn>
+}
+
+export interface Feed {
+  readonly watch: (conversation: ConversationId, wake: () => void) => Watcher
+  readonly ring: (conversation: ConversationId) => void
+  readonly delta: (
+    conversation: ConversationId,
+    place: Pick<Turn, "run" | "ordinal" | "frame" | "step">,
+    delta: ModelDelta
+  ) => void
+  /** The turn is journaled, or will not be: its pieces are over. */
+  readonly turned: (conversation: ConversationId, run: RunId, frame: FrameId) => void
+  /** The run is over, or left this process. */
+  readonly left: (conversation: ConversationId, run: RunId) => void
+  /** Conversations that are watched or have a turn in progress. */
+  readonly size: () => number
+}
+
+const pieces = (turn: Turn): ReadonlyArray<Delta> => {
+  const { reasoning, text, ...place } = turn
+  const found: Array<Delta> = []
+  if (reasoning !== "") found.push({ _tag: "Delta", ...place, kind: "reasoning", text: reasoning, offset: 0 })
+  if (text !== "") found.push({ _tag: "Delta", ...place, kind: "text", text, offset: 0 })
+  return found
+}
+
+export const make = (): Feed => {
+  const channels = new Map<ConversationId, Channel>()
+
+  const open = (conversation: ConversationId): Channel => {
+    const found = channels.get(conversation)
+    if (found !== undefined) return found
+    const channel: Channel = { watchers: new Set(), turns: new Map() }
+    channels.set(conversation, channel)
+    return channel
+  }
+
+  const closeIfUnused = (conversation: ConversationId, channel: Channel) => {
+    if (channel.watchers.size === 0 && channel.turns.size === 0) channels.delete(conversation)
+  }
+
+  return {
+    size: () => channels.size,
+    ring: (conversation) => {
+      for (const tell of channels.get(conversation)?.watchers ?? []) tell(undefined)
+    },
+    delta: (conversation, place, delta) => {
+      const channel = open(conversation)
+      const key = `${place.run}/${place.frame}`
+      let turn = channel.turns.get(key)
+      if (turn === undefined || turn.step !== place.step) {
+        turn = { ...place, text: "", reasoning: "" }
+        channel.turns.set(key, turn)
+      }
+      turn[delta.kind] = turn[delta.kind].slice(0, delta.offset) + delta.text
+      const item: Delta = { _tag: "Delta", ...place, ...delta }
+      for (const tell of channel.watchers) tell(item)
+    },
+    turned: (conversation, run, frame) => {
+      const channel = channels.get(conversation)
+      if (channel?.turns.delete(`${run}/${frame}`) === true) closeIfUnused(conversation, channel)
+    },
+    left: (conversation, run) => {
+      const channel = channels.get(conversation)
+      if (channel === undefined) return
+      for (const key of channel.turns.keys()) if (key.startsWith(`${run}/`)) channel.turns.delete(key)
+      closeIfUnused(conversation, channel)
+    },
+    watch: (conversation, wake) => {
+      const channel = open(conversation)
+      const partial = () => [...channel.turns.values()].flatMap(pieces)
+      let waiting: Array<Delta> = partial()
+      const watcher: Watcher = {
+        wake,
+        take: () => {
+          const taken = waiting
+          waiting = []
+          return taken.length > pending_max ? partial() : taken
+        },
+        close: () => {
+          channel.watchers.delete(tell)
+          closeIfUnused(conversation, channel)
+        }
+      }
+      const tell = (delta: Delta | undefined) => {
+        if (delta !== undefined && waiting.length <= pending_max) waiting.push(delta)
+        watcher.wake()
+      }
+      channel.watchers.add(tell)
+      return watcher
+    }
+  }
+}

@@ -1,0 +1,105 @@
+/**
+ * The agents that this process can run. Every tool and every specialist is resolved here, at start, so that a name that
+ * nobody knows ends the start and not a run.
+ */
+import { Effect, Layer, Schema } from "effect"
+import { Digest } from "effect/crypto"
+import type { AgentSpec } from "../../src/agent/AgentSpec.ts"
+import type { AgentName } from "../../src/Ids.ts"
+import type { GovernedTool } from "../../src/tool/GovernedTool.ts"
+import type { ResidentAgent } from "../../services/AgentDirectory.ts"
+import { AgentDirectory } from "../../services/AgentDirectory.ts"
+import type { AgentMemory } from "../../services/AgentMemory.ts"
+import type { ModelTool } from "../../services/ModelGateway.ts"
+import { ToolRegistry } from "../../services/ToolRegistry.ts"
+import { digestOf } from "./CallIdentity.ts"
+
+/** An agent that cannot be right: the field, the name at fault, and what is wrong with it. */
+export class MisdeclaredAgent extends Schema.TaggedError<MisdeclaredAgent>()("MisdeclaredAgent", {
+  agent: Schema.String,
+  field: Schema.String,
+  name: Schema.String,
+  message: Schema.String
+}) {}
+
+/** The model's name of the tool that delegates to a specialist. */
+export const delegationName = (agent: AgentName): string => `ask_${agent}`
+
+const delegation = (spec: AgentSpec): ModelTool => ({
+  name: delegationName(spec.name),
+  description: `Delegate a task to ${spec.name}. ${spec.description}`.trim(),
+  input_schema: {
+    type: "object",
+    properties: { task: { type: "string", minLength: 1, description: "The whole task, in words." } },
+    required: ["task"],
+    additionalProperties: false
+  }
+})
+
+const make = Effect.fnUntraced(function* (specs: ReadonlyArray<AgentSpec>) {
+  const registry = yield* ToolRegistry
+  const digest = yield* Digest.Digest
+  const byName = new Map<string, AgentSpec>()
+  for (const spec of specs) {
+    if (byName.has(spec.name)) {
+      return yield* new MisdeclaredAgent({
+        agent: spec.name,
+        field: "name",
+        name: spec.name,
+        message: "two agents have this name"
+      })
+    }
+    byName.set(spec.name, spec)
+  }
+
+  const resident = Effect.fnUntraced(function* (spec: AgentSpec) {
+    const wrong = (field: string, name: string, message: string) =>
+      new MisdeclaredAgent({ agent: spec.name, field, name, message })
+    const tools = new Map<string, GovernedTool<AgentMemory>>()
+    const modelTools: Array<ModelTool> = []
+    for (const name of spec.tools) {
+      const tool = registry.get(name)
+      if (tool === undefined) {
+        return yield* wrong("tools", name, "no tool has this key, or several have this plain name")
+      }
+      if (tools.has(tool.spec.name)) return yield* wrong("tools", name, "two tools have this plain name")
+      tools.set(tool.spec.name, tool)
+      modelTools.push({
+        name: tool.spec.name,
+        description: tool.spec.description,
+        input_schema: tool.spec.input_schema
+      })
+    }
+    const specialists = new Map<string, AgentName>()
+    for (const name of spec.specialists) {
+      const specialist = byName.get(name)
+      if (specialist === undefined) return yield* wrong("specialists", name, "no agent has this name")
+      // A specialist without tools can do nothing that its supervisor cannot; it is left out (SA-13).
+      if (specialist.tools.length === 0) continue
+      if (tools.has(delegationName(name))) return yield* wrong("specialists", name, "a tool has its name")
+      specialists.set(delegationName(name), name)
+      modelTools.push(delegation(specialist))
+    }
+    const governance = [...tools.values()].map((tool) => tool.spec)
+    const agent: ResidentAgent = {
+      spec,
+      tools,
+      specialists,
+      modelTools,
+      pins: { definition: yield* digestOf(digest, spec), tools: yield* digestOf(digest, governance) }
+    }
+    return agent
+  })
+
+  const all = yield* Effect.forEach(
+    [...byName.values()].sort((a, b) => (a.name < b.name ? -1 : 1)),
+    resident
+  )
+  const agents = new Map(all.map((agent) => [agent.spec.name as string, agent]))
+  return AgentDirectory.of({ all, get: (name) => agents.get(name) })
+})
+
+export const layer = (
+  specs: ReadonlyArray<AgentSpec>
+): Layer.Layer<AgentDirectory, MisdeclaredAgent, ToolRegistry | Digest.Digest> =>
+  Layer.effect(AgentDirectory, make(specs))

@@ -1,0 +1,272 @@
+/**
+ * Delivers what waits in the outbox: claims the heads of free keys, hands each to its topic's handler, and writes down
+ * what became of it. At least once: a crash between a delivery and its writing down delivers the same id again. A
+ * failed try waits longer each time; after `attempts_max` the message is a dead letter.
+ */
+import {
+  Cause,
+  Clock,
+  Context,
+  Effect,
+  Exit,
+  FiberSet,
+  Latch,
+  Layer,
+  Metric,
+  Random,
+  Schedule
+} from "effect"
+import type { Scope } from "effect"
+import {
+  DeliveryFailed,
+  DeliveryHandlers,
+  DeliveryRefused
+} from "../../services/DeliveryHandlers.ts"
+import { Outbox } from "../../services/Outbox.ts"
+import type { StoreError } from "../../services/TaskStore.ts"
+import type { OutboxMessage } from "../../src/delivery/Outbox.ts"
+import { attempts_max_default, backoff_initial_ms, backoffMs } from "../../src/delivery/Outbox.ts"
+import { sanitiseError } from "../../src/delivery/SanitisedError.ts"
+
+/** Times in ms. The lease is the timeout and the margin, so that it always outlives the handler. */
+export interface RelayConfig {
+  /** Deliveries at the same time, 1 to 500. */
+  readonly concurrency: number
+  /** Of one try. */
+  readonly timeout_ms: number
+  /** What a claim holds beyond the timeout: the time to write down the outcome. */
+  readonly lease_margin_ms: number
+  /** The longest wait without looking; wakes are the fast way. */
+  readonly sweep_ms: number
+  readonly attempts_max: number
+  readonly backoff_initial_ms: number
+  /** How long a stop waits for deliveries in flight before it interrupts them. */
+  readonly stop_ms: number
+}
+
+export const RelayConfig = Context.Reference<RelayConfig>("troupe/layers/runtime/RelayConfig", {
+  defaultValue: () => ({
+    concurrency: 16,
+    timeout_ms: 30_000,
+    lease_margin_ms: 15_000,
+    sweep_ms: 5_000,
+    attempts_max: attempts_max_default,
+    backoff_initial_ms,
+    stop_ms: 5_000
+  })
+})
+
+/**
+ * Claims beyond `attempts_max` whose try never ended (the process died in it) before the message is given up without
+ * another try. A crash must not cost a message its last try, and a message that kills the process must not live for ever.
+ */
+const crashes_max = 5
+
+/** The first wait after a look that found nothing though something is due: it waits for a handler or an owner elsewhere. */
+const idle_initial_ms = 25
+
+const delivered_total = Metric.counter("troupe_outbox_delivered_total", {
+  description: "Messages delivered and written down",
+  incremental: true
+})
+const failed_total = Metric.counter("troupe_outbox_failed_total", {
+  description: "Tries that failed",
+  incremental: true
+})
+const dead_total = Metric.counter("troupe_outbox_dead_total", {
+  description: "Messages that became dead letters",
+  incremental: true
+})
+
+const count = (metric: Metric.Counter<number>, topic: string): Effect.Effect<void> =>
+  Metric.update(Metric.withAttributes(metric, { topic }), 1)
+
+interface Failure {
+  readonly error: string
+  /** No other try can succeed. */
+  readonly final: boolean
+}
+
+/** What a handler's exit says of the try. A defect is a failed try and its text is sanitised like any other. */
+const failureOf = (cause: Cause.Cause<DeliveryFailed | DeliveryRefused>): Failure => {
+  if (Cause.hasInterruptsOnly(cause)) {
+    return { error: "the handler interrupted itself", final: false }
+  }
+  const error = Cause.squash(cause)
+  if (error instanceof DeliveryRefused) return { error: error.message, final: true }
+  if (error instanceof DeliveryFailed) return { error: error.message, final: false }
+  return {
+    error: `the handler broke: ${error instanceof Error ? error.message : "it threw something that is no error"}`,
+    final: false
+  }
+}
+
+const make: Effect.Effect<void, StoreError, Outbox | DeliveryHandlers | Scope.Scope> = Effect.gen(
+  function* () {
+    const outbox = yield* Outbox
+    const { byTopic } = yield* DeliveryHandlers
+    const config = yield* RelayConfig
+    if (byTopic.size === 0) return
+    const relay = `relay-${(yield* Random.nextInt).toString(36)}-${(yield* Random.nextInt).toString(36)}`
+    const topics = [...byTopic.keys()]
+    const lease_ms = config.timeout_ms + config.lease_margin_ms
+    const bell = yield* Latch.make(true)
+    let in_flight = 0
+    let claims = 0
+    let stopping = false
+
+    /** Writes down an outcome; a store that is away is asked again for a while. Then the lease passes, and it is tried again. */
+    const record = (
+      message: OutboxMessage,
+      write: Effect.Effect<boolean, StoreError>
+    ): Effect.Effect<boolean> =>
+      write.pipe(
+        Effect.retry(Schedule.exponential("100 millis").pipe(Schedule.upTo({ times: 5 }))),
+        Effect.tap((held) =>
+          held
+            ? Effect.void
+            : Effect.logWarning("the lease of a message was lost before its outcome was written")
+        ),
+        Effect.catch((error) =>
+          Effect.as(
+            Effect.logError(`the outcome of a delivery was not written: ${error.message}`),
+            false
+          )
+        ),
+        Effect.annotateLogs({ message_id: message.id, topic: message.topic })
+      )
+
+    const bury = (message: OutboxMessage, error: string): Effect.Effect<void> =>
+      Effect.gen(function* () {
+        const text = sanitiseError(error)
+        if (yield* record(message, outbox.failed(message.id, claim.owner, text, undefined))) {
+          yield* count(dead_total, message.topic)
+          yield* Effect.logError(`a message became a dead letter: ${text}`).pipe(
+            Effect.annotateLogs({ message_id: message.id, topic: message.topic })
+          )
+        }
+      })
+
+    const settle = Effect.fnUntraced(function* (
+      message: OutboxMessage,
+      exit: Exit.Exit<void, DeliveryFailed | DeliveryRefused>
+    ) {
+      if (Exit.isSuccess(exit)) {
+        if (yield* record(message, outbox.delivered(message.id, claim.owner))) {
+          yield* count(delivered_total, message.topic)
+        }
+        return
+      }
+      const now = yield* Clock.currentTimeMillis
+      if (stopping && Cause.hasInterruptsOnly(exit.cause)) {
+        // Given back at once, whatever its number of tries: the stop is not the message's fault.
+        yield* record(
+          message,
+          outbox.failed(message.id, claim.owner, "the process stopped before the delivery ended", now)
+        )
+        return
+      }
+      yield* count(failed_total, message.topic)
+      const { error, final } = failureOf(exit.cause)
+      if (final || message.attempts >= config.attempts_max) return yield* bury(message, error)
+      const retry_at = now + backoffMs(message.attempts, config.backoff_initial_ms)
+      yield* record(message, outbox.failed(message.id, claim.owner, sanitiseError(error), retry_at))
+    })
+
+    const attempt = (message: OutboxMessage) =>
+      // Claims name only topics that have a handler.
+      Effect.suspend(() => byTopic.get(message.topic)!(message)).pipe(
+        Effect.timeoutOrElse({
+          duration: config.timeout_ms,
+          orElse: () =>
+            Effect.fail(new DeliveryFailed({ message: `no answer within ${config.timeout_ms} ms` }))
+        }),
+        Effect.withSpan("OutboxRelay.deliver", {
+          attributes: { topic: message.topic, message_id: message.id, attempt: message.attempts }
+        })
+      )
+
+    const deliver = (message: OutboxMessage): Effect.Effect<void> =>
+      Effect.uninterruptibleMask((restore) =>
+        (message.attempts > config.attempts_max + crashes_max
+          ? bury(message, `${message.attempts - 1} tries began, and the last ones never ended`)
+          : Effect.flatMap(Effect.exit(restore(attempt(message))), (exit) => settle(message, exit))
+        ).pipe(
+          Effect.ensuring(
+            Effect.sync(() => {
+              in_flight--
+              // There is room again, and the key's next message may be due.
+              bell.openUnsafe()
+            })
+          )
+        )
+      )
+
+    const running = yield* FiberSet.make<void>()
+
+    /** Claims as much as there is room for and starts it; how many. A stop cannot fall between the two. */
+    const take = Effect.uninterruptible(
+      Effect.gen(function* () {
+        const limit = config.concurrency - in_flight
+        if (limit <= 0) return undefined
+        // A name of its own for each claim, so that a try which outlived its lease cannot end a later one of its relay.
+        const owner = `${relay}.${++claims}`
+        const messages = yield* outbox.claim({ owner, topics, limit, lease_ms })
+        for (const message of messages) {
+          in_flight++
+          yield* FiberSet.run(running, deliver({ owner, message }))
+        }
+        return messages.length
+      })
+    )
+
+    /** How long to sleep, unless the bell rings. */
+    const pause = Effect.fnUntraced(function* (idle_ms: number) {
+      const due = yield* outbox.nextDueAt
+      if (due === undefined) return config.sweep_ms
+      const wait = due - (yield* Clock.currentTimeMillis)
+      return Math.min(wait > 0 ? wait : idle_ms, config.sweep_ms)
+    })
+
+    const loop = Effect.gen(function* () {
+      let idle_ms = idle_initial_ms
+      while (true) {
+        yield* bell.await
+        yield* bell.close
+        const taken = yield* take
+        if (taken === undefined) continue
+        if (taken > 0) {
+          idle_ms = idle_initial_ms
+          yield* bell.open
+          yield* Effect.yieldNow
+          continue
+        }
+        const wait = yield* pause(idle_ms)
+        idle_ms = Math.min(idle_ms * 2, config.sweep_ms)
+        yield* Effect.timeoutOption(bell.await, wait)
+        yield* bell.open
+      }
+    })
+
+    yield* Effect.addFinalizer(() => {
+      stopping = true
+      return Effect.asVoid(
+        Effect.timeoutOption(Effect.interruptible(FiberSet.awaitEmpty(running)), config.stop_ms)
+      )
+    })
+    yield* outbox.written(() => bell.openUnsafe())
+    yield* loop.pipe(
+      Effect.catch((error: StoreError) =>
+        Effect.logWarning(`the outbox did not answer: ${error.message}`).pipe(
+          Effect.andThen(Effect.sleep(Math.min(1_000, config.sweep_ms))),
+          Effect.andThen(bell.open)
+        )
+      ),
+      Effect.forever,
+      Effect.forkScoped
+    )
+  }
+)
+
+export const layer: Layer.Layer<never, StoreError, Outbox | DeliveryHandlers> =
+  Layer.effectDiscard(make)

@@ -1,0 +1,178 @@
+/**
+ * PostgreSQL in the process: a SqlClient over PGlite, in memory or in a directory of its own that survives kill -9.
+ */
+import { join } from "node:path"
+import { PGlite, types } from "@electric-sql/pglite"
+import type { Extensions, PGliteOptions } from "@electric-sql/pglite"
+import { PgClient } from "@effect/sql-pg"
+import { Context, Effect, Layer, Semaphore, Stream } from "effect"
+import type { Scope } from "effect"
+import { Reactivity } from "effect/reactivity"
+import { SqlClient, SqlError } from "effect/sql"
+import type { SqlConnection } from "effect/sql"
+import * as DirectoryLock from "./DirectoryLock.ts"
+import { SqlNotify } from "./SqlNotify.ts"
+
+export interface PgliteOptions {
+  /** Where the database lives; it is made if it is missing. Absent = in memory, gone at the end. */
+  readonly directory?: string | undefined
+  readonly extensions?: Extensions | undefined
+  /** A dump to start from instead of an empty database; used where there is no database yet. */
+  readonly load?: Blob | undefined
+}
+
+const stateOf = (error: unknown): string | undefined =>
+  error instanceof Error && "code" in error && typeof error.code === "string"
+    ? error.code
+    : undefined
+
+const constraintOf = (error: unknown): string =>
+  error instanceof Error && "constraint" in error && typeof error.constraint === "string"
+    ? error.constraint
+    : "unknown"
+
+/** The same classes by SQLSTATE as `@effect/sql-pg`, so that both engines fail alike. */
+const reasonOf = (pg: PGlite, cause: unknown): SqlError.SqlErrorReason => {
+  const state = stateOf(cause)
+  const props = { cause, message: "PGlite refused the statement", operation: "query" }
+  if (state === undefined) {
+    return pg.closed ? new SqlError.ConnectionError(props) : new SqlError.UnknownError(props)
+  }
+  if (state.startsWith("08")) return new SqlError.ConnectionError(props)
+  if (state.startsWith("28")) return new SqlError.AuthenticationError(props)
+  if (state === "42501") return new SqlError.AuthorizationError(props)
+  if (state.startsWith("42")) return new SqlError.SqlSyntaxError(props)
+  if (state === "23505") {
+    return new SqlError.UniqueViolation({ ...props, constraint: constraintOf(cause) })
+  }
+  if (state.startsWith("23")) return new SqlError.ConstraintError(props)
+  if (state === "40P01") return new SqlError.DeadlockError(props)
+  if (state === "40001") return new SqlError.SerializationError(props)
+  if (state === "55P03") return new SqlError.LockTimeoutError(props)
+  if (state === "57014") return new SqlError.StatementTimeoutError(props)
+  return new SqlError.UnknownError(props)
+}
+
+type Row = Record<string, unknown>
+
+/**
+ * The one session. A statement is not interrupted half-way: it runs on this thread, and whoever gave it up would leave
+ * its outcome to the next one.
+ */
+const connectionOf = (pg: PGlite) => {
+  const run = (sql: string, params: ReadonlyArray<unknown>, rowMode: "object" | "array") =>
+    Effect.uninterruptible(
+      Effect.tryPromise({
+        try: () => pg.query<Row>(sql, [...params], { rowMode }),
+        catch: (cause) => new SqlError.SqlError({ reason: reasonOf(pg, cause) })
+      })
+    )
+  const execute: SqlConnection.Connection["execute"] = (sql, params, transformRows) =>
+    Effect.map(run(sql, params, "object"), ({ rows }) =>
+      transformRows === undefined ? rows : transformRows(rows)
+    )
+  const values: SqlConnection.Connection["executeValues"] = (sql, params) =>
+    Effect.map(run(sql, params, "array"), ({ rows }) => rows as unknown as Array<Array<unknown>>)
+  const connection: SqlConnection.Connection = {
+    execute,
+    executeUnprepared: execute,
+    executeRaw: (sql, params) => run(sql, params, "object"),
+    executeValues: values,
+    executeValuesUnprepared: values,
+    executeStream: (sql, params, transformRows) =>
+      Stream.fromIterableEffect(execute(sql, params, transformRows))
+  }
+  /** COMMIT of a transaction that a failed statement has spoilt answers ROLLBACK instead of failing. */
+  const commit = Effect.flatMap(run("COMMIT", [], "object"), ({ command }) =>
+    command === "ROLLBACK"
+      ? Effect.fail(
+          new SqlError.SqlError({
+            reason: new SqlError.UnknownError({
+              cause: new Error("COMMIT rolled back"),
+              message: "The transaction had failed and was rolled back",
+              operation: "commit"
+            })
+          })
+        )
+      : Effect.void
+  )
+  return { connection, commit }
+}
+
+const open = (
+  options: PgliteOptions
+): Effect.Effect<
+  PGlite,
+  DirectoryLock.DirectoryInUse | DirectoryLock.DirectoryUnusable | SqlError.SqlError,
+  Scope.Scope
+> =>
+  Effect.gen(function* () {
+    const { directory, extensions, load } = options
+    if (directory !== undefined) yield* DirectoryLock.acquire(directory)
+    const settings: PGliteOptions = {
+      // int8 is a bigint, as it is with `@effect/sql-pg`.
+      parsers: { [types.INT8]: (value: string) => BigInt(value) },
+      ...(directory === undefined ? undefined : { dataDir: join(directory, "pgdata") }),
+      ...(extensions === undefined ? undefined : { extensions }),
+      ...(load === undefined ? undefined : { loadDataDir: load })
+    }
+    return yield* Effect.acquireRelease(
+      Effect.tryPromise({
+        try: () => PGlite.create(settings),
+        catch: (cause) =>
+          new SqlError.SqlError({
+            reason: new SqlError.ConnectionError({
+              cause,
+              message: "PGlite did not start",
+              operation: "connect"
+            })
+          })
+      }),
+      (pg) => Effect.ignoreCause(Effect.promise(() => pg.close()))
+    )
+  })
+
+const make = (options: PgliteOptions) =>
+  Effect.gen(function* () {
+    const pg = yield* open(options)
+    const { commit, connection } = connectionOf(pg)
+    // One session: while a transaction is open everyone else waits, or would write into it.
+    const one = yield* Semaphore.make(1)
+    const lease = Effect.as(one.takeScoped(1), connection)
+    const client = yield* SqlClient.make({
+      driver: "pglite",
+      acquirer: lease,
+      transactionAcquirer: lease,
+      borrower: (f) => one.withPermit(f(connection)),
+      commit: () => commit,
+      compiler: PgClient.makeCompiler(),
+      releaseSavepoint: (name) => `RELEASE SAVEPOINT ${name}`,
+      spanAttributes: [["db.system.name", "postgresql"]]
+    })
+    const notify = SqlNotify.of({
+      // LISTEN inside somebody's open transaction would begin only at its commit.
+      listen: (channel, callback) =>
+        Effect.asVoid(
+          Effect.acquireRelease(
+            one.withPermit(
+              Effect.tryPromise({
+                try: () => pg.listen(channel, callback),
+                catch: (cause) => new SqlError.SqlError({ reason: reasonOf(pg, cause) })
+              })
+            ),
+            (unlisten) =>
+              one.withPermit(
+                Effect.ignoreCause(pg.closed ? Effect.void : Effect.promise(() => unlisten()))
+              )
+          )
+        )
+    })
+    return Context.make(SqlClient.SqlClient, client).pipe(Context.add(SqlNotify, notify))
+  })
+
+export const layer = (
+  options: PgliteOptions = {}
+): Layer.Layer<
+  SqlClient.SqlClient | SqlNotify,
+  DirectoryLock.DirectoryInUse | DirectoryLock.DirectoryUnusable | SqlError.SqlError
+> => Layer.effectContext(make(options)).pipe(Layer.provide(Reactivity.layer))

@@ -1,0 +1,93 @@
+/**
+ * PostgreSQL over the network: the client, its bells, and a warning where the server may forget what it acknowledged.
+ */
+import { PgClient } from "@effect/sql-pg"
+import { Deferred, Effect, Layer, Queue, Schedule } from "effect"
+import type { Redacted } from "effect"
+import { SqlClient } from "effect/sql"
+import type { SqlError } from "effect/sql"
+import { SqlNotify } from "./SqlNotify.ts"
+
+export interface PostgresOptions {
+  readonly url: Redacted.Redacted
+  /** Connections of the pool, two of which listen. 3 to 500; 12 by default. */
+  readonly connections_max?: number | undefined
+  /** What a statement may take, in ms; 30,000 by default. */
+  readonly statement_timeout_ms?: number | undefined
+}
+
+/** How long a transaction may wait for its own process, in ms: a held snapshot makes every head's update slower. */
+const idle_in_transaction_ms = 60_000
+
+const settings = (options: PostgresOptions): PgClient.PgPoolConfig => ({
+  url: options.url,
+  applicationName: "troupe",
+  maxConnections: Math.min(Math.max(options.connections_max ?? 12, 3), 500),
+  connectTimeout: "10 seconds",
+  keepAlive: "30 seconds",
+  startupParameters: {
+    statement_timeout: String(options.statement_timeout_ms ?? 30_000),
+    idle_in_transaction_session_timeout: String(idle_in_transaction_ms)
+  }
+})
+
+/** Says so where a crash of the server may lose what it has acknowledged. */
+const warn = Effect.fnUntraced(function* (sql: SqlClient.SqlClient) {
+  const [row] = yield* sql<{ fsync: string; synchronous_commit: string }>`
+    SELECT current_setting('fsync') AS fsync, current_setting('synchronous_commit') AS synchronous_commit`
+  for (const [name, value] of Object.entries(row ?? {})) {
+    if (value !== "off") continue
+    yield* Effect.logWarning(
+      `PostgreSQL runs with ${name} = off: what the journal has acknowledged may be lost when the server stops`
+    )
+  }
+})
+
+const reconnect = Schedule.min([Schedule.exponential("100 millis"), Schedule.spaced("10 seconds")])
+
+const bells = (pg: PgClient.PgClient) =>
+  SqlNotify.of({
+    listen: Effect.fnUntraced(function* (channel, callback) {
+      const ready = yield* Deferred.make<void, SqlError.SqlError>()
+      let heard = false
+      const session = Effect.scoped(
+        Effect.gen(function* () {
+          const queue = yield* pg.listen(channel)
+          if (heard) callback(undefined)
+          heard = true
+          Deferred.doneUnsafe(ready, Effect.void)
+          return yield* Effect.forever(
+            Effect.map(Queue.take(queue), ({ payload }) => callback(payload))
+          )
+        })
+      )
+      const again = session.pipe(
+        // The first attempt fails whoever asked; later ones are this fiber's own matter.
+        Effect.tapCause((cause) =>
+          Effect.andThen(
+            Deferred.failCause(ready, cause),
+            heard
+              ? Effect.logWarning(`The listener of ${channel} lost its connection; it reconnects`)
+              : Effect.void
+          )
+        ),
+        Effect.retry({ schedule: reconnect, while: () => heard })
+      )
+      yield* Effect.forkScoped(Effect.ignoreCause(again))
+      return yield* Deferred.await(ready)
+    })
+  })
+
+const notify: Layer.Layer<SqlNotify, never, PgClient.PgClient> = Layer.effect(
+  SqlNotify,
+  Effect.map(PgClient.PgClient, bells)
+)
+
+const durability: Layer.Layer<never, SqlError.SqlError, SqlClient.SqlClient> = Layer.effectDiscard(
+  Effect.flatMap(SqlClient.SqlClient, warn)
+)
+
+export const layer = (
+  options: PostgresOptions
+): Layer.Layer<SqlClient.SqlClient | SqlNotify, SqlError.SqlError> =>
+  Layer.merge(notify, durability).pipe(Layer.provideMerge(PgClient.layer(settings(options))))

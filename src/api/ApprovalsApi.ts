@@ -1,0 +1,68 @@
+/**
+ * Questions that wait for people, and their answers.
+ */
+import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
+import { Approval, ApprovalStatus } from "../approval/Approval.ts"
+import { ApprovalId, RunId } from "../Ids.ts"
+import { Authentication, RequestBody, Validation } from "./Boundary.ts"
+import { Limit, Reason } from "./Page.ts"
+import { Problem404, Problem409, Problem410 } from "./Problem.ts"
+
+/** Who decided is stamped by the runtime from the token: there is no member for it, and unknown members are refused. */
+export const DecisionPayload = Schema.Union([
+  Schema.Struct({ decision: Schema.Literal("approve"), note: Schema.optionalKey(Reason) }),
+  Schema.Struct({ decision: Schema.Literal("deny"), reason: Reason }),
+  Schema.Struct({ decision: Schema.Literal("request_revision"), note: Reason }),
+  Schema.Struct({
+    decision: Schema.Literal("modify"),
+    /** The full replacement: these pass the whole gate again. */
+    arguments: Schema.Record(Schema.String, Schema.Json),
+    note: Schema.optionalKey(Reason)
+  })
+]).annotate({ identifier: "Decision" })
+export type DecisionPayload = typeof DecisionPayload.Type
+
+const params = { id: ApprovalId }
+
+const list = HttpApiEndpoint.get("list", "/v1/approvals", {
+  query: {
+    /** Absent = `pending`. */
+    status: Schema.optionalKey(ApprovalStatus),
+    run_id: Schema.optionalKey(RunId),
+    limit: Schema.optionalKey(Limit),
+    /** Those behind this one. */
+    after: Schema.optionalKey(ApprovalId)
+  },
+  success: Schema.Struct({
+    items: Schema.Array(Approval),
+    next_after: Schema.optionalKey(ApprovalId)
+  })
+}).annotateMerge(OpenApi.annotations({ summary: "Approvals, oldest first" }))
+
+const get = HttpApiEndpoint.get("get", "/v1/approvals/:id", {
+  params,
+  success: Approval,
+  error: Problem404
+}).annotateMerge(OpenApi.annotations({ summary: "An approval" }))
+
+const decide = HttpApiEndpoint.post("decide", "/v1/approvals/:id/decision", {
+  params,
+  payload: DecisionPayload,
+  success: Approval,
+  error: [Problem404, Problem409, Problem410]
+})
+  .annotateMerge(
+    OpenApi.annotations({
+      summary: "Decide",
+      description:
+        "Of several decisions one wins; the others are told so (409). A question that waited too long is gone (410)."
+    })
+  )
+  .middleware(RequestBody)
+
+export class ApprovalsApi extends HttpApiGroup.make("approvals")
+  .add(list, get, decide)
+  .middleware(Validation)
+  .middleware(Authentication)
+  .annotateMerge(OpenApi.annotations({ title: "Approvals" })) {}

@@ -1,0 +1,50 @@
+/**
+ * What stands before every endpoint: who asks, whether the request has the shape that it must have, and how its body is
+ * read. Each is answered in `layers/http`.
+ */
+import { Context } from "effect"
+import { HttpApiMiddleware, HttpApiSecurity } from "effect/http-api"
+import type { Principal, Role } from "../Principal.ts"
+import {
+  Problem400,
+  Problem401,
+  Problem403,
+  Problem413,
+  Problem415,
+  Problem500,
+  Problem503
+} from "./Problem.ts"
+
+/** Who sent this request. */
+export class CurrentPrincipal extends Context.Service<CurrentPrincipal, Principal>()(
+  "troupe/api/CurrentPrincipal"
+) {}
+
+/** Everyone who works for the operator of the runtime. */
+export const staff: ReadonlyArray<Role> = ["viewer", "approver", "operator"]
+
+/** An endpoint's annotation: one of these roles is needed. `admin` holds all of them but is never a customer. */
+export const Needs: Context.Reference<ReadonlyArray<Role>> = Context.Reference<ReadonlyArray<Role>>(
+  "troupe/api/Needs",
+  { defaultValue: () => staff }
+)
+
+/** A bearer token. 401 without a good one, 403 without a role that the endpoint needs. */
+export class Authentication extends HttpApiMiddleware.Service<
+  Authentication,
+  { provides: CurrentPrincipal }
+>()("troupe/api/Authentication", {
+  security: { bearer: HttpApiSecurity.bearer },
+  error: [Problem401, Problem403]
+}) {}
+
+/** Turns a request that does not fit its schema into a problem with the paths that are wrong. */
+export class Validation extends HttpApiMiddleware.Service<Validation>()("troupe/api/Validation", {
+  error: [Problem400, Problem500, Problem503]
+}) {}
+
+/** Reads a body within its bound: JSON in UTF-8 and nothing else. */
+export class RequestBody extends HttpApiMiddleware.Service<RequestBody>()(
+  "troupe/api/RequestBody",
+  { error: [Problem400, Problem413, Problem415] }
+) {}

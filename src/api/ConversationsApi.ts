@@ -1,0 +1,120 @@
+/**
+ * Messages to agents, and the conversations that they make.
+ */
+import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import { Conversation, ConversationMessage } from "../conversation/Conversation.ts"
+import { TaskStatus } from "../delivery/AgentTask.ts"
+import { AgentName, ConversationId, RunId } from "../Ids.ts"
+import { Authentication, Needs, RequestBody, staff, Validation } from "./Boundary.ts"
+import { Limit } from "./Page.ts"
+import { Problem404, Problem409, Problem413, Problem422, Problem429 } from "./Problem.ts"
+
+const MessagePayload = Schema.Struct({
+  agent: AgentName,
+  /** At most 1,000,000 bytes of UTF-8. */
+  text: Schema.String.check(Schema.isMinLength(1))
+}).annotate({ identifier: "Message" })
+
+const AcceptedMessage = Schema.Struct({
+  task_id: RunId,
+  run_id: RunId,
+  conversation_id: ConversationId,
+  /** The run's place in its conversation, from 1: the first half of an event's id. */
+  ordinal: Schema.Int,
+  status: TaskStatus
+}).annotate({ identifier: "AcceptedMessage" })
+
+const posting = {
+  headers: {
+    "idempotency-key": Schema.optionalKey(
+      Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(200))
+    )
+  },
+  payload: MessagePayload,
+  success: HttpApiSchema.WithHeaders(AcceptedMessage.pipe(HttpApiSchema.status(202)), {
+    location: Schema.String
+  }),
+  error: [Problem404, Problem409, Problem413, Problem422, Problem429]
+} as const
+
+const postDescription =
+  "The answer comes as a run. The same Idempotency-Key with the same message is the same task; with another message it is refused (422)."
+
+const send = HttpApiEndpoint.post("send", "/v1/messages", posting)
+  .annotate(Needs, ["operator", "customer"])
+  .annotateMerge(
+    OpenApi.annotations({
+      summary: "Send a message in a new conversation",
+      description: postDescription
+    })
+  )
+  .middleware(RequestBody)
+
+const sendTo = HttpApiEndpoint.post("sendTo", "/v1/conversations/:id/messages", {
+  ...posting,
+  params: { id: ConversationId }
+})
+  .annotate(Needs, ["operator", "customer"])
+  .annotateMerge(
+    OpenApi.annotations({
+      summary: "Send a message in a conversation",
+      description: postDescription
+    })
+  )
+  .middleware(RequestBody)
+
+const list = HttpApiEndpoint.get("list", "/v1/conversations", {
+  query: {
+    limit: Schema.optionalKey(Limit),
+    /** Those made before this moment, in ms since 1970. */
+    before: Schema.optionalKey(Schema.Int)
+  },
+  success: Schema.Struct({
+    items: Schema.Array(Conversation),
+    /** `before` of the next page; absent on the last one. */
+    next_before: Schema.optionalKey(Schema.Int)
+  })
+})
+  .annotate(Needs, [...staff, "customer"])
+  .annotateMerge(OpenApi.annotations({ summary: "Conversations, newest first" }))
+
+const get = HttpApiEndpoint.get("get", "/v1/conversations/:id", {
+  params: { id: ConversationId },
+  query: {
+    limit: Schema.optionalKey(Limit),
+    /** Messages with a `seq` above this one. */
+    after: Schema.optionalKey(Schema.Int)
+  },
+  success: Schema.Struct({
+    conversation: Conversation,
+    messages: Schema.Array(ConversationMessage),
+    /** `after` of the next page; absent on the last one. */
+    next_after: Schema.optionalKey(Schema.Int)
+  }),
+  error: Problem404
+})
+  .annotate(Needs, [...staff, "customer"])
+  .annotateMerge(OpenApi.annotations({ summary: "A conversation with its messages" }))
+
+const events = HttpApiEndpoint.get("events", "/v1/conversations/:id/events", {
+  params: { id: ConversationId },
+  query: { after: Schema.optionalKey(Schema.String) },
+  headers: { "last-event-id": Schema.optionalKey(Schema.String) },
+  success: HttpApiSchema.StreamSse({ data: Schema.Json }),
+  error: Problem404
+})
+  .annotate(Needs, [...staff, "customer"])
+  .annotateMerge(
+    OpenApi.annotations({
+      summary: "A conversation's events, as they happen (server-sent events)",
+      description:
+        "Event ids are `{run_ordinal}.{seq}`. `Last-Event-ID`, or `after`, resumes behind an event; without it, or with 0, the stream begins at event 0. The event's name is its type in snake_case; `delta` events are pieces of the turn in progress, have no id, and begin anew where `offset` is 0. Closing the stream cancels nothing."
+    })
+  )
+
+export class ConversationsApi extends HttpApiGroup.make("conversations")
+  .add(send, sendTo, list, get, events)
+  .middleware(Validation)
+  .middleware(Authentication)
+  .annotateMerge(OpenApi.annotations({ title: "Conversations" })) {}

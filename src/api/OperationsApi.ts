@@ -1,0 +1,95 @@
+/**
+ * The runtime itself: its agents, what it could not deliver, and whether it is well.
+ */
+import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
+import { DeadLetter, DeadLetterStatus } from "../delivery/Outbox.ts"
+import { AgentName, ConversationId, MessageId, RunId } from "../Ids.ts"
+import { Authentication, Needs, RequestBody, Validation } from "./Boundary.ts"
+import { Limit, Reason } from "./Page.ts"
+import { Problem404, Problem409, Problem503 } from "./Problem.ts"
+
+const Actor = Schema.Struct({
+  key: ConversationId,
+  state: Schema.Literals(["running", "idle", "parked", "stopped"]),
+  run_id: Schema.optionalKey(RunId),
+  /** Messages in its mailbox. */
+  waiting: Schema.Int,
+  restarts: Schema.Int
+})
+
+const Agent = Schema.Struct({
+  name: AgentName,
+  description: Schema.String,
+  model: Schema.optionalKey(Schema.String),
+  /** By the names that the model uses, with the keys they stand for. */
+  tools: Schema.Array(Schema.Struct({ name: Schema.String, key: Schema.String })),
+  specialists: Schema.Array(AgentName),
+  actors: Schema.Array(Actor)
+}).annotate({ identifier: "Agent" })
+
+const listAgents = HttpApiEndpoint.get("list", "/v1/agents", {
+  success: Schema.Struct({ items: Schema.Array(Agent) })
+}).annotateMerge(OpenApi.annotations({ summary: "Agents with their actors" }))
+
+export class AgentsApi extends HttpApiGroup.make("agents")
+  .add(listAgents)
+  .middleware(Validation)
+  .middleware(Authentication)
+  .annotateMerge(OpenApi.annotations({ title: "Agents" })) {}
+
+const letterParams = { event_id: MessageId }
+const resolving = {
+  params: letterParams,
+  payload: Schema.Struct({ reason: Reason }),
+  error: [Problem404, Problem409]
+} as const
+
+const listLetters = HttpApiEndpoint.get("list", "/v1/dead-letters", {
+  query: {
+    handler_name: Schema.optionalKey(Schema.String),
+    /** Died at or after, and at or before, in ms since 1970. */
+    dead_from: Schema.optionalKey(Schema.Int),
+    dead_to: Schema.optionalKey(Schema.Int),
+    /** Absent = `dead`. */
+    status: Schema.optionalKey(DeadLetterStatus),
+    limit: Schema.optionalKey(Limit)
+  },
+  success: Schema.Struct({ items: Schema.Array(DeadLetter) })
+}).annotateMerge(OpenApi.annotations({ summary: "Dead letters, newest first" }))
+
+const getLetter = HttpApiEndpoint.get("get", "/v1/dead-letters/:event_id", {
+  params: letterParams,
+  success: DeadLetter,
+  error: Problem404
+}).annotateMerge(OpenApi.annotations({ summary: "A dead letter with its failures" }))
+
+const replay = HttpApiEndpoint.post("replay", "/v1/dead-letters/:event_id/replay", resolving)
+  .annotate(Needs, ["operator"])
+  .annotateMerge(OpenApi.annotations({ summary: "Send a dead letter again" }))
+  .middleware(RequestBody)
+
+const discard = HttpApiEndpoint.post("discard", "/v1/dead-letters/:event_id/discard", resolving)
+  .annotate(Needs, ["operator"])
+  .annotateMerge(OpenApi.annotations({ summary: "Give a dead letter up" }))
+  .middleware(RequestBody)
+
+export class DeadLettersApi extends HttpApiGroup.make("deadLetters")
+  .add(listLetters, getLetter, replay, discard)
+  .middleware(Validation)
+  .middleware(Authentication)
+  .annotateMerge(OpenApi.annotations({ title: "Dead letters" })) {}
+
+const health = HttpApiEndpoint.get("health", "/health", {
+  success: Schema.Struct({ status: Schema.Literal("up") })
+}).annotateMerge(OpenApi.annotations({ summary: "Does the process live?" }))
+
+const ready = HttpApiEndpoint.get("ready", "/ready", {
+  success: Schema.Struct({ status: Schema.Literal("ready") }),
+  error: Problem503
+}).annotateMerge(OpenApi.annotations({ summary: "Do its stores answer?" }))
+
+/** Without a token: for a supervisor that has none. */
+export class HealthApi extends HttpApiGroup.make("health")
+  .add(health, ready)
+  .annotateMerge(OpenApi.annotations({ title: "Health" })) {}

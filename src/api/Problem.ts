@@ -1,0 +1,64 @@
+/**
+ * How the HTTP API says that something went wrong: RFC 9457 problem details, one shape for every error.
+ */
+import { Schema } from "effect"
+import { HttpApiSchema } from "effect/http-api"
+
+/** What was wrong with one part of a request. `path` begins with the part: `params`, `query`, `headers`, `payload`. */
+export const ProblemIssue = Schema.Struct({
+  path: Schema.Array(Schema.Union([Schema.String, Schema.Int])),
+  message: Schema.String
+})
+export interface ProblemIssue extends Schema.Schema.Type<typeof ProblemIssue> {}
+
+/** The media type of every error (RFC 9457, section 3). */
+export const problem_content_type = "application/problem+json"
+
+/** `urn:troupe:problem:<name>`, for a program to read. The text of a defect never enters a problem. */
+export interface Problem<Status extends number = number> {
+  readonly type: string
+  readonly title: string
+  readonly status: Status
+  readonly detail: string
+  /** The request's path, where it says more than the type. */
+  readonly instance?: string
+  readonly errors?: ReadonlyArray<ProblemIssue>
+  /** What would have been found, where a name was not. */
+  readonly available?: ReadonlyArray<string>
+}
+
+/** The problem of one status, as an endpoint declares it. */
+export const problem = <const Status extends number>(status: Status) =>
+  Schema.Struct({
+    type: Schema.String,
+    title: Schema.String,
+    status: Schema.Literal(status),
+    detail: Schema.String,
+    instance: Schema.optionalKey(Schema.String),
+    errors: Schema.optionalKey(Schema.Array(ProblemIssue)),
+    available: Schema.optionalKey(Schema.Array(Schema.String))
+  })
+    .annotate({ httpApiStatus: status, identifier: `Problem${status}` })
+    .pipe(HttpApiSchema.asJson({ contentType: problem_content_type }))
+
+export const Problem400 = problem(400)
+export const Problem401 = problem(401)
+export const Problem403 = problem(403)
+export const Problem404 = problem(404)
+export const Problem409 = problem(409)
+export const Problem410 = problem(410)
+export const Problem413 = problem(413)
+export const Problem415 = problem(415)
+export const Problem422 = problem(422)
+export const Problem429 = problem(429)
+export const Problem500 = problem(500)
+export const Problem503 = problem(503)
+
+/** A problem of the house: its name becomes the type. */
+export const makeProblem = <const Status extends number>(
+  status: Status,
+  name: string,
+  title: string,
+  detail: string,
+  more?: Pick<Problem, "instance" | "errors" | "available">
+): Problem<Status> => ({ type: `urn:troupe:problem:${name}`, title, status, detail, ...more })

@@ -1,0 +1,114 @@
+/**
+ * Runs: what became of a message, event by event, and what an operator may do to one.
+ */
+import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
+import { ApprovalPayload } from "../approval/Approval.ts"
+import { TaskStatus } from "../delivery/AgentTask.ts"
+import { AgentName, CallId, ConversationId, RunId } from "../Ids.ts"
+import { RunEvent } from "../run/RunEvent.ts"
+import { Authentication, Needs, RequestBody, Validation } from "./Boundary.ts"
+import { Limit, Reason } from "./Page.ts"
+import { Problem404, Problem409 } from "./Problem.ts"
+
+const PendingApproval = Schema.Struct({ call: CallId, payload: ApprovalPayload })
+
+/** A dispatched call whose outcome nobody knows: an operator must settle it. */
+const UnknownCall = Schema.Struct({
+  call: CallId,
+  tool: Schema.String,
+  arguments: Schema.Json
+})
+
+/** A run as its events make it. */
+export const RunSummary = Schema.Struct({
+  id: RunId,
+  conversation: ConversationId,
+  agent: AgentName,
+  ordinal: Schema.Int,
+  status: Schema.Literals([
+    "pending",
+    "processing",
+    "awaiting_approval",
+    "complete",
+    "failed",
+    "cancelled"
+  ]),
+  task_status: TaskStatus,
+  message: Schema.String,
+  by: Schema.String,
+  trace_id: Schema.String,
+  created_at: Schema.Int,
+  /** Events so far. */
+  length: Schema.Int,
+  /** Model turns so far. */
+  steps: Schema.Int,
+  pending_approvals: Schema.Array(PendingApproval),
+  unknown_calls: Schema.Array(UnknownCall),
+  /** Why it ended, or is being stopped. */
+  reason: Schema.optionalKey(Schema.String),
+  /** The answer. */
+  text: Schema.optionalKey(Schema.String)
+}).annotate({ identifier: "Run" })
+export interface RunSummary extends Schema.Schema.Type<typeof RunSummary> {}
+
+const Entry = Schema.Struct({
+  seq: Schema.Int,
+  /** ms since 1970. */
+  at: Schema.Int,
+  event: RunEvent
+})
+
+/** What an operator says became of an unknown call. */
+export const SettleOutcome = Schema.Union([
+  Schema.Struct({ succeeded: Schema.Json }),
+  Schema.Struct({ failed: Reason }),
+  Schema.Literal("run_again")
+])
+export type SettleOutcome = typeof SettleOutcome.Type
+
+const params = { id: RunId }
+
+const get = HttpApiEndpoint.get("get", "/v1/runs/:id", {
+  params,
+  success: RunSummary,
+  error: Problem404
+}).annotateMerge(OpenApi.annotations({ summary: "A run and what it waits for" }))
+
+const events = HttpApiEndpoint.get("events", "/v1/runs/:id/events", {
+  params,
+  query: {
+    limit: Schema.optionalKey(Limit),
+    /** Events with a `seq` above this one. */
+    after: Schema.optionalKey(Schema.Int)
+  },
+  success: Schema.Struct({
+    items: Schema.Array(Entry),
+    next_after: Schema.optionalKey(Schema.Int)
+  }),
+  error: Problem404
+}).annotateMerge(OpenApi.annotations({ summary: "A run's events" }))
+
+const cancel = HttpApiEndpoint.post("cancel", "/v1/runs/:id/cancel", {
+  params,
+  payload: Schema.Struct({ reason: Reason }),
+  error: [Problem404, Problem409]
+})
+  .annotate(Needs, ["operator"])
+  .annotateMerge(OpenApi.annotations({ summary: "Cancel a run; its open questions are closed" }))
+  .middleware(RequestBody)
+
+const settle = HttpApiEndpoint.post("settle", "/v1/runs/:id/settle", {
+  params,
+  payload: Schema.Struct({ call: CallId, outcome: SettleOutcome }),
+  error: [Problem404, Problem409]
+})
+  .annotate(Needs, ["operator"])
+  .annotateMerge(OpenApi.annotations({ summary: "Say what became of an unknown call" }))
+  .middleware(RequestBody)
+
+export class RunsApi extends HttpApiGroup.make("runs")
+  .add(get, events, cancel, settle)
+  .middleware(Validation)
+  .middleware(Authentication)
+  .annotateMerge(OpenApi.annotations({ title: "Runs" })) {}

@@ -1,0 +1,21 @@
+/**
+ * The HTTP API as a value: what a server answers, a client asks and OpenAPI describes.
+ */
+import { HttpApi, OpenApi } from "effect/http-api"
+import { ApprovalsApi } from "./ApprovalsApi.ts"
+import { ConversationsApi } from "./ConversationsApi.ts"
+import { AgentsApi, DeadLettersApi, HealthApi } from "./OperationsApi.ts"
+import { RunsApi } from "./RunsApi.ts"
+
+export class TroupeApi extends HttpApi.make("troupe")
+  .add(ConversationsApi, RunsApi, ApprovalsApi, AgentsApi, DeadLettersApi, HealthApi)
+  // A member that nobody knows is a mistake or a claim (`approved_by`): refused, and every mistake is named at once.
+  .annotate(HttpApi.PayloadParseOptions, { onExcessProperty: "error", errors: "all" })
+  .annotateMerge(
+    OpenApi.annotations({
+      title: "Troupe",
+      version: "1",
+      description:
+        "Governed agents: send messages, follow runs, decide what waits for a person. Every error is a problem document (RFC 9457)."
+    })
+  ) {}

@@ -1,0 +1,64 @@
+/**
+ * What is known of one call when it has ended: one record per logical call, a projection of its `CallSettled` event.
+ */
+import { Schema } from "effect"
+import { ToolErrorClass } from "../error/ToolError.ts"
+import type { ToolErrorKind } from "../error/ToolError.ts"
+import type { CallId, RunId, Tenant } from "../Ids.ts"
+import type { CallSettled } from "../run/RunEvent.ts"
+import { errorClassOf, errorKindOf } from "../run/RunEvent.ts"
+import type { RunState } from "../run/RunState.ts"
+
+/** Exactly these eight (ST-07). Times are ms since 1970; `latency_ms` is their difference. */
+export const ToolCallMetadata = Schema.Struct({
+  tool_name: Schema.String,
+  agent_name: Schema.String,
+  latency_ms: Schema.Int,
+  ok: Schema.Boolean,
+  error_class: Schema.NullOr(ToolErrorClass),
+  trace_id: Schema.String,
+  started_at: Schema.Int,
+  ended_at: Schema.Int
+})
+export interface ToolCallMetadata extends Schema.Schema.Type<typeof ToolCallMetadata> {}
+
+/** The fact that logs, spans, metrics and records are projections of. */
+export interface ToolCompleted {
+  readonly metadata: ToolCallMetadata
+  readonly run: RunId
+  readonly call: CallId
+  readonly tenant: Tenant
+  readonly error_kind: ToolErrorKind | null
+  readonly error_reason: string | undefined
+}
+
+/** The fact of one settled call. A call that never ran began and ended at `now`. */
+export const completed = (
+  run: RunId,
+  state: RunState,
+  event: CallSettled,
+  now: number
+): ToolCompleted | undefined => {
+  const call = state.calls.get(event.call)
+  if (call === undefined) return undefined
+  const started_at = event.started_at ?? event.ended_at ?? now
+  const ended_at = event.ended_at ?? started_at
+  const error_class = errorClassOf(event.outcome)
+  return {
+    run,
+    call: event.call,
+    tenant: state.accepted!.tenant,
+    error_kind: errorKindOf(event.outcome),
+    error_reason: event.outcome._tag === "Failed" ? event.outcome.error.reason : undefined,
+    metadata: {
+      tool_name: call.proposed.name,
+      agent_name: state.frames.get(call.frame)!.agent,
+      latency_ms: Math.max(ended_at - started_at, 0),
+      ok: error_class === null,
+      error_class,
+      trace_id: state.accepted!.trace_id,
+      started_at,
+      ended_at
+    }
+  }
+}
