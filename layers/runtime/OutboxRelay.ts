@@ -17,6 +17,7 @@ import {
   Schedule
 } from "effect"
 import type { Scope } from "effect"
+import type { DeliveryHandler } from "../../services/DeliveryHandlers.ts"
 import {
   DeliveryFailed,
   DeliveryHandlers,
@@ -65,6 +66,9 @@ const crashes_max = 5
 /** The first wait after a look that found nothing though something is due: it waits for a handler or an owner elsewhere. */
 const idle_initial_ms = 25
 
+/** The wait after a store did not answer. */
+const away_ms = 1_000
+
 const delivered_total = Metric.counter("troupe_outbox_delivered_total", {
   description: "Messages delivered and written down",
   incremental: true
@@ -101,6 +105,86 @@ const failureOf = (cause: Cause.Cause<DeliveryFailed | DeliveryRefused>): Failur
   }
 }
 
+/** A message under the name of the claim that took it. */
+interface Claimed {
+  readonly owner: string
+  readonly message: OutboxMessage
+}
+
+/** Writes down an outcome; a store that is away is asked again for 3 s. Then the lease passes, and it is tried again. */
+const record = (
+  { message }: Claimed,
+  write: Effect.Effect<boolean, StoreError>
+): Effect.Effect<boolean> =>
+  write.pipe(
+    Effect.retry(Schedule.exponential("100 millis").pipe(Schedule.upTo({ times: 5 }))),
+    Effect.tap((held) =>
+      held
+        ? Effect.void
+        : Effect.logWarning("the lease of a message was lost before its outcome was written")
+    ),
+    Effect.catch((error) =>
+      Effect.as(
+        Effect.logError(`the outcome of a delivery was not written: ${error.message}`),
+        false
+      )
+    ),
+    Effect.annotateLogs({ message_id: message.id, topic: message.topic })
+  )
+
+/** What becomes of a message after a try. */
+const outcomes = (outbox: Outbox["Service"], config: RelayConfig, isStopping: () => boolean) => {
+  const bury = Effect.fnUntraced(function* (claimed: Claimed, error: string) {
+    const { message, owner } = claimed
+    const text = sanitiseError(error)
+    if (yield* record(claimed, outbox.failed(message.id, owner, text, undefined))) {
+      yield* count(dead_total, message.topic)
+      yield* Effect.logError(`a message became a dead letter: ${text}`).pipe(
+        Effect.annotateLogs({ message_id: message.id, topic: message.topic })
+      )
+    }
+  })
+
+  const settle = Effect.fnUntraced(function* (
+    claimed: Claimed,
+    exit: Exit.Exit<void, DeliveryFailed | DeliveryRefused>
+  ) {
+    const { message, owner } = claimed
+    if (Exit.isSuccess(exit)) {
+      if (yield* record(claimed, outbox.delivered(message.id, owner))) {
+        yield* count(delivered_total, message.topic)
+      }
+      return
+    }
+    const now = yield* Clock.currentTimeMillis
+    if (isStopping() && Cause.hasInterruptsOnly(exit.cause)) {
+      // Given back at once, whatever its number of tries: the stop is not the message's fault.
+      const text = "the process stopped before the delivery ended"
+      yield* record(claimed, outbox.failed(message.id, owner, text, now))
+      return
+    }
+    yield* count(failed_total, message.topic)
+    const { error, final } = failureOf(exit.cause)
+    if (final || message.attempts >= config.attempts_max) return yield* bury(claimed, error)
+    const retry_at = now + backoffMs(message.attempts, config.backoff_initial_ms)
+    yield* record(claimed, outbox.failed(message.id, owner, sanitiseError(error), retry_at))
+  })
+
+  return { bury, settle }
+}
+
+const attempt = (message: OutboxMessage, handler: DeliveryHandler, timeout_ms: number) =>
+  Effect.suspend(() => handler(message)).pipe(
+    Effect.timeoutOrElse({
+      duration: timeout_ms,
+      orElse: () =>
+        Effect.fail(new DeliveryFailed({ message: `no answer within ${timeout_ms} ms` }))
+    }),
+    Effect.withSpan("OutboxRelay.deliver", {
+      attributes: { topic: message.topic, message_id: message.id, attempt: message.attempts }
+    })
+  )
+
 const make: Effect.Effect<void, StoreError, Outbox | DeliveryHandlers | Scope.Scope> = Effect.gen(
   function* () {
     const outbox = yield* Outbox
@@ -111,105 +195,38 @@ const make: Effect.Effect<void, StoreError, Outbox | DeliveryHandlers | Scope.Sc
     const topics = [...byTopic.keys()]
     const lease_ms = config.timeout_ms + config.lease_margin_ms
     const bell = yield* Latch.make(true)
+    const running = yield* FiberSet.make<void>()
     let in_flight = 0
     let claims = 0
     let stopping = false
+    const { bury, settle } = outcomes(outbox, config, () => stopping)
 
-    /** Writes down an outcome; a store that is away is asked again for a while. Then the lease passes, and it is tried again. */
-    const record = (
-      message: OutboxMessage,
-      write: Effect.Effect<boolean, StoreError>
-    ): Effect.Effect<boolean> =>
-      write.pipe(
-        Effect.retry(Schedule.exponential("100 millis").pipe(Schedule.upTo({ times: 5 }))),
-        Effect.tap((held) =>
-          held
-            ? Effect.void
-            : Effect.logWarning("the lease of a message was lost before its outcome was written")
-        ),
-        Effect.catch((error) =>
-          Effect.as(
-            Effect.logError(`the outcome of a delivery was not written: ${error.message}`),
-            false
-          )
-        ),
-        Effect.annotateLogs({ message_id: message.id, topic: message.topic })
-      )
-
-    const bury = (message: OutboxMessage, error: string): Effect.Effect<void> =>
-      Effect.gen(function* () {
-        const text = sanitiseError(error)
-        if (yield* record(message, outbox.failed(message.id, claim.owner, text, undefined))) {
-          yield* count(dead_total, message.topic)
-          yield* Effect.logError(`a message became a dead letter: ${text}`).pipe(
-            Effect.annotateLogs({ message_id: message.id, topic: message.topic })
-          )
-        }
-      })
-
-    const settle = Effect.fnUntraced(function* (
-      message: OutboxMessage,
-      exit: Exit.Exit<void, DeliveryFailed | DeliveryRefused>
-    ) {
-      if (Exit.isSuccess(exit)) {
-        if (yield* record(message, outbox.delivered(message.id, claim.owner))) {
-          yield* count(delivered_total, message.topic)
-        }
-        return
-      }
-      const now = yield* Clock.currentTimeMillis
-      if (stopping && Cause.hasInterruptsOnly(exit.cause)) {
-        // Given back at once, whatever its number of tries: the stop is not the message's fault.
-        yield* record(
-          message,
-          outbox.failed(message.id, claim.owner, "the process stopped before the delivery ended", now)
-        )
-        return
-      }
-      yield* count(failed_total, message.topic)
-      const { error, final } = failureOf(exit.cause)
-      if (final || message.attempts >= config.attempts_max) return yield* bury(message, error)
-      const retry_at = now + backoffMs(message.attempts, config.backoff_initial_ms)
-      yield* record(message, outbox.failed(message.id, claim.owner, sanitiseError(error), retry_at))
-    })
-
-    const attempt = (message: OutboxMessage) =>
-      // Claims name only topics that have a handler.
-      Effect.suspend(() => byTopic.get(message.topic)!(message)).pipe(
-        Effect.timeoutOrElse({
-          duration: config.timeout_ms,
-          orElse: () =>
-            Effect.fail(new DeliveryFailed({ message: `no answer within ${config.timeout_ms} ms` }))
-        }),
-        Effect.withSpan("OutboxRelay.deliver", {
-          attributes: { topic: message.topic, message_id: message.id, attempt: message.attempts }
+    const deliver = (claimed: Claimed): Effect.Effect<void> =>
+      Effect.uninterruptibleMask((restore) => {
+        const { message } = claimed
+        // Claims name only topics that have a handler.
+        const handler = byTopic.get(message.topic)!
+        const done =
+          message.attempts > config.attempts_max + crashes_max
+            ? bury(claimed, `${message.attempts - 1} tries began, and the last ones never ended`)
+            : Effect.flatMap(
+                Effect.exit(restore(attempt(message, handler, config.timeout_ms))),
+                (exit) => settle(claimed, exit)
+              )
+        const over = Effect.sync(() => {
+          in_flight--
+          // There is room again, and the key's next message may be due.
+          bell.openUnsafe()
         })
-      )
-
-    const deliver = (message: OutboxMessage): Effect.Effect<void> =>
-      Effect.uninterruptibleMask((restore) =>
-        (message.attempts > config.attempts_max + crashes_max
-          ? bury(message, `${message.attempts - 1} tries began, and the last ones never ended`)
-          : Effect.flatMap(Effect.exit(restore(attempt(message))), (exit) => settle(message, exit))
-        ).pipe(
-          Effect.ensuring(
-            Effect.sync(() => {
-              in_flight--
-              // There is room again, and the key's next message may be due.
-              bell.openUnsafe()
-            })
-          )
-        )
-      )
-
-    const running = yield* FiberSet.make<void>()
+        return Effect.ensuring(done, over)
+      })
 
     /** Claims as much as there is room for and starts it; how many. A stop cannot fall between the two. */
     const take = Effect.uninterruptible(
       Effect.gen(function* () {
         const limit = config.concurrency - in_flight
         if (limit <= 0) return undefined
-        // A name of its own for each claim, so that a try which outlived its lease cannot end a later one of its relay.
+        // A name of its own for each claim: a try that outlived its lease cannot end a later one of the same relay.
         const owner = `${relay}.${++claims}`
         const messages = yield* outbox.claim({ owner, topics, limit, lease_ms })
         for (const message of messages) {
@@ -220,34 +237,6 @@ const make: Effect.Effect<void, StoreError, Outbox | DeliveryHandlers | Scope.Sc
       })
     )
 
-    /** How long to sleep, unless the bell rings. */
-    const pause = Effect.fnUntraced(function* (idle_ms: number) {
-      const due = yield* outbox.nextDueAt
-      if (due === undefined) return config.sweep_ms
-      const wait = due - (yield* Clock.currentTimeMillis)
-      return Math.min(wait > 0 ? wait : idle_ms, config.sweep_ms)
-    })
-
-    const loop = Effect.gen(function* () {
-      let idle_ms = idle_initial_ms
-      while (true) {
-        yield* bell.await
-        yield* bell.close
-        const taken = yield* take
-        if (taken === undefined) continue
-        if (taken > 0) {
-          idle_ms = idle_initial_ms
-          yield* bell.open
-          yield* Effect.yieldNow
-          continue
-        }
-        const wait = yield* pause(idle_ms)
-        idle_ms = Math.min(idle_ms * 2, config.sweep_ms)
-        yield* Effect.timeoutOption(bell.await, wait)
-        yield* bell.open
-      }
-    })
-
     yield* Effect.addFinalizer(() => {
       stopping = true
       return Effect.asVoid(
@@ -255,18 +244,49 @@ const make: Effect.Effect<void, StoreError, Outbox | DeliveryHandlers | Scope.Sc
       )
     })
     yield* outbox.written(() => bell.openUnsafe())
-    yield* loop.pipe(
-      Effect.catch((error: StoreError) =>
-        Effect.logWarning(`the outbox did not answer: ${error.message}`).pipe(
-          Effect.andThen(Effect.sleep(Math.min(1_000, config.sweep_ms))),
-          Effect.andThen(bell.open)
-        )
-      ),
-      Effect.forever,
-      Effect.forkScoped
-    )
+    yield* Effect.forkScoped(watch(outbox, take, bell, config.sweep_ms))
   }
 )
+
+/** Takes whenever there may be something: at a bell, at the next due time, and at the latest after the sweep. For ever. */
+const watch = (
+  outbox: Outbox["Service"],
+  take: Effect.Effect<number | undefined, StoreError>,
+  bell: Latch.Latch,
+  sweep_ms: number
+): Effect.Effect<never> => {
+  let idle_ms = idle_initial_ms
+
+  const pause = Effect.gen(function* () {
+    const due = yield* outbox.nextDueAt
+    const now = yield* Clock.currentTimeMillis
+    if (due === undefined) return sweep_ms
+    if (due > now) return Math.min(due - now, sweep_ms)
+    idle_ms = Math.min(idle_ms * 2, sweep_ms)
+    return idle_ms
+  })
+
+  const look = Effect.gen(function* () {
+    yield* bell.await
+    yield* bell.close
+    const taken = yield* take
+    // Without room a finished delivery rings.
+    if (taken === undefined) return
+    if (taken > 0) idle_ms = idle_initial_ms
+    else yield* Effect.timeoutOption(bell.await, yield* pause)
+    yield* bell.open
+  })
+
+  return look.pipe(
+    Effect.catch((error) =>
+      Effect.logWarning(`the outbox did not answer: ${error.message}`).pipe(
+        Effect.andThen(Effect.sleep(Math.min(away_ms, sweep_ms))),
+        Effect.andThen(bell.open)
+      )
+    ),
+    Effect.forever
+  )
+}
 
 export const layer: Layer.Layer<never, StoreError, Outbox | DeliveryHandlers> =
   Layer.effectDiscard(make)
