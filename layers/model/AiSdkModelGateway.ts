@@ -1,0 +1,177 @@
+/**
+ * A live model behind any `LanguageModelV4`, the Vercel AI SDK's provider interface. Streams each turn, tries transient
+ * failures again as one turn, and aborts the request when it is interrupted or too slow.
+ */
+import type { LanguageModelV4, LanguageModelV4CallOptions } from "@ai-sdk/provider"
+import { Clock, Effect, Layer, Random } from "effect"
+import { ModelError, ModelGateway } from "../../services/ModelGateway.ts"
+import type { ModelDelta, ModelRequest } from "../../services/ModelGateway.ts"
+import type { Turn } from "../../src/run/RunDecider.ts"
+import { ofEvent, ofThrown } from "./ProviderError.ts"
+import type { Redaction } from "./ProviderError.ts"
+import { toPrompt, toTools } from "./ProviderPrompt.ts"
+import { TurnAssembly } from "./TurnAssembly.ts"
+
+/** A provider: its client, and what its errors must not show. */
+export interface ModelProvider extends Redaction {
+  readonly model: (id: string) => LanguageModelV4
+  /** Used where a request names no model. */
+  readonly model_default: string
+  /** The shape of ids that the client makes up at random where the wire gave none. */
+  readonly made_up_ids?: RegExp | undefined
+}
+
+/** Bounds of one turn. Waits double from `backoff_initial_ms`, with jitter; all times in ms. */
+export interface TurnPolicy {
+  readonly attempts_max: number
+  readonly timeout_ms: number
+  /** The longest silence within a stream. */
+  readonly idle_ms: number
+  readonly backoff_initial_ms: number
+  /** A provider that asks for a longer wait is asked again after this one. */
+  readonly retry_after_ms_max: number
+}
+
+export const policy_default: TurnPolicy = {
+  attempts_max: 3,
+  timeout_ms: 120_000,
+  idle_ms: 60_000,
+  backoff_initial_ms: 500,
+  retry_after_ms_max: 30_000
+}
+
+const models_max = 64
+
+const transient = (message: string) => new ModelError({ kind: "transient", message })
+
+/** Runs a promise of the client; what it throws is classified with the time it was thrown at. */
+const asked = <A>(provider: ModelProvider, promise: () => PromiseLike<A>) =>
+  Effect.catch(Effect.tryPromise({ try: promise, catch: (error) => ({ error }) }), ({ error }) =>
+    Effect.flatMap(Clock.currentTimeMillis, (now) => Effect.fail(ofThrown(error, provider, now)))
+  )
+
+const optionsOf = (request: ModelRequest): LanguageModelV4CallOptions => ({
+  prompt: toPrompt(request),
+  ...(request.tools.length === 0
+    ? undefined
+    : { tools: toTools(request.tools), toolChoice: { type: "auto" as const } })
+})
+
+interface Attempt {
+  readonly provider: ModelProvider
+  readonly policy: TurnPolicy
+  readonly model: LanguageModelV4
+  readonly options: LanguageModelV4CallOptions
+  readonly step: number
+  readonly sink: (delta: ModelDelta) => void
+}
+
+/** One request, from its first byte to its last part. Its connection is given up however it ends. */
+const attempt = ({ model, options, policy, provider, sink, step }: Attempt) =>
+  Effect.suspend(() => {
+    const abort = new AbortController()
+    let reader: ReadableStreamDefaultReader | undefined
+    const run = Effect.fnUntraced(function* () {
+      const { stream } = yield* asked(provider, () =>
+        model.doStream({ ...options, abortSignal: abort.signal })
+      )
+      const parts = stream.getReader()
+      reader = parts
+      const assembly = new TurnAssembly(sink)
+      while (!assembly.finished) {
+        const { done, value } = yield* asked(provider, () => parts.read()).pipe(
+          Effect.timeoutOrElse({
+            duration: policy.idle_ms,
+            orElse: () => Effect.fail(transient(`the provider was silent for ${policy.idle_ms} ms`))
+          })
+        )
+        if (done) break
+        if (value.type === "error") {
+          return yield* ofEvent(value.error, provider, yield* Clock.currentTimeMillis)
+        }
+        const error = assembly.take(value)
+        if (error !== undefined) return yield* error
+      }
+      const turn = assembly.end(step, model.modelId, provider.made_up_ids)
+      return turn instanceof ModelError ? yield* turn : turn
+    })
+    return Effect.ensuring(
+      run(),
+      Effect.sync(() => {
+        abort.abort()
+        // A client that does not listen to the signal still hears that nobody reads.
+        reader?.cancel().catch(() => {})
+      })
+    )
+  }).pipe(
+    Effect.timeoutOrElse({
+      duration: policy.timeout_ms,
+      orElse: () =>
+        Effect.fail(transient(`the provider did not answer within ${policy.timeout_ms} ms`))
+    })
+  )
+
+/** How long to wait after the n-th attempt, n from 1: half of it fixed, half by chance. */
+const waitMs = (policy: TurnPolicy, n: number, error: ModelError) =>
+  Effect.map(Random.next, (chance) => {
+    const backoff = policy.backoff_initial_ms * 2 ** (n - 1) * (0.5 + chance / 2)
+    return Math.max(backoff, Math.min(error.retry_after_ms ?? 0, policy.retry_after_ms_max))
+  })
+
+/** Attempts until one succeeds, fails for good, or was the last. What a failed one said is taken back first. */
+const persist = (each: Attempt): Effect.Effect<Turn, ModelError> => {
+  const said = new Set<ModelDelta["kind"]>()
+  const sink = (delta: ModelDelta) => {
+    said.add(delta.kind)
+    each.sink(delta)
+  }
+  const from = (n: number): Effect.Effect<Turn, ModelError> =>
+    Effect.catchIf(
+      attempt({ ...each, sink }),
+      (error) => error.kind === "transient" && n < each.policy.attempts_max,
+      (error) =>
+        waitMs(each.policy, n, error).pipe(
+          Effect.flatMap(Effect.sleep),
+          Effect.andThen(
+            Effect.suspend(() => {
+              for (const kind of said) each.sink({ kind, text: "", offset: 0 })
+              said.clear()
+              return from(n + 1)
+            })
+          )
+        )
+    )
+  return from(1)
+}
+
+const make = (provider: ModelProvider, policy: TurnPolicy): ModelGateway["Service"] => {
+  const models = new Map<string, LanguageModelV4>()
+  const modelOf = (id: string): LanguageModelV4 => {
+    let model = models.get(id)
+    if (model === undefined) {
+      model = provider.model(id)
+      if (models.size >= models_max) models.clear()
+      models.set(id, model)
+    }
+    return model
+  }
+  return {
+    turn: Effect.fn("ModelGateway.turn")(function* (request, sink) {
+      return yield* persist({
+        provider,
+        policy,
+        model: modelOf(request.model ?? provider.model_default),
+        options: optionsOf(request),
+        step: request.step,
+        sink
+      })
+    })
+  }
+}
+
+/** Asks the provider's models, within the bounds of `policy` (absent parts: `policy_default`). */
+export const layer = (
+  provider: ModelProvider,
+  policy: Partial<TurnPolicy> = {}
+): Layer.Layer<ModelGateway> =>
+  Layer.sync(ModelGateway, () => make(provider, { ...policy_default, ...policy }))

@@ -1,0 +1,194 @@
+/**
+ * What a provider's client throws or streams as an error, classified once. The text that is kept holds the provider's
+ * own reason where it gave one, and no address, no key and no body.
+ */
+import { APICallError, LoadAPIKeyError } from "@ai-sdk/provider"
+import { ModelError } from "../../services/ModelGateway.ts"
+import type { ModelErrorKind } from "../../services/ModelGateway.ts"
+
+type Kind = typeof ModelErrorKind.Type
+
+const message_max = 500
+const retry_after_ms_max = 86_400_000
+
+/** One line without addresses and keys, at most 500 characters. `secrets` are left out wherever they stand. */
+export const sanitise = (text: string, secrets: ReadonlyArray<string>): string => {
+  // Cut first, so that a huge body costs nothing; again after, because a replacement may be longer.
+  let safe = text.slice(0, message_max * 4)
+  for (const secret of secrets) if (secret !== "") safe = safe.split(secret).join("[hidden]")
+  safe = safe
+    .replace(/[a-z][a-z0-9+.-]*:\/\/[^\s"'<>)\]]*/gi, "[address]")
+    .replace(/\b(?:\d{1,3}\.){3}\d{1,3}(?::\d+)?\b/g, "[address]")
+    .replace(/\bBearer\s+\S+/gi, "[hidden]")
+    .replace(/\b(?:sk|pk|rk|key|gsk|xai|AIza)[-_]?[A-Za-z0-9*_-]{8,}[^\s"',;]*/g, "[hidden]")
+    // oxlint-disable-next-line no-control-regex -- a provider's text may hold them, a log line must not
+    .replace(/[\u0000-\u0020\u007f-\u009f\u2028\u2029]+/g, " ")
+    .trim()
+  return safe.length > message_max ? safe.slice(0, message_max) : safe
+}
+
+const record = (value: unknown): Record<string, unknown> | undefined =>
+  typeof value === "object" && value !== null ? (value as Record<string, unknown>) : undefined
+
+const parsed = (text: string | undefined): unknown => {
+  if (text === undefined || text.length > 1_000_000) return undefined
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+/** The object that holds the reason: `{error: {...}}`, `[{error: {...}}]`, `{error: "..."}`, `{message}`, `{detail}`. */
+const errorObject = (body: unknown): Record<string, unknown> => {
+  const outer = record(Array.isArray(body) ? body[0] : body)
+  const inner = outer?.["error"]
+  if (typeof inner === "string") return { ...outer, message: inner }
+  return record(inner) ?? outer ?? {}
+}
+
+const reasonOf = (error: Record<string, unknown>): string => {
+  for (const key of ["message", "detail", "error_description", "title"]) {
+    const value = error[key]
+    if (typeof value === "string" && value !== "") return value
+  }
+  return ""
+}
+
+/** The provider's own names, in `code`, `type` or `status`. */
+const kindOfName = (name: string): Kind | undefined => {
+  if (/insufficient_quota|billing|credit/i.test(name)) return "refused"
+  if (/rate_limit|overloaded|server_error|internal|timeout|unavailable|exhausted/i.test(name))
+    return "transient"
+  if (/api_key|authentication|unauthenticated|permission|forbidden/i.test(name))
+    return "configuration"
+  if (/invalid|not_found|unsupported|content_|context_length|policy/i.test(name)) return "refused"
+  return undefined
+}
+
+const kindOfStatus = (status: number): Kind => {
+  if (status === 401 || status === 403 || (status >= 300 && status < 400)) return "configuration"
+  if (status === 408 || status === 409 || status === 425 || status === 429 || status >= 500)
+    return "transient"
+  return status >= 400 ? "refused" : "transient"
+}
+
+const names = (error: Record<string, unknown>): ReadonlyArray<string> =>
+  [error["code"], error["type"], error["status"]].filter((name) => typeof name === "string")
+
+/** `Retry-After` in seconds or as an HTTP date, or `retry-after-ms`; undefined if there is none. `now` in ms. */
+export const retryAfterMs = (
+  headers: Readonly<Record<string, string>> | undefined,
+  now: number
+): number | undefined => {
+  const exact = Number(headers?.["retry-after-ms"])
+  if (headers?.["retry-after-ms"] !== undefined && Number.isFinite(exact)) return clamp(exact)
+  const text = headers?.["retry-after"]
+  if (text === undefined || text.trim() === "") return undefined
+  const seconds = Number(text)
+  if (Number.isFinite(seconds)) return clamp(seconds * 1_000)
+  const date = Date.parse(text)
+  return Number.isNaN(date) ? undefined : clamp(date - now)
+}
+
+const clamp = (ms: number): number => Math.min(Math.max(0, Math.ceil(ms)), retry_after_ms_max)
+
+const keyMissing = (status: number, keyed: boolean): string =>
+  keyed
+    ? `the provider refused the key or what it may use (${status})`
+    : `the provider asks for a key and none is configured (${status})`
+
+export interface Redaction {
+  /** Texts that must not be shown: the key, the host. */
+  readonly secrets: ReadonlyArray<string>
+  /** Was a key sent? */
+  readonly keyed: boolean
+}
+
+/** An answer with an error status. */
+const ofAnswer = (
+  error: InstanceType<typeof APICallError>,
+  status: number,
+  redaction: Redaction,
+  now: number
+): ModelError => {
+  const body = errorObject(error.data ?? parsed(error.responseBody))
+  const after = retryAfterMs(error.responseHeaders, now)
+  const exhausted = names(body).some((name) => /insufficient_quota/i.test(name))
+  const kind = exhausted ? "refused" : kindOfStatus(status)
+  if (status === 401 || status === 403) {
+    // A provider's text about a key likes to show parts of it.
+    return new ModelError({ kind, message: keyMissing(status, redaction.keyed) })
+  }
+  if (status >= 300 && status < 400) {
+    return new ModelError({
+      kind,
+      message: `the endpoint redirects (${status}), and a key is not sent to another address`
+    })
+  }
+  const reason = sanitise(reasonOf(body), redaction.secrets)
+  const said = reason === "" ? `the provider answered ${status}` : `${status}: ${reason}`
+  return new ModelError({
+    kind,
+    message: said.slice(0, message_max),
+    ...(kind === "transient" && after !== undefined ? { retry_after_ms: after } : undefined)
+  })
+}
+
+/** The first system code (`ECONNREFUSED`, `UND_ERR_SOCKET`) in a chain of causes. */
+const systemCode = (error: unknown): string | undefined => {
+  let current = record(error)
+  for (let depth = 0; current !== undefined && depth < 8; depth++) {
+    const code = current["code"]
+    if (typeof code === "string" && /^[A-Z][A-Z0-9_]{1,40}$/.test(code)) return code
+    current = record(current["cause"])
+  }
+  return undefined
+}
+
+/** What a client threw, before or while it streamed. `now` is in ms since 1970. */
+export const ofThrown = (error: unknown, redaction: Redaction, now: number): ModelError => {
+  if (APICallError.isInstance(error)) {
+    const status = error.statusCode
+    if (status !== undefined && (status < 200 || status >= 300)) {
+      return ofAnswer(error, status, redaction, now)
+    }
+    if (status === undefined) {
+      return new ModelError({
+        kind: "transient",
+        message: `the provider could not be reached (${systemCode(error) ?? "no answer"})`
+      })
+    }
+  }
+  if (LoadAPIKeyError.isInstance(error)) {
+    return new ModelError({ kind: "configuration", message: "no key is configured" })
+  }
+  const code = systemCode(error)
+  return new ModelError({
+    kind: "transient",
+    message: `the provider's answer broke off or could not be read${code === undefined ? "" : ` (${code})`}`
+  })
+}
+
+/** An error event inside an answer that began well: by its numeric code, else by its name, else transient. */
+export const ofEvent = (event: unknown, redaction: Redaction, now: number): ModelError => {
+  if (event instanceof Error) return ofThrown(event, redaction, now)
+  const error = errorObject(event)
+  const code = Number(error["code"] ?? error["status"])
+  const status = Number.isInteger(code) && code >= 400 && code <= 599 ? code : undefined
+  const named = names(error)
+    .map(kindOfName)
+    .find((kind) => kind !== undefined)
+  const kind = named ?? (status === undefined ? "transient" : kindOfStatus(status))
+  if (kind === "configuration") {
+    return new ModelError({ kind, message: keyMissing(status ?? 401, redaction.keyed) })
+  }
+  const reason = sanitise(typeof event === "string" ? event : reasonOf(error), redaction.secrets)
+  return new ModelError({
+    kind,
+    message: `the provider broke off its answer${reason === "" ? "" : `: ${reason}`}`.slice(
+      0,
+      message_max
+    )
+  })
+}

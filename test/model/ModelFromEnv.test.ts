@@ -1,0 +1,83 @@
+/**
+ * Which model the environment asks for, and what is said where it asks for none that can be used.
+ */
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Option } from "effect"
+import * as ModelFromEnv from "../../layers/model/ModelFromEnv.ts"
+import { ask, environment, key } from "./Gateway.ts"
+import { error, serve, status } from "./ChatServer.ts"
+
+const address = "https://models.example.test/v1"
+
+const choose = (env: Record<string, string>) =>
+  Effect.provide(ModelFromEnv.choose(), environment(env))
+
+const refusal = (env: Record<string, string>) =>
+  Effect.map(Effect.flip(choose(env)), (failure) => {
+    assert.strictEqual(failure.kind, "configuration")
+    for (const value of Object.values(env)) {
+      if (value.trim().length > 3) assert.notInclude(failure.message, value)
+    }
+    return failure.message
+  })
+
+describe("ModelFromEnv", () => {
+  it.effect("is none where no address is set, whatever else is", () =>
+    Effect.gen(function* () {
+      assert.isTrue(Option.isNone(yield* choose({})))
+      assert.isTrue(Option.isNone(yield* choose({ TROUPE_MODEL_BASE_URL: " ", TROUPE_MODEL: "m" })))
+    })
+  )
+
+  it.effect("is the model at the address, with or without a key", () =>
+    Effect.gen(function* () {
+      const env = { TROUPE_MODEL_BASE_URL: address, TROUPE_MODEL: "m-1" }
+      assert.strictEqual(Option.getOrThrow(yield* choose(env)).model, "m-1")
+      const keyed = yield* choose({ ...env, TROUPE_MODEL_API_KEY: `${key}\n` })
+      assert.isTrue(Option.isSome(keyed))
+    })
+  )
+
+  it.effect("an address without a model is a configuration error that names the variable", () =>
+    Effect.gen(function* () {
+      assert.include(yield* refusal({ TROUPE_MODEL_BASE_URL: address }), "TROUPE_MODEL is not set")
+    })
+  )
+
+  it.effect(
+    "an unusable value is a configuration error that names the variable and not the value",
+    () =>
+      Effect.gen(function* () {
+        const env = { TROUPE_MODEL_BASE_URL: address, TROUPE_MODEL: "m-1" }
+        for (const bad of [
+          "models.example.test",
+          "ftp://models.example.test",
+          "https://user:pass@models.example.test/v1",
+          "https://models.example.test/v1?key=secret"
+        ]) {
+          const message = yield* refusal({ ...env, TROUPE_MODEL_BASE_URL: bad })
+          assert.include(message, "TROUPE_MODEL_BASE_URL")
+        }
+        assert.include(
+          yield* refusal({ ...env, TROUPE_MODEL_API_KEY: "two words" }),
+          "TROUPE_MODEL_API_KEY"
+        )
+        for (const bad of ["soon", "0", "-1", "1.5", "300001"]) {
+          assert.include(
+            yield* refusal({ ...env, TROUPE_MODEL_TIMEOUT_MS: bad }),
+            "TROUPE_MODEL_TIMEOUT_MS"
+          )
+        }
+      })
+  )
+
+  it.live("a missing key that the provider asks for is a configuration error that says so", () =>
+    Effect.gen(function* () {
+      const server = yield* serve([status(401, error("Missing bearer token"))])
+      const failure = yield* Effect.flip(ask(server.base_url, {}, {}, { key: undefined }))
+      assert.strictEqual(failure.kind, "configuration")
+      assert.include(failure.message, "none is configured")
+      assert.isUndefined(server.asked[0]!.headers.authorization)
+    }).pipe(Effect.scoped)
+  )
+})

@@ -1,0 +1,110 @@
+/**
+ * A provider's parts as one turn, without a wire: what only other clients than the compatible one send.
+ */
+import type { LanguageModelV4StreamPart } from "@ai-sdk/provider"
+import { assert, describe, it } from "@effect/vitest"
+import { argumentsOf, TurnAssembly } from "../../layers/model/TurnAssembly.ts"
+import { ModelError } from "../../services/ModelGateway.ts"
+
+const finish = (unified: "stop" | "tool-calls" | "interrupted"): LanguageModelV4StreamPart => ({
+  type: "finish",
+  finishReason: { unified, raw: undefined },
+  usage: {
+    inputTokens: {
+      total: undefined,
+      noCache: undefined,
+      cacheRead: undefined,
+      cacheWrite: undefined
+    },
+    outputTokens: { total: undefined, text: undefined, reasoning: undefined }
+  }
+})
+
+const call = (toolCallId: string, toolName: string, input = "{}"): LanguageModelV4StreamPart => ({
+  type: "tool-call",
+  toolCallId,
+  toolName,
+  input
+})
+
+const assemble = (parts: ReadonlyArray<LanguageModelV4StreamPart>) => {
+  const assembly = new TurnAssembly(() => {})
+  for (const part of parts) assert.isUndefined(assembly.take(part))
+  return assembly.end(3, "asked-for")
+}
+
+const turnOf = (parts: ReadonlyArray<LanguageModelV4StreamPart>) => {
+  const turn = assemble(parts)
+  if (turn instanceof ModelError) throw turn
+  return turn
+}
+
+describe("TurnAssembly", () => {
+  it("reasoning blocks stay apart and keep the newest of their provider's data", () => {
+    const turn = turnOf([
+      { type: "reasoning-start", id: "r0" },
+      { type: "reasoning-delta", id: "r0", delta: "first" },
+      { type: "reasoning-end", id: "r0", providerMetadata: { p: { signature: "s0" } } },
+      { type: "reasoning-start", id: "r1", providerMetadata: { p: { redacted: "s1" } } },
+      { type: "reasoning-end", id: "r1" },
+      { type: "reasoning-start", id: "r2" },
+      { type: "reasoning-end", id: "r2" },
+      finish("stop")
+    ])
+    assert.deepStrictEqual(turn.reasoning, [
+      { text: "first", provider: { p: { signature: "s0" } } },
+      { text: "", provider: { p: { redacted: "s1" } } }
+    ])
+    assert.strictEqual(turn.model, "asked-for")
+  })
+
+  it("an empty tool name is kept, and an empty or repeated id is named by step and place", () => {
+    const turn = turnOf([call("", ""), call("x", "a"), call("x", "b"), finish("tool-calls")])
+    assert.deepStrictEqual(
+      turn.calls.map(({ model_id, name }) => [model_id, name]),
+      [
+        ["call_3_0", ""],
+        ["x", "a"],
+        ["call_3_2", "b"]
+      ]
+    )
+  })
+
+  it("what the provider ran itself is not proposed again", () => {
+    const turn = turnOf([
+      {
+        type: "tool-call",
+        toolCallId: "s",
+        toolName: "search",
+        input: "{}",
+        providerExecuted: true
+      },
+      { type: "text-delta", id: "t", delta: "found" },
+      finish("stop")
+    ])
+    assert.deepStrictEqual([turn.calls, turn.finish], [[], "stop"])
+  })
+
+  it("a turn without a finish, an interrupted one and one that calls nothing are transient", () => {
+    for (const parts of [[], [finish("interrupted")], [finish("tool-calls")]]) {
+      const error = assemble(parts)
+      assert.instanceOf(error, ModelError)
+      assert.strictEqual(error.kind, "transient")
+    }
+  })
+
+  it("a turn beyond 16,000,000 units is refused", () => {
+    const assembly = new TurnAssembly(() => {})
+    const delta = "x".repeat(8_000_000)
+    assert.isUndefined(assembly.take({ type: "text-delta", id: "t", delta }))
+    assert.isUndefined(assembly.take({ type: "reasoning-delta", id: "r", delta }))
+    assert.strictEqual(assembly.take({ type: "text-delta", id: "t", delta: "!" })?.kind, "refused")
+  })
+
+  it("arguments nested more than 100 deep are malformed", () => {
+    const deep = (n: number) => `${"[".repeat(n)}${"]".repeat(n)}`
+    assert.isUndefined(argumentsOf(deep(100)).malformed)
+    assert.strictEqual(argumentsOf(deep(101)).malformed, deep(101))
+    assert.strictEqual(argumentsOf(deep(100_000)).arguments, null)
+  })
+})
