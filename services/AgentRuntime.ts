@@ -67,7 +67,6 @@ export interface ActorInfo {
   /** `running`: a fiber works; `parked`: only a record waits for a person; `stopped`: it crashed too often. */
   readonly state: "running" | "idle" | "parked" | "stopped"
   readonly run: RunId | undefined
-  readonly waiting: number
   readonly restarts: number
 }
 

@@ -18,7 +18,7 @@ import { EphemeralStore } from "./EphemeralStore.ts"
 
 const read_max = 10_000
 
-const headOf = (run: StoredRun): RunHead => ({
+const headOf = (store: Store, run: StoredRun, now: number): RunHead => ({
   run_id: run.run_id,
   tenant: run.tenant,
   address: run.address,
@@ -27,7 +27,8 @@ const headOf = (run: StoredRun): RunHead => ({
   status: run.status,
   epoch: run.epoch,
   length: run.entries.length,
-  created_at: run.created_at
+  created_at: run.created_at,
+  owner: run.owner !== undefined && (store.leases.get(run.owner) ?? 0) > now ? run.owner : undefined
 })
 
 const refusal = (run: StoredRun, fence: Fence): FencedOff | StaleAppend | undefined =>
@@ -101,7 +102,7 @@ const claiming =
       run.owner = owner
       const status = run.status === "pending" ? "processing" : run.status
       write(store, run, [{ _tag: "RunClaimed", epoch, owner }], status, now)
-      return Effect.succeed({ head: headOf(run), entries: run.entries.slice() })
+      return Effect.succeed({ head: headOf(store, run, now), entries: run.entries.slice() })
     })
 
 const amending =
@@ -196,18 +197,18 @@ const recovering = (store: Store) =>
     for (const run of store.open) {
       if (found.length >= limit) break
       if (run.status !== "pending" && run.status !== "processing") continue
-      const lives = run.owner !== undefined && (store.leases.get(run.owner) ?? 0) > now
-      if (!lives || run.owner === owner) found.push(headOf(run))
+      const head = headOf(store, run, now)
+      if (head.owner === undefined || head.owner === owner) found.push(head)
     }
     return found
   })
 
 const unfinished = (store: Store) => (address: Address, limit: number) =>
-  Effect.sync(() =>
+  Effect.map(Clock.currentTimeMillis, (now) =>
     [...(store.openOf.get(addressKey(address)) ?? [])]
       .sort((a, b) => a.ordinal - b.ordinal)
       .slice(0, limit)
-      .map(headOf)
+      .map((run) => headOf(store, run, now))
   )
 
 const make = Effect.map(EphemeralStore, (store) => {
@@ -233,7 +234,9 @@ const make = Effect.map(EphemeralStore, (store) => {
     amend: amending(store),
     head: Effect.fn("RunJournal.head")(function* (id) {
       const run = store.runs.get(id)
-      return run === undefined ? yield* new RunNotFound({ run_id: id }) : headOf(run)
+      return run === undefined
+        ? yield* new RunNotFound({ run_id: id })
+        : headOf(store, run, yield* Clock.currentTimeMillis)
     }),
     unfinished: unfinished(store),
     beat: (owner, lease_ms) =>

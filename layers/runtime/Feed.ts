@@ -54,7 +54,8 @@ export interface Feed {
 const pieces = (turn: Turn): ReadonlyArray<Delta> => {
   const { reasoning, text, ...place } = turn
   const found: Array<Delta> = []
-  if (reasoning !== "") found.push({ _tag: "Delta", ...place, kind: "reasoning", text: reasoning, offset: 0 })
+  if (reasoning !== "")
+    found.push({ _tag: "Delta", ...place, kind: "reasoning", text: reasoning, offset: 0 })
   if (text !== "") found.push({ _tag: "Delta", ...place, kind: "text", text, offset: 0 })
   return found
 }
@@ -98,7 +99,8 @@ export const make = (): Feed => {
     left: (conversation, run) => {
       const channel = channels.get(conversation)
       if (channel === undefined) return
-      for (const key of channel.turns.keys()) if (key.startsWith(`${run}/`)) channel.turns.delete(key)
+      for (const key of channel.turns.keys())
+        if (key.startsWith(`${run}/`)) channel.turns.delete(key)
       closeIfUnused(conversation, channel)
     },
     watch: (conversation, wake) => {

@@ -30,7 +30,9 @@ const delegation = (spec: AgentSpec): ModelTool => ({
   description: `Delegate a task to ${spec.name}. ${spec.description}`.trim(),
   input_schema: {
     type: "object",
-    properties: { task: { type: "string", minLength: 1, description: "The whole task, in words." } },
+    properties: {
+      task: { type: "string", minLength: 1, description: "The whole task, in words." }
+    },
     required: ["task"],
     additionalProperties: false
   }
@@ -62,7 +64,8 @@ const make = Effect.fnUntraced(function* (specs: ReadonlyArray<AgentSpec>) {
       if (tool === undefined) {
         return yield* wrong("tools", name, "no tool has this key, or several have this plain name")
       }
-      if (tools.has(tool.spec.name)) return yield* wrong("tools", name, "two tools have this plain name")
+      if (tools.has(tool.spec.name))
+        return yield* wrong("tools", name, "two tools have this plain name")
       tools.set(tool.spec.name, tool)
       modelTools.push({
         name: tool.spec.name,
@@ -73,10 +76,12 @@ const make = Effect.fnUntraced(function* (specs: ReadonlyArray<AgentSpec>) {
     const specialists = new Map<string, AgentName>()
     for (const name of spec.specialists) {
       const specialist = byName.get(name)
-      if (specialist === undefined) return yield* wrong("specialists", name, "no agent has this name")
+      if (specialist === undefined)
+        return yield* wrong("specialists", name, "no agent has this name")
       // A specialist without tools can do nothing that its supervisor cannot; it is left out (SA-13).
       if (specialist.tools.length === 0) continue
-      if (tools.has(delegationName(name))) return yield* wrong("specialists", name, "a tool has its name")
+      if (tools.has(delegationName(name)))
+        return yield* wrong("specialists", name, "a tool has its name")
       specialists.set(delegationName(name), name)
       modelTools.push(delegation(specialist))
     }
@@ -86,7 +91,10 @@ const make = Effect.fnUntraced(function* (specs: ReadonlyArray<AgentSpec>) {
       tools,
       specialists,
       modelTools,
-      pins: { definition: yield* digestOf(digest, spec), tools: yield* digestOf(digest, governance) }
+      pins: {
+        definition: yield* digestOf(digest, spec),
+        tools: yield* digestOf(digest, governance)
+      }
     }
     return agent
   })

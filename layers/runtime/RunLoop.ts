@@ -7,6 +7,7 @@ import { Cause, Effect, Exit, Random } from "effect"
 import type { Fiber } from "effect"
 import type { TranscriptEntry } from "../../src/conversation/Transcript.ts"
 import type { CallId, FrameId, RunId } from "../../src/Ids.ts"
+import { rootFrame } from "../../src/Ids.ts"
 import type { RunInput, Work } from "../../src/run/RunDecider.ts"
 import { conclude, decide, work } from "../../src/run/RunDecider.ts"
 import type { RunEvent } from "../../src/run/RunEvent.ts"
@@ -42,13 +43,19 @@ export interface Services {
 
 /** A handle by which others ring a run that is here. */
 export interface Bell {
+  /** Somebody appended to the run, and the loop has not looked yet. */
+  rung: boolean
   ring: () => void
   /** Starts no more work, and parks as soon as nothing is on its way. */
   drain: () => void
 }
 
-/** `ended`: over. `parked`: only people can move it, and nothing of it runs. */
-export type Finish = "ended" | "parked"
+export interface Finish {
+  /** `ended`: over. `parked`: only people can move it, or the process is stopping, and nothing of it runs. */
+  readonly how: "ended" | "parked"
+  /** What the supervisor's frame has seen and said. */
+  readonly transcript: ReadonlyArray<TranscriptEntry>
+}
 
 interface Running {
   readonly work: Work
@@ -82,15 +89,16 @@ const append_tries_max = 8
 
 /**
  * Runs a claimed run until it ends or parks. Fails with FencedOff when another owner has taken it, and with JournalError
- * when the journal stays away. Its fibers end with it.
+ * when the journal stays away. Its fibers end with it. `stop` is a reason to fail it at once.
  */
 export const run = (
   services: Services,
   claim: Claim,
   history: ReadonlyArray<TranscriptEntry>,
-  bell: Bell
+  bell: Bell,
+  stop: string | undefined
 ): Effect.Effect<Finish, FencedOff | JournalError, AgentMemory> =>
-  Effect.suspend(() => new Loop(services, claim, history, bell).run())
+  Effect.suspend(() => new Loop(services, claim, history, bell).run(stop))
 
 class Loop {
   readonly #services: Services
@@ -101,8 +109,7 @@ class Loop {
   #fence: Fence
   #inbox: Array<Report> = []
   #transactions: Array<Transaction> = []
-  /** A foreign command may have appended behind our length. */
-  #rung = false
+  readonly #bell: Bell
   #draining = false
   #wake: (() => void) | undefined
 
@@ -115,10 +122,11 @@ class Loop {
     this.#services = services
     this.#run = claim.head.run_id
     this.#history = history
+    this.#bell = bell
     this.#state = fold(claim.entries.map((entry) => entry.event))
     this.#fence = { epoch: this.#state.epoch, length: this.#state.length }
     bell.ring = () => {
-      this.#rung = true
+      bell.rung = true
       this.#awake()
     }
     bell.drain = () => {
@@ -127,7 +135,13 @@ class Loop {
     }
   }
 
-  run(): Effect.Effect<Finish, FencedOff | JournalError, AgentMemory> {
+  run(stop: string | undefined): Effect.Effect<Finish, FencedOff | JournalError, AgentMemory> {
+    this.#inbox.push({ input: { _tag: "Recovered" } })
+    const reason = this.#isDefined() ? stop : "unknown_agent"
+    if (reason !== undefined) {
+      const stopping = { status: "failed", by: "runtime", reason } as const
+      this.#inbox.push({ input: { _tag: "Stops", stopping } })
+    }
     return Effect.ensuring(
       Effect.flatMap(Effect.context<AgentMemory>(), (context) =>
         this.#loop(Effect.runForkWith(context))
@@ -137,33 +151,28 @@ class Loop {
   }
 
   readonly #loop = Effect.fnUntraced(function* (this: Loop, fork: Fork) {
-    this.#inbox.push({ input: { _tag: "Recovered" } })
-    if (!this.#isDefined()) {
-      this.#inbox.push({
-        input: {
-          _tag: "Stops",
-          stopping: { status: "failed", by: "runtime", reason: "unknown_agent" }
-        }
-      })
-    }
     for (let drains = 1; ; drains++) {
-      if (this.#rung) yield* this.#catchUp()
+      if (this.#bell.rung) yield* this.#catchUp()
       yield* this.#drain()
       for (;;) {
         const transaction = this.#transactions.shift()
         if (transaction === undefined) break
         yield* this.#transact(transaction)
       }
-      if (this.#state.ended !== undefined) return "ended" as const
+      if (this.#state.ended !== undefined) return this.#finish("ended")
       this.#reconcile(fork)
       if (drains % drains_per_yield === 0) yield* Effect.yieldNow
-      if (this.#inbox.length > 0 || this.#transactions.length > 0 || this.#rung) continue
-      if (this.#draining && this.#isIdle()) return "parked" as const
+      if (this.#inbox.length > 0 || this.#transactions.length > 0 || this.#bell.rung) continue
+      if (this.#draining && this.#isIdle()) return this.#finish("parked")
       const parkable = isParkable(this.#state)
       if (!(yield* this.#wait(parkable ? this.#services.park_ms : undefined)))
-        return "parked" as const
+        return this.#finish("parked")
     }
   })
+
+  #finish(how: Finish["how"]): Finish {
+    return { how, transcript: this.#state.frames.get(rootFrame)?.transcript ?? [] }
+  }
 
   /** Everything that has arrived, decided and appended as one; asked again from the journal where it was refused. */
   readonly #drain = Effect.fnUntraced(function* (this: Loop) {
@@ -233,19 +242,19 @@ class Loop {
       if (page.length < page_max) break
     }
     this.#state = state
-    this.#rung = false
+    this.#bell.rung = false
     this.#fence = { epoch: this.#fence.epoch, length: state.length }
     this.#wakeAnswered()
   })
 
   /** Loads what others appended. Runs only between appends, when the state is exactly the journal. */
   readonly #catchUp = Effect.fnUntraced(function* (this: Loop) {
-    while (this.#rung) {
-      this.#rung = false
+    while (this.#bell.rung) {
+      this.#bell.rung = false
       const page = yield* this.#read(this.#fence.length, 1)
       for (const entry of page) evolve(this.#state, entry.event)
       this.#fence = { epoch: this.#fence.epoch, length: this.#fence.length + page.length }
-      if (page.length === page_max) this.#rung = true
+      if (page.length === page_max) this.#bell.rung = true
       if (page.length > 0) this.#services.amended(this.#run, this.#state)
     }
     this.#wakeAnswered()
@@ -463,7 +472,7 @@ class Loop {
       step,
       model: agent.spec.model,
       system: agent.spec.instructions,
-      history: frame === "0" ? this.#history : [],
+      history: frame === rootFrame ? this.#history : [],
       transcript: this.#state.frames.get(frame)!.transcript,
       tools: wanted.tools ? agent.modelTools : []
     }

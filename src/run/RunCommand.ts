@@ -10,7 +10,7 @@ import {
   ApprovalSettled,
   NotEntitled
 } from "../approval/Approval.ts"
-import type { ApprovalId, CallId, RunId } from "../Ids.ts"
+import type { ApprovalId, CallId, RunId, Tenant } from "../Ids.ts"
 import type { Principal, Role } from "../Principal.ts"
 import { holds } from "../Principal.ts"
 import type { Outcome, RunEvent } from "./RunEvent.ts"
@@ -50,6 +50,15 @@ const done = (events: ReadonlyArray<RunEvent>): Amendment<void, never> => ({
   events,
   answer: Result.succeed(undefined)
 })
+
+/** A run of another tenant does not exist for whoever asks. */
+export const inTenant = <A, E>(
+  state: RunState,
+  tenant: Tenant,
+  run_id: RunId,
+  amendment: () => Amendment<A, E>
+): Amendment<A, E | RunNotFound> =>
+  state.accepted?.tenant === tenant ? amendment() : refused(new RunNotFound({ run_id }))
 
 const approver: ReadonlyArray<Role> = ["approver", "operator"]
 
@@ -143,13 +152,14 @@ export const cancelRun = (
   state: RunState,
   run_id: RunId,
   by: string,
-  reason: string
+  reason: string,
+  status: "cancelled" | "failed" = "cancelled"
 ): Amendment<void, RunIsOver> => {
   if (state.ended !== undefined)
     return refused(new RunIsOver({ run_id, status: state.ended.status }))
   if (state.stopping !== undefined) return done([])
   const events: Array<RunEvent> = []
-  let event: RunEvent | undefined = { _tag: "RunStopping", status: "cancelled", by, reason }
+  let event: RunEvent | undefined = { _tag: "RunStopping", status, by, reason }
   while (event !== undefined) {
     events.push(event)
     evolve(state, event)

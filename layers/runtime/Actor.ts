@@ -1,0 +1,228 @@
+/**
+ * One address: its runs in the order of their messages, one at a time. An actor that is idle, or whose run waits only
+ * for people, leaves the process; its journal brings it back.
+ */
+import { Effect, Random } from "effect"
+import type { Semaphore } from "effect"
+import { cancelRun } from "../../src/run/RunCommand.ts"
+import type { Address, RunId } from "../../src/Ids.ts"
+import { addressKey } from "../../src/Ids.ts"
+import type { RunEvent } from "../../src/run/RunEvent.ts"
+import type { AgentMemory } from "../../services/AgentMemory.ts"
+import type { FencedOff, JournalError, RunHead } from "../../services/RunJournal.ts"
+import type { StoreError, TaskStore } from "../../services/TaskStore.ts"
+import type { Tell } from "./Facts.ts"
+import { amend } from "./Facts.ts"
+import type { Feed } from "./Feed.ts"
+import type { Chapter } from "./History.ts"
+import { chapter, load, within } from "./History.ts"
+import type { Bell, Services as LoopServices } from "./RunLoop.ts"
+import { run as runLoop } from "./RunLoop.ts"
+import type { RuntimeConfig } from "./RuntimeConfig.ts"
+
+export interface Actor {
+  readonly address: Address
+  readonly key: string
+  readonly bell: Bell
+  state: "running" | "idle" | "parked" | "stopped"
+  run: RunId | undefined
+  /** Messages have come since the actor last looked. */
+  mail: boolean
+  wake: (() => void) | undefined
+  restarts: number
+  /** When it crashed, within the window of its supervision; ms since 1970. */
+  crashes: Array<number>
+  /** Earlier runs of the conversation, loaded once. */
+  chapters: ReadonlyArray<Chapter> | undefined
+}
+
+export interface Host {
+  readonly owner: string
+  readonly config: RuntimeConfig
+  readonly loop: Omit<LoopServices, "committed" | "amended" | "delta">
+  readonly tasks: TaskStore["Service"]
+  readonly feed: Feed
+  readonly tell: Tell
+  readonly rehydrating: Semaphore.Semaphore
+  readonly isStopping: () => boolean
+  /** Forgets the actor, in the same synchronous block that found it may go. */
+  readonly leave: (actor: Actor, parked: RunHead | undefined) => void
+  readonly began: (actor: Actor, run: RunId) => void
+  readonly ended: (run: RunId) => void
+}
+
+export const make = (address: Address): Actor => ({
+  address,
+  key: addressKey(address),
+  bell: { rung: false, ring: () => {}, drain: () => {} },
+  state: "running",
+  run: undefined,
+  mail: false,
+  wake: undefined,
+  restarts: 0,
+  crashes: [],
+  chapters: undefined
+})
+
+/** New messages may have come. */
+export const mail = (actor: Actor): void => {
+  actor.mail = true
+  const wake = actor.wake
+  actor.wake = undefined
+  wake?.()
+}
+
+/** Waits for mail; false when `ms` pass without any. */
+const waitForMail = (host: Host, actor: Actor): Effect.Effect<boolean> =>
+  Effect.callback((resume) => {
+    if (actor.mail) return resume(Effect.succeed(true))
+    const cancel = host.loop.deadlines.after(host.config.idle_ms, () => {
+      actor.wake = undefined
+      resume(Effect.succeed(false))
+    })
+    actor.wake = () => {
+      cancel()
+      resume(Effect.succeed(true))
+    }
+    return Effect.sync(() => {
+      actor.wake = undefined
+      cancel()
+    })
+  })
+
+const runOne = Effect.fnUntraced(function* (host: Host, actor: Actor, head: RunHead) {
+  const { feed, loop, tell } = host
+  const { conversation, ordinal, run_id: run } = head
+  const agent = loop.directory.get(actor.address.agent)
+  const budget = agent?.spec.history_tokens_max ?? 0
+  actor.bell.rung = false
+  const { claim, chapters } = yield* host.rehydrating.withPermit(
+    Effect.gen(function* () {
+      const claim = yield* loop.journal.claim(run, host.owner)
+      const known =
+        actor.chapters ??
+        (yield* load({ journal: loop.journal, tasks: host.tasks }, conversation, ordinal, budget))
+      return { claim, chapters: within(known, budget) }
+    })
+  )
+  host.began(actor, run)
+  const accepted = claim.entries[0]?.event
+  const pins = accepted?._tag === "RunAccepted" ? accepted.pins : undefined
+  const changed =
+    agent !== undefined &&
+    agent.spec.on_change === "fail" &&
+    pins !== undefined &&
+    (pins.definition !== agent.pins.definition || pins.tools !== agent.pins.tools)
+  const committed: LoopServices["committed"] = (id, state, events: ReadonlyArray<RunEvent>) => {
+    for (const event of events) {
+      if (event._tag === "ModelTurned") feed.turned(conversation, id, event.frame)
+      else if (event._tag === "RunEnded") feed.left(conversation, id)
+    }
+    tell(id, state, events)
+    feed.ring(conversation)
+  }
+  const finish = yield* runLoop(
+    {
+      ...loop,
+      committed,
+      amended: () => feed.ring(conversation),
+      delta: (id, frame, step, delta) =>
+        feed.delta(conversation, { run: id, ordinal, frame, step }, delta)
+    },
+    claim,
+    chapters.flatMap((each) => each.entries),
+    actor.bell,
+    changed ? "definition_changed" : undefined
+  ).pipe(Effect.ensuring(Effect.sync(() => feed.left(conversation, run))))
+  if (finish.how === "ended") {
+    host.ended(run)
+    actor.chapters = within([...chapters, chapter(ordinal, finish.transcript)], budget)
+    // What was cancelled from outside rang nobody who watches.
+    feed.ring(conversation)
+  }
+  return finish.how
+})
+
+/** Until nothing is left to do here. Fails with FencedOff when another process has the run. */
+export const live = Effect.fnUntraced(function* (
+  host: Host,
+  actor: Actor
+): Effect.fn.Return<void, FencedOff | JournalError | StoreError, AgentMemory> {
+  for (;;) {
+    if (host.isStopping()) return host.leave(actor, undefined)
+    actor.mail = false
+    actor.run = undefined
+    const [head] = yield* host.loop.journal.unfinished(actor.address, 1)
+    if (head === undefined) {
+      actor.state = "idle"
+      if (yield* waitForMail(host, actor)) continue
+      // The flag is looked at in the same block that removes the entry: a bell between the two would be lost.
+      if (actor.mail) continue
+      return host.leave(actor, undefined)
+    }
+    if (head.owner !== undefined && head.owner !== host.owner) return host.leave(actor, undefined)
+    actor.state = "running"
+    actor.run = head.run_id
+    const how = yield* runOne(host, actor, head).pipe(
+      // It ended between the look and the claim, or never began.
+      Effect.catchTag(["RunIsOver", "RunNotFound"], () => Effect.succeed("ended" as const))
+    )
+    if (how === "parked") {
+      if (actor.bell.rung && !host.isStopping()) continue
+      return host.leave(actor, head)
+    }
+  }
+})
+
+/** Ends the run in hand of an actor that crashed too often: a typed reason, and nothing is guessed. */
+const giveUp = (host: Host, actor: Actor) =>
+  actor.run === undefined
+    ? Effect.void
+    : amend(host.loop.journal, host.tell, actor.run, (state) =>
+        cancelRun(state, actor.run!, "runtime:supervisor", "restart_intensity_exceeded", "failed")
+      ).pipe(Effect.ignore)
+
+/** Lets an actor crash and starts it again, as often as its supervision allows. */
+export const supervise = Effect.fnUntraced(function* (
+  host: Host,
+  actor: Actor,
+  now: () => number
+): Effect.fn.Return<void, never, AgentMemory> {
+  const spec = host.loop.directory.get(actor.address.agent)?.spec.supervision
+  const {
+    backoff_initial_ms = 100,
+    backoff_max_ms = 5_000,
+    restarts_max = 3,
+    window_ms = 60_000
+  } = spec ?? {}
+  for (;;) {
+    const exit = yield* Effect.exit(live(host, actor))
+    if (exit._tag === "Success") return
+    const fenced = exit.cause.reasons.some(
+      (reason) => reason._tag === "Fail" && reason.error._tag === "FencedOff"
+    )
+    if (fenced) {
+      yield* Effect.logWarning("another process took this actor's run", { address: actor.key })
+      return host.leave(actor, undefined)
+    }
+    if (exit.cause.reasons.every((reason) => reason._tag === "Interrupt")) {
+      return yield* Effect.interrupt
+    }
+    const at = now()
+    actor.crashes = [...actor.crashes.filter((each) => each > at - window_ms), at]
+    actor.restarts++
+    if (actor.crashes.length > restarts_max) {
+      yield* giveUp(host, actor)
+      yield* Effect.logError("an actor crashed too often and was stopped", exit.cause).pipe(
+        Effect.annotateLogs({ address: actor.key, crashes: actor.crashes.length })
+      )
+      actor.state = "stopped"
+      return host.leave(actor, undefined)
+    }
+    yield* Effect.logWarning("an actor crashed and is started again", exit.cause).pipe(
+      Effect.annotateLogs({ address: actor.key, crashes: actor.crashes.length })
+    )
+    const wait = Math.min(backoff_initial_ms * 2 ** (actor.crashes.length - 1), backoff_max_ms)
+    yield* Effect.sleep(wait + (yield* Random.nextIntBetween(0, Math.ceil(wait / 4) + 1)))
+  }
+})

@@ -1,0 +1,52 @@
+/**
+ * Tells observers of completed calls. Whoever appends a `CallSettled` tells of it, so that each is told of once: the
+ * run's loop of its own appends, and a command of those it made.
+ */
+import { Effect } from "effect"
+import type { Clock } from "effect"
+import type { RunId } from "../../src/Ids.ts"
+import type { Amendment, RunNotFound } from "../../src/run/RunCommand.ts"
+import type { RunEvent } from "../../src/run/RunEvent.ts"
+import type { RunState } from "../../src/run/RunState.ts"
+import { completed } from "../../src/tool/ToolCallMetadata.ts"
+import type { RunJournal } from "../../services/RunJournal.ts"
+import { JournalError } from "../../services/RunJournal.ts"
+import type { ToolCallObserver } from "../../services/ToolCallObserver.ts"
+
+export type Tell = (run: RunId, state: RunState, events: ReadonlyArray<RunEvent>) => void
+
+export const teller = (observers: ReadonlyArray<ToolCallObserver>, clock: Clock.Clock): Tell =>
+  observers.length === 0
+    ? () => {}
+    : (run, state, events) => {
+        for (const event of events) {
+          if (event._tag !== "CallSettled") continue
+          const fact = completed(run, state, event, clock.currentTimeMillisUnsafe())
+          if (fact !== undefined) for (const observe of observers) observe(fact)
+        }
+      }
+
+/** Amends a run, and tells of the calls that the amendment settled once it is durable. */
+export const amend = <A, E>(
+  journal: RunJournal["Service"],
+  tell: Tell,
+  run: RunId,
+  command: (state: RunState, now: number) => Amendment<A, E>
+): Effect.Effect<A, E | RunNotFound | JournalError> =>
+  Effect.suspend(() => {
+    let settled: { readonly state: RunState; readonly events: ReadonlyArray<RunEvent> } | undefined
+    const amended = journal.amend(run, (state, now) => {
+      const amendment = command(state, now)
+      settled = { state, events: amendment.events }
+      return amendment
+    })
+    const toldOf = () => {
+      if (settled !== undefined) tell(run, settled.state, settled.events)
+    }
+    return Effect.tapError(
+      Effect.tap(amended, () => Effect.sync(toldOf)),
+      (error) =>
+        // A typed refusal may have appended too; a journal that failed appended nothing that it knows of.
+        error instanceof JournalError ? Effect.void : Effect.sync(toldOf)
+    )
+  })

@@ -1,0 +1,319 @@
+/**
+ * Actors of one process. Each lives in a fiber of a FiberMap, with its own memory Layer, from its first message until it
+ * has nothing to do; whatever it knew is in the journal. Runs without an owner are found at the start and by a slow
+ * sweep, so no message, decision or cancel depends on a bell that arrives.
+ */
+import { Clock, Context, Effect, FiberMap, Layer, Semaphore } from "effect"
+import { Digest, SecureRandom } from "effect/crypto"
+import { AgentNotFound } from "../../src/agent/AgentSpec.ts"
+import { message_bytes_max } from "../../src/conversation/Conversation.ts"
+import { MessageTooLarge } from "../../src/delivery/AgentTask.ts"
+import type { AgentTask } from "../../src/delivery/AgentTask.ts"
+import type { Address, RunId } from "../../src/Ids.ts"
+import { addressKey, ConversationId, MessageId, RunId as RunIds } from "../../src/Ids.ts"
+import type { Principal } from "../../src/Principal.ts"
+import { cancelRun, inTenant, RunNotFound, settleCall } from "../../src/run/RunCommand.ts"
+import { RunLimits } from "../../src/run/RunLimits.ts"
+import { AgentDirectory } from "../../services/AgentDirectory.ts"
+import { AgentMemories } from "../../services/AgentMemory.ts"
+import type { ActorInfo, Message } from "../../services/AgentRuntime.ts"
+import { AgentRuntime, ShuttingDown } from "../../services/AgentRuntime.ts"
+import { ApprovalDesk } from "../../services/ApprovalDesk.ts"
+import { ModelGateway } from "../../services/ModelGateway.ts"
+import type { JournalError } from "../../services/RunJournal.ts"
+import { RunJournal } from "../../services/RunJournal.ts"
+import { TaskDispatch } from "../../services/TaskDispatch.ts"
+import { TaskStore } from "../../services/TaskStore.ts"
+import { ToolCallObservers } from "../../services/ToolCallObserver.ts"
+import { ToolRegistry } from "../../services/ToolRegistry.ts"
+import type { Actor } from "./Actor.ts"
+import * as Actors from "./Actor.ts"
+import { PolicyVersion } from "./CallIdentity.ts"
+import * as Deadlines from "./Deadlines.ts"
+import { amend, teller } from "./Facts.ts"
+import * as Feed from "./Feed.ts"
+import { RuntimeConfig } from "./RuntimeConfig.ts"
+import * as ToolInvoker from "./ToolInvoker.ts"
+import { watch } from "./Watch.ts"
+
+const encoder = new TextEncoder()
+const unpinned = { definition: "", tools: "" }
+
+const make = Effect.gen(function* () {
+  const config = yield* RuntimeConfig
+  const clock = yield* Clock.Clock
+  const digest = yield* Digest.Digest
+  const random = yield* SecureRandom.SecureRandom
+  const journal = yield* RunJournal
+  const tasks = yield* TaskStore
+  const directory = yield* AgentDirectory
+  const registry = yield* ToolRegistry
+  const model = yield* ModelGateway
+  const desk = yield* ApprovalDesk
+  const memories = yield* AgentMemories
+  const policy_version = yield* PolicyVersion
+  const tell = teller(yield* ToolCallObservers, clock)
+  const deadlines = yield* Deadlines.make
+  const feed = Feed.make()
+  const owner = yield* random.uuidV4()
+  const rehydrating = yield* Semaphore.make(config.rehydrate_max)
+  const fibers = yield* FiberMap.make<string, void, never>()
+  const fork = yield* FiberMap.runtime(fibers)<never>()
+  const background = Effect.runForkWith(yield* Effect.context<never>())
+
+  const actors = new Map<string, Actor>()
+  const resident = new Map<RunId, Actor>()
+  /** Runs that left the process to wait for a person: what is kept of each is this entry. */
+  const parked = new Map<RunId, string>()
+  const stopped = new Map<string, Actor>()
+  let stopping = false
+
+  const host: Actors.Host = {
+    owner,
+    config,
+    tasks,
+    feed,
+    tell,
+    rehydrating,
+    loop: {
+      journal,
+      model,
+      directory,
+      deadlines,
+      park_ms: config.park_ms,
+      invoker: ToolInvoker.make({ registry, digest, random, clock, deadlines, policy_version })
+    },
+    isStopping: () => stopping,
+    leave: (actor, head) => {
+      if (actors.get(actor.key) === actor) actors.delete(actor.key)
+      if (actor.run !== undefined) resident.delete(actor.run)
+      if (head !== undefined) parked.set(head.run_id, actor.key)
+      if (actor.state === "stopped") {
+        stopped.set(actor.key, actor)
+        if (stopped.size > stopped_max) stopped.delete(stopped.keys().next().value!)
+      }
+    },
+    began: (actor, run) => {
+      resident.set(run, actor)
+      parked.delete(run)
+    },
+    ended: (run) => {
+      resident.delete(run)
+      parked.delete(run)
+    }
+  }
+
+  /** Wakes the actor of an address, or starts it. */
+  const wake = (address: Address): void => {
+    const key = addressKey(address)
+    const found = actors.get(key)
+    if (found !== undefined) return Actors.mail(found)
+    if (stopping) return
+    const actor = Actors.make(address)
+    actors.set(key, actor)
+    stopped.delete(key)
+    const life = Actors.supervise(host, actor, () => clock.currentTimeMillisUnsafe()).pipe(
+      Effect.provide(memories.get(address)),
+      // Whatever ended it, an entry without a fiber would swallow every later message.
+      Effect.ensuring(Effect.sync(() => host.leave(actor, undefined)))
+    )
+    fork(key, life)
+  }
+
+  /** A command from outside: the run's owner looks at it now, or, where nobody has the run, an actor is started. */
+  const rouse = Effect.fnUntraced(function* (run: RunId) {
+    const head = yield* journal.head(run)
+    feed.ring(head.conversation)
+    const over =
+      head.status === "complete" || head.status === "failed" || head.status === "cancelled"
+    if (over) parked.delete(run)
+    if (head.owner === undefined || head.owner === owner) wake(head.address)
+  })
+
+  const amended = (run: RunId): void => {
+    const actor = resident.get(run)
+    if (actor !== undefined) return actor.bell.ring()
+    if (!stopping) background(Effect.ignore(rouse(run)))
+  }
+
+  const recover = Effect.fnUntraced(function* () {
+    for (const head of yield* journal.recoverable(owner, config.recover_max)) {
+      const key = addressKey(head.address)
+      const actor = resident.get(head.run_id)
+      if (actor !== undefined) continue
+      if (!actors.has(key) && !stopped.has(key)) wake(head.address)
+    }
+  })
+
+  const accept = Effect.fnUntraced(function* (task: AgentTask) {
+    const agent = directory.get(task.address.agent)
+    return yield* journal.create(task.id, task.ordinal, {
+      _tag: "RunAccepted",
+      tenant: task.tenant,
+      address: task.address,
+      conversation: task.conversation,
+      message: task.message,
+      by: task.by,
+      trace_id: task.trace_id,
+      limits: agent?.spec.limits ?? RunLimits.make({}),
+      pins: agent?.pins ?? unpinned
+    })
+  })
+
+  /** A message to a busy actor whose policy is `interrupt` cancels what came before it. */
+  const supersede = Effect.fnUntraced(function* (task: AgentTask) {
+    if (directory.get(task.address.agent)?.spec.mailbox !== "interrupt") return
+    for (const head of yield* journal.unfinished(task.address, 100)) {
+      if (head.ordinal >= task.ordinal) continue
+      yield* amend(journal, tell, head.run_id, (state) =>
+        cancelRun(state, head.run_id, task.by, "superseded")
+      ).pipe(Effect.catchTag(["RunIsOver", "RunNotFound"], () => Effect.void))
+    }
+  })
+
+  const deliver = Effect.fn("TaskDispatch.deliver")(function* (id: RunId) {
+    const task = yield* tasks.get(id)
+    if (task === undefined || task.status === "complete" || task.status === "failed") return
+    yield* accept(task)
+    yield* supersede(task)
+    feed.ring(task.conversation)
+    wake(task.address)
+  })
+
+  const send = Effect.fn("AgentRuntime.send")(function* (message: Message, by: Principal) {
+    if (stopping) return yield* new ShuttingDown()
+    const agent = directory.get(message.agent)
+    if (agent === undefined) {
+      const available = directory.all.map((each) => each.spec.name)
+      return yield* new AgentNotFound({ agent: message.agent, available })
+    }
+    const { text } = message
+    if (text.length * 3 > message_bytes_max && encoder.encode(text).length > message_bytes_max) {
+      return yield* new MessageTooLarge({ bytes_max: message_bytes_max })
+    }
+    const conversation = message.conversation ?? ConversationId.make(yield* random.uuidV7())
+    const span = yield* Effect.option(Effect.currentSpan)
+    return yield* tasks.accept({
+      id: RunIds.make(yield* random.uuidV7()),
+      tenant: by.tenant,
+      address: { agent: agent.spec.name, key: conversation },
+      conversation,
+      message: text,
+      by: by.id,
+      trace_id:
+        span._tag === "Some" ? span.value.traceId : (yield* random.uuidV4()).replaceAll("-", ""),
+      channel_origin: message.channel_origin ?? "api",
+      initiated_by: "customer",
+      idempotency_key: message.idempotency_key,
+      waiting_max: agent.spec.mailbox_max,
+      reject_when_busy: agent.spec.mailbox === "reject",
+      message_id: MessageId.make(yield* random.uuidV7())
+    })
+  })
+
+  /** A task that was accepted and not delivered yet has no run; a command begins it, so that it can be changed. */
+  const begun = Effect.fnUntraced(function* <A, E>(
+    run: RunId,
+    command: Effect.Effect<A, E | RunNotFound | JournalError>
+  ) {
+    return yield* Effect.catchIf(
+      command,
+      (error): error is RunNotFound => error instanceof RunNotFound,
+      (missing) =>
+        Effect.flatMap(
+          Effect.orElseSucceed(tasks.get(run), () => undefined),
+          (task) =>
+            task === undefined ? Effect.fail(missing) : Effect.andThen(accept(task), command)
+        )
+    )
+  })
+
+  const actorsNow = (limit: number): ReadonlyArray<ActorInfo> => {
+    const found: Array<ActorInfo> = []
+    const show = (actor: Actor) =>
+      found.push({
+        address: actor.address,
+        state: actor.state,
+        run: actor.run,
+        restarts: actor.restarts
+      })
+    for (const actor of actors.values()) if (found.length < limit) show(actor)
+    for (const [run, key] of parked) {
+      if (found.length >= limit) break
+      if (actors.has(key)) continue
+      const slash = key.indexOf("/")
+      const address = { agent: key.slice(0, slash), key: key.slice(slash + 1) } as Address
+      found.push({ address, state: "parked", run, restarts: 0 })
+    }
+    for (const actor of stopped.values()) if (found.length < limit) show(actor)
+    return found
+  }
+
+  yield* journal.beat(owner, config.lease_ms)
+  yield* journal.amended(amended)
+  // The last finalizer to be added is the first to run: steps on their way end before their fibers are interrupted.
+  yield* Effect.addFinalizer(() =>
+    Effect.gen(function* () {
+      stopping = true
+      for (const actor of actors.values()) {
+        actor.bell.drain()
+        Actors.mail(actor)
+      }
+      yield* Effect.timeoutOption(FiberMap.awaitEmpty(fibers), config.drain_ms)
+      yield* FiberMap.clear(fibers)
+      yield* Effect.ignore(journal.release(owner))
+    })
+  )
+  const every = (ms: number, work: Effect.Effect<unknown, unknown>) =>
+    Effect.forkScoped(
+      Effect.forever(
+        Effect.andThen(
+          Effect.sleep(ms),
+          Effect.catchCause(work, (cause) =>
+            Effect.logWarning("a periodic task of the runtime failed", cause)
+          )
+        )
+      )
+    )
+  yield* every(Math.max(config.lease_ms / 3, 1), journal.beat(owner, config.lease_ms))
+  yield* every(config.sweep_ms, Effect.andThen(desk.expire(500), recover()))
+  yield* recover()
+
+  const runtime = AgentRuntime.of({
+    send,
+    watch: (conversation, after) =>
+      watch({ journal, tasks, deadlines, feed, watch_ms: config.watch_ms }, conversation, after),
+    interrupt: (run, by, reason) =>
+      begun(
+        run,
+        amend(journal, tell, run, (state) =>
+          inTenant(state, by.tenant, run, () => cancelRun(state, run, by.id, reason))
+        )
+      ),
+    settle: (run, call, settlement, by) =>
+      amend(journal, tell, run, (state) =>
+        inTenant(state, by.tenant, run, () => settleCall(state, run, call, settlement, by.id))
+      ),
+    actors: (limit) => Effect.sync(() => actorsNow(limit))
+  })
+  return Context.make(AgentRuntime, runtime).pipe(
+    Context.add(TaskDispatch, TaskDispatch.of({ deliver }))
+  )
+})
+
+/** Stopped actors that are remembered, for the list and so that a sweep leaves them alone. */
+const stopped_max = 1_000
+
+export const layer: Layer.Layer<
+  AgentRuntime | TaskDispatch,
+  JournalError,
+  | AgentDirectory
+  | AgentMemories
+  | ApprovalDesk
+  | Digest.Digest
+  | ModelGateway
+  | RunJournal
+  | SecureRandom.SecureRandom
+  | TaskStore
+  | ToolRegistry
+> = Layer.effectContext(make)

@@ -1,0 +1,101 @@
+/**
+ * A conversation's events from a cursor on, then those to come. The journal is the source; a bell only says when to look,
+ * and the pieces of the turn in progress come from the feed. A watcher that goes away cancels nothing.
+ */
+import { Effect, Stream } from "effect"
+import type { ConversationId } from "../../src/Ids.ts"
+import type { Cursor, FeedItem } from "../../services/AgentRuntime.ts"
+import type { JournalError, RunJournal } from "../../services/RunJournal.ts"
+import type { StoreError, TaskStore } from "../../services/TaskStore.ts"
+import type { Deadlines } from "./Deadlines.ts"
+import type { Feed } from "./Feed.ts"
+
+interface Services {
+  readonly journal: RunJournal["Service"]
+  readonly tasks: TaskStore["Service"]
+  readonly deadlines: Deadlines
+  readonly feed: Feed
+  readonly watch_ms: number
+}
+
+/** Events that one look at the journal takes. */
+const page_max = 500
+
+export const watch = (
+  services: Services,
+  conversation: ConversationId,
+  after: Cursor
+): Stream.Stream<FeedItem, StoreError | JournalError> =>
+  Stream.unwrap(
+    Effect.gen(function* () {
+      const { deadlines, feed, journal, tasks, watch_ms } = services
+      let cursor = after
+      let rung = true
+      let resume: (() => void) | undefined
+      const watcher = yield* Effect.acquireRelease(
+        Effect.sync(() =>
+          feed.watch(conversation, () => {
+            rung = true
+            const wake = resume
+            resume = undefined
+            wake?.()
+          })
+        ),
+        (opened) => Effect.sync(() => opened.close())
+      )
+      /** The last step that was journaled, by run and frame: pieces of it and of older ones are stale. */
+      const turned = new Map<string, number>()
+
+      const wait: Effect.Effect<void> = Effect.callback((done) => {
+        if (rung) return done(Effect.void)
+        const cancel = deadlines.after(watch_ms, () => {
+          resume = undefined
+          done(Effect.void)
+        })
+        resume = () => {
+          cancel()
+          done(Effect.void)
+        }
+        return Effect.sync(() => {
+          resume = undefined
+          cancel()
+        })
+      })
+
+      const events = Effect.fnUntraced(function* () {
+        const found: Array<FeedItem> = []
+        for (const task of yield* tasks.ofConversation(conversation, cursor.ordinal - 1, 100)) {
+          if (task.ordinal > cursor.ordinal) cursor = { ordinal: task.ordinal, seq: -1 }
+          const entries = yield* journal.read(task.id, cursor.seq + 1, page_max)
+          for (const entry of entries) {
+            found.push({ _tag: "Event", run: task.id, ordinal: task.ordinal, entry })
+            if (entry.event._tag === "ModelTurned")
+              turned.set(`${task.id}/${entry.event.frame}`, entry.event.step)
+            if (entry.event._tag === "RunEnded") {
+              for (const key of turned.keys()) if (key.startsWith(task.id)) turned.delete(key)
+            }
+          }
+          if (entries.length > 0) cursor = { ordinal: task.ordinal, seq: entries.at(-1)!.seq }
+          if (entries.length === page_max) return found
+          // Runs of a conversation follow each other: the next has nothing to show before this one has ended.
+          if (entries.length === 0 ? !over(task.status) : entries.at(-1)!.event._tag !== "RunEnded")
+            break
+        }
+        return found
+      })
+
+      const next = Effect.fnUntraced(function* () {
+        yield* wait
+        rung = false
+        const items = yield* events()
+        if (items.length >= page_max) rung = true
+        for (const delta of watcher.take()) {
+          if (delta.step > (turned.get(`${delta.run}/${delta.frame}`) ?? 0)) items.push(delta)
+        }
+        return items
+      })
+      return Stream.flattenIterable(Stream.fromEffectRepeat(next()))
+    })
+  )
+
+const over = (status: string): boolean => status === "complete" || status === "failed"
