@@ -1,0 +1,108 @@
+/**
+ * Two habits of endpoints that call themselves compatible, mended before the client reads the answer: a whole JSON answer
+ * to a request for a stream, and a stream that ends with `[DONE]` and never says why. Also bounds what comes back.
+ */
+
+/** The greatest answer, in bytes as they come off the wire. */
+const response_bytes_max = 32_000_000
+
+/** A finish that the wire did not give; the client makes `other` of it. */
+const unstated = "unstated"
+
+/** Ends with an error once the body is larger than an answer may be. */
+const bounded = (bytes_max: number) => {
+  let bytes = 0
+  return new TransformStream<Uint8Array, Uint8Array>({
+    transform(chunk, controller) {
+      bytes += chunk.byteLength
+      if (bytes > bytes_max) controller.error(new RangeError("the answer is too large"))
+      else controller.enqueue(chunk)
+    }
+  })
+}
+
+const record = (value: unknown): Record<string, unknown> =>
+  typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {}
+
+/** A choice of a whole answer as the one chunk of a stream; calls get the index that a stream gives them. */
+const chunkOf = (choice: unknown): unknown => {
+  const { finish_reason, index, message } = record(choice)
+  const said = record(message)
+  const calls = said["tool_calls"]
+  return {
+    index,
+    finish_reason: finish_reason ?? unstated,
+    delta: Array.isArray(calls)
+      ? { ...said, tool_calls: calls.map((call, index) => ({ ...record(call), index })) }
+      : said
+  }
+}
+
+/** A whole answer as a stream of one event. What is no answer (an error object) goes through as that event. */
+const streamOf = (text: string): string => {
+  let body: unknown
+  try {
+    body = JSON.parse(text)
+  } catch {
+    return `data: ${JSON.stringify({ error: { message: "the answer is not JSON" } })}\n\n`
+  }
+  const answer = record(body)
+  const choices = answer["choices"]
+  const event = Array.isArray(choices) ? { ...answer, choices: choices.map(chunkOf) } : body
+  return `data: ${JSON.stringify(event)}\n\ndata: [DONE]\n\n`
+}
+
+const unstatedFinish = `data: ${JSON.stringify({
+  choices: [{ index: 0, delta: {}, finish_reason: unstated }]
+})}\n\n`
+
+/** Puts an unstated finish before a `[DONE]` that no finish came before. A stream that breaks off stays unfinished. */
+const finished = () => {
+  let line = ""
+  let seen = false
+  let choices = false
+  return new TransformStream<string, string>({
+    transform(text, controller) {
+      const lines = (line + text).split("\n")
+      line = lines.pop()!
+      let out = ""
+      for (const each of lines) {
+        // Inside a JSON string the quotes would be escaped, so that text which speaks of a finish is none.
+        seen ||= /"finish_reason"\s*:\s*"/.test(each)
+        choices ||= /"choices"\s*:\s*\[\s*\{/.test(each)
+        if (choices && !seen && /^data:\s*\[DONE\]\s*$/.test(each)) {
+          out += unstatedFinish
+          seen = true
+        }
+        out += `${each}\n`
+      }
+      if (out !== "") controller.enqueue(out)
+    },
+    flush(controller) {
+      if (line !== "") controller.enqueue(line)
+    }
+  })
+}
+
+/** The body of a good answer as the client's stream parser wants it. */
+const mended = async (response: Response, body: ReadableStream<Uint8Array>) => {
+  if (/^application\/json\b/i.test(response.headers.get("content-type") ?? "")) {
+    return streamOf(await new Response(body).text())
+  }
+  return body
+    .pipeThrough(new TextDecoderStream() as ReadableWritablePair<string, Uint8Array>)
+    .pipeThrough(finished())
+    .pipeThrough(new TextEncoderStream())
+}
+
+/** Follows no redirect, so that prompt and key go where they were sent, and bounds and mends what comes back. */
+export const chatFetch: typeof fetch = async (input, init) => {
+  const response = await fetch(input, { ...init, redirect: "manual" })
+  if (response.body === null) return response
+  const body = response.body.pipeThrough(bounded(response_bytes_max))
+  return new Response(response.ok ? await mended(response, body) : body, {
+    status: response.status,
+    statusText: response.statusText,
+    headers: response.headers
+  })
+}

@@ -1,0 +1,87 @@
+/**
+ * A provider's errors, classified once, and what of their text may be shown.
+ */
+import { APICallError } from "@ai-sdk/provider"
+import { assert, describe, it } from "@effect/vitest"
+import { ofEvent, ofThrown, retryAfterMs, sanitise } from "../../layers/model/ProviderError.ts"
+
+const key = "my-own-key-0001"
+const redaction = { secrets: [key, "models.internal:8080"], keyed: true }
+
+const answer = (statusCode: number, responseBody: string, responseHeaders = {}) =>
+  new APICallError({
+    message: "the client's own words, with https://models.internal:8080/v1",
+    url: "https://models.internal:8080/v1",
+    requestBodyValues: { secret: true },
+    statusCode,
+    responseBody,
+    responseHeaders
+  })
+
+describe("ProviderError", () => {
+  it("finds the reason in each of the shapes that providers use", () => {
+    for (const body of [
+      '{"error":{"message":"too big"}}',
+      '[{"error":{"message":"too big"}}]',
+      '{"error":"too big"}',
+      '{"message":"too big"}',
+      '{"detail":"too big"}'
+    ]) {
+      const failure = ofThrown(answer(422, body), redaction, 0)
+      assert.deepStrictEqual([failure.kind, failure.message], ["refused", "422: too big"])
+    }
+    assert.strictEqual(
+      ofThrown(answer(400, "<html>"), redaction, 0).message,
+      "the provider answered 400"
+    )
+  })
+
+  it("leaves out addresses, keys and control characters, and cuts at 500", () => {
+    const text = sanitise(
+      `no\n\u0000route to models.internal:8080 (10.1.2.3:443, https://x.test/a?k=1) for ${key}, sk-abcdef0123456789, Bearer abc.def`,
+      redaction.secrets
+    )
+    assert.strictEqual(
+      text,
+      "no route to [hidden] ([address], [address]) for [hidden], [hidden], [hidden]"
+    )
+    assert.strictEqual(sanitise("x".repeat(9_000), []).length, 500)
+  })
+
+  it("reads a wait in ms, in seconds and as a date, never below 0 or above a day", () => {
+    const now = Date.UTC(2026, 0, 1, 0, 0, 0)
+    const of = (headers: Record<string, string>) => retryAfterMs(headers, now)
+    assert.strictEqual(of({ "retry-after": "2", "retry-after-ms": "1200" }), 1_200)
+    assert.strictEqual(of({ "retry-after": "1.5" }), 1_500)
+    assert.strictEqual(of({ "retry-after": "Thu, 01 Jan 2026 00:00:07 GMT" }), 7_000)
+    assert.strictEqual(of({ "retry-after": "Thu, 01 Jan 2015 00:00:07 GMT" }), 0)
+    assert.strictEqual(of({ "retry-after": "-5" }), 0)
+    assert.strictEqual(of({ "retry-after": "999999999" }), 86_400_000)
+    assert.isUndefined(of({ "retry-after": "soon" }))
+    assert.isUndefined(of({}))
+  })
+
+  it("an event is classified by its numeric code, else its name, else as transient", () => {
+    const kindOf = (event: unknown) => ofEvent(event, redaction, 0).kind
+    assert.strictEqual(kindOf({ message: "x", code: 400 }), "refused")
+    assert.strictEqual(kindOf({ message: "x", code: "503" }), "transient")
+    assert.strictEqual(kindOf({ message: "x", type: "invalid_request_error" }), "refused")
+    assert.strictEqual(kindOf({ message: "x", type: "rate_limit_error" }), "transient")
+    assert.strictEqual(kindOf({ message: "x", code: "insufficient_quota" }), "refused")
+    assert.strictEqual(kindOf({ message: "x", type: "authentication_error" }), "configuration")
+    assert.strictEqual(kindOf("overloaded"), "transient")
+    assert.strictEqual(kindOf(undefined), "transient")
+    assert.strictEqual(kindOf(new TypeError("terminated")), "transient")
+  })
+
+  it("a thrown error shows a system code at most, and nothing of its text or causes", () => {
+    const cause = Object.assign(new Error(`connect to ${key}`), { code: "ECONNRESET" })
+    const failure = ofThrown(new TypeError(`terminated ${key}`, { cause }), redaction, 0)
+    assert.strictEqual(failure.kind, "transient")
+    assert.strictEqual(
+      failure.message,
+      "the provider's answer broke off or could not be read (ECONNRESET)"
+    )
+    assert.notInclude(JSON.stringify(failure), key)
+  })
+})

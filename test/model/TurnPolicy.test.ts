@@ -1,0 +1,101 @@
+/**
+ * How the live gateway waits between attempts, with a provider of the test's own and a clock of the test.
+ */
+import { APICallError } from "@ai-sdk/provider"
+import type { LanguageModelV4, LanguageModelV4StreamPart } from "@ai-sdk/provider"
+import { assert, describe, it } from "@effect/vitest"
+import { Clock, Effect, Fiber } from "effect"
+import { TestClock } from "effect/testing"
+import * as AiSdkModelGateway from "../../layers/model/AiSdkModelGateway.ts"
+import { ModelGateway } from "../../services/ModelGateway.ts"
+import { request } from "./Gateway.ts"
+
+const count = { total: 1, noCache: 1, cacheRead: 0, cacheWrite: 0 }
+
+const answer: ReadonlyArray<LanguageModelV4StreamPart> = [
+  { type: "text-delta", id: "t", delta: "at last" },
+  {
+    type: "finish",
+    finishReason: { unified: "stop", raw: "stop" },
+    usage: { inputTokens: count, outputTokens: { total: 1, text: 1, reasoning: 0 } }
+  }
+]
+
+/** Busy for the first attempts, each saying how long to wait; `at` are the times of all attempts. */
+const busy = (clock: Clock.Clock, attempts: number, headers: Record<string, string>) => {
+  const at: Array<number> = []
+  const model: LanguageModelV4 = {
+    specificationVersion: "v4",
+    provider: "test",
+    modelId: "test-model",
+    supportedUrls: {},
+    doGenerate: () => Promise.reject(new Error("not asked")),
+    doStream: () => {
+      at.push(clock.currentTimeMillisUnsafe())
+      if (at.length > attempts) {
+        const stream = new ReadableStream<LanguageModelV4StreamPart>({
+          start(controller) {
+            for (const part of answer) controller.enqueue(part)
+            controller.close()
+          }
+        })
+        return Promise.resolve({ stream })
+      }
+      return Promise.reject(
+        new APICallError({
+          message: "busy",
+          url: "",
+          requestBodyValues: {},
+          statusCode: 429,
+          responseHeaders: headers
+        })
+      )
+    }
+  }
+  return { at, model }
+}
+
+/** Moves the clock on until the turn is over; the gaps between attempts, in ms. */
+const gaps = (attempts: number, headers: Record<string, string>) =>
+  Effect.gen(function* () {
+    const { at, model } = busy(yield* Clock.Clock, attempts, headers)
+    const provider = { model: () => model, model_default: "test-model", secrets: [], keyed: false }
+    const fiber = yield* Effect.forkChild(
+      ModelGateway.use((gateway) => gateway.turn(request(), () => {})).pipe(
+        Effect.provide(AiSdkModelGateway.layer(provider))
+      ),
+      { startImmediately: true }
+    )
+    while (fiber.pollUnsafe() === undefined) {
+      yield* Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
+      yield* TestClock.adjust(50)
+    }
+    const turn = yield* Fiber.join(fiber)
+    assert.strictEqual(turn.text, "at last")
+    return at.slice(1).map((time, index) => time - at[index]!)
+  })
+
+describe("AiSdkModelGateway: waits", () => {
+  it.effect("doubles its waits from half a second, at least half of each", () =>
+    Effect.gen(function* () {
+      const [first, second] = yield* gaps(2, {})
+      assert.isAtLeast(first!, 250)
+      assert.isAtLeast(second!, 500)
+    })
+  )
+
+  it.effect("waits as long as the provider asks", () =>
+    Effect.gen(function* () {
+      const [first] = yield* gaps(1, { "retry-after": "7" })
+      assert.isAtLeast(first!, 7_000)
+    })
+  )
+
+  it.effect("asks again after 30 s where the provider asks for more", () =>
+    Effect.gen(function* () {
+      const [first] = yield* gaps(1, { "retry-after": "3600" })
+      assert.isAtLeast(first!, 30_000)
+      assert.isBelow(first!, 3_600_000)
+    })
+  )
+})
