@@ -25,6 +25,9 @@ export type DeliveryHandler = (
   message: OutboxMessage
 ) => Effect.Effect<void, DeliveryFailed | DeliveryRefused>
 
+/** What a room gives: its topics with their handlers. */
+export type RoomHandlers = ReadonlyArray<readonly [topic: string, handler: DeliveryHandler]>
+
 export class DeliveryHandlers extends Context.Service<
   DeliveryHandlers,
   {

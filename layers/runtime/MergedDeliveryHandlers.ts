@@ -2,7 +2,7 @@
  * The handlers of several rooms as one map. Two handlers of one topic are a mistake of the composition and end the start.
  */
 import { Effect, Layer, Schema } from "effect"
-import type { DeliveryHandler } from "../../services/DeliveryHandlers.ts"
+import type { DeliveryHandler, RoomHandlers } from "../../services/DeliveryHandlers.ts"
 import { DeliveryHandlers } from "../../services/DeliveryHandlers.ts"
 
 /** Two rooms deliver the same topic. */
@@ -10,9 +10,6 @@ export class DuplicateDeliveryHandler extends Schema.TaggedError<DuplicateDelive
   "DuplicateDeliveryHandler",
   { topic: Schema.String }
 ) {}
-
-/** What a room gives: its topics with their handlers. */
-export type RoomHandlers = ReadonlyArray<readonly [topic: string, handler: DeliveryHandler]>
 
 const merge = Effect.fnUntraced(function* (rooms: ReadonlyArray<RoomHandlers>) {
   const byTopic = new Map<string, DeliveryHandler>()

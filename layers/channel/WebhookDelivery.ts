@@ -1,0 +1,80 @@
+/**
+ * Delivers events to one webhook by HTTP POST. 2xx is delivered; an answer that another try cannot change (4xx, except
+ * 408, 425 and 429) is refused; anything else failed. Says nothing of the address, in errors or in spans.
+ */
+import { Context, Effect, Schema } from "effect"
+import { FetchHttpClient, HttpBody, HttpClient, HttpClientRequest } from "effect/http"
+import type { DeliveryHandler, RoomHandlers } from "../../services/DeliveryHandlers.ts"
+import { DeliveryFailed, DeliveryRefused } from "../../services/DeliveryHandlers.ts"
+import { cloudEventOf, webhook_topic, WebhookEvent } from "../../src/delivery/Webhook.ts"
+
+/** Where events go. */
+export class WebhookConfig extends Context.Service<
+  WebhookConfig,
+  {
+    readonly url: string
+    /** The `source` of the envelope, a URI reference; absent = `troupe`. */
+    readonly source?: string | undefined
+    /** How long one answer may take; absent = 10,000. The relay's own timeout must be longer. */
+    readonly timeout_ms?: number | undefined
+  }
+>()("troupe/layers/channel/WebhookConfig") {}
+
+const timeout_ms_default = 10_000
+
+/** The answers that mean: later. 425 is Too Early, 429 Too Many Requests. */
+const later: ReadonlySet<number> = new Set([408, 425, 429])
+
+const decode = Schema.decodeUnknownEffect(WebhookEvent)
+
+const judge = (status: number): Effect.Effect<void, DeliveryFailed | DeliveryRefused> => {
+  if (status >= 200 && status < 300) return Effect.void
+  const message = `the receiver answered ${status}`
+  return status >= 400 && status < 500 && !later.has(status)
+    ? Effect.fail(new DeliveryRefused({ message }))
+    : Effect.fail(new DeliveryFailed({ message }))
+}
+
+/** The handler of `webhook.deliver`. */
+export const handlers: Effect.Effect<RoomHandlers, never, WebhookConfig | HttpClient.HttpClient> =
+  Effect.gen(function* () {
+    const { source = "troupe", timeout_ms = timeout_ms_default, url } = yield* WebhookConfig
+    // Only the status is read: the scope gives the connection back without the body, however long that is.
+    const client = HttpClient.withScope(yield* HttpClient.HttpClient)
+
+    const deliver: DeliveryHandler = Effect.fnUntraced(
+      function* (message) {
+        const event = yield* Effect.mapError(
+          decode(message.payload),
+          () => new DeliveryRefused({ message: "the payload is no webhook event" })
+        )
+        const response = yield* HttpClientRequest.post(url).pipe(
+          HttpClientRequest.setBody(
+            HttpBody.text(
+              JSON.stringify(cloudEventOf(message, event, source)),
+              "application/cloudevents+json; charset=utf-8"
+            )
+          ),
+          client.execute,
+          Effect.mapError(
+            () => new DeliveryFailed({ message: "the receiver could not be reached" })
+          ),
+          Effect.timeoutOrElse({
+            duration: timeout_ms,
+            orElse: () =>
+              Effect.fail(
+                new DeliveryFailed({
+                  message: `the receiver did not answer within ${timeout_ms} ms`
+                })
+              )
+          })
+        )
+        return yield* judge(response.status)
+      },
+      Effect.scoped,
+      // A redirect would carry the event to where nobody configured it to go.
+      Effect.provideService(FetchHttpClient.RequestInit, { redirect: "manual" }),
+      Effect.provideService(HttpClient.TracerDisabledWhen, () => true)
+    )
+    return [[webhook_topic, deliver]]
+  })

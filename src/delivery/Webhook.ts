@@ -1,0 +1,54 @@
+/**
+ * An event for a webhook, and the envelope that it travels in: CloudEvents 1.0, structured JSON
+ * (https://github.com/cloudevents/spec/blob/v1.0.2/cloudevents/formats/json-format.md).
+ */
+import { Schema } from "effect"
+import type { OutboxMessage } from "./Outbox.ts"
+
+/** The topic whose messages go to the configured webhook. */
+export const webhook_topic = "webhook.deliver"
+
+/** The payload of such a message. Where it goes is the composition's to say, never the payload's. */
+export const WebhookEvent = Schema.Struct({
+  /** For example `order.created`. */
+  type: Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(200)),
+  /** What the event is about, for example an order's number. */
+  subject: Schema.optionalKey(Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(200))),
+  data: Schema.Json
+})
+export interface WebhookEvent extends Schema.Schema.Type<typeof WebhookEvent> {}
+
+export const CloudEvent = Schema.Struct({
+  specversion: Schema.Literal("1.0"),
+  /** The message's id, at every delivery the same, so that a receiver can leave out what it has. */
+  id: Schema.String,
+  source: Schema.String,
+  type: Schema.String,
+  subject: Schema.optionalKey(Schema.String),
+  /** When the message was written, RFC 3339. */
+  time: Schema.String,
+  datacontenttype: Schema.Literal("application/json"),
+  /** The message's key: events of one partition come in order, except replayed ones. */
+  partitionkey: Schema.String,
+  /** It was a dead letter, and may come after younger ones. */
+  replayed: Schema.optionalKey(Schema.Literal(true)),
+  data: Schema.Json
+})
+export interface CloudEvent extends Schema.Schema.Type<typeof CloudEvent> {}
+
+export const cloudEventOf = (
+  message: OutboxMessage,
+  event: WebhookEvent,
+  source: string
+): CloudEvent => ({
+  specversion: "1.0",
+  id: message.id,
+  source,
+  type: event.type,
+  ...(event.subject === undefined ? undefined : { subject: event.subject }),
+  time: new Date(message.created_at).toISOString(),
+  datacontenttype: "application/json",
+  partitionkey: message.key,
+  ...(message.replayed ? { replayed: true as const } : undefined),
+  data: event.data
+})

@@ -1,0 +1,165 @@
+import { createServer } from "node:http"
+import type { AddressInfo } from "node:net"
+import { assert, describe, it } from "@effect/vitest"
+import { Cause, Effect, Exit, Schema } from "effect"
+import { FetchHttpClient } from "effect/http"
+import * as WebhookDelivery from "../../layers/channel/WebhookDelivery.ts"
+import type { OutboxMessage } from "../../src/delivery/Outbox.ts"
+import { CloudEvent, webhook_topic } from "../../src/delivery/Webhook.ts"
+import { MessageId, Tenant } from "../../src/Ids.ts"
+
+interface Seen {
+  readonly method: string | undefined
+  readonly contentType: string | undefined
+  readonly body: string
+}
+
+/** A receiver on loopback that answers with a status, or not at all for 0. */
+const receiver = (status: () => number) =>
+  Effect.acquireRelease(
+    Effect.callback<{
+      readonly url: string
+      readonly seen: Array<Seen>
+      readonly close: () => void
+    }>((resume) => {
+      const seen: Array<Seen> = []
+      const server = createServer((request, response) => {
+        const chunks: Array<Buffer> = []
+        request.on("data", (chunk: Buffer) => chunks.push(chunk))
+        request.on("end", () => {
+          seen.push({
+            method: request.method,
+            contentType: request.headers["content-type"],
+            body: Buffer.concat(chunks).toString("utf8")
+          })
+          const code = status()
+          if (code === 0) return
+          if (code >= 300 && code < 400) response.setHeader("location", "/elsewhere")
+          response.writeHead(code)
+          // Longer than anybody should read of an answer.
+          response.write("x".repeat(100_000))
+          response.end()
+        })
+      })
+      server.listen(0, "127.0.0.1", () => {
+        const { port } = server.address() as AddressInfo
+        resume(
+          Effect.succeed({
+            url: `http://127.0.0.1:${port}/hook?key=s3cr3t`,
+            seen,
+            close: () => {
+              server.closeAllConnections()
+              server.close()
+            }
+          })
+        )
+      })
+    }),
+    (it) => Effect.sync(it.close)
+  )
+
+const message: OutboxMessage = {
+  id: MessageId.make("00000000-0000-4000-8000-000000001003"),
+  tenant: Tenant.make("acme"),
+  key: "orders",
+  key_seq: 3,
+  topic: webhook_topic,
+  payload: { type: "order.created", subject: "1003", data: { total: "12.50", note: "Grüße" } },
+  attempts: 1,
+  created_at: 1_795_000_000_000,
+  replayed: false
+}
+
+const deliver = (url: string, it: OutboxMessage, timeout_ms?: number) =>
+  WebhookDelivery.handlers.pipe(
+    Effect.flatMap(([entry]) => entry![1](it)),
+    Effect.provideService(WebhookDelivery.WebhookConfig, { url, timeout_ms }),
+    Effect.provide(FetchHttpClient.layer)
+  )
+
+describe("WebhookDelivery", () => {
+  it.live("posts a CloudEvents 1.0 envelope whose id is the message's", () =>
+    Effect.gen(function* () {
+      const hook = yield* receiver(() => 204)
+      yield* deliver(hook.url, message)
+      yield* deliver(hook.url, { ...message, attempts: 2, replayed: true })
+      const [first, second] = hook.seen
+      assert.strictEqual(first?.method, "POST")
+      assert.strictEqual(first?.contentType, "application/cloudevents+json; charset=utf-8")
+      const event = yield* Schema.decodeUnknownEffect(Schema.fromJsonString(CloudEvent))(
+        first?.body
+      )
+      assert.deepStrictEqual(event, {
+        specversion: "1.0",
+        id: message.id,
+        source: "troupe",
+        type: "order.created",
+        subject: "1003",
+        time: "2026-11-18T11:06:40.000Z",
+        datacontenttype: "application/json",
+        partitionkey: "orders",
+        data: { total: "12.50", note: "Grüße" }
+      })
+      assert.deepStrictEqual(JSON.parse(second!.body), { ...event, replayed: true })
+    })
+  )
+
+  for (const [status, tag] of [
+    [200, "delivered"],
+    [299, "delivered"],
+    [301, "DeliveryFailed"],
+    [400, "DeliveryRefused"],
+    [404, "DeliveryRefused"],
+    [408, "DeliveryFailed"],
+    [410, "DeliveryRefused"],
+    [425, "DeliveryFailed"],
+    [429, "DeliveryFailed"],
+    [500, "DeliveryFailed"],
+    [503, "DeliveryFailed"]
+  ] as const) {
+    it.live(`an answer of ${status} is ${tag}`, () =>
+      Effect.gen(function* () {
+        const hook = yield* receiver(() => status)
+        const exit = yield* Effect.exit(deliver(hook.url, message))
+        if (tag === "delivered") assert.isTrue(Exit.isSuccess(exit))
+        else {
+          const error = Exit.isFailure(exit) ? Cause.squash(exit.cause) : undefined
+          assert.strictEqual((error as { readonly _tag?: string })._tag, tag)
+          assert.strictEqual((error as Error).message, `the receiver answered ${status}`)
+        }
+        assert.strictEqual(hook.seen.length, 1, "a redirect is not followed")
+      })
+    )
+  }
+
+  it.live("fails without the address when nobody listens", () =>
+    Effect.gen(function* () {
+      const hook = yield* receiver(() => 200)
+      hook.close()
+      const error = yield* Effect.flip(deliver(hook.url, message))
+      assert.strictEqual(error._tag, "DeliveryFailed")
+      assert.strictEqual(error.message, "the receiver could not be reached")
+      assert.notInclude(JSON.stringify(error), "s3cr3t")
+    })
+  )
+
+  it.live("fails at its timeout when the receiver never answers", () =>
+    Effect.gen(function* () {
+      const hook = yield* receiver(() => 0)
+      const error = yield* Effect.flip(deliver(hook.url, message, 200))
+      assert.strictEqual(error.message, "the receiver did not answer within 200 ms")
+      assert.strictEqual(error._tag, "DeliveryFailed")
+    })
+  )
+
+  it.live("refuses a payload that is no event and sends nothing, wherever the payload points", () =>
+    Effect.gen(function* () {
+      const hook = yield* receiver(() => 200)
+      const error = yield* Effect.flip(
+        deliver(hook.url, { ...message, payload: { url: "http://127.0.0.1:1/", body: 1 } })
+      )
+      assert.strictEqual(error._tag, "DeliveryRefused")
+      assert.deepStrictEqual(hook.seen, [])
+    })
+  )
+})
