@@ -1,13 +1,11 @@
 /**
  * The model that the environment asks for, if it asks for one.
  */
-import { Effect, Option } from "effect"
-import type { Layer } from "effect"
+import { Effect, Layer, Option } from "effect"
 import type { ModelError, ModelGateway } from "../../services/ModelGateway.ts"
 import * as AiSdkModelGateway from "./AiSdkModelGateway.ts"
 import type { TurnPolicy } from "./AiSdkModelGateway.ts"
 import * as ModelConfig from "./ModelConfig.ts"
-import * as OpenAiCompatible from "./OpenAiCompatible.ts"
 
 export interface ChosenModel {
   /** The model's name, to be shown. */
@@ -24,9 +22,16 @@ export const choose = (
       ? Option.none()
       : Option.some({
           model: config.model,
-          layer: AiSdkModelGateway.layer(OpenAiCompatible.fromConfig(config), {
-            timeout_ms: config.timeout_ms,
-            ...policy
-          })
+          // Loaded when it is built: a process without a live model does not pay for the provider's client.
+          layer: Layer.unwrap(
+            Effect.map(
+              Effect.promise(() => import("./OpenAiCompatible.ts")),
+              ({ fromConfig }) =>
+                AiSdkModelGateway.layer(fromConfig(config), {
+                  timeout_ms: config.timeout_ms,
+                  ...policy
+                })
+            )
+          )
         })
   )
