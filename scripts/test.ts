@@ -1,0 +1,262 @@
+/**
+ * Every check of the house, in one command: types, Effect diagnostics, lint, format, dead code, then the tests. Each
+ * counts as one test, so that the last line and the exit code never disagree.
+ *
+ * `npm test` runs all; `npm test -- test/some/path` runs those test files and nothing else.
+ */
+import { spawn } from "node:child_process"
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { delimiter, join, resolve } from "node:path"
+import { fileURLToPath } from "node:url"
+
+const root = fileURLToPath(new URL("..", import.meta.url))
+const folders = ["src", "services", "layers", "test", "scripts"]
+
+interface Ran {
+  readonly ok: boolean
+  readonly output: string
+  readonly ms: number
+}
+
+const env: NodeJS.ProcessEnv = {
+  ...process.env,
+  PATH: `${join(root, "node_modules", ".bin")}${delimiter}${process.env.PATH ?? ""}`
+}
+if (!process.stdout.isTTY) {
+  delete env.FORCE_COLOR
+  env.NO_COLOR = "1"
+}
+
+/** A program to its end, at most `timeout_ms`. Its output is kept, and also shown at once with `live`. */
+const run = (
+  program: string,
+  args: ReadonlyArray<string>,
+  options: { readonly timeout_ms: number; readonly live?: boolean }
+): Promise<Ran> =>
+  new Promise((settle) => {
+    const began = performance.now()
+    const chunks: Array<string> = []
+    const child = spawn(program, args, {
+      cwd: root,
+      env,
+      stdio: ["ignore", "pipe", "pipe"],
+      shell: process.platform === "win32"
+    })
+    let late = false
+    const timer = setTimeout(() => {
+      late = true
+      child.kill("SIGTERM")
+      setTimeout(() => child.kill("SIGKILL"), 5_000).unref()
+    }, options.timeout_ms)
+    const keep = (chunk: Buffer) => {
+      if (options.live === true) process.stdout.write(chunk)
+      else chunks.push(chunk.toString())
+    }
+    child.stdout.on("data", keep)
+    child.stderr.on("data", keep)
+    let done = false
+    const end = (ok: boolean, note: string) => {
+      if (done) return
+      done = true
+      clearTimeout(timer)
+      const stopped = late ? `stopped after ${options.timeout_ms / 1_000} s\n` : ""
+      settle({
+        ok: ok && !late,
+        output: chunks.join("") + note + stopped,
+        ms: performance.now() - began
+      })
+    }
+    child.on("error", (error) => end(false, `${program} did not start: ${error.message}\n`))
+    child.on("close", (code) => end(code === 0, ""))
+  })
+
+const typescriptFiles = (): number =>
+  folders.reduce((count, folder) => {
+    try {
+      return (
+        count +
+        readdirSync(join(root, folder), { recursive: true, encoding: "utf8" }).filter((name) =>
+          name.endsWith(".ts")
+        ).length
+      )
+    } catch {
+      return count
+    }
+  }, 0)
+
+interface Check {
+  readonly name: string
+  readonly program: string
+  readonly args: ReadonlyArray<string>
+  /** What is wrong with an output that the program itself calls good. */
+  readonly doubt?: (output: string) => string | undefined
+}
+
+/** Tools that look at no file at all report success: each is asked how many it saw. */
+const sawAtLeast = (pattern: RegExp, atLeast: number) => (output: string) => {
+  const seen = Number(pattern.exec(output)?.[1] ?? 0)
+  return seen >= atLeast ? undefined : `it looked at ${seen} files; there are at least ${atLeast}`
+}
+
+const checks = (): ReadonlyArray<Check> => {
+  const files = typescriptFiles()
+  return [
+    {
+      name: "types",
+      program: "tsc",
+      args: ["--noEmit"],
+      doubt: () => (files > 0 ? undefined : "there are no files to check")
+    },
+    {
+      name: "Effect diagnostics",
+      program: "effect-tsgo",
+      args: ["diagnostics", "--project", "tsconfig.json", "--format", "text", "--strict"],
+      doubt: (output) =>
+        sawAtLeast(/Checked (\d+) files out of/, files)(output) ??
+        (/^0 errors, 0 warnings/m.test(output) ? undefined : "it found errors or warnings")
+    },
+    {
+      name: "lint",
+      program: "oxlint",
+      args: ["--config", ".config/oxlint.json", "--deny-warnings", ...folders],
+      doubt: sawAtLeast(/on (\d+) files/, files)
+    },
+    {
+      name: "format",
+      program: "oxfmt",
+      args: ["--config", ".config/oxfmt.json", "--check", "."],
+      doubt: sawAtLeast(/on (\d+) files/, files)
+    },
+    { name: "dead code", program: "knip", args: ["--config", ".config/knip.json"] }
+  ]
+}
+
+const seconds = (ms: number): string => `${(ms / 1_000).toFixed(1)} s`
+
+const lines_max = 120
+const shorten = (output: string): string => {
+  const lines = output.trimEnd().split("\n")
+  return lines.length <= lines_max
+    ? lines.join("\n")
+    : `${lines.slice(0, lines_max).join("\n")}\n... ${lines.length - lines_max} lines more`
+}
+
+/** Runs the checks two at a time; the names of those that failed. */
+const runChecks = async (): Promise<{
+  readonly passed: number
+  readonly failed: Array<string>
+}> => {
+  const all = checks()
+  const failed: Array<string> = []
+  let next = 0
+  const lane = async () => {
+    while (next < all.length) {
+      const check = all[next++]!
+      const ran = await run(check.program, check.args, { timeout_ms: 120_000 })
+      const doubt = ran.ok ? check.doubt?.(ran.output) : undefined
+      const ok = ran.ok && doubt === undefined
+      console.log(`== ${check.name}: ${ok ? "ok" : "FAILED"} (${seconds(ran.ms)})`)
+      if (!ok) {
+        failed.push(check.name)
+        console.log(shorten(ran.output + (doubt === undefined ? "" : `\n${doubt}`)))
+      }
+    }
+  }
+  await Promise.all([lane(), lane()])
+  return { passed: all.length - failed.length, failed }
+}
+
+interface Assertion {
+  readonly fullName: string
+  readonly status: "passed" | "failed" | "skipped" | "pending" | "todo"
+  /** What a test has to say about what it could not show here, and why. */
+  readonly meta?: { readonly notes?: ReadonlyArray<string> }
+}
+interface Report {
+  readonly testResults: ReadonlyArray<{
+    readonly name: string
+    readonly status: "passed" | "failed"
+    readonly message: string
+    readonly assertionResults: ReadonlyArray<Assertion>
+  }>
+}
+
+interface Tested {
+  readonly passed: number
+  readonly failed: ReadonlyArray<string>
+  readonly skipped: ReadonlyArray<string>
+  readonly notes: ReadonlyArray<string>
+}
+
+const runTests = async (args: ReadonlyArray<string>): Promise<Tested> => {
+  const folder = mkdtempSync(join(tmpdir(), "troupe-test-"))
+  const file = join(folder, "report.json")
+  console.log("== tests")
+  const ran = await run(
+    "vitest",
+    [
+      "run",
+      "--config",
+      "test/vitest.config.ts",
+      "--reporter=default",
+      "--reporter=json",
+      `--outputFile.json=${file}`,
+      "--silent=passed-only",
+      ...args
+    ],
+    { timeout_ms: 570_000, live: true }
+  )
+  process.stdout.write(ran.output)
+  let report: Report = { testResults: [] }
+  try {
+    report = JSON.parse(readFileSync(file, "utf8")) as Report
+  } catch {
+    // No report: vitest found nothing to run, or died; both are failures below.
+  }
+  rmSync(folder, { recursive: true, force: true })
+
+  let passed = 0
+  const failed: Array<string> = []
+  const skipped: Array<string> = []
+  const notes: Array<string> = []
+  for (const { assertionResults, message, name, status } of report.testResults) {
+    const at = name.startsWith(root) ? name.slice(resolve(root).length + 1) : name
+    const before = failed.length
+    for (const test of assertionResults) {
+      if (test.status === "passed") passed++
+      else if (test.status === "failed") failed.push(`${at}: ${test.fullName}`)
+      else skipped.push(`${at}: ${test.fullName} (${test.status})`)
+      for (const note of test.meta?.notes ?? []) notes.push(`${at}: ${note}`)
+    }
+    if (status === "failed" && failed.length === before) {
+      failed.push(`${at}: ${message.split("\n")[0] ?? "the file did not load"}`)
+    }
+  }
+  if (passed + failed.length === 0) failed.push("vitest ran no test")
+  if (!ran.ok && failed.length === 0) failed.push("vitest: an error outside of any test, see above")
+  return { passed, failed, skipped, notes }
+}
+
+const print = (heading: string, lines: ReadonlyArray<string>) => {
+  if (lines.length === 0) return
+  console.log(`\n${heading}`)
+  for (const line of lines.slice(0, lines_max)) console.log(`  ${line}`)
+  if (lines.length > lines_max) console.log(`  ... ${lines.length - lines_max} more`)
+}
+
+const began = performance.now()
+const paths = process.argv.slice(2)
+const checked = paths.length === 0 ? await runChecks() : { passed: 0, failed: [] }
+const tested = await runTests(paths)
+
+const failed = [...checked.failed.map((name) => `check: ${name}`), ...tested.failed]
+print("Not shown here, and why:", tested.notes)
+print("Skipped:", tested.skipped)
+print("Failed:", failed)
+console.log(`\n${seconds(performance.now() - began)}, checks and tests together:`)
+console.log(
+  `${checked.passed + tested.passed} passed, ${failed.length} failed` +
+    (tested.skipped.length === 0 ? "" : `, ${tested.skipped.length} skipped`)
+)
+process.exitCode = failed.length === 0 ? 0 : 1

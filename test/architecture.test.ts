@@ -1,0 +1,303 @@
+/**
+ * The walls of the house (rooms, directions, names), judged over the real files. Each rule is also shown a violation,
+ * because a rule that can no longer see one passes for ever.
+ */
+import { readdirSync, readFileSync } from "node:fs"
+import { dirname, join, posix } from "node:path"
+import { fileURLToPath } from "node:url"
+import { assert, describe, it } from "vitest"
+
+const root = fileURLToPath(new URL("..", import.meta.url))
+
+/** Path from the root, with slashes, to text. */
+type Tree = ReadonlyMap<string, string>
+
+const load = (...folders: ReadonlyArray<string>): Tree =>
+  new Map(
+    folders
+      .flatMap((folder) =>
+        readdirSync(join(root, folder), { recursive: true, encoding: "utf8" }).map((name) =>
+          posix.join(folder, name.replaceAll("\\", "/"))
+        )
+      )
+      .filter((path) => path.endsWith(".ts"))
+      .toSorted()
+      .map((path) => [path, readFileSync(join(root, path), "utf8")])
+  )
+
+const withoutComments = (text: string): string =>
+  text.replaceAll(/\/\*[\s\S]*?\*\//g, "").replaceAll(/^\s*\/\/.*$/gm, "")
+
+const importPattern =
+  /(?:^|[\s;])(?:import|export)\s[^"';]*?from\s*["']([^"']+)["']|(?:^|[\s;])import\s*["']([^"']+)["']|\bimport\(\s*["']([^"']+)["']/g
+
+/** What a file imports: own files as paths from the root, packages by their name. */
+const importsOf = (path: string, text: string): ReadonlyArray<string> =>
+  [...withoutComments(text).matchAll(importPattern)].map((match) => {
+    const name = (match[1] ?? match[2] ?? match[3])!
+    return name.startsWith(".") ? posix.join(dirname(path), name) : name
+  })
+
+const isOwn = (name: string): boolean => /^(src|services|layers|test|scripts)\//.test(name)
+const roomOf = (path: string): string | undefined => /^layers\/([^/]+)\//.exec(path)?.[1]
+const under = (name: string, ...packages: ReadonlyArray<string>): boolean =>
+  packages.some((each) => name === each || name.startsWith(`${each}/`))
+
+const drivers = /^(@effect\/sql-|@electric-sql\/|effect\/sql(\/|$)|node:sqlite$|pg$|postgres$)/
+const providers = /^(@ai-sdk\/|ai$|openai$|@anthropic-ai\/|@google\/)/
+const pureRooms: ReadonlyArray<string | undefined> = ["runtime", "ephemeral"]
+
+/** Why a file may not import this; undefined if it may. */
+const refusal = (path: string, name: string): string | undefined => {
+  if (path.startsWith("src/")) {
+    if (isOwn(name)) return name.startsWith("src/") ? undefined : "src imports only src"
+    return name === "effect" ||
+      name === "effect/ai" ||
+      (name === "effect/http-api" && path.startsWith("src/api/"))
+      ? undefined
+      : "src holds facts: effect values only"
+  }
+  if (path.startsWith("services/")) {
+    if (isOwn(name)) return /^(src|services)\//.test(name) ? undefined : "services import src"
+    return name === "effect" ? undefined : "a port knows only effect"
+  }
+  const room = roomOf(path)
+  if (room === undefined) return undefined
+  if (isOwn(name)) {
+    if (/^(src|services)\//.test(name)) return undefined
+    if (!name.startsWith("layers/")) return "layers import no tests and no scripts"
+    return room === "compose" || roomOf(name) === room ? undefined : "rooms meet only in compose"
+  }
+  if (drivers.test(name) && room !== "sql") return "only layers/sql imports a driver"
+  if (providers.test(name) && room !== "model") return "only layers/model knows a provider"
+  if (
+    pureRooms.includes(room) &&
+    (name.startsWith("node:") ||
+      name.startsWith("@") ||
+      under(name, "effect/http", "effect/http-api", "effect/cluster", "effect/process"))
+  ) {
+    return `layers/${room} touches nothing outside`
+  }
+  return undefined
+}
+
+const refusals = (tree: Tree): ReadonlyArray<string> =>
+  [...tree].flatMap(([path, text]) =>
+    importsOf(path, text).flatMap((name) => {
+      const why = refusal(path, name)
+      return why === undefined ? [] : [`${path} imports ${name}: ${why}`]
+    })
+  )
+
+/** Everything that a file reaches through imports of own files, with the way to it. */
+const reach = (tree: Tree, from: string): ReadonlyMap<string, string> => {
+  const ways = new Map<string, string>([[from, from]])
+  const queue = [from]
+  for (let path = queue.pop(); path !== undefined; path = queue.pop()) {
+    for (const name of importsOf(path, tree.get(path) ?? "")) {
+      if (!tree.has(name) || ways.has(name)) continue
+      ways.set(name, `${ways.get(path)!} > ${name}`)
+      queue.push(name)
+    }
+  }
+  return ways
+}
+
+/** Ways from the HTTP layer to the loop or to the body of a tool. */
+const waysToTheLoop = (tree: Tree): ReadonlyArray<string> =>
+  [...tree.keys()]
+    .filter((path) => path.startsWith("layers/http/"))
+    .flatMap((path) =>
+      [...reach(tree, path)]
+        .filter(([to]) => /^layers\/(runtime|agents|bridge)\//.test(to))
+        .map(([, way]) => way)
+    )
+
+const srcRooms =
+  "error tool capability permission approval run replay memory conversation delivery call graph agent agents api"
+const layerRooms =
+  "runtime ephemeral sql model calls mcp channel http cluster telemetry agents bridge compose"
+const vague = /^(utils?|common|helpers?|shared|types?|misc)$/i
+
+const misnamed = (path: string): string | undefined => {
+  const [house, ...rest] = path.split("/")
+  const file = rest.at(-1)!
+  const rooms = rest.slice(0, -1)
+  if (path === "src/index.ts") return undefined
+  if (file === "index.ts") return "src/index.ts is the one barrel"
+  const noun = file.replace(/\.ts$/, "")
+  if (rooms.some((room) => vague.test(room)) || vague.test(noun)) return "names no subject"
+  if (/(Live|Impl)$|^Base[A-Z]|Base$/.test(noun)) return "an answer is named how + port"
+  if (house === "services" && rooms.length > 0) return "services is one flat folder"
+  if (house === "layers" && rooms.length === 0) return "an answer lives in a room"
+  const known = house === "src" ? srcRooms : layerRooms
+  if (rooms.length > 0 && !known.split(" ").includes(rooms[0]!)) return "an unknown room"
+  if (rooms.at(-1) === "migrations") {
+    return /^\d{4}_[a-z0-9_]+\.ts$/.test(file) ? undefined : "a migration is NNNN_name.ts"
+  }
+  return /^[A-Z][A-Za-z0-9]*$/.test(noun) ? undefined : "a file is a PascalCase noun"
+}
+
+const house = load("src", "services", "layers")
+const everything = load("src", "services", "layers", "scripts", "test")
+const plant = (path: string, text: string): Tree => new Map([[path, text]])
+
+describe("architecture", () => {
+  it("sees the files that it judges", () => {
+    const count = (prefix: string) => [...house.keys()].filter((p) => p.startsWith(prefix)).length
+    assert.isAtLeast(count("src/"), 20)
+    assert.isAtLeast(count("services/"), 10)
+    assert.isAtLeast(count("layers/"), 10)
+    const edges = [...house].flatMap(([path, text]) => importsOf(path, text))
+    assert.isAtLeast(edges.filter(isOwn).length, 100)
+    const lost = edges.filter((name) => isOwn(name) && !house.has(name))
+    assert.deepEqual(lost, [])
+  })
+
+  it("keeps one direction: src, services, layers; rooms meet only in compose", () => {
+    assert.deepEqual(refusals(house), [])
+  })
+
+  it("sees each kind of forbidden import", () => {
+    const forbidden: ReadonlyArray<readonly [path: string, name: string]> = [
+      ["src/run/A.ts", "node:fs"],
+      ["src/run/A.ts", "effect/sql"],
+      ["src/run/A.ts", "effect/http-api"],
+      ["src/run/A.ts", "effect/cluster"],
+      ["src/run/A.ts", "@effect/platform-node/NodeHttpServer"],
+      ["src/run/A.ts", "../../services/RunJournal.ts"],
+      ["services/A.ts", "../layers/sql/Codes.ts"],
+      ["services/A.ts", "effect/http"],
+      ["layers/runtime/A.ts", "../sql/Codes.ts"],
+      ["layers/runtime/A.ts", "node:crypto"],
+      ["layers/ephemeral/A.ts", "effect/sql"],
+      ["layers/http/A.ts", "../runtime/RunLoop.ts"],
+      ["layers/http/A.ts", "@electric-sql/pglite"],
+      ["layers/compose/A.ts", "@effect/sql-pg"],
+      ["layers/compose/A.ts", "@ai-sdk/provider"],
+      ["layers/compose/A.ts", "../../test/notes.ts"]
+    ]
+    for (const [path, name] of forbidden) {
+      for (const text of [
+        `import { x } from "${name}"\n`,
+        `import type {\n  x\n} from "${name}"\n`,
+        `import "${name}"\n`,
+        `export * from "${name}"\n`,
+        `const x = import("${name}")\n`
+      ]) {
+        assert.lengthOf(refusals(plant(path, text)), 1, `${path}: ${text}`)
+      }
+    }
+    const allowed: ReadonlyArray<readonly [path: string, name: string]> = [
+      ["src/api/A.ts", "effect/http-api"],
+      ["services/A.ts", "../src/Ids.ts"],
+      ["layers/compose/A.ts", "../sql/Codes.ts"],
+      ["layers/sql/migrations/0001_runs.ts", "../Codes.ts"]
+    ]
+    for (const [path, name] of allowed) {
+      assert.deepEqual(refusals(plant(path, `import { x } from "${name}"\n`)), [])
+    }
+  })
+
+  it("ST-01 gives the HTTP layer no way to the loop or to the body of a tool", () => {
+    assert.isTrue([...house.keys()].some((path) => path.startsWith("layers/http/")))
+    assert.deepEqual(waysToTheLoop(house), [])
+    const tree = new Map([
+      ["layers/http/A.ts", `import { b } from "../compose/B.ts"\n`],
+      ["layers/compose/B.ts", `import * as C from "../runtime/C.ts"\n`],
+      ["layers/runtime/C.ts", ""]
+    ])
+    assert.deepEqual(waysToTheLoop(tree), [
+      "layers/http/A.ts > layers/compose/B.ts > layers/runtime/C.ts"
+    ])
+  })
+
+  it("names a provider only in layers/model", () => {
+    const names = /open_?ai|anthropic|gemini|mistral|bedrock|\bclaude|\bgpt-/i
+    const ownModelFile = /from "\.\.\/model\/[^"]*"/g
+    const found = [...house].filter(
+      ([path, text]) =>
+        roomOf(path) !== "model" && names.test(withoutComments(text).replaceAll(ownModelFile, ""))
+    )
+    assert.deepEqual(
+      found.map(([path]) => path),
+      []
+    )
+  })
+
+  it("names files by the noun that they hold, in rooms that the design knows", () => {
+    const wrong = [...house.keys()].flatMap((path) => {
+      const why = misnamed(path)
+      return why === undefined ? [] : [`${path}: ${why}`]
+    })
+    assert.deepEqual(wrong, [])
+    for (const path of [
+      "src/run/index.ts",
+      "src/Utils.ts",
+      "src/shared/Thing.ts",
+      "src/run/runState.ts",
+      "services/room/Port.ts",
+      "layers/RunJournal.ts",
+      "layers/cellar/Answer.ts",
+      "layers/sql/RunJournalLive.ts",
+      "layers/sql/BaseStore.ts",
+      "layers/sql/migrations/first.ts"
+    ]) {
+      assert.isDefined(misnamed(path), path)
+    }
+  })
+
+  it("exports no answer named Live, Impl or Base", () => {
+    const bad =
+      /export (?:const|class|type|interface|function) (?:\w+(?:Live|Impl)|Base[A-Z]?\w*)\b/
+    assert.deepEqual(
+      [...house].filter(([, text]) => bad.test(text)).map(([path]) => path),
+      []
+    )
+  })
+
+  it("keeps every file at 350 lines or less", () => {
+    const long = [...load("src", "services", "layers", "scripts")]
+      .map(([path, text]) => [path, text.split("\n").length - 1] as const)
+      .filter(([, lines]) => lines > 350)
+    assert.deepEqual(long, [])
+  })
+
+  it("leaves no work marked for later, no silenced check and no skipped test", () => {
+    // A letter in brackets keeps these patterns from finding themselves.
+    const marks = /\b[T]ODO\b|\b[F]IXME\b|@ts-[i]gnore|@ts-[n]ocheck|\bas [a]ny\b/
+    const left = [...everything].filter(([, text]) => marks.test(text)).map(([path]) => path)
+    assert.deepEqual(left, [])
+    const silenced = [...everything].filter(
+      ([path, text]) => !path.startsWith("test/") && /@ts-[e]xpect-error/.test(text)
+    )
+    assert.deepEqual(
+      silenced.map(([path]) => path),
+      []
+    )
+    const idle = /\b(?:it|test|describe)\.(?:effect\.|live\.)?(?:skip|only|todo)\(/
+    const tests = [...everything].filter(
+      ([path, text]) => path.startsWith("test/") && idle.test(text)
+    )
+    assert.deepEqual(
+      tests.map(([path]) => path),
+      []
+    )
+  })
+
+  it("keeps the top level as it is", () => {
+    const houses = ["src", "services", "layers", "test", "scripts"]
+    const files = "package.json package-lock.json tsconfig.json README.md LICENSE CHANGELOG.md"
+    // Made on the spot and kept out of the repository.
+    const made = ["node_modules", "dist"]
+    const allowed = new Set([...files.split(" "), ...houses, ...made])
+    const entries = readdirSync(root)
+    for (const folder of houses) {
+      assert.include(entries, folder)
+    }
+    assert.deepEqual(
+      entries.filter((name) => !name.startsWith(".") && !allowed.has(name)),
+      []
+    )
+  })
+})

@@ -1,0 +1,95 @@
+/**
+ * The linter with the real configuration, shown violations in a tree of the same shape outside of the repository: a glob
+ * that matches nothing says nothing, and the code then only looks clean.
+ */
+import { spawnSync } from "node:child_process"
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { dirname, join } from "node:path"
+import { fileURLToPath } from "node:url"
+import { assert, describe, it } from "vitest"
+
+const root = fileURLToPath(new URL("..", import.meta.url))
+
+/** The rules that each file breaks. */
+const lint = (files: Readonly<Record<string, string>>): Record<string, ReadonlyArray<string>> => {
+  const folder = mkdtempSync(join(tmpdir(), "troupe-lint-"))
+  try {
+    for (const [path, text] of Object.entries(files)) {
+      mkdirSync(join(folder, dirname(path)), { recursive: true })
+      writeFileSync(join(folder, path), text)
+    }
+    const ran = spawnSync(
+      join(root, "node_modules", ".bin", "oxlint"),
+      ["--config", join(root, ".config", "oxlint.json"), "--format", "json", "."],
+      { cwd: folder, encoding: "utf8", shell: process.platform === "win32" }
+    )
+    const report = JSON.parse(ran.stdout) as {
+      readonly number_of_files: number
+      readonly diagnostics: ReadonlyArray<{ readonly filename: string; readonly code: string }>
+    }
+    assert.strictEqual(report.number_of_files, Object.keys(files).length)
+    return Object.fromEntries(
+      Object.keys(files).map((path) => [
+        path,
+        report.diagnostics
+          .filter(({ filename }) => filename.replaceAll("\\", "/").endsWith(path))
+          .map(({ code }) => /\(([^)]*)\)/.exec(code)?.[1] ?? code)
+      ])
+    )
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+describe("lint", () => {
+  const folders = ["src/run", "services", "layers/runtime", "layers/ephemeral"]
+  const everywhere = (text: string) =>
+    lint(Object.fromEntries(folders.map((folder) => [`${folder}/Planted.ts`, text])))
+
+  for (const name of [
+    "node:fs",
+    "effect/sql",
+    "effect/cluster",
+    "effect/http",
+    "@effect/sql-pg",
+    "@effect/platform-node/NodeHttpServer",
+    "@electric-sql/pglite",
+    "@ai-sdk/provider"
+  ]) {
+    it(`catches an import of ${name} in every pure room`, () => {
+      const found = everywhere(`import * as X from "${name}"\n\nexport const x = X\n`)
+      for (const folder of folders) {
+        assert.deepEqual(found[`${folder}/Planted.ts`], ["no-restricted-imports"], folder)
+      }
+    })
+  }
+
+  for (const [expression, rule] of [
+    ["Date.now()", "no-restricted-properties"],
+    ["Math.random()", "no-restricted-properties"],
+    ["crypto.randomUUID()", "no-restricted-properties"],
+    ["setTimeout(() => 1, 1)", "no-restricted-globals"],
+    [`fetch("http://localhost")`, "no-restricted-globals"],
+    ["process.env", "no-restricted-globals"],
+    ["console.log(1)", "no-console"],
+    [`JSON.parse("1") as ${"any"}`, "no-explicit-any"]
+  ] as const) {
+    it(`catches ${expression.split("(")[0]} in every pure room`, () => {
+      const found = everywhere(`export const x = ${expression}\n`)
+      for (const folder of folders) {
+        assert.deepEqual(found[`${folder}/Planted.ts`], [rule], folder)
+      }
+    })
+  }
+
+  it("catches a circle of imports, and lets adapters touch Node", () => {
+    const found = lint({
+      "src/A.ts": `import { b } from "./B.ts"\n\nexport const a = () => b\n`,
+      "src/B.ts": `import { a } from "./A.ts"\n\nexport const b = () => a\n`,
+      "layers/sql/Planted.ts": `import { readFileSync } from "node:fs"\n\nexport const x = readFileSync\n`
+    })
+    assert.include(found["src/A.ts"]!.join() + found["src/B.ts"]!.join(), "no-cycle")
+    assert.deepEqual(found["layers/sql/Planted.ts"], [])
+  })
+})
