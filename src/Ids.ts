@@ -60,3 +60,9 @@ export interface Address extends Schema.Schema.Type<typeof Address> {}
 
 /** One text per address; `key` cannot hold a slash. */
 export const addressKey = (address: Address): string => `${address.agent}/${address.key}`
+
+/** The address of a text that `addressKey` made. */
+export const addressOf = (key: string): Address => {
+  const slash = key.indexOf("/")
+  return { agent: key.slice(0, slash) as AgentName, key: key.slice(slash + 1) as ConversationId }
+}

@@ -10,7 +10,7 @@ import { message_bytes_max } from "../../src/conversation/Conversation.ts"
 import { MessageTooLarge } from "../../src/delivery/AgentTask.ts"
 import type { AgentTask } from "../../src/delivery/AgentTask.ts"
 import type { Address, RunId } from "../../src/Ids.ts"
-import { addressKey, ConversationId, MessageId, RunId as RunIds } from "../../src/Ids.ts"
+import { addressKey, addressOf, ConversationId, MessageId, RunId as RunIds } from "../../src/Ids.ts"
 import type { Principal } from "../../src/Principal.ts"
 import { cancelRun, inTenant, RunNotFound, settleCall } from "../../src/run/RunCommand.ts"
 import { RunLimits } from "../../src/run/RunLimits.ts"
@@ -241,9 +241,7 @@ const make = Effect.gen(function* () {
     for (const [run, key] of parked) {
       if (found.length >= limit) break
       if (actors.has(key)) continue
-      const slash = key.indexOf("/")
-      const address = { agent: key.slice(0, slash), key: key.slice(slash + 1) } as Address
-      found.push({ address, state: "parked", run, restarts: 0 })
+      found.push({ address: addressOf(key), state: "parked", run, restarts: 0 })
     }
     for (const actor of stopped.values()) if (found.length < limit) show(actor)
     return found

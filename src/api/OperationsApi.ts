@@ -13,8 +13,6 @@ const Actor = Schema.Struct({
   key: ConversationId,
   state: Schema.Literals(["running", "idle", "parked", "stopped"]),
   run_id: Schema.optionalKey(RunId),
-  /** Messages in its mailbox. */
-  waiting: Schema.Int,
   restarts: Schema.Int
 })
 
