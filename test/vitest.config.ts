@@ -7,6 +7,7 @@ export default defineConfig({
   ssr: { resolve: { conditions: ["troupe-source"] } },
   test: {
     include: ["test/**/*.test.ts"],
+    globalSetup: ["test/sql/postgres.global.ts"],
     testTimeout: 30_000,
     hookTimeout: 60_000,
     maxWorkers: 2,

@@ -45,6 +45,7 @@ const statements = [
   )`,
   `CREATE TABLE troupe.conversations (
     id text PRIMARY KEY,
+    position int8 NOT NULL GENERATED ALWAYS AS IDENTITY,
     tenant text NOT NULL,
     agent text NOT NULL,
     address_key text NOT NULL,
@@ -54,7 +55,7 @@ const statements = [
     tasks int4 NOT NULL DEFAULT 0,
     messages int4 NOT NULL DEFAULT 0
   )`,
-  `CREATE INDEX conversations_tenant ON troupe.conversations (tenant, created_at DESC, id)`,
+  `CREATE INDEX conversations_tenant ON troupe.conversations (tenant, created_at DESC, position DESC)`,
   `CREATE TABLE troupe.conversation_messages (
     conversation text NOT NULL,
     seq int4 NOT NULL,
@@ -76,6 +77,7 @@ const statements = [
     status int2 NOT NULL DEFAULT 0,
     reason text,
     idempotency_key text,
+    message_id uuid NOT NULL UNIQUE,
     message text NOT NULL,
     by text NOT NULL,
     trace_id text NOT NULL,

@@ -1,0 +1,170 @@
+/**
+ * Appends of concurrent writers in one statement: one committer, which takes what waits, commits it and answers each.
+ * Written over a `commit` function, so that whoever simulates the database drives this very code. Private to this room.
+ */
+import { Deferred, Effect, Exit, Latch } from "effect"
+import type { Scope } from "effect"
+
+export interface Item {
+  /** Items of one lane never share a batch: the second is fenced by what the first does. */
+  readonly lane: string
+  /** Characters of its texts. */
+  readonly size: number
+}
+
+/** How a commit fails. `lost`: nobody knows whether it was written. */
+export interface CommitError {
+  readonly lost: boolean
+}
+
+export interface Options<A extends Item, O, E extends CommitError> {
+  /** Writes a batch as one whole and answers each item, in order. May not be called twice at a time for one lane. */
+  readonly commit: (batch: ReadonlyArray<A>) => Effect.Effect<ReadonlyArray<O>, E>
+  /** Items of one batch. */
+  readonly batch_max: number
+  /** Characters of one batch; a greater item goes alone. */
+  readonly batch_size_max: number
+  /** Items that may wait; one more is refused with `overflow`. */
+  readonly queue_max: number
+  readonly overflow: () => E
+}
+
+interface Entry<A, O, E> {
+  readonly item: A
+  readonly done: Deferred.Deferred<O, E>
+  state: "queued" | "taken" | "withdrawn"
+}
+
+const isLost = (exit: Exit.Exit<unknown, CommitError>): boolean =>
+  Exit.isFailure(exit) &&
+  exit.cause.reasons.some((reason) => reason._tag !== "Fail" || reason.error.lost)
+
+/** The oldest first, one a lane, within the batch's bounds; `rest` is what stays, in order. */
+const take = <A extends Item, O, E extends CommitError>(
+  queue: ReadonlyArray<Entry<A, O, E>>,
+  { batch_max, batch_size_max }: Options<A, O, E>
+) => {
+  const batch: Array<Entry<A, O, E>> = []
+  const rest: Array<Entry<A, O, E>> = []
+  const lanes = new Set<string>()
+  let size = 0
+  for (const entry of queue) {
+    if (entry.state === "withdrawn") continue
+    const full =
+      batch.length === batch_max || (batch.length > 0 && size + entry.item.size > batch_size_max)
+    if (full || lanes.has(entry.item.lane)) {
+      // Nothing of this lane may overtake the one that waits.
+      lanes.add(entry.item.lane)
+      rest.push(entry)
+      continue
+    }
+    entry.state = "taken"
+    lanes.add(entry.item.lane)
+    size += entry.item.size
+    batch.push(entry)
+  }
+  return { batch, rest }
+}
+
+const settle = <A, O, E>(
+  batch: ReadonlyArray<Entry<A, O, E>>,
+  exit: Exit.Exit<ReadonlyArray<O>, E>
+) => {
+  for (let i = 0; i < batch.length; i++) {
+    Deferred.doneUnsafe(
+      batch[i]!.done,
+      Exit.map(exit, (outcomes) => outcomes[i]!)
+    )
+  }
+}
+
+/**
+ * A batch that fails is halved until the item at fault stands alone. One whose outcome is unknown is not tried again: all
+ * of it fails, and each writer reads what became of its own.
+ */
+const write = <A extends Item, O, E extends CommitError>(
+  options: Options<A, O, E>,
+  batch: ReadonlyArray<Entry<A, O, E>>
+): Effect.Effect<void> =>
+  Effect.flatMap(Effect.exit(options.commit(batch.map(({ item }) => item))), (exit) => {
+    if (Exit.isSuccess(exit) || batch.length === 1 || isLost(exit)) {
+      return Effect.sync(() => settle(batch, exit))
+    }
+    const middle = batch.length >> 1
+    return Effect.andThen(
+      write(options, batch.slice(0, middle)),
+      write(options, batch.slice(middle))
+    )
+  })
+
+/** Waits for the outcome. Withdraws what was not yet taken; once taken it is too late, and the outcome is awaited. */
+const outcomeOf = <A, O, E>(entry: Entry<A, O, E>): Effect.Effect<O, E> =>
+  Effect.onInterrupt(Deferred.await(entry.done), () =>
+    Effect.suspend(() => {
+      if (entry.state === "taken") return Effect.asVoid(Effect.exit(Deferred.await(entry.done)))
+      entry.state = "withdrawn"
+      return Effect.void
+    })
+  )
+
+/**
+ * Starts the committer in the scope: with its layer, never inside a caller's transaction. What it returns writes one item:
+ * at once, on the caller's own fiber, where nobody else is writing.
+ */
+export const make = <A extends Item, O, E extends CommitError>(
+  options: Options<A, O, E>
+): Effect.Effect<(item: A) => Effect.Effect<O, E>, never, Scope.Scope> =>
+  Effect.gen(function* () {
+    const bell = yield* Latch.make(false)
+    let queue: Array<Entry<A, O, E>> = []
+    // True from the first item until the queue is found empty.
+    let busy = false
+    let closed = false
+
+    const next = () => {
+      const { batch, rest } = take(queue, options)
+      queue = rest
+      return batch
+    }
+    const committer = Effect.gen(function* () {
+      yield* bell.await
+      for (let batch = next(); batch.length > 0; batch = next()) {
+        yield* Effect.uninterruptible(write(options, batch))
+        // Those just answered write again before the next batch is taken.
+        yield* Effect.yieldNow
+      }
+      bell.closeUnsafe()
+      busy = false
+    })
+    yield* Effect.addFinalizer(() =>
+      Effect.sync(() => {
+        closed = true
+        settle(queue.splice(0), Exit.interrupt())
+      })
+    )
+    yield* Effect.forkScoped(Effect.forever(committer))
+
+    const enqueue = (item: A): Effect.Effect<O, E> => {
+      if (queue.length >= options.queue_max) return Effect.fail(options.overflow())
+      const entry: Entry<A, O, E> = { item, done: Deferred.makeUnsafe(), state: "queued" }
+      queue.push(entry)
+      return outcomeOf(entry)
+    }
+    const inline = (item: A): Effect.Effect<O, E> =>
+      Effect.uninterruptible(
+        Effect.ensuring(
+          Effect.map(options.commit([item]), (outcomes) => outcomes[0]!),
+          Effect.sync(() => {
+            if (queue.length > 0) bell.openUnsafe()
+            else busy = false
+          })
+        )
+      )
+    return (item) =>
+      Effect.suspend(() => {
+        if (closed) return Effect.interrupt
+        if (busy) return enqueue(item)
+        busy = true
+        return inline(item)
+      })
+  })

@@ -1,0 +1,305 @@
+/**
+ * Runs in SQL: fenced appends in groups, with their projections in the same statement.
+ *
+ * An append inside an ambient transaction takes that transaction, in a savepoint of its own, and is durable with it.
+ */
+import { randomUUID } from "node:crypto"
+import { Clock, Context, Effect, Exit, Layer } from "effect"
+import { SqlClient } from "effect/sql"
+import type { SqlError } from "effect/sql"
+import type { Append, Claim, Fence, RunHead } from "../../services/RunJournal.ts"
+import { FencedOff, JournalError, RunJournal, StaleAppend } from "../../services/RunJournal.ts"
+import { canonical } from "../../src/Canonical.ts"
+import type { Address, RunId } from "../../src/Ids.ts"
+import type { Amendment } from "../../src/run/RunCommand.ts"
+import { RunIsOver, RunNotFound } from "../../src/run/RunCommand.ts"
+import type { RunAccepted } from "../../src/run/RunEvent.ts"
+import type { RunState } from "../../src/run/RunState.ts"
+import { fold, statusOf } from "../../src/run/RunState.ts"
+import { transaction_ms_max } from "../../src/tool/ToolSpec.ts"
+import { run_over } from "./Codes.ts"
+import * as GroupCommit from "./GroupCommit.ts"
+import type { HeadRow } from "./RunRows.ts"
+import { entries, find, head_columns, headOf } from "./RunRows.ts"
+import { commit, encoded } from "./RunWriter.ts"
+import { orJournalError, toJournalError } from "./SqlFailure.ts"
+import { SqlNotify } from "./SqlNotify.ts"
+
+const read_max = 10_000
+const runs_max = 10_000
+/** Where amendments ring. The payload is the ringing process and the run. */
+const channel = "troupe_amended"
+
+/** Appends of one statement, and the characters of their texts: beyond this a batch gains nothing. */
+const batch_max = 512
+const batch_size_max = 8_000_000
+/** Appends that may wait: one a run, as each run has one writer. */
+const queue_max = 100_000
+
+const creating = (sql: SqlClient.SqlClient) =>
+  Effect.fn("RunJournal.create")(function* (run: RunId, ordinal: number, accepted: RunAccepted) {
+    const now = yield* Clock.currentTimeMillis
+    const { address, conversation, tenant } = accepted
+    const rows = yield* sql
+      .unsafe(
+        `WITH r AS (INSERT INTO troupe.runs (run_id, tenant, length) VALUES ($1::uuid, $2::text, 1)
+           ON CONFLICT DO NOTHING RETURNING run_id),
+         d AS (INSERT INTO troupe.run_details (run_id, agent, address_key, conversation, ordinal, created_at)
+           SELECT run_id, $3::text, $4::text, $5::text, $6::int4, $7::int8 FROM r),
+         e AS (INSERT INTO troupe.run_events (run_id, seq, at, type, payload)
+           SELECT run_id, 0, $7::int8, $8::text, $9::text FROM r)
+         SELECT 1 AS made FROM r`,
+        [
+          run,
+          tenant,
+          address.agent,
+          address.key,
+          conversation,
+          ordinal,
+          now,
+          accepted._tag,
+          canonical(accepted)
+        ]
+      )
+      .pipe(Effect.mapError(toJournalError))
+    return rows.length > 0
+  })
+
+/** The event's text is made in the statement, because only there its epoch is known; its keys stand in order. */
+const claim_statement = `WITH h AS (
+  UPDATE troupe.runs SET epoch = epoch + 1, length = length + 1, status = CASE status WHEN 0 THEN 1 ELSE status END
+  WHERE run_id = $1::uuid AND status < ${run_over} RETURNING run_id, tenant, epoch, length, status),
+d AS (UPDATE troupe.run_details d SET owner = $2::text FROM h WHERE d.run_id = h.run_id
+  RETURNING d.run_id, d.agent, d.address_key, d.conversation, d.ordinal, d.owner, d.created_at),
+e AS (INSERT INTO troupe.run_events (run_id, seq, at, type, payload)
+  SELECT run_id, length - 1, $3::int8, 'RunClaimed', '{"_tag":"RunClaimed","epoch":' || epoch || ',"owner":' || $4::text || '}' FROM h),
+t AS (UPDATE troupe.agent_tasks t SET status = 1 FROM h WHERE t.id = h.run_id AND t.status = 0)
+SELECT ${head_columns} FROM h r JOIN d ON d.run_id = r.run_id`
+
+const claiming = (sql: SqlClient.SqlClient) =>
+  Effect.fn("RunJournal.claim")(function* (run: RunId, owner: string) {
+    const now = yield* Clock.currentTimeMillis
+    const [row] = yield* sql
+      .unsafe<HeadRow>(claim_statement, [run, owner, now, JSON.stringify(owner)])
+      .pipe(Effect.mapError(toJournalError))
+    if (row === undefined) {
+      const known = yield* Effect.mapError(find(sql, run), toJournalError)
+      return yield* known === undefined
+        ? new RunNotFound({ run_id: run })
+        : new RunIsOver({ run_id: run, status: known.status })
+    }
+    const head = headOf(row)
+    // What a foreign command appends from now on is met at the first append.
+    const claim: Claim = { head, entries: yield* entries(sql, run, 0, head.length) }
+    return claim
+  })
+
+/** One append in the transaction that is open. A refusal or a failure leaves the transaction usable. */
+const appendWithin = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, append: Append) {
+  const item = yield* encoded(append, yield* Clock.currentTimeMillis)
+  const [refused] = yield* Effect.mapError(sql.withTransaction(commit(sql)([item])), toJournalError)
+  if (refused !== undefined) return yield* refused
+})
+
+const amending = (
+  sql: SqlClient.SqlClient,
+  ring: (run: RunId) => Effect.Effect<void, SqlError.SqlError>
+) =>
+  Effect.fn("RunJournal.amend")(function* <A, E>(
+    run: RunId,
+    command: (state: RunState, now: number) => Amendment<A, E>
+  ) {
+    const answer = yield* Effect.mapError(
+      sql.withTransaction(
+        Effect.gen(function* () {
+          const head = yield* find(sql, run, "FOR UPDATE OF r")
+          if (head === undefined) return yield* new RunNotFound({ run_id: run })
+          const before = (yield* entries(sql, run, 0, head.length)).map(({ event }) => event)
+          const { answer, events } = command(fold(before), yield* Clock.currentTimeMillis)
+          if (events.length > 0) {
+            // The command may have changed the state that it was given: what counts is the fold of what is written.
+            const status = statusOf(fold([...before, ...events]))
+            const fence = { epoch: head.epoch, length: head.length }
+            yield* appendWithin(sql, { run, fence, events, status }).pipe(
+              Effect.catchTag(["FencedOff", "StaleAppend"], () =>
+                Effect.fail(
+                  new JournalError({ message: "a locked run was written by another", lost: false })
+                )
+              )
+            )
+            yield* ring(run)
+          }
+          return answer
+        })
+      ),
+      orJournalError
+    )
+    return yield* Effect.fromResult(answer)
+  })
+
+/** Carries the exit of a failed body through the savepoint, which rolls back because of it. */
+class RolledBack<A, E> {
+  readonly _tag = "RolledBack"
+  readonly exit: Exit.Exit<A, E>
+  constructor(exit: Exit.Exit<A, E>) {
+    this.exit = exit
+  }
+}
+
+/** The body in a savepoint, for at most 5 s. */
+const savepoint = <A, E, R>(
+  sql: SqlClient.SqlClient,
+  body: Effect.Effect<A, E, R>
+): Effect.Effect<Exit.Exit<A, E>, SqlError.SqlError, R> =>
+  body.pipe(
+    Effect.timeoutOrElse({ duration: transaction_ms_max, orElse: () => Effect.interrupt }),
+    Effect.exit,
+    Effect.flatMap((exit) =>
+      Exit.isSuccess(exit) ? Effect.succeed(exit) : Effect.fail(new RolledBack(exit))
+    ),
+    sql.withTransaction,
+    Effect.catchTag("RolledBack", ({ exit }) => Effect.succeed(exit))
+  )
+
+const transacting =
+  (sql: SqlClient.SqlClient) =>
+  <A, E, R>(
+    run: RunId,
+    fence: Fence,
+    body: Effect.Effect<A, E, R>,
+    record: (exit: Exit.Exit<A, E>) => Pick<Append, "events" | "status">
+  ): Effect.Effect<void, StaleAppend | FencedOff | JournalError, R> =>
+    Effect.gen(function* () {
+      const head = yield* find(sql, run, "FOR UPDATE OF r")
+      if (head === undefined) {
+        return yield* new JournalError({
+          message: "append to a run that was never created",
+          lost: false
+        })
+      }
+      if (head.epoch !== fence.epoch)
+        return yield* new FencedOff({ run_id: run, epoch: head.epoch })
+      if (head.length !== fence.length)
+        return yield* new StaleAppend({ run_id: run, length: head.length })
+      const exit = yield* savepoint(sql, body)
+      yield* appendWithin(sql, { run, fence, ...record(exit) })
+    }).pipe(sql.withTransaction, Effect.mapError(orJournalError))
+
+/** Appends: in the ambient transaction, if there is one, otherwise with those of other runs. */
+const appending = Effect.fnUntraced(function* (sql: SqlClient.SqlClient) {
+  const write = yield* GroupCommit.make({
+    commit: (batch: Parameters<ReturnType<typeof commit>>[0]) =>
+      Effect.mapError(commit(sql)(batch), toJournalError),
+    batch_max,
+    batch_size_max,
+    queue_max,
+    overflow: () => new JournalError({ message: "too many appends wait", lost: false })
+  })
+  return (append: Append): Effect.Effect<void, StaleAppend | FencedOff | JournalError> =>
+    Effect.withFiber((fiber) => {
+      if (Context.getOrUndefined(fiber.context, sql.transactionService) !== undefined) {
+        return appendWithin(sql, append)
+      }
+      const now = fiber.getRef(Clock.Clock).currentTimeMillisUnsafe()
+      return Effect.flatMap(Effect.flatMap(encoded(append, now), write), (refused) =>
+        refused === undefined ? Effect.void : Effect.fail(refused)
+      )
+    })
+})
+
+/** Bells of amendments: this process is rung at its commit, the others by the database. */
+const ringing = Effect.fnUntraced(function* (sql: SqlClient.SqlClient) {
+  const notify = yield* SqlNotify
+  const self = randomUUID()
+  const listeners = new Set<(run: RunId) => void>()
+  const call = (run: RunId) => {
+    for (const listener of listeners) listener(run)
+  }
+  yield* notify.listen(channel, (payload) => {
+    const [from, run] = payload?.split(" ") ?? []
+    if (run !== undefined && from !== self) call(run as RunId)
+  })
+  return {
+    ring: (run: RunId) =>
+      Effect.andThen(
+        sql.unsafe(`SELECT pg_notify($1::text, $2::text)`, [channel, `${self} ${run}`]),
+        sql.afterCommit(Effect.sync(() => call(run)))
+      ),
+    amended: (listener: (run: RunId) => void) =>
+      Effect.acquireRelease(
+        Effect.sync(() => {
+          // A set of its own entries: the same function may listen twice.
+          const entry = (run: RunId) => listener(run)
+          listeners.add(entry)
+          return entry
+        }),
+        (entry) => Effect.sync(() => listeners.delete(entry))
+      ).pipe(Effect.asVoid)
+  }
+})
+
+const heads = (
+  rows: Effect.Effect<ReadonlyArray<HeadRow>, SqlError.SqlError>
+): Effect.Effect<ReadonlyArray<RunHead>, JournalError> =>
+  Effect.mapBoth(rows, { onSuccess: (all) => all.map(headOf), onFailure: toJournalError })
+
+const done = (self: Effect.Effect<unknown, SqlError.SqlError>): Effect.Effect<void, JournalError> =>
+  Effect.asVoid(Effect.mapError(self, toJournalError))
+
+const unfinished = (sql: SqlClient.SqlClient) => (address: Address, limit: number) =>
+  heads(
+    sql.unsafe<HeadRow>(
+      `SELECT ${head_columns} FROM troupe.run_details d JOIN troupe.runs r ON r.run_id = d.run_id
+       WHERE d.agent = $1::text AND d.address_key = $2::text AND d.open ORDER BY d.ordinal LIMIT $3::int4`,
+      [address.agent, address.key, Math.min(limit, runs_max)]
+    )
+  )
+
+/** Leases are measured by the database's clock: the one clock that all processes share. */
+const leasing = (sql: SqlClient.SqlClient) => ({
+  beat: (owner: string, lease_ms: number) =>
+    done(
+      sql.unsafe(
+        `WITH old AS (DELETE FROM troupe.processes WHERE expires_at < clock_timestamp() - interval '1 day' AND owner <> $1::text)
+         INSERT INTO troupe.processes (owner, expires_at) VALUES ($1::text, clock_timestamp() + $2::int4 * interval '1 millisecond')
+         ON CONFLICT (owner) DO UPDATE SET expires_at = excluded.expires_at`,
+        [owner, lease_ms]
+      )
+    ),
+  release: (owner: string) =>
+    done(sql.unsafe(`DELETE FROM troupe.processes WHERE owner = $1::text`, [owner])),
+  recoverable: (owner: string, limit: number) =>
+    heads(
+      sql.unsafe<HeadRow>(
+        `SELECT ${head_columns} FROM troupe.runs r JOIN troupe.run_details d ON d.run_id = r.run_id
+         WHERE r.status < 2 AND (d.owner IS NULL OR d.owner = $1::text OR NOT EXISTS (
+           SELECT FROM troupe.processes p WHERE p.owner = d.owner AND p.expires_at > clock_timestamp()))
+         ORDER BY d.created_at, d.run_id LIMIT $2::int4`,
+        [owner, Math.min(limit, runs_max)]
+      )
+    )
+})
+
+const make = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const { amended, ring } = yield* ringing(sql)
+  return RunJournal.of({
+    create: creating(sql),
+    claim: claiming(sql),
+    append: yield* appending(sql),
+    transact: transacting(sql),
+    read: (run, from, limit) =>
+      entries(sql, run, from, from + Math.min(Math.max(limit, 0), read_max)),
+    amend: amending(sql, ring),
+    head: Effect.fn("RunJournal.head")(function* (run) {
+      const head = yield* Effect.mapError(find(sql, run), toJournalError)
+      return head ?? (yield* new RunNotFound({ run_id: run }))
+    }),
+    unfinished: unfinished(sql),
+    ...leasing(sql),
+    amended
+  })
+})
+
+export const layer: Layer.Layer<RunJournal, SqlError.SqlError, SqlClient.SqlClient | SqlNotify> =
+  Layer.effect(RunJournal, make)

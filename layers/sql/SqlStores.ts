@@ -1,0 +1,40 @@
+/**
+ * All stores over one SQL database, whichever engine it is, brought up to date before they answer.
+ */
+import { Layer } from "effect"
+import type { Migrator, SqlClient, SqlError } from "effect/sql"
+import type { ApprovalRecords } from "../../services/ApprovalRecords.ts"
+import type { ConversationStore } from "../../services/ConversationStore.ts"
+import type { Outbox } from "../../services/Outbox.ts"
+import type { OutboxReader } from "../../services/OutboxReader.ts"
+import type { OutboxReplayer } from "../../services/OutboxReplayer.ts"
+import type { RunJournal } from "../../services/RunJournal.ts"
+import type { TaskStore } from "../../services/TaskStore.ts"
+import * as Migrations from "./Migrations.ts"
+import * as SqlApprovalRecords from "./SqlApprovalRecords.ts"
+import * as SqlConversationStore from "./SqlConversationStore.ts"
+import type { SqlNotify } from "./SqlNotify.ts"
+import * as SqlOutbox from "./SqlOutbox.ts"
+import * as SqlOutboxReader from "./SqlOutboxReader.ts"
+import * as SqlOutboxReplayer from "./SqlOutboxReplayer.ts"
+import * as SqlRunJournal from "./SqlRunJournal.ts"
+import * as SqlTaskStore from "./SqlTaskStore.ts"
+
+export const layer: Layer.Layer<
+  | RunJournal
+  | TaskStore
+  | ConversationStore
+  | ApprovalRecords
+  | Outbox
+  | OutboxReader
+  | OutboxReplayer,
+  Migrator.MigrationError | SqlError.SqlError,
+  SqlClient.SqlClient | SqlNotify
+> = Layer.mergeAll(
+  SqlRunJournal.layer,
+  SqlTaskStore.layer,
+  SqlConversationStore.layer,
+  SqlApprovalRecords.layer,
+  SqlOutboxReader.layer,
+  SqlOutboxReplayer.layer
+).pipe(Layer.provideMerge(SqlOutbox.layer), Layer.provide(Migrations.layer))

@@ -1,0 +1,212 @@
+/**
+ * Tasks in SQL. Accepting is one transaction behind two locks, always in this order: the idempotency key, so that the same
+ * key sent twice at once is one task, and the conversation's row, under which ordinal and bounds are counted.
+ */
+import { Clock, Effect, Layer } from "effect"
+import { SqlClient } from "effect/sql"
+import { Outbox } from "../../services/Outbox.ts"
+import type { Accepted, NewTask } from "../../services/TaskStore.ts"
+import { dispatched_topic, StoreError, TaskStore } from "../../services/TaskStore.ts"
+import type { AgentTask } from "../../src/delivery/AgentTask.ts"
+import {
+  AddressConflict,
+  AgentBusy,
+  IdempotencyConflict,
+  MailboxFull
+} from "../../src/delivery/AgentTask.ts"
+import type { Address, ConversationId, RunId, Tenant } from "../../src/Ids.ts"
+import { addressKey } from "../../src/Ids.ts"
+import { taskStatus } from "./Codes.ts"
+import { orStoreError, toStoreError } from "./SqlFailure.ts"
+import { textOf } from "./StoredText.ts"
+
+const page_max = 500
+
+interface TaskRow {
+  readonly id: string
+  readonly tenant: string
+  readonly agent: string
+  readonly address_key: string
+  readonly conversation: string
+  readonly ordinal: number
+  readonly status: number
+  readonly reason: string | null
+  readonly message: string
+  readonly by: string
+  readonly trace_id: string
+  readonly created_at: bigint
+}
+
+const columns =
+  "id, tenant, agent, address_key, conversation, ordinal, status, reason, message, by, trace_id, created_at"
+
+const taskOf = (row: TaskRow): AgentTask => ({
+  id: row.id as RunId,
+  tenant: row.tenant as Tenant,
+  address: { agent: row.agent, key: row.address_key } as Address,
+  conversation: row.conversation as ConversationId,
+  ordinal: row.ordinal,
+  message: textOf(row.message),
+  by: textOf(row.by),
+  trace_id: textOf(row.trace_id),
+  status: taskStatus(row.status),
+  ...(row.reason === null ? undefined : { reason: textOf(row.reason) }),
+  created_at: Number(row.created_at)
+})
+
+/** The task that was accepted under this key before; undefined if the key is new. */
+const known = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, task: NewTask, key: string) {
+  const stored = JSON.stringify(key)
+  yield* sql.unsafe(`SELECT pg_advisory_xact_lock(hashtextextended($1::text, 0))::text`, [
+    `troupe task ${task.tenant} ${stored}`
+  ])
+  const [row] = yield* sql.unsafe<TaskRow>(
+    `SELECT ${columns} FROM troupe.agent_tasks WHERE tenant = $1::text AND idempotency_key = $2::text`,
+    [task.tenant, stored]
+  )
+  if (row === undefined) return undefined
+  const before = taskOf(row)
+  return before.message === task.message &&
+    before.conversation === task.conversation &&
+    before.address.agent === task.address.agent
+    ? before
+    : yield* new IdempotencyConflict({ key })
+})
+
+interface Counters {
+  readonly tenant: string
+  readonly agent: string
+  readonly address_key: string
+  readonly tasks: number
+  readonly messages: number
+}
+
+/** The conversation's row, locked; made if it is new. */
+const lock = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, task: NewTask, now: number) {
+  yield* sql.unsafe(
+    `INSERT INTO troupe.conversations (id, tenant, agent, address_key, initiated_by, trigger_event_id, created_at)
+     VALUES ($1::text, $2::text, $3::text, $4::text, $5::text, $6::text, $7::int8) ON CONFLICT DO NOTHING`,
+    [
+      task.conversation,
+      task.tenant,
+      task.address.agent,
+      task.address.key,
+      task.initiated_by,
+      task.trigger_event_id === undefined ? null : JSON.stringify(task.trigger_event_id),
+      now
+    ]
+  )
+  const [row] = yield* sql.unsafe<Counters>(
+    `SELECT tenant, agent, address_key, tasks, messages FROM troupe.conversations WHERE id = $1::text FOR UPDATE`,
+    [task.conversation]
+  )
+  if (row === undefined) return yield* new StoreError({ message: "the conversation is gone" })
+  return row.tenant === task.tenant &&
+    row.agent === task.address.agent &&
+    row.address_key === task.address.key
+    ? row
+    : yield* new AddressConflict({ conversation: task.conversation, agent: task.address.agent })
+})
+
+/** Counts no further than the bound. */
+const checkMailbox = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, task: NewTask) {
+  const { reject_when_busy, waiting_max } = task
+  const [row] = yield* sql.unsafe<{ readonly n: number }>(
+    `SELECT count(*)::int4 AS n FROM (SELECT 1 FROM troupe.agent_tasks
+     WHERE agent = $1::text AND address_key = $2::text AND status < 2 LIMIT $3::int4) AS waiting`,
+    [task.address.agent, task.address.key, reject_when_busy ? 1 : waiting_max]
+  )
+  const waiting = row?.n ?? 0
+  const address = addressKey(task.address)
+  if (reject_when_busy && waiting > 0) return yield* new AgentBusy({ address })
+  if (waiting >= waiting_max) return yield* new MailboxFull({ address, waiting_max })
+})
+
+const insert_statement = `WITH c AS (
+  UPDATE troupe.conversations SET tasks = tasks + 1, messages = messages + 1 WHERE id = $1::text RETURNING tasks, messages),
+m AS (INSERT INTO troupe.conversation_messages (conversation, seq, role, content, channel_origin, run_id, created_at)
+  SELECT $1::text, c.messages - 1, 'user', $7::text, $10::text, $2::uuid, $11::int8 FROM c)
+INSERT INTO troupe.agent_tasks
+  (id, tenant, agent, address_key, conversation, ordinal, idempotency_key, message, by, trace_id, channel_origin, created_at, message_id)
+SELECT $2::uuid, $3::text, $4::text, $5::text, $1::text, c.tasks, $6::text, $7::text, $8::text, $9::text, $10::text, $11::int8, $12::uuid FROM c
+RETURNING ${columns}`
+
+const insert = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, task: NewTask, now: number) {
+  const [row] = yield* sql.unsafe<TaskRow>(insert_statement, [
+    task.conversation,
+    task.id,
+    task.tenant,
+    task.address.agent,
+    task.address.key,
+    task.idempotency_key === undefined ? null : JSON.stringify(task.idempotency_key),
+    JSON.stringify(task.message),
+    JSON.stringify(task.by),
+    JSON.stringify(task.trace_id),
+    task.channel_origin,
+    now,
+    task.message_id
+  ])
+  return row === undefined
+    ? yield* new StoreError({ message: "the conversation is gone" })
+    : taskOf(row)
+})
+
+const accepting = (sql: SqlClient.SqlClient, outbox: Outbox["Service"]) =>
+  Effect.fn("TaskStore.accept")(function* (task: NewTask) {
+    return yield* Effect.gen(function* () {
+      const before =
+        task.idempotency_key === undefined
+          ? undefined
+          : yield* known(sql, task, task.idempotency_key)
+      if (before !== undefined) return { task: before, created: false } satisfies Accepted
+      const now = yield* Clock.currentTimeMillis
+      yield* lock(sql, task, now)
+      yield* checkMailbox(sql, task)
+      const accepted = yield* insert(sql, task, now)
+      yield* outbox.enqueue([
+        {
+          id: task.message_id,
+          tenant: task.tenant,
+          key: addressKey(task.address),
+          topic: dispatched_topic,
+          payload: { task_id: task.id }
+        }
+      ])
+      return { task: accepted, created: true } satisfies Accepted
+    }).pipe(sql.withTransaction, Effect.mapError(orStoreError))
+  })
+
+const make = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const outbox = yield* Outbox
+  const tasks = (text: string, params: ReadonlyArray<unknown>) =>
+    Effect.mapBoth(sql.unsafe<TaskRow>(text, params), {
+      onSuccess: (rows) => rows.map(taskOf),
+      onFailure: toStoreError
+    })
+  return TaskStore.of({
+    accept: accepting(sql, outbox),
+    get: (id) =>
+      Effect.map(
+        tasks(`SELECT ${columns} FROM troupe.agent_tasks WHERE id = $1::uuid`, [id]),
+        ([task]) => task
+      ),
+    ofConversation: (conversation, after, limit) =>
+      tasks(
+        `SELECT ${columns} FROM troupe.agent_tasks
+         WHERE conversation = $1::text AND ordinal > $2::int4 ORDER BY ordinal LIMIT $3::int4`,
+        [conversation, after, Math.min(limit, page_max)]
+      ),
+    before: (conversation, ordinal, limit) =>
+      tasks(
+        `SELECT ${columns} FROM troupe.agent_tasks
+         WHERE conversation = $1::text AND ordinal < $2::int4 AND status >= 2 ORDER BY ordinal DESC LIMIT $3::int4`,
+        [conversation, ordinal, Math.min(limit, page_max)]
+      )
+  })
+})
+
+export const layer: Layer.Layer<TaskStore, never, SqlClient.SqlClient | Outbox> = Layer.effect(
+  TaskStore,
+  make
+)
