@@ -1,0 +1,51 @@
+/** What one actor remembers, and no other's. */
+import { assert, describe, it } from "@effect/vitest"
+import type { Layer } from "effect"
+import { Effect } from "effect"
+import { AgentMemory } from "../../services/AgentMemory.ts"
+import type { Address } from "../../src/Ids.ts"
+import * as Samples from "./Samples.ts"
+
+const remember = (...texts: ReadonlyArray<string>) =>
+  Effect.flatMap(AgentMemory, (memory) => Effect.forEach(texts, memory.remember))
+const recall = (limit: number) => Effect.flatMap(AgentMemory, (memory) => memory.recall(limit))
+
+/** `answer` gives the memory of an address; all of them are over one store. */
+export const agentMemoryContract = <E>(
+  name: string,
+  answer: (address: Address) => Layer.Layer<AgentMemory, E>
+): void => {
+  describe(`AgentMemory (${name})`, () => {
+    it.live("recalls the newest first, as many as were asked for", () =>
+      Effect.gen(function* () {
+        yield* remember("a", "b", "c")
+        const two = yield* recall(2)
+        assert.deepStrictEqual(
+          two.map((memory) => memory.text),
+          ["c", "b"]
+        )
+        assert.isAbove(two[0]!.at, 0)
+        assert.strictEqual((yield* recall(10)).length, 3)
+        assert.deepStrictEqual(yield* recall(0), [])
+      }).pipe(Effect.provide(answer(Samples.newTask().address)))
+    )
+
+    it.live("keeps 1,000 and drops the oldest first", () =>
+      Effect.gen(function* () {
+        yield* remember(...Array.from({ length: 1_003 }, (_, i) => `m${i}`))
+        const all = yield* recall(5_000)
+        assert.strictEqual(all.length, 1_000)
+        assert.strictEqual(all[0]!.text, "m1002")
+        assert.strictEqual(all.at(-1)!.text, "m3")
+      }).pipe(Effect.provide(answer(Samples.newTask().address)))
+    )
+
+    it.live("SA-02 two addresses share nothing", () =>
+      Effect.gen(function* () {
+        const [a, b] = [Samples.newTask().address, Samples.newTask().address]
+        yield* Effect.provide(remember("only a"), answer(a))
+        assert.deepStrictEqual(yield* Effect.provide(recall(10), answer(b)), [])
+      })
+    )
+  })
+}

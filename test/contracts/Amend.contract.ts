@@ -1,0 +1,166 @@
+/** Commands from outside, and the bells that follow them. */
+import type { Vitest } from "@effect/vitest"
+import { assert } from "@effect/vitest"
+import { Deferred, Effect, Exit, Result, Scope } from "effect"
+import { RunJournal } from "../../services/RunJournal.ts"
+import type { TaskStore } from "../../services/TaskStore.ts"
+import { ApprovalExpired } from "../../src/approval/Approval.ts"
+import { cancelRun, decideApproval } from "../../src/run/RunCommand.ts"
+import * as Samples from "./Samples.ts"
+
+type Needs = RunJournal | TaskStore
+
+export const amendTests = (it: Vitest.MethodsNonLive<Needs>): void => {
+  const asking = Effect.fnUntraced(function* () {
+    const request = Samples.approvalRequested()
+    const begun = yield* Samples.begin({}, [Samples.modelTurned(1, 1), request])
+    return { ...begun, request }
+  })
+
+  it.effect("an amendment answers, is appended, and makes the owner's length stale", () =>
+    Effect.gen(function* () {
+      const journal = yield* RunJournal
+      const { next, request, run } = yield* asking()
+      yield* journal.amend(run, (state, now) => {
+        assert.isAbove(now, 0)
+        return decideApproval(
+          state,
+          {
+            call: request.call,
+            approval: request.approval,
+            decision: { _tag: "Approve" },
+            by: Samples.principal(),
+            digest: request.digest
+          },
+          now
+        )
+      })
+      const { entries, head } = yield* Samples.snapshot(run)
+      assert.strictEqual(entries.at(-1)!.event._tag, "ApprovalDecided")
+      assert.strictEqual(head.length, 5)
+      assert.strictEqual(head.status, "processing")
+      assert.strictEqual(head.epoch, 1)
+      const late = yield* Effect.flip(journal.append(next(Samples.callSettled())))
+      assert.strictEqual(late._tag, "StaleAppend")
+    })
+  )
+
+  it.effect("a refusal is typed, and what the amendment carries is appended with it", () =>
+    Effect.gen(function* () {
+      const journal = yield* RunJournal
+      const { request, run } = yield* asking()
+      const error = yield* Effect.flip(
+        journal.amend(run, () => ({
+          events: [
+            {
+              _tag: "ApprovalClosed",
+              call: request.call,
+              approval: request.approval,
+              how: "expired"
+            },
+            Samples.callSettled(request.call, { _tag: "Expired" })
+          ],
+          answer: Result.fail(new ApprovalExpired({ id: request.approval, expired_at: 1 }))
+        }))
+      )
+      assert.strictEqual(error._tag, "ApprovalExpired")
+      const { entries, head } = yield* Samples.snapshot(run)
+      assert.deepStrictEqual(
+        entries.slice(4).map((entry) => entry.event._tag),
+        ["ApprovalClosed", "CallSettled"]
+      )
+      assert.strictEqual(head.status, "processing")
+    })
+  )
+
+  it.effect("a refusal without events, and an unknown run, change nothing", () =>
+    Effect.gen(function* () {
+      const journal = yield* RunJournal
+      const { request, run } = yield* asking()
+      const before = yield* Samples.snapshot(run)
+      const error = new ApprovalExpired({ id: request.approval, expired_at: 1 })
+      const refused = yield* Effect.flip(
+        journal.amend(run, () => ({ events: [], answer: Result.fail(error) }))
+      )
+      assert.strictEqual(refused._tag, "ApprovalExpired")
+      assert.deepStrictEqual(yield* Samples.snapshot(run), before)
+      const unknown = yield* Effect.flip(
+        journal.amend(Samples.runId(), () => ({ events: [], answer: Result.succeed(1) }))
+      )
+      assert.strictEqual(unknown._tag, "RunNotFound")
+    })
+  )
+
+  it.effect("the status is right when a command changed the state that it was given", () =>
+    Effect.gen(function* () {
+      const journal = yield* RunJournal
+      const { run } = yield* asking()
+      yield* journal.amend(run, (state) => cancelRun(state, run, "ada", "enough"))
+      const { entries, head } = yield* Samples.snapshot(run)
+      assert.strictEqual(head.status, "cancelled")
+      assert.strictEqual(entries.at(-1)!.event._tag, "RunEnded")
+      assert.strictEqual(head.length, entries.length)
+    })
+  )
+
+  it.effect("of 16 decisions at once one wins and 15 are told that it was settled", () =>
+    Effect.gen(function* () {
+      const journal = yield* RunJournal
+      const { request, run } = yield* asking()
+      const results = yield* Effect.forEach(
+        Array.from({ length: 16 }, (_, i) => i),
+        (i) =>
+          Effect.result(
+            journal.amend(run, (state, now) =>
+              decideApproval(
+                state,
+                {
+                  call: request.call,
+                  approval: request.approval,
+                  decision: i % 2 === 0 ? { _tag: "Approve" } : { _tag: "Deny", reason: "no" },
+                  by: Samples.principal(["approver"], undefined, `person-${i}`),
+                  digest: request.digest
+                },
+                now
+              )
+            )
+          ),
+        { concurrency: "unbounded" }
+      )
+      const won = results.flatMap((result, i) => (Result.isSuccess(result) ? [i] : []))
+      assert.strictEqual(won.length, 1)
+      const tags = results.flatMap((result) =>
+        Result.isFailure(result) ? [result.failure._tag] : []
+      )
+      assert.deepStrictEqual(tags, Array<string>(15).fill("ApprovalSettled"))
+      const decided = (yield* Samples.snapshot(run)).entries.flatMap(({ event }) =>
+        event._tag === "ApprovalDecided" ? [event.by] : []
+      )
+      assert.deepStrictEqual(decided, [`person-${won[0]}`])
+    })
+  )
+
+  it.effect("listeners are rung after the commit, until their scope closes", () =>
+    Effect.gen(function* () {
+      const journal = yield* RunJournal
+      const { run } = yield* asking()
+      const rung = Deferred.makeUnsafe<void>()
+      const closed = yield* Scope.make()
+      let afterClose = 0
+      yield* Scope.provide(
+        journal.amended((id) => {
+          if (id === run) afterClose++
+        }),
+        closed
+      )
+      yield* Scope.close(closed, Exit.void)
+      yield* journal.amended((id) => {
+        if (id === run) Deferred.doneUnsafe(rung, Exit.void)
+      })
+      yield* journal.amend(run, (state) => cancelRun(state, run, "ada", "enough"))
+      yield* Effect.timeout(Deferred.await(rung), "10 seconds")
+      assert.strictEqual((yield* journal.head(run)).status, "cancelled")
+      assert.strictEqual(afterClose, 0)
+    })
+  )
+}

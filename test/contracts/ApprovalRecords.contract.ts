@@ -1,0 +1,121 @@
+/** Records of questions, in pages. */
+import type { Vitest } from "@effect/vitest"
+import { assert } from "@effect/vitest"
+import { Effect } from "effect"
+import { ApprovalRecords } from "../../services/ApprovalRecords.ts"
+import { RunJournal } from "../../services/RunJournal.ts"
+import type { TaskStore } from "../../services/TaskStore.ts"
+import type { ApprovalId, Tenant } from "../../src/Ids.ts"
+import { callId, rootFrame } from "../../src/Ids.ts"
+import { cancelRun, decideApproval } from "../../src/run/RunCommand.ts"
+import { contract } from "./Contract.ts"
+import * as Samples from "./Samples.ts"
+
+type Needs = ApprovalRecords | RunJournal | TaskStore
+
+/** A run of a tenant that asks `n` questions. */
+const asking = Effect.fnUntraced(function* (tenant: Tenant, n: number, expires_at?: number) {
+  const requests = Array.from({ length: n }, (_, i) =>
+    Samples.approvalRequested(
+      callId(rootFrame, 1, i),
+      expires_at === undefined ? {} : { expires_at }
+    )
+  )
+  const begun = yield* Samples.begin({ tenant }, [Samples.modelTurned(1, n), ...requests])
+  return { ...begun, ids: requests.map((request) => request.approval) }
+})
+
+const ids = (records: ReadonlyArray<{ readonly id: ApprovalId }>) =>
+  records.map((record) => record.id)
+
+export const approvalRecordsTests = (it: Vitest.MethodsNonLive<Needs>): void => {
+  it.effect("records are listed oldest first, in pages that continue after one", () =>
+    Effect.gen(function* () {
+      const records = yield* ApprovalRecords
+      const tenant = Samples.tenant()
+      const a = yield* asking(tenant, 3)
+      const b = yield* asking(tenant, 2)
+      const all = [...a.ids, ...b.ids]
+      assert.deepStrictEqual(ids(yield* records.list({ tenant, limit: 500 })), all)
+      const first = yield* records.list({ tenant, status: "pending", limit: 2 })
+      assert.deepStrictEqual(ids(first), all.slice(0, 2))
+      const next = yield* records.list({ tenant, status: "pending", limit: 2, after: all[1]! })
+      assert.deepStrictEqual(ids(next), all.slice(2, 4))
+      const last = yield* records.list({ tenant, limit: 2, after: all[3]! })
+      assert.deepStrictEqual(ids(last), all.slice(4))
+      assert.deepStrictEqual(yield* records.list({ tenant, limit: 2, after: all[4]! }), [])
+    })
+  )
+
+  it.effect("a page continues after a record that has left the list", () =>
+    Effect.gen(function* () {
+      const records = yield* ApprovalRecords
+      const journal = yield* RunJournal
+      const tenant = Samples.tenant()
+      const { ids: all, run } = yield* asking(tenant, 3)
+      yield* journal.amend(run, (state, now) =>
+        decideApproval(
+          state,
+          {
+            call: callId(rootFrame, 1, 1),
+            approval: all[1]!,
+            decision: { _tag: "Approve" },
+            by: Samples.principal(["approver"], tenant),
+            digest: "a".repeat(64)
+          },
+          now
+        )
+      )
+      const after = yield* records.list({ tenant, status: "pending", limit: 5, after: all[1]! })
+      assert.deepStrictEqual(ids(after), [all[2]!])
+      const pending = yield* records.list({ tenant, status: "pending", limit: 5 })
+      assert.deepStrictEqual(ids(pending), [all[0]!, all[2]!])
+      const decided = yield* records.list({ tenant, status: "decided", limit: 5 })
+      assert.deepStrictEqual(ids(decided), [all[1]!])
+    })
+  )
+
+  it.effect("records are listed by tenant, run and status", () =>
+    Effect.gen(function* () {
+      const records = yield* ApprovalRecords
+      const journal = yield* RunJournal
+      const [tenant, other] = [Samples.tenant(), Samples.tenant()]
+      const a = yield* asking(tenant, 1)
+      const b = yield* asking(tenant, 1)
+      yield* asking(other, 1)
+      yield* journal.amend(a.run, (state) => cancelRun(state, a.run, "ada", "enough"))
+      const query = { tenant, limit: 500 }
+      assert.deepStrictEqual(ids(yield* records.list(query)), [...a.ids, ...b.ids])
+      assert.deepStrictEqual(ids(yield* records.list({ ...query, run_id: b.run })), b.ids)
+      assert.deepStrictEqual(ids(yield* records.list({ ...query, status: "cancelled" })), a.ids)
+      assert.deepStrictEqual(ids(yield* records.list({ ...query, status: "pending" })), b.ids)
+      assert.deepStrictEqual(
+        yield* records.list({ ...query, run_id: b.run, status: "cancelled" }),
+        []
+      )
+      assert.isUndefined(yield* records.get(Samples.approvalId()))
+    })
+  )
+
+  it.effect("overdue are the pending ones of every tenant whose time is over", () =>
+    Effect.gen(function* () {
+      const records = yield* ApprovalRecords
+      const journal = yield* RunJournal
+      const [tenant, other] = [Samples.tenant(), Samples.tenant()]
+      const a = yield* asking(tenant, 1, 1_000)
+      const b = yield* asking(other, 2, 2_000)
+      const gone = yield* asking(tenant, 1, 1_000)
+      const never = yield* asking(tenant, 1)
+      yield* journal.amend(gone.run, (state) => cancelRun(state, gone.run, "ada", "enough"))
+      const mine = (found: ReadonlyArray<{ readonly tenant: Tenant; readonly id: ApprovalId }>) =>
+        ids(found.filter((record) => record.tenant === tenant || record.tenant === other))
+      assert.deepStrictEqual(mine(yield* records.overdue(1_999, 500)), a.ids)
+      assert.deepStrictEqual(mine(yield* records.overdue(2_000, 500)), [...a.ids, ...b.ids])
+      assert.deepStrictEqual(mine(yield* records.overdue(999, 500)), [])
+      assert.strictEqual((yield* records.overdue(2_000, 1)).length, 1)
+      assert.strictEqual((yield* records.get(never.ids[0]!))?.status, "pending")
+    })
+  )
+}
+
+export const approvalRecordsContract = contract("ApprovalRecords", approvalRecordsTests)

@@ -1,0 +1,60 @@
+/** Conversations and their messages, as a tenant reads them. */
+import type { Vitest } from "@effect/vitest"
+import { assert } from "@effect/vitest"
+import { Effect } from "effect"
+import { ConversationStore } from "../../services/ConversationStore.ts"
+import type { RunJournal } from "../../services/RunJournal.ts"
+import type { NewTask } from "../../services/TaskStore.ts"
+import { TaskStore } from "../../services/TaskStore.ts"
+import { contract } from "./Contract.ts"
+import * as Samples from "./Samples.ts"
+
+type Needs = ConversationStore | TaskStore | RunJournal
+
+const accept = (task: NewTask) => Effect.flatMap(TaskStore, (tasks) => tasks.accept(task))
+
+export const conversationStoreTests = (it: Vitest.MethodsNonLive<Needs>): void => {
+  it.effect("a tenant sees its own conversations, newest first, in pages", () =>
+    Effect.gen(function* () {
+      const conversations = yield* ConversationStore
+      const [tenant, other] = [Samples.tenant(), Samples.tenant()]
+      const made: Array<string> = []
+      for (let i = 0; i < 3; i++) {
+        made.unshift((yield* accept(Samples.newTask({ tenant }))).task.conversation)
+        yield* Effect.sleep("3 millis")
+      }
+      const all = yield* conversations.list(tenant, 500)
+      assert.deepStrictEqual(
+        all.map((conversation) => conversation.id as string),
+        made
+      )
+      const page = yield* conversations.list(tenant, 1, all[0]!.created_at)
+      assert.deepStrictEqual(page, [all[1]!])
+      assert.deepStrictEqual(yield* conversations.list(other, 500), [])
+      assert.isUndefined(yield* conversations.get(other, all[0]!.id))
+      assert.deepStrictEqual(yield* conversations.messages(other, all[0]!.id, -1, 10), [])
+    })
+  )
+
+  it.effect("messages are read in pages", () =>
+    Effect.gen(function* () {
+      const conversations = yield* ConversationStore
+      const { task } = yield* Samples.finish()
+      const { conversation, tenant } = task
+      yield* Samples.finish({ conversation })
+      const seqs = (after: number, limit: number) =>
+        Effect.map(conversations.messages(tenant, conversation, after, limit), (page) =>
+          page.map((message) => [message.seq, message.role])
+        )
+      assert.deepStrictEqual(yield* seqs(-1, 3), [
+        [0, "user"],
+        [1, "assistant"],
+        [2, "user"]
+      ])
+      assert.deepStrictEqual(yield* seqs(2, 500), [[3, "assistant"]])
+      assert.deepStrictEqual(yield* seqs(3, 500), [])
+    })
+  )
+}
+
+export const conversationStoreContract = contract("ConversationStore", conversationStoreTests)

@@ -1,0 +1,253 @@
+/** OutboxReader and OutboxReplayer: what could not be delivered, read, sent again and given up. */
+import type { Vitest } from "@effect/vitest"
+import { assert } from "@effect/vitest"
+import { Effect, Result } from "effect"
+import { Outbox } from "../../services/Outbox.ts"
+import type { DeadLetterQuery } from "../../services/OutboxReader.ts"
+import { OutboxReader } from "../../services/OutboxReader.ts"
+import { OutboxReplayer } from "../../services/OutboxReplayer.ts"
+import type { NewOutboxMessage } from "../../src/delivery/Outbox.ts"
+import type { Tenant } from "../../src/Ids.ts"
+import { contract } from "./Contract.ts"
+import * as Samples from "./Samples.ts"
+
+type Needs = Outbox | OutboxReader | OutboxReplayer
+
+/** Claims the heads of a topic and lets each of them die with the error. */
+const die = Effect.fnUntraced(function* (topic: string, error = "the receiver refused it") {
+  const outbox = yield* Outbox
+  const owner = Samples.unique("relay")
+  const claimed = yield* outbox.claim({ owner, topics: [topic], limit: 500, lease_ms: 600_000 })
+  for (const message of claimed) yield* outbox.failed(message.id, owner, error, undefined)
+})
+
+/** A dead letter of its own. */
+const dead = Effect.fnUntraced(function* (given: Partial<NewOutboxMessage> = {}) {
+  const outbox = yield* Outbox
+  const message = Samples.outboxMessage(given)
+  yield* outbox.enqueue([message])
+  yield* die(message.topic)
+  // Two letters of one tenant never die in the same millisecond here.
+  yield* Effect.sleep("3 millis")
+  return message
+})
+
+const found = (query: Partial<DeadLetterQuery> & { readonly tenant: Tenant }) =>
+  Effect.flatMap(OutboxReader, (reader) =>
+    Effect.map(reader.deadLetters({ limit: 500, ...query }), (letters) =>
+      letters.map((letter) => letter.event_id)
+    )
+  )
+
+const reading = (it: Vitest.MethodsNonLive<Needs>) => {
+  it.effect("ST-44 a dead letter tells what it was and how each try failed", () =>
+    Effect.gen(function* () {
+      const outbox = yield* Outbox
+      const reader = yield* OutboxReader
+      const message = Samples.outboxMessage()
+      yield* outbox.enqueue([message])
+      const claim = { owner: "a", topics: [message.topic], limit: 1, lease_ms: 600_000 }
+      yield* outbox.claim(claim)
+      yield* outbox.failed(message.id, "a", "refused once", 1)
+      yield* outbox.claim(claim)
+      yield* outbox.failed(message.id, "a", "refused twice", undefined)
+      const letter = yield* reader.deadLetter(message.tenant, message.id)
+      const { dead_at, failures, ...rest } = letter
+      assert.deepStrictEqual(rest, {
+        event_id: message.id,
+        tenant: message.tenant,
+        handler_name: message.topic,
+        key: message.key,
+        payload: message.payload,
+        attempts: 2,
+        status: "dead"
+      })
+      assert.deepStrictEqual(
+        failures.map(({ attempt, error }) => [attempt, error]),
+        [
+          [1, "refused once"],
+          [2, "refused twice"]
+        ]
+      )
+      assert.isAtLeast(dead_at, failures[1]!.at)
+    })
+  )
+
+  it.effect("ST-43 dead letters are listed newest first, at most as many as asked for", () =>
+    Effect.gen(function* () {
+      const tenant = Samples.tenant()
+      const a = yield* dead({ tenant })
+      const b = yield* dead({ tenant })
+      const c = yield* dead({ tenant })
+      assert.deepStrictEqual(yield* found({ tenant }), [c.id, b.id, a.id])
+      assert.deepStrictEqual(yield* found({ tenant, limit: 2 }), [c.id, b.id])
+    })
+  )
+
+  it.effect("ST-43 dead letters are filtered by handler and by the time of death", () =>
+    Effect.gen(function* () {
+      const reader = yield* OutboxReader
+      const tenant = Samples.tenant()
+      const a = yield* dead({ tenant })
+      const b = yield* dead({ tenant })
+      const c = yield* dead({ tenant })
+      const at = (yield* reader.deadLetter(tenant, b.id)).dead_at
+      assert.deepStrictEqual(yield* found({ tenant, handler_name: b.topic }), [b.id])
+      assert.deepStrictEqual(yield* found({ tenant, handler_name: "nobody" }), [])
+      assert.deepStrictEqual(yield* found({ tenant, dead_from: at }), [c.id, b.id])
+      assert.deepStrictEqual(yield* found({ tenant, dead_to: at }), [b.id, a.id])
+      assert.deepStrictEqual(yield* found({ tenant, dead_from: at, dead_to: at }), [b.id])
+      const none = { tenant, dead_from: at, handler_name: a.topic }
+      assert.deepStrictEqual(yield* found(none), [])
+    })
+  )
+
+  it.effect("a tenant sees its own dead letters", () =>
+    Effect.gen(function* () {
+      const reader = yield* OutboxReader
+      const [tenant, other] = [Samples.tenant(), Samples.tenant()]
+      const { id } = yield* dead({ tenant })
+      assert.deepStrictEqual(yield* found({ tenant: other }), [])
+      const unseen = yield* Effect.flip(reader.deadLetter(other, id))
+      assert.strictEqual(unseen._tag, "DeadLetterNotFound")
+      const unknown = yield* Effect.flip(reader.deadLetter(tenant, Samples.messageId()))
+      assert.strictEqual(unknown._tag, "DeadLetterNotFound")
+      const nonsense = yield* Effect.flip(reader.deadLetter(tenant, "not an id"))
+      assert.strictEqual(nonsense._tag, "DeadLetterNotFound")
+    })
+  )
+}
+
+const resolving = (it: Vitest.MethodsNonLive<Needs>) => {
+  const why = { reason: "the receiver is up again", by: "ada" }
+
+  it.effect("a dead letter is sent again once, under its own id, and says so", () =>
+    Effect.gen(function* () {
+      const outbox = yield* Outbox
+      const reader = yield* OutboxReader
+      const replayer = yield* OutboxReplayer
+      const tenant = Samples.tenant()
+      const message = yield* dead({ tenant })
+      yield* replayer.replay({ tenant, event_id: message.id, ...why })
+      const claim = { owner: "a", topics: [message.topic], limit: 10, lease_ms: 600_000 }
+      const [again, ...rest] = yield* outbox.claim(claim)
+      assert.deepStrictEqual(rest, [])
+      assert.strictEqual(again?.id, message.id)
+      assert.isTrue(again?.replayed)
+      assert.strictEqual(again?.attempts, 1)
+      assert.deepStrictEqual(again?.payload, message.payload)
+      const letter = yield* reader.deadLetter(tenant, message.id)
+      assert.strictEqual(letter.status, "replayed")
+      assert.strictEqual(letter.resolved_by, "ada")
+      assert.strictEqual(letter.resolved_reason, why.reason)
+      assert.isAtLeast(letter.resolved_at ?? 0, letter.dead_at)
+      assert.deepStrictEqual(yield* found({ tenant }), [])
+      assert.deepStrictEqual(yield* found({ tenant, status: "replayed" }), [message.id])
+      for (const resolve of [replayer.replay, replayer.discard]) {
+        const second = yield* Effect.flip(resolve({ tenant, event_id: message.id, ...why }))
+        assert.strictEqual(second._tag, "DeadLetterResolved")
+      }
+    })
+  )
+
+  it.effect("of 8 replays at once one sends the message", () =>
+    Effect.gen(function* () {
+      const outbox = yield* Outbox
+      const replayer = yield* OutboxReplayer
+      const tenant = Samples.tenant()
+      const { id, topic } = yield* dead({ tenant })
+      const results = yield* Effect.forEach(
+        Array.from({ length: 8 }, (_, i) => `person-${i}`),
+        (by) => Effect.result(replayer.replay({ tenant, event_id: id, reason: "again", by })),
+        { concurrency: "unbounded" }
+      )
+      assert.strictEqual(results.filter(Result.isSuccess).length, 1)
+      const claim = { owner: "a", topics: [topic], limit: 10, lease_ms: 600_000 }
+      assert.strictEqual((yield* outbox.claim(claim)).length, 1)
+      assert.isTrue(yield* outbox.delivered(id, "a"))
+      assert.deepStrictEqual(yield* outbox.claim(claim), [])
+    })
+  )
+
+  it.effect("a replayed message stands behind those that wait for its key", () =>
+    Effect.gen(function* () {
+      const outbox = yield* Outbox
+      const replayer = yield* OutboxReplayer
+      const tenant = Samples.tenant()
+      const first = yield* dead({ tenant })
+      const second = { ...first, id: Samples.messageId() }
+      yield* outbox.enqueue([second])
+      yield* replayer.replay({ tenant, event_id: first.id, ...why })
+      const order: Array<string> = []
+      for (let i = 0; i < 2; i++) {
+        const claim = { owner: "a", topics: [first.topic], limit: 10, lease_ms: 600_000 }
+        for (const { id } of yield* outbox.claim(claim)) {
+          order.push(id)
+          yield* outbox.delivered(id, "a")
+        }
+      }
+      assert.deepStrictEqual(order, [second.id, first.id])
+    })
+  )
+
+  it.effect("a replayed message that dies again is a dead letter again", () =>
+    Effect.gen(function* () {
+      const reader = yield* OutboxReader
+      const replayer = yield* OutboxReplayer
+      const tenant = Samples.tenant()
+      const { id, topic } = yield* dead({ tenant })
+      yield* replayer.replay({ tenant, event_id: id, ...why })
+      yield* die(topic, "refused again")
+      const letter = yield* reader.deadLetter(tenant, id)
+      assert.strictEqual(letter.status, "dead")
+      assert.strictEqual(letter.failures.at(-1)?.error, "refused again")
+      assert.deepStrictEqual(yield* found({ tenant }), [id])
+      yield* replayer.replay({ tenant, event_id: id, ...why })
+    })
+  )
+
+  it.effect("a discarded dead letter keeps its reason and is not sent", () =>
+    Effect.gen(function* () {
+      const outbox = yield* Outbox
+      const reader = yield* OutboxReader
+      const replayer = yield* OutboxReplayer
+      const tenant = Samples.tenant()
+      const { id, topic } = yield* dead({ tenant })
+      yield* replayer.discard({ tenant, event_id: id, reason: "a test event", by: "bob" })
+      const letter = yield* reader.deadLetter(tenant, id)
+      assert.deepStrictEqual(
+        [letter.status, letter.resolved_by, letter.resolved_reason],
+        ["discarded", "bob", "a test event"]
+      )
+      const claim = { owner: "a", topics: [topic], limit: 10, lease_ms: 600_000 }
+      assert.deepStrictEqual(yield* outbox.claim(claim), [])
+      const late = yield* Effect.flip(replayer.replay({ tenant, event_id: id, ...why }))
+      assert.strictEqual(late._tag, "DeadLetterResolved")
+    })
+  )
+
+  it.effect("an unknown dead letter, and another tenant's, is not found and not touched", () =>
+    Effect.gen(function* () {
+      const replayer = yield* OutboxReplayer
+      const [tenant, other] = [Samples.tenant(), Samples.tenant()]
+      const { id } = yield* dead({ tenant })
+      const tries = [
+        replayer.replay({ tenant, event_id: Samples.messageId(), ...why }),
+        replayer.replay({ tenant: other, event_id: id, ...why }),
+        replayer.discard({ tenant: other, event_id: id, ...why }),
+        replayer.discard({ tenant, event_id: "not an id", ...why })
+      ]
+      for (const each of tries) {
+        assert.strictEqual((yield* Effect.flip(each))._tag, "DeadLetterNotFound")
+      }
+      assert.deepStrictEqual(yield* found({ tenant }), [id])
+    })
+  )
+}
+
+export const deadLetterTests = (it: Vitest.MethodsNonLive<Needs>): void => {
+  reading(it)
+  resolving(it)
+}
+
+export const deadLettersContract = contract("OutboxReader and OutboxReplayer", deadLetterTests)

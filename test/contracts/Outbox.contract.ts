@@ -1,0 +1,225 @@
+/** The queue: order per key, leases, retries, death. */
+import type { Vitest } from "@effect/vitest"
+import { assert } from "@effect/vitest"
+import { Clock, Deferred, Effect, Exit, Scope } from "effect"
+import type { OutboxClaim } from "../../services/Outbox.ts"
+import { Outbox } from "../../services/Outbox.ts"
+import type { OutboxMessage } from "../../src/delivery/Outbox.ts"
+import { contract, eventually } from "./Contract.ts"
+import * as Samples from "./Samples.ts"
+
+type Needs = Outbox
+
+const ids = (messages: ReadonlyArray<Pick<OutboxMessage, "id">>) =>
+  messages.map((message) => message.id)
+
+/** A topic of its own, with a way to enqueue to a key and to claim from it. */
+const topic = () => {
+  const topic = Samples.unique("topic")
+  return {
+    topic,
+    enqueue: Effect.fnUntraced(function* (...keys: ReadonlyArray<string>) {
+      const outbox = yield* Outbox
+      const messages = keys.map((key) => Samples.outboxMessage({ topic, key }))
+      yield* outbox.enqueue(messages)
+      return messages
+    }),
+    claim: (owner: string, given: Partial<OutboxClaim> = {}) =>
+      Effect.flatMap(Outbox, (outbox) =>
+        outbox.claim({ owner, topics: [topic], limit: 100, lease_ms: 600_000, ...given })
+      )
+  }
+}
+
+const order = (it: Vitest.MethodsNonLive<Needs>) => {
+  it.effect("a claimed message is as it was written, and its attempt counts", () =>
+    Effect.gen(function* () {
+      const { claim, enqueue } = topic()
+      const [written] = yield* enqueue(Samples.unique("k"))
+      const [message, ...rest] = yield* claim("a")
+      assert.deepStrictEqual(rest, [])
+      const { created_at, key_seq, ...content } = message!
+      assert.isAbove(created_at, 0)
+      assert.isAtLeast(key_seq, 0)
+      assert.deepStrictEqual(content, { ...written!, attempts: 1, replayed: false })
+    })
+  )
+
+  it.effect("messages of a key come one at a time, in order", () =>
+    Effect.gen(function* () {
+      const outbox = yield* Outbox
+      const { claim, enqueue } = topic()
+      const key = Samples.unique("k")
+      const written = [...(yield* enqueue(key, key)), ...(yield* enqueue(key))]
+      const got: Array<OutboxMessage> = []
+      for (let i = 0; i < 3; i++) {
+        const claimed = yield* claim("a")
+        assert.strictEqual(claimed.length, 1)
+        assert.deepStrictEqual(yield* claim("b"), [])
+        assert.isTrue(yield* outbox.delivered(claimed[0]!.id, "a"))
+        got.push(claimed[0]!)
+      }
+      assert.deepStrictEqual(ids(got), ids(written))
+      assert.isTrue(got[0]!.key_seq < got[1]!.key_seq && got[1]!.key_seq < got[2]!.key_seq)
+      assert.deepStrictEqual(yield* claim("a"), [])
+    })
+  )
+
+  it.effect("the heads of free keys come oldest first, as many as were asked for", () =>
+    Effect.gen(function* () {
+      const { claim, enqueue } = topic()
+      const [k1, k2, k3] = [Samples.unique("k"), Samples.unique("k"), Samples.unique("k")]
+      const written: Array<OutboxMessage["id"]> = []
+      for (const key of [k1, k1, k2, k3]) {
+        written.push((yield* enqueue(key))[0]!.id)
+        yield* Effect.sleep("2 millis")
+      }
+      assert.deepStrictEqual(ids(yield* claim("a", { limit: 2 })), [written[0], written[2]])
+      assert.deepStrictEqual(ids(yield* claim("a", { limit: 2 })), [written[3]])
+    })
+  )
+
+  it.effect("claims at the same time share no message and no key", () =>
+    Effect.gen(function* () {
+      const { claim, enqueue } = topic()
+      const keys = Array.from({ length: 40 }, () => Samples.unique("k"))
+      yield* enqueue(...keys, ...keys)
+      const claims = yield* Effect.forEach(
+        ["a", "b", "c", "d"],
+        (owner) => claim(owner, { limit: 10 }),
+        { concurrency: "unbounded" }
+      )
+      const taken = claims.flat()
+      assert.strictEqual(new Set(ids(taken)).size, taken.length)
+      assert.strictEqual(new Set(taken.map((message) => message.key)).size, taken.length)
+      const rest = yield* claim("e", { limit: 500 })
+      assert.strictEqual(taken.length + rest.length, 40)
+    })
+  )
+
+  it.effect("a message whose topic nobody handles waits", () =>
+    Effect.gen(function* () {
+      const { claim, enqueue, topic: mine } = topic()
+      yield* enqueue(Samples.unique("k"))
+      assert.deepStrictEqual(yield* claim("a", { topics: [Samples.unique("other")] }), [])
+      assert.deepStrictEqual(yield* claim("a", { topics: [] }), [])
+      const both = yield* claim("a", { topics: [Samples.unique("other"), mine] })
+      assert.strictEqual(both.length, 1)
+    })
+  )
+
+  it.effect("an id that is known is left alone", () =>
+    Effect.gen(function* () {
+      const outbox = yield* Outbox
+      const { claim, enqueue } = topic()
+      const [written] = yield* enqueue(Samples.unique("k"))
+      yield* outbox.enqueue([
+        { ...written!, payload: "another" },
+        { ...written!, key: Samples.unique("k") }
+      ])
+      const claimed = yield* claim("a")
+      assert.strictEqual(claimed.length, 1)
+      assert.deepStrictEqual(claimed[0]!.payload, written!.payload)
+      assert.isTrue(yield* outbox.delivered(written!.id, "a"))
+      assert.deepStrictEqual(yield* claim("a"), [])
+    })
+  )
+}
+
+const leases = (it: Vitest.MethodsNonLive<Needs>) => {
+  it.effect("a lease that ends gives the message to another, under the same id", () =>
+    Effect.gen(function* () {
+      const outbox = yield* Outbox
+      const { claim, enqueue } = topic()
+      const [written] = yield* enqueue(Samples.unique("k"))
+      assert.strictEqual((yield* claim("a", { lease_ms: 1 })).length, 1)
+      const again = yield* eventually(claim("b"), (claimed) => claimed.length > 0)
+      assert.deepStrictEqual(ids(again), [written!.id])
+      assert.strictEqual(again[0]!.attempts, 2)
+      assert.isFalse(yield* outbox.delivered(written!.id, "a"))
+      assert.isFalse(yield* outbox.failed(written!.id, "a", "late", undefined))
+      assert.isTrue(yield* outbox.delivered(written!.id, "b"))
+      assert.isFalse(yield* outbox.delivered(written!.id, "b"))
+    })
+  )
+
+  it.effect("a failed message waits until retry_at and holds its key", () =>
+    Effect.gen(function* () {
+      const outbox = yield* Outbox
+      const { claim, enqueue } = topic()
+      const key = Samples.unique("k")
+      const [first] = yield* enqueue(key, key)
+      yield* claim("a")
+      const now = yield* Clock.currentTimeMillis
+      assert.isTrue(yield* outbox.failed(first!.id, "a", "refused", now + 3_600_000))
+      assert.deepStrictEqual(yield* claim("a"), [])
+      const next = yield* outbox.nextDueAt
+      assert.isAtMost(next ?? Infinity, now + 3_600_000)
+      assert.isAtLeast(yield* outbox.depth, 2)
+    })
+  )
+
+  it.effect("a failed message that is due comes again, before the next of its key", () =>
+    Effect.gen(function* () {
+      const outbox = yield* Outbox
+      const { claim, enqueue } = topic()
+      const key = Samples.unique("k")
+      const [first, second] = yield* enqueue(key, key)
+      for (let attempt = 1; attempt <= 3; attempt++) {
+        const claimed = yield* claim("a")
+        assert.deepStrictEqual(ids(claimed), [first!.id])
+        assert.strictEqual(claimed[0]!.attempts, attempt)
+        assert.isTrue(yield* outbox.failed(first!.id, "a", "refused", 1))
+      }
+      yield* claim("a")
+      assert.isTrue(yield* outbox.delivered(first!.id, "a"))
+      assert.deepStrictEqual(ids(yield* claim("a")), [second!.id])
+    })
+  )
+
+  it.effect("a dead letter is gone from the queue and releases its key", () =>
+    Effect.gen(function* () {
+      const outbox = yield* Outbox
+      const { claim, enqueue } = topic()
+      const key = Samples.unique("k")
+      const [first, second] = yield* enqueue(key, key)
+      yield* claim("a")
+      assert.isTrue(yield* outbox.failed(first!.id, "a", "refused", undefined))
+      assert.deepStrictEqual(ids(yield* claim("a")), [second!.id])
+      yield* outbox.enqueue([first!])
+      assert.isTrue(yield* outbox.delivered(second!.id, "a"))
+      assert.deepStrictEqual(yield* claim("a"), [])
+    })
+  )
+
+  it.effect("listeners are rung when messages are written, until their scope closes", () =>
+    Effect.gen(function* () {
+      const outbox = yield* Outbox
+      const { claim, enqueue } = topic()
+      const closed = yield* Scope.make()
+      let afterClose = 0
+      yield* Scope.provide(
+        outbox.written(() => {
+          afterClose++
+        }),
+        closed
+      )
+      yield* Scope.close(closed, Exit.void)
+      const rung = Deferred.makeUnsafe<void>()
+      yield* outbox.written(() => {
+        Deferred.doneUnsafe(rung, Exit.void)
+      })
+      yield* enqueue(Samples.unique("k"))
+      yield* Effect.timeout(Deferred.await(rung), "10 seconds")
+      assert.strictEqual(afterClose, 0)
+      assert.strictEqual((yield* claim("a")).length, 1)
+    })
+  )
+}
+
+export const outboxTests = (it: Vitest.MethodsNonLive<Needs>): void => {
+  order(it)
+  leases(it)
+}
+
+export const outboxContract = contract("Outbox", outboxTests)

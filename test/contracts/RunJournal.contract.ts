@@ -1,0 +1,235 @@
+/** The journal of runs: who may write, what is written, and what is read. */
+import type { Vitest } from "@effect/vitest"
+import { assert } from "@effect/vitest"
+import { Effect, Result } from "effect"
+import type { ApprovalRecords } from "../../services/ApprovalRecords.ts"
+import type { ConversationStore } from "../../services/ConversationStore.ts"
+import type { Outbox } from "../../services/Outbox.ts"
+import { RunJournal } from "../../services/RunJournal.ts"
+import type { TaskStore } from "../../services/TaskStore.ts"
+import { amendTests } from "./Amend.contract.ts"
+import { contract } from "./Contract.ts"
+import { projectionTests } from "./Projection.contract.ts"
+import { recoveryTests } from "./Recovery.contract.ts"
+import * as Samples from "./Samples.ts"
+import { transactTests } from "./Transact.contract.ts"
+
+export type Needs = RunJournal | TaskStore | ConversationStore | ApprovalRecords | Outbox
+
+const ownership = (it: Vitest.MethodsNonLive<Needs>) => {
+  it.effect("creates a run once and leaves one that exists alone", () =>
+    Effect.gen(function* () {
+      const journal = yield* RunJournal
+      const task = Samples.newTask()
+      assert.isTrue(yield* journal.create(task.id, 1, Samples.runAccepted(task)))
+      const again = Samples.runAccepted({ ...task, message: "another" })
+      assert.isFalse(yield* journal.create(task.id, 2, again))
+      const { entries, head } = yield* Samples.snapshot(task.id)
+      assert.deepStrictEqual(
+        entries.map(({ event, seq }) => ({ event, seq })),
+        [{ event: Samples.runAccepted(task), seq: 0 }]
+      )
+      const { created_at, owner, ...rest } = head
+      assert.isAbove(created_at, 0)
+      assert.isUndefined(owner)
+      assert.deepStrictEqual(rest, {
+        run_id: task.id,
+        tenant: task.tenant,
+        address: task.address,
+        conversation: task.conversation,
+        ordinal: 1,
+        status: "pending",
+        epoch: 0,
+        length: 1
+      })
+    })
+  )
+
+  it.effect("a claim bumps the epoch and tells everything so far", () =>
+    Effect.gen(function* () {
+      const journal = yield* RunJournal
+      const { run } = yield* Samples.begin({}, [Samples.modelTurned(1, 1)], "a")
+      const { entries, head } = yield* journal.claim(run, "b")
+      assert.strictEqual(head.epoch, 2)
+      assert.strictEqual(head.length, 4)
+      assert.strictEqual(head.status, "processing")
+      assert.deepStrictEqual(
+        entries.map((entry) => entry.event._tag),
+        ["RunAccepted", "RunClaimed", "ModelTurned", "RunClaimed"]
+      )
+      assert.deepStrictEqual(entries.at(-1)!.event, { _tag: "RunClaimed", epoch: 2, owner: "b" })
+    })
+  )
+
+  it.effect("a claim of a run that waits for a person leaves it waiting", () =>
+    Effect.gen(function* () {
+      const journal = yield* RunJournal
+      const { run } = yield* Samples.begin({}, [
+        Samples.modelTurned(1, 1),
+        Samples.approvalRequested()
+      ])
+      assert.strictEqual((yield* journal.claim(run, "b")).head.status, "awaiting_approval")
+    })
+  )
+
+  it.effect("16 claims at once get 16 epochs", () =>
+    Effect.gen(function* () {
+      const journal = yield* RunJournal
+      const { run } = yield* Samples.begin()
+      const claims = yield* Effect.forEach(
+        Array.from({ length: 16 }, (_, i) => `owner-${i}`),
+        (owner) => journal.claim(run, owner),
+        { concurrency: "unbounded" }
+      )
+      const epochs = claims.map((claim) => claim.head.epoch).sort((a, b) => a - b)
+      assert.deepStrictEqual(
+        epochs,
+        Array.from({ length: 16 }, (_, i) => i + 2)
+      )
+    })
+  )
+
+  it.effect("a claim refuses a run that has ended, and one that nobody knows", () =>
+    Effect.gen(function* () {
+      const journal = yield* RunJournal
+      const { run } = yield* Samples.finish()
+      const before = yield* Samples.snapshot(run)
+      assert.strictEqual((yield* Effect.flip(journal.claim(run, "b")))._tag, "RunIsOver")
+      assert.deepStrictEqual(yield* Samples.snapshot(run), before)
+      const unknown = Samples.runId()
+      assert.strictEqual((yield* Effect.flip(journal.claim(unknown, "b")))._tag, "RunNotFound")
+      assert.strictEqual((yield* Effect.flip(journal.head(unknown)))._tag, "RunNotFound")
+    })
+  )
+}
+
+const appends = (it: Vitest.MethodsNonLive<Needs>) => {
+  it.effect("refuses an append of an older epoch and changes nothing", () =>
+    Effect.gen(function* () {
+      const journal = yield* RunJournal
+      const begun = yield* Samples.begin()
+      yield* journal.claim(begun.run, "another")
+      const before = yield* Samples.snapshot(begun.run)
+      const append = begun.next(Samples.modelTurned(1))
+      assert.strictEqual((yield* Effect.flip(journal.append(append)))._tag, "FencedOff")
+      const length = { ...append, fence: { epoch: 1, length: 3 } }
+      assert.strictEqual((yield* Effect.flip(journal.append(length)))._tag, "FencedOff")
+      assert.deepStrictEqual(yield* Samples.snapshot(begun.run), before)
+    })
+  )
+
+  it.effect("refuses a stale append and changes nothing", () =>
+    Effect.gen(function* () {
+      const journal = yield* RunJournal
+      const begun = yield* Samples.begin()
+      const append = begun.next(Samples.modelTurned(1))
+      yield* journal.append(append)
+      const before = yield* Samples.snapshot(begun.run)
+      for (const length of [1, 2, 4]) {
+        const stale = { ...append, fence: { epoch: 1, length } }
+        assert.strictEqual((yield* Effect.flip(journal.append(stale)))._tag, "StaleAppend")
+      }
+      assert.deepStrictEqual(yield* Samples.snapshot(begun.run), before)
+    })
+  )
+
+  it.effect("events keep their content and get a seq without a gap", () =>
+    Effect.gen(function* () {
+      const journal = yield* RunJournal
+      const events = [Samples.modelTurned(1, 3), Samples.approvalRequested(), Samples.callSettled()]
+      const begun = yield* Samples.begin({}, events)
+      yield* journal.append(begun.next(Samples.callSettled(), Samples.runEnded()))
+      const { entries, head } = yield* Samples.snapshot(begun.run)
+      assert.deepStrictEqual(
+        entries.map((entry) => entry.seq),
+        [0, 1, 2, 3, 4, 5, 6]
+      )
+      assert.strictEqual(head.length, 7)
+      assert.deepStrictEqual(
+        entries.slice(2).map((entry) => entry.event),
+        [...events, Samples.callSettled(), Samples.runEnded()]
+      )
+      for (let i = 1; i < entries.length; i++) assert.isAtLeast(entries[i]!.at, entries[i - 1]!.at)
+    })
+  )
+
+  it.effect("reads pages, an empty one at the end and for an unknown run", () =>
+    Effect.gen(function* () {
+      const journal = yield* RunJournal
+      const { run } = yield* Samples.begin({}, [Samples.modelTurned(1, 1), Samples.callSettled()])
+      const seqs = (from: number, limit: number) =>
+        Effect.map(journal.read(run, from, limit), (page) => page.map((entry) => entry.seq))
+      assert.deepStrictEqual(yield* seqs(0, 2), [0, 1])
+      assert.deepStrictEqual(yield* seqs(2, 2), [2, 3])
+      assert.deepStrictEqual(yield* seqs(3, 50_000), [3])
+      assert.deepStrictEqual(yield* seqs(4, 2), [])
+      assert.deepStrictEqual(yield* journal.read(Samples.runId(), 0, 10), [])
+    })
+  )
+
+  it.effect("of 16 appends behind one fence one is written", () =>
+    Effect.gen(function* () {
+      const journal = yield* RunJournal
+      const begun = yield* Samples.begin()
+      const results = yield* Effect.forEach(
+        Array.from({ length: 16 }, (_, i) => i),
+        (i) =>
+          Effect.result(
+            journal.append(begun.next(Samples.modelTurned(1, 0, undefined, `answer ${i}`)))
+          ),
+        { concurrency: "unbounded" }
+      )
+      const won = results.flatMap((result, i) => (Result.isSuccess(result) ? [i] : []))
+      assert.strictEqual(won.length, 1)
+      for (const result of results) {
+        if (Result.isFailure(result)) assert.strictEqual(result.failure._tag, "StaleAppend")
+      }
+      const { entries } = yield* Samples.snapshot(begun.run)
+      assert.strictEqual(entries.length, 3)
+      const last = entries[2]!.event
+      assert.strictEqual(last._tag === "ModelTurned" ? last.text : "", `answer ${won[0]}`)
+    })
+  )
+
+  it.effect("of 64 runs appending at once the stale ones fail alone", () =>
+    Effect.gen(function* () {
+      const journal = yield* RunJournal
+      const runs = yield* Effect.forEach(
+        Array.from({ length: 64 }, (_, i) => i),
+        () => Samples.begin(),
+        { concurrency: 16 }
+      )
+      const results = yield* Effect.forEach(
+        runs,
+        (begun, i) => {
+          const append = begun.next(Samples.modelTurned(1))
+          const fence = { ...append.fence, length: append.fence.length + (i % 10 === 3 ? 1 : 0) }
+          return Effect.result(journal.append({ ...append, fence }))
+        },
+        { concurrency: "unbounded" }
+      )
+      for (const [i, begun] of runs.entries()) {
+        const stale = i % 10 === 3
+        assert.strictEqual(Result.isFailure(results[i]!), stale, `run ${i}`)
+        assert.strictEqual((yield* journal.head(begun.run)).length, stale ? 2 : 3)
+      }
+    })
+  )
+}
+
+export interface Options {
+  /** Are the body's own writes undone when it fails? Not by a store without transactions. */
+  readonly rolls_back: boolean
+}
+
+export const runJournalTests = (it: Vitest.MethodsNonLive<Needs>, options: Options): void => {
+  ownership(it)
+  appends(it)
+  amendTests(it)
+  recoveryTests(it)
+  projectionTests(it)
+  transactTests(it, options)
+}
+
+export const runJournalContract = (options: Options) =>
+  contract<Needs>("RunJournal", (it) => runJournalTests(it, options))

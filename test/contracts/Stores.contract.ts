@@ -1,0 +1,40 @@
+/** Every store's contract against one answer, built once. */
+import { layer } from "@effect/vitest"
+import type { Layer } from "effect"
+import type { ApprovalRecords } from "../../services/ApprovalRecords.ts"
+import type { ConversationStore } from "../../services/ConversationStore.ts"
+import type { Outbox } from "../../services/Outbox.ts"
+import type { OutboxReader } from "../../services/OutboxReader.ts"
+import type { OutboxReplayer } from "../../services/OutboxReplayer.ts"
+import type { RunJournal } from "../../services/RunJournal.ts"
+import type { TaskStore } from "../../services/TaskStore.ts"
+import { approvalRecordsTests } from "./ApprovalRecords.contract.ts"
+import { conversationStoreTests } from "./ConversationStore.contract.ts"
+import { deadLetterTests } from "./DeadLetters.contract.ts"
+import { outboxTests } from "./Outbox.contract.ts"
+import type { Options } from "./RunJournal.contract.ts"
+import { runJournalTests } from "./RunJournal.contract.ts"
+import { taskStoreTests } from "./TaskStore.contract.ts"
+
+export type Stores =
+  | RunJournal
+  | TaskStore
+  | ConversationStore
+  | ApprovalRecords
+  | Outbox
+  | OutboxReader
+  | OutboxReplayer
+
+export const storesContract = <R, E>(
+  name: string,
+  answer: Layer.Layer<R | Stores, E>,
+  options: Options
+): void =>
+  layer(answer, { excludeTestServices: true, timeout: "2 minutes" })(`stores (${name})`, (it) => {
+    runJournalTests(it, options)
+    taskStoreTests(it)
+    conversationStoreTests(it)
+    approvalRecordsTests(it)
+    outboxTests(it)
+    deadLetterTests(it)
+  })

@@ -1,0 +1,30 @@
+import { assert, it } from "@effect/vitest"
+import { Effect, Layer } from "effect"
+import * as EphemeralAgentMemory from "../../layers/ephemeral/EphemeralAgentMemory.ts"
+import * as EphemeralStore from "../../layers/ephemeral/EphemeralStore.ts"
+import * as EphemeralStores from "../../layers/ephemeral/EphemeralStores.ts"
+import { TaskStore } from "../../services/TaskStore.ts"
+import { agentMemoryContract } from "../contracts/AgentMemory.contract.ts"
+import * as Samples from "../contracts/Samples.ts"
+import { storesContract } from "../contracts/Stores.contract.ts"
+
+storesContract("ephemeral", EphemeralStores.layer, { rolls_back: false })
+
+const store = Layer.succeed(
+  EphemeralStore.EphemeralStore,
+  Effect.runSync(Effect.scoped(Effect.provide(EphemeralStore.EphemeralStore, EphemeralStore.layer)))
+)
+agentMemoryContract("ephemeral", (address) =>
+  Layer.provide(EphemeralAgentMemory.layer(address), store)
+)
+
+it.effect("each build has a store of its own", () =>
+  Effect.gen(function* () {
+    const task = Samples.newTask()
+    const accept = Effect.flatMap(TaskStore, (tasks) => tasks.accept(task))
+    const build = <A, E>(effect: Effect.Effect<A, E, TaskStore>) =>
+      Effect.provide(effect, Layer.fresh(EphemeralStores.layer))
+    assert.isTrue((yield* build(accept)).created)
+    assert.isTrue((yield* build(accept)).created)
+  })
+)
