@@ -8,8 +8,11 @@ import type { Fiber } from "effect"
 import type { TranscriptEntry } from "../../src/conversation/Transcript.ts"
 import type { CallId, FrameId, RunId } from "../../src/Ids.ts"
 import { rootFrame } from "../../src/Ids.ts"
-import type { RunInput, Work } from "../../src/run/RunDecider.ts"
-import { conclude, decide, work } from "../../src/run/RunDecider.ts"
+import { conclude } from "../../src/run/RunConclusion.ts"
+import type { RunInput } from "../../src/run/RunDecider.ts"
+import { decide } from "../../src/run/RunDecider.ts"
+import type { Work } from "../../src/run/RunWork.ts"
+import { work } from "../../src/run/RunWork.ts"
 import type { RunEvent } from "../../src/run/RunEvent.ts"
 import type { RunState } from "../../src/run/RunState.ts"
 import { evolve, fold, isParkable, make as emptyState, statusOf } from "../../src/run/RunState.ts"
@@ -24,7 +27,8 @@ import type {
   RunJournal
 } from "../../services/RunJournal.ts"
 import type { Deadlines } from "./Deadlines.ts"
-import type { CallHost, ToolInvoker } from "./ToolInvoker.ts"
+import type { CallHost } from "./ToolBody.ts"
+import type { ToolInvoker } from "./ToolInvoker.ts"
 
 export interface Services {
   readonly journal: RunJournal["Service"]

@@ -1,59 +1,24 @@
 /**
- * The one way any tool runs. For each call: decode, allowlist, resolve, input schema, permission, dispatch, body within
- * its deadline, output schema, size cap. Everything up to the body is synchronous, so that a call whose body is ready
- * costs one fiber and no queue.
+ * The one way any tool runs. For each call: decode, allowlist, resolve, input schema, permission, and then the body
+ * (`ToolBody`): dispatch, deadline, output schema, size cap. Everything up to the body is synchronous, so that a call
+ * whose body is ready costs one fiber and no queue.
  */
 import { Cause, Effect, Exit, Schema } from "effect"
-import type { Clock, Context } from "effect"
-import type { Digest, SecureRandom } from "effect/crypto"
+import type { SecureRandom } from "effect/crypto"
 import { argsSummary } from "../../src/approval/ArgsSummary.ts"
 import type { ToolError } from "../../src/error/ToolError.ts"
-import {
-  failureOf,
-  ToolPolicyError,
-  ToolTerminalError,
-  ToolTransientError,
-  ToolUserError
-} from "../../src/error/ToolError.ts"
-import type { AgentName, CallId, RunId } from "../../src/Ids.ts"
+import { ToolPolicyError, ToolUserError } from "../../src/error/ToolError.ts"
+import type { AgentName, CallId } from "../../src/Ids.ts"
 import { ApprovalId } from "../../src/Ids.ts"
 import type { RunInput } from "../../src/run/RunDecider.ts"
-import type { Outcome, RunAccepted } from "../../src/run/RunEvent.ts"
-import type { CallState } from "../../src/run/RunState.ts"
-import type { CallContext, GovernedContext, GovernedTool } from "../../src/tool/GovernedTool.ts"
-import { isDispatched, onLossOf, permissionOf } from "../../src/tool/ToolSpec.ts"
+import { nearest } from "../../src/tool/Nearest.ts"
+import { permissionOf } from "../../src/tool/ToolSpec.ts"
 import type { AgentMemory } from "../../services/AgentMemory.ts"
-import type { ResidentAgent } from "../../services/AgentDirectory.ts"
 import type { ToolRegistry } from "../../services/ToolRegistry.ts"
 import type { Proposal } from "./CallIdentity.ts"
-import { approvalDigest, callKey, proposalDigest } from "./CallIdentity.ts"
-import type { Deadlines } from "./Deadlines.ts"
-
-/** What the run's loop does for a call. */
-export interface CallHost {
-  readonly run: RunId
-  readonly accepted: RunAccepted
-  readonly agent: ResidentAgent
-  /** The call as it is now. */
-  readonly call: () => CallState
-  /** Reports that the call asks, and waits for the answer; then the gate runs again from decode. */
-  readonly ask: (input: Extract<RunInput, { _tag: "Asks" }>) => Effect.Effect<void>
-  /** Reports a dispatch and waits until it is durable. False: it does not stand, and nothing may be done. */
-  readonly dispatch: (input: Extract<RunInput, { _tag: "Dispatches" }>) => Effect.Effect<boolean>
-  /** Runs a body in the journal's transaction, with the event that `record` makes of its exit. */
-  readonly transact: (
-    key: string,
-    body: Effect.Effect<unknown, unknown, AgentMemory>,
-    record: (exit: Exit.Exit<unknown, unknown>) => RunInput
-  ) => Effect.Effect<void>
-}
-
-/** A call ready to run: the loop forks `effect`, and gives it `timeout_ms` if it is not done at once. */
-export interface Started {
-  readonly effect: Effect.Effect<RunInput | undefined, never, AgentMemory>
-  readonly timeout_ms?: number
-  readonly late?: () => RunInput
-}
+import { approvalDigest, proposalDigest } from "./CallIdentity.ts"
+import type { CallHost, Governed, Services as BodyServices, Started } from "./ToolBody.ts"
+import { classify, failed, finished, make as makeBody } from "./ToolBody.ts"
 
 export interface ToolInvoker {
   readonly start: (host: CallHost) => Started
@@ -61,28 +26,11 @@ export interface ToolInvoker {
   readonly died: (call: CallId, cause: Cause.Cause<never>) => RunInput
 }
 
-type Governed = GovernedTool<AgentMemory>
-
-export interface Services {
+export interface Services extends BodyServices {
   readonly registry: ToolRegistry["Service"]
-  readonly digest: Digest.Digest["Service"]
   readonly random: SecureRandom.SecureRandom["Service"]
-  readonly clock: Clock.Clock
-  readonly deadlines: Deadlines
   readonly policy_version: string
 }
-
-const failed = (error: ToolError): Outcome => ({ _tag: "Failed", error: failureOf(error) })
-
-const finished = (call: CallId, outcome: Outcome): RunInput => ({
-  _tag: "Finished",
-  settled: { call, outcome }
-})
-
-const at = (call: CallId, outcome: Outcome, started_at: number, ended_at: number): RunInput => ({
-  _tag: "Finished",
-  settled: { call, outcome, started_at, ended_at }
-})
 
 const refuse = (call: CallId, error: ToolError): Started => ({
   effect: Exit.succeed(finished(call, failed(error)))
@@ -94,252 +42,14 @@ const issueText = (exit: Exit.Exit<unknown, unknown>): string => {
   return Schema.isSchemaError(error) ? error.message : "the value does not fit its schema"
 }
 
-const defect_message = "The tool failed by a defect of its own."
-
-/** What went wrong in a body, as one of the four classes. The text of a defect is never kept, that of a failure is. */
-const classify = (cause: Cause.Cause<unknown>): ToolError => {
-  for (const reason of cause.reasons) {
-    if (reason._tag !== "Fail") continue
-    const error = reason.error
-    if (
-      error instanceof ToolUserError ||
-      error instanceof ToolPolicyError ||
-      error instanceof ToolTransientError ||
-      error instanceof ToolTerminalError
-    ) {
-      return error
-    }
-    return new ToolTerminalError({
-      kind: "unknown",
-      message:
-        typeof error === "string" ? error : error instanceof Error ? error.message : "it failed"
-    })
-  }
-  return new ToolTerminalError({ kind: "internal", reason: "DEFECT", message: defect_message })
-}
-
-/** After a dispatch, a lost connection or a timeout says nothing about the effect. */
-const isLoss = (error: ToolError): boolean =>
-  error._tag === "ToolTransientError" && (error.kind === "timeout" || error.kind === "network")
-
-const timedOut = (timeout_ms: number): ToolTransientError =>
-  new ToolTransientError({
-    kind: "timeout",
-    reason: "TIMEOUT",
-    message: `the tool did not answer within ${timeout_ms} ms.`
-  })
-
-/** How often an idempotent call is sent with its key before its outcome counts as unknown. */
-const sends_max = 3
-
-/** Small edit distance, for "did you mean"; only names of at most 64 characters come here. */
-const distance = (a: string, b: string): number => {
-  let row = Array.from({ length: b.length + 1 }, (_, i) => i)
-  for (let i = 1; i <= a.length; i++) {
-    const below = [i]
-    for (let j = 1; j <= b.length; j++) {
-      below.push(
-        Math.min(row[j]! + 1, below[j - 1]! + 1, row[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1))
-      )
-    }
-    row = below
-  }
-  return row[b.length]!
-}
-
-const nearest = (name: string, names: Iterable<string>): string => {
-  let best: string | undefined
-  let least = Math.max(2, name.length >> 1)
-  for (const each of names) {
-    const d = distance(name.toLowerCase().slice(0, 64), each.toLowerCase())
-    if (d < least) {
-      least = d
-      best = each
-    }
-  }
-  return best === undefined ? "" : ` Did you mean "${best}"?`
-}
-
 const Delegation = Schema.decodeUnknownExit(
   Schema.Struct({ task: Schema.String.check(Schema.isMinLength(1)) }),
   { onExcessProperty: "error" }
 )
 
 export const make = (services: Services): ToolInvoker => {
-  const { clock, deadlines, digest, random } = services
-
-  /** The encoded result as JSON text, once; refused when the schema or the cap refuses it. */
-  const value = (tool: Governed, result: unknown): Outcome => {
-    const encoded = tool.encode(result)
-    if (Exit.isFailure(encoded)) {
-      return failed(
-        new ToolTerminalError({
-          kind: "internal",
-          reason: "OUTPUT_SCHEMA",
-          message: `${tool.spec.name} returned a value that its schema refuses.`
-        })
-      )
-    }
-    const json = JSON.stringify(encoded.value) ?? "null"
-    const most = tool.spec.result_bytes_max
-    if (json.length * 3 > most && new TextEncoder().encode(json).length > most) {
-      return failed(
-        new ToolTerminalError({
-          kind: "internal",
-          reason: "RESULT_TOO_LARGE",
-          message: `${tool.spec.name} returned more than ${most} bytes; ask for less.`
-        })
-      )
-    }
-    return { _tag: "Value", json }
-  }
-
-  const outcomeOf = (tool: Governed, exit: Exit.Exit<unknown, unknown>): Outcome =>
-    Exit.isSuccess(exit) ? value(tool, exit.value) : failed(classify(exit.cause))
-
-  const contextOf = (host: CallHost, call: CallState, key: string | undefined): GovernedContext => {
-    const context: CallContext = {
-      run: host.run,
-      call: call.id,
-      tenant: host.accepted.tenant,
-      trace_id: host.accepted.trace_id,
-      principal: host.accepted.by,
-      approved_by: call.approved_by,
-      key
-    }
-    return { toolCallId: call.id, preliminary: () => Effect.void, call: context }
-  }
-
-  /** The body over the services it was built with; a throw while it is made is a defect like any other. */
-  const bodyOf = (
-    host: CallHost,
-    tool: Governed,
-    args: unknown,
-    key: string | undefined
-  ): Effect.Effect<unknown, unknown, AgentMemory> => {
-    const body = Effect.suspend(() => tool.handler(args, contextOf(host, host.call(), key)))
-    const provided = Effect.provideContext(body, tool.services)
-    return Effect.withFiber((fiber) =>
-      fiber.cache.tracer === undefined ? provided : traced(host, tool, key, provided)
-    )
-  }
-
-  /** A span only when a tracer listens. */
-  const traced = (
-    host: CallHost,
-    tool: Governed,
-    key: string | undefined,
-    body: Effect.Effect<unknown, unknown, AgentMemory>
-  ): Effect.Effect<unknown, unknown, AgentMemory> =>
-    Effect.withSpan(body, `execute_tool ${tool.spec.name}`, {
-      kind: "internal",
-      attributes: {
-        "gen_ai.operation.name": "execute_tool",
-        "gen_ai.tool.name": tool.spec.name,
-        "gen_ai.tool.call.id": host.call().id,
-        "troupe.run_id": host.run,
-        "troupe.trace_id": host.accepted.trace_id,
-        ...(key === undefined ? undefined : { "troupe.idempotency_key": key })
-      }
-    })
-
-  /** A read: its body may be redone after a crash, so nothing is written before it. */
-  const read = (host: CallHost, call: CallId, tool: Governed, args: unknown): Started => {
-    const started_at = clock.currentTimeMillisUnsafe()
-    const { timeout_ms } = tool.spec
-    return {
-      timeout_ms,
-      late: () =>
-        at(call, failed(timedOut(timeout_ms)), started_at, clock.currentTimeMillisUnsafe()),
-      effect: Effect.matchCauseEffect(bodyOf(host, tool, args, undefined), {
-        onSuccess: (result) =>
-          Exit.succeed(at(call, value(tool, result), started_at, clock.currentTimeMillisUnsafe())),
-        onFailure: (cause) =>
-          Exit.succeed(
-            at(call, failed(classify(cause)), started_at, clock.currentTimeMillisUnsafe())
-          )
-      })
-    }
-  }
-
-  /** The exit of a body in a fiber of its own, or undefined when its time is over. */
-  const within = (
-    body: Effect.Effect<unknown, unknown, AgentMemory>,
-    timeout_ms: number
-  ): Effect.Effect<Exit.Exit<unknown, unknown> | undefined, never, AgentMemory> =>
-    Effect.contextWith((context: Context.Context<AgentMemory>) =>
-      Effect.callback((resume) => {
-        const fiber = Effect.runForkWith(context)(body)
-        const cancel = deadlines.after(timeout_ms, () => {
-          fiber.interruptUnsafe()
-          resume(Effect.succeed(undefined))
-        })
-        fiber.addObserver((exit) => {
-          cancel()
-          resume(Effect.succeed(exit))
-        })
-        return Effect.sync(() => {
-          cancel()
-          fiber.interruptUnsafe()
-        })
-      })
-    )
-
-  /** A write or an external call: journaled first, and after that never guessed. */
-  const write = Effect.fnUntraced(function* (
-    host: CallHost,
-    call: CallId,
-    tool: Governed,
-    args: unknown
-  ) {
-    const key = yield* callKey(digest, host.run, call)
-    const on_loss = onLossOf(tool.spec)
-    if (!(yield* host.dispatch({ _tag: "Dispatches", call, key, on_loss }))) return undefined
-    const started_at = clock.currentTimeMillisUnsafe()
-    const lost: RunInput = { _tag: "Lost", call }
-    for (let sends = 1; ; sends++) {
-      const exit = yield* within(bodyOf(host, tool, args, key), tool.spec.timeout_ms)
-      const loss = exit === undefined || (Exit.isFailure(exit) && isLoss(classify(exit.cause)))
-      if (!loss) return at(call, outcomeOf(tool, exit), started_at, clock.currentTimeMillisUnsafe())
-      if (on_loss === "unknown" || sends === sends_max) return lost
-    }
-  })
-
-  const transact = (host: CallHost, call: CallId, tool: Governed, args: unknown) =>
-    Effect.flatMap(callKey(digest, host.run, call), (key) => {
-      const started_at = clock.currentTimeMillisUnsafe()
-      // A result that the schema or the cap refuses must undo the body's writes, so it fails inside the transaction.
-      const body = Effect.flatMap(bodyOf(host, tool, args, key), (result) => {
-        const outcome = value(tool, result)
-        return outcome._tag === "Value" ? Effect.succeed(outcome) : Effect.fail(outcome)
-      })
-      // Interruption is waited for: nothing of the body may touch the transaction after it is over.
-      const bounded = Effect.timeoutOrElse(body, {
-        duration: tool.spec.timeout_ms,
-        orElse: () => Effect.fail(timedOut(tool.spec.timeout_ms))
-      })
-      const record = (exit: Exit.Exit<unknown, unknown>): RunInput =>
-        at(call, recorded(exit), started_at, clock.currentTimeMillisUnsafe())
-      return Effect.as(host.transact(key, bounded, record), undefined)
-    })
-
-  const recorded = (exit: Exit.Exit<unknown, unknown>): Outcome => {
-    if (Exit.isSuccess(exit)) return exit.value as Outcome
-    const error = Cause.findErrorOption(exit.cause)
-    return error._tag === "Some" && isOutcome(error.value)
-      ? error.value
-      : failed(classify(exit.cause))
-  }
-
-  const isOutcome = (value: unknown): value is Outcome =>
-    typeof value === "object" && value !== null && "_tag" in value && value._tag === "Failed"
-
-  const body = (host: CallHost, call: CallId, tool: Governed, args: unknown): Started =>
-    tool.spec.transactional
-      ? { effect: transact(host, call, tool, args) }
-      : isDispatched(tool.spec)
-        ? { effect: write(host, call, tool, args) }
-        : read(host, call, tool, args)
+  const { clock, digest, random } = services
+  const body = makeBody(services)
 
   /** Asks a person, unless one has answered for exactly this; then the gate runs again from decode. */
   const asked = Effect.fnUntraced(function* (
@@ -356,7 +66,7 @@ export const make = (services: Services): ToolInvoker => {
     }
     const wanted = yield* approvalDigest(digest, proposal, host.run, call.id)
     if (call.phase._tag === "Decided" && call.phase.digest === wanted) {
-      return yield* run(body(host, call.id, tool, args))
+      return yield* body.run(body.start(host, call.id, tool, args))
     }
     const approval = ApprovalId.make(yield* random.uuidV4())
     const { spec } = tool
@@ -383,18 +93,8 @@ export const make = (services: Services): ToolInvoker => {
           : { expires_at: clock.currentTimeMillisUnsafe() + spec.approval_expires_ms })
       }
     })
-    return yield* run(start(host))
+    return yield* body.run(start(host))
   })
-
-  /** Runs what the gate gave, inside a call's own fiber. */
-  const run = (started: Started): Effect.Effect<RunInput | undefined, never, AgentMemory> => {
-    const { effect, late, timeout_ms } = started
-    return timeout_ms === undefined || late === undefined
-      ? effect
-      : Effect.flatMap(within(effect, timeout_ms), (exit) =>
-          exit === undefined ? Effect.sync(late) : (exit as Exit.Exit<RunInput | undefined>)
-        )
-  }
 
   const unresolved = (host: CallHost, call: CallId, name: string): Started => {
     const specialist = host.agent.specialists.get(name)
@@ -463,10 +163,10 @@ export const make = (services: Services): ToolInvoker => {
       case "ask":
         // A dispatch that an older owner lost consumed its approval: it is sent again with its key, nobody is asked.
         return phase._tag === "Dispatched"
-          ? body(host, id, tool, args.value)
+          ? body.start(host, id, tool, args.value)
           : { effect: asked(host, tool, args.value) }
       case "allow":
-        return body(host, id, tool, args.value)
+        return body.start(host, id, tool, args.value)
     }
   }
 

@@ -14,7 +14,7 @@ import type { ApprovalId, CallId, RunId, Tenant } from "../Ids.ts"
 import type { Principal, Role } from "../Principal.ts"
 import { holds } from "../Principal.ts"
 import type { Outcome, RunEvent } from "./RunEvent.ts"
-import { conclude } from "./RunDecider.ts"
+import { conclude } from "./RunConclusion.ts"
 import type { RunState } from "./RunState.ts"
 import { evolve } from "./RunState.ts"
 

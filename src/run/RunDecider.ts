@@ -1,6 +1,6 @@
 /**
- * What happens next, as pure functions of the state: `decide` turns an input into events, `conclude` says what follows
- * from the state alone, `work` says what has to be running. An input that no longer fits yields no events.
+ * What happens next, as a pure function: `decide` turns an input into events. An input that no longer fits yields none.
+ * What follows from the state alone is in `RunConclusion`, what has to be running in `RunWork`.
  */
 import type { ToolFailure } from "../error/ToolError.ts"
 import {
@@ -12,7 +12,6 @@ import {
 import type { AgentName, CallId, FrameId } from "../Ids.ts"
 import { frameOf, rootFrame } from "../Ids.ts"
 import type { OnLoss } from "../tool/ToolSpec.ts"
-import type { RunLimits } from "./RunLimits.ts"
 import type {
   ApprovalRequested,
   CallSettled,
@@ -21,7 +20,7 @@ import type {
   RunEvent,
   RunStopping
 } from "./RunEvent.ts"
-import type { CallPhase, CallState, FrameState, RunState } from "./RunState.ts"
+import type { CallPhase, CallState, RunState } from "./RunState.ts"
 
 /** A model's finished turn, before it has a place in the run. */
 export type Turn = Pick<ModelTurned, "text" | "calls" | "finish" | "reasoning" | "usage" | "model">
@@ -64,7 +63,7 @@ export type RunInput =
 
 const none: ReadonlyArray<RunEvent> = []
 
-const settle = (call: CallId, outcome: Outcome, by?: string): RunEvent =>
+export const settle = (call: CallId, outcome: Outcome, by?: string): RunEvent =>
   by === undefined
     ? { _tag: "CallSettled", call, outcome }
     : { _tag: "CallSettled", call, outcome, by }
@@ -82,7 +81,7 @@ const waiting = (state: RunState, id: CallId): CallState | undefined => {
 }
 
 /** A call that may start: never asked, answered, or lost by an older owner and declared safe to send again. */
-const canStart = (state: RunState, phase: CallPhase): boolean =>
+export const canStart = (state: RunState, phase: CallPhase): boolean =>
   phase._tag === "Proposed" ||
   phase._tag === "Decided" ||
   (phase._tag === "Dispatched" && phase.epoch < state.epoch && phase.on_loss === "again")
@@ -232,155 +231,3 @@ export const decide = (state: RunState, input: RunInput): ReadonlyArray<RunEvent
 /** A turn beyond `steps_max` answers: it was given no tools, so a call in it is dropped. */
 const fitting = (state: RunState, turn: Turn): Turn =>
   state.steps >= state.accepted!.limits.steps_max ? { ...turn, calls: [] } : turn
-
-/** How a call that has no result yet ends when its run stops; undefined while it must be waited for. */
-const closing = (state: RunState, call: CallState): RunEvent | undefined => {
-  const { phase } = call
-  switch (phase._tag) {
-    case "Asking":
-      return {
-        _tag: "ApprovalClosed",
-        call: call.id,
-        approval: phase.request.approval,
-        how: "cancelled",
-        by: state.stopping!.by
-      }
-    case "Proposed":
-    case "Decided":
-      return settle(call.id, { _tag: "Cancelled" })
-    case "Unknown":
-      return settle(call.id, { _tag: "Unknown" })
-    case "Dispatched":
-      return phase.epoch < state.epoch ? settle(call.id, { _tag: "Unknown" }) : undefined
-    case "Delegated": {
-      // The frame's own calls are drained first: theirs are closed before it.
-      const frame = state.frames.get(phase.frame)!
-      return frame.waiting === 0 ? settle(call.id, { _tag: "Cancelled" }) : undefined
-    }
-    case "Settled":
-      return undefined
-  }
-}
-
-const stop = (status: RunStopping["status"], reason: string): RunEvent => ({
-  _tag: "RunStopping",
-  status,
-  by: "runtime",
-  reason
-})
-
-/** The last turn a run may have: with `answer` one more than `steps_max`, without tools. */
-const lastStep = (limits: RunLimits): number =>
-  limits.on_breach === "answer" ? limits.steps_max + 1 : limits.steps_max
-
-/** The bound that a frame which waits for a turn has reached. */
-const limit = (state: RunState): RunEvent | undefined => {
-  const limits = state.accepted!.limits
-  if (state.steps >= lastStep(limits)) return stop("failed", "recursion_limit")
-  if (state.calls.size >= limits.calls_max) return stop("failed", "calls_max")
-  if (limits.tokens_max > 0 && state.tokens >= limits.tokens_max)
-    return stop("failed", "tokens_max")
-  return undefined
-}
-
-const finished = (frame: FrameState): RunEvent =>
-  frame.id === rootFrame
-    ? { _tag: "RunEnded", status: "complete", reason: "complete", text: frame.answer! }
-    : settle(frame.id as string as CallId, { _tag: "Value", json: JSON.stringify(frame.answer) })
-
-/** One event that follows from the state alone, or none. Call it until it has none. */
-export const conclude = (state: RunState): RunEvent | undefined => {
-  if (state.ended !== undefined || state.accepted === undefined) return undefined
-  if (state.stopping !== undefined) {
-    for (const id of state.open) {
-      const event = closing(state, state.calls.get(id)!)
-      if (event !== undefined) return event
-    }
-    if (state.open.size > 0) return undefined
-    const { reason, status } = state.stopping
-    return { _tag: "RunEnded", status, reason, text: lastText(state) }
-  }
-  for (const id of state.openFrames) {
-    const frame = state.frames.get(id)!
-    if (frame.answer !== undefined) return finished(frame)
-    if (frame.waiting === 0) {
-      const breach = limit(state)
-      if (breach !== undefined) return breach
-    }
-  }
-  return undefined
-}
-
-/** What the supervisor said last, so that a stopped run still shows it. */
-const lastText = (state: RunState): string => {
-  const transcript = state.frames.get(rootFrame)?.transcript ?? []
-  for (let i = transcript.length - 1; i >= 0; i--) {
-    const entry = transcript[i]!
-    if (entry.role === "assistant" && entry.text !== "") return entry.text
-  }
-  return ""
-}
-
-/** A piece of work; `key` names it, so that what runs can be compared with what is wanted. */
-export type Work =
-  | {
-      readonly _tag: "AskModel"
-      readonly key: string
-      readonly frame: FrameId
-      readonly step: number
-      /** False in the one turn beyond the limit. */
-      readonly tools: boolean
-    }
-  | {
-      readonly _tag: "RunCall"
-      readonly key: string
-      readonly call: CallId
-      /** A call that waits for a person keeps the fiber it has, and starts none. */
-      readonly start: boolean
-    }
-
-/** Everything that should be running now. Looks at open frames and calls only. */
-export const work = (state: RunState): ReadonlyArray<Work> => {
-  if (state.ended !== undefined) return []
-  const wanted: Array<Work> = []
-  if (state.stopping === undefined) {
-    // Turns are reserved before they begin: two frames never share the last one.
-    let turns = lastStep(state.accepted!.limits) - state.steps
-    for (const id of state.openFrames) {
-      const frame = state.frames.get(id)!
-      if (frame.waiting > 0 || frame.answer !== undefined || turns-- <= 0) continue
-      const step = frame.step + 1
-      wanted.push({
-        _tag: "AskModel",
-        key: `${id}/${step}`,
-        frame: id,
-        step,
-        tools: state.steps < state.accepted!.limits.steps_max
-      })
-    }
-  }
-  for (const id of state.open) {
-    const { phase } = state.calls.get(id)!
-    switch (phase._tag) {
-      case "Proposed":
-      case "Decided":
-      case "Asking":
-        if (state.stopping === undefined) {
-          wanted.push({ _tag: "RunCall", key: id, call: id, start: phase._tag !== "Asking" })
-        }
-        break
-      case "Dispatched":
-        // Of this epoch: its fiber runs. Of an older one: sent again with the same key, if that was declared.
-        wanted.push({
-          _tag: "RunCall",
-          key: id,
-          call: id,
-          start: state.stopping === undefined && canStart(state, phase)
-        })
-        break
-      default:
-        break
-    }
-  }
-  return wanted
-}

@@ -33,3 +33,7 @@ export const RunLimits = Schema.Struct({
   )
 })
 export interface RunLimits extends Schema.Schema.Type<typeof RunLimits> {}
+
+/** The last turn a run may have: with `answer` one more than `steps_max`, without tools. */
+export const lastStep = (limits: RunLimits): number =>
+  limits.on_breach === "answer" ? limits.steps_max + 1 : limits.steps_max

@@ -1,0 +1,93 @@
+/**
+ * What follows from a run's state alone: a frame has answered, a limit is reached, a stopping run is drained.
+ */
+import type { CallId } from "../Ids.ts"
+import { rootFrame } from "../Ids.ts"
+import { settle } from "./RunDecider.ts"
+import type { RunEvent, RunStopping } from "./RunEvent.ts"
+import { lastStep } from "./RunLimits.ts"
+import type { CallState, FrameState, RunState } from "./RunState.ts"
+
+/** How a call that has no result yet ends when its run stops; undefined while it must be waited for. */
+const closing = (state: RunState, call: CallState): RunEvent | undefined => {
+  const { phase } = call
+  switch (phase._tag) {
+    case "Asking":
+      return {
+        _tag: "ApprovalClosed",
+        call: call.id,
+        approval: phase.request.approval,
+        how: "cancelled",
+        by: state.stopping!.by
+      }
+    case "Proposed":
+    case "Decided":
+      return settle(call.id, { _tag: "Cancelled" })
+    case "Unknown":
+      return settle(call.id, { _tag: "Unknown" })
+    case "Dispatched":
+      return phase.epoch < state.epoch ? settle(call.id, { _tag: "Unknown" }) : undefined
+    case "Delegated": {
+      // The frame's own calls are drained first: theirs are closed before it.
+      const frame = state.frames.get(phase.frame)!
+      return frame.waiting === 0 ? settle(call.id, { _tag: "Cancelled" }) : undefined
+    }
+    case "Settled":
+      return undefined
+  }
+}
+
+const stop = (status: RunStopping["status"], reason: string): RunEvent => ({
+  _tag: "RunStopping",
+  status,
+  by: "runtime",
+  reason
+})
+
+/** The bound that a frame which waits for a turn has reached. */
+const limit = (state: RunState): RunEvent | undefined => {
+  const limits = state.accepted!.limits
+  if (state.steps >= lastStep(limits)) return stop("failed", "recursion_limit")
+  if (state.calls.size >= limits.calls_max) return stop("failed", "calls_max")
+  if (limits.tokens_max > 0 && state.tokens >= limits.tokens_max)
+    return stop("failed", "tokens_max")
+  return undefined
+}
+
+const finished = (frame: FrameState): RunEvent =>
+  frame.id === rootFrame
+    ? { _tag: "RunEnded", status: "complete", reason: "complete", text: frame.answer! }
+    : settle(frame.id as string as CallId, { _tag: "Value", json: JSON.stringify(frame.answer) })
+
+/** One event that follows from the state alone, or none. Call it until it has none. */
+export const conclude = (state: RunState): RunEvent | undefined => {
+  if (state.ended !== undefined || state.accepted === undefined) return undefined
+  if (state.stopping !== undefined) {
+    for (const id of state.open) {
+      const event = closing(state, state.calls.get(id)!)
+      if (event !== undefined) return event
+    }
+    if (state.open.size > 0) return undefined
+    const { reason, status } = state.stopping
+    return { _tag: "RunEnded", status, reason, text: lastText(state) }
+  }
+  for (const id of state.openFrames) {
+    const frame = state.frames.get(id)!
+    if (frame.answer !== undefined) return finished(frame)
+    if (frame.waiting === 0) {
+      const breach = limit(state)
+      if (breach !== undefined) return breach
+    }
+  }
+  return undefined
+}
+
+/** What the supervisor said last, so that a stopped run still shows it. */
+const lastText = (state: RunState): string => {
+  const transcript = state.frames.get(rootFrame)?.transcript ?? []
+  for (let i = transcript.length - 1; i >= 0; i--) {
+    const entry = transcript[i]!
+    if (entry.role === "assistant" && entry.text !== "") return entry.text
+  }
+  return ""
+}

@@ -1,0 +1,72 @@
+/**
+ * What has to be running, as a function of the state. The loop starts what is wanted and not running and interrupts what
+ * is running and not wanted, so that recovery, a cancel and a foreign decision are no special cases.
+ */
+import type { CallId, FrameId } from "../Ids.ts"
+import { canStart } from "./RunDecider.ts"
+import { lastStep } from "./RunLimits.ts"
+import type { RunState } from "./RunState.ts"
+
+/** A piece of work; `key` names it, so that what runs can be compared with what is wanted. */
+export type Work =
+  | {
+      readonly _tag: "AskModel"
+      readonly key: string
+      readonly frame: FrameId
+      readonly step: number
+      /** False in the one turn beyond the limit. */
+      readonly tools: boolean
+    }
+  | {
+      readonly _tag: "RunCall"
+      readonly key: string
+      readonly call: CallId
+      /** A call that waits for a person keeps the fiber it has, and starts none. */
+      readonly start: boolean
+    }
+
+/** Everything that should be running now. Looks at open frames and calls only. */
+export const work = (state: RunState): ReadonlyArray<Work> => {
+  if (state.ended !== undefined) return []
+  const wanted: Array<Work> = []
+  if (state.stopping === undefined) {
+    // Turns are reserved before they begin: two frames never share the last one.
+    let turns = lastStep(state.accepted!.limits) - state.steps
+    for (const id of state.openFrames) {
+      const frame = state.frames.get(id)!
+      if (frame.waiting > 0 || frame.answer !== undefined || turns-- <= 0) continue
+      const step = frame.step + 1
+      wanted.push({
+        _tag: "AskModel",
+        key: `${id}/${step}`,
+        frame: id,
+        step,
+        tools: state.steps < state.accepted!.limits.steps_max
+      })
+    }
+  }
+  for (const id of state.open) {
+    const { phase } = state.calls.get(id)!
+    switch (phase._tag) {
+      case "Proposed":
+      case "Decided":
+      case "Asking":
+        if (state.stopping === undefined) {
+          wanted.push({ _tag: "RunCall", key: id, call: id, start: phase._tag !== "Asking" })
+        }
+        break
+      case "Dispatched":
+        // Of this epoch: its fiber runs. Of an older one: sent again with the same key, if that was declared.
+        wanted.push({
+          _tag: "RunCall",
+          key: id,
+          call: id,
+          start: state.stopping === undefined && canStart(state, phase)
+        })
+        break
+      default:
+        break
+    }
+  }
+  return wanted
+}
