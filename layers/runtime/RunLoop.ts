@@ -4,14 +4,14 @@
  * decisions are no special cases: they change the state, and the state says what is wanted.
  */
 import { Cause, Effect, Exit, Random } from "effect"
-import type { Fiber } from "effect"
+import type { Context } from "effect"
 import type { TranscriptEntry } from "../../src/conversation/Transcript.ts"
 import type { CallId, FrameId, RunId } from "../../src/Ids.ts"
 import { rootFrame } from "../../src/Ids.ts"
 import { conclude } from "../../src/run/RunConclusion.ts"
 import type { RunInput } from "../../src/run/RunDecider.ts"
 import { decide } from "../../src/run/RunDecider.ts"
-import type { Work } from "../../src/run/RunWork.ts"
+import type { AskModel, RunCall, Work } from "../../src/run/RunWork.ts"
 import { work } from "../../src/run/RunWork.ts"
 import type { RunEvent } from "../../src/run/RunEvent.ts"
 import type { RunState } from "../../src/run/RunState.ts"
@@ -27,8 +27,11 @@ import type {
   RunJournal
 } from "../../services/RunJournal.ts"
 import type { Deadlines } from "./Deadlines.ts"
-import type { CallHost } from "./ToolBody.ts"
+import { askModel, turnFailed } from "./ModelTurn.ts"
+import type { Started } from "./ToolBody.ts"
 import type { ToolInvoker } from "./ToolInvoker.ts"
+import type { Fork, Worker } from "./Workers.ts"
+import { Workers } from "./Workers.ts"
 
 export interface Services {
   readonly journal: RunJournal["Service"]
@@ -61,16 +64,6 @@ export interface Finish {
   readonly transcript: ReadonlyArray<TranscriptEntry>
 }
 
-interface Running {
-  readonly work: Work
-  fiber: Fiber.Fiber<RunInput | undefined> | undefined
-  cancelDeadline: (() => void) | undefined
-  /** Wakes the call's fiber when its question is answered. */
-  answered: (() => void) | undefined
-}
-
-type Fork = <A, E>(effect: Effect.Effect<A, E, AgentMemory>) => Fiber.Fiber<A, E>
-
 interface Report {
   readonly input: RunInput
   readonly key?: string
@@ -102,13 +95,15 @@ export const run = (
   bell: Bell,
   stop: string | undefined
 ): Effect.Effect<Finish, FencedOff | JournalError, AgentMemory> =>
-  Effect.suspend(() => new Loop(services, claim, history, bell).run(stop))
+  Effect.contextWith((context: Context.Context<AgentMemory>) =>
+    new Loop(Effect.runForkWith(context), services, claim, history, bell).run(stop)
+  )
 
 class Loop {
   readonly #services: Services
   readonly #run: RunId
   readonly #history: ReadonlyArray<TranscriptEntry>
-  readonly #running = new Map<string, Running>()
+  readonly #workers: Workers
   #state: RunState
   #fence: Fence
   #inbox: Array<Report> = []
@@ -118,6 +113,7 @@ class Loop {
   #wake: (() => void) | undefined
 
   constructor(
+    fork: Fork,
     services: Services,
     claim: Claim,
     history: ReadonlyArray<TranscriptEntry>,
@@ -129,6 +125,13 @@ class Loop {
     this.#bell = bell
     this.#state = fold(claim.entries.map((entry) => entry.event))
     this.#fence = { epoch: this.#state.epoch, length: this.#state.length }
+    this.#workers = new Workers({
+      fork,
+      deadlines: services.deadlines,
+      report: (key, input) => this.#report({ input, key }),
+      silent: () => this.#awake(),
+      died: (failed, exit) => this.#died(failed, exit)
+    })
     bell.ring = () => {
       bell.rung = true
       this.#awake()
@@ -147,14 +150,12 @@ class Loop {
       this.#inbox.push({ input: { _tag: "Stops", stopping } })
     }
     return Effect.ensuring(
-      Effect.flatMap(Effect.context<AgentMemory>(), (context) =>
-        this.#loop(Effect.runForkWith(context))
-      ),
-      Effect.sync(() => this.#interruptAll())
+      this.#loop(),
+      Effect.sync(() => this.#workers.interruptAll())
     )
   }
 
-  readonly #loop = Effect.fnUntraced(function* (this: Loop, fork: Fork) {
+  readonly #loop = Effect.fnUntraced(function* (this: Loop) {
     for (let drains = 1; ; drains++) {
       if (this.#bell.rung) yield* this.#catchUp()
       yield* this.#drain()
@@ -164,10 +165,10 @@ class Loop {
         yield* this.#transact(transaction)
       }
       if (this.#state.ended !== undefined) return this.#finish("ended")
-      this.#reconcile(fork)
+      this.#reconcile()
       if (drains % drains_per_yield === 0) yield* Effect.yieldNow
       if (this.#inbox.length > 0 || this.#transactions.length > 0 || this.#bell.rung) continue
-      if (this.#draining && this.#isIdle()) return this.#finish("parked")
+      if (this.#draining && this.#workers.busy === 0) return this.#finish("parked")
       const parkable = isParkable(this.#state)
       if (!(yield* this.#wait(parkable ? this.#services.park_ms : undefined)))
         return this.#finish("parked")
@@ -205,7 +206,7 @@ class Loop {
       yield* this.#refused(exit, tries)
     }
     for (const report of reports) {
-      if (report.key !== undefined) this.#running.delete(report.key)
+      if (report.key !== undefined) this.#workers.written(report.key)
       report.written?.()
     }
   })
@@ -269,17 +270,13 @@ class Loop {
     return Effect.retry(read, { times: Math.max(append_tries_max - tries, 0) })
   }
 
-  /** A call whose question is settled goes on: its fiber passes the gate again from decode. */
+  /** A call whose question is answered passes the gate again; one that was settled meanwhile is interrupted instead. */
   #wakeAnswered() {
-    for (const running of this.#running.values()) {
-      if (running.answered === undefined || running.work._tag !== "RunCall") continue
-      const tag = this.#state.calls.get(running.work.call)?.phase._tag
-      // A call that was settled meanwhile is no longer wanted: its fiber is interrupted, not woken.
-      if (tag !== "Decided" && tag !== "Proposed") continue
-      const wake = running.answered
-      running.answered = undefined
-      wake()
-    }
+    this.#workers.wakeAnswered((waiting) => {
+      if (waiting._tag !== "RunCall") return false
+      const tag = this.#state.calls.get(waiting.call)?.phase._tag
+      return tag === "Decided" || tag === "Proposed"
+    })
   }
 
   readonly #transact = Effect.fnUntraced(function* (this: Loop, transaction: Transaction) {
@@ -317,107 +314,27 @@ class Loop {
     return true
   }
 
-  /** Does nothing run but calls that wait for a person? */
-  #isIdle(): boolean {
-    for (const running of this.#running.values()) if (running.answered === undefined) return false
-    return true
-  }
-
-  #reconcile(fork: Fork) {
+  #reconcile() {
     const wanted = work(this.#state)
-    if (this.#running.size > 0) this.#interruptUnwanted(wanted)
+    const workers = this.#workers
+    workers.keep(wanted)
     if (this.#draining) return
-    let parallel = 0
-    for (const running of this.#running.values()) if (running.answered === undefined) parallel++
+    let parallel = workers.busy
     const most = this.#state.accepted!.limits.calls_parallel_max
     for (const each of wanted) {
-      if (this.#running.has(each.key)) continue
-      if (each._tag === "RunCall") {
-        if (!each.start || parallel >= most) continue
-        parallel++
+      if (workers.has(each.key)) continue
+      if (each._tag === "AskModel") {
+        workers.start(each, () => ({ effect: this.#turn(each) }))
+      } else if (each.start && parallel < most) {
+        if (!workers.start(each, (worker) => this.#call(each, worker))) parallel++
       }
-      if (this.#start(each, fork) && each._tag === "RunCall") parallel--
     }
   }
 
-  #interruptUnwanted(wanted: ReadonlyArray<Work>) {
-    const keys = new Set(wanted.map((each) => each.key))
-    for (const [key, running] of this.#running) {
-      if (keys.has(key)) continue
-      this.#running.delete(key)
-      running.cancelDeadline?.()
-      running.fiber?.interruptUnsafe()
-    }
-  }
-
-  #interruptAll() {
-    for (const running of this.#running.values()) {
-      running.cancelDeadline?.()
-      running.fiber?.interruptUnsafe()
-    }
-    this.#running.clear()
-  }
-
-  /** Starts a piece of work. True if it was done at once: then its input is in the inbox, and no fiber is left. */
-  #start(wanted: Work, fork: Fork): boolean {
-    const running: Running = {
-      work: wanted,
-      fiber: undefined,
-      cancelDeadline: undefined,
-      answered: undefined
-    }
-    this.#running.set(wanted.key, running)
-    const started =
-      wanted._tag === "AskModel" ? { effect: this.#turn(wanted) } : this.#call(wanted, running)
-    const fiber = fork(started.effect)
-    running.fiber = fiber
-    const done = fiber.pollUnsafe()
-    if (done !== undefined) {
-      this.#finished(wanted, running, done)
-      return true
-    }
-    if ("late" in started && started.late !== undefined && started.timeout_ms !== undefined) {
-      const late = started.late
-      running.cancelDeadline = this.#services.deadlines.after(started.timeout_ms, () => {
-        if (this.#running.get(wanted.key) !== running) return
-        // The deadline's input is reported before the fiber ends, so that its own end is no longer asked for.
-        running.fiber = undefined
-        this.#report({ input: late(), key: wanted.key })
-        fiber.interruptUnsafe()
-      })
-    }
-    fiber.addObserver((exit) => {
-      running.cancelDeadline?.()
-      if (this.#running.get(wanted.key) === running && running.fiber === fiber) {
-        this.#finished(wanted, running, exit)
-      }
-    })
-    return false
-  }
-
-  #finished(wanted: Work, running: Running, exit: Exit.Exit<RunInput | undefined>) {
-    running.fiber = undefined
-    if (Exit.isSuccess(exit)) {
-      if (exit.value !== undefined) return this.#report({ input: exit.value, key: wanted.key })
-      // Nothing to say: its event is written already, or did not stand. What is still wanted starts again.
-      this.#running.delete(wanted.key)
-      return this.#awake()
-    }
-    // Nobody here interrupted it, or it would not be looked at: whatever ended it is a defect.
-    this.#report({
-      key: wanted.key,
-      input:
-        wanted._tag === "RunCall"
-          ? this.#services.invoker.died(wanted.call, exit.cause)
-          : {
-              _tag: "TurnFailed",
-              frame: wanted.frame,
-              step: wanted.step,
-              reason: "model_defect",
-              message: "the model gateway failed by a defect",
-              transient: false
-            }
-    })
+  #died(failed: Work, exit: Exit.Failure<unknown, never>): RunInput {
+    return failed._tag === "RunCall"
+      ? this.#services.invoker.died(failed.call, exit.cause)
+      : turnFailed(failed, "model_defect", "the model gateway failed by a defect")
   }
 
   #report(report: Report) {
@@ -456,83 +373,49 @@ class Loop {
     return this.#services.directory.get(this.#state.frames.get(frame)!.agent)
   }
 
-  #turn(wanted: Extract<Work, { _tag: "AskModel" }>): Effect.Effect<RunInput> {
-    const { frame, step } = wanted
-    const agent = this.#agentOf(frame)
-    if (agent === undefined) {
-      return Effect.succeed({
-        _tag: "TurnFailed",
-        frame,
-        step,
-        reason: "unknown_agent",
-        message: "the agent is not defined in this process",
-        transient: false
-      })
-    }
-    const request = {
-      run: this.#run,
-      agent: agent.spec.name,
-      frame,
-      step,
-      model: agent.spec.model,
-      system: agent.spec.instructions,
-      history: frame === rootFrame ? this.#history : [],
-      transcript: this.#state.frames.get(frame)!.transcript,
-      tools: wanted.tools ? agent.modelTools : []
-    }
-    const sink = (delta: ModelDelta) => this.#services.delta(this.#run, frame, step, delta)
-    // Suspended, so that a gateway which throws fails this turn and not the loop.
-    return Effect.match(
-      Effect.suspend(() => this.#services.model.turn(request, sink)),
-      {
-        onSuccess: (finished): RunInput => ({ _tag: "TurnFinished", frame, step, turn: finished }),
-        onFailure: (error): RunInput => ({
-          _tag: "TurnFailed",
-          frame,
-          step,
-          reason: `model_${error.kind}`,
-          message: error.message,
-          transient: error.kind === "transient"
-        })
-      }
-    )
+  #turn(wanted: AskModel): Effect.Effect<RunInput> {
+    const agent = this.#agentOf(wanted.frame)
+    const frame = this.#state.frames.get(wanted.frame)!
+    const history = wanted.frame === rootFrame ? this.#history : []
+    return askModel(this.#services, this.#run, agent, wanted, history, frame.transcript)
   }
 
-  #call(wanted: Extract<Work, { _tag: "RunCall" }>, running: Running) {
+  #call(wanted: RunCall, worker: Worker): Started {
     const { call } = wanted
-    const written = (input: RunInput, stands: () => boolean) =>
-      Effect.callback<boolean>((resume) => {
-        this.#report({ input, written: () => resume(Effect.succeed(stands())) })
+    const current = () => this.#state.calls.get(call)!
+    /** Reports, and answers once the event is written or did not stand. */
+    const written = <A>(input: RunInput, stands: () => A): Effect.Effect<A> =>
+      Effect.callback((resume) => {
+        this.#report({ input, written: () => resume(Effect.sync(stands)) })
       })
-    const phase = () => this.#state.calls.get(call)!.phase
-    const host: CallHost = {
+    const answered: Effect.Effect<void> = Effect.callback((resume) => {
+      // Answered between the append and here, or never asked: the gate sees it at once.
+      if (current().phase._tag !== "Asking") return resume(Effect.void)
+      worker.answered = () => resume(Effect.void)
+      // While a person thinks, another call may have this one's place.
+      this.#awake()
+    })
+    return this.#services.invoker.start({
       run: this.#run,
       accepted: this.#state.accepted!,
-      agent: this.#agentOf(this.#state.calls.get(call)!.frame)!,
-      call: () => this.#state.calls.get(call)!,
+      agent: this.#agentOf(current().frame)!,
+      call: current,
       ask: (input) =>
         Effect.andThen(
-          written(input, () => true),
-          Effect.callback<void>((resume) => {
-            // Answered between the append and here, or never asked: the gate sees it at once.
-            if (phase()._tag !== "Asking") return resume(Effect.void)
-            running.answered = () => resume(Effect.void)
-            // One place less is taken while a person thinks.
-            this.#awake()
-          })
+          written(input, () => {}),
+          answered
         ),
       dispatch: (input) =>
         written(input, () => {
-          const now = phase()
-          return now._tag === "Dispatched" && now.epoch === this.#fence.epoch
+          const { phase } = current()
+          return phase._tag === "Dispatched" && phase.epoch === this.#fence.epoch
         }),
       transact: (key, body, record) =>
         Effect.callback((resume) => {
           this.#transactions.push({ call, key, body, record, done: () => resume(Effect.void) })
           this.#awake()
         })
-    }
-    return this.#services.invoker.start(host)
+    })
   }
 }
 

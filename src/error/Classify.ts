@@ -31,11 +31,17 @@ export const ofKind = (kind: ToolErrorKind): Classified => {
   }
 }
 
-/** The answer of an HTTP endpoint, status 400 to 599. */
+/**
+ * The answer of an HTTP endpoint. Below 400 it is one that is not followed or not understood (a redirect): terminal. A
+ * server's own fault may be over at the next try, unless it says that it never will be.
+ */
 export const ofHttpStatus = (status: number): Classified => {
   switch (status) {
     case 401:
+    case 402:
     case 403:
+    case 407:
+    case 451:
       return policy("permission")
     case 404:
     case 410:
@@ -43,37 +49,77 @@ export const ofHttpStatus = (status: number): Classified => {
     case 408:
     case 504:
       return transient("timeout")
+    case 423:
     case 425:
     case 429:
-    case 502:
-    case 503:
       return transient("external")
-    case 400:
-    case 409:
-    case 412:
-    case 413:
-    case 415:
-    case 422:
-      return user("invalid_args")
-    default:
+    case 405:
+    case 406:
+    case 421:
+    case 426:
+    case 501:
+    case 505:
+    case 511:
       return terminal("external")
+    default:
+      return status >= 500
+        ? transient("external")
+        : status >= 400
+          ? user("invalid_args")
+          : terminal("external")
   }
 }
 
-/** Names that the sources use beside the kinds: Stargraph's gates, Agenta's refusals, SemStreams' filter. */
-const named: Record<string, Classified> = {
-  not_allowed: policy("not_found"),
-  approval_required: policy("permission"),
-  approval_rejected: policy("permission"),
-  "input-schema": user("invalid_args"),
-  "output-schema": terminal("internal"),
-  ReplayError: terminal("internal"),
-  RuntimeError: terminal("internal"),
-  CapabilityError: policy("permission"),
-  "unsafe-path-segment": terminal("internal"),
-  "missing-run-context": terminal("internal"),
-  "post-merge-schema": user("invalid_args")
-}
+/** Names of one class, in snake case. */
+const family = (as: Classified, names: string): ReadonlyArray<readonly [string, Classified]> =>
+  names.split(" ").map((name) => [name, as] as const)
+
+/**
+ * Names that the sources use beside the kinds: Stargraph's gates, Agenta's refusals, SemStreams' filter, the codes of
+ * sockets, and our own reasons.
+ */
+const named: ReadonlyMap<string, Classified> = new Map([
+  ...family(
+    user("invalid_args"),
+    "input_schema tool_input_schema post_merge_schema invalid_arguments bad_request validation_error malformed_json " +
+      "ir_validation_error missing_context missing_reason unprocessable conflict precondition_failed non_scalar_argument"
+  ),
+  ...family(
+    user("not_found"),
+    "unknown_tool unregistered_tool unknown_key unknown_op unknown_world no_such_tool missing_resource gone"
+  ),
+  ...family(policy("not_found"), "not_allowed"),
+  ...family(
+    policy("permission"),
+    "approval_required approval_rejected approval_denied approval_expired approval_timed_out approval_cancelled " +
+      "revision_requested capability_error capability capability_denied permission_denied permission_error " +
+      "unauthorized unauthenticated forbidden denied not_entitled kill_switch policy scope read_only " +
+      "ssrf ssrf_blocked blocked_address private_address canonical_content nested_depth budget_exceeded " +
+      "quota_exceeded limit_exceeded recursion_limit questions_max writes_max delegations_max cancelled"
+  ),
+  ...family(
+    transient("timeout"),
+    "timed_out timeout_error deadline_exceeded etimedout interrupted caller_interrupted"
+  ),
+  ...family(
+    transient("network"),
+    "network_error connection_refused connection_reset connection_lost econnrefused econnreset enotfound eai_again " +
+      "epipe ehostunreach enetunreach transport transport_error publisher_down dns"
+  ),
+  ...family(
+    transient("external"),
+    "rate_limit rate_limited rate_limit_exceeded too_many_requests throttled circuit_open circuit unavailable " +
+      "service_unavailable overloaded bad_gateway busy"
+  ),
+  ...family(
+    terminal("internal"),
+    "output_schema tool_output_schema non_object_output tool_non_dict_output missing_spec replay_error cassette_miss " +
+      "fail_loud runtime_error stargraph_runtime_error no_broker unsafe_path_segment unsafe_path path_not_allowed " +
+      "method_not_allowed origin_mismatch path_conflict missing_run_context missing_tool_callback defect die " +
+      "invariant too_large result_too_large"
+  ),
+  ...family(terminal("external"), "redirect redirect_not_followed gateway_error")
+])
 
 const kinds: ReadonlySet<string> = new Set<ToolErrorKind>([
   "timeout",
@@ -86,15 +132,38 @@ const kinds: ReadonlySet<string> = new Set<ToolErrorKind>([
   "unknown"
 ])
 
+/** `ReplayError`, `replay-error` and `REPLAY_ERROR` are one name. */
+const snake = (name: string): string =>
+  name
+    .trim()
+    .replaceAll(/([a-z0-9])([A-Z])|([A-Z])(?=[A-Z][a-z])/g, "$1$3_$2")
+    .toLowerCase()
+    .replaceAll(/[\s.:-]+/g, "_")
+
+const known = (name: string): Classified | undefined => {
+  const status = /^(?:http_|status_|http_status_)?([1-5])(\d\d|xx)$/.exec(name)
+  if (status !== null) {
+    return ofHttpStatus(Number(status[1]) * 100 + (status[2] === "xx" ? 0 : Number(status[2])))
+  }
+  return named.get(name) ?? (kinds.has(name) ? ofKind(name as ToolErrorKind) : undefined)
+}
+
+/** Names that say where a fault came from and leave to the qualifier what it was. */
+const vague: ReadonlySet<string> = new Set([
+  "external",
+  "http",
+  "http_error",
+  "ir_validation_error",
+  "error"
+])
+
 /**
  * Any source's name, with an optional qualifier in brackets: `timeout`, `external(429)`, `not_allowed(allowlist)`,
  * `ReplayError(cassette-miss)`, `404`. A name that nobody knows is unknown, and so terminal.
  */
 export const ofName = (name: string): Classified => {
-  const [, base = name, qualifier] = /^([^()]+)(?:\(([^()]*)\))?$/.exec(name) ?? []
-  if (/^[1-5]\d\d$/.test(base)) return ofHttpStatus(Number(base))
-  if (base === "external" && qualifier !== undefined && /^[1-5]\d\d$/.test(qualifier)) {
-    return ofHttpStatus(Number(qualifier))
-  }
-  return named[base] ?? ofKind(kinds.has(base) ? (base as ToolErrorKind) : "unknown")
+  const [, given = name, qualifier] = /^([^()]+?)\s*(?:\((.*)\))?$/s.exec(name.trim()) ?? []
+  const base = snake(given)
+  const refined = qualifier !== undefined && vague.has(base) ? known(snake(qualifier)) : undefined
+  return refined ?? known(base) ?? ofKind("unknown")
 }

@@ -7,23 +7,27 @@ import { canStart } from "./RunDecider.ts"
 import { lastStep } from "./RunLimits.ts"
 import type { RunState } from "./RunState.ts"
 
-/** A piece of work; `key` names it, so that what runs can be compared with what is wanted. */
-export type Work =
-  | {
-      readonly _tag: "AskModel"
-      readonly key: string
-      readonly frame: FrameId
-      readonly step: number
-      /** False in the one turn beyond the limit. */
-      readonly tools: boolean
-    }
-  | {
-      readonly _tag: "RunCall"
-      readonly key: string
-      readonly call: CallId
-      /** A call that waits for a person keeps the fiber it has, and starts none. */
-      readonly start: boolean
-    }
+/** A model turn of a frame. */
+export interface AskModel {
+  readonly _tag: "AskModel"
+  /** Names the piece, so that what runs can be compared with what is wanted. */
+  readonly key: string
+  readonly frame: FrameId
+  readonly step: number
+  /** False in the one turn beyond the limit. */
+  readonly tools: boolean
+}
+
+/** A call on its way through the gate. */
+export interface RunCall {
+  readonly _tag: "RunCall"
+  readonly key: string
+  readonly call: CallId
+  /** A call that waits for a person keeps the fiber it has, and starts none. */
+  readonly start: boolean
+}
+
+export type Work = AskModel | RunCall
 
 /** Everything that should be running now. Looks at open frames and calls only. */
 export const work = (state: RunState): ReadonlyArray<Work> => {

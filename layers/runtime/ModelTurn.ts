@@ -1,0 +1,66 @@
+/**
+ * One turn of a frame's model, as an input for the decider: a turn that fails is an event like any other.
+ */
+import { Effect } from "effect"
+import type { TranscriptEntry } from "../../src/conversation/Transcript.ts"
+import type { FrameId, RunId } from "../../src/Ids.ts"
+import type { RunInput } from "../../src/run/RunDecider.ts"
+import type { AskModel } from "../../src/run/RunWork.ts"
+import type { ResidentAgent } from "../../services/AgentDirectory.ts"
+import type { ModelDelta, ModelGateway, ModelRequest } from "../../services/ModelGateway.ts"
+
+interface Services {
+  readonly model: ModelGateway["Service"]
+  readonly delta: (run: RunId, frame: FrameId, step: number, delta: ModelDelta) => void
+}
+
+export const turnFailed = (
+  asked: AskModel,
+  reason: string,
+  message: string,
+  transient = false
+): RunInput => ({
+  _tag: "TurnFailed",
+  frame: asked.frame,
+  step: asked.step,
+  reason,
+  message,
+  transient
+})
+
+export const askModel = (
+  services: Services,
+  run: RunId,
+  agent: ResidentAgent | undefined,
+  asked: AskModel,
+  history: ReadonlyArray<TranscriptEntry>,
+  transcript: ReadonlyArray<TranscriptEntry>
+): Effect.Effect<RunInput> => {
+  if (agent === undefined) {
+    return Effect.succeed(
+      turnFailed(asked, "unknown_agent", "the agent is not defined in this process")
+    )
+  }
+  const { frame, step } = asked
+  const request: ModelRequest = {
+    run,
+    agent: agent.spec.name,
+    frame,
+    step,
+    model: agent.spec.model,
+    system: agent.spec.instructions,
+    history,
+    transcript,
+    tools: asked.tools ? agent.modelTools : []
+  }
+  const sink = (delta: ModelDelta) => services.delta(run, frame, step, delta)
+  // Suspended, so that a gateway which throws fails this turn and not the loop.
+  return Effect.match(
+    Effect.suspend(() => services.model.turn(request, sink)),
+    {
+      onSuccess: (turn): RunInput => ({ _tag: "TurnFinished", frame, step, turn }),
+      onFailure: (error) =>
+        turnFailed(asked, `model_${error.kind}`, error.message, error.kind === "transient")
+    }
+  )
+}
