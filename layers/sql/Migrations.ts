@@ -6,10 +6,12 @@ import { Effect, Layer } from "effect"
 import { Migrator, SqlClient } from "effect/sql"
 import type { SqlError } from "effect/sql"
 import { migration as runs } from "./migrations/0001_runs.ts"
+import { migration as delivery } from "./migrations/0002_delivery.ts"
 
 /** The name begins with the number. */
 const migrations = {
-  "0001_runs": runs
+  "0001_runs": runs,
+  "0002_delivery": delivery
 }
 
 /** Brings the database up to date; the numbers and names of what it ran. */
