@@ -1,0 +1,72 @@
+/**
+ * Approvals, and the way to the desk. Who may decide is the desk's to say.
+ */
+import { Effect } from "effect"
+import type { Layer } from "effect"
+import { HttpApiBuilder } from "effect/http-api"
+import type { HttpApiGroup } from "effect/http-api"
+import { ApprovalDesk } from "../../services/ApprovalDesk.ts"
+import { ApprovalRecords } from "../../services/ApprovalRecords.ts"
+import type { DecisionPayload } from "../../src/api/ApprovalsApi.ts"
+import type { Authentication, RequestBody, Validation } from "../../src/api/Boundary.ts"
+import { CurrentPrincipal } from "../../src/api/Boundary.ts"
+import { limit_default } from "../../src/api/Page.ts"
+import { TroupeApi } from "../../src/api/TroupeApi.ts"
+import type { Decision } from "../../src/approval/Approval.ts"
+import { problemOf } from "./Problems.ts"
+
+const decisionOf = (payload: DecisionPayload): Decision => {
+  switch (payload.decision) {
+    case "approve":
+      return payload.note === undefined
+        ? { _tag: "Approve" }
+        : { _tag: "Approve", note: payload.note }
+    case "deny":
+      return { _tag: "Deny", reason: payload.reason }
+    case "request_revision":
+      return { _tag: "RequestRevision", note: payload.note }
+    case "modify": {
+      const { arguments: args, note } = payload
+      return note === undefined
+        ? { _tag: "Modify", arguments: args }
+        : { _tag: "Modify", arguments: args, note }
+    }
+  }
+}
+
+export const layer: Layer.Layer<
+  HttpApiGroup.Service<"troupe", "approvals">,
+  never,
+  ApprovalDesk | ApprovalRecords | Authentication | Validation | RequestBody
+> = HttpApiBuilder.group(
+  TroupeApi,
+  "approvals",
+  Effect.fnUntraced(function* (handlers) {
+    const desk = yield* ApprovalDesk
+    const records = yield* ApprovalRecords
+
+    return handlers.handleAll({
+      list: Effect.fnUntraced(function* ({ query }) {
+        const { tenant } = yield* CurrentPrincipal
+        const limit = query.limit ?? limit_default
+        const { after, run_id, status = "pending" } = query
+        const items = yield* Effect.mapError(
+          records.list({ tenant, status, run_id, limit, after }),
+          problemOf
+        )
+        return items.length < limit ? { items } : { items, next_after: items[items.length - 1]!.id }
+      }),
+      get: Effect.fnUntraced(function* ({ params }) {
+        const by = yield* CurrentPrincipal
+        return yield* Effect.mapError(desk.get(params.id, by), (error) => problemOf(error))
+      }),
+      decide: Effect.fnUntraced(function* ({ params, payload }) {
+        const by = yield* CurrentPrincipal
+        yield* Effect.mapError(desk.decide(params.id, decisionOf(payload), by), (error) =>
+          problemOf(error)
+        )
+        return yield* Effect.mapError(desk.get(params.id, by), (error) => problemOf(error))
+      })
+    })
+  })
+)

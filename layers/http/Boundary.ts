@@ -1,0 +1,159 @@
+/**
+ * What stands before every endpoint: the token and its roles, the body and its bound, the schema and its problems.
+ */
+import { isUtf8 } from "node:buffer"
+import { ByteSize, Context, Effect, Layer, SchemaIssue } from "effect"
+import { HttpIncomingMessage, HttpMethod, HttpServerRequest } from "effect/http"
+import { HttpApiMiddleware } from "effect/http-api"
+import type { HttpApiEndpoint, HttpApiError } from "effect/http-api"
+import { Credentials } from "../../services/Credentials.ts"
+import {
+  Authentication,
+  CurrentPrincipal,
+  Needs,
+  RequestBody,
+  Validation
+} from "../../src/api/Boundary.ts"
+import type { Problem, ProblemIssue } from "../../src/api/Problem.ts"
+import { makeProblem } from "../../src/api/Problem.ts"
+import { holds } from "../../src/Principal.ts"
+import type { Principal } from "../../src/Principal.ts"
+import { HttpSettings } from "./HttpSettings.ts"
+import { forbidden, problemOf } from "./Problems.ts"
+
+/** The roles that an endpoint needs, of which one is enough. A customer is one by its own role only. */
+const mayUse = (principal: Principal, endpoint: HttpApiEndpoint.Top): boolean =>
+  holds(principal, Context.get(endpoint.annotations, Needs))
+
+const authentication: Layer.Layer<Authentication, never, Credentials> = Layer.effect(
+  Authentication,
+  Effect.gen(function* () {
+    const credentials = yield* Credentials
+    return Authentication.of({
+      bearer: Effect.fnUntraced(function* (httpEffect, { credential, endpoint }) {
+        const principal = yield* Effect.mapError(credentials.verify(credential), problemOf)
+        if (!mayUse(principal, endpoint)) {
+          const needs = Context.get(endpoint.annotations, Needs).join(", ")
+          return yield* Effect.fail(forbidden(`This needs one of the roles ${needs}.`))
+        }
+        return yield* Effect.provideService(httpEffect, CurrentPrincipal, principal)
+      })
+    })
+  })
+)
+
+/** Of a request that is wrong in more places than this, the first ones are named. */
+const issues_max = 20
+/** A message may quote what was sent. */
+const message_max = 300
+
+const formatted = SchemaIssue.makeFormatterStandardSchemaV1()
+
+const segment = (part: PropertyKey | { readonly key: PropertyKey }): string | number => {
+  const key = typeof part === "object" ? part.key : part
+  return typeof key === "number" ? key : String(key)
+}
+
+const issuesOf = (error: HttpApiError.HttpApiSchemaError): ReadonlyArray<ProblemIssue> =>
+  formatted(error.cause.issue)
+    .issues.slice(0, issues_max)
+    .map(({ message, path }) => ({
+      path: [error.kind.toLowerCase(), ...(path ?? []).map(segment)],
+      message: message.length > message_max ? `${message.slice(0, message_max)}...` : message
+    }))
+
+const invalid = (error: HttpApiError.HttpApiSchemaError): Problem<400> =>
+  makeProblem(
+    400,
+    "invalid-request",
+    "The request does not have the shape it must have",
+    `See errors: each names the place and what is expected there.`,
+    { errors: issuesOf(error) }
+  )
+
+const malformed = makeProblem(400, "malformed-json", "Malformed JSON", "The body is not JSON.")
+const brokenText = makeProblem(
+  400,
+  "broken-utf8",
+  "Broken UTF-8",
+  "The body is not valid UTF-8, which JSON must be."
+)
+const unreadable = makeProblem(
+  400,
+  "unreadable-body",
+  "The body could not be read",
+  "The connection ended before the body did."
+)
+const unsupported = makeProblem(
+  415,
+  "unsupported-media-type",
+  "Unsupported media type",
+  "Send the body as application/json in UTF-8."
+)
+
+const validation: Layer.Layer<Validation> = HttpApiMiddleware.layerSchemaErrorTransform(
+  Validation,
+  (error) =>
+    error.kind === "Body" || error.kind === "ResponseHeaders"
+      ? // What we made does not fit our own schema: a bug, not the caller's.
+        Effect.die(error)
+      : Effect.flatMap(isMalformed(error), (isIt) => Effect.fail(isIt ? malformed : invalid(error)))
+)
+
+/** Only a refused body is parsed again, to tell text that is no JSON from JSON of a wrong shape. */
+const isMalformed = (error: HttpApiError.HttpApiSchemaError) =>
+  error.kind !== "Payload"
+    ? Effect.succeed(false)
+    : Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
+        request.text.pipe(
+          Effect.flatMap((text) => Effect.try(() => void JSON.parse(text))),
+          Effect.match({ onFailure: () => true, onSuccess: () => false })
+        )
+      )
+
+const isJson = (contentType: string | undefined): boolean => {
+  if (contentType === undefined) return true
+  const [type, ...parameters] = contentType.toLowerCase().split(";")
+  return (
+    type!.trim() === "application/json" &&
+    parameters.every((each) => !/^\s*charset\s*=/.test(each) || /=\s*"?utf-?8"?\s*$/.test(each))
+  )
+}
+
+const requestBody: Layer.Layer<RequestBody> = Layer.effect(
+  RequestBody,
+  Effect.gen(function* () {
+    const { body_bytes_max } = yield* HttpSettings
+    const tooLarge = makeProblem(
+      413,
+      "body-too-large",
+      "The body is too large",
+      `A body has at most ${body_bytes_max} bytes.`
+    )
+    const size = ByteSize.bytes(body_bytes_max)
+    const read = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest) {
+      if (!HttpMethod.hasBody(request.method)) return
+      if (!isJson(request.headers["content-type"])) return yield* Effect.fail(unsupported)
+      if (Number(request.headers["content-length"] ?? 0) > body_bytes_max) {
+        return yield* Effect.fail(tooLarge)
+      }
+      // The request keeps what was read: the decoder after this one gets it without reading again.
+      const bytes = yield* request.arrayBuffer.pipe(
+        Effect.mapError(({ reason }) =>
+          reason._tag === "RequestParseError" && reason.reason === "BodyTooLarge"
+            ? tooLarge
+            : unreadable
+        )
+      )
+      if (!isUtf8(bytes)) return yield* Effect.fail(brokenText)
+    })
+    return RequestBody.of((httpEffect) =>
+      Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
+        Effect.provideService(read(request), HttpIncomingMessage.MaxBodySize, size)
+      ).pipe(Effect.andThen(httpEffect))
+    )
+  })
+)
+
+export const layer: Layer.Layer<Authentication | Validation | RequestBody, never, Credentials> =
+  Layer.mergeAll(authentication, validation, requestBody)

@@ -1,0 +1,104 @@
+/**
+ * A conversation's feed as server-sent events. The stream is pulled by the connection: a client that reads slowly holds
+ * back its own feed and nobody else's.
+ */
+import { Schedule, Stream } from "effect"
+import type { Effect } from "effect"
+import type { Cursor, FeedItem } from "../../services/AgentRuntime.ts"
+import type { JournalError } from "../../services/RunJournal.ts"
+import type { StoreError } from "../../services/TaskStore.ts"
+import { userText } from "../../src/error/ToolError.ts"
+import type { RunEvent } from "../../src/run/RunEvent.ts"
+import { problemOf } from "./Problems.ts"
+
+/** How long a client waits before it comes back, in ms. */
+const retry_ms = 1_000
+
+/** Behind `{ordinal}.{seq}`; `0` and nothing are the start. Undefined if it is neither. */
+export const parseCursor = (id: string | undefined): Cursor | undefined => {
+  if (id === undefined || id === "" || id === "0") return { ordinal: 0, seq: -1 }
+  const match = /^(0|[1-9]\d{0,8})\.(0|[1-9]\d{0,8})$/.exec(id)
+  return match === null ? undefined : { ordinal: Number(match[1]), seq: Number(match[2]) }
+}
+
+/** `RunAccepted` is `run_accepted`. */
+const eventName = (tag: RunEvent["_tag"]): string =>
+  tag.replace(/[A-Z]/g, (letter, at: number) => (at === 0 ? "" : "_") + letter.toLowerCase())
+
+const names = new Map<RunEvent["_tag"], string>()
+const nameOf = (tag: RunEvent["_tag"]): string => {
+  let name = names.get(tag)
+  if (name === undefined) names.set(tag, (name = eventName(tag)))
+  return name
+}
+
+/**
+ * What a customer may read of an event: the texts of user and policy errors, of others only that they failed; no
+ * reasoning, and of a question not its arguments.
+ */
+const forCustomer = (event: RunEvent): RunEvent => {
+  switch (event._tag) {
+    case "CallSettled": {
+      if (event.outcome._tag !== "Failed") return event
+      const error = { ...event.outcome.error, message: userText(event.outcome.error) }
+      return { ...event, outcome: { _tag: "Failed", error } }
+    }
+    case "ModelTurned": {
+      const { reasoning: _, ...rest } = event
+      return rest
+    }
+    case "ApprovalRequested":
+      return { ...event, arguments: null }
+    default:
+      return event
+  }
+}
+
+export interface FeedOptions {
+  readonly customer: boolean
+  readonly heartbeat_ms: number
+  /** The stream ends when this does. */
+  readonly until: Effect.Effect<void>
+}
+
+const frameOf = (item: FeedItem, customer: boolean): string => {
+  if (item._tag === "Delta") {
+    if (customer && item.kind === "reasoning") return ""
+    const data = {
+      turn: `${item.frame}/${item.step}`,
+      offset: item.offset,
+      kind: item.kind,
+      text: item.text,
+      run_id: item.run
+    }
+    return `event: delta\ndata: ${JSON.stringify(data)}\n\n`
+  }
+  const { at, event, seq } = item.entry
+  const data = { run_id: item.run, seq, at, event: customer ? forCustomer(event) : event }
+  return `id: ${item.ordinal}.${seq}\nevent: ${nameOf(event._tag)}\ndata: ${JSON.stringify(data)}\n\n`
+}
+
+/**
+ * Bytes of the stream. The first ones are sent at once, because headers are not sent before them; then a sign of life
+ * every `heartbeat_ms`. Ends, with a problem as its last event, when a store fails: the client comes back to its place.
+ */
+export const bytes = (
+  feed: Stream.Stream<FeedItem, StoreError | JournalError>,
+  options: FeedOptions
+): Stream.Stream<Uint8Array> => {
+  const events = feed.pipe(
+    Stream.map((item) => frameOf(item, options.customer)),
+    Stream.filter((frame) => frame !== ""),
+    Stream.catch((error) =>
+      Stream.succeed(`event: error\ndata: ${JSON.stringify(problemOf(error))}\n\n`)
+    )
+  )
+  const beats = Stream.fromSchedule(Schedule.spaced(options.heartbeat_ms)).pipe(
+    Stream.map(() => ": alive\n\n")
+  )
+  return Stream.succeed(`retry: ${retry_ms}\n: here\n\n`).pipe(
+    Stream.concat(Stream.merge(events, beats, { haltStrategy: "left" })),
+    Stream.interruptWhen(options.until),
+    Stream.encodeText
+  )
+}

@@ -1,0 +1,81 @@
+/**
+ * The HTTP room as one layer: API, documents, metrics and what stands around them. It serves ports, and nothing else: no
+ * tool body and no loop can be reached from here. Give it a server, for example `NodeServer.layer`.
+ */
+import { Deferred, Effect, Layer } from "effect"
+import type { FileSystem, Path } from "effect"
+import type { Etag, HttpPlatform, HttpServer } from "effect/http"
+import { HttpRouter } from "effect/http"
+import { HttpApiBuilder, HttpApiSwagger } from "effect/http-api"
+import { PrometheusMetrics } from "effect/observability"
+import type { AgentDirectory } from "../../services/AgentDirectory.ts"
+import type { AgentRuntime } from "../../services/AgentRuntime.ts"
+import type { ApprovalDesk } from "../../services/ApprovalDesk.ts"
+import type { ApprovalRecords } from "../../services/ApprovalRecords.ts"
+import type { ConversationStore } from "../../services/ConversationStore.ts"
+import type { Credentials } from "../../services/Credentials.ts"
+import type { OutboxReader } from "../../services/OutboxReader.ts"
+import type { OutboxReplayer } from "../../services/OutboxReplayer.ts"
+import type { RunJournal } from "../../services/RunJournal.ts"
+import type { TaskStore } from "../../services/TaskStore.ts"
+import { TroupeApi } from "../../src/api/TroupeApi.ts"
+import * as ApprovalsHandlers from "./ApprovalsHandlers.ts"
+import * as Boundary from "./Boundary.ts"
+import * as ConversationsHandlers from "./ConversationsHandlers.ts"
+import * as OperationsHandlers from "./OperationsHandlers.ts"
+import * as Outcomes from "./Outcomes.ts"
+import * as Readiness from "./Readiness.ts"
+import * as RunsHandlers from "./RunsHandlers.ts"
+
+const handlers = Layer.mergeAll(
+  ConversationsHandlers.layer,
+  RunsHandlers.layer,
+  ApprovalsHandlers.layer,
+  OperationsHandlers.layer
+).pipe(Layer.provide(Boundary.layer))
+
+const routes = Layer.mergeAll(
+  HttpApiBuilder.layer(TroupeApi, { openapiPath: Outcomes.openapi_path }),
+  HttpApiSwagger.layer(TroupeApi, { path: Outcomes.docs_path }),
+  PrometheusMetrics.layerHttp({ path: Outcomes.metrics_path }),
+  Outcomes.layer
+).pipe(Layer.provide(handlers))
+
+/** Built behind the server and so closed before it: `/ready` says that we stop while what is open still ends. */
+const announced = Layer.effectDiscard(
+  Effect.flatMap(Readiness.Readiness, (readiness) =>
+    Effect.acquireRelease(
+      Effect.sync(() => {
+        readiness.state = "ready"
+      }),
+      () =>
+        Effect.suspend(() => {
+          readiness.state = "stopping"
+          return Deferred.succeed(readiness.stopping, undefined)
+        })
+    )
+  )
+)
+
+export const layer: Layer.Layer<
+  never,
+  never,
+  | AgentDirectory
+  | AgentRuntime
+  | ApprovalDesk
+  | ApprovalRecords
+  | ConversationStore
+  | Credentials
+  | OutboxReader
+  | OutboxReplayer
+  | RunJournal
+  | TaskStore
+  | HttpServer.HttpServer
+  | HttpPlatform.HttpPlatform
+  | Etag.Generator
+  | FileSystem.FileSystem
+  | Path.Path
+> = announced.pipe(
+  Layer.provide(HttpRouter.serve(routes, { disableLogger: true, disableListenLog: true })),
+  Layer.provide(Readiness.layer)
+)

@@ -1,0 +1,18 @@
+/**
+ * Bounds of the HTTP room, with defaults that hold where nobody sets others.
+ */
+import { Context } from "effect"
+
+export interface HttpSettings {
+  /** The largest body, in bytes; refused before it is parsed. A message of 1,000,000 bytes fits, escapes included. */
+  readonly body_bytes_max: number
+  /** Event streams that may be open at the same time. */
+  readonly streams_max: number
+  /** Between two signs of life on an event stream, in ms. */
+  readonly heartbeat_ms: number
+}
+
+export const HttpSettings: Context.Reference<HttpSettings> = Context.Reference<HttpSettings>(
+  "troupe/http/HttpSettings",
+  { defaultValue: () => ({ body_bytes_max: 2_000_000, streams_max: 1_000, heartbeat_ms: 15_000 }) }
+)

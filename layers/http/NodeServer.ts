@@ -1,0 +1,40 @@
+/**
+ * A server on a socket of this machine.
+ */
+import { createServer } from "node:http"
+import type { Server } from "node:http"
+import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
+import type { Layer } from "effect"
+import { makeProblem, problem_content_type } from "../../src/api/Problem.ts"
+
+export interface Listen {
+  /** Absent = 127.0.0.1: nobody else reaches it. */
+  readonly host?: string | undefined
+  /** 0 = any free one. */
+  readonly port: number
+}
+
+/** An open event stream never ends by itself: stopping does not wait for it longer than this. */
+const stop_ms = 2_000
+
+const broken = JSON.stringify(
+  makeProblem(400, "unreadable-request", "The request could not be read", "It is not HTTP/1.1.")
+)
+
+/** Node answers what is not HTTP with an empty 400; we answer it as we answer every error. */
+const listener = (): Server =>
+  createServer().on("clientError", (_, socket) => {
+    if (!socket.writable) return socket.destroy()
+    return socket.end(
+      `HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Type: ${problem_content_type}\r\n` +
+        `Content-Length: ${Buffer.byteLength(broken)}\r\n\r\n${broken}`
+    )
+  })
+
+export const layer = ({
+  host = "127.0.0.1",
+  port
+}: Listen): ReturnType<typeof NodeHttpServer.layer> =>
+  NodeHttpServer.layer(listener, { host, port, gracefulShutdownTimeout: stop_ms })
+
+export type NodeServer = Layer.Success<ReturnType<typeof NodeHttpServer.layer>>

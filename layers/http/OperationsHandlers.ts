@@ -1,0 +1,166 @@
+/**
+ * The runtime's agents and its dead letters, and whether it is well.
+ */
+import { Effect, Layer } from "effect"
+import { HttpApiBuilder } from "effect/http-api"
+import type { HttpApiGroup } from "effect/http-api"
+import { AgentDirectory } from "../../services/AgentDirectory.ts"
+import type { ActorInfo } from "../../services/AgentRuntime.ts"
+import { AgentRuntime } from "../../services/AgentRuntime.ts"
+import { ConversationStore } from "../../services/ConversationStore.ts"
+import { OutboxReader } from "../../services/OutboxReader.ts"
+import { OutboxReplayer } from "../../services/OutboxReplayer.ts"
+import { StoreError, TaskStore } from "../../services/TaskStore.ts"
+import type { Authentication, RequestBody, Validation } from "../../src/api/Boundary.ts"
+import { CurrentPrincipal } from "../../src/api/Boundary.ts"
+import { limit_default } from "../../src/api/Page.ts"
+import { makeProblem } from "../../src/api/Problem.ts"
+import { TroupeApi } from "../../src/api/TroupeApi.ts"
+import { RunId } from "../../src/Ids.ts"
+import { problemOf } from "./Problems.ts"
+import { Readiness } from "./Readiness.ts"
+
+/** Actors of all agents together that one answer lists. */
+const actors_max = 200
+
+const actorView = ({ address, restarts, run, state }: ActorInfo) => ({
+  key: address.key,
+  state,
+  restarts,
+  ...(run === undefined ? undefined : { run_id: run })
+})
+
+const agents: Layer.Layer<
+  HttpApiGroup.Service<"troupe", "agents">,
+  never,
+  AgentDirectory | AgentRuntime | ConversationStore | Authentication | Validation
+> = HttpApiBuilder.group(
+  TroupeApi,
+  "agents",
+  Effect.fnUntraced(function* (handlers) {
+    const directory = yield* AgentDirectory
+    const runtime = yield* AgentRuntime
+    const conversations = yield* ConversationStore
+
+    return handlers.handleAll({
+      list: Effect.fnUntraced(function* () {
+        const { tenant } = yield* CurrentPrincipal
+        const known = yield* runtime.actors(actors_max)
+        // An address says nothing of its tenant: its conversation does.
+        const seen = yield* Effect.filter(
+          known,
+          ({ address }) =>
+            Effect.map(conversations.get(tenant, address.key), (found) => found !== undefined),
+          { concurrency: 8 }
+        ).pipe(Effect.mapError(problemOf))
+        return {
+          items: directory.all.map(({ spec, specialists, tools }) => ({
+            name: spec.name,
+            description: spec.description,
+            ...(spec.model === undefined ? undefined : { model: spec.model }),
+            tools: Array.from(tools, ([name, { key }]) => ({ name, key })),
+            specialists: Array.from(specialists.values()),
+            actors: seen.filter(({ address }) => address.agent === spec.name).map(actorView)
+          }))
+        }
+      })
+    })
+  })
+)
+
+const deadLetters: Layer.Layer<
+  HttpApiGroup.Service<"troupe", "deadLetters">,
+  never,
+  OutboxReader | OutboxReplayer | Authentication | Validation | RequestBody
+> = HttpApiBuilder.group(
+  TroupeApi,
+  "deadLetters",
+  Effect.fnUntraced(function* (handlers) {
+    const reader = yield* OutboxReader
+    const replayer = yield* OutboxReplayer
+
+    return handlers.handleAll({
+      list: Effect.fnUntraced(function* ({ query }) {
+        const { tenant } = yield* CurrentPrincipal
+        const items = yield* Effect.mapError(
+          reader.deadLetters({ ...query, tenant, limit: query.limit ?? limit_default }),
+          problemOf
+        )
+        return { items }
+      }),
+      get: Effect.fnUntraced(function* ({ params }) {
+        const { tenant } = yield* CurrentPrincipal
+        return yield* Effect.mapError(reader.deadLetter(tenant, params.event_id), (error) =>
+          problemOf(error)
+        )
+      }),
+      replay: Effect.fnUntraced(function* ({ params, payload }) {
+        const { id, tenant } = yield* CurrentPrincipal
+        yield* Effect.mapError(
+          replayer.replay({ ...params, ...payload, tenant, by: id }),
+          (error) => problemOf(error)
+        )
+      }),
+      discard: Effect.fnUntraced(function* ({ params, payload }) {
+        const { id, tenant } = yield* CurrentPrincipal
+        yield* Effect.mapError(
+          replayer.discard({ ...params, ...payload, tenant, by: id }),
+          (error) => problemOf(error)
+        )
+      })
+    })
+  })
+)
+
+/** A store that takes longer than this does not answer. */
+const answer_ms = 5_000
+
+const nobody = RunId.make("00000000-0000-4000-8000-000000000000")
+
+const health: Layer.Layer<
+  HttpApiGroup.Service<"troupe", "health">,
+  never,
+  TaskStore | Readiness
+> = HttpApiBuilder.group(
+  TroupeApi,
+  "health",
+  Effect.fnUntraced(function* (handlers) {
+    const tasks = yield* TaskStore
+    const readiness = yield* Readiness
+
+    return handlers.handleAll({
+      health: () => Effect.succeed({ status: "up" as const }),
+      ready: Effect.fnUntraced(function* () {
+        const { state } = readiness
+        if (state !== "ready") {
+          return yield* Effect.fail(
+            makeProblem(503, state, `The service is ${state}`, "Ask again later.")
+          )
+        }
+        yield* tasks.get(nobody).pipe(
+          Effect.timeoutOrElse({
+            duration: answer_ms,
+            orElse: () => new StoreError({ message: "no answer in time" })
+          }),
+          Effect.mapError(problemOf)
+        )
+        return { status: "ready" as const }
+      })
+    })
+  })
+)
+
+export const layer: Layer.Layer<
+  HttpApiGroup.Service<"troupe", "agents" | "deadLetters" | "health">,
+  never,
+  | AgentDirectory
+  | AgentRuntime
+  | ConversationStore
+  | OutboxReader
+  | OutboxReplayer
+  | TaskStore
+  | Readiness
+  | Authentication
+  | Validation
+  | RequestBody
+> = Layer.mergeAll(agents, deadLetters, health)

@@ -1,0 +1,162 @@
+/**
+ * The last word on every response: what no endpoint answered becomes a problem, and every response gets its headers.
+ */
+import { Cause, Effect, Metric } from "effect"
+import type { Layer, Types } from "effect"
+import {
+  HttpRouter,
+  HttpServerError,
+  HttpServerRequest,
+  HttpServerResponse,
+  ProblemDetails
+} from "effect/http"
+import { HttpApi } from "effect/http-api"
+import type { Problem } from "../../src/api/Problem.ts"
+import { makeProblem } from "../../src/api/Problem.ts"
+import { TroupeApi } from "../../src/api/TroupeApi.ts"
+
+interface Place {
+  readonly method: string
+  readonly pattern: RegExp
+}
+
+/** Served beside the API: they are described by it, not in it. */
+export const openapi_path = "/openapi.json"
+export const docs_path = "/docs"
+export const metrics_path = "/metrics"
+
+const places = ((): ReadonlyArray<Place> => {
+  const found: Array<Place> = [openapi_path, docs_path, metrics_path].map((path) => ({
+    method: "GET",
+    pattern: patternOf(path)
+  }))
+  HttpApi.reflect(TroupeApi, {
+    onGroup: () => undefined,
+    onEndpoint: ({ endpoint }) => {
+      found.push({ method: endpoint.method, pattern: patternOf(endpoint.path) })
+    }
+  })
+  return found
+})()
+
+function patternOf(path: string): RegExp {
+  const escaped = path.replace(/[.]/g, "\\$&").replace(/:\w+/g, "[^/]+")
+  return new RegExp(`^${escaped}/?$`)
+}
+
+/** Methods that a path knows; none if there is nothing there. HEAD goes wherever GET does. */
+const methodsAt = (url: string): ReadonlyArray<string> => {
+  const path = url.split("?", 1)[0]!
+  const methods = new Set<string>()
+  for (const { method, pattern } of places) if (pattern.test(path)) methods.add(method)
+  if (methods.has("GET")) methods.add("HEAD")
+  return Array.from(methods)
+}
+
+const respond = (problem: Problem): HttpServerResponse.HttpServerResponse =>
+  ProblemDetails.toResponse({ ...problem })
+
+const noRoute = (request: HttpServerRequest.HttpServerRequest) => {
+  const methods = methodsAt(request.url)
+  if (methods.length === 0 || methods.includes(request.method)) {
+    return respond(
+      makeProblem(
+        404,
+        "no-such-route",
+        "There is nothing here",
+        `See ${docs_path} for what there is.`,
+        { instance: request.url.split("?", 1)[0]!.slice(0, 200) }
+      )
+    )
+  }
+  const allow = methods.join(", ")
+  const problem = makeProblem(
+    405,
+    "method-not-allowed",
+    "Method not allowed",
+    `This takes ${allow}.`
+  )
+  return HttpServerResponse.setHeader(respond(problem), "allow", allow)
+}
+
+const fault = respond(
+  makeProblem(
+    500,
+    "internal-fault",
+    "Internal fault",
+    "This is a bug of the service. It is in its log, under the time of this request."
+  )
+)
+
+const unreadable = respond(
+  makeProblem(
+    400,
+    "unreadable-request",
+    "The request could not be read",
+    "Its path, query or body is broken."
+  )
+)
+
+/** Interruption is not an outcome: the client is gone, or the server is. A defect is logged and its text stays here. */
+const answer = (
+  request: HttpServerRequest.HttpServerRequest,
+  cause: Cause.Cause<unknown>
+): Effect.Effect<HttpServerResponse.HttpServerResponse, Types.unhandled> => {
+  if (Cause.hasInterruptsOnly(cause)) {
+    return Effect.failCause(cause as Cause.Cause<Types.unhandled>)
+  }
+  const error = Cause.squash(cause)
+  if (HttpServerResponse.isHttpServerResponse(error)) return Effect.succeed(error)
+  if (HttpServerError.isHttpServerError(error)) {
+    switch (error.reason._tag) {
+      case "RouteNotFound":
+        return Effect.succeed(noRoute(request))
+      case "RequestParseError":
+        return Effect.succeed(unreadable)
+      default:
+        break
+    }
+  }
+  return Effect.as(Effect.logError("a request met a defect", cause), fault)
+}
+
+const requests = Metric.counter("troupe_http_requests_total", { incremental: true })
+
+/** What a client or a cache must be told beside the body. */
+const dress = (
+  request: HttpServerRequest.HttpServerRequest,
+  response: HttpServerResponse.HttpServerResponse
+): HttpServerResponse.HttpServerResponse => {
+  const { status } = response
+  const headers: Record<string, string> = {
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer"
+  }
+  if (response.headers["cache-control"] === undefined && request.url.startsWith("/v1/")) {
+    headers["cache-control"] = "no-store"
+  }
+  // RFC 9110, section 11.6.1: a 401 says how to do better.
+  if (status === 401) headers["www-authenticate"] = 'Bearer realm="troupe"'
+  if (status === 429 || status === 503) headers["retry-after"] = "1"
+  return HttpServerResponse.setHeaders(response, headers)
+}
+
+export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter> = HttpRouter.middleware(
+  (httpEffect) =>
+    Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
+      httpEffect.pipe(
+        Effect.catchCause((cause) => answer(request, cause)),
+        Effect.map((response) => dress(request, response)),
+        Effect.tap((response) =>
+          Metric.update(
+            Metric.withAttributes(requests, {
+              method: request.method,
+              status: String(response.status)
+            }),
+            1
+          )
+        )
+      )
+    ),
+  { global: true }
+)

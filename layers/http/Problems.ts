@@ -1,0 +1,142 @@
+/**
+ * What each error of a port is over HTTP. The texts are made here, from members that are safe to show: a store's own
+ * words never leave the process.
+ */
+import type { ShuttingDown } from "../../services/AgentRuntime.ts"
+import type { Unauthorized } from "../../services/Credentials.ts"
+import type { JournalError } from "../../services/RunJournal.ts"
+import type { StoreError } from "../../services/TaskStore.ts"
+import type { AgentNotFound } from "../../src/agent/AgentSpec.ts"
+import type { Problem } from "../../src/api/Problem.ts"
+import { makeProblem } from "../../src/api/Problem.ts"
+import type {
+  ApprovalExpired,
+  ApprovalNotFound,
+  ApprovalSettled,
+  NotEntitled
+} from "../../src/approval/Approval.ts"
+import type { ConversationNotFound } from "../../src/conversation/Conversation.ts"
+import type {
+  AddressConflict,
+  AgentBusy,
+  IdempotencyConflict,
+  MailboxFull,
+  MessageTooLarge
+} from "../../src/delivery/AgentTask.ts"
+import type { DeadLetterNotFound, DeadLetterResolved } from "../../src/delivery/Outbox.ts"
+import type { CallNotUnknown, RunIsOver, RunNotFound } from "../../src/run/RunCommand.ts"
+
+export type PortError =
+  | AddressConflict
+  | AgentBusy
+  | AgentNotFound
+  | ApprovalExpired
+  | ApprovalNotFound
+  | ApprovalSettled
+  | CallNotUnknown
+  | ConversationNotFound
+  | DeadLetterNotFound
+  | DeadLetterResolved
+  | IdempotencyConflict
+  | JournalError
+  | MailboxFull
+  | MessageTooLarge
+  | NotEntitled
+  | RunIsOver
+  | RunNotFound
+  | ShuttingDown
+  | StoreError
+  | Unauthorized
+
+/** Status, name and title of each. */
+const kinds = {
+  AddressConflict: [409, "address-conflict", "The conversation belongs to another agent"],
+  AgentBusy: [409, "agent-busy", "The agent is busy"],
+  AgentNotFound: [404, "agent-not-found", "Agent not found"],
+  ApprovalExpired: [410, "approval-expired", "The approval has expired"],
+  ApprovalNotFound: [404, "approval-not-found", "Approval not found"],
+  ApprovalSettled: [409, "approval-settled", "The approval is settled"],
+  CallNotUnknown: [409, "call-not-unknown", "The call does not wait to be settled"],
+  ConversationNotFound: [404, "conversation-not-found", "Conversation not found"],
+  DeadLetterNotFound: [404, "dead-letter-not-found", "Dead letter not found"],
+  DeadLetterResolved: [409, "dead-letter-resolved", "The dead letter is resolved"],
+  IdempotencyConflict: [422, "idempotency-conflict", "The idempotency key was used before"],
+  JournalError: [503, "store-unavailable", "A store did not answer"],
+  MailboxFull: [429, "mailbox-full", "Too many messages wait"],
+  MessageTooLarge: [413, "message-too-large", "The message is too large"],
+  NotEntitled: [403, "not-entitled", "Not entitled to decide"],
+  RunIsOver: [409, "run-is-over", "The run has ended"],
+  RunNotFound: [404, "run-not-found", "Run not found"],
+  ShuttingDown: [503, "shutting-down", "The service is stopping"],
+  StoreError: [503, "store-unavailable", "A store did not answer"],
+  Unauthorized: [401, "unauthorized", "A valid token is needed"]
+} as const satisfies Record<PortError["_tag"], readonly [number, string, string]>
+
+const detailOf = (error: PortError): string => {
+  switch (error._tag) {
+    case "AddressConflict":
+      return `Conversation ${error.conversation} is not one of agent ${error.agent}.`
+    case "AgentBusy":
+      return `${error.address} handles a message and takes no other until it has ended.`
+    case "AgentNotFound":
+      return `There is no agent ${quoted(error.agent)}.`
+    case "ApprovalExpired":
+      return `Approval ${error.id} expired at ${error.expired_at} ms.`
+    case "ApprovalNotFound":
+      return `There is no approval ${quoted(error.id)}.`
+    case "ApprovalSettled":
+      return `Approval ${error.id} is ${error.status}; nothing was changed.`
+    case "CallNotUnknown":
+      return `Call ${quoted(error.call)} is in phase ${error.phase}; only an unknown call can be settled.`
+    case "ConversationNotFound":
+      return `There is no conversation ${quoted(error.id)}.`
+    case "DeadLetterNotFound":
+      return `There is no dead letter ${quoted(error.event_id)}.`
+    case "DeadLetterResolved":
+      return `Dead letter ${error.event_id} was ${error.status} before.`
+    case "IdempotencyConflict":
+      return "This Idempotency-Key came with another message before."
+    case "JournalError":
+    case "StoreError":
+      return "Nothing was done, or its acknowledgement was lost. Try again; a message with the same Idempotency-Key."
+    case "MailboxFull":
+      return `${error.address} has ${error.waiting_max} messages waiting, which is its limit.`
+    case "MessageTooLarge":
+      return `A message has at most ${error.bytes_max} bytes of UTF-8.`
+    case "NotEntitled":
+      return `${error.principal} holds none of the roles that may decide this: ${error.needs.join(", ")}.`
+    case "RunIsOver":
+      return `Run ${error.run_id} is ${error.status}.`
+    case "RunNotFound":
+      return `There is no run ${quoted(error.run_id)}.`
+    case "ShuttingDown":
+      return "It takes no new work. Try again when it is back."
+    case "Unauthorized":
+      return "Send `Authorization: Bearer <token>` with a token that this service knows."
+  }
+}
+
+/** A name as a caller gave it, cut at 200 characters. */
+const quoted = (name: string): string => JSON.stringify(name.slice(0, 200))
+
+type Kinds = typeof kinds
+/** The problem of an error, with the one status that it has. */
+export type ProblemOf<E extends PortError> = E extends PortError
+  ? Problem<Kinds[E["_tag"]][0]>
+  : never
+
+export const problemOf = <E extends PortError>(error: E): ProblemOf<E> => {
+  const [status, name, title] = kinds[error._tag]
+  const problem: Problem = makeProblem(
+    status,
+    name,
+    title,
+    detailOf(error),
+    error._tag === "AgentNotFound" ? { available: error.available } : undefined
+  )
+  return problem as ProblemOf<E>
+}
+
+/** The principal may not do this, whatever it asks. */
+export const forbidden = (detail: string): Problem<403> =>
+  makeProblem(403, "forbidden", "Not allowed", detail)

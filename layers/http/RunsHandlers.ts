@@ -1,0 +1,126 @@
+/**
+ * Runs, read from the journal, and what an operator does to them through the runtime.
+ */
+import { Effect } from "effect"
+import type { Layer } from "effect"
+import { HttpApiBuilder } from "effect/http-api"
+import type { HttpApiGroup } from "effect/http-api"
+import { AgentRuntime } from "../../services/AgentRuntime.ts"
+import { RunJournal } from "../../services/RunJournal.ts"
+import { TaskStore } from "../../services/TaskStore.ts"
+import type { Authentication, RequestBody, Validation } from "../../src/api/Boundary.ts"
+import { CurrentPrincipal } from "../../src/api/Boundary.ts"
+import { limit_default } from "../../src/api/Page.ts"
+import type { RunSummary, SettleOutcome } from "../../src/api/RunsApi.ts"
+import { TroupeApi } from "../../src/api/TroupeApi.ts"
+import type { AgentTask } from "../../src/delivery/AgentTask.ts"
+import type { Settlement } from "../../src/run/RunCommand.ts"
+import type { RunState } from "../../src/run/RunState.ts"
+import * as State from "../../src/run/RunState.ts"
+import { taskFor } from "./Access.ts"
+import { problemOf } from "./Problems.ts"
+
+/** Entries that are folded at a time: a run's whole journal is never held. */
+const fold_page = 500
+
+const foldRun = Effect.fnUntraced(function* (journal: RunJournal["Service"], task: AgentTask) {
+  const state = State.make()
+  for (;;) {
+    const entries = yield* Effect.mapError(
+      journal.read(task.id, state.length, fold_page),
+      problemOf
+    )
+    for (const { event } of entries) State.evolve(state, event)
+    if (entries.length < fold_page) return state
+  }
+})
+
+const summaryOf = (task: AgentTask, state: RunState): RunSummary => {
+  const pending_approvals: Array<RunSummary["pending_approvals"][number]> = []
+  const unknown_calls: Array<RunSummary["unknown_calls"][number]> = []
+  for (const id of state.open) {
+    const { arguments: args, phase, proposed } = state.calls.get(id)!
+    if (phase._tag === "Asking") {
+      pending_approvals.push({ call: id, payload: phase.request.payload })
+    } else if (phase._tag === "Unknown") {
+      unknown_calls.push({
+        call: id,
+        tool: proposed.name,
+        arguments: args as RunSummary["unknown_calls"][number]["arguments"]
+      })
+    }
+  }
+  const reason = state.ended?.reason ?? state.stopping?.reason ?? task.reason
+  return {
+    id: task.id,
+    conversation: task.conversation,
+    agent: task.address.agent,
+    ordinal: task.ordinal,
+    status: State.statusOf(state),
+    task_status: task.status,
+    message: task.message,
+    by: task.by,
+    trace_id: task.trace_id,
+    created_at: task.created_at,
+    length: state.length,
+    steps: state.steps,
+    pending_approvals,
+    unknown_calls,
+    ...(reason === undefined || reason === "" ? undefined : { reason }),
+    ...(state.ended === undefined ? undefined : { text: state.ended.text })
+  }
+}
+
+const settlementOf = (outcome: SettleOutcome): Settlement =>
+  outcome === "run_again"
+    ? { _tag: "RunAgain" }
+    : "failed" in outcome
+      ? { _tag: "Failed", message: outcome.failed }
+      : { _tag: "Succeeded", json: JSON.stringify(outcome.succeeded) }
+
+export const layer: Layer.Layer<
+  HttpApiGroup.Service<"troupe", "runs">,
+  never,
+  AgentRuntime | TaskStore | RunJournal | Authentication | Validation | RequestBody
+> = HttpApiBuilder.group(
+  TroupeApi,
+  "runs",
+  Effect.fnUntraced(function* (handlers) {
+    const runtime = yield* AgentRuntime
+    const tasks = yield* TaskStore
+    const journal = yield* RunJournal
+
+    return handlers.handleAll({
+      get: Effect.fnUntraced(function* ({ params }) {
+        const task = yield* taskFor(tasks, yield* CurrentPrincipal, params.id)
+        return summaryOf(task, yield* foldRun(journal, task))
+      }),
+      events: Effect.fnUntraced(function* ({ params, query }) {
+        yield* taskFor(tasks, yield* CurrentPrincipal, params.id)
+        const limit = query.limit ?? limit_default
+        const items = yield* Effect.mapError(
+          journal.read(params.id, Math.max((query.after ?? -1) + 1, 0), limit),
+          problemOf
+        )
+        return items.length < limit
+          ? { items }
+          : { items, next_after: items[items.length - 1]!.seq }
+      }),
+      cancel: Effect.fnUntraced(function* ({ params, payload }) {
+        const by = yield* CurrentPrincipal
+        yield* taskFor(tasks, by, params.id)
+        yield* Effect.mapError(runtime.interrupt(params.id, by, payload.reason), (error) =>
+          problemOf(error)
+        )
+      }),
+      settle: Effect.fnUntraced(function* ({ params, payload }) {
+        const by = yield* CurrentPrincipal
+        yield* taskFor(tasks, by, params.id)
+        yield* Effect.mapError(
+          runtime.settle(params.id, payload.call, settlementOf(payload.outcome), by),
+          (error) => problemOf(error)
+        )
+      })
+    })
+  })
+)

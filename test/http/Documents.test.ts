@@ -1,0 +1,152 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { StoreError } from "../../services/TaskStore.ts"
+import { ask, layer, layerReading } from "./Service.ts"
+
+const routes = [
+  "get /health",
+  "get /ready",
+  "get /v1/agents",
+  "get /v1/approvals",
+  "get /v1/approvals/{id}",
+  "post /v1/approvals/{id}/decision",
+  "get /v1/conversations",
+  "get /v1/conversations/{id}",
+  "get /v1/conversations/{id}/events",
+  "post /v1/conversations/{id}/messages",
+  "get /v1/dead-letters",
+  "get /v1/dead-letters/{event_id}",
+  "post /v1/dead-letters/{event_id}/discard",
+  "post /v1/dead-letters/{event_id}/replay",
+  "post /v1/messages",
+  "get /v1/runs/{id}",
+  "post /v1/runs/{id}/cancel",
+  "get /v1/runs/{id}/events",
+  "post /v1/runs/{id}/settle"
+]
+
+interface Operation {
+  readonly operationId: string
+  readonly security?: ReadonlyArray<Record<string, unknown>>
+  readonly responses: Record<string, { readonly content?: Record<string, unknown> }>
+}
+
+interface Spec {
+  readonly openapi: string
+  readonly info: { readonly title: string; readonly version: string }
+  readonly paths: Record<string, Record<string, Operation>>
+  readonly components: {
+    readonly schemas: Record<string, unknown>
+    readonly securitySchemes: Record<string, { readonly type: string; readonly scheme: string }>
+  }
+}
+
+const operationsOf = (spec: Spec) =>
+  Object.entries(spec.paths).flatMap(([path, item]) =>
+    Object.entries(item).map(([method, operation]) => ({ path, method, operation }))
+  )
+
+describe("documents", () => {
+  it.live(
+    "OpenAPI 3.1 names every route, its security and its problems, and every reference resolves",
+    () =>
+      Effect.gen(function* () {
+        const { json, status, text } = yield* ask("/openapi.json")
+        assert.strictEqual(status, 200)
+        const spec = json as Spec
+        assert.match(spec.openapi, /^3\.1\.\d+$/)
+        assert.isNotEmpty(spec.info.title)
+        assert.isNotEmpty(spec.info.version)
+        const operations = operationsOf(spec)
+        assert.sameMembers(
+          operations.map(({ method, path }) => `${method} ${path}`),
+          routes
+        )
+        const schemes = Object.entries(spec.components.securitySchemes)
+        assert.deepStrictEqual(
+          schemes.map(([name, { scheme, type }]) => [name, type, scheme.toLowerCase()]),
+          [["bearer", "http", "bearer"]]
+        )
+        assert.strictEqual(
+          new Set(operations.map(({ operation }) => operation.operationId)).size,
+          routes.length
+        )
+        for (const { operation, path } of operations) {
+          if (!path.startsWith("/v1/")) continue
+          assert.deepStrictEqual(operation.security, [{ bearer: [] }], path)
+          for (const [status, response] of Object.entries(operation.responses)) {
+            if (Number(status) < 400) continue
+            assert.deepStrictEqual(
+              Object.keys(response.content ?? {}),
+              ["application/problem+json"],
+              `${path} ${status}`
+            )
+          }
+          assert.includeMembers(Object.keys(operation.responses), ["400", "401", "403"])
+        }
+        for (const [, name] of text.matchAll(/"\$ref":"#\/components\/schemas\/([^"]+)"/g)) {
+          assert.property(spec.components.schemas, decodeURIComponent(name!))
+        }
+      }).pipe(Effect.provide(layer))
+  )
+
+  it.live("the documents page is whole: it loads nothing from elsewhere", () =>
+    Effect.gen(function* () {
+      const { headers, status, text } = yield* ask("/docs")
+      assert.strictEqual(status, 200)
+      assert.match(headers.get("content-type")!, /^text\/html/)
+      assert.notMatch(text, /<(script|link)[^>]+(src|href)="https?:/)
+    }).pipe(Effect.provide(layer))
+  )
+
+  it.live("metrics are scraped without a token and count what was asked", () =>
+    Effect.gen(function* () {
+      yield* ask("/v1/agents", { as: "vera" })
+      yield* ask("/v1/agents")
+      const { headers, status, text } = yield* ask("/metrics")
+      assert.strictEqual(status, 200)
+      assert.match(headers.get("content-type")!, /^text\/plain/)
+      assert.match(text, /^troupe_http_requests_total\{[^}]*status="200"[^}]*\} \d+$/m)
+      assert.match(text, /^troupe_http_requests_total\{[^}]*status="401"[^}]*\} \d+$/m)
+    }).pipe(Effect.provide(layer))
+  )
+})
+
+describe("health", () => {
+  it.live("the process is up and its stores answer", () =>
+    Effect.gen(function* () {
+      const health = yield* ask("/health")
+      assert.deepStrictEqual([health.status, health.json], [200, { status: "up" }])
+      const ready = yield* ask("/ready")
+      assert.deepStrictEqual([ready.status, ready.json], [200, { status: "ready" }])
+    }).pipe(Effect.provide(layer))
+  )
+
+  it.live("a store that does not answer makes it not ready, in our words and not the store's", () =>
+    Effect.gen(function* () {
+      const ready = yield* ask("/ready")
+      assert.strictEqual(ready.status, 503)
+      assert.strictEqual(ready.json.type, "urn:troupe:problem:store-unavailable")
+      assert.notInclude(ready.text, "secret")
+      assert.strictEqual((yield* ask("/health")).status, 200)
+    }).pipe(
+      Effect.provide(
+        layerReading(() => new StoreError({ message: "no route to postgres://u:secret@host/db" }))
+      )
+    )
+  )
+
+  it.live("a defect is a 500 problem without a word of its cause, and the service lives", () =>
+    Effect.gen(function* () {
+      const answer = yield* ask("/v1/runs/00000000-0000-4000-8000-000000000001", { as: "vera" })
+      assert.strictEqual(answer.status, 500)
+      assert.match(answer.headers.get("content-type")!, /^application\/problem\+json/)
+      assert.strictEqual(answer.json.type, "urn:troupe:problem:internal-fault")
+      assert.notInclude(answer.text, "secret")
+      assert.notMatch(answer.text, /\.ts|\/work/)
+      assert.strictEqual((yield* ask("/health")).status, 200)
+    }).pipe(
+      Effect.provide(layerReading(() => Effect.die(new Error("a secret in /work/main/x.ts"))))
+    )
+  )
+})

@@ -1,0 +1,195 @@
+import { connect } from "node:net"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import type { Answer } from "./Service.ts"
+import { ask, baseUrl, layer } from "./Service.ts"
+
+/** RFC 9457: media type, members, and nothing of the machine. */
+const assertProblem = (answer: Answer, status: number, name: string) => {
+  assert.strictEqual(answer.status, status, answer.text)
+  assert.match(answer.headers.get("content-type") ?? "", /^application\/problem\+json/)
+  assert.strictEqual(answer.json.type, `urn:troupe:problem:${name}`)
+  assert.strictEqual(answer.json.status, status)
+  assert.isNotEmpty(answer.json.title)
+  assert.isNotEmpty(answer.json.detail)
+  assert.notMatch(answer.text, /\/work\/|node_modules|\.ts:\d|\bat \w+ \(/)
+}
+
+const message = { agent: "operations", text: "What is stuck?" }
+
+describe("problems", () => {
+  it.live("an unknown route is a 404 problem, with or without a token", () =>
+    Effect.gen(function* () {
+      assertProblem(yield* ask("/nowhere"), 404, "no-such-route")
+      assertProblem(yield* ask("/v1/nowhere/%zz?x=1", { as: "vera" }), 404, "no-such-route")
+    }).pipe(Effect.provide(layer))
+  )
+
+  it.live("a method that a path does not know is a 405 problem that says what is allowed", () =>
+    Effect.gen(function* () {
+      const answer = yield* ask("/v1/messages", { as: "olga", method: "DELETE" })
+      assertProblem(answer, 405, "method-not-allowed")
+      assert.strictEqual(answer.headers.get("allow"), "POST")
+      const docs = yield* ask("/docs", { method: "PUT" })
+      assert.strictEqual(docs.headers.get("allow"), "GET, HEAD")
+    }).pipe(Effect.provide(layer))
+  )
+
+  it.live("no token, a wrong one and an empty one are 401 problems with a challenge", () =>
+    Effect.gen(function* () {
+      for (const headers of [
+        {},
+        { authorization: "Bearer nonsense" },
+        { authorization: "Bearer " },
+        { authorization: "Basic dG9rZW4=" },
+        { authorization: `Bearer ${"x".repeat(5_000)}` }
+      ]) {
+        const answer = yield* ask("/v1/conversations", { headers })
+        assertProblem(answer, 401, "unauthorized")
+        assert.strictEqual(answer.headers.get("www-authenticate"), 'Bearer realm="troupe"')
+      }
+    }).pipe(Effect.provide(layer))
+  )
+
+  it.live("a body is not read before its sender is known", () =>
+    Effect.gen(function* () {
+      assertProblem(yield* ask("/v1/messages", { body: "{" }), 401, "unauthorized")
+    }).pipe(Effect.provide(layer))
+  )
+
+  it.live("malformed JSON, an empty body and broken UTF-8 are 400 problems", () =>
+    Effect.gen(function* () {
+      const malformed = yield* ask("/v1/messages", { as: "olga", body: '{"agent": ' })
+      assertProblem(malformed, 400, "malformed-json")
+      const empty = yield* ask("/v1/messages", { as: "olga", body: "", method: "POST" })
+      assertProblem(empty, 400, "malformed-json")
+      const bytes = new Uint8Array([...Buffer.from('{"agent":"operations","text":"'), 0xc3, 0x28])
+      const broken = yield* ask("/v1/messages", { as: "olga", body: bytes })
+      assertProblem(broken, 400, "broken-utf8")
+    }).pipe(Effect.provide(layer))
+  )
+
+  it.live("a body of another type or charset is a 415 problem", () =>
+    Effect.gen(function* () {
+      for (const type of ["text/plain", "application/xml", "application/json; charset=latin1"]) {
+        const answer = yield* ask("/v1/messages", {
+          as: "olga",
+          body: JSON.stringify(message),
+          headers: { "content-type": type }
+        })
+        assertProblem(answer, 415, "unsupported-media-type")
+      }
+      const plain = yield* ask("/v1/messages", {
+        as: "olga",
+        json: message,
+        headers: { "content-type": "application/json; charset=UTF-8" }
+      })
+      assert.strictEqual(plain.status, 202)
+    }).pipe(Effect.provide(layer))
+  )
+
+  it.live("every member of a wrong shape is named with its path", () =>
+    Effect.gen(function* () {
+      const answer = yield* ask("/v1/messages", {
+        as: "olga",
+        json: { agent: "NOT A NAME", more: 1 }
+      })
+      assertProblem(answer, 400, "invalid-request")
+      const paths = answer.json.errors.map((each: { path: Array<string> }) => each.path.join("."))
+      assert.sameMembers(paths, ["payload.agent", "payload.text", "payload.more"])
+      const params = yield* ask("/v1/runs/not-a-uuid", { as: "vera" })
+      assertProblem(params, 400, "invalid-request")
+      assert.deepStrictEqual(params.json.errors[0].path, ["params", "id"])
+      const query = yield* ask("/v1/conversations?limit=501", { as: "vera" })
+      assertProblem(query, 400, "invalid-request")
+      assert.deepStrictEqual(query.json.errors[0].path, ["query", "limit"])
+      const key = yield* ask("/v1/messages", {
+        as: "olga",
+        json: message,
+        headers: { "idempotency-key": "k".repeat(201) }
+      })
+      assertProblem(key, 400, "invalid-request")
+      assert.deepStrictEqual(key.json.errors[0].path, ["headers", "idempotency-key"])
+    }).pipe(Effect.provide(layer))
+  )
+
+  it.live(
+    "a 10 MB message is a 413 problem, said with a length or without, and the service lives",
+    () =>
+      Effect.gen(function* () {
+        const text = "x".repeat(10_000_000)
+        const whole = yield* ask("/v1/messages", { as: "olga", json: { ...message, text } })
+        assertProblem(whole, 413, "body-too-large")
+        const pieces = new ReadableStream<Uint8Array>({
+          start: (controller) => {
+            for (let i = 0; i < 10; i++) controller.enqueue(new Uint8Array(1_000_000).fill(120))
+            controller.close()
+          }
+        })
+        const piecewise = yield* ask("/v1/messages", { as: "olga", body: pieces })
+        assertProblem(piecewise, 413, "body-too-large")
+        const over = yield* ask("/v1/messages", {
+          as: "olga",
+          json: { ...message, text: "x".repeat(1_000_001) }
+        })
+        assertProblem(over, 413, "message-too-large")
+        const most = yield* ask("/v1/messages", {
+          as: "olga",
+          json: { ...message, text: "x".repeat(1_000_000) }
+        })
+        assert.strictEqual(most.status, 202)
+        assert.strictEqual((yield* ask("/health")).status, 200)
+      }).pipe(Effect.provide(layer))
+  )
+
+  it.live("what is not HTTP gets a 400 problem and a closed connection", () =>
+    Effect.gen(function* () {
+      const { port } = new URL(yield* baseUrl)
+      const text = yield* Effect.callback<string>((resume) => {
+        const socket = connect(Number(port), "127.0.0.1", () => socket.end("NONSENSE\r\n\r\n"))
+        let received = ""
+        socket.on("data", (chunk) => (received += chunk.toString()))
+        socket.on("close", () => resume(Effect.succeed(received)))
+      })
+      assert.match(text, /^HTTP\/1\.1 400 /)
+      assert.match(text, /\r\nContent-Type: application\/problem\+json\r\n/)
+      assert.strictEqual(JSON.parse(text.split("\r\n\r\n")[1]!).status, 400)
+    }).pipe(Effect.provide(layer))
+  )
+
+  it.live("an unknown agent is a 404 problem that lists the agents there are", () =>
+    Effect.gen(function* () {
+      const answer = yield* ask("/v1/messages", {
+        as: "olga",
+        json: { agent: "nobody", text: "x" }
+      })
+      assertProblem(answer, 404, "agent-not-found")
+      assert.deepStrictEqual(answer.json.available, ["operations", "spectral"])
+    }).pipe(Effect.provide(layer))
+  )
+
+  it.live("things that do not exist are 404 problems of their own", () =>
+    Effect.gen(function* () {
+      const id = "00000000-0000-4000-8000-000000000001"
+      for (const [path, name] of [
+        ["/v1/conversations/none", "conversation-not-found"],
+        ["/v1/conversations/none/events", "conversation-not-found"],
+        [`/v1/runs/${id}`, "run-not-found"],
+        [`/v1/runs/${id}/events`, "run-not-found"],
+        [`/v1/approvals/${id}`, "approval-not-found"],
+        [`/v1/dead-letters/${id}`, "dead-letter-not-found"]
+      ] as const) {
+        assertProblem(yield* ask(path, { as: "vera" }), 404, name)
+      }
+      for (const action of ["cancel", "settle"] as const) {
+        const json =
+          action === "cancel" ? { reason: "r" } : { call: "0/1.0", outcome: { failed: "x" } }
+        assertProblem(
+          yield* ask(`/v1/runs/${id}/${action}`, { as: "olga", json }),
+          404,
+          "run-not-found"
+        )
+      }
+    }).pipe(Effect.provide(layer))
+  )
+})

@@ -1,0 +1,207 @@
+/**
+ * The whole HTTP room on a real socket, with a principal for each role, and a client that speaks plain fetch.
+ */
+import * as NodeCrypto from "@effect/platform-node/NodeCrypto"
+import { createHash } from "node:crypto"
+import { Effect, Layer } from "effect"
+import type { Scope } from "effect"
+import { HttpServer } from "effect/http"
+import type { Credential } from "../../layers/ephemeral/EphemeralCredentials.ts"
+import * as EphemeralCredentials from "../../layers/ephemeral/EphemeralCredentials.ts"
+import * as EphemeralStores from "../../layers/ephemeral/EphemeralStores.ts"
+import * as HttpService from "../../layers/http/HttpService.ts"
+import * as NodeServer from "../../layers/http/NodeServer.ts"
+import * as LocalAgentDirectory from "../../layers/runtime/LocalAgentDirectory.ts"
+import * as LocalApprovalDesk from "../../layers/runtime/LocalApprovalDesk.ts"
+import { TaskStore } from "../../services/TaskStore.ts"
+import { ToolRegistry } from "../../services/ToolRegistry.ts"
+import { AgentSpec } from "../../src/agent/AgentSpec.ts"
+import { AgentName, Tenant } from "../../src/Ids.ts"
+import type { Role } from "../../src/Principal.ts"
+import { Principal } from "../../src/Principal.ts"
+import * as ScriptedRuntime from "./ScriptedRuntime.ts"
+
+const tokenOf = (id: string): string => `token-of-${id}`
+
+const credential = (id: string, tenant: string, roles: ReadonlyArray<Role>): Credential => ({
+  sha256: createHash("sha256").update(tokenOf(id)).digest("hex"),
+  principal: new Principal({ id, tenant: Tenant.make(tenant), roles })
+})
+
+const credentials = [
+  credential("vera", "acme", ["viewer"]),
+  credential("ada", "acme", ["approver"]),
+  credential("olga", "acme", ["operator"]),
+  credential("admin", "acme", ["admin"]),
+  credential("carl", "acme", ["customer"]),
+  credential("stranger", "other", ["admin"])
+]
+export type Who = "vera" | "ada" | "olga" | "admin" | "carl" | "stranger"
+
+const registry = Layer.succeed(ToolRegistry, ToolRegistry.of({ get: () => undefined, all: [] }))
+
+const directory = LocalAgentDirectory.layer(
+  ["operations", "spectral"].map((name) =>
+    AgentSpec.make({ name: AgentName.make(name), instructions: "Help." })
+  )
+).pipe(Layer.provide(registry))
+
+const ports = Layer.mergeAll(ScriptedRuntime.layer, LocalApprovalDesk.layer).pipe(
+  Layer.provideMerge(Layer.mergeAll(directory, EphemeralStores.layer)),
+  Layer.provideMerge(EphemeralCredentials.layer(credentials)),
+  Layer.provideMerge(NodeCrypto.layer)
+)
+
+/** Everything: the ports stay visible, so that a test can look behind the API. */
+export const layer = HttpService.layer.pipe(
+  Layer.provideMerge(ports),
+  Layer.provideMerge(Layer.orDie(NodeServer.layer({ port: 0 })))
+)
+
+/** The same, where reading a task does what the test says. */
+export const layerReading = (get: TaskStore["Service"]["get"]) =>
+  HttpService.layer.pipe(
+    Layer.provide(
+      Layer.effect(
+        TaskStore,
+        Effect.map(TaskStore, (tasks) => TaskStore.of({ ...tasks, get }))
+      )
+    ),
+    Layer.provideMerge(ports),
+    Layer.provideMerge(Layer.orDie(NodeServer.layer({ port: 0 })))
+  )
+
+export const baseUrl: Effect.Effect<string, never, HttpServer.HttpServer> = Effect.map(
+  HttpServer.HttpServer,
+  ({ address }) => HttpServer.formatAddress(address)
+)
+
+export interface Ask {
+  readonly as?: Who | undefined
+  readonly method?: string
+  readonly json?: unknown
+  readonly body?: string | Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array>
+  readonly headers?: Record<string, string>
+}
+
+export interface Answer {
+  readonly status: number
+  readonly headers: Headers
+  readonly text: string
+  /** Null if the text is not JSON. */
+  // oxlint-disable-next-line typescript/no-explicit-any -- what a foreign client sees has no type
+  readonly json: any
+}
+
+const init = ({ as, body, headers, json, method }: Ask): RequestInit & { duplex?: "half" } => ({
+  ...(body instanceof ReadableStream ? { duplex: "half" } : undefined),
+  method: method ?? (json === undefined && body === undefined ? "GET" : "POST"),
+  headers: {
+    ...(as === undefined ? undefined : { authorization: `Bearer ${tokenOf(as)}` }),
+    ...(json === undefined && body === undefined
+      ? undefined
+      : { "content-type": "application/json" }),
+    ...headers
+  },
+  ...(json === undefined
+    ? body === undefined
+      ? undefined
+      : { body }
+    : { body: JSON.stringify(json) })
+})
+
+export const ask = Effect.fnUntraced(function* (path: string, options: Ask = {}) {
+  const url = yield* baseUrl
+  return yield* Effect.promise(async (signal): Promise<Answer> => {
+    const response = await fetch(url + path, { ...init(options), signal })
+    const text = await response.text()
+    let json: unknown = null
+    try {
+      json = JSON.parse(text)
+    } catch {
+      json = null
+    }
+    return { status: response.status, headers: response.headers, text, json }
+  })
+})
+
+export interface SseEvent {
+  readonly id: string | undefined
+  readonly event: string
+  // oxlint-disable-next-line typescript/no-explicit-any -- what a foreign client sees has no type
+  readonly data: any
+}
+
+/** An open event stream. `next` waits for one event; comments are skipped. */
+export interface Listening {
+  readonly response: Response
+  readonly next: Effect.Effect<SseEvent>
+  readonly take: (count: number) => Effect.Effect<ReadonlyArray<SseEvent>>
+  /** The next so many comments; events are skipped. */
+  readonly comments: (count: number) => Effect.Effect<ReadonlyArray<string>>
+  /** What comes until the server ends the stream. */
+  readonly rest: Effect.Effect<string>
+  readonly close: Effect.Effect<void>
+}
+
+const parse = (block: string): SseEvent | undefined => {
+  let id: string | undefined
+  let event = "message"
+  let data: string | undefined
+  for (const line of block.split("\n")) {
+    if (line.startsWith("id: ")) id = line.slice(4)
+    else if (line.startsWith("event: ")) event = line.slice(7)
+    else if (line.startsWith("data: ")) data = line.slice(6)
+  }
+  return data === undefined ? undefined : { id, event, data: JSON.parse(data) }
+}
+
+export const listen = (
+  path: string,
+  options: Ask = {}
+): Effect.Effect<Listening, never, HttpServer.HttpServer | Scope.Scope> =>
+  Effect.gen(function* () {
+    const url = yield* baseUrl
+    const abort = new AbortController()
+    const response = yield* Effect.promise(() =>
+      fetch(url + path, { ...init(options), signal: abort.signal })
+    )
+    const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader()
+    let buffer = ""
+    const block = Effect.promise(async (): Promise<string> => {
+      for (;;) {
+        const at = buffer.indexOf("\n\n")
+        if (at >= 0) {
+          const found = buffer.slice(0, at)
+          buffer = buffer.slice(at + 2)
+          return found
+        }
+        const { done, value } = await reader.read()
+        if (done) throw new Error("the stream ended")
+        buffer += value
+      }
+    })
+    const next: Effect.Effect<SseEvent> = Effect.flatMap(block, (text) => {
+      const event = parse(text)
+      return event === undefined ? next : Effect.succeed(event)
+    })
+    const comment: Effect.Effect<string> = Effect.flatMap(block, (text) =>
+      text.startsWith(":") ? Effect.succeed(text) : comment
+    )
+    const close = Effect.sync(() => abort.abort())
+    yield* Effect.addFinalizer(() => close)
+    return {
+      response,
+      next,
+      take: (count) => Effect.all(Array.from({ length: count }, () => next)),
+      rest: Effect.promise(async () => {
+        for (;;) {
+          const { done, value } = await reader.read()
+          if (done) return buffer
+          buffer += value
+        }
+      }),
+      comments: (count) => Effect.all(Array.from({ length: count }, () => comment)),
+      close
+    }
+  })
