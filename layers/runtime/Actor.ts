@@ -16,8 +16,9 @@ import { amend } from "./Facts.ts"
 import type { Feed } from "./Feed.ts"
 import type { Chapter } from "./History.ts"
 import { chapter, load, within } from "./History.ts"
-import type { Bell, Services as LoopServices } from "./RunLoop.ts"
+import type { Services as LoopServices } from "./RunLoop.ts"
 import { run as runLoop } from "./RunLoop.ts"
+import type { Bell } from "./RunWriter.ts"
 import type { RuntimeConfig } from "./RuntimeConfig.ts"
 
 export interface Actor {
@@ -54,7 +55,7 @@ export interface Host {
 export const make = (address: Address): Actor => ({
   address,
   key: addressKey(address),
-  bell: { rung: false, ring: () => {}, drain: () => {} },
+  bell: { rung: false, draining: false, wake: undefined },
   state: "running",
   run: undefined,
   mail: false,
@@ -95,7 +96,9 @@ const runOne = Effect.fnUntraced(function* (host: Host, actor: Actor, head: RunH
   const { conversation, ordinal, run_id: run } = head
   const agent = loop.directory.get(actor.address.agent)
   const budget = agent?.spec.history_tokens_max ?? 0
+  // From here on a bell is kept for the loop that is about to begin: what is claimed may be amended before it looks.
   actor.bell.rung = false
+  host.began(actor, run)
   const { claim, chapters } = yield* host.rehydrating.withPermit(
     Effect.gen(function* () {
       const claim = yield* loop.journal.claim(run, host.owner)
@@ -105,7 +108,6 @@ const runOne = Effect.fnUntraced(function* (host: Host, actor: Actor, head: RunH
       return { claim, chapters: within(known, budget) }
     })
   )
-  host.began(actor, run)
   const accepted = claim.entries[0]?.event
   const pins = accepted?._tag === "RunAccepted" ? accepted.pins : undefined
   const changed =

@@ -32,6 +32,7 @@ import { PolicyVersion } from "./CallIdentity.ts"
 import * as Deadlines from "./Deadlines.ts"
 import { amend, teller } from "./Facts.ts"
 import * as Feed from "./Feed.ts"
+import { drain, ring } from "./RunWriter.ts"
 import { RuntimeConfig } from "./RuntimeConfig.ts"
 import * as ToolInvoker from "./ToolInvoker.ts"
 import { watch } from "./Watch.ts"
@@ -132,7 +133,7 @@ const make = Effect.gen(function* () {
 
   const amended = (run: RunId): void => {
     const actor = resident.get(run)
-    if (actor !== undefined) return actor.bell.ring()
+    if (actor !== undefined) return ring(actor.bell)
     if (!stopping) background(Effect.ignore(rouse(run)))
   }
 
@@ -254,7 +255,7 @@ const make = Effect.gen(function* () {
     Effect.gen(function* () {
       stopping = true
       for (const actor of actors.values()) {
-        actor.bell.drain()
+        drain(actor.bell)
         Actors.mail(actor)
       }
       yield* Effect.timeoutOption(FiberMap.awaitEmpty(fibers), config.drain_ms)

@@ -3,31 +3,25 @@
  * what is running and not wanted, and waits for a bell. It is the run's one writer. Recovery, cancel and foreign
  * decisions are no special cases: they change the state, and the state says what is wanted.
  */
-import { Cause, Effect, Exit, Random } from "effect"
-import type { Context } from "effect"
+import { Effect } from "effect"
+import type { Context, Exit } from "effect"
 import type { TranscriptEntry } from "../../src/conversation/Transcript.ts"
-import type { CallId, FrameId, RunId } from "../../src/Ids.ts"
+import type { FrameId, RunId } from "../../src/Ids.ts"
 import { rootFrame } from "../../src/Ids.ts"
-import { conclude } from "../../src/run/RunConclusion.ts"
 import type { RunInput } from "../../src/run/RunDecider.ts"
-import { decide } from "../../src/run/RunDecider.ts"
 import type { AskModel, RunCall, Work } from "../../src/run/RunWork.ts"
 import { work } from "../../src/run/RunWork.ts"
 import type { RunEvent } from "../../src/run/RunEvent.ts"
 import type { RunState } from "../../src/run/RunState.ts"
-import { evolve, fold, isParkable, make as emptyState, statusOf } from "../../src/run/RunState.ts"
+import { isParkable } from "../../src/run/RunState.ts"
 import type { AgentDirectory, ResidentAgent } from "../../services/AgentDirectory.ts"
 import type { ModelDelta, ModelGateway } from "../../services/ModelGateway.ts"
 import type { AgentMemory } from "../../services/AgentMemory.ts"
-import type {
-  Claim,
-  Fence,
-  FencedOff,
-  JournalError,
-  RunJournal
-} from "../../services/RunJournal.ts"
+import type { Claim, FencedOff, JournalError, RunJournal } from "../../services/RunJournal.ts"
 import type { Deadlines } from "./Deadlines.ts"
 import { askModel, turnFailed } from "./ModelTurn.ts"
+import type { Bell, Transaction } from "./RunWriter.ts"
+import { RunWriter } from "./RunWriter.ts"
 import type { Started } from "./ToolBody.ts"
 import type { ToolInvoker } from "./ToolInvoker.ts"
 import type { Fork, Worker } from "./Workers.ts"
@@ -48,15 +42,6 @@ export interface Services {
   readonly delta: (run: RunId, frame: FrameId, step: number, delta: ModelDelta) => void
 }
 
-/** A handle by which others ring a run that is here. */
-export interface Bell {
-  /** Somebody appended to the run, and the loop has not looked yet. */
-  rung: boolean
-  ring: () => void
-  /** Starts no more work, and parks as soon as nothing is on its way. */
-  drain: () => void
-}
-
 export interface Finish {
   /** `ended`: over. `parked`: only people can move it, or the process is stopping, and nothing of it runs. */
   readonly how: "ended" | "parked"
@@ -71,19 +56,13 @@ interface Report {
   readonly written?: () => void
 }
 
-interface Transaction {
-  readonly call: CallId
-  readonly key: string
-  readonly body: Effect.Effect<unknown, unknown, AgentMemory>
-  readonly record: (exit: Exit.Exit<unknown, unknown>) => RunInput
+interface Transacting {
+  readonly transaction: Transaction
   readonly done: () => void
 }
 
 /** A generator over ready values never yields the thread, so the loop does, every so many drains. */
 const drains_per_yield = 32
-/** Tries of an append whose store does not answer, before the actor's supervisor takes over. */
-const append_tries_max = 8
-
 /**
  * Runs a claimed run until it ends or parks. Fails with FencedOff when another owner has taken it, and with JournalError
  * when the journal stays away. Its fibers end with it. `stop` is a reason to fail it at once.
@@ -101,15 +80,12 @@ export const run = (
 
 class Loop {
   readonly #services: Services
-  readonly #run: RunId
   readonly #history: ReadonlyArray<TranscriptEntry>
   readonly #workers: Workers
-  #state: RunState
-  #fence: Fence
-  #inbox: Array<Report> = []
-  #transactions: Array<Transaction> = []
   readonly #bell: Bell
-  #draining = false
+  readonly #writer: RunWriter
+  #inbox: Array<Report> = []
+  #transactions: Array<Transacting> = []
   #wake: (() => void) | undefined
 
   constructor(
@@ -120,11 +96,18 @@ class Loop {
     bell: Bell
   ) {
     this.#services = services
-    this.#run = claim.head.run_id
     this.#history = history
     this.#bell = bell
-    this.#state = fold(claim.entries.map((entry) => entry.event))
-    this.#fence = { epoch: this.#state.epoch, length: this.#state.length }
+    this.#writer = new RunWriter(
+      {
+        journal: services.journal,
+        committed: services.committed,
+        amended: services.amended,
+        loaded: () => this.#wakeAnswered()
+      },
+      claim,
+      bell
+    )
     this.#workers = new Workers({
       fork,
       deadlines: services.deadlines,
@@ -132,14 +115,11 @@ class Loop {
       silent: () => this.#awake(),
       died: (failed, exit) => this.#died(failed, exit)
     })
-    bell.ring = () => {
-      bell.rung = true
-      this.#awake()
-    }
-    bell.drain = () => {
-      this.#draining = true
-      this.#awake()
-    }
+    bell.wake = () => this.#awake()
+  }
+
+  get #state(): RunState {
+    return this.#writer.state
   }
 
   run(stop: string | undefined): Effect.Effect<Finish, FencedOff | JournalError, AgentMemory> {
@@ -151,24 +131,22 @@ class Loop {
     }
     return Effect.ensuring(
       this.#loop(),
-      Effect.sync(() => this.#workers.interruptAll())
+      Effect.sync(() => {
+        this.#bell.wake = undefined
+        this.#workers.interruptAll()
+      })
     )
   }
 
   readonly #loop = Effect.fnUntraced(function* (this: Loop) {
     for (let drains = 1; ; drains++) {
-      if (this.#bell.rung) yield* this.#catchUp()
+      if (this.#bell.rung) yield* this.#writer.catchUp()
       yield* this.#drain()
-      for (;;) {
-        const transaction = this.#transactions.shift()
-        if (transaction === undefined) break
-        yield* this.#transact(transaction)
-      }
       if (this.#state.ended !== undefined) return this.#finish("ended")
       this.#reconcile()
       if (drains % drains_per_yield === 0) yield* Effect.yieldNow
       if (this.#inbox.length > 0 || this.#transactions.length > 0 || this.#bell.rung) continue
-      if (this.#draining && this.#workers.busy === 0) return this.#finish("parked")
+      if (this.#bell.draining && this.#workers.busy === 0) return this.#finish("parked")
       const parkable = isParkable(this.#state)
       if (!(yield* this.#wait(parkable ? this.#services.park_ms : undefined)))
         return this.#finish("parked")
@@ -179,96 +157,25 @@ class Loop {
     return { how, transcript: this.#state.frames.get(rootFrame)?.transcript ?? [] }
   }
 
-  /** Everything that has arrived, decided and appended as one; asked again from the journal where it was refused. */
+  /** Everything that has arrived, decided and appended as one. */
   readonly #drain = Effect.fnUntraced(function* (this: Loop) {
     const reports = this.#inbox
     this.#inbox = []
-    for (let tries = 1; ; tries++) {
-      const events: Array<RunEvent> = []
-      for (const { input } of reports) this.#apply(decide(this.#state, input), events)
-      for (let event = conclude(this.#state); event !== undefined; event = conclude(this.#state)) {
-        evolve(this.#state, event)
-        events.push(event)
-      }
-      if (events.length === 0) break
-      const exit = yield* Effect.exit(
-        this.#services.journal.append({
-          run: this.#run,
-          fence: this.#fence,
-          events,
-          status: statusOf(this.#state)
-        })
-      )
-      if (Exit.isSuccess(exit)) {
-        this.#advance(events)
-        break
-      }
-      yield* this.#refused(exit, tries)
-    }
+    yield* this.#writer.write(reports.map((report) => report.input))
     for (const report of reports) {
       if (report.key !== undefined) this.#workers.written(report.key)
       report.written?.()
     }
-  })
-
-  #apply(decided: ReadonlyArray<RunEvent>, events: Array<RunEvent>) {
-    for (const event of decided) {
-      evolve(this.#state, event)
-      events.push(event)
-    }
-  }
-
-  #advance(events: ReadonlyArray<RunEvent>) {
-    this.#fence = { epoch: this.#fence.epoch, length: this.#fence.length + events.length }
-    this.#services.committed(this.#run, this.#state, events)
-  }
-
-  /** The state had run ahead of the journal: fold it anew. The same inputs are decided again by the caller. */
-  readonly #refused = Effect.fnUntraced(function* (
-    this: Loop,
-    exit: Exit.Failure<void, FencedOff | JournalError | { readonly _tag: "StaleAppend" }>,
-    tries: number
-  ) {
-    const error = Cause.findErrorOption(exit.cause)
-    if (error._tag === "None") return yield* Effect.failCause(exit.cause as Cause.Cause<never>)
-    if (error.value._tag === "FencedOff") return yield* Effect.fail(error.value)
-    if (error.value._tag === "JournalError") {
-      if (tries >= append_tries_max) return yield* Effect.fail(error.value)
-      yield* Effect.sleep((yield* Random.nextIntBetween(10, 50)) * 2 ** tries)
-    }
-    yield* this.#reload(tries)
-  })
-
-  readonly #reload = Effect.fnUntraced(function* (this: Loop, tries: number) {
-    const state = emptyState()
     for (;;) {
-      const page = yield* this.#read(state.length, tries)
-      for (const entry of page) evolve(state, entry.event)
-      if (page.length < page_max) break
+      const next = this.#transactions.shift()
+      if (next === undefined) return
+      // What may not be dispatched is decided like any other input: the decider says why, or nothing.
+      if (!(yield* this.#writer.transact(next.transaction))) {
+        yield* this.#writer.write([next.transaction.dispatches])
+      }
+      next.done()
     }
-    this.#state = state
-    this.#bell.rung = false
-    this.#fence = { epoch: this.#fence.epoch, length: state.length }
-    this.#wakeAnswered()
   })
-
-  /** Loads what others appended. Runs only between appends, when the state is exactly the journal. */
-  readonly #catchUp = Effect.fnUntraced(function* (this: Loop) {
-    while (this.#bell.rung) {
-      this.#bell.rung = false
-      const page = yield* this.#read(this.#fence.length, 1)
-      for (const entry of page) evolve(this.#state, entry.event)
-      this.#fence = { epoch: this.#fence.epoch, length: this.#fence.length + page.length }
-      if (page.length === page_max) this.#bell.rung = true
-      if (page.length > 0) this.#services.amended(this.#run, this.#state)
-    }
-    this.#wakeAnswered()
-  })
-
-  #read(from: number, tries: number) {
-    const read = this.#services.journal.read(this.#run, from, page_max)
-    return Effect.retry(read, { times: Math.max(append_tries_max - tries, 0) })
-  }
 
   /** A call whose question is answered passes the gate again; one that was settled meanwhile is interrupted instead. */
   #wakeAnswered() {
@@ -278,33 +185,6 @@ class Loop {
       return tag === "Decided" || tag === "Proposed"
     })
   }
-
-  readonly #transact = Effect.fnUntraced(function* (this: Loop, transaction: Transaction) {
-    const { body, call, done, key, record } = transaction
-    const dispatches: RunInput = { _tag: "Dispatches", call, key, on_loss: "unknown" }
-    for (let tries = 1; ; tries++) {
-      const dispatched = decide(this.#state, dispatches)
-      if (dispatched[0]?._tag !== "CallDispatched") {
-        // It may not be dispatched, and the decider says why; or it is no longer wanted, and says nothing.
-        this.#inbox.push({ input: dispatches })
-        break
-      }
-      const events: Array<RunEvent> = []
-      const exit = yield* Effect.exit(
-        this.#services.journal.transact(this.#run, this.#fence, body, (result) => {
-          this.#apply(dispatched, events)
-          this.#apply(decide(this.#state, record(result)), events)
-          return { events, status: statusOf(this.#state) }
-        })
-      )
-      if (Exit.isSuccess(exit)) {
-        this.#advance(events)
-        break
-      }
-      yield* this.#refused(exit, tries)
-    }
-    done()
-  })
 
   /** Is every agent of the run defined in this process? */
   #isDefined(): boolean {
@@ -318,7 +198,7 @@ class Loop {
     const wanted = work(this.#state)
     const workers = this.#workers
     workers.keep(wanted)
-    if (this.#draining) return
+    if (this.#bell.draining) return
     let parallel = workers.busy
     const most = this.#state.accepted!.limits.calls_parallel_max
     for (const each of wanted) {
@@ -377,7 +257,7 @@ class Loop {
     const agent = this.#agentOf(wanted.frame)
     const frame = this.#state.frames.get(wanted.frame)!
     const history = wanted.frame === rootFrame ? this.#history : []
-    return askModel(this.#services, this.#run, agent, wanted, history, frame.transcript)
+    return askModel(this.#services, this.#writer.run, agent, wanted, history, frame.transcript)
   }
 
   #call(wanted: RunCall, worker: Worker): Started {
@@ -396,7 +276,7 @@ class Loop {
       this.#awake()
     })
     return this.#services.invoker.start({
-      run: this.#run,
+      run: this.#writer.run,
       accepted: this.#state.accepted!,
       agent: this.#agentOf(current().frame)!,
       call: current,
@@ -408,15 +288,15 @@ class Loop {
       dispatch: (input) =>
         written(input, () => {
           const { phase } = current()
-          return phase._tag === "Dispatched" && phase.epoch === this.#fence.epoch
+          return phase._tag === "Dispatched" && phase.epoch === this.#writer.epoch
         }),
       transact: (key, body, record) =>
         Effect.callback((resume) => {
-          this.#transactions.push({ call, key, body, record, done: () => resume(Effect.void) })
+          const dispatches = { _tag: "Dispatches", call, key, on_loss: "unknown" } as const
+          const transaction = { dispatches, body, record }
+          this.#transactions.push({ transaction, done: () => resume(Effect.void) })
           this.#awake()
         })
     })
   }
 }
-
-const page_max = 10_000
