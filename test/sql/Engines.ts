@@ -1,0 +1,30 @@
+/**
+ * Both engines, for tests that show the same on each.
+ */
+import { layer } from "@effect/vitest"
+import type { Vitest } from "@effect/vitest"
+import { Layer } from "effect"
+import type { SqlClient } from "effect/sql"
+import * as Pglite from "../../layers/sql/Pglite.ts"
+import type { SqlNotify } from "../../layers/sql/SqlNotify.ts"
+import * as SqlStores from "../../layers/sql/SqlStores.ts"
+import type { Stores } from "../contracts/Stores.contract.ts"
+import * as EmbeddedPostgres from "./EmbeddedPostgres.ts"
+
+export type Needs = Stores | SqlClient.SqlClient | SqlNotify
+
+/** Runs the tests on each engine, with a new database. */
+export const onBothEngines = (
+  name: string,
+  tests: (it: Vitest.MethodsNonLive<Needs>) => void
+): void => {
+  for (const [engine, client] of [
+    ["PGlite", Pglite.layer()],
+    ["PostgreSQL", EmbeddedPostgres.layer]
+  ] as const) {
+    layer(Layer.provideMerge(SqlStores.layer, client), {
+      excludeTestServices: true,
+      timeout: "2 minutes"
+    })(`${name} (${engine})`, tests)
+  }
+}

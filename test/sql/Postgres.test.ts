@@ -1,0 +1,140 @@
+/** What only a server has: several processes, bells between them, lost connections, settings of its own. */
+import { assert, it } from "@effect/vitest"
+import { Deferred, Effect, Layer, Logger, Redacted } from "effect"
+import { SqlClient } from "effect/sql"
+import * as Migrations from "../../layers/sql/Migrations.ts"
+import * as Postgres from "../../layers/sql/Postgres.ts"
+import { SqlNotify } from "../../layers/sql/SqlNotify.ts"
+import * as SqlStores from "../../layers/sql/SqlStores.ts"
+import { RunJournal } from "../../services/RunJournal.ts"
+import type { RunId } from "../../src/Ids.ts"
+import { cancelRun } from "../../src/run/RunCommand.ts"
+import { eventually } from "../contracts/Contract.ts"
+import * as Samples from "../contracts/Samples.ts"
+import * as EmbeddedPostgres from "./EmbeddedPostgres.ts"
+
+/** Stores with connections of their own, as another process has them. */
+const process = (url: string) =>
+  Layer.build(
+    Layer.fresh(Layer.provideMerge(SqlStores.layer, Postgres.layer({ url: Redacted.make(url) })))
+  )
+
+it.live("two processes that start together on an empty database migrate it once", () =>
+  Effect.gen(function* () {
+    const url = yield* EmbeddedPostgres.database
+    const contexts = yield* Effect.all([process(url), process(url), process(url)], {
+      concurrency: "unbounded"
+    })
+    const rows = yield* Effect.provide(
+      Effect.flatMap(
+        SqlClient.SqlClient,
+        (sql) => sql<{ migration_id: number }>`SELECT migration_id FROM troupe_migrations`
+      ),
+      contexts[0]
+    )
+    assert.strictEqual(new Set(rows.map((row) => row.migration_id)).size, rows.length)
+    assert.deepStrictEqual(yield* Effect.provide(Migrations.run, contexts[1]), [])
+  })
+)
+
+it.live("an amendment rings the listeners of another process, and of its own once", () =>
+  Effect.gen(function* () {
+    const url = yield* EmbeddedPostgres.database
+    const [here, there] = [yield* process(url), yield* process(url)]
+    const heard: Array<string> = []
+    const rung = Deferred.makeUnsafe<RunId>()
+    yield* Effect.provide(
+      Effect.flatMap(RunJournal, (journal) => journal.amended((run) => void heard.push(run))),
+      here
+    )
+    yield* Effect.provide(
+      Effect.flatMap(RunJournal, (journal) =>
+        journal.amended((run) => Deferred.doneUnsafe(rung, Effect.succeed(run)))
+      ),
+      there
+    )
+    const { run } = yield* Effect.provide(
+      Effect.gen(function* () {
+        const journal = yield* RunJournal
+        const begun = yield* Samples.begin()
+        yield* journal.amend(begun.run, (state) => cancelRun(state, begun.run, "ada", "enough"))
+        return begun
+      }),
+      here
+    )
+    assert.strictEqual(yield* Deferred.await(rung), run)
+    assert.deepStrictEqual(heard, [run])
+  })
+)
+
+it.live(
+  "a listener whose connection is cut hears that it may have missed something, then goes on",
+  () =>
+    Effect.gen(function* () {
+      const url = yield* EmbeddedPostgres.database
+      const context = yield* Layer.build(Postgres.layer({ url: Redacted.make(url) }))
+      yield* Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        const notify = yield* SqlNotify
+        const heard: Array<string | undefined> = []
+        yield* notify.listen("troupe_test", (payload) => void heard.push(payload))
+        yield* sql`SELECT pg_notify('troupe_test', 'before')`
+        yield* eventually(
+          Effect.sync(() => heard.length),
+          (length) => length === 1
+        )
+        yield* sql`SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+        WHERE datname = current_database() AND query LIKE 'LISTEN%'`
+        yield* eventually(
+          Effect.sync(() => heard.length),
+          (length) => length === 2
+        )
+        yield* sql`SELECT pg_notify('troupe_test', 'after')`
+        yield* eventually(
+          Effect.sync(() => heard.length),
+          (length) => length === 3
+        )
+        assert.deepStrictEqual(heard, ["before", undefined, "after"])
+      }).pipe(Effect.provide(context))
+    })
+)
+
+const startupLogs = Effect.fnUntraced(function* (url: string) {
+  const lines: Array<string> = []
+  const capture = Logger.make<unknown, void>((entry) => {
+    lines.push(`${entry.logLevel} ${String(entry.message)}`)
+  })
+  yield* Layer.build(Postgres.layer({ url: Redacted.make(url) })).pipe(
+    Effect.provide(Logger.layer([capture]))
+  )
+  return lines
+})
+
+it.live(
+  "a server that may forget what it acknowledged is warned of at start, a safe one is not",
+  () =>
+    Effect.gen(function* () {
+      const url = yield* EmbeddedPostgres.database
+      assert.deepStrictEqual(yield* startupLogs(url), [])
+      const context = yield* Layer.build(Postgres.layer({ url: Redacted.make(url) }))
+      yield* Effect.provide(
+        Effect.flatMap(SqlClient.SqlClient, (sql) =>
+          sql.unsafe(`ALTER DATABASE ${url.split("/").at(-1)} SET synchronous_commit = off`)
+        ),
+        context
+      )
+      const lines = yield* startupLogs(url)
+      assert.strictEqual(lines.length, 1)
+      assert.match(lines[0]!, /^Warn PostgreSQL runs with synchronous_commit = off/)
+    })
+)
+
+it.live("a database that cannot be reached fails without its address or password", () =>
+  Effect.gen(function* () {
+    const url = "postgres://postgres:s3cret@127.0.0.1:1/none"
+    const error = yield* Effect.flip(
+      Layer.build(Layer.provide(SqlStores.layer, Postgres.layer({ url: Redacted.make(url) })))
+    )
+    assert.notInclude(String(error), "s3cret")
+  })
+)

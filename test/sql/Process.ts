@@ -1,0 +1,72 @@
+/**
+ * A script of this folder in a process of its own, which is killed when the scope closes.
+ */
+import { spawn } from "node:child_process"
+import type { ChildProcess } from "node:child_process"
+import { join } from "node:path"
+import { Deferred, Effect } from "effect"
+
+export interface Process {
+  readonly pid: number
+  /** Whole lines that it has printed so far. */
+  readonly lines: () => ReadonlyArray<string>
+  /** Waits for a number of lines; dies if the process ends before. */
+  readonly printed: (count: number) => Effect.Effect<void>
+  /** kill -9, and gone. */
+  readonly kill: Effect.Effect<void>
+}
+
+const ended = (child: ChildProcess) =>
+  Effect.callback<void>((resume) => {
+    if (child.exitCode !== null || child.signalCode !== null) return resume(Effect.void)
+    child.once("exit", () => resume(Effect.void))
+  })
+
+export const run = Effect.fnUntraced(function* (script: string, ...args: ReadonlyArray<string>) {
+  let text = ""
+  let errors = ""
+  const bells = new Set<() => void>()
+  const ring = () => {
+    for (const bell of bells) bell()
+  }
+  const child = yield* Effect.acquireRelease(
+    Effect.sync(() => spawn(process.execPath, [join(import.meta.dirname, script), ...args])),
+    (child) =>
+      Effect.andThen(
+        Effect.sync(() => child.kill("SIGKILL")),
+        ended(child)
+      )
+  )
+  child.stdout.on("data", (chunk: Buffer) => {
+    text += chunk.toString()
+    ring()
+  })
+  child.stderr.on("data", (chunk: Buffer) => (errors += chunk.toString()))
+  child.once("exit", ring)
+  const lines = () => text.split("\n").slice(0, -1)
+  const self: Process = {
+    pid: child.pid!,
+    lines,
+    printed: (count) =>
+      Effect.suspend(() => {
+        const done = Deferred.makeUnsafe<void>()
+        const bell = () => {
+          if (lines().length >= count) Deferred.doneUnsafe(done, Effect.void)
+          else if (child.exitCode !== null) {
+            Deferred.doneUnsafe(done, Effect.die(new Error(`${script} ended: ${errors}`)))
+          }
+        }
+        bells.add(bell)
+        bell()
+        return Effect.ensuring(
+          Deferred.await(done),
+          Effect.sync(() => bells.delete(bell))
+        )
+      }),
+    kill: Effect.andThen(
+      Effect.sync(() => child.kill("SIGKILL")),
+      ended(child)
+    )
+  }
+  return self
+})
