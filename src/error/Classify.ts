@@ -1,7 +1,13 @@
 /**
  * One table from every source's own names to the four classes (REQUIREMENTS U2).
  */
-import type { ToolErrorClass, ToolErrorKind } from "./ToolError.ts"
+import type { ToolError, ToolErrorClass, ToolErrorKind } from "./ToolError.ts"
+import {
+  ToolPolicyError,
+  ToolTerminalError,
+  ToolTransientError,
+  ToolUserError
+} from "./ToolError.ts"
 
 interface Classified {
   readonly class: ToolErrorClass
@@ -166,4 +172,19 @@ export const ofName = (name: string): Classified => {
   const base = snake(given)
   const refined = qualifier !== undefined && vague.has(base) ? known(snake(qualifier)) : undefined
   return refined ?? known(base) ?? ofKind("unknown")
+}
+
+/** Another runtime's error as one of the four: its name decides, and without one it is unknown (SM-18). */
+export const errorOf = (name: string | undefined, message: string): ToolError => {
+  const { class: as, kind } = ofName(name ?? "unknown")
+  switch (as) {
+    case "ToolUserError":
+      return new ToolUserError({ kind, message })
+    case "ToolPolicyError":
+      return new ToolPolicyError({ kind, message })
+    case "ToolTransientError":
+      return new ToolTransientError({ kind, message })
+    case "ToolTerminalError":
+      return new ToolTerminalError({ kind, message })
+  }
 }

@@ -1,0 +1,82 @@
+/**
+ * A call and its result in SemStreams' shape, for tools and loops that speak it.
+ */
+import { Schema } from "effect"
+import { rejected_prefix } from "../conversation/Transcript.ts"
+import { failureOf, ToolErrorKind } from "../error/ToolError.ts"
+import { errorOf } from "../error/Classify.ts"
+import type { Outcome } from "../run/RunEvent.ts"
+import { errorKindOf } from "../run/RunEvent.ts"
+
+const Open = Schema.Record(Schema.String, Schema.Json)
+
+/** `approved_by`, `loop_id` and `trace_id` are stamped by the runtime; a model's own are dropped (`fromModel`). */
+export const ToolCall = Schema.Struct({
+  id: Schema.NonEmptyString,
+  name: Schema.NonEmptyString,
+  arguments: Schema.optionalKey(Open),
+  metadata: Schema.optionalKey(Open),
+  loop_id: Schema.optionalKey(Schema.String),
+  trace_id: Schema.optionalKey(Schema.String),
+  approved_by: Schema.optionalKey(Schema.String)
+})
+export interface ToolCall extends Schema.Schema.Type<typeof ToolCall> {}
+
+/** `error` and `error_kind` stand together; `stop_loop` ends the loop with `content` as its result. */
+export const ToolResult = Schema.Struct({
+  call_id: Schema.NonEmptyString,
+  name: Schema.optionalKey(Schema.String),
+  content: Schema.optionalKey(Schema.String),
+  error: Schema.optionalKey(Schema.String),
+  error_kind: Schema.optionalKey(ToolErrorKind),
+  metadata: Schema.optionalKey(Open),
+  loop_id: Schema.optionalKey(Schema.String),
+  trace_id: Schema.optionalKey(Schema.String),
+  stop_loop: Schema.optionalKey(Schema.Boolean)
+})
+export interface ToolResult extends Schema.Schema.Type<typeof ToolResult> {}
+
+/** What a model may say of a call: nothing of who approved it and where it belongs (SM-21). */
+export const fromModel = (call: ToolCall): ToolCall => ({
+  id: call.id,
+  name: call.name,
+  ...(call.arguments === undefined ? undefined : { arguments: call.arguments })
+})
+
+const errorText = (outcome: Outcome): string => {
+  switch (outcome._tag) {
+    case "Denied":
+      return rejected_prefix + outcome.reason
+    case "Revised":
+      return `${rejected_prefix}another proposal is wanted: ${outcome.note}`
+    case "Expired":
+      return `${rejected_prefix}the approval timed out`
+    case "Cancelled":
+      return "the call was interrupted"
+    case "Unknown":
+      return "nobody knows whether the call took effect"
+    case "Failed":
+      return outcome.error.message
+    case "Value":
+      return ""
+  }
+}
+
+/** The result of a call, under its id, with loop and trace copied from it (SM-16). */
+export const resultOf = (call: ToolCall, outcome: Outcome): ToolResult => {
+  const error_kind = errorKindOf(outcome)
+  return {
+    call_id: call.id,
+    name: call.name,
+    ...(outcome._tag === "Value" ? { content: outcome.json } : { error: errorText(outcome) }),
+    ...(error_kind === null ? undefined : { error_kind }),
+    ...(call.loop_id === undefined ? undefined : { loop_id: call.loop_id }),
+    ...(call.trace_id === undefined ? undefined : { trace_id: call.trace_id })
+  }
+}
+
+/** A foreign result as an outcome of ours. An error without a kind is unknown (SM-18). */
+export const outcomeOf = (result: ToolResult): Outcome =>
+  result.error === undefined || result.error === ""
+    ? { _tag: "Value", json: JSON.stringify(result.content ?? null) }
+    : { _tag: "Failed", error: failureOf(errorOf(result.error_kind, result.error)) }

@@ -1,0 +1,82 @@
+/**
+ * Runs the cases of a vector file through a driver. The files are read from the directory in TROUPE_VECTORS, so that
+ * other cases of the same shape can be run; without it from the copies beside this file. A file that is absent there is
+ * reported, a case whose shape the driver does not know fails.
+ */
+import { existsSync, readFileSync } from "node:fs"
+import { join } from "node:path"
+import { fileURLToPath } from "node:url"
+import { assert, describe, it } from "@effect/vitest"
+import type { Effect, Scope } from "effect"
+
+export interface Case {
+  readonly id: string
+  readonly input: unknown
+  readonly expect: unknown
+}
+
+/** What a driver makes of a case: a proof of it, the reason why it waits for a later feature, or nothing it knows. */
+export type Driven =
+  | { readonly rows: string; readonly run: Effect.Effect<void, unknown, Scope.Scope> }
+  | { readonly later: string }
+  | undefined
+
+declare module "vitest" {
+  interface TaskMeta {
+    /** What a test could not show here, and why; the summary of `npm test` prints it. */
+    notes?: Array<string>
+  }
+}
+
+const folder =
+  process.env.TROUPE_VECTORS === undefined || process.env.TROUPE_VECTORS === ""
+    ? fileURLToPath(new URL("vectors", import.meta.url))
+    : process.env.TROUPE_VECTORS
+
+const read = (name: string): ReadonlyArray<Case> | undefined => {
+  const file = join(folder, `${name}.json`)
+  if (!existsSync(file)) return undefined
+  const { cases } = JSON.parse(readFileSync(file, "utf8")) as {
+    readonly cases: ReadonlyArray<Case>
+  }
+  return cases
+}
+
+/** The tests of one vector file. Each case is one test, or one line of a note. */
+export const conformance = (name: string, drive: (each: Case) => Driven): void => {
+  const cases = read(name)
+  const notes: Array<string> = []
+  describe(`vec:${name}`, () => {
+    for (const each of cases ?? []) {
+      const driven = drive(each)
+      if (driven === undefined) {
+        it(`${each.id} has a shape that the driver knows`, () => {
+          assert.fail(`unknown shape: ${JSON.stringify(each)}`)
+        })
+      } else if ("later" in driven) {
+        notes.push(`${each.id} is not driven yet: ${driven.later}`)
+      } else {
+        it.effect(`${each.id} holds (${driven.rows})`, () => driven.run)
+      }
+    }
+    it("was read from its file, and says which of its cases are not driven", ({ task }) => {
+      if (cases === undefined) notes.push(`${name}.json is absent in ${folder}`)
+      else assert.isAbove(cases.length, 0)
+      task.meta.notes = notes
+      for (const note of notes) console.log(note)
+    })
+  })
+}
+
+export const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+
+/** Has the value these keys, and at most those besides? */
+export const hasShape = (
+  value: unknown,
+  required: ReadonlyArray<string>,
+  optional: ReadonlyArray<string> = []
+): value is Readonly<Record<string, unknown>> =>
+  isRecord(value) &&
+  required.every((key) => key in value) &&
+  Object.keys(value).every((key) => required.includes(key) || optional.includes(key))
