@@ -1,44 +1,94 @@
 /**
  * A runtime on ephemeral stores with a scripted model and small tools, and the few questions that tests ask it.
  */
-import { Effect, Layer, Schema, Stream } from "effect"
+import { Effect, Exit, Layer, Schema, Scope, Stream } from "effect"
 import { Tool, Toolkit } from "effect/ai"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
+import type { Decision } from "../../src/approval/Approval.ts"
+import { resultText } from "../../src/conversation/Transcript.ts"
 import { ToolError } from "../../src/error/ToolError.ts"
 import { AgentName, ConversationId, Tenant } from "../../src/Ids.ts"
-import type { RunId } from "../../src/Ids.ts"
+import type { ApprovalId, RunId } from "../../src/Ids.ts"
+import type { Role } from "../../src/Principal.ts"
 import { Principal } from "../../src/Principal.ts"
-import type { RunEvent } from "../../src/run/RunEvent.ts"
+import type { CallSettled, Outcome, RunEvent } from "../../src/run/RunEvent.ts"
 import { govern } from "../../src/tool/GovernedTool.ts"
-import type { CallContext, Governance } from "../../src/tool/GovernedTool.ts"
+import type {
+  CallContext,
+  Governance,
+  GovernedTool,
+  MisdeclaredTool
+} from "../../src/tool/GovernedTool.ts"
 import { callOf } from "../../src/tool/GovernedTool.ts"
+import type { ToolCompleted } from "../../src/tool/ToolCallMetadata.ts"
+import { AgentMemory } from "../../services/AgentMemory.ts"
 import { AgentRuntime } from "../../services/AgentRuntime.ts"
+import { ApprovalDesk } from "../../services/ApprovalDesk.ts"
+import type { ModelRequest } from "../../services/ModelGateway.ts"
 import { RunJournal } from "../../services/RunJournal.ts"
-import * as Ephemeral from "../../layers/compose/Ephemeral.ts"
+import type { ToolCallObserver } from "../../services/ToolCallObserver.ts"
+import { ToolCallObservers } from "../../services/ToolCallObserver.ts"
+import * as ActorMemories from "../../layers/compose/ActorMemories.ts"
+import * as Runtime from "../../layers/compose/Runtime.ts"
+import * as EphemeralAgentMemory from "../../layers/ephemeral/EphemeralAgentMemory.ts"
+import * as EphemeralStores from "../../layers/ephemeral/EphemeralStores.ts"
 import * as ScriptedModelGateway from "../../layers/model/ScriptedModelGateway.ts"
+import { ModelScript } from "../../layers/model/ScriptedModelGateway.ts"
+import { PolicyVersion } from "../../layers/runtime/CallIdentity.ts"
 import * as RuntimeConfig from "../../layers/runtime/RuntimeConfig.ts"
 
 export const tenant = Tenant.make("acme")
 export const alice = new Principal({ id: "alice", tenant, roles: ["admin"] })
+export const person = (id: string, roles: ReadonlyArray<Role>, of = tenant) =>
+  new Principal({ id, tenant: of, roles })
 export const agentName = AgentName.make("tester")
 
-/** What a test's tool does; the call's context tells it who and for whom. */
-export type Body = (n: number, call: CallContext) => Effect.Effect<unknown, ToolError>
+/** What a test's tool does; the call's context tells it who and for whom, `args` is all that it was given. */
+export type Body = (
+  n: number,
+  call: CallContext,
+  args: Readonly<Record<string, unknown>>
+) => Effect.Effect<unknown, ToolError, AgentMemory>
 
 export interface TestTool {
   readonly governance: Omit<Governance, "namespace">
   readonly body: Body
+  /** Absent = `{ n }`. */
+  readonly parameters?: Schema.Struct.Fields
+  /** Absent = any JSON. */
+  readonly success?: Schema.Codec<unknown, unknown>
 }
 
+/** A read that does `body`. */
+export const reads = (body: Body, more?: Partial<Governance>): TestTool => ({
+  governance: { side_effects: "read", ...more },
+  body
+})
+
+/** A write that asks nobody. */
+export const writes = (body: Body, more?: Partial<Governance>): TestTool => ({
+  governance: { side_effects: "write", permission: "allow", ...more },
+  body
+})
+
+/** A write that asks a person first. */
+export const asks = (body: Body, more?: Partial<Governance>): TestTool => ({
+  governance: { side_effects: "write", effect_description: "Changes something.", ...more },
+  body
+})
+
 /** A toolkit of tools that take `{ n }` and return anything JSON. */
-export const toolsOf = (tools: Readonly<Record<string, TestTool>>) => {
+export const toolsOf = (
+  tools: Readonly<Record<string, TestTool>>
+): Effect.Effect<ReadonlyArray<GovernedTool<AgentMemory>>, MisdeclaredTool> => {
   const kit = Toolkit.make(
-    ...Object.keys(tools).map((name) =>
+    ...Object.entries(tools).map(([name, tool]) =>
       Tool.make(name, {
         description: `The test's ${name}.`,
-        parameters: Schema.Struct({ n: Schema.Int }),
-        success: Schema.Json,
-        failure: ToolError
+        parameters: Schema.Struct(tool.parameters ?? { n: Schema.Int }),
+        success: tool.success ?? (Schema.Json as Schema.Codec<unknown, unknown>),
+        failure: ToolError,
+        dependencies: [AgentMemory]
       })
     )
   )
@@ -48,11 +98,15 @@ export const toolsOf = (tools: Readonly<Record<string, TestTool>>) => {
   const handlers = Object.fromEntries(
     Object.entries(tools).map(([name, tool]) => [
       name,
-      ({ n }: { readonly n: number }, context: Toolkit.HandlerContext<never>) =>
-        tool.body(n, callOf(context)) as Effect.Effect<Schema.Json, ToolError>
+      (args: { readonly n: number }, context: Toolkit.HandlerContext<never>) =>
+        tool.body(args.n, callOf(context), args)
     ])
   )
-  return govern(kit, governance, handlers as never)
+  // The kit is made of data, so that the types of its tools are lost on the way.
+  return govern(kit, governance, handlers as never) as Effect.Effect<
+    ReadonlyArray<GovernedTool<AgentMemory>>,
+    MisdeclaredTool
+  >
 }
 
 export interface Options {
@@ -60,7 +114,10 @@ export interface Options {
   readonly agent?: Partial<Parameters<typeof AgentSpec.make>[0]>
   readonly agents?: ReadonlyArray<AgentSpec>
   readonly script: ScriptedModelGateway.Script
+  readonly model?: ScriptedModelGateway.ScriptOptions
   readonly config?: Partial<RuntimeConfig.RuntimeConfig>
+  readonly observers?: ReadonlyArray<ToolCallObserver>
+  readonly policy_version?: string
 }
 
 export const agentsOf = (options: Options): ReadonlyArray<AgentSpec> => [
@@ -73,12 +130,56 @@ export const agentsOf = (options: Options): ReadonlyArray<AgentSpec> => [
   ...(options.agents ?? [])
 ]
 
-export const layer = (options: Options) =>
-  Ephemeral.layer({ agents: agentsOf(options), tools: [toolsOf(options.tools ?? {})] }).pipe(
-    Layer.provideMerge(ScriptedModelGateway.layer(options.script)),
+/** A runtime over stores that the test holds, so that several may share them. */
+export const over = (options: Options) =>
+  Runtime.layer({ agents: agentsOf(options), tools: [toolsOf(options.tools ?? {})] }).pipe(
+    Layer.provide(ActorMemories.layer(EphemeralAgentMemory.layer)),
+    Layer.provideMerge(ScriptedModelGateway.layer(options.script, options.model)),
     Layer.provide(
-      Layer.succeed(RuntimeConfig.RuntimeConfig, { ...RuntimeConfig.defaults, ...options.config })
+      Layer.mergeAll(
+        Layer.succeed(RuntimeConfig.RuntimeConfig, {
+          ...RuntimeConfig.defaults,
+          ...options.config
+        }),
+        Layer.succeed(ToolCallObservers, options.observers ?? []),
+        Layer.succeed(PolicyVersion, options.policy_version ?? "1")
+      )
     )
+  )
+
+export const layer = (options: Options) =>
+  over(options).pipe(Layer.provideMerge(EphemeralStores.layer))
+
+type Provided<L> = L extends Layer.Layer<infer A, infer _E, infer _R> ? A : never
+
+/** One process over the test's stores: nothing of it is shared with another but those. */
+export interface Process {
+  readonly run: <A, E, R>(
+    effect: Effect.Effect<A, E, R>
+  ) => Effect.Effect<A, E, Exclude<R, Provided<ReturnType<typeof over>>>>
+  /** A graceful stop. */
+  readonly stop: Effect.Effect<void>
+}
+
+/** Starts a process; it stops with the test's scope at the latest. */
+export const boot = Effect.fnUntraced(function* (options: Options) {
+  const scope = yield* Scope.make()
+  yield* Effect.addFinalizer(() => Scope.close(scope, Exit.void))
+  const context = yield* Layer.buildWithMemoMap(over(options), Layer.makeMemoMapUnsafe(), scope)
+  const process: Process = {
+    run: (effect) => Effect.provide(effect, context),
+    stop: Scope.close(scope, Exit.void)
+  }
+  return process
+})
+
+/** The stores' journal with other methods in place of some of its own: for a process that is to lose them. */
+export const withJournal = <A, E, R>(
+  effect: Effect.Effect<A, E, R>,
+  change: (journal: RunJournal["Service"]) => Partial<RunJournal["Service"]>
+): Effect.Effect<A, E, R | RunJournal> =>
+  Effect.flatMap(RunJournal, (journal) =>
+    Effect.provideService(effect, RunJournal, { ...journal, ...change(journal) })
   )
 
 /** Sends a message and gives its run. */
@@ -106,11 +207,61 @@ export const ended = Effect.fnUntraced(function* (run: RunId, conversation = "c-
   return yield* events(run)
 })
 
+/** Waits for an event of the run that has this tag, for the `nth` time. */
+export const happened = (
+  run: RunId,
+  tag: RunEvent["_tag"],
+  nth = 1,
+  conversation = "c-1"
+): Effect.Effect<void, unknown, AgentRuntime> => {
+  let seen = 0
+  return until((event, id) => id === run && event._tag === tag && ++seen === nth, conversation)
+}
+
 export const events = (run: RunId) =>
   Effect.map(
     RunJournal.use((journal) => journal.read(run, 0, 10_000)),
     (entries) => entries.map((entry) => entry.event)
   )
 
-export const settled = (all: ReadonlyArray<RunEvent>) =>
+export const settled = (all: ReadonlyArray<RunEvent>): ReadonlyArray<CallSettled> =>
   all.filter((event) => event._tag === "CallSettled")
+
+/** The outcome of a run's only, or first, call. */
+export const outcome = (all: ReadonlyArray<RunEvent>): Outcome | undefined =>
+  settled(all)[0]?.outcome
+
+/** How a run ended. */
+export const end = (all: ReadonlyArray<RunEvent>) => all.find((event) => event._tag === "RunEnded")
+
+/** How often each kind of event happened. */
+export const count = (all: ReadonlyArray<RunEvent>, tag: RunEvent["_tag"]): number =>
+  all.filter((event) => event._tag === tag).length
+
+/** What the model was asked, oldest first. */
+export const requests = ModelScript.use((script) => script.requests)
+
+/** What the model read of the results of calls, in its order. */
+export const resultsShown = (request: ModelRequest | undefined): ReadonlyArray<string> =>
+  (request?.transcript ?? []).flatMap((entry) => (entry.role === "tool" ? [resultText(entry)] : []))
+
+export const pending = ApprovalDesk.use((desk) => desk.pending(alice, 500))
+
+export const decide = (id: ApprovalId, decision: Decision, by = alice) =>
+  ApprovalDesk.use((desk) => desk.decide(id, decision, by))
+
+export const approve: Decision = { _tag: "Approve" }
+export const deny: Decision = { _tag: "Deny", reason: "not today" }
+
+/** Waits until the run has asked `nth` times, and gives the newest question. */
+export const question = Effect.fnUntraced(function* (run: RunId, nth = 1, conversation = "c-1") {
+  yield* happened(run, "ApprovalRequested", nth, conversation)
+  const asked = (yield* events(run)).filter((event) => event._tag === "ApprovalRequested")
+  return asked[nth - 1]!
+})
+
+/** An observer that keeps what it is told. */
+export const recorder = () => {
+  const facts: Array<ToolCompleted> = []
+  return { facts, observe: (fact: ToolCompleted) => void facts.push(fact) }
+}
