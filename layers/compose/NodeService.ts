@@ -1,0 +1,167 @@
+/**
+ * Troupe for a Node service that does not speak Effect: promises and async iterables over a runtime.
+ *
+ * ```ts
+ * const troupe = await start({ agents, tools, model, store: { directory: ".troupe" } })
+ * const { run } = await troupe.send({ agent: "operations", text: "What is stuck?" })
+ * for await (const item of troupe.watch(run)) console.log(item)
+ * ```
+ */
+import { Effect, Layer, ManagedRuntime, Option, Redacted, Stream } from "effect"
+import type { AgentSpec } from "../../src/agent/AgentSpec.ts"
+import type { Approval, Decision } from "../../src/approval/Approval.ts"
+import { AgentName, ApprovalId, ConversationId, RunId, Tenant } from "../../src/Ids.ts"
+import type { CallId } from "../../src/Ids.ts"
+import { Principal } from "../../src/Principal.ts"
+import type { Settlement } from "../../src/run/RunCommand.ts"
+import type { RunEnded } from "../../src/run/RunEvent.ts"
+import type { GovernedTool } from "../../src/tool/GovernedTool.ts"
+import type { AgentMemory } from "../../services/AgentMemory.ts"
+import type { FeedItem } from "../../services/AgentRuntime.ts"
+import { AgentRuntime } from "../../services/AgentRuntime.ts"
+import { ApprovalDesk } from "../../services/ApprovalDesk.ts"
+import type { RoomHandlers } from "../../services/DeliveryHandlers.ts"
+import type { ModelGateway } from "../../services/ModelGateway.ts"
+import type { OutboxReader } from "../../services/OutboxReader.ts"
+import type { OutboxReplayer } from "../../services/OutboxReplayer.ts"
+import * as Runtime from "./Runtime.ts"
+import * as Stores from "./Stores.ts"
+
+/** `ephemeral`: gone with the process. `directory`: PGlite, one process. `postgres`: a connection URL. */
+export type Store = "ephemeral" | { readonly directory: string } | { readonly postgres: string }
+
+/** Services that the tools of an embedded runtime may ask for beside their own. */
+export type ForTools = OutboxReader | OutboxReplayer
+
+export interface Options {
+  readonly agents: ReadonlyArray<AgentSpec>
+  readonly tools?: ReadonlyArray<
+    Effect.Effect<ReadonlyArray<GovernedTool<AgentMemory>>, unknown, ForTools>
+  >
+  readonly deliveries?: ReadonlyArray<Effect.Effect<RoomHandlers, unknown, ForTools>>
+  readonly model: Layer.Layer<ModelGateway, unknown>
+  /** Absent = `ephemeral`. */
+  readonly store?: Store
+}
+
+export interface Send {
+  readonly agent: string
+  readonly text: string
+  /** Absent = a new conversation. */
+  readonly conversation?: string
+  readonly idempotency_key?: string
+}
+
+export interface Sent {
+  readonly run: string
+  readonly conversation: string
+  readonly ordinal: number
+  /** False: the idempotency key was known, and this is what it named. */
+  readonly created: boolean
+}
+
+/** Every method rejects with the typed error that the port declares, by its `_tag`. */
+export interface NodeService {
+  /** Durable when it resolves; handled after. */
+  readonly send: (message: Send, by?: Principal) => Promise<Sent>
+  /** Sends, and waits for the end of the run: `complete`, `failed` or `cancelled`, with its text. */
+  readonly ask: (message: Send, by?: Principal) => Promise<RunEnded>
+  /** Everything that happens in a conversation from its start, then what is to come. Leaving the loop cancels nothing. */
+  readonly watch: (
+    conversation: string,
+    after?: { readonly ordinal: number; readonly seq: number }
+  ) => AsyncIterable<FeedItem>
+  /** Questions that wait for a person, oldest first; at most 500. */
+  readonly pending: (by?: Principal) => Promise<ReadonlyArray<Approval>>
+  readonly decide: (approval: string, decision: Decision, by: Principal) => Promise<void>
+  readonly cancel: (run: string, by: Principal, reason: string) => Promise<void>
+  /** Says what became of a call whose outcome nobody knows. */
+  readonly settle: (
+    run: string,
+    call: string,
+    settlement: Settlement,
+    by: Principal
+  ) => Promise<void>
+  /** Lets steps on their way end, releases what it holds. Pending questions stay. */
+  readonly stop: () => Promise<void>
+}
+
+/** Who acts where nobody is named: a service account of the tenant `default`. */
+export const service_principal = new Principal({
+  id: "service",
+  tenant: Tenant.make("default"),
+  roles: ["viewer", "operator"]
+})
+
+const storesOf = (store: Store): Layer.Layer<Stores.Stores, unknown> =>
+  store === "ephemeral"
+    ? Stores.ephemeral
+    : "directory" in store
+      ? Stores.directory(store.directory)
+      : Stores.postgres(Redacted.make(store.postgres))
+
+/** Starts a runtime and recovers what an earlier one left. Rejects with the typed error that kept it from starting. */
+export const start = async (options: Options): Promise<NodeService> => {
+  // Process-wide, and it compiles code: an application asks for it, a library import never does.
+  await import("effect/schema/SchemaJITCompiler/enable")
+  const layer = Runtime.layer<unknown, ForTools>({
+    agents: options.agents,
+    tools: options.tools ?? [],
+    deliveries: options.deliveries ?? []
+  }).pipe(Layer.provide(options.model), Layer.provideMerge(storesOf(options.store ?? "ephemeral")))
+  const runtime = ManagedRuntime.make(layer)
+  const services = await runtime.context()
+  const run = Effect.runPromiseWith(services)
+
+  const send = async (message: Send, by: Principal = service_principal): Promise<Sent> => {
+    const { created, task } = await run(
+      AgentRuntime.use((agents) =>
+        agents.send(
+          {
+            agent: AgentName.make(message.agent),
+            text: message.text,
+            conversation:
+              message.conversation === undefined
+                ? undefined
+                : ConversationId.make(message.conversation),
+            idempotency_key: message.idempotency_key
+          },
+          by
+        )
+      )
+    )
+    return { run: task.id, conversation: task.conversation, ordinal: task.ordinal, created }
+  }
+
+  const feed = (conversation: string, after = { ordinal: 0, seq: -1 }) =>
+    Stream.unwrap(
+      AgentRuntime.useSync((agents) => agents.watch(ConversationId.make(conversation), after))
+    )
+
+  return {
+    send,
+    ask: async (message, by) => {
+      const sent = await send(message, by)
+      const ended = feed(sent.conversation, { ordinal: sent.ordinal, seq: -1 }).pipe(
+        Stream.map((item) =>
+          item._tag === "Event" && item.run === sent.run ? item.entry.event : undefined
+        ),
+        Stream.filter((event): event is RunEnded => event?._tag === "RunEnded"),
+        Stream.runHead
+      )
+      // A watch never ends by itself, so there is a last event, or the promise is rejected.
+      return Option.getOrThrow(await run(ended))
+    },
+    watch: (conversation, after) => Stream.toAsyncIterableWith(feed(conversation, after), services),
+    pending: (by = service_principal) => run(ApprovalDesk.use((desk) => desk.pending(by, 500))),
+    decide: (approval, decision, by) =>
+      run(ApprovalDesk.use((desk) => desk.decide(ApprovalId.make(approval), decision, by))),
+    cancel: (id, by, reason) =>
+      run(AgentRuntime.use((agents) => agents.interrupt(RunId.make(id), by, reason))),
+    settle: (id, call, settlement, by) =>
+      run(
+        AgentRuntime.use((agents) => agents.settle(RunId.make(id), call as CallId, settlement, by))
+      ),
+    stop: () => runtime.dispose()
+  }
+}

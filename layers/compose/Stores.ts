@@ -1,0 +1,79 @@
+/**
+ * Where a runtime keeps what it knows: in the process, in a directory, or on a PostgreSQL server. A driver is loaded
+ * only where it is used.
+ */
+import { Effect, Layer } from "effect"
+import type { Redacted } from "effect"
+import type { Migrator, SqlClient, SqlError } from "effect/sql"
+import type { AgentMemories } from "../../services/AgentMemory.ts"
+import type { ApprovalRecords } from "../../services/ApprovalRecords.ts"
+import type { ConversationStore } from "../../services/ConversationStore.ts"
+import type { Outbox } from "../../services/Outbox.ts"
+import type { OutboxReader } from "../../services/OutboxReader.ts"
+import type { OutboxReplayer } from "../../services/OutboxReplayer.ts"
+import type { RunJournal } from "../../services/RunJournal.ts"
+import type { TaskStore } from "../../services/TaskStore.ts"
+import * as EphemeralAgentMemory from "../ephemeral/EphemeralAgentMemory.ts"
+import * as EphemeralStore from "../ephemeral/EphemeralStore.ts"
+import * as EphemeralStores from "../ephemeral/EphemeralStores.ts"
+import type { DirectoryInUse, DirectoryUnusable } from "../sql/DirectoryLock.ts"
+import type { SqlNotify } from "../sql/SqlNotify.ts"
+import * as ActorMemories from "./ActorMemories.ts"
+
+export type Stores =
+  | AgentMemories
+  | ApprovalRecords
+  | ConversationStore
+  | Outbox
+  | OutboxReader
+  | OutboxReplayer
+  | RunJournal
+  | TaskStore
+
+/** What actors remember lives as long as the process, whatever the journal stands on. */
+const memories = ActorMemories.layer(EphemeralAgentMemory.layer)
+
+/** Gone with the process. */
+export const ephemeral: Layer.Layer<Stores> = memories.pipe(
+  Layer.provideMerge(EphemeralStores.layer)
+)
+
+const sql = <E>(
+  engine: Layer.Layer<SqlClient.SqlClient | SqlNotify, E>
+): Layer.Layer<Stores | SqlClient.SqlClient, E | Migrator.MigrationError | SqlError.SqlError> =>
+  Layer.unwrap(
+    Effect.map(
+      Effect.promise(() => import("../sql/SqlStores.ts")),
+      (SqlStores) =>
+        Layer.merge(SqlStores.layer, memories.pipe(Layer.provide(EphemeralStore.layer)))
+    )
+  ).pipe(Layer.provideMerge(engine))
+
+/** PGlite in this process; one process a directory. Also gives the `SqlClient` that transactional tools write with. */
+export const directory = (
+  path: string
+): Layer.Layer<
+  Stores | SqlClient.SqlClient,
+  DirectoryInUse | DirectoryUnusable | Migrator.MigrationError | SqlError.SqlError
+> =>
+  sql(
+    Layer.unwrap(
+      Effect.map(
+        Effect.promise(() => import("../sql/Pglite.ts")),
+        (Pglite) => Pglite.layer({ directory: path })
+      )
+    )
+  )
+
+/** A PostgreSQL server, shared by as many processes as like. */
+export const postgres = (
+  url: Redacted.Redacted
+): Layer.Layer<Stores | SqlClient.SqlClient, Migrator.MigrationError | SqlError.SqlError> =>
+  sql(
+    Layer.unwrap(
+      Effect.map(
+        Effect.promise(() => import("../sql/Postgres.ts")),
+        (Postgres) => Postgres.layer({ url })
+      )
+    )
+  )
