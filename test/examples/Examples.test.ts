@@ -1,0 +1,25 @@
+import { execFile } from "node:child_process"
+import { readFile } from "node:fs/promises"
+import { fileURLToPath } from "node:url"
+import { promisify } from "node:util"
+import { assert, describe, it } from "@effect/vitest"
+
+const root = fileURLToPath(new URL("../..", import.meta.url))
+const run = promisify(execFile)
+
+describe("the embedding example", () => {
+  it("runs as it is printed in the README, and asks before it pays", async () => {
+    const example = await readFile(`${root}test/examples/embedding.ts`, "utf8")
+    const readme = await readFile(`${root}README.md`, "utf8")
+    assert.include(readme, "```ts\n" + example + "```")
+    const { stdout } = await run(
+      process.execPath,
+      ["-C", "troupe-source", "test/examples/embedding.ts"],
+      { cwd: root, timeout: 60_000 }
+    )
+    assert.deepStrictEqual(stdout.trim().split("\n"), [
+      'refund order: "1003"',
+      `{ _tag: 'Value', json: '"order 1003 is paid back"' }`
+    ])
+  })
+})

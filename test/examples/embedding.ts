@@ -1,0 +1,37 @@
+import { Effect, Schema } from "effect"
+import { Tool, Toolkit } from "effect/ai"
+import { AgentName, AgentSpec, govern, Principal, Tenant, ToolError } from "troupe"
+import { start } from "troupe/embed"
+import { call, layer, text } from "troupe/layers/model/ScriptedModelGateway"
+
+const Refund = Tool.make("refund", {
+  description: "Pays an order back.",
+  parameters: Schema.Struct({ order: Schema.String }),
+  success: Schema.String,
+  failure: ToolError
+})
+const tools = govern(
+  Toolkit.make(Refund),
+  { refund: { namespace: "shop", side_effects: "external" } },
+  { refund: ({ order }) => Effect.succeed(`order ${order} is paid back`) }
+)
+const shop = AgentSpec.make({
+  name: AgentName.make("shop"),
+  instructions: "Help customers.",
+  tools: ["refund"]
+})
+const boss = new Principal({ id: "boss", tenant: Tenant.make("default"), roles: ["approver"] })
+const model = layer([call("refund", { order: "1003" }), text("It is paid back.")])
+
+const troupe = await start({ agents: [shop], tools: [tools], model })
+const { conversation } = await troupe.send({ agent: "shop", text: "Pay order 1003 back" })
+for await (const item of troupe.watch(conversation)) {
+  const event = item._tag === "Event" ? item.entry.event : undefined
+  if (event?._tag === "ApprovalRequested") {
+    console.log(event.payload.tool_name, event.payload.args_summary)
+    await troupe.decide(event.approval, { _tag: "Approve" }, boss)
+  }
+  if (event?._tag === "CallSettled") console.log(event.outcome)
+  if (event?._tag === "RunEnded") break
+}
+await troupe.stop()
