@@ -98,19 +98,21 @@ const isBare = (item: Encoded): boolean =>
 export interface Statement {
   readonly text: string
   readonly params: ReadonlyArray<unknown>
+  /** What its rows say: that the one append is written, or the places, from 1, of those that are refused. */
+  readonly rows: "written" | "refused"
 }
 
-/** For one append of one event, which needs no arrays. Returns the place of a refused append, 1, or nothing. */
+/** For one append of one event, which needs no arrays and is planned anew by an engine that prepares nothing. */
 const scalar = `WITH h AS (
   UPDATE troupe.runs SET length = length + 1, status = $4::int2
   WHERE run_id = $1::uuid AND epoch = $2::int4 AND length = $3::int4 AND status < ${run_over}
-  RETURNING run_id),
-e AS (INSERT INTO troupe.run_events (run_id, seq, at, type, payload)
-  SELECT run_id, $3::int4, $5::int8, $6::text, $7::text FROM h)
-SELECT 1 AS i WHERE NOT EXISTS (SELECT FROM h)`
+  RETURNING run_id)
+INSERT INTO troupe.run_events (run_id, seq, at, type, payload)
+SELECT run_id, $3::int4, $5::int8, $6::text, $7::text FROM h RETURNING 1 AS i`
 
 const one = (item: Encoded): Statement => ({
   text: scalar,
+  rows: "written",
   params: [
     item.append.run,
     item.append.fence.epoch,
@@ -252,10 +254,12 @@ const endParams = (batch: ReadonlyArray<Encoded>): ReadonlyArray<ReadonlyArray<u
   ]
 }
 
-/** A run may stand in a batch once. The rows that come back are the places, from 1, of refused appends. */
+/** A run may stand in a batch once. */
 export const statementOf = (batch: ReadonlyArray<Encoded>): Statement => {
   if (batch.every(isBare)) {
-    return batch.length === 1 ? one(batch[0]!) : { text: flat, params: flatParams(batch) }
+    return batch.length === 1
+      ? one(batch[0]!)
+      : { text: flat, params: flatParams(batch), rows: "refused" }
   }
   const asks = batch.some((item) => item.requested.length > 0 || item.answered.length > 0)
   const closes = batch.some(
@@ -268,6 +272,7 @@ export const statementOf = (batch: ReadonlyArray<Encoded>): Statement => {
       ...eventParams(batch),
       ...(asks ? questionParams(batch) : []),
       ...(closes ? endParams(batch) : [])
-    ]
+    ],
+    rows: "refused"
   }
 }

@@ -2,7 +2,7 @@
  * The database's shape, in numbered steps that are only ever appended to. All that are missing run in one transaction,
  * and of several processes that start together one runs them.
  */
-import { Effect, Layer } from "effect"
+import { Effect, Layer, Record } from "effect"
 import { Migrator, SqlClient } from "effect/sql"
 import type { SqlError } from "effect/sql"
 import { migration as runs } from "./migrations/0001_runs.ts"
@@ -14,12 +14,23 @@ const migrations = {
   "0002_delivery": delivery
 }
 
+/** A step may take longer than the statements of a run may. */
+const patient = <E>(step: Effect.Effect<void, E, SqlClient.SqlClient>) =>
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    yield* sql.unsafe("SET LOCAL statement_timeout = 0")
+    yield* step
+  })
+
 /** Brings the database up to date; the numbers and names of what it ran. */
 export const run: Effect.Effect<
   ReadonlyArray<readonly [id: number, name: string]>,
   Migrator.MigrationError | SqlError.SqlError,
   SqlClient.SqlClient
-> = Migrator.make({})({ loader: Migrator.fromRecord(migrations), table: "troupe_migrations" })
+> = Migrator.make({})({
+  loader: Migrator.fromRecord(Record.map(migrations, patient)),
+  table: "troupe_migrations"
+})
 
 export const layer: Layer.Layer<
   never,

@@ -57,16 +57,19 @@ export const commit =
   (
     batch: ReadonlyArray<Encoded>
   ): Effect.Effect<ReadonlyArray<Refusal | undefined>, SqlError.SqlError> => {
-    const { params, text } = statementOf(batch)
-    return Effect.flatMap(sql.unsafe<{ readonly i: number }>(text, params), (rows) =>
-      rows.length === 0
-        ? Effect.succeed(batch.map(() => undefined))
-        : Effect.map(
-            refusals(
-              sql,
-              rows.map(({ i }) => batch[i - 1]!)
-            ),
-            (why) => batch.map((item) => why.get(item))
-          )
+    const statement = statementOf(batch)
+    return Effect.flatMap(
+      sql.unsafe<{ readonly i: number }>(statement.text, statement.params),
+      (rows) => {
+        const refused =
+          statement.rows === "refused"
+            ? rows.map(({ i }) => batch[i - 1]!)
+            : rows.length === 0
+              ? batch
+              : []
+        return refused.length === 0
+          ? Effect.succeed(batch.map(() => undefined))
+          : Effect.map(refusals(sql, refused), (why) => batch.map((item) => why.get(item)))
+      }
     )
   }

@@ -8,7 +8,7 @@ await Effect.runPromise(
       const exit = yield* Effect.exit(DirectoryLock.acquire(process.argv[2]!))
       process.stdout.write(Exit.isSuccess(exit) ? "held\n" : `${JSON.stringify(exit)}\n`)
       // Waiting for nothing does not keep a process alive.
-      if (Exit.isSuccess(exit)) yield* Effect.forever(Effect.sleep("1 minute"))
+      while (Exit.isSuccess(exit)) yield* Effect.sleep("1 minute")
     })
   )
 )
