@@ -1,0 +1,139 @@
+/**
+ * Talks with an agent in the terminal, over the HTTP API and nothing else.
+ */
+import { parseArgs } from "node:util"
+import { ApiClient, ApiError, resolveEndpoint } from "./chat/ApiClient.ts"
+import { interactive } from "./chat/Interactive.ts"
+import type { Pause, Verdict } from "./chat/Session.ts"
+import { parsedArguments, Session } from "./chat/Session.ts"
+import type { Payload } from "./chat/View.ts"
+import { oneLine, View } from "./chat/View.ts"
+
+const usage = `npm run chat -- [options]
+
+  --agent NAME          whom to talk with (operations)
+  --conversation ID     go on with a conversation
+  --message TEXT        send one message, follow it until it ends or waits for approval, and leave
+
+  --pending             list what waits for approval: id, tool, agent, arguments
+  --approve ID          approve, and follow the run
+  --deny ID             deny; --reason TEXT says why
+  --revise ID           ask for another proposal; --reason TEXT says which
+  --modify ID           approve with other arguments; --arguments JSON
+
+  --url, --token        where the service is; else TROUPE_URL and TROUPE_TOKEN, else .troupe/url and .troupe/token
+
+Leaving, with Ctrl-C too, stops nothing: the run goes on. Exit code: 0, or 1 when the run failed or the service refused.`
+
+const options = {
+  agent: { type: "string", default: "operations" },
+  conversation: { type: "string" },
+  message: { type: "string" },
+  pending: { type: "boolean", default: false },
+  approve: { type: "string" },
+  deny: { type: "string" },
+  revise: { type: "string" },
+  modify: { type: "string" },
+  reason: { type: "string" },
+  arguments: { type: "string" },
+  url: { type: "string" },
+  token: { type: "string" },
+  help: { type: "boolean", short: "h", default: false }
+} as const
+
+const flagsOf = () => {
+  try {
+    return parseArgs({ options, strict: true }).values
+  } catch (error) {
+    console.error(`${(error as Error).message}\n\n${usage}`)
+    process.exit(2)
+  }
+}
+type Flags = ReturnType<typeof flagsOf>
+
+const howToAnswer = ({ correlation_id: id }: Payload): string =>
+  [
+    "    answer it with one of",
+    `      npm run chat -- --approve ${id}`,
+    `      npm run chat -- --deny ${id} --reason "..."`,
+    `      npm run chat -- --revise ${id} --reason "..."`,
+    `      npm run chat -- --modify ${id} --arguments '{...}'`
+  ].join("\n")
+
+/** Says where a run stands to someone who will not be asked, and gives the exit code. */
+const report = (session: Session, pause: Pause): number => {
+  if (pause.how === "asked") {
+    for (const question of pause.questions) {
+      session.view.question(question)
+      session.view.line(howToAnswer(question))
+    }
+  }
+  if (pause.how === "unknown") session.view.line("  ! an operator must say what became of the call")
+  if (session.conversation !== undefined) {
+    session.view.line(`\nconversation ${session.conversation}`)
+  }
+  return pause.how === "ended" && pause.status !== "complete" ? 1 : 0
+}
+
+/** The decision that the flags ask for, if they do. */
+const verdictOf = (flags: Flags): readonly [string, Verdict] | undefined => {
+  const reason = flags.reason ?? ""
+  if (flags.approve !== undefined) return [flags.approve, { decision: "approve" }]
+  if (flags.deny !== undefined) {
+    return [
+      flags.deny,
+      { decision: "deny", reason: reason === "" ? "no reason was given" : reason }
+    ]
+  }
+  if (flags.revise !== undefined) {
+    if (reason === "") throw new ApiError("--revise needs --reason: what should be different?")
+    return [flags.revise, { decision: "request_revision", note: reason }]
+  }
+  if (flags.modify !== undefined) {
+    return [flags.modify, { decision: "modify", arguments: parsedArguments(flags.arguments ?? "") }]
+  }
+  return undefined
+}
+
+const decideOnce = async (session: Session, id: string, verdict: Verdict): Promise<number> => {
+  const approval = await session.approval(id)
+  const before = await session.run(approval.run_id)
+  await session.decide(id, verdict)
+  session.conversation = before.conversation
+  return report(session, (await session.follow(before, before.length)).pause)
+}
+
+const listPending = async (session: Session): Promise<number> => {
+  for (const { id, payload } of await session.pending()) {
+    const { agent_name, args_summary, tool_name } = payload
+    session.view.line(
+      [id, tool_name, agent_name, args_summary].map((text) => oneLine(text)).join("\t")
+    )
+  }
+  return 0
+}
+
+const main = async (): Promise<number> => {
+  const flags = flagsOf()
+  if (flags.help) {
+    console.log(usage)
+    return 0
+  }
+  const view = new View((text) => process.stdout.write(text))
+  const client = new ApiClient(() => resolveEndpoint(flags))
+  const session = new Session(client, view, flags.conversation)
+  if (flags.pending) return listPending(session)
+  const verdict = verdictOf(flags)
+  if (verdict !== undefined) return decideOnce(session, ...verdict)
+  if (flags.message === undefined) return interactive(session, flags.agent)
+  const run = await session.send(flags.agent, flags.message, false)
+  return report(session, (await session.follow(run, 0)).pause)
+}
+
+try {
+  process.exitCode = await main()
+} catch (error) {
+  if (!(error instanceof ApiError)) throw error
+  console.error(error.message)
+  process.exitCode = 1
+}

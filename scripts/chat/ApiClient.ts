@@ -1,0 +1,203 @@
+/**
+ * The HTTP API as a terminal needs it: JSON calls whose errors are sentences, and an event stream that comes back after
+ * every interruption. Nothing but Node.
+ */
+import { existsSync, readFileSync } from "node:fs"
+import { setTimeout as sleep } from "node:timers/promises"
+
+export interface Endpoint {
+  readonly url: string
+  readonly token: string
+}
+
+/** The API refused, or could not be reached. The message is for a person. */
+export class ApiError extends Error {
+  readonly status: number | undefined
+  constructor(message: string, status?: number) {
+    super(message)
+    this.status = status
+  }
+}
+
+const fileText = (path: string): string | undefined =>
+  existsSync(path) ? readFileSync(path, "utf8").trim() : undefined
+
+/** Flags win over the environment, which wins over the files that `npm start` writes. */
+export const resolveEndpoint = (flags: {
+  readonly url?: string | undefined
+  readonly token?: string | undefined
+}): Endpoint => {
+  const url = flags.url ?? process.env["TROUPE_URL"] ?? fileText(".troupe/url")
+  const token = flags.token ?? process.env["TROUPE_TOKEN"] ?? fileText(".troupe/token")
+  if (url === undefined || token === undefined) {
+    const missing = url === undefined ? "address" : "token"
+    throw new ApiError(
+      `There is no ${missing} to use. Start the service here with \`npm start\`, or give --url and --token, ` +
+        "or set TROUPE_URL and TROUPE_TOKEN."
+    )
+  }
+  return { url: url.replace(/\/+$/, ""), token }
+}
+
+/** One event of a conversation's stream; a piece of a turn in progress has no id. */
+export interface StreamEvent {
+  readonly id: string | undefined
+  readonly name: string
+  readonly data: unknown
+}
+
+/** The fields of a block of lines; undefined for a comment or a hint. */
+export const parseEvent = (block: string): StreamEvent | undefined => {
+  let id: string | undefined
+  let name = "message"
+  const data: Array<string> = []
+  for (const line of block.split(/\r\n|\n|\r/)) {
+    const colon = line.indexOf(":")
+    const field = colon < 0 ? line : line.slice(0, colon)
+    const value = colon < 0 ? "" : line.slice(colon + 1).replace(/^ /, "")
+    if (field === "id") id = value
+    else if (field === "event") name = value
+    else if (field === "data") data.push(value)
+  }
+  return data.length === 0 ? undefined : { id, name, data: JSON.parse(data.join("\n")) }
+}
+
+const answer_ms = 30_000
+/** The service shows a sign of life every 15 s: without one for this long the connection is dead. */
+const silence_ms = 45_000
+const pause_ms = 1_000
+
+/** Events of an open response, until it ends or falls silent. */
+async function* eventsOf(response: Response, abort: AbortController): AsyncGenerator<StreamEvent> {
+  let timer: NodeJS.Timeout | undefined
+  let buffer = ""
+  try {
+    for await (const text of response.body!.pipeThrough(new TextDecoderStream())) {
+      clearTimeout(timer)
+      timer = setTimeout(() => abort.abort(), silence_ms)
+      buffer += text
+      for (;;) {
+        const end = /\r?\n\r?\n/.exec(buffer)
+        if (end === null) break
+        const event = parseEvent(buffer.slice(0, end.index))
+        buffer = buffer.slice(end.index + end[0].length)
+        if (event !== undefined) yield event
+      }
+    }
+  } finally {
+    clearTimeout(timer)
+    abort.abort()
+  }
+}
+
+const textOf = async (response: Response): Promise<string> => {
+  const text = await response.text()
+  try {
+    const { detail, errors, title } = JSON.parse(text) as {
+      readonly title?: string
+      readonly detail?: string
+      readonly errors?: ReadonlyArray<{ readonly path: ReadonlyArray<string>; message: string }>
+    }
+    const places = (errors ?? []).map(({ message, path }) => `\n  ${path.join(".")}: ${message}`)
+    return `${title ?? response.statusText}. ${detail ?? ""}${places.join("")}`
+  } catch {
+    return `The service answered ${response.status}.`
+  }
+}
+
+export class ApiClient {
+  readonly #endpoint: () => Endpoint
+
+  /** The endpoint is asked for at every request: a service that was started again may be at another port. */
+  constructor(endpoint: () => Endpoint) {
+    this.#endpoint = endpoint
+  }
+
+  async #fetch(path: string, init: RequestInit): Promise<Response> {
+    const { token, url } = this.#endpoint()
+    try {
+      return await fetch(url + path, {
+        ...init,
+        headers: { ...init.headers, authorization: `Bearer ${token}` }
+      })
+    } catch (cause) {
+      if (cause instanceof TypeError && /Invalid URL|Failed to parse/.test(cause.message)) {
+        throw new ApiError(`${url} is not an address.`)
+      }
+      throw new ApiError(
+        `Nobody answers at ${url}. Is the service running? Start it with \`npm start\`.`
+      )
+    }
+  }
+
+  /** A GET, or a POST if there is a body. Fails with ApiError. */
+  async call<A>(path: string, body?: unknown, headers?: Record<string, string>): Promise<A> {
+    const response = await this.#fetch(path, {
+      signal: AbortSignal.timeout(answer_ms),
+      ...(body === undefined
+        ? undefined
+        : {
+            method: "POST",
+            headers: { ...headers, "content-type": "application/json" },
+            body: JSON.stringify(body)
+          })
+    })
+    if (!response.ok) throw new ApiError(await textOf(response), response.status)
+    return (response.status === 204 ? undefined : await response.json()) as A
+  }
+
+  /** The same, as long as nobody answers: only for what may be sent twice. Fails when `patience_ms` is over. */
+  async callPatiently<A>(
+    patience_ms: number,
+    path: string,
+    body?: unknown,
+    headers?: Record<string, string>
+  ): Promise<A> {
+    const until = Date.now() + patience_ms
+    for (;;) {
+      try {
+        return await this.call<A>(path, body, headers)
+      } catch (error) {
+        const away = error instanceof ApiError && (error.status ?? 503) === 503
+        if (!away || Date.now() > until) throw error
+      }
+      await sleep(pause_ms)
+    }
+  }
+
+  /**
+   * Events of a conversation behind `cursor`, for ever: a lost connection is taken up behind the last event that was
+   * seen. `lost` hears of each loss. Fails when the service refuses, or was away for `patience_ms`.
+   */
+  async *follow(
+    conversation: string,
+    cursor: string,
+    patience_ms: number,
+    lost: (reason: string) => void
+  ): AsyncGenerator<StreamEvent> {
+    let seen = cursor
+    let away_since: number | undefined
+    for (;;) {
+      const abort = new AbortController()
+      try {
+        const response = await this.#fetch(
+          `/v1/conversations/${encodeURIComponent(conversation)}/events`,
+          { headers: { accept: "text/event-stream", "last-event-id": seen }, signal: abort.signal }
+        )
+        if (!response.ok) throw new ApiError(await textOf(response), response.status)
+        away_since = undefined
+        for await (const event of eventsOf(response, abort)) {
+          if (event.id !== undefined) seen = event.id
+          yield event
+        }
+      } catch (error) {
+        const status = error instanceof ApiError ? (error.status ?? 503) : 503
+        if (status !== 503) throw error
+        away_since ??= Date.now()
+        if (Date.now() - away_since > patience_ms) throw error
+      }
+      lost("The connection is lost; trying again.")
+      await sleep(pause_ms)
+    }
+  }
+}

@@ -1,0 +1,118 @@
+/**
+ * A conversation held by a person: messages, and an answer to every question on the way.
+ */
+import { ApiError } from "./ApiClient.ts"
+import { Prompter } from "./Prompter.ts"
+import type { Run, Session, Verdict } from "./Session.ts"
+import { parsedArguments } from "./Session.ts"
+import { oneLine } from "./View.ts"
+
+/** What a person typed, as a decision; undefined if it is none. */
+const verdictOf = async (
+  letter: string,
+  said: (prompt: string) => Promise<string>
+): Promise<Verdict | undefined> => {
+  switch (letter.toLowerCase()) {
+    case "a":
+      return { decision: "approve" }
+    case "d":
+      return { decision: "deny", reason: (await said("why")) || "no reason was given" }
+    case "r": {
+      const note = await said("what should be different")
+      return note === "" ? undefined : { decision: "request_revision", note }
+    }
+    case "m":
+      return { decision: "modify", arguments: parsedArguments(await said("arguments (JSON)")) }
+    default:
+      return undefined
+  }
+}
+
+/** Asks until there is an answer; undefined leaves the question open. */
+const askPerson = async (session: Session, lines: Prompter): Promise<Verdict | undefined> => {
+  for (;;) {
+    const answer = await lines.ask("  [a]pprove [d]eny [r]evise [m]odify [l]ater: ")
+    if (answer === undefined || answer.toLowerCase() === "l") return undefined
+    const [letter = "", ...words] = answer.split(" ")
+    const text = words.join(" ").trim()
+    const said = async (prompt: string) => text || ((await lines.ask(`  ${prompt}: `)) ?? "")
+    try {
+      const verdict = await verdictOf(letter, said)
+      if (verdict !== undefined) return verdict
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error
+      session.view.line(`  ! ${error.message}`)
+    }
+  }
+}
+
+/** Follows a run to its end, asking the person wherever one is needed. */
+const accompany = async (session: Session, lines: Prompter, run: Run): Promise<void> => {
+  let seen = 0
+  for (;;) {
+    const { pause, shown } = await session.follow(run, seen)
+    seen = shown
+    if (pause.how !== "asked") return
+    for (const question of pause.questions) {
+      session.view.question(question)
+      const verdict = await askPerson(session, lines)
+      if (verdict === undefined) {
+        return session.view.line("  · it waits; `npm run chat -- --pending` lists what does")
+      }
+      try {
+        await session.decide(question.correlation_id, verdict)
+      } catch (error) {
+        // Someone else was faster, or the person may not decide this: the run goes on, or asks again.
+        if (!(error instanceof ApiError)) throw error
+        session.view.line(`  ! ${error.message}`)
+      }
+    }
+  }
+}
+
+/** Shows what was said before, and takes up a run that is still on its way. */
+const resume = async (session: Session, lines: Prompter): Promise<void> => {
+  if (session.conversation === undefined) return
+  const messages = await session.messages()
+  for (const { content, role } of messages) {
+    session.view.line(`${role === "user" ? "> " : ""}${oneLine(content, 2_000)}`)
+  }
+  const last = messages.findLast(({ run_id }) => run_id !== undefined)?.run_id
+  if (last === undefined) return
+  const run = await session.run(last)
+  if (["pending", "processing", "awaiting_approval"].includes(run.status)) {
+    await accompany(session, lines, run)
+  }
+}
+
+/** Until the person leaves; gives the exit code. */
+export const interactive = async (session: Session, agent: string): Promise<number> => {
+  const bye = () =>
+    session.view.line(
+      session.conversation === undefined
+        ? "\nbye"
+        : `\nbye; go on with: npm run chat -- --conversation ${session.conversation}`
+    )
+  await session.client.call("/v1/conversations?limit=1")
+  const lines = new Prompter(() => {
+    bye()
+    process.exit(0)
+  })
+  await resume(session, lines)
+  session.view.line(
+    `Talking with ${agent}. Ctrl-C leaves and stops nothing: what was begun goes on.`
+  )
+  for (;;) {
+    const text = await lines.ask("> ")
+    if (text === undefined) break
+    if (text === "") continue
+    try {
+      await accompany(session, lines, await session.send(agent, text, true))
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error
+      session.view.line(`  ! ${error.message}`)
+    }
+  }
+  bye()
+  return 0
+}

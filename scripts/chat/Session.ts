@@ -1,0 +1,190 @@
+/**
+ * One conversation with an agent, over the HTTP API: send, follow, decide.
+ */
+import { randomUUID } from "node:crypto"
+import type { RunEvent } from "../../src/run/RunEvent.ts"
+import { ApiClient, ApiError } from "./ApiClient.ts"
+import type { Payload } from "./View.ts"
+import { View } from "./View.ts"
+
+interface Accepted {
+  readonly run_id: string
+  readonly conversation_id: string
+  readonly ordinal: number
+}
+
+export interface Run {
+  readonly id: string
+  readonly conversation: string
+  readonly agent: string
+  readonly ordinal: number
+  readonly status: string
+  readonly length: number
+  readonly pending_approvals: ReadonlyArray<{ readonly payload: Payload }>
+  readonly unknown_calls: ReadonlyArray<{ readonly call: string }>
+}
+
+interface Approval {
+  readonly id: string
+  readonly run_id: string
+  readonly payload: Payload
+}
+
+export interface Message {
+  readonly role: string
+  readonly content: string
+  readonly run_id?: string
+}
+
+/** Where following a run stopped. */
+export type Pause =
+  | { readonly how: "ended"; readonly status: string }
+  | { readonly how: "asked"; readonly questions: ReadonlyArray<Payload> }
+  | { readonly how: "unknown" }
+
+export type Verdict =
+  | { readonly decision: "approve" }
+  | { readonly decision: "deny"; readonly reason: string }
+  | { readonly decision: "request_revision"; readonly note: string }
+  | { readonly decision: "modify"; readonly arguments: unknown }
+
+/** Fails with a sentence for whoever typed it. */
+export const parsedArguments = (text: string): unknown => {
+  try {
+    return JSON.parse(text)
+  } catch {
+    throw new ApiError("The arguments are not JSON.")
+  }
+}
+
+/** How long a service may be away before we give up, in ms. */
+const patience_ms = 300_000
+/** Behind everything of a run: no run has as many events. */
+const last_seq = 999_999_999
+
+export class Session {
+  readonly client: ApiClient
+  readonly view: View
+  conversation: string | undefined
+
+  constructor(client: ApiClient, view: View, conversation: string | undefined) {
+    this.client = client
+    this.view = view
+    this.conversation = conversation
+  }
+
+  /** The key makes it safe to send again: the service was reached once, or not at all. */
+  async send(agent: string, text: string, patiently: boolean): Promise<Run> {
+    const path =
+      this.conversation === undefined
+        ? "/v1/messages"
+        : `/v1/conversations/${encodeURIComponent(this.conversation)}/messages`
+    const accepted = await this.client.callPatiently<Accepted>(
+      patiently ? patience_ms : 0,
+      path,
+      { agent, text },
+      { "idempotency-key": randomUUID() }
+    )
+    this.conversation = accepted.conversation_id
+    return this.run(accepted.run_id)
+  }
+
+  /** What was said so far, oldest first. */
+  async messages(): Promise<ReadonlyArray<Message>> {
+    const found: Array<Message> = []
+    let after: number | undefined = -1
+    while (after !== undefined) {
+      const path: string = `/v1/conversations/${encodeURIComponent(this.conversation!)}?limit=500&after=${after}`
+      const page: { readonly messages: ReadonlyArray<Message>; readonly next_after?: number } =
+        await this.client.call(path)
+      found.push(...page.messages)
+      after = page.next_after
+    }
+    return found
+  }
+
+  run(id: string): Promise<Run> {
+    return this.client.callPatiently<Run>(patience_ms, `/v1/runs/${id}`)
+  }
+
+  async pending(): Promise<ReadonlyArray<Approval>> {
+    const { items } = await this.client.call<{ items: ReadonlyArray<Approval> }>(
+      "/v1/approvals?limit=500"
+    )
+    return items
+  }
+
+  approval(id: string): Promise<Approval> {
+    return this.client.call<Approval>(`/v1/approvals/${encodeURIComponent(id)}`)
+  }
+
+  async decide(id: string, verdict: Verdict): Promise<void> {
+    await this.client.call(`/v1/approvals/${encodeURIComponent(id)}/decision`, verdict)
+  }
+
+  /**
+   * Shows what a run does behind its first `shown` events, until it has ended or, everything being shown, waits for a
+   * person. Says how many are shown then.
+   */
+  async follow(
+    run: Run,
+    shown: number
+  ): Promise<{ readonly pause: Pause; readonly shown: number }> {
+    const { conversation, id, ordinal } = run
+    let known = await this.run(id)
+    const waits = pauseOf(known)
+    if (waits !== undefined && known.length === shown) return { pause: waits, shown }
+    const cursor =
+      shown > 0 ? `${ordinal}.${shown - 1}` : ordinal === 1 ? "0" : `${ordinal - 1}.${last_seq}`
+    let away = false
+    const lost = (reason: string) => {
+      if (!away) this.view.line(`  ! ${reason}`)
+      away = true
+    }
+    for await (const { data, name } of this.client.follow(
+      conversation,
+      cursor,
+      patience_ms,
+      lost
+    )) {
+      away = false
+      const item = data as {
+        readonly run_id: string
+        readonly seq: number
+        readonly event: RunEvent
+      }
+      if (name === "error" || item.run_id !== id) continue
+      if (name === "delta") {
+        this.view.delta(data as Parameters<View["delta"]>[0])
+        continue
+      }
+      const { event, seq } = item
+      this.view.event(event)
+      if (event._tag === "RunEnded") {
+        return { pause: { how: "ended", status: event.status }, shown: seq + 1 }
+      }
+      if (seq + 1 > known.length && tellsOfPeople.has(event._tag)) known = await this.run(id)
+      const pause = seq + 1 === known.length ? pauseOf(known) : undefined
+      if (pause !== undefined) return { pause, shown: seq + 1 }
+    }
+    throw new ApiError("The stream ended.")
+  }
+}
+
+/** After these a run may wait for a person, where it did not before. */
+const tellsOfPeople: ReadonlySet<string> = new Set<RunEvent["_tag"]>([
+  "ApprovalRequested",
+  "ApprovalDecided",
+  "ApprovalClosed",
+  "CallUnknown",
+  "CallSettled"
+])
+
+/** What a run waits for; undefined if it goes on without a person. */
+const pauseOf = ({ pending_approvals, status, unknown_calls }: Run): Pause | undefined => {
+  if (status !== "awaiting_approval") return undefined
+  if (pending_approvals.length > 0) {
+    return { how: "asked", questions: pending_approvals.map(({ payload }) => payload) }
+  }
+  return unknown_calls.length > 0 ? { how: "unknown" } : undefined
+}

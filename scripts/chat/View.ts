@@ -1,0 +1,153 @@
+/**
+ * What a run does, as lines of a terminal. Text comes as it is written; every call and every result is one line.
+ */
+import type { Outcome, ProposedCall, RunEvent } from "../../src/run/RunEvent.ts"
+
+interface Delta {
+  readonly turn: string
+  readonly offset: number
+  readonly kind: "text" | "reasoning"
+  readonly text: string
+}
+
+export interface Payload {
+  readonly tool_name: string
+  readonly agent_name: string
+  readonly args_summary: string
+  readonly effect_description: string
+  readonly correlation_id: string
+}
+
+const line_max = 160
+
+/** One line, cut. Control characters of a model or a tool never reach the terminal. */
+export const oneLine = (text: string, max = line_max): string => {
+  const flat = clean(text).replace(/\s+/g, " ").trim()
+  return flat.length > max ? `${flat.slice(0, max - 1)}…` : flat
+}
+
+/** Without escape sequences and control characters, which could move the cursor or repaint what was shown. */
+const clean = (text: string): string =>
+  // oxlint-disable-next-line no-control-regex -- they are what is looked for
+  text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, "")
+
+const outcomeLine = (outcome: Outcome): string => {
+  switch (outcome._tag) {
+    case "Value":
+      return outcome.json
+    case "Failed":
+      return `failed: ${outcome.error.message} (${outcome.error.class})`
+    case "Denied":
+      return `denied by ${outcome.by}: ${outcome.reason}`
+    case "Revised":
+      return `${outcome.by} asks for another proposal: ${outcome.note}`
+    case "Expired":
+      return "nobody answered in time"
+    case "Cancelled":
+      return "cancelled"
+    case "Unknown":
+      return "started, and nobody knows whether it took effect"
+  }
+}
+
+const decisions = {
+  Approve: "approved",
+  Deny: "denied",
+  RequestRevision: "sent back for revision",
+  Modify: "approved with other arguments"
+}
+
+export class View {
+  readonly #write: (text: string) => void
+  readonly #calls = new Map<string, ProposedCall>()
+  #turn = ""
+  #shown = ""
+
+  constructor(write: (text: string) => void) {
+    this.#write = write
+  }
+
+  line(text: string): void {
+    this.#endText()
+    this.#write(`${text}\n`)
+  }
+
+  /** A piece that was shown before, after a reconnect, is not shown again. */
+  delta({ kind, offset, text, turn }: Delta): void {
+    if (kind !== "text") return
+    if (turn !== this.#turn) {
+      this.#endText()
+      this.#turn = turn
+    }
+    this.#show(this.#shown.slice(0, offset) + text)
+  }
+
+  event(event: RunEvent): void {
+    switch (event._tag) {
+      case "ModelTurned":
+        return this.#turned(event)
+      case "FrameOpened":
+        return this.line(`  · asks ${event.agent}: ${oneLine(event.input)}`)
+      case "ApprovalDecided":
+        return this.line(`  · ${decisions[event.decision._tag]} by ${event.by}`)
+      case "ApprovalClosed":
+        return this.line(`  · the question is ${event.how}`)
+      case "CallUnknown":
+        return this.line(
+          `  ! ${this.#name(event.call)} was started and nobody knows whether it took effect: an operator must settle it (call ${event.call})`
+        )
+      case "CallReopened":
+        return this.line(`  · ${event.by} lets ${this.#name(event.call)} run again`)
+      case "CallSettled":
+        return this.line(`  ← ${this.#name(event.call)}: ${oneLine(outcomeLine(event.outcome))}`)
+      case "RunStopping":
+        return this.line(`  · stopping: ${oneLine(event.reason)}`)
+      case "RunEnded":
+        if (event.status !== "complete") this.line(`  ! ${event.status}: ${oneLine(event.reason)}`)
+        return this.#endText()
+      default:
+        return
+    }
+  }
+
+  question(payload: Payload): void {
+    this.line("")
+    this.line(
+      `  ? ${oneLine(payload.agent_name)} asks for approval of ${oneLine(payload.tool_name)}`
+    )
+    this.line(`    effect:    ${oneLine(payload.effect_description, 600)}`)
+    this.line(`    arguments: ${oneLine(payload.args_summary, 600)}`)
+    this.line(`    approval:  ${payload.correlation_id}`)
+  }
+
+  #name(call: string): string {
+    return oneLine(this.#calls.get(call)?.name ?? call)
+  }
+
+  #turned(event: Extract<RunEvent, { readonly _tag: "ModelTurned" }>): void {
+    const turn = `${event.frame}/${event.step}`
+    if (turn !== this.#turn) this.#endText()
+    if (event.text !== "") {
+      this.#turn = turn
+      this.#show(event.text)
+    }
+    this.#endText()
+    event.calls.forEach((call, index) => {
+      this.#calls.set(`${turn}.${index}`, call)
+      this.line(`  → ${oneLine(call.name)} ${oneLine(JSON.stringify(call.arguments))}`)
+    })
+  }
+
+  #show(whole: string): void {
+    if (this.#shown.startsWith(whole)) return
+    const added = whole.startsWith(this.#shown) ? whole.slice(this.#shown.length) : `\n${whole}`
+    this.#shown = whole
+    this.#write(clean(added))
+  }
+
+  #endText(): void {
+    if (this.#shown !== "") this.#write("\n")
+    this.#shown = ""
+    this.#turn = ""
+  }
+}

@@ -1,0 +1,297 @@
+import * as fs from "node:fs"
+import * as os from "node:os"
+import * as path from "node:path"
+import { spawn } from "node:child_process"
+import { createHash } from "node:crypto"
+import { fileURLToPath } from "node:url"
+import { assert, describe, it } from "@effect/vitest"
+import { Context, Deferred, Effect, Exit, Layer, Scope } from "effect"
+import { HttpServer } from "effect/http"
+import * as OperationsTools from "../../layers/agents/OperationsTools.ts"
+import * as Runtime from "../../layers/compose/Runtime.ts"
+import * as Server from "../../layers/compose/Server.ts"
+import * as Stores from "../../layers/compose/Stores.ts"
+import * as ScriptedModelGateway from "../../layers/model/ScriptedModelGateway.ts"
+import { defaults, RuntimeConfig } from "../../layers/runtime/RuntimeConfig.ts"
+import type { ModelRequest } from "../../services/ModelGateway.ts"
+import { Outbox } from "../../services/Outbox.ts"
+import { OutboxReader } from "../../services/OutboxReader.ts"
+import { operations } from "../../src/agents/Operations.ts"
+import { MessageId, Tenant } from "../../src/Ids.ts"
+import { Principal } from "../../src/Principal.ts"
+
+const tenant = Tenant.make("acme")
+const letter = MessageId.make("22222222-2222-4222-8222-222222222222")
+const token = "the-token"
+const credentials = [
+  {
+    sha256: createHash("sha256").update(token).digest("hex"),
+    principal: new Principal({ id: "olga", tenant, roles: ["operator", "approver"] })
+  }
+]
+
+/** Looks, proposes, and says what became of it. */
+const turn = ({ transcript }: ModelRequest) => {
+  const last = transcript.at(-1)!
+  if (last.role === "user") {
+    return ScriptedModelGateway.call("list_dlq_events", {}, { text: "Let me look." })
+  }
+  if (last.role !== "tool") return undefined
+  if (last.name === "list_dlq_events") {
+    return ScriptedModelGateway.call(
+      "replay_dlq_event",
+      { event_id: letter, reason: "the receiver is back" },
+      { text: "One event is stuck." }
+    )
+  }
+  return ScriptedModelGateway.text(
+    last.outcome._tag === "Value" ? "It was sent again." : "Then it stays where it is."
+  )
+}
+
+const deadLetter = Effect.gen(function* () {
+  const outbox = yield* Outbox
+  yield* outbox.enqueue([
+    { id: letter, tenant, key: "order-7", topic: "webhook.deliver", payload: { order: 7 } }
+  ])
+  yield* outbox.claim({ owner: "t", topics: ["webhook.deliver"], limit: 1, lease_ms: 10_000 })
+  yield* outbox.failed(letter, "t", "refused by the receiver", undefined)
+})
+
+interface House {
+  readonly directory: string
+  /** The process dies and another one takes its place, at another port; the stores stay. */
+  readonly restart: Effect.Effect<void>
+  readonly stores: Context.Context<Stores.Stores>
+}
+
+/** The real runtime, the real Operations Agent, a real socket: only the model follows a script. */
+const house = Effect.fnUntraced(function* (script: ScriptedModelGateway.Script = turn) {
+  const directory = yield* Effect.acquireRelease(
+    Effect.sync(() => fs.mkdtempSync(path.join(os.tmpdir(), "troupe-chat-"))),
+    (made) => Effect.sync(() => fs.rmSync(made, { recursive: true, force: true }))
+  )
+  fs.mkdirSync(path.join(directory, ".troupe"))
+  fs.writeFileSync(path.join(directory, ".troupe/token"), `${token}\n`)
+  const stores = yield* Layer.build(Stores.ephemeral)
+  yield* Effect.provideContext(deadLetter, stores)
+  const layer = Server.layer({ listen: { port: 0 }, credentials }).pipe(
+    Layer.provide(Runtime.layer({ agents: [operations], tools: [OperationsTools.tools] })),
+    Layer.provide(ScriptedModelGateway.layer(script)),
+    Layer.provide(Layer.succeedContext(stores)),
+    Layer.provide(Layer.succeed(RuntimeConfig, { ...defaults, drain_ms: 50 }))
+  )
+  const begin = Effect.gen(function* () {
+    const scope = yield* Scope.make()
+    const context = yield* Layer.buildWithScope(Layer.fresh(layer), scope)
+    const { address } = Context.get(context, HttpServer.HttpServer)
+    fs.writeFileSync(path.join(directory, ".troupe/url"), `${HttpServer.formatAddress(address)}\n`)
+    return scope
+  }).pipe(Effect.orDie)
+  let scope = yield* begin
+  yield* Effect.addFinalizer(() => Scope.close(scope, Exit.void))
+  const restart = Effect.gen(function* () {
+    yield* Scope.close(scope, Exit.void)
+    scope = yield* begin
+  })
+  const made: House = { directory, restart, stores }
+  return made
+})
+
+interface Chat {
+  readonly says: (text: string) => void
+  /** Waits until the output holds this. */
+  readonly shows: (part: string) => Effect.Effect<void>
+  readonly ends: Effect.Effect<{ readonly code: number | null; readonly out: string }>
+}
+
+const chat = (directory: string, ...args: ReadonlyArray<string>): Effect.Effect<Chat> =>
+  Effect.sync(() => {
+    const { TROUPE_TOKEN: _, TROUPE_URL: __, ...env } = process.env
+    const file = fileURLToPath(new URL("../../scripts/chat.ts", import.meta.url))
+    const child = spawn(process.execPath, [file, ...args], { cwd: directory, env })
+    let out = ""
+    const listeners = new Set<() => void>()
+    const more = (chunk: Buffer) => {
+      out += chunk.toString()
+      for (const listener of listeners) listener()
+    }
+    child.stdout.on("data", more)
+    child.stderr.on("data", more)
+    const closed = new Promise<number | null>((resolve) => child.on("close", resolve))
+    return {
+      says: (text) => child.stdin.write(text),
+      shows: (part) =>
+        Effect.callback<void>((resume) => {
+          const look = () => {
+            if (!out.includes(part)) return
+            listeners.delete(look)
+            resume(Effect.void)
+          }
+          listeners.add(look)
+          look()
+        }),
+      ends: Effect.promise(async () => {
+        child.stdin.end()
+        return { code: await closed, out }
+      })
+    }
+  })
+
+const runs = (directory: string, ...args: ReadonlyArray<string>) =>
+  Effect.flatMap(chat(directory, ...args), ({ ends }) => ends)
+
+const statusOf = (stores: Context.Context<Stores.Stores>) =>
+  Context.get(stores, OutboxReader).deadLetter(tenant, letter)
+
+const approvalIn = (out: string): string => /approval: +([0-9a-f-]{36})/.exec(out)![1]!
+
+describe("the chat client", () => {
+  it.live("sends one message, shows what is done, and says how to answer the question", () =>
+    Effect.gen(function* () {
+      const { directory, stores } = yield* house()
+      const asked = yield* runs(directory, "--message", "What is stuck?")
+      assert.strictEqual(asked.code, 0, asked.out)
+      assert.include(asked.out, "Let me look.\n")
+      assert.include(asked.out, "→ list_dlq_events {}\n")
+      assert.match(asked.out, /← list_dlq_events: \{"events":\[\{.*\n/)
+      assert.include(asked.out, "operations asks for approval of replay_dlq_event")
+      const id = approvalIn(asked.out)
+      assert.include(asked.out, `npm run chat -- --approve ${id}`)
+      assert.strictEqual((yield* statusOf(stores)).status, "dead")
+
+      const pending = yield* runs(directory, "--pending")
+      assert.strictEqual(pending.code, 0)
+      assert.deepStrictEqual(pending.out.trim().split("\t").slice(0, 3), [
+        id,
+        "replay_dlq_event",
+        "operations"
+      ])
+
+      const approved = yield* runs(directory, "--approve", id)
+      assert.strictEqual(approved.code, 0, approved.out)
+      assert.include(approved.out, "approved by olga")
+      assert.include(approved.out, "It was sent again.")
+      const { resolved_by, resolved_reason, status } = yield* statusOf(stores)
+      assert.deepStrictEqual(
+        [status, resolved_by, resolved_reason],
+        ["replayed", "olga", "the receiver is back"]
+      )
+
+      const again = yield* runs(directory, "--approve", id)
+      assert.strictEqual(again.code, 1)
+      assert.include(again.out, "settled")
+      assert.strictEqual((yield* runs(directory, "--pending")).out, "")
+    })
+  )
+
+  it.live("denies with a reason, and nothing is sent", () =>
+    Effect.gen(function* () {
+      const { directory, stores } = yield* house()
+      const id = approvalIn((yield* runs(directory, "--message", "What is stuck?")).out)
+      const denied = yield* runs(directory, "--deny", id, "--reason", "not on a Friday")
+      assert.strictEqual(denied.code, 0, denied.out)
+      assert.include(denied.out, "denied by olga: not on a Friday")
+      assert.include(denied.out, "Then it stays where it is.")
+      assert.strictEqual((yield* statusOf(stores)).status, "dead")
+    })
+  )
+
+  it.live("holds a conversation: message, question, answer, the next message", () =>
+    Effect.gen(function* () {
+      const { directory, stores } = yield* house()
+      const talk = yield* chat(directory)
+      yield* talk.shows("> ")
+      talk.says("What is stuck?\n")
+      yield* talk.shows("[a]pprove")
+      talk.says("x\nr\n\nm {oops\na\n")
+      yield* talk.shows("It was sent again.")
+      talk.says("And now?\nd it went through\n")
+      yield* talk.shows("Then it stays")
+      const { code, out } = yield* talk.ends
+      assert.strictEqual(code, 0, out)
+      assert.include(out, "The arguments are not JSON.")
+      assert.match(out, /bye; go on with: npm run chat -- --conversation \S+/)
+      assert.strictEqual((yield* statusOf(stores)).status, "replayed")
+    }).pipe(Effect.timeout("20 seconds"))
+  )
+
+  it.live(
+    "a question outlives the client and the service, and is put again to who comes back",
+    () =>
+      Effect.gen(function* () {
+        const { directory, restart, stores } = yield* house()
+        const talk = yield* chat(directory)
+        talk.says("What is stuck?\n")
+        yield* talk.shows("[a]pprove")
+        const { out } = yield* talk.ends
+        assert.include(out, "it waits")
+        const conversation = /--conversation (\S+)/.exec(out)![1]!
+        yield* restart
+        const back = yield* chat(directory, "--conversation", conversation)
+        yield* back.shows("[a]pprove")
+        back.says("a\n")
+        yield* back.shows("It was sent again.")
+        assert.strictEqual((yield* back.ends).code, 0)
+        assert.strictEqual((yield* statusOf(stores)).status, "replayed")
+      }).pipe(Effect.timeout("20 seconds"))
+  )
+
+  it.live(
+    "a service that comes back at another port is found again, and nothing is shown twice",
+    () =>
+      Effect.gen(function* () {
+        const open = yield* Deferred.make<void>()
+        const { directory, restart } = yield* house((request) => {
+          const said = turn(request)
+          return request.transcript.at(-1)!.role === "tool" && said !== undefined
+            ? Effect.as(Deferred.await(open), said)
+            : said
+        })
+        const talk = yield* chat(directory)
+        talk.says("What is stuck?\n")
+        yield* talk.shows("← list_dlq_events")
+        yield* restart
+        yield* talk.shows("The connection is lost; trying again.")
+        yield* Deferred.succeed(open, undefined)
+        yield* talk.shows("[a]pprove")
+        talk.says("a\n")
+        yield* talk.shows("It was sent again.")
+        const { code, out } = yield* talk.ends
+        assert.strictEqual(code, 0, out)
+        for (const once of [
+          "Let me look.",
+          "→ list_dlq_events",
+          "One event is stuck.",
+          "sent again."
+        ]) {
+          assert.strictEqual(out.split(once).length, 2, out)
+        }
+      }).pipe(Effect.timeout("20 seconds"))
+  )
+
+  it.live(
+    "says what is wrong in a sentence: no service, no address, a bad token, an unknown agent",
+    () =>
+      Effect.gen(function* () {
+        const { directory } = yield* house()
+        const nowhere = yield* runs(directory, "--message", "x", "--url", "http://127.0.0.1:9")
+        assert.strictEqual(nowhere.code, 1)
+        assert.include(nowhere.out, "Nobody answers at http://127.0.0.1:9.")
+        const refused = yield* runs(directory, "--message", "x", "--token", "wrong")
+        assert.strictEqual(refused.code, 1)
+        assert.include(refused.out, "A valid token is needed.")
+        const nobody = yield* runs(directory, "--message", "x", "--agent", "nobody")
+        assert.strictEqual(nobody.code, 1)
+        assert.include(nobody.out, `There is no agent "nobody".`)
+        const lost = yield* runs(os.tmpdir(), "--message", "x")
+        assert.strictEqual(lost.code, 1)
+        assert.include(lost.out, "There is no address to use.")
+        const flag = yield* runs(directory, "--wat")
+        assert.strictEqual(flag.code, 2)
+        for (const { out } of [nowhere, refused, nobody, lost, flag]) {
+          assert.notMatch(out, /\n\s+at /)
+        }
+      })
+  )
+})
