@@ -52,3 +52,18 @@ export const canonical = (value: unknown): string => {
   }
   return text + "}"
 }
+
+/** The same JSON value in objects of its own, so that whoever made the first cannot change the second. */
+export const copyJson = <A extends Json>(value: A): A => {
+  if (typeof value !== "object" || value === null) return value
+  if (Array.isArray(value)) return value.map((item: Json) => copyJson(item)) as never
+  const copy: Record<string, Json> = {}
+  for (const [name, member] of Object.entries(value as Record<string, Json>)) {
+    // Defined and not assigned: a member called `__proto__` is data like any other.
+    if (name === "__proto__") Object.defineProperty(copy, name, { ...own, value: copyJson(member) })
+    else copy[name] = copyJson(member)
+  }
+  return copy as never
+}
+
+const own = { configurable: true, enumerable: true, writable: true }

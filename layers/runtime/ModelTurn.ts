@@ -2,9 +2,10 @@
  * One turn of a frame's model, as an input for the decider: a turn that fails is an event like any other.
  */
 import { Effect } from "effect"
+import { copyJson } from "../../src/Canonical.ts"
 import type { TranscriptEntry } from "../../src/conversation/Transcript.ts"
 import type { FrameId, RunId } from "../../src/Ids.ts"
-import type { RunInput } from "../../src/run/RunDecider.ts"
+import type { RunInput, Turn } from "../../src/run/RunDecider.ts"
 import type { AskModel } from "../../src/run/RunWork.ts"
 import type { ResidentAgent } from "../../services/AgentDirectory.ts"
 import type { ModelDelta, ModelGateway, ModelRequest } from "../../services/ModelGateway.ts"
@@ -27,6 +28,15 @@ export const turnFailed = (
   message,
   transient
 })
+
+/** What a person approves must be what runs, so nobody outside holds the arguments any more (ST-29). */
+const own = (turn: Turn): Turn =>
+  turn.calls.length === 0
+    ? turn
+    : {
+        ...turn,
+        calls: turn.calls.map((call) => ({ ...call, arguments: copyJson(call.arguments) }))
+      }
 
 export const askModel = (
   services: Services,
@@ -58,7 +68,7 @@ export const askModel = (
   return Effect.match(
     Effect.suspend(() => services.model.turn(request, sink)),
     {
-      onSuccess: (turn): RunInput => ({ _tag: "TurnFinished", frame, step, turn }),
+      onSuccess: (turn): RunInput => ({ _tag: "TurnFinished", frame, step, turn: own(turn) }),
       onFailure: (error) =>
         turnFailed(asked, `model_${error.kind}`, error.message, error.kind === "transient")
     }

@@ -8,12 +8,15 @@ const value_max = 160
 
 const secretKey =
   /pass(word|phrase)?|secret|token|api[-_]?key|authorization|credential|cookie|private[-_]?key|ssn/i
-const email = /[\p{L}\p{N}._%+-]+@[\p{L}\p{N}.-]+\.\p{L}{2,}/gu
-const phone = /(?<![\p{L}\p{N}-])\+?\d(?:[\s().-]?\d){8,14}(?![\p{L}\p{N}-])/gu
+/** Begins only where a word begins: tried at each letter of a long one, it would cost the square of its length. */
+const email = /(?<![\p{L}\p{N}._%+-])[\p{L}\p{N}._%+-]+@[\p{L}\p{N}.-]+\.\p{L}{2,}/gu
+/** Not a date, which a time of day may follow. */
+const phone =
+  /(?<![\p{L}\p{N}-])(?!\d{4}-\d\d-\d\d(?!\d))\+?\d(?:[\s().-]?\d){8,14}(?![\p{L}\p{N}-])/gu
 const card = /(?<![\p{L}\p{N}-])(?:\d[ -]?){13,19}(?![\p{L}\p{N}-])/gu
 /** Bearer tokens, JWTs, `sk-...` style keys and any long run of mixed letters and digits that is not a UUID. */
 const token =
-  /\bBearer\s+\S+|\beyJ[\w-]+\.[\w-]+\.[\w-]*|\b(?:sk|pk|ghp|gho|xox[abp])[-_][\w-]{8,}|\b(?=[\w-]*\d)(?=[\w-]*[A-Za-z])(?![0-9a-f]{8}-)[\w-]{32,}\b/g
+  /\bBearer\s+\S+|\beyJ[\w-]+\.[\w-]+\.[\w-]*|\b(?:sk|pk|ghp|gho|xox[abp])[-_][\w-]{8,}|(?<![\w-])(?=[\w-]*\d)(?=[\w-]*[A-Za-z])(?![0-9a-f]{8}-)[\w-]{32,}\b/g
 
 /** One text without e-mail addresses, phone and card numbers, and keys. */
 export const redact = (text: string): string =>

@@ -116,7 +116,8 @@ export interface Options {
   readonly script: ScriptedModelGateway.Script
   readonly model?: ScriptedModelGateway.ScriptOptions
   readonly config?: Partial<RuntimeConfig.RuntimeConfig>
-  readonly observers?: ReadonlyArray<ToolCallObserver>
+  /** `ambient`: those of the layers that the test provides beneath. */
+  readonly observers?: ReadonlyArray<ToolCallObserver> | "ambient"
   readonly policy_version?: string
 }
 
@@ -141,7 +142,9 @@ export const over = (options: Options) =>
           ...RuntimeConfig.defaults,
           ...options.config
         }),
-        Layer.succeed(ToolCallObservers, options.observers ?? []),
+        options.observers === "ambient"
+          ? Layer.empty
+          : Layer.succeed(ToolCallObservers, options.observers ?? []),
         Layer.succeed(PolicyVersion, options.policy_version ?? "1")
       )
     )
