@@ -2,7 +2,7 @@
  * Runs the body of a call that the gate let through: a read within its deadline, a write behind its journaled dispatch, a
  * transactional one inside the journal's transaction. Whatever a body does becomes one of the outcomes.
  */
-import { Cause, Effect, Exit } from "effect"
+import { Cause, Effect, Exit, Tracer } from "effect"
 import type { Clock, Context } from "effect"
 import type { Digest } from "effect/crypto"
 import type { ToolError } from "../../src/error/ToolError.ts"
@@ -174,7 +174,10 @@ export const make = (services: Services): ToolBody => {
     )
   }
 
-  /** A span only when a tracer listens. */
+  /**
+   * A span only when a tracer listens, of the run's own trace: its message, its calls and whatever happens after a park
+   * of days are one trace.
+   */
   const traced = (
     host: CallHost,
     tool: Governed,
@@ -183,8 +186,13 @@ export const make = (services: Services): ToolBody => {
   ): Effect.Effect<unknown, unknown, AgentMemory> =>
     Effect.withSpan(body, `execute_tool ${tool.spec.name}`, {
       kind: "internal",
+      parent: Tracer.externalSpan({
+        traceId: host.accepted.trace_id,
+        spanId: host.run.replaceAll("-", "").slice(16)
+      }),
       attributes: {
         "gen_ai.operation.name": "execute_tool",
+        "gen_ai.agent.name": host.agent.spec.name,
         "gen_ai.tool.name": tool.spec.name,
         "gen_ai.tool.call.id": host.call().id,
         "troupe.run_id": host.run,

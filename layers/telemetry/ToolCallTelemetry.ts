@@ -1,0 +1,60 @@
+/**
+ * Tells logs and metrics of completed calls: one line and one count for each logical call. The names of the metrics are
+ * SemStreams' with a prefix of our own (SM-90); the line's fields are ToolCallMetadata's eight (ST-07).
+ */
+import { Context, Effect, Layer, Metric } from "effect"
+import type { ToolCompleted } from "../../src/tool/ToolCallMetadata.ts"
+import type { ToolCallObserver } from "../../services/ToolCallObserver.ts"
+import { ToolCallObservers } from "../../services/ToolCallObserver.ts"
+
+const executions_total = Metric.counter("troupe_agentic_tools_executions_total", {
+  description: "Calls that ended, by tool and status: success, error or timeout",
+  incremental: true
+})
+/** 1 ms, doubled eleven times, in seconds (SM-91). */
+const execution_duration_seconds = Metric.histogram(
+  "troupe_agentic_tools_execution_duration_seconds",
+  {
+    description: "From the first attempt's begin to the call's end",
+    boundaries: Array.from({ length: 12 }, (_, doubled) => 0.001 * 2 ** doubled)
+  }
+)
+const errors_total = Metric.counter("troupe_agentic_tools_errors_total", {
+  description: "Calls that failed, by tool and kind",
+  incremental: true
+})
+const timeout_total = Metric.counter("troupe_agentic_tools_timeout_total", {
+  description: "Calls that were not answered in time",
+  incremental: true
+})
+
+/** A name that a model made up must not become a series of its own: it would grow without bound. */
+const labelOf = (fact: ToolCompleted): string =>
+  fact.error_reason === "UNKNOWN_TOOL" ? "(unknown)" : fact.metadata.tool_name
+
+const measure = (fact: ToolCompleted, context: Context.Context<never>): void => {
+  const tool_name = labelOf(fact)
+  const late = fact.error_kind === "timeout"
+  const status = fact.metadata.ok ? "success" : late ? "timeout" : "error"
+  Metric.withAttributes(executions_total, { tool_name, status }).updateUnsafe(1, context)
+  Metric.withAttributes(execution_duration_seconds, { tool_name }).updateUnsafe(
+    fact.metadata.latency_ms / 1_000,
+    context
+  )
+  if (fact.error_kind !== null) {
+    const error_type = fact.error_kind
+    Metric.withAttributes(errors_total, { tool_name, error_type }).updateUnsafe(1, context)
+  }
+  if (late) timeout_total.updateUnsafe(1, context)
+}
+
+const make = Effect.map(Effect.context<never>(), (context): ReadonlyArray<ToolCallObserver> => {
+  const log = Effect.runSyncWith(context)
+  return [
+    (fact) => measure(fact, context),
+    (fact) => log(Effect.annotateLogs(Effect.logInfo("tool_call"), { ...fact.metadata }))
+  ]
+})
+
+/** Provide it beneath the runtime: observers are taken once, when the runtime is built. */
+export const layer: Layer.Layer<never> = Layer.effect(ToolCallObservers, make)
