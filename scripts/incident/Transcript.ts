@@ -1,0 +1,68 @@
+/**
+ * What a script can know of a conversation: the steps that were taken, each with its arguments and its outcome.
+ */
+import type { ModelRequest } from "../../services/ModelGateway.ts"
+import type { Outcome } from "../../src/run/RunEvent.ts"
+
+export interface Step {
+  readonly name: string
+  /** As they were proposed. */
+  readonly args: Readonly<Record<string, unknown>>
+  /** As a person changed them before it was done, and who. */
+  readonly modified?: { readonly by: string; readonly arguments: unknown }
+  readonly outcome: Outcome
+}
+
+export interface Seen {
+  /** What the user said last. */
+  readonly asked: string
+  /** Of the whole conversation, oldest first. */
+  readonly all: ReadonlyArray<Step>
+  /** Since the user's last message. */
+  readonly now: ReadonlyArray<Step>
+}
+
+const record = (value: unknown): Readonly<Record<string, unknown>> =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+    ? (value as Readonly<Record<string, unknown>>)
+    : {}
+
+/** The value of a step that succeeded, as the tool returned it. */
+export const valueOf = (step: Step): Readonly<Record<string, unknown>> | undefined =>
+  step.outcome._tag === "Value" ? record(JSON.parse(step.outcome.json)) : undefined
+
+/** Looks at nothing but the request, so that a new process says what the old one would have said. */
+export const read = ({ history, transcript }: ModelRequest): Seen => {
+  const all: Array<Step> = []
+  let asked = ""
+  let from = 0
+  // A model's own call ids may repeat from turn to turn: only those of the last turn are open.
+  let open: Array<{ readonly model_id: string; readonly name: string; readonly args: unknown }> = []
+  for (const entry of [...history, ...transcript]) {
+    switch (entry.role) {
+      case "user":
+        asked = entry.text
+        from = all.length
+        break
+      case "assistant":
+        open = entry.calls.map((call) => ({
+          model_id: call.model_id,
+          name: call.name,
+          args: call.arguments
+        }))
+        break
+      case "tool": {
+        const at = open.findIndex((call) => call.model_id === entry.model_id)
+        const [call] = at < 0 ? [] : open.splice(at, 1)
+        all.push({
+          name: entry.name,
+          args: record(call?.args),
+          outcome: entry.outcome,
+          ...(entry.modified === undefined ? undefined : { modified: entry.modified })
+        })
+        break
+      }
+    }
+  }
+  return { asked, all, now: all.slice(from) }
+}
