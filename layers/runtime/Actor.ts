@@ -48,6 +48,8 @@ export interface Host {
   readonly isStopping: () => boolean
   /** Forgets the actor, in the same synchronous block that found it may go. */
   readonly leave: (actor: Actor, parked: RunHead | undefined) => void
+  /** Did this process leave the run to people, and has nobody moved it since? */
+  readonly isParked: (run: RunId) => boolean
   readonly began: (actor: Actor, run: RunId) => void
   readonly ended: (run: RunId) => void
 }
@@ -163,6 +165,10 @@ export const live = Effect.fnUntraced(function* (
       return host.leave(actor, undefined)
     }
     if (head.owner !== undefined && head.owner !== host.owner) return host.leave(actor, undefined)
+    // What came was behind it: to take it again would be a claim in its journal for each message and sweep.
+    if (head.status === "awaiting_approval" && host.isParked(head.run_id)) {
+      return host.leave(actor, head)
+    }
     actor.state = "running"
     actor.run = head.run_id
     const how = yield* runOne(host, actor, head).pipe(

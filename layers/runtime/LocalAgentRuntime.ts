@@ -94,6 +94,7 @@ const make = Effect.gen(function* () {
         if (stopped.size > stopped_max) stopped.delete(stopped.keys().next().value!)
       }
     },
+    isParked: (run) => parked.has(run),
     began: (actor, run) => {
       resident.set(run, actor)
       parked.delete(run)
@@ -125,9 +126,7 @@ const make = Effect.gen(function* () {
   const rouse = Effect.fnUntraced(function* (run: RunId) {
     const head = yield* journal.head(run)
     feed.ring(head.conversation)
-    const over =
-      head.status === "complete" || head.status === "failed" || head.status === "cancelled"
-    if (over) parked.delete(run)
+    parked.delete(run)
     if (head.owner === undefined || head.owner === owner) wake(head.address)
   })
 

@@ -1,0 +1,180 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { TestClock } from "effect/testing"
+import { AgentRuntime } from "../../services/AgentRuntime.ts"
+import { ApprovalRecords } from "../../services/ApprovalRecords.ts"
+import { TaskStore } from "../../services/TaskStore.ts"
+import * as EphemeralStores from "../../layers/ephemeral/EphemeralStores.ts"
+import { call, text } from "../../layers/model/ScriptedModelGateway.ts"
+import * as H from "./Harness.ts"
+
+/** A tool that asks, and a script that any process can take up. */
+const gated = (more: Partial<H.Options> = {}, expires_ms?: number) => {
+  const ran: Array<number> = []
+  const options: H.Options = {
+    tools: {
+      replay: H.asks(
+        (n) => Effect.sync(() => ran.push(n)),
+        expires_ms === undefined ? {} : { approval_expires_ms: expires_ms }
+      )
+    },
+    script: ({ transcript }) => (transcript.length === 1 ? call("replay", { n: 7 }) : text("done")),
+    ...more
+  }
+  return { ran, options }
+}
+
+const states = AgentRuntime.use((runtime) =>
+  Effect.map(runtime.actors(100), (actors) => actors.map(({ state }) => state))
+)
+
+describe("a question outlives the fiber that asked it", () => {
+  it.effect("ST-34 ST-04 a stop leaves it pending, and another process runs the body once", () => {
+    const { options, ran } = gated()
+    return Effect.gen(function* () {
+      const first = yield* H.boot(options)
+      const run = yield* first.run(H.send("hello"))
+      const { approval } = yield* first.run(H.question(run))
+      yield* first.stop
+      const record = yield* ApprovalRecords.use((records) => records.get(approval))
+      assert.strictEqual(record?.status, "pending")
+      assert.deepStrictEqual(ran, [])
+
+      const second = yield* H.boot(options)
+      assert.strictEqual((yield* second.run(H.pending)).length, 1)
+      yield* second.run(H.decide(approval, H.approve))
+      const all = yield* second.run(H.ended(run))
+      assert.deepStrictEqual(ran, [7])
+      assert.strictEqual(H.count(all, "ApprovalRequested"), 1)
+      assert.strictEqual(H.count(all, "CallDispatched"), 1)
+      assert.strictEqual(H.end(all)?.status, "complete")
+    }).pipe(Effect.provide(EphemeralStores.layer))
+  })
+
+  it.effect("ST-34 an eviction leaves it pending, and the decision wakes the run", () => {
+    const { options, ran } = gated({ config: { park_ms: 10 } })
+    return Effect.gen(function* () {
+      const run = yield* H.send("hello")
+      const { approval } = yield* H.question(run)
+      assert.deepStrictEqual(yield* states, ["running"])
+      yield* TestClock.adjust(10)
+      assert.deepStrictEqual(yield* states, ["parked"])
+      assert.strictEqual((yield* H.pending).length, 1)
+      yield* H.decide(approval, H.approve)
+      const all = yield* H.ended(run)
+      assert.deepStrictEqual(ran, [7])
+      assert.strictEqual(H.count(all, "ApprovalRequested"), 1)
+      assert.strictEqual(H.count(all, "CallDispatched"), 1)
+    }).pipe(Effect.provide(H.layer(options)))
+  })
+
+  it.effect("a run that waits for a person is left alone by sweeps and by later messages", () => {
+    const { options, ran } = gated({ config: { park_ms: 10, sweep_ms: 100 } })
+    return Effect.gen(function* () {
+      const run = yield* H.send("hello")
+      const { approval } = yield* H.question(run)
+      const later = yield* H.send("and this")
+      yield* TestClock.adjust(10)
+      for (let i = 0; i < 20; i++) yield* TestClock.adjust(100)
+      assert.strictEqual(H.count(yield* H.events(run), "RunClaimed"), 1)
+      assert.deepStrictEqual(yield* states, ["parked"])
+      yield* H.decide(approval, H.deny)
+      const all = yield* H.ended(run)
+      assert.strictEqual(H.count(all, "RunClaimed"), 2)
+      yield* H.happened(later, "ApprovalRequested")
+      assert.deepStrictEqual(ran, [])
+    }).pipe(Effect.provide(H.layer(options)))
+  })
+
+  it.effect("a cancel of an evicted run ends it without a process that has it", () => {
+    const { options, ran } = gated({ config: { park_ms: 10 } })
+    return Effect.gen(function* () {
+      const run = yield* H.send("hello")
+      yield* H.question(run)
+      yield* TestClock.adjust(10)
+      yield* AgentRuntime.use((runtime) => runtime.interrupt(run, H.alice, "enough"))
+      const all = yield* H.ended(run)
+      assert.deepInclude(H.end(all), { status: "cancelled" })
+      assert.deepStrictEqual(yield* H.pending, [])
+      assert.deepStrictEqual(ran, [])
+      yield* TestClock.adjust(10)
+      assert.notInclude(yield* states, "parked")
+    }).pipe(Effect.provide(H.layer(options)))
+  })
+
+  it.effect("SM-59 expires by itself when nobody answers in time, which is no denial", () => {
+    const { options, ran } = gated({ config: { sweep_ms: 100 } }, 1_000)
+    return Effect.gen(function* () {
+      const run = yield* H.send("hello")
+      const { approval } = yield* H.question(run)
+      yield* TestClock.adjust(900)
+      assert.strictEqual((yield* H.pending).length, 1)
+      yield* TestClock.adjust(200)
+      const all = yield* H.ended(run)
+      assert.deepStrictEqual(H.outcome(all), { _tag: "Expired" })
+      const closed = all.find((event) => event._tag === "ApprovalClosed")
+      assert.deepInclude(closed, { how: "expired", by: "system:expiry" })
+      const [shown] = H.resultsShown((yield* H.requests)[1])
+      assert.match(shown!, /^approval_rejected: .*APPROVAL_EXPIRED.*timed out/)
+      const late = yield* Effect.flip(H.decide(approval, H.approve))
+      assert.deepInclude(late, { _tag: "ApprovalExpired", id: approval })
+      assert.deepStrictEqual(ran, [])
+    }).pipe(Effect.provide(H.layer(options)))
+  })
+
+  it.effect("SM-59 expires for an evicted run, and the run goes on", () => {
+    const { options, ran } = gated({ config: { park_ms: 10, sweep_ms: 100 } }, 1_000)
+    return Effect.gen(function* () {
+      const run = yield* H.send("hello")
+      yield* H.question(run)
+      yield* TestClock.adjust(1_200)
+      const all = yield* H.ended(run)
+      assert.deepStrictEqual(H.outcome(all), { _tag: "Expired" })
+      assert.strictEqual(H.end(all)?.status, "complete")
+      assert.deepStrictEqual(ran, [])
+    }).pipe(Effect.provide(H.layer(options)))
+  })
+
+  it.effect("a decision after its time is refused although no sweep has looked yet", () => {
+    const { options, ran } = gated({ config: { sweep_ms: 1_000_000 } }, 1_000)
+    return Effect.gen(function* () {
+      const run = yield* H.send("hello")
+      const { approval } = yield* H.question(run)
+      yield* TestClock.adjust(1_000)
+      const late = yield* Effect.flip(H.decide(approval, H.approve))
+      assert.strictEqual(late._tag, "ApprovalExpired")
+      const all = yield* H.ended(run)
+      assert.deepStrictEqual(H.outcome(all), { _tag: "Expired" })
+      assert.deepStrictEqual(ran, [])
+    }).pipe(Effect.provide(H.layer(options)))
+  })
+
+  it.effect("an approval under another policy version is asked again", () => {
+    const { options, ran } = gated()
+    return Effect.gen(function* () {
+      const first = yield* H.boot(options)
+      const run = yield* first.run(H.send("hello"))
+      const { approval } = yield* first.run(H.question(run))
+      yield* first.stop
+      const second = yield* H.boot({ ...options, policy_version: "2" })
+      yield* second.run(H.decide(approval, H.approve))
+      const again = yield* second.run(H.question(run, 2))
+      assert.notStrictEqual(again.approval, approval)
+      assert.strictEqual(again.policy_version, "2")
+      assert.deepStrictEqual(ran, [])
+      yield* second.run(H.decide(again.approval, H.approve))
+      yield* second.run(H.ended(run))
+      assert.deepStrictEqual(ran, [7])
+    }).pipe(Effect.provide(EphemeralStores.layer))
+  })
+
+  it.effect("SA-14 the task of a run that waits for a person is processing", () => {
+    const { options } = gated()
+    return Effect.gen(function* () {
+      const run = yield* H.send("hello")
+      yield* H.question(run)
+      const task = yield* TaskStore.use((tasks) => tasks.get(run))
+      assert.strictEqual(task?.status, "processing")
+    }).pipe(Effect.provide(H.layer(options)))
+  })
+})
