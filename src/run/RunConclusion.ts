@@ -3,7 +3,7 @@
  */
 import type { CallId } from "../Ids.ts"
 import { rootFrame } from "../Ids.ts"
-import { settle } from "./RunDecider.ts"
+import { policy, settle } from "./RunDecider.ts"
 import type { RunEvent, RunStopping } from "./RunEvent.ts"
 import { lastStep } from "./RunLimits.ts"
 import type { CallState, FrameState, RunState } from "./RunState.ts"
@@ -45,9 +45,18 @@ const stop = (status: RunStopping["status"], reason: string): RunEvent => ({
 })
 
 /** The bound that a frame which waits for a turn has reached. */
-const limit = (state: RunState): RunEvent | undefined => {
+const limit = (state: RunState, frame: FrameState): RunEvent | undefined => {
   const limits = state.accepted!.limits
-  if (state.steps >= lastStep(limits)) return stop("failed", "recursion_limit")
+  const supervisor = frame.id === rootFrame
+  if (state.steps >= lastStep(limits, supervisor)) {
+    // The supervisor's last turn is kept for it: the specialist's call fails, and the run does not.
+    return limits.on_breach === "answer" && !supervisor
+      ? settle(
+          frame.id as string as CallId,
+          policy("STEPS_MAX", "this run has no more steps for a specialist")
+        )
+      : stop("failed", "recursion_limit")
+  }
   if (state.calls.size >= limits.calls_max) return stop("failed", "calls_max")
   if (limits.tokens_max > 0 && state.tokens >= limits.tokens_max)
     return stop("failed", "tokens_max")
@@ -75,7 +84,7 @@ export const conclude = (state: RunState): RunEvent | undefined => {
     const frame = state.frames.get(id)!
     if (frame.answer !== undefined) return finished(frame)
     if (frame.waiting === 0) {
-      const breach = limit(state)
+      const breach = limit(state, frame)
       if (breach !== undefined) return breach
     }
   }

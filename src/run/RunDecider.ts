@@ -10,8 +10,9 @@ import {
   ToolTransientError
 } from "../error/ToolError.ts"
 import type { AgentName, CallId, FrameId } from "../Ids.ts"
-import { frameOf, rootFrame } from "../Ids.ts"
+import { callId, frameOf, rootFrame } from "../Ids.ts"
 import type { OnLoss } from "../tool/ToolSpec.ts"
+import { lastStep } from "./RunLimits.ts"
 import type {
   ApprovalRequested,
   CallSettled,
@@ -68,7 +69,7 @@ export const settle = (call: CallId, outcome: Outcome, by?: string): RunEvent =>
     ? { _tag: "CallSettled", call, outcome }
     : { _tag: "CallSettled", call, outcome, by }
 
-const policy = (reason: string, message: string): Outcome => ({
+export const policy = (reason: string, message: string): Outcome => ({
   _tag: "Failed",
   error: failureOf(new ToolPolicyError({ kind: "permission", reason, message }))
 })
@@ -86,12 +87,15 @@ export const canStart = (state: RunState, phase: CallPhase): boolean =>
   phase._tag === "Decided" ||
   (phase._tag === "Dispatched" && phase.epoch < state.epoch && phase.on_loss === "again")
 
+/** A dispatch that was lost may have taken effect: it is sent again or unknown, and never a question or a frame. */
+const lost = (call: CallId): RunEvent => ({ _tag: "CallUnknown", call })
+
 const recovered = (state: RunState): ReadonlyArray<RunEvent> => {
   const events: Array<RunEvent> = []
   for (const id of state.open) {
     const phase = state.calls.get(id)!.phase
     if (phase._tag === "Dispatched" && phase.epoch < state.epoch && phase.on_loss === "unknown") {
-      events.push({ _tag: "CallUnknown", call: id })
+      events.push(lost(id))
     }
   }
   return events
@@ -103,6 +107,7 @@ const asks = (
 ): ReadonlyArray<RunEvent> => {
   const call = waiting(state, request.call)
   if (call === undefined) return none
+  if (call.phase._tag === "Dispatched") return [lost(call.id)]
   if (state.refused.has(request.proposal)) {
     return [
       settle(
@@ -123,6 +128,7 @@ const delegates = (
 ): ReadonlyArray<RunEvent> => {
   const call = waiting(state, input.call)
   if (call === undefined) return none
+  if (call.phase._tag === "Dispatched") return [lost(call.id)]
   const frame = state.frames.get(call.frame)!
   let delegated = 0
   for (const id of frame.calls) if (state.frames.has(frameOf(id))) delegated++
@@ -143,6 +149,23 @@ const delegates = (
   ]
 }
 
+/** A call beyond `calls_max` has its result at once: it never runs. */
+const turnFinished = (
+  state: RunState,
+  { frame, step, turn }: Extract<RunInput, { _tag: "TurnFinished" }>
+): ReadonlyArray<RunEvent> => {
+  if (!wantsTurn(state, frame, step)) return none
+  const turned: ModelTurned = { _tag: "ModelTurned", frame, step, ...fitting(state, turn) }
+  const left = state.accepted!.limits.calls_max - state.calls.size
+  if (turned.calls.length <= left) return [turned]
+  const events: Array<RunEvent> = [turned]
+  for (let index = left; index < turned.calls.length; index++) {
+    const refused = policy("CALLS_MAX", "this run may make no more calls")
+    events.push(settle(callId(frame, step, index), refused))
+  }
+  return events
+}
+
 const turnFailed = (
   state: RunState,
   input: Extract<RunInput, { _tag: "TurnFailed" }>
@@ -159,12 +182,17 @@ const turnFailed = (
   return [settle(input.frame as string as CallId, { _tag: "Failed", error })]
 }
 
-/** Does the frame wait for exactly this turn? */
+/** Does the frame wait for exactly this turn, and is a step left for it? */
 const wantsTurn = (state: RunState, id: FrameId, step: number): boolean => {
   if (state.ended !== undefined || state.stopping !== undefined || !state.openFrames.has(id))
     return false
   const frame = state.frames.get(id)!
-  return frame.waiting === 0 && frame.answer === undefined && frame.step + 1 === step
+  return (
+    frame.waiting === 0 &&
+    frame.answer === undefined &&
+    frame.step + 1 === step &&
+    state.steps < lastStep(state.accepted!.limits, id === rootFrame)
+  )
 }
 
 /** The events that an input causes, none if it no longer fits. */
@@ -174,16 +202,7 @@ export const decide = (state: RunState, input: RunInput): ReadonlyArray<RunEvent
     case "Recovered":
       return recovered(state)
     case "TurnFinished":
-      return wantsTurn(state, input.frame, input.step)
-        ? [
-            {
-              _tag: "ModelTurned",
-              frame: input.frame,
-              step: input.step,
-              ...fitting(state, input.turn)
-            }
-          ]
-        : none
+      return turnFinished(state, input)
     case "TurnFailed":
       return turnFailed(state, input)
     case "Delegates":
@@ -220,9 +239,7 @@ export const decide = (state: RunState, input: RunInput): ReadonlyArray<RunEvent
         : [{ _tag: "CallSettled", ...input.settled }]
     }
     case "Lost":
-      return state.calls.get(input.call)?.phase._tag === "Dispatched"
-        ? [{ _tag: "CallUnknown", call: input.call }]
-        : none
+      return state.calls.get(input.call)?.phase._tag === "Dispatched" ? [lost(input.call)] : none
     case "Stops":
       return state.stopping === undefined ? [{ _tag: "RunStopping", ...input.stopping }] : none
   }

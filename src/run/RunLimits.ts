@@ -34,6 +34,9 @@ export const RunLimits = Schema.Struct({
 })
 export interface RunLimits extends Schema.Schema.Type<typeof RunLimits> {}
 
-/** The last turn a run may have: with `answer` one more than `steps_max`, without tools. */
-export const lastStep = (limits: RunLimits): number =>
-  limits.on_breach === "answer" ? limits.steps_max + 1 : limits.steps_max
+/**
+ * The last turn that a frame may take, counted over all frames: with `answer` the supervisor has one more than
+ * `steps_max`, without tools, which no specialist may take from it.
+ */
+export const lastStep = (limits: RunLimits, supervisor: boolean): number =>
+  supervisor && limits.on_breach === "answer" ? limits.steps_max + 1 : limits.steps_max

@@ -3,6 +3,7 @@
  * is running and not wanted, so that recovery, a cancel and a foreign decision are no special cases.
  */
 import type { CallId, FrameId } from "../Ids.ts"
+import { rootFrame } from "../Ids.ts"
 import { canStart } from "./RunDecider.ts"
 import { lastStep } from "./RunLimits.ts"
 import type { RunState } from "./RunState.ts"
@@ -35,10 +36,12 @@ export const work = (state: RunState): ReadonlyArray<Work> => {
   const wanted: Array<Work> = []
   if (state.stopping === undefined) {
     // Turns are reserved before they begin: two frames never share the last one.
-    let turns = lastStep(state.accepted!.limits) - state.steps
+    let reserved = state.steps
     for (const id of state.openFrames) {
       const frame = state.frames.get(id)!
-      if (frame.waiting > 0 || frame.answer !== undefined || turns-- <= 0) continue
+      if (frame.waiting > 0 || frame.answer !== undefined) continue
+      if (reserved >= lastStep(state.accepted!.limits, id === rootFrame)) continue
+      reserved++
       const step = frame.step + 1
       wanted.push({
         _tag: "AskModel",

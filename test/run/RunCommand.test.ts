@@ -1,0 +1,337 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Result } from "effect"
+import type { Decision } from "../../src/approval/Approval.ts"
+import { callId, rootFrame } from "../../src/Ids.ts"
+import type { Role } from "../../src/Principal.ts"
+import type { Amendment } from "../../src/run/RunCommand.ts"
+import {
+  cancelRun,
+  decideApproval,
+  expireApproval,
+  inTenant,
+  settleCall
+} from "../../src/run/RunCommand.ts"
+import type { ApprovalRequested, RunEvent } from "../../src/run/RunEvent.ts"
+import { RunLimits } from "../../src/run/RunLimits.ts"
+import { fold, statusOf } from "../../src/run/RunState.ts"
+import { work } from "../../src/run/RunWork.ts"
+import * as Samples from "../contracts/Samples.ts"
+import type { Play } from "./Interleaving.ts"
+import { begin, command, give, run, turn } from "./Interleaving.ts"
+
+const first = callId(rootFrame, 1, 0)
+const second = callId(rootFrame, 1, 1)
+
+/** A run whose first call waits for a person; the second is proposed. */
+const asking = (given: Partial<ApprovalRequested> = {}) => {
+  const play = begin(RunLimits.make({}))
+  give(play, { _tag: "TurnFinished", frame: rootFrame, step: 1, turn: turn(2) })
+  const { _tag, ...request } = Samples.approvalRequested(first, given)
+  give(play, { _tag: "Asks", request })
+  return { play, request }
+}
+
+const decideBy = (
+  play: Play,
+  request: Omit<ApprovalRequested, "_tag">,
+  decision: Decision = { _tag: "Approve" },
+  roles: ReadonlyArray<Role> = ["approver"],
+  now = 0
+) =>
+  decideApproval(
+    fold(play.events),
+    {
+      call: request.call,
+      approval: request.approval,
+      decision,
+      by: Samples.principal(roles),
+      digest: request.digest
+    },
+    now
+  )
+
+const tagOf = <E extends { readonly _tag: string }>(
+  amendment: Amendment<unknown, E>
+): string | undefined =>
+  Result.isFailure(amendment.answer) ? amendment.answer.failure._tag : undefined
+
+/** It changes nothing, and says so in this way. */
+const assertRefused = <E extends { readonly _tag: string }>(
+  amendment: Amendment<unknown, E>,
+  tag: string
+): void => {
+  assert.strictEqual(tagOf(amendment), tag)
+  assert.deepStrictEqual(amendment.events, [])
+}
+
+const tags = (events: ReadonlyArray<RunEvent>) => events.map((event) => event._tag)
+
+describe("decideApproval", () => {
+  it("ST-29 an approval lets the call run with its arguments, and says who approved", () => {
+    const { play, request } = asking()
+    const before = play.state.calls.get(first)!.arguments
+    assert.isTrue(command(play, () => decideBy(play, request)))
+    const call = play.state.calls.get(first)!
+    assert.strictEqual(call.phase._tag, "Decided")
+    assert.strictEqual(call.approved_by, "ada")
+    assert.deepStrictEqual(call.arguments, before)
+    assert.isUndefined(call.modified)
+    assert.strictEqual(statusOf(play.state), "processing")
+    const wanted = work(play.state).find((each) => each.key === first)
+    assert.isTrue(wanted?._tag === "RunCall" && wanted.start)
+  })
+
+  it("a denial and a revision are the call's result at once", () => {
+    const denied = asking()
+    command(denied.play, () =>
+      decideBy(denied.play, denied.request, { _tag: "Deny", reason: "no" })
+    )
+    assert.deepStrictEqual(denied.play.events.at(-1), {
+      _tag: "CallSettled",
+      call: first,
+      outcome: { _tag: "Denied", by: "ada", reason: "no" },
+      by: "ada"
+    })
+    const revised = asking()
+    const decision = { _tag: "RequestRevision", note: "smaller" } as const
+    command(revised.play, () => decideBy(revised.play, revised.request, decision))
+    assert.deepStrictEqual(revised.play.events.at(-1), {
+      _tag: "CallSettled",
+      call: first,
+      outcome: { _tag: "Revised", by: "ada", note: "smaller" },
+      by: "ada"
+    })
+    assert.isUndefined(revised.play.state.calls.get(first)!.approved_by)
+  })
+
+  it("a call that a person denied is not asked again, a revised one is", () => {
+    for (const [decision, expected] of [
+      [{ _tag: "Deny", reason: "no" }, "CallSettled"],
+      [{ _tag: "RequestRevision", note: "smaller" }, "ApprovalRequested"]
+    ] as const) {
+      const { play, request } = asking()
+      command(play, () => decideBy(play, request, decision))
+      const again = { ...request, call: second, approval: Samples.approvalId() }
+      give(play, { _tag: "Asks", request: again })
+      assert.strictEqual(play.events.at(-1)!._tag, expected)
+    }
+  })
+
+  it("a modification replaces the arguments and keeps who made it", () => {
+    const { play, request } = asking()
+    const decision = { _tag: "Modify", arguments: { event_id: "e-2" } } as const
+    command(play, () => decideBy(play, request, decision))
+    const call = play.state.calls.get(first)!
+    assert.deepStrictEqual(call.arguments, { event_id: "e-2" })
+    assert.deepStrictEqual(call.modified, { by: "ada", arguments: { event_id: "e-2" } })
+    assert.strictEqual(call.approved_by, "ada")
+  })
+
+  it("an unknown approval, and one of another tenant, is not found", () => {
+    const { play, request } = asking()
+    assertRefused(
+      decideBy(play, { ...request, approval: Samples.approvalId() }),
+      "ApprovalNotFound"
+    )
+    const stranger = decideApproval(
+      fold(play.events),
+      {
+        call: first,
+        approval: request.approval,
+        decision: { _tag: "Approve" },
+        by: Samples.principal(["admin"], Samples.tenant()),
+        digest: request.digest
+      },
+      0
+    )
+    assertRefused(stranger, "ApprovalNotFound")
+  })
+
+  it("who is not entitled is refused: a viewer, and anybody outside the named roles", () => {
+    const open = asking()
+    for (const roles of [["viewer"], ["customer"], []] as const) {
+      assertRefused(decideBy(open.play, open.request, undefined, roles), "NotEntitled")
+    }
+    for (const roles of [["approver"], ["operator"], ["admin"]] as const) {
+      assert.isUndefined(tagOf(decideBy(open.play, open.request, undefined, roles)))
+    }
+    const named = asking({ approvers: ["operator"] })
+    assertRefused(decideBy(named.play, named.request, undefined, ["approver"]), "NotEntitled")
+    assert.isUndefined(tagOf(decideBy(named.play, named.request, undefined, ["operator"])))
+  })
+
+  it("a second decision is told that it was settled, also when the answer was to an older question", () => {
+    const { play, request } = asking()
+    command(play, () => decideBy(play, request))
+    assertRefused(decideBy(play, request), "ApprovalSettled")
+    const { call, ...rest } = request
+    const newer = { ...rest, call, approval: Samples.approvalId(), proposal: "another" }
+    give(play, { _tag: "Asks", request: newer })
+    assert.strictEqual(play.state.asking, 1)
+    assertRefused(decideBy(play, request), "ApprovalSettled")
+    assert.isUndefined(tagOf(decideBy(play, newer)))
+  })
+
+  it("a decision at or after the expiry closes the question and says so", () => {
+    const { play, request } = asking({ expires_at: 1_000 })
+    assert.isUndefined(tagOf(decideBy(play, request, undefined, undefined, 999)))
+    const late = decideBy(play, request, undefined, undefined, 1_000)
+    assert.strictEqual(tagOf(late), "ApprovalExpired")
+    assert.deepStrictEqual(tags(late.events), ["ApprovalClosed", "CallSettled"])
+    command(play, () => late)
+    assert.strictEqual(statusOf(play.state), "processing")
+    assertRefused(decideBy(play, request), "ApprovalExpired")
+  })
+
+  it("a decision after the run was cancelled is told so and changes nothing", () => {
+    const { play, request } = asking()
+    command(play, (state) => cancelRun(state, run, "ada", "enough"))
+    const late = decideBy(play, request)
+    assertRefused(late, "ApprovalSettled")
+    const { answer } = late
+    assert.strictEqual(
+      Result.isFailure(answer) && answer.failure._tag === "ApprovalSettled"
+        ? answer.failure.status
+        : undefined,
+      "cancelled"
+    )
+  })
+})
+
+describe("expireApproval", () => {
+  it("closes a question at its time, and neither before nor twice", () => {
+    const { play, request } = asking({ expires_at: 1_000 })
+    const at = (now: number) => expireApproval(fold(play.events), first, request.approval, now)
+    assert.deepStrictEqual(at(999).events, [])
+    command(play, () => at(1_000))
+    assert.deepStrictEqual(play.events.at(-1), {
+      _tag: "CallSettled",
+      call: first,
+      outcome: { _tag: "Expired" }
+    })
+    assert.deepStrictEqual(at(2_000).events, [])
+  })
+
+  it("leaves alone what waits for ever, was answered, or is another question", () => {
+    const forever = asking()
+    assert.deepStrictEqual(
+      expireApproval(fold(forever.play.events), first, forever.request.approval, 9e15).events,
+      []
+    )
+    const { play, request } = asking({ expires_at: 1_000 })
+    const other = Samples.approvalId()
+    assert.deepStrictEqual(expireApproval(fold(play.events), first, other, 2_000).events, [])
+    command(play, () => decideBy(play, request))
+    const late = expireApproval(fold(play.events), first, request.approval, 2_000)
+    assert.deepStrictEqual(late.events, [])
+  })
+})
+
+describe("cancelRun", () => {
+  it("closes the questions and ends a parked run in one amendment", () => {
+    const { play } = asking()
+    command(play, (state) => cancelRun(state, run, "ada", "enough"))
+    assert.deepStrictEqual(tags(play.events.slice(4)), [
+      "RunStopping",
+      "ApprovalClosed",
+      "CallSettled",
+      "CallSettled",
+      "RunEnded"
+    ])
+    assert.deepStrictEqual(play.state.ended, {
+      _tag: "RunEnded",
+      status: "cancelled",
+      reason: "enough",
+      text: "let me look"
+    })
+  })
+
+  it("waits for a call that is on its way and starts no other", () => {
+    const { play } = asking()
+    give(play, { _tag: "Dispatches", call: second, key: "k", on_loss: "unknown" })
+    command(play, (state) => cancelRun(state, run, "ada", "enough"))
+    assert.isUndefined(play.state.ended)
+    assert.deepStrictEqual(work(play.state), [
+      { _tag: "RunCall", key: second, call: second, start: false }
+    ])
+    const outcome = { _tag: "Value", json: "1" } as const
+    give(play, { _tag: "Finished", settled: { call: second, outcome } })
+    assert.strictEqual(play.state.ended!.status, "cancelled")
+  })
+
+  it("a second cancel changes nothing, and one of an ended run is refused", () => {
+    const { play } = asking()
+    give(play, { _tag: "Dispatches", call: second, key: "k", on_loss: "unknown" })
+    command(play, (state) => cancelRun(state, run, "ada", "enough"))
+    const twice = cancelRun(fold(play.events), run, "bob", "too")
+    assert.deepStrictEqual(twice.events, [])
+    assert.isUndefined(tagOf(twice))
+    give(play, { _tag: "Lost", call: second })
+    assert.isDefined(play.state.ended)
+    assertRefused(cancelRun(fold(play.events), run, "bob", "too"), "RunIsOver")
+  })
+
+  it("a run of another tenant does not exist", () => {
+    const { play } = asking()
+    const cancel = (tenant: typeof Samples.acme) => {
+      const state = fold(play.events)
+      return inTenant(state, tenant, run, () => cancelRun(state, run, "ada", "enough"))
+    }
+    assertRefused(cancel(Samples.tenant()), "RunNotFound")
+    assert.isUndefined(tagOf(cancel(Samples.acme)))
+  })
+})
+
+describe("settleCall", () => {
+  const unknown = () => {
+    const { play } = asking()
+    give(play, { _tag: "Dispatches", call: second, key: "k", on_loss: "unknown" })
+    give(play, { _tag: "Lost", call: second })
+    return play
+  }
+
+  it("an operator says what became of a call", () => {
+    const succeeded = unknown()
+    command(succeeded, (state) =>
+      settleCall(state, run, second, { _tag: "Succeeded", json: '{"sent":true}' }, "bob")
+    )
+    assert.deepStrictEqual(succeeded.events.at(-1), {
+      _tag: "CallSettled",
+      call: second,
+      outcome: { _tag: "Value", json: '{"sent":true}' },
+      by: "bob"
+    })
+    const failed = unknown()
+    command(failed, (state) =>
+      settleCall(state, run, second, { _tag: "Failed", message: "never sent" }, "bob")
+    )
+    const { phase } = failed.state.calls.get(second)!
+    const { outcome } = phase._tag === "Settled" ? phase : { outcome: undefined }
+    assert.strictEqual(
+      outcome?._tag === "Failed" ? outcome.error.reason : undefined,
+      "SETTLED_BY_OPERATOR"
+    )
+  })
+
+  it("a call that is run again passes the whole gate again", () => {
+    const play = unknown()
+    command(play, (state) => settleCall(state, run, second, { _tag: "RunAgain" }, "bob"))
+    const call = play.state.calls.get(second)!
+    assert.strictEqual(call.phase._tag, "Proposed")
+    assert.isUndefined(call.approved_by)
+    assert.strictEqual(play.state.unknown, 0)
+    const wanted = work(play.state).find((each) => each.key === second)
+    assert.isTrue(wanted?._tag === "RunCall" && wanted.start)
+  })
+
+  it("only an unknown call of a living run can be settled", () => {
+    const { play } = asking()
+    const settle = (call: typeof first) =>
+      settleCall(fold(play.events), run, call, { _tag: "RunAgain" }, "bob")
+    for (const call of [first, second, callId(rootFrame, 9, 9)]) {
+      assertRefused(settle(call), "CallNotUnknown")
+    }
+    command(play, (state) => cancelRun(state, run, "ada", "enough"))
+    assertRefused(settle(first), "RunIsOver")
+  })
+})

@@ -1,0 +1,325 @@
+import { assert, describe, it } from "@effect/vitest"
+import { AgentName, callId, frameOf, rootFrame } from "../../src/Ids.ts"
+import { conclude } from "../../src/run/RunConclusion.ts"
+import { decide } from "../../src/run/RunDecider.ts"
+import { RunLimits } from "../../src/run/RunLimits.ts"
+import { evolve, fold, make, statusOf } from "../../src/run/RunState.ts"
+import { work } from "../../src/run/RunWork.ts"
+import * as Samples from "../contracts/Samples.ts"
+import type { Play } from "./Interleaving.ts"
+import { apply, begin, claim, drain, give, interleave, seeded, turn } from "./Interleaving.ts"
+import {
+  assertCounters,
+  assertFacts,
+  assertLimits,
+  assertOrder,
+  assertTranscripts
+} from "./Invariants.ts"
+
+const seeds = Array.from({ length: 2_500 }, (_, seed) => seed)
+
+/** Says which seed failed. */
+const each = (body: (seed: number) => void): void => {
+  for (const seed of seeds) {
+    try {
+      body(seed)
+    } catch (error) {
+      throw new Error(`seed ${seed}`, { cause: error })
+    }
+  }
+}
+
+const assertAll = (play: Play): void => {
+  assertCounters(play.state)
+  assertOrder(play)
+  assertTranscripts(play.state)
+  assertLimits(play)
+  assertFacts(play)
+}
+
+describe("any interleaving", () => {
+  it("keeps one result a call, one end, valid transcripts, true counters and the limits", () => {
+    each((seed) => {
+      const play = interleave(seed, ({ state }) => assertCounters(state))
+      assertAll(play)
+    })
+  })
+
+  it("folds at every prefix to the state that grew event by event", () => {
+    each((seed) => {
+      const { events } = interleave(seed, () => undefined)
+      const grown = make()
+      const compared = 1 + Math.floor(seeded(seed)() * events.length)
+      for (const [i, event] of events.entries()) {
+        evolve(grown, event)
+        const folded = fold(events.slice(0, i + 1))
+        if (folded.length !== i + 1) assert.fail(`prefix of ${i + 1} has ${folded.length}`)
+        if (i + 1 === compared || i + 1 === events.length) assert.deepStrictEqual(folded, grown)
+      }
+    })
+  })
+
+  it("does not change what a decision is made of", () => {
+    each((seed) => {
+      const { events, state } = interleave(seed, () => undefined)
+      conclude(state)
+      work(state)
+      decide(state, { _tag: "Recovered" })
+      assert.deepStrictEqual(state, fold(events))
+    })
+  })
+
+  it("ends when its work is done and people answer, with one result for every call", () => {
+    each((seed) => {
+      const play = interleave(seed, () => undefined)
+      drain(play)
+      assert.isDefined(play.state.ended)
+      assertAll(play)
+      assert.strictEqual(play.events.at(-1)!._tag, "RunEnded")
+      assert.strictEqual(conclude(play.state), undefined)
+      assert.deepStrictEqual(work(play.state), [])
+    })
+  })
+
+  it("ends without any new act when it is stopped and its dispatched calls come back", () => {
+    each((seed) => {
+      const play = interleave(seed, () => undefined)
+      const stopping = { status: "cancelled", by: "ada", reason: "enough" } as const
+      give(play, { _tag: "Stops", stopping })
+      for (const each of work(play.state)) {
+        if (each._tag === "AskModel" || each.start) return assert.fail(`${each.key} is started`)
+        const { phase } = play.state.calls.get(each.call)!
+        assert.strictEqual(phase._tag === "Dispatched" ? phase.epoch : 0, play.state.epoch)
+        give(play, { _tag: "Lost", call: each.call })
+      }
+      assert.isDefined(play.state.ended)
+      assertAll(play)
+    })
+  })
+
+  it("has met every event and every outcome", () => {
+    const met = new Map<string, number>()
+    const add = (name: string) => met.set(name, (met.get(name) ?? 0) + 1)
+    each((seed) => {
+      const play = interleave(seed, () => undefined)
+      drain(play)
+      for (const event of play.events) {
+        add(event._tag)
+        if (event._tag === "CallSettled") add(event.outcome._tag)
+        if (event._tag === "RunEnded") add(`${event.status} ${event.reason}`)
+      }
+      add(`${Math.min(play.state.frames.size, 3)} frames`)
+    })
+    const tags = [
+      "ModelTurned",
+      "FrameOpened",
+      "ApprovalRequested",
+      "ApprovalDecided",
+      "ApprovalClosed",
+      "CallDispatched",
+      "CallUnknown",
+      "CallReopened",
+      "CallSettled",
+      "RunStopping",
+      "RunEnded"
+    ]
+    const outcomes = ["Value", "Failed", "Denied", "Revised", "Expired", "Cancelled", "Unknown"]
+    const ends = [
+      "complete complete",
+      "failed recursion_limit",
+      "failed calls_max",
+      "failed tokens_max",
+      "cancelled enough",
+      "failed model_unavailable",
+      "1 frames",
+      "2 frames",
+      "3 frames"
+    ]
+    for (const name of [...tags, ...outcomes, ...ends])
+      assert.isAtLeast(met.get(name) ?? 0, 20, name)
+  })
+})
+
+/** A model that never stops asking for one call, which succeeds. */
+const runaway = (play: Play): void => {
+  for (let i = 0; i < 2_000 && play.state.ended === undefined; i++) {
+    const [next] = work(play.state)
+    if (next === undefined) break
+    if (next._tag === "AskModel") {
+      const { frame, step, tools } = next
+      give(play, { _tag: "TurnFinished", frame, step, turn: turn(tools ? 1 : 0) })
+    } else {
+      const outcome = { _tag: "Value", json: "1" } as const
+      give(play, { _tag: "Finished", settled: { call: next.call, outcome } })
+    }
+  }
+}
+
+const analyst = AgentName.make("analyst")
+const first = (index: number) => callId(rootFrame, 1, index)
+
+/** A run whose first turn asks for `calls` calls. */
+const turned = (calls: number, limits: Partial<RunLimits> = {}): Play => {
+  const play = begin(RunLimits.make(limits))
+  give(play, { _tag: "TurnFinished", frame: rootFrame, step: 1, turn: turn(calls) })
+  return play
+}
+
+const reasonOf = (play: Play, index: number): string | undefined => {
+  const { phase } = play.state.calls.get(first(index))!
+  return phase._tag === "Settled" && phase.outcome._tag === "Failed"
+    ? phase.outcome.error.reason
+    : undefined
+}
+
+const delegate = (play: Play, index: number): void =>
+  give(play, { _tag: "Delegates", call: first(index), agent: analyst, input: "look" })
+
+describe("steps_max", () => {
+  it("ST-22 stops a runaway loop at 25 steps", () => {
+    const play = begin(RunLimits.make({}))
+    runaway(play)
+    assert.strictEqual(play.state.steps, 25)
+    assertAll(play)
+  })
+
+  it("ST-22 stops at 3 where 3 is configured", () => {
+    const play = begin(RunLimits.make({ steps_max: 3 }))
+    runaway(play)
+    assert.strictEqual(play.state.steps, 3)
+    assertAll(play)
+  })
+
+  it("ST-23 a run that hits the limit fails with reason recursion_limit", () => {
+    const play = begin(RunLimits.make({ steps_max: 3 }))
+    runaway(play)
+    assert.deepStrictEqual(play.events.slice(-2), [
+      { _tag: "RunStopping", status: "failed", by: "runtime", reason: "recursion_limit" },
+      { _tag: "RunEnded", status: "failed", reason: "recursion_limit", text: "let me look" }
+    ])
+    assert.strictEqual(statusOf(play.state), "failed")
+  })
+
+  it("a run that answers at the limit completes", () => {
+    const play = begin(RunLimits.make({ steps_max: 1 }))
+    give(play, { _tag: "TurnFinished", frame: rootFrame, step: 1, turn: turn(0) })
+    assert.strictEqual(play.state.ended?.status, "complete")
+  })
+
+  it("with answer, one turn more without tools completes the run", () => {
+    const play = begin(RunLimits.make({ steps_max: 3, on_breach: "answer" }))
+    runaway(play)
+    assert.strictEqual(play.state.steps, 4)
+    assert.strictEqual(play.state.ended?.status, "complete")
+    assert.strictEqual(play.state.ended?.text, "done")
+  })
+
+  it("with answer, calls in the last turn are dropped", () => {
+    const play = turned(1, { steps_max: 1, on_breach: "answer" })
+    const outcome = { _tag: "Value", json: "1" } as const
+    give(play, { _tag: "Finished", settled: { call: first(0), outcome } })
+    assert.deepStrictEqual(work(play.state), [
+      { _tag: "AskModel", key: "0/2", frame: rootFrame, step: 2, tools: false }
+    ])
+    give(play, { _tag: "TurnFinished", frame: rootFrame, step: 2, turn: turn(2, "sorry") })
+    assert.strictEqual(play.state.ended?.text, "sorry")
+    assert.strictEqual(play.state.calls.size, 1)
+  })
+
+  it("with answer, specialists never take the last turn from the supervisor", () => {
+    const play = turned(2, { steps_max: 2, on_breach: "answer" })
+    delegate(play, 0)
+    delegate(play, 1)
+    const wanted = work(play.state).filter((each) => each._tag === "AskModel")
+    assert.deepStrictEqual(
+      wanted.map((each) => each.frame),
+      [frameOf(first(0))]
+    )
+    give(play, { _tag: "TurnFinished", frame: frameOf(first(0)), step: 1, turn: turn(0) })
+    assert.strictEqual(reasonOf(play, 1), "STEPS_MAX")
+    const [last, ...none] = work(play.state)
+    assert.deepStrictEqual(none, [])
+    assert.strictEqual(last?._tag === "AskModel" ? last.frame : undefined, rootFrame)
+    runaway(play)
+    assert.strictEqual(play.state.ended?.status, "complete")
+    assert.strictEqual(play.state.steps, 3)
+    assertAll(play)
+  })
+
+  it("a turn that comes when the steps are used up is dropped", () => {
+    const play = turned(2, { steps_max: 2 })
+    delegate(play, 0)
+    delegate(play, 1)
+    // Both turns come back in one drain of the inbox, before anything follows from the first.
+    for (const index of [0, 1]) {
+      const frame = frameOf(first(index))
+      apply(play, decide(play.state, { _tag: "TurnFinished", frame, step: 1, turn: turn(0) }))
+    }
+    assert.strictEqual(play.state.steps, 2)
+  })
+})
+
+describe("limits", () => {
+  it("calls_max refuses the calls beyond it and fails the run at its next turn", () => {
+    const play = turned(3, { calls_max: 2 })
+    assert.strictEqual(reasonOf(play, 2), "CALLS_MAX")
+    assert.strictEqual(play.state.open.size, 2)
+    runaway(play)
+    assert.strictEqual(play.state.ended?.reason, "calls_max")
+    assertAll(play)
+  })
+
+  it("questions_max settles the call that would ask once more", () => {
+    const play = turned(2, { questions_max: 1 })
+    for (const index of [0, 1]) {
+      const { _tag, ...request } = Samples.approvalRequested(first(index), {
+        proposal: `p-${index}`
+      })
+      give(play, { _tag: "Asks", request })
+    }
+    assert.strictEqual(play.state.asking, 1)
+    assert.strictEqual(reasonOf(play, 1), "QUESTIONS_MAX")
+  })
+
+  it("writes_max settles the call that would write once more, and not one sent again", () => {
+    const play = turned(2, { writes_max: 1 })
+    const dispatch = (index: number) =>
+      give(play, { _tag: "Dispatches", call: first(index), key: `k${index}`, on_loss: "again" })
+    dispatch(0)
+    dispatch(1)
+    assert.strictEqual(reasonOf(play, 1), "WRITES_MAX")
+    claim(play)
+    dispatch(0)
+    assert.strictEqual(play.state.dispatches, 1)
+    const { phase } = play.state.calls.get(first(0))!
+    assert.strictEqual(phase._tag === "Dispatched" ? phase.epoch : 0, 2)
+  })
+
+  it("SA-07 a turn opens at most two frames", () => {
+    const play = turned(3)
+    for (const index of [0, 1, 2]) delegate(play, index)
+    assert.strictEqual(play.state.frames.size, 3)
+    assert.strictEqual(reasonOf(play, 2), "DELEGATIONS_MAX")
+  })
+
+  it("a dispatch that was lost becomes unknown where it may not be sent again without asking", () => {
+    const play = turned(2)
+    for (const index of [0, 1]) {
+      const call = first(index)
+      give(play, { _tag: "Dispatches", call, key: `k${index}`, on_loss: "again" })
+    }
+    claim(play)
+    const { _tag, ...request } = Samples.approvalRequested(first(0))
+    give(play, { _tag: "Asks", request })
+    delegate(play, 1)
+    assert.strictEqual(play.state.unknown, 2)
+    assert.strictEqual(play.state.questions, 0)
+  })
+
+  it("tokens_max fails the run before its next turn", () => {
+    const play = turned(1, { tokens_max: 10 })
+    runaway(play)
+    assert.strictEqual(play.state.ended?.reason, "tokens_max")
+    assert.strictEqual(play.state.steps, 1)
+  })
+})
