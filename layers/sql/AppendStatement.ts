@@ -1,9 +1,6 @@
 /**
- * The statement that appends: it advances the heads whose epoch and length match, and writes events and projections
- * joined to the heads that it returned, so that a refused append writes nothing and fails alone. One text for both
- * engines; its parameters are arrays, so that there is one prepared text whatever the size. Private to this room.
- *
- * READ COMMITTED only: there, a head that was locked by a claim is checked again with its new epoch.
+ * An append as its function in the database takes it: arrays, so that there is one text whatever the size of the batch.
+ * The functions are in `migrations/0003_append.ts`. Private to this room.
  */
 import { canonical } from "../../src/Canonical.ts"
 import type { Tenant } from "../../src/Ids.ts"
@@ -95,24 +92,35 @@ const isBare = (item: Encoded): boolean =>
   item.requested.length === 0 &&
   item.answered.length === 0
 
+/** Its rows are the places, from 1, of refused appends. */
 export interface Statement {
   readonly text: string
   readonly params: ReadonlyArray<unknown>
-  /** What its rows say: that the one append is written, or the places, from 1, of those that are refused. */
-  readonly rows: "written" | "refused"
 }
 
-/** For one append of one event, which needs no arrays and is planned anew by an engine that prepares nothing. */
-const scalar = `WITH h AS (
-  UPDATE troupe.runs SET length = length + 1, status = $4::int2
-  WHERE run_id = $1::uuid AND epoch = $2::int4 AND length = $3::int4 AND status < ${run_over}
-  RETURNING run_id)
-INSERT INTO troupe.run_events (run_id, seq, at, type, payload)
-SELECT run_id, $3::int4, $5::int8, $6::text, $7::text FROM h RETURNING 1 AS i`
+/** A call with every parameter's type: an empty array binds without one. */
+const call = (name: string, types: ReadonlyArray<string>): string =>
+  `SELECT refused AS i FROM troupe.${name}(${types.map((type, n) => `$${n + 1}::${type}`).join(", ")})`
+
+const int = "int4[]"
+const text = "text[]"
+const head_types = [text, int, int, int, int, text]
+const event_types = [int, int, text, text]
+const question_types = [int, text, int, text, text, text, int, text, int, text]
+const end_types = [int, int, text, int, int, text]
+
+/** Gives a row where the append is refused. */
+const scalar = `SELECT 1 AS i WHERE NOT troupe.append_one($1::uuid, $2::int4, $3::int4, $4::int4, $5::int8, $6::text, $7::text)`
+const flat = call("append_flat", [...head_types, text, text])
+const texts = {
+  none: call("append_events", [...head_types, ...event_types]),
+  questions: call("append_questions", [...head_types, ...event_types, ...question_types]),
+  ends: call("append_ends", [...head_types, ...event_types, ...end_types]),
+  both: call("append_all", [...head_types, ...event_types, ...question_types, ...end_types])
+}
 
 const one = (item: Encoded): Statement => ({
   text: scalar,
-  rows: "written",
   params: [
     item.append.run,
     item.append.fence.epoch,
@@ -123,65 +131,6 @@ const one = (item: Encoded): Statement => ({
     item.payloads[0]!
   ]
 })
-
-const heads = `head AS (UPDATE troupe.runs r SET length = b.length + b.n, status = b.status::int2 FROM b
-  WHERE r.run_id = b.run_id::uuid AND r.epoch = b.epoch AND r.length = b.length AND r.status < ${run_over}
-  RETURNING r.run_id, r.tenant, b.length AS base, b.at::int8 AS at, b.i::int4 AS i`
-const refused = `SELECT b.i::int4 AS i FROM b WHERE NOT EXISTS (SELECT FROM head h WHERE h.i = b.i)`
-
-/** Each append one event, and nothing else: type and payload travel with the head. */
-const flat = `WITH b AS MATERIALIZED (SELECT * FROM unnest($1::text[], $2::int4[], $3::int4[], $4::int4[], $5::int4[], $6::text[], $7::text[], $8::text[])
-  WITH ORDINALITY AS t(run_id, epoch, length, n, status, at, type, payload, i)),
-${heads}, b.type, b.payload),
-ev AS (INSERT INTO troupe.run_events (run_id, seq, at, type, payload)
-  SELECT run_id, base, at, type, payload FROM head)
-${refused}`
-
-const general = `WITH b AS MATERIALIZED (SELECT * FROM unnest($1::text[], $2::int4[], $3::int4[], $4::int4[], $5::int4[], $6::text[])
-  WITH ORDINALITY AS t(run_id, epoch, length, n, status, at, i)),
-${heads}),
-ev AS (INSERT INTO troupe.run_events (run_id, seq, at, type, payload)
-  SELECT h.run_id, h.base + e.off, h.at, e.type, e.payload FROM head h
-  JOIN unnest($7::int4[], $8::int4[], $9::text[], $10::text[]) AS e(i, off, type, payload) ON e.i = h.i)`
-
-/** Questions asked and answered. Parameters from $11 on. */
-const questions = `,
-ap AS (INSERT INTO troupe.approvals (id, tenant, run_id, status, expires_at, payload, answer)
-  SELECT a.id::uuid, h.tenant, h.run_id, a.status::int2, NULLIF(a.expires_at, '')::int8, a.payload, NULLIF(a.answer, '')
-  FROM head h JOIN unnest($11::int4[], $12::text[], $13::int4[], $14::text[], $15::text[], $16::text[])
-    WITH ORDINALITY AS a(i, id, status, expires_at, payload, answer, place) ON a.i = h.i
-  ORDER BY a.place),
-an AS (UPDATE troupe.approvals p SET status = a.status::int2, answer = a.answer
-  FROM head h JOIN unnest($17::int4[], $18::text[], $19::int4[], $20::text[]) AS a(i, id, status, answer) ON a.i = h.i
-  WHERE p.id = a.id::uuid AND p.status = 0)`
-
-/** The task's status, the answer in the conversation, the end. Parameters are numbered from `$first` on. */
-const ends = (first: number): string => {
-  const p = (n: number) => `$${first + n}`
-  return `,
-tk AS (UPDATE troupe.agent_tasks t SET status = x.status::int2, reason = NULLIF(x.reason, '')
-  FROM head h JOIN unnest(${p(0)}::int4[], ${p(1)}::int4[], ${p(2)}::text[]) AS x(i, status, reason) ON x.i = h.i
-  WHERE t.id = h.run_id AND t.status < 2),
-de AS (UPDATE troupe.run_details d SET open = false
-  FROM head h JOIN unnest(${p(3)}::int4[]) AS x(i) ON x.i = h.i WHERE d.run_id = h.run_id),
-said AS (SELECT h.run_id, h.at, h.i, d.conversation, x.content FROM head h
-  JOIN unnest(${p(4)}::int4[], ${p(5)}::text[]) AS x(i, content) ON x.i = h.i
-  JOIN troupe.run_details d ON d.run_id = h.run_id),
-cv AS (UPDATE troupe.conversations c SET messages = c.messages + x.n
-  FROM (SELECT conversation, count(*)::int4 AS n FROM said GROUP BY conversation) x
-  WHERE c.id = x.conversation RETURNING c.id, c.messages - x.n AS base),
-ms AS (INSERT INTO troupe.conversation_messages (conversation, seq, role, content, channel_origin, run_id, created_at)
-  SELECT s.conversation, cv.base + (row_number() OVER (PARTITION BY s.conversation ORDER BY s.i))::int4 - 1,
-    'assistant', s.content, COALESCE(t.channel_origin, 'api'), s.run_id, s.at
-  FROM said s JOIN cv ON cv.id = s.conversation LEFT JOIN troupe.agent_tasks t ON t.id = s.run_id)`
-}
-
-const texts = {
-  none: `${general}\n${refused}`,
-  questions: `${general}${questions}\n${refused}`,
-  ends: `${general}${ends(11)}\n${refused}`,
-  both: `${general}${questions}${ends(21)}\n${refused}`
-}
 
 const flatParams = (batch: ReadonlyArray<Encoded>): ReadonlyArray<unknown> => [
   ...headParams(batch),
@@ -257,9 +206,7 @@ const endParams = (batch: ReadonlyArray<Encoded>): ReadonlyArray<ReadonlyArray<u
 /** A run may stand in a batch once. */
 export const statementOf = (batch: ReadonlyArray<Encoded>): Statement => {
   if (batch.every(isBare)) {
-    return batch.length === 1
-      ? one(batch[0]!)
-      : { text: flat, params: flatParams(batch), rows: "refused" }
+    return batch.length === 1 ? one(batch[0]!) : { text: flat, params: flatParams(batch) }
   }
   const asks = batch.some((item) => item.requested.length > 0 || item.answered.length > 0)
   const closes = batch.some(
@@ -272,7 +219,6 @@ export const statementOf = (batch: ReadonlyArray<Encoded>): Statement => {
       ...eventParams(batch),
       ...(asks ? questionParams(batch) : []),
       ...(closes ? endParams(batch) : [])
-    ],
-    rows: "refused"
+    ]
   }
 }

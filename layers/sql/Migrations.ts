@@ -7,11 +7,13 @@ import { Migrator, SqlClient } from "effect/sql"
 import type { SqlError } from "effect/sql"
 import { migration as runs } from "./migrations/0001_runs.ts"
 import { migration as delivery } from "./migrations/0002_delivery.ts"
+import { migration as append } from "./migrations/0003_append.ts"
 
 /** The name begins with the number. */
 const migrations = {
   "0001_runs": runs,
-  "0002_delivery": delivery
+  "0002_delivery": delivery,
+  "0003_append": append
 }
 
 /** A step may take longer than the statements of a run may. */

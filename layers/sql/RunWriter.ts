@@ -61,12 +61,7 @@ export const commit =
     return Effect.flatMap(
       sql.unsafe<{ readonly i: number }>(statement.text, statement.params),
       (rows) => {
-        const refused =
-          statement.rows === "refused"
-            ? rows.map(({ i }) => batch[i - 1]!)
-            : rows.length === 0
-              ? batch
-              : []
+        const refused = rows.map(({ i }) => batch[i - 1]!)
         return refused.length === 0
           ? Effect.succeed(batch.map(() => undefined))
           : Effect.map(refusals(sql, refused), (why) => batch.map((item) => why.get(item)))
