@@ -7,12 +7,14 @@ import { HttpApiBuilder } from "effect/http-api"
 import type { HttpApiGroup } from "effect/http-api"
 import { ApprovalDesk } from "../../services/ApprovalDesk.ts"
 import { ApprovalRecords } from "../../services/ApprovalRecords.ts"
+import type { StoreError } from "../../services/TaskStore.ts"
 import type { DecisionPayload } from "../../src/api/ApprovalsApi.ts"
 import type { Authentication, RequestBody, Validation } from "../../src/api/Boundary.ts"
 import { CurrentPrincipal } from "../../src/api/Boundary.ts"
 import { limit_default } from "../../src/api/Page.ts"
 import { TroupeApi } from "../../src/api/TroupeApi.ts"
-import type { Decision } from "../../src/approval/Approval.ts"
+import type { Approval, Decision } from "../../src/approval/Approval.ts"
+import { boundedPage } from "./BoundedPage.ts"
 import { problemOf } from "./Problems.ts"
 
 const decisionOf = (payload: DecisionPayload): Decision => {
@@ -48,13 +50,13 @@ export const layer: Layer.Layer<
     return handlers.handleAll({
       list: Effect.fnUntraced(function* ({ query }) {
         const { tenant } = yield* CurrentPrincipal
-        const limit = query.limit ?? limit_default
-        const { after, run_id, status = "pending" } = query
-        const items = yield* Effect.mapError(
-          records.list({ tenant, status, run_id, limit, after }),
-          problemOf
-        )
-        return items.length < limit ? { items } : { items, next_after: items[items.length - 1]!.id }
+        const { run_id, status = "pending" } = query
+        const { items, more } = yield* boundedPage<Approval, StoreError>(
+          query.limit ?? limit_default,
+          (last, limit) =>
+            records.list({ tenant, status, run_id, limit, after: last?.id ?? query.after })
+        ).pipe(Effect.mapError(problemOf))
+        return more ? { items, next_after: items.at(-1)!.id } : { items }
       }),
       get: Effect.fnUntraced(function* ({ params }) {
         const by = yield* CurrentPrincipal

@@ -10,15 +10,17 @@ import type { HttpApiGroup } from "effect/http-api"
 import { AgentRuntime } from "../../services/AgentRuntime.ts"
 import type { Message } from "../../services/AgentRuntime.ts"
 import { ConversationStore } from "../../services/ConversationStore.ts"
-import type { Accepted } from "../../services/TaskStore.ts"
+import type { Accepted, StoreError } from "../../services/TaskStore.ts"
 import type { Authentication, RequestBody, Validation } from "../../src/api/Boundary.ts"
 import { CurrentPrincipal } from "../../src/api/Boundary.ts"
 import { limit_default } from "../../src/api/Page.ts"
 import { makeProblem } from "../../src/api/Problem.ts"
 import { TroupeApi } from "../../src/api/TroupeApi.ts"
+import type { ConversationMessage } from "../../src/conversation/Conversation.ts"
 import type { Tenant } from "../../src/Ids.ts"
 import { ConversationId } from "../../src/Ids.ts"
 import { conversationFor, customer_agent, isCustomer, notForCustomers } from "./Access.ts"
+import { boundedPage } from "./BoundedPage.ts"
 import * as EventStream from "./EventStream.ts"
 import { HttpSettings } from "./HttpSettings.ts"
 import { problemOf } from "./Problems.ts"
@@ -122,15 +124,15 @@ export const layer: Layer.Layer<
       }),
       get: Effect.fnUntraced(function* ({ params, query }) {
         const by = yield* CurrentPrincipal
-        const limit = query.limit ?? limit_default
         const conversation = yield* conversationFor(store, by, params.id)
-        const messages = yield* Effect.mapError(
-          store.messages(by.tenant, params.id, query.after ?? -1, limit),
-          problemOf
-        )
-        return messages.length < limit
-          ? { conversation, messages }
-          : { conversation, messages, next_after: messages[messages.length - 1]!.seq }
+        const { items: messages, more } = yield* boundedPage<ConversationMessage, StoreError>(
+          query.limit ?? limit_default,
+          (last, limit) =>
+            store.messages(by.tenant, params.id, last?.seq ?? query.after ?? -1, limit)
+        ).pipe(Effect.mapError(problemOf))
+        return more
+          ? { conversation, messages, next_after: messages.at(-1)!.seq }
+          : { conversation, messages }
       }),
       events: Effect.fnUntraced(function* ({ headers, params, query }) {
         const by = yield* CurrentPrincipal

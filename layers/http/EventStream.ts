@@ -87,6 +87,9 @@ export const bytes = (
   options: FeedOptions
 ): Stream.Stream<Uint8Array> => {
   const events = feed.pipe(
+    // A page of the journal may be large: one of its events at a time is text and bytes too. More than one would wait
+    // for others to come.
+    Stream.rechunk(1),
     Stream.map((item) => frameOf(item, options.customer)),
     Stream.filter((frame) => frame !== ""),
     Stream.catch((error) =>

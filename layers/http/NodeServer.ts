@@ -4,7 +4,6 @@
 import { createServer } from "node:http"
 import type { Server } from "node:http"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
-import type { Layer } from "effect"
 import { makeProblem, problem_content_type } from "../../src/api/Problem.ts"
 
 export interface Listen {
@@ -17,13 +16,16 @@ export interface Listen {
 /** An open event stream never ends by itself: stopping does not wait for it longer than this. */
 const stop_ms = 2_000
 
+/** A request, body and all, arrives within this; a client that drips bytes holds no connection for longer. */
+const request_ms = 60_000
+
 const broken = JSON.stringify(
   makeProblem(400, "unreadable-request", "The request could not be read", "It is not HTTP/1.1.")
 )
 
 /** Node answers what is not HTTP with an empty 400; we answer it as we answer every error. */
 const listener = (): Server =>
-  createServer().on("clientError", (_, socket) => {
+  createServer({ requestTimeout: request_ms }).on("clientError", (_, socket) => {
     if (!socket.writable) return socket.destroy()
     return socket.end(
       `HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Type: ${problem_content_type}\r\n` +
@@ -36,5 +38,3 @@ export const layer = ({
   port
 }: Listen): ReturnType<typeof NodeHttpServer.layer> =>
   NodeHttpServer.layer(listener, { host, port, gracefulShutdownTimeout: stop_ms })
-
-export type NodeServer = Layer.Success<ReturnType<typeof NodeHttpServer.layer>>

@@ -6,6 +6,7 @@ import type { Layer } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import type { HttpApiGroup } from "effect/http-api"
 import { AgentRuntime } from "../../services/AgentRuntime.ts"
+import type { JournalError } from "../../services/RunJournal.ts"
 import { RunJournal } from "../../services/RunJournal.ts"
 import { TaskStore } from "../../services/TaskStore.ts"
 import type { Authentication, RequestBody, Validation } from "../../src/api/Boundary.ts"
@@ -15,13 +16,21 @@ import type { RunSummary, SettleOutcome } from "../../src/api/RunsApi.ts"
 import { TroupeApi } from "../../src/api/TroupeApi.ts"
 import type { AgentTask } from "../../src/delivery/AgentTask.ts"
 import type { Settlement } from "../../src/run/RunCommand.ts"
+import type { JournalEntry, RunEvent } from "../../src/run/RunEvent.ts"
 import type { RunState } from "../../src/run/RunState.ts"
 import * as State from "../../src/run/RunState.ts"
 import { taskFor } from "./Access.ts"
+import { boundedPage } from "./BoundedPage.ts"
 import { problemOf } from "./Problems.ts"
 
 /** Entries that are folded at a time: a run's whole journal is never held. */
-const fold_page = 500
+const fold_page = 50
+
+/** No summary shows a result: it is not kept while the others are read. */
+const slim = (event: RunEvent): RunEvent =>
+  event._tag === "CallSettled" && event.outcome._tag === "Value"
+    ? { ...event, outcome: { _tag: "Value", json: "null" } }
+    : event
 
 const foldRun = Effect.fnUntraced(function* (journal: RunJournal["Service"], task: AgentTask) {
   const state = State.make()
@@ -30,7 +39,7 @@ const foldRun = Effect.fnUntraced(function* (journal: RunJournal["Service"], tas
       journal.read(task.id, state.length, fold_page),
       problemOf
     )
-    for (const { event } of entries) State.evolve(state, event)
+    for (const { event } of entries) State.evolve(state, slim(event))
     if (entries.length < fold_page) return state
   }
 })
@@ -97,14 +106,12 @@ export const layer: Layer.Layer<
       }),
       events: Effect.fnUntraced(function* ({ params, query }) {
         yield* taskFor(tasks, yield* CurrentPrincipal, params.id)
-        const limit = query.limit ?? limit_default
-        const items = yield* Effect.mapError(
-          journal.read(params.id, Math.max((query.after ?? -1) + 1, 0), limit),
-          problemOf
-        )
-        return items.length < limit
-          ? { items }
-          : { items, next_after: items[items.length - 1]!.seq }
+        const { items, more } = yield* boundedPage<JournalEntry, JournalError>(
+          query.limit ?? limit_default,
+          (last, limit) =>
+            journal.read(params.id, Math.max((last?.seq ?? query.after ?? -1) + 1, 0), limit)
+        ).pipe(Effect.mapError(problemOf))
+        return more ? { items, next_after: items.at(-1)!.seq } : { items }
       }),
       cancel: Effect.fnUntraced(function* ({ params, payload }) {
         const by = yield* CurrentPrincipal

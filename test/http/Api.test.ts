@@ -130,6 +130,22 @@ describe("conversations and runs", () => {
     }).pipe(Effect.provide(layer))
   )
 
+  it.live("a page is bounded by its size too, and the next one goes on behind it", () =>
+    Effect.gen(function* () {
+      const script = yield* Script
+      const { run } = yield* say("a long story")
+      const long = { ...answered, text: "x".repeat(3_000_000) } as RunEvent
+      yield* script.append(run, [long, { ...long, step: 2 } as RunEvent])
+      yield* script.append(run, [{ ...long, step: 3 } as RunEvent, ended])
+      const first = yield* ask(`/v1/runs/${run}/events?limit=500`, { as: "vera" })
+      assert.strictEqual(first.json.items.length, 5)
+      assert.strictEqual(first.json.next_after, 4)
+      const second = yield* ask(`/v1/runs/${run}/events?limit=500&after=4`, { as: "vera" })
+      assert.strictEqual(second.json.items.length, 1)
+      assert.notProperty(second.json, "next_after")
+    }).pipe(Effect.provide(layer))
+  )
+
   it.live("a run says what it waits for, and then how it ended", () =>
     Effect.gen(function* () {
       const script = yield* Script

@@ -217,7 +217,7 @@ describe("the chat client", () => {
   )
 
   it.live(
-    "a question outlives the client and the service, and is put again to who comes back",
+    "ST-04 a question outlives the client and the service, and its answer resumes the same run",
     () =>
       Effect.gen(function* () {
         const { directory, restart, stores } = yield* house()

@@ -28,7 +28,7 @@ const credential = (id: string, tenant: string, roles: ReadonlyArray<Role>): Cre
   principal: new Principal({ id, tenant: Tenant.make(tenant), roles })
 })
 
-const credentials = [
+export const credentials = [
   credential("vera", "acme", ["viewer"]),
   credential("ada", "acme", ["approver"]),
   credential("olga", "acme", ["operator"]),

@@ -1,0 +1,35 @@
+/**
+ * A page that is bounded by its size and not only by its rows: 500 rows may be 500 results of 4 MB.
+ */
+import { Effect } from "effect"
+
+/** Rows that are read at a time: what one read may bring beyond the bound. */
+const read_max = 16
+/** UTF-16 units of JSON after which a page takes no further rows. */
+const units_max = 8_000_000
+
+export interface BoundedPage<A> {
+  readonly items: ReadonlyArray<A>
+  /** There may be more behind the last item, which there is then. */
+  readonly more: boolean
+}
+
+/** Reads on behind the last row (undefined = from the start) until there are `limit`, or enough. */
+export const boundedPage = Effect.fnUntraced(function* <A, E>(
+  limit: number,
+  read: (last: A | undefined, limit: number) => Effect.Effect<ReadonlyArray<A>, E>
+) {
+  const items: Array<A> = []
+  let units = 0
+  while (items.length < limit) {
+    const wanted = Math.min(read_max, limit - items.length)
+    const rows = yield* read(items.at(-1), wanted)
+    for (const row of rows) {
+      items.push(row)
+      units += JSON.stringify(row).length
+      if (units > units_max) return { items, more: true }
+    }
+    if (rows.length < wanted) return { items, more: false }
+  }
+  return { items, more: true }
+})
