@@ -28,7 +28,7 @@ import { ToolCallObservers } from "../../services/ToolCallObserver.ts"
 import { ToolRegistry } from "../../services/ToolRegistry.ts"
 import type { Actor } from "./Actor.ts"
 import * as Actors from "./Actor.ts"
-import { PolicyVersion } from "./CallIdentity.ts"
+import { digestOf, PolicyVersion } from "./CallIdentity.ts"
 import * as Deadlines from "./Deadlines.ts"
 import { amend, teller } from "./Facts.ts"
 import * as Feed from "./Feed.ts"
@@ -191,7 +191,15 @@ const make = Effect.gen(function* () {
     if (text.length * 3 > message_bytes_max && encoder.encode(text).length > message_bytes_max) {
       return yield* new MessageTooLarge({ bytes_max: message_bytes_max })
     }
-    const conversation = message.conversation ?? ConversationId.make(yield* random.uuidV7())
+    const { idempotency_key } = message
+    // The same key again must name the same conversation, or a retry would never find what the first try accepted.
+    const conversation =
+      message.conversation ??
+      ConversationId.make(
+        idempotency_key === undefined
+          ? yield* random.uuidV7()
+          : (yield* digestOf(digest, { tenant: by.tenant, idempotency_key })).slice(0, 32)
+      )
     const span = yield* Effect.option(Effect.currentSpan)
     return yield* tasks.accept({
       id: RunIds.make(yield* random.uuidV7()),
@@ -204,7 +212,7 @@ const make = Effect.gen(function* () {
         span._tag === "Some" ? span.value.traceId : (yield* random.uuidV4()).replaceAll("-", ""),
       channel_origin: message.channel_origin ?? "api",
       initiated_by: "customer",
-      idempotency_key: message.idempotency_key,
+      idempotency_key,
       waiting_max: agent.spec.mailbox_max,
       reject_when_busy: agent.spec.mailbox === "reject",
       message_id: MessageId.make(yield* random.uuidV7())

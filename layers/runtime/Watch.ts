@@ -18,8 +18,8 @@ interface Services {
   readonly watch_ms: number
 }
 
-/** Events that one look at the journal takes. */
-const page_max = 500
+/** Events that one look at the journal takes: few, because each may hold a result of several megabytes. */
+const page_max = 64
 
 export const watch = (
   services: Services,

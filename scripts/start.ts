@@ -1,0 +1,172 @@
+/**
+ * The main job: one process with the Operations Agent, its HTTP surface and a database in a directory. Needs no key and
+ * no server; with a model in the environment it uses that one.
+ *
+ * TROUPE_DATA (.troupe), TROUPE_PORT (7717), TROUPE_DATABASE_URL (a PostgreSQL server instead of the directory),
+ * TROUPE_MODEL_BASE_URL, TROUPE_MODEL, TROUPE_MODEL_API_KEY.
+ */
+import { createHash, randomBytes } from "node:crypto"
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
+import { Cause, Config, Effect, Layer, Logger, Option, References } from "effect"
+import { FetchHttpClient, HttpServer } from "effect/http"
+import * as OperationsTools from "../layers/agents/OperationsTools.ts"
+import * as WebhookDelivery from "../layers/channel/WebhookDelivery.ts"
+import * as Runtime from "../layers/compose/Runtime.ts"
+import * as Server from "../layers/compose/Server.ts"
+import * as Stores from "../layers/compose/Stores.ts"
+import * as ModelFromEnv from "../layers/model/ModelFromEnv.ts"
+import * as ScriptedModelGateway from "../layers/model/ScriptedModelGateway.ts"
+import * as OutboxRelay from "../layers/runtime/OutboxRelay.ts"
+import * as ToolCallTelemetry from "../layers/telemetry/ToolCallTelemetry.ts"
+import { operations } from "../src/agents/Operations.ts"
+import { Tenant } from "../src/Ids.ts"
+import { Principal } from "../src/Principal.ts"
+import * as Incident from "./incident/Incident.ts"
+import * as Receiver from "./incident/Receiver.ts"
+import { script } from "./incident/Script.ts"
+
+const tenant = Tenant.make("default")
+const operator = new Principal({ id: "operator", tenant, roles: ["admin"] })
+
+const settings = Config.all({
+  data: Config.String("TROUPE_DATA").pipe(Config.withDefault(".troupe")),
+  port: Config.Port("TROUPE_PORT").pipe(Config.withDefault(7717)),
+  database: Config.option(Config.Redacted("TROUPE_DATABASE_URL"))
+})
+
+/** Kept in a file of this user's, so that the terminal client finds it; the server keeps only its digest. */
+const tokenOf = (data: string): string => {
+  const file = join(data, "token")
+  if (existsSync(file)) return readFileSync(file, "utf8").trim()
+  const token = `troupe_${randomBytes(24).toString("base64url")}`
+  writeFileSync(file, `${token}\n`, { mode: 0o600 })
+  return token
+}
+
+const say = (line = "") => Effect.sync(() => process.stdout.write(`${line}\n`))
+
+const banner = Effect.fnUntraced(function* (
+  data: string,
+  token: string,
+  model: Option.Option<string>
+) {
+  const address = (yield* HttpServer.HttpServer).address
+  const port = "port" in address ? address.port : 0
+  const url = `http://127.0.0.1:${port}`
+  writeFileSync(join(data, "url"), `${url}\n`)
+  yield* say()
+  yield* say(`  Troupe is up.   ${url}   (API: ${url}/docs)`)
+  yield* say(`  token           ${token}`)
+  yield* say(
+    Option.isSome(model)
+      ? `  model           ${model.value}`
+      : "  model           none is configured, so a script plays its part; everything else is real"
+  )
+  yield* say(`  data            ${data}`)
+  yield* say()
+})
+
+const walk = Effect.fnUntraced(function* (receiver: Receiver.Receiver) {
+  yield* Effect.gen(function* () {
+    if (!receiver.repaired()) {
+      yield* say(
+        "  An incident: three paid orders whose webhook is down. Their deliveries are refused until they are"
+      )
+      yield* say("  dead letters ...")
+    }
+    const orders = yield* Incident.prepare(tenant, receiver)
+    const open = orders - receiver.accepted().length
+    yield* say(
+      open > 0
+        ? `  ${open} events are dead letters, and the receiver has been repaired. Nothing sends them again by itself.`
+        : "  All events of the incident were delivered."
+    )
+    yield* say()
+    yield* say("  Next, in another terminal:   npm run chat -- --conversation walk")
+    yield* say(
+      '  and ask it: "What is stuck?", then "Replay the first". While the approval waits, kill this process'
+    )
+    yield* say("  (kill -9 works), start it again, and approve: it is delivered once.")
+    yield* say()
+  }).pipe(Effect.catch((error) => Effect.logError("the incident could not be prepared", error)))
+})
+
+const main = Effect.gen(function* () {
+  const { data, database, port } = yield* settings
+  mkdirSync(data, { recursive: true, mode: 0o700 })
+  const token = tokenOf(data)
+  const chosen = yield* ModelFromEnv.choose()
+  const receiver = yield* Receiver.start(join(data, "receiver"))
+  const runtime = Runtime.layer({
+    agents: [operations],
+    tools: [OperationsTools.tools],
+    deliveries: [
+      WebhookDelivery.handlers.pipe(
+        Effect.provideService(WebhookDelivery.WebhookConfig, { url: receiver.url }),
+        Effect.provide(FetchHttpClient.layer)
+      )
+    ]
+  }).pipe(
+    Layer.provide(
+      Option.match(chosen, {
+        onNone: () => ScriptedModelGateway.layer(script, { piece_units: 24, piece_delay_ms: 15 }),
+        onSome: (model) => model.layer
+      })
+    ),
+    Layer.provide(ToolCallTelemetry.layer),
+    Layer.provide(
+      Layer.effect(
+        OutboxRelay.RelayConfig,
+        Effect.map(OutboxRelay.RelayConfig, (config) => ({ ...config, ...Incident.relay }))
+      )
+    )
+  )
+  const sha256 = createHash("sha256").update(token).digest("hex")
+  const server = Server.layer({ listen: { port }, credentials: [{ sha256, principal: operator }] })
+  const stores = Option.match(database, {
+    onNone: () => Stores.directory(join(data, "db")),
+    onSome: (url) => Stores.postgres(url)
+  })
+  const app = server.pipe(Layer.provideMerge(runtime), Layer.provideMerge(stores))
+  const context = yield* Layer.build(app)
+  yield* Effect.provideContext(
+    Effect.andThen(
+      banner(
+        data,
+        token,
+        Option.map(chosen, ({ model }) => model)
+      ),
+      walk(receiver)
+    ),
+    context
+  )
+  return yield* Effect.never
+})
+
+/** What kept it from starting, as a sentence; a defect keeps its stack. */
+const explained = (cause: Cause.Cause<unknown>) => {
+  const error = Cause.findErrorOption(cause)
+  if (Option.isNone(error)) return Cause.pretty(cause)
+  const text = error.value instanceof Error ? error.value.message : String(error.value)
+  return /EADDRINUSE/.test(Cause.pretty(cause)) || /EADDRINUSE/.test(text)
+    ? "the port is in use: stop what listens there, or set TROUPE_PORT"
+    : text
+}
+
+NodeRuntime.runMain(
+  Effect.scoped(main).pipe(
+    Effect.catchCause((cause) =>
+      Cause.hasInterruptsOnly(cause)
+        ? Effect.interrupt
+        : Effect.sync(() => {
+            process.stderr.write(`\n  Troupe did not start: ${explained(cause)}\n`)
+            process.exitCode = 1
+          })
+    ),
+    Effect.provide(Logger.layer([Logger.withConsoleError(Logger.formatLogFmt)])),
+    Effect.provideService(References.MinimumLogLevel, "Info")
+  ),
+  { disableErrorReporting: true }
+)
