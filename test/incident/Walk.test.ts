@@ -3,14 +3,12 @@ import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Exit, Layer, Option, Scope, Stream } from "effect"
+import { Effect, Exit, Layer, Option, Redacted, Scope, Stream } from "effect"
 import { FetchHttpClient } from "effect/http"
 import * as OperationsTools from "../../layers/agents/OperationsTools.ts"
 import * as WebhookDelivery from "../../layers/channel/WebhookDelivery.ts"
-import * as ActorMemories from "../../layers/compose/ActorMemories.ts"
 import * as Runtime from "../../layers/compose/Runtime.ts"
-import * as EphemeralAgentMemory from "../../layers/ephemeral/EphemeralAgentMemory.ts"
-import * as EphemeralStores from "../../layers/ephemeral/EphemeralStores.ts"
+import * as Stores from "../../layers/compose/Stores.ts"
 import * as ScriptedModelGateway from "../../layers/model/ScriptedModelGateway.ts"
 import * as OutboxRelay from "../../layers/runtime/OutboxRelay.ts"
 import * as Incident from "../../scripts/incident/Incident.ts"
@@ -20,11 +18,13 @@ import { AgentRuntime } from "../../services/AgentRuntime.ts"
 import { ApprovalDesk } from "../../services/ApprovalDesk.ts"
 import { Outbox } from "../../services/Outbox.ts"
 import { OutboxReader } from "../../services/OutboxReader.ts"
+import { RunJournal } from "../../services/RunJournal.ts"
 import { operations } from "../../src/agents/Operations.ts"
 import type { Approval, Decision } from "../../src/approval/Approval.ts"
 import { ConversationId, Tenant } from "../../src/Ids.ts"
 import { Principal } from "../../src/Principal.ts"
 import { eventually } from "../contracts/Contract.ts"
+import * as EmbeddedPostgres from "../sql/EmbeddedPostgres.ts"
 
 const tenant = Tenant.make("acme")
 const olga = new Principal({ id: "olga", tenant, roles: ["admin"] })
@@ -37,7 +37,7 @@ const directory = Effect.acquireRelease(
   (path) => Effect.sync(() => rmSync(path, { recursive: true, force: true }))
 )
 
-const runtime = (receiver: Receiver.Receiver) =>
+const runtime = (receiver: Receiver.Receiver, model: ScriptedModelGateway.Script) =>
   Runtime.layer({
     agents: [operations],
     tools: [OperationsTools.tools],
@@ -48,8 +48,7 @@ const runtime = (receiver: Receiver.Receiver) =>
       )
     ]
   }).pipe(
-    Layer.provide(ActorMemories.layer(EphemeralAgentMemory.layer)),
-    Layer.provide(ScriptedModelGateway.layer(script)),
+    Layer.provide(ScriptedModelGateway.layer(model)),
     Layer.provide(
       Layer.effect(
         OutboxRelay.RelayConfig,
@@ -63,10 +62,17 @@ const runtime = (receiver: Receiver.Receiver) =>
   )
 
 /** A process over stores that the test holds. */
-const boot = Effect.fnUntraced(function* (receiver: Receiver.Receiver) {
+const boot = Effect.fnUntraced(function* (
+  receiver: Receiver.Receiver,
+  model: ScriptedModelGateway.Script = script
+) {
   const scope = yield* Scope.make()
   yield* Effect.addFinalizer(() => Scope.close(scope, Exit.void))
-  const context = yield* Layer.buildWithMemoMap(runtime(receiver), Layer.makeMemoMapUnsafe(), scope)
+  const context = yield* Layer.buildWithMemoMap(
+    runtime(receiver, model),
+    Layer.makeMemoMapUnsafe(),
+    scope
+  )
   return { context, stop: Scope.close(scope, Exit.void) }
 })
 
@@ -114,11 +120,31 @@ const prepared = Effect.gen(function* () {
   return { path, receiver, process }
 })
 
-const test = (
-  title: string,
-  body: Effect.Effect<void, unknown, Outbox | OutboxReader | Scope.Scope | StoresOf>
-) => it.live(title, () => Effect.provide(body, EphemeralStores.layer))
-type StoresOf = Layer.Success<typeof EphemeralStores.layer>
+type Body = Effect.Effect<void, unknown, Stores.Stores | Scope.Scope>
+
+const test = (title: string, body: Body) =>
+  it.live(title, () => body.pipe(Effect.scoped, Effect.provide(Stores.ephemeral)))
+
+/** The same on every store: the replay commits with the journal's event on two of them. */
+const testOnAll = (title: string, body: Body) => {
+  test(title, body)
+  it.live(
+    `${title} (PGlite)`,
+    () =>
+      Effect.gen(function* () {
+        const path = yield* directory
+        yield* body.pipe(Effect.scoped, Effect.provide(Stores.directory(join(path, "data"))))
+      }),
+    // The first start of a directory takes seconds, and many on a busy machine.
+    120_000
+  )
+  it.live(`${title} (PostgreSQL)`, () =>
+    Effect.gen(function* () {
+      const url = Redacted.make(yield* EmbeddedPostgres.database)
+      yield* body.pipe(Effect.scoped, Effect.provide(Stores.postgres(url)))
+    })
+  )
+}
 
 describe("the walk", () => {
   test(
@@ -140,7 +166,7 @@ describe("the walk", () => {
     })
   )
 
-  test(
+  testOnAll(
     "ST-45 asked what is stuck it lists; approved, the event is delivered once, and the audit says who and why",
     Effect.gen(function* () {
       const { process, receiver } = yield* prepared
@@ -212,7 +238,7 @@ describe("the walk", () => {
     })
   )
 
-  test(
+  testOnAll(
     "another process takes the decision and delivers once: the script goes on where it was",
     Effect.gen(function* () {
       const { process, receiver, path } = yield* prepared
@@ -245,6 +271,33 @@ describe("the walk", () => {
         const unknown = "00000000-0000-4000-8000-000000000000"
         assert.include(yield* ask(`replay ${unknown}`), "there is no dead letter")
         assert.deepStrictEqual(yield* pending(0), [])
+      }).pipe(Effect.provide(process.context))
+    })
+  )
+
+  test(
+    "ST-46 a proposal without a reason is ToolUserError, and nobody is asked",
+    Effect.gen(function* () {
+      const path = yield* directory
+      const { call, text } = ScriptedModelGateway
+      const receiver = yield* Receiver.start(path)
+      const process = yield* boot(receiver, [
+        call("replay_dlq_event", { event_id: idOf(1001), reason: " " }),
+        text("I gave no reason.")
+      ])
+      yield* Incident.prepare(tenant, receiver)
+      yield* Effect.gen(function* () {
+        const run = yield* send("replay it")
+        assert.strictEqual(yield* said(run), "I gave no reason.")
+        const journal = yield* RunJournal
+        const events = (yield* journal.read(run, 0, 100)).map((entry) => entry.event)
+        const settled = events.find((event) => event._tag === "CallSettled")
+        assert.deepInclude(settled?.outcome._tag === "Failed" ? settled.outcome.error : {}, {
+          class: "ToolUserError",
+          kind: "invalid_args"
+        })
+        assert.isUndefined(events.find((event) => event._tag === "ApprovalRequested"))
+        assert.strictEqual((yield* letter(1001)).status, "dead")
       }).pipe(Effect.provide(process.context))
     })
   )
