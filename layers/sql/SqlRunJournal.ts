@@ -205,7 +205,10 @@ const appending = Effect.fnUntraced(function* (sql: SqlClient.SqlClient) {
     })
 })
 
-/** Bells of amendments: this process is rung at its commit, the others by the database. */
+/**
+ * Bells of amendments: this process is rung at its commit, the others by the database. What others rang while the
+ * listener's connection was lost is not told again: the sweep over the records finds it.
+ */
 const ringing = Effect.fnUntraced(function* (sql: SqlClient.SqlClient) {
   const notify = yield* SqlNotify
   const self = randomUUID()
