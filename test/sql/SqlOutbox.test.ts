@@ -4,7 +4,6 @@ import { SqlClient } from "effect/sql"
 import * as MergedDeliveryHandlers from "../../layers/runtime/MergedDeliveryHandlers.ts"
 import * as OutboxRelay from "../../layers/runtime/OutboxRelay.ts"
 import * as Migrations from "../../layers/sql/Migrations.ts"
-import * as Pglite from "../../layers/sql/Pglite.ts"
 import * as Postgres from "../../layers/sql/Postgres.ts"
 import * as SqlOutbox from "../../layers/sql/SqlOutbox.ts"
 import * as SqlOutboxReader from "../../layers/sql/SqlOutboxReader.ts"
@@ -16,26 +15,15 @@ import { OutboxReader } from "../../services/OutboxReader.ts"
 import { OutboxReplayer } from "../../services/OutboxReplayer.ts"
 import type { OutboxMessage } from "../../src/delivery/Outbox.ts"
 import { eventually } from "../contracts/Contract.ts"
-import { deadLettersContract } from "../contracts/DeadLetters.contract.ts"
-import { outboxContract } from "../contracts/Outbox.contract.ts"
 import * as Samples from "../contracts/Samples.ts"
 import * as EmbeddedPostgres from "./EmbeddedPostgres.ts"
+import { onBothEngines } from "./Engines.ts"
 
 const outboxes = Layer.mergeAll(
   SqlOutbox.layer,
   SqlOutboxReader.layer,
   SqlOutboxReplayer.layer
 ).pipe(Layer.provideMerge(Migrations.layer))
-
-const engines = [
-  ["PGlite", outboxes.pipe(Layer.provideMerge(Pglite.layer()))],
-  ["PostgreSQL", outboxes.pipe(Layer.provideMerge(EmbeddedPostgres.layer))]
-] as const
-
-for (const [name, engine] of engines) {
-  outboxContract(name, engine)
-  deadLettersContract(name, engine)
-}
 
 const claimAll = (owner: string, lease_ms = 600_000) =>
   Effect.flatMap(Outbox, (outbox) => outbox.claim({ owner, topics: ["t"], limit: 500, lease_ms }))
@@ -58,113 +46,122 @@ const relay = (handler: DeliveryHandler, over: Partial<OutboxRelay.RelayConfig> 
     })
   )
 
-for (const [name, engine] of engines) {
-  describe(`SqlOutbox on ${name}`, () => {
-    it.live("a message commits or vanishes with the transaction it was written in", () =>
-      Effect.gen(function* () {
-        const sql = yield* SqlClient.SqlClient
-        const outbox = yield* Outbox
-        let rung = 0
-        yield* outbox.written(() => void rung++)
-        yield* sql
-          .withTransaction(
-            Effect.andThen(outbox.enqueue([written(), written({ key: "l" })]), Effect.fail("undo"))
-          )
-          .pipe(Effect.flip)
-        assert.strictEqual(yield* outbox.depth, 0)
-        assert.isUndefined(yield* outbox.nextDueAt)
-        const kept = written()
-        yield* sql.withTransaction(outbox.enqueue([kept]))
-        yield* eventually(
-          Effect.sync(() => rung),
-          (n) => n > 0
-        )
-        assert.strictEqual(rung, 1, "the one that was undone rang nobody")
-        assert.deepStrictEqual(
-          (yield* claimAll("a")).map((m) => m.id),
-          [kept.id]
-        )
-        const left = yield* sql`SELECT key FROM troupe.outbox_keys`
-        assert.strictEqual(left.length, 1)
-      }).pipe(Effect.scoped, Effect.provide(engine))
-    )
+/** The engine's database is shared by the tests of a block: each begins with nothing that waits. */
+const emptied = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  yield* sql`DELETE FROM troupe.outbox`
+  yield* sql`DELETE FROM troupe.outbox_keys`
+})
 
-    it.live("a replay vanishes with the transaction it was made in", () =>
-      Effect.gen(function* () {
-        const sql = yield* SqlClient.SqlClient
-        const outbox = yield* Outbox
-        const reader = yield* OutboxReader
-        const replayer = yield* OutboxReplayer
-        const message = written()
-        yield* outbox.enqueue([message])
+onBothEngines("SqlOutbox", (it) => {
+  it.effect("a message commits or vanishes with the transaction it was written in", () =>
+    Effect.gen(function* () {
+      yield* emptied
+      const sql = yield* SqlClient.SqlClient
+      const outbox = yield* Outbox
+      let rung = 0
+      yield* outbox.written(() => void rung++)
+      yield* sql
+        .withTransaction(
+          Effect.andThen(outbox.enqueue([written(), written({ key: "l" })]), Effect.fail("undo"))
+        )
+        .pipe(Effect.flip)
+      assert.strictEqual(yield* outbox.depth, 0)
+      assert.isUndefined(yield* outbox.nextDueAt)
+      const kept = written()
+      yield* sql.withTransaction(outbox.enqueue([kept]))
+      yield* eventually(
+        Effect.sync(() => rung),
+        (n) => n > 0
+      )
+      assert.strictEqual(rung, 1, "the one that was undone rang nobody")
+      assert.deepStrictEqual(
+        (yield* claimAll("a")).map((m) => m.id),
+        [kept.id]
+      )
+      const left = yield* sql`SELECT key FROM troupe.outbox_keys`
+      assert.strictEqual(left.length, 1)
+    })
+  )
+
+  it.effect("a replay vanishes with the transaction it was made in", () =>
+    Effect.gen(function* () {
+      yield* emptied
+      const sql = yield* SqlClient.SqlClient
+      const outbox = yield* Outbox
+      const reader = yield* OutboxReader
+      const replayer = yield* OutboxReplayer
+      const message = written()
+      yield* outbox.enqueue([message])
+      yield* claimAll("a")
+      yield* outbox.failed(message.id, "a", "no", undefined)
+      const replay = replayer.replay({
+        tenant: message.tenant,
+        event_id: message.id,
+        reason: "nul \u0000 and half \ud83d",
+        by: "ann"
+      })
+      yield* Effect.flip(sql.withTransaction(Effect.andThen(replay, Effect.fail("undo"))))
+      assert.strictEqual((yield* reader.deadLetter(message.tenant, message.id)).status, "dead")
+      assert.strictEqual(yield* outbox.depth, 0)
+      yield* sql.withTransaction(replay)
+      const letter = yield* reader.deadLetter(message.tenant, message.id)
+      assert.strictEqual(letter.resolved_reason, "nul \u0000 and half \ud83d")
+      const [again] = yield* claimAll("b")
+      assert.isTrue(again?.replayed)
+      yield* outbox.failed(message.id, "b", "no again", undefined)
+      assert.deepStrictEqual(
+        (yield* reader.deadLetter(message.tenant, message.id)).failures.map((f) => f.error),
+        ["no", "no again"]
+      )
+      assert.strictEqual((yield* sql`SELECT key FROM troupe.outbox_keys`).length, 0)
+    })
+  )
+
+  it.effect("keeps the newest hundred failures of a message", () =>
+    Effect.gen(function* () {
+      yield* emptied
+      const outbox = yield* Outbox
+      const reader = yield* OutboxReader
+      const message = written()
+      yield* outbox.enqueue([message])
+      for (let i = 1; i <= 103; i++) {
         yield* claimAll("a")
-        yield* outbox.failed(message.id, "a", "no", undefined)
-        const replay = replayer.replay({
-          tenant: message.tenant,
-          event_id: message.id,
-          reason: "nul \u0000 and half \ud83d",
-          by: "ann"
-        })
-        yield* Effect.flip(sql.withTransaction(Effect.andThen(replay, Effect.fail("undo"))))
-        assert.strictEqual((yield* reader.deadLetter(message.tenant, message.id)).status, "dead")
-        assert.strictEqual(yield* outbox.depth, 0)
-        yield* sql.withTransaction(replay)
-        const letter = yield* reader.deadLetter(message.tenant, message.id)
-        assert.strictEqual(letter.resolved_reason, "nul \u0000 and half \ud83d")
-        const [again] = yield* claimAll("b")
-        assert.isTrue(again?.replayed)
-        yield* outbox.failed(message.id, "b", "no again", undefined)
-        assert.deepStrictEqual(
-          (yield* reader.deadLetter(message.tenant, message.id)).failures.map((f) => f.error),
-          ["no", "no again"]
-        )
-        assert.strictEqual((yield* sql`SELECT key FROM troupe.outbox_keys`).length, 0)
-      }).pipe(Effect.scoped, Effect.provide(engine))
-    )
+        yield* outbox.failed(message.id, "a", `no ${i}`, i === 103 ? undefined : 0)
+      }
+      const { failures } = yield* reader.deadLetter(message.tenant, message.id)
+      assert.strictEqual(failures.length, 100)
+      assert.deepStrictEqual(
+        [failures[0]?.error, failures[99]?.error, failures[99]?.attempt],
+        ["no 4", "no 103", 103]
+      )
+    })
+  )
 
-    it.live("keeps the newest hundred failures of a message", () =>
-      Effect.gen(function* () {
-        const outbox = yield* Outbox
-        const reader = yield* OutboxReader
-        const message = written()
-        yield* outbox.enqueue([message])
-        for (let i = 1; i <= 103; i++) {
-          yield* claimAll("a")
-          yield* outbox.failed(message.id, "a", `no ${i}`, i === 103 ? undefined : 0)
-        }
-        const { failures } = yield* reader.deadLetter(message.tenant, message.id)
-        assert.strictEqual(failures.length, 100)
-        assert.deepStrictEqual(
-          [failures[0]?.error, failures[99]?.error, failures[99]?.attempt],
-          ["no 4", "no 103", 103]
-        )
-      }).pipe(Effect.scoped, Effect.provide(engine))
-    )
-
-    it.live("the relay is rung by a message, tries it again, and lets it die", () =>
-      Effect.gen(function* () {
-        const outbox = yield* Outbox
-        const reader = yield* OutboxReader
-        const seen: Array<OutboxMessage> = []
-        yield* relay((message) => {
-          seen.push(message)
-          return message.key === "bad"
-            ? Effect.fail(new DeliveryFailed({ message: "https://host/x said 503" }))
-            : Effect.void
-        })
-        const bad = written({ key: "bad" })
-        yield* outbox.enqueue([bad, written(), written()])
-        yield* eventually(outbox.depth, (depth) => depth === 0)
-        assert.deepStrictEqual(seen.map((m) => m.key).sort(), ["bad", "bad", "bad", "k", "k"])
-        const letter = yield* reader.deadLetter(bad.tenant, bad.id)
-        assert.deepStrictEqual(
-          letter.failures.map((failure) => failure.error),
-          ["[address] said 503", "[address] said 503", "[address] said 503"]
-        )
-      }).pipe(Effect.scoped, Effect.provide(engine))
-    )
-  })
-}
+  it.effect("the relay is rung by a message, tries it again, and lets it die", () =>
+    Effect.gen(function* () {
+      yield* emptied
+      const outbox = yield* Outbox
+      const reader = yield* OutboxReader
+      const seen: Array<OutboxMessage> = []
+      yield* relay((message) => {
+        seen.push(message)
+        return message.key === "bad"
+          ? Effect.fail(new DeliveryFailed({ message: "https://host/x said 503" }))
+          : Effect.void
+      })
+      const bad = written({ key: "bad" })
+      yield* outbox.enqueue([bad, written(), written()])
+      yield* eventually(outbox.depth, (depth) => depth === 0)
+      assert.deepStrictEqual(seen.map((m) => m.key).sort(), ["bad", "bad", "bad", "k", "k"])
+      const letter = yield* reader.deadLetter(bad.tenant, bad.id)
+      assert.deepStrictEqual(
+        letter.failures.map((failure) => failure.error),
+        ["[address] said 503", "[address] said 503", "[address] said 503"]
+      )
+    })
+  )
+})
 
 /** Two runtimes on one database, each with a pool of its own. */
 const twoProcesses = Effect.gen(function* () {
