@@ -4,7 +4,6 @@
  */
 import { Effect, Layer } from "effect"
 import type { Redacted } from "effect"
-import type { Migrator, SqlClient, SqlError } from "effect/sql"
 import type { AgentMemories } from "../../services/AgentMemory.ts"
 import type { ApprovalRecords } from "../../services/ApprovalRecords.ts"
 import type { ConversationStore } from "../../services/ConversationStore.ts"
@@ -18,6 +17,7 @@ import * as EphemeralStore from "../ephemeral/EphemeralStore.ts"
 import * as EphemeralStores from "../ephemeral/EphemeralStores.ts"
 import type { DirectoryInUse, DirectoryUnusable } from "../sql/DirectoryLock.ts"
 import type { SqlNotify } from "../sql/SqlNotify.ts"
+import type { Client, StartError } from "../sql/SqlStores.ts"
 import * as ActorMemories from "./ActorMemories.ts"
 
 export type Stores =
@@ -39,8 +39,8 @@ export const ephemeral: Layer.Layer<Stores> = memories.pipe(
 )
 
 const sql = <E>(
-  engine: Layer.Layer<SqlClient.SqlClient | SqlNotify, E>
-): Layer.Layer<Stores | SqlClient.SqlClient, E | Migrator.MigrationError | SqlError.SqlError> =>
+  engine: Layer.Layer<Client | SqlNotify, E>
+): Layer.Layer<Stores | Client, E | StartError> =>
   Layer.unwrap(
     Effect.map(
       Effect.promise(() => import("../sql/SqlStores.ts")),
@@ -52,10 +52,7 @@ const sql = <E>(
 /** PGlite in this process; one process a directory. Also gives the `SqlClient` that transactional tools write with. */
 export const directory = (
   path: string
-): Layer.Layer<
-  Stores | SqlClient.SqlClient,
-  DirectoryInUse | DirectoryUnusable | Migrator.MigrationError | SqlError.SqlError
-> =>
+): Layer.Layer<Stores | Client, DirectoryInUse | DirectoryUnusable | StartError> =>
   sql(
     Layer.unwrap(
       Effect.map(
@@ -66,9 +63,7 @@ export const directory = (
   )
 
 /** A PostgreSQL server, shared by as many processes as like. */
-export const postgres = (
-  url: Redacted.Redacted
-): Layer.Layer<Stores | SqlClient.SqlClient, Migrator.MigrationError | SqlError.SqlError> =>
+export const postgres = (url: Redacted.Redacted): Layer.Layer<Stores | Client, StartError> =>
   sql(
     Layer.unwrap(
       Effect.map(

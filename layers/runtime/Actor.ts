@@ -173,7 +173,12 @@ export const live = Effect.fnUntraced(function* (
     actor.run = head.run_id
     const how = yield* runOne(host, actor, head).pipe(
       // It ended between the look and the claim, or never began.
-      Effect.catchTag(["RunIsOver", "RunNotFound"], () => Effect.succeed("ended" as const))
+      Effect.catchTag(["RunIsOver", "RunNotFound"], () =>
+        Effect.sync(() => {
+          host.ended(head.run_id)
+          return "ended" as const
+        })
+      )
     )
     if (how === "parked") {
       if (actor.bell.rung && !host.isStopping()) continue

@@ -1,7 +1,7 @@
 /**
  * One turn of a frame's model, as an input for the decider: a turn that fails is an event like any other.
  */
-import { Effect } from "effect"
+import { Effect, Exit, Result } from "effect"
 import { copyJson } from "../../src/Canonical.ts"
 import type { TranscriptEntry } from "../../src/conversation/Transcript.ts"
 import type { FrameId, RunId } from "../../src/Ids.ts"
@@ -64,13 +64,14 @@ export const askModel = (
     tools: asked.tools ? agent.modelTools : []
   }
   const sink = (delta: ModelDelta) => services.delta(run, frame, step, delta)
-  // Suspended, so that a gateway which throws fails this turn and not the loop.
-  return Effect.match(
-    Effect.suspend(() => services.model.turn(request, sink)),
-    {
+  // A turn that is there already stays an Exit, which the loop takes without a fiber. A gateway that throws fails this
+  // turn and not the loop.
+  const asking = Result.try(() =>
+    Effect.matchEager(services.model.turn(request, sink), {
       onSuccess: (turn): RunInput => ({ _tag: "TurnFinished", frame, step, turn: own(turn) }),
       onFailure: (error) =>
         turnFailed(asked, `model_${error.kind}`, error.message, error.kind === "transient")
-    }
+    })
   )
+  return Result.isSuccess(asking) ? asking.success : Exit.die(asking.failure)
 }

@@ -87,6 +87,8 @@ class Loop {
   #inbox: Array<Report> = []
   #transactions: Array<Transacting> = []
   #wake: (() => void) | undefined
+  /** Something happened since the loop last began: a fiber may yield between that look and its wait. */
+  #news = false
 
   constructor(
     fork: Fork,
@@ -130,7 +132,7 @@ class Loop {
       this.#inbox.push({ input: { _tag: "Stops", stopping } })
     }
     return Effect.ensuring(
-      this.#loop(),
+      Loop.#loop(this),
       Effect.sync(() => {
         this.#bell.wake = undefined
         this.#workers.interruptAll()
@@ -138,18 +140,24 @@ class Loop {
     )
   }
 
-  readonly #loop = Effect.fnUntraced(function* (this: Loop) {
+  // Static, because an Effect function made anew for each run costs more than a step.
+  static readonly #loop = Effect.fnUntraced(function* (self: Loop) {
     for (let drains = 1; ; drains++) {
-      if (this.#bell.rung) yield* this.#writer.catchUp()
-      yield* this.#drain()
-      if (this.#state.ended !== undefined) return this.#finish("ended")
-      this.#reconcile()
+      self.#news = false
+      if (self.#bell.rung) yield* self.#writer.catchUp()
+      const reports = self.#inbox
+      self.#inbox = []
+      yield* self.#writer.write(reports.map((report) => report.input))
+      self.#written(reports)
+      if (self.#transactions.length > 0) yield* Loop.#transact(self)
+      if (self.#state.ended !== undefined) return self.#finish("ended")
+      self.#reconcile()
       if (drains % drains_per_yield === 0) yield* Effect.yieldNow
-      if (this.#inbox.length > 0 || this.#transactions.length > 0 || this.#bell.rung) continue
-      if (this.#bell.draining && this.#workers.busy === 0) return this.#finish("parked")
-      const parkable = isParkable(this.#state)
-      if (!(yield* this.#wait(parkable ? this.#services.park_ms : undefined)))
-        return this.#finish("parked")
+      if (self.#news || self.#inbox.length > 0 || self.#bell.rung) continue
+      if (self.#bell.draining && self.#workers.busy === 0) return self.#finish("parked")
+      const parkable = isParkable(self.#state)
+      if (!(yield* self.#wait(parkable ? self.#services.park_ms : undefined)))
+        return self.#finish("parked")
     }
   })
 
@@ -157,21 +165,21 @@ class Loop {
     return { how, transcript: this.#state.frames.get(rootFrame)?.transcript ?? [] }
   }
 
-  /** Everything that has arrived, decided and appended as one. */
-  readonly #drain = Effect.fnUntraced(function* (this: Loop) {
-    const reports = this.#inbox
-    this.#inbox = []
-    yield* this.#writer.write(reports.map((report) => report.input))
+  /** What has arrived was decided and appended as one: those who sent it are told. */
+  #written(reports: ReadonlyArray<Report>) {
     for (const report of reports) {
       if (report.key !== undefined) this.#workers.written(report.key)
       report.written?.()
     }
+  }
+
+  static readonly #transact = Effect.fnUntraced(function* (self: Loop) {
     for (;;) {
-      const next = this.#transactions.shift()
+      const next = self.#transactions.shift()
       if (next === undefined) return
       // What may not be dispatched is decided like any other input: the decider says why, or nothing.
-      if (!(yield* this.#writer.transact(next.transaction))) {
-        yield* this.#writer.write([next.transaction.dispatches])
+      if (!(yield* self.#writer.transact(next.transaction))) {
+        yield* self.#writer.write([next.transaction.dispatches])
       }
       next.done()
     }
@@ -223,6 +231,7 @@ class Loop {
   }
 
   #awake() {
+    this.#news = true
     const wake = this.#wake
     this.#wake = undefined
     wake?.()
@@ -231,6 +240,7 @@ class Loop {
   /** Until something arrives; false when `park_ms` passes first. */
   #wait(park_ms: number | undefined): Effect.Effect<boolean> {
     return Effect.callback((resume) => {
+      if (this.#news) return resume(Effect.succeed(true))
       let cancel: (() => void) | undefined
       this.#wake = () => {
         cancel?.()

@@ -12,7 +12,7 @@ import type { RunEvent } from "../../src/run/RunEvent.ts"
 import type { RunState } from "../../src/run/RunState.ts"
 import { evolve, fold, make as emptyState, statusOf } from "../../src/run/RunState.ts"
 import type { AgentMemory } from "../../services/AgentMemory.ts"
-import type { Claim, Fence, RunJournal } from "../../services/RunJournal.ts"
+import type { Claim, Fence, RunJournal, StaleAppend } from "../../services/RunJournal.ts"
 import { FencedOff, JournalError } from "../../services/RunJournal.ts"
 
 /** A body that commits with its own event. */
@@ -78,60 +78,78 @@ export class RunWriter {
     return this.#fence.epoch
   }
 
-  /** Decides on inputs, and on all that follows, and appends it as one. The state is the journal's when it returns. */
-  readonly write = Effect.fnUntraced(function* (this: RunWriter, inputs: ReadonlyArray<RunInput>) {
-    for (let tries = 1; ; tries++) {
-      const events: Array<RunEvent> = []
-      for (const input of inputs) this.#apply(decide(this.#state, input), events)
-      for (let event = conclude(this.#state); event !== undefined; event = conclude(this.#state)) {
-        evolve(this.#state, event)
-        events.push(event)
-      }
-      if (events.length === 0) return
-      const status = statusOf(this.#state)
-      const append = { run: this.run, fence: this.#fence, events, status }
-      const exit = yield* Effect.exit(this.#host.journal.append(append))
-      if (Exit.isSuccess(exit)) return this.#advance(events)
-      yield* this.#refused(exit, tries)
+  /**
+   * Decides on inputs, and on all that follows, at once, and appends it as one. The state is the journal's when the
+   * Effect is done.
+   */
+  write(inputs: ReadonlyArray<RunInput>, tries = 1): Effect.Effect<void, FencedOff | JournalError> {
+    const events: Array<RunEvent> = []
+    for (const input of inputs) this.#apply(decide(this.#state, input), events)
+    for (let event = conclude(this.#state); event !== undefined; event = conclude(this.#state)) {
+      evolve(this.#state, event)
+      events.push(event)
     }
-  })
+    if (events.length === 0) return Effect.void
+    const status = statusOf(this.#state)
+    const append = { run: this.run, fence: this.#fence, events, status }
+    return Effect.matchCauseEffect(this.#host.journal.append(append), {
+      onSuccess: () => {
+        this.#advance(events)
+        return Effect.void
+      },
+      onFailure: (cause) =>
+        Effect.flatMap(RunWriter.#refused(this, cause, tries), () => this.write(inputs, tries + 1))
+    })
+  }
 
   /**
    * Runs a body inside the journal's transaction, with its dispatch and its result. False: it may not be dispatched, and
    * `write` of the same dispatch says why.
    */
-  readonly transact = Effect.fnUntraced(function* (this: RunWriter, transaction: Transaction) {
+  transact(transaction: Transaction) {
+    return RunWriter.#transact(this, transaction)
+  }
+
+  // Static, because an Effect function made anew for each run costs more than what it does.
+  static readonly #transact = Effect.fnUntraced(function* (
+    self: RunWriter,
+    transaction: Transaction
+  ) {
     const { body, dispatches, record } = transaction
     for (let tries = 1; ; tries++) {
-      const dispatched = decide(this.#state, dispatches)
+      const dispatched = decide(self.#state, dispatches)
       if (dispatched[0]?._tag !== "CallDispatched") return false
       const events: Array<RunEvent> = []
       const exit = yield* Effect.exit(
-        this.#host.journal.transact(this.run, this.#fence, body, (result) => {
-          this.#apply(dispatched, events)
-          this.#apply(decide(this.#state, record(result)), events)
-          return { events, status: statusOf(this.#state) }
+        self.#host.journal.transact(self.run, self.#fence, body, (result) => {
+          self.#apply(dispatched, events)
+          self.#apply(decide(self.#state, record(result)), events)
+          return { events, status: statusOf(self.#state) }
         })
       )
       if (Exit.isSuccess(exit)) {
-        this.#advance(events)
+        self.#advance(events)
         return true
       }
-      yield* this.#refused(exit, tries)
+      yield* RunWriter.#refused(self, exit.cause, tries)
     }
   })
 
   /** Loads what others appended. Runs only between appends, when the state is exactly the journal. */
-  readonly catchUp = Effect.fnUntraced(function* (this: RunWriter) {
-    while (this.#bell.rung) {
-      this.#bell.rung = false
-      const page = yield* this.#read(this.#fence.length)
-      for (const entry of page) evolve(this.#state, entry.event)
-      this.#fence = { epoch: this.#fence.epoch, length: this.#fence.length + page.length }
-      if (page.length === page_max) this.#bell.rung = true
-      if (page.length > 0) this.#host.amended(this.run, this.#state)
+  catchUp() {
+    return RunWriter.#catchUp(this)
+  }
+
+  static readonly #catchUp = Effect.fnUntraced(function* (self: RunWriter) {
+    while (self.#bell.rung) {
+      self.#bell.rung = false
+      const page = yield* self.#read(self.#fence.length)
+      for (const entry of page) evolve(self.#state, entry.event)
+      self.#fence = { epoch: self.#fence.epoch, length: self.#fence.length + page.length }
+      if (page.length === page_max) self.#bell.rung = true
+      if (page.length > 0) self.#host.amended(self.run, self.#state)
     }
-    yield* this.#loaded()
+    yield* self.#loaded()
   })
 
   #apply(decided: ReadonlyArray<RunEvent>, events: Array<RunEvent>) {
@@ -146,33 +164,33 @@ export class RunWriter {
     this.#host.committed(this.run, this.#state, events)
   }
 
-  readonly #refused = Effect.fnUntraced(function* (
-    this: RunWriter,
-    exit: Exit.Failure<void, FencedOff | JournalError | { readonly _tag: "StaleAppend" }>,
+  static readonly #refused = Effect.fnUntraced(function* (
+    self: RunWriter,
+    cause: Cause.Cause<FencedOff | JournalError | StaleAppend>,
     tries: number
   ) {
-    const error = Cause.findErrorOption(exit.cause)
-    if (error._tag === "None") return yield* Effect.failCause(exit.cause as Cause.Cause<never>)
+    const error = Cause.findErrorOption(cause)
+    if (error._tag === "None") return yield* Effect.failCause(cause as Cause.Cause<never>)
     if (error.value._tag === "FencedOff") return yield* error.value
     if (error.value._tag === "JournalError") {
       if (tries >= tries_max) return yield* error.value
       yield* Effect.sleep((yield* Random.nextIntBetween(10, 50)) * 2 ** tries)
     }
-    yield* this.#reload()
+    yield* RunWriter.#reload(self)
   })
 
-  readonly #reload = Effect.fnUntraced(function* (this: RunWriter) {
+  static readonly #reload = Effect.fnUntraced(function* (self: RunWriter) {
     // Before the read: a bell that rings while it runs stands for something that it may not have seen.
-    this.#bell.rung = false
+    self.#bell.rung = false
     const state = emptyState()
     for (;;) {
-      const page = yield* this.#read(state.length)
+      const page = yield* self.#read(state.length)
       for (const entry of page) evolve(state, entry.event)
       if (page.length < page_max) break
     }
-    this.#state = state
-    this.#fence = { epoch: this.#fence.epoch, length: state.length }
-    yield* this.#loaded()
+    self.#state = state
+    self.#fence = { epoch: self.#fence.epoch, length: state.length }
+    yield* self.#loaded()
   })
 
   /** Another owner's claim among what was loaded ends this one at once, not at its next append. */

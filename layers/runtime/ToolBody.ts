@@ -2,8 +2,8 @@
  * Runs the body of a call that the gate let through: a read within its deadline, a write behind its journaled dispatch, a
  * transactional one inside the journal's transaction. Whatever a body does becomes one of the outcomes.
  */
-import { Cause, Effect, Exit, Tracer } from "effect"
-import type { Clock, Context } from "effect"
+import { Cause, Context, Effect, Exit, Tracer } from "effect"
+import type { Clock } from "effect"
 import type { Digest } from "effect/crypto"
 import type { ToolError } from "../../src/error/ToolError.ts"
 import {
@@ -101,9 +101,14 @@ export const classify = (cause: Cause.Cause<unknown>): ToolError => {
   return new ToolTerminalError({ kind: "internal", reason: "DEFECT", message: defect_message })
 }
 
-/** After a dispatch, a lost connection or a timeout says nothing about the effect. */
-const isLoss = (error: ToolError): boolean =>
-  error._tag === "ToolTransientError" && (error.kind === "timeout" || error.kind === "network")
+/** After a dispatch a lost connection, a timeout or an interruption from inside says nothing about the effect. */
+const isLoss = (cause: Cause.Cause<unknown>): boolean => {
+  if (Cause.hasInterruptsOnly(cause)) return true
+  const error = classify(cause)
+  return (
+    error._tag === "ToolTransientError" && (error.kind === "timeout" || error.kind === "network")
+  )
+}
 
 const timedOut = (timeout_ms: number): ToolTransientError =>
   new ToolTransientError({
@@ -160,6 +165,17 @@ export const make = (services: Services): ToolBody => {
     return { toolCallId: call.id, preliminary: () => Effect.void, call: context }
   }
 
+  /** A body runs over the services it was built with: merged once for each of its actors, and not at each call. */
+  type Surroundings = Context.Context<AgentMemory>
+  const contexts = new WeakMap<Governed, WeakMap<Surroundings, Surroundings>>()
+  const contextFor = (tool: Governed, of: Surroundings): Surroundings => {
+    let known = contexts.get(tool)
+    if (known === undefined) contexts.set(tool, (known = new WeakMap()))
+    let merged = known.get(of)
+    if (merged === undefined) known.set(of, (merged = Context.merge(of, tool.services)))
+    return merged
+  }
+
   /** The body over the services it was built with; a throw while it is made is a defect like any other. */
   const bodyOf = (
     host: CallHost,
@@ -167,10 +183,12 @@ export const make = (services: Services): ToolBody => {
     args: unknown,
     key: string | undefined
   ): Effect.Effect<unknown, unknown, AgentMemory> => {
-    const body = Effect.suspend(() => tool.handler(args, contextOf(host, host.call(), key)))
-    const provided = Effect.provideContext(body, tool.services)
-    return Effect.withFiber((fiber) =>
-      fiber.cache.tracer === undefined ? provided : traced(host, tool, key, provided)
+    const body = () => tool.handler(args, contextOf(host, host.call(), key))
+    return Effect.updateContext(
+      Effect.withFiber((fiber) =>
+        fiber.cache.tracer === undefined ? body() : traced(host, tool, key, Effect.suspend(body))
+      ),
+      (context: Surroundings) => contextFor(tool, context)
     )
   }
 
@@ -228,13 +246,16 @@ export const make = (services: Services): ToolBody => {
     Effect.contextWith((context: Context.Context<AgentMemory>) =>
       Effect.callback((resume) => {
         const fiber = Effect.runForkWith(context)(body)
+        let late = false
         const cancel = deadlines.after(timeout_ms, () => {
+          // A body may end at once when it is interrupted: that end is the deadline's doing, and not its answer.
+          late = true
           fiber.interruptUnsafe()
           resume(Effect.succeed(undefined))
         })
         fiber.addObserver((exit) => {
           cancel()
-          resume(Effect.succeed(exit))
+          if (!late) resume(Effect.succeed(exit))
         })
         return Effect.sync(() => {
           cancel()
@@ -257,7 +278,7 @@ export const make = (services: Services): ToolBody => {
     const lost: RunInput = { _tag: "Lost", call }
     for (let sends = 1; ; sends++) {
       const exit = yield* within(bodyOf(host, tool, args, key), tool.spec.timeout_ms)
-      const loss = exit === undefined || (Exit.isFailure(exit) && isLoss(classify(exit.cause)))
+      const loss = exit === undefined || (Exit.isFailure(exit) && isLoss(exit.cause))
       if (!loss) return at(call, outcomeOf(tool, exit), started_at, clock.currentTimeMillisUnsafe())
       if (on_loss === "unknown" || sends === sends_max) return lost
     }

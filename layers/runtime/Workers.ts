@@ -1,6 +1,6 @@
 /**
  * The pieces of work of one run that are in the air, each in a fiber of its own that is polled at once: one that is
- * already done is taken directly, any other reports when it ends.
+ * already done is taken directly, any other reports when it ends. What is done before it begins gets no fiber.
  */
 import { Exit } from "effect"
 import type { Effect, Fiber } from "effect"
@@ -66,6 +66,10 @@ export class Workers {
     }
     this.#workers.set(work.key, worker)
     const { effect, late, timeout_ms } = make(worker)
+    if (isDone(effect)) {
+      this.#ended(worker, effect)
+      return true
+    }
     const fiber = fork(effect)
     worker.fiber = fiber
     const done = fiber.pollUnsafe()
@@ -127,6 +131,10 @@ export class Workers {
     }
   }
 }
+
+/** An Effect that is its own result. */
+const isDone = <A>(effect: Effect.Effect<A, never, AgentMemory>): effect is Exit.Exit<A> =>
+  Exit.isExit(effect)
 
 const stop = (worker: Worker): void => {
   const { fiber } = worker

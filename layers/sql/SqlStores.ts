@@ -20,6 +20,12 @@ import * as SqlOutboxReplayer from "./SqlOutboxReplayer.ts"
 import * as SqlRunJournal from "./SqlRunJournal.ts"
 import * as SqlTaskStore from "./SqlTaskStore.ts"
 
+/** What keeps the stores from starting. */
+export type StartError = Migrator.MigrationError | SqlError.SqlError
+
+/** The client that transactional tools write with. */
+export type Client = SqlClient.SqlClient
+
 export const layer: Layer.Layer<
   | RunJournal
   | TaskStore
@@ -28,7 +34,7 @@ export const layer: Layer.Layer<
   | Outbox
   | OutboxReader
   | OutboxReplayer,
-  Migrator.MigrationError | SqlError.SqlError,
+  StartError,
   SqlClient.SqlClient | SqlNotify
 > = Layer.mergeAll(
   SqlRunJournal.layer,
