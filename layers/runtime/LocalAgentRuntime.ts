@@ -3,7 +3,7 @@
  * has nothing to do; whatever it knew is in the journal. Runs without an owner are found at the start and by a slow
  * sweep, so no message, decision or cancel depends on a bell that arrives.
  */
-import { Clock, Context, Effect, FiberMap, Layer, Semaphore } from "effect"
+import { Clock, Context, Effect, FiberMap, FiberSet, Layer, Semaphore } from "effect"
 import { Digest, SecureRandom } from "effect/crypto"
 import { AgentNotFound } from "../../src/agent/AgentSpec.ts"
 import { message_bytes_max } from "../../src/conversation/Conversation.ts"
@@ -60,7 +60,7 @@ const make = Effect.gen(function* () {
   const rehydrating = yield* Semaphore.make(config.rehydrate_max)
   const fibers = yield* FiberMap.make<string, void, never>()
   const fork = yield* FiberMap.runtime(fibers)<never>()
-  const background = Effect.runForkWith(yield* Effect.context<never>())
+  const background = yield* FiberSet.makeRuntime<never, void, never>()
 
   const actors = new Map<string, Actor>()
   const resident = new Map<RunId, Actor>()

@@ -106,7 +106,8 @@ const asks = (
   request: Omit<ApprovalRequested, "_tag">
 ): ReadonlyArray<RunEvent> => {
   const call = waiting(state, request.call)
-  if (call === undefined) return none
+  // Decided again after a lost acknowledgement, when somebody has answered already: a question is put once.
+  if (call === undefined || state.asked.has(request.approval)) return none
   if (call.phase._tag === "Dispatched") return [lost(call.id)]
   if (state.refused.has(request.proposal)) {
     return [
