@@ -197,8 +197,10 @@ export const errorClassOf = (outcome: Outcome): ToolErrorClass | null => {
     case "Denied":
     case "Revised":
     case "Expired":
-    case "Cancelled":
       return "ToolPolicyError"
+    // Interrupted by its caller, which counts as a timeout (SM-27).
+    case "Cancelled":
+      return "ToolTransientError"
     case "Unknown":
       return "ToolTerminalError"
   }
@@ -214,8 +216,9 @@ export const errorKindOf = (outcome: Outcome): ToolErrorKind | null => {
     case "Denied":
     case "Revised":
     case "Expired":
-    case "Cancelled":
       return "permission"
+    case "Cancelled":
+      return "timeout"
     case "Unknown":
       return "unknown"
   }

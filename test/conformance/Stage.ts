@@ -1,0 +1,185 @@
+/**
+ * A real runtime on ephemeral stores, with a scripted model and tools that take any arguments: what the vector drivers
+ * ask their questions of. The clock is the test's.
+ */
+import { Context, Effect, Layer, Result, Schema } from "effect"
+import { TestClock } from "effect/testing"
+import { Tool, Toolkit } from "effect/ai"
+import { AgentSpec } from "../../src/agent/AgentSpec.ts"
+import * as SemStreams from "../../src/approval/SemStreams.ts"
+import { ToolError } from "../../src/error/ToolError.ts"
+import { AgentName, ConversationId, Tenant } from "../../src/Ids.ts"
+import type { RunId } from "../../src/Ids.ts"
+import { Principal } from "../../src/Principal.ts"
+import type { RunEvent } from "../../src/run/RunEvent.ts"
+import { RunLimits } from "../../src/run/RunLimits.ts"
+import * as RunState from "../../src/run/RunState.ts"
+import { callOf, govern } from "../../src/tool/GovernedTool.ts"
+import type { CallContext, Governance } from "../../src/tool/GovernedTool.ts"
+import type { ToolCompleted } from "../../src/tool/ToolCallMetadata.ts"
+import { AgentRuntime } from "../../services/AgentRuntime.ts"
+import { ApprovalDesk } from "../../services/ApprovalDesk.ts"
+import { RunJournal } from "../../services/RunJournal.ts"
+import { ToolCallObservers } from "../../services/ToolCallObserver.ts"
+import * as Ephemeral from "../../layers/compose/Ephemeral.ts"
+import * as ScriptedModelGateway from "../../layers/model/ScriptedModelGateway.ts"
+import * as OutboxRelay from "../../layers/runtime/OutboxRelay.ts"
+import * as RuntimeConfig from "../../layers/runtime/RuntimeConfig.ts"
+
+const tenant = Tenant.make("acme")
+const conversation = ConversationId.make("vectors")
+export const supervisor = AgentName.make("supervisor")
+export const operator = new Principal({ id: "operator", tenant, roles: ["admin"] })
+
+export type Body = (
+  args: Readonly<Record<string, unknown>>,
+  call: CallContext
+) => Effect.Effect<unknown, unknown>
+
+export interface StageTool {
+  readonly governance: Omit<Governance, "namespace">
+  readonly body: Body
+}
+
+export interface Play {
+  readonly tools: Readonly<Record<string, StageTool>>
+  readonly script: ScriptedModelGateway.Script
+  /** Specialists of the supervisor, each with the names of its tools. */
+  readonly specialists?: Readonly<Record<string, ReadonlyArray<string>>>
+  readonly limits?: Partial<RunLimits>
+}
+
+const families = (tools: Play["tools"]) => {
+  const kit = Toolkit.make(
+    ...Object.keys(tools).map((name) =>
+      Tool.make(name, {
+        description: `The vector's ${name}.`,
+        parameters: Schema.Record(Schema.String, Schema.Json),
+        success: Schema.Json,
+        failure: ToolError
+      })
+    )
+  )
+  const handlers = Object.fromEntries(
+    Object.entries(tools).map(([name, { body }]) => [
+      name,
+      (args: Readonly<Record<string, unknown>>, context: Toolkit.HandlerContext<never>) =>
+        body(args, callOf(context)) as Effect.Effect<Schema.Json, ToolError>
+    ])
+  )
+  const governance = Object.fromEntries(
+    Object.entries(tools).map(([name, tool]) => [name, { namespace: "vec", ...tool.governance }])
+  )
+  return govern(kit, governance, handlers as never)
+}
+
+const keyed = (names: Iterable<string>) => [...names].map((name) => `vec.${name}@1`)
+
+const agentsOf = ({ limits = {}, specialists = {}, tools }: Play): ReadonlyArray<AgentSpec> => [
+  AgentSpec.make({
+    name: supervisor,
+    instructions: "Follow the script.",
+    tools: keyed(Object.keys(tools)),
+    specialists: Object.keys(specialists).map((name) => AgentName.make(name)),
+    limits: RunLimits.make(limits)
+  }),
+  ...Object.entries(specialists).map(([name, its]) =>
+    AgentSpec.make({ name: AgentName.make(name), instructions: "Answer.", tools: keyed(its) })
+  )
+]
+
+/** Every fact of a completed call, in order. */
+class Facts extends Context.Service<Facts, Array<ToolCompleted>>()("test/conformance/Facts") {}
+
+export const facts = Effect.map(Facts, (all): ReadonlyArray<ToolCompleted> => all)
+
+/** Periodic work would be done a million times in a case that waits for days, and no case is about it. */
+const long_ms = 1e12
+const unhurried: RuntimeConfig.RuntimeConfig = {
+  ...RuntimeConfig.defaults,
+  sweep_ms: long_ms,
+  lease_ms: long_ms,
+  watch_ms: long_ms,
+  drain_ms: 0
+}
+
+const patient = Effect.map(OutboxRelay.RelayConfig, (config) => ({ ...config, sweep_ms: long_ms }))
+
+/** Runs a proof on a stage of its own. */
+export const stage = <A, E, R>(play: Play, proof: Effect.Effect<A, E, R>) => {
+  const seen: Array<ToolCompleted> = []
+  return Effect.provide(
+    proof,
+    Ephemeral.layer({ agents: agentsOf(play), tools: [families(play.tools)] }).pipe(
+      Layer.provideMerge(ScriptedModelGateway.layer(play.script)),
+      Layer.provide(Layer.succeed(RuntimeConfig.RuntimeConfig, unhurried)),
+      Layer.provide(Layer.effect(OutboxRelay.RelayConfig, patient)),
+      Layer.provide(Layer.succeed(ToolCallObservers, [(fact) => void seen.push(fact)])),
+      Layer.merge(Layer.succeed(Facts, seen))
+    )
+  )
+}
+
+/** Lets everything that is ready happen. */
+export const settle = Effect.gen(function* () {
+  for (let i = 0; i < 60; i++) yield* Effect.yieldNow
+})
+
+/** Lets time pass, then everything that is ready happen. */
+export const after = (ms: number) => Effect.andThen(TestClock.adjust(ms), settle)
+
+/** Sends a message, and lets its run go as far as it goes alone. */
+export const begin = Effect.gen(function* () {
+  const runtime = yield* AgentRuntime
+  const { task } = yield* runtime.send(
+    { agent: supervisor, conversation, text: "Begin." },
+    operator
+  )
+  yield* settle
+  return task.id
+})
+
+export const events = (run: RunId): Effect.Effect<ReadonlyArray<RunEvent>, unknown, RunJournal> =>
+  Effect.map(
+    RunJournal.use((journal) => journal.read(run, 0, 10_000)),
+    (entries) => entries.map((entry) => entry.event)
+  )
+
+export const stateOf = (run: RunId) => Effect.map(events(run), RunState.fold)
+
+export const tagged = <Tag extends RunEvent["_tag"]>(all: ReadonlyArray<RunEvent>, tag: Tag) =>
+  all.filter((event): event is Extract<RunEvent, { readonly _tag: Tag }> => event._tag === tag)
+
+/**
+ * Answers a gate as SemStreams does, by loop and call: reads the response, finds the approval that it means, decides it
+ * at the desk. An answer that means no gate, or comes too late, is dropped. Gives the error of one that cannot be read.
+ */
+export const answer = Effect.fnUntraced(function* (
+  run: RunId,
+  response: Readonly<Record<string, unknown>>
+) {
+  const read = SemStreams.decodeResponse({ loop_id: run, ...response })
+  if (Result.isFailure(read)) return read.failure
+  const id = SemStreams.approvalOf(yield* stateOf(run), read.success.call_id)
+  if (id !== undefined) {
+    const by = new Principal({
+      id: read.success.approved_by ?? "anonymous",
+      tenant,
+      roles: ["approver"]
+    })
+    const desk = yield* ApprovalDesk
+    yield* desk
+      .decide(id, SemStreams.decisionOf(read.success), by)
+      .pipe(
+        Effect.catchTag(
+          ["ApprovalNotFound", "ApprovalSettled", "ApprovalExpired"],
+          () => Effect.void
+        )
+      )
+  }
+  yield* settle
+  return null
+})
+
+/** The questions that wait, as a person sees them. */
+export const pending = ApprovalDesk.use((desk) => desk.pending(operator, 100))

@@ -1,0 +1,246 @@
+import { assert } from "@effect/vitest"
+import { Effect, Schema } from "effect"
+import { canMove, TaskStatus } from "../../src/delivery/AgentTask.ts"
+import * as Classify from "../../src/error/Classify.ts"
+import type { AgentName } from "../../src/Ids.ts"
+import { RunLimits } from "../../src/run/RunLimits.ts"
+import { permissionOf, ToolCategory } from "../../src/tool/ToolSpec.ts"
+import { AgentDirectory } from "../../services/AgentDirectory.ts"
+import { AgentRuntime } from "../../services/AgentRuntime.ts"
+import { call, calls, text } from "../../layers/model/ScriptedModelGateway.ts"
+import type { StageTool } from "./Stage.ts"
+import * as Stage from "./Stage.ts"
+import type { Driven } from "./Vectors.ts"
+import { conformance, hasShape, isRecord } from "./Vectors.ts"
+
+/** Cases of features that come later, by the beginning of their ids. */
+const later: ReadonlyArray<readonly [prefix: string, feature: string]> = [
+  ["supervisor-no-tools", "the Spectral Agent's definition (SA-06)"],
+  ["preauth", "grants: WorkspaceAgentAuthorization (SA-28)"],
+  ["ask-", "the bridge WorldAgentRunner (ST-36)"],
+  ["chat-", "the bridge WorldAgentRunner (ST-37)"]
+]
+
+/** A tool as a case describes it in words, and the time that it needs. */
+const described = (
+  words: string
+): { readonly tool: StageTool; readonly ms: number } | undefined => {
+  const governance = { side_effects: "read", timeout_ms: 60_000 } as const
+  const [, needs] = /^succeeds in (\d+) ms$/.exec(words) ?? []
+  if (needs !== undefined) {
+    const ms = Number(needs)
+    return { tool: { governance, body: () => Effect.as(Effect.sleep(ms), "done") }, ms }
+  }
+  const [, fails] = /^fails (\w+)$/.exec(words) ?? []
+  const names: Record<string, string> = {
+    ToolUserError: "invalid_args",
+    ToolPolicyError: "permission",
+    ToolTransientError: "network",
+    ToolTerminalError: "internal"
+  }
+  if (fails !== undefined && fails in names) {
+    const body = () => Effect.fail(Classify.errorOf(names[fails], "it failed"))
+    return { tool: { governance, body }, ms: 0 }
+  }
+  if (/^(dies|throws|defect)/.test(words)) {
+    return { tool: { governance, body: () => Effect.die(new Error("secret cause")) }, ms: 0 }
+  }
+  if (/^(times out|hangs|timeout)/.test(words)) {
+    return { tool: { governance, body: () => Effect.never }, ms: 60_000 }
+  }
+  return undefined
+}
+
+/** What was recorded of a call, beside how often. */
+const metadata = (words: string, expect: Readonly<Record<string, unknown>>): Driven => {
+  const interrupted = words === "interrupted"
+  const found = interrupted
+    ? { tool: { governance: { side_effects: "read" as const }, body: () => Effect.never }, ms: 0 }
+    : described(words)
+  if (found === undefined) return undefined
+  const proof = Effect.gen(function* () {
+    const run = yield* Stage.begin
+    if (interrupted) {
+      assert.lengthOf(yield* Stage.facts, 0)
+      yield* AgentRuntime.use((runtime) => runtime.interrupt(run, Stage.operator, "enough"))
+    }
+    yield* Stage.after(found.ms)
+    const all = yield* Stage.facts
+    const { emitted, ...fields } = expect
+    if (emitted !== undefined) assert.strictEqual(all.length, emitted)
+    assert.isAtLeast(all.length, 1)
+    const fact: Readonly<Record<string, unknown>> = { ...all[0]!.metadata }
+    for (const [key, value] of Object.entries(fields)) assert.deepEqual(fact[key], value, key)
+    assert.strictEqual(all[0]!.metadata.tool_name, "tool")
+    assert.notInclude(JSON.stringify(yield* Stage.events(run)), "secret cause")
+    const settled = Stage.tagged(yield* Stage.events(run), "CallSettled")
+    assert.strictEqual(settled.length, all.length)
+  })
+  return {
+    rows: "ST-07 ST-08 ST-09 ST-11 SA-30",
+    run: Stage.stage({ tools: { tool: found.tool }, script: [call("tool"), text("done")] }, proof)
+  }
+}
+
+/** The record of a real call has exactly the keys that a case lists. */
+const metadataKeys = (keys: ReadonlyArray<unknown>): Driven => ({
+  rows: "ST-07",
+  run: Stage.stage(
+    {
+      tools: { tool: { governance: { side_effects: "read" }, body: () => Effect.succeed(1) } },
+      script: [call("tool"), text("done")]
+    },
+    Effect.gen(function* () {
+      yield* Stage.begin
+      const all = yield* Stage.facts
+      assert.sameMembers(Object.keys(all[0]!.metadata), [...keys])
+    })
+  )
+})
+
+const isTaskStatus = Schema.is(TaskStatus)
+
+const taskMove = (from: unknown, to: unknown, expect: unknown): Driven => ({
+  rows: "SA-14",
+  run: Effect.sync(() => {
+    const moves = isTaskStatus(from) && isTaskStatus(to) && canMove(from, to)
+    assert.strictEqual(moves ? "ok" : "reject", expect)
+  })
+})
+
+const ordinals = ["first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth"]
+
+/** A supervisor that delegates so often in one turn; the refused ones are named by their place. */
+const delegations = (count: number, expect: unknown): Driven => {
+  const names = ordinals.slice(0, count).map((name) => `${name}-specialist`)
+  const refused = new Set(
+    isRecord(expect) ? Object.keys(expect).filter((name) => expect[name] === "refused") : []
+  )
+  if (count > ordinals.length || !(expect === "ok" || refused.size > 0)) return undefined
+  const read: StageTool = { governance: { side_effects: "read" }, body: () => Effect.succeed(1) }
+  return {
+    rows: "SA-07",
+    run: Stage.stage(
+      {
+        tools: { read },
+        specialists: Object.fromEntries(names.map((name) => [name, ["read"]])),
+        script: {
+          [Stage.supervisor]: [
+            calls(names.map((name) => call(`ask_${name}`, { task: "look" }))),
+            text("both say so")
+          ],
+          ...Object.fromEntries(names.map((name) => [name, [text(`${name} says so`)]]))
+        }
+      },
+      Effect.gen(function* () {
+        const run = yield* Stage.begin
+        const all = yield* Stage.events(run)
+        const settled = Stage.tagged(all, "CallSettled")
+        assert.strictEqual(settled.length, count)
+        for (const event of settled) {
+          const place = ordinals[Number(/\.(\d+)$/.exec(event.call)![1])]!
+          const { outcome } = event
+          if (refused.has(place)) {
+            assert.strictEqual(outcome._tag, "Failed", place)
+            if (outcome._tag === "Failed")
+              assert.strictEqual(outcome.error.class, "ToolPolicyError")
+          } else assert.strictEqual(outcome._tag, "Value", place)
+        }
+        assert.strictEqual(Stage.tagged(all, "FrameOpened").length, count - refused.size)
+        const [ended] = Stage.tagged(all, "RunEnded")
+        assert.strictEqual(ended?.text, "both say so")
+      })
+    )
+  }
+}
+
+/** A specialist that was given so many tools; one without any cannot be delegated to. */
+const specialists = (given: Readonly<Record<string, unknown>>, expect: unknown): Driven => {
+  const names = Object.keys(given)
+  const most = Math.max(0, ...Object.values(given).map(Number))
+  const toolNames = Array.from({ length: most }, (_, n) => `tool_${n}`)
+  const body = () => Effect.succeed(1)
+  return {
+    rows: "SA-13",
+    run: Stage.stage(
+      {
+        tools: Object.fromEntries(
+          toolNames.map((name) => [name, { governance: { side_effects: "read" as const }, body }])
+        ),
+        specialists: Object.fromEntries(
+          names.map((name) => [name, toolNames.slice(0, Number(given[name]))])
+        ),
+        script: []
+      },
+      Effect.gen(function* () {
+        const directory = yield* AgentDirectory
+        const agent = directory.get(Stage.supervisor)!
+        assert.deepEqual([...agent.specialists.values()], [...(expect as Array<AgentName>)])
+      })
+    )
+  }
+}
+
+const isCategory = Schema.is(ToolCategory)
+
+/** A model that calls a tool at each of its turns, under a limit or the default one. */
+const recursion = (limit: unknown, stopsAfter: number): Driven => {
+  const limits = limit === undefined ? {} : { steps_max: Number(limit) }
+  return {
+    rows: "ST-22 ST-23",
+    run: Stage.stage(
+      {
+        tools: { tool: { governance: { side_effects: "read" }, body: () => Effect.succeed(1) } },
+        script: () => call("tool"),
+        limits
+      },
+      Effect.gen(function* () {
+        const run = yield* Stage.begin
+        for (let i = 0; i < stopsAfter; i++) yield* Stage.settle
+        const all = yield* Stage.events(run)
+        assert.strictEqual(Stage.tagged(all, "ModelTurned").length, stopsAfter)
+        const [ended] = Stage.tagged(all, "RunEnded")
+        assert.strictEqual(ended?.status, "failed")
+        assert.strictEqual(ended?.reason, "recursion_limit")
+        if (limit === undefined) assert.strictEqual(RunLimits.make({}).steps_max, stopsAfter)
+      })
+    )
+  }
+}
+
+const limitKeys = ["limit", "recursion_limit", "recursionLimit", "steps_max", "max_iterations"]
+
+conformance("spectral_shapes", ({ expect, id, input }): Driven => {
+  const waits = later.find(([prefix]) => id.startsWith(prefix))
+  if (waits !== undefined) return { later: waits[1] }
+  if (input === "ToolCallMetadata" && Array.isArray(expect)) return metadataKeys(expect)
+  if (hasShape(input, ["tool"]) && typeof input.tool === "string" && isRecord(expect)) {
+    return metadata(input.tool, expect)
+  }
+  if (Array.isArray(input) && input.length === 2 && (expect === "ok" || expect === "reject")) {
+    return taskMove(input[0], input[1], expect)
+  }
+  if (hasShape(input, ["delegations"]) && typeof input.delegations === "number") {
+    return delegations(input.delegations, expect)
+  }
+  if (hasShape(input, ["specialists"]) && isRecord(input.specialists) && Array.isArray(expect)) {
+    return specialists(input.specialists, expect)
+  }
+  if (isCategory(input) && hasShape(expect, ["approvalRequired"])) {
+    return {
+      rows: "SA-23 SA-24 SA-25",
+      run: Effect.sync(() => {
+        assert.strictEqual(permissionOf({ category: input }) === "ask", expect.approvalRequired)
+      })
+    }
+  }
+  if (
+    hasShape(input, ["modelKeepsCallingTools"], limitKeys) &&
+    hasShape(expect, ["stopsAfterSteps"]) &&
+    typeof expect.stopsAfterSteps === "number"
+  ) {
+    const limit = limitKeys.map((key) => input[key]).find((value) => value !== undefined)
+    return recursion(limit, expect.stopsAfterSteps)
+  }
+  return undefined
+})

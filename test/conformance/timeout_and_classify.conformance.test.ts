@@ -1,0 +1,215 @@
+import { assert } from "@effect/vitest"
+import { Effect, Result, Schema } from "effect"
+import * as Classify from "../../src/error/Classify.ts"
+import type { Outcome } from "../../src/run/RunEvent.ts"
+import * as SemStreamsCall from "../../src/tool/SemStreamsCall.ts"
+import { timeoutMs } from "../../src/tool/ToolTimeout.ts"
+import { AgentRuntime } from "../../services/AgentRuntime.ts"
+import { call, text } from "../../layers/model/ScriptedModelGateway.ts"
+import type { Body } from "./Stage.ts"
+import * as Stage from "./Stage.ts"
+import type { Driven } from "./Vectors.ts"
+import { conformance, hasShape, isRecord } from "./Vectors.ts"
+
+type Fields = Readonly<Record<string, unknown>>
+
+const configured = (value: unknown, expect: Fields): Driven => ({
+  rows: "SM-25",
+  run: Effect.sync(() => {
+    const parsed = timeoutMs(value)
+    if ("ms" in expect) {
+      assert.isTrue(Result.isSuccess(parsed), Result.isFailure(parsed) ? parsed.failure : "")
+      if (Result.isSuccess(parsed)) assert.strictEqual(parsed.success, expect.ms)
+      return
+    }
+    assert.isTrue(Result.isFailure(parsed), "it should have been refused")
+    if (Result.isFailure(parsed) && typeof expect.error === "string") {
+      assert.include(parsed.failure, expect.error)
+    }
+  })
+})
+
+interface Ran {
+  readonly body: Body
+  readonly timeout_ms: number
+  readonly wait_ms: number
+  /** Cancels the run after so long, in ms. */
+  readonly interrupt_ms?: number
+}
+
+/** Runs one read tool through the gate, and gives its result in SemStreams' shape with its run's status. */
+const result = (ran: Ran, wire: SemStreamsCall.ToolCall) =>
+  Effect.gen(function* () {
+    const run = yield* Stage.begin
+    if (ran.interrupt_ms !== undefined) {
+      yield* Stage.after(ran.interrupt_ms)
+      yield* AgentRuntime.use((runtime) => runtime.interrupt(run, Stage.operator, "enough"))
+    }
+    yield* Stage.after(ran.wait_ms)
+    const all = yield* Stage.events(run)
+    const settled = Stage.tagged(all, "CallSettled")
+    assert.lengthOf(settled, 1)
+    const [fact] = yield* Stage.facts
+    const shown = SemStreamsCall.resultOf(wire, settled[0]!.outcome)
+    assert.strictEqual(fact?.error_kind ?? undefined, shown.error_kind)
+    assert.strictEqual(fact?.metadata.ok, shown.error === undefined)
+    const json = Schema.encodeSync(Schema.fromJsonString(SemStreamsCall.ToolResult))(shown)
+    return { shown, json, ended: Stage.tagged(all, "RunEnded")[0]?.status, fact }
+  })
+
+const staged = <A, E, R>(ran: Ran, proof: Effect.Effect<A, E, R>) =>
+  Stage.stage(
+    {
+      tools: {
+        tool: { governance: { side_effects: "read", timeout_ms: ran.timeout_ms }, body: ran.body }
+      },
+      script: [call("tool"), text("so be it")]
+    },
+    proof
+  )
+
+const wire: SemStreamsCall.ToolCall = { id: "call-1", name: "tool" }
+
+const meets = (shown: SemStreamsCall.ToolResult, expect: Fields) => {
+  for (const [key, value] of Object.entries(expect)) {
+    switch (key) {
+      case "errorKind":
+        assert.strictEqual(shown.error_kind, value ?? undefined)
+        break
+      case "error":
+        if (typeof value === "string") assert.include(shown.error, value)
+        else assert.strictEqual(shown.error !== undefined, value === true)
+        break
+      case "content":
+        assert.deepEqual(JSON.parse(shown.content ?? "null"), value)
+        break
+      case "asResult":
+        break
+      default: {
+        const [, field] = /^result\.(\w+)$/.exec(key) ?? []
+        assert.isDefined(field, `the driver does not know ${key}`)
+        assert.deepEqual((shown as Fields)[field!], value, key)
+      }
+    }
+  }
+}
+
+/** A tool that takes so long, under a timeout, perhaps of a run that is cancelled meanwhile. */
+const timed = (input: Fields, expect: Fields): Driven => {
+  let released = 0
+  const tool_ms = Number(input.toolMs)
+  const ran: Ran = {
+    body: () =>
+      Effect.sleep(tool_ms).pipe(
+        Effect.as("done"),
+        Effect.onInterrupt(() => Effect.sync(() => void released++))
+      ),
+    timeout_ms: Number(input.timeoutMs),
+    wait_ms: Math.max(tool_ms, Number(input.timeoutMs)),
+    ...(input.interruptAfterMs === undefined
+      ? undefined
+      : { interrupt_ms: Number(input.interruptAfterMs) })
+  }
+  return {
+    rows: "SM-19 SM-26 SM-27 ST-11",
+    run: staged(
+      ran,
+      Effect.gen(function* () {
+        const { ended, shown } = yield* result(ran, wire)
+        meets(shown, expect)
+        assert.strictEqual(released, expect.errorKind === "timeout" ? 1 : 0)
+        assert.strictEqual(ended, ran.interrupt_ms === undefined ? "complete" : "cancelled")
+      })
+    )
+  }
+}
+
+/** A body that fails with a kind of its own, before or after its deadline. */
+const inner = (kind: string, deadlineHit: boolean, expect: Fields): Driven => {
+  const fails = Effect.fail(Classify.errorOf(kind, "an inner failure"))
+  const ran: Ran = {
+    // It cannot be interrupted, so that its own failure does arrive, after the deadline's.
+    body: () =>
+      deadlineHit ? Effect.uninterruptible(Effect.andThen(Effect.sleep(50), fails)) : fails,
+    timeout_ms: 10,
+    wait_ms: 100
+  }
+  return {
+    rows: "SM-28",
+    run: staged(
+      ran,
+      Effect.gen(function* () {
+        const { ended, shown } = yield* result(ran, wire)
+        meets(shown, expect)
+        assert.strictEqual(ended, "complete")
+      })
+    )
+  }
+}
+
+/** A body that ends with what another runtime's tool gave: an error without a kind, a failure that is only a text. */
+const foreign = (ends: Effect.Effect<unknown, unknown>, expect: Fields): Driven => {
+  const ran: Ran = { body: () => ends, timeout_ms: 1_000, wait_ms: 0 }
+  return {
+    rows: "SM-18 SM-19",
+    run: staged(
+      ran,
+      Effect.gen(function* () {
+        const { ended, shown } = yield* result(ran, wire)
+        meets(shown, expect)
+        assert.strictEqual(ended, "complete")
+      })
+    )
+  }
+}
+
+const decodeResult = Schema.decodeUnknownResult(SemStreamsCall.ToolResult)
+
+/** A result as the wire gives it, without the call's id, which the case leaves out. */
+const wireResult = (given: Fields, expect: Fields): Driven => {
+  const decoded = decodeResult({ call_id: wire.id, ...given })
+  if (Result.isFailure(decoded)) return undefined
+  const outcome: Outcome = SemStreamsCall.outcomeOf(decoded.success)
+  return foreign(
+    outcome._tag === "Failed"
+      ? Effect.fail(Classify.errorOf(outcome.error.kind, outcome.error.message))
+      : Effect.succeed(decoded.success.content ?? null),
+    expect
+  )
+}
+
+/** What a call carries beside its arguments comes back with its result, and no model can set it. */
+const carried = (given: Fields, expect: Fields): Driven => {
+  const decoded = Schema.decodeUnknownResult(SemStreamsCall.ToolCall)({ ...wire, ...given })
+  if (Result.isFailure(decoded)) return undefined
+  const ran: Ran = { body: () => Effect.succeed("done"), timeout_ms: 1_000, wait_ms: 0 }
+  return {
+    rows: "SM-14 SM-15 SM-16 SM-21",
+    run: staged(
+      ran,
+      Effect.gen(function* () {
+        const { fact, json, shown } = yield* result(ran, decoded.success)
+        meets(shown, expect)
+        meets(
+          Schema.decodeUnknownSync(Schema.fromJsonString(SemStreamsCall.ToolResult))(json),
+          expect
+        )
+        assert.isAbove(fact!.metadata.trace_id.length, 0)
+        assert.deepEqual(SemStreamsCall.fromModel(decoded.success), wire)
+      })
+    )
+  }
+}
+
+conformance("timeout_and_classify", ({ expect, input }): Driven => {
+  if (!isRecord(expect)) return undefined
+  if (hasShape(input, ["timeout"])) return configured(input.timeout, expect)
+  if (hasShape(input, ["timeoutMs", "toolMs"], ["interruptAfterMs"])) return timed(input, expect)
+  if (hasShape(input, ["innerKind", "deadlineHit"])) {
+    return inner(String(input.innerKind), input.deadlineHit === true, expect)
+  }
+  if (hasShape(input, ["result"]) && isRecord(input.result)) return wireResult(input.result, expect)
+  if (hasShape(input, ["raw"])) return foreign(Effect.fail(input.raw), expect)
+  if (hasShape(input, ["call"]) && isRecord(input.call)) return carried(input.call, expect)
+  return undefined
+})
