@@ -111,7 +111,7 @@ export const toolsOf = (
 
 export interface Options {
   readonly tools?: Readonly<Record<string, TestTool>>
-  readonly agent?: Partial<Parameters<typeof AgentSpec.make>[0]>
+  readonly agent?: Partial<Parameters<typeof AgentSpec.make>[0]> | undefined
   readonly agents?: ReadonlyArray<AgentSpec>
   readonly script: ScriptedModelGateway.Script
   readonly model?: ScriptedModelGateway.ScriptOptions
@@ -268,3 +268,6 @@ export const recorder = () => {
   const facts: Array<ToolCompleted> = []
   return { facts, observe: (fact: ToolCompleted) => void facts.push(fact) }
 }
+
+export const cancel = (run: RunId, by = alice) =>
+  AgentRuntime.use((runtime) => runtime.interrupt(run, by, "enough"))
