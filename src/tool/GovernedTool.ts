@@ -17,6 +17,7 @@ import type { Toolkit } from "effect/ai"
 import type { ToolError } from "../error/ToolError.ts"
 import type { CallId, RunId, Tenant } from "../Ids.ts"
 import type { Role } from "../Principal.ts"
+import { flatNames, hasOnly } from "./FlatObject.ts"
 import type { Permission, SideEffects } from "./ToolSpec.ts"
 import {
   categoryOf,
@@ -139,6 +140,16 @@ export const specOf = Effect.fnUntraced(function* (tool: Tool.Any, governance: G
   )
 })
 
+/** Refuses what the schema does not name. */
+const decoderOf = (schema: Schema.Decoder<unknown>, spec: ToolSpec): GovernedTool["decode"] => {
+  const strict = Schema.decodeUnknownExit(schema, { onExcessProperty: "error" })
+  const names = flatNames(spec.input_schema)
+  if (names === undefined) return strict
+  // Compiled schemas know no options: where the names are right, both say the same.
+  const plain = Schema.decodeUnknownExit(schema)
+  return (args) => (hasOnly(args, names) ? plain(args) : strict(args))
+}
+
 type Fails<Tools extends Record<string, Tool.Any>> = {
   readonly [Name in keyof Tools]: Tool.Failure<Tools[Name]> extends ToolError ? Tools[Name] : never
 }
@@ -178,9 +189,7 @@ export const govern = <
       tools.push({
         spec,
         key: keyOf(spec),
-        decode: Schema.decodeUnknownExit(tool.parametersSchema as Schema.Decoder<unknown>, {
-          onExcessProperty: "error"
-        }),
+        decode: decoderOf(tool.parametersSchema as Schema.Decoder<unknown>, spec),
         encode: Schema.encodeUnknownExit(
           Schema.toCodecJson(tool.successSchema) as unknown as Schema.Encoder<unknown>
         ),

@@ -1,0 +1,40 @@
+/**
+ * Objects whose members hold no objects of their own. For them a look at the names says what `onExcessProperty: "error"`
+ * would say, at a tenth of its price.
+ */
+
+type JsonSchema = Readonly<Record<string, unknown>>
+
+const isSchema = (value: unknown): value is JsonSchema =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+
+const scalars = new Set<unknown>(["string", "number", "integer", "boolean", "null"])
+
+/** Can no value of this schema be, or hold, an object? False where it does not say. */
+const isFlat = (schema: unknown): boolean => {
+  if (!isSchema(schema)) return false
+  if (Array.isArray(schema["anyOf"])) return schema["anyOf"].every(isFlat)
+  if (schema["type"] === "array") {
+    return (
+      schema["prefixItems"] === undefined &&
+      schema["items"] !== undefined &&
+      isFlat(schema["items"])
+    )
+  }
+  return scalars.has(schema["type"])
+}
+
+/** The names that an object of this JSON Schema may have, if none of its members can hold an object. */
+export const flatNames = (schema: JsonSchema): ReadonlySet<string> | undefined => {
+  const { properties } = schema
+  if (schema["type"] !== "object" || !isSchema(properties)) return undefined
+  if (schema["patternProperties"] !== undefined || schema["anyOf"] !== undefined) return undefined
+  return Object.values(properties).every(isFlat) ? new Set(Object.keys(properties)) : undefined
+}
+
+/** Is it an object that has these names and no others? */
+export const hasOnly = (value: unknown, names: ReadonlySet<string>): boolean => {
+  if (typeof value !== "object" || value === null) return false
+  for (const name of Object.keys(value)) if (!names.has(name)) return false
+  return true
+}
