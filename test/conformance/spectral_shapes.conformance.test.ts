@@ -15,10 +15,10 @@ import { conformance, hasShape, isRecord } from "./Vectors.ts"
 
 /** Cases of features that come later, by the beginning of their ids. */
 const later: ReadonlyArray<readonly [prefix: string, feature: string]> = [
-  ["supervisor-no-tools", "the Spectral Agent's definition (SA-06)"],
-  ["preauth", "grants: WorkspaceAgentAuthorization (SA-28)"],
-  ["ask-", "the bridge WorldAgentRunner (ST-36)"],
-  ["chat-", "the bridge WorldAgentRunner (ST-37)"]
+  ["supervisor-no-tools", "the Spectral Agent's definition"],
+  ["preauth", "grants: WorkspaceAgentAuthorization"],
+  ["ask-", "the bridge WorldAgentRunner"],
+  ["chat-", "the bridge WorldAgentRunner"]
 ]
 
 /** A tool as a case describes it in words, and the time that it needs. */
