@@ -1,0 +1,43 @@
+/**
+ * The outside world: a process of its own that writes down every effect, with fsync, before it does anything else, and
+ * knows nothing of runs. Argument: its log. Told over IPC to hold a tag, it writes the effect down and does not answer.
+ */
+import { fsyncSync, openSync, writeSync } from "node:fs"
+import { createServer } from "node:http"
+import type { Notice } from "./Plan.ts"
+
+const log = openSync(process.argv[2]!, "a")
+const held = new Set<string>()
+const waiting: Array<() => void> = []
+
+const say = (notice: Notice) => process.send?.(notice)
+
+process.on("message", (message: { readonly hold?: string; readonly release?: boolean }) => {
+  if (message.hold !== undefined) held.add(message.hold)
+  if (message.release === true) {
+    held.clear()
+    for (const answer of waiting.splice(0)) answer()
+  }
+})
+// Nobody is left who could ask what happened.
+process.on("disconnect", () => process.exit())
+
+const server = createServer((request, response) => {
+  let body = ""
+  request.on("data", (chunk: Buffer) => (body += chunk.toString()))
+  request.on("end", () => {
+    writeSync(log, `${body}\n`)
+    fsyncSync(log)
+    const { tag, tool } = JSON.parse(body) as { readonly tool: string; readonly tag: string }
+    const answer = () => response.writeHead(200).end("{}")
+    if (held.has(tag)) waiting.push(answer)
+    else answer()
+    say({ notice: "received", tool, tag })
+  })
+})
+
+server.listen(0, "127.0.0.1", () => {
+  const address = server.address()
+  const port = typeof address === "object" && address !== null ? address.port : 0
+  say({ notice: "ready", url: `http://127.0.0.1:${port}` })
+})

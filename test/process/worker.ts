@@ -1,0 +1,327 @@
+/**
+ * A real service without a socket: the runtime over real stores, a model that follows each message's plan, and tools
+ * whose effects happen outside. Argument: a `WorkerConfig`. Speaks with its parent over IPC and ends with it.
+ */
+import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
+import { Context, Deferred, Effect, Layer, Logger, Redacted, Schema } from "effect"
+import { Tool, Toolkit } from "effect/ai"
+import { SqlClient } from "effect/sql"
+import * as Runtime from "../../layers/compose/Runtime.ts"
+import * as Stores from "../../layers/compose/Stores.ts"
+import { call, calls, layer as scripted, text } from "../../layers/model/ScriptedModelGateway.ts"
+import { RelayConfig } from "../../layers/runtime/OutboxRelay.ts"
+import { defaults, RuntimeConfig } from "../../layers/runtime/RuntimeConfig.ts"
+import { AgentRuntime } from "../../services/AgentRuntime.ts"
+import { ApprovalDesk } from "../../services/ApprovalDesk.ts"
+import { DeliveryFailed } from "../../services/DeliveryHandlers.ts"
+import type { RoomHandlers } from "../../services/DeliveryHandlers.ts"
+import type { ModelRequest } from "../../services/ModelGateway.ts"
+import { Outbox } from "../../services/Outbox.ts"
+import type { Append } from "../../services/RunJournal.ts"
+import { RunJournal } from "../../services/RunJournal.ts"
+import { AgentSpec } from "../../src/agent/AgentSpec.ts"
+import { webhook_topic } from "../../src/delivery/Webhook.ts"
+import { ToolTransientError } from "../../src/error/ToolError.ts"
+import type { CallId } from "../../src/Ids.ts"
+import { AgentName, ApprovalId, ConversationId, MessageId, RunId, Tenant } from "../../src/Ids.ts"
+import { Principal } from "../../src/Principal.ts"
+import { RunLimits } from "../../src/run/RunLimits.ts"
+import type { CallContext } from "../../src/tool/GovernedTool.ts"
+import { callOf, govern } from "../../src/tool/GovernedTool.ts"
+import type { Hold, Notice, Plan, Point, Request, WorkerConfig } from "./Plan.ts"
+
+const config = JSON.parse(process.argv[2]!) as WorkerConfig
+const tenant = Tenant.make("acme")
+const personOf = (id: string) => new Principal({ id, tenant, roles: ["operator"] })
+
+const say = (notice: Notice) => process.send?.(notice)
+
+const nameOf = ({ point, tag }: Hold) => `${point} ${tag}`
+const holds = new Map<string, Deferred.Deferred<void>>()
+const hold = (each: Hold) => holds.set(nameOf(each), Deferred.makeUnsafe())
+for (const each of config.holds) hold(each)
+
+/** Says so and waits where the parent has asked for it; costs nothing elsewhere. */
+const reach = (point: Point, tag: string): Effect.Effect<void> =>
+  Effect.suspend(() => {
+    const held = holds.get(nameOf({ point, tag }))
+    if (held === undefined) return Effect.void
+    say({ notice: "reached", point, tag })
+    return Deferred.await(held)
+  })
+
+/** The plan's tag by run, from its claim on: the journal's port knows no message. */
+const tags = new Map<string, string>()
+
+const planOf = ({ transcript }: ModelRequest): Plan => {
+  const first = transcript[0]!
+  return JSON.parse(first.role === "user" ? first.text : "{}") as Plan
+}
+
+/** Looks at nothing but the transcript. */
+const model = (request: ModelRequest) =>
+  Effect.gen(function* () {
+    const plan = planOf(request)
+    yield* reach("model", plan.tag)
+    if (config.model_ms > 0) yield* Effect.sleep(config.model_ms)
+    const taken = request.transcript.filter((entry) => entry.role === "assistant").length
+    const step = plan.steps[taken]
+    return step === undefined
+      ? text(`did ${plan.tag}`)
+      : calls(step.map((tool) => call(tool, { step: taken })))
+  })
+
+/** To the counter. An answer that does not come says nothing about the effect. */
+const effect = (tool: string, { call, key, run }: CallContext) =>
+  Effect.tryPromise({
+    try: async (signal) => {
+      const body = JSON.stringify({ tool, tag: tags.get(run), run, call, key })
+      const response = await fetch(config.counter, { method: "POST", body, signal })
+      await response.text()
+      return true
+    },
+    catch: () =>
+      new ToolTransientError({ kind: "network", reason: "COUNTER", message: "it did not answer" })
+  })
+
+const tool = <const Name extends string>(name: Name) =>
+  Tool.make(name, {
+    description: `The tool ${name}.`,
+    parameters: Schema.Struct({ step: Schema.Int }),
+    success: Schema.Boolean,
+    failure: ToolTransientError
+  })
+const Kit = Toolkit.make(tool("read"), tool("once"), tool("gated"), tool("keyed"), tool("row"))
+
+const tools = govern(
+  Kit,
+  {
+    read: { namespace: "work", side_effects: "read" },
+    once: { namespace: "work", side_effects: "external", permission: "allow" },
+    gated: { namespace: "work", side_effects: "external" },
+    keyed: { namespace: "work", side_effects: "external", permission: "allow", idempotent: true },
+    row: { namespace: "work", side_effects: "write", permission: "allow", transactional: true }
+  },
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    yield* sql`CREATE TABLE IF NOT EXISTS public.ledger (run text NOT NULL, call text NOT NULL)`
+    return Kit.of({
+      read: () => Effect.succeed(true),
+      once: (_, context) => effect("once", callOf(context)),
+      gated: (_, context) => effect("gated", callOf(context)),
+      keyed: (_, context) => effect("keyed", callOf(context)),
+      row: Effect.fnUntraced(function* (_, context) {
+        const { call, run } = callOf(context)
+        yield* Effect.orDie(
+          sql`INSERT INTO public.ledger (run, call) VALUES (${run}::text, ${call}::text)`
+        )
+        yield* reach("transaction", tags.get(run) ?? "")
+        return true
+      })
+    })
+  })
+)
+
+const agent = AgentSpec.make({
+  name: AgentName.make("worker"),
+  instructions: "Follow the plan.",
+  tools: ["read", "once", "gated", "keyed", "row"],
+  limits: RunLimits.make({ steps_max: 100 })
+})
+
+const subjectOf = (payload: unknown): string =>
+  typeof payload === "object" && payload !== null && "subject" in payload
+    ? String(payload.subject)
+    : ""
+
+const webhook: RoomHandlers = [
+  [
+    webhook_topic,
+    ({ id, payload }) =>
+      Effect.gen(function* () {
+        const tag = subjectOf(payload)
+        yield* reach("send", tag)
+        const body = JSON.stringify({ tool: "webhook", tag, run: "", call: "", key: id })
+        yield* Effect.tryPromise({
+          try: (signal) =>
+            fetch(config.counter, { method: "POST", body, signal }).then((it) => it.text()),
+          catch: () => new DeliveryFailed({ message: "the counter did not answer" })
+        })
+        yield* reach("sent", tag)
+      })
+  ]
+]
+
+/** The journal and the outbox with the stop points around them. */
+const watched = Layer.effectContext(
+  Effect.gen(function* () {
+    const journal = yield* RunJournal
+    const outbox = yield* Outbox
+    const has = ({ events }: Append, tag: string) => events.some((event) => event._tag === tag)
+    const fenced =
+      <E extends { readonly _tag: string }>(run: string) =>
+      (error: E) =>
+        Effect.sync(() => {
+          if (error._tag === "FencedOff") say({ notice: "fenced", run })
+        })
+    /** The control: whoever was refused believes that it is right, and writes all the same. */
+    const anyway = Effect.fnUntraced(function* (append: Append) {
+      const { epoch, length } = yield* Effect.orDie(journal.head(append.run))
+      yield* journal.append({ ...append, fence: { epoch, length } })
+    })
+    const append: typeof journal.append = Effect.fnUntraced(function* (append) {
+      const tag = tags.get(append.run) ?? ""
+      const dispatches = has(append, "CallDispatched")
+      if (dispatches) yield* reach("dispatch", tag)
+      if (has(append, "CallSettled")) yield* reach("settle", tag)
+      yield* journal.append(append).pipe(
+        Effect.tapError(fenced(append.run)),
+        Effect.catchTag(["FencedOff", "StaleAppend"], (error) =>
+          config.unfenced ? anyway(append) : Effect.fail(error)
+        )
+      )
+      if (dispatches) yield* reach("dispatched", tag)
+    })
+    const transact: typeof journal.transact = (run, fence, body, record) =>
+      journal.transact(run, fence, body, record).pipe(
+        Effect.tapError(fenced(run)),
+        Effect.tap(() => reach("committed", tags.get(run) ?? ""))
+      )
+    const claim: typeof journal.claim = (run, owner) =>
+      Effect.tap(journal.claim(run, owner), ({ entries }) =>
+        Effect.sync(() => {
+          const event = entries[0]?.event
+          if (event?._tag === "RunAccepted") tags.set(run, (JSON.parse(event.message) as Plan).tag)
+        })
+      )
+    return Context.make(RunJournal, { ...journal, append, claim, transact }).pipe(
+      Context.add(Outbox, {
+        ...outbox,
+        claim: (claim) => Effect.andThen(reach("claim", "relay"), outbox.claim(claim))
+      })
+    )
+  })
+)
+
+const runtime = Runtime.layer({
+  agents: [agent],
+  tools: [tools],
+  deliveries: [Effect.succeed(webhook)]
+}).pipe(
+  Layer.provide(scripted(model, { requests_max: 0 })),
+  Layer.provide(
+    Layer.succeed(RuntimeConfig, {
+      ...defaults,
+      park_ms: config.park_ms,
+      lease_ms: config.lease_ms,
+      sweep_ms: 200
+    })
+  ),
+  Layer.provide(
+    Layer.effect(
+      RelayConfig,
+      Effect.map(RelayConfig, (relay) => ({
+        ...relay,
+        timeout_ms: config.relay_ms,
+        lease_margin_ms: 500,
+        attempts_max: 1_000
+      }))
+    )
+  )
+)
+
+const { store } = config
+const stores =
+  "directory" in store
+    ? Stores.directory(store.directory)
+    : Stores.postgres(Redacted.make(store.postgres))
+
+const answerTo = Effect.fnUntraced(function* (request: Request) {
+  switch (request.op) {
+    case "send": {
+      const { task } = yield* AgentRuntime.use((it) =>
+        it.send(
+          {
+            agent: agent.name,
+            text: JSON.stringify(request.plan),
+            idempotency_key: request.key,
+            // The same key is the same message only at the same address.
+            conversation: ConversationId.make(request.key)
+          },
+          personOf("user")
+        )
+      )
+      return task.id
+    }
+    case "pending": {
+      const all = yield* ApprovalDesk.use((desk) => desk.pending(personOf("user"), 500))
+      return all.map(({ id, run_id }) => ({ id, run: run_id }))
+    }
+    case "decide":
+      return yield* ApprovalDesk.use((desk) =>
+        desk.decide(ApprovalId.make(request.approval), { _tag: "Approve" }, personOf(request.by))
+      )
+    case "settle":
+      return yield* AgentRuntime.use((it) =>
+        it.settle(
+          RunId.make(request.run),
+          request.call as CallId,
+          request.settlement,
+          personOf("olga")
+        )
+      )
+    case "events":
+      return yield* RunJournal.use((journal) =>
+        Effect.forEach(request.runs, (run) => journal.read(RunId.make(run), 0, 10_000))
+      )
+    case "actors":
+      return yield* AgentRuntime.use((it) => it.actors(1_000))
+    case "webhooks":
+      return yield* Outbox.use((outbox) =>
+        outbox.enqueue(
+          request.subjects.map((subject) => ({
+            id: MessageId.make(crypto.randomUUID()),
+            tenant,
+            key: subject,
+            topic: webhook_topic,
+            payload: { type: "done", subject, data: null }
+          }))
+        )
+      )
+    case "rows":
+      return yield* SqlClient.SqlClient.use(
+        (sql) => sql`SELECT run, call FROM public.ledger ORDER BY run, call`
+      )
+    case "depth":
+      return yield* Outbox.use((outbox) => outbox.depth)
+    case "hold":
+      hold(request.hold)
+      return null
+    case "release":
+      return Deferred.doneUnsafe(holds.get(nameOf(request.hold))!, Effect.void)
+  }
+})
+
+const main = Effect.gen(function* () {
+  const context = yield* Layer.build(
+    runtime.pipe(Layer.provideMerge(watched), Layer.provideMerge(stores))
+  )
+  const fork = Effect.runForkWith(context)
+  process.on("message", ({ id, ...request }: Request & { readonly id: number }) => {
+    fork(
+      Effect.match(answerTo(request as Request), {
+        onSuccess: (answer) => process.send?.({ id, answer: answer ?? null }),
+        onFailure: (error) => process.send?.({ id, error: error._tag })
+      })
+    )
+  })
+  say({ notice: "ready" })
+  return yield* Effect.never
+})
+
+// The scope may be gone: nobody is left to be served.
+process.on("disconnect", () => process.exit())
+process.on("SIGTERM", () => say({ notice: "stopping" }))
+NodeRuntime.runMain(
+  Effect.provide(Effect.scoped(main), Logger.layer([Logger.withConsoleError(Logger.formatLogFmt)]))
+)
