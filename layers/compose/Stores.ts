@@ -49,15 +49,28 @@ const sql = <E>(
     )
   ).pipe(Layer.provideMerge(engine))
 
+/** What an earlier process left behind is free before anybody asks. */
+const alone = <E>(
+  engine: Layer.Layer<Client | SqlNotify, E>
+): Layer.Layer<Client | SqlNotify, E | StartError> =>
+  Layer.unwrap(
+    Effect.map(
+      Effect.promise(() => import("../sql/SoleProcess.ts")),
+      (SoleProcess) => SoleProcess.layer
+    )
+  ).pipe(Layer.provideMerge(engine))
+
 /** PGlite in this process; one process a directory. Also gives the `SqlClient` that transactional tools write with. */
 export const directory = (
   path: string
 ): Layer.Layer<Stores | Client, DirectoryInUse | DirectoryUnusable | StartError> =>
   sql(
-    Layer.unwrap(
-      Effect.map(
-        Effect.promise(() => import("../sql/Pglite.ts")),
-        (Pglite) => Pglite.layer({ directory: path })
+    alone(
+      Layer.unwrap(
+        Effect.map(
+          Effect.promise(() => import("../sql/Pglite.ts")),
+          (Pglite) => Pglite.layer({ directory: path })
+        )
       )
     )
   )

@@ -1,0 +1,26 @@
+/**
+ * For an engine that only one process can have open: whatever a lease says there belongs to a process that is gone. Its
+ * runs and its deliveries are free at once, and not only when the lease would have passed.
+ */
+import { Effect, Layer } from "effect"
+import { SqlClient } from "effect/sql"
+import type { Migrator, SqlError } from "effect/sql"
+import * as Migrations from "./Migrations.ts"
+
+const free = Effect.flatMap(SqlClient.SqlClient, (sql) =>
+  sql.withTransaction(
+    Effect.gen(function* () {
+      yield* sql`DELETE FROM troupe.processes`
+      yield* sql`
+        UPDATE troupe.outbox_keys k SET due_at = 0 FROM troupe.outbox o
+        WHERE o.tenant = k.tenant AND o.key = k.key AND o.lease_owner IS NOT NULL`
+      yield* sql`UPDATE troupe.outbox SET lease_owner = NULL WHERE lease_owner IS NOT NULL`
+    })
+  )
+)
+
+export const layer: Layer.Layer<
+  never,
+  Migrator.MigrationError | SqlError.SqlError,
+  SqlClient.SqlClient
+> = Layer.effectDiscard(free).pipe(Layer.provide(Migrations.layer))
