@@ -110,6 +110,8 @@ const runOne = Effect.fnUntraced(function* (host: Host, actor: Actor, head: RunH
       return { claim, chapters: within(known, budget) }
     })
   )
+  // The claim is an event like any other, and whoever watches sees that the run has begun.
+  feed.ring(conversation)
   const accepted = claim.entries[0]?.event
   const pins = accepted?._tag === "RunAccepted" ? accepted.pins : undefined
   const changed =
@@ -187,13 +189,21 @@ export const live = Effect.fnUntraced(function* (
   }
 })
 
-/** Ends the run in hand of an actor that crashed too often: a typed reason, and nothing is guessed. */
-const giveUp = (host: Host, actor: Actor) =>
-  actor.run === undefined
-    ? Effect.void
-    : amend(host.loop.journal, host.tell, actor.run, (state) =>
-        cancelRun(state, actor.run!, "runtime:supervisor", "restart_intensity_exceeded", "failed")
-      ).pipe(Effect.ignore)
+/**
+ * Ends the run in hand of an actor that crashed too often: a typed reason, and nothing is guessed. It is claimed once
+ * more, because what was dispatched by an owner that still counts is waited for, and here nobody waits any more.
+ */
+const giveUp = Effect.fnUntraced(function* (host: Host, actor: Actor) {
+  const { run } = actor
+  if (run === undefined) return
+  const { journal } = host.loop
+  yield* Effect.ignoreCause(journal.claim(run, host.owner))
+  yield* Effect.ignoreCause(
+    amend(journal, host.tell, run, (state) =>
+      cancelRun(state, run, "runtime:supervisor", "restart_intensity_exceeded", "failed")
+    )
+  )
+})
 
 /** Lets an actor crash and starts it again, as often as its supervision allows. */
 export const supervise = Effect.fnUntraced(function* (
