@@ -60,7 +60,7 @@ export class TaskStore extends Context.Service<
       Accepted,
       MailboxFull | AgentBusy | IdempotencyConflict | AddressConflict | StoreError
     >
-    /** Undefined if unknown, or of another tenant. */
+    /** Undefined if unknown. Whoever shows it to a person compares the tenant. */
     get(id: RunId): Effect.Effect<AgentTask | undefined, StoreError>
     /** Tasks of a conversation with an ordinal above `after`, in order; at most `limit` (up to 500). */
     ofConversation(

@@ -150,6 +150,20 @@ const delegates = (
   ]
 }
 
+/** What came of a call. One that an older owner dispatched, and that the gate now refuses, may have taken effect. */
+const finished = (state: RunState, result: Omit<CallSettled, "_tag">): ReadonlyArray<RunEvent> => {
+  const phase = state.calls.get(result.call)?.phase
+  switch (phase?._tag) {
+    case "Proposed":
+    case "Decided":
+      return [{ _tag: "CallSettled", ...result }]
+    case "Dispatched":
+      return phase.epoch < state.epoch ? [lost(result.call)] : [{ _tag: "CallSettled", ...result }]
+    default:
+      return none
+  }
+}
+
 /** A call beyond `calls_max` has its result at once: it never runs. */
 const turnFinished = (
   state: RunState,
@@ -229,16 +243,8 @@ export const decide = (state: RunState, input: RunInput): ReadonlyArray<RunEvent
         }
       ]
     }
-    case "Finished": {
-      const phase = state.calls.get(input.settled.call)?.phase
-      return phase === undefined ||
-        phase._tag === "Settled" ||
-        phase._tag === "Unknown" ||
-        phase._tag === "Delegated" ||
-        phase._tag === "Asking"
-        ? none
-        : [{ _tag: "CallSettled", ...input.settled }]
-    }
+    case "Finished":
+      return finished(state, input.settled)
     case "Lost":
       return state.calls.get(input.call)?.phase._tag === "Dispatched" ? [lost(input.call)] : none
     case "Stops":

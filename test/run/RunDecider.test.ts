@@ -316,6 +316,16 @@ describe("limits", () => {
     assert.strictEqual(play.state.questions, 0)
   })
 
+  it("a lost dispatch that the gate now refuses becomes unknown, because it may have taken effect", () => {
+    const play = turned(1)
+    const call = first(0)
+    give(play, { _tag: "Dispatches", call, key: "k", on_loss: "again" })
+    claim(play)
+    const refused = { _tag: "Cancelled" } as const
+    give(play, { _tag: "Finished", settled: { call, outcome: refused } })
+    assert.strictEqual(play.state.calls.get(call)?.phase._tag, "Unknown")
+  })
+
   it("tokens_max fails the run before its next turn", () => {
     const play = turned(1, { tokens_max: 10 })
     runaway(play)
