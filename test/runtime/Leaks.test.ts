@@ -1,0 +1,106 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Deferred, Effect } from "effect"
+import { AgentRuntime } from "../../services/AgentRuntime.ts"
+import * as EphemeralStores from "../../layers/ephemeral/EphemeralStores.ts"
+import { EphemeralStore } from "../../layers/ephemeral/EphemeralStore.ts"
+import * as Deadlines from "../../layers/runtime/Deadlines.ts"
+import * as Feed from "../../layers/runtime/Feed.ts"
+import { call, text } from "../../layers/model/ScriptedModelGateway.ts"
+import { ConversationId, FrameId, RunId } from "../../src/Ids.ts"
+import * as H from "./Harness.ts"
+
+describe("nothing is left behind", () => {
+  it.live("after 2,000 runs no actor, open run, lease of a key or waiting message is left", () =>
+    Effect.gen(function* () {
+      const store = yield* EphemeralStore
+      const ids = Array.from({ length: 2_000 }, (_, i) => `c-${i}`)
+      const runs = yield* Effect.forEach(ids, (id) => H.send(id, id), { concurrency: 64 })
+      yield* Effect.forEach(runs, (run, i) => H.ended(run, ids[i]), { concurrency: 64 })
+      const runtime = yield* AgentRuntime
+      yield* Effect.repeat(Effect.sleep(5), {
+        until: () => Effect.map(runtime.actors(10), (actors) => actors.length === 0)
+      })
+      assert.strictEqual(store.open.size, 0)
+      assert.strictEqual(store.openOf.size, 0)
+      assert.strictEqual(store.waiting.size, 0)
+      assert.strictEqual(store.pending.size, 0)
+      assert.strictEqual(store.messages.size, 0)
+      assert.strictEqual(store.keys.size, 0)
+      assert.strictEqual(store.runs.size, 2_000)
+    }).pipe(
+      Effect.provide(
+        H.layer({
+          tools: { look: H.reads((n) => Effect.succeed(n)) },
+          script: ({ transcript }) =>
+            transcript.length === 1 ? call("look", { n: 1 }) : text("done"),
+          config: { idle_ms: 1 }
+        })
+      )
+    )
+  )
+
+  it.live("a stop lets a step on its way end, journals it, and gives up its lease", () => {
+    const gate = Deferred.makeUnsafe<void>()
+    const options: H.Options = {
+      tools: { slow: H.reads((n) => Effect.as(Deferred.await(gate), n)) },
+      script: ({ transcript }) => (transcript.length === 1 ? call("slow", { n: 1 }) : text("done")),
+      config: { drain_ms: 5_000 }
+    }
+    return Effect.gen(function* () {
+      const store = yield* EphemeralStore
+      const process = yield* H.boot(options)
+      const run = yield* process.run(H.send("hello"))
+      yield* process.run(H.happened(run, "ModelTurned"))
+      const stop = yield* Effect.forkChild(process.stop, { startImmediately: true })
+      // What was accepted before is durable; from the moment that it stops, it takes no more.
+      const refused = yield* Effect.flip(
+        Effect.forever(Effect.andThen(Effect.yieldNow, process.run(H.send("late", "c-2"))))
+      )
+      assert.strictEqual(refused._tag, "ShuttingDown")
+      yield* Deferred.succeed(gate, undefined)
+      yield* Effect.repeat(Effect.yieldNow, {
+        until: () => Effect.sync(() => stop.pollUnsafe() !== undefined)
+      })
+      const all = yield* H.events(run)
+      assert.strictEqual(H.count(all, "CallSettled"), 1)
+      // It starts nothing more: the next turn is for who comes after.
+      assert.strictEqual(H.count(all, "ModelTurned"), 1)
+      assert.strictEqual(store.leases.size, 0)
+      assert.strictEqual(store.amended.size, 0)
+      const next = yield* H.boot(options)
+      const after = yield* next.run(H.ended(run))
+      assert.strictEqual(H.count(after, "CallSettled"), 1)
+      assert.deepInclude(H.end(after), { status: "complete" })
+    }).pipe(Effect.provide(EphemeralStores.layer))
+  })
+
+  it.effect("deadlines that were called off or have fired are gone", () =>
+    Effect.gen(function* () {
+      const deadlines = yield* Deadlines.make
+      const cancels = Array.from({ length: 1_000 }, (_, i) => deadlines.after(1_000 + i, () => {}))
+      assert.strictEqual(deadlines.armed(), 1_000)
+      for (const cancel of cancels) cancel()
+      assert.strictEqual(deadlines.armed(), 0)
+    })
+  )
+
+  it("a feed keeps no channel without a watcher or a turn", () => {
+    const feed = Feed.make()
+    const conversation = ConversationId.make("c-1")
+    const run = RunId.make("019381ce-0000-7000-8000-000000000001")
+    const frame = FrameId.make("0")
+    const watcher = feed.watch(conversation, () => {})
+    feed.delta(
+      conversation,
+      { run, ordinal: 1, frame, step: 1 },
+      { kind: "text", text: "a", offset: 0 }
+    )
+    watcher.close()
+    assert.strictEqual(feed.size(), 1)
+    feed.turned(conversation, run, frame)
+    assert.strictEqual(feed.size(), 0)
+    feed.ring(conversation)
+    feed.left(conversation, run)
+    assert.strictEqual(feed.size(), 0)
+  })
+})
