@@ -19,6 +19,12 @@ interface Ran {
   readonly ms: number
 }
 
+/** What a program may print before the rest of it is left out. */
+const output_bytes_max = 400_000
+/** A run that takes longer is stopped: it hangs. */
+const run_ms_max = 590_000
+const began = performance.now()
+
 const env: NodeJS.ProcessEnv = {
   ...process.env,
   PATH: `${join(root, "node_modules", ".bin")}${delimiter}${process.env.PATH ?? ""}`
@@ -28,7 +34,7 @@ if (!process.stdout.isTTY) {
   env.NO_COLOR = "1"
 }
 
-/** A program to its end, at most `timeout_ms`. Its output is kept, and also shown at once with `live`. */
+/** A program to its end, at most `timeout_ms`. Its output is kept, or shown at once with `live`, up to a bound. */
 const run = (
   program: string,
   args: ReadonlyArray<string>,
@@ -49,9 +55,15 @@ const run = (
       child.kill("SIGTERM")
       setTimeout(() => child.kill("SIGKILL"), 5_000).unref()
     }, options.timeout_ms)
+    let bytes = 0
     const keep = (chunk: Buffer) => {
+      bytes += chunk.length
+      if (bytes - chunk.length > output_bytes_max) return
       if (options.live === true) process.stdout.write(chunk)
       else chunks.push(chunk.toString())
+      if (bytes > output_bytes_max) {
+        chunks.push("\n... the rest is left out; run one file: npm test -- test/some/path\n")
+      }
     }
     child.stdout.on("data", keep)
     child.stderr.on("data", keep)
@@ -205,7 +217,7 @@ const runTests = async (args: ReadonlyArray<string>): Promise<Tested> => {
       "--silent=passed-only",
       ...args
     ],
-    { timeout_ms: 570_000, live: true }
+    { timeout_ms: run_ms_max - (performance.now() - began), live: true }
   )
   process.stdout.write(ran.output)
   let report: Report = { testResults: [] }
@@ -245,7 +257,6 @@ const print = (heading: string, lines: ReadonlyArray<string>) => {
   if (lines.length > lines_max) console.log(`  ... ${lines.length - lines_max} more`)
 }
 
-const began = performance.now()
 const paths = process.argv.slice(2)
 const checked = paths.length === 0 ? await runChecks() : { passed: 0, failed: [] }
 const tested = await runTests(paths)
