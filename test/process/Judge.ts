@@ -15,7 +15,7 @@ export interface Judge {
   readonly url: string
   /** Every effect so far, in order, also those that were never answered. */
   readonly seen: () => ReadonlyArray<Seen>
-  /** From now on effects of this tag are written down and not answered. */
+  /** The next effect of this tag is written down and not answered. */
   readonly hold: (tag: string) => Effect.Effect<void>
   /** Answers what is held, to whoever is still there. */
   readonly release: Effect.Effect<void>

@@ -65,6 +65,7 @@ export type Request =
       readonly settlement: Settlement
     }
   | { readonly op: "events"; readonly runs: ReadonlyArray<string> }
+  | { readonly op: "statuses"; readonly runs: ReadonlyArray<string> }
   | { readonly op: "actors" }
   | { readonly op: "webhooks"; readonly subjects: ReadonlyArray<string> }
   | { readonly op: "rows" }

@@ -6,6 +6,7 @@ import type { Scope } from "effect"
 import type { ActorInfo } from "../../services/AgentRuntime.ts"
 import type { JournalEntry, RunEvent } from "../../src/run/RunEvent.ts"
 import type { Settlement } from "../../src/run/RunCommand.ts"
+import type { RunStatus } from "../../src/run/RunState.ts"
 import type { Child, Ended, Refused } from "./Child.ts"
 import * as Children from "./Child.ts"
 import type { Plan, Point, Request, Store, WorkerConfig } from "./Plan.ts"
@@ -29,6 +30,9 @@ export interface Service {
     settlement: Settlement
   ) => Effect.Effect<void, Refused>
   readonly journals: (runs: ReadonlyArray<string>) => Effect.Effect<ReadonlyArray<Journal>, Refused>
+  readonly statuses: (
+    runs: ReadonlyArray<string>
+  ) => Effect.Effect<ReadonlyArray<RunStatus>, Refused>
   readonly actors: Effect.Effect<ReadonlyArray<ActorInfo>, Refused>
   /** Writes webhook messages, one for each subject, each under its own key. */
   readonly webhooks: (...subjects: ReadonlyArray<string>) => Effect.Effect<void, Refused>
@@ -69,6 +73,7 @@ export const start = (options: Options): Effect.Effect<Service, never, Scope.Sco
       decide: (approval, by = "ann") => ask({ op: "decide", approval, by }),
       settle: (run, call, settlement) => ask({ op: "settle", run, call, settlement }),
       journals: (runs) => ask({ op: "events", runs }),
+      statuses: (runs) => ask({ op: "statuses", runs }),
       actors: ask({ op: "actors" }),
       webhooks: (...subjects) => ask({ op: "webhooks", subjects }),
       rows: ask({ op: "rows" }),

@@ -1,6 +1,7 @@
 /**
  * The outside world: a process of its own that writes down every effect, with fsync, before it does anything else, and
- * knows nothing of runs. Argument: its log. Told over IPC to hold a tag, it writes the effect down and does not answer.
+ * knows nothing of runs. Argument: its log. Told over IPC to hold a tag, it writes the next such effect
+ * down and does not answer.
  */
 import { fsyncSync, openSync, writeSync } from "node:fs"
 import { createServer } from "node:http"
@@ -30,7 +31,7 @@ const server = createServer((request, response) => {
     fsyncSync(log)
     const { tag, tool } = JSON.parse(body) as { readonly tool: string; readonly tag: string }
     const answer = () => response.writeHead(200).end("{}")
-    if (held.has(tag)) waiting.push(answer)
+    if (held.delete(tag)) waiting.push(answer)
     else answer()
     say({ notice: "received", tool, tag })
   })

@@ -2,6 +2,7 @@
  * A real service without a socket: the runtime over real stores, a model that follows each message's plan, and tools
  * whose effects happen outside. Argument: a `WorkerConfig`. Speaks with its parent over IPC and ends with it.
  */
+import { flushCompileCache } from "node:module"
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import { Context, Deferred, Effect, Layer, Logger, Redacted, Schema } from "effect"
 import { Tool, Toolkit } from "effect/ai"
@@ -274,6 +275,16 @@ const answerTo = Effect.fnUntraced(function* (request: Request) {
       return yield* RunJournal.use((journal) =>
         Effect.forEach(request.runs, (run) => journal.read(RunId.make(run), 0, 10_000))
       )
+    case "statuses":
+      return yield* RunJournal.use((journal) =>
+        Effect.forEach(request.runs, (run) =>
+          journal.head(RunId.make(run)).pipe(
+            Effect.map(({ status }) => status),
+            // Accepted, and not begun.
+            Effect.catchTag("RunNotFound", () => Effect.succeed("pending" as const))
+          )
+        )
+      )
     case "actors":
       return yield* AgentRuntime.use((it) => it.actors(1_000))
     case "webhooks":
@@ -316,6 +327,8 @@ const main = Effect.gen(function* () {
     )
   })
   say({ notice: "ready" })
+  // A killed process would leave nothing for the next one.
+  flushCompileCache()
   return yield* Effect.never
 })
 

@@ -1,0 +1,105 @@
+/** One run, several processes: who owns it, and who answers for it when that one is gone. */
+import { assert, it } from "@effect/vitest"
+import { Effect } from "effect"
+import * as Homes from "./Homes.ts"
+import * as Judge from "./Judge.ts"
+import * as Service from "./Service.ts"
+import { takeover } from "./Takeover.ts"
+
+it.live(
+  "SA-42 a process that slept longer than its lease is refused, and the new owner finishes each run once",
+  () =>
+    Effect.gen(function* () {
+      const judge = yield* Judge.start
+      yield* takeover({ store: yield* Homes.database, counter: judge.url }, judge)
+    }),
+  120_000
+)
+
+const parked = Effect.fnUntraced(function* (service: Service.Service) {
+  const run = yield* service.send("parked", ["gated"], ["read"])
+  const { id } = yield* Service.question(service, run)
+  yield* Service.until(service.actors, (all) => all.some((actor) => actor.state === "parked"))
+  return { run, id }
+})
+
+const endsOnce = Effect.fnUntraced(function* (
+  service: Service.Service,
+  judge: Judge.Judge,
+  run: string
+) {
+  Judge.assertComplete(yield* Service.ended(service, run), "parked")
+  assert.strictEqual(Judge.of(judge, run).length, 1)
+})
+
+it.live(
+  "ST-04 a run that left a process, which was killed, goes on in the process where the person decided",
+  () =>
+    Effect.gen(function* () {
+      const judge = yield* Judge.start
+      const options = { store: yield* Homes.database, counter: judge.url }
+      const first = yield* Service.start({ ...options, park_ms: 20 })
+      const second = yield* Service.start(options)
+      const { id, run } = yield* parked(first)
+      yield* first.child.kill
+      yield* second.decide(id)
+      yield* endsOnce(second, judge, run)
+    }),
+  120_000
+)
+
+it.live(
+  "ST-04 a run that left a process, which was killed, goes on when its directory is opened and the person decides",
+  () =>
+    Effect.gen(function* () {
+      const judge = yield* Judge.start
+      const options = { store: yield* Homes.directory, counter: judge.url }
+      const first = yield* Service.start({ ...options, park_ms: 20 })
+      const { id, run } = yield* parked(first)
+      yield* first.child.kill
+      const second = yield* Service.start(options)
+      yield* second.decide(id)
+      yield* endsOnce(second, judge, run)
+    }),
+  120_000
+)
+
+for (const [engine, home] of Homes.both) {
+  it.live(
+    `SA-42 a service that is told to stop ends its step, and its question waits for the next one (${engine})`,
+    () =>
+      Effect.gen(function* () {
+        const judge = yield* Judge.start
+        const options = { store: yield* home, counter: judge.url }
+        const first = yield* Service.start(options)
+        yield* judge.hold("stepping")
+        const stepping = yield* first.send("stepping", ["once"], ["read"])
+        const waiting = yield* first.send("waiting", ["gated"], ["read"])
+        const { id } = yield* Service.question(first, waiting)
+        yield* judge.received("stepping")
+        yield* first.child.signal("SIGTERM")
+        yield* first.child.heard((it) => it.notice === "stopping")
+        yield* judge.release
+        const { code, signal } = yield* first.child.ended
+        assert.strictEqual(signal, null, first.child.text())
+        assert.strictEqual(code, 130)
+
+        const second = yield* Service.start(options)
+        const entries = yield* Service.ended(second, stepping)
+        Judge.assertComplete(entries, "stepping")
+        // The step's result was written by the one that stopped: before the next one's claim, and never unknown.
+        const tags = Service.events(entries).map((event) => event._tag)
+        assert.isBelow(tags.indexOf("CallSettled"), tags.lastIndexOf("RunClaimed"))
+        assert.notInclude(tags, "CallUnknown")
+        const open = yield* Service.journal(second, waiting)
+        assert.notInclude(
+          Service.events(open).map((event) => event._tag),
+          "ApprovalClosed"
+        )
+        yield* second.decide(id)
+        Judge.assertComplete(yield* Service.ended(second, waiting), "waiting")
+        for (const run of [stepping, waiting]) assert.strictEqual(Judge.of(judge, run).length, 1)
+      }),
+    120_000
+  )
+}
