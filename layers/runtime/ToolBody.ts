@@ -72,9 +72,19 @@ export const finished = (call: CallId, outcome: Outcome): RunInput => ({
   settled: { call, outcome }
 })
 
-const at = (call: CallId, outcome: Outcome, started_at: number, ended_at: number): RunInput => ({
+/** How a call of this tool ended; a value of one that stops the loop is its frame's answer. */
+const at = (
+  tool: Governed,
+  call: CallId,
+  outcome: Outcome,
+  started_at: number,
+  ended_at: number
+): RunInput => ({
   _tag: "Finished",
-  settled: { call, outcome, started_at, ended_at }
+  settled:
+    tool.spec.stop_loop === true && outcome._tag === "Value"
+      ? { call, outcome, started_at, ended_at, stop: true }
+      : { call, outcome, started_at, ended_at }
 })
 
 const defect_message = "The tool failed by a defect of its own."
@@ -226,13 +236,15 @@ export const make = (services: Services): ToolBody => {
     return {
       timeout_ms,
       late: () =>
-        at(call, failed(timedOut(timeout_ms)), started_at, clock.currentTimeMillisUnsafe()),
+        at(tool, call, failed(timedOut(timeout_ms)), started_at, clock.currentTimeMillisUnsafe()),
       effect: Effect.matchCauseEffect(bodyOf(host, tool, args, undefined), {
         onSuccess: (result) =>
-          Exit.succeed(at(call, value(tool, result), started_at, clock.currentTimeMillisUnsafe())),
+          Exit.succeed(
+            at(tool, call, value(tool, result), started_at, clock.currentTimeMillisUnsafe())
+          ),
         onFailure: (cause) =>
           Exit.succeed(
-            at(call, failed(classify(cause)), started_at, clock.currentTimeMillisUnsafe())
+            at(tool, call, failed(classify(cause)), started_at, clock.currentTimeMillisUnsafe())
           )
       })
     }
@@ -279,7 +291,8 @@ export const make = (services: Services): ToolBody => {
     for (let sends = 1; ; sends++) {
       const exit = yield* within(bodyOf(host, tool, args, key), tool.spec.timeout_ms)
       const loss = exit === undefined || (Exit.isFailure(exit) && isLoss(exit.cause))
-      if (!loss) return at(call, outcomeOf(tool, exit), started_at, clock.currentTimeMillisUnsafe())
+      if (!loss)
+        return at(tool, call, outcomeOf(tool, exit), started_at, clock.currentTimeMillisUnsafe())
       if (on_loss === "unknown" || sends === sends_max) return lost
     }
   })
@@ -298,7 +311,7 @@ export const make = (services: Services): ToolBody => {
         orElse: () => Effect.fail(timedOut(tool.spec.timeout_ms))
       })
       const record = (exit: Exit.Exit<unknown, unknown>): RunInput =>
-        at(call, recorded(exit), started_at, clock.currentTimeMillisUnsafe())
+        at(tool, call, recorded(exit), started_at, clock.currentTimeMillisUnsafe())
       return Effect.as(host.transact(key, bounded, record), undefined)
     })
 

@@ -143,6 +143,8 @@ const CallSettled = Schema.TaggedStruct("CallSettled", {
   outcome: Outcome,
   /** Who settled it, where a person did. */
   by: Schema.optionalKey(Schema.String),
+  /** Its value is its frame's answer. Pinned here, because a pure fold cannot ask a registry. */
+  stop: Schema.optionalKey(Schema.Literal(true)),
   ...times
 })
 const RunStopping = Schema.TaggedStruct("RunStopping", {

@@ -9,6 +9,7 @@ import { callId, frameOf, rootFrame } from "../Ids.ts"
 import type { OnLoss } from "../tool/ToolSpec.ts"
 import type {
   ApprovalRequested,
+  CallSettled,
   ModelTurned,
   Outcome,
   ProposedCall,
@@ -36,7 +37,7 @@ export type CallPhase =
       readonly on_loss: OnLoss
     }
   | { readonly _tag: "Unknown"; readonly key: string }
-  | { readonly _tag: "Settled"; readonly outcome: Outcome }
+  | { readonly _tag: "Settled"; readonly outcome: Outcome; readonly stop?: true }
 
 export interface CallState {
   readonly id: CallId
@@ -206,9 +207,19 @@ const move = (state: RunState, call: CallState, phase: CallPhase) => {
   call.phase = phase
 }
 
-const settled = (state: RunState, call: CallState, outcome: Outcome) => {
+/** A value as an answer: a text as it is, anything else as JSON. */
+const answerOf = (json: string): string => {
+  const value: unknown = JSON.parse(json)
+  return typeof value === "string" ? value : json
+}
+
+const settled = (state: RunState, call: CallState, { outcome, stop }: CallSettled) => {
   if (call.phase._tag === "Delegated") state.openFrames.delete(call.phase.frame)
-  move(state, call, { _tag: "Settled", outcome })
+  move(
+    state,
+    call,
+    stop === true ? { _tag: "Settled", outcome, stop } : { _tag: "Settled", outcome }
+  )
   state.open.delete(call.id)
   const frame = state.frames.get(call.frame)!
   if (--frame.waiting > 0) return
@@ -216,6 +227,9 @@ const settled = (state: RunState, call: CallState, outcome: Outcome) => {
   for (const id of frame.calls) {
     const each = state.calls.get(id)!
     if (each.phase._tag !== "Settled") continue
+    if (each.phase.stop === true && each.phase.outcome._tag === "Value") {
+      frame.answer ??= answerOf(each.phase.outcome.json)
+    }
     frame.transcript.push({
       role: "tool",
       call: id,
@@ -293,7 +307,7 @@ export const evolve = (state: RunState, event: RunEvent): void => {
       return move(state, call, proposedPhase)
     }
     case "CallSettled":
-      return settled(state, state.calls.get(event.call)!, event.outcome)
+      return settled(state, state.calls.get(event.call)!, event)
     case "RunStopping":
       state.stopping = event
       return

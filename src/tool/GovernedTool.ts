@@ -80,6 +80,8 @@ export interface Governance {
   readonly effect_description?: string
   readonly idempotent?: boolean
   readonly transactional?: boolean
+  /** A result of it is the answer, and the model is not asked again. */
+  readonly stop_loop?: boolean
   /** Of one attempt. Absent = 60,000, for transactional tools 5,000. */
   readonly timeout_ms?: number
   readonly result_bytes_max?: number

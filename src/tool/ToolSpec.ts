@@ -55,6 +55,8 @@ export const ToolSpec = Schema.Struct({
   /** The body runs in the journal's transaction and commits with its event; SQL only through the runtime's client. */
   transactional: Schema.Boolean,
   timeout_ms: TimeoutMs,
+  /** A result of this tool is the answer: no turn follows the step that it was called in (SM-20). A failure stops nothing. */
+  stop_loop: Schema.optionalKey(Schema.Boolean),
   /** The greatest encoded result in bytes; a larger one is refused as terminal. */
   result_bytes_max: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 64_000_000 }))
 })
