@@ -1,0 +1,23 @@
+/**
+ * The process of one variant: `node Child.ts <row> <variant> ...` prints what it measured as one line of JSON.
+ */
+import type { Sample } from "./Row.ts"
+
+const [row, variant, ...args] = process.argv.slice(2)
+const variants: Readonly<Record<string, () => Promise<unknown>>> = {
+  step: () => import("./StepVariants.ts"),
+  concurrent: () => import("./StepVariants.ts"),
+  fan: () => import("./StepVariants.ts"),
+  history: () => import("./StepVariants.ts"),
+  durable: () => import("./DurableVariants.ts"),
+  parked: () => import("./ParkedVariants.ts"),
+  import: () => import("./ImportVariants.ts")
+}
+const module = (await variants[row ?? ""]?.()) as
+  | Readonly<Record<string, (...args: ReadonlyArray<string>) => Promise<Sample>>>
+  | undefined
+const run = module?.[variant ?? ""]
+if (run === undefined) throw new Error(`there is no variant ${variant} of ${row}`)
+console.log(JSON.stringify(await run(...args)))
+// What still runs, such as a deadline's timer, is no part of what was measured.
+process.exit(0)

@@ -1,0 +1,42 @@
+/**
+ * A thousand runs of ten steps at once, over a model that takes 5 ms a turn: the time of all, and how late a timer is.
+ */
+import type { Row } from "./Row.ts"
+import { interleave, ratio, sample } from "./Row.ts"
+
+const against = "bare Effect loop, schema interpreter"
+
+export const row: Row = {
+  name: "concurrent",
+  lines: async ({ rounds = 7 }) => {
+    const { bareConcurrent, loopConcurrent } = await interleave(
+      rounds,
+      ["bareConcurrent", "loopConcurrent"],
+      (name) => sample("concurrent", name)
+    )
+    return [
+      ratio(
+        {
+          row: "concurrent, 1,000 runs of 10 steps, 5 ms model",
+          unit: "ms",
+          against,
+          bound: { kind: "at most", bound: 2, moonshot: 1.5 }
+        },
+        loopConcurrent,
+        bareConcurrent,
+        "wall_ms"
+      ),
+      ratio(
+        {
+          row: "concurrent, event-loop lag p99",
+          unit: "ms",
+          against,
+          bound: { kind: "at most", bound: 3, moonshot: 2 }
+        },
+        loopConcurrent,
+        bareConcurrent,
+        "lag_ms"
+      )
+    ]
+  }
+}

