@@ -1,0 +1,81 @@
+/**
+ * The long simulation: 10,000 seeds with mixed faults, every single crash of 300 short conversations, and every planted
+ * bug. `--seed N` plays one seed again (`--crash P` with a crash at one I/O point), `--seeds N` sets how many,
+ * `--mutant TEXT` plays only planted bugs whose name has the text.
+ */
+import { parseArgs } from "node:util"
+import { mutants } from "../test/simulation/Mutants.ts"
+import { simulate } from "../test/simulation/Simulation.ts"
+import type { Outcome } from "../test/simulation/Suite.ts"
+import { caught, crashedAt, mixed, said, sometimes, swept } from "../test/simulation/Suite.ts"
+
+const { values } = parseArgs({
+  options: {
+    seed: { type: "string" },
+    crash: { type: "string" },
+    seeds: { type: "string", default: "10000" },
+    sweep: { type: "string", default: "300" },
+    mutant: { type: "string" }
+  }
+})
+
+/** A number of a flag, at least `least`; anything else ends the script. */
+const number = (flag: string, text: string, least: number): number => {
+  const value = Number(text)
+  if (Number.isSafeInteger(value) && value >= least) return value
+  console.error(`--${flag} takes a whole number of at least ${least}, not "${text}"`)
+  process.exit(2)
+}
+
+const timed = (what: string, play: () => Outcome): boolean => {
+  const began = performance.now()
+  const { counts, failures, runs } = play()
+  const rate = Math.round(runs / ((performance.now() - began) / 1_000))
+  console.log(`${what}: ${runs} runs, ${rate} runs/s, ${failures.length} failures`)
+  for (const failure of failures) console.log(said(failure))
+  const missing = what === "mixed faults" ? sometimes.filter((each) => !counts.has(each)) : []
+  if (missing.length > 0 && runs >= 1_000) console.log(`never met: ${missing.join(", ")}`)
+  return failures.length === 0 && (missing.length === 0 || runs < 1_000)
+}
+
+const one = (seed: number, crash: number | undefined): boolean => {
+  const result = crash === undefined ? simulate(seed) : crashedAt(seed, crash)
+  for (const violation of result.violations) console.log(violation)
+  for (const [what, count] of [...result.counts].sort()) console.log(`  ${count} x ${what}`)
+  for (const entries of JSON.parse(result.digest.slice(result.digest.indexOf(" ") + 1))) {
+    for (const { at, event, seq } of entries) console.log(seq, at, JSON.stringify(event))
+  }
+  console.log(result.violations.length === 0 ? `seed ${seed} holds` : `seed ${seed} fails`)
+  return result.violations.length === 0
+}
+
+const planted = (text: string, seeds: number): boolean => {
+  let all = true
+  for (const [name, mutation] of Object.entries(mutants)) {
+    if (!name.includes(text)) continue
+    const failure = caught(mutation, seeds)
+    all &&= failure !== undefined
+    console.log(
+      failure === undefined
+        ? `NOT SEEN in ${seeds} seeds: ${name}`
+        : `seen at seed ${failure.seed}: ${name} (${failure.violations[0]})`
+    )
+  }
+  return all
+}
+
+const seeds = number("seeds", values.seeds, 1)
+const good =
+  values.seed !== undefined
+    ? one(
+        number("seed", values.seed, 0),
+        values.crash === undefined ? undefined : number("crash", values.crash, 0)
+      )
+    : values.mutant !== undefined
+      ? planted(values.mutant, Math.min(seeds, 1_000))
+      : [
+          timed("mixed faults", () => mixed(1, seeds)),
+          timed("a crash at every I/O", () => swept(1, number("sweep", values.sweep, 0))),
+          planted("", 1_000)
+        ].every(Boolean)
+process.exitCode = good ? 0 : 1

@@ -1,0 +1,288 @@
+/**
+ * What must hold of every journal, every effect and every projection, whatever happened. Reads the store and nothing of
+ * the runtime's, beside the fold that gives events their meaning.
+ */
+import { createHash } from "node:crypto"
+import { canonical } from "../../src/Canonical.ts"
+import type { CallId, RunId } from "../../src/Ids.ts"
+import { project } from "../../src/run/Projection.ts"
+import type { JournalEntry, RunEvent } from "../../src/run/RunEvent.ts"
+import type { RunState } from "../../src/run/RunState.ts"
+import { evolve, make as emptyState, statusOf } from "../../src/run/RunState.ts"
+import { governance } from "./Agents.ts"
+import type { World } from "./World.ts"
+
+type StoredRun = World["store"]["runs"] extends Map<RunId, infer R> ? R : never
+
+const digestOf = (run: StoredRun, call: CallId, tool_key: string, args: unknown, policy: string) =>
+  createHash("sha256")
+    .update(
+      canonical({
+        tenant: run.tenant,
+        tool: tool_key,
+        arguments: args,
+        policy_version: policy,
+        run: run.run_id,
+        call
+      })
+    )
+    .digest("hex")
+
+/** Why an event may not follow what came before it; undefined if it may. */
+const illegal = (run: StoredRun, state: RunState, entry: JournalEntry): string | undefined => {
+  const { event } = entry
+  if (state.ended !== undefined) return "something after the end"
+  if (event._tag === "RunAccepted") return state.length === 0 ? undefined : "accepted twice"
+  if (event._tag === "RunClaimed")
+    return event.epoch === state.epoch + 1 ? undefined : "an epoch that is not the next one"
+  const stopping = state.stopping !== undefined
+  if (event._tag === "RunStopping") return stopping ? "stopped twice" : undefined
+  if (event._tag === "RunEnded")
+    return state.open.size > 0 ? "ended while a call had no result" : undefined
+  if (event._tag === "ModelTurned") {
+    const frame = state.frames.get(event.frame)
+    if (frame === undefined || !state.openFrames.has(event.frame)) return "a turn of no open frame"
+    if (frame.waiting > 0 || frame.answer !== undefined) return "a turn that nobody waited for"
+    if (event.step !== frame.step + 1) return "a second turn of one step"
+    return stopping ? "a turn of a run that stops" : undefined
+  }
+  const call = state.calls.get(event.call)
+  if (call === undefined) return "a call that nobody proposed"
+  const { phase } = call
+  switch (event._tag) {
+    case "FrameOpened":
+      return phase._tag !== "Proposed" || stopping ? `a frame opened from ${phase._tag}` : undefined
+    case "ApprovalRequested": {
+      if ((phase._tag !== "Proposed" && phase._tag !== "Decided") || stopping)
+        return `a question from ${phase._tag}`
+      const bound = digestOf(run, call.id, event.tool_key, event.arguments, event.policy_version)
+      return bound === event.digest ? undefined : "a question whose digest is another's"
+    }
+    case "ApprovalDecided": {
+      if (phase._tag !== "Asking" || phase.request.approval !== event.approval)
+        return `a decision on ${phase._tag}`
+      const { arguments: asked, expires_at, policy_version, tool_key } = phase.request
+      if (expires_at !== undefined && entry.at >= expires_at) return "a decision after its time"
+      const args = event.decision._tag === "Modify" ? event.decision.arguments : asked
+      const bound = digestOf(run, call.id, tool_key, args, policy_version)
+      return bound === event.digest ? undefined : "a decision on other arguments"
+    }
+    case "ApprovalClosed":
+      return phase._tag === "Asking" && phase.request.approval === event.approval
+        ? undefined
+        : `a question closed from ${phase._tag}`
+    case "CallDispatched": {
+      if (stopping) return "a dispatch of a run that stops"
+      if (event.epoch !== state.epoch) return "a dispatch of another epoch"
+      const again =
+        phase._tag === "Dispatched" && phase.epoch < state.epoch && phase.on_loss === "again"
+      if (again) return phase.key === event.key ? undefined : "sent again with another key"
+      if (phase._tag !== "Proposed" && phase._tag !== "Decided")
+        return `a dispatch from ${phase._tag}`
+      return asksFirst(call.proposed.name) && phase._tag !== "Decided"
+        ? "a dispatch that nobody approved"
+        : undefined
+    }
+    case "CallUnknown":
+      return phase._tag === "Dispatched" ? undefined : `unknown from ${phase._tag}`
+    case "CallReopened":
+      return phase._tag === "Unknown" ? undefined : `reopened from ${phase._tag}`
+    case "CallSettled":
+      return phase._tag === "Settled" ? "a second result of one call" : undefined
+  }
+}
+
+const asksFirst = (name: string): boolean => {
+  const spec = governance[name]
+  return spec !== undefined && (spec.permission ?? "ask") === "ask" && spec.side_effects !== "read"
+}
+
+/** Folds one run and judges each event on the way. */
+const foldRun = (world: World, run: StoredRun): RunState => {
+  const state = emptyState()
+  run.entries.forEach((entry, i) => {
+    if (entry.seq !== i) world.violate(`a gap at seq ${i}`)
+    const why = illegal(run, state, entry)
+    if (why === undefined) evolve(state, entry.event)
+    else world.violate(`${entry.event._tag} at seq ${i}: ${why}`)
+  })
+  return state
+}
+
+const eventsOf = (run: StoredRun): ReadonlyArray<RunEvent> => run.entries.map((e) => e.event)
+
+/** Status, approvals and answers are what the events say. */
+const judgeProjections = (world: World, run: StoredRun, state: RunState) => {
+  const { store } = world
+  if (run.status !== statusOf(state)) {
+    world.violate(`a run shown as ${run.status} is ${statusOf(state)}`)
+  }
+  const { answer, answered, requested, task } = project(run, eventsOf(run), 0)
+  const stored = store.tasks.get(run.run_id)?.task
+  if (stored !== undefined && stored.status !== (task?.status ?? "pending")) {
+    world.violate(`a task shown as ${stored.status} is ${task?.status ?? "pending"}`)
+  }
+  const answers = new Map(answered.map((each) => [each.id as string, each.status as string]))
+  if (answered.length !== answers.size) world.violate("an approval that was answered twice")
+  for (const { id } of requested) {
+    const record = store.approvals.get(id)?.record
+    const status = answers.get(id) ?? "pending"
+    if (record?.status !== status)
+      world.violate(`an approval shown as ${record?.status} is ${status}`)
+    if (store.pending.has(id) !== (status === "pending")) {
+      world.violate("the list of pending approvals is another than the records")
+    }
+    if (status === "pending" && state.ended !== undefined) {
+      world.violate("a question is open after its run ended")
+    }
+  }
+  const said = store.conversations
+    .get(run.conversation)
+    ?.messages.filter((each) => each.run_id === run.run_id && each.role === "assistant")
+  if ((said?.length ?? 0) !== (answer === undefined ? 0 : 1)) {
+    world.violate(`${said?.length} answers of one run in its conversation`)
+  }
+}
+
+/** What was done outside is what the journal allows. */
+const judgeActs = (world: World, run: StoredRun, state: RunState) => {
+  const acts = world.acts.filter((act) => act.run === run.run_id)
+  const events = eventsOf(run)
+  for (const call of state.calls.values()) {
+    const spec = governance[call.proposed.name]
+    if (spec === undefined) continue
+    const own = acts.filter((act) => act.call === call.id)
+    const of = (tag: RunEvent["_tag"]) =>
+      events.filter((event) => event._tag === tag && "call" in event && event.call === call.id)
+    const dispatches = of("CallDispatched")
+    const value = call.phase._tag === "Settled" && call.phase.outcome._tag === "Value"
+    const byPerson = of("CallSettled").some((event) => "by" in event && event.by !== undefined)
+    if (spec.idempotent !== true && own.length > dispatches.length) {
+      world.violate(
+        `${call.proposed.name} acted ${own.length} times on ${dispatches.length} dispatches`
+      )
+    }
+    const reopened = of("CallReopened").length
+    if (spec.idempotent !== true && own.length > 1 + reopened) {
+      world.violate(`${call.proposed.name} acted ${own.length} times`)
+    }
+    if (own.length > 0 && dispatches.length === 0) world.violate("an effect without a dispatch")
+    if (spec.idempotent === true && new Set(own.map((act) => act.key)).size > 1) {
+      world.violate("an idempotent call used more than one key")
+    }
+    for (const act of own) {
+      const keyed = dispatches.some((event) => "key" in event && event.key === act.key)
+      if (!keyed) world.violate("an effect under a key that was not journaled")
+      if (asksFirst(call.proposed.name)) judgeApproved(world, run, call.id, act.n, events)
+    }
+    if (spec.side_effects !== "read" && value && !byPerson && own.length === 0) {
+      world.violate(`${call.proposed.name} has a value and did nothing`)
+    }
+    if (spec.transactional === true && own.length !== (value && !byPerson ? 1 : 0)) {
+      world.violate("a transactional effect and its event came apart")
+    }
+  }
+  for (const act of acts) if (!state.calls.has(act.call)) world.violate("an effect of no call")
+}
+
+const judgeApproved = (
+  world: World,
+  run: StoredRun,
+  call: CallId,
+  n: number,
+  events: ReadonlyArray<RunEvent>
+) => {
+  const asked = new Map<string, Extract<RunEvent, { _tag: "ApprovalRequested" }>>()
+  let approved = false
+  for (const event of events) {
+    if (event._tag === "ApprovalRequested") asked.set(event.approval, event)
+    if (event._tag !== "ApprovalDecided" || event.call !== call) continue
+    const { policy_version, tool_key } = asked.get(event.approval)!
+    const lets = event.decision._tag === "Approve" || event.decision._tag === "Modify"
+    if (lets && event.digest === digestOf(run, call, tool_key, { n }, policy_version))
+      approved = true
+  }
+  if (!approved) world.violate("an effect that nobody approved with these arguments")
+}
+
+/** After a crash and at the end. */
+export const judge = (world: World): ReadonlyMap<RunId, RunState> => {
+  const states = new Map<RunId, RunState>()
+  for (const run of world.store.runs.values()) {
+    const before = world.snapshots.get(run.run_id) ?? []
+    if (before.some((entry, i) => run.entries[i] !== entry)) {
+      world.violate("the journal before a crash is no prefix of the one after")
+    }
+    const state = foldRun(world, run)
+    states.set(run.run_id, state)
+    judgeProjections(world, run, state)
+    judgeActs(world, run, state)
+  }
+  judgeOrder(world)
+  for (const [key, times] of world.told) {
+    if (times > 1) world.violate(`call ${key} was told of ${times} times`)
+  }
+  return states
+}
+
+/** Runs of an address one after the other; messages of a key in their order. */
+const judgeOrder = (world: World) => {
+  const { store } = world
+  const late = new Set<unknown>()
+  for (const { letter } of store.dead.values()) {
+    const { payload } = letter
+    if (typeof payload === "object" && payload !== null && "task_id" in payload)
+      late.add(payload.task_id)
+  }
+  for (const { tasks } of store.conversations.values()) {
+    let over = true
+    for (const { task } of tasks) {
+      // A dispatch that was given up has released its address.
+      if (late.has(task.id)) continue
+      const events = store.runs.get(task.id)?.entries.map((entry) => entry.event) ?? []
+      const claimed = events.some((event) => event._tag === "ModelTurned")
+      if (claimed && !over) world.violate("a run began before the one before it had ended")
+      over &&= events.at(-1)?._tag === "RunEnded"
+    }
+  }
+  const last = new Map<string, number>()
+  const seen = new Set<string>()
+  for (const { id, key, place } of world.deliveries) {
+    // One that was given up has released its key: what it does later is out of order, and says so.
+    if (seen.has(id) || store.dead.has(id as never)) continue
+    seen.add(id)
+    if (place < (last.get(key) ?? 0)) world.violate("messages of one key out of order")
+    last.set(key, place)
+  }
+}
+
+/** When faults have stopped and people have answered: everything is over, and nothing acknowledged is lost. */
+export const judgeEnd = (world: World, states: ReadonlyMap<RunId, RunState>) => {
+  const { store } = world
+  for (const [key, id] of world.accepted) {
+    const task = store.tasks.get(id)?.task
+    if (task === undefined) world.violate(`message ${key} was accepted and is lost`)
+    else if (task.status !== "complete" && task.status !== "failed")
+      world.violate(`task ${key} is ${task.status} for ever`)
+  }
+  if (new Set(world.accepted.values()).size !== world.accepted.size) {
+    world.violate("two messages became one task")
+  }
+  if (store.tasks.size !== world.accepted.size) world.violate("one message became two tasks")
+  for (const run of world.cancelled) {
+    if (states.get(run)?.stopping === undefined)
+      world.violate("a cancel was acknowledged and is lost")
+  }
+  for (const [id, decision] of world.decided) {
+    const record = store.approvals.get(id as never)?.record
+    if (canonical(record?.decision ?? null) !== canonical(decision)) {
+      world.violate("a decision was acknowledged and is another")
+    }
+  }
+  for (const state of states.values()) {
+    for (const call of state.calls.values()) {
+      if (call.phase._tag !== "Settled") world.violate("a call without a result after the end")
+    }
+  }
+  if (store.messages.size > 0) world.violate(`${store.messages.size} messages were never delivered`)
+}

@@ -1,0 +1,301 @@
+/**
+ * Bugs that are planted, each as a port, a tool or a model that answers wrongly. Every one must be seen by the judge;
+ * one that is not says that the simulation looks at too little.
+ */
+import { Effect } from "effect"
+import type { RunId } from "../../src/Ids.ts"
+import { fold, statusOf } from "../../src/run/RunState.ts"
+import type { RunEvent } from "../../src/run/RunEvent.ts"
+import type { Append, Fence } from "../../services/RunJournal.ts"
+import type { Mutation } from "./Generation.ts"
+import type { Journal } from "./Ports.ts"
+import type { World } from "./World.ts"
+
+const entriesOf = (world: World, run: RunId) => world.store.runs.get(run)?.entries ?? []
+
+const journal =
+  (change: (inner: Journal, world: World) => Partial<Journal>): NonNullable<Mutation["ports"]> =>
+  ({ journal: inner }, world) => ({ journal: { ...inner, ...change(inner, world) } })
+
+/** An append and a transaction whose fence is what the mutant says. */
+const fenced = (fence: (given: Fence, run: RunId, world: World) => Fence): Mutation => ({
+  ports: journal((inner, world) => ({
+    append: (append) =>
+      Effect.suspend(() =>
+        inner.append({ ...append, fence: fence(append.fence, append.run, world) })
+      ),
+    transact: (run, given, body, record) =>
+      Effect.suspend(() => inner.transact(run, fence(given, run, world), body, record))
+  }))
+})
+
+const appending = (
+  change: (inner: Journal, append: Append, world: World) => ReturnType<Journal["append"]>
+): Mutation => ({
+  ports: journal((inner, world) => ({ append: (append) => change(inner, append, world) }))
+})
+
+const without = (tag: RunEvent["_tag"]): Mutation => ({
+  ports: journal((inner) => ({
+    append: (append) => {
+      const events = append.events.filter((event) => event._tag !== tag)
+      return events.length === 0 ? Effect.void : inner.append({ ...append, events })
+    }
+  }))
+})
+
+const amending = (
+  change: (events: ReadonlyArray<RunEvent>) => ReadonlyArray<RunEvent>
+): Mutation => ({
+  ports: journal((inner) => ({
+    amend: (run, command) =>
+      inner.amend(run, (state, now) => {
+        const amendment = command(state, now)
+        return { ...amendment, events: change(amendment.events) }
+      })
+  }))
+})
+
+const respec = (name: string, spec: object): Mutation => ({
+  tools: (tools) =>
+    tools.map((tool) =>
+      tool.spec.name === name ? { ...tool, spec: { ...tool.spec, ...spec } } : tool
+    )
+})
+
+let counter = 0
+
+export const mutants: Readonly<Record<string, Mutation>> = {
+  "the epoch is not checked": fenced((given, run, world) => ({
+    ...given,
+    epoch: world.store.runs.get(run)?.epoch ?? given.epoch
+  })),
+  "the length is not checked": fenced((given, run, world) => ({
+    ...given,
+    length: entriesOf(world, run).length
+  })),
+  "a stale append is acknowledged and its inputs are dropped": appending((inner, append) =>
+    Effect.catchTag(inner.append(append), "StaleAppend", () => Effect.void)
+  ),
+  "an append is acknowledged before it is durable": appending((inner, append) =>
+    Effect.asVoid(
+      Effect.forkDetach(Effect.andThen(Effect.sleep(15), Effect.ignore(inner.append(append))))
+    )
+  ),
+  "an append whose acknowledgement was lost is appended again": appending((inner, append, world) =>
+    Effect.catchTag(inner.append(append), "JournalError", () =>
+      Effect.suspend(() =>
+        inner.append({
+          ...append,
+          fence: { ...append.fence, length: entriesOf(world, append.run).length }
+        })
+      )
+    )
+  ),
+  "the state is not loaded again after a refusal": {
+    ports: journal((inner, world) => {
+      const known = new Map<RunId, number>()
+      return {
+        claim: (run, owner) =>
+          Effect.tap(inner.claim(run, owner), () =>
+            Effect.sync(() => known.set(run, entriesOf(world, run).length))
+          ),
+        read: (run, from, limit) =>
+          inner.read(run, from, Math.min(limit, (known.get(run) ?? limit) - from))
+      }
+    })
+  },
+  "bells are lost, and the sweep looks at no run of its own": {
+    ports: journal((inner) => ({
+      amended: () => Effect.void,
+      recoverable: (owner, limit) =>
+        Effect.map(inner.recoverable(owner, limit), (heads) =>
+          heads.filter((head) => head.owner === undefined && head.epoch === 0)
+        )
+    }))
+  },
+  "nothing is recovered": { ports: journal(() => ({ recoverable: () => Effect.succeed([]) })) },
+  "a run with a question is not recovered": {
+    ports: journal((inner) => ({
+      recoverable: (owner, limit) =>
+        Effect.map(inner.recoverable(owner, limit), (heads) =>
+          heads.filter((head) => head.status !== "awaiting_approval")
+        )
+    }))
+  },
+  "a claim leaves the epoch as it is": {
+    ports: journal((inner, world) => ({
+      claim: (run, owner) =>
+        Effect.map(inner.claim(run, owner), (claim) => {
+          const stored = world.store.runs.get(run)
+          if (stored === undefined || claim.head.epoch < 2) return claim
+          stored.entries.pop()
+          stored.epoch--
+          return {
+            head: { ...claim.head, epoch: stored.epoch, length: stored.entries.length },
+            entries: stored.entries.slice()
+          }
+        })
+    }))
+  },
+  "a dispatch is not journaled": without("CallDispatched"),
+  "a cancel closes no question": amending((events) =>
+    events.filter((event) => event._tag !== "ApprovalClosed" || event.how !== "cancelled")
+  ),
+  "a decision is amended without a lock": {
+    ports: journal((inner) => ({
+      amend: (run, command) =>
+        Effect.gen(function* () {
+          const before = yield* inner.read(run, 0, 10_000)
+          const state = fold(before.map((entry) => entry.event))
+          yield* Effect.sleep(10)
+          return yield* inner.amend(run, (_, now) => command(state, now))
+        })
+    }))
+  },
+  "a decision is applied twice": amending((events) =>
+    events.flatMap((event): ReadonlyArray<RunEvent> =>
+      event._tag === "ApprovalDecided" ? [event, event] : [event]
+    )
+  ),
+  "a decision is bound to the arguments that were asked": amending((events) =>
+    events.map((event) =>
+      event._tag === "ApprovalDecided" && event.decision._tag === "Modify"
+        ? { ...event, digest: event.digest.replaceAll(/./g, "0") }
+        : event
+    )
+  ),
+  "an expired question takes an answer": {
+    ports: journal((inner) => ({
+      amend: (run, command) => inner.amend(run, (state) => command(state, 0))
+    }))
+  },
+  "nothing expires": {
+    ports: ({ records }) => ({ records: { ...records, overdue: () => Effect.succeed([]) } })
+  },
+  "what ended may be amended": {
+    ports: journal((inner) => ({
+      amend: (run, command) =>
+        inner.amend(run, (state, now) => {
+          if (state.ended === undefined) return command(state, now)
+          state.ended = undefined
+          state.stopping = undefined
+          return command(state, now)
+        })
+    }))
+  },
+  "creating a run again begins it again": {
+    ports: journal((inner, world) => ({
+      create: (run, ordinal, accepted) =>
+        Effect.tap(inner.create(run, ordinal, accepted), (created) =>
+          Effect.sync(() => {
+            const stored = world.store.runs.get(run)
+            if (!created && stored !== undefined) {
+              stored.entries.push({ seq: stored.entries.length, at: world.now, event: accepted })
+            }
+          })
+        )
+    }))
+  },
+  "the records of questions are lost": appending((inner, append, world) =>
+    Effect.tap(inner.append(append), () =>
+      Effect.sync(() => {
+        for (const event of append.events) {
+          if (event._tag === "ApprovalRequested") world.store.pending.delete(event.approval)
+        }
+      })
+    )
+  ),
+  "the status is not written with its events": appending((inner, append, world) =>
+    inner.append({
+      ...append,
+      status: statusOf(fold(entriesOf(world, append.run).map((e) => e.event)))
+    })
+  ),
+  "a transaction commits without its events": {
+    ports: journal((inner) => ({
+      transact: (run, fence, body, record) =>
+        inner.transact(run, fence, body, (exit) => ({ ...record(exit), events: [] }))
+    }))
+  },
+  "an idempotency key is drawn at each attempt": {
+    tools: (tools) =>
+      tools.map((tool) =>
+        tool.spec.idempotent
+          ? {
+              ...tool,
+              handler: (args, context) =>
+                tool.handler(args, {
+                  ...context,
+                  call: { ...context.call, key: `${context.call.key}-${++counter}` }
+                })
+            }
+          : tool
+      )
+  },
+  "a write that was lost is sent again": respec("post", { idempotent: true }),
+  "a tool that asks runs without": respec("pay", { permission: "allow" }),
+  "what runs is not what was approved": {
+    tools: (tools) =>
+      tools.map((tool) =>
+        tool.spec.name === "sign"
+          ? {
+              ...tool,
+              handler: (args, context) =>
+                tool.handler({ n: (args as { readonly n: number }).n + 1 }, context)
+            }
+          : tool
+      )
+  },
+  "runs of an address begin in any order": {
+    ports: journal((inner) => ({
+      unfinished: (address, limit) =>
+        Effect.map(inner.unfinished(address, 100), (heads) => heads.toReversed().slice(0, limit))
+    }))
+  },
+  "messages of a key are claimed in any order": {
+    ports: ({ outbox }, world) => ({
+      outbox: {
+        ...outbox,
+        claim: (claim) =>
+          Effect.suspend(() => {
+            for (const key of world.store.keys.values()) {
+              const all = [...key.waiting].toReversed()
+              key.waiting.clear()
+              for (const message of all) key.waiting.add(message)
+            }
+            return outbox.claim(claim)
+          })
+      }
+    })
+  },
+  "a message is gone once it is claimed": {
+    ports: ({ outbox }) => ({
+      outbox: {
+        ...outbox,
+        claim: (claim) =>
+          Effect.tap(outbox.claim(claim), (messages) =>
+            Effect.ignore(
+              Effect.forEach(messages, (message) => outbox.delivered(message.id, claim.owner))
+            )
+          )
+      }
+    })
+  },
+  "a message sent again is another task": {
+    ports: ({ tasks }) => ({
+      tasks: {
+        ...tasks,
+        accept: (task) => tasks.accept({ ...task, idempotency_key: undefined })
+      }
+    })
+  },
+  "a model is not shown what became of its calls": {
+    model: (model) => ({
+      turn: (request, sink) => {
+        const transcript = request.transcript.filter((entry) => entry.role !== "tool")
+        return model.turn({ ...request, transcript }, sink)
+      }
+    })
+  }
+}

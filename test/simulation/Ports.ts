@@ -1,0 +1,257 @@
+/**
+ * Every port of a runtime, wrapped for one process: a delay before and after, a store that fails before it acted or
+ * loses the answer after it, and a place to die at on both sides.
+ */
+import { Context, Deferred, Effect, Exit, Layer, References } from "effect"
+import { EphemeralStore } from "../../layers/ephemeral/EphemeralStore.ts"
+import * as EphemeralApprovalRecords from "../../layers/ephemeral/EphemeralApprovalRecords.ts"
+import * as EphemeralOutbox from "../../layers/ephemeral/EphemeralOutbox.ts"
+import * as EphemeralOutboxReplayer from "../../layers/ephemeral/EphemeralOutboxReplayer.ts"
+import * as EphemeralRunJournal from "../../layers/ephemeral/EphemeralRunJournal.ts"
+import * as EphemeralTaskStore from "../../layers/ephemeral/EphemeralTaskStore.ts"
+import { ApprovalRecords } from "../../services/ApprovalRecords.ts"
+import { Outbox } from "../../services/Outbox.ts"
+import { OutboxReplayer } from "../../services/OutboxReplayer.ts"
+import type { Append, Fence, FencedOff, StaleAppend } from "../../services/RunJournal.ts"
+import { JournalError, RunJournal } from "../../services/RunJournal.ts"
+import { StoreError, TaskStore } from "../../services/TaskStore.ts"
+import type { RunId } from "../../src/Ids.ts"
+import type { Process } from "./Kernel.ts"
+import type { Act, World } from "./World.ts"
+
+export type Journal = RunJournal["Service"]
+export type OutboxPort = Outbox["Service"]
+export type Tasks = TaskStore["Service"]
+export type Records = ApprovalRecords["Service"]
+
+export interface Ports {
+  readonly journal: Journal
+  readonly outbox: OutboxPort
+  readonly tasks: Tasks
+  readonly records: Records
+}
+
+/** What a transaction's body has done and not committed yet, by process and run. */
+export const staged = new Map<string, Array<Act>>()
+export const stageOf = (process: Process, run: RunId) => `${process.name}/${run}`
+
+const journalError = (lost: boolean) => new JournalError({ message: "the store is away", lost })
+const storeError = () => new StoreError({ message: "the store is away" })
+
+/** One I/O of a process: delays, faults and two places to die at. */
+export const io = <A, E, R, F = never>(
+  world: World,
+  process: Process,
+  name: string,
+  effect: Effect.Effect<A, E, R>,
+  fail?: (lost: boolean) => F
+): Effect.Effect<A, E | F, R> => {
+  const pass = (side: string): Effect.Effect<void> =>
+    Effect.suspend(() => {
+      if (!process.alive || world.point(process, name + side)) return Effect.never
+      const { delay, slow } = world.faults
+      if (world.chance(slow)) {
+        world.count("a slow store")
+        return Effect.sleep(world.between(500, 6_000))
+      }
+      return world.chance(delay) ? Effect.sleep(world.between(0, 20)) : Effect.void
+    })
+  return Effect.gen(function* () {
+    yield* pass("<")
+    if (fail !== undefined && world.chance(world.faults.before)) {
+      world.count("a store that failed before")
+      return yield* Effect.fail(fail(world.chance(0.5)))
+    }
+    const exit = yield* Effect.exit(effect)
+    yield* pass(">")
+    if (fail !== undefined && Exit.isSuccess(exit) && world.chance(world.faults.after)) {
+      world.count("an acknowledgement that was lost")
+      return yield* Effect.fail(fail(true))
+    }
+    return yield* exit
+  })
+}
+
+/** A listener is called in its own process, later, and never in a dead one. */
+const listening = (process: Process, listener: () => void) => () =>
+  process.alive ? process.kernel.schedule(process, listener) : undefined
+
+/**
+ * A transaction whose process is known while it holds the run, so that a crash can let go of it; what the body did
+ * outside counts when the events do.
+ */
+const transacting = <A, E, R>(
+  world: World,
+  process: Process,
+  inner: Journal,
+  run: RunId,
+  fence: Fence,
+  body: Effect.Effect<A, E, R>,
+  record: (exit: Exit.Exit<A, E>) => Pick<Append, "events" | "status">
+): Effect.Effect<void, StaleAppend | FencedOff | JournalError, R> => {
+  const attempt: Effect.Effect<void, StaleAppend | FencedOff | JournalError, R> = Effect.suspend(
+    () => {
+      const held = world.store.runs.get(run)?.held
+      if (held !== undefined) return Effect.andThen(Deferred.await(held), attempt)
+      const acts: Array<Act> = []
+      staged.set(stageOf(process, run), acts)
+      world.holders.set(run, process)
+      return inner
+        .transact(
+          run,
+          fence,
+          Effect.provideService(body, References.PreventSchedulerYield, false),
+          (exit) => {
+            // In the same synchronous piece as the events: what a database does at COMMIT.
+            if (Exit.isSuccess(exit)) world.acts.push(...acts)
+            return record(exit)
+          }
+        )
+        .pipe(
+          Effect.ensuring(
+            Effect.sync(() => {
+              staged.delete(stageOf(process, run))
+              if (world.holders.get(run) === process) world.holders.delete(run)
+            })
+          )
+        )
+    }
+  )
+  // Nothing may come between the look at the lock and its taking.
+  return Effect.provideService(attempt, References.PreventSchedulerYield, true)
+}
+
+const journalOf = (world: World, process: Process, inner: Journal): Journal => {
+  const call = <A, E, R>(name: string, effect: Effect.Effect<A, E, R>) =>
+    io(world, process, name, effect, journalError)
+  const checked = (name: string, run: RunId, epoch: number, exit: Exit.Exit<void, unknown>) => {
+    const error = Exit.isFailure(exit) ? String(exit.cause) : ""
+    if (error.includes("FencedOff")) world.count("a zombie that was fenced off")
+    if (error.includes("StaleAppend")) world.count("a stale append")
+    const head = world.store.runs.get(run)
+    if (Exit.isSuccess(exit) && head !== undefined && head.epoch !== epoch) {
+      world.violate(`${name} of epoch ${epoch} was accepted at epoch ${head.epoch}`)
+    }
+  }
+  return RunJournal.of({
+    create: (run, ordinal, accepted) => call("create", inner.create(run, ordinal, accepted)),
+    claim: (run, owner) =>
+      call(
+        "claim",
+        Effect.tap(inner.claim(run, owner), (claim) =>
+          Effect.sync(() => {
+            if (claim.head.epoch > 1) world.count("a run that was claimed again")
+          })
+        )
+      ),
+    append: (append) =>
+      call(
+        "append",
+        Effect.onExit(inner.append(append), (exit) =>
+          Effect.sync(() => checked("an append", append.run, append.fence.epoch, exit))
+        )
+      ),
+    transact: (run, fence, body, record) =>
+      call("transact", transacting(world, process, inner, run, fence, body, record)),
+    read: (run, from, limit) => call("read", inner.read(run, from, limit)),
+    amend: (run, command) => call("amend", inner.amend(run, command)),
+    head: (run) => call("head", inner.head(run)),
+    unfinished: (address, limit) => call("unfinished", inner.unfinished(address, limit)),
+    beat: (owner, lease_ms) => call("beat", inner.beat(owner, lease_ms)),
+    release: (owner) => call("release", inner.release(owner)),
+    recoverable: (owner, limit) => call("recoverable", inner.recoverable(owner, limit)),
+    amended: (listener) => inner.amended((run) => listening(process, () => listener(run))())
+  })
+}
+
+const outboxOf = (world: World, process: Process, inner: OutboxPort): OutboxPort => {
+  const call = <A, E>(name: string, effect: Effect.Effect<A, E>) =>
+    io(world, process, name, effect, storeError)
+  return Outbox.of({
+    enqueue: (messages) => call("enqueue", inner.enqueue(messages)),
+    claim: (claim) => call("outbox.claim", inner.claim(claim)),
+    delivered: (id, owner) => call("delivered", inner.delivered(id, owner)),
+    failed: (id, owner, error, retry_at) =>
+      call("failed", inner.failed(id, owner, error, retry_at)),
+    depth: inner.depth,
+    nextDueAt: call("nextDueAt", inner.nextDueAt),
+    written: (listener) => inner.written(listening(process, listener))
+  })
+}
+
+const tasksOf = (world: World, process: Process, inner: Tasks): Tasks => {
+  const call = <A, E>(name: string, effect: Effect.Effect<A, E>) =>
+    io(world, process, name, effect, storeError)
+  return TaskStore.of({
+    accept: (task) => call("accept", inner.accept(task)),
+    get: (id) => call("task", inner.get(id)),
+    ofConversation: (conversation, after, limit) =>
+      call("ofConversation", inner.ofConversation(conversation, after, limit)),
+    before: (conversation, ordinal, limit) =>
+      call("before", inner.before(conversation, ordinal, limit))
+  })
+}
+
+const recordsOf = (world: World, process: Process, inner: Records): Records => {
+  const call = <A, E>(name: string, effect: Effect.Effect<A, E>) =>
+    io(world, process, name, effect, storeError)
+  return ApprovalRecords.of({
+    get: (id) => call("approval", inner.get(id)),
+    list: (query) => call("approvals", inner.list(query)),
+    overdue: (now, limit) => call("overdue", inner.overdue(now, limit))
+  })
+}
+
+/** The store as one process sees it. */
+export const layer = (
+  world: World,
+  process: Process,
+  mutate: (ports: Ports) => Partial<Ports>
+): Layer.Layer<
+  RunJournal | Outbox | OutboxReplayer | TaskStore | ApprovalRecords | EphemeralStore
+> => {
+  const inner = Layer.mergeAll(
+    EphemeralRunJournal.layer,
+    EphemeralTaskStore.layer,
+    EphemeralApprovalRecords.layer,
+    EphemeralOutbox.layer,
+    EphemeralOutboxReplayer.layer
+  ).pipe(Layer.provideMerge(Layer.succeed(EphemeralStore, world.store)))
+  return Layer.effectContext(
+    Effect.map(
+      Layer.build(inner),
+      (
+        built
+      ): Context.Context<
+        RunJournal | Outbox | OutboxReplayer | TaskStore | ApprovalRecords | EphemeralStore
+      > => {
+        const wrapped: Ports = {
+          journal: journalOf(world, process, Context.get(built, RunJournal)),
+          outbox: outboxOf(world, process, Context.get(built, Outbox)),
+          tasks: tasksOf(world, process, Context.get(built, TaskStore)),
+          records: recordsOf(world, process, Context.get(built, ApprovalRecords))
+        }
+        const ports = { ...wrapped, ...mutate(wrapped) }
+        return built.pipe(
+          Context.add(RunJournal, ports.journal),
+          Context.add(Outbox, ports.outbox),
+          Context.add(TaskStore, ports.tasks),
+          Context.add(ApprovalRecords, ports.records)
+        )
+      }
+    )
+  )
+}
+
+/** A database lets go of the rows of a client that died. */
+export const unlock = (world: World, process: Process) => {
+  for (const [id, holder] of world.holders) {
+    if (holder !== process) continue
+    world.holders.delete(id)
+    const run = world.store.runs.get(id)
+    if (run?.held === undefined) continue
+    const { held } = run
+    run.held = undefined
+    Deferred.doneUnsafe(held, Exit.void)
+  }
+}

@@ -1,0 +1,32 @@
+import { assert, describe, it } from "@effect/vitest"
+import { mixed, said, sometimes } from "./Suite.ts"
+import { simulate } from "./Simulation.ts"
+
+const seeds = 1_000
+const part = 50
+
+describe("the simulation", () => {
+  it("makes the same journal and the same choices of the same seed", () => {
+    for (const seed of [3, 7, 41]) {
+      assert.strictEqual(simulate(seed).digest, simulate(seed).digest)
+    }
+    assert.notStrictEqual(simulate(3).digest, simulate(4).digest)
+  })
+
+  const counts = new Map<string, number>()
+  for (let from = 1; from <= seeds; from += part) {
+    it(`holds every promise over seeds ${from} to ${from + part - 1}`, { timeout: 120_000 }, () => {
+      const outcome = mixed(from, from + part - 1)
+      assert.deepStrictEqual(outcome.failures.map(said), [])
+      assert.strictEqual(outcome.runs, part)
+      for (const [what, count] of outcome.counts) counts.set(what, (counts.get(what) ?? 0) + count)
+    })
+  }
+
+  it("met every fault and every way back at least once", () => {
+    assert.deepStrictEqual(
+      sometimes.filter((what) => !counts.has(what)),
+      []
+    )
+  })
+})
