@@ -5,7 +5,7 @@ import { Schema } from "effect"
 import { ToolErrorClass } from "../error/ToolError.ts"
 import type { ToolErrorKind } from "../error/ToolError.ts"
 import type { CallId, RunId, Tenant } from "../Ids.ts"
-import type { CallSettled } from "../run/RunEvent.ts"
+import type { CallSettled, Outcome } from "../run/RunEvent.ts"
 import { errorClassOf, errorKindOf } from "../run/RunEvent.ts"
 import type { RunState } from "../run/RunState.ts"
 
@@ -32,6 +32,19 @@ export interface ToolCompleted {
   readonly error_reason: string | undefined
 }
 
+const reasonOf = (outcome: Outcome): string | undefined => {
+  switch (outcome._tag) {
+    case "Failed":
+      return outcome.error.reason
+    case "Denied":
+      return "APPROVAL_DENIED"
+    case "Expired":
+      return "APPROVAL_EXPIRED"
+    default:
+      return undefined
+  }
+}
+
 /** The fact of one settled call. A call that never ran began and ended at `now`. */
 export const completed = (
   run: RunId,
@@ -49,7 +62,7 @@ export const completed = (
     call: event.call,
     tenant: state.accepted!.tenant,
     error_kind: errorKindOf(event.outcome),
-    error_reason: event.outcome._tag === "Failed" ? event.outcome.error.reason : undefined,
+    error_reason: reasonOf(event.outcome),
     metadata: {
       tool_name: call.proposed.name,
       agent_name: state.frames.get(call.frame)!.agent,
