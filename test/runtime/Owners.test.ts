@@ -240,4 +240,34 @@ describe("a run whose process dies", () => {
       assert.strictEqual(H.count(all, "CallSettled"), 2)
     }).pipe(Effect.provide(EphemeralStores.layer))
   })
+
+  it.effect("redoes what ran beside a question, before anybody answers it", () => {
+    let reads = 0
+    const options: H.Options = {
+      tools: {
+        look: H.reads((n) =>
+          Effect.suspend(() => (++reads === 1 ? Effect.never : Effect.succeed(n)))
+        ),
+        pay: H.asks((n) => Effect.succeed(n))
+      },
+      script: ({ transcript }) =>
+        transcript.length === 1
+          ? calls([call("pay", { n: 1 }), call("look", { n: 2 })])
+          : text("done"),
+      config: { ...config, drain_ms: 0 }
+    }
+    return Effect.gen(function* () {
+      const { die, service } = mortal(yield* RunJournal)
+      const first = yield* Effect.provideService(H.boot(options), RunJournal, service)
+      const run = yield* first.run(H.send("hello"))
+      yield* first.run(H.question(run))
+      die()
+      const second = yield* H.boot(options)
+      yield* TestClock.adjust(2_000)
+      yield* second.run(H.happened(run, "CallSettled"))
+      assert.strictEqual(reads, 2)
+      assert.strictEqual((yield* second.run(H.pending)).length, 1)
+      assert.strictEqual(H.count(yield* H.events(run), "ApprovalRequested"), 1)
+    }).pipe(Effect.provide(EphemeralStores.layer))
+  })
 })
