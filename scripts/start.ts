@@ -9,7 +9,7 @@ import { createHash, randomBytes } from "node:crypto"
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
-import { Cause, Config, Effect, Layer, Logger, Option, References } from "effect"
+import { Cause, Config, Effect, Layer, Logger, Option, References, Schema } from "effect"
 import { FetchHttpClient, HttpServer } from "effect/http"
 import * as OperationsTools from "../layers/agents/OperationsTools.ts"
 import * as WebhookDelivery from "../layers/channel/WebhookDelivery.ts"
@@ -30,9 +30,12 @@ import { script } from "./incident/Script.ts"
 const tenant = Tenant.make("default")
 const operator = new Principal({ id: "operator", tenant, roles: ["admin"] })
 
+/** 0 asks the system for a free one. */
+const PortOrAny = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 65_535 }))
+
 const settings = Config.all({
   data: Config.String("TROUPE_DATA").pipe(Config.withDefault(".troupe")),
-  port: Config.Port("TROUPE_PORT").pipe(Config.withDefault(7717)),
+  port: Config.schema(PortOrAny, "TROUPE_PORT").pipe(Config.withDefault(7717)),
   database: Config.option(Config.Redacted("TROUPE_DATABASE_URL"))
 })
 
