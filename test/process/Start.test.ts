@@ -1,0 +1,138 @@
+/** The walk of `npm start` and `npm run chat`, with the real processes of both. */
+import { cpSync, existsSync, mkdirSync, readFileSync } from "node:fs"
+import { join } from "node:path"
+import { assert, it } from "@effect/vitest"
+import { Effect } from "effect"
+import type { JournalEntry, RunEvent } from "../../src/run/RunEvent.ts"
+import * as Children from "./Child.ts"
+import * as Homes from "./Homes.ts"
+
+const order = "5f2c7d1e-93ab-4c04-8e6d-000000001001"
+
+/** A model from the environment of whoever runs the tests would not follow the script. */
+const unset = { TROUPE_MODEL: "", TROUPE_MODEL_BASE_URL: "", TROUPE_DATABASE_URL: undefined }
+
+const launch = (data: string) =>
+  Children.start("scripts/start.ts", [], { ...unset, TROUPE_DATA: data, TROUPE_PORT: "0" })
+
+/** The service when it is up and has nothing more to say. */
+const up = Effect.fnUntraced(function* (data: string) {
+  const child = yield* launch(data)
+  yield* child.printed("npm run chat")
+  return child
+})
+
+const textOf = (data: string, name: string) => readFileSync(join(data, name), "utf8").trim()
+
+const chat = Effect.fnUntraced(function* (data: string, ...args: ReadonlyArray<string>) {
+  const child = yield* Children.start("scripts/chat.ts", args, {
+    TROUPE_URL: textOf(data, "url"),
+    TROUPE_TOKEN: textOf(data, "token")
+  })
+  const { code } = yield* child.ended
+  return { code, text: child.text() }
+})
+
+const get = (data: string, path: string) =>
+  Effect.promise(async () => {
+    const response = await fetch(`${textOf(data, "url")}${path}`, {
+      headers: { authorization: `Bearer ${textOf(data, "token")}` }
+    })
+    assert.strictEqual(response.status, 200)
+    return (await response.json()) as { readonly items: ReadonlyArray<unknown> }
+  })
+
+/** What the receiver has written down, outside of the service's database. */
+const received = (data: string) => {
+  const log = join(data, "receiver", "received.log")
+  return existsSync(log) ? readFileSync(log, "utf8").trim().split("\n") : []
+}
+
+/** A data directory whose database is made already. */
+const home = Effect.gen(function* () {
+  const data = join(yield* Homes.temporary, "data")
+  const store = yield* Homes.directory
+  mkdirSync(data)
+  if ("directory" in store) cpSync(store.directory, join(data, "db"), { recursive: true })
+  return data
+})
+
+const pending = Effect.fnUntraced(function* (data: string) {
+  const { code, text } = yield* chat(data, "--pending")
+  assert.strictEqual(code, 0, text)
+  return text.trim().split("\n")
+})
+
+it.live(
+  "ST-04 ST-45 a stuck event is proposed, the service is stopped and killed while the approval waits, and approving delivers it once",
+  () =>
+    Effect.gen(function* () {
+      const data = yield* home
+      const first = yield* up(data)
+
+      const second = yield* launch(data)
+      assert.strictEqual((yield* second.ended).code, 1)
+      assert.include(second.text(), `did not start: ${join(data, "db")} is in use by process`)
+      assert.notMatch(second.text(), /^\s+at /m)
+
+      const asked = yield* chat(data, "--message", "Replay order 1001")
+      assert.strictEqual(asked.code, 0, asked.text)
+      assert.include(asked.text, "--approve ")
+      const [line] = yield* pending(data)
+      const [id, tool] = line!.split("\t")
+      assert.strictEqual(tool, "replay_dlq_event")
+
+      yield* first.signal("SIGTERM")
+      assert.isNull((yield* first.ended).signal, first.text())
+      const third = yield* up(data)
+      assert.deepStrictEqual(yield* pending(data), [line])
+      yield* third.kill
+
+      yield* up(data)
+      assert.deepStrictEqual(yield* pending(data), [line])
+      assert.notInclude(received(data), `accepted ${order}`)
+      const [approval] = (yield* get(data, "/v1/approvals")).items as ReadonlyArray<{
+        readonly run_id: string
+      }>
+      const approved = yield* chat(data, "--approve", id!)
+      assert.strictEqual(approved.code, 0, approved.text)
+      const again = yield* chat(data, "--approve", id!)
+      assert.strictEqual(again.code, 1)
+
+      yield* delivered(data)
+      yield* tells(data, approval!.run_id, id!)
+    }),
+  180_000
+)
+
+const delivered = (data: string) =>
+  Effect.gen(function* () {
+    for (let tries = 0; tries < 400 && received(data).length === 0; tries++) {
+      yield* Effect.sleep("25 millis")
+    }
+    assert.deepStrictEqual(received(data), [`accepted ${order}`])
+  })
+
+interface Found<Tag extends RunEvent["_tag"]> {
+  readonly at: number
+  readonly event: Extract<RunEvent, { readonly _tag: Tag }>
+}
+
+/** The journal says who decided, when, and why it was proposed. */
+const tells = Effect.fnUntraced(function* (data: string, run: string, approval: string) {
+  const entries = (yield* get(data, `/v1/runs/${run}/events?limit=500`))
+    .items as ReadonlyArray<JournalEntry>
+  const find = <Tag extends RunEvent["_tag"]>(tag: Tag) =>
+    entries.filter(({ event }) => event._tag === tag) as unknown as ReadonlyArray<Found<Tag>>
+  const [requested, ...more] = find("ApprovalRequested")
+  assert.strictEqual(more.length, 0)
+  const { reason } = requested!.event.arguments as { readonly reason: string }
+  assert.include(reason, "order-1001")
+  const { at, event: decided } = find("ApprovalDecided")[0]!
+  assert.strictEqual(decided.approval, approval)
+  assert.strictEqual(decided.by, "operator")
+  assert.deepStrictEqual(decided.decision, { _tag: "Approve" })
+  assert.isAtLeast(at, requested!.at)
+  assert.strictEqual(find("CallDispatched").length, 1)
+  assert.strictEqual(find("RunEnded")[0]!.event.status, "complete")
+})
