@@ -116,7 +116,11 @@ export class RunJournal extends Context.Service<
     /** Ends the lease of `owner`: what it ran may be recovered at once. */
     release(owner: string): Effect.Effect<void, JournalError>
 
-    /** Pending and processing runs whose owner has no lease (or is `owner` itself), oldest first; at most `limit`. */
+    /**
+     * Runs that have not ended and whose owner has no lease, and pending and processing ones of `owner` itself; oldest
+     * first, at most `limit`. One that awaits a person is among them when its owner is gone: beside the question other
+     * work may have been on its way.
+     */
     recoverable(owner: string, limit: number): Effect.Effect<ReadonlyArray<RunHead>, JournalError>
 
     /** Calls back after each amendment of any run, in this process or another one, until the scope closes. */

@@ -196,9 +196,9 @@ const recovering = (store: Store) =>
     const found: Array<RunHead> = []
     for (const run of store.open) {
       if (found.length >= limit) break
-      if (run.status !== "pending" && run.status !== "processing") continue
       const head = headOf(store, run, now)
-      if (head.owner === undefined || head.owner === owner) found.push(head)
+      const isOwn = head.owner === owner && run.status !== "awaiting_approval"
+      if (head.owner === undefined || isOwn) found.push(head)
     }
     return found
   })

@@ -3,7 +3,7 @@
  * has nothing to do; whatever it knew is in the journal. Runs without an owner are found at the start and by a slow
  * sweep, so no message, decision or cancel depends on a bell that arrives.
  */
-import { Clock, Context, Effect, FiberMap, FiberSet, Layer, Semaphore } from "effect"
+import { Clock, Context, Effect, FiberMap, FiberSet, Layer, Schedule, Semaphore } from "effect"
 import { Digest, SecureRandom } from "effect/crypto"
 import { AgentNotFound } from "../../src/agent/AgentSpec.ts"
 import { message_bytes_max } from "../../src/conversation/Conversation.ts"
@@ -87,7 +87,8 @@ const make = Effect.gen(function* () {
     isStopping: () => stopping,
     leave: (actor, head) => {
       if (actors.get(actor.key) === actor) actors.delete(actor.key)
-      if (actor.run !== undefined) resident.delete(actor.run)
+      // An actor that came after this one may have the run already.
+      if (actor.run !== undefined && resident.get(actor.run) === actor) resident.delete(actor.run)
       if (head !== undefined) parked.set(head.run_id, actor.key)
       if (actor.state === "stopped") {
         stopped.set(actor.key, actor)
@@ -133,15 +134,13 @@ const make = Effect.gen(function* () {
   const amended = (run: RunId): void => {
     const actor = resident.get(run)
     if (actor !== undefined) return ring(actor.bell)
-    if (!stopping) background(Effect.ignore(rouse(run)))
+    if (!stopping) background(Effect.ignore(Effect.retry(rouse(run), rousing)))
   }
 
   const recover = Effect.fnUntraced(function* () {
     for (const head of yield* journal.recoverable(owner, config.recover_max)) {
-      const key = addressKey(head.address)
-      const actor = resident.get(head.run_id)
-      if (actor !== undefined) continue
-      if (!actors.has(key) && !stopped.has(key)) wake(head.address)
+      // Also for an actor that is idle, and for one that was stopped while the journal was away.
+      if (!resident.has(head.run_id)) wake(head.address)
     }
   })
 
@@ -306,6 +305,12 @@ const make = Effect.gen(function* () {
     Context.add(TaskDispatch, TaskDispatch.of({ deliver }))
   )
 })
+
+/** A bell that found the journal away is rung again: a sweep does not look at runs that wait for somebody else too. */
+const rousing = {
+  schedule: Schedule.min([Schedule.exponential("100 millis"), Schedule.spaced("5 seconds")]),
+  while: (error: { readonly _tag: string }) => error._tag === "JournalError"
+}
 
 /** Stopped actors that are remembered, for the list and so that a sweep leaves them alone. */
 const stopped_max = 1_000

@@ -177,10 +177,10 @@ class Loop {
     for (;;) {
       const next = self.#transactions.shift()
       if (next === undefined) return
-      // What may not be dispatched is decided like any other input: the decider says why, or nothing.
-      if (!(yield* self.#writer.transact(next.transaction))) {
-        yield* self.#writer.write([next.transaction.dispatches])
-      }
+      const done = yield* self.#writer.transact(next.transaction)
+      // What may not be dispatched is decided like any other input: the decider says why, or nothing. After what was,
+      // the rest may follow from the state alone: a step that is over may have been the last one.
+      yield* self.#writer.write(done ? [] : [next.transaction.dispatches])
       next.done()
     }
   })

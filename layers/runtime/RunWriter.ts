@@ -3,7 +3,7 @@
  * its way; where that is refused, the state is folded anew and the same inputs are decided again, because inputs that
  * are dropped are lost.
  */
-import { Cause, Effect, Exit, Random } from "effect"
+import { Cause, Effect, Exit, Random, Schedule } from "effect"
 import type { RunId } from "../../src/Ids.ts"
 import { conclude } from "../../src/run/RunConclusion.ts"
 import type { RunInput } from "../../src/run/RunDecider.ts"
@@ -54,6 +54,8 @@ export const drain = (bell: Bell): void => {
 /** Tries of an append whose store does not answer, before the actor's supervisor takes over. */
 const tries_max = 8
 const page_max = 10_000
+/** Waits in between, about 5 s in all: a crash of the actor makes writes that are on their way unknown. */
+const reading = { schedule: Schedule.exponential("20 millis"), times: tries_max }
 
 export class RunWriter {
   readonly run: RunId
@@ -203,6 +205,6 @@ export class RunWriter {
   }
 
   #read(from: number) {
-    return Effect.retry(this.#host.journal.read(this.run, from, page_max), { times: tries_max })
+    return Effect.retry(this.#host.journal.read(this.run, from, page_max), reading)
   }
 }

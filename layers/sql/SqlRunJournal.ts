@@ -273,7 +273,7 @@ const leasing = (sql: SqlClient.SqlClient) => ({
     heads(
       sql.unsafe<HeadRow>(
         `SELECT ${head_columns} FROM troupe.runs r JOIN troupe.run_details d ON d.run_id = r.run_id
-         WHERE r.status < 2 AND (d.owner IS NULL OR d.owner = $1::text OR NOT EXISTS (
+         WHERE r.status < 3 AND (d.owner IS NULL OR (d.owner = $1::text AND r.status < 2) OR NOT EXISTS (
            SELECT FROM troupe.processes p WHERE p.owner = d.owner AND p.expires_at > clock_timestamp()))
          ORDER BY d.created_at, d.run_id LIMIT $2::int4`,
         [owner, Math.min(limit, runs_max)]

@@ -44,7 +44,7 @@ export const recoveryTests = (it: Vitest.MethodsNonLive<Needs>): void => {
     })
   )
 
-  it.effect("pending and processing runs are recoverable, oldest first, others are not", () =>
+  it.effect("runs that nobody has are recoverable, oldest first, ended ones are not", () =>
     Effect.gen(function* () {
       const journal = yield* RunJournal
       const task = Samples.newTask()
@@ -58,13 +58,30 @@ export const recoveryTests = (it: Vitest.MethodsNonLive<Needs>): void => {
       const found = yield* recoverable("b")
       assert.isTrue(has(task.id)(found))
       assert.isTrue(has(claimed.run)(found))
-      assert.isFalse(has(parked.run)(found))
+      // Beside its question other work may have been on its way when its owner died.
+      assert.isTrue(has(parked.run)(found))
       assert.isFalse(has(ended.run)(found))
       for (let i = 1; i < found.length; i++) {
         assert.isAtLeast(found[i]!.created_at, found[i - 1]!.created_at)
       }
       assert.strictEqual((yield* journal.recoverable("b", 1)).length, 1)
     })
+  )
+
+  it.effect(
+    "a run that awaits a person is not recoverable while its owner lives, not by the owner either",
+    () =>
+      Effect.gen(function* () {
+        const journal = yield* RunJournal
+        const a = Samples.unique("a")
+        yield* journal.beat(a, 600_000)
+        const asking = [Samples.modelTurned(1, 1), Samples.approvalRequested()]
+        const { run } = yield* Samples.begin({}, asking, a)
+        assert.isFalse(has(run)(yield* recoverable(a)))
+        assert.isFalse(has(run)(yield* recoverable("b")))
+        yield* journal.release(a)
+        assert.isTrue(has(run)(yield* recoverable("b")))
+      })
   )
 
   it.effect("unfinished runs of an address come by ordinal and without the ended ones", () =>

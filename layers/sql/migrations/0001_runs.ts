@@ -16,7 +16,7 @@ const statements = [
     length int4 NOT NULL DEFAULT 0,
     status int2 NOT NULL DEFAULT 0
   ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000)`,
-  `CREATE INDEX runs_working ON troupe.runs (run_id) WHERE status < 2`,
+  `CREATE INDEX runs_working ON troupe.runs (run_id) WHERE status < 3`,
   // What a step never changes. "open" falls once, with the run's last event.
   `CREATE TABLE troupe.run_details (
     run_id uuid PRIMARY KEY,
