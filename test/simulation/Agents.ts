@@ -14,7 +14,7 @@ import type { Turn } from "../../src/run/RunDecider.ts"
 import type { ProposedCall } from "../../src/run/RunEvent.ts"
 import { RunLimits } from "../../src/run/RunLimits.ts"
 import type { CallContext, Governance, GovernedTool } from "../../src/tool/GovernedTool.ts"
-import { callOf, govern } from "../../src/tool/GovernedTool.ts"
+import { govern } from "../../src/tool/GovernedTool.ts"
 import type { AgentMemory } from "../../services/AgentMemory.ts"
 import { hash } from "./Kernel.ts"
 import type { Process } from "./Kernel.ts"
@@ -111,33 +111,34 @@ const bodyOf = (world: World, process: Process, name: string, n: number, call: C
   return counted(world, process, io(world, process, `tool ${name}`, body))
 }
 
-export const tools = (
-  world: World,
-  process: Process
-): Effect.Effect<ReadonlyArray<GovernedTool<AgentMemory>>, never> => {
-  const names = Object.keys(governance)
-  const kit = Toolkit.make(
-    ...names.map((name) =>
-      Tool.make(name, {
-        description: `Does what ${name} does.`,
-        parameters: Schema.Struct({ n: Schema.Int }),
-        success: Schema.Int,
-        failure: ToolError
-      })
+/** The tools with everything but their bodies: schemas and specs are the same in every process. */
+const declared = Effect.runSync(
+  Effect.suspend(() => {
+    const names = Object.keys(governance)
+    const kit = Toolkit.make(
+      ...names.map((name) =>
+        Tool.make(name, {
+          description: `Does what ${name} does.`,
+          parameters: Schema.Struct({ n: Schema.Int }),
+          success: Schema.Int,
+          failure: ToolError
+        })
+      )
     )
-  )
-  const handlers = Object.fromEntries(
-    names.map((name) => [
-      name,
-      ({ n }: { readonly n: number }, context: Toolkit.HandlerContext<never>) =>
-        bodyOf(world, process, name, n, callOf(context))
-    ])
-  )
-  const governed = Object.fromEntries(
-    names.map((name) => [name, { namespace: "sim", ...governance[name]! }])
-  )
-  return Effect.orDie(govern(kit, governed, handlers as never))
-}
+    const nobody = Object.fromEntries(names.map((name) => [name, () => Effect.succeed(0)]))
+    const governed = Object.fromEntries(
+      names.map((name) => [name, { namespace: "sim", ...governance[name]! }])
+    )
+    return Effect.orDie(govern(kit, governed, nobody as never))
+  })
+)
+
+export const tools = (world: World, process: Process): ReadonlyArray<GovernedTool<AgentMemory>> =>
+  declared.map((tool) => ({
+    ...tool,
+    handler: (args, context) =>
+      bodyOf(world, process, tool.spec.name, (args as { readonly n: number }).n, context.call)
+  }))
 
 export const supervisor = AgentName.make("chief")
 const specialists = [AgentName.make("east"), AgentName.make("west")]
@@ -176,7 +177,7 @@ const callsOf = (
     hash(world.seed, `${said}|${request.frame}|${request.step}|${what}`)
   const names = request.tools.map((tool) => tool.name)
   const wide = world.seed % 50 === 7 && request.step === 1 && request.frame === "0"
-  const count = wide ? 100 : 1 + (pick("count") % 4)
+  const count = wide ? 100 : 1 + (pick("count") % (world.small ? 2 : 4))
   if (wide) world.count("a step of a hundred calls")
   const calls: Array<ProposedCall> = []
   for (let i = 0; i < count; i++) {
@@ -202,7 +203,7 @@ const callsOf = (
 const turnOf = (world: World, request: ModelRequest): Turn => {
   const first = request.transcript[0]
   const said = first?.role === "user" ? first.text : ""
-  const steps = hash(world.seed, `${said}|${request.frame}|steps`) % 4
+  const steps = hash(world.seed, `${said}|${request.frame}|steps`) % (world.small ? 3 : 4)
   if (request.step > steps || request.tools.length === 0) {
     return { text: `done: ${said}`, calls: [], finish: "stop" }
   }

@@ -82,6 +82,7 @@ const runtime = (world: World, process: Process, mutation: Mutation, policy_vers
     (ports) => mutation.ports?.(ports, world, process) ?? {}
   )
   const gateway = model(world, process)
+  const made = tools(world, process)
   const settings = Layer.mergeAll(
     Layer.succeed(RuntimeConfig.RuntimeConfig, config),
     Layer.succeed(PolicyVersion, policy_version),
@@ -103,7 +104,7 @@ const runtime = (world: World, process: Process, mutation: Mutation, policy_vers
   )
   return Runtime.layer({
     agents: agents(world),
-    tools: [Effect.map(tools(world, process), (made) => mutation.tools?.(made, world) ?? made)],
+    tools: [Effect.sync(() => mutation.tools?.(made, world) ?? made)],
     deliveries: [notes(world, process)]
   }).pipe(
     Layer.provide(ActorMemories.layer(EphemeralAgentMemory.layer)),

@@ -3,7 +3,7 @@
  * next timer when no task is left. Processes share it; one that is killed loses its tasks and timers without a
  * finalizer, one that is paused keeps them for later.
  */
-import { Context, Duration, Effect, Logger, Random, Scheduler } from "effect"
+import { Context, Duration, Effect, Logger, Random, References, Scheduler } from "effect"
 import { Clock } from "effect"
 import { WebCrypto } from "effect/crypto"
 
@@ -59,7 +59,7 @@ export class Kernel {
   constructor(seed: number) {
     this.#random = rng(seed)
     this.#fifo = this.#random() < 0.2
-    this.#yields_max = 2 ** (2 + Math.floor(this.#random() * 10))
+    this.#yields_max = 2 ** (3 + Math.floor(this.#random() * 9))
   }
 
   /** How many operations a fiber may do before it yields. */
@@ -144,7 +144,9 @@ export class Process {
         nextDoubleUnsafe: random
       }),
       Context.add(WebCrypto.WebCrypto, seeded(random)),
-      Context.add(Logger.CurrentLoggers, new Set())
+      Context.add(Logger.CurrentLoggers, new Set()),
+      // Spans take their ids from no seed, and cost a third of the time.
+      Context.add(References.TracerEnabled, false)
     ) as Context.Context<never>
   }
 

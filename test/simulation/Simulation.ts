@@ -54,7 +54,7 @@ class Simulation {
   constructor(seed: number, options: Options) {
     this.options = options
     const { crash_at = [], faults } = options
-    this.world = new World(seed, faults, new Set(crash_at))
+    this.world = new World(seed, faults, new Set(crash_at), options.small)
     this.world.crashed = (process) => this.#crashed(process)
     this.town = {
       world: this.world,

@@ -66,6 +66,8 @@ export interface Delivery {
 
 export class World {
   readonly seed: number
+  /** Short turns, for the sweep. */
+  readonly small: boolean
   readonly kernel: Kernel
   /** The people, the chaos and the clock of this simulation: it never dies. */
   readonly outside: Process
@@ -93,8 +95,14 @@ export class World {
   readonly active = new Map<Process, number>()
   crashed: (process: Process) => void = () => {}
 
-  constructor(seed: number, faults: Faults | undefined, crash_at: ReadonlySet<number>) {
+  constructor(
+    seed: number,
+    faults: Faults | undefined,
+    crash_at: ReadonlySet<number>,
+    small = false
+  ) {
     this.seed = seed
+    this.small = small
     this.kernel = new Kernel(seed)
     this.random = rng(seed ^ 0x5bd1e995)
     this.ids = rng(seed ^ 0x1b873593)
