@@ -157,6 +157,8 @@ export const live = Effect.fnUntraced(function* (
   for (;;) {
     if (host.isStopping()) return host.leave(actor, undefined)
     actor.mail = false
+    // After a crash too: an entry that nobody lives behind would swallow every bell and hide the run from the sweep.
+    if (actor.run !== undefined) host.ended(actor.run)
     actor.run = undefined
     const [head] = yield* host.loop.journal.unfinished(actor.address, 1)
     if (head === undefined) {

@@ -1,0 +1,43 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { TestClock } from "effect/testing"
+import { JournalError, RunJournal } from "../../services/RunJournal.ts"
+import * as EphemeralStores from "../../layers/ephemeral/EphemeralStores.ts"
+import { text } from "../../layers/model/ScriptedModelGateway.ts"
+import { Supervision } from "../../src/agent/AgentSpec.ts"
+import * as H from "./Harness.ts"
+
+const away = Effect.fail(new JournalError({ message: "away", lost: true }))
+
+describe("an actor that was stopped while the journal was away", () => {
+  it.effect("is found again by the sweep, and its run ends", () => {
+    const options: H.Options = {
+      script: () => text("done"),
+      agent: { supervision: Supervision.make({ restarts_max: 2 }) },
+      config: { sweep_ms: 1_000 }
+    }
+    return Effect.gen(function* () {
+      const journal = yield* RunJournal
+      // Claimed once, and from then on nobody can say which runs there are.
+      let claims = 1
+      let looks = 0
+      const service: RunJournal["Service"] = {
+        ...journal,
+        claim: (run, owner) =>
+          claims-- > 0
+            ? Effect.andThen(
+                journal.claim(run, owner),
+                Effect.sync(() => void (looks = 2)).pipe(Effect.andThen(away))
+              )
+            : journal.claim(run, owner),
+        unfinished: (address, limit) => (looks-- > 0 ? away : journal.unfinished(address, limit))
+      }
+      const process = yield* Effect.provideService(H.boot(options), RunJournal, service)
+      const run = yield* process.run(H.send("hello"))
+      for (let i = 0; i < 200; i++) yield* TestClock.adjust(100)
+      const all = yield* H.events(run)
+      assert.deepInclude(H.end(all), { status: "complete" })
+      assert.strictEqual(H.count(all, "RunClaimed"), 2)
+    }).pipe(Effect.provide(EphemeralStores.layer))
+  })
+})
