@@ -1,7 +1,17 @@
 /**
  * Where a worker keeps what it knows: a new place each time, on either engine, gone when the scope closes.
  */
-import { cpSync, mkdtempSync, rmSync } from "node:fs"
+import { createHash } from "node:crypto"
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync
+} from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Effect } from "effect"
@@ -17,23 +27,46 @@ export const temporary: Effect.Effect<string, never, Scope.Scope> = Effect.acqui
 
 export type Home = Effect.Effect<Store, unknown, Scope.Scope>
 
-let template: Promise<string> | undefined
+/** Kept between runs under the digest of what it was made by. */
+const kept = join(import.meta.dirname, "../../node_modules/.cache/troupe-test")
+const makers = ["../../layers/sql/migrations", "../../package-lock.json", "worker.ts"]
 
-/** Making a database costs seconds, copying one does not: made once by a worker that comes and goes. */
-const made = (): Promise<string> =>
-  (template ??= Effect.runPromise(
-    Effect.gen(function* () {
-      const path = mkdtempSync(join(tmpdir(), "troupe-template-"))
-      process.once("exit", () => rmSync(path, { recursive: true, force: true }))
-      const worker = yield* Service.start({ store: { directory: path }, counter: "" })
-      yield* worker.stop
-      return path
-    }).pipe(Effect.scoped)
-  ))
+const digest = (): string => {
+  const hash = createHash("sha256")
+  for (const maker of makers) {
+    const path = join(import.meta.dirname, maker)
+    const files = path.endsWith("migrations")
+      ? readdirSync(path).map((it) => join(path, it))
+      : [path]
+    for (const file of files) hash.update(readFileSync(file))
+  }
+  return hash.digest("hex").slice(0, 16)
+}
+
+/** Making a database costs seconds, copying one does not: made once, by a worker that comes and goes. */
+const template = Effect.gen(function* () {
+  const name = `pglite-${digest()}`
+  const path = join(kept, name)
+  if (existsSync(path)) return path
+  mkdirSync(kept, { recursive: true })
+  for (const old of readdirSync(kept)) {
+    if (old.startsWith("pglite-") && !old.startsWith(name))
+      rmSync(join(kept, old), { recursive: true, force: true })
+  }
+  const made = join(yield* temporary, "db")
+  const worker = yield* Service.start({ store: { directory: made }, counter: "" })
+  yield* worker.stop
+  // Of several processes that make one at the same time the first wins.
+  const own = `${path}.${process.pid}`
+  cpSync(made, own, { recursive: true })
+  yield* Effect.ignore(Effect.try(() => renameSync(own, path)))
+  rmSync(own, { recursive: true, force: true })
+  return path
+})
 
 /** A directory with an empty database. */
 export const directory: Home = Effect.gen(function* () {
-  const from = yield* Effect.promise(made)
+  const from = yield* template
   const path = join(yield* temporary, "db")
   cpSync(from, path, { recursive: true })
   return { directory: path }
