@@ -58,7 +58,8 @@ export const copyJson = <A extends Json>(value: A): A => {
   if (typeof value !== "object" || value === null) return value
   if (Array.isArray(value)) return value.map((item: Json) => copyJson(item)) as never
   const copy: Record<string, Json> = {}
-  for (const [name, member] of Object.entries(value as Record<string, Json>)) {
+  for (const name of Object.keys(value)) {
+    const member = (value as Record<string, Json>)[name]!
     // Defined and not assigned: a member called `__proto__` is data like any other.
     if (name === "__proto__") Object.defineProperty(copy, name, { ...own, value: copyJson(member) })
     else copy[name] = copyJson(member)

@@ -21,7 +21,9 @@ export const teller = (observers: ReadonlyArray<ToolCallObserver>, clock: Clock.
     : (run, state, events) => {
         for (const event of events) {
           if (event._tag !== "CallSettled") continue
-          const fact = completed(run, state, event, clock.currentTimeMillisUnsafe())
+          // The clock is asked only where the event has no time of its own.
+          const now = event.ended_at ?? clock.currentTimeMillisUnsafe()
+          const fact = completed(run, state, event, now)
           if (fact !== undefined) for (const observe of observers) observe(fact)
         }
       }

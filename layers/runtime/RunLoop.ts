@@ -19,6 +19,8 @@ import type { ModelDelta, ModelGateway } from "../../services/ModelGateway.ts"
 import type { AgentMemory } from "../../services/AgentMemory.ts"
 import type { Claim, FencedOff, JournalError, RunJournal } from "../../services/RunJournal.ts"
 import type { Deadlines } from "./Deadlines.ts"
+import type { Loop as LoopHost } from "./LoopCall.ts"
+import { LoopCall } from "./LoopCall.ts"
 import { askModel, turnFailed } from "./ModelTurn.ts"
 import type { Bell, Transaction } from "./RunWriter.ts"
 import { RunWriter } from "./RunWriter.ts"
@@ -51,10 +53,13 @@ export interface Finish {
 
 interface Report {
   readonly input: RunInput
-  readonly key?: string
+  readonly key?: string | undefined
   /** Told after the append, whether or not the event stands. */
   readonly written?: () => void
 }
+
+/** An inbox that nobody wrote to yet: the first report makes a list of one, where a push would make room for many. */
+const nothing: Array<Report> = []
 
 interface Transacting {
   readonly transaction: Transaction
@@ -84,7 +89,9 @@ class Loop {
   readonly #workers: Workers
   readonly #bell: Bell
   readonly #writer: RunWriter
-  #inbox: Array<Report> = []
+  /** What a call reaches of this loop. */
+  readonly #calls: LoopHost
+  #inbox: Array<Report> = nothing
   #transactions: Array<Transacting> = []
   #wake: (() => void) | undefined
   /** Something happened since the loop last began: a fiber may yield between that look and its wait. */
@@ -117,6 +124,15 @@ class Loop {
       silent: () => this.#awake(),
       died: (failed, exit) => this.#died(failed, exit)
     })
+    this.#calls = {
+      writer: this.#writer,
+      report: (input, written) => this.#report({ input, written }),
+      transact: (transaction, done) => {
+        this.#transactions.push({ transaction, done })
+        this.#awake()
+      },
+      awake: () => this.#awake()
+    }
     bell.wake = () => this.#awake()
   }
 
@@ -125,11 +141,11 @@ class Loop {
   }
 
   run(stop: string | undefined): Effect.Effect<Finish, FencedOff | JournalError, AgentMemory> {
-    this.#inbox.push({ input: { _tag: "Recovered" } })
+    this.#report({ input: { _tag: "Recovered" } })
     const reason = this.#isDefined() ? stop : "unknown_agent"
     if (reason !== undefined) {
       const stopping = { status: "failed", by: "runtime", reason } as const
-      this.#inbox.push({ input: { _tag: "Stops", stopping } })
+      this.#report({ input: { _tag: "Stops", stopping } })
     }
     return Effect.ensuring(
       Loop.#loop(this),
@@ -146,7 +162,7 @@ class Loop {
       self.#news = false
       if (self.#bell.rung) yield* self.#writer.catchUp()
       const reports = self.#inbox
-      self.#inbox = []
+      self.#inbox = nothing
       yield* self.#writer.write(reports.map((report) => report.input))
       self.#written(reports)
       if (self.#transactions.length > 0) yield* Loop.#transact(self)
@@ -226,7 +242,8 @@ class Loop {
   }
 
   #report(report: Report) {
-    this.#inbox.push(report)
+    if (this.#inbox === nothing) this.#inbox = [report]
+    else this.#inbox.push(report)
     this.#awake()
   }
 
@@ -271,42 +288,7 @@ class Loop {
   }
 
   #call(wanted: RunCall, worker: Worker): Started {
-    const { call } = wanted
-    const current = () => this.#state.calls.get(call)!
-    /** Reports, and answers once the event is written or did not stand. */
-    const written = <A>(input: RunInput, stands: () => A): Effect.Effect<A> =>
-      Effect.callback((resume) => {
-        this.#report({ input, written: () => resume(Effect.sync(stands)) })
-      })
-    const answered: Effect.Effect<void> = Effect.callback((resume) => {
-      // Answered between the append and here, or never asked: the gate sees it at once.
-      if (current().phase._tag !== "Asking") return resume(Effect.void)
-      worker.answered = () => resume(Effect.void)
-      // While a person thinks, another call may have this one's place.
-      this.#awake()
-    })
-    return this.#services.invoker.start({
-      run: this.#writer.run,
-      accepted: this.#state.accepted!,
-      agent: this.#agentOf(current().frame)!,
-      call: current,
-      ask: (input) =>
-        Effect.andThen(
-          written(input, () => {}),
-          answered
-        ),
-      dispatch: (input) =>
-        written(input, () => {
-          const { phase } = current()
-          return phase._tag === "Dispatched" && phase.epoch === this.#writer.epoch
-        }),
-      transact: (key, body, record) =>
-        Effect.callback((resume) => {
-          const dispatches = { _tag: "Dispatches", call, key, on_loss: "unknown" } as const
-          const transaction = { dispatches, body, record }
-          this.#transactions.push({ transaction, done: () => resume(Effect.void) })
-          this.#awake()
-        })
-    })
+    const agent = this.#agentOf(this.#state.calls.get(wanted.call)!.frame)!
+    return this.#services.invoker.start(new LoopCall(this.#calls, worker, wanted.call, agent))
   }
 }

@@ -85,12 +85,7 @@ export class RunWriter {
    * Effect is done.
    */
   write(inputs: ReadonlyArray<RunInput>, tries = 1): Effect.Effect<void, FencedOff | JournalError> {
-    const events: Array<RunEvent> = []
-    for (const input of inputs) this.#apply(decide(this.#state, input), events)
-    for (let event = conclude(this.#state); event !== undefined; event = conclude(this.#state)) {
-      evolve(this.#state, event)
-      events.push(event)
-    }
+    const events = this.#decided(inputs)
     if (events.length === 0) return Effect.void
     const status = statusOf(this.#state)
     const append = { run: this.run, fence: this.#fence, events, status }
@@ -153,6 +148,25 @@ export class RunWriter {
     }
     yield* self.#loaded()
   })
+
+  /** The events of these inputs and all that follows from them, applied. */
+  #decided(inputs: ReadonlyArray<RunInput>): ReadonlyArray<RunEvent> {
+    let events: ReadonlyArray<RunEvent>
+    if (inputs.length === 1) {
+      // The usual step: the decider's own list will do.
+      events = decide(this.#state, inputs[0]!)
+      for (const event of events) evolve(this.#state, event)
+    } else {
+      const all: Array<RunEvent> = []
+      for (const input of inputs) this.#apply(decide(this.#state, input), all)
+      events = all
+    }
+    for (let event = conclude(this.#state); event !== undefined; event = conclude(this.#state)) {
+      evolve(this.#state, event)
+      events = [...events, event]
+    }
+    return events
+  }
 
   #apply(decided: ReadonlyArray<RunEvent>, events: Array<RunEvent>) {
     for (const event of decided) {

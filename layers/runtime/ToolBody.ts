@@ -43,12 +43,22 @@ export interface CallHost {
   ) => Effect.Effect<void>
 }
 
-/** A call ready to run: the loop forks `effect`, and gives it `timeout_ms` if it is not done at once. */
-export interface Started {
+/** A piece whose value is what it says; a failure is a defect. */
+export interface Saying {
   readonly effect: Effect.Effect<RunInput | undefined, never, AgentMemory>
-  readonly timeout_ms?: number
-  readonly late?: () => RunInput
+  readonly timeout_ms?: undefined
+  readonly settle?: undefined
 }
+
+/** A body that has its time, and what its end means; undefined = its time is over. */
+export interface Timed {
+  readonly effect: Effect.Effect<unknown, unknown, AgentMemory>
+  readonly timeout_ms: number
+  readonly settle: (exit: Exit.Exit<unknown, unknown> | undefined) => RunInput
+}
+
+/** A call ready to run: the loop forks `effect`, and gives it `timeout_ms` if it is not done at once. */
+export type Started = Saying | Timed
 
 export type Governed = GovernedTool<AgentMemory>
 
@@ -235,18 +245,11 @@ export const make = (services: Services): ToolBody => {
     const { timeout_ms } = tool.spec
     return {
       timeout_ms,
-      late: () =>
-        at(tool, call, failed(timedOut(timeout_ms)), started_at, clock.currentTimeMillisUnsafe()),
-      effect: Effect.matchCauseEffect(bodyOf(host, tool, args, undefined), {
-        onSuccess: (result) =>
-          Exit.succeed(
-            at(tool, call, value(tool, result), started_at, clock.currentTimeMillisUnsafe())
-          ),
-        onFailure: (cause) =>
-          Exit.succeed(
-            at(tool, call, failed(classify(cause)), started_at, clock.currentTimeMillisUnsafe())
-          )
-      })
+      effect: bodyOf(host, tool, args, undefined),
+      settle: (exit) => {
+        const outcome = exit === undefined ? failed(timedOut(timeout_ms)) : outcomeOf(tool, exit)
+        return at(tool, call, outcome, started_at, clock.currentTimeMillisUnsafe())
+      }
     }
   }
 
@@ -335,12 +338,9 @@ export const make = (services: Services): ToolBody => {
 
   /** Runs what the gate gave, inside a call's own fiber. */
   const run = (started: Started): Effect.Effect<RunInput | undefined, never, AgentMemory> => {
-    const { effect, late, timeout_ms } = started
-    return timeout_ms === undefined || late === undefined
-      ? effect
-      : Effect.flatMap(within(effect, timeout_ms), (exit) =>
-          exit === undefined ? Effect.sync(late) : (exit as Exit.Exit<RunInput | undefined>)
-        )
+    return started.settle === undefined
+      ? started.effect
+      : Effect.map(within(started.effect, started.timeout_ms), started.settle)
   }
 
   return { start, run }

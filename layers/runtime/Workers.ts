@@ -2,7 +2,7 @@
  * The pieces of work of one run that are in the air, each in a fiber of its own that is polled at once: one that is
  * already done is taken directly, any other reports when it ends. What is done before it begins gets no fiber.
  */
-import { Exit } from "effect"
+import { Exit, Result } from "effect"
 import type { Effect, Fiber } from "effect"
 import type { RunInput } from "../../src/run/RunDecider.ts"
 import type { Work } from "../../src/run/RunWork.ts"
@@ -14,7 +14,7 @@ export type Fork = <A, E>(effect: Effect.Effect<A, E, AgentMemory>) => Fiber.Fib
 
 export interface Worker {
   readonly work: Work
-  fiber: Fiber.Fiber<RunInput | undefined> | undefined
+  fiber: Fiber.Fiber<unknown, unknown> | undefined
   cancelDeadline: (() => void) | undefined
   /** Wakes the call's fiber when its question is answered; set while it waits for a person. */
   answered: (() => void) | undefined
@@ -24,7 +24,7 @@ export interface Host {
   readonly fork: Fork
   readonly deadlines: Deadlines
   /** A piece has something to say; it counts as running until that is written. */
-  readonly report: (key: string, input: RunInput) => void
+  readonly report: (key: string | undefined, input: RunInput) => void
   /** A piece ended with nothing to say: what it did is written already, or did not stand. */
   readonly silent: () => void
   /** What a piece says whose fiber failed. */
@@ -64,43 +64,53 @@ export class Workers {
       cancelDeadline: undefined,
       answered: undefined
     }
-    this.#workers.set(work.key, worker)
-    const { effect, late, timeout_ms } = make(worker)
-    if (isDone(effect)) {
-      this.#ended(worker, effect)
+    const started = make(worker)
+    if (isDone(started.effect)) {
+      this.#said(work, started, started.effect, undefined)
       return true
     }
-    const fiber = fork(effect)
-    worker.fiber = fiber
+    const fiber = fork(started.effect)
     const done = fiber.pollUnsafe()
     if (done !== undefined) {
-      this.#ended(worker, done)
+      this.#said(work, started, done, undefined)
       return true
     }
-    if (late !== undefined && timeout_ms !== undefined) {
-      worker.cancelDeadline = deadlines.after(timeout_ms, () => {
+    worker.fiber = fiber
+    this.#workers.set(work.key, worker)
+    if (started.timeout_ms !== undefined) {
+      worker.cancelDeadline = deadlines.after(started.timeout_ms, () => {
         if (worker.fiber !== fiber) return
         // The deadline speaks for the piece, so that the end of its fiber is no longer listened to.
         worker.fiber = undefined
-        this.#host.report(work.key, late())
+        this.#said(work, started, undefined, work.key)
         fiber.interruptUnsafe()
       })
     }
     fiber.addObserver((exit) => {
       worker.cancelDeadline?.()
-      if (worker.fiber === fiber) this.#ended(worker, exit)
+      if (worker.fiber !== fiber) return
+      worker.fiber = undefined
+      this.#said(work, started, exit, work.key)
     })
     return false
   }
 
-  #ended(worker: Worker, exit: Exit.Exit<RunInput | undefined>): void {
-    worker.fiber = undefined
-    // Whoever interrupts a piece forgets it first, so whatever else ended it is a defect.
-    if (Exit.isFailure(exit)) {
-      return this.#host.report(worker.work.key, this.#host.died(worker.work, exit))
-    }
-    if (exit.value !== undefined) return this.#host.report(worker.work.key, exit.value)
-    this.#workers.delete(worker.work.key)
+  /**
+   * Reports what a piece says at its end, or when its time is over (`exit` is undefined). `key`: it is kept among those
+   * that run until that is written; a piece that was done at once never was.
+   */
+  #said(
+    work: Work,
+    { settle }: Started,
+    exit: Exit.Exit<unknown, unknown> | undefined,
+    key: string | undefined
+  ): void {
+    // Whoever interrupts a piece forgets it first, so whatever else ended it is a defect; so is a throw while it settles.
+    const said =
+      settle === undefined ? (exit as Exit.Exit<RunInput | undefined>) : settled(settle, exit)
+    if (Exit.isFailure(said)) return this.#host.report(key, this.#host.died(work, said))
+    if (said.value !== undefined) return this.#host.report(key, said.value)
+    if (key !== undefined) this.#workers.delete(key)
     this.#host.silent()
   }
 
@@ -132,9 +142,18 @@ export class Workers {
   }
 }
 
+const settled = (
+  settle: (exit: Exit.Exit<unknown, unknown> | undefined) => RunInput,
+  exit: Exit.Exit<unknown, unknown> | undefined
+): Exit.Exit<RunInput> => {
+  const said = Result.try(() => settle(exit))
+  return Result.isSuccess(said) ? Exit.succeed(said.success) : Exit.die(said.failure)
+}
+
 /** An Effect that is its own result. */
-const isDone = <A>(effect: Effect.Effect<A, never, AgentMemory>): effect is Exit.Exit<A> =>
-  Exit.isExit(effect)
+const isDone = (
+  effect: Effect.Effect<unknown, unknown, AgentMemory>
+): effect is Exit.Exit<unknown, unknown> => Exit.isExit(effect)
 
 const stop = (worker: Worker): void => {
   const { fiber } = worker

@@ -46,6 +46,9 @@ const onPostgres = async (rounds: number): Promise<Samples> => {
     return await sample<Samples>("durable", "postgres", [url, String(rounds)])
   } finally {
     await server.stop()
+    // The server is gone, and the hooks of its package would end this process with an exit code of their own.
+    process.removeAllListeners("beforeExit")
+    process.removeAllListeners("exit")
   }
 }
 

@@ -175,11 +175,8 @@ const turned = (state: RunState, event: ModelTurned) => {
     frame.calls = []
     return
   }
-  const ids: Array<CallId> = []
-  for (let index = 0; index < event.calls.length; index++) {
-    const proposed = event.calls[index]!
+  frame.calls = event.calls.map((proposed, index) => {
     const id = callId(event.frame, event.step, index)
-    ids.push(id)
     state.open.add(id)
     state.calls.set(id, {
       id,
@@ -192,8 +189,8 @@ const turned = (state: RunState, event: ModelTurned) => {
       approved_by: undefined,
       phase: proposedPhase
     })
-  }
-  frame.calls = ids
+    return id
+  })
 }
 
 const proposedPhase: CallPhase = { _tag: "Proposed" }

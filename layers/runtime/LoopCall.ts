@@ -1,0 +1,98 @@
+/**
+ * One call as its run's loop serves it: what it asks, dispatches and commits goes through the run's one writer. One
+ * object a call; what few calls need is made when they need it.
+ */
+import { Effect } from "effect"
+import type { Exit } from "effect"
+import type { CallId, RunId } from "../../src/Ids.ts"
+import type { RunInput } from "../../src/run/RunDecider.ts"
+import type { RunAccepted } from "../../src/run/RunEvent.ts"
+import type { CallState } from "../../src/run/RunState.ts"
+import type { ResidentAgent } from "../../services/AgentDirectory.ts"
+import type { AgentMemory } from "../../services/AgentMemory.ts"
+import type { RunWriter, Transaction } from "./RunWriter.ts"
+import type { CallHost } from "./ToolBody.ts"
+import type { Worker } from "./Workers.ts"
+
+/** What of the loop a call reaches. */
+export interface Loop {
+  readonly writer: RunWriter
+  /** Decides on the input with all that has arrived; `written` is told whether or not its event stands. */
+  readonly report: (input: RunInput, written: () => void) => void
+  /** Runs when no append is on its way. */
+  readonly transact: (transaction: Transaction, done: () => void) => void
+  readonly awake: () => void
+}
+
+export class LoopCall implements CallHost {
+  readonly #loop: Loop
+  readonly #worker: Worker
+  readonly #id: CallId
+  readonly agent: ResidentAgent
+
+  constructor(loop: Loop, worker: Worker, id: CallId, agent: ResidentAgent) {
+    this.#loop = loop
+    this.#worker = worker
+    this.#id = id
+    this.agent = agent
+  }
+
+  get run(): RunId {
+    return this.#loop.writer.run
+  }
+
+  get accepted(): RunAccepted {
+    return this.#loop.writer.state.accepted!
+  }
+
+  call(): CallState {
+    return this.#loop.writer.state.calls.get(this.#id)!
+  }
+
+  ask(input: Extract<RunInput, { _tag: "Asks" }>): Effect.Effect<void> {
+    return Effect.andThen(
+      this.#written(input, () => {}),
+      this.#answered()
+    )
+  }
+
+  dispatch(input: Extract<RunInput, { _tag: "Dispatches" }>): Effect.Effect<boolean> {
+    return this.#written(input, () => {
+      const { phase } = this.call()
+      return phase._tag === "Dispatched" && phase.epoch === this.#loop.writer.epoch
+    })
+  }
+
+  transact(
+    key: string,
+    body: Effect.Effect<unknown, unknown, AgentMemory>,
+    record: (exit: Exit.Exit<unknown, unknown>) => RunInput
+  ): Effect.Effect<void> {
+    return Effect.callback((resume) => {
+      const dispatches = {
+        _tag: "Dispatches",
+        call: this.#id,
+        key,
+        on_loss: "unknown"
+      } as const
+      this.#loop.transact({ dispatches, body, record }, () => resume(Effect.void))
+    })
+  }
+
+  /** Reports, and answers once the event is written or did not stand. */
+  #written<A>(input: RunInput, stands: () => A): Effect.Effect<A> {
+    return Effect.callback((resume) => {
+      this.#loop.report(input, () => resume(Effect.sync(stands)))
+    })
+  }
+
+  #answered(): Effect.Effect<void> {
+    return Effect.callback((resume) => {
+      // Answered between the append and here, or never asked: the gate sees it at once.
+      if (this.call().phase._tag !== "Asking") return resume(Effect.void)
+      this.#worker.answered = () => resume(Effect.void)
+      // While a person thinks, another call may have this one's place.
+      this.#loop.awake()
+    })
+  }
+}
