@@ -70,8 +70,15 @@ export class RunJournal extends Context.Service<
     /** Begins a run with `RunAccepted` at seq 0, epoch 0. A run that exists is left alone. True if it is new. */
     create(run: RunId, ordinal: number, accepted: RunAccepted): Effect.Effect<boolean, JournalError>
 
-    /** Takes the run for `owner`: appends `RunClaimed` at the next epoch, so that every older writer is refused. */
-    claim(run: RunId, owner: string): Effect.Effect<Claim, RunNotFound | RunIsOver | JournalError>
+    /**
+     * Takes the run for `owner`: appends `RunClaimed` at the next epoch, so that every older writer is refused. With
+     * `seen`, the epoch at which the run was found to be free, it takes nothing that another has claimed since.
+     */
+    claim(
+      run: RunId,
+      owner: string,
+      seen?: number
+    ): Effect.Effect<Claim, RunNotFound | RunIsOver | FencedOff | JournalError>
 
     /** Durable when it returns. A refusal changes nothing. */
     append(append: Append): Effect.Effect<void, StaleAppend | FencedOff | JournalError>

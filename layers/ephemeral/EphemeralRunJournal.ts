@@ -92,11 +92,18 @@ const creating = (store: Store) =>
 
 const claiming =
   (store: Store) =>
-  (id: RunId, owner: string): Effect.Effect<Claim, RunNotFound | RunIsOver> =>
-    whenFree<Claim, RunNotFound | RunIsOver, never>(store, id, (run, now) => {
+  (
+    id: RunId,
+    owner: string,
+    seen?: number
+  ): Effect.Effect<Claim, RunNotFound | RunIsOver | FencedOff> =>
+    whenFree<Claim, RunNotFound | RunIsOver | FencedOff, never>(store, id, (run, now) => {
       if (run === undefined) return Effect.fail(new RunNotFound({ run_id: id }))
       if (!store.open.has(run)) {
         return Effect.fail(new RunIsOver({ run_id: id, status: run.status }))
+      }
+      if (seen !== undefined && seen !== run.epoch) {
+        return Effect.fail(new FencedOff({ run_id: id, epoch: run.epoch }))
       }
       const epoch = ++run.epoch
       run.owner = owner

@@ -103,7 +103,8 @@ const runOne = Effect.fnUntraced(function* (host: Host, actor: Actor, head: RunH
   host.began(actor, run)
   const { claim, chapters } = yield* host.rehydrating.withPermit(
     Effect.gen(function* () {
-      const claim = yield* loop.journal.claim(run, host.owner)
+      // Another process may have found it too, and claimed it while this one waited for its turn.
+      const claim = yield* loop.journal.claim(run, host.owner, head.epoch)
       const known =
         actor.chapters ??
         (yield* load({ journal: loop.journal, tasks: host.tasks }, conversation, ordinal, budget))

@@ -17,7 +17,7 @@ import type { RunAccepted } from "../../src/run/RunEvent.ts"
 import type { RunState } from "../../src/run/RunState.ts"
 import { fold, statusOf } from "../../src/run/RunState.ts"
 import { transaction_ms_max } from "../../src/tool/ToolSpec.ts"
-import { run_over } from "./Codes.ts"
+import { run_over, runCode } from "./Codes.ts"
 import * as GroupCommit from "./GroupCommit.ts"
 import type { HeadRow } from "./RunRows.ts"
 import { entries, find, head_columns, headOf } from "./RunRows.ts"
@@ -68,7 +68,8 @@ const creating = (sql: SqlClient.SqlClient) =>
 /** The event's text is made in the statement, because only there its epoch is known; its keys stand in order. */
 const claim_statement = `WITH h AS (
   UPDATE troupe.runs SET epoch = epoch + 1, length = length + 1, status = CASE status WHEN 0 THEN 1 ELSE status END
-  WHERE run_id = $1::uuid AND status < ${run_over} RETURNING run_id, tenant, epoch, length, status),
+  WHERE run_id = $1::uuid AND status < ${run_over} AND epoch = COALESCE($5::int4, epoch)
+  RETURNING run_id, tenant, epoch, length, status),
 d AS (UPDATE troupe.run_details d SET owner = $2::text FROM h WHERE d.run_id = h.run_id
   RETURNING d.run_id, d.agent, d.address_key, d.conversation, d.ordinal, d.owner, d.created_at),
 e AS (INSERT INTO troupe.run_events (run_id, seq, at, type, payload)
@@ -77,15 +78,16 @@ t AS (UPDATE troupe.agent_tasks t SET status = 1 FROM h WHERE t.id = h.run_id AN
 SELECT ${head_columns} FROM h r JOIN d ON d.run_id = r.run_id`
 
 const claiming = (sql: SqlClient.SqlClient) =>
-  Effect.fn("RunJournal.claim")(function* (run: RunId, owner: string) {
+  Effect.fn("RunJournal.claim")(function* (run: RunId, owner: string, seen?: number) {
     const now = yield* Clock.currentTimeMillis
     const [row] = yield* sql
-      .unsafe<HeadRow>(claim_statement, [run, owner, now, JSON.stringify(owner)])
+      .unsafe<HeadRow>(claim_statement, [run, owner, now, JSON.stringify(owner), seen ?? null])
       .pipe(Effect.mapError(toJournalError))
     if (row === undefined) {
       const known = yield* Effect.mapError(find(sql, run), toJournalError)
-      return yield* known === undefined
-        ? new RunNotFound({ run_id: run })
+      if (known === undefined) return yield* new RunNotFound({ run_id: run })
+      return yield* runCode(known.status) < run_over
+        ? new FencedOff({ run_id: run, epoch: known.epoch })
         : new RunIsOver({ run_id: run, status: known.status })
     }
     const head = headOf(row)

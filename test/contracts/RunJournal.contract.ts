@@ -89,6 +89,27 @@ const ownership = (it: Vitest.MethodsNonLive<Needs>) => {
     })
   )
 
+  it.effect("of 16 claims at once that saw the same epoch, one takes the run", () =>
+    Effect.gen(function* () {
+      const journal = yield* RunJournal
+      const { run } = yield* Samples.begin()
+      const { epoch } = yield* journal.head(run)
+      const claims = yield* Effect.forEach(
+        Array.from({ length: 16 }, (_, i) => `owner-${i}`),
+        (owner) => Effect.result(journal.claim(run, owner, epoch)),
+        { concurrency: "unbounded" }
+      )
+      const refused = claims.flatMap((each) => (Result.isFailure(each) ? [each.failure._tag] : []))
+      assert.deepStrictEqual(
+        refused,
+        Array.from({ length: 15 }, () => "FencedOff")
+      )
+      assert.strictEqual((yield* journal.head(run)).epoch, epoch + 1)
+      const entries = yield* journal.read(run, 0, 100)
+      assert.strictEqual(entries.filter(({ event }) => event._tag === "RunClaimed").length, 2)
+    })
+  )
+
   it.effect("a claim refuses a run that has ended, and one that nobody knows", () =>
     Effect.gen(function* () {
       const journal = yield* RunJournal

@@ -96,8 +96,8 @@ export const mutants: Readonly<Record<string, Mutation>> = {
     ports: journal((inner, world) => {
       const known = new Map<RunId, number>()
       return {
-        claim: (run, owner) =>
-          Effect.tap(inner.claim(run, owner), () =>
+        claim: (run, owner, seen) =>
+          Effect.tap(inner.claim(run, owner, seen), () =>
             Effect.sync(() => known.set(run, entriesOf(world, run).length))
           ),
         read: (run, from, limit) =>
@@ -125,8 +125,8 @@ export const mutants: Readonly<Record<string, Mutation>> = {
   },
   "a claim leaves the epoch as it is": {
     ports: journal((inner, world) => ({
-      claim: (run, owner) =>
-        Effect.map(inner.claim(run, owner), (claim) => {
+      claim: (run, owner, seen) =>
+        Effect.map(inner.claim(run, owner, seen), (claim) => {
           const stored = world.store.runs.get(run)
           if (stored === undefined || claim.head.epoch < 2) return claim
           stored.entries.pop()

@@ -135,10 +135,10 @@ const journalOf = (world: World, process: Process, inner: Journal): Journal => {
   }
   return RunJournal.of({
     create: (run, ordinal, accepted) => call("create", inner.create(run, ordinal, accepted)),
-    claim: (run, owner) =>
+    claim: (run, owner, seen) =>
       call(
         "claim",
-        Effect.tap(inner.claim(run, owner), (claim) =>
+        Effect.tap(inner.claim(run, owner, seen), (claim) =>
           Effect.sync(() => {
             if (claim.head.epoch > 1) world.count("a run that was claimed again")
           })
