@@ -33,8 +33,9 @@ export interface Actor {
   restarts: number
   /** When it crashed, within the window of its supervision; ms since 1970. */
   crashes: Array<number>
-  /** Earlier runs of the conversation, loaded once. */
+  /** Earlier runs of the conversation, loaded once, up to and including the run of this ordinal. */
   chapters: ReadonlyArray<Chapter> | undefined
+  chapters_to: number
 }
 
 export interface Host {
@@ -64,7 +65,8 @@ export const make = (address: Address): Actor => ({
   wake: undefined,
   restarts: 0,
   crashes: [],
-  chapters: undefined
+  chapters: undefined,
+  chapters_to: 0
 })
 
 /** New messages may have come. */
@@ -105,9 +107,11 @@ const runOne = Effect.fnUntraced(function* (host: Host, actor: Actor, head: RunH
     Effect.gen(function* () {
       // Another process may have found it too, and claimed it while this one waited for its turn.
       const claim = yield* loop.journal.claim(run, host.owner, head.epoch)
+      // What another process ran in between, or what was cancelled before it began, this actor never saw.
       const known =
-        actor.chapters ??
-        (yield* load({ journal: loop.journal, tasks: host.tasks }, conversation, ordinal, budget))
+        actor.chapters !== undefined && actor.chapters_to === ordinal - 1
+          ? actor.chapters
+          : yield* load({ journal: loop.journal, tasks: host.tasks }, conversation, ordinal, budget)
       return { claim, chapters: within(known, budget) }
     })
   )
@@ -144,6 +148,7 @@ const runOne = Effect.fnUntraced(function* (host: Host, actor: Actor, head: RunH
   if (finish.how === "ended") {
     host.ended(run)
     actor.chapters = within([...chapters, chapter(ordinal, finish.transcript)], budget)
+    actor.chapters_to = ordinal
     // What was cancelled from outside rang nobody who watches.
     feed.ring(conversation)
   }
