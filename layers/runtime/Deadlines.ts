@@ -6,6 +6,7 @@ import { Clock, Effect, Latch } from "effect"
 import type { Scope } from "effect"
 
 interface Entry {
+  /** In ms of the monotonic clock. */
   readonly at: number
   readonly fire: () => void
 }
@@ -20,16 +21,18 @@ export interface Deadlines {
 /** The timer lives as long as the scope; deadlines that are still armed then never fire. */
 export const make: Effect.Effect<Deadlines, never, Scope.Scope> = Effect.gen(function* () {
   const clock = yield* Clock.Clock
+  // The wall clock may be set while a deadline is armed: back, and a call would run for as much longer.
+  const now = () => Number(clock.monotonicTimeNanosUnsafe()) / 1_000_000
   const bell = yield* Latch.make(false)
   const entries = new Set<Entry>()
   let next = Infinity
   let rearm = Latch.makeUnsafe(false)
 
   const fireDue = () => {
-    const now = clock.currentTimeMillisUnsafe()
+    const due = now()
     next = Infinity
     for (const entry of entries) {
-      if (entry.at <= now) {
+      if (entry.at <= due) {
         entries.delete(entry)
         entry.fire()
       } else if (entry.at < next) next = entry.at
@@ -45,7 +48,7 @@ export const make: Effect.Effect<Deadlines, never, Scope.Scope> = Effect.gen(fun
           return bell.await
         }
         rearm = Latch.makeUnsafe(false)
-        const wait = Math.max(next - clock.currentTimeMillisUnsafe(), 0)
+        const wait = Math.max(next - now(), 0)
         return Effect.andThen(
           Effect.raceFirst(Effect.sleep(wait), rearm.await),
           Effect.sync(fireDue)
@@ -58,7 +61,7 @@ export const make: Effect.Effect<Deadlines, never, Scope.Scope> = Effect.gen(fun
   return {
     armed: () => entries.size,
     after: (ms, fire) => {
-      const entry: Entry = { at: clock.currentTimeMillisUnsafe() + ms, fire }
+      const entry: Entry = { at: now() + ms, fire }
       entries.add(entry)
       if (entry.at < next) {
         next = entry.at
