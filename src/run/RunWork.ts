@@ -32,8 +32,8 @@ export type Work = AskModel | RunCall
 
 /** Everything that should be running now. Looks at open frames and calls only. */
 export const work = (state: RunState): ReadonlyArray<Work> => {
-  if (state.ended !== undefined) return []
-  const wanted: Array<Work> = []
+  if (state.ended !== undefined) return nothing
+  let wanted: Array<Work> = nothing
   if (state.stopping === undefined) {
     // Turns are reserved before they begin: two frames never share the last one.
     let reserved = state.steps
@@ -43,7 +43,7 @@ export const work = (state: RunState): ReadonlyArray<Work> => {
       if (reserved >= lastStep(state.accepted!.limits, id === rootFrame)) continue
       reserved++
       const step = frame.step + 1
-      wanted.push({
+      wanted = and(wanted, {
         _tag: "AskModel",
         key: `${id}/${step}`,
         frame: id,
@@ -59,12 +59,13 @@ export const work = (state: RunState): ReadonlyArray<Work> => {
       case "Decided":
       case "Asking":
         if (state.stopping === undefined) {
-          wanted.push({ _tag: "RunCall", key: id, call: id, start: phase._tag !== "Asking" })
+          const start = phase._tag !== "Asking"
+          wanted = and(wanted, { _tag: "RunCall", key: id, call: id, start })
         }
         break
       case "Dispatched":
         // Of this epoch: its fiber runs. Of an older one: sent again with the same key, if that was declared.
-        wanted.push({
+        wanted = and(wanted, {
           _tag: "RunCall",
           key: id,
           call: id,
@@ -75,5 +76,14 @@ export const work = (state: RunState): ReadonlyArray<Work> => {
         break
     }
   }
+  return wanted
+}
+
+const nothing: Array<Work> = []
+
+/** The list with one more. One is made as a list of one: a push to an empty one makes room for many. */
+const and = (wanted: Array<Work>, piece: Work): Array<Work> => {
+  if (wanted === nothing) return [piece]
+  wanted.push(piece)
   return wanted
 }
