@@ -3,7 +3,7 @@
  * for people, leaves the process; its journal brings it back.
  */
 import { Effect, Random } from "effect"
-import type { Semaphore } from "effect"
+import type { Cause, Semaphore } from "effect"
 import { cancelRun } from "../../src/run/RunCommand.ts"
 import type { Address, RunId } from "../../src/Ids.ts"
 import { addressKey } from "../../src/Ids.ts"
@@ -199,19 +199,24 @@ export const live = Effect.fnUntraced(function* (
 
 /**
  * Ends the run in hand of an actor that crashed too often: a typed reason, and nothing is guessed. It is claimed once
- * more, because what was dispatched by an owner that still counts is waited for, and here nobody waits any more.
+ * more, because what was dispatched by an owner that still counts is waited for, and here nobody waits any more. A run
+ * that another process has by now is that one's; where the journal does not answer, a sweep begins again.
  */
-const giveUp = Effect.fnUntraced(function* (host: Host, actor: Actor) {
-  const { run } = actor
-  if (run === undefined) return
+const giveUp = Effect.fnUntraced(function* (host: Host, run: RunId) {
   const { journal } = host.loop
-  yield* Effect.ignoreCause(journal.claim(run, host.owner))
-  yield* Effect.ignoreCause(
-    amend(journal, host.tell, run, (state) =>
-      cancelRun(state, run, "runtime:supervisor", "restart_intensity_exceeded", "failed")
-    )
+  const head = yield* journal.head(run)
+  if (head.owner !== undefined && head.owner !== host.owner) return
+  yield* journal.claim(run, host.owner, head.epoch)
+  yield* amend(journal, host.tell, run, (state) =>
+    cancelRun(state, run, "runtime:supervisor", "restart_intensity_exceeded", "failed")
   )
 })
+
+/** A journal that was away says nothing of the run: it goes on when the journal is back. */
+const isAway = (cause: Cause.Cause<FencedOff | JournalError | StoreError>): boolean =>
+  cause.reasons.some(
+    (reason) => reason._tag === "Fail" && reason.error._tag === "JournalError" && reason.error.lost
+  )
 
 /** Lets an actor crash and starts it again, as often as its supervision allows. */
 export const supervise = Effect.fnUntraced(function* (
@@ -243,7 +248,9 @@ export const supervise = Effect.fnUntraced(function* (
     actor.crashes = [...actor.crashes.filter((each) => each > at - window_ms), at]
     actor.restarts++
     if (actor.crashes.length > restarts_max) {
-      yield* giveUp(host, actor)
+      if (actor.run !== undefined && !isAway(exit.cause)) {
+        yield* Effect.ignoreCause(giveUp(host, actor.run))
+      }
       yield* Effect.logError("an actor crashed too often and was stopped", exit.cause).pipe(
         Effect.annotateLogs({ address: actor.key, crashes: actor.crashes.length })
       )

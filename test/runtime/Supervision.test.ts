@@ -5,7 +5,7 @@ import { Supervision } from "../../src/agent/AgentSpec.ts"
 import type { RunId } from "../../src/Ids.ts"
 import { AgentMemory } from "../../services/AgentMemory.ts"
 import { AgentRuntime } from "../../services/AgentRuntime.ts"
-import { RunJournal } from "../../services/RunJournal.ts"
+import { JournalError, RunJournal } from "../../services/RunJournal.ts"
 import { TaskStore } from "../../services/TaskStore.ts"
 import * as EphemeralStores from "../../layers/ephemeral/EphemeralStores.ts"
 import { call, text } from "../../layers/model/ScriptedModelGateway.ts"
@@ -99,6 +99,60 @@ describe("supervision", () => {
       // A new message is a new beginning.
       const next = yield* process.run(H.send("again"))
       assert.deepInclude(H.end(yield* process.run(H.ended(next))), { status: "complete" })
+    }).pipe(Effect.provide(EphemeralStores.layer))
+  })
+
+  it.effect("one that crashed because its journal was away begins again when it is back", () => {
+    const options: H.Options = {
+      script: () => text("done"),
+      agent: { supervision: Supervision.make({ restarts_max: 2 }) }
+    }
+    return Effect.gen(function* () {
+      let away = 3
+      const process = yield* H.withJournal(H.boot(options), ({ claim }) => ({
+        claim: (...args) =>
+          Effect.suspend(() =>
+            away-- > 0
+              ? Effect.fail(new JournalError({ message: "away", lost: true }))
+              : claim(...args)
+          )
+      }))
+      const run = yield* process.run(H.send("hello"))
+      yield* untilTime(() => away <= 0)
+      yield* TestClock.adjust(10_000)
+      assert.deepInclude(H.end(yield* process.run(H.ended(run))), { status: "complete" })
+    }).pipe(Effect.provide(EphemeralStores.layer))
+  })
+
+  it.effect("one that gives up leaves a run alone that another process has by now", () => {
+    const gates = [Deferred.makeUnsafe<void>(), Deferred.makeUnsafe<void>()]
+    let asked = 0
+    const options: H.Options = {
+      script: () => Effect.as(Deferred.await(gates[asked++]!), text("done")),
+      agent: { supervision: Supervision.make({ restarts_max: 0 }) },
+      config: { lease_ms: 1_000, sweep_ms: 500 }
+    }
+    return Effect.gen(function* () {
+      const { service, state } = breaking(yield* RunJournal)
+      let beats = 0
+      const hanging = yield* Effect.provideService(H.boot(options), RunJournal, {
+        ...service,
+        beat: (owner, ms) => (beats++ === 0 ? service.beat(owner, ms) : Effect.void),
+        recoverable: () => Effect.succeed([])
+      })
+      const run = yield* hanging.run(H.send("hello"))
+      yield* hanging.run(H.happened(run, "RunClaimed"))
+      const heir = yield* H.boot(options)
+      yield* TestClock.adjust(2_000)
+      yield* heir.run(H.happened(run, "RunClaimed", 2))
+      state.run = run
+      state.left = 1
+      yield* Deferred.succeed(gates[0]!, undefined)
+      yield* untilTime(() => state.broken === 1)
+      yield* Deferred.succeed(gates[1]!, undefined)
+      const all = yield* heir.run(H.ended(run))
+      assert.deepInclude(H.end(all), { status: "complete" })
+      assert.strictEqual(H.count(all, "RunClaimed"), 2)
     }).pipe(Effect.provide(EphemeralStores.layer))
   })
 
