@@ -3,7 +3,7 @@
  * has nothing to do; whatever it knew is in the journal. Runs without an owner are found at the start and by a slow
  * sweep, so no message, decision or cancel depends on a bell that arrives.
  */
-import { Clock, Context, Effect, FiberMap, FiberSet, Layer, Schedule, Semaphore } from "effect"
+import { Clock, Context, Effect, FiberMap, FiberSet, Layer, Semaphore } from "effect"
 import { Digest, SecureRandom } from "effect/crypto"
 import { AgentNotFound } from "../../src/agent/AgentSpec.ts"
 import { message_bytes_max } from "../../src/conversation/Conversation.ts"
@@ -66,6 +66,8 @@ const make = Effect.gen(function* () {
   const resident = new Map<RunId, Actor>()
   /** Runs that left the process to wait for a person: what is kept of each is this entry. */
   const parked = new Map<RunId, string>()
+  /** Runs that others amended and that no actor here has taken up since: a sweep looks at them again. */
+  const unseen = new Set<RunId>()
   const stopped = new Map<string, Actor>()
   let stopping = false
 
@@ -99,6 +101,7 @@ const make = Effect.gen(function* () {
     began: (actor, run) => {
       resident.set(run, actor)
       parked.delete(run)
+      unseen.delete(run)
     },
     ended: (run) => {
       resident.delete(run)
@@ -128,19 +131,28 @@ const make = Effect.gen(function* () {
     const head = yield* journal.head(run)
     feed.ring(head.conversation)
     parked.delete(run)
-    if (head.owner === undefined || head.owner === owner) wake(head.address)
+    const over =
+      head.status === "complete" || head.status === "failed" || head.status === "cancelled"
+    if (!over && (head.owner === undefined || head.owner === owner)) return wake(head.address)
+    unseen.delete(run)
   })
 
   const amended = (run: RunId): void => {
     const actor = resident.get(run)
     if (actor !== undefined) return ring(actor.bell)
-    if (!stopping) background(Effect.ignore(Effect.retry(rouse(run), rousing)))
+    if (stopping) return
+    unseen.add(run)
+    background(Effect.ignore(rouse(run)))
   }
 
   const recover = Effect.fnUntraced(function* () {
     for (const head of yield* journal.recoverable(owner, config.recover_max)) {
       // Also for an actor that is idle, and for one that was stopped while the journal was away.
       if (!resident.has(head.run_id)) wake(head.address)
+    }
+    // The journal was away at the bell, or another run of the address was first.
+    for (const run of unseen) {
+      yield* Effect.catchTag(rouse(run), "RunNotFound", () => Effect.sync(() => unseen.delete(run)))
     }
   })
 
@@ -305,12 +317,6 @@ const make = Effect.gen(function* () {
     Context.add(TaskDispatch, TaskDispatch.of({ deliver }))
   )
 })
-
-/** A bell that found the journal away is rung again: a sweep does not look at runs that wait for somebody else too. */
-const rousing = {
-  schedule: Schedule.min([Schedule.exponential("100 millis"), Schedule.spaced("5 seconds")]),
-  while: (error: { readonly _tag: string }) => error._tag === "JournalError"
-}
 
 /** Stopped actors that are remembered, for the list and so that a sweep leaves them alone. */
 const stopped_max = 1_000

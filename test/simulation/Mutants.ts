@@ -299,3 +299,10 @@ export const mutants: Readonly<Record<string, Mutation>> = {
     })
   }
 }
+
+/** Seen, but not within the few seeds of a quick test: each takes a rare meeting of two processes. */
+export const rare: ReadonlySet<string> = new Set([
+  "the epoch is not checked",
+  "the length is not checked",
+  "a run with a question is not recovered"
+])

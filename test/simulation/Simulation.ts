@@ -48,6 +48,8 @@ class Simulation {
   generations: Array<Generation> = []
   quiet = false
   late = false
+  /** By how much the clock went back, in all. */
+  jumped_ms = 0
   over = false
   #booted = 0
 
@@ -139,9 +141,13 @@ class Simulation {
           break
         case "jump":
           world.count("a clock that jumped")
-          world.kernel.offset += world.chance(0.5)
-            ? world.between(100, 600_000)
-            : -world.between(100, 60_000)
+          if (world.chance(0.5)) world.kernel.offset += world.between(100, 600_000)
+          else {
+            const back = world.between(100, 60_000)
+            world.kernel.offset -= back
+            // A lease of somebody who died is as much longer.
+            this.jumped_ms += back
+          }
           break
       }
     }
@@ -229,7 +235,7 @@ class Simulation {
     this.#revive()
     yield* Fiber.join(senders)
     if (options.small !== true) {
-      yield* Effect.sleep(wait_ms)
+      yield* Effect.sleep(wait_ms + this.jumped_ms)
       this.#judgeWaiting()
     }
     this.late = true
