@@ -5,6 +5,7 @@ import { Context, Effect } from "effect"
 import { Digest } from "effect/crypto"
 import { canonical } from "../../src/Canonical.ts"
 import type { CallId, RunId, Tenant } from "../../src/Ids.ts"
+import type { ToolSpec } from "../../src/tool/ToolSpec.ts"
 
 /** Part of every approval digest: a changed policy asks again. */
 export const PolicyVersion = Context.Reference<string>("troupe/PolicyVersion", {
@@ -37,6 +38,12 @@ export const proposalDigest = (
   digest: Digest.Digest["Service"],
   proposal: Proposal
 ): Effect.Effect<string> => digestOf(digest, proposal)
+
+/** What a tool says of itself, so that a decision on one is no decision on what a later release made of it. */
+export const toolDigest = (
+  digest: Digest.Digest["Service"],
+  spec: ToolSpec
+): Effect.Effect<string> => digestOf(digest, spec)
 
 /** The idempotency key of a dispatched call: from run and call ordinal only, never random, never from the model. */
 export const callKey = (

@@ -16,7 +16,7 @@ import { permissionOf } from "../../src/tool/ToolSpec.ts"
 import type { AgentMemory } from "../../services/AgentMemory.ts"
 import type { ToolRegistry } from "../../services/ToolRegistry.ts"
 import type { Proposal } from "./CallIdentity.ts"
-import { approvalDigest, proposalDigest } from "./CallIdentity.ts"
+import { approvalDigest, proposalDigest, toolDigest } from "./CallIdentity.ts"
 import type { CallHost, Governed, Services as BodyServices, Started } from "./ToolBody.ts"
 import { classify, failed, finished, make as makeBody } from "./ToolBody.ts"
 
@@ -65,7 +65,10 @@ export const make = (services: Services): ToolInvoker => {
       policy_version: services.policy_version
     }
     const wanted = yield* approvalDigest(digest, proposal, host.run, call.id)
-    if (call.phase._tag === "Decided" && call.phase.digest === wanted) {
+    const tool_digest = yield* toolDigest(digest, tool.spec)
+    const { phase } = call
+    const isSame = phase._tag === "Decided" && phase.tool_digest === tool_digest
+    if (isSame && phase.digest === wanted) {
       return yield* body.run(body.start(host, call.id, tool, args))
     }
     const approval = ApprovalId.make(yield* random.uuidV4())
@@ -78,6 +81,7 @@ export const make = (services: Services): ToolInvoker => {
         digest: wanted,
         proposal: yield* proposalDigest(digest, proposal),
         tool_key: tool.key,
+        tool_digest,
         arguments: call.arguments as never,
         policy_version: services.policy_version,
         approvers: spec.approvers,

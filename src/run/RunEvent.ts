@@ -108,6 +108,8 @@ const ApprovalRequested = Schema.TaggedStruct("ApprovalRequested", {
   proposal: Schema.String,
   payload: ApprovalPayload,
   tool_key: Schema.String,
+  /** A digest of the tool's whole spec: a decision lets no other tool of that key run. */
+  tool_digest: Schema.optionalKey(Schema.String),
   arguments: Schema.Json,
   policy_version: Schema.String,
   approvers: Schema.Array(Role),

@@ -27,6 +27,8 @@ export type CallPhase =
       readonly _tag: "Decided"
       readonly approval: ApprovalId
       readonly digest: string
+      /** Of the tool that the question was about. */
+      readonly tool_digest: string | undefined
       readonly decision: Decision
       readonly by: string
     }
@@ -275,6 +277,7 @@ export const evolve = (state: RunState, event: RunEvent): void => {
         _tag: "Decided",
         approval: event.approval,
         digest: event.digest,
+        tool_digest: state.asked.get(event.approval)!.tool_digest,
         decision: event.decision,
         by: event.by
       })

@@ -168,6 +168,26 @@ describe("a question outlives the fiber that asked it", () => {
     }).pipe(Effect.provide(EphemeralStores.layer))
   })
 
+  it.effect("an approval whose tool is another by now is asked again, in its new words", () => {
+    const { options, ran } = gated()
+    const replay = options.tools!["replay"]!
+    const governance = { ...replay.governance, effect_description: "Changes all of them." }
+    return Effect.gen(function* () {
+      const first = yield* H.boot(options)
+      const run = yield* first.run(H.send("hello"))
+      const { approval } = yield* first.run(H.question(run))
+      yield* first.stop
+      const second = yield* H.boot({ ...options, tools: { replay: { ...replay, governance } } })
+      yield* second.run(H.decide(approval, H.approve))
+      const again = yield* second.run(H.question(run, 2))
+      assert.strictEqual(again.payload.effect_description, "Changes all of them.")
+      assert.deepStrictEqual(ran, [])
+      yield* second.run(H.decide(again.approval, H.approve))
+      yield* second.run(H.ended(run))
+      assert.deepStrictEqual(ran, [7])
+    }).pipe(Effect.provide(EphemeralStores.layer))
+  })
+
   it.effect("SA-14 the task of a run that waits for a person is processing", () => {
     const { options } = gated()
     return Effect.gen(function* () {
