@@ -133,8 +133,10 @@ const make = Effect.gen(function* () {
     parked.delete(run)
     const over =
       head.status === "complete" || head.status === "failed" || head.status === "cancelled"
-    if (!over && (head.owner === undefined || head.owner === owner)) return wake(head.address)
-    unseen.delete(run)
+    const isFree = head.owner === undefined || head.owner === owner
+    if (over || !isFree) unseen.delete(run)
+    // Also for one that is over: messages may have waited behind it.
+    if (isFree) wake(head.address)
   })
 
   const amended = (run: RunId): void => {

@@ -102,6 +102,19 @@ describe("a question outlives the fiber that asked it", () => {
     }).pipe(Effect.provide(H.layer(options)))
   })
 
+  it.effect("a cancel of an evicted run lets the message behind it begin at once", () => {
+    const { options } = gated({ config: { park_ms: 10, sweep_ms: 3_600_000 } })
+    return Effect.gen(function* () {
+      const run = yield* H.send("hello")
+      const next = yield* H.send("again")
+      yield* H.question(run)
+      yield* TestClock.adjust(20)
+      assert.include(yield* states, "parked")
+      yield* H.cancel(run)
+      yield* H.question(next)
+    }).pipe(Effect.provide(H.layer(options)))
+  })
+
   it.effect("SM-59 expires by itself when nobody answers in time, which is no denial", () => {
     const { options, ran } = gated({ config: { sweep_ms: 100 } }, 1_000)
     return Effect.gen(function* () {
