@@ -39,7 +39,7 @@ const database: Effect.Effect<Store, never, Scope.Scope> = Effect.map(
 )
 
 const storms = Effect.fnUntraced(function* (engine: string, home: Homes.Home) {
-  const judge = yield* Judge.start
+  const judge = yield* Judge.slow(40)
   const options = { store: yield* home, counter: judge.url, park_ms: 200 }
   const found = yield* storm(options, judge, {
     seed: Number(values.seed),

@@ -23,9 +23,12 @@ export interface Judge {
   readonly received: (tag: string) => Effect.Effect<void>
 }
 
-export const start: Effect.Effect<Judge, never, Scope.Scope> = Effect.gen(function* () {
+/** Each answer takes up to `answer_ms`. */
+export const slow = Effect.fnUntraced(function* (
+  answer_ms: number
+): Effect.fn.Return<Judge, never, Scope.Scope> {
   const log = join(yield* Homes.temporary, "effects.log")
-  const child = yield* Children.start("test/process/counter.ts", [log])
+  const child = yield* Children.start("test/process/counter.ts", [log, String(answer_ms)])
   const ready = yield* child.heard((it) => it.notice === "ready")
   return {
     url: ready.notice === "ready" ? (ready.url ?? "") : "",
@@ -43,7 +46,9 @@ export const start: Effect.Effect<Judge, never, Scope.Scope> = Effect.gen(functi
   }
 })
 
-/** Effects of a run, by tool. */
+export const start: Effect.Effect<Judge, never, Scope.Scope> = slow(0)
+
+/** Effects of a run. */
 export const of = (judge: Judge, run: string): ReadonlyArray<Seen> =>
   judge.seen().filter((each) => each.run === run)
 

@@ -10,7 +10,7 @@ for (const [engine, home] of Homes.both) {
     `SA-42 a service on ${engine} that is killed at random under load loses nothing and does nothing twice`,
     () =>
       Effect.gen(function* () {
-        const judge = yield* Judge.start
+        const judge = yield* Judge.slow(40)
         const options = { store: yield* home, counter: judge.url, park_ms: 200 }
         const found = yield* storm(options, judge, {
           seed: 2,

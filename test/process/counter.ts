@@ -1,6 +1,6 @@
 /**
  * The outside world: a process of its own that writes down every effect, with fsync, before it does anything else, and
- * knows nothing of runs. Argument: its log. Told over IPC to hold a tag, it writes the next such effect
+ * knows nothing of runs. Arguments: its log, and how long an answer may take, in ms. Told over IPC to hold a tag, it writes the next such effect
  * down and does not answer.
  */
 import { fsyncSync, openSync, writeSync } from "node:fs"
@@ -8,6 +8,7 @@ import { createServer } from "node:http"
 import type { Notice } from "./Plan.ts"
 
 const log = openSync(process.argv[2]!, "a")
+const answer_ms = Number(process.argv[3])
 const held = new Set<string>()
 const waiting: Array<() => void> = []
 
@@ -31,8 +32,9 @@ const server = createServer((request, response) => {
     fsyncSync(log)
     const { tag, tool } = JSON.parse(body) as { readonly tool: string; readonly tag: string }
     const answer = () => response.writeHead(200).end("{}")
+    // An answer takes its time, so that a kill at random finds calls that wait for one.
     if (held.delete(tag)) waiting.push(answer)
-    else answer()
+    else setTimeout(answer, Math.random() * answer_ms)
     say({ notice: "received", tool, tag })
   })
 })
