@@ -66,9 +66,11 @@ const respec = (name: string, spec: object): Mutation => ({
 let counter = 0
 
 export const mutants: Readonly<Record<string, Mutation>> = {
-  "the epoch is not checked": fenced((given, run, world) => ({
-    ...given,
-    epoch: world.store.runs.get(run)?.epoch ?? given.epoch
+  // The epoch alone is no bug that can be seen: a claim makes the journal longer, so that the length refuses a zombie
+  // too, and what it then loads tells it of the claim.
+  "neither epoch nor length is checked": fenced((_, run, world) => ({
+    epoch: world.store.runs.get(run)?.epoch ?? 0,
+    length: entriesOf(world, run).length
   })),
   "the length is not checked": fenced((given, run, world) => ({
     ...given,
@@ -300,9 +302,5 @@ export const mutants: Readonly<Record<string, Mutation>> = {
   }
 }
 
-/** Seen, but not within the few seeds of a quick test: each takes a rare meeting of two processes. */
-export const rare: ReadonlySet<string> = new Set([
-  "the epoch is not checked",
-  "the length is not checked",
-  "a run with a question is not recovered"
-])
+/** Seen, but not within the few seeds of a quick test: it takes a rare meeting of two writers. */
+export const rare: ReadonlySet<string> = new Set(["the length is not checked"])
