@@ -148,18 +148,26 @@ class RolledBack<A, E> {
   }
 }
 
-/** The body in a savepoint, for at most 5 s. */
+/**
+ * The body in a savepoint, for at most 5 s. One that hid a failed statement has failed: the database takes nothing more
+ * before a rollback, not even the end of the savepoint.
+ */
 const savepoint = <A, E, R>(
   sql: SqlClient.SqlClient,
   body: Effect.Effect<A, E, R>
-): Effect.Effect<Exit.Exit<A, E>, SqlError.SqlError, R> =>
-  body.pipe(
+): Effect.Effect<Exit.Exit<A, E>, SqlError.SqlError, R> => {
+  const isUsable = Effect.mapError(sql.unsafe(`SELECT 1`), (error) =>
+    error.reason._tag === "ConnectionError" ? error : new RolledBack<A, E>(Exit.die(error))
+  )
+  return body.pipe(
     Effect.timeoutOrElse({ duration: transaction_ms_max, orElse: () => Effect.interrupt }),
     Effect.exit,
     Effect.filterOrFail(Exit.isSuccess, (exit) => new RolledBack(exit)),
+    Effect.tap(() => isUsable),
     sql.withTransaction,
     Effect.catchTag("RolledBack", ({ exit }) => Effect.succeed(exit))
   )
+}
 
 const transacting =
   (sql: SqlClient.SqlClient) =>
