@@ -4,7 +4,7 @@
  * An append inside an ambient transaction takes that transaction, in a savepoint of its own, and is durable with it.
  */
 import { randomUUID } from "node:crypto"
-import { Clock, Context, Effect, Exit, Layer } from "effect"
+import { Clock, Context, Effect, Exit, Layer, Semaphore } from "effect"
 import { SqlClient } from "effect/sql"
 import type { SqlError } from "effect/sql"
 import type { Append, Claim, Fence, RunHead } from "../../services/RunJournal.ts"
@@ -35,6 +35,12 @@ const batch_max = 512
 const batch_size_max = 8_000_000
 /** Appends that may wait: one a run, as each run has one writer. */
 const queue_max = 100_000
+
+/**
+ * Bodies of transactional tools that run at the same time: each holds a connection for as long as 5 s, and those that are
+ * left are for appends, and for the lease, without which other processes would take every run.
+ */
+const bodies_max = 6
 
 const creating = (sql: SqlClient.SqlClient) =>
   Effect.fn("RunJournal.create")(function* (run: RunId, ordinal: number, accepted: RunAccepted) {
@@ -170,7 +176,7 @@ const savepoint = <A, E, R>(
 }
 
 const transacting =
-  (sql: SqlClient.SqlClient) =>
+  (sql: SqlClient.SqlClient, bodies: Semaphore.Semaphore) =>
   <A, E, R>(
     run: RunId,
     fence: Fence,
@@ -191,7 +197,7 @@ const transacting =
         return yield* new StaleAppend({ run_id: run, length: head.length })
       const exit = yield* savepoint(sql, body)
       yield* appendWithin(sql, { run, fence, ...record(exit) })
-    }).pipe(sql.withTransaction, Effect.mapError(orJournalError))
+    }).pipe(sql.withTransaction, bodies.withPermit, Effect.mapError(orJournalError))
 
 /** Appends: in the ambient transaction, if there is one, otherwise with those of other runs. */
 const appending = Effect.fnUntraced(function* (sql: SqlClient.SqlClient) {
@@ -298,7 +304,7 @@ const make = Effect.gen(function* () {
     create: creating(sql),
     claim: claiming(sql),
     append: yield* appending(sql),
-    transact: transacting(sql),
+    transact: transacting(sql, yield* Semaphore.make(bodies_max)),
     read: (run, from, limit) =>
       entries(sql, run, from, from + Math.min(Math.max(limit, 0), read_max)),
     amend: amending(sql, ring),
