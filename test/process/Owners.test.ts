@@ -39,8 +39,9 @@ it.live(
       const judge = yield* Judge.start
       const options = { store: yield* Homes.database, counter: judge.url }
       const first = yield* Service.start({ ...options, park_ms: 20 })
-      const second = yield* Service.start(options)
       const { id, run } = yield* parked(first)
+      // Later, because either's relay may take a task.
+      const second = yield* Service.start(options)
       yield* first.child.kill
       yield* second.decide(id)
       yield* endsOnce(second, judge, run)

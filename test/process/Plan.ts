@@ -54,9 +54,13 @@ export interface WorkerConfig {
   readonly unfenced: boolean
 }
 
+export type Question =
+  | { readonly op: "pending" | "actors" | "rows" | "depth" }
+  | { readonly op: "events" | "statuses"; readonly runs: ReadonlyArray<string> }
+
 export type Request =
+  | Question
   | { readonly op: "send"; readonly plan: Plan; readonly key: string }
-  | { readonly op: "pending" }
   | { readonly op: "decide"; readonly approval: string; readonly by: string }
   | {
       readonly op: "settle"
@@ -64,14 +68,8 @@ export type Request =
       readonly call: string
       readonly settlement: Settlement
     }
-  | { readonly op: "events"; readonly runs: ReadonlyArray<string> }
-  | { readonly op: "statuses"; readonly runs: ReadonlyArray<string> }
-  | { readonly op: "actors" }
   | { readonly op: "webhooks"; readonly subjects: ReadonlyArray<string> }
-  | { readonly op: "rows" }
-  | { readonly op: "depth" }
-  | { readonly op: "hold"; readonly hold: Hold }
-  | { readonly op: "release"; readonly hold: Hold }
+  | { readonly op: "hold" | "release"; readonly hold: Hold }
 
 /** What a process says without being asked. */
 export type Notice =

@@ -89,17 +89,24 @@ export const start = (options: Options): Effect.Effect<Service, never, Scope.Sco
     }
   })
 
-/** Asks again until the answer fits; dies after 45 s. */
-export const until = <A, E>(
-  ask: Effect.Effect<A, E>,
+/** Asks again until the answer fits; dies with the last answer after 45 s. */
+export const until = <A, E, R>(
+  ask: Effect.Effect<A, E, R>,
   fits: (answer: A) => boolean
-): Effect.Effect<A, E> =>
-  Effect.repeat(ask, { until: fits, schedule: Schedule.spaced("25 millis") }).pipe(
-    Effect.timeoutOrElse({
-      duration: "45 seconds",
-      orElse: () => Effect.die(new Error(`it did not come about: ${fits.toString()}`))
-    })
-  )
+): Effect.Effect<A, E, R> =>
+  Effect.suspend(() => {
+    let last: A | undefined
+    return Effect.tap(ask, (answer) => Effect.sync(() => void (last = answer))).pipe(
+      Effect.repeat({ until: fits, schedule: Schedule.spaced("25 millis") }),
+      Effect.timeoutOrElse({
+        duration: "45 seconds",
+        orElse: () => {
+          const answer = JSON.stringify(last)?.slice(0, 4_000)
+          return Effect.die(new Error(`it did not come to ${fits.toString()}, but to ${answer}`))
+        }
+      })
+    )
+  })
 
 export const journal = (service: Service, run: string): Effect.Effect<Journal, Refused> =>
   Effect.map(service.journals([run]), ([entries]) => entries!)

@@ -149,6 +149,12 @@ class Crowd {
   }
 }
 
+const countOf = (values: Iterable<string>): Record<string, number> => {
+  const counts: Record<string, number> = {}
+  for (const value of values) counts[value] = (counts[value] ?? 0) + 1
+  return counts
+}
+
 /** What was read of a journal is still its beginning. */
 const assertKept = Effect.fnUntraced(function* (crowd: Crowd, service: Service.Service) {
   const runs = [...crowd.seen.keys()]
@@ -173,7 +179,8 @@ const life = Effect.fnUntraced(function* (
     const statuses = yield* crowd.look(service)
     yield* crowd.settle(service, statuses)
     yield* crowd.decide(service, storm.questions_min + 2)
-    return { runs: crowd.open.size, questions: (yield* service.pending).length }
+    const questions = (yield* service.pending).length
+    return { runs: crowd.open.size, questions, statuses: countOf(statuses.values()) }
   })
   const census = yield* Service.until(
     work,

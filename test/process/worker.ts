@@ -29,7 +29,7 @@ import { Principal } from "../../src/Principal.ts"
 import { RunLimits } from "../../src/run/RunLimits.ts"
 import type { CallContext } from "../../src/tool/GovernedTool.ts"
 import { callOf, govern } from "../../src/tool/GovernedTool.ts"
-import type { Hold, Notice, Plan, Point, Request, WorkerConfig } from "./Plan.ts"
+import type { Hold, Notice, Plan, Point, Question, Request, WorkerConfig } from "./Plan.ts"
 
 const config = JSON.parse(process.argv[2]!) as WorkerConfig
 const tenant = Tenant.make("acme")
@@ -237,40 +237,54 @@ const stores =
     ? Stores.directory(store.directory)
     : Stores.postgres(Redacted.make(store.postgres))
 
-const answerTo = Effect.fnUntraced(function* (request: Request) {
+/** What the parent wants done. */
+const done = Effect.fnUntraced(function* (request: Request) {
+  const runtime = yield* AgentRuntime
   switch (request.op) {
     case "send": {
-      const { task } = yield* AgentRuntime.use((it) =>
-        it.send(
-          {
-            agent: agent.name,
-            text: JSON.stringify(request.plan),
-            idempotency_key: request.key,
-            // The same key is the same message only at the same address.
-            conversation: ConversationId.make(request.key)
-          },
-          personOf("user")
-        )
-      )
-      return task.id
+      const text = JSON.stringify(request.plan)
+      // The same key is the same message only at the same address.
+      const conversation = ConversationId.make(request.key)
+      const message = { agent: agent.name, text, conversation, idempotency_key: request.key }
+      return (yield* runtime.send(message, personOf("user"))).task.id
     }
+    case "decide": {
+      const desk = yield* ApprovalDesk
+      const id = ApprovalId.make(request.approval)
+      return yield* desk.decide(id, { _tag: "Approve" }, personOf(request.by))
+    }
+    case "settle": {
+      const { call, run, settlement } = request
+      return yield* runtime.settle(RunId.make(run), call as CallId, settlement, personOf("olga"))
+    }
+    case "webhooks": {
+      const outbox = yield* Outbox
+      return yield* outbox.enqueue(
+        request.subjects.map((subject) => ({
+          id: MessageId.make(crypto.randomUUID()),
+          tenant,
+          key: subject,
+          topic: webhook_topic,
+          payload: { type: "done", subject, data: null }
+        }))
+      )
+    }
+    case "hold":
+      return void hold(request.hold)
+    case "release":
+      return void Deferred.doneUnsafe(holds.get(nameOf(request.hold))!, Effect.void)
+    default:
+      return yield* told(request)
+  }
+})
+
+/** What the parent wants to know. */
+const told = Effect.fnUntraced(function* (request: Question) {
+  switch (request.op) {
     case "pending": {
       const all = yield* ApprovalDesk.use((desk) => desk.pending(personOf("user"), 500))
       return all.map(({ id, run_id }) => ({ id, run: run_id }))
     }
-    case "decide":
-      return yield* ApprovalDesk.use((desk) =>
-        desk.decide(ApprovalId.make(request.approval), { _tag: "Approve" }, personOf(request.by))
-      )
-    case "settle":
-      return yield* AgentRuntime.use((it) =>
-        it.settle(
-          RunId.make(request.run),
-          request.call as CallId,
-          request.settlement,
-          personOf("olga")
-        )
-      )
     case "events":
       return yield* RunJournal.use((journal) =>
         Effect.forEach(request.runs, (run) => journal.read(RunId.make(run), 0, 10_000))
@@ -287,29 +301,12 @@ const answerTo = Effect.fnUntraced(function* (request: Request) {
       )
     case "actors":
       return yield* AgentRuntime.use((it) => it.actors(1_000))
-    case "webhooks":
-      return yield* Outbox.use((outbox) =>
-        outbox.enqueue(
-          request.subjects.map((subject) => ({
-            id: MessageId.make(crypto.randomUUID()),
-            tenant,
-            key: subject,
-            topic: webhook_topic,
-            payload: { type: "done", subject, data: null }
-          }))
-        )
-      )
     case "rows":
       return yield* SqlClient.SqlClient.use(
         (sql) => sql`SELECT run, call FROM public.ledger ORDER BY run, call`
       )
     case "depth":
       return yield* Outbox.use((outbox) => outbox.depth)
-    case "hold":
-      hold(request.hold)
-      return null
-    case "release":
-      return Deferred.doneUnsafe(holds.get(nameOf(request.hold))!, Effect.void)
   }
 })
 
@@ -320,7 +317,7 @@ const main = Effect.gen(function* () {
   const fork = Effect.runForkWith(context)
   process.on("message", ({ id, ...request }: Request & { readonly id: number }) => {
     fork(
-      Effect.match(answerTo(request as Request), {
+      Effect.match(done(request as Request), {
         onSuccess: (answer) => process.send?.({ id, answer: answer ?? null }),
         onFailure: (error) => process.send?.({ id, error: error._tag })
       })
