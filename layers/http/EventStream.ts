@@ -34,7 +34,7 @@ const nameOf = (tag: RunEvent["_tag"]): string => {
 
 /**
  * What a customer may read of an event: the texts of user and policy errors, of others only that they failed; no
- * reasoning, and of a question not its arguments.
+ * reasoning, of a question not its arguments, and of a failed run not the model's own words.
  */
 const forCustomer = (event: RunEvent): RunEvent => {
   switch (event._tag) {
@@ -49,6 +49,10 @@ const forCustomer = (event: RunEvent): RunEvent => {
     }
     case "ApprovalRequested":
       return { ...event, arguments: null }
+    case "RunStopping": {
+      const { message: _, ...rest } = event
+      return rest
+    }
     default:
       return event
   }

@@ -23,13 +23,20 @@ const broken = JSON.stringify(
   makeProblem(400, "unreadable-request", "The request could not be read", "It is not HTTP/1.1.")
 )
 
+const too_large = JSON.stringify(
+  makeProblem(431, "headers-too-large", "The headers are too large", "Send fewer or shorter ones.")
+)
+
 /** Node answers what is not HTTP with an empty 400; we answer it as we answer every error. */
 const listener = (): Server =>
-  createServer({ requestTimeout: request_ms }).on("clientError", (_, socket) => {
+  createServer({ requestTimeout: request_ms }).on("clientError", (error, socket) => {
     if (!socket.writable) return socket.destroy()
+    const overflow = "code" in error && error.code === "HPE_HEADER_OVERFLOW"
+    const status = overflow ? "431 Request Header Fields Too Large" : "400 Bad Request"
+    const body = overflow ? too_large : broken
     return socket.end(
-      `HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Type: ${problem_content_type}\r\n` +
-        `Content-Length: ${Buffer.byteLength(broken)}\r\n\r\n${broken}`
+      `HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Type: ${problem_content_type}\r\n` +
+        `Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`
     )
   })
 

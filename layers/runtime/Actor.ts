@@ -7,7 +7,7 @@ import type { Cause, Semaphore } from "effect"
 import { cancelRun } from "../../src/run/RunCommand.ts"
 import type { Address, RunId } from "../../src/Ids.ts"
 import { addressKey } from "../../src/Ids.ts"
-import type { RunEvent } from "../../src/run/RunEvent.ts"
+import type { RunEvent, RunStopping } from "../../src/run/RunEvent.ts"
 import type { AgentMemory } from "../../services/AgentMemory.ts"
 import type { FencedOff, JournalError, RunHead } from "../../services/RunJournal.ts"
 import type { StoreError, TaskStore } from "../../services/TaskStore.ts"
@@ -53,6 +53,8 @@ export interface Host {
   readonly isParked: (run: RunId) => boolean
   readonly began: (actor: Actor, run: RunId) => void
   readonly ended: (run: RunId) => void
+  /** Tells operators that a run is about to fail. */
+  readonly failing: (run: RunId, event: RunStopping) => void
 }
 
 export const make = (address: Address): Actor => ({
@@ -128,6 +130,7 @@ const runOne = Effect.fnUntraced(function* (host: Host, actor: Actor, head: RunH
     for (const event of events) {
       if (event._tag === "ModelTurned") feed.turned(conversation, id, event.frame)
       else if (event._tag === "RunEnded") feed.left(conversation, id)
+      else if (event._tag === "RunStopping" && event.status === "failed") host.failing(id, event)
     }
     tell(id, state, events)
     feed.ring(conversation)

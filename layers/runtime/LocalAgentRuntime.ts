@@ -103,6 +103,8 @@ const make = Effect.gen(function* () {
       parked.delete(run)
       unseen.delete(run)
     },
+    failing: (run, { message, reason }) =>
+      void background(Effect.logWarning("a run fails", { run_id: run, reason, message })),
     ended: (run) => {
       resident.delete(run)
       parked.delete(run)
@@ -295,7 +297,7 @@ const make = Effect.gen(function* () {
       )
     )
   yield* every(Math.max(config.lease_ms / 3, 1), journal.beat(owner, config.lease_ms))
-  yield* every(config.sweep_ms, Effect.andThen(desk.expire(500), recover()))
+  yield* every(config.sweep_ms, Effect.andThen(recover(), desk.expire(500)))
   yield* recover()
 
   const runtime = AgentRuntime.of({

@@ -34,7 +34,8 @@ const labelOf = (fact: ToolCompleted): string =>
 
 const measure = (fact: ToolCompleted, context: Context.Context<never>): void => {
   const tool_name = labelOf(fact)
-  const late = fact.error_kind === "timeout"
+  // SemStreams classes a cancelled call as a timeout (SM-27); who watches for slow tools must not be woken by it.
+  const late = fact.error_kind === "timeout" && fact.error_reason !== "CANCELLED"
   const status = fact.metadata.ok ? "success" : late ? "timeout" : "error"
   Metric.withAttributes(executions_total, { tool_name, status }).updateUnsafe(1, context)
   Metric.withAttributes(execution_duration_seconds, { tool_name }).updateUnsafe(

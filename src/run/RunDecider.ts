@@ -187,7 +187,8 @@ const turnFailed = (
 ): ReadonlyArray<RunEvent> => {
   if (!wantsTurn(state, input.frame, input.step)) return none
   if (input.frame === rootFrame) {
-    return [{ _tag: "RunStopping", status: "failed", by: "runtime", reason: input.reason }]
+    const { message, reason } = input
+    return [{ _tag: "RunStopping", status: "failed", by: "runtime", reason, message }]
   }
   const error: ToolFailure = failureOf(
     input.transient

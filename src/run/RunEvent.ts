@@ -152,7 +152,9 @@ const CallSettled = Schema.TaggedStruct("CallSettled", {
 const RunStopping = Schema.TaggedStruct("RunStopping", {
   status: EndStatus,
   by: Schema.String,
-  reason: Schema.String
+  reason: Schema.String,
+  /** What an operator should know of it; not for end users. */
+  message: Schema.optionalKey(Schema.String)
 })
 const RunEnded = Schema.TaggedStruct("RunEnded", {
   status: EndStatus,

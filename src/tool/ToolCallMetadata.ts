@@ -40,6 +40,8 @@ const reasonOf = (outcome: Outcome): string | undefined => {
       return "APPROVAL_DENIED"
     case "Expired":
       return "APPROVAL_EXPIRED"
+    case "Cancelled":
+      return "CANCELLED"
     default:
       return undefined
   }

@@ -33,6 +33,8 @@ const folder =
     ? fileURLToPath(new URL("vectors", import.meta.url))
     : process.env.TROUPE_VECTORS
 
+if (!existsSync(folder)) throw new Error(`TROUPE_VECTORS names no directory: ${folder}`)
+
 const read = (name: string): ReadonlyArray<Case> | undefined => {
   const file = join(folder, `${name}.json`)
   if (!existsSync(file)) return undefined

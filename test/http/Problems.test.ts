@@ -142,18 +142,32 @@ describe("problems", () => {
       }).pipe(Effect.provide(layer))
   )
 
-  it.live("what is not HTTP gets a 400 problem and a closed connection", () =>
-    Effect.gen(function* () {
-      const { port } = new URL(yield* baseUrl)
-      const text = yield* Effect.callback<string>((resume) => {
-        const socket = connect(Number(port), "127.0.0.1", () => socket.end("NONSENSE\r\n\r\n"))
+  /** What the server says to these bytes before it closes the connection. */
+  const raw = (bytes: string) =>
+    Effect.flatMap(baseUrl, (url) =>
+      Effect.callback<string>((resume) => {
+        const socket = connect(Number(new URL(url).port), "127.0.0.1", () => socket.write(bytes))
         let received = ""
         socket.on("data", (chunk) => (received += chunk.toString()))
+        socket.on("error", () => {})
         socket.on("close", () => resume(Effect.succeed(received)))
       })
+    )
+
+  it.live("what is not HTTP gets a 400 problem and a closed connection", () =>
+    Effect.gen(function* () {
+      const text = yield* raw("NONSENSE\r\n\r\n")
       assert.match(text, /^HTTP\/1\.1 400 /)
       assert.match(text, /\r\nContent-Type: application\/problem\+json\r\n/)
       assert.strictEqual(JSON.parse(text.split("\r\n\r\n")[1]!).status, 400)
+    }).pipe(Effect.provide(layer))
+  )
+
+  it.live("headers beyond the server's bound get a 431 problem", () =>
+    Effect.gen(function* () {
+      const text = yield* raw(`GET /health HTTP/1.1\r\nHost: x\r\nX: ${"y".repeat(40_000)}\r\n\r\n`)
+      assert.match(text, /^HTTP\/1\.1 431 /)
+      assert.strictEqual(JSON.parse(text.split("\r\n\r\n")[1]!).status, 431)
     }).pipe(Effect.provide(layer))
   )
 

@@ -127,6 +127,41 @@ describe("a conversation", () => {
     )
   })
 
+  it.live(
+    "keeps 1,000 of 10,000 messages for one busy address, refuses the rest, and serves others",
+    () => {
+      const gate = Deferred.makeUnsafe<void>()
+      return Effect.gen(function* () {
+        const answers = yield* Effect.forEach(
+          Array.from({ length: 10_000 }, (_, n) => `message ${n}`),
+          (text) => Effect.result(H.send(text)),
+          { concurrency: 64 }
+        )
+        const refused = answers.flatMap((answer) =>
+          answer._tag === "Failure" ? [answer.failure] : []
+        )
+        assert.strictEqual(answers.length - refused.length, 1_000)
+        assert.deepStrictEqual([...new Set(refused.map(({ _tag }) => _tag))], ["MailboxFull"])
+        yield* H.ended(yield* H.send("elsewhere", "c-2"), "c-2")
+        yield* Deferred.succeed(gate, undefined)
+        const last = answers.findLast((answer) => answer._tag === "Success")
+        if (last?._tag === "Success") yield* H.ended(last.success)
+      }).pipe(
+        Effect.provide(
+          H.layer({
+            script: ({ transcript }) =>
+              Effect.as(
+                JSON.stringify(transcript).includes("elsewhere")
+                  ? Effect.void
+                  : Deferred.await(gate),
+                text("ok")
+              )
+          })
+        )
+      )
+    }
+  )
+
   it.live("refuses a second message where the agent's mailbox rejects", () => {
     const gate = Deferred.makeUnsafe<void>()
     return Effect.gen(function* () {
