@@ -12,16 +12,17 @@ import { oneLine, View } from "./chat/View.ts"
 const usage = `npm run chat -- [options]
 
   --agent NAME          whom to talk with (operations)
-  --conversation ID     go on with a conversation
+  --conversation ID     go on with a conversation, or begin one of this name
   --message TEXT        send one message, follow it until it ends or waits for approval, and leave
 
-  --pending             list what waits for approval: id, tool, agent, arguments
+  --pending             list what waits for approval: id, tool, agent, arguments, run
   --approve ID          approve, and follow the run
   --deny ID             deny; --reason TEXT says why
   --revise ID           ask for another proposal; --reason TEXT says which
   --modify ID           approve with other arguments; --arguments JSON
 
-  --url, --token        where the service is; else TROUPE_URL and TROUPE_TOKEN, else .troupe/url and .troupe/token
+  --url, --token        where the service is; else TROUPE_URL and TROUPE_TOKEN; else the files url and token in the
+                        directory TROUPE_DATA; else those in .troupe
 
 Leaving, with Ctrl-C too, stops nothing: the run goes on. Exit code: 0, or 1 when the run failed or the service refused.`
 
@@ -61,7 +62,7 @@ const howToAnswer = ({ correlation_id: id }: Payload): string =>
   ].join("\n")
 
 /** Says where a run stands to someone who will not be asked, and gives the exit code. */
-const report = (session: Session, pause: Pause): number => {
+const report = (session: Session, run: string, pause: Pause): number => {
   if (pause.how === "asked") {
     for (const question of pause.questions) {
       session.view.question(question)
@@ -69,9 +70,7 @@ const report = (session: Session, pause: Pause): number => {
     }
   }
   if (pause.how === "unknown") session.view.line("  ! an operator must say what became of the call")
-  if (session.conversation !== undefined) {
-    session.view.line(`\nconversation ${session.conversation}`)
-  }
+  session.view.line(`\nconversation ${session.conversation}\nrun ${run}`)
   return pause.how === "ended" && pause.status !== "complete" ? 1 : 0
 }
 
@@ -100,14 +99,14 @@ const decideOnce = async (session: Session, id: string, verdict: Verdict): Promi
   const before = await session.run(approval.run_id)
   await session.decide(id, verdict)
   session.conversation = before.conversation
-  return report(session, (await session.follow(before, before.length)).pause)
+  return report(session, before.id, (await session.follow(before, before.length)).pause)
 }
 
 const listPending = async (session: Session): Promise<number> => {
-  for (const { id, payload } of await session.pending()) {
+  for (const { id, payload, run_id } of await session.pending()) {
     const { agent_name, args_summary, tool_name } = payload
     session.view.line(
-      [id, tool_name, agent_name, args_summary].map((text) => oneLine(text)).join("\t")
+      [id, tool_name, agent_name, args_summary, run_id].map((text) => oneLine(text)).join("\t")
     )
   }
   return 0
@@ -127,7 +126,7 @@ const main = async (): Promise<number> => {
   if (verdict !== undefined) return decideOnce(session, ...verdict)
   if (flags.message === undefined) return interactive(session, flags.agent)
   const run = await session.send(flags.agent, flags.message, false)
-  return report(session, (await session.follow(run, 0)).pause)
+  return report(session, run.id, (await session.follow(run, 0)).pause)
 }
 
 try {

@@ -2,7 +2,8 @@
  * The HTTP API as a terminal needs it: JSON calls whose errors are sentences, and an event stream that comes back after
  * every interruption. Nothing but Node.
  */
-import { existsSync, readFileSync } from "node:fs"
+import { readFileSync } from "node:fs"
+import { join } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
 
 export interface Endpoint {
@@ -19,21 +20,28 @@ export class ApiError extends Error {
   }
 }
 
-const fileText = (path: string): string | undefined =>
-  existsSync(path) ? readFileSync(path, "utf8").trim() : undefined
+const fileText = (path: string): string | undefined => {
+  try {
+    return readFileSync(path, "utf8").trim() || undefined
+  } catch {
+    return undefined
+  }
+}
 
-/** Flags win over the environment, which wins over the files that `npm start` writes. */
+/** Flags win over the environment, which wins over the files that `npm start` writes into its data directory. */
 export const resolveEndpoint = (flags: {
   readonly url?: string | undefined
   readonly token?: string | undefined
 }): Endpoint => {
-  const url = flags.url ?? process.env["TROUPE_URL"] ?? fileText(".troupe/url")
-  const token = flags.token ?? process.env["TROUPE_TOKEN"] ?? fileText(".troupe/token")
+  const { TROUPE_DATA, TROUPE_TOKEN, TROUPE_URL } = process.env
+  const data = TROUPE_DATA || ".troupe"
+  const url = flags.url ?? (TROUPE_URL || fileText(join(data, "url")))
+  const token = flags.token ?? (TROUPE_TOKEN || fileText(join(data, "token")))
   if (url === undefined || token === undefined) {
     const missing = url === undefined ? "address" : "token"
     throw new ApiError(
-      `There is no ${missing} to use. Start the service here with \`npm start\`, or give --url and --token, ` +
-        "or set TROUPE_URL and TROUPE_TOKEN."
+      `There is no ${missing} to use. There is none in ${data}: start the service here with \`npm start\`, or give --url and ` +
+        "--token, or set TROUPE_URL and TROUPE_TOKEN, or TROUPE_DATA as the service has it."
     )
   }
   return { url: url.replace(/\/+$/, ""), token }

@@ -52,12 +52,13 @@ const accompany = async (session: Session, lines: Prompter, run: Run): Promise<v
   for (;;) {
     const { pause, shown } = await session.follow(run, seen)
     seen = shown
-    if (pause.how !== "asked") return
+    if (pause.how !== "asked") return session.view.line(`  · run ${run.id}`)
     for (const question of pause.questions) {
       session.view.question(question)
       const verdict = await askPerson(session, lines)
       if (verdict === undefined) {
-        return session.view.line("  · it waits; `npm run chat -- --pending` lists what does")
+        session.view.line("  · it waits; `npm run chat -- --pending` lists what does")
+        return session.view.line(`  · run ${run.id}`)
       }
       try {
         await session.decide(question.correlation_id, verdict)

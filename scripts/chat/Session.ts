@@ -89,14 +89,17 @@ export class Session {
     return this.run(accepted.run_id)
   }
 
-  /** What was said so far, oldest first. */
+  /** What was said so far, oldest first. Nothing in a conversation that its first message will begin. */
   async messages(): Promise<ReadonlyArray<Message>> {
     const found: Array<Message> = []
     let after: number | undefined = -1
     while (after !== undefined) {
       const path: string = `/v1/conversations/${encodeURIComponent(this.conversation!)}?limit=500&after=${after}`
       const page: { readonly messages: ReadonlyArray<Message>; readonly next_after?: number } =
-        await this.client.call(path)
+        await this.client.call<typeof page>(path).catch((error: unknown) => {
+          if (error instanceof ApiError && error.status === 404) return { messages: [] }
+          throw error
+        })
       found.push(...page.messages)
       after = page.next_after
     }

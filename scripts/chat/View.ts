@@ -50,6 +50,12 @@ const outcomeLine = (outcome: Outcome): string => {
   }
 }
 
+/** The reason is a name; where the event says more, that is what a person needs. */
+const stoppingLine = (event: Extract<RunEvent, { readonly _tag: "RunStopping" }>): string =>
+  "message" in event && typeof event.message === "string"
+    ? `${event.reason}: ${event.message}`
+    : event.reason
+
 const decisions = {
   Approve: "approved",
   Deny: "denied",
@@ -101,7 +107,7 @@ export class View {
       case "CallSettled":
         return this.line(`  ← ${this.#name(event.call)}: ${oneLine(outcomeLine(event.outcome))}`)
       case "RunStopping":
-        return this.line(`  · stopping: ${oneLine(event.reason)}`)
+        return this.line(`  · stopping: ${oneLine(stoppingLine(event), 600)}`)
       case "RunEnded":
         if (event.status !== "complete") this.line(`  ! ${event.status}: ${oneLine(event.reason)}`)
         return this.#endText()

@@ -13,12 +13,14 @@ import * as Server from "../../layers/compose/Server.ts"
 import * as Stores from "../../layers/compose/Stores.ts"
 import * as ScriptedModelGateway from "../../layers/model/ScriptedModelGateway.ts"
 import { defaults, RuntimeConfig } from "../../layers/runtime/RuntimeConfig.ts"
+import { View } from "../../scripts/chat/View.ts"
 import type { ModelRequest } from "../../services/ModelGateway.ts"
 import { Outbox } from "../../services/Outbox.ts"
 import { OutboxReader } from "../../services/OutboxReader.ts"
 import { operations } from "../../src/agents/Operations.ts"
 import { MessageId, Tenant } from "../../src/Ids.ts"
 import { Principal } from "../../src/Principal.ts"
+import type { RunEvent } from "../../src/run/RunEvent.ts"
 
 const tenant = Tenant.make("acme")
 const letter = MessageId.make("22222222-2222-4222-8222-222222222222")
@@ -106,8 +108,16 @@ interface Chat {
 }
 
 const chat = (directory: string, ...args: ReadonlyArray<string>): Effect.Effect<Chat> =>
+  chatWith({}, directory, ...args)
+
+const chatWith = (
+  extra: NodeJS.ProcessEnv,
+  directory: string,
+  ...args: ReadonlyArray<string>
+): Effect.Effect<Chat> =>
   Effect.sync(() => {
-    const { TROUPE_TOKEN: _, TROUPE_URL: __, ...env } = process.env
+    const { TROUPE_DATA: _, TROUPE_TOKEN: __, TROUPE_URL: ___, ...kept } = process.env
+    const env = { ...kept, ...extra }
     const file = fileURLToPath(new URL("../../scripts/chat.ts", import.meta.url))
     const child = spawn(process.execPath, [file, ...args], { cwd: directory, env })
     let out = ""
@@ -144,6 +154,18 @@ const runs = (directory: string, ...args: ReadonlyArray<string>) =>
 const statusOf = (stores: Context.Context<Stores.Stores>) =>
   Context.get(stores, OutboxReader).deadLetter(tenant, letter)
 
+/** What the run's journal holds, over HTTP: exactly as somebody with curl reads it. */
+const eventsOf = (directory: string, run: string) =>
+  Effect.promise(async () => {
+    const url = fs.readFileSync(path.join(directory, ".troupe/url"), "utf8").trim()
+    const response = await fetch(`${url}/v1/runs/${run}/events`, {
+      headers: { authorization: `Bearer ${token}` }
+    })
+    return (await response.json()) as { readonly items: ReadonlyArray<unknown> }
+  })
+
+const runIn = (out: string): string => /\brun ([0-9a-f-]{36})/.exec(out)![1]!
+
 const approvalIn = (out: string): string => /approval: +([0-9a-f-]{36})/.exec(out)![1]!
 
 describe("the chat client", () => {
@@ -157,6 +179,8 @@ describe("the chat client", () => {
       assert.match(asked.out, /← list_dlq_events: \{"events":\[\{.*\n/)
       assert.include(asked.out, "operations asks for approval of replay_dlq_event")
       const id = approvalIn(asked.out)
+      const run = runIn(asked.out)
+      assert.isNotEmpty((yield* eventsOf(directory, run)).items)
       assert.include(asked.out, `npm run chat -- --approve ${id}`)
       assert.strictEqual((yield* statusOf(stores)).status, "dead")
 
@@ -167,11 +191,13 @@ describe("the chat client", () => {
         "replay_dlq_event",
         "operations"
       ])
+      assert.strictEqual(pending.out.trim().split("\t").at(-1), run)
 
       const approved = yield* runs(directory, "--approve", id)
       assert.strictEqual(approved.code, 0, approved.out)
       assert.include(approved.out, "approved by olga")
       assert.include(approved.out, "It was sent again.")
+      assert.include(approved.out, `\nrun ${run}\n`)
       const { resolved_by, resolved_reason, status } = yield* statusOf(stores)
       assert.deepStrictEqual(
         [status, resolved_by, resolved_reason],
@@ -213,6 +239,41 @@ describe("the chat client", () => {
       assert.include(out, "The arguments are not JSON.")
       assert.match(out, /bye; go on with: npm run chat -- --conversation \S+/)
       assert.strictEqual((yield* statusOf(stores)).status, "replayed")
+    }).pipe(Effect.timeout("20 seconds"))
+  )
+
+  it.live("a conversation that does not exist yet begins with its first message", () =>
+    Effect.gen(function* () {
+      const { directory, stores } = yield* house()
+      const talk = yield* chat(directory, "--conversation", "walk")
+      talk.says("What is stuck?\n")
+      yield* talk.shows("[a]pprove")
+      talk.says("a\n")
+      yield* talk.shows("It was sent again.")
+      const { code, out } = yield* talk.ends
+      assert.strictEqual(code, 0, out)
+      assert.notInclude(out, "not found")
+      assert.include(out, "bye; go on with: npm run chat -- --conversation walk")
+      assert.isNotEmpty((yield* eventsOf(directory, runIn(out))).items)
+      assert.strictEqual((yield* statusOf(stores)).status, "replayed")
+      const again = yield* chat(directory, "--conversation", "walk")
+      yield* again.shows("It was sent again.")
+      assert.strictEqual((yield* again.ends).code, 0)
+    }).pipe(Effect.timeout("20 seconds"))
+  )
+
+  it.live("finds the service by TROUPE_DATA, and by TROUPE_URL and TROUPE_TOKEN before that", () =>
+    Effect.gen(function* () {
+      const { directory } = yield* house()
+      const TROUPE_DATA = path.join(directory, ".troupe")
+      const elsewhere = path.join(directory, "elsewhere")
+      fs.mkdirSync(elsewhere)
+      const found = yield* chatWith({ TROUPE_DATA }, elsewhere, "--pending")
+      assert.deepStrictEqual(yield* found.ends, { code: 0, out: "" })
+      const wrong = yield* chatWith({ TROUPE_DATA, TROUPE_TOKEN: "no" }, elsewhere, "--pending")
+      assert.include((yield* wrong.ends).out, "A valid token is needed.")
+      const nothing = yield* chatWith({ TROUPE_DATA: elsewhere }, directory, "--pending")
+      assert.include((yield* nothing.ends).out, `There is none in ${elsewhere}`)
     }).pipe(Effect.timeout("20 seconds"))
   )
 
@@ -269,6 +330,22 @@ describe("the chat client", () => {
         }
       }).pipe(Effect.timeout("20 seconds"))
   )
+
+  it("tells why a run is being stopped, in one line that holds no control characters", () => {
+    let out = ""
+    const view = new View((text) => (out += text))
+    const stopping = { _tag: "RunStopping", status: "failed", by: "runtime" } as const
+    view.event({
+      ...stopping,
+      reason: "model_transient",
+      message: "429:\u001b[2J\nslow"
+    } as RunEvent)
+    view.event({ ...stopping, reason: "steps_max" })
+    assert.strictEqual(
+      out,
+      "  · stopping: model_transient: 429:[2J slow\n  · stopping: steps_max\n"
+    )
+  })
 
   it.live(
     "says what is wrong in a sentence: no service, no address, a bad token, an unknown agent",
