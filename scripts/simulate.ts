@@ -1,7 +1,6 @@
 /**
  * The long simulation: 10,000 seeds with mixed faults, every single crash of 300 short conversations, and every planted
- * bug. `--seed N` plays one seed again (`--crash P` with a crash at one I/O point), `--seeds N` sets how many,
- * `--mutant TEXT` plays only planted bugs whose name has the text.
+ * bug.
  */
 import { parseArgs } from "node:util"
 import { mutants } from "../test/simulation/Mutants.ts"
@@ -9,15 +8,39 @@ import { simulate } from "../test/simulation/Simulation.ts"
 import type { Outcome } from "../test/simulation/Suite.ts"
 import { caught, crashedAt, mixed, said, sometimes, swept } from "../test/simulation/Suite.ts"
 
-const { values } = parseArgs({
-  options: {
-    seed: { type: "string" },
-    crash: { type: "string" },
-    seeds: { type: "string", default: "10000" },
-    sweep: { type: "string", default: "300" },
-    mutant: { type: "string" }
+const usage = `npm run simulate -- [options]
+
+  --seeds N        how many seeds are played with mixed faults (10000)
+  --sweep N        of how many short conversations every single crash is played (300)
+  --mutant TEXT    only planted bugs whose name has the text
+  --seed N         one seed again: whether it holds, then what happened and its events
+  --crash P        with --seed: a crash at I/O point P
+
+Exit code: 0 when everything holds and every planted bug is seen, else 1.`
+
+const options = {
+  seed: { type: "string" },
+  crash: { type: "string" },
+  seeds: { type: "string", default: "10000" },
+  sweep: { type: "string", default: "300" },
+  mutant: { type: "string" },
+  help: { type: "boolean", short: "h", default: false }
+} as const
+
+const flagsOf = () => {
+  try {
+    return parseArgs({ options }).values
+  } catch (error) {
+    console.error(`${(error as Error).message}\n\n${usage}`)
+    process.exit(2)
   }
-})
+}
+
+const values = flagsOf()
+if (values.help) {
+  console.log(usage)
+  process.exit(0)
+}
 
 /** A number of a flag, at least `least`; anything else ends the script. */
 const number = (flag: string, text: string, least: number): number => {
@@ -40,12 +63,12 @@ const timed = (what: string, play: () => Outcome): boolean => {
 
 const one = (seed: number, crash: number | undefined): boolean => {
   const result = crash === undefined ? simulate(seed) : crashedAt(seed, crash)
+  console.log(result.violations.length === 0 ? `seed ${seed} holds` : `seed ${seed} fails`)
   for (const violation of result.violations) console.log(violation)
   for (const [what, count] of [...result.counts].sort()) console.log(`  ${count} x ${what}`)
   for (const entries of JSON.parse(result.digest.slice(result.digest.indexOf(" ") + 1))) {
     for (const { at, event, seq } of entries) console.log(seq, at, JSON.stringify(event))
   }
-  console.log(result.violations.length === 0 ? `seed ${seed} holds` : `seed ${seed} fails`)
   return result.violations.length === 0
 }
 

@@ -1,8 +1,5 @@
 /**
  * Prints what a step costs, each row beside a lower bound written by hand that is measured in the same run.
- *
- * `npm run bench` runs every row; `npm run bench -- step parked` runs some; `--json` prints one JSON document;
- * `--rounds N` changes how often each is measured. Ends with 1 when a row is over its bound.
  */
 import { readFileSync } from "node:fs"
 import { cpus, loadavg, release, totalmem, type } from "node:os"
@@ -88,10 +85,35 @@ const table = (lines: ReadonlyArray<Line>): string => {
     .join("\n")
 }
 
-const { positionals, values } = parseArgs({
-  allowPositionals: true,
-  options: { json: { type: "boolean" }, rounds: { type: "string" } }
-})
+const usage = `npm run bench -- [rows] [options]
+
+  rows           of ${Object.keys(rows).join(", ")}; every row where none is named
+  --rounds N     how often each is measured
+  --json         one JSON document
+
+Exit code: 0, or 1 when a row is over its bound.`
+
+const argumentsOf = () => {
+  try {
+    return parseArgs({
+      allowPositionals: true,
+      options: {
+        json: { type: "boolean" },
+        rounds: { type: "string" },
+        help: { type: "boolean", short: "h", default: false }
+      }
+    })
+  } catch (error) {
+    console.error(`${(error as Error).message}\n\n${usage}`)
+    process.exit(2)
+  }
+}
+
+const { positionals, values } = argumentsOf()
+if (values.help) {
+  console.log(usage)
+  process.exit(0)
+}
 const unknown = positionals.filter((name) => rows[name] === undefined)
 if (unknown.length > 0) {
   console.error(`no row ${unknown.join(", ")}; there are ${Object.keys(rows).join(", ")}`)
