@@ -36,7 +36,7 @@ export class ApprovalDesk extends Context.Service<
       limit: number,
       after?: ApprovalId
     ): Effect.Effect<ReadonlyArray<Approval>, StoreError>
-    /** Closes questions whose time is over; the number of them. */
-    expire(limit: number): Effect.Effect<number, JournalError | StoreError>
+    /** Closes questions whose time is over, at most `limit`; how many. One whose run does not answer is left for later. */
+    expire(limit: number): Effect.Effect<number, StoreError>
   }
 >()("troupe/services/ApprovalDesk") {}

@@ -297,7 +297,7 @@ const make = Effect.gen(function* () {
       )
     )
   yield* every(Math.max(config.lease_ms / 3, 1), journal.beat(owner, config.lease_ms))
-  yield* every(config.sweep_ms, Effect.andThen(recover(), desk.expire(500)))
+  yield* every(config.sweep_ms, Effect.andThen(desk.expire(500), recover()))
   yield* recover()
 
   const runtime = AgentRuntime.of({

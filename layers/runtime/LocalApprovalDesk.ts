@@ -57,15 +57,23 @@ const make = Effect.gen(function* () {
       records.list({ tenant: by.tenant, status: "pending", limit, after }),
     expire: Effect.fn("ApprovalDesk.expire")(function* (limit: number) {
       const overdue = yield* records.overdue(clock.currentTimeMillisUnsafe(), limit)
-      yield* Effect.forEach(
-        overdue,
-        ({ call, id, run_id }) =>
-          amend(journal, tell, run_id, (state, now) => expireApproval(state, call, id, now)).pipe(
-            Effect.catchTag("RunNotFound", () => Effect.void)
-          ),
-        { discard: true }
+      // One whose run cannot be amended now keeps none of the others waiting.
+      const closed = yield* Effect.filter(overdue, ({ call, id, run_id }) =>
+        amend(journal, tell, run_id, (state, now) => expireApproval(state, call, id, now)).pipe(
+          Effect.catchTag("RunNotFound", () => Effect.void),
+          Effect.as(true),
+          Effect.catchTag("JournalError", ({ message }) =>
+            Effect.as(
+              Effect.annotateLogs(
+                Effect.logWarning(`a question whose time is over stays open: ${message}`),
+                { approval: id, run: run_id }
+              ),
+              false
+            )
+          )
+        )
       )
-      return overdue.length
+      return closed.length
     })
   })
 })

@@ -1,8 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { TestClock } from "effect/testing"
+import type { RunId } from "../../src/Ids.ts"
 import { AgentRuntime } from "../../services/AgentRuntime.ts"
 import { ApprovalRecords } from "../../services/ApprovalRecords.ts"
+import { JournalError } from "../../services/RunJournal.ts"
 import { TaskStore } from "../../services/TaskStore.ts"
 import * as EphemeralStores from "../../layers/ephemeral/EphemeralStores.ts"
 import { call, text } from "../../layers/model/ScriptedModelGateway.ts"
@@ -147,6 +149,35 @@ describe("a question outlives the fiber that asked it", () => {
       assert.deepStrictEqual(ran, [])
     }).pipe(Effect.provide(H.layer(options)))
   })
+
+  it.effect(
+    "one that cannot be closed keeps no other from expiring, and no run from its sweep",
+    () => {
+      const { options } = gated({ config: { sweep_ms: 100 } }, 1_000)
+      return Effect.gen(function* () {
+        let broken: RunId | undefined
+        let swept = 0
+        const process = yield* H.withJournal(H.boot(options), ({ amend, recoverable }) => ({
+          amend: (run, command) =>
+            run === broken
+              ? Effect.fail(new JournalError({ message: "cannot be read", lost: false }))
+              : amend(run, command),
+          recoverable: (owner, limit) =>
+            Effect.tap(recoverable(owner, limit), () => Effect.sync(() => swept++))
+        }))
+        broken = yield* process.run(H.send("hello"))
+        yield* process.run(H.question(broken))
+        const other = yield* process.run(H.send("hello", "c-2"))
+        yield* process.run(H.question(other, 1, "c-2"))
+        yield* TestClock.adjust(900)
+        const before = swept
+        yield* TestClock.adjust(300)
+        assert.isAbove(swept, before)
+        const all = yield* process.run(H.ended(other, "c-2"))
+        assert.deepStrictEqual(H.outcome(all), { _tag: "Expired" })
+      }).pipe(Effect.provide(EphemeralStores.layer))
+    }
+  )
 
   it.effect("a decision after its time is refused although no sweep has looked yet", () => {
     const { options, ran } = gated({ config: { sweep_ms: 1_000_000 } }, 1_000)
