@@ -5,14 +5,7 @@
 import { Cause, Context, Effect, Exit, Tracer } from "effect"
 import type { Clock } from "effect"
 import type { Digest } from "effect/crypto"
-import type { ToolError } from "../../src/error/ToolError.ts"
-import {
-  failureOf,
-  ToolPolicyError,
-  ToolTerminalError,
-  ToolTransientError,
-  ToolUserError
-} from "../../src/error/ToolError.ts"
+import { ToolTerminalError } from "../../src/error/ToolError.ts"
 import type { CallId, RunId } from "../../src/Ids.ts"
 import type { RunInput } from "../../src/run/RunDecider.ts"
 import type { Outcome, RunAccepted } from "../../src/run/RunEvent.ts"
@@ -23,6 +16,7 @@ import type { ResidentAgent } from "../../services/AgentDirectory.ts"
 import type { AgentMemory } from "../../services/AgentMemory.ts"
 import { callKey } from "./CallIdentity.ts"
 import type { Deadlines } from "./Deadlines.ts"
+import { classify, doubted, failed, isLoss, timedOut } from "./Failures.ts"
 
 /** What the run's loop does for a call. */
 export interface CallHost {
@@ -75,8 +69,6 @@ export interface ToolBody {
   readonly run: (started: Started) => Effect.Effect<RunInput | undefined, never, AgentMemory>
 }
 
-export const failed = (error: ToolError): Outcome => ({ _tag: "Failed", error: failureOf(error) })
-
 export const finished = (call: CallId, outcome: Outcome): RunInput => ({
   _tag: "Finished",
   settled: { call, outcome }
@@ -96,46 +88,6 @@ const at = (
       ? { call, outcome, started_at, ended_at, stop: true }
       : { call, outcome, started_at, ended_at }
 })
-
-const defect_message = "The tool failed by a defect of its own."
-
-/** What went wrong in a body, as one of the four classes. The text of a defect is never kept, that of a failure is. */
-export const classify = (cause: Cause.Cause<unknown>): ToolError => {
-  for (const reason of cause.reasons) {
-    if (reason._tag !== "Fail") continue
-    const error = reason.error
-    if (
-      error instanceof ToolUserError ||
-      error instanceof ToolPolicyError ||
-      error instanceof ToolTransientError ||
-      error instanceof ToolTerminalError
-    ) {
-      return error
-    }
-    return new ToolTerminalError({
-      kind: "unknown",
-      message:
-        typeof error === "string" ? error : error instanceof Error ? error.message : "it failed"
-    })
-  }
-  return new ToolTerminalError({ kind: "internal", reason: "DEFECT", message: defect_message })
-}
-
-/** After a dispatch a lost connection, a timeout or an interruption from inside says nothing about the effect. */
-const isLoss = (cause: Cause.Cause<unknown>): boolean => {
-  if (Cause.hasInterruptsOnly(cause)) return true
-  const error = classify(cause)
-  return (
-    error._tag === "ToolTransientError" && (error.kind === "timeout" || error.kind === "network")
-  )
-}
-
-const timedOut = (timeout_ms: number): ToolTransientError =>
-  new ToolTransientError({
-    kind: "timeout",
-    reason: "TIMEOUT",
-    message: `the tool did not answer within ${timeout_ms} ms.`
-  })
 
 /** How often an idempotent call is sent with its key before its outcome counts as unknown. */
 const sends_max = 3
@@ -294,8 +246,10 @@ export const make = (services: Services): ToolBody => {
     for (let sends = 1; ; sends++) {
       const exit = yield* within(bodyOf(host, tool, args, key), tool.spec.timeout_ms)
       const loss = exit === undefined || (Exit.isFailure(exit) && isLoss(exit.cause))
-      if (!loss)
-        return at(tool, call, outcomeOf(tool, exit), started_at, clock.currentTimeMillisUnsafe())
+      if (!loss) {
+        const outcome = doubted(outcomeOf(tool, exit))
+        return at(tool, call, outcome, started_at, clock.currentTimeMillisUnsafe())
+      }
       if (on_loss === "unknown" || sends === sends_max) return lost
     }
   })

@@ -18,7 +18,8 @@ import type { ToolRegistry } from "../../services/ToolRegistry.ts"
 import type { Proposal } from "./CallIdentity.ts"
 import { approvalDigest, proposalDigest, toolDigest } from "./CallIdentity.ts"
 import type { CallHost, Governed, Services as BodyServices, Started } from "./ToolBody.ts"
-import { classify, failed, finished, make as makeBody } from "./ToolBody.ts"
+import { classify, failed } from "./Failures.ts"
+import { finished, make as makeBody } from "./ToolBody.ts"
 
 export interface ToolInvoker {
   readonly start: (host: CallHost) => Started

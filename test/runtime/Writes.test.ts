@@ -51,6 +51,20 @@ describe("a write", () => {
     }).pipe(Effect.provide(H.layer({ tools: { write: tool }, script })))
   })
 
+  it.live("that dies is a defect, and the model is told that it may have taken effect", () =>
+    Effect.gen(function* () {
+      yield* H.ended(yield* H.send("hello"))
+      const [shown] = H.resultsShown((yield* H.requests)[1])
+      assert.include(shown, "ToolTerminalError (internal, DEFECT)")
+      assert.include(shown, "It may have taken effect.")
+      assert.notInclude(shown, "secret")
+    }).pipe(
+      Effect.provide(
+        H.layer({ tools: { write: H.writes(() => Effect.die(new Error("secret"))) }, script })
+      )
+    )
+  )
+
   it.live("gets a key from its run and place, another one for each call", () => {
     const keys: Array<string | undefined> = []
     const tool = H.writes((n, { key }) => Effect.sync(() => keys.push(key) && n))
