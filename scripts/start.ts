@@ -5,12 +5,13 @@
  * TROUPE_DATA (.troupe), TROUPE_PORT (7717), TROUPE_DATABASE_URL (a PostgreSQL server instead of the directory),
  * TROUPE_MODEL_BASE_URL, TROUPE_MODEL, TROUPE_MODEL_API_KEY.
  */
-import { createHash, randomBytes } from "node:crypto"
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs"
+import { createHash } from "node:crypto"
+import { writeFileSync } from "node:fs"
 import { join } from "node:path"
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
-import { Cause, Config, Effect, Layer, Logger, Option, References, Schema } from "effect"
+import { Cause, Effect, Layer, Logger, Option, References } from "effect"
 import { FetchHttpClient, HttpServer } from "effect/http"
+import { SqlError } from "effect/sql"
 import * as OperationsTools from "../layers/agents/OperationsTools.ts"
 import * as WebhookDelivery from "../layers/channel/WebhookDelivery.ts"
 import * as Runtime from "../layers/compose/Runtime.ts"
@@ -26,34 +27,18 @@ import { Principal } from "../src/Principal.ts"
 import * as Incident from "./incident/Incident.ts"
 import * as Receiver from "./incident/Receiver.ts"
 import { script } from "./incident/Script.ts"
+import * as Surroundings from "./start/Surroundings.ts"
 
 const tenant = Tenant.make("default")
 const operator = new Principal({ id: "operator", tenant, roles: ["admin"] })
-
-/** 0 asks the system for a free one. */
-const PortOrAny = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 65_535 }))
-
-const settings = Config.all({
-  data: Config.String("TROUPE_DATA").pipe(Config.withDefault(".troupe")),
-  port: Config.schema(PortOrAny, "TROUPE_PORT").pipe(Config.withDefault(7717)),
-  database: Config.option(Config.Redacted("TROUPE_DATABASE_URL"))
-})
-
-/** Kept in a file of this user's, so that the terminal client finds it; the server keeps only its digest. */
-const tokenOf = (data: string): string => {
-  const file = join(data, "token")
-  if (existsSync(file)) return readFileSync(file, "utf8").trim()
-  const token = `troupe_${randomBytes(24).toString("base64url")}`
-  writeFileSync(file, `${token}\n`, { mode: 0o600 })
-  return token
-}
 
 const say = (line = "") => Effect.sync(() => process.stdout.write(`${line}\n`))
 
 const banner = Effect.fnUntraced(function* (
   data: string,
   token: string,
-  model: Option.Option<string>
+  model: Option.Option<string>,
+  model_ignored: boolean
 ) {
   const address = (yield* HttpServer.HttpServer).address
   const port = "port" in address ? address.port : 0
@@ -67,6 +52,11 @@ const banner = Effect.fnUntraced(function* (
       ? `  model           ${model.value}`
       : "  model           none is configured, so a script plays its part; everything else is real"
   )
+  if (model_ignored) {
+    yield* say(
+      "                  TROUPE_MODEL is ignored, because TROUPE_MODEL_BASE_URL is not set"
+    )
+  }
   yield* say(`  data            ${data}`)
   yield* say()
 })
@@ -97,9 +87,8 @@ const walk = Effect.fnUntraced(function* (receiver: Receiver.Receiver) {
 })
 
 const main = Effect.gen(function* () {
-  const { data, database, port } = yield* settings
-  mkdirSync(data, { recursive: true, mode: 0o700 })
-  const token = tokenOf(data)
+  const { data, database, model_ignored, port } = yield* Surroundings.settings
+  const token = yield* Surroundings.prepare(data)
   const chosen = yield* ModelFromEnv.choose()
   const receiver = yield* Receiver.start(join(data, "receiver"))
   const runtime = Runtime.layer({
@@ -133,13 +122,18 @@ const main = Effect.gen(function* () {
     onSome: (url) => Stores.postgres(url)
   })
   const app = server.pipe(Layer.provideMerge(runtime), Layer.provideMerge(stores))
-  const context = yield* Layer.build(app)
+  const context = yield* Effect.mapError(Layer.build(app), (error) =>
+    Option.isSome(database) && SqlError.isSqlError(error)
+      ? Surroundings.explainedDatabase(database.value, error)
+      : error
+  )
   yield* Effect.provideContext(
     Effect.andThen(
       banner(
         data,
         token,
-        Option.map(chosen, ({ model }) => model)
+        Option.map(chosen, ({ model }) => model),
+        model_ignored
       ),
       walk(receiver)
     ),

@@ -1,0 +1,147 @@
+/**
+ * What the main job finds around it: the directory, the port and the database that the environment names. What cannot be
+ * used is told in one sentence that names the variable, and never a user or a password.
+ */
+import {
+  accessSync,
+  constants,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  statSync,
+  writeFileSync
+} from "node:fs"
+import { randomBytes } from "node:crypto"
+import { dirname, join, resolve } from "node:path"
+import { Config, Effect, Option, Redacted, Schema } from "effect"
+import { SqlError } from "effect/sql"
+
+/** A variable of the environment cannot be used. The message is for whoever set it. */
+export class Unusable extends Schema.TaggedError<Unusable>()("Unusable", {
+  variable: Schema.String,
+  reason: Schema.String
+}) {
+  override get message(): string {
+    return `${this.variable} cannot be used: ${this.reason}.`
+  }
+}
+
+export interface Settings {
+  readonly data: string
+  /** 0 asks the system for a free one. */
+  readonly port: number
+  readonly database: Option.Option<Redacted.Redacted>
+  /** A model is named, but not where it is: it is not used. */
+  readonly model_ignored: boolean
+}
+
+/** Undefined where it is not set, or empty. */
+const textOf = (name: string): Effect.Effect<string | undefined, Unusable> =>
+  Config.option(Config.Redacted(name)).pipe(
+    Effect.map((found) =>
+      Option.isSome(found) ? Redacted.value(found.value).trim() || undefined : undefined
+    ),
+    Effect.mapError(() => new Unusable({ variable: name, reason: "it cannot be read" }))
+  )
+
+const portOf = (text: string): Effect.Effect<number, Unusable> =>
+  /^\d{1,5}$/.test(text) && Number(text) <= 65_535
+    ? Effect.succeed(Number(text))
+    : Effect.fail(
+        new Unusable({
+          variable: "TROUPE_PORT",
+          reason: "it is not a whole number from 0 to 65535"
+        })
+      )
+
+const database_shape = "it is not like postgres://user:password@host:5432/database"
+
+const databaseOf = (text: string): Effect.Effect<Redacted.Redacted, Unusable> =>
+  /^postgres(ql)?:$/.test(URL.parse(text)?.protocol ?? "")
+    ? Effect.succeed(Redacted.make(text))
+    : Effect.fail(new Unusable({ variable: "TROUPE_DATABASE_URL", reason: database_shape }))
+
+/** Fails with Unusable. */
+export const settings: Effect.Effect<Settings, Unusable> = Effect.gen(function* () {
+  const database = yield* textOf("TROUPE_DATABASE_URL")
+  return {
+    data: (yield* textOf("TROUPE_DATA")) ?? ".troupe",
+    port: yield* portOf((yield* textOf("TROUPE_PORT")) ?? "7717"),
+    database: database === undefined ? Option.none() : Option.some(yield* databaseOf(database)),
+    model_ignored:
+      (yield* textOf("TROUPE_MODEL")) !== undefined &&
+      (yield* textOf("TROUPE_MODEL_BASE_URL")) === undefined
+  }
+})
+
+const reasons: Readonly<Record<string, string>> = {
+  EACCES: "this user may not write there",
+  EPERM: "this user may not write there",
+  EROFS: "its file system is read-only",
+  ENOTDIR: "a part of the path is a file",
+  EEXIST: "it is a file",
+  EISDIR: "its file token is a directory",
+  ENOSPC: "the disk is full"
+}
+
+const reasonOf = (error: unknown): string => {
+  const code = error instanceof Error && "code" in error ? String(error.code) : "unknown"
+  return reasons[code] ?? `nothing can be made there (${code})`
+}
+
+/**
+ * Makes what is missing of a path, one directory after the other: `recursive` tries for ever where the system says that
+ * the parent it has just seen does not exist, as in /proc.
+ */
+const make = (path: string): void => {
+  if (!existsSync(path)) {
+    make(dirname(path))
+    mkdirSync(path, { mode: 0o700 })
+  }
+  if (!statSync(path).isDirectory()) throw Object.assign(new Error(path), { code: "ENOTDIR" })
+}
+
+/** Kept in a file of this user's, so that the terminal client finds it; the server keeps only its digest. */
+const tokenOf = (data: string): string => {
+  const file = join(data, "token")
+  const found = existsSync(file) ? readFileSync(file, "utf8").trim() : ""
+  if (found !== "") return found
+  const token = `troupe_${randomBytes(24).toString("base64url")}`
+  writeFileSync(file, `${token}\n`, { mode: 0o600 })
+  return token
+}
+
+/** Makes the data directory if it is missing; the token in it. Fails with Unusable where nothing can be written. */
+export const prepare = (data: string): Effect.Effect<string, Unusable> =>
+  Effect.try({
+    try: () => {
+      make(resolve(data))
+      accessSync(data, constants.W_OK | constants.X_OK)
+      return tokenOf(data)
+    },
+    catch: (error) => new Unusable({ variable: `TROUPE_DATA (${data})`, reason: reasonOf(error) })
+  })
+
+const codeOf = (cause: unknown): string | undefined =>
+  cause instanceof Error && "code" in cause && typeof cause.code === "string"
+    ? cause.code
+    : undefined
+
+/** Why a PostgreSQL server could not be used, with its host and port and nothing else of its address. */
+export const explainedDatabase = (
+  database: Redacted.Redacted,
+  error: SqlError.SqlError
+): Unusable => {
+  const url = URL.parse(Redacted.value(database))
+  const host = url?.hostname || url?.searchParams.get("host") || "localhost"
+  const at = `${decodeURIComponent(host)}:${url?.port || 5432}`
+  const code = codeOf(error.reason.cause)
+  const why = (text: string) => (code === undefined ? text : `${text} (${code})`)
+  const reason =
+    error.reason._tag === "ConnectionError"
+      ? why(`no PostgreSQL can be reached at ${at}`)
+      : error.reason._tag === "AuthenticationError" || error.reason._tag === "AuthorizationError"
+        ? why(`the PostgreSQL at ${at} refuses the user, the password or a permission`)
+        : why(`the PostgreSQL at ${at} refuses to work`)
+  return new Unusable({ variable: "TROUPE_DATABASE_URL", reason })
+}

@@ -1,0 +1,121 @@
+/** What `npm start` says of an environment that it cannot use. */
+import { existsSync, mkdirSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { assert, describe, it } from "@effect/vitest"
+import { ConfigProvider, Effect, Option } from "effect"
+import * as Surroundings from "../../scripts/start/Surroundings.ts"
+import * as Children from "./Child.ts"
+import * as Homes from "./Homes.ts"
+
+const read = (env: Record<string, string>) =>
+  Effect.provideService(
+    Surroundings.settings,
+    ConfigProvider.ConfigProvider,
+    ConfigProvider.fromEnv({ env })
+  )
+
+const launch = Effect.fnUntraced(function* (env: NodeJS.ProcessEnv) {
+  const child = yield* Children.start("scripts/start.ts", [], {
+    TROUPE_MODEL: "",
+    TROUPE_MODEL_BASE_URL: "",
+    TROUPE_DATABASE_URL: "",
+    TROUPE_PORT: "0",
+    TROUPE_DATA: join(yield* Homes.temporary, "data"),
+    ...env
+  })
+  const { code } = yield* child.ended
+  const text = child.text()
+  assert.strictEqual(code, 1, text)
+  assert.strictEqual(text.trim().split("\n").length, 1, text)
+  return text.trim()
+})
+
+describe("what is around the main job", () => {
+  it.live("empty variables are as good as none", () =>
+    Effect.gen(function* () {
+      const none = yield* read({ TROUPE_DATA: "", TROUPE_PORT: " ", TROUPE_DATABASE_URL: "" })
+      assert.deepStrictEqual(none, {
+        data: ".troupe",
+        port: 7717,
+        database: Option.none(),
+        model_ignored: false
+      })
+    })
+  )
+
+  it.live("a port that is none, and an address that is none, are named and not shown", () =>
+    Effect.gen(function* () {
+      for (const port of ["abc", "-1", "65536", "7717x", "1e3"]) {
+        const error = yield* Effect.flip(read({ TROUPE_PORT: port }))
+        assert.strictEqual(
+          error.message,
+          "TROUPE_PORT cannot be used: it is not a whole number from 0 to 65535."
+        )
+      }
+      const { message } = yield* Effect.flip(read({ TROUPE_DATABASE_URL: "bob:hunter2@nowhere" }))
+      assert.match(message, /^TROUPE_DATABASE_URL cannot be used: it is not like postgres:/)
+      assert.notInclude(message, "hunter2")
+    })
+  )
+
+  it.live("a model without an address is ignored, and known to be", () =>
+    Effect.gen(function* () {
+      assert.isTrue((yield* read({ TROUPE_MODEL: "qwen3" })).model_ignored)
+      const both = yield* read({ TROUPE_MODEL: "qwen3", TROUPE_MODEL_BASE_URL: "http://x/v1" })
+      assert.isFalse(both.model_ignored)
+    })
+  )
+
+  it.live("makes a data directory however deep, and keeps its token", () =>
+    Effect.gen(function* () {
+      const data = join(yield* Homes.temporary, "a", "b", "c")
+      const token = yield* Surroundings.prepare(data)
+      assert.match(token, /^troupe_[\w-]{32}$/)
+      assert.strictEqual(yield* Surroundings.prepare(data), token)
+    })
+  )
+
+  it.live(
+    "a data directory that is a file, under a file or cannot be made is told in a sentence",
+    () =>
+      Effect.gen(function* () {
+        const home = yield* Homes.temporary
+        const file = join(home, "file")
+        writeFileSync(file, "mine")
+        for (const [data, reason] of [
+          [file, "a part of the path is a file"],
+          [join(file, "under"), "a part of the path is a file"],
+          [join(file, "far", "under"), "a part of the path is a file"]
+        ] as const) {
+          const { message } = yield* Effect.flip(Surroundings.prepare(data))
+          assert.strictEqual(message, `TROUPE_DATA (${data}) cannot be used: ${reason}.`)
+        }
+        const spoilt = join(home, "spoilt")
+        mkdirSync(join(spoilt, "token"), { recursive: true })
+        const { message } = yield* Effect.flip(Surroundings.prepare(spoilt))
+        assert.include(message, "its file token is a directory")
+        if (existsSync("/proc/self")) {
+          const nope = yield* Effect.flip(Surroundings.prepare("/proc/nope/deeper"))
+          assert.match(nope.message, /^TROUPE_DATA \(\/proc\/nope\/deeper\) cannot be used: /)
+        }
+      })
+  )
+
+  it.live(
+    "the process ends with 1 and one line: a directory that is a file, and a server that is not there",
+    () =>
+      Effect.gen(function* () {
+        const file = join(yield* Homes.temporary, "file")
+        writeFileSync(file, "mine")
+        assert.strictEqual(
+          yield* launch({ TROUPE_DATA: file }),
+          `Troupe did not start: TROUPE_DATA (${file}) cannot be used: a part of the path is a file.`
+        )
+        assert.strictEqual(
+          yield* launch({ TROUPE_DATABASE_URL: "postgres://bob:hunter2@127.0.0.1:1/db" }),
+          "Troupe did not start: TROUPE_DATABASE_URL cannot be used: no PostgreSQL can be reached at 127.0.0.1:1 (ECONNREFUSED)."
+        )
+      }),
+    60_000
+  )
+})
