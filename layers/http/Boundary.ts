@@ -2,7 +2,7 @@
  * What stands before every endpoint: the token and its roles, the body and its bound, the schema and its problems.
  */
 import { isUtf8 } from "node:buffer"
-import { ByteSize, Context, Effect, Layer, SchemaIssue } from "effect"
+import { ByteSize, Context, Effect, Layer, SchemaAST, SchemaIssue } from "effect"
 import { HttpIncomingMessage, HttpMethod, HttpServerRequest } from "effect/http"
 import { HttpApiMiddleware } from "effect/http-api"
 import type { HttpApiEndpoint, HttpApiError } from "effect/http-api"
@@ -54,24 +54,67 @@ const segment = (part: PropertyKey | { readonly key: PropertyKey }): string | nu
   return typeof key === "number" ? key : String(key)
 }
 
-const issuesOf = (error: HttpApiError.HttpApiSchemaError): ReadonlyArray<ProblemIssue> =>
-  formatted(error.cause.issue)
-    .issues.slice(0, issues_max)
-    .map(({ message, path }) => ({
-      path: [error.kind.toLowerCase(), ...(path ?? []).map(segment)],
-      message: message.length > message_max ? `${message.slice(0, message_max)}...` : message
-    }))
+const bodiesOf = (endpoint: HttpApiEndpoint.Top): ReadonlyArray<SchemaAST.AST> =>
+  [...endpoint.payload.values()].map(({ schemas }) => schemas[0].ast)
 
-const invalid = (error: HttpApiError.HttpApiSchemaError): Problem<400> =>
+/** What a body's schema says of itself, which its JSON form forgets. */
+const bodyMessage = (endpoint: HttpApiEndpoint.Top): string | undefined =>
+  bodiesOf(endpoint)
+    .map((ast) => ast.annotations?.["message"])
+    .find((message) => typeof message === "string")
+
+const issuesOf = (
+  error: HttpApiError.HttpApiSchemaError,
+  endpoint: HttpApiEndpoint.Top
+): ReadonlyArray<ProblemIssue> => {
+  const whole = error.kind === "Payload" ? bodyMessage(endpoint) : undefined
+  return formatted(error.cause.issue)
+    .issues.slice(0, issues_max)
+    .map((issue) => {
+      const path = (issue.path ?? []).map(segment)
+      const message = path.length === 0 && whole !== undefined ? whole : issue.message
+      return {
+        path: [error.kind.toLowerCase(), ...path],
+        message: message.length > message_max ? `${message.slice(0, message_max)}...` : message
+      }
+    })
+}
+
+const invalid = (
+  error: HttpApiError.HttpApiSchemaError,
+  endpoint: HttpApiEndpoint.Top
+): Problem<400> =>
   makeProblem(
     400,
     "invalid-request",
     "The request does not have the shape it must have",
     `See errors: each names the place and what is expected there.`,
-    { errors: issuesOf(error) }
+    { errors: issuesOf(error, endpoint) }
   )
 
 const malformed = makeProblem(400, "malformed-json", "Malformed JSON", "The body is not JSON.")
+
+/** The members that a body must have; of a union, those that each of its shapes must have. */
+const membersOf = (ast: SchemaAST.AST): ReadonlyArray<string> => {
+  if (SchemaAST.isObjects(ast)) {
+    return ast.propertySignatures
+      .filter(({ type }) => !SchemaAST.isOptional(type))
+      .map(({ name }) => String(name))
+  }
+  if (!SchemaAST.isUnion(ast)) return []
+  const [first = [], ...rest] = ast.types.map(membersOf)
+  return first.filter((name) => rest.every((names) => names.includes(name)))
+}
+
+const empty = (endpoint: HttpApiEndpoint.Top): Problem<400> => {
+  const members = bodiesOf(endpoint).flatMap(membersOf)
+  return makeProblem(
+    400,
+    "malformed-json",
+    "Malformed JSON",
+    `The body is empty: a JSON object with ${members.join(", ")} is needed.`
+  )
+}
 const brokenText = makeProblem(
   400,
   "broken-utf8",
@@ -93,21 +136,28 @@ const unsupported = makeProblem(
 
 const validation: Layer.Layer<Validation> = HttpApiMiddleware.layerSchemaErrorTransform(
   Validation,
-  (error) =>
+  (error, { endpoint }) =>
     error.kind === "Body" || error.kind === "ResponseHeaders"
       ? // What we made does not fit our own schema: a bug, not the caller's.
         Effect.die(error)
-      : Effect.flatMap(isMalformed(error), (isIt) => Effect.fail(isIt ? malformed : invalid(error)))
+      : Effect.flatMap(problemIn(error, endpoint), Effect.fail)
 )
 
-/** Only a refused body is parsed again, to tell text that is no JSON from JSON of a wrong shape. */
-const isMalformed = (error: HttpApiError.HttpApiSchemaError) =>
+/** Only a refused body is parsed again, to tell none and text that is no JSON from JSON of a wrong shape. */
+const problemIn = (error: HttpApiError.HttpApiSchemaError, endpoint: HttpApiEndpoint.Top) =>
   error.kind !== "Payload"
-    ? Effect.succeed(false)
+    ? Effect.succeed(invalid(error, endpoint))
     : Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
         request.text.pipe(
-          Effect.flatMap((text) => Effect.try(() => void JSON.parse(text))),
-          Effect.match({ onFailure: () => true, onSuccess: () => false })
+          Effect.flatMap((text) =>
+            text.trim() === ""
+              ? Effect.succeed(empty(endpoint))
+              : Effect.as(
+                  Effect.try(() => void JSON.parse(text)),
+                  invalid(error, endpoint)
+                )
+          ),
+          Effect.orElseSucceed(() => malformed)
         )
       )
 

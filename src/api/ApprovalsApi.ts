@@ -20,7 +20,11 @@ export const DecisionPayload = Schema.Union([
     arguments: Schema.Record(Schema.String, Schema.Json),
     note: Schema.optionalKey(Reason)
   })
-]).annotate({ identifier: "Decision" })
+]).annotate({
+  identifier: "Decision",
+  message:
+    'Expected an object whose decision is "approve", "deny" with a reason, "request_revision" with a note, or "modify" with arguments'
+})
 export type DecisionPayload = typeof DecisionPayload.Type
 
 const params = { id: ApprovalId }

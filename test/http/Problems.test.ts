@@ -69,6 +69,27 @@ describe("problems", () => {
     }).pipe(Effect.provide(layer))
   )
 
+  it.live("an empty body and a decision that there is none of are told what is needed", () =>
+    Effect.gen(function* () {
+      const id = "00000000-0000-4000-8000-000000000001"
+      const send = (path: string, body: string) => ask(path, { as: "olga", body, method: "POST" })
+      const cancel = yield* send(`/v1/runs/${id}/cancel`, "")
+      assertProblem(cancel, 400, "malformed-json")
+      assert.include(cancel.json.detail, "a JSON object with reason is needed")
+      const nothing = yield* send(`/v1/approvals/${id}/decision`, "")
+      assert.include(nothing.json.detail, "a JSON object with decision is needed")
+      for (const body of ['{"decision":"yes"}', "{}", '"approve"']) {
+        const wrong = yield* send(`/v1/approvals/${id}/decision`, body)
+        assertProblem(wrong, 400, "invalid-request")
+        for (const decision of ["approve", "deny", "request_revision", "modify"]) {
+          assert.include(wrong.json.errors[0].message, `"${decision}"`)
+        }
+      }
+      const reason = yield* send(`/v1/approvals/${id}/decision`, '{"decision":"deny"}')
+      assert.deepStrictEqual(reason.json.errors[0].path, ["payload", "reason"])
+    }).pipe(Effect.provide(layer))
+  )
+
   it.live("a body of another type or charset is a 415 problem", () =>
     Effect.gen(function* () {
       for (const type of ["text/plain", "application/xml", "application/json; charset=latin1"]) {
