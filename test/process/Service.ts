@@ -89,17 +89,18 @@ export const start = (options: Options): Effect.Effect<Service, never, Scope.Sco
     }
   })
 
-/** Asks again until the answer fits; dies with the last answer after 45 s. */
+/** Asks again until the answer fits; dies with the last answer when that takes longer than `bound_ms`. */
 export const until = <A, E, R>(
   ask: Effect.Effect<A, E, R>,
-  fits: (answer: A) => boolean
+  fits: (answer: A) => boolean,
+  bound_ms = 45_000
 ): Effect.Effect<A, E, R> =>
   Effect.suspend(() => {
     let last: A | undefined
     return Effect.tap(ask, (answer) => Effect.sync(() => void (last = answer))).pipe(
       Effect.repeat({ until: fits, schedule: Schedule.spaced("25 millis") }),
       Effect.timeoutOrElse({
-        duration: "45 seconds",
+        duration: bound_ms,
         orElse: () => {
           const answer = JSON.stringify(last)?.slice(0, 4_000)
           return Effect.die(new Error(`it did not come to ${fits.toString()}, but to ${answer}`))

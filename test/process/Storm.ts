@@ -44,6 +44,8 @@ const randomOf = (seed: number) => {
 }
 
 const tools: ReadonlyArray<ToolName> = ["read", "once", "gated", "keyed", "row", "read", "once"]
+/** What a life may take to have enough on its way, and the end to have nothing: a machine may be busy. */
+const patience_ms = 150_000
 const ended: ReadonlySet<string> = new Set(["complete", "failed", "cancelled"])
 
 /** What people know, whichever service they speak with. */
@@ -184,7 +186,8 @@ const life = Effect.fnUntraced(function* (
   })
   const census = yield* Service.until(
     work,
-    ({ questions, runs }) => runs >= storm.runs_min && questions >= storm.questions_min
+    ({ questions, runs }) => runs >= storm.runs_min && questions >= storm.questions_min,
+    patience_ms
   )
   const some = [...crowd.open].slice(0, 64)
   const journals = yield* service.journals(some)
@@ -206,7 +209,8 @@ const quiet = Effect.fnUntraced(function* (crowd: Crowd, service: Service.Servic
       yield* crowd.decide(service, 0)
       return crowd.open.size
     }),
-    (open) => open === 0
+    (open) => open === 0,
+    patience_ms
   )
   yield* Service.until(service.depth, (depth) => depth === 0)
 })
