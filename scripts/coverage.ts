@@ -27,7 +27,7 @@ interface Proof {
 }
 
 const requirements = JSON.parse(
-  readFileSync(join(root, "test/conformance/requirements.json"), "utf8")
+  readFileSync(join(root, "scripts/requirements.json"), "utf8")
 ) as ReadonlyArray<Requirement>
 
 const idPattern = /\b(?:ST|SA|SG|AG|SM)-\d{2}\b/g
