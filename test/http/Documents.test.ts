@@ -146,7 +146,7 @@ describe("health", () => {
       assert.notMatch(answer.text, /\.ts|\/srv/)
       assert.strictEqual((yield* ask("/health")).status, 200)
     }).pipe(
-      Effect.provide(layerReading(() => Effect.die(new Error("a secret in /work/main/x.ts"))))
+      Effect.provide(layerReading(() => Effect.die(new Error("a secret in /srv/app/x.ts"))))
     )
   )
 })
