@@ -13,19 +13,18 @@ import type { Address, RunId } from "../../src/Ids.ts"
 import { addressKey, addressOf, ConversationId, MessageId, RunId as RunIds } from "../../src/Ids.ts"
 import type { Principal } from "../../src/Principal.ts"
 import { cancelRun, inTenant, RunNotFound, settleCall } from "../../src/run/RunCommand.ts"
-import { RunLimits } from "../../src/run/RunLimits.ts"
 import { AgentDirectory } from "../../services/AgentDirectory.ts"
 import { AgentMemories } from "../../services/AgentMemory.ts"
 import type { ActorInfo, Message } from "../../services/AgentRuntime.ts"
 import { AgentRuntime, ShuttingDown } from "../../services/AgentRuntime.ts"
 import { ApprovalDesk } from "../../services/ApprovalDesk.ts"
 import { ModelGateway } from "../../services/ModelGateway.ts"
-import type { JournalError } from "../../services/RunJournal.ts"
-import { RunJournal } from "../../services/RunJournal.ts"
+import { JournalError, RunJournal } from "../../services/RunJournal.ts"
 import { TaskDispatch } from "../../services/TaskDispatch.ts"
 import { TaskStore } from "../../services/TaskStore.ts"
 import { ToolCallObservers } from "../../services/ToolCallObserver.ts"
 import { ToolRegistry } from "../../services/ToolRegistry.ts"
+import * as Acceptance from "./Acceptance.ts"
 import type { Actor } from "./Actor.ts"
 import * as Actors from "./Actor.ts"
 import { digestOf, PolicyVersion } from "./CallIdentity.ts"
@@ -38,7 +37,6 @@ import * as ToolInvoker from "./ToolInvoker.ts"
 import { watch } from "./Watch.ts"
 
 const encoder = new TextEncoder()
-const unpinned = { definition: "", tools: "" }
 
 const make = Effect.gen(function* () {
   const config = yield* RuntimeConfig
@@ -70,6 +68,8 @@ const make = Effect.gen(function* () {
   const unseen = new Set<RunId>()
   const stopped = new Map<string, Actor>()
   let stopping = false
+
+  const { accept, acceptUpTo } = Acceptance.make({ directory, journal, tasks })
 
   const host: Actors.Host = {
     owner,
@@ -160,21 +160,6 @@ const make = Effect.gen(function* () {
     }
   })
 
-  const accept = Effect.fnUntraced(function* (task: AgentTask) {
-    const agent = directory.get(task.address.agent)
-    return yield* journal.create(task.id, task.ordinal, {
-      _tag: "RunAccepted",
-      tenant: task.tenant,
-      address: task.address,
-      conversation: task.conversation,
-      message: task.message,
-      by: task.by,
-      trace_id: task.trace_id,
-      limits: agent?.spec.limits ?? RunLimits.make({}),
-      pins: agent?.pins ?? unpinned
-    })
-  })
-
   /** A message to a busy actor whose policy is `interrupt` cancels what came before it. */
   const supersede = Effect.fnUntraced(function* (task: AgentTask) {
     if (directory.get(task.address.agent)?.spec.mailbox !== "interrupt") return
@@ -243,11 +228,14 @@ const make = Effect.gen(function* () {
       command,
       (error): error is RunNotFound => error instanceof RunNotFound,
       (missing) =>
-        Effect.flatMap(
-          Effect.orElseSucceed(tasks.get(run), () => undefined),
-          (task) =>
-            task === undefined ? Effect.fail(missing) : Effect.andThen(accept(task), command)
-        )
+        Effect.gen(function* () {
+          const task = yield* Effect.orElseSucceed(tasks.get(run), () => undefined)
+          if (task === undefined) return yield* Effect.fail(missing)
+          yield* Effect.catchTag(acceptUpTo(task), "StoreError", ({ message }) =>
+            Effect.fail(new JournalError({ message, lost: false }))
+          )
+          return yield* command
+        })
     )
   })
 
