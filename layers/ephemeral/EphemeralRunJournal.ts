@@ -218,9 +218,11 @@ const unfinished = (store: Store) => (address: Address, limit: number) =>
       .map((run) => headOf(store, run, now))
   )
 
-const make = Effect.map(EphemeralStore, (store) => {
+const make = Effect.gen(function* () {
+  const store = yield* EphemeralStore
+  const clock = yield* Clock.Clock
   const append = (request: Append): Effect.Effect<void, StaleAppend | FencedOff | JournalError> =>
-    Effect.clockWith((clock) => {
+    Effect.suspend(() => {
       const run = store.runs.get(request.run)
       if (run === undefined) return unknownRun
       if (run.held !== undefined) return Effect.andThen(Deferred.await(run.held), append(request))

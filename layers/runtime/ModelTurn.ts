@@ -64,14 +64,21 @@ export const askModel = (
     tools: asked.tools ? agent.modelTools : []
   }
   const sink = (delta: ModelDelta) => services.delta(run, frame, step, delta)
-  // A turn that is there already stays an Exit, which the loop takes without a fiber. A gateway that throws fails this
-  // turn and not the loop.
-  const asking = Result.try(() =>
-    Effect.matchEager(services.model.turn(request, sink), {
-      onSuccess: (turn): RunInput => ({ _tag: "TurnFinished", frame, step, turn: own(turn) }),
-      onFailure: (error) =>
-        turnFailed(asked, `model_${error.kind}`, error.message, error.kind === "transient")
-    })
-  )
+  const turned = (turn: Turn): RunInput => ({ _tag: "TurnFinished", frame, step, turn: own(turn) })
+  // A gateway that throws, or gives what is not JSON, fails this turn and not the loop.
+  const asking = Result.try((): Effect.Effect<RunInput> => {
+    const turn = services.model.turn(request, sink)
+    // A turn that is there already stays an Exit, which the loop takes without a fiber.
+    return isReady(turn)
+      ? Exit.succeed(turned(turn.value))
+      : Effect.match(turn, {
+          onSuccess: turned,
+          onFailure: (error) =>
+            turnFailed(asked, `model_${error.kind}`, error.message, error.kind === "transient")
+        })
+  })
   return Result.isSuccess(asking) ? asking.success : Exit.die(asking.failure)
 }
+
+const isReady = <A, E>(effect: Effect.Effect<A, E>): effect is Exit.Success<A, E> =>
+  Exit.isExit(effect) && Exit.isSuccess(effect)

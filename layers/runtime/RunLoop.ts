@@ -51,15 +51,15 @@ export interface Finish {
   readonly transcript: ReadonlyArray<TranscriptEntry>
 }
 
-interface Report {
-  readonly input: RunInput
-  readonly key?: string | undefined
-  /** Told after the append, whether or not the event stands. */
+/** Who is told when what arrived is written, whether or not its event stands. */
+interface Told {
+  /** A piece that counts as running until then. */
+  readonly key?: string
   readonly written?: () => void
 }
 
-/** An inbox that nobody wrote to yet: the first report makes a list of one, where a push would make room for many. */
-const nothing: Array<Report> = []
+/** A list that nobody wrote to yet: the first entry makes a list of one, where a push would make room for many. */
+const nothing: Array<never> = []
 
 interface Transacting {
   readonly transaction: Transaction
@@ -91,7 +91,9 @@ class Loop {
   readonly #writer: RunWriter
   /** What a call reaches of this loop. */
   readonly #calls: LoopHost
-  #inbox: Array<Report> = nothing
+  #inbox: Array<RunInput> = nothing
+  /** Most of what arrives was done at once, and tells nobody. */
+  #told: Array<Told> = nothing
   #transactions: Array<Transacting> = []
   #wake: (() => void) | undefined
   /** Something happened since the loop last began: a fiber may yield between that look and its wait. */
@@ -120,13 +122,15 @@ class Loop {
     this.#workers = new Workers({
       fork,
       deadlines: services.deadlines,
-      report: (key, input) => this.#report({ input, key }),
+      begin: (wanted, worker) =>
+        wanted._tag === "AskModel" ? { effect: this.#turn(wanted) } : this.#call(wanted, worker),
+      report: (key, input) => this.#report(input, key === undefined ? undefined : { key }),
       silent: () => this.#awake(),
       died: (failed, exit) => this.#died(failed, exit)
     })
     this.#calls = {
       writer: this.#writer,
-      report: (input, written) => this.#report({ input, written }),
+      report: (input, written) => this.#report(input, { written }),
       transact: (transaction, done) => {
         this.#transactions.push({ transaction, done })
         this.#awake()
@@ -141,11 +145,11 @@ class Loop {
   }
 
   run(stop: string | undefined): Effect.Effect<Finish, FencedOff | JournalError, AgentMemory> {
-    this.#report({ input: { _tag: "Recovered" } })
+    this.#report({ _tag: "Recovered" })
     const reason = this.#isDefined() ? stop : "unknown_agent"
     if (reason !== undefined) {
       const stopping = { status: "failed", by: "runtime", reason } as const
-      this.#report({ input: { _tag: "Stops", stopping } })
+      this.#report({ _tag: "Stops", stopping })
     }
     return Effect.ensuring(
       Loop.#loop(this),
@@ -161,10 +165,12 @@ class Loop {
     for (let drains = 1; ; drains++) {
       self.#news = false
       if (self.#bell.rung) yield* self.#writer.catchUp()
-      const reports = self.#inbox
+      const inputs = self.#inbox
+      const told = self.#told
       self.#inbox = nothing
-      yield* self.#writer.write(reports.map((report) => report.input))
-      self.#written(reports)
+      self.#told = nothing
+      yield* self.#writer.write(inputs)
+      if (told.length > 0) self.#written(told)
       if (self.#transactions.length > 0) yield* Loop.#transact(self)
       if (self.#state.ended !== undefined) return self.#finish("ended")
       self.#reconcile()
@@ -182,10 +188,10 @@ class Loop {
   }
 
   /** What has arrived was decided and appended as one: those who sent it are told. */
-  #written(reports: ReadonlyArray<Report>) {
-    for (const report of reports) {
-      if (report.key !== undefined) this.#workers.written(report.key)
-      report.written?.()
+  #written(told: ReadonlyArray<Told>) {
+    for (const { key, written } of told) {
+      if (key !== undefined) this.#workers.written(key)
+      written?.()
     }
   }
 
@@ -227,11 +233,8 @@ class Loop {
     const most = this.#state.accepted!.limits.calls_parallel_max
     for (const each of wanted) {
       if (workers.has(each.key)) continue
-      if (each._tag === "AskModel") {
-        workers.start(each, () => ({ effect: this.#turn(each) }))
-      } else if (each.start && parallel < most) {
-        if (!workers.start(each, (worker) => this.#call(each, worker))) parallel++
-      }
+      if (each._tag === "AskModel") workers.start(each)
+      else if (each.start && parallel < most && !workers.start(each)) parallel++
     }
   }
 
@@ -241,9 +244,13 @@ class Loop {
       : turnFailed(failed, "model_defect", "the model gateway failed by a defect")
   }
 
-  #report(report: Report) {
-    if (this.#inbox === nothing) this.#inbox = [report]
-    else this.#inbox.push(report)
+  #report(input: RunInput, told?: Told) {
+    if (this.#inbox === nothing) this.#inbox = [input]
+    else this.#inbox.push(input)
+    if (told !== undefined) {
+      if (this.#told === nothing) this.#told = [told]
+      else this.#told.push(told)
+    }
     this.#awake()
   }
 

@@ -87,16 +87,32 @@ export class RunWriter {
   write(inputs: ReadonlyArray<RunInput>, tries = 1): Effect.Effect<void, FencedOff | JournalError> {
     const events = this.#decided(inputs)
     if (events.length === 0) return Effect.void
+    this.#inputs = inputs
+    this.#events = events
+    this.#tries = tries
     const status = statusOf(this.#state)
     const append = { run: this.run, fence: this.#fence, events, status }
-    return Effect.matchCauseEffect(this.#host.journal.append(append), {
-      onSuccess: () => {
-        this.#advance(events)
-        return Effect.void
-      },
-      onFailure: (cause) =>
-        Effect.flatMap(RunWriter.#refused(this, cause, tries), () => this.write(inputs, tries + 1))
-    })
+    return Effect.matchCauseEffect(this.#host.journal.append(append), this.#answered)
+  }
+
+  // One append is on its way at a time, so what it carries is kept here and not in closures made for each.
+  #inputs: ReadonlyArray<RunInput> = []
+  #events: ReadonlyArray<RunEvent> = []
+  #tries = 1
+  readonly #answered = {
+    onSuccess: (): Effect.Effect<void> => {
+      this.#advance(this.#events)
+      return Effect.void
+    },
+    onFailure: (
+      cause: Cause.Cause<FencedOff | JournalError | StaleAppend>
+    ): Effect.Effect<void, FencedOff | JournalError> => {
+      const inputs = this.#inputs
+      const tries = this.#tries
+      return Effect.flatMap(RunWriter.#refused(this, cause, tries), () =>
+        this.write(inputs, tries + 1)
+      )
+    }
   }
 
   /**

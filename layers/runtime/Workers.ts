@@ -22,6 +22,8 @@ export interface Worker {
 
 export interface Host {
   readonly fork: Fork
+  /** What a piece does. */
+  readonly begin: (work: Work, worker: Worker) => Started
   readonly deadlines: Deadlines
   /** A piece has something to say; it counts as running until that is written. */
   readonly report: (key: string | undefined, input: RunInput) => void
@@ -56,7 +58,7 @@ export class Workers {
   }
 
   /** Starts a piece. True if it was done at once: then it has reported, and no fiber is left. */
-  start(work: Work, make: (worker: Worker) => Started): boolean {
+  start(work: Work): boolean {
     const { deadlines, fork } = this.#host
     const worker: Worker = {
       work,
@@ -64,7 +66,7 @@ export class Workers {
       cancelDeadline: undefined,
       answered: undefined
     }
-    const started = make(worker)
+    const started = this.#host.begin(work, worker)
     if (isDone(started.effect)) {
       this.#said(work, started, started.effect, undefined)
       return true
