@@ -145,8 +145,6 @@ describe("health", () => {
       assert.notInclude(answer.text, "secret")
       assert.notMatch(answer.text, /\.ts|\/srv/)
       assert.strictEqual((yield* ask("/health")).status, 200)
-    }).pipe(
-      Effect.provide(layerReading(() => Effect.die(new Error("a secret in /srv/app/x.ts"))))
-    )
+    }).pipe(Effect.provide(layerReading(() => Effect.die(new Error("a secret in /srv/app/x.ts")))))
   )
 })
