@@ -68,6 +68,7 @@ interface Transacting {
 
 /** A generator over ready values never yields the thread, so the loop does, every so many drains. */
 const drains_per_yield = 32
+
 /**
  * Runs a claimed run until it ends or parks. Fails with FencedOff when another owner has taken it, and with JournalError
  * when the journal stays away. Its fibers end with it. `stop` is a reason to fail it at once.
