@@ -4,6 +4,7 @@
  */
 import { Context, Schema } from "effect"
 import type { Effect } from "effect"
+import type { ModelSettings } from "../src/agent/ModelSettings.ts"
 import type { TranscriptEntry } from "../src/conversation/Transcript.ts"
 import type { AgentName, FrameId, RunId } from "../src/Ids.ts"
 import type { Turn } from "../src/run/RunDecider.ts"
@@ -30,6 +31,8 @@ export interface ModelRequest {
   readonly transcript: ReadonlyArray<TranscriptEntry>
   /** Empty = the model must answer. */
   readonly tools: ReadonlyArray<ModelTool>
+  /** Absent = the provider's defaults. */
+  readonly settings?: ModelSettings | undefined
 }
 
 /** A piece of a turn in progress. `offset` counts UTF-16 units of this kind's text so far. */

@@ -3,6 +3,7 @@
  * for a Node service in `troupe/embed`.
  */
 export * from "./agent/AgentSpec.ts"
+export * from "./agent/ModelSettings.ts"
 export * as Operations from "./agents/Operations.ts"
 export * from "./approval/Approval.ts"
 export * as SemStreams from "./approval/SemStreams.ts"

@@ -44,8 +44,8 @@ const forCustomer = (event: RunEvent): RunEvent => {
       return { ...event, outcome: { _tag: "Failed", error } }
     }
     case "ModelTurned": {
-      const { reasoning: _, ...rest } = event
-      return rest
+      const { calls, origin: _origin, parts: _parts, reasoning: _reasoning, ...rest } = event
+      return { ...rest, calls: calls.map(({ provider: _provider, ...call }) => call) }
     }
     case "ApprovalRequested":
       return { ...event, arguments: null }

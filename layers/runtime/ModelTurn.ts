@@ -61,7 +61,8 @@ export const askModel = (
     system: agent.spec.instructions,
     history,
     transcript,
-    tools: asked.tools ? agent.modelTools : []
+    tools: asked.tools ? agent.modelTools : [],
+    settings: agent.spec.model_settings
   }
   const sink = (delta: ModelDelta) => services.delta(run, frame, step, delta)
   const turned = (turn: Turn): RunInput => ({ _tag: "TurnFinished", frame, step, turn: own(turn) })

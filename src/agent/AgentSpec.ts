@@ -4,6 +4,7 @@
 import { Effect, Schema } from "effect"
 import { AgentName } from "../Ids.ts"
 import { RunLimits } from "../run/RunLimits.ts"
+import { ModelSettings } from "./ModelSettings.ts"
 
 const defaulted = <S extends Schema.Top & Schema.WithoutConstructorDefault>(
   schema: S,
@@ -46,6 +47,7 @@ export const AgentSpec = Schema.Struct({
   instructions: Schema.String,
   /** The model's name for the gateway; absent = the gateway's default. */
   model: Schema.optionalKey(Schema.String),
+  model_settings: Schema.optionalKey(ModelSettings),
   /** Registry keys (`namespace.name@version`) or plain names where those are unique. */
   tools: defaulted(Schema.Array(Schema.String), []),
   /** Agents that this one may delegate to; each is a frame of the same run. */

@@ -3,7 +3,7 @@
  */
 import { failureOf, modelText, ToolPolicyError } from "../error/ToolError.ts"
 import type { CallId } from "../Ids.ts"
-import type { Outcome, ProposedCall, Reasoning } from "../run/RunEvent.ts"
+import type { Outcome, ProposedCall, Reasoning, TurnPart } from "../run/RunEvent.ts"
 import { model_copy_bytes_max } from "../tool/ToolSpec.ts"
 
 export type TranscriptEntry =
@@ -13,6 +13,8 @@ export type TranscriptEntry =
       readonly text: string
       readonly calls: ReadonlyArray<ProposedCall>
       readonly reasoning?: ReadonlyArray<Reasoning>
+      readonly parts?: ReadonlyArray<TurnPart>
+      readonly origin?: string
     }
   | {
       readonly role: "tool"

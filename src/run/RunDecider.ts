@@ -24,7 +24,7 @@ import type {
 import type { CallPhase, CallState, RunState } from "./RunState.ts"
 
 /** A model's finished turn, before it has a place in the run. */
-export type Turn = Pick<ModelTurned, "text" | "calls" | "finish" | "reasoning" | "usage" | "model">
+export type Turn = Omit<ModelTurned, "_tag" | "frame" | "step">
 
 export type RunInput =
   /** The run has a new owner: what the old one dispatched is lost or sent again. */

@@ -16,14 +16,19 @@ export const ProposedCall = Schema.Struct({
   name: Schema.String,
   arguments: Schema.Json,
   /** The text that was not JSON; then `arguments` is null. */
-  malformed: Schema.optionalKey(Schema.String)
+  malformed: Schema.optionalKey(Schema.String),
+  /** What the turn's provider wants back with the call, unchanged. Not for users. */
+  provider: Schema.optionalKey(Schema.Json)
 })
 export interface ProposedCall extends Schema.Schema.Type<typeof ProposedCall> {}
 
 export const Usage = Schema.Struct({
   input_tokens: Schema.Int,
   output_tokens: Schema.Int,
+  /** Part of the input: read from, and written to, the provider's cache. */
   cached_tokens: Schema.optionalKey(Schema.Int),
+  cache_write_tokens: Schema.optionalKey(Schema.Int),
+  /** Part of the output. */
   reasoning_tokens: Schema.optionalKey(Schema.Int)
 })
 export interface Usage extends Schema.Schema.Type<typeof Usage> {}
@@ -44,6 +49,25 @@ export const Reasoning = Schema.Struct({
   provider: Schema.optionalKey(Schema.Json)
 })
 export interface Reasoning extends Schema.Schema.Type<typeof Reasoning> {}
+
+/**
+ * One part of a turn, in the model's order: the next so many UTF-16 units of `text`, the next of `reasoning`, the next of
+ * `calls`, or something that means nothing to anyone but its provider.
+ */
+export const TurnPart = Schema.Union([
+  Schema.Struct({
+    of: Schema.Literal("text"),
+    units: Schema.Int,
+    provider: Schema.optionalKey(Schema.Json)
+  }),
+  Schema.Struct({ of: Schema.Literals(["reasoning", "call"]) }),
+  Schema.Struct({
+    of: Schema.Literal("custom"),
+    kind: Schema.String,
+    provider: Schema.optionalKey(Schema.Json)
+  })
+])
+export type TurnPart = typeof TurnPart.Type
 
 /** The one result of a call. `Value.json` is the encoded result as JSON text, whole: the model gets a copy of it. */
 export const Outcome = Schema.Union([
@@ -90,7 +114,13 @@ const ModelTurned = Schema.TaggedStruct("ModelTurned", {
   text: Schema.String,
   calls: Schema.Array(ProposedCall),
   finish: FinishReason,
+  /** The provider's own word, where it says more than `finish` does. */
+  finish_raw: Schema.optionalKey(Schema.String),
   reasoning: Schema.optionalKey(Schema.Array(Reasoning)),
+  /** Absent = reasoning, then text, then calls, and nothing that a provider wants back with a text. */
+  parts: Schema.optionalKey(Schema.Array(TurnPart)),
+  /** The provider and model that alone get back what is theirs: reasoning and `provider` of any part. */
+  origin: Schema.optionalKey(Schema.String),
   usage: Schema.optionalKey(Usage),
   model: Schema.optionalKey(Schema.String)
 })

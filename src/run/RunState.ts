@@ -168,9 +168,16 @@ const turned = (state: RunState, event: ModelTurned) => {
   frame.step = event.step
   frame.waiting = event.calls.length
   frame.transcript.push(
-    event.reasoning === undefined
+    event.reasoning === undefined && event.origin === undefined
       ? { role: "assistant", text: event.text, calls: event.calls }
-      : { role: "assistant", text: event.text, calls: event.calls, reasoning: event.reasoning }
+      : {
+          role: "assistant",
+          text: event.text,
+          calls: event.calls,
+          ...(event.reasoning === undefined ? undefined : { reasoning: event.reasoning }),
+          ...(event.parts === undefined ? undefined : { parts: event.parts }),
+          ...(event.origin === undefined ? undefined : { origin: event.origin })
+        }
   )
   if (event.calls.length === 0) {
     frame.answer = event.text

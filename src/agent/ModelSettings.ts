@@ -1,0 +1,60 @@
+/**
+ * What an agent asks of its model beside the prompt: bounds, choice of tools, the form of the answer, and options that
+ * only one provider knows. Absent parts are the provider's own defaults.
+ */
+import { Schema } from "effect"
+
+const json_units_max = 65_536
+
+/** JSON of at most 65,536 characters. */
+const bounded = Schema.makeFilter(
+  (value: unknown) =>
+    (JSON.stringify(value) ?? "").length <= json_units_max ||
+    `expected at most ${json_units_max} characters of JSON`
+)
+
+const JsonObject = Schema.Record(Schema.String, Schema.Json)
+
+/**
+ * Which tools a turn may or must use, where it is given any.
+ * - `auto`: the model decides (the default). `none`: it must answer.
+ * - `required`: every turn must call a tool, for agents that end with a tool whose value is the answer.
+ * - `required_first`, `{tool}`: the first turn of each frame must call some tool, or this one; later ones are `auto`.
+ */
+export const ToolChoice = Schema.Union([
+  Schema.Literals(["auto", "none", "required", "required_first"]),
+  Schema.Struct({ tool: Schema.NonEmptyString })
+])
+export type ToolChoice = typeof ToolChoice.Type
+
+/** The answer is to be JSON of this schema. Models and endpoints differ in how strictly they keep to it. */
+export const OutputFormat = Schema.Struct({
+  /** JSON Schema of the answer. */
+  schema: JsonObject.check(bounded),
+  name: Schema.optionalKey(
+    Schema.String.check(
+      Schema.isPattern(/^[A-Za-z0-9_-]{1,64}$/, { message: "1 to 64 of A-Z a-z 0-9 _ -" })
+    )
+  ),
+  description: Schema.optionalKey(Schema.String.check(Schema.isMaxLength(4_096)))
+})
+export interface OutputFormat extends Schema.Schema.Type<typeof OutputFormat> {}
+
+export const ModelSettings = Schema.Struct({
+  /** Of one turn, reasoning included where the provider counts it so. */
+  max_output_tokens: Schema.optionalKey(
+    Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 10_000_000 }))
+  ),
+  temperature: Schema.optionalKey(
+    Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 2 }))
+  ),
+  /** How much the model thinks first, where it can. */
+  reasoning_effort: Schema.optionalKey(
+    Schema.Literals(["none", "minimal", "low", "medium", "high", "xhigh", "max"])
+  ),
+  tool_choice: Schema.optionalKey(ToolChoice),
+  output: Schema.optionalKey(OutputFormat),
+  /** By the provider's name (`openai`, `anthropic`, `google`, `openaiCompatible`), as its package documents them. */
+  provider_options: Schema.optionalKey(Schema.Record(Schema.String, JsonObject).check(bounded))
+})
+export interface ModelSettings extends Schema.Schema.Type<typeof ModelSettings> {}
