@@ -49,7 +49,12 @@ export const ModelErrorKind = Schema.Literals(["configuration", "refused", "tran
 export class ModelError extends Schema.TaggedError<ModelError>()("ModelError", {
   kind: ModelErrorKind,
   message: Schema.String,
-  retry_after_ms: Schema.optionalKey(Schema.Int)
+  retry_after_ms: Schema.optionalKey(Schema.Int),
+  /**
+   * Why this end, and not the provider, ended the turn: `circuit_open`, `queue_full`, `queue_timeout`,
+   * `cassette_diverged`. Absent = the provider, or the way to it.
+   */
+  reason: Schema.optionalKey(Schema.String)
 }) {}
 
 export class ModelGateway extends Context.Service<

@@ -1,0 +1,97 @@
+/**
+ * Which models may answer a turn, in which order, and how patient to be with each: data, given by whoever composes.
+ */
+import type { ModelErrorKind, ModelGateway } from "../../services/ModelGateway.ts"
+import type { ProviderLimits } from "./ProviderLimiter.ts"
+
+/** One model of the plan. */
+export interface PlannedModel {
+  /** What an agent asks for it by, and what spans and errors call it. Unique in the plan. */
+  readonly name: string
+  /** Models of one provider share its limits. */
+  readonly provider: string
+  readonly gateway: ModelGateway["Service"]
+  /** The provider's own name for it; absent = the gateway's default. */
+  readonly model?: string | undefined
+}
+
+/** Tries at one model. Waits double from `backoff_initial_ms`, half of each by chance; all times in ms. */
+export interface RetryPolicy {
+  /** Attempts at one model in one turn, at least 1. */
+  readonly attempts_max: number
+  readonly backoff_initial_ms: number
+  readonly backoff_ms_max: number
+  /** A provider that asks for a longer wait is asked again after this one, unless another model is left. */
+  readonly retry_after_ms_max: number
+  /** One attempt at most, whatever its gateway does. */
+  readonly attempt_timeout_ms: number
+}
+
+export const retry_default: RetryPolicy = {
+  attempts_max: 3,
+  backoff_initial_ms: 500,
+  backoff_ms_max: 30_000,
+  retry_after_ms_max: 30_000,
+  attempt_timeout_ms: 600_000
+}
+
+/** When a model is left alone for a while. */
+export interface CircuitPolicy {
+  /** Transient failures in a row, over all runs, that open it. */
+  readonly failures_max: number
+  /** How long it stays open before one request may try, in ms. */
+  readonly open_ms: number
+}
+
+export const circuit_default: CircuitPolicy = { failures_max: 5, open_ms: 15_000 }
+
+export interface ModelPlan {
+  /**
+   * In the order of fallback, at least one and at most 64. An agent that names a model of the plan begins with that one
+   * and falls back to those after it; any other name is asked of the first model's gateway.
+   */
+  readonly models: ReadonlyArray<PlannedModel>
+  /** Errors after which the next model is asked. Absent = `transient` alone. */
+  readonly fall_back_on?: ReadonlyArray<typeof ModelErrorKind.Type> | undefined
+  readonly retry?: Partial<RetryPolicy> | undefined
+  readonly circuit?: Partial<CircuitPolicy> | undefined
+  /** By provider; absent = the defaults. */
+  readonly limits?: Readonly<Record<string, Partial<ProviderLimits>>> | undefined
+}
+
+const models_max = 64
+
+/** Why a plan cannot be followed; undefined = it can. */
+export const flawOf = (plan: ModelPlan): string | undefined => {
+  if (plan.models.length === 0) return "the plan names no model"
+  if (plan.models.length > models_max) return `the plan names more than ${models_max} models`
+  const names = new Set<string>()
+  for (const { name } of plan.models) {
+    if (name === "") return "a model of the plan has no name"
+    if (names.has(name)) return `the plan names ${name} twice`
+    names.add(name)
+  }
+  const bounds: ReadonlyArray<readonly [name: string, value: number | undefined, least: number]> = [
+    ["retry.attempts_max", plan.retry?.attempts_max, 1],
+    ["retry.backoff_initial_ms", plan.retry?.backoff_initial_ms, 0],
+    ["retry.backoff_ms_max", plan.retry?.backoff_ms_max, 0],
+    ["retry.retry_after_ms_max", plan.retry?.retry_after_ms_max, 0],
+    ["retry.attempt_timeout_ms", plan.retry?.attempt_timeout_ms, 1],
+    ["circuit.failures_max", plan.circuit?.failures_max, 1],
+    ["circuit.open_ms", plan.circuit?.open_ms, 1],
+    ...Object.entries(plan.limits ?? {}).flatMap(([provider, limits]) => [
+      [`limits.${provider}.concurrent_max`, limits.concurrent_max, 1] as const,
+      [`limits.${provider}.tokens_per_minute`, limits.tokens_per_minute, 0] as const,
+      [`limits.${provider}.queue_max`, limits.queue_max, 0] as const,
+      [`limits.${provider}.wait_ms_max`, limits.wait_ms_max, 0] as const
+    ])
+  ]
+  for (const [name, value, least] of bounds) {
+    if (value !== undefined && (!Number.isInteger(value) || value < least)) {
+      return `${name} is not a whole number of at least ${least}`
+    }
+  }
+  const providers = new Set(plan.models.map((model) => model.provider))
+  const stray = Object.keys(plan.limits ?? {}).find((provider) => !providers.has(provider))
+  return stray === undefined ? undefined : `limits are given for ${stray}, which no model is of`
+}

@@ -1,0 +1,220 @@
+/**
+ * How much may be asked of one provider at a time: requests at once, and tokens a minute. Whoever comes later waits in a
+ * bounded line, for a bounded time, and leaves without a trace when it is interrupted.
+ */
+import { Clock, Deferred, Effect } from "effect"
+import { ModelError } from "../../services/ModelGateway.ts"
+import type { RateLimitSaid } from "./RateLimitHeaders.ts"
+
+export interface ProviderLimits {
+  /** Requests at the same time, at least 1. */
+  readonly concurrent_max: number
+  /** Input and output together; 0 = no bound of our own (what the provider says is kept to all the same). */
+  readonly tokens_per_minute: number
+  /** Requests that wait; one more is refused at once. */
+  readonly queue_max: number
+  /** The longest wait in line, in ms. */
+  readonly wait_ms_max: number
+}
+
+export const limits_default: ProviderLimits = {
+  concurrent_max: 64,
+  tokens_per_minute: 0,
+  queue_max: 1_024,
+  wait_ms_max: 60_000
+}
+
+/** A place in line, and then a permit. */
+interface Ticket {
+  readonly tokens: number
+  state: "waiting" | "held" | "left"
+  /** Rung when it is granted, or when it has become the first in line. */
+  bell: Deferred.Deferred<void>
+}
+
+export interface Permit {
+  /** Replaces the estimate by what the provider counted. */
+  readonly counted: (tokens: number) => void
+  /** What the provider said of its limits in an answer. */
+  readonly told: (said: RateLimitSaid, now: number) => void
+}
+
+const limited = (reason: string, message: string, retry_after_ms?: number) =>
+  new ModelError({
+    kind: "transient",
+    reason,
+    message,
+    ...(retry_after_ms === undefined ? undefined : { retry_after_ms })
+  })
+
+/** One provider's line. Its state is a few numbers and the tickets that wait. */
+export class ProviderLimiter {
+  readonly #name: string
+  readonly #limits: ProviderLimits
+  readonly #line: Array<Ticket> = []
+  #held = 0
+  /** Tokens that may be asked for now; below 0 after an answer that took more than was thought. */
+  #tokens: number
+  #filled_at = 0
+  /** Nothing is sent before this time, because the provider said so. */
+  #closed_until = 0
+
+  constructor(name: string, limits: ProviderLimits) {
+    this.#name = name
+    this.#limits = limits
+    this.#tokens = limits.tokens_per_minute
+  }
+
+  get held(): number {
+    return this.#held
+  }
+
+  get waiting(): number {
+    return this.#line.length
+  }
+
+  /** Runs `use` with a permit for about so many tokens. Fails with reason `queue_full` or `queue_timeout`. */
+  withPermit<A, E>(
+    tokens: number,
+    use: (permit: Permit) => Effect.Effect<A, E>
+  ): Effect.Effect<A, E | ModelError> {
+    return Effect.acquireUseRelease(
+      this.#enter(tokens),
+      (ticket) =>
+        Effect.andThen(
+          this.#granted(ticket),
+          Effect.suspend(() => use(this.#permit(ticket)))
+        ),
+      (ticket) => Effect.map(Clock.currentTimeMillis, (now) => this.#leave(ticket, now))
+    )
+  }
+
+  #enter(tokens: number): Effect.Effect<Ticket, ModelError> {
+    return Effect.flatMap(Clock.currentTimeMillis, (now) => {
+      // More than the bucket holds would never be granted.
+      const most = this.#limits.tokens_per_minute
+      const ticket: Ticket = {
+        tokens: most === 0 ? 0 : Math.min(tokens, most),
+        state: "waiting",
+        bell: Deferred.makeUnsafe()
+      }
+      this.#line.push(ticket)
+      this.#grant(now)
+      if (ticket.state === "waiting" && this.#line.length > this.#limits.queue_max) {
+        this.#leave(ticket, now)
+        return Effect.fail(
+          limited("queue_full", `${this.#limits.queue_max} requests wait for ${this.#name} already`)
+        )
+      }
+      return Effect.succeed(ticket)
+    })
+  }
+
+  /** Waits until the ticket is a permit. */
+  #granted(ticket: Ticket): Effect.Effect<void, ModelError> {
+    return Effect.suspend(() =>
+      ticket.state === "held"
+        ? Effect.void
+        : Effect.flatMap(Clock.currentTimeMillis, (now) => this.#wait(ticket, now))
+    )
+  }
+
+  #wait = Effect.fnUntraced(function* (this: ProviderLimiter, ticket: Ticket, since: number) {
+    const { wait_ms_max } = this.#limits
+    for (;;) {
+      const now = yield* Clock.currentTimeMillis
+      this.#grant(now)
+      if (ticket.state === "held") return
+      const left = since + wait_ms_max - now
+      if (left <= 0) {
+        return yield* limited(
+          "queue_timeout",
+          `${this.#name} had no room for another request within ${wait_ms_max} ms`
+        )
+      }
+      // Only the first in line knows how long it takes; the others are rung when they are the first.
+      const sleep_ms = this.#line[0] === ticket ? Math.min(left, this.#opensIn(ticket, now)) : left
+      ticket.bell = Deferred.makeUnsafe()
+      yield* Effect.timeoutOption(Deferred.await(ticket.bell), sleep_ms)
+    }
+  })
+
+  /** In how many ms there are tokens enough, if nothing else happens; at least 1. */
+  #opensIn(ticket: Ticket, now: number): number {
+    const { tokens_per_minute } = this.#limits
+    const closed_ms = this.#closed_until - now
+    const short = tokens_per_minute === 0 ? 0 : ticket.tokens - this.#tokens
+    const filled_ms = short <= 0 ? 0 : Math.ceil((short * 60_000) / tokens_per_minute)
+    const opens = Math.max(closed_ms, filled_ms)
+    // Neither: it waits for a permit that somebody gives back, and is rung then.
+    return opens > 0 ? Math.max(1, opens) : Infinity
+  }
+
+  #fill(now: number): void {
+    const { tokens_per_minute } = this.#limits
+    const passed = Math.max(0, now - this.#filled_at)
+    this.#filled_at = now
+    this.#tokens = Math.min(tokens_per_minute, this.#tokens + (passed * tokens_per_minute) / 60_000)
+  }
+
+  /** Gives permits in the order of the line, as far as there are any. */
+  #grant(now: number): void {
+    const { concurrent_max, tokens_per_minute } = this.#limits
+    this.#fill(now)
+    for (;;) {
+      const first = this.#line[0]
+      if (first === undefined || this.#held >= concurrent_max || now < this.#closed_until) return
+      if (tokens_per_minute > 0 && this.#tokens < first.tokens) return
+      this.#line.shift()
+      first.state = "held"
+      this.#held++
+      this.#tokens -= first.tokens
+      Deferred.doneUnsafe(first.bell, Effect.void)
+      this.#ringFirst()
+    }
+  }
+
+  /** Whoever has become the first in line has to see for itself how long it takes. */
+  #ringFirst(): void {
+    const first = this.#line[0]
+    if (first !== undefined) Deferred.doneUnsafe(first.bell, Effect.void)
+  }
+
+  #leave(ticket: Ticket, now: number): void {
+    if (ticket.state === "held") this.#held--
+    else if (ticket.state === "waiting") {
+      const at = this.#line.indexOf(ticket)
+      if (at >= 0) this.#line.splice(at, 1)
+    }
+    ticket.state = "left"
+    this.#grant(now)
+    // What the first waits for may be something else now: a permit before, tokens from here on.
+    this.#ringFirst()
+  }
+
+  #permit(ticket: Ticket): Permit {
+    return {
+      counted: (tokens) => {
+        this.#tokens += ticket.tokens - tokens
+      },
+      told: (said, now) => this.#told(said, now)
+    }
+  }
+
+  #told(said: RateLimitSaid, now: number): void {
+    // What others hold was counted by the provider already or will be; the lower number is the safe one.
+    if (said.tokens_left !== undefined && this.#limits.tokens_per_minute > 0) {
+      this.#tokens = Math.min(this.#tokens, said.tokens_left)
+    }
+    const reset = Math.max(
+      said.tokens_left === 0 ? (said.tokens_reset_ms ?? 0) : 0,
+      said.requests_left === 0 ? (said.requests_reset_ms ?? 0) : 0
+    )
+    if (reset > 0) {
+      this.#closed_until = Math.max(
+        this.#closed_until,
+        now + Math.min(reset, this.#limits.wait_ms_max)
+      )
+    }
+  }
+}

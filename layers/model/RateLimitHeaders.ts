@@ -1,0 +1,85 @@
+/**
+ * What a provider says of its own rate limits in the headers of an answer, and the way from the client that reads them to
+ * the limiter that keeps to them.
+ */
+import { Context } from "effect"
+
+/** What is left, and in how many ms it is whole again. Absent = the provider did not say. */
+export interface RateLimitSaid {
+  readonly tokens_left?: number | undefined
+  readonly tokens_reset_ms?: number | undefined
+  readonly requests_left?: number | undefined
+  readonly requests_reset_ms?: number | undefined
+}
+
+/** Headers in lower case, as clients give them. */
+export type AnswerHeaders = Readonly<Record<string, string | undefined>>
+
+/**
+ * Told the headers of each answer, good or bad. A gateway's client calls it; whoever limits that client provides it. The
+ * default hears nothing.
+ */
+export const AnswerHeard = Context.Reference<(headers: AnswerHeaders) => void>(
+  "troupe/layers/model/AnswerHeard",
+  { defaultValue: () => () => {} }
+)
+
+const reset_ms_max = 3_600_000
+
+const units: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 }
+
+/** `6m0s`, `20ms`, `1.5s`, a number of seconds, or an RFC 3339 time; at most an hour. `now` in ms since 1970. */
+const resetMs = (text: string | undefined, now: number): number | undefined => {
+  const trimmed = text?.trim() ?? ""
+  if (trimmed === "") return undefined
+  if (/^\d+(\.\d+)?$/.test(trimmed)) return bounded(Number(trimmed) * 1_000)
+  if (/^(\d+(\.\d+)?(ms|s|m|h))+$/.test(trimmed)) {
+    let ms = 0
+    for (const [, count, unit] of trimmed.matchAll(/(\d+(?:\.\d+)?)(ms|s|m|h)/g)) {
+      ms += Number(count) * units[unit!]!
+    }
+    return bounded(ms)
+  }
+  const date = Date.parse(trimmed)
+  return Number.isNaN(date) ? undefined : bounded(date - now)
+}
+
+const bounded = (ms: number): number => Math.min(Math.max(0, Math.ceil(ms)), reset_ms_max)
+
+const count = (text: string | undefined): number | undefined => {
+  if (text === undefined || !/^\d{1,15}$/.test(text.trim())) return undefined
+  return Number(text)
+}
+
+const families = [
+  ["x-ratelimit-remaining-", "x-ratelimit-reset-", ""],
+  ["anthropic-ratelimit-", "anthropic-ratelimit-", "suffix"]
+] as const
+
+/** The least that any of the known headers says; undefined where none of them is there. */
+export const rateLimitSaid = (headers: AnswerHeaders, now: number): RateLimitSaid | undefined => {
+  const least = (names: ReadonlyArray<string>) => {
+    let found: { readonly left: number; readonly reset_ms: number | undefined } | undefined
+    for (const [before, beforeReset, suffix] of families) {
+      for (const name of names) {
+        const left = count(
+          headers[suffix === "" ? `${before}${name}` : `${before}${name}-remaining`]
+        )
+        if (left === undefined || (found !== undefined && found.left <= left)) continue
+        const reset =
+          headers[suffix === "" ? `${beforeReset}${name}` : `${beforeReset}${name}-reset`]
+        found = { left, reset_ms: resetMs(reset, now) }
+      }
+    }
+    return found
+  }
+  const tokens = least(["tokens", "input-tokens", "output-tokens"])
+  const requests = least(["requests"])
+  if (tokens === undefined && requests === undefined) return undefined
+  return {
+    tokens_left: tokens?.left,
+    tokens_reset_ms: tokens?.reset_ms,
+    requests_left: requests?.left,
+    requests_reset_ms: requests?.reset_ms
+  }
+}

@@ -1,0 +1,251 @@
+/**
+ * One turn from a plan of models, whatever happens below: transient failures are tried again with jitter, a model that
+ * keeps failing is left alone for a while, another takes its place, and no provider is asked for more than it allows. The
+ * loop sees one turn or one error.
+ */
+import { Clock, Duration, Effect, Exit, Layer, Random } from "effect"
+import type { Tracer } from "effect"
+import { CircuitBreaker } from "effect/persistence"
+import { ModelError, ModelGateway } from "../../services/ModelGateway.ts"
+import type { ModelDelta, ModelRequest } from "../../services/ModelGateway.ts"
+import type { Turn } from "../../src/run/RunDecider.ts"
+import { circuit_default, flawOf, retry_default } from "./ModelPlan.ts"
+import type { ModelPlan, PlannedModel, RetryPolicy } from "./ModelPlan.ts"
+import { PromptEstimate } from "./PromptEstimate.ts"
+import { limits_default, ProviderLimiter } from "./ProviderLimiter.ts"
+import type { Permit } from "./ProviderLimiter.ts"
+import { AnswerHeard, rateLimitSaid } from "./RateLimitHeaders.ts"
+
+interface Services {
+  readonly plan: ModelPlan
+  readonly retry: RetryPolicy
+  readonly breaker: CircuitBreaker.CircuitBreaker
+  readonly clock: Clock.Clock
+  readonly limiters: ReadonlyMap<string, ProviderLimiter>
+  /** Absent = no provider of the plan has a bound on tokens. */
+  readonly estimate: PromptEstimate | undefined
+}
+
+/** What one turn has cost so far, and where it is told. */
+interface Progress {
+  readonly request: ModelRequest
+  readonly sink: (delta: ModelDelta) => void
+  readonly span: Tracer.Span | undefined
+  /** Kinds of text that a failed attempt has said, to be taken back before the next. */
+  readonly said: Set<ModelDelta["kind"]>
+  attempts: number
+  models: number
+}
+
+const circuitOpen = (name: string, retry_after_ms: number | undefined) =>
+  new ModelError({
+    kind: "transient",
+    reason: "circuit_open",
+    message: `${name} failed too often and is left alone for a while`,
+    ...(retry_after_ms === undefined ? undefined : { retry_after_ms })
+  })
+
+/** A model that answers, even with a refusal, works; a wrong key says nothing of it, and neither does an interruption. */
+const outcomeOf = (exit: Exit.Exit<Turn, ModelError>): CircuitBreaker.Outcome => {
+  if (Exit.isSuccess(exit)) return CircuitBreaker.success
+  const error = exit.cause.reasons.find((reason) => reason._tag === "Fail")?.error
+  if (error?.kind === "transient") return CircuitBreaker.failure()
+  return error?.kind === "refused" ? CircuitBreaker.success : CircuitBreaker.ignored
+}
+
+const rejected = (
+  name: string,
+  error: ModelError | CircuitBreaker.CircuitBreakerError
+): ModelError =>
+  error._tag === "ModelError"
+    ? error
+    : circuitOpen(
+        name,
+        error.reason._tag === "CircuitOpen"
+          ? Math.ceil(Duration.toMillis(error.reason.retryAfter))
+          : undefined
+      )
+
+const countedTokens = (turn: Turn): number | undefined =>
+  turn.usage === undefined ? undefined : turn.usage.input_tokens + turn.usage.output_tokens
+
+/** One request to one model, with a permit of its provider, through its circuit. */
+const attempt = (services: Services, model: PlannedModel, progress: Progress) => {
+  const { breaker, clock, estimate, retry } = services
+  const { request, said } = progress
+  const sink = (delta: ModelDelta) => {
+    said.add(delta.kind)
+    progress.sink(delta)
+  }
+  const asked = model.model === undefined ? request : { ...request, model: model.model }
+  const ask = (permit: Permit) =>
+    Effect.suspend(() => model.gateway.turn(asked, sink)).pipe(
+      Effect.timeoutOrElse({
+        duration: retry.attempt_timeout_ms,
+        orElse: () =>
+          Effect.fail(
+            new ModelError({
+              kind: "transient",
+              message: `${model.name} did not answer within ${retry.attempt_timeout_ms} ms`
+            })
+          )
+      }),
+      breaker.execute({ key: model.name, classify: outcomeOf }),
+      Effect.provideService(AnswerHeard, (headers) => {
+        const now = clock.currentTimeMillisUnsafe()
+        const limits = rateLimitSaid(headers, now)
+        if (limits !== undefined) permit.told(limits, now)
+      }),
+      Effect.map((turn) => {
+        const tokens = countedTokens(turn)
+        if (tokens !== undefined) permit.counted(tokens)
+        return turn
+      })
+    )
+  return Effect.flatMap(breaker.state(model.name), (state) =>
+    // Nobody waits in line for a model that is left alone.
+    state._tag === "Open" && Duration.toMillis(state.retryAfter) > 0
+      ? Effect.fail(circuitOpen(model.name, Math.ceil(Duration.toMillis(state.retryAfter))))
+      : services.limiters
+          .get(model.provider)!
+          .withPermit(estimate === undefined ? 0 : estimate.tokens(request), ask)
+  ).pipe(Effect.mapError((error) => rejected(model.name, error)))
+}
+
+/** How long to wait after the n-th attempt at a model, n from 1. */
+const waitMs = (retry: RetryPolicy, n: number, error: ModelError) =>
+  Effect.map(Random.next, (chance) => {
+    const doubled = Math.min(retry.backoff_initial_ms * 2 ** (n - 1), retry.backoff_ms_max)
+    const wait = Math.min(error.retry_after_ms ?? 0, retry.retry_after_ms_max)
+    // Those who are told the same time do not all come back in the same moment.
+    return Math.max(doubled * (0.5 + chance / 2), wait + (wait > 0 ? doubled * chance * 0.1 : 0))
+  })
+
+/** Is it worth another try at the same model? `more`: there is another one that may be asked instead. */
+const again = (retry: RetryPolicy, n: number, error: ModelError, more: boolean): boolean => {
+  if (error.kind !== "transient" || n >= retry.attempts_max) return false
+  // The line was waited in already, or is as long as it may be.
+  if (error.reason === "queue_full" || error.reason === "queue_timeout") return false
+  if (!more) return true
+  return error.reason !== "circuit_open" && (error.retry_after_ms ?? 0) <= retry.retry_after_ms_max
+}
+
+const takeBack = ({ said, sink }: Progress) => {
+  for (const kind of said) sink({ kind, text: "", offset: 0 })
+  said.clear()
+}
+
+const note = (services: Services, { attempts, span }: Progress, model: string, error: ModelError) =>
+  span?.event("troupe.model.attempt_failed", services.clock.currentTimeNanosUnsafe(), {
+    "troupe.model.name": model,
+    "troupe.model.attempt": attempts,
+    "error.type": error.reason ?? error.kind,
+    "troupe.model.error": error.message
+  })
+
+/** Attempts at one model until one succeeds or no other is worth it. */
+const persist = Effect.fnUntraced(function* (
+  services: Services,
+  model: PlannedModel,
+  progress: Progress,
+  more: boolean
+) {
+  for (let n = 1; ; n++) {
+    progress.attempts++
+    const exit = yield* Effect.result(attempt(services, model, progress))
+    if (exit._tag === "Success") return exit.success
+    note(services, progress, model.name, exit.failure)
+    if (!again(services.retry, n, exit.failure, more)) return yield* exit.failure
+    yield* Effect.sleep(yield* waitMs(services.retry, n, exit.failure))
+    takeBack(progress)
+  }
+})
+
+/** The models for a request, first to last. */
+const candidates = (plan: ModelPlan, wanted: string | undefined): ReadonlyArray<PlannedModel> => {
+  if (wanted === undefined) return plan.models
+  const at = plan.models.findIndex(({ model, name }) => name === wanted || model === wanted)
+  if (at >= 0) return plan.models.slice(at)
+  const [first, ...others] = plan.models
+  // A circuit of its own, so that a name that does not exist says nothing of the one that does.
+  return [{ ...first!, name: wanted, model: wanted }, ...others]
+}
+
+const summed = (error: ModelError, { attempts, models }: Progress): ModelError =>
+  models <= 1
+    ? error
+    : new ModelError({
+        ...error,
+        message: `${error.message} (the last of ${attempts} attempts at ${models} models)`
+      })
+
+const follow = Effect.fnUntraced(function* (
+  services: Services,
+  request: ModelRequest,
+  sink: (delta: ModelDelta) => void
+) {
+  const span = yield* Effect.option(Effect.currentSpan)
+  const progress: Progress = {
+    request,
+    sink,
+    span: span._tag === "Some" ? span.value : undefined,
+    said: new Set(),
+    attempts: 0,
+    models: 0
+  }
+  const fallBackOn = services.plan.fall_back_on ?? ["transient"]
+  const models = candidates(services.plan, request.model)
+  for (const [at, model] of models.entries()) {
+    const more = at + 1 < models.length
+    progress.models++
+    const exit = yield* Effect.result(persist(services, model, progress, more))
+    if (exit._tag === "Success") {
+      progress.span?.attribute("gen_ai.provider.name", model.provider)
+      progress.span?.attribute("troupe.model.name", model.name)
+      progress.span?.attribute("troupe.model.attempts", progress.attempts)
+      return exit.success
+    }
+    if (!more || !fallBackOn.includes(exit.failure.kind)) {
+      progress.span?.attribute("troupe.model.attempts", progress.attempts)
+      return yield* summed(exit.failure, progress)
+    }
+    takeBack(progress)
+  }
+  return yield* new ModelError({ kind: "configuration", message: "the plan names no model" })
+})
+
+const limitersOf = (plan: ModelPlan): ReadonlyMap<string, ProviderLimiter> =>
+  new Map(
+    plan.models.map(({ provider }) => [
+      provider,
+      new ProviderLimiter(provider, { ...limits_default, ...plan.limits?.[provider] })
+    ])
+  )
+
+const make = Effect.fnUntraced(function* (plan: ModelPlan) {
+  const flaw = flawOf(plan)
+  if (flaw !== undefined) return yield* new ModelError({ kind: "configuration", message: flaw })
+  const circuit = { ...circuit_default, ...plan.circuit }
+  const breaker = yield* CircuitBreaker.make({
+    tripPolicy: CircuitBreaker.consecutive(circuit.failures_max),
+    openDuration: circuit.open_ms
+  })
+  const counts = Object.values(plan.limits ?? {}).some((each) => (each.tokens_per_minute ?? 0) > 0)
+  const services: Services = {
+    plan,
+    retry: { ...retry_default, ...plan.retry },
+    breaker,
+    clock: yield* Clock.Clock,
+    limiters: limitersOf(plan),
+    estimate: counts ? new PromptEstimate() : undefined
+  }
+  return ModelGateway.of({ turn: (request, sink) => follow(services, request, sink) })
+})
+
+/** Answers from the plan. Fails with kind `configuration` where the plan cannot be followed. */
+export const layer = <E, R>(
+  plan: Effect.Effect<ModelPlan, E, R>
+): Layer.Layer<ModelGateway, E | ModelError, R> =>
+  Layer.effect(ModelGateway, Effect.flatMap(plan, make)).pipe(
+    Layer.provide(CircuitBreaker.layerStoreMemory())
+  )
