@@ -1,0 +1,80 @@
+/**
+ * Which definition of an MCP server's tool was accepted, by whom and how. A definition that is not the accepted one is
+ * not used until an operator accepts it.
+ */
+import { Schema } from "effect"
+import { McpDefinition } from "./McpTool.ts"
+
+/** SHA-256 of the canonical JSON of a definition, in hexadecimal. */
+export const McpHash = Schema.String.check(
+  Schema.isPattern(/^[0-9a-f]{64}$/, { description: "64 lower-case hexadecimal digits" })
+)
+
+/** `first_use`: the server's first import; `listed`: the hash stood in the operator's list; `operator`: accepted by hand. */
+export const McpAcceptance = Schema.Literals(["first_use", "listed", "operator"])
+export type McpAcceptance = typeof McpAcceptance.Type
+
+/** The definition that stands. Times are ms since 1970. */
+export const McpPin = Schema.Struct({
+  server: Schema.String,
+  tool: Schema.String,
+  hash: McpHash,
+  definition: McpDefinition,
+  accepted_by: Schema.String,
+  accepted_at: Schema.Int,
+  how: McpAcceptance
+})
+export interface McpPin extends Schema.Schema.Type<typeof McpPin> {}
+
+/** One acceptance, as it is kept for ever. `old_hash` is null for a tool that had no pin. */
+export const McpPinChange = Schema.Struct({
+  server: Schema.String,
+  tool: Schema.String,
+  old_hash: Schema.NullOr(McpHash),
+  new_hash: McpHash,
+  accepted_by: Schema.String,
+  accepted_at: Schema.Int,
+  how: McpAcceptance
+})
+export interface McpPinChange extends Schema.Schema.Type<typeof McpPinChange> {}
+
+/** Another acceptance came first: what stands is not what this one was to replace. */
+export class McpPinConflict extends Schema.TaggedError<McpPinConflict>()(
+  "McpPinConflict",
+  { server: Schema.String, tool: Schema.String },
+  { httpApiStatus: 409 }
+) {}
+
+/** The server, or a tool of it, is not known. */
+export class McpToolNotFound extends Schema.TaggedError<McpToolNotFound>()(
+  "McpToolNotFound",
+  { server: Schema.String, tool: Schema.String },
+  { httpApiStatus: 404 }
+) {}
+
+/** The server does not offer the definition that was to be accepted; `offered` is what it offers now. */
+export class McpDefinitionNotOffered extends Schema.TaggedError<McpDefinitionNotOffered>()(
+  "McpDefinitionNotOffered",
+  {
+    server: Schema.String,
+    tool: Schema.String,
+    hash: Schema.String,
+    offered: Schema.NullOr(Schema.String)
+  },
+  { httpApiStatus: 409 }
+) {}
+
+/**
+ * `available`: it can be called. `changed`: the server's definition is another than the accepted one. `not_accepted`: it
+ * has never been accepted. `accepted`: accepted since the start, and used from the next one. `gone`: the server lists it no more. `refused`: it
+ * cannot be used as it is (a name that collides, a schema that does not compile).
+ */
+export const McpToolState = Schema.Literals([
+  "available",
+  "changed",
+  "not_accepted",
+  "accepted",
+  "gone",
+  "refused"
+])
+export type McpToolState = typeof McpToolState.Type

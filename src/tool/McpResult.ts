@@ -1,0 +1,80 @@
+/**
+ * What an MCP server answered, as a value of ours: the structured content where there is one, else one text in which
+ * everything that is no text is described and left out.
+ */
+import type { Json } from "../Canonical.ts"
+
+/** The answer to `tools/call`, of which only the form of an object is known. */
+export interface McpCallResult {
+  readonly content?: unknown
+  readonly structuredContent?: unknown
+  readonly isError?: unknown
+}
+
+type Block = Readonly<Record<string, unknown>>
+
+const isBlock = (value: unknown): value is Block => typeof value === "object" && value !== null
+
+const text = (value: unknown, otherwise: string): string =>
+  typeof value === "string" ? value.slice(0, 1_000) : otherwise
+
+/** Bytes of base64 data. */
+const bytesOf = (data: unknown): number =>
+  typeof data === "string" ? Math.floor((data.replace(/=+$/, "").length * 3) / 4) : 0
+
+const media = (kind: string, block: Block): string =>
+  `[${kind} ${text(block["mimeType"], "of an unknown type")}, ${bytesOf(block["data"])} bytes, not shown]`
+
+const resource = (value: unknown): string => {
+  if (!isBlock(value)) return "[resource that cannot be read]"
+  const uri = text(value["uri"], "without a URI")
+  return typeof value["text"] === "string"
+    ? `[resource ${uri}]\n${value["text"]}`
+    : `[resource ${uri}, ${text(value["mimeType"], "of an unknown type")}, ${bytesOf(value["blob"])} bytes, not shown]`
+}
+
+const blockText = (block: unknown): string => {
+  if (!isBlock(block)) return "[content that cannot be read]"
+  switch (block["type"]) {
+    case "text":
+      return typeof block["text"] === "string" ? block["text"] : ""
+    case "image":
+    case "audio":
+      return media(block["type"], block)
+    case "resource":
+      return resource(block["resource"])
+    case "resource_link":
+      return `[link to resource ${text(block["uri"], "without a URI")}: ${text(block["name"], "without a name")}]`
+    default:
+      return `[content of the type ${text(block["type"], "unknown").slice(0, 64)}, not shown]`
+  }
+}
+
+/** All content as one text. */
+export const contentText = (result: McpCallResult): string =>
+  Array.isArray(result.content) ? result.content.map(blockText).join("\n") : ""
+
+/** The value of a call that the server calls a success. */
+export const resultValue = (result: McpCallResult): Json =>
+  result.structuredContent === undefined ? contentText(result) : (result.structuredContent as Json)
+
+/** The same JSON with each of the secrets replaced, also in the names of members. */
+export const withoutSecrets = (value: Json, secrets: ReadonlyArray<string>): Json => {
+  if (secrets.length === 0) return value
+  if (typeof value === "string") return redacted(value, secrets)
+  if (typeof value !== "object" || value === null) return value
+  if (Array.isArray(value)) return value.map((item: Json) => withoutSecrets(item, secrets))
+  return Object.fromEntries(
+    Object.entries(value).map(([name, member]) => [
+      redacted(name, secrets),
+      withoutSecrets(member as Json, secrets)
+    ])
+  )
+}
+
+/** A text with each of the secrets replaced. */
+export const redacted = (text: string, secrets: ReadonlyArray<string>): string => {
+  let clean = text
+  for (const secret of secrets) clean = clean.replaceAll(secret, "[secret]")
+  return clean
+}

@@ -1,0 +1,177 @@
+/**
+ * An MCP server as an operator declares it: where it is, what its tools are allowed to be, and the exact command that a
+ * local one is started with.
+ */
+import { Redacted, Schema } from "effect"
+import type { Governance } from "./GovernedTool.ts"
+
+/** What an operator says of one tool; it wins over whatever the server claims. */
+export interface McpToolDeclaration extends Partial<Omit<Governance, "namespace">> {
+  /** Our name of it, where the server's does not fit our grammar or collides with another. */
+  readonly name?: string
+}
+
+/** A plain value, or one that never appears in a log, an error or a result. */
+export type McpSecret = string | Redacted.Redacted
+
+interface Common {
+  /** The namespace of its tools: `namespace.name@version`. */
+  readonly namespace: string
+  /** By the server's own names. */
+  readonly tools?: Readonly<Record<string, McpToolDeclaration>>
+  /** The server's names of the tools to import. Absent = all. */
+  readonly only?: ReadonlyArray<string>
+  /**
+   * Whether the first import of a server that has no pins accepts what it finds. Absent = `trust`, unless `accept` is
+   * given. Tools that appear later are never accepted by themselves.
+   */
+  readonly first_use?: "trust" | "refuse"
+  /** Hashes of definitions that are accepted whenever they are met. */
+  readonly accept?: ReadonlyArray<string>
+  /** `ignore`: every tool counts as external unless it is declared. Absent = `claims`: see `claimedEffects`. */
+  readonly hints?: "claims" | "ignore"
+  /** Of one call. Absent = 60,000. */
+  readonly timeout_ms?: number
+  /** To start, to shake hands and to list. Absent = 20,000. */
+  readonly connect_timeout_ms?: number
+  /** Of one message of the server, in bytes. Absent = 16,000,000. A larger one ends the connection. */
+  readonly message_bytes_max?: number
+  /** Calls at the same time; others wait within their deadline. Absent = 16. */
+  readonly calls_max?: number
+  /** Absent = `auto`: the newest that both speak. `legacy`: only the handshake of before 2026, for servers that dislike a probe. */
+  readonly protocol?: "auto" | "legacy"
+}
+
+/** A program of this machine, started without a shell and in a process group of its own. */
+export interface McpStdioServer extends Common {
+  readonly transport: "stdio"
+  /** An absolute path, or a name that is looked up in the PATH that it is given. */
+  readonly program: string
+  readonly args?: ReadonlyArray<string>
+  readonly cwd?: string
+  /** All that the program gets of an environment, beside what `inherit` names. */
+  readonly env?: Readonly<Record<string, McpSecret>>
+  /** Names of variables that it gets from this process. Absent = none, not even PATH. */
+  readonly inherit?: ReadonlyArray<string>
+}
+
+/** A server that speaks Streamable HTTP. */
+export interface McpHttpServer extends Common {
+  readonly transport: "http"
+  readonly url: string
+  readonly token?: Redacted.Redacted
+  readonly headers?: Readonly<Record<string, McpSecret>>
+}
+
+export type McpServer = McpStdioServer | McpHttpServer
+
+/** What may be started and reached. */
+export interface McpAllow {
+  /** Exact command lines, as `commandLine` writes them. Absent = none. */
+  readonly commands?: ReadonlyArray<string>
+  /** Hosts of HTTP servers, as `name` or `name:port`. Absent = https to the hosts that are declared, http on loopback only. */
+  readonly hosts?: ReadonlyArray<string>
+}
+
+export interface McpOptions {
+  /** At most 64. */
+  readonly servers: ReadonlyArray<McpServer>
+  readonly allow: McpAllow
+}
+
+/** A declaration that cannot be right or that nobody allowed; it ends the start, and says what would mend it. */
+export class McpServerRefused extends Schema.TaggedError<McpServerRefused>()("McpServerRefused", {
+  server: Schema.String,
+  field: Schema.String,
+  message: Schema.String
+}) {}
+
+const word = (text: string): string => (/^[\w@%+=:,./-]+$/.test(text) ? text : JSON.stringify(text))
+
+/**
+ * The one text of what is started: program, arguments, and in brackets directory and names of variables, never their
+ * values. Two servers with the same text are started alike but for those values.
+ */
+export const commandLine = (server: McpStdioServer): string => {
+  const names = (label: string, all: ReadonlyArray<string>) =>
+    all.length === 0 ? [] : [`${label}: ${[...all].sort().map(word).join(" ")}`]
+  const around = [
+    ...(server.cwd === undefined ? [] : [`cwd: ${word(server.cwd)}`]),
+    ...names("env", Object.keys(server.env ?? {})),
+    ...names("inherits", server.inherit ?? [])
+  ]
+  return (
+    [server.program, ...(server.args ?? [])].map(word).join(" ") +
+    (around.length === 0 ? "" : ` (${around.join("; ")})`)
+  )
+}
+
+const isLoopback = (host: string): boolean =>
+  host === "localhost" || host === "[::1]" || /^127(?:\.\d{1,3}){3}$/.test(host)
+
+/** The greatest number of servers of one runtime. */
+export const servers_max = 64
+
+const refusalOfUrl = (server: McpHttpServer, allow: McpAllow): string | undefined => {
+  if (!URL.canParse(server.url)) return "it is not an absolute URL"
+  const url = new URL(server.url)
+  if (url.username !== "" || url.password !== "") {
+    return "credentials do not belong into a URL: give them as token or headers"
+  }
+  if (url.hash !== "") return "a URL of a server has no fragment"
+  const isLocal = isLoopback(url.hostname)
+  if (url.protocol !== "https:" && !(url.protocol === "http:" && isLocal)) {
+    return "it must be https, or http on loopback"
+  }
+  if (allow.hosts !== undefined && !allow.hosts.some((h) => h === url.host || h === url.hostname)) {
+    return `its host is not allowed: add ${JSON.stringify(url.host)} to allow.hosts`
+  }
+  return undefined
+}
+
+/** Why a server may not be started or reached, and what would mend it; undefined if it may. */
+export const refusalOf = (server: McpServer, allow: McpAllow): McpServerRefused | undefined => {
+  const refused = (field: string, message: string) =>
+    new McpServerRefused({ server: server.namespace, field, message })
+  if (!/^[A-Za-z0-9_-]{1,64}$/.test(server.namespace)) {
+    return refused("namespace", "1 to 64 letters, digits, _ or -")
+  }
+  for (const field of [
+    "timeout_ms",
+    "connect_timeout_ms",
+    "message_bytes_max",
+    "calls_max"
+  ] as const) {
+    const value = server[field]
+    if (value !== undefined && !(Number.isInteger(value) && value > 0)) {
+      return refused(field, "it must be a positive whole number")
+    }
+  }
+  if (server.transport === "http") {
+    const why = refusalOfUrl(server, allow)
+    return why === undefined ? undefined : refused("url", why)
+  }
+  const line = commandLine(server)
+  return (allow.commands ?? []).includes(line)
+    ? undefined
+    : refused(
+        "program",
+        `nobody allowed this command: add ${JSON.stringify(line)} to allow.commands`
+      )
+}
+
+/** What must never be seen outside: the redacted values of a declaration. Short ones would hide half of a text, and are left. */
+export const secretsOf = (server: McpServer): ReadonlyArray<string> => {
+  const given =
+    server.transport === "stdio"
+      ? Object.values(server.env ?? {})
+      : [
+          ...Object.values(server.headers ?? {}),
+          ...(server.token === undefined ? [] : [server.token])
+        ]
+  return given
+    .filter((value) => Redacted.isRedacted(value))
+    .map((value) => Redacted.value(value))
+    .filter((value) => value.length >= 6)
+    .sort((a, b) => b.length - a.length)
+}

@@ -1,0 +1,91 @@
+/**
+ * A tool as an MCP server offers it, and what we make of it: its pinned text, its name in our grammar, its side effects.
+ * All that a server says of itself is a claim.
+ */
+import { Result, Schema } from "effect"
+import { canonical } from "../Canonical.ts"
+import type { SideEffects } from "./SideEffects.ts"
+
+const JsonObject = Schema.Record(Schema.String, Schema.Json)
+
+/** The greatest canonical text of one definition, in UTF-16 units. */
+export const definition_chars_max = 65_536
+
+/** The part of a listed tool that is pinned: everything that a model, a person or a validator is led by. */
+export const McpDefinition = Schema.Struct({
+  name: Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(200)),
+  title: Schema.optionalKey(Schema.String),
+  description: Schema.optionalKey(Schema.String),
+  inputSchema: JsonObject.check(
+    Schema.makeFilter((schema) => schema["type"] === "object" || "inputSchema.type must be object")
+  ),
+  outputSchema: Schema.optionalKey(JsonObject),
+  annotations: Schema.optionalKey(JsonObject)
+})
+export interface McpDefinition extends Schema.Schema.Type<typeof McpDefinition> {}
+
+const decode = Schema.decodeUnknownResult(McpDefinition)
+
+/** What of a listed tool is pinned, or why it cannot be used. Other members of it are left out. */
+export const definitionOf = (listed: unknown): Result.Result<McpDefinition, string> => {
+  const decoded = decode(listed)
+  if (Result.isFailure(decoded)) return Result.fail(decoded.failure.message.slice(0, 300))
+  return canonical(decoded.success).length > definition_chars_max
+    ? Result.fail(`the definition is larger than ${definition_chars_max} characters`)
+    : Result.succeed(decoded.success)
+}
+
+/** The text whose SHA-256 is the pin: the same definition in any order of keys is the same text. */
+export const pinnedText = (definition: McpDefinition): string => canonical(definition)
+
+/** The name of a tool that cannot be read, for a list. */
+export const listedName = (listed: unknown): string => {
+  const name =
+    typeof listed === "object" && listed !== null && "name" in listed ? listed.name : undefined
+  return typeof name === "string" && name !== "" ? name.slice(0, 200) : "(without a name)"
+}
+
+/** A server's name of a tool in our grammar: what is not a letter, digit, `_` or `-` becomes `_`; at most 64 are kept. */
+export const toolName = (name: string): string =>
+  name.replaceAll(/[^A-Za-z0-9_-]/g, "_").slice(0, 64)
+
+const hint = (definition: McpDefinition, name: string): unknown => definition.annotations?.[name]
+
+/**
+ * What the hints claim. Read only if it says so and does not say that it destroys; write only if it says that it changes
+ * nothing but its own closed world; without a word, external. That a tool calls itself idempotent never lets a lost call
+ * be sent again: only an operator's declaration does.
+ */
+export const claimedEffects = (definition: McpDefinition): SideEffects => {
+  const readOnly = hint(definition, "readOnlyHint")
+  if (readOnly === true && hint(definition, "destructiveHint") !== true) return "read"
+  return readOnly === false && hint(definition, "openWorldHint") === false ? "write" : "external"
+}
+
+/** Control characters, marks of direction, zero-width characters and tags: what a person cannot see. */
+const unseen =
+  // oxlint-disable-next-line no-control-regex, no-misleading-character-class -- they are what is taken out here
+  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb]|[\u{e0000}-\u{e007f}]/gu
+
+const description_max = 4_000
+
+const cut = (text: string, most: number): string => {
+  if (text.length <= most) return text
+  const kept = text.slice(0, most - 1)
+  return (/[\ud800-\udbff]$/.test(kept) ? kept.slice(0, -1) : kept) + "…"
+}
+
+/** The description for a model, without characters that nobody sees; at most 4,000. */
+export const shownDescription = (definition: McpDefinition): string =>
+  cut((definition.description ?? definition.title ?? "").replace(unseen, ""), description_max)
+
+/** What a person reads before a call of it. */
+export const effectDescription = (namespace: string, definition: McpDefinition): string => {
+  const destroys =
+    hint(definition, "readOnlyHint") !== true && hint(definition, "destructiveHint") !== false
+  return (
+    `Runs "${definition.name}" on the MCP server "${namespace}". ` +
+    (destroys ? "It may overwrite or delete. " : "") +
+    `The server describes it so: ${cut(shownDescription(definition), 500)}`
+  )
+}
