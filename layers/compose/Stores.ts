@@ -7,6 +7,7 @@ import type { Redacted } from "effect"
 import type { AgentMemories } from "../../services/AgentMemory.ts"
 import type { ApprovalRecords } from "../../services/ApprovalRecords.ts"
 import type { ConversationStore } from "../../services/ConversationStore.ts"
+import type { CostLedger } from "../../services/CostLedger.ts"
 import type { Outbox } from "../../services/Outbox.ts"
 import type { OutboxReader } from "../../services/OutboxReader.ts"
 import type { OutboxReplayer } from "../../services/OutboxReplayer.ts"
@@ -24,6 +25,7 @@ export type Stores =
   | AgentMemories
   | ApprovalRecords
   | ConversationStore
+  | CostLedger
   | Outbox
   | OutboxReader
   | OutboxReplayer

@@ -30,6 +30,7 @@ export const write = (
   }
   if (projection.task !== undefined) writeTask(store, run, projection.task)
   if (projection.answer !== undefined) writeAnswer(store, run, projection.answer, at)
+  if (projection.costs.length > 0) writeCosts(store, run, projection.costs, at)
 }
 
 const close = (store: Store, run: StoredRun) => {
@@ -58,6 +59,12 @@ const writeApprovals = (store: Store, projection: Projection, at: number) => {
       ...(change.by === undefined ? undefined : { decided_by: change.by })
     }
   }
+}
+
+const writeCosts = (store: Store, run: StoredRun, costs: Projection["costs"], at: number) => {
+  let ledger = store.costs.get(run.tenant)
+  if (ledger === undefined) store.costs.set(run.tenant, (ledger = []))
+  for (const entry of costs) ledger.push({ ...entry, run_id: run.run_id, at })
 }
 
 const writeTask = (

@@ -22,6 +22,7 @@ import type {
   RunId,
   Tenant
 } from "../../src/Ids.ts"
+import type { CostEntry } from "../../src/run/Projection.ts"
 import type { JournalEntry } from "../../src/run/RunEvent.ts"
 import type { RunStatus } from "../../src/run/RunState.ts"
 
@@ -100,10 +101,17 @@ export interface Store {
   /** Oldest first. */
   readonly dead: Map<string, StoredDeadLetter>
   readonly written: Set<() => void>
+  /** Turns that have a cost, oldest first. */
+  readonly costs: Map<Tenant, Array<StoredCost>>
   /** By address, oldest first. */
   readonly memories: Map<string, Array<Memory>>
   /** The last place given out. */
   place: number
+}
+
+export interface StoredCost extends CostEntry {
+  readonly run_id: RunId
+  readonly at: number
 }
 
 export interface StoredDeadLetter {
@@ -170,6 +178,7 @@ const empty = (): Store => ({
   keys: new Map(),
   dead: new Map(),
   written: new Set(),
+  costs: new Map(),
   memories: new Map(),
   place: 0
 })

@@ -5,6 +5,7 @@
 import { Layer } from "effect"
 import type { ApprovalRecords } from "../../services/ApprovalRecords.ts"
 import type { ConversationStore } from "../../services/ConversationStore.ts"
+import type { CostLedger } from "../../services/CostLedger.ts"
 import type { Outbox } from "../../services/Outbox.ts"
 import type { OutboxReader } from "../../services/OutboxReader.ts"
 import type { OutboxReplayer } from "../../services/OutboxReplayer.ts"
@@ -12,6 +13,7 @@ import type { RunJournal } from "../../services/RunJournal.ts"
 import type { TaskStore } from "../../services/TaskStore.ts"
 import * as EphemeralApprovalRecords from "./EphemeralApprovalRecords.ts"
 import * as EphemeralConversationStore from "./EphemeralConversationStore.ts"
+import * as EphemeralCostLedger from "./EphemeralCostLedger.ts"
 import * as EphemeralOutbox from "./EphemeralOutbox.ts"
 import * as EphemeralOutboxReader from "./EphemeralOutboxReader.ts"
 import * as EphemeralOutboxReplayer from "./EphemeralOutboxReplayer.ts"
@@ -24,6 +26,7 @@ export const layer: Layer.Layer<
   | TaskStore
   | ConversationStore
   | ApprovalRecords
+  | CostLedger
   | Outbox
   | OutboxReader
   | OutboxReplayer
@@ -32,6 +35,7 @@ export const layer: Layer.Layer<
   EphemeralRunJournal.layer,
   EphemeralTaskStore.layer,
   EphemeralConversationStore.layer,
+  EphemeralCostLedger.layer,
   EphemeralApprovalRecords.layer,
   EphemeralOutbox.layer,
   EphemeralOutboxReader.layer,

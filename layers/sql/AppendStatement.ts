@@ -1,9 +1,10 @@
 /**
  * An append as its function in the database takes it: arrays, so that there is one text whatever the size of the batch.
- * The functions are in `migrations/0003_append.ts`. Private to this room.
+ * The functions are in `migrations/0003_append.ts` and `0004_costs.ts`. Private to this room.
  */
 import { canonical } from "../../src/Canonical.ts"
 import type { Tenant } from "../../src/Ids.ts"
+import type { CostEntry } from "../../src/run/Projection.ts"
 import { project } from "../../src/run/Projection.ts"
 import type { Append } from "../../services/RunJournal.ts"
 import { approvalCode, run_over, runCode, taskCode } from "./Codes.ts"
@@ -35,6 +36,7 @@ export interface Encoded extends Item {
   readonly answered: ReadonlyArray<AnswerRow>
   readonly task: { readonly status: number; readonly reason: string | null } | undefined
   readonly message: string | undefined
+  readonly costs: ReadonlyArray<CostEntry>
 }
 
 /** Throws a RangeError where an event is not JSON. */
@@ -79,7 +81,8 @@ export const encode = (append: Append, at: number): Encoded => {
             reason:
               projection.task.reason === undefined ? null : JSON.stringify(projection.task.reason)
           },
-    message: projection.answer === undefined ? undefined : JSON.stringify(projection.answer)
+    message: projection.answer === undefined ? undefined : JSON.stringify(projection.answer),
+    costs: projection.costs
   }
 }
 
@@ -90,7 +93,8 @@ const isBare = (item: Encoded): boolean =>
   item.task === undefined &&
   item.message === undefined &&
   item.requested.length === 0 &&
-  item.answered.length === 0
+  item.answered.length === 0 &&
+  item.costs.length === 0
 
 /** Its rows are the places, from 1, of refused appends. */
 export interface Statement {
@@ -108,6 +112,7 @@ const head_types = [text, int, int, int, int, text]
 const event_types = [int, int, text, text]
 const question_types = [int, text, int, text, text, text, int, text, int, text]
 const end_types = [int, int, text, int, int, text]
+const cost_types = [int, int, text, text, text, text, text, text, text, text, text, text]
 
 /** Gives a row where the append is refused. */
 const scalar = `SELECT 1 AS i WHERE NOT troupe.append_one($1::uuid, $2::int4, $3::int4, $4::int4, $5::int8, $6::text, $7::text)`
@@ -116,7 +121,15 @@ const texts = {
   none: call("append_events", [...head_types, ...event_types]),
   questions: call("append_questions", [...head_types, ...event_types, ...question_types]),
   ends: call("append_ends", [...head_types, ...event_types, ...end_types]),
-  both: call("append_all", [...head_types, ...event_types, ...question_types, ...end_types])
+  both: call("append_all", [...head_types, ...event_types, ...question_types, ...end_types]),
+  costs: call("append_costs", [...head_types, ...event_types, ...cost_types]),
+  all: call("append_priced", [
+    ...head_types,
+    ...event_types,
+    ...question_types,
+    ...end_types,
+    ...cost_types
+  ])
 }
 
 const one = (item: Encoded): Statement => ({
@@ -203,6 +216,46 @@ const endParams = (batch: ReadonlyArray<Encoded>): ReadonlyArray<ReadonlyArray<u
   ]
 }
 
+const costParams = (batch: ReadonlyArray<Encoded>): ReadonlyArray<ReadonlyArray<unknown>> => {
+  const costs = placed(batch, (item) => item.costs)
+  const column = (of: (entry: CostEntry) => unknown) => costs.map(([, entry]) => of(entry))
+  // Counts as text: they may be beyond int4.
+  const tokens = (of: (usage: CostEntry["usage"]) => number | undefined) =>
+    column(({ usage }) => String(of(usage) ?? 0))
+  return [
+    costs.map(([place]) => place),
+    column(({ offset }) => offset),
+    column(({ agent }) => agent),
+    column(({ model }) => model),
+    column(({ currency }) => currency ?? ""),
+    column(({ amount }) => amount ?? ""),
+    column(({ prices }) => prices),
+    tokens((usage) => usage.input_tokens),
+    tokens((usage) => usage.output_tokens),
+    tokens((usage) => usage.cached_tokens),
+    tokens((usage) => usage.cache_write_tokens),
+    tokens((usage) => usage.reasoning_tokens)
+  ]
+}
+
+/** With a cost among them, a batch is written whole by one of two functions. */
+const priced = (batch: ReadonlyArray<Encoded>, asks: boolean, closes: boolean): Statement =>
+  asks || closes
+    ? {
+        text: texts.all,
+        params: [
+          ...headParams(batch),
+          ...eventParams(batch),
+          ...questionParams(batch),
+          ...endParams(batch),
+          ...costParams(batch)
+        ]
+      }
+    : {
+        text: texts.costs,
+        params: [...headParams(batch), ...eventParams(batch), ...costParams(batch)]
+      }
+
 /** A run may stand in a batch once. */
 export const statementOf = (batch: ReadonlyArray<Encoded>): Statement => {
   if (batch.every(isBare)) {
@@ -212,6 +265,7 @@ export const statementOf = (batch: ReadonlyArray<Encoded>): Statement => {
   const closes = batch.some(
     (item) => item.task !== undefined || item.message !== undefined || item.status >= run_over
   )
+  if (batch.some((item) => item.costs.length > 0)) return priced(batch, asks, closes)
   return {
     text: asks ? (closes ? texts.both : texts.questions) : closes ? texts.ends : texts.none,
     params: [

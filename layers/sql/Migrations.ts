@@ -8,6 +8,7 @@ import type { SqlError } from "effect/sql"
 import { migration as runs } from "./migrations/0001_runs.ts"
 import { migration as delivery } from "./migrations/0002_delivery.ts"
 import { migration as append } from "./migrations/0003_append.ts"
+import { migration as costs } from "./migrations/0004_costs.ts"
 import { migration as mcpPins } from "./migrations/0006_mcp_pins.ts"
 
 /** The name begins with the number. */
@@ -15,6 +16,7 @@ const migrations = {
   "0001_runs": runs,
   "0002_delivery": delivery,
   "0003_append": append,
+  "0004_costs": costs,
   "0006_mcp_pins": mcpPins
 }
 

@@ -5,6 +5,7 @@ import { Layer } from "effect"
 import type { Migrator, SqlClient, SqlError } from "effect/sql"
 import type { ApprovalRecords } from "../../services/ApprovalRecords.ts"
 import type { ConversationStore } from "../../services/ConversationStore.ts"
+import type { CostLedger } from "../../services/CostLedger.ts"
 import type { Outbox } from "../../services/Outbox.ts"
 import type { OutboxReader } from "../../services/OutboxReader.ts"
 import type { OutboxReplayer } from "../../services/OutboxReplayer.ts"
@@ -13,6 +14,7 @@ import type { TaskStore } from "../../services/TaskStore.ts"
 import * as Migrations from "./Migrations.ts"
 import * as SqlApprovalRecords from "./SqlApprovalRecords.ts"
 import * as SqlConversationStore from "./SqlConversationStore.ts"
+import * as SqlCostLedger from "./SqlCostLedger.ts"
 import type { SqlNotify } from "./SqlNotify.ts"
 import * as SqlOutbox from "./SqlOutbox.ts"
 import * as SqlOutboxReader from "./SqlOutboxReader.ts"
@@ -31,6 +33,7 @@ export const layer: Layer.Layer<
   | TaskStore
   | ConversationStore
   | ApprovalRecords
+  | CostLedger
   | Outbox
   | OutboxReader
   | OutboxReplayer,
@@ -40,6 +43,7 @@ export const layer: Layer.Layer<
   SqlRunJournal.layer,
   SqlTaskStore.layer,
   SqlConversationStore.layer,
+  SqlCostLedger.layer,
   SqlApprovalRecords.layer,
   SqlOutboxReader.layer,
   SqlOutboxReplayer.layer

@@ -1,17 +1,30 @@
 /**
- * What commits with an event beside it: approval records, the task's status, the answer in the conversation. A pure
- * function, so that every journal writes the same.
+ * What commits with an event beside it: approval records, the task's status, the answer in the conversation, the cost of
+ * a turn. A pure function, so that every journal writes the same.
  */
 import type { Approval, ApprovalStatus, Decision } from "../approval/Approval.ts"
 import type { TaskStatus } from "../delivery/AgentTask.ts"
-import type { ApprovalId, RunId, Tenant } from "../Ids.ts"
-import type { RunEvent } from "./RunEvent.ts"
+import type { TurnCost } from "../cost/TurnCost.ts"
+import type { AgentName, ApprovalId, RunId, Tenant } from "../Ids.ts"
+import type { ModelTurned, RunEvent, Usage } from "./RunEvent.ts"
 
 export interface ApprovalChange {
   readonly id: ApprovalId
   readonly status: Exclude<ApprovalStatus, "pending">
   readonly decision?: Decision
   readonly by?: string
+}
+
+/** A turn in the ledger. Without an amount nobody knows what it cost. */
+export interface CostEntry {
+  /** The turn's place among the events of its append. */
+  readonly offset: number
+  readonly agent: AgentName
+  readonly model: string
+  readonly currency: string | undefined
+  readonly amount: string | undefined
+  readonly prices: string
+  readonly usage: Usage
 }
 
 export interface Projection {
@@ -21,9 +34,33 @@ export interface Projection {
   readonly task: { readonly status: TaskStatus; readonly reason?: string } | undefined
   /** The assistant's message, when the run ends with one. */
   readonly answer: string | undefined
+  /** Turns that have a cost, or that should have one. */
+  readonly costs: ReadonlyArray<CostEntry>
 }
 
-const nothing: Projection = { requested: [], answered: [], task: undefined, answer: undefined }
+const no_costs: ReadonlyArray<CostEntry> = []
+const nothing: Projection = {
+  requested: [],
+  answered: [],
+  task: undefined,
+  answer: undefined,
+  costs: no_costs
+}
+
+const no_usage: Usage = { input_tokens: 0, output_tokens: 0 }
+
+/** A name from outside as a database takes it: no NUL, whole characters, at most 200. */
+const nameOf = (model: string): string => model.slice(0, 200).replaceAll("\0", "").toWellFormed()
+
+const costEntry = ({ model, usage }: ModelTurned, cost: TurnCost, offset: number): CostEntry => ({
+  offset,
+  agent: cost.agent,
+  model: nameOf(model ?? ""),
+  currency: cost._tag === "Priced" ? cost.currency : undefined,
+  amount: cost._tag === "Priced" ? cost.amount : undefined,
+  prices: cost.prices,
+  usage: usage ?? no_usage
+})
 
 /** The projections of events appended at `at` (ms since 1970). Costs nothing for those that have none. */
 export const project = (
@@ -35,8 +72,13 @@ export const project = (
   let answered: Array<ApprovalChange> | undefined
   let task: Projection["task"]
   let answer: string | undefined
-  for (const event of events) {
+  let costs: Array<CostEntry> | undefined
+  for (let offset = 0; offset < events.length; offset++) {
+    const event = events[offset]!
     switch (event._tag) {
+      case "ModelTurned":
+        if (event.cost !== undefined) (costs ??= []).push(costEntry(event, event.cost, offset))
+        break
       case "RunClaimed":
         task = { status: "processing" }
         break
@@ -86,7 +128,14 @@ export const project = (
   return requested === undefined &&
     answered === undefined &&
     task === undefined &&
-    answer === undefined
+    answer === undefined &&
+    costs === undefined
     ? nothing
-    : { requested: requested ?? [], answered: answered ?? [], task, answer }
+    : {
+        requested: requested ?? [],
+        answered: answered ?? [],
+        task,
+        answer,
+        costs: costs ?? no_costs
+      }
 }

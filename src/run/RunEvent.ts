@@ -4,6 +4,7 @@
  */
 import { Schema } from "effect"
 import { ApprovalPayload, Decision } from "../approval/Approval.ts"
+import { TurnCost } from "../cost/TurnCost.ts"
 import { ToolErrorClass, ToolErrorKind, ToolFailure } from "../error/ToolError.ts"
 import { Address, AgentName, ApprovalId, CallId, ConversationId, FrameId, Tenant } from "../Ids.ts"
 import { Role } from "../Principal.ts"
@@ -122,7 +123,9 @@ const ModelTurned = Schema.TaggedStruct("ModelTurned", {
   /** The provider and model that alone get back what is theirs: reasoning and `provider` of any part. */
   origin: Schema.optionalKey(Schema.String),
   usage: Schema.optionalKey(Usage),
-  model: Schema.optionalKey(Schema.String)
+  model: Schema.optionalKey(Schema.String),
+  /** Absent where no price table was given. */
+  cost: Schema.optionalKey(TurnCost)
 })
 const FrameOpened = Schema.TaggedStruct("FrameOpened", {
   frame: FrameId,

@@ -3,6 +3,7 @@ import { layer } from "@effect/vitest"
 import type { Layer } from "effect"
 import type { ApprovalRecords } from "../../services/ApprovalRecords.ts"
 import type { ConversationStore } from "../../services/ConversationStore.ts"
+import type { CostLedger } from "../../services/CostLedger.ts"
 import type { Outbox } from "../../services/Outbox.ts"
 import type { OutboxReader } from "../../services/OutboxReader.ts"
 import type { OutboxReplayer } from "../../services/OutboxReplayer.ts"
@@ -10,6 +11,7 @@ import type { RunJournal } from "../../services/RunJournal.ts"
 import type { TaskStore } from "../../services/TaskStore.ts"
 import { approvalRecordsTests } from "./ApprovalRecords.contract.ts"
 import { conversationStoreTests } from "./ConversationStore.contract.ts"
+import { costLedgerTests } from "./CostLedger.contract.ts"
 import { deadLetterTests } from "./DeadLetters.contract.ts"
 import { outboxTests } from "./Outbox.contract.ts"
 import type { Options } from "./RunJournal.contract.ts"
@@ -21,6 +23,7 @@ export type Stores =
   | TaskStore
   | ConversationStore
   | ApprovalRecords
+  | CostLedger
   | Outbox
   | OutboxReader
   | OutboxReplayer
@@ -35,6 +38,7 @@ export const storesContract = <R, E>(
     taskStoreTests(it)
     conversationStoreTests(it)
     approvalRecordsTests(it)
+    costLedgerTests(it)
     outboxTests(it)
     deadLetterTests(it)
   })

@@ -24,7 +24,7 @@ END $body$`
 const heads = `head AS (UPDATE troupe.runs r SET length = b.length + b.n, status = b.status::int2 FROM b
   WHERE r.run_id = b.run_id::uuid AND r.epoch = b.epoch AND r.length = b.length AND r.status < 3
   RETURNING r.run_id, r.tenant, b.length AS base, b.at::int8 AS at, b.i::int4 AS i`
-const refused = `SELECT b.i::int4 FROM b WHERE NOT EXISTS (SELECT FROM head h WHERE h.i = b.i)`
+export const refused = `SELECT b.i::int4 FROM b WHERE NOT EXISTS (SELECT FROM head h WHERE h.i = b.i)`
 
 /** Each append one event, and nothing else: type and payload travel with the head. */
 const flat = `WITH b AS MATERIALIZED (SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8)
@@ -34,7 +34,7 @@ ev AS (INSERT INTO troupe.run_events (run_id, seq, at, type, payload)
   SELECT run_id, base, at, type, payload FROM head)
 ${refused}`
 
-const general = `WITH b AS MATERIALIZED (SELECT * FROM unnest($1, $2, $3, $4, $5, $6)
+export const general = `WITH b AS MATERIALIZED (SELECT * FROM unnest($1, $2, $3, $4, $5, $6)
   WITH ORDINALITY AS t(run_id, epoch, length, n, status, at, i)),
 ${heads}),
 ev AS (INSERT INTO troupe.run_events (run_id, seq, at, type, payload)
@@ -42,7 +42,7 @@ ev AS (INSERT INTO troupe.run_events (run_id, seq, at, type, payload)
   JOIN unnest($7, $8, $9, $10) AS e(i, off, type, payload) ON e.i = h.i)`
 
 /** Questions asked and answered. Parameters from $11 on. */
-const questions = `,
+export const questions = `,
 ap AS (INSERT INTO troupe.approvals (id, tenant, run_id, status, expires_at, payload, answer)
   SELECT a.id::uuid, h.tenant, h.run_id, a.status::int2, NULLIF(a.expires_at, '')::int8, a.payload, NULLIF(a.answer, '')
   FROM head h JOIN unnest($11, $12, $13, $14, $15, $16)
@@ -53,7 +53,7 @@ an AS (UPDATE troupe.approvals p SET status = a.status::int2, answer = a.answer
   WHERE p.id = a.id::uuid AND p.status = 0)`
 
 /** The task's status, the end, the answer in the conversation. Parameters are numbered from `first` on. */
-const ends = (first: number): string => {
+export const ends = (first: number): string => {
   const p = (n: number) => `$${first + n}`
   return `,
 tk AS (UPDATE troupe.agent_tasks t SET status = x.status::int2, reason = NULLIF(x.reason, '')
@@ -73,14 +73,14 @@ ms AS (INSERT INTO troupe.conversation_messages (conversation, seq, role, conten
   FROM said s JOIN cv ON cv.id = s.conversation LEFT JOIN troupe.agent_tasks t ON t.id = s.run_id)`
 }
 
-const head_types = "text[], int4[], int4[], int4[], int4[], text[]"
-const event_types = "int4[], int4[], text[], text[]"
-const question_types =
+export const head_types = "text[], int4[], int4[], int4[], int4[], text[]"
+export const event_types = "int4[], int4[], text[], text[]"
+export const question_types =
   "int4[], text[], int4[], text[], text[], text[], int4[], text[], int4[], text[]"
-const end_types = "int4[], int4[], text[], int4[], int4[], text[]"
+export const end_types = "int4[], int4[], text[], int4[], int4[], text[]"
 
 /** A function that gives the places, from 1, of the appends that it refused. */
-const batch = (name: string, types: ReadonlyArray<string>, body: string): string =>
+export const batch = (name: string, types: ReadonlyArray<string>, body: string): string =>
   `CREATE FUNCTION troupe.${name}(${types.join(", ")}) RETURNS TABLE (refused int4) LANGUAGE plpgsql AS $body$
 BEGIN
   RETURN QUERY ${body};

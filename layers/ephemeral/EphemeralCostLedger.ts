@@ -1,0 +1,88 @@
+/**
+ * What the turns of one process cost.
+ */
+import { BigDecimal, Effect, Layer } from "effect"
+import { decimal, decimalText } from "../../src/cost/Decimal.ts"
+import type { CostTotal } from "../../src/cost/CostTotal.ts"
+import type { CostQuery } from "../../services/CostLedger.ts"
+import { CostLedger } from "../../services/CostLedger.ts"
+import type { StoredCost } from "./EphemeralStore.ts"
+import { EphemeralStore } from "./EphemeralStore.ts"
+
+const page_max = 500
+
+const keyOf = (entry: StoredCost, { by, tenant }: CostQuery): string => {
+  switch (by) {
+    case "tenant":
+      return tenant
+    case "agent":
+      return entry.agent
+    case "model":
+      return entry.model
+    case "run":
+      return entry.run_id
+  }
+}
+
+const fits = (entry: StoredCost, query: CostQuery): boolean =>
+  (query.from === undefined || entry.at >= query.from) &&
+  (query.to === undefined || entry.at < query.to) &&
+  (query.agent === undefined || entry.agent === query.agent) &&
+  (query.model === undefined || entry.model === query.model) &&
+  (query.run_id === undefined || entry.run_id === query.run_id)
+
+const totalOf = (key: string, entries: ReadonlyArray<StoredCost>): CostTotal => {
+  const amounts = new Map<string, BigDecimal.BigDecimal>()
+  const total = {
+    turns: 0,
+    unpriced_turns: 0,
+    input_tokens: 0,
+    output_tokens: 0,
+    cached_tokens: 0,
+    cache_write_tokens: 0,
+    reasoning_tokens: 0
+  }
+  for (const { amount, currency, usage } of entries) {
+    total.turns++
+    total.input_tokens += usage.input_tokens
+    total.output_tokens += usage.output_tokens
+    total.cached_tokens += usage.cached_tokens ?? 0
+    total.cache_write_tokens += usage.cache_write_tokens ?? 0
+    total.reasoning_tokens += usage.reasoning_tokens ?? 0
+    if (amount === undefined || currency === undefined) total.unpriced_turns++
+    else {
+      const sum = amounts.get(currency)
+      const more = decimal(amount)
+      amounts.set(currency, sum === undefined ? more : BigDecimal.sum(sum, more))
+    }
+  }
+  const byCurrency = [...amounts].sort(([a], [b]) => (a < b ? -1 : 1))
+  return {
+    key,
+    amounts: byCurrency.map(([currency, sum]) => ({ currency, amount: decimalText(sum) })),
+    ...total
+  }
+}
+
+const make = Effect.map(EphemeralStore, (store) =>
+  CostLedger.of({
+    totals: (query) =>
+      Effect.sync(() => {
+        const groups = new Map<string, Array<StoredCost>>()
+        for (const entry of store.costs.get(query.tenant) ?? []) {
+          if (!fits(entry, query)) continue
+          const key = keyOf(entry, query)
+          if (query.after !== undefined && key <= query.after) continue
+          const group = groups.get(key)
+          if (group === undefined) groups.set(key, [entry])
+          else group.push(entry)
+        }
+        return [...groups]
+          .sort(([a], [b]) => (a < b ? -1 : 1))
+          .slice(0, Math.max(0, Math.min(query.limit, page_max)))
+          .map(([key, entries]) => totalOf(key, entries))
+      })
+  })
+)
+
+export const layer: Layer.Layer<CostLedger, never, EphemeralStore> = Layer.effect(CostLedger, make)

@@ -1,0 +1,196 @@
+/**
+ * What models cost: a table that the user supplies, and the cost of one turn by it. Exact decimals from end to end.
+ *
+ * ```ts
+ * const prices = { version: "2026-11", currency: "USD", prices: [
+ *   { model: "gpt-4.1*", input: "2", cached_input: "0.5", output: "8" },
+ *   { model: "*", input: "10", output: "30" }
+ * ] }
+ * ```
+ */
+import { BigDecimal, Result, Schema } from "effect"
+import type { AgentName } from "../Ids.ts"
+import type { Usage } from "../run/RunEvent.ts"
+import { Decimal, decimal, decimalText } from "./Decimal.ts"
+import type { TurnCost } from "./TurnCost.ts"
+
+/** Per million tokens, in the table's currency. */
+export const Price = Schema.Struct({
+  /** A model's id, or a pattern in which `*` stands for any characters; `*` alone is the default. */
+  model: Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(200)),
+  input: Decimal,
+  output: Decimal,
+  /** Input read from the provider's cache; absent = as `input`. */
+  cached_input: Schema.optionalKey(Decimal),
+  /** Input written to the provider's cache; absent = as `input`. */
+  cache_write: Schema.optionalKey(Decimal),
+  /** Output that is reasoning; absent = as `output`. */
+  reasoning: Schema.optionalKey(Decimal)
+})
+
+const Head = Schema.Struct({
+  /** Journaled with each cost, to tell which prices it was computed by. */
+  version: Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(64)),
+  /** ISO 4217, for example `USD`. */
+  currency: Schema.String.check(
+    Schema.isPattern(/^[A-Z]{3}$/, { expected: "three capital letters, for example USD" })
+  ),
+  prices: Schema.Array(Schema.Unknown).check(Schema.isMinLength(1), Schema.isMaxLength(1_000))
+})
+
+/** At most 1,000 entries. An exact id wins over patterns, and of those the one that says most. */
+export const PriceTable = Schema.Struct({ ...Head.fields, prices: Schema.Array(Price) })
+export interface PriceTable extends Schema.Schema.Type<typeof PriceTable> {}
+
+/** A price table that cannot be right; it ends the start. `entry` is the model at fault, or empty for the table's head. */
+export class MisdeclaredPrice extends Schema.TaggedError<MisdeclaredPrice>()("MisdeclaredPrice", {
+  entry: Schema.String,
+  message: Schema.String
+}) {}
+
+interface Rate {
+  readonly input: BigDecimal.BigDecimal
+  readonly output: BigDecimal.BigDecimal
+  readonly cached_input: BigDecimal.BigDecimal
+  readonly cache_write: BigDecimal.BigDecimal
+  readonly reasoning: BigDecimal.BigDecimal
+}
+
+interface Pattern {
+  readonly matches: (model: string) => boolean
+  /** Characters that are not `*`: more of them say more. */
+  readonly weight: number
+  readonly rate: Rate
+}
+
+/** A table that was checked, ready to price turns. */
+export interface Prices {
+  readonly version: string
+  readonly currency: string
+  readonly exact: ReadonlyMap<string, Rate>
+  /** The one that says most first. */
+  readonly patterns: ReadonlyArray<Pattern>
+}
+
+const decodeHead = Schema.decodeUnknownResult(Head, { onExcessProperty: "error", errors: "all" })
+const decodePrice = Schema.decodeUnknownResult(Price, { onExcessProperty: "error", errors: "all" })
+
+const nameOf = (entry: unknown, index: number): string => {
+  const model = typeof entry === "object" && entry !== null && "model" in entry ? entry.model : ""
+  return typeof model === "string" && model !== ""
+    ? `prices[${index}] (${model.slice(0, 200)})`
+    : `prices[${index}]`
+}
+
+const rateOf = (price: typeof Price.Type): Rate => {
+  const input = decimal(price.input)
+  const output = decimal(price.output)
+  return {
+    input,
+    output,
+    cached_input: price.cached_input === undefined ? input : decimal(price.cached_input),
+    cache_write: price.cache_write === undefined ? input : decimal(price.cache_write),
+    reasoning: price.reasoning === undefined ? output : decimal(price.reasoning)
+  }
+}
+
+/** `*` matches any characters. Linear in the text for each part, whatever the pattern. */
+const matcher = (pattern: string): ((model: string) => boolean) => {
+  const parts = pattern.split("*")
+  const first = parts[0]!
+  const last = parts.at(-1)!
+  const middle = parts.slice(1, -1)
+  return (model) => {
+    if (model.length < first.length + last.length) return false
+    if (!model.startsWith(first) || !model.endsWith(last)) return false
+    let at = first.length
+    const end = model.length - last.length
+    for (const part of middle) {
+      const found = model.indexOf(part, at)
+      if (found === -1 || found + part.length > end) return false
+      at = found + part.length
+    }
+    return true
+  }
+}
+
+/** Checks a table and makes it ready. The failure names the entry at fault and what it must be. */
+export const compile = (table: unknown): Result.Result<Prices, MisdeclaredPrice> => {
+  const head = decodeHead(table)
+  if (Result.isFailure(head)) {
+    return Result.fail(new MisdeclaredPrice({ entry: "", message: head.failure.message }))
+  }
+  const exact = new Map<string, Rate>()
+  const patterns: Array<Pattern> = []
+  const seen = new Set<string>()
+  for (const [index, given] of head.success.prices.entries()) {
+    const entry = nameOf(given, index)
+    const price = decodePrice(given)
+    if (Result.isFailure(price)) {
+      return Result.fail(new MisdeclaredPrice({ entry, message: price.failure.message }))
+    }
+    const { model } = price.success
+    if (seen.has(model)) {
+      const message = "another entry has this model: keep one of them"
+      return Result.fail(new MisdeclaredPrice({ entry, message }))
+    }
+    seen.add(model)
+    const rate = rateOf(price.success)
+    if (!model.includes("*")) exact.set(model, rate)
+    else {
+      const weight = model.replaceAll("*", "").length
+      patterns.push({ matches: matcher(model), weight, rate })
+    }
+  }
+  const { currency, version } = head.success
+  patterns.sort((a, b) => b.weight - a.weight)
+  return Result.succeed({ version, currency, exact, patterns })
+}
+
+const rateFor = ({ exact, patterns }: Prices, model: string): Rate | undefined =>
+  exact.get(model) ?? patterns.find(({ matches }) => matches(model))?.rate
+
+const amount = (rate: Rate, usage: Usage): BigDecimal.BigDecimal => {
+  // What was read from and written to a cache is part of the input, and reasoning part of the output.
+  const cached = Math.min(usage.cached_tokens ?? 0, usage.input_tokens)
+  const written = Math.min(usage.cache_write_tokens ?? 0, usage.input_tokens - cached)
+  const reasoning = Math.min(usage.reasoning_tokens ?? 0, usage.output_tokens)
+  const lines: ReadonlyArray<readonly [tokens: number, rate: BigDecimal.BigDecimal]> = [
+    [usage.input_tokens - cached - written, rate.input],
+    [cached, rate.cached_input],
+    [written, rate.cache_write],
+    [usage.output_tokens - reasoning, rate.output],
+    [reasoning, rate.reasoning]
+  ]
+  let sum = BigDecimal.make(0n, 0)
+  for (const [tokens, each] of lines) {
+    if (tokens === 0) continue
+    sum = BigDecimal.sum(sum, BigDecimal.multiply(BigDecimal.fromBigInt(BigInt(tokens)), each))
+  }
+  // A millionth: the point moves, and nothing is rounded.
+  return BigDecimal.make(sum.value, sum.scale + 6)
+}
+
+/**
+ * The cost of one turn. The model that answered is looked up first, then the one that was asked for. A model without a
+ * price, or a turn without usage, is unpriced: it never counts as free.
+ */
+export const costOf = (
+  prices: Prices,
+  agent: AgentName,
+  turn: { readonly model?: string; readonly usage?: Usage },
+  requested: string | undefined
+): TurnCost => {
+  const { currency, version } = prices
+  const unpriced = (reason: "no_price" | "no_usage"): TurnCost => ({
+    _tag: "Unpriced",
+    agent,
+    reason,
+    prices: version
+  })
+  if (turn.usage === undefined) return unpriced("no_usage")
+  const rate = rateFor(prices, turn.model ?? requested ?? "") ?? rateFor(prices, requested ?? "")
+  if (rate === undefined) return unpriced("no_price")
+  const text = decimalText(amount(rate, turn.usage))
+  return { _tag: "Priced", agent, currency, amount: text, prices: version }
+}

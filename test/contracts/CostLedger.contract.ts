@@ -1,0 +1,182 @@
+/** What turns cost: written with the turn, read in pages. */
+import type { Vitest } from "@effect/vitest"
+import { assert } from "@effect/vitest"
+import { Effect } from "effect"
+import { CostLedger } from "../../services/CostLedger.ts"
+import { RunJournal } from "../../services/RunJournal.ts"
+import type { TaskStore } from "../../services/TaskStore.ts"
+import type { TurnCost } from "../../src/cost/TurnCost.ts"
+import { AgentName, callId, rootFrame } from "../../src/Ids.ts"
+import type { Tenant } from "../../src/Ids.ts"
+import type { ModelTurned } from "../../src/run/RunEvent.ts"
+import * as Samples from "./Samples.ts"
+
+type Needs = CostLedger | RunJournal | TaskStore
+
+const analyst = AgentName.make("analyst")
+
+const priced = (amount: string, currency = "USD", agent = Samples.operations): TurnCost => ({
+  _tag: "Priced",
+  agent,
+  amount,
+  currency,
+  prices: "v1"
+})
+
+const unpriced: TurnCost = {
+  _tag: "Unpriced",
+  agent: Samples.operations,
+  reason: "no_price",
+  prices: "v1"
+}
+
+/** A turn that asks for one call, so that the run goes on. */
+const turn = (step: number, cost?: TurnCost, more: Partial<ModelTurned> = {}): ModelTurned => ({
+  ...Samples.modelTurned(step, 1),
+  ...(cost === undefined ? undefined : { cost }),
+  ...more
+})
+
+/** A run with one turn and its result for each of these. */
+const spending = (tenant: Tenant, ...turns: ReadonlyArray<ModelTurned>) =>
+  Samples.begin(
+    { tenant },
+    turns.flatMap((each) => [each, Samples.callSettled(callId(rootFrame, each.step, 0))])
+  )
+
+const amounts = (usd: string) => [{ currency: "USD", amount: usd }]
+
+export const costLedgerTests = (it: Vitest.MethodsNonLive<Needs>): void => {
+  it.effect("costs are summed exactly, and what has no price is counted and in no amount", () =>
+    Effect.gen(function* () {
+      const ledger = yield* CostLedger
+      const tenant = Samples.tenant()
+      const usage = {
+        input_tokens: 3_000_000_000,
+        output_tokens: 7,
+        cached_tokens: 5,
+        cache_write_tokens: 3,
+        reasoning_tokens: 2
+      }
+      yield* spending(
+        tenant,
+        turn(1, priced("0.1"), { usage }),
+        turn(2, priced("0.2")),
+        turn(3, priced("0.000000000000000003")),
+        turn(4, unpriced)
+      )
+      assert.deepStrictEqual(yield* ledger.totals({ tenant, by: "tenant", limit: 500 }), [
+        {
+          key: tenant,
+          amounts: amounts("0.300000000000000003"),
+          turns: 4,
+          unpriced_turns: 1,
+          input_tokens: 3_000_000_030,
+          output_tokens: 22,
+          cached_tokens: 5,
+          cache_write_tokens: 3,
+          reasoning_tokens: 2
+        }
+      ])
+    })
+  )
+
+  it.effect("a turn without a cost has no entry", () =>
+    Effect.gen(function* () {
+      const ledger = yield* CostLedger
+      const tenant = Samples.tenant()
+      yield* spending(tenant, turn(1), turn(2))
+      assert.deepStrictEqual(yield* ledger.totals({ tenant, by: "run", limit: 500 }), [])
+    })
+  )
+
+  it.effect("costs are listed by run, agent and model, in pages, and never across tenants", () =>
+    Effect.gen(function* () {
+      const ledger = yield* CostLedger
+      const tenant = Samples.tenant()
+      const a = yield* spending(tenant, turn(1, priced("1", "USD", analyst), { model: "small" }))
+      const b = yield* spending(tenant, turn(1, priced("2")), turn(2, priced("3", "EUR")))
+      yield* spending(Samples.tenant(), turn(1, priced("99")))
+      const runs = yield* ledger.totals({ tenant, by: "run", limit: 500 })
+      const costs = new Map(runs.map((total) => [total.key, total.amounts]))
+      assert.deepStrictEqual(costs.get(a.run), amounts("1"))
+      assert.deepStrictEqual(costs.get(b.run), [
+        { currency: "EUR", amount: "3" },
+        { currency: "USD", amount: "2" }
+      ])
+      assert.strictEqual(runs.length, 2)
+      const first = yield* ledger.totals({ tenant, by: "run", limit: 1 })
+      const second = yield* ledger.totals({ tenant, by: "run", limit: 1, after: first[0]!.key })
+      assert.deepStrictEqual([...first, ...second], runs)
+      const end = { tenant, by: "run", limit: 1, after: second[0]!.key } as const
+      assert.deepStrictEqual(yield* ledger.totals(end), [])
+      const agents = yield* ledger.totals({ tenant, by: "agent", limit: 500 })
+      assert.deepStrictEqual(
+        agents.map(({ key, turns }) => [key, turns]),
+        [
+          ["analyst", 1],
+          ["operations", 2]
+        ]
+      )
+      const models = yield* ledger.totals({ tenant, by: "model", agent: analyst, limit: 500 })
+      assert.deepStrictEqual(
+        models.map((total) => [total.key, total.amounts]),
+        [["small", amounts("1")]]
+      )
+      const small = yield* ledger.totals({ tenant, by: "run", model: "small", limit: 500 })
+      assert.deepStrictEqual(
+        small.map(({ key }) => key),
+        [a.run]
+      )
+      const one = yield* ledger.totals({ tenant, by: "tenant", run_id: a.run, limit: 500 })
+      assert.deepStrictEqual(one[0]?.amounts, amounts("1"))
+    })
+  )
+
+  it.effect("a window holds what was journaled from its begin up to, and without, its end", () =>
+    Effect.gen(function* () {
+      const ledger = yield* CostLedger
+      const journal = yield* RunJournal
+      const tenant = Samples.tenant()
+      const { run } = yield* spending(tenant, turn(1, priced("1")))
+      const entries = yield* journal.read(run, 0, 100)
+      const at = entries.find(({ event }) => event._tag === "ModelTurned")!.at
+      const within = (from?: number, to?: number) =>
+        Effect.map(
+          ledger.totals({ tenant, by: "tenant", from, to, limit: 500 }),
+          (totals) => totals.length
+        )
+      assert.strictEqual(yield* within(at, at + 1), 1)
+      assert.strictEqual(yield* within(at + 1), 0)
+      assert.strictEqual(yield* within(undefined, at), 0)
+    })
+  )
+
+  it.effect("a model's name from outside cannot poison the append that carries it", () =>
+    Effect.gen(function* () {
+      const ledger = yield* CostLedger
+      const tenant = Samples.tenant()
+      yield* spending(tenant, turn(1, priced("1"), { model: `m\u0000\ud800${"x".repeat(500)}` }))
+      const [total] = yield* ledger.totals({ tenant, by: "model", limit: 500 })
+      assert.strictEqual(total?.turns, 1)
+      assert.isAtMost(total!.key.length, 200)
+    })
+  )
+
+  it.effect("a refused append leaves no cost, and one that ends its run leaves its own", () =>
+    Effect.gen(function* () {
+      const ledger = yield* CostLedger
+      const journal = yield* RunJournal
+      const tenant = Samples.tenant()
+      const begun = yield* Samples.begin({ tenant })
+      const last = { ...Samples.modelTurned(1), cost: priced("4") }
+      const append = begun.next(last, Samples.runEnded())
+      const stale = { ...append, fence: { epoch: begun.fence.epoch, length: 1 } }
+      yield* Effect.flip(journal.append(stale))
+      assert.deepStrictEqual(yield* ledger.totals({ tenant, by: "run", limit: 500 }), [])
+      yield* journal.append(append)
+      const [total] = yield* ledger.totals({ tenant, by: "run", limit: 500 })
+      assert.deepStrictEqual(total?.amounts, amounts("4"))
+    })
+  )
+}
