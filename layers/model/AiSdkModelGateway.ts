@@ -1,15 +1,18 @@
 /**
- * A live model behind any `LanguageModelV4`, the Vercel AI SDK's provider interface. Streams each turn, tries transient
- * failures again as one turn, and aborts the request when it is interrupted or too slow.
+ * A live model behind any `LanguageModelV4`, the Vercel AI SDK's provider interface. Streams each turn, and aborts the
+ * request when it is interrupted or too slow. What failed for now is tried again by `ResilientModelGateway`.
  */
+import { APICallError } from "@ai-sdk/provider"
 import type { LanguageModelV4, LanguageModelV4CallOptions } from "@ai-sdk/provider"
-import { Clock, Effect, Layer, Random } from "effect"
+import { Clock, Effect } from "effect"
+import type { Layer } from "effect"
 import { ModelError, ModelGateway } from "../../services/ModelGateway.ts"
 import type { ModelDelta, ModelRequest } from "../../services/ModelGateway.ts"
-import type { Turn } from "../../src/run/RunDecider.ts"
 import { ofEvent, ofThrown } from "./ProviderError.ts"
 import type { Redaction } from "./ProviderError.ts"
 import { toPrompt, toTools } from "./ProviderPrompt.ts"
+import { AnswerHeard } from "./RateLimitHeaders.ts"
+import * as ResilientModelGateway from "./ResilientModelGateway.ts"
 import { TurnAssembly } from "./TurnAssembly.ts"
 
 /** A provider: its client, and what its errors must not show. */
@@ -21,12 +24,16 @@ export interface ModelProvider extends Redaction {
   readonly made_up_ids?: RegExp | undefined
 }
 
-/** Bounds of one turn. Waits double from `backoff_initial_ms`, with jitter; all times in ms. */
-export interface TurnPolicy {
-  readonly attempts_max: number
+/** Bounds of one attempt, in ms. */
+export interface AttemptPolicy {
   readonly timeout_ms: number
   /** The longest silence within a stream. */
   readonly idle_ms: number
+}
+
+/** Bounds of one turn. Waits double from `backoff_initial_ms`, with jitter; all times in ms. */
+export interface TurnPolicy extends AttemptPolicy {
+  readonly attempts_max: number
   readonly backoff_initial_ms: number
   /** A provider that asks for a longer wait is asked again after this one. */
   readonly retry_after_ms_max: number
@@ -46,8 +53,13 @@ const transient = (message: string) => new ModelError({ kind: "transient", messa
 
 /** Runs a promise of the client; what it throws is classified with the time it was thrown at. */
 const asked = <A>(provider: ModelProvider, promise: () => PromiseLike<A>) =>
-  Effect.catch(Effect.tryPromise({ try: promise, catch: (error) => ({ error }) }), ({ error }) =>
-    Effect.flatMap(Clock.currentTimeMillis, (now) => Effect.fail(ofThrown(error, provider, now)))
+  Effect.catch(
+    Effect.tryPromise({ try: promise, catch: (error) => ({ error }) }),
+    Effect.fnUntraced(function* ({ error }) {
+      const heard = yield* AnswerHeard
+      if (APICallError.isInstance(error)) heard(error.responseHeaders ?? {})
+      return yield* ofThrown(error, provider, yield* Clock.currentTimeMillis)
+    })
   )
 
 const optionsOf = (request: ModelRequest): LanguageModelV4CallOptions => ({
@@ -59,7 +71,7 @@ const optionsOf = (request: ModelRequest): LanguageModelV4CallOptions => ({
 
 interface Attempt {
   readonly provider: ModelProvider
-  readonly policy: TurnPolicy
+  readonly policy: AttemptPolicy
   readonly model: LanguageModelV4
   readonly options: LanguageModelV4CallOptions
   readonly step: number
@@ -72,9 +84,11 @@ const attempt = ({ model, options, policy, provider, sink, step }: Attempt) =>
     const abort = new AbortController()
     let reader: ReadableStreamDefaultReader | undefined
     const run = Effect.fnUntraced(function* () {
-      const { stream } = yield* asked(provider, () =>
+      const { response, stream } = yield* asked(provider, () =>
         model.doStream({ ...options, abortSignal: abort.signal })
       )
+      const heard = yield* AnswerHeard
+      heard(response?.headers ?? {})
       const parts = stream.getReader()
       reader = parts
       const assembly = new TurnAssembly(sink)
@@ -111,40 +125,7 @@ const attempt = ({ model, options, policy, provider, sink, step }: Attempt) =>
     })
   )
 
-/** How long to wait after the n-th attempt, n from 1: half of it fixed, half by chance. */
-const waitMs = (policy: TurnPolicy, n: number, error: ModelError) =>
-  Effect.map(Random.next, (chance) => {
-    const backoff = policy.backoff_initial_ms * 2 ** (n - 1) * (0.5 + chance / 2)
-    return Math.max(backoff, Math.min(error.retry_after_ms ?? 0, policy.retry_after_ms_max))
-  })
-
-/** Attempts until one succeeds, fails for good, or was the last. What a failed one said is taken back first. */
-const persist = (each: Attempt): Effect.Effect<Turn, ModelError> => {
-  const said = new Set<ModelDelta["kind"]>()
-  const sink = (delta: ModelDelta) => {
-    said.add(delta.kind)
-    each.sink(delta)
-  }
-  const from = (n: number): Effect.Effect<Turn, ModelError> =>
-    Effect.catchIf(
-      attempt({ ...each, sink }),
-      (error) => error.kind === "transient" && n < each.policy.attempts_max,
-      (error) =>
-        waitMs(each.policy, n, error).pipe(
-          Effect.flatMap(Effect.sleep),
-          Effect.andThen(
-            Effect.suspend(() => {
-              for (const kind of said) each.sink({ kind, text: "", offset: 0 })
-              said.clear()
-              return from(n + 1)
-            })
-          )
-        )
-    )
-  return from(1)
-}
-
-const make = (provider: ModelProvider, policy: TurnPolicy): ModelGateway["Service"] => {
+const make = (provider: ModelProvider, policy: AttemptPolicy): ModelGateway["Service"] => {
   const models = new Map<string, LanguageModelV4>()
   const modelOf = (id: string): LanguageModelV4 => {
     let model = models.get(id)
@@ -157,7 +138,7 @@ const make = (provider: ModelProvider, policy: TurnPolicy): ModelGateway["Servic
   }
   return {
     turn: Effect.fn("ModelGateway.turn")(function* (request, sink) {
-      return yield* persist({
+      return yield* attempt({
         provider,
         policy,
         model: modelOf(request.model ?? provider.model_default),
@@ -169,9 +150,27 @@ const make = (provider: ModelProvider, policy: TurnPolicy): ModelGateway["Servic
   }
 }
 
-/** Asks the provider's models, within the bounds of `policy` (absent parts: `policy_default`). */
+/** One attempt a turn, within the bounds of `policy` (absent parts: `policy_default`): for a plan of models. */
+export const gateway = (
+  provider: ModelProvider,
+  policy: Partial<AttemptPolicy> = {}
+): ModelGateway["Service"] => make(provider, { ...policy_default, ...policy })
+
+/** Asks the provider's models, and tries transient failures again (absent parts: `policy_default`). */
 export const layer = (
   provider: ModelProvider,
   policy: Partial<TurnPolicy> = {}
-): Layer.Layer<ModelGateway> =>
-  Layer.sync(ModelGateway, () => make(provider, { ...policy_default, ...policy }))
+): Layer.Layer<ModelGateway, ModelError> => {
+  const { attempts_max, backoff_initial_ms, retry_after_ms_max, ...each } = {
+    ...policy_default,
+    ...policy
+  }
+  return ResilientModelGateway.layer(
+    Effect.sync(() => ({
+      models: [
+        { name: provider.model_default, provider: "provider", gateway: make(provider, each) }
+      ],
+      retry: { attempts_max, backoff_initial_ms, retry_after_ms_max }
+    }))
+  )
+}

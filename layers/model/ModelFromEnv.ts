@@ -10,7 +10,7 @@ import * as ModelConfig from "./ModelConfig.ts"
 export interface ChosenModel {
   /** The model's name, to be shown. */
   readonly model: string
-  readonly layer: Layer.Layer<ModelGateway>
+  readonly layer: Layer.Layer<ModelGateway, ModelError>
 }
 
 /** None where TROUPE_MODEL_BASE_URL is not set. Fails with kind `configuration` where what is set cannot be used. */
