@@ -58,6 +58,12 @@ export const ToolError = Schema.Union([
 ])
 export type ToolError = typeof ToolError.Type
 
+export const isToolError = (error: unknown): error is ToolError =>
+  error instanceof ToolUserError ||
+  error instanceof ToolPolicyError ||
+  error instanceof ToolTransientError ||
+  error instanceof ToolTerminalError
+
 export const ToolErrorClass = Schema.Literals([
   "ToolUserError",
   "ToolPolicyError",

@@ -1,6 +1,7 @@
 /**
  * A tool ready to be run by the gate: its spec, its codecs compiled once, and its handler over the services that it was
- * built with. Authors write an `effect/ai` `Tool`, say what governs it, and give handlers:
+ * built with. `tool` (DeclaredTool.ts) declares one in one expression; `govern` takes a family that is an `effect/ai`
+ * `Toolkit`:
  *
  * ```ts
  * const Kit = Toolkit.make(ListDeadLetters)
@@ -10,24 +11,24 @@
  * }))
  * ```
  */
-import { Effect, Schema } from "effect"
-import type { Context, Exit } from "effect"
+import { Cause, Effect, Exit } from "effect"
+import type { Context, Schema } from "effect"
 import { Tool } from "effect/ai"
 import type { Toolkit } from "effect/ai"
 import type { ToolError } from "../error/ToolError.ts"
 import type { CallId, RunId, Tenant } from "../Ids.ts"
-import type { Role } from "../Principal.ts"
-import { flatNames, hasOnly } from "./FlatObject.ts"
-import type { Permission, SideEffects } from "./ToolSpec.ts"
-import {
-  categoryOf,
-  keyOf,
-  replayPolicyOf,
-  result_bytes_default,
-  timeout_ms_default,
-  ToolSpec,
-  transaction_ms_max
-} from "./ToolSpec.ts"
+import type { Governance } from "./Governance.ts"
+import { descriptionOf, specOf } from "./Governance.ts"
+import type { MisdeclaredTool } from "./MisdeclaredTool.ts"
+import { misdeclared } from "./MisdeclaredTool.ts"
+import type { InputCodec, OutputCodec } from "./ToolCodec.ts"
+import { inputCodec, jsonSchemaInput, outputCodec, refusalText } from "./ToolCodec.ts"
+import { keyOf } from "./ToolSpec.ts"
+import type { ToolSpec } from "./ToolSpec.ts"
+
+// An author of a family needs these with `govern`.
+export type { Governance } from "./Governance.ts"
+export { MisdeclaredTool } from "./MisdeclaredTool.ts"
 
 /** What the runtime tells a body about its call; none of it comes from the model. */
 export interface CallContext {
@@ -54,6 +55,12 @@ export interface GovernedContext {
 export const callOf = (context: Toolkit.HandlerContext<never>): CallContext =>
   (context as unknown as GovernedContext).call
 
+/** What became of a call that was lost, as far as the tool can tell. */
+export type Reconciled<Result = unknown> =
+  | { readonly _tag: "Happened"; readonly result: Result }
+  | { readonly _tag: "NotHappened" }
+  | { readonly _tag: "Unknown" }
+
 /** `R` is what the body needs of its actor at each call, beside the services that it was built with. */
 export interface GovernedTool<out R = never> {
   readonly spec: ToolSpec
@@ -61,100 +68,97 @@ export interface GovernedTool<out R = never> {
   readonly decode: (args: unknown) => Exit.Exit<unknown, unknown>
   readonly encode: (result: unknown) => Exit.Exit<unknown, unknown>
   readonly handler: (args: unknown, context: GovernedContext) => Effect.Effect<unknown, unknown, R>
+  /** Asks what became of a lost call, under its key. There when `spec.reconcile` is. */
+  readonly reconcile?: (
+    args: unknown,
+    context: GovernedContext
+  ) => Effect.Effect<Reconciled, unknown, R>
   /** The services that the handler was built with. */
   readonly services: Context.Context<never>
+  /** Who brings it: a plugin, a server. Absent = `internal`. */
+  readonly provider?: string
+  /** Can it be called now? Absent = yes. */
+  readonly available?: () => boolean
 }
 
-/** What an author says of a tool; the rest is derived. */
-export interface Governance {
-  readonly namespace: string
-  /** Absent = `1`. */
-  readonly version?: string
-  readonly side_effects: SideEffects
-  /** `proposal` makes a write a suggestion, which asks nobody. */
-  readonly produces?: "proposal"
-  readonly permission?: Permission
-  readonly approvers?: ReadonlyArray<Role>
-  readonly approval_expires_ms?: number
-  /** Says to a person what will happen. Absent = the tool's description. */
-  readonly effect_description?: string
-  readonly idempotent?: boolean
-  readonly transactional?: boolean
-  /** A result of it is the answer, and the model is not asked again. */
-  readonly stop_loop?: boolean
-  /** Of one attempt. Absent = 60,000, for transactional tools 5,000. */
-  readonly timeout_ms?: number
-  readonly result_bytes_max?: number
+/** What a tool is made of beside its spec. */
+export interface Parts<R> extends Pick<GovernedTool<R>, "handler" | "reconcile" | "services"> {
+  readonly input: InputCodec
+  readonly output: OutputCodec
 }
 
-/** A declaration that cannot be right; it ends the start, and names the tool, the field and the mend. */
-export class MisdeclaredTool extends Schema.TaggedError<MisdeclaredTool>()("MisdeclaredTool", {
-  tool: Schema.String,
-  field: Schema.String,
-  message: Schema.String
-}) {}
+const refusalOf = (exit: Exit.Exit<unknown, unknown>): string | undefined =>
+  Exit.isSuccess(exit) ? undefined : refusalText(Cause.squash(exit.cause)).slice(0, 300)
 
-const decodeSpec = Schema.decodeUnknownEffect(ToolSpec)
-
-/** The complete spec of a tool. Fails when a field is out of bounds, or when two contradict each other. */
-export const specOf = Effect.fnUntraced(function* (tool: Tool.Any, governance: Governance) {
-  const { produces, version = "1", ...given } = governance
-  if (given.transactional === true && given.side_effects === "external") {
-    return yield* new MisdeclaredTool({
-      tool: tool.name,
-      field: "transactional",
-      message:
-        "an external effect cannot commit with the journal: declare side_effects write, or drop transactional"
-    })
+/** Joins a spec to its parts. Fails when an example does not fit the schemas that it is an example of. */
+export const bound = <R>(
+  spec: ToolSpec,
+  { handler, input, output, reconcile, services }: Parts<R>
+): Effect.Effect<GovernedTool<R>, MisdeclaredTool> => {
+  for (const [index, example] of spec.examples.entries()) {
+    const field = `examples.${index}`
+    const given = refusalOf(input.decode(example.input))
+    if (given !== undefined) {
+      const mend = "Write arguments that the tool's input takes"
+      return Effect.fail(misdeclared(spec.name, `${field}.input`, given, mend))
+    }
+    const gives = example.output === undefined ? undefined : refusalOf(output.check(example.output))
+    if (gives !== undefined) {
+      const mend = "Write a result that the tool's output allows, or leave it out"
+      return Effect.fail(misdeclared(spec.name, `${field}.output`, gives, mend))
+    }
   }
-  const timeout_ms =
-    given.timeout_ms ?? (given.transactional === true ? transaction_ms_max : timeout_ms_default)
-  if (given.transactional === true && timeout_ms > transaction_ms_max) {
-    return yield* new MisdeclaredTool({
-      tool: tool.name,
-      field: "timeout_ms",
-      message: `a transactional body holds the run's row: at most ${transaction_ms_max}`
-    })
-  }
-  const description = tool.description ?? ""
-  return yield* decodeSpec(
-    {
-      ...given,
-      name: tool.name,
-      version,
-      description,
-      input_schema: Tool.getJsonSchema(tool),
-      output_schema: Schema.toJsonSchemaDocument(tool.successSchema).schema,
-      replay_policy: replayPolicyOf(given.side_effects),
-      category: categoryOf(given.side_effects, produces),
-      approvers: given.approvers ?? [],
-      effect_description: given.effect_description ?? description,
-      idempotent: given.idempotent ?? false,
-      transactional: given.transactional ?? false,
-      timeout_ms,
-      result_bytes_max: given.result_bytes_max ?? result_bytes_default
-    },
-    { onExcessProperty: "error" }
-  ).pipe(
-    Effect.mapError(
-      (error) => new MisdeclaredTool({ tool: tool.name, field: "spec", message: error.message })
-    )
-  )
-})
-
-/** Refuses what the schema does not name. */
-const decoderOf = (schema: Schema.Decoder<unknown>, spec: ToolSpec): GovernedTool["decode"] => {
-  const strict = Schema.decodeUnknownExit(schema, { onExcessProperty: "error" })
-  const names = flatNames(spec.input_schema)
-  if (names === undefined) return strict
-  // Compiled schemas know no options: where the names are right, both say the same.
-  const plain = Schema.decodeUnknownExit(schema)
-  return (args) => (hasOnly(args, names) ? plain(args) : strict(args))
+  return Effect.succeed({
+    spec,
+    key: keyOf(spec),
+    decode: input.decode,
+    encode: output.encode,
+    handler,
+    services,
+    ...(reconcile === undefined ? undefined : { reconcile })
+  })
 }
 
 type Fails<Tools extends Record<string, Tool.Any>> = {
   readonly [Name in keyof Tools]: Tool.Failure<Tools[Name]> extends ToolError ? Tools[Name] : never
 }
+
+const governed = Effect.fnUntraced(function* (
+  tool: Tool.Any,
+  governance: Governance | undefined,
+  entry: Tool.Handler<string> | undefined
+) {
+  const { name } = tool
+  if (governance === undefined) {
+    const mend = "Say at least its namespace and side_effects"
+    return yield* misdeclared(name, "governance", "nothing governs it", mend)
+  }
+  if (entry === undefined) {
+    const mend = "Add it to the handlers of its toolkit"
+    return yield* misdeclared(name, "handler", "the toolkit has no handler for it", mend)
+  }
+  const { input_schema, output_schema } = governance
+  const input =
+    Tool.isDynamic(tool) && tool.jsonSchema !== undefined
+      ? yield* jsonSchemaInput(name, tool.jsonSchema)
+      : yield* inputCodec(name, tool.parametersSchema as Schema.Codec<unknown>, input_schema)
+  const output = yield* outputCodec(
+    name,
+    tool.successSchema as Schema.Codec<unknown>,
+    output_schema
+  )
+  const spec = yield* specOf(
+    {
+      name,
+      description: descriptionOf(tool.description),
+      input_schema: input.json_schema,
+      output_schema: output.json_schema,
+      reconcile: false
+    },
+    governance
+  )
+  return yield* bound(spec, { input, output, handler: entry.handler, services: entry.context })
+})
 
 /**
  * Every tool of a toolkit with its governance and its handler. The handlers' services are requirements of the result, so
@@ -177,27 +181,11 @@ export const govern = <
   Effect.gen(function* () {
     // Read from this toolkit's own context: `effect/ai` knows a tool by its name alone, so contexts are never merged.
     const built = (yield* toolkit.toHandlers(handlers)) as Context.Context<never>
-    const tools: Array<GovernedTool<Tool.HandlerServices<Tools[keyof Tools]>>> = []
-    for (const tool of Object.values<Tool.Any>(toolkit.tools)) {
-      const spec = yield* specOf(tool, governance[tool.name]!)
-      const entry = built.mapUnsafe.get(tool.id) as Tool.Handler<string> | undefined
-      if (entry === undefined) {
-        return yield* new MisdeclaredTool({
-          tool: tool.name,
-          field: "handler",
-          message: "the toolkit has no handler for it"
-        })
-      }
-      tools.push({
-        spec,
-        key: keyOf(spec),
-        decode: decoderOf(tool.parametersSchema as Schema.Decoder<unknown>, spec),
-        encode: Schema.encodeUnknownExit(
-          Schema.toCodecJson(tool.successSchema) as unknown as Schema.Encoder<unknown>
-        ),
-        handler: entry.handler,
-        services: entry.context
-      })
-    }
-    return tools
+    return yield* Effect.forEach(Object.values<Tool.Any>(toolkit.tools), (tool) =>
+      governed(
+        tool,
+        Object.hasOwn(governance, tool.name) ? governance[tool.name] : undefined,
+        built.mapUnsafe.get(tool.id) as Tool.Handler<string> | undefined
+      )
+    )
   })

@@ -1,23 +1,22 @@
 /**
- * What governs a tool: identity, schemas, side effects, and everything that follows from them. `side_effects` is the
- * one stored fact; category, replay policy, default permission and loss policy are derived from it and may be
- * overridden.
+ * What governs a tool: identity, schemas, side effects, and everything that follows from them. `side_effects` is the one
+ * stored fact; what is derived from it may be overridden. Names on the wire are Stargraph's, whose `permissions` are our
+ * `capabilities`, because `permission` is the answer allow, ask or deny.
  */
-import { Schema } from "effect"
+import { Effect, Schema, SchemaTransformation } from "effect"
+import { Capability } from "../capability/Capability.ts"
 import { Role } from "../Principal.ts"
-
-export const SideEffects = Schema.Literals(["none", "read", "write", "external"])
-export type SideEffects = typeof SideEffects.Type
-
-export const ReplayPolicy = Schema.Literals(["must-stub", "fail-loud", "recorded-result"])
-export type ReplayPolicy = typeof ReplayPolicy.Type
-
-/** `suggest` is a write that only proposes (`produces: "proposal"`). */
-export const ToolCategory = Schema.Literals(["read", "suggest", "mutate"])
-export type ToolCategory = typeof ToolCategory.Type
-
-export const Permission = Schema.Literals(["allow", "ask", "deny"])
-export type Permission = typeof Permission.Type
+import { IdempotencyKey } from "./IdempotencyKey.ts"
+import { RetryPolicy } from "./RetryPolicy.ts"
+import {
+  ApprovalGate,
+  categoryOf,
+  Permission,
+  ReplayPolicy,
+  SideEffects,
+  ToolCategory
+} from "./SideEffects.ts"
+import { ToolGroup } from "./ToolGroup.ts"
 
 /** What a call becomes when its dispatch is lost: sent again with the same key, or unknown until somebody says. */
 export const OnLoss = Schema.Literals(["again", "unknown"])
@@ -30,37 +29,29 @@ const ModelName = Schema.String.check(
 /** The greatest timeout of one attempt: an hour. */
 const TimeoutMs = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 3_600_000 }))
 
-export const ToolSpec = Schema.Struct({
-  namespace: ModelName,
-  name: ModelName,
-  version: Schema.String.check(Schema.isPattern(/^[A-Za-z0-9._-]{1,64}$/)),
-  description: Schema.String.check(Schema.isMaxLength(4_000)),
-  /** JSON Schema (2020-12) of the arguments, as the model sees it. */
-  input_schema: Schema.Record(Schema.String, Schema.Json),
-  /** JSON Schema of the result; never sent to the model. */
-  output_schema: Schema.Record(Schema.String, Schema.Json),
-  side_effects: SideEffects,
-  replay_policy: ReplayPolicy,
-  category: ToolCategory,
-  /** `allow`, `ask` or `deny` when the tool itself says so; absent = the category decides (mutate asks). */
-  permission: Schema.optionalKey(Permission),
-  /** Who may decide when the tool asks; empty = any approver or operator. */
-  approvers: Schema.Array(Role),
-  /** How long a question waits, in ms; absent = for ever (D5). */
-  approval_expires_ms: Schema.optionalKey(Schema.Int.check(Schema.isGreaterThan(0))),
-  /** Says to a person what will happen, before the arguments are read. */
-  effect_description: Schema.String.check(Schema.isMaxLength(1_000)),
-  /** The tool honours the key that the runtime gives it: the same key twice is one effect. */
-  idempotent: Schema.Boolean,
-  /** The body runs in the journal's transaction and commits with its event; SQL only through the runtime's client. */
-  transactional: Schema.Boolean,
-  timeout_ms: TimeoutMs,
-  /** A result of this tool is the answer: no turn follows the step that it was called in (SM-20). A failure stops nothing. */
-  stop_loop: Schema.optionalKey(Schema.Boolean),
-  /** The greatest encoded result in bytes; a larger one is refused as terminal. */
-  result_bytes_max: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 64_000_000 }))
+/** An exact amount, never a binary float: the text is kept as it was written, `0.10` as `0.10`. */
+export const CostEstimate = Schema.String.check(
+  Schema.isPattern(/^\d{1,18}(?:\.\d{1,18})?$/, { description: 'a decimal text such as "0.10"' })
+)
+
+/** At most `calls_max` calls of the tool in any `window_ms`, of one tenant. */
+export const RateLimit = Schema.Struct({
+  calls_max: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 1_000_000 })),
+  window_ms: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 86_400_000 }))
 })
-export interface ToolSpec extends Schema.Schema.Type<typeof ToolSpec> {}
+export interface RateLimit extends Schema.Schema.Type<typeof RateLimit> {}
+
+/** Arguments as a model would give them, and the result that they have. */
+export const ToolExample = Schema.Struct({
+  input: Schema.Record(Schema.String, Schema.Json),
+  output: Schema.optionalKey(Schema.Json),
+  note: Schema.optionalKey(Schema.String.check(Schema.isMaxLength(1_000)))
+})
+export interface ToolExample extends Schema.Schema.Type<typeof ToolExample> {}
+
+const JsonObject = Schema.Record(Schema.String, Schema.Json)
+const Text = (most: number) => Schema.String.check(Schema.isMaxLength(most))
+const Tag = Schema.String.check(Schema.isPattern(/^\S{1,64}$/, { description: "a word" }))
 
 /** SemStreams' default for one attempt. */
 export const timeout_ms_default = 60_000
@@ -71,18 +62,123 @@ export const result_bytes_default = 4_000_000
 /** What the model sees of a result (SM-94). */
 export const model_copy_bytes_max = 32_768
 
+const fields = {
+  namespace: ModelName,
+  name: ModelName,
+  /** A free tag, no order is read into it: two versions of one name stand side by side. */
+  version: Schema.String.check(
+    Schema.isPattern(/^[A-Za-z0-9._-]{1,64}$/, { description: "1 to 64 letters, digits, . _ or -" })
+  ),
+  description: Text(4_000),
+  /** JSON Schema (2020-12) of the arguments, as the model sees it. */
+  input_schema: JsonObject,
+  /** JSON Schema of the result; never sent to the model. */
+  output_schema: JsonObject,
+  side_effects: SideEffects,
+  replay_policy: ReplayPolicy,
+  /** What the caller must hold, all of them; on the wire `permissions`. */
+  capabilities: Schema.Array(Capability).check(Schema.isMaxLength(32)),
+  /** The same text from two calls of one run is one effect (`IdempotencyKey.ts`); null = each call is its own. */
+  idempotency_key: Schema.NullOr(IdempotencyKey),
+  /** Of one call, in the currency of the ledger; null = nothing is known. */
+  cost_estimate: Schema.NullOr(CostEstimate),
+  examples: Schema.Array(ToolExample).check(Schema.isMaxLength(16)),
+  tags: Schema.Array(Tag).check(Schema.isMaxLength(32)),
+  /** Not shown to those who choose tools; whoever names its key may still call it. */
+  deprecated: Schema.Boolean,
+  category: ToolCategory,
+  /** `proposal` makes the tool a suggestion, which asks nobody. */
+  produces: Schema.optionalKey(Schema.Literal("proposal")),
+  /** Absent = at the call. */
+  approval: Schema.optionalKey(ApprovalGate),
+  /** `allow`, `ask` or `deny` when the tool itself says so; absent = the category decides (mutate asks). */
+  permission: Schema.optionalKey(Permission),
+  /** Who may decide when the tool asks; empty = any approver or operator. */
+  approvers: Schema.Array(Role),
+  /** How long a question waits, in ms; absent = for ever (D5). */
+  approval_expires_ms: Schema.optionalKey(Schema.Int.check(Schema.isGreaterThan(0))),
+  /** Says to a person what will happen, before the arguments are read. */
+  effect_description: Text(1_000),
+  /** By what an agent's tools are filtered; it grants nothing. */
+  group: Schema.optionalKey(ToolGroup),
+  /** The tool honours the key that the runtime gives it: the same key twice is one effect. */
+  idempotent: Schema.Boolean,
+  /** The body runs in the journal's transaction and commits with its event; SQL only through the runtime's client. */
+  transactional: Schema.Boolean,
+  /** The tool can be asked what became of a call that was lost. */
+  reconcile: Schema.Boolean,
+  timeout_ms: TimeoutMs,
+  /** Absent = one attempt. */
+  retry: Schema.optionalKey(RetryPolicy),
+  rate_limit: Schema.optionalKey(RateLimit),
+  /** A result of this tool is the answer: no turn follows the step that it was called in (SM-20). A failure stops nothing. */
+  stop_loop: Schema.optionalKey(Schema.Boolean),
+  /** The greatest encoded result in bytes; a larger one is refused as terminal. */
+  result_bytes_max: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 64_000_000 }))
+}
+
+const Complete = Schema.Struct(fields)
+
+const { capabilities, ...sameNames } = fields
+
+/** What the record alone stands for where a field is left out; a declaration derives more (`Governance.ts`). */
+const Wire = Schema.Struct({
+  ...sameNames,
+  permissions: capabilities.pipe(Schema.withDecodingDefaultKey(Effect.succeed([]))),
+  replay_policy: ReplayPolicy.pipe(
+    Schema.withDecodingDefaultKey(Effect.succeed("must-stub" as const))
+  ),
+  idempotency_key: fields.idempotency_key.pipe(Schema.withDecodingDefaultKey(Effect.succeed(null))),
+  cost_estimate: fields.cost_estimate.pipe(Schema.withDecodingDefaultKey(Effect.succeed(null))),
+  examples: fields.examples.pipe(Schema.withDecodingDefaultKey(Effect.succeed([]))),
+  tags: fields.tags.pipe(Schema.withDecodingDefaultKey(Effect.succeed([]))),
+  deprecated: Schema.Boolean.pipe(Schema.withDecodingDefaultKey(Effect.succeed(false))),
+  category: Schema.optionalKey(ToolCategory),
+  effect_description: Schema.optionalKey(fields.effect_description),
+  approvers: fields.approvers.pipe(Schema.withDecodingDefaultKey(Effect.succeed([]))),
+  idempotent: Schema.optionalKey(Schema.Boolean),
+  transactional: Schema.Boolean.pipe(Schema.withDecodingDefaultKey(Effect.succeed(false))),
+  reconcile: Schema.Boolean.pipe(Schema.withDecodingDefaultKey(Effect.succeed(false))),
+  timeout_ms: Schema.optionalKey(TimeoutMs),
+  result_bytes_max: fields.result_bytes_max.pipe(
+    Schema.withDecodingDefaultKey(Effect.succeed(result_bytes_default))
+  )
+})
+
+const effect_description_max = 1_000
+
+/** Seven fields are required, as in Stargraph; a record without the others is complete when it is decoded. */
+export const ToolSpec = Wire.pipe(
+  Schema.decodeTo(
+    Schema.toType(Complete),
+    SchemaTransformation.transform({
+      decode: ({ permissions, ...wire }) => ({
+        ...wire,
+        capabilities: permissions,
+        category: wire.category ?? categoryOf(wire.side_effects, wire.produces),
+        effect_description:
+          wire.effect_description ?? wire.description.slice(0, effect_description_max),
+        idempotent: wire.idempotent ?? wire.idempotency_key !== null,
+        timeout_ms:
+          wire.timeout_ms ?? (wire.transactional ? transaction_ms_max : timeout_ms_default)
+      }),
+      encode: ({ capabilities, ...spec }) => ({ ...spec, permissions: capabilities })
+    })
+  )
+)
+export interface ToolSpec extends Schema.Schema.Type<typeof Complete> {}
+
+/** A record from outside. Fails with what is wrong of each field; a field that no tool has is refused. */
+export const decodeToolSpec = Schema.decodeUnknownEffect(ToolSpec, {
+  onExcessProperty: "error",
+  errors: "all"
+})
+
+/** The record as the wire has it, Stargraph's names in it. */
+export const encodeToolSpec = Schema.encodeEffect(ToolSpec)
+
 export const keyOf = (spec: Pick<ToolSpec, "namespace" | "name" | "version">): string =>
   `${spec.namespace}.${spec.name}@${spec.version}`
-
-export const replayPolicyOf = (effects: SideEffects): ReplayPolicy =>
-  effects === "none" || effects === "read" ? "recorded-result" : "must-stub"
-
-export const categoryOf = (effects: SideEffects, produces?: "proposal"): ToolCategory =>
-  effects === "none" || effects === "read" ? "read" : produces === "proposal" ? "suggest" : "mutate"
-
-/** Only a mutation asks, unless the tool says otherwise (SA-23 to SA-25). */
-export const permissionOf = (spec: Pick<ToolSpec, "permission" | "category">): Permission =>
-  spec.permission ?? (spec.category === "mutate" ? "ask" : "allow")
 
 /** Does a dispatch have to be journaled before the body runs? */
 export const isDispatched = (spec: Pick<ToolSpec, "side_effects">): boolean =>

@@ -11,7 +11,8 @@ import { StoreError } from "../../services/TaskStore.ts"
 import { operations } from "../../src/agents/Operations.ts"
 import { CallId, MessageId, RunId, Tenant } from "../../src/Ids.ts"
 import type { CallContext, GovernedTool, MisdeclaredTool } from "../../src/tool/GovernedTool.ts"
-import { keyOf, permissionOf } from "../../src/tool/ToolSpec.ts"
+import { permissionOf } from "../../src/tool/SideEffects.ts"
+import { keyOf } from "../../src/tool/ToolSpec.ts"
 
 type Requirements = OutboxReader | OutboxReplayer
 type Same<A, B> = [A] extends [B] ? ([B] extends [A] ? true : false) : false

@@ -1,0 +1,183 @@
+/**
+ * What an author says of a tool, and the complete spec that follows from it. Whatever can be derived is, whatever is
+ * said wins, and what cannot be right ends the start.
+ */
+import { Effect } from "effect"
+import type { Requires } from "../capability/Capability.ts"
+import { required } from "../capability/Capability.ts"
+import type { Role } from "../Principal.ts"
+import { argumentsNamed } from "./IdempotencyKey.ts"
+import type { MisdeclaredTool } from "./MisdeclaredTool.ts"
+import { misdeclared, ofIssue } from "./MisdeclaredTool.ts"
+import type { RetryConfig } from "./RetryPolicy.ts"
+import { retryPolicyOf } from "./RetryPolicy.ts"
+import type {
+  ApprovalGate,
+  Permission,
+  ReplayPolicy,
+  SideEffects,
+  ToolCategory
+} from "./SideEffects.ts"
+import { replayPolicyOf } from "./SideEffects.ts"
+import type { ToolGroup } from "./ToolGroup.ts"
+import type { RateLimit, ToolExample, ToolSpec } from "./ToolSpec.ts"
+import { decodeToolSpec, isDispatched, transaction_ms_max } from "./ToolSpec.ts"
+
+type JsonObject = Readonly<Record<string, unknown>>
+
+/** What an author says of a tool beside its schemas; each field is explained at `ToolSpec`. */
+export interface Governance {
+  readonly namespace: string
+  /** Absent = `1`. */
+  readonly version?: string
+  readonly side_effects: SideEffects
+  /** Absent = from the side effects: recorded-result for none and read, must-stub for write and external. */
+  readonly replay_policy?: ReplayPolicy
+  /** `proposal` makes the tool a suggestion, which asks nobody. */
+  readonly produces?: "proposal"
+  /** Absent = from `produces` and the side effects. */
+  readonly category?: ToolCategory
+  readonly group?: ToolGroup
+  /** What the caller must hold: one `name[:scope]`, or several. */
+  readonly capabilities?: Requires
+  readonly permission?: Permission
+  readonly approval?: ApprovalGate
+  readonly approvers?: ReadonlyArray<Role>
+  readonly approval_expires_ms?: number
+  /** Says to a person what will happen. Absent = the tool's description. */
+  readonly effect_description?: string
+  /** Absent = whether there is an `idempotency_key`. */
+  readonly idempotent?: boolean
+  /** A text with arguments in braces, `order-{order_id}`. Absent = each call is an effect of its own. */
+  readonly idempotency_key?: string | null
+  /** A decimal text, `"0.10"`. */
+  readonly cost_estimate?: string | null
+  readonly examples?: ReadonlyArray<ToolExample>
+  readonly tags?: ReadonlyArray<string>
+  readonly deprecated?: boolean
+  readonly transactional?: boolean
+  /** A result of it is the answer, and the model is not asked again. */
+  readonly stop_loop?: boolean
+  /** Of one attempt. Absent = 60,000, for transactional tools 5,000. */
+  readonly timeout_ms?: number
+  /** Absent = one attempt; a part that is left out has SemStreams' default. */
+  readonly retry?: RetryConfig
+  readonly rate_limit?: RateLimit
+  readonly result_bytes_max?: number
+  /** In place of the schema that is derived: shown as it is written. Arguments are still decoded by the tool's own. */
+  readonly input_schema?: JsonObject
+  readonly output_schema?: JsonObject
+}
+
+/** What a tool says of itself, whatever it was written with. */
+export interface Described {
+  readonly name: string
+  readonly description: string
+  readonly input_schema: JsonObject
+  readonly output_schema: JsonObject
+  readonly reconcile: boolean
+}
+
+/** The description that was given, else the first line of the documentation, else nothing. */
+export const descriptionOf = (
+  description: string | null | undefined,
+  documentation?: string | null
+): string => description ?? documentation?.trim().split(/\r?\n/, 1)[0]?.trim() ?? ""
+
+/** A member whose value is `undefined` was not said. */
+const said = (record: object): Record<string, unknown> =>
+  Object.fromEntries(Object.entries(record).filter(([, value]) => value !== undefined))
+
+const own_fields = [
+  "namespace version side_effects replay_policy produces category group capabilities permission approval approvers",
+  "approval_expires_ms effect_description idempotent idempotency_key cost_estimate examples tags deprecated",
+  "transactional stop_loop timeout_ms retry rate_limit result_bytes_max input_schema output_schema name description"
+]
+  .join(" ")
+  .split(" ")
+
+type Wrong = readonly [field: string, problem: string, mend: string]
+
+const retryWrong = (spec: ToolSpec): Wrong | undefined => {
+  if (spec.retry === undefined || spec.retry.max_attempts === 1 || !isDispatched(spec)) {
+    return undefined
+  }
+  if (spec.transactional) {
+    return [
+      "retry",
+      "a transactional body runs once in its transaction, which is rolled back when it fails",
+      "Drop retry, and let the model call again"
+    ]
+  }
+  return spec.idempotent
+    ? undefined
+    : [
+        "retry.max_attempts",
+        `a ${spec.side_effects} tool without an idempotency key might act at every attempt`,
+        'Declare idempotency_key (such as "order-{order_id}") or idempotent, or set max_attempts to 1'
+      ]
+}
+
+const transactionWrong = (spec: ToolSpec): Wrong | undefined => {
+  if (!spec.transactional) return undefined
+  if (spec.side_effects === "external") {
+    return [
+      "transactional",
+      "an external effect cannot commit with the journal",
+      "Declare side_effects write, or drop transactional"
+    ]
+  }
+  return spec.timeout_ms > transaction_ms_max
+    ? [
+        "timeout_ms",
+        "a transactional body holds the run's row",
+        `Set at most ${transaction_ms_max}, or drop transactional`
+      ]
+    : undefined
+}
+
+const keyWrong = (spec: ToolSpec): Wrong | undefined => {
+  const properties = spec.input_schema["properties"]
+  if (spec.idempotency_key === null || typeof properties !== "object" || properties === null) {
+    return undefined
+  }
+  const missing = argumentsNamed(spec.idempotency_key)
+    .map((path) => path.split(".")[0]!)
+    .find((name) => !Object.hasOwn(properties, name))
+  return missing === undefined
+    ? undefined
+    : [
+        "idempotency_key",
+        `the tool has no argument "${missing}"`,
+        `Name one of: ${Object.keys(properties).join(", ") || "(it takes none)"}`
+      ]
+}
+
+const reconcileWrong = (spec: ToolSpec): Wrong | undefined =>
+  spec.reconcile && (!isDispatched(spec) || spec.transactional)
+    ? [
+        "reconcile",
+        "only the outcome of a write or an external call can be lost",
+        "Drop reconcile, or declare side_effects write or external without transactional"
+      ]
+    : undefined
+
+/** The complete spec of a tool. Fails when a field cannot be read, or when two contradict each other. */
+export const specOf = Effect.fnUntraced(function* (
+  described: Described,
+  governance: Governance
+): Effect.fn.Return<ToolSpec, MisdeclaredTool> {
+  const { capabilities, retry, ...rest } = said(governance) as Partial<Governance>
+  const { name } = described
+  const spec: ToolSpec = yield* decodeToolSpec({
+    version: "1",
+    replay_policy: replayPolicyOf(governance.side_effects),
+    ...described,
+    ...rest,
+    permissions: required(capabilities),
+    ...(retry === undefined ? undefined : { retry: { ...retry, ...retryPolicyOf(retry) } })
+  }).pipe(Effect.mapError((error) => ofIssue(name, error.issue, own_fields)))
+  const wrong = transactionWrong(spec) ?? retryWrong(spec) ?? keyWrong(spec) ?? reconcileWrong(spec)
+  if (wrong !== undefined) return yield* misdeclared(name, ...wrong)
+  return spec
+})

@@ -1,0 +1,50 @@
+/**
+ * The key under which a tool's effect happens once in a run. An author writes a text with the names of arguments in
+ * braces, `order-{order_id}`; two calls whose texts come out the same are the same effect. A text without braces says
+ * that the tool acts once in a run, whatever its arguments.
+ */
+import { Schema } from "effect"
+import { canonical } from "../Canonical.ts"
+
+const argument = /\{([A-Za-z_$][\w$]*(?:\.[A-Za-z_$][\w$]*)*)\}/g
+
+/** At most 256 characters; a brace stands only around the path of an argument, such as `{order.id}`. */
+export const IdempotencyKey = Schema.String.check(
+  Schema.isMinLength(1),
+  Schema.isMaxLength(256),
+  Schema.makeFilter(
+    (text) =>
+      !/[{}]/.test(text.replaceAll(argument, "")) ||
+      "braces stand around the name of an argument, as in order-{order_id}"
+  )
+)
+
+/** The paths of arguments that a key names, in its order. */
+export const argumentsNamed = (key: string): ReadonlyArray<string> =>
+  [...key.matchAll(argument)].map(([, path]) => path!)
+
+const at = (value: unknown, path: string): unknown => {
+  let found = value
+  for (const name of path.split(".")) {
+    if (typeof found !== "object" || found === null || !Object.hasOwn(found, name)) return null
+    found = (found as Record<string, unknown>)[name]
+  }
+  return found ?? null
+}
+
+/**
+ * The identity of one call's effect, from the arguments as the model gave them; undefined when the tool declares none.
+ * Two calls of a run with the same identity are one effect. The values stand beside the text and not in it, so that no
+ * two different sets of values come out the same; an argument that was left out is null.
+ */
+export const effectIdentity = (
+  tool: { readonly key: string; readonly idempotency_key: string | null },
+  args: unknown
+): string | undefined =>
+  tool.idempotency_key === null
+    ? undefined
+    : canonical([
+        tool.key,
+        tool.idempotency_key,
+        argumentsNamed(tool.idempotency_key).map((path) => at(args, path))
+      ])

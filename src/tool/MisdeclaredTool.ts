@@ -1,0 +1,83 @@
+/**
+ * A declaration that cannot be right. It ends the start, so its text has to be enough to mend it.
+ */
+import { Schema, SchemaIssue } from "effect"
+import { nearest } from "./Nearest.ts"
+
+/** `message` names the tool, the field and the mend; `field` is a path such as `retry.max_attempts`. */
+export class MisdeclaredTool extends Schema.TaggedError<MisdeclaredTool>()("MisdeclaredTool", {
+  tool: Schema.String,
+  field: Schema.String,
+  message: Schema.String
+}) {}
+
+/** `problem` and `mend` are sentences without their full stop. */
+export const misdeclared = (
+  tool: string,
+  field: string,
+  problem: string,
+  mend: string
+): MisdeclaredTool =>
+  new MisdeclaredTool({
+    tool,
+    field,
+    message: `tool "${tool}", field "${field}": ${problem}. ${mend}.`
+  })
+
+const word = "write 1 to 64 letters, digits, _ or -"
+
+/** How a field is written, for whoever wrote it wrongly. */
+const mends: Readonly<Record<string, string>> = {
+  namespace: `${word}, such as "shop"`,
+  name: `${word}, such as "refund_order"`,
+  version: 'write a tag of letters, digits, . _ or -, such as "1" or "2026.4"',
+  side_effects: "write none, read, write or external",
+  replay_policy: "write must-stub, fail-loud or recorded-result",
+  category: "write read, suggest or mutate, or leave it out",
+  group: "write core, knowledge, network, inspect, orchestration or meta",
+  permission: "write allow, ask or deny",
+  approval: "write at-call or at-publication-gate",
+  capabilities: 'write name or name:scope, such as "fs.read:/workspace/*"',
+  idempotency_key: 'write a text with arguments in braces, such as "order-{order_id}"',
+  cost_estimate: 'write the amount as a text, such as "0.10"',
+  examples: "write { input, output } with the arguments as the model gives them",
+  rate_limit: "write { calls_max, window_ms }, both whole numbers above 0",
+  retry:
+    "write { max_attempts, backoff_initial_ms, backoff_max_ms, retry_on_kinds }; what is left out has a default",
+  timeout_ms: "write whole milliseconds, from 1 to 3600000",
+  result_bytes_max: "write whole bytes, from 1 to 64000000",
+  approval_expires_ms: "write whole milliseconds above 0",
+  approvers: "write roles: viewer, approver, operator, admin"
+}
+
+const formatter = SchemaIssue.makeFormatterStandardSchemaV1()
+
+/** Stargraph's name of a field, in an author's. */
+const named = (key: string): string => (key === "permissions" ? "capabilities" : key)
+
+/** The first thing that a schema says of a declaration. */
+export const ofIssue = (
+  tool: string,
+  issue: SchemaIssue.Issue,
+  known: Iterable<string>
+): MisdeclaredTool => {
+  const [first] = formatter(issue).issues
+  const path = (first?.path ?? []).map((step) =>
+    named(String(typeof step === "object" ? step.key : step))
+  )
+  const [field = "spec"] = path
+  const names = [...known]
+  return names.includes(field)
+    ? misdeclared(
+        tool,
+        path.join("."),
+        (first?.message ?? "it does not fit").slice(0, 300),
+        mends[field] ?? "see ToolSpec for its shape"
+      )
+    : misdeclared(
+        tool,
+        path.join("."),
+        `no tool has this field.${nearest(field.slice(0, 64), names)}`.replace(/\.?$/, ""),
+        "leave it out, or correct its name"
+      )
+}

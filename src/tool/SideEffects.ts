@@ -1,0 +1,58 @@
+/**
+ * The one axis of effects: what a tool does to the world is stored once, and every other system's word for it follows.
+ * Spectral's category, Stargraph's replay policy, MCP's read-only hint and SemStreams' effect are all projections.
+ */
+import { Schema } from "effect"
+
+export const SideEffects = Schema.Literals(["none", "read", "write", "external"])
+export type SideEffects = typeof SideEffects.Type
+
+export const ReplayPolicy = Schema.Literals(["must-stub", "fail-loud", "recorded-result"])
+export type ReplayPolicy = typeof ReplayPolicy.Type
+
+/** `suggest` is a tool that only proposes (`produces: "proposal"`). */
+export const ToolCategory = Schema.Literals(["read", "suggest", "mutate"])
+export type ToolCategory = typeof ToolCategory.Type
+
+export const Permission = Schema.Literals(["allow", "ask", "deny"])
+export type Permission = typeof Permission.Type
+
+/** Where a mutation is approved: when it is called, or later, where what it made is published. */
+export const ApprovalGate = Schema.Literals(["at-call", "at-publication-gate"])
+export type ApprovalGate = typeof ApprovalGate.Type
+
+/** SemStreams' word for the same; `unknown` is to be treated as external. */
+export type ToolEffect = "unknown" | "read_only" | "mutating" | "external_effect"
+
+/** What an undeclared tool counts as: the worst. */
+export const effectsOf = (declared: SideEffects | null | undefined): SideEffects =>
+  declared ?? "external"
+
+export const replayPolicyOf = (effects: SideEffects): ReplayPolicy =>
+  effects === "none" || effects === "read" ? "recorded-result" : "must-stub"
+
+export const categoryOf = (effects: SideEffects, produces?: "proposal"): ToolCategory =>
+  produces === "proposal" ? "suggest" : effects === "none" || effects === "read" ? "read" : "mutate"
+
+/** Only a mutation asks, unless the tool says otherwise or is approved where it is published (SA-23 to SA-25). */
+export const permissionOf = (spec: {
+  readonly permission?: Permission
+  readonly approval?: ApprovalGate
+  readonly category: ToolCategory
+}): Permission =>
+  spec.permission ??
+  (spec.category === "mutate" && spec.approval !== "at-publication-gate" ? "ask" : "allow")
+
+/** MCP's hint; null = nothing was declared, and nothing may be concluded. */
+export const readOnlyHintOf = (declared: SideEffects | null | undefined): boolean | null =>
+  declared === null || declared === undefined ? null : declared === "none" || declared === "read"
+
+const toolEffects: Record<SideEffects, ToolEffect> = {
+  none: "read_only",
+  read: "read_only",
+  write: "mutating",
+  external: "external_effect"
+}
+
+export const toolEffectOf = (declared: SideEffects | null | undefined): ToolEffect =>
+  declared === null || declared === undefined ? "unknown" : toolEffects[declared]

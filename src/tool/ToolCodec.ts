@@ -1,0 +1,206 @@
+/**
+ * What reads a tool's arguments and writes its result, made once from whatever its author describes them with: an Effect
+ * Schema, any Standard Schema (zod, valibot, arktype and others), or plain JSON Schema.
+ */
+import { Effect, Exit, JsonSchema, Result, Schema, SchemaRepresentation } from "effect"
+import type { StandardSchema } from "effect"
+import { Tool } from "effect/ai"
+import { flatNames, hasOnly } from "./FlatObject.ts"
+import type { MisdeclaredTool } from "./MisdeclaredTool.ts"
+import { misdeclared } from "./MisdeclaredTool.ts"
+
+type JsonObject = Readonly<Record<string, unknown>>
+type Standard = StandardSchema.StandardSchemaV1
+
+/** Either kind of schema; its decoding may need no service, because arguments are decoded before anything else. */
+export type AnySchema = Schema.Codec<unknown, unknown> | Standard
+
+/** What the body gets: the decoded type of an Effect Schema, the output of a Standard Schema. */
+export type Decoded<S> = S extends Schema.Constraint
+  ? S["Type"]
+  : S extends StandardSchema.StandardTypedV1<infer _, infer Output>
+    ? Output
+    : never
+
+/** What the body gives: the decoded type of an Effect Schema, the input of a Standard Schema. */
+export type Given<S> = S extends Schema.Constraint
+  ? S["Type"]
+  : S extends StandardSchema.StandardTypedV1<infer Input, infer _>
+    ? Input
+    : never
+
+export interface InputCodec {
+  readonly json_schema: JsonObject
+  readonly decode: (args: unknown) => Exit.Exit<unknown, unknown>
+}
+
+export interface OutputCodec {
+  readonly json_schema: JsonObject
+  readonly encode: (result: unknown) => Exit.Exit<unknown, unknown>
+  /** Would this JSON be a result? For examples and recordings. */
+  readonly check: (json: unknown) => Exit.Exit<unknown, unknown>
+}
+
+/** What a Standard Schema or a JSON Schema says against a value; at most five of its issues. */
+export class ValueRefused extends Schema.TaggedError<ValueRefused>()("ValueRefused", {
+  message: Schema.String
+}) {}
+
+/** Why a value was refused, in a sentence without the stack that an issue's error carries. */
+export const refusalText = (error: unknown): string =>
+  Schema.isSchemaError(error) || error instanceof ValueRefused
+    ? error.message
+    : "the value does not fit its schema"
+
+const isEffectSchema = (schema: AnySchema): schema is Schema.Codec<unknown, unknown> =>
+  Schema.isSchema(schema)
+
+const strictly = { onExcessProperty: "error" } as const
+
+/** Refuses what the schema does not name. Where no member can hold an object, its names alone say so. */
+const effectDecoder = (
+  schema: Schema.Decoder<unknown>,
+  json_schema: JsonObject
+): InputCodec["decode"] => {
+  const strict = Schema.decodeUnknownExit(schema, strictly)
+  const names = flatNames(json_schema)
+  if (names === undefined) return strict
+  // Compiled schemas know no options: where the names are right, both say the same.
+  const plain = Schema.decodeUnknownExit(schema)
+  return (args) => (hasOnly(args, names) ? plain(args) : strict(args))
+}
+
+const issueText = (issues: ReadonlyArray<StandardSchema.StandardSchemaV1.Issue>): string =>
+  issues
+    .slice(0, 5)
+    .map(({ message, path = [] }) => {
+      const at = path.map((step) => String(typeof step === "object" ? step.key : step)).join(".")
+      return (at === "" ? message : `${message} at ${at}`).slice(0, 300)
+    })
+    .join("; ")
+
+const refused = (message: string) => Exit.fail(new ValueRefused({ message }))
+
+/** The value that a Standard Schema makes of another. One that answers later cannot be asked. */
+const validated = (schema: Standard, value: unknown): Exit.Exit<unknown, ValueRefused> => {
+  const said = schema["~standard"].validate(value)
+  if (said instanceof Promise) {
+    return refused("the schema answers with a promise; a tool's schema has to answer at once")
+  }
+  return said.issues === undefined ? Exit.succeed(said.value) : refused(issueText(said.issues))
+}
+
+/** The names an object may have, where the schema is a plain object that does not say it is open. */
+const closedNames = (json_schema: JsonObject): ReadonlySet<string> | undefined => {
+  const { properties, type } = json_schema
+  const open = ["patternProperties", "anyOf", "oneOf", "allOf", "$ref"]
+  return type === "object" &&
+    typeof properties === "object" &&
+    properties !== null &&
+    (json_schema["additionalProperties"] ?? false) === false &&
+    !open.some((keyword) => json_schema[keyword] !== undefined)
+    ? new Set(Object.keys(properties))
+    : undefined
+}
+
+const standardDecoder = (schema: Standard, json_schema: JsonObject): InputCodec["decode"] => {
+  const names = closedNames(json_schema)
+  return (args) => {
+    if (names === undefined || hasOnly(args, names)) return validated(schema, args)
+    const stray =
+      typeof args === "object" && args !== null
+        ? Object.keys(args).find((name) => !names.has(name))
+        : undefined
+    return stray === undefined
+      ? validated(schema, args)
+      : refused(`Unexpected key at ${stray.slice(0, 64)}`)
+  }
+}
+
+/** The JSON Schema that a Standard Schema offers, without the address of its dialect. */
+const offered = (schema: Standard, side: "input" | "output"): JsonObject | undefined => {
+  const { jsonSchema } = schema["~standard"] as Partial<StandardSchema.StandardJSONSchemaV1.Props>
+  if (jsonSchema === undefined) return undefined
+  const { $schema: _, ...rest } = jsonSchema[side]({ target: "draft-2020-12" })
+  return rest
+}
+
+const derived = (
+  tool: string,
+  side: "input" | "output",
+  schema: AnySchema,
+  given: JsonObject | undefined
+): Effect.Effect<JsonObject, MisdeclaredTool> => {
+  if (given !== undefined) return Effect.succeed(given)
+  const found = Result.try(() =>
+    isEffectSchema(schema) ? Tool.getJsonSchemaFromSchema(schema) : offered(schema, side)
+  )
+  if (Result.isSuccess(found) && found.success !== undefined) return Effect.succeed(found.success)
+  return Effect.fail(
+    misdeclared(
+      tool,
+      side,
+      Result.isFailure(found)
+        ? `the schema cannot be said in JSON Schema: ${String(found.failure).slice(0, 300)}`
+        : "the schema offers no JSON Schema",
+      `Give ${side}_schema beside it, or wrap it with its library's JSON Schema package`
+    )
+  )
+}
+
+/** Reads arguments with `schema`; `given` is shown in place of the JSON Schema that is derived. */
+export const inputCodec = (
+  tool: string,
+  schema: AnySchema,
+  given?: JsonObject
+): Effect.Effect<InputCodec, MisdeclaredTool> =>
+  Effect.map(derived(tool, "input", schema, given), (json_schema) => ({
+    json_schema,
+    decode: isEffectSchema(schema)
+      ? effectDecoder(schema, json_schema)
+      : standardDecoder(schema, json_schema)
+  }))
+
+export const outputCodec = (
+  tool: string,
+  schema: AnySchema,
+  given?: JsonObject
+): Effect.Effect<OutputCodec, MisdeclaredTool> =>
+  Effect.map(derived(tool, "output", schema, given), (json_schema): OutputCodec => {
+    if (!isEffectSchema(schema)) {
+      const check = (value: unknown) => validated(schema, value)
+      return { json_schema, encode: check, check }
+    }
+    const codec = Schema.toCodecJson(schema) as Schema.Codec<unknown, unknown>
+    return {
+      json_schema,
+      encode: Schema.encodeUnknownExit(codec),
+      check: Schema.decodeUnknownExit(codec, strictly)
+    }
+  })
+
+/** Reads arguments that only a JSON Schema describes. Patterns in it are run, so it must come from somebody trusted. */
+export const jsonSchemaInput = (
+  tool: string,
+  json_schema: JsonObject
+): Effect.Effect<InputCodec, MisdeclaredTool> => {
+  const schema = Result.try(() =>
+    SchemaRepresentation.fromJsonSchemaDocument(
+      JsonSchema.fromSchemaDraft2020_12(json_schema as JsonSchema.JsonSchema),
+      { patterns: "apply" }
+    )
+  )
+  return Result.isSuccess(schema)
+    ? Effect.succeed({
+        json_schema,
+        decode: Schema.decodeUnknownExit(schema.success as Schema.Decoder<unknown>, strictly)
+      })
+    : Effect.fail(
+        misdeclared(
+          tool,
+          "input_schema",
+          String(schema.failure).slice(0, 300),
+          "Say it with the part of JSON Schema 2020-12 that can be checked, or give input a schema"
+        )
+      )
+}

@@ -1,0 +1,45 @@
+/**
+ * SemStreams' categories: a grouping of tools by what they are for, by which a role's tools are chosen and tokens
+ * saved. A group never grants anything, and is not the category that follows from side effects.
+ */
+import { Schema } from "effect"
+
+export const ToolGroup = Schema.Literals([
+  "core",
+  "knowledge",
+  "network",
+  "inspect",
+  "orchestration",
+  "meta"
+])
+export type ToolGroup = typeof ToolGroup.Type
+
+/** The groups of SemStreams' own tools (its `categories.go`). */
+const known: Readonly<Record<ToolGroup, ReadonlyArray<string>>> = {
+  core: ["submit_work", "write_todos", "github_init", "github_client"],
+  knowledge: ["graph_query", "graph_search", "graph_summary", "github_read"],
+  network: ["web_search", "http_request"],
+  inspect: ["bash", "github_write"],
+  orchestration: ["spawn_agent", "decompose_task", "ask_question", "answer_question"],
+  meta: [
+    "create_rule",
+    "update_rule",
+    "delete_rule",
+    "create_flow",
+    "deploy_flow",
+    "start_flow",
+    "stop_flow",
+    "undeploy_flow"
+  ]
+}
+
+const byName: ReadonlyMap<string, ToolGroup> = new Map(
+  ToolGroup.literals.flatMap((group) => known[group].map((name) => [name, group] as const))
+)
+
+/** The group that was declared for a tool; else the one its name has in SemStreams; else `core`. */
+export const groupOf = (tool: { readonly name: string; readonly group?: ToolGroup }): ToolGroup =>
+  tool.group ?? byName.get(tool.name) ?? "core"
+
+/** What an agent that only explores may be shown: no execution, no orchestration, no reprogramming. */
+export const read_only_groups: ReadonlyArray<ToolGroup> = ["core", "knowledge", "network"]
