@@ -144,6 +144,8 @@ export const make = (services: Services): ToolInvoker => {
     }
     const tool = host.agent.tools.get(proposed.name)
     if (tool === undefined) return unresolved(host, id, proposed.name)
+    const refusal = tool.refusal?.()
+    if (refusal !== undefined) return refuse(id, refusal)
     const args = tool.decode(given)
     if (Exit.isFailure(args)) {
       return refuse(

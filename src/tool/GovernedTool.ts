@@ -79,6 +79,8 @@ export interface GovernedTool<out R = never> {
   readonly provider?: string
   /** Can it be called now? Absent = yes. */
   readonly available?: () => boolean
+  /** Why it may not be called now, asked by the gate before anybody is asked. Absent = it may. */
+  readonly refusal?: () => ToolError | undefined
 }
 
 /** What a tool is made of beside its spec. */
