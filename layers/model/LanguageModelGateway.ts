@@ -1,0 +1,254 @@
+/**
+ * A model behind any `effect/ai` `LanguageModel`. Streams each turn, runs no tool, and aborts when it is interrupted or
+ * too slow. Prompt and answer take the same way as those of the other live gateway, so that a run reads the same.
+ */
+import type { LanguageModelV4CallOptions, LanguageModelV4Prompt } from "@ai-sdk/provider"
+import { Clock, Duration, Effect, Layer, Stream } from "effect"
+import { LanguageModel, Prompt, Tool, Toolkit } from "effect/ai"
+import type { AiError } from "effect/ai"
+import { ModelError, ModelGateway } from "../../services/ModelGateway.ts"
+import type { ModelDelta, ModelRequest, ModelTool } from "../../services/ModelGateway.ts"
+import { partOf } from "./LanguageModelParts.ts"
+import type { StreamedPart } from "./LanguageModelParts.ts"
+import { ofEvent, sanitise } from "./ProviderError.ts"
+import { toOptions } from "./ProviderPrompt.ts"
+import { TurnAssembly } from "./TurnAssembly.ts"
+
+export interface LanguageModelOptions {
+  /** One turn at most, in ms. */
+  readonly timeout_ms: number
+  /** The longest silence within a stream, in ms. */
+  readonly idle_ms: number
+  /** Provider and model, as one name: what belongs to another is not sent back to this one. */
+  readonly origin: string
+}
+
+export const options_default: LanguageModelOptions = {
+  timeout_ms: 120_000,
+  idle_ms: 60_000,
+  origin: "language_model"
+}
+
+type Message = Prompt.Message
+
+const transient = (message: string) => new ModelError({ kind: "transient", message })
+
+const optionsOf = (part: {
+  readonly providerOptions?: unknown
+}): { options: Prompt.ProviderOptions } => ({
+  options: (part.providerOptions ?? {}) as Prompt.ProviderOptions
+})
+
+type Entry = LanguageModelV4Prompt[number]
+
+const assistant = (entry: Extract<Entry, { role: "assistant" }>): Message => {
+  const content: Array<Prompt.AssistantMessagePart> = []
+  for (const part of entry.content) {
+    if (part.type === "text" || part.type === "reasoning") {
+      content.push(Prompt.makePart(part.type, { text: part.text, ...optionsOf(part) }))
+    } else if (part.type === "tool-call") {
+      content.push(
+        Prompt.makePart("tool-call", {
+          id: part.toolCallId,
+          name: part.toolName,
+          params: part.input,
+          providerExecuted: false,
+          ...optionsOf(part)
+        })
+      )
+    }
+  }
+  return Prompt.makeMessage("assistant", { content })
+}
+
+const results = (entry: Extract<Entry, { role: "tool" }>): Message => {
+  const content: Array<Prompt.ToolMessagePart> = []
+  for (const part of entry.content) {
+    if (part.type !== "tool-result") continue
+    const { output } = part
+    content.push(
+      Prompt.makePart("tool-result", {
+        id: part.toolCallId,
+        name: part.toolName,
+        result: "value" in output ? output.value : "",
+        isFailure: output.type === "error-text",
+        providerExecuted: false
+      })
+    )
+  }
+  return Prompt.makeMessage("tool", { content })
+}
+
+const messageOf = (entry: Entry): Message => {
+  switch (entry.role) {
+    case "system":
+      return Prompt.makeMessage("system", { content: entry.content })
+    case "user": {
+      const content: Array<Prompt.UserMessagePart> = []
+      for (const part of entry.content) {
+        if (part.type === "text") content.push(Prompt.makePart("text", { text: part.text }))
+      }
+      return Prompt.makeMessage("user", { content })
+    }
+    case "assistant":
+      return assistant(entry)
+    case "tool":
+      return results(entry)
+  }
+}
+
+type Tools = Record<string, Tool.Any>
+
+/** The tools as the model is shown them. None of them can be run from here. */
+const toolkitOf = (tools: ReadonlyArray<ModelTool>): Toolkit.WithHandler<Tools> => {
+  const kit = Toolkit.make(
+    ...tools.map((tool) =>
+      Tool.dynamic(tool.name, { description: tool.description, parameters: tool.input_schema })
+    )
+  )
+  return {
+    tools: kit.tools,
+    handle: () => Effect.die(new Error("a model's gateway runs no tool"))
+  } as unknown as Toolkit.WithHandler<Tools>
+}
+
+const choiceOf = (options: LanguageModelV4CallOptions): LanguageModel.ToolChoice<string> => {
+  const choice = options.toolChoice
+  if (choice === undefined) return "auto"
+  return choice.type === "tool" ? { tool: choice.toolName } : choice.type
+}
+
+/** Settings that `effect/ai` has no word for: its models take them from their own layer. */
+const inexpressible = ({ agent, settings }: ModelRequest): ModelError | undefined => {
+  const names = Object.entries(settings ?? {}).flatMap(([name, value]) =>
+    value !== undefined && name !== "tool_choice" ? [name] : []
+  )
+  return names.length === 0
+    ? undefined
+    : new ModelError({
+        kind: "configuration",
+        message: `model_settings.${names[0]!} of agent ${agent} cannot be asked of a LanguageModel: configure it where its layer is made`
+      })
+}
+
+/** What a LanguageModel fails with, classified once. The provider's own reason stays, made safe. */
+const ofAiError = (error: AiError.AiError): ModelError => {
+  const { reason } = error
+  const description = "description" in reason ? reason.description : undefined
+  const said = sanitise(description ?? "", [])
+  const as = (kind: ModelError["kind"], message: string) =>
+    new ModelError({
+      kind,
+      message: (said === "" ? message : `${message}: ${said}`).slice(0, 500),
+      ...(error.retryAfter === undefined || kind !== "transient"
+        ? undefined
+        : { retry_after_ms: Math.ceil(Duration.toMillis(error.retryAfter)) })
+    })
+  switch (reason._tag) {
+    case "AuthenticationError":
+      // A provider's text about a key likes to show parts of it.
+      return new ModelError({
+        kind: "configuration",
+        message: "the provider refused the key or what it may use"
+      })
+    case "ToolConfigurationError":
+    case "UnsupportedSchemaError":
+      return as("configuration", "the provider cannot take a tool's schema")
+    case "RateLimitError":
+      return as("transient", "the provider's rate limit is reached")
+    case "NetworkError":
+      return as("transient", "the provider could not be reached")
+    case "InvalidOutputError":
+    case "InvalidResponseError":
+      return as("transient", "the provider's answer could not be read")
+    case "QuotaExhaustedError":
+      return as("refused", "the quota is exhausted")
+    default:
+      return error.isRetryable
+        ? as("transient", "the provider failed")
+        : as("refused", "the provider refused the request")
+  }
+}
+
+interface Asking {
+  readonly model: LanguageModel.LanguageModel
+  readonly options: LanguageModelOptions
+  readonly request: ModelRequest
+  readonly toolkit: Toolkit.WithHandler<Tools> | undefined
+  readonly sink: (delta: ModelDelta) => void
+}
+
+const redaction = { secrets: [], keyed: true }
+
+const ask = Effect.fnUntraced(function* ({ model, options, request, sink, toolkit }: Asking) {
+  const strange = inexpressible(request)
+  if (strange !== undefined) return yield* strange
+  const asked = toOptions(request, options.origin)
+  if (asked instanceof ModelError) return yield* asked
+  // The services that handlers would need are lost in the types of a toolkit that is data, and no handler runs.
+  const stream = model.streamText({
+    prompt: Prompt.fromMessages(asked.prompt.map(messageOf)),
+    ...(toolkit === undefined ? undefined : { toolkit }),
+    toolChoice: choiceOf(asked),
+    disableToolCallResolution: true,
+    toolCallValidation: "deferred"
+  } as LanguageModel.GenerateTextOptions<Tools> & {
+    readonly toolkit: Toolkit.WithHandler<Tools>
+  }) as Stream.Stream<StreamedPart, AiError.AiError>
+  const assembly = new TurnAssembly(sink)
+  yield* stream.pipe(
+    Stream.mapError(ofAiError),
+    Stream.timeoutOrElse({
+      duration: options.idle_ms,
+      orElse: () => Stream.fail(transient(`the provider was silent for ${options.idle_ms} ms`))
+    }),
+    Stream.takeUntil((part) => part.type === "finish"),
+    Stream.runForEach((part) => {
+      if (part.type === "error") {
+        return Effect.flatMap(Clock.currentTimeMillis, (now) =>
+          Effect.fail(ofEvent(part.error, redaction, now))
+        )
+      }
+      const translated = partOf(part)
+      const error = translated === undefined ? undefined : assembly.take(translated)
+      return error === undefined ? Effect.void : Effect.fail(error)
+    })
+  )
+  const turn = assembly.end(
+    request.step,
+    request.model ?? options.origin,
+    undefined,
+    options.origin
+  )
+  return turn instanceof ModelError ? yield* turn : turn
+})
+
+const make = (options: LanguageModelOptions) =>
+  Effect.map(LanguageModel.LanguageModel, (model) => {
+    // Built once for each agent: its tools are the same list at every turn.
+    const toolkits = new WeakMap<ReadonlyArray<ModelTool>, Toolkit.WithHandler<Tools>>()
+    const toolkitFor = (tools: ReadonlyArray<ModelTool>) => {
+      if (tools.length === 0) return undefined
+      let toolkit = toolkits.get(tools)
+      if (toolkit === undefined) toolkits.set(tools, (toolkit = toolkitOf(tools)))
+      return toolkit
+    }
+    return ModelGateway.of({
+      turn: (request, sink) =>
+        Effect.suspend(() =>
+          ask({ model, options, request, sink, toolkit: toolkitFor(request.tools) })
+        ).pipe(
+          Effect.timeoutOrElse({
+            duration: options.timeout_ms,
+            orElse: () =>
+              Effect.fail(transient(`the provider did not answer within ${options.timeout_ms} ms`))
+          })
+        )
+    })
+  })
+
+/** Asks the `LanguageModel`, one attempt a turn (absent options: `options_default`). */
+export const layer = (
+  options: Partial<LanguageModelOptions> = {}
+): Layer.Layer<ModelGateway, never, LanguageModel.LanguageModel> =>
+  Layer.effect(ModelGateway, make({ ...options_default, ...options }))
