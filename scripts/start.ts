@@ -3,7 +3,7 @@
  * no server; with a model in the environment it uses that one.
  *
  * TROUPE_DATA (.troupe), TROUPE_PORT (7717), TROUPE_DATABASE_URL (a PostgreSQL server instead of the directory),
- * TROUPE_MODEL_BASE_URL, TROUPE_MODEL, TROUPE_MODEL_API_KEY.
+ * TROUPE_MODEL_PROVIDER, TROUPE_MODEL_BASE_URL, TROUPE_MODEL, TROUPE_MODEL_API_KEY.
  */
 import { createHash } from "node:crypto"
 import { writeFileSync } from "node:fs"
@@ -54,7 +54,7 @@ const banner = Effect.fnUntraced(function* (
   )
   if (model_ignored) {
     yield* say(
-      "                  TROUPE_MODEL is ignored, because TROUPE_MODEL_BASE_URL is not set"
+      "                  TROUPE_MODEL is ignored without TROUPE_MODEL_PROVIDER or TROUPE_MODEL_BASE_URL"
     )
   }
   yield* say(`  data            ${data}`)

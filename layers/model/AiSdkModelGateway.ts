@@ -1,16 +1,21 @@
 /**
- * A live model behind any `LanguageModelV4`, the Vercel AI SDK's provider interface. Streams each turn, and aborts the
- * request when it is interrupted or too slow. What failed for now is tried again by `ResilientModelGateway`.
+ * A live model behind any `LanguageModelV4`, the Vercel AI SDK's provider interface. Streams each turn (or asks for it
+ * whole), and aborts the request when it is interrupted or too slow. What failed for now is tried again by
+ * `ResilientModelGateway`.
  */
 import { APICallError } from "@ai-sdk/provider"
-import type { LanguageModelV4, LanguageModelV4CallOptions } from "@ai-sdk/provider"
+import type {
+  LanguageModelV4,
+  LanguageModelV4CallOptions,
+  SharedV4ProviderOptions
+} from "@ai-sdk/provider"
 import { Clock, Effect } from "effect"
 import type { Layer } from "effect"
 import { ModelError, ModelGateway } from "../../services/ModelGateway.ts"
-import type { ModelDelta, ModelRequest } from "../../services/ModelGateway.ts"
+import type { ModelDelta } from "../../services/ModelGateway.ts"
 import { ofEvent, ofThrown } from "./ProviderError.ts"
 import type { Redaction } from "./ProviderError.ts"
-import { toPrompt, toTools } from "./ProviderPrompt.ts"
+import { toOptions } from "./ProviderPrompt.ts"
 import { AnswerHeard } from "./RateLimitHeaders.ts"
 import * as ResilientModelGateway from "./ResilientModelGateway.ts"
 import { TurnAssembly } from "./TurnAssembly.ts"
@@ -22,6 +27,10 @@ export interface ModelProvider extends Redaction {
   readonly model_default: string
   /** The shape of ids that the client makes up at random where the wire gave none. */
   readonly made_up_ids?: RegExp | undefined
+  /** False = turns are asked for whole. */
+  readonly stream?: boolean | undefined
+  /** Sent with every turn; what an agent's settings say goes first. */
+  readonly options?: SharedV4ProviderOptions | undefined
 }
 
 /** Bounds of one attempt, in ms. */
@@ -62,12 +71,8 @@ const asked = <A>(provider: ModelProvider, promise: () => PromiseLike<A>) =>
     })
   )
 
-const optionsOf = (request: ModelRequest): LanguageModelV4CallOptions => ({
-  prompt: toPrompt(request),
-  ...(request.tools.length === 0
-    ? undefined
-    : { tools: toTools(request.tools), toolChoice: { type: "auto" as const } })
-})
+/** Who gets back what is theirs: a provider's data for one model means nothing to another. */
+const originOf = (model: LanguageModelV4): string => `${model.provider}:${model.modelId}`
 
 interface Attempt {
   readonly provider: ModelProvider
@@ -78,35 +83,63 @@ interface Attempt {
   readonly sink: (delta: ModelDelta) => void
 }
 
+/** A turn that comes in parts. */
+const streamed = Effect.fnUntraced(function* (
+  { model, options, policy, provider }: Attempt,
+  assembly: TurnAssembly,
+  signal: AbortSignal,
+  opened: (reader: ReadableStreamDefaultReader) => void
+) {
+  const { response, stream } = yield* asked(provider, () =>
+    model.doStream({ ...options, abortSignal: signal })
+  )
+  const heard = yield* AnswerHeard
+  heard(response?.headers ?? {})
+  const parts = stream.getReader()
+  opened(parts)
+  while (!assembly.finished) {
+    const { done, value } = yield* asked(provider, () => parts.read()).pipe(
+      Effect.timeoutOrElse({
+        duration: policy.idle_ms,
+        orElse: () => Effect.fail(transient(`the provider was silent for ${policy.idle_ms} ms`))
+      })
+    )
+    if (done) return
+    if (value.type === "error") {
+      return yield* ofEvent(value.error, provider, yield* Clock.currentTimeMillis)
+    }
+    const error = assembly.take(value)
+    if (error !== undefined) return yield* error
+  }
+})
+
+/** A turn that comes whole. */
+const whole = Effect.fnUntraced(function* (
+  { model, options, provider }: Attempt,
+  assembly: TurnAssembly,
+  signal: AbortSignal
+) {
+  const answer = yield* asked(provider, () => model.doGenerate({ ...options, abortSignal: signal }))
+  const heard = yield* AnswerHeard
+  heard(answer.response?.headers ?? {})
+  const error = assembly.takeAll(answer)
+  if (error !== undefined) return yield* error
+})
+
 /** One request, from its first byte to its last part. Its connection is given up however it ends. */
-const attempt = ({ model, options, policy, provider, sink, step }: Attempt) =>
+const attempt = (each: Attempt) =>
   Effect.suspend(() => {
+    const { model, policy, provider, sink, step } = each
     const abort = new AbortController()
     let reader: ReadableStreamDefaultReader | undefined
     const run = Effect.fnUntraced(function* () {
-      const { response, stream } = yield* asked(provider, () =>
-        model.doStream({ ...options, abortSignal: abort.signal })
-      )
-      const heard = yield* AnswerHeard
-      heard(response?.headers ?? {})
-      const parts = stream.getReader()
-      reader = parts
       const assembly = new TurnAssembly(sink)
-      while (!assembly.finished) {
-        const { done, value } = yield* asked(provider, () => parts.read()).pipe(
-          Effect.timeoutOrElse({
-            duration: policy.idle_ms,
-            orElse: () => Effect.fail(transient(`the provider was silent for ${policy.idle_ms} ms`))
+      yield* provider.stream === false
+        ? whole(each, assembly, abort.signal)
+        : streamed(each, assembly, abort.signal, (opened) => {
+            reader = opened
           })
-        )
-        if (done) break
-        if (value.type === "error") {
-          return yield* ofEvent(value.error, provider, yield* Clock.currentTimeMillis)
-        }
-        const error = assembly.take(value)
-        if (error !== undefined) return yield* error
-      }
-      const turn = assembly.end(step, model.modelId, provider.made_up_ids)
+      const turn = assembly.end(step, model.modelId, provider.made_up_ids, originOf(model))
       return turn instanceof ModelError ? yield* turn : turn
     })
     return Effect.ensuring(
@@ -116,14 +149,14 @@ const attempt = ({ model, options, policy, provider, sink, step }: Attempt) =>
         // A client that does not listen to the signal still hears that nobody reads.
         reader?.cancel().catch(() => {})
       })
+    ).pipe(
+      Effect.timeoutOrElse({
+        duration: policy.timeout_ms,
+        orElse: () =>
+          Effect.fail(transient(`the provider did not answer within ${policy.timeout_ms} ms`))
+      })
     )
-  }).pipe(
-    Effect.timeoutOrElse({
-      duration: policy.timeout_ms,
-      orElse: () =>
-        Effect.fail(transient(`the provider did not answer within ${policy.timeout_ms} ms`))
-    })
-  )
+  })
 
 const make = (provider: ModelProvider, policy: AttemptPolicy): ModelGateway["Service"] => {
   const models = new Map<string, LanguageModelV4>()
@@ -138,14 +171,10 @@ const make = (provider: ModelProvider, policy: AttemptPolicy): ModelGateway["Ser
   }
   return {
     turn: Effect.fn("ModelGateway.turn")(function* (request, sink) {
-      return yield* attempt({
-        provider,
-        policy,
-        model: modelOf(request.model ?? provider.model_default),
-        options: optionsOf(request),
-        step: request.step,
-        sink
-      })
+      const model = modelOf(request.model ?? provider.model_default)
+      const options = toOptions(request, originOf(model), provider.options)
+      if (options instanceof ModelError) return yield* options
+      return yield* attempt({ provider, policy, model, options, step: request.step, sink })
     })
   }
 }

@@ -95,14 +95,33 @@ const mended = async (response: Response, body: ReadableStream<Uint8Array>) => {
     .pipeThrough(new TextEncoderStream())
 }
 
-/** Follows no redirect, so that prompt and key go where they were sent, and bounds and mends what comes back. */
-export const chatFetch: typeof fetch = async (input, init) => {
+/** Asks, and answers with a bounded body. Follows no redirect, so that prompt and key go where they were sent. */
+const ask = async (
+  input: Parameters<typeof fetch>[0],
+  init: RequestInit | undefined,
+  mend: (
+    response: Response,
+    body: ReadableStream<Uint8Array>
+  ) => Promise<ReadableStream<Uint8Array> | string>
+): Promise<Response> => {
   const response = await fetch(input, { ...init, redirect: "manual" })
   if (response.body === null) return response
   const body = response.body.pipeThrough(bounded(response_bytes_max))
-  return new Response(response.ok ? await mended(response, body) : body, {
+  return new Response(response.ok ? await mend(response, body) : body, {
     status: response.status,
     statusText: response.statusText,
     headers: response.headers
   })
 }
+
+/** For any wire format: what comes back is bounded. */
+export const wireFetch: typeof fetch = (input, init) => ask(input, init, async (_, body) => body)
+
+const wantsStream = (init: RequestInit | undefined): boolean =>
+  typeof init?.body === "string" && /"stream"\s*:\s*true/.test(init.body)
+
+/** For chat completions: what comes back is bounded, and mended where it answers a request for a stream. */
+export const chatFetch: typeof fetch = (input, init) =>
+  ask(input, init, (response, body) =>
+    wantsStream(init) ? mended(response, body) : Promise.resolve(body)
+  )

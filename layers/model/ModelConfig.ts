@@ -1,12 +1,23 @@
 /**
- * Where the live model is, read from the environment: TROUPE_MODEL_BASE_URL, TROUPE_MODEL, TROUPE_MODEL_API_KEY and
- * TROUPE_MODEL_TIMEOUT_MS. An error names the variable and never its value.
+ * Where the live model is, read from the environment: TROUPE_MODEL_PROVIDER, TROUPE_MODEL_BASE_URL, TROUPE_MODEL,
+ * TROUPE_MODEL_API_KEY, TROUPE_MODEL_TIMEOUT_MS and TROUPE_MODEL_STREAM. An error names the variable and never its value.
  */
 import { Config, Effect, Option, Redacted } from "effect"
 import { ModelError } from "../../services/ModelGateway.ts"
 
+/** The wire formats: OpenAI's Chat and Responses, Anthropic's Messages, Gemini's, and what calls itself compatible. */
+const providers = [
+  "openai-compatible",
+  "openai",
+  "openai-responses",
+  "anthropic",
+  "google"
+] as const
+export type ProviderName = (typeof providers)[number]
+
 export interface ModelConfig {
-  /** Up to and without `/chat/completions`. No credentials in it, no query. */
+  readonly provider: ProviderName
+  /** Up to and without `/chat/completions`, `/responses`, `/messages` or `/models`. No credentials in it, no query. */
   readonly base_url: string
   /** Absent = the provider asks for none. */
   readonly api_key: Redacted.Redacted<string> | undefined
@@ -14,6 +25,16 @@ export interface ModelConfig {
   readonly model: string
   /** The bound of one attempt, in ms. */
   readonly timeout_ms: number
+  /** False = turns are asked for whole, for endpoints that do not stream. */
+  readonly stream: boolean
+}
+
+/** Where each provider is when nothing else is said; a compatible one may be anywhere. */
+const addresses: Readonly<Partial<Record<ProviderName, string>>> = {
+  openai: "https://api.openai.com/v1",
+  "openai-responses": "https://api.openai.com/v1",
+  anthropic: "https://api.anthropic.com/v1",
+  google: "https://generativelanguage.googleapis.com/v1beta"
 }
 
 const timeout_ms_default = 120_000
@@ -45,31 +66,70 @@ const baseUrl = (text: string): Effect.Effect<string, ModelError> => {
   return Effect.succeed(url.href.replace(/\/+$/, ""))
 }
 
-/** Undefined where TROUPE_MODEL_BASE_URL is not set. Fails with kind `configuration` on a value that cannot be used. */
+const providerOf = (text: string | undefined): Effect.Effect<ProviderName, ModelError> => {
+  const named = providers.find((each) => each === (text ?? "openai-compatible"))
+  return named === undefined
+    ? refused(`TROUPE_MODEL_PROVIDER is none of ${providers.join(", ")}`)
+    : Effect.succeed(named)
+}
+
+const keyOf = Effect.fnUntraced(function* (provider: ProviderName, elsewhere: boolean) {
+  const key = yield* textOf("TROUPE_MODEL_API_KEY")
+  if (key === undefined) {
+    return elsewhere
+      ? undefined
+      : yield* refused(`TROUPE_MODEL_API_KEY is not set, and ${provider} asks for a key`)
+  }
+  // A header with such a character is refused by fetch, in an error that shows it whole.
+  if (!/^[\x21-\x7e]+$/.test(key)) {
+    return yield* refused("TROUPE_MODEL_API_KEY holds a space or a character that a header cannot")
+  }
+  return Redacted.make(key)
+})
+
+const timeoutOf = Effect.fnUntraced(function* () {
+  const text = yield* textOf("TROUPE_MODEL_TIMEOUT_MS")
+  const timeout_ms = text === undefined ? timeout_ms_default : Number(text)
+  return Number.isInteger(timeout_ms) && timeout_ms >= 1 && timeout_ms <= timeout_ms_max
+    ? timeout_ms
+    : yield* refused(`TROUPE_MODEL_TIMEOUT_MS is not a whole number from 1 to ${timeout_ms_max}`)
+})
+
+const streamOf = Effect.fnUntraced(function* () {
+  const text = (yield* textOf("TROUPE_MODEL_STREAM"))?.toLowerCase() ?? "on"
+  if (text === "on" || text === "true" || text === "1") return true
+  if (text === "off" || text === "false" || text === "0") return false
+  return yield* refused("TROUPE_MODEL_STREAM is neither on nor off")
+})
+
+/**
+ * Undefined where neither TROUPE_MODEL_PROVIDER nor TROUPE_MODEL_BASE_URL is set. Fails with kind `configuration` on a
+ * value that cannot be used.
+ */
 export const fromEnv: Effect.Effect<ModelConfig | undefined, ModelError> = Effect.gen(function* () {
-  const address = yield* textOf("TROUPE_MODEL_BASE_URL")
-  if (address === undefined) return undefined
+  const named = yield* textOf("TROUPE_MODEL_PROVIDER")
+  const elsewhere = yield* textOf("TROUPE_MODEL_BASE_URL")
+  if (named === undefined && elsewhere === undefined) return undefined
+  const provider = yield* providerOf(named)
+  const address = elsewhere ?? addresses[provider]
+  if (address === undefined) {
+    return yield* refused(`TROUPE_MODEL_BASE_URL is not set: say where the ${provider} endpoint is`)
+  }
   const base_url = yield* baseUrl(address)
   const model = yield* textOf("TROUPE_MODEL")
   if (model === undefined) {
-    return yield* refused("TROUPE_MODEL is not set: name the model to use at TROUPE_MODEL_BASE_URL")
-  }
-  const key = yield* textOf("TROUPE_MODEL_API_KEY")
-  // A header with such a character is refused by fetch, in an error that shows it whole.
-  if (key !== undefined && !/^[\x21-\x7e]+$/.test(key)) {
-    return yield* refused("TROUPE_MODEL_API_KEY holds a space or a character that a header cannot")
-  }
-  const timeout = yield* textOf("TROUPE_MODEL_TIMEOUT_MS")
-  const timeout_ms = timeout === undefined ? timeout_ms_default : Number(timeout)
-  if (!Number.isInteger(timeout_ms) || timeout_ms < 1 || timeout_ms > timeout_ms_max) {
     return yield* refused(
-      `TROUPE_MODEL_TIMEOUT_MS is not a whole number from 1 to ${timeout_ms_max}`
+      elsewhere === undefined
+        ? `TROUPE_MODEL is not set: name the model of ${provider} to use`
+        : "TROUPE_MODEL is not set: name the model to use at TROUPE_MODEL_BASE_URL"
     )
   }
   return {
+    provider,
     base_url,
-    api_key: key === undefined ? undefined : Redacted.make(key),
+    api_key: yield* keyOf(provider, elsewhere !== undefined),
     model,
-    timeout_ms
+    timeout_ms: yield* timeoutOf(),
+    stream: yield* streamOf()
   }
 })

@@ -5,6 +5,7 @@
 import { APICallError, LoadAPIKeyError } from "@ai-sdk/provider"
 import { ModelError } from "../../services/ModelGateway.ts"
 import type { ModelErrorKind } from "../../services/ModelGateway.ts"
+import { rateLimitSaid } from "./RateLimitHeaders.ts"
 
 type Kind = typeof ModelErrorKind.Type
 
@@ -39,10 +40,13 @@ const parsed = (text: string | undefined): unknown => {
   }
 }
 
-/** The object that holds the reason: `{error: {...}}`, `[{error: {...}}]`, `{error: "..."}`, `{message}`, `{detail}`. */
+/**
+ * The object that holds the reason: `{error: {...}}`, `[{error: {...}}]`, `{response: {error}}`, `{error: "..."}`,
+ * `{message}`, `{detail}`.
+ */
 const errorObject = (body: unknown): Record<string, unknown> => {
   const outer = record(Array.isArray(body) ? body[0] : body)
-  const inner = outer?.["error"]
+  const inner = outer?.["error"] ?? record(outer?.["response"])?.["error"]
   if (typeof inner === "string") return { ...outer, message: inner }
   return record(inner) ?? outer ?? {}
 }
@@ -58,23 +62,38 @@ const reasonOf = (error: Record<string, unknown>): string => {
 /** The provider's own names, in `code`, `type` or `status`. */
 const kindOfName = (name: string): Kind | undefined => {
   if (/insufficient_quota|billing|credit/i.test(name)) return "refused"
-  if (/rate_limit|overloaded|server_error|internal|timeout|unavailable|exhausted/i.test(name))
+  if (
+    /rate_limit|overload|server_error|internal|timeout|deadline|unavailable|exhausted/i.test(name)
+  )
     return "transient"
-  if (/api_key|authentication|unauthenticated|permission|forbidden/i.test(name))
+  if (/api_?key|authentication|unauthenticated|permission|forbidden|not_found/i.test(name))
     return "configuration"
-  if (/invalid|not_found|unsupported|content_|context_length|policy/i.test(name)) return "refused"
+  if (/invalid|unsupported|content_|context_length|policy|too_large/i.test(name)) return "refused"
   return undefined
 }
 
 const kindOfStatus = (status: number): Kind => {
-  if (status === 401 || status === 403 || (status >= 300 && status < 400)) return "configuration"
+  if (status === 401 || status === 403 || status === 404 || (status >= 300 && status < 400))
+    return "configuration"
   if (status === 408 || status === 409 || status === 425 || status === 429 || status >= 500)
     return "transient"
   return status >= 400 ? "refused" : "transient"
 }
 
+/** Google's `details`: each an object with a type of its own. */
+const detailsOf = (error: Record<string, unknown>): ReadonlyArray<Record<string, unknown>> => {
+  const details = error["details"]
+  return Array.isArray(details) ? details.slice(0, 20).map((each) => record(each) ?? {}) : []
+}
+
+/** The most exact name first. */
 const names = (error: Record<string, unknown>): ReadonlyArray<string> =>
-  [error["code"], error["type"], error["status"]].filter((name) => typeof name === "string")
+  [
+    ...detailsOf(error).map((detail) => detail["reason"]),
+    error["code"],
+    error["type"],
+    error["status"]
+  ].filter((name) => typeof name === "string")
 
 /** `Retry-After` in seconds or as an HTTP date, or `retry-after-ms`; undefined if there is none. `now` in ms. */
 export const retryAfterMs = (
@@ -91,12 +110,42 @@ export const retryAfterMs = (
   return Number.isNaN(date) ? undefined : clamp(date - now)
 }
 
+/** `retryDelay` of a RetryInfo, such as `18.5s`. */
+const retryInfoMs = (error: Record<string, unknown>): number | undefined => {
+  for (const detail of detailsOf(error)) {
+    const delay = detail["retryDelay"]
+    const seconds = typeof delay === "string" ? /^(\d{1,9}(?:\.\d{1,9})?)s$/.exec(delay) : null
+    if (seconds !== null) return clamp(Number(seconds[1]) * 1_000)
+  }
+  return undefined
+}
+
+/** When a limit that is used up is whole again, by the headers that say so. */
+const limitResetMs = (
+  headers: Readonly<Record<string, string>> | undefined,
+  now: number
+): number | undefined => {
+  const said = headers === undefined ? undefined : rateLimitSaid(headers, now)
+  const waits = [
+    said?.requests_left === 0 ? said.requests_reset_ms : undefined,
+    said?.tokens_left === 0 ? said.tokens_reset_ms : undefined
+  ].filter((ms) => ms !== undefined)
+  return waits.length === 0 ? undefined : Math.max(...waits)
+}
+
 const clamp = (ms: number): number => Math.min(Math.max(0, Math.ceil(ms)), retry_after_ms_max)
 
-const keyMissing = (status: number, keyed: boolean): string =>
-  keyed
-    ? `the provider refused the key or what it may use (${status})`
-    : `the provider asks for a key and none is configured (${status})`
+const keyMissing = (status: number | undefined, keyed: boolean): string => {
+  const said = keyed
+    ? "the provider refused the key or what it may use"
+    : "the provider asks for a key and none is configured"
+  return status === undefined ? said : `${said} (${status})`
+}
+
+const unknownModel = "the provider does not know the model or the address"
+
+const withReason = (said: string, reason: string): string =>
+  (reason === "" ? said : `${said}: ${reason}`).slice(0, message_max)
 
 export interface Redaction {
   /** Texts that must not be shown: the key, the host. */
@@ -104,6 +153,12 @@ export interface Redaction {
   /** Was a key sent? */
   readonly keyed: boolean
 }
+
+/** Some say 400 where they mean the key. */
+const aboutKey = (status: number, body: Record<string, unknown>): boolean =>
+  status === 401 ||
+  status === 403 ||
+  (status === 400 && names(body).some((name) => /api_?key/i.test(name)))
 
 /** An answer with an error status. */
 const ofAnswer = (
@@ -113,26 +168,38 @@ const ofAnswer = (
   now: number
 ): ModelError => {
   const body = errorObject(error.data ?? parsed(error.responseBody))
-  const after = retryAfterMs(error.responseHeaders, now)
-  const exhausted = names(body).some((name) => /insufficient_quota/i.test(name))
-  const kind = exhausted ? "refused" : kindOfStatus(status)
-  if (status === 401 || status === 403) {
+  if (aboutKey(status, body)) {
     // A provider's text about a key likes to show parts of it.
-    return new ModelError({ kind, message: keyMissing(status, redaction.keyed) })
+    return new ModelError({
+      kind: "configuration",
+      message: keyMissing(status, redaction.keyed)
+    })
   }
   if (status >= 300 && status < 400) {
     return new ModelError({
-      kind,
+      kind: "configuration",
       message: `the endpoint redirects (${status}), and a key is not sent to another address`
     })
   }
+  const exhausted = names(body).some((name) => /insufficient_quota/i.test(name))
+  const kind = exhausted ? "refused" : kindOfStatus(status)
   const reason = sanitise(reasonOf(body), redaction.secrets)
-  const said = reason === "" ? `the provider answered ${status}` : `${status}: ${reason}`
+  const after =
+    retryAfterMs(error.responseHeaders, now) ??
+    retryInfoMs(body) ??
+    limitResetMs(error.responseHeaders, now)
   return new ModelError({
     kind,
-    message: said.slice(0, message_max),
+    message: messageOf(status, reason),
     ...(kind === "transient" && after !== undefined ? { retry_after_ms: after } : undefined)
   })
+}
+
+const messageOf = (status: number, reason: string): string => {
+  if (status === 404) return withReason(`${unknownModel} (404)`, reason)
+  return reason === ""
+    ? `the provider answered ${status}`
+    : `${status}: ${reason}`.slice(0, message_max)
 }
 
 /** The first system code (`ECONNREFUSED`, `UND_ERR_SOCKET`) in a chain of causes. */
@@ -149,6 +216,10 @@ const systemCode = (error: unknown): string | undefined => {
 /** What a client threw, before or while it streamed. `now` is in ms since 1970. */
 export const ofThrown = (error: unknown, redaction: Redaction, now: number): ModelError => {
   if (APICallError.isInstance(error)) {
+    // The status is the client's guess where it made the error from an event of an answer that began well.
+    if (record(error.data)?.["sequence_number"] !== undefined) {
+      return ofEvent(error.data, redaction, now)
+    }
     const status = error.statusCode
     if (status !== undefined && (status < 200 || status >= 300)) {
       return ofAnswer(error, status, redaction, now)
@@ -170,8 +241,17 @@ export const ofThrown = (error: unknown, redaction: Redaction, now: number): Mod
   })
 }
 
+/** What a client made of an event: it holds the event, or what did not look like one. */
+const heldBy = (event: unknown): unknown => {
+  const outer = record(event)
+  const held = outer?.["data"] ?? (event instanceof Error ? outer?.["value"] : undefined)
+  return record(held) === undefined ? undefined : held
+}
+
 /** An error event inside an answer that began well: by its numeric code, else by its name, else transient. */
 export const ofEvent = (event: unknown, redaction: Redaction, now: number): ModelError => {
+  const held = heldBy(event)
+  if (held !== undefined) return ofEvent(held, redaction, now)
   if (event instanceof Error) return ofThrown(event, redaction, now)
   const error = errorObject(event)
   const code = Number(error["code"] ?? error["status"])
@@ -180,15 +260,18 @@ export const ofEvent = (event: unknown, redaction: Redaction, now: number): Mode
     .map(kindOfName)
     .find((kind) => kind !== undefined)
   const kind = named ?? (status === undefined ? "transient" : kindOfStatus(status))
-  if (kind === "configuration") {
-    return new ModelError({ kind, message: keyMissing(status ?? 401, redaction.keyed) })
-  }
   const reason = sanitise(typeof event === "string" ? event : reasonOf(error), redaction.secrets)
+  if (kind === "configuration") {
+    const missing = status === 404 || names(error).some((name) => /not_found/i.test(name))
+    return new ModelError({
+      kind,
+      message: missing ? withReason(unknownModel, reason) : keyMissing(status, redaction.keyed)
+    })
+  }
+  const after = retryInfoMs(error)
   return new ModelError({
     kind,
-    message: `the provider broke off its answer${reason === "" ? "" : `: ${reason}`}`.slice(
-      0,
-      message_max
-    )
+    message: withReason("the provider broke off its answer", reason),
+    ...(kind === "transient" && after !== undefined ? { retry_after_ms: after } : undefined)
   })
 }

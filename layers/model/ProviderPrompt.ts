@@ -3,26 +3,44 @@
  * in the prompt has an id of its own and exactly one result.
  */
 import type {
+  LanguageModelV4CallOptions,
   LanguageModelV4FunctionTool,
   LanguageModelV4Message,
   LanguageModelV4Prompt,
+  LanguageModelV4ToolChoice,
   LanguageModelV4ToolResultPart,
   SharedV4ProviderOptions
 } from "@ai-sdk/provider"
+import { ModelError } from "../../services/ModelGateway.ts"
 import type { ModelRequest, ModelTool } from "../../services/ModelGateway.ts"
+import type { ModelSettings } from "../../src/agent/ModelSettings.ts"
 import { resultText } from "../../src/conversation/Transcript.ts"
 import type { TranscriptEntry } from "../../src/conversation/Transcript.ts"
-import type { Reasoning } from "../../src/run/RunEvent.ts"
+import type { ProposedCall, TurnPart } from "../../src/run/RunEvent.ts"
 
 type AssistantEntry = Extract<TranscriptEntry, { role: "assistant" }>
 type ToolEntry = Extract<TranscriptEntry, { role: "tool" }>
 type AssistantMessage = Extract<LanguageModelV4Message, { role: "assistant" }>
 
-/** The part's metadata goes back as it came; what is not an object of objects never came from a client. */
-const optionsOf = (part: Reasoning): { providerOptions?: SharedV4ProviderOptions } =>
-  typeof part.provider === "object" && part.provider !== null && !Array.isArray(part.provider)
-    ? { providerOptions: part.provider as SharedV4ProviderOptions }
+type JSONSchema = NonNullable<
+  Extract<LanguageModelV4CallOptions["responseFormat"], { type: "json" }>["schema"]
+>
+type AssistantPart = AssistantMessage["content"][number]
+
+/** What goes back goes as it came; what is not an object of objects never came from a client. */
+const optionsOf = (part: object): { providerOptions?: SharedV4ProviderOptions } => {
+  const provider = "provider" in part ? part.provider : undefined
+  return typeof provider === "object" && provider !== null && !Array.isArray(provider)
+    ? { providerOptions: provider as SharedV4ProviderOptions }
     : {}
+}
+
+/** Reasoning, text, calls. */
+const usualParts = (entry: AssistantEntry): ReadonlyArray<TurnPart> => [
+  ...(entry.reasoning ?? []).map(() => ({ of: "reasoning" }) as const),
+  { of: "text", units: entry.text.length },
+  ...entry.calls.map(() => ({ of: "call" }) as const)
+]
 
 /** A call's place in its turn, from its id `frame/step.index`. */
 const indexOf = (entry: ToolEntry): number =>
@@ -36,6 +54,11 @@ class PromptBuilder {
   private readonly ids = new Set<string>()
   private pending = new Map<number, { readonly id: string; readonly name: string }>()
   private results: Array<LanguageModelV4ToolResultPart> = []
+  private readonly origin: string | undefined
+
+  constructor(origin: string | undefined) {
+    this.origin = origin
+  }
 
   add(entry: TranscriptEntry): void {
     switch (entry.role) {
@@ -63,25 +86,70 @@ class PromptBuilder {
   }
 
   private assistant(entry: AssistantEntry): void {
-    const content: AssistantMessage["content"] = []
-    for (const part of entry.reasoning ?? []) {
-      content.push({ type: "reasoning", text: part.text, ...optionsOf(part) })
+    // What belongs to another provider or model is left out: it would be refused, or read as something that was said.
+    const own = entry.origin === undefined || entry.origin === this.origin
+    const optionsFor: typeof optionsOf = own ? optionsOf : () => ({})
+    const content: Array<AssistantPart> = []
+    let spoken = 0
+    let thought = 0
+    let called = 0
+    const text = (units: number, part: object) => {
+      const said = entry.text.slice(spoken, spoken + units)
+      spoken += units
+      const options = optionsFor(part)
+      if (said !== "" || options.providerOptions !== undefined) {
+        content.push({ type: "text", text: said, ...options })
+      }
     }
-    if (entry.text !== "" || (entry.calls.length === 0 && content.length === 0)) {
-      content.push({ type: "text", text: entry.text })
+    const call = () => {
+      const proposed = entry.calls[called]
+      if (proposed !== undefined) content.push(this.call(proposed, called++, optionsFor(proposed)))
     }
-    for (const [index, call] of entry.calls.entries()) {
-      const id = this.unique(call.model_id)
-      this.pending.set(index, { id, name: call.name })
-      content.push({
-        type: "tool-call",
-        toolCallId: id,
-        toolName: call.name,
-        // Arguments that were not JSON cannot go back as JSON; the call's result says what was wrong.
-        input: call.malformed === undefined ? call.arguments : {}
-      })
+    for (const part of entry.parts ?? usualParts(entry)) {
+      switch (part.of) {
+        case "text":
+          text(part.units, part)
+          break
+        case "call":
+          call()
+          break
+        case "reasoning": {
+          const reasoning = entry.reasoning?.[thought++]
+          if (own && reasoning !== undefined) {
+            content.push({ type: "reasoning", text: reasoning.text, ...optionsOf(reasoning) })
+          }
+          break
+        }
+        case "custom":
+          if (own) {
+            const kind = part.kind as `${string}.${string}`
+            content.push({ type: "custom", kind, ...optionsOf(part) })
+          }
+      }
     }
+    // Parts that count too little lose nothing.
+    text(entry.text.length - spoken, {})
+    while (called < entry.calls.length) call()
+    // Reasoning alone is no message: providers refuse one that says nothing.
+    if (!content.some((part) => part.type === "text" || part.type === "tool-call")) return
     this.messages.push({ role: "assistant", content })
+  }
+
+  private call(
+    call: ProposedCall,
+    index: number,
+    options: { providerOptions?: SharedV4ProviderOptions }
+  ): AssistantPart {
+    const id = this.unique(call.model_id)
+    this.pending.set(index, { id, name: call.name })
+    return {
+      type: "tool-call",
+      toolCallId: id,
+      toolName: call.name,
+      // Arguments that were not JSON cannot go back as JSON; the call's result says what was wrong.
+      input: call.malformed === undefined ? call.arguments : {},
+      ...options
+    }
   }
 
   /** A model's own ids may repeat from turn to turn; in a prompt they must not. */
@@ -115,11 +183,12 @@ const result = (
   output: LanguageModelV4ToolResultPart["output"]
 ): LanguageModelV4ToolResultPart => ({ type: "tool-result", toolCallId, toolName, output })
 
-/** System text, history and transcript as one prompt. Linear in their length. */
+/** System text, history and transcript as one prompt for the model of that `origin`. Linear in their length. */
 export const toPrompt = (
-  request: Pick<ModelRequest, "system" | "history" | "transcript">
+  request: Pick<ModelRequest, "system" | "history" | "transcript">,
+  origin?: string
 ): LanguageModelV4Prompt => {
-  const builder = new PromptBuilder()
+  const builder = new PromptBuilder(origin)
   if (request.system !== "") builder.messages.push({ role: "system", content: request.system })
   for (const entry of request.history) builder.add(entry)
   // A new run: what the last one left open has no result to come.
@@ -129,10 +198,65 @@ export const toPrompt = (
   return builder.messages
 }
 
-export const toTools = (tools: ReadonlyArray<ModelTool>): Array<LanguageModelV4FunctionTool> =>
+const toTools = (tools: ReadonlyArray<ModelTool>): Array<LanguageModelV4FunctionTool> =>
   tools.map((tool) => ({
     type: "function",
     name: tool.name,
     description: tool.description,
     inputSchema: tool.input_schema
   }))
+
+/** The choice for this turn, or why there is none. */
+const toChoice = (request: ModelRequest): LanguageModelV4ToolChoice | ModelError => {
+  const choice = request.settings?.tool_choice ?? "auto"
+  if (typeof choice === "string" && choice !== "required_first") return { type: choice }
+  if (request.step > 1) return { type: "auto" }
+  if (choice === "required_first") return { type: "required" }
+  return request.tools.some((tool) => tool.name === choice.tool)
+    ? { type: "tool", toolName: choice.tool }
+    : new ModelError({
+        kind: "configuration",
+        message: `model_settings.tool_choice of agent ${request.agent} names ${choice.tool}, which is none of its tools`
+      })
+}
+
+/** By provider, the agent's options over those of the gateway. */
+const toProviderOptions = (
+  usual: SharedV4ProviderOptions | undefined,
+  agent: ModelSettings["provider_options"]
+): SharedV4ProviderOptions | undefined => {
+  if (usual === undefined || agent === undefined) {
+    return (usual ?? agent) as SharedV4ProviderOptions | undefined
+  }
+  const all = { ...usual, ...(agent as SharedV4ProviderOptions) }
+  for (const name of Object.keys(usual)) all[name] = { ...usual[name], ...all[name] }
+  return all
+}
+
+/** All that a client is asked with, or why this cannot be asked. `usual` are options of the gateway. */
+export const toOptions = (
+  request: ModelRequest,
+  origin: string,
+  usual?: SharedV4ProviderOptions
+): LanguageModelV4CallOptions | ModelError => {
+  const { settings, tools } = request
+  const options: LanguageModelV4CallOptions = { prompt: toPrompt(request, origin) }
+  if (tools.length > 0) {
+    const choice = toChoice(request)
+    if (choice instanceof ModelError) return choice
+    options.tools = toTools(tools)
+    options.toolChoice = choice
+  }
+  const providerOptions = toProviderOptions(usual, settings?.provider_options)
+  if (providerOptions !== undefined) options.providerOptions = providerOptions
+  if (settings === undefined) return options
+  if (settings.max_output_tokens !== undefined) options.maxOutputTokens = settings.max_output_tokens
+  if (settings.temperature !== undefined) options.temperature = settings.temperature
+  if (settings.reasoning_effort !== undefined) options.reasoning = settings.reasoning_effort
+  if (settings.output !== undefined) {
+    // The package's type of a schema is stricter than JSON; the provider judges it.
+    const { schema, ...named } = settings.output
+    options.responseFormat = { type: "json", schema: schema as JSONSchema, ...named }
+  }
+  return options
+}

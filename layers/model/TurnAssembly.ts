@@ -1,9 +1,11 @@
 /**
- * The parts of a provider's stream, put together as one turn. Owns offsets, reasoning parts, ids of calls and the mapping
- * of usage and finish; knows no transport.
+ * The parts of a provider's answer, streamed or whole, put together as one turn. Owns offsets, the order of parts, what
+ * the provider wants back with them, ids of calls and the mapping of usage and finish; knows no transport.
  */
 import type {
+  LanguageModelV4Content,
   LanguageModelV4FinishReason,
+  LanguageModelV4GenerateResult,
   LanguageModelV4StreamPart,
   LanguageModelV4ToolCall,
   LanguageModelV4Usage,
@@ -11,36 +13,21 @@ import type {
 } from "@ai-sdk/provider"
 import { ModelError } from "../../services/ModelGateway.ts"
 import type { ModelDelta } from "../../services/ModelGateway.ts"
-import type { Json } from "../../src/Canonical.ts"
-import type { FinishReason, ProposedCall, Reasoning, Usage } from "../../src/run/RunEvent.ts"
+import type { FinishReason, Usage } from "../../src/run/RunEvent.ts"
 import type { Turn } from "../../src/run/RunDecider.ts"
+import { Kept, merged } from "./TurnParts.ts"
+import type { Piece, Slot } from "./TurnParts.ts"
 
 /** Text, reasoning and arguments of one turn together, in UTF-16 units. */
 const turn_units_max = 16_000_000
 const calls_max = 1_000
-/** Whoever walks the arguments later does so by recursion. */
-const depth_max = 100
-
+const parts_max = 10_000
+/** What a provider wants back with all parts of a turn, in characters of JSON. */
+const metadata_units_max = 4_000_000
 const transient = (message: string) => new ModelError({ kind: "transient", message })
 
-const shallow = (value: unknown, depth: number): boolean => {
-  if (typeof value !== "object" || value === null) return true
-  if (depth === 0) return false
-  for (const member of Object.values(value)) if (!shallow(member, depth - 1)) return false
-  return true
-}
-
-/** The arguments of a call; what is not JSON, or nested more than 100 deep, is kept as text. No text = no arguments. */
-export const argumentsOf = (input: string): Pick<ProposedCall, "arguments" | "malformed"> => {
-  if (input.trim() === "") return { arguments: {} }
-  try {
-    const value: unknown = JSON.parse(input)
-    if (shallow(value, depth_max)) return { arguments: value as Json }
-  } catch {
-    // Kept as text below: the model is told, and nothing crashes.
-  }
-  return { arguments: null, malformed: input }
-}
+const tooLarge = () =>
+  new ModelError({ kind: "refused", message: "the provider's answer is too large" })
 
 const count = (tokens: number | undefined): number | undefined =>
   tokens !== undefined && Number.isFinite(tokens) && tokens >= 0 ? Math.trunc(tokens) : undefined
@@ -51,11 +38,13 @@ export const usageOf = (usage: LanguageModelV4Usage): Usage | undefined => {
   const output = count(usage.outputTokens.total)
   if (input === undefined && output === undefined) return undefined
   const cached = count(usage.inputTokens.cacheRead)
+  const written = count(usage.inputTokens.cacheWrite)
   const reasoning = count(usage.outputTokens.reasoning)
   return {
     input_tokens: input ?? 0,
     output_tokens: output ?? 0,
     ...(cached === undefined ? undefined : { cached_tokens: cached }),
+    ...(written === undefined || written === 0 ? undefined : { cache_write_tokens: written }),
     ...(reasoning === undefined ? undefined : { reasoning_tokens: reasoning })
   }
 }
@@ -71,8 +60,7 @@ const finishOf = (finish: LanguageModelV4FinishReason, calls: number): FinishRea
     case "length":
       return "length"
     case "content-filter":
-      // A refusal ends with the wire's `stop`; the client makes it a filter of content.
-      return finish.raw === "stop" || finish.raw === "refusal" ? "refusal" : "content_filter"
+      return refusals.has(finish.raw) ? "refusal" : "content_filter"
     case "other":
       return calls > 0 ? "tool_calls" : "other"
     case "error":
@@ -81,20 +69,31 @@ const finishOf = (finish: LanguageModelV4FinishReason, calls: number): FinishRea
   }
 }
 
-interface ReasoningPart {
-  text: string
-  provider: SharedV4ProviderMetadata | undefined
-}
+/** A refusal ends with the wire's word for a good end, or with none; the client makes it a filter of content. */
+const refusals: ReadonlySet<string | undefined> = new Set([undefined, "stop", "refusal"])
+
+/** Words that say what `finish` says already. `unstated` is what the wire did not give. */
+const plain = new Set(
+  (
+    "stop end_turn eos completed tool_calls tool-calls tool_use function_call length max_tokens " +
+    "max_output_tokens content_filter refusal unstated"
+  ).split(" ")
+)
+
+const rawOf = (raw: string | undefined): string | undefined =>
+  raw === undefined || raw === "" || plain.has(raw.toLowerCase()) ? undefined : raw.slice(0, 200)
 
 /** One attempt at a turn. Deltas go to `sink` as they come, offsets from 0 per kind. */
 export class TurnAssembly {
   private text = ""
-  private readonly reasoning = new Map<string, ReasoningPart>()
+  private readonly slots: Array<Slot> = []
+  /** The newest piece of each kind. */
+  private readonly newest: { text?: Piece; reasoning?: Piece } = {}
   private reasoning_units = 0
   private argument_units = 0
-  private readonly calls: Array<LanguageModelV4ToolCall> = []
+  private calls = 0
   private model: string | undefined
-  private finish: Extract<LanguageModelV4StreamPart, { type: "finish" }> | undefined
+  private finish: Pick<LanguageModelV4GenerateResult, "finishReason" | "usage"> | undefined
   private readonly sink: (delta: ModelDelta) => void
 
   constructor(sink: (delta: ModelDelta) => void) {
@@ -109,29 +108,23 @@ export class TurnAssembly {
   /** Takes a part; an error if the turn has become too large. Error parts are the caller's. */
   take(part: LanguageModelV4StreamPart): ModelError | undefined {
     switch (part.type) {
+      case "text-start":
+      case "text-end":
+        return this.said("text", part.id, "", part.providerMetadata)
       case "text-delta":
-        if (part.delta === "") return undefined
-        this.sink({ kind: "text", text: part.delta, offset: this.text.length })
-        this.text += part.delta
-        return this.oversize()
+        return this.said("text", part.id, part.delta, part.providerMetadata)
       case "reasoning-start":
       case "reasoning-end":
-        this.reasoned(part.id, "", part.providerMetadata)
-        return undefined
+        return this.said("reasoning", part.id, "", part.providerMetadata)
       case "reasoning-delta":
-        if (part.delta !== "") {
-          this.sink({ kind: "reasoning", text: part.delta, offset: this.reasoning_units })
-        }
-        this.reasoned(part.id, part.delta, part.providerMetadata)
-        return this.oversize()
+        return this.said("reasoning", part.id, part.delta, part.providerMetadata)
       case "tool-call":
-        // What the provider ran itself is no proposal.
-        if (part.providerExecuted === true) return undefined
-        this.argument_units += part.input.length
-        this.calls.push(part)
+        return this.called(part)
+      case "custom":
+        this.slots.push({ of: "custom", kind: part.kind, provider: part.providerMetadata })
         return this.oversize()
       case "response-metadata":
-        if (part.modelId !== undefined && part.modelId !== "") this.model = part.modelId
+        this.answeredBy(part.modelId)
         return undefined
       case "finish":
         this.finish = part
@@ -141,60 +134,98 @@ export class TurnAssembly {
     }
   }
 
-  private reasoned(id: string, text: string, provider: SharedV4ProviderMetadata | undefined): void {
-    const part = this.reasoning.get(id)
-    this.reasoning_units += text.length
-    if (part === undefined) this.reasoning.set(id, { text, provider })
-    else {
-      part.text += text
-      part.provider = provider ?? part.provider
+  /** Takes a whole answer. */
+  takeAll(answer: LanguageModelV4GenerateResult): ModelError | undefined {
+    this.answeredBy(answer.response?.modelId)
+    for (const [index, part] of answer.content.entries()) {
+      const error = this.content(part, String(index))
+      if (error !== undefined) return error
     }
+    this.finish = answer
+    return undefined
+  }
+
+  private content(part: LanguageModelV4Content, id: string): ModelError | undefined {
+    switch (part.type) {
+      case "text":
+      case "reasoning":
+        return this.said(part.type, id, part.text, part.providerMetadata)
+      case "tool-call":
+      case "custom":
+        return this.take(part)
+      default:
+        return undefined
+    }
+  }
+
+  private answeredBy(model: string | undefined): void {
+    if (model !== undefined && model !== "") this.model = model
+  }
+
+  /** A piece goes on where the newest of its kind has its id; texts stand in `text` in the order of their pieces. */
+  private said(
+    of: "text" | "reasoning",
+    id: string,
+    delta: string,
+    provider: SharedV4ProviderMetadata | undefined
+  ): ModelError | undefined {
+    let piece = this.newest[of]
+    if (piece === undefined || piece.id !== id) {
+      piece = { id, units: 0, text: "", provider }
+      this.newest[of] = piece
+      this.slots.push({ of, piece })
+    } else piece.provider = merged(piece.provider, provider)
+    if (delta === "") return this.oversize()
+    piece.units += delta.length
+    if (of === "text") {
+      this.sink({ kind: of, text: delta, offset: this.text.length })
+      this.text += delta
+    } else {
+      this.sink({ kind: of, text: delta, offset: this.reasoning_units })
+      this.reasoning_units += delta.length
+      piece.text += delta
+    }
+    return this.oversize()
+  }
+
+  private called(call: LanguageModelV4ToolCall): ModelError | undefined {
+    // What the provider ran itself is no proposal.
+    if (call.providerExecuted === true) return undefined
+    this.argument_units += call.input.length
+    this.calls++
+    this.slots.push({ of: "call", call })
+    return this.oversize()
   }
 
   private oversize(): ModelError | undefined {
     return this.text.length + this.reasoning_units + this.argument_units > turn_units_max ||
-      this.calls.length > calls_max
-      ? new ModelError({ kind: "refused", message: "the provider's answer is too large" })
+      this.calls > calls_max ||
+      this.slots.length > parts_max
+      ? tooLarge()
       : undefined
   }
 
-  /** Ids of the wire stay; one that is missing, repeated or made up by the client is named by its place. */
-  private proposed(step: number, madeUp: RegExp | undefined): ReadonlyArray<ProposedCall> {
-    const used = new Set<string>()
-    return this.calls.map((call, index) => {
-      let id = call.toolCallId
-      if (id === "" || used.has(id) || madeUp?.test(id) === true) id = `call_${step}_${index}`
-      used.add(id)
-      return { model_id: id, name: call.toolName, ...argumentsOf(call.input) }
-    })
-  }
-
-  private reasoningParts(): ReadonlyArray<Reasoning> {
-    const parts: Array<Reasoning> = []
-    for (const { provider, text } of this.reasoning.values()) {
-      if (provider !== undefined) parts.push({ text, provider: provider as Json })
-      else if (text !== "") parts.push({ text })
-    }
-    return parts
-  }
-
-  /** The turn, or that it did not finish. `step` names calls without an id. */
-  end(step: number, requested: string, madeUp?: RegExp): Turn | ModelError {
+  /** The turn, or that it did not finish. `step` names calls without an id, `origin` is who gets back what is its own. */
+  end(step: number, requested: string, madeUp?: RegExp, origin?: string): Turn | ModelError {
     const finish =
-      this.finish === undefined ? undefined : finishOf(this.finish.finishReason, this.calls.length)
+      this.finish === undefined ? undefined : finishOf(this.finish.finishReason, this.calls)
     if (this.finish === undefined || finish === undefined) {
       return transient("the provider's answer ended before it was finished")
     }
-    if (finish === "tool_calls" && this.calls.length === 0 && this.text === "") {
+    if (finish === "tool_calls" && this.calls === 0 && this.text === "") {
       return transient("the provider asked for tools and named none")
     }
-    const reasoning = this.reasoningParts()
+    const kept = new Kept(step, madeUp)
+    for (const slot of this.slots) kept.add(slot)
+    if (kept.units > metadata_units_max) return tooLarge()
     const usage = usageOf(this.finish.usage)
+    const raw = rawOf(this.finish.finishReason.raw)
     return {
       text: this.text,
-      calls: this.proposed(step, madeUp),
+      calls: kept.calls,
       finish,
-      ...(reasoning.length === 0 ? undefined : { reasoning }),
+      ...(raw === undefined ? undefined : { finish_raw: raw }),
+      ...kept.rest(origin),
       ...(usage === undefined ? undefined : { usage }),
       model: this.model ?? requested
     }

@@ -70,7 +70,8 @@ export const settings: Effect.Effect<Settings, Unusable> = Effect.gen(function* 
     database: database === undefined ? Option.none() : Option.some(yield* databaseOf(database)),
     model_ignored:
       (yield* textOf("TROUPE_MODEL")) !== undefined &&
-      (yield* textOf("TROUPE_MODEL_BASE_URL")) === undefined
+      (yield* textOf("TROUPE_MODEL_BASE_URL")) === undefined &&
+      (yield* textOf("TROUPE_MODEL_PROVIDER")) === undefined
   }
 })
 

@@ -40,7 +40,7 @@ describe("AiSdkModelGateway: what goes wrong", () => {
     "a request that the provider refuses fails once, with the provider's reason made safe",
     () =>
       Effect.gen(function* () {
-        for (const code of [400, 404, 422]) {
+        for (const code of [400, 413, 422]) {
           const { attempts, failure } = yield* failureOf([
             status(
               code,
@@ -52,6 +52,17 @@ describe("AiSdkModelGateway: what goes wrong", () => {
           assert.strictEqual(attempts, 1)
         }
       })
+  )
+
+  it.live("a model that the provider does not know is a configuration error that says so", () =>
+    Effect.gen(function* () {
+      const { attempts, failure } = yield* failureOf([
+        status(404, error("The model `m-2` does not exist", { code: "model_not_found" }))
+      ])
+      assert.deepStrictEqual([failure.kind, attempts], ["configuration", 1])
+      assert.include(failure.message, "does not know the model")
+      assert.include(failure.message, "The model `m-2` does not exist")
+    })
   )
 
   it.live("an exhausted quota is refused although the status is that of a rate limit", () =>
@@ -150,8 +161,11 @@ describe("AiSdkModelGateway: what goes wrong", () => {
     "an error object with a good status is classified by its code, and no JSON is transient",
     () =>
       Effect.gen(function* () {
-        const refused = yield* failureOf([status(200, error("no such model", { code: 404 }))])
+        const refused = yield* failureOf([status(200, error("no such role", { code: 400 }))])
         assert.deepStrictEqual([refused.failure.kind, refused.attempts], ["refused", 1])
+        const unknown = yield* failureOf([status(200, error("no such model", { code: 404 }))])
+        assert.deepStrictEqual([unknown.failure.kind, unknown.attempts], ["configuration", 1])
+        assert.include(unknown.failure.message, "does not know the model")
         const broken = yield* failureOf([status(200, "<html></html>")])
         assert.deepStrictEqual([broken.failure.kind, broken.attempts], ["transient", 3])
       })

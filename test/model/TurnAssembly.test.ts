@@ -3,7 +3,8 @@
  */
 import type { LanguageModelV4StreamPart } from "@ai-sdk/provider"
 import { assert, describe, it } from "@effect/vitest"
-import { argumentsOf, TurnAssembly } from "../../layers/model/TurnAssembly.ts"
+import { TurnAssembly } from "../../layers/model/TurnAssembly.ts"
+import { argumentsOf } from "../../layers/model/TurnParts.ts"
 import { ModelError } from "../../services/ModelGateway.ts"
 
 const finish = (unified: "stop" | "tool-calls" | "interrupted"): LanguageModelV4StreamPart => ({

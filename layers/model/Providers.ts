@@ -1,0 +1,144 @@
+/**
+ * The providers by name. A provider's client is loaded when it is chosen: a process without a live model does not pay for
+ * it, and a service installs only the package that it uses.
+ */
+import type { SharedV4ProviderOptions } from "@ai-sdk/provider"
+import { Effect, Redacted } from "effect"
+import { ModelError } from "../../services/ModelGateway.ts"
+import type { ModelProvider } from "./AiSdkModelGateway.ts"
+import { chatFetch, wireFetch } from "./ChatWire.ts"
+import type { ModelConfig, ProviderName } from "./ModelConfig.ts"
+
+/** What a client is made of. `apiKey` is never absent, because a client would look for one in the environment. */
+interface Settings {
+  readonly baseURL: string
+  readonly apiKey: string
+  readonly fetch: typeof fetch
+}
+
+interface Wire {
+  readonly client: (
+    settings: Settings,
+    keyed: boolean
+  ) => Effect.Effect<ModelProvider["model"], ModelError>
+  readonly fetch: typeof fetch
+  readonly options?: SharedV4ProviderOptions
+}
+
+const absent = (error: unknown): boolean =>
+  typeof error === "object" && error !== null && "code" in error
+    ? error.code === "ERR_MODULE_NOT_FOUND" || error.code === "MODULE_NOT_FOUND"
+    : false
+
+/** An optional peer, or how to come by it. */
+export const peer = <A>(name: string, load: () => Promise<A>): Effect.Effect<A, ModelError> =>
+  Effect.tryPromise({
+    try: load,
+    catch: (error) =>
+      new ModelError({
+        kind: "configuration",
+        message: absent(error)
+          ? `the package ${name} is not installed: npm install ${name}`
+          : `the package ${name} cannot be loaded: is its version the one that this package asks for?`
+      })
+  })
+
+const wires: Readonly<Record<ProviderName, Wire>> = {
+  "openai-compatible": {
+    fetch: chatFetch,
+    client: (settings, keyed) =>
+      Effect.map(
+        peer("@ai-sdk/openai-compatible", () => import("@ai-sdk/openai-compatible")),
+        ({ createOpenAICompatible }) => {
+          const { apiKey, ...rest } = settings
+          const client = createOpenAICompatible({
+            name: "openaiCompatible",
+            includeUsage: true,
+            supportsStructuredOutputs: true,
+            ...rest,
+            ...(keyed ? { apiKey } : undefined)
+          })
+          return (id) => client.chatModel(id)
+        }
+      )
+  },
+  openai: {
+    fetch: chatFetch,
+    client: (settings) =>
+      Effect.map(
+        peer("@ai-sdk/openai", () => import("@ai-sdk/openai")),
+        ({ createOpenAI }) => {
+          const client = createOpenAI(settings)
+          return (id) => client.chat(id)
+        }
+      )
+  },
+  "openai-responses": {
+    fetch: wireFetch,
+    // The journal keeps what was said. What the provider kept would be gone some day, and is not ours to govern.
+    options: { openai: { store: false } },
+    client: (settings) =>
+      Effect.map(
+        peer("@ai-sdk/openai", () => import("@ai-sdk/openai")),
+        ({ createOpenAI }) => {
+          const client = createOpenAI(settings)
+          return (id) => client.responses(id)
+        }
+      )
+  },
+  anthropic: {
+    fetch: wireFetch,
+    client: (settings) =>
+      Effect.map(
+        peer("@ai-sdk/anthropic", () => import("@ai-sdk/anthropic")),
+        ({ createAnthropic }) => {
+          const client = createAnthropic(settings)
+          return (id) => client.messages(id)
+        }
+      )
+  },
+  google: {
+    fetch: wireFetch,
+    client: (settings) =>
+      Effect.map(
+        peer("@ai-sdk/google", () => import("@ai-sdk/google")),
+        ({ createGoogle }) => {
+          const client = createGoogle(settings)
+          return (id) => client.chat(id)
+        }
+      )
+  }
+}
+
+const keyHeaders = ["authorization", "x-api-key", "x-goog-api-key"]
+
+/** Takes out the key that stands for none. */
+const keyless =
+  (inner: typeof fetch): typeof fetch =>
+  (input, init) => {
+    const headers = new Headers(init?.headers)
+    for (const name of keyHeaders) headers.delete(name)
+    return inner(input, { ...init, headers })
+  }
+
+/** The provider that the configuration names. Fails with kind `configuration` where its package is not installed. */
+export const load = (config: ModelConfig): Effect.Effect<ModelProvider, ModelError> => {
+  const { base_url, model } = config
+  const key = config.api_key === undefined ? undefined : Redacted.value(config.api_key)
+  const wire = wires[config.provider]
+  const settings: Settings = {
+    baseURL: base_url,
+    apiKey: key ?? "none",
+    fetch: key === undefined ? keyless(wire.fetch) : wire.fetch
+  }
+  return Effect.map(wire.client(settings, key !== undefined), (client) => ({
+    model: client,
+    model_default: model,
+    // All clients make up ids alike: 16 letters and digits.
+    made_up_ids: /^[0-9A-Za-z]{16}$/,
+    secrets: [...(key === undefined ? [] : [key]), new URL(base_url).host],
+    keyed: key !== undefined,
+    stream: config.stream,
+    options: wire.options
+  }))
+}

@@ -1,0 +1,151 @@
+/**
+ * The parts of a finished answer as what a turn keeps of them: calls with ids, reasoning, the order of parts, and what the
+ * provider wants back with each, unchanged.
+ */
+import type { LanguageModelV4ToolCall, SharedV4ProviderMetadata } from "@ai-sdk/provider"
+import type { Json } from "../../src/Canonical.ts"
+import type { ProposedCall, Reasoning, TurnPart } from "../../src/run/RunEvent.ts"
+import type { Turn } from "../../src/run/RunDecider.ts"
+
+/** Whoever walks the arguments later does so by recursion. */
+const depth_max = 100
+
+const shallow = (value: unknown, depth: number): boolean => {
+  if (typeof value !== "object" || value === null) return true
+  if (depth === 0) return false
+  for (const member of Object.values(value)) if (!shallow(member, depth - 1)) return false
+  return true
+}
+
+/** The arguments of a call; what is not JSON, or nested more than 100 deep, is kept as text. No text = no arguments. */
+export const argumentsOf = (input: string): Pick<ProposedCall, "arguments" | "malformed"> => {
+  if (input.trim() === "") return { arguments: {} }
+  try {
+    const value: unknown = JSON.parse(input)
+    if (shallow(value, depth_max)) return { arguments: value as Json }
+  } catch {
+    // Kept as text below: the model is told, and nothing crashes.
+  }
+  return { arguments: null, malformed: input }
+}
+
+/** Later data wins, but does not unsay: a start may hold what an end leaves out. */
+export const merged = (
+  one: SharedV4ProviderMetadata | undefined,
+  two: SharedV4ProviderMetadata | undefined
+): SharedV4ProviderMetadata | undefined => {
+  if (one === undefined || two === undefined) return one ?? two
+  const all = { ...one }
+  for (const [name, data] of Object.entries(two)) all[name] = { ...all[name], ...data }
+  return all
+}
+
+/** Nothing in it, as some clients send it with every part, is nothing. */
+const substance = (provider: SharedV4ProviderMetadata | undefined): boolean =>
+  provider !== undefined && Object.values(provider).some((data) => Object.keys(data).length > 0)
+
+/** Deltas of one id. */
+export interface Piece {
+  readonly id: string
+  /** What belongs to it: of a text the number of units, of reasoning the text. */
+  units: number
+  text: string
+  provider: SharedV4ProviderMetadata | undefined
+}
+
+/** A part of an answer, as its client gave it. */
+export type Slot =
+  | { readonly of: "text"; readonly piece: Piece }
+  | { readonly of: "reasoning"; readonly piece: Piece }
+  | { readonly of: "call"; readonly call: LanguageModelV4ToolCall }
+  | {
+      readonly of: "custom"
+      readonly kind: string
+      readonly provider: SharedV4ProviderMetadata | undefined
+    }
+
+/** The slots of a finished turn as what is kept of them. */
+export class Kept {
+  readonly calls: Array<ProposedCall> = []
+  units = 0
+  private readonly reasoning: Array<Reasoning> = []
+  private readonly parts: Array<TurnPart> = []
+  private readonly used = new Set<string>()
+  /** Is there anything that belongs to its provider alone? */
+  private owned = false
+  private readonly step: number
+  private readonly madeUp: RegExp | undefined
+
+  constructor(step: number, madeUp: RegExp | undefined) {
+    this.step = step
+    this.madeUp = madeUp
+  }
+
+  add(slot: Slot): void {
+    switch (slot.of) {
+      case "text": {
+        const { provider, units } = slot.piece
+        const back = this.back(provider)
+        if (units > 0 || "provider" in back) this.parts.push({ of: "text", units, ...back })
+        return
+      }
+      case "reasoning": {
+        const { provider, text } = slot.piece
+        const back = this.back(provider)
+        if (text === "" && !("provider" in back)) return
+        this.owned = true
+        this.reasoning.push({ text, ...back })
+        this.parts.push({ of: "reasoning" })
+        return
+      }
+      case "call":
+        this.call(slot.call)
+        return
+      case "custom":
+        this.owned = true
+        this.parts.push({ of: "custom", kind: slot.kind, ...this.back(slot.provider) })
+    }
+  }
+
+  /** Ids of the wire stay; one that is missing, repeated or made up by the client is named by its place. */
+  private call(call: LanguageModelV4ToolCall): void {
+    let id = call.toolCallId
+    if (id === "" || this.used.has(id) || this.madeUp?.test(id) === true) {
+      id = `call_${this.step}_${this.calls.length}`
+    }
+    this.used.add(id)
+    this.calls.push({
+      model_id: id,
+      name: call.toolName,
+      ...argumentsOf(call.input),
+      ...this.back(call.providerMetadata)
+    })
+    this.parts.push({ of: "call" })
+  }
+
+  /** As JSON, which it is but for members that are undefined. */
+  private back(provider: SharedV4ProviderMetadata | undefined): { provider?: Json } {
+    if (!substance(provider)) return {}
+    const json = JSON.stringify(provider)
+    this.units += json.length
+    this.owned = true
+    return { provider: JSON.parse(json) as Json }
+  }
+
+  /** The order is kept where it is not the usual one: reasoning, one text, calls. */
+  rest(origin: string | undefined): Pick<Turn, "reasoning" | "parts" | "origin"> {
+    const rank = { reasoning: 0, text: 1, call: 2, custom: 3 }
+    let texts = 0
+    const usual = this.parts.every((part, index) => {
+      if (part.of === "custom" || (part.of === "text" && (texts++ > 0 || "provider" in part))) {
+        return false
+      }
+      return index === 0 || rank[this.parts[index - 1]!.of] <= rank[part.of]
+    })
+    return {
+      ...(this.reasoning.length === 0 ? undefined : { reasoning: this.reasoning }),
+      ...(usual ? undefined : { parts: this.parts }),
+      ...(this.owned && origin !== undefined ? { origin } : undefined)
+    }
+  }
+}
