@@ -30,20 +30,23 @@ const charactersOf = (entry: TranscriptEntry): number => {
 interface Counted {
   entries: number
   characters: number
+  last: TranscriptEntry | undefined
 }
 
-/** Counts each entry of a transcript once, however often it is asked for: a frame's transcript grows in place. */
+/** Counts each entry of a transcript once, however often it is asked for: a frame's transcript grows at its end. */
 export class PromptEstimate {
   readonly #transcripts = new WeakMap<ReadonlyArray<TranscriptEntry>, Counted>()
   readonly #tools = new WeakMap<ReadonlyArray<ModelTool>, number>()
 
   #ofTranscript(transcript: ReadonlyArray<TranscriptEntry>): number {
     let counted = this.#transcripts.get(transcript)
-    if (counted === undefined || counted.entries > transcript.length) {
-      this.#transcripts.set(transcript, (counted = { entries: 0, characters: 0 }))
+    if (counted === undefined || transcript[counted.entries - 1] !== counted.last) {
+      counted = { entries: 0, characters: 0, last: undefined }
+      this.#transcripts.set(transcript, counted)
     }
     for (; counted.entries < transcript.length; counted.entries++) {
-      counted.characters += charactersOf(transcript[counted.entries]!)
+      counted.last = transcript[counted.entries]!
+      counted.characters += charactersOf(counted.last)
     }
     return counted.characters
   }

@@ -2,7 +2,7 @@
  * The gateway over a real effect/ai LanguageModel: what it is asked, what a turn becomes, and what its errors are.
  */
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Duration, Effect, Fiber, Stream } from "effect"
+import { Deferred, Duration, Effect, Fiber, Layer, Stream } from "effect"
 import { AiError } from "effect/ai"
 import type { Tool } from "effect/ai"
 import { TestClock } from "effect/testing"
@@ -31,7 +31,7 @@ const ask = (
     const deltas: Array<ModelDelta> = []
     const turn: Turn = yield* ModelGateway.use((gateway) =>
       gateway.turn(request(over), (delta) => deltas.push(delta))
-    ).pipe(Effect.provide(LanguageModelGateway.layer(options)), Effect.provide(layer))
+    ).pipe(Effect.provide(Layer.provide(LanguageModelGateway.layer(options), layer)))
     return { turn, deltas, asked: asked[0]! }
   })
 

@@ -1,0 +1,257 @@
+/**
+ * Records the turns of any gateway, and gives them again to the same requests. A replay asks no model: a request that was
+ * not recorded as it is now fails, and says at which step and in what it differs.
+ */
+import { Clock, Context, Effect, Layer, Redacted, Result, Schema } from "effect"
+import { Digest } from "effect/crypto"
+import { ModelError, ModelGateway } from "../../services/ModelGateway.ts"
+import type { ModelDelta, ModelRequest } from "../../services/ModelGateway.ts"
+import type { Turn } from "../../src/run/RunDecider.ts"
+import {
+  bounds_default,
+  CassetteUnreadable,
+  InputDigests,
+  RecordedTurn,
+  recordedTurns
+} from "./CassetteTape.ts"
+import type { Tape, TapeBounds } from "./CassetteTape.ts"
+import { RequestDigests } from "./RequestDigests.ts"
+import type { RequestDigest } from "./RequestDigests.ts"
+
+/** A replay left the recording. `differs`: the inputs that are not as they were; empty = nothing was recorded for it. */
+export class CassetteDiverged extends Schema.TaggedError<CassetteDiverged>()("CassetteDiverged", {
+  node_name: Schema.String,
+  step_id: Schema.Int,
+  differs: Schema.Array(Schema.String)
+}) {
+  override get message(): string {
+    const step = `step ${this.step_id} of ${this.node_name}`
+    return this.differs.length === 0
+      ? `nothing is recorded for ${step}`
+      : `${step} is not as it was recorded: ${this.differs.join(", ")} differ`
+  }
+}
+
+/** A replay ended before the recording did. At most 100 entries. */
+export class CassetteLeft extends Schema.TaggedError<CassetteLeft>()("CassetteLeft", {
+  left: Schema.Array(Schema.String)
+}) {
+  override get message(): string {
+    return `recorded and never asked for: ${this.left.join("; ")}`
+  }
+}
+
+/** What became of a recording or a replay, for whoever looks. */
+export class Cassette extends Context.Service<
+  Cassette,
+  {
+    /** Turns that were recorded, or given from the recording. */
+    readonly turns: Effect.Effect<number>
+    /** Fails with the first divergence, or with what the replay left over. A recording is always complete. */
+    readonly assertComplete: Effect.Effect<void, CassetteDiverged | CassetteLeft>
+  }
+>()("troupe/layers/model/Cassette") {}
+
+export interface RecordOptions extends Partial<TapeBounds> {
+  /** Texts that must not be in a recording, wherever they stand. */
+  readonly secrets?: ReadonlyArray<Redacted.Redacted<string>>
+}
+
+const left_max = 100
+
+const nodeOf = (request: ModelRequest): string => `${request.agent}:${request.frame}`
+
+const configuration = (message: string, reason?: string) =>
+  new ModelError({
+    kind: "configuration",
+    message,
+    ...(reason === undefined ? undefined : { reason })
+  })
+
+const hiding = (secrets: ReadonlyArray<Redacted.Redacted<string>>) => {
+  // As they stand inside a JSON text.
+  const texts = secrets
+    .map((secret) => JSON.stringify(Redacted.value(secret)).slice(1, -1))
+    .filter((text) => text !== "")
+  return (text: string): string => {
+    let hidden = text
+    for (const secret of texts) hidden = hidden.split(secret).join("[hidden]")
+    return hidden
+  }
+}
+
+const encode = Schema.encodeEffect(Schema.fromJsonString(RecordedTurn))
+
+const outputOf = (
+  request: ModelRequest,
+  said: Result.Result<Turn, ModelError>
+): RecordedTurn["output"] => {
+  if (Result.isSuccess(said)) {
+    return { _tag: "ModelTurned", frame: request.frame, step: request.step, ...said.success }
+  }
+  const { kind, message, reason, retry_after_ms } = said.failure
+  return {
+    _tag: "ModelFailed",
+    kind,
+    message,
+    ...(retry_after_ms === undefined ? undefined : { retry_after_ms }),
+    ...(reason === undefined ? undefined : { reason })
+  }
+}
+
+const lineOf = Effect.fnUntraced(function* (
+  digests: RequestDigests,
+  request: ModelRequest,
+  digest: RequestDigest,
+  entries: number,
+  said: Result.Result<Turn, ModelError>
+) {
+  const calls = Result.isSuccess(said) ? said.success.calls : []
+  const hashed = yield* Effect.forEach(calls, (call) =>
+    Effect.map(digests.of(call.arguments), (tool_args_hash) => ({
+      tool_name: call.name,
+      tool_args_hash
+    }))
+  )
+  return yield* encode({
+    v: 1,
+    node_name: nodeOf(request),
+    step_id: request.step,
+    model_id: Result.isSuccess(said) ? (said.success.model ?? null) : null,
+    ...digest,
+    entries,
+    output: outputOf(request, said),
+    calls: hashed,
+    wall_clock_ts: yield* Clock.currentTimeMillis
+  })
+})
+
+const makeRecorder = Effect.fnUntraced(function* (tape: Tape, options: RecordOptions) {
+  const model = yield* ModelGateway
+  const { bytes_max, turns_max } = { ...bounds_default, ...options }
+  const hide = hiding(options.secrets ?? [])
+  const digests = new RequestDigests(yield* Digest.Digest, hide)
+  if ((yield* tape.lines).length > 0) {
+    return yield* new CassetteUnreadable({ message: "the tape holds a recording already" })
+  }
+  let turns = 0
+  let bytes = 0
+  const turn = Effect.fnUntraced(function* (
+    request: ModelRequest,
+    sink: (delta: ModelDelta) => void
+  ) {
+    // The transcript grows in place, and the answer is to what it was before.
+    const entries = request.transcript.length
+    const digest = yield* digests.request(request)
+    if (turns >= turns_max || bytes >= bytes_max) {
+      return yield* configuration("the recording is full", "cassette_full")
+    }
+    turns++
+    const said = yield* Effect.result(model.turn(request, sink))
+    const line = hide(yield* Effect.orDie(lineOf(digests, request, digest, entries, said)))
+    bytes += line.length
+    yield* Effect.mapError(tape.append(line), (error) => configuration(error.message))
+    return yield* Effect.fromResult(said)
+  })
+  return Context.make(ModelGateway, { turn }).pipe(
+    Context.add(Cassette, { turns: Effect.sync(() => turns), assertComplete: Effect.void })
+  )
+})
+
+/** What is recorded of one step of one node, and was not given yet. */
+type Left = Map<string, Array<RecordedTurn>>
+
+const placeOf = (turn: { readonly node_name: string; readonly step_id: number }): string =>
+  `step ${turn.step_id} of ${turn.node_name}`
+
+const inputNames = Object.keys(InputDigests.fields) as ReadonlyArray<keyof InputDigests>
+
+/** The inputs that are not as they were recorded. */
+const differing = (recorded: RecordedTurn, now: RequestDigest): ReadonlyArray<string> =>
+  inputNames.filter((name) => recorded.inputs[name] !== now.inputs[name])
+
+/** Takes the turn that was recorded for this request. Of several runs in one recording each finds its own. */
+const taken = (
+  left: Left,
+  request: ModelRequest,
+  digest: RequestDigest
+): RecordedTurn | CassetteDiverged => {
+  const place = { node_name: nodeOf(request), step_id: request.step }
+  const turns = left.get(placeOf(place)) ?? []
+  const at = turns.findIndex((turn) => turn.input_hash === digest.input_hash)
+  if (at >= 0) return turns.splice(at, 1)[0]!
+  const [first] = turns
+  const differs = first === undefined ? [] : differing(first, digest)
+  return new CassetteDiverged({ ...place, differs })
+}
+
+/** What was said goes to the sink whole: how it came in pieces is not recorded. */
+const speak = (turn: Turn, sink: (delta: ModelDelta) => void): void => {
+  const reasoning = (turn.reasoning ?? []).map((part) => part.text).join("")
+  if (reasoning !== "") sink({ kind: "reasoning", text: reasoning, offset: 0 })
+  if (turn.text !== "") sink({ kind: "text", text: turn.text, offset: 0 })
+}
+
+const turnOf = (output: RecordedTurn["output"]): Turn | ModelError => {
+  if (output._tag === "ModelTurned") {
+    const { _tag, frame: _frame, step: _step, ...turn } = output
+    return turn
+  }
+  if (output._tag === "ModelFailed") {
+    const { _tag, ...error } = output
+    return new ModelError(error)
+  }
+  return configuration("the recording holds an event that is no turn")
+}
+
+const makePlayer = Effect.fnUntraced(function* (tape: Tape, bounds: Partial<TapeBounds>) {
+  const digests = new RequestDigests(yield* Digest.Digest, (text) => text)
+  const left: Left = new Map()
+  for (const turn of yield* recordedTurns(tape, { ...bounds_default, ...bounds })) {
+    const place = placeOf(turn)
+    const turns = left.get(place)
+    if (turns === undefined) left.set(place, [turn])
+    else turns.push(turn)
+  }
+  let turns = 0
+  let diverged: CassetteDiverged | undefined
+  const turn = Effect.fnUntraced(function* (
+    request: ModelRequest,
+    sink: (delta: ModelDelta) => void
+  ) {
+    const found = taken(left, request, yield* digests.request(request))
+    if (found instanceof CassetteDiverged) {
+      diverged ??= found
+      return yield* configuration(found.message, "cassette_diverged")
+    }
+    turns++
+    const said = turnOf(found.output)
+    if (said instanceof ModelError) return yield* said
+    speak(said, sink)
+    return said
+  })
+  const assertComplete = Effect.suspend(
+    (): Effect.Effect<void, CassetteDiverged | CassetteLeft> => {
+      if (diverged !== undefined) return Effect.fail(diverged)
+      const over = [...left.values()].flat().slice(0, left_max).map(placeOf)
+      return over.length === 0 ? Effect.void : Effect.fail(new CassetteLeft({ left: over }))
+    }
+  )
+  return Context.make(ModelGateway, { turn }).pipe(
+    Context.add(Cassette, { turns: Effect.sync(() => turns), assertComplete })
+  )
+})
+
+/** Records every turn of the gateway beneath on an empty tape, errors too. What is interrupted is not recorded. */
+export const recording = <E, R>(
+  tape: Effect.Effect<Tape, E, R>,
+  options: RecordOptions = {}
+): Layer.Layer<ModelGateway | Cassette, E | CassetteUnreadable, R | ModelGateway | Digest.Digest> =>
+  Layer.effectContext(Effect.flatMap(tape, (each) => makeRecorder(each, options)))
+
+/** Gives what the tape holds. Each build of the layer begins it anew. */
+export const layer = <E, R>(
+  tape: Effect.Effect<Tape, E, R>,
+  bounds: Partial<TapeBounds> = {}
+): Layer.Layer<ModelGateway | Cassette, E | CassetteUnreadable, R | Digest.Digest> =>
+  Layer.effectContext(Effect.flatMap(tape, (each) => makePlayer(each, bounds)))
