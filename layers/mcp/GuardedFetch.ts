@@ -1,0 +1,69 @@
+/**
+ * The fetch of one HTTP server: its origin and no other, no redirects, credentials added here and known nowhere else,
+ * and a bound for each message that comes back.
+ */
+import { Redacted } from "effect"
+import type { McpHttpServer } from "../../src/tool/McpServer.ts"
+
+const headersOf = (server: McpHttpServer): ReadonlyArray<readonly [string, string]> => [
+  ...Object.entries(server.headers ?? {}).map(
+    ([name, value]) => [name, Redacted.isRedacted(value) ? Redacted.value(value) : value] as const
+  ),
+  ...(server.token === undefined
+    ? []
+    : [["authorization", `Bearer ${Redacted.value(server.token)}`] as const])
+]
+
+/** Fails the body when one message of it is too large: all of it, or, in a stream of events, what lies between two empty lines. */
+const bounded = (
+  body: ReadableStream<Uint8Array>,
+  isStream: boolean,
+  message_bytes_max: number
+): ReadableStream<Uint8Array> => {
+  let size = 0
+  let isLineEmpty = true
+  const count = (chunk: Uint8Array): void => {
+    if (!isStream) {
+      size += chunk.length
+      return
+    }
+    for (const byte of chunk) {
+      size++
+      if (byte === 10) {
+        if (isLineEmpty) size = 0
+        isLineEmpty = true
+      } else if (byte !== 13) isLineEmpty = false
+      if (size > message_bytes_max) return
+    }
+  }
+  return body.pipeThrough(
+    new TransformStream<Uint8Array, Uint8Array>({
+      transform: (chunk, controller) => {
+        count(chunk)
+        if (size > message_bytes_max) {
+          controller.error(new Error(`a message of more than ${message_bytes_max} bytes`))
+        } else controller.enqueue(chunk)
+      }
+    })
+  )
+}
+
+/** For the official client. */
+export const guardedFetch = (server: McpHttpServer, message_bytes_max: number) => {
+  const { origin } = new URL(server.url)
+  const own = headersOf(server)
+  return async (input: string | URL, init?: RequestInit): Promise<Response> => {
+    const url = new URL(input)
+    if (url.origin !== origin) throw new Error("another origin than the server's")
+    const headers = new Headers(init?.headers)
+    for (const [name, value] of own) headers.set(name, value)
+    const response = await fetch(url, { ...init, headers, redirect: "error" })
+    if (response.body === null) return response
+    const isStream = response.headers.get("content-type")?.includes("text/event-stream") === true
+    return new Response(bounded(response.body, isStream, message_bytes_max), {
+      status: response.status,
+      statusText: response.statusText,
+      headers: response.headers
+    })
+  }
+}

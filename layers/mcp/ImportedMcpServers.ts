@@ -1,0 +1,244 @@
+/**
+ * The tools of MCP servers as tools of this runtime. Each server is an operator's declaration, each command and host
+ * allowed by name, each definition pinned by its hash:
+ *
+ * ```ts
+ * const servers = ImportedMcpServers.layer({
+ *   servers: [{ namespace: "files", transport: "stdio", program: process.execPath, args: [script, "/data"] }],
+ *   allow: { commands: [commandLine(...)] }
+ * })
+ * Runtime.layer({ agents, tools: [ImportedMcpServers.tools] }).pipe(Layer.provide(servers), ...)
+ * ```
+ */
+import { Clock, Deferred, Effect, Latch, Layer, Result } from "effect"
+import type { Scope } from "effect"
+import type { NewMcpPin } from "../../services/McpPins.ts"
+import { McpPins } from "../../services/McpPins.ts"
+import { McpServers } from "../../services/McpServers.ts"
+import type { StoreError } from "../../services/TaskStore.ts"
+import { NotEntitled } from "../../src/approval/Approval.ts"
+import type { Role } from "../../src/Principal.ts"
+import { holds } from "../../src/Principal.ts"
+import type { GovernedTool } from "../../src/tool/GovernedTool.ts"
+import { McpDefinitionNotOffered, McpToolNotFound } from "../../src/tool/McpPin.ts"
+import type { McpAcceptance, McpPin } from "../../src/tool/McpPin.ts"
+import type { McpOptions, McpServer } from "../../src/tool/McpServer.ts"
+import { McpServerRefused, refusalOf, servers_max } from "../../src/tool/McpServer.ts"
+import { misdeclared } from "../../src/tool/MisdeclaredTool.ts"
+import type { MisdeclaredTool } from "../../src/tool/MisdeclaredTool.ts"
+import { nearest } from "../../src/tool/Nearest.ts"
+import { badSchema, toolOf } from "./ImportedTool.ts"
+import { McpServerUnavailable } from "./McpConnection.ts"
+import { keep } from "./McpSession.ts"
+import type { Offers } from "./Offers.ts"
+import { collisions } from "./Offers.ts"
+import { statusOf } from "./Status.ts"
+import type { McpClientMissing, Sdk, Validators } from "./Sdk.ts"
+import { load } from "./Sdk.ts"
+
+/** What keeps a runtime with MCP servers from starting. */
+export type StartError =
+  | McpClientMissing
+  | McpServerRefused
+  | McpServerUnavailable
+  | MisdeclaredTool
+  | StoreError
+
+const accepting: ReadonlyArray<Role> = ["operator"]
+
+const pinsOf = (all: ReadonlyArray<McpPin>): ReadonlyMap<string, McpPin> =>
+  new Map(all.map((pin) => [pin.tool, pin]))
+
+/** What of the offers the declaration accepts by itself. */
+const acceptedByDeclaration = (offers: Offers, now: number): ReadonlyArray<NewMcpPin> => {
+  const { accept, first_use, namespace } = offers.server
+  const trusts =
+    offers.pins.size === 0 && (first_use ?? (accept === undefined ? "trust" : "refuse")) === "trust"
+  return [...(offers.listed ?? [])].flatMap(([tool, offer]) => {
+    if (offer.problem !== undefined) return []
+    const stands = offers.pins.get(tool)?.hash
+    if (stands === offer.hash) return []
+    const how: McpAcceptance | undefined = accept?.includes(offer.hash)
+      ? "listed"
+      : trusts
+        ? "first_use"
+        : undefined
+    if (how === undefined) return []
+    const { definition, hash } = offer
+    const by = { accepted_by: "declaration", accepted_at: now, how }
+    return [{ pin: { server: namespace, tool, hash, definition, ...by }, replaces: stands ?? null }]
+  })
+}
+
+/** Another process may import the same server at the same time: then what it wrote stands. */
+const pin = Effect.fnUntraced(function* (
+  pins: McpPins["Service"],
+  offers: Offers
+): Effect.fn.Return<void, StoreError> {
+  const { namespace } = offers.server
+  const wanted = acceptedByDeclaration(offers, yield* Clock.currentTimeMillis)
+  if (wanted.length > 0) {
+    yield* Effect.catchTag(pins.accept(wanted), "McpPinConflict", () => Effect.void)
+    offers.pins = pinsOf(yield* pins.of(namespace))
+  }
+  offers.started = offers.pins
+})
+
+/** A declaration for a tool that nobody knows is a slip, and might have been a refusal. */
+const undeclared = (offers: Offers): MisdeclaredTool | undefined => {
+  if (offers.listed === undefined) return undefined
+  const known = new Set([...offers.listed.keys(), ...offers.pins.keys()])
+  const named = [...Object.keys(offers.server.tools ?? {}), ...(offers.server.only ?? [])]
+  const stray = named.find((tool) => !known.has(tool))
+  return stray === undefined
+    ? undefined
+    : misdeclared(
+        stray,
+        `servers.${offers.server.namespace}`,
+        `the MCP server has no tool of this name.${nearest(stray, known)}`.replace(/\.$/, ""),
+        "Correct the name, or leave it out"
+      )
+}
+
+const importServer = Effect.fnUntraced(function* (
+  sdk: Sdk,
+  validators: Validators,
+  pins: McpPins["Service"],
+  server: McpServer
+): Effect.fn.Return<
+  {
+    readonly offers: Offers
+    readonly tools: ReadonlyArray<GovernedTool>
+    /** The registry's keys by the server's names. */
+    readonly keys: ReadonlyMap<string, string>
+  },
+  StartError,
+  Scope.Scope
+> {
+  const offers: Offers = {
+    server,
+    connected: yield* Latch.make(false),
+    connection: undefined,
+    listed: undefined,
+    pins: pinsOf(yield* pins.of(server.namespace)),
+    started: new Map(),
+    refused: new Map(),
+    restarts: 0
+  }
+  const first = yield* Deferred.make<void, McpServerUnavailable>()
+  yield* Effect.forkScoped(keep(sdk, offers, first))
+  const reached = yield* Effect.result(Deferred.await(first))
+  // A server that was imported before has its tools in the store: it may come back while the runtime works.
+  if (Result.isFailure(reached) && offers.pins.size === 0) return yield* reached.failure
+  const stray = undeclared(offers)
+  if (stray !== undefined) return yield* stray
+  yield* pin(pins, offers)
+  const only = server.only === undefined ? undefined : new Set(server.only)
+  const names = [...new Set([...offers.pins.keys(), ...(offers.listed?.keys() ?? [])])]
+    .filter((tool) => only === undefined || only.has(tool))
+    .sort()
+  const collided = collisions(server, names)
+  const tools: Array<GovernedTool> = []
+  const keys = new Map<string, string>()
+  const refused = new Map(collided)
+  for (const tool of names) {
+    const isUnreadable = offers.listed?.get(tool)?.problem !== undefined && !offers.pins.has(tool)
+    if (collided.has(tool) || isUnreadable) continue
+    const definition = offers.started.get(tool)?.definition
+    const bad = definition === undefined ? undefined : badSchema(validators, definition)
+    if (bad !== undefined) refused.set(tool, bad)
+    const made = yield* toolOf(offers, validators, tool)
+    tools.push(made)
+    keys.set(tool, made.key)
+  }
+  offers.refused = refused
+  return { offers, tools, keys }
+})
+
+const checked = Effect.fnUntraced(function* ({ allow, servers }: McpOptions) {
+  const seen = new Set<string>()
+  for (const server of servers) {
+    const refused =
+      refusalOf(server, allow) ??
+      (seen.has(server.namespace)
+        ? new McpServerRefused({
+            server: server.namespace,
+            field: "namespace",
+            message: "two servers have this namespace"
+          })
+        : undefined)
+    if (refused !== undefined) return yield* refused
+    seen.add(server.namespace)
+  }
+  if (servers.length > servers_max) {
+    return yield* new McpServerRefused({
+      server: servers[servers_max]!.namespace,
+      field: "servers",
+      message: `there may be at most ${servers_max}`
+    })
+  }
+})
+
+const make = Effect.fnUntraced(function* (options: McpOptions) {
+  yield* checked(options)
+  const pins = yield* McpPins
+  const { sdk, validators } = yield* load
+  const imported = yield* Effect.forEach(
+    options.servers,
+    (server) => importServer(sdk, validators, pins, server),
+    { concurrency: 8 }
+  )
+  const byName = new Map(imported.map(({ offers }) => [offers.server.namespace, offers]))
+  const sorted = [...imported].sort((a, b) =>
+    a.offers.server.namespace < b.offers.server.namespace ? -1 : 1
+  )
+  return McpServers.of({
+    tools: imported.flatMap(({ tools }) => tools),
+    status: Effect.sync(() => sorted.map(({ keys, offers }) => statusOf(offers, keys))),
+    accept: Effect.fn("McpServers.accept")(function* (server, tool, hash, by) {
+      if (!holds(by, accepting))
+        return yield* new NotEntitled({ principal: by.id, needs: accepting })
+      const offers = byName.get(server)
+      const offer = offers?.listed?.get(tool)
+      if (offers === undefined || offer === undefined) {
+        return yield* new McpToolNotFound({ server, tool })
+      }
+      if (offer.problem !== undefined || offer.hash !== hash) {
+        const offered = offer.problem === undefined ? offer.hash : null
+        return yield* new McpDefinitionNotOffered({ server, tool, hash, offered })
+      }
+      const stands = offers.pins.get(tool)
+      if (stands?.hash === hash) return stands
+      const accepted: McpPin = {
+        server,
+        tool,
+        hash,
+        definition: offer.definition,
+        accepted_by: by.id,
+        accepted_at: yield* Clock.currentTimeMillis,
+        how: "operator"
+      }
+      yield* Effect.tapErrorTag(
+        pins.accept([{ pin: accepted, replaces: stands?.hash ?? null }]),
+        "McpPinConflict",
+        // What another process accepted stands; the operator sees it at the next look.
+        () => Effect.map(pins.of(server), (all) => void (offers.pins = pinsOf(all)))
+      )
+      offers.pins = new Map([...offers.pins, [tool, accepted]])
+      yield* Effect.logInfo(
+        `accepted a definition of "${tool}" of the MCP server "${server}"`
+      ).pipe(Effect.annotateLogs({ by: by.id, old_hash: stands?.hash ?? "none", new_hash: hash }))
+      return accepted
+    }),
+    history: (server, limit) => pins.history(server, limit)
+  })
+})
+
+/** The family for a registry. */
+export const tools: Effect.Effect<ReadonlyArray<GovernedTool>, never, McpServers> = McpServers.use(
+  (servers) => Effect.succeed(servers.tools)
+)
+
+/** Servers are started with the layer and have ended with it, and all that they forked. */
+export const layer = (options: McpOptions): Layer.Layer<McpServers, StartError, McpPins> =>
+  Layer.effect(McpServers, make(options))

@@ -1,0 +1,161 @@
+/**
+ * A tool of an MCP server as one of ours: its accepted definition as a spec, its schemas as codecs, and a body that asks
+ * the server.
+ */
+import { Context, Effect, Exit, Latch } from "effect"
+import { ToolUserError } from "../../src/error/ToolError.ts"
+import type { Governance } from "../../src/tool/Governance.ts"
+import { specOf } from "../../src/tool/Governance.ts"
+import type { GovernedContext, GovernedTool } from "../../src/tool/GovernedTool.ts"
+import { bound } from "../../src/tool/GovernedTool.ts"
+import type { McpDefinition } from "../../src/tool/McpTool.ts"
+import { claimedEffects, effectDescription, shownDescription } from "../../src/tool/McpTool.ts"
+import { contentText, redacted, resultValue, withoutSecrets } from "../../src/tool/McpResult.ts"
+import { secretsOf } from "../../src/tool/McpServer.ts"
+import type { MisdeclaredTool } from "../../src/tool/MisdeclaredTool.ts"
+import { ValueRefused } from "../../src/tool/ToolCodec.ts"
+import type { InputCodec, OutputCodec } from "../../src/tool/ToolCodec.ts"
+import { serverDown } from "./McpFailure.ts"
+import type { Offers } from "./Offers.ts"
+import { nameOf, refusalOn } from "./Offers.ts"
+import type { Validators } from "./Sdk.ts"
+
+type JsonObject = Readonly<Record<string, unknown>>
+type Validate = (value: unknown) => Exit.Exit<unknown, ValueRefused>
+
+/** How long a call waits for a server that is being started anew. */
+const reconnect_wait_ms = 5_000
+
+/** Compiles a server's schema; undefined if it cannot be. */
+const compiled = (validators: Validators, schema: JsonObject): Validate | undefined => {
+  try {
+    const validate = new validators.AjvJsonSchemaValidator().getValidator(schema as never)
+    return (value) => {
+      const said = validate(value)
+      return said.valid
+        ? Exit.succeed(value)
+        : Exit.fail(new ValueRefused({ message: said.errorMessage.slice(0, 1_000) }))
+    }
+  } catch {
+    return undefined
+  }
+}
+
+const isObject = (value: unknown): value is JsonObject =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+
+const isJson = (value: unknown): Exit.Exit<unknown, ValueRefused> => Exit.succeed(value)
+
+/** Which schema of a definition cannot be compiled, if one cannot. */
+export const badSchema = (validators: Validators, definition: McpDefinition): string | undefined =>
+  compiled(validators, definition.inputSchema) === undefined
+    ? "its inputSchema cannot be compiled"
+    : definition.outputSchema !== undefined &&
+        compiled(validators, definition.outputSchema) === undefined
+      ? "its outputSchema cannot be compiled"
+      : undefined
+
+const codecs = (
+  validators: Validators,
+  definition: McpDefinition | undefined
+): { readonly input: InputCodec; readonly output: OutputCodec } => {
+  const inputSchema = definition?.inputSchema ?? { type: "object" }
+  const given = compiled(validators, inputSchema) ?? isJson
+  const outputSchema = definition?.outputSchema
+  const gives = outputSchema === undefined ? isJson : (compiled(validators, outputSchema) ?? isJson)
+  return {
+    input: {
+      json_schema: inputSchema,
+      decode: (args) =>
+        isObject(args)
+          ? given(args)
+          : Exit.fail(new ValueRefused({ message: "the arguments are no object" }))
+    },
+    output: { json_schema: outputSchema ?? {}, encode: gives, check: gives }
+  }
+}
+
+const handlerOf = (offers: Offers, tool: string, timeout_ms: number): GovernedTool["handler"] => {
+  const { server } = offers
+  const secrets = secretsOf(server)
+  /** At most 100 of them come here. */
+  const tell = (context: GovernedContext, services: Context.Context<never>) => (value: object) =>
+    void Effect.runForkWith(services)(context.preliminary(withoutSecrets({ ...value }, secrets)))
+  return Effect.fnUntraced(function* (args, context) {
+    const refusal = refusalOn(offers, tool)
+    if (refusal !== undefined) return yield* Effect.fail(refusal)
+    if (offers.connection === undefined) {
+      yield* Effect.timeoutOption(Latch.await(offers.connected), reconnect_wait_ms)
+    }
+    const { connection } = offers
+    if (connection === undefined) return yield* serverDown(server.namespace)
+    // What came of a reconnection may be another definition.
+    const changed = refusalOn(offers, tool)
+    if (changed !== undefined) return yield* Effect.fail(changed)
+    const { definition } = offers.started.get(tool)!
+    const services = yield* Effect.context<never>()
+    const result = yield* connection.call(
+      definition,
+      args as JsonObject,
+      timeout_ms,
+      tell(context, services)
+    )
+    if (result.isError === true) {
+      return yield* new ToolUserError({
+        kind: "external",
+        reason: "MCP_TOOL_ERROR",
+        message: redacted(contentText(result), secrets).trim() || "it failed without a reason"
+      })
+    }
+    return withoutSecrets(resultValue(result), secrets)
+  })
+}
+
+const closed_description =
+  "A tool of an MCP server that no operator has accepted yet. It cannot be called."
+
+/** The tool of an accepted definition, or a closed one for a tool that has none: a model never reads what nobody accepted. */
+export const toolOf = Effect.fnUntraced(function* (
+  offers: Offers,
+  validators: Validators,
+  tool: string
+): Effect.fn.Return<GovernedTool, MisdeclaredTool> {
+  const { server } = offers
+  const { namespace } = server
+  const definition = offers.started.get(tool)?.definition
+  const { input, output } = codecs(validators, definition)
+  const { name: _, ...declared } =
+    server.tools !== undefined && Object.hasOwn(server.tools, tool) ? server.tools[tool]! : {}
+  const claims = server.hints !== "ignore" && definition !== undefined
+  const governance: Governance = {
+    side_effects: claims ? claimedEffects(definition) : "external",
+    ...(server.timeout_ms === undefined ? undefined : { timeout_ms: server.timeout_ms }),
+    effect_description:
+      definition === undefined ? closed_description : effectDescription(namespace, definition),
+    ...declared,
+    namespace
+  }
+  const spec = yield* specOf(
+    {
+      name: nameOf(server, tool),
+      description: definition === undefined ? closed_description : shownDescription(definition),
+      input_schema: input.json_schema,
+      output_schema: output.json_schema,
+      reconcile: false
+    },
+    governance
+  )
+  const made = yield* bound<never>(spec, {
+    input,
+    output,
+    handler: handlerOf(offers, tool, spec.timeout_ms),
+    services: Context.empty()
+  })
+  const refusal = () => refusalOn(offers, tool)
+  return {
+    ...made,
+    provider: `mcp:${namespace}`,
+    available: () => offers.connection !== undefined && refusal() === undefined,
+    refusal
+  }
+})

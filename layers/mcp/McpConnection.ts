@@ -1,0 +1,221 @@
+/**
+ * One connection to one MCP server, for as long as its scope: what it lists, calls of its tools, and its end.
+ */
+import { Deferred, Effect, Schema, Semaphore } from "effect"
+import type { Scope } from "effect"
+import type { Client, Progress, Transport } from "@modelcontextprotocol/client"
+import { sanitiseError } from "../../src/delivery/SanitisedError.ts"
+import type { ToolError } from "../../src/error/ToolError.ts"
+import type { McpCallResult } from "../../src/tool/McpResult.ts"
+import { redacted } from "../../src/tool/McpResult.ts"
+import type { McpServer } from "../../src/tool/McpServer.ts"
+import { commandLine, secretsOf } from "../../src/tool/McpServer.ts"
+import type { McpDefinition } from "../../src/tool/McpTool.ts"
+import { guardedFetch } from "./GuardedFetch.ts"
+import { failureOf } from "./McpFailure.ts"
+import type { Sdk } from "./Sdk.ts"
+import { StdioTransport } from "./StdioTransport.ts"
+
+/** The server could not be started, reached or understood. The message names the mend where there is one. */
+export class McpServerUnavailable extends Schema.TaggedError<McpServerUnavailable>()(
+  "McpServerUnavailable",
+  { server: Schema.String, message: Schema.String }
+) {}
+
+export interface McpConnection {
+  readonly protocol: string | undefined
+  /** Everything that it lists, as it came. */
+  readonly list: Effect.Effect<ReadonlyArray<unknown>, McpServerUnavailable>
+  /** Interrupting it tells the server; `progress` is called at most 100 times a call. */
+  readonly call: (
+    definition: McpDefinition,
+    args: Readonly<Record<string, unknown>>,
+    timeout_ms: number,
+    progress: (progress: Progress) => void
+  ) => Effect.Effect<McpCallResult, ToolError>
+  /** Done with a reason when the connection is no more. */
+  readonly lost: Deferred.Deferred<string>
+}
+
+export const message_bytes_default = 16_000_000
+export const connect_timeout_ms_default = 20_000
+const calls_default = 16
+const pages_max = 64
+const tools_max = 1_000
+const progress_max = 100
+/** How long an older server may leave the question unanswered whether it is a new one. */
+const probe_ms = 3_000
+/** A server that let a call time out has this long to show that it lives. */
+const ping_ms = 30_000
+
+/** Read as it comes: one bad tool does not spoil the rest. */
+const Page = Schema.toStandardSchemaV1(
+  Schema.Struct({
+    tools: Schema.Array(Schema.Unknown),
+    nextCursor: Schema.optional(Schema.NullOr(Schema.String))
+  })
+)
+
+const transportOf = (sdk: Sdk, server: McpServer): Transport => {
+  const most = server.message_bytes_max ?? message_bytes_default
+  return server.transport === "stdio"
+    ? new StdioTransport(server, most)
+    : new sdk.StreamableHTTPClientTransport(new URL(server.url), {
+        fetch: guardedFetch(server, most)
+      })
+}
+
+/** What is started or reached, for logs and operators. */
+export const targetOf = (server: McpServer): string =>
+  server.transport === "stdio" ? commandLine(server) : new URL(server.url).origin
+
+const codeOf = (error: unknown): unknown =>
+  typeof error === "object" && error !== null && "code" in error ? error.code : undefined
+
+const openFailure = (server: McpServer, error: unknown, complaint: string): string => {
+  if (server.transport === "stdio" && codeOf(error) === "ENOENT") {
+    return `its program or directory was not found: give an absolute path, or let it inherit PATH`
+  }
+  const said = sanitiseError(
+    redacted(error instanceof Error ? error.message : "it failed", secretsOf(server))
+  )
+  const last = complaint.trim().split("\n").at(-1) ?? ""
+  return last === ""
+    ? said
+    : `${said}; its last words: ${sanitiseError(redacted(last, secretsOf(server)))}`
+}
+
+const unavailable = (server: McpServer, message: string) =>
+  new McpServerUnavailable({ server: server.namespace, message })
+
+const listOf = Effect.fnUntraced(function* (
+  server: McpServer,
+  client: Client
+): Effect.fn.Return<ReadonlyArray<unknown>, McpServerUnavailable> {
+  if (client.getServerCapabilities()?.tools === undefined) return []
+  const tools: Array<unknown> = []
+  let cursor: string | undefined
+  for (let page = 0; page < pages_max; page++) {
+    const params = cursor === undefined ? {} : { cursor }
+    const answer = yield* Effect.tryPromise({
+      try: (signal) => client.request({ method: "tools/list", params }, Page, { signal }),
+      catch: (error) => unavailable(server, `tools/list failed: ${openFailure(server, error, "")}`)
+    })
+    tools.push(...answer.tools)
+    if (tools.length > tools_max) {
+      return yield* unavailable(server, `it lists more than ${tools_max} tools`)
+    }
+    if (typeof answer.nextCursor !== "string" || answer.nextCursor === cursor) return tools
+    cursor = answer.nextCursor
+  }
+  return yield* unavailable(server, `its list of tools has more than ${pages_max} pages`)
+})
+
+/**
+ * Starts or reaches the server, and shakes hands. `changed` is called whenever the server says that its tools are others
+ * than before. When the scope closes, the connection is closed, and a local program and all that it forked has ended.
+ */
+export const open = Effect.fnUntraced(function* (
+  sdk: Sdk,
+  server: McpServer,
+  changed: () => void
+): Effect.fn.Return<McpConnection, McpServerUnavailable, Scope.Scope> {
+  const { namespace } = server
+  const secrets = secretsOf(server)
+  const lost = yield* Deferred.make<string>()
+  const end = (reason: string): void => void Deferred.doneUnsafe(lost, Effect.succeed(reason))
+  const transport = transportOf(sdk, server)
+  const complaint = () => (transport instanceof StdioTransport ? transport.complaint : "")
+  const client = new sdk.Client(
+    { name: "troupe", version: "1" },
+    {
+      capabilities: {},
+      versionNegotiation:
+        server.protocol === "legacy"
+          ? { mode: "legacy" }
+          : { mode: "auto", probe: { timeoutMs: probe_ms } },
+      listChanged: { tools: { autoRefresh: false, debounceMs: 0, onChanged: changed } }
+    }
+  )
+  Object.assign(client, {
+    onclose: () => end("the connection was closed"),
+    onerror: (error: Error) => {
+      // The official transport tries again by itself, and says so when it gives up.
+      if (/maximum reconnection attempts/i.test(error.message)) end("the stream was lost")
+    }
+  })
+  yield* Effect.addFinalizer(() =>
+    Effect.promise(async () => {
+      if (transport instanceof sdk.StreamableHTTPClientTransport) {
+        const ended = transport.terminateSession().catch(() => {})
+        await Promise.race([ended, new Promise((resolve) => setTimeout(resolve, 1_000).unref())])
+      }
+      await client.close().catch(() => {})
+      await transport.close().catch(() => {})
+    })
+  )
+  const timeout_ms = server.connect_timeout_ms ?? connect_timeout_ms_default
+  yield* Effect.tryPromise({
+    try: (signal) => client.connect(transport, { signal, timeout: timeout_ms }),
+    catch: (error) => unavailable(server, openFailure(server, error, complaint()))
+  })
+  if (yield* Deferred.isDone(lost)) {
+    return yield* unavailable(server, openFailure(server, new Error("it has ended"), complaint()))
+  }
+
+  const pinged = Effect.tryPromise((signal) => client.ping({ signal, timeout: ping_ms })).pipe(
+    Effect.catch(() => Effect.sync(() => end("it did not answer a ping")))
+  )
+  let isPinging = false
+  /** After a timeout: a program that hangs is ended, and started anew. */
+  const check = Effect.suspend(() => {
+    if (isPinging || client.getProtocolEra() !== "legacy") return Effect.void
+    isPinging = true
+    return Effect.ensuring(
+      pinged,
+      Effect.sync(() => {
+        isPinging = false
+      })
+    )
+  })
+
+  const services = yield* Effect.context()
+  const permits = yield* Semaphore.make(server.calls_max ?? calls_default)
+  const call: McpConnection["call"] = (definition, args, timeout_ms, progress) => {
+    let left = progress_max
+    const { outputSchema: _, ...withoutOutput } = definition
+    return Effect.tryPromise({
+      try: (signal) =>
+        client.callTool(
+          { name: definition.name, arguments: { ...args } },
+          {
+            signal,
+            // The gate's deadline comes first, and interrupts; this one only bounds what the client keeps.
+            timeout: timeout_ms + 5_000,
+            toolDefinition: withoutOutput as never,
+            onprogress: (value) => {
+              if (left-- > 0) progress(value)
+            }
+          }
+        ),
+      catch: (error) => error
+    }).pipe(
+      Effect.catch((error) => {
+        const failure = failureOf(sdk, namespace, error, secrets)
+        if (server.transport === "http" && failure._tag === "ToolTransientError") {
+          if (failure.kind === "network" || failure.reason === "MCP_SERVER_DOWN")
+            end(failure.message)
+        }
+        return Effect.fail(failure)
+      }),
+      Effect.onInterrupt(() => Effect.sync(() => void Effect.runForkWith(services)(check))),
+      Semaphore.withPermits(permits, 1)
+    )
+  }
+  return {
+    protocol: client.getNegotiatedProtocolVersion(),
+    list: listOf(server, client),
+    call,
+    lost
+  }
+})

@@ -1,0 +1,116 @@
+/**
+ * The client's errors as tool errors. What matters is whether the call may have reached the server: then a write's
+ * outcome is unknown, and the kinds `timeout` and `network` say so to the gate.
+ */
+import type { ToolError } from "../../src/error/ToolError.ts"
+import {
+  ToolPolicyError,
+  ToolTerminalError,
+  ToolTransientError,
+  ToolUserError
+} from "../../src/error/ToolError.ts"
+import { redacted } from "../../src/tool/McpResult.ts"
+import type { Sdk } from "./Sdk.ts"
+
+/** Nothing was sent. */
+export const serverDown = (server: string, retry_after_ms?: number): ToolTransientError =>
+  new ToolTransientError({
+    kind: "external",
+    reason: "MCP_SERVER_DOWN",
+    message: `the MCP server "${server}" is not connected; nothing was sent to it.`,
+    ...(retry_after_ms === undefined ? undefined : { retry_after_ms })
+  })
+
+const connectionLost = (server: string) =>
+  new ToolTransientError({
+    kind: "network",
+    reason: "MCP_CONNECTION_LOST",
+    message: `the connection to the MCP server "${server}" was lost before it answered.`
+  })
+
+const malformed = (server: string) =>
+  new ToolTerminalError({
+    kind: "internal",
+    reason: "MCP_MALFORMED",
+    message: `the MCP server "${server}" answered with something that the protocol does not know.`
+  })
+
+/** Refused before anything was done; everything else about a status is no more than the server's or a proxy's word. */
+const ofStatus = (server: string, status: number): ToolError => {
+  if (status === 401 || status === 403) {
+    return new ToolPolicyError({
+      kind: "permission",
+      reason: "MCP_FORBIDDEN",
+      message: `the MCP server "${server}" refused the credentials of this runtime.`
+    })
+  }
+  if (status === 404) return serverDown(server)
+  if (status === 429) {
+    return new ToolTransientError({
+      kind: "external",
+      reason: "MCP_RATE_LIMITED",
+      message: `the MCP server "${server}" takes no more calls for now.`
+    })
+  }
+  return status >= 500 ? connectionLost(server) : malformed(server)
+}
+
+const INVALID_PARAMS = -32_602
+const METHOD_NOT_FOUND = -32_601
+
+const ofProtocol = (server: string, code: number, message: string): ToolError => {
+  if (code === INVALID_PARAMS) {
+    return new ToolUserError({ kind: "invalid_args", reason: "MCP_INVALID_PARAMS", message })
+  }
+  return new ToolTerminalError({
+    kind: "external",
+    reason: code === METHOD_NOT_FOUND ? "MCP_METHOD_NOT_FOUND" : "MCP_PROTOCOL_ERROR",
+    message: `the MCP server "${server}" refused the call (${code}): ${message}`
+  })
+}
+
+/** Codes of a socket that was never connected. */
+const unsent = new Set(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "EHOSTUNREACH", "ENETUNREACH"])
+
+const socketCode = (error: unknown): string | undefined => {
+  const cause = error instanceof Error ? error.cause : undefined
+  return typeof cause === "object" && cause !== null && "code" in cause
+    ? String(cause.code)
+    : undefined
+}
+
+/** One failed call. A server's own sentence is kept, without our secrets. */
+export const failureOf = (
+  sdk: Sdk,
+  server: string,
+  error: unknown,
+  secrets: ReadonlyArray<string>
+): ToolError => {
+  if (sdk.SdkHttpError.isInstance(error)) return ofStatus(server, error.status)
+  if (sdk.ProtocolError.isInstance(error)) {
+    return ofProtocol(server, error.code, redacted(error.message, secrets))
+  }
+  if (sdk.SdkError.isInstance(error)) {
+    switch (error.code) {
+      case sdk.SdkErrorCode.NotConnected:
+      case sdk.SdkErrorCode.AlreadyConnected:
+      case sdk.SdkErrorCode.NotInitialized:
+      case sdk.SdkErrorCode.CapabilityNotSupported:
+        return serverDown(server)
+      case sdk.SdkErrorCode.RequestTimeout:
+        return new ToolTransientError({
+          kind: "timeout",
+          reason: "TIMEOUT",
+          message: `the MCP server "${server}" did not answer in time.`
+        })
+      case sdk.SdkErrorCode.InvalidResult:
+      case sdk.SdkErrorCode.UnsupportedResultType:
+      case sdk.SdkErrorCode.InputRequiredRoundsExceeded:
+      case sdk.SdkErrorCode.ClientHttpUnexpectedContent:
+        return malformed(server)
+      default:
+        return connectionLost(server)
+    }
+  }
+  return unsent.has(socketCode(error) ?? "") ? serverDown(server) : connectionLost(server)
+}

@@ -1,0 +1,176 @@
+/**
+ * What one server offers and what of it may be used: shared by its tools, changed by its session only.
+ */
+import { createHash } from "node:crypto"
+import { Result } from "effect"
+import type { Latch } from "effect"
+import type { ToolError } from "../../src/error/ToolError.ts"
+import { ToolPolicyError, ToolTerminalError, ToolUserError } from "../../src/error/ToolError.ts"
+import type { McpPin, McpToolState } from "../../src/tool/McpPin.ts"
+import type { McpServer } from "../../src/tool/McpServer.ts"
+import type { McpDefinition } from "../../src/tool/McpTool.ts"
+import { definitionOf, listedName, pinnedText, toolName } from "../../src/tool/McpTool.ts"
+import type { McpConnection } from "./McpConnection.ts"
+
+/** One listed tool: its definition and the definition's hash, or why it cannot be used. */
+export type Offer =
+  | { readonly definition: McpDefinition; readonly hash: string; readonly problem?: undefined }
+  | { readonly problem: string }
+
+/** Of one server. `pins` are the accepted definitions now, `started` those that the registry's tools were made of. */
+export interface Offers {
+  readonly server: McpServer
+  /** Open while there is a connection. */
+  readonly connected: Latch.Latch
+  connection: McpConnection | undefined
+  /** By the server's names; undefined until it was asked. */
+  listed: ReadonlyMap<string, Offer> | undefined
+  pins: ReadonlyMap<string, McpPin>
+  started: ReadonlyMap<string, McpPin>
+  /** Tools of the registry that cannot be called, by the server's names. */
+  refused: ReadonlyMap<string, string>
+  restarts: number
+}
+
+const hashOf = (definition: McpDefinition): string =>
+  createHash("sha256").update(pinnedText(definition)).digest("hex")
+
+const offerOf = (tool: unknown): Offer => {
+  // A value that nests deeper than the stack is refused like any other that cannot be read.
+  const read = Result.try(() => {
+    const definition = definitionOf(tool)
+    return Result.map(definition, (definition) => ({ definition, hash: hashOf(definition) }))
+  })
+  if (Result.isFailure(read)) return { problem: "the definition cannot be read" }
+  if (Result.isFailure(read.success)) return { problem: read.success.failure }
+  const needsTask =
+    typeof tool === "object" &&
+    tool !== null &&
+    "execution" in tool &&
+    typeof tool.execution === "object" &&
+    tool.execution !== null &&
+    "taskSupport" in tool.execution &&
+    tool.execution.taskSupport === "required"
+  return needsTask
+    ? { problem: "it can only be run as a task, which is not supported" }
+    : read.success.success
+}
+
+/** Of a list as it came, what is imported: by the server's names, each once. */
+export const offersOf = (
+  server: McpServer,
+  tools: ReadonlyArray<unknown>
+): ReadonlyMap<string, Offer> => {
+  const offers = new Map<string, Offer>()
+  for (const tool of tools) {
+    const name = listedName(tool)
+    if (server.only !== undefined && !server.only.includes(name)) continue
+    offers.set(name, offers.has(name) ? { problem: "the server lists it twice" } : offerOf(tool))
+  }
+  return offers
+}
+
+/** Our name of a tool: the operator's, else the server's in our grammar. */
+export const nameOf = (server: McpServer, tool: string): string => {
+  const declared = server.tools !== undefined && Object.hasOwn(server.tools, tool)
+  return (declared ? server.tools?.[tool]?.name : undefined) ?? toolName(tool)
+}
+
+/** Names of ours that several tools of a server would have: none of those gets it, whichever came first. */
+export const collisions = (
+  server: McpServer,
+  tools: Iterable<string>
+): ReadonlyMap<string, string> => {
+  const byName = new Map<string, Array<string>>()
+  for (const tool of tools) {
+    const name = nameOf(server, tool)
+    byName.set(name, [...(byName.get(name) ?? []), tool])
+  }
+  return new Map(
+    [...byName].flatMap(([name, all]) =>
+      all.length === 1
+        ? []
+        : all.map(
+            (tool) =>
+              [
+                tool,
+                `${all.map((each) => JSON.stringify(each)).join(" and ")} would both be "${name}": give one another name in tools`
+              ] as const
+          )
+    )
+  )
+}
+
+export interface Verdict {
+  readonly state: McpToolState
+  /** What is wrong and what would mend it; empty if it is available. */
+  readonly message: string
+}
+
+const available: Verdict = { state: "available", message: "" }
+
+/** May this tool be called now? */
+export const verdictOn = (offers: Offers, tool: string): Verdict => {
+  const { namespace } = offers.server
+  const refused = offers.refused.get(tool)
+  if (refused !== undefined) return { state: "refused", message: refused }
+  const offer = offers.listed?.get(tool)
+  if (offer?.problem !== undefined) return { state: "refused", message: offer.problem }
+  const pin = offers.pins.get(tool)
+  const started = offers.started.get(tool)
+  if (pin === undefined) {
+    return {
+      state: "not_accepted",
+      message: `an operator has to accept "${tool}" of the MCP server "${namespace}"`
+    }
+  }
+  if (offers.listed !== undefined && offer === undefined) {
+    return { state: "gone", message: `the MCP server "${namespace}" no longer lists "${tool}"` }
+  }
+  if (offer !== undefined && offer.hash !== pin.hash) {
+    return {
+      state: "changed",
+      message: `the MCP server "${namespace}" changed the definition of "${tool}"; an operator has to accept it`
+    }
+  }
+  return started?.hash === pin.hash
+    ? available
+    : {
+        state: "accepted",
+        message: `the definition of "${tool}" was accepted and is used from the next start on`
+      }
+}
+
+/** The same as the error of a call; undefined if it may be called. */
+export const refusalOn = (offers: Offers, tool: string): ToolError | undefined => {
+  const { message, state } = verdictOn(offers, tool)
+  switch (state) {
+    case "available":
+      return undefined
+    case "changed":
+      return new ToolPolicyError({
+        kind: "permission",
+        reason: "MCP_DEFINITION_CHANGED",
+        message: `${message}.`
+      })
+    case "not_accepted":
+    case "accepted":
+      return new ToolPolicyError({
+        kind: "permission",
+        reason: "MCP_NOT_ACCEPTED",
+        message: `${message}.`
+      })
+    case "gone":
+      return new ToolUserError({
+        kind: "not_found",
+        reason: "MCP_TOOL_GONE",
+        message: `${message}.`
+      })
+    case "refused":
+      return new ToolTerminalError({
+        kind: "external",
+        reason: "MCP_TOOL_REFUSED",
+        message: `${message}.`
+      })
+  }
+}

@@ -1,0 +1,29 @@
+/**
+ * The official client, an optional peer: loaded only by who imports tools of MCP servers.
+ */
+import { Effect, Schema } from "effect"
+
+export type Sdk = typeof import("@modelcontextprotocol/client")
+export type Validators = typeof import("@modelcontextprotocol/client/validators/ajv")
+
+/** `@modelcontextprotocol/client` is not installed, or is not one that this release knows. */
+export class McpClientMissing extends Schema.TaggedError<McpClientMissing>()("McpClientMissing", {
+  message: Schema.String
+}) {}
+
+const missing = () =>
+  new McpClientMissing({
+    message:
+      "tools of MCP servers need the package @modelcontextprotocol/client 2: npm install @modelcontextprotocol/client"
+  })
+
+export const load: Effect.Effect<
+  { readonly sdk: Sdk; readonly validators: Validators },
+  McpClientMissing
+> = Effect.all({
+  sdk: Effect.tryPromise({ try: () => import("@modelcontextprotocol/client"), catch: missing }),
+  validators: Effect.tryPromise({
+    try: () => import("@modelcontextprotocol/client/validators/ajv"),
+    catch: missing
+  })
+})

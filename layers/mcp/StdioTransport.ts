@@ -1,0 +1,250 @@
+/**
+ * JSON-RPC lines with a program of this machine: started without a shell, in a process group of its own that ends with
+ * the connection, whatever it has forked. The official transport knows neither groups nor a bound for floods.
+ */
+import { spawn } from "node:child_process"
+import type { ChildProcessByStdio } from "node:child_process"
+import type { Readable, Writable } from "node:stream"
+import { Redacted } from "effect"
+import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/client"
+import type { McpStdioServer } from "../../src/tool/McpServer.ts"
+
+type Child = ChildProcessByStdio<Writable, Readable, Readable>
+
+/** How long a program has to end after its input was closed, and again after it was asked to. */
+const grace_ms = 1_000
+/** What a program may write after it has ended, by a child that holds its output. */
+const drain_ms = 250
+/** Requests and notifications of a server in one second; more are dropped unread. */
+const unasked_per_s_max = 1_000
+/** Lines that are no JSON; a server that writes more of them does not speak the protocol. */
+const garbage_lines_max = 1_000
+/** Bytes that wait for a program that does not read. */
+const unread_bytes_max = 16_000_000
+/** What is kept of a program's complaints, in characters. */
+const complaint_chars_max = 2_000
+
+/** Groups that live; they end with this process if it ends without saying so. */
+const groups = new Set<number>()
+
+const signal = (group: number, name: NodeJS.Signals): void => {
+  try {
+    process.kill(-group, name)
+  } catch {
+    // It is gone, which is what was wanted.
+  }
+}
+
+const endAll = (): void => {
+  for (const group of groups) signal(group, "SIGKILL")
+}
+
+const remember = (group: number): void => {
+  if (groups.size === 0) process.on("exit", endAll)
+  groups.add(group)
+}
+
+const forget = (group: number): void => {
+  groups.delete(group)
+  if (groups.size === 0) process.off("exit", endAll)
+}
+
+/** Only what the declaration names. */
+const environmentOf = (server: McpStdioServer): Record<string, string> => {
+  const environment: Record<string, string> = {}
+  for (const name of server.inherit ?? []) {
+    const value = process.env[name]
+    if (value !== undefined) environment[name] = value
+  }
+  for (const [name, value] of Object.entries(server.env ?? {})) {
+    environment[name] = Redacted.isRedacted(value) ? Redacted.value(value) : value
+  }
+  return environment
+}
+
+/** True if the promise is done within the time. */
+const within = async (done: Promise<unknown>, ms: number): Promise<boolean> => {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<boolean>((resolve) => {
+    timer = setTimeout(() => resolve(false), ms)
+  })
+  const first = await Promise.race([done.then(() => true), late])
+  clearTimeout(timer)
+  return first
+}
+
+export class StdioTransport implements Transport {
+  onclose: (() => void) | undefined
+  onerror: ((error: Error) => void) | undefined
+  onmessage: ((message: JSONRPCMessage) => void) | undefined
+
+  readonly #server: McpStdioServer
+  readonly #message_bytes_max: number
+  #child: Child | undefined
+  /** Resolves when the program itself has ended. */
+  #exited: Promise<void> = Promise.resolve()
+  #stopping: Promise<void> | undefined
+  #parts: Array<Buffer> = []
+  #size = 0
+  #garbage = 0
+  #second = 0
+  #unasked = 0
+  #complaint = ""
+  #isClosed = false
+
+  constructor(server: McpStdioServer, message_bytes_max: number) {
+    this.#server = server
+    this.#message_bytes_max = message_bytes_max
+  }
+
+  /** The end of what the program wrote to its standard error. */
+  get complaint(): string {
+    return this.#complaint
+  }
+
+  start(): Promise<void> {
+    const { args = [], cwd, program } = this.#server
+    return new Promise((resolve, reject) => {
+      const child = spawn(program, args, {
+        cwd,
+        env: environmentOf(this.#server),
+        stdio: ["pipe", "pipe", "pipe"],
+        shell: false,
+        detached: true,
+        windowsHide: true
+      })
+      this.#child = child
+      this.#exited = new Promise((done) => {
+        child.once("error", (error) => {
+          reject(error)
+          done()
+        })
+        child.once("exit", () => {
+          this.#left(child)
+          done()
+        })
+      })
+      child.once("spawn", () => {
+        remember(child.pid!)
+        resolve()
+      })
+      child.stdin.on("error", (error) => this.onerror?.(error))
+      child.stdout.on("error", (error) => this.onerror?.(error))
+      child.stdout.on("data", (chunk: Buffer) => this.#read(chunk))
+      child.stderr.on("error", () => {})
+      child.stderr.on("data", (chunk: Buffer) => {
+        this.#complaint = (this.#complaint + chunk.toString("utf8")).slice(-complaint_chars_max)
+      })
+    })
+  }
+
+  send(message: JSONRPCMessage): Promise<void> {
+    const child = this.#child
+    if (child === undefined || this.#isClosed || !child.stdin.writable) {
+      return Promise.reject(new Error("the program has ended"))
+    }
+    if (child.stdin.writableLength > unread_bytes_max) {
+      return Promise.reject(new Error("the program does not read what it is sent"))
+    }
+    child.stdin.write(`${JSON.stringify(message)}\n`)
+    return Promise.resolve()
+  }
+
+  /** Done when no process of the group is left. */
+  close(): Promise<void> {
+    return (this.#stopping ??= this.#stop())
+  }
+
+  async #stop(): Promise<void> {
+    const child = this.#child
+    if (child?.pid !== undefined) {
+      child.stdin.end()
+      if (!(await within(this.#exited, grace_ms))) signal(child.pid, "SIGTERM")
+      if (!(await within(this.#exited, grace_ms))) signal(child.pid, "SIGKILL")
+      await this.#exited
+    }
+    this.#closed()
+  }
+
+  /** The program has ended by itself or was ended; what it forked ends with it. */
+  #left(child: Child): void {
+    const group = child.pid!
+    signal(group, "SIGKILL")
+    forget(group)
+    // What it wrote at its end is an answer like any other.
+    const drained = new Promise<void>((resolve) => child.stdout.once("end", resolve))
+    void within(drained, drain_ms).then(() => this.#closed())
+  }
+
+  #closed(): void {
+    if (this.#isClosed) return
+    this.#isClosed = true
+    this.#parts = []
+    this.#child?.stdout.destroy()
+    this.#child?.stderr.destroy()
+    this.#child?.stdin.destroy()
+    this.onclose?.()
+  }
+
+  /** The server broke the rules: nothing that it says from here on can be trusted to be whole. */
+  #break(message: string): void {
+    this.onerror?.(new Error(message))
+    this.#child?.stdout.destroy()
+    if (this.#child?.pid !== undefined) signal(this.#child.pid, "SIGKILL")
+    void this.close()
+  }
+
+  #read(chunk: Buffer): void {
+    let from = 0
+    for (;;) {
+      const end = chunk.indexOf(10, from)
+      if (end < 0) break
+      const last = chunk.subarray(from, end)
+      from = end + 1
+      if (this.#size + last.length > this.#message_bytes_max) return this.#tooLarge()
+      const line = this.#parts.length === 0 ? last : Buffer.concat([...this.#parts, last])
+      this.#parts = []
+      this.#size = 0
+      this.#line(line.toString("utf8").trim())
+      if (this.#isClosed || this.#stopping !== undefined) return
+    }
+    if (from === chunk.length) return
+    const rest = chunk.subarray(from)
+    this.#parts.push(rest)
+    this.#size += rest.length
+    if (this.#size > this.#message_bytes_max) this.#tooLarge()
+  }
+
+  #tooLarge(): void {
+    this.#parts = []
+    this.#size = 0
+    this.#break(`the server sent a message of more than ${this.#message_bytes_max} bytes`)
+  }
+
+  #line(line: string): void {
+    if (line === "") return
+    let message: unknown
+    try {
+      message = JSON.parse(line)
+    } catch {
+      message = undefined
+    }
+    if (typeof message !== "object" || message === null || Array.isArray(message)) {
+      this.#garbage++
+      if (this.#garbage > garbage_lines_max) this.#break("the server writes lines that are no JSON")
+      return
+    }
+    if ("method" in message && this.#isFlood()) return
+    this.onmessage?.(message as JSONRPCMessage)
+  }
+
+  #isFlood(): boolean {
+    const second = Math.floor(performance.now() / 1_000)
+    if (second !== this.#second) {
+      this.#second = second
+      this.#unasked = 0
+    }
+    this.#unasked++
+    return this.#unasked > unasked_per_s_max
+  }
+}

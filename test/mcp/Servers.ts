@@ -1,0 +1,134 @@
+/**
+ * Declarations of real servers for tests, and a look at what is left of them.
+ */
+import { execFileSync } from "node:child_process"
+import { randomUUID } from "node:crypto"
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { fileURLToPath } from "node:url"
+import { Effect, Layer, Logger } from "effect"
+import * as EphemeralMcpPins from "../../layers/ephemeral/EphemeralMcpPins.ts"
+import * as ImportedMcpServers from "../../layers/mcp/ImportedMcpServers.ts"
+import { McpServers } from "../../services/McpServers.ts"
+import type { CallContext } from "../../src/tool/GovernedTool.ts"
+import type { McpServer, McpStdioServer } from "../../src/tool/McpServer.ts"
+import { commandLine } from "../../src/tool/McpServer.ts"
+import * as H from "../runtime/Harness.ts"
+
+/** Stands in every command line of this test process, so that what is left can be told from others'. */
+export const mark = `mark-${randomUUID()}`
+
+/** Command lines of this machine that carry the mark. */
+export const left = (): ReadonlyArray<string> =>
+  execFileSync("ps", ["-A", "-o", "args="], { encoding: "utf8" })
+    .split("\n")
+    .filter((line) => line.includes(mark))
+
+export const isAlive = (pid: number): boolean => {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** A directory that is gone with the scope. */
+export const directory = Effect.acquireRelease(
+  Effect.sync(() => mkdtempSync(join(tmpdir(), "troupe-mcp-"))),
+  (path) => Effect.sync(() => rmSync(path, { recursive: true, force: true }))
+)
+
+const packaged = (name: string) =>
+  fileURLToPath(
+    new URL(
+      `../../node_modules/@modelcontextprotocol/server-${name}/dist/index.js`,
+      import.meta.url
+    )
+  )
+
+type More = Partial<McpStdioServer>
+
+const node = (namespace: string, args: ReadonlyArray<string>, more?: More): McpStdioServer => ({
+  namespace,
+  transport: "stdio",
+  program: process.execPath,
+  args: [...args, mark],
+  ...more
+})
+
+export const everything = (more?: More) =>
+  node("everything", [packaged("everything"), "stdio"], more)
+export const everything_script = packaged("everything")
+export const filesystem = (root: string, more?: More) => {
+  const server = node("files", [packaged("filesystem"), root], more)
+  // It takes each argument for a directory that must exist, so the mark cannot be one: the root's name is as good.
+  return { ...server, args: server.args!.slice(0, -1) }
+}
+export const memory = (file: string, more?: More) =>
+  node("memory", [packaged("memory")], { env: { MEMORY_FILE_PATH: file }, ...more })
+
+const script = fileURLToPath(new URL("./misbehaving.ts", import.meta.url))
+
+/** `file` holds the description of `look`; `file.log` takes what the server notes. */
+export const misbehaving = (mode: string, file = "", more?: More) =>
+  node("odd", [script, mode, file], more)
+
+/** A file with the description of `look`, and its setter. */
+export const described = Effect.map(directory, (path) => {
+  const file = join(path, "description")
+  const set = (text: string) => writeFileSync(file, text)
+  set("Looks.")
+  writeFileSync(`${file}.log`, "")
+  return { file, set }
+})
+
+export const allowed = (...servers: ReadonlyArray<McpServer>) => ({
+  servers,
+  allow: {
+    commands: servers.flatMap((server) =>
+      server.transport === "stdio" ? [commandLine(server)] : []
+    )
+  }
+})
+
+/** What a session logs is shown by the one test that looks at it. */
+export const quiet = Logger.layer([])
+
+/** The servers over pins of their own. */
+export const importing = (...servers: ReadonlyArray<McpServer>) =>
+  ImportedMcpServers.layer(allowed(...servers)).pipe(
+    Layer.provide(EphemeralMcpPins.layer),
+    Layer.provide(quiet)
+  )
+
+const context: CallContext = {
+  run: "00000000-0000-4000-8000-000000000000" as CallContext["run"],
+  call: "0/1.0" as CallContext["call"],
+  tenant: H.tenant,
+  trace_id: "trace",
+  principal: "alice",
+  approved_by: undefined,
+  key: undefined
+}
+
+/** One call of a tool's body, as the gate would make it. */
+export const callBody = Effect.fnUntraced(function* (
+  key: string,
+  args: unknown = {},
+  preliminary: (value: unknown) => Effect.Effect<void> = () => Effect.void
+) {
+  const { tools } = yield* McpServers
+  const tool = tools.find((each) => each.key === key)
+  if (tool === undefined) return yield* Effect.die(new Error(`there is no ${key}`))
+  const decoded = yield* tool.decode(args)
+  const result = yield* tool.handler(decoded, { toolCallId: "0/1.0", preliminary, call: context })
+  return yield* tool.encode(result)
+})
+
+/** The status of one tool of the only server. */
+export const statusOf = (tool: string) =>
+  McpServers.use(({ status }) =>
+    Effect.map(status, ([server]) => server?.tools.find((each) => each.tool === tool))
+  )

@@ -1,0 +1,178 @@
+/**
+ * An MCP server that breaks the rules when it is asked to: raw JSON lines, no library. Arguments: a mode, and a file that
+ * holds the description of `look` and takes what the server notes.
+ */
+import { spawn } from "node:child_process"
+import { appendFileSync, readFileSync } from "node:fs"
+import { createInterface } from "node:readline"
+
+interface Message {
+  readonly id?: number | string
+  readonly method?: string
+  readonly params?: Readonly<Record<string, unknown>>
+}
+
+const [mode = "plain", file = ""] = process.argv.slice(2)
+const write = (value: unknown): void => void process.stdout.write(`${JSON.stringify(value)}\n`)
+const answer = (id: unknown, result: unknown): void => write({ jsonrpc: "2.0", id, result })
+const refuse = (id: unknown, code: number, message: string) =>
+  write({ jsonrpc: "2.0", id, error: { code, message } })
+const notify = (method: string, params: unknown = {}) => write({ jsonrpc: "2.0", method, params })
+const note = (line: string) => appendFileSync(`${file}.log`, `${line}\n`)
+const description = () => (file === "" ? "Looks." : readFileSync(file, "utf8"))
+
+const read = { readOnlyHint: true, openWorldHint: false }
+const writes = { readOnlyHint: false, openWorldHint: false }
+const inputSchema = { type: "object", properties: { n: { type: "integer", maximum: 1e9 } } }
+const outputSchema = {
+  type: "object",
+  properties: { n: { type: "integer" } },
+  required: ["n"]
+}
+
+const tool = (name: string, more: object = {}) => ({
+  name,
+  inputSchema,
+  annotations: read,
+  ...more
+})
+
+const plain = () => [
+  tool("look", { description: description() }),
+  ...["die", "hang", "giant", "flood", "garbage", "pids", "change", "progress", "secret"].map(
+    (name) => tool(name)
+  ),
+  tool("structured", { outputSchema }),
+  tool("lies", { outputSchema }),
+  tool("refuses"),
+  tool("fails"),
+  tool("pictures"),
+  tool("put", { annotations: writes }),
+  tool("put_and_die", { annotations: writes }),
+  tool("silent_hints", { annotations: undefined }),
+  tool("dotted.name/ü")
+]
+
+const lists: Readonly<Record<string, () => ReadonlyArray<unknown>>> = {
+  plain,
+  collide: () => [tool("a.b"), tool("a_b"), tool("look")],
+  bad_list: () => [
+    tool("look"),
+    tool("array_schema", { inputSchema: { type: "array" } }),
+    tool("bad_pattern", { inputSchema: { type: "object", properties: { n: { pattern: "(" } } } }),
+    { description: "no name" },
+    tool("huge", { description: "x".repeat(100_000) }),
+    tool("twice"),
+    tool("twice")
+  ]
+}
+
+const calls: Readonly<Record<string, (id: unknown, params: Message["params"]) => void>> = {
+  die: () => process.exit(3),
+  put_and_die: () => {
+    note("put")
+    process.exit(3)
+  },
+  put: (id) => {
+    note("put")
+    answer(id, { content: [{ type: "text", text: "put" }] })
+  },
+  hang: () => note("hang"),
+  giant: (id) => answer(id, { content: [{ type: "text", text: "x".repeat(3_000_000) }] }),
+  flood: (id) => {
+    for (let i = 0; i < 50_000; i++) notify("notifications/tools/list_changed")
+    answer(id, { content: [{ type: "text", text: "after the flood" }] })
+  },
+  garbage: (id) => {
+    process.stdout.write('not json\n{"half":\n[1,2]\nnull\n5\n\n')
+    answer(id, { content: [{ type: "text", text: "after the garbage" }] })
+  },
+  pids: (id) => {
+    // It outlives its parent, unless the whole group is ended.
+    const child = spawn(process.execPath, ["-e", "setInterval(() => {}, 1000)"], {
+      stdio: "ignore"
+    })
+    child.unref()
+    answer(id, { content: [], structuredContent: { pids: [process.pid, child.pid] } })
+  },
+  change: (id) => {
+    notify("notifications/tools/list_changed")
+    answer(id, { content: [] })
+  },
+  progress: (id, params) => {
+    const meta = params?.["_meta"] as { readonly progressToken?: unknown } | undefined
+    for (let i = 1; i <= 500; i++) {
+      notify("notifications/progress", {
+        progressToken: meta?.progressToken,
+        progress: i,
+        total: 500
+      })
+    }
+    answer(id, { content: [{ type: "text", text: "arrived" }] })
+  },
+  secret: (id) => {
+    const environment = JSON.stringify(process.env)
+    answer(id, { content: [{ type: "text", text: environment }] })
+  },
+  structured: (id) => answer(id, { content: [], structuredContent: { n: 7 } }),
+  lies: (id) => answer(id, { content: [], structuredContent: { n: "seven" } }),
+  refuses: (id) => refuse(id, -32_000, `not now, ${process.env["KEY"] ?? "friend"}`),
+  fails: (id) => answer(id, { isError: true, content: [{ type: "text", text: "n must be even" }] }),
+  pictures: (id) =>
+    answer(id, {
+      content: [
+        { type: "text", text: "two" },
+        { type: "image", mimeType: "image/png", data: "QUJDRA==" },
+        { type: "resource", resource: { uri: "file:///a.txt", text: "inside" } },
+        { type: "resource", resource: { uri: "file:///b", mimeType: "x/y", blob: "QUJD" } },
+        { type: "resource_link", uri: "file:///c", name: "c" }
+      ]
+    })
+}
+
+const call = ({ id, params }: Message): void => {
+  const name = String(params?.["name"])
+  const known = calls[name]
+  if (known !== undefined) return known(id, params)
+  return answer(id, {
+    content: [{ type: "text", text: JSON.stringify(params?.["arguments"] ?? null) }]
+  })
+}
+
+const list = ({ id, params }: Message): void => {
+  if (mode !== "pages") return answer(id, { tools: (lists[mode] ?? plain)() })
+  const page = Number(params?.["cursor"] ?? 0)
+  return answer(id, { tools: [tool(`t${page}`)], nextCursor: String(page + 1) })
+}
+
+const receive = (message: Message): void => {
+  switch (message.method) {
+    case "initialize":
+      if (mode === "silent") return undefined
+      return answer(message.id, {
+        protocolVersion: mode === "wrong_version" ? "1999-12-31" : "2025-06-18",
+        capabilities: { tools: { listChanged: true } },
+        serverInfo: { name: "misbehaving", version: "1" }
+      })
+    case "tools/list":
+      return list(message)
+    case "tools/call":
+      return call(message)
+    case "ping":
+      return answer(message.id, {})
+    case "notifications/cancelled":
+      return note("cancelled")
+    default:
+      return message.id === undefined ? undefined : refuse(message.id, -32_601, "no such method")
+  }
+}
+
+if (mode === "exit") {
+  process.stderr.write(`cannot start with ${process.env["KEY"] ?? "nothing"}\n`)
+  process.exit(1)
+}
+if (mode === "deaf") process.on("SIGTERM", () => {})
+if (mode === "endless") for (;;) process.stdout.write("no protocol here\n")
+createInterface({ input: process.stdin }).on("line", (line) => receive(JSON.parse(line)))
+// A server that does not end with its input, as the protocol asks.
+if (mode === "deaf") setInterval(() => {}, 1_000)
