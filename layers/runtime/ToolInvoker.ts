@@ -11,8 +11,10 @@ import { ToolPolicyError, ToolUserError } from "../../src/error/ToolError.ts"
 import type { AgentName, CallId } from "../../src/Ids.ts"
 import { ApprovalId } from "../../src/Ids.ts"
 import type { RunInput } from "../../src/run/RunDecider.ts"
+import { notAllowed } from "../../src/tool/Allowlist.ts"
 import { nearest } from "../../src/tool/Nearest.ts"
 import { permissionOf } from "../../src/tool/SideEffects.ts"
+import { refusalText } from "../../src/tool/ToolCodec.ts"
 import type { AgentMemory } from "../../services/AgentMemory.ts"
 import type { ToolRegistry } from "../../services/ToolRegistry.ts"
 import type { Proposal } from "./CallIdentity.ts"
@@ -37,11 +39,8 @@ const refuse = (call: CallId, error: ToolError): Started => ({
   effect: Exit.succeed(finished(call, failed(error)))
 })
 
-/** A sentence about arguments that the schema refused, without the stack that an issue's error carries. */
-const issueText = (exit: Exit.Exit<unknown, unknown>): string => {
-  const error = Exit.isFailure(exit) ? Cause.squash(exit.cause) : undefined
-  return Schema.isSchemaError(error) ? error.message : "the value does not fit its schema"
-}
+const issueText = (exit: Exit.Exit<unknown, unknown>): string =>
+  refusalText(Exit.isFailure(exit) ? Cause.squash(exit.cause) : undefined)
 
 const Delegation = Schema.decodeUnknownExit(
   Schema.Struct({ task: Schema.String.check(Schema.isMinLength(1)) }),
@@ -113,14 +112,7 @@ export const make = (services: Services): ToolInvoker => {
             message: `there is no tool "${name.slice(0, 64)}".${nearest(name, host.agent.tools.keys())}`
           })
         )
-      : refuse(
-          call,
-          new ToolPolicyError({
-            kind: "not_found",
-            reason: "NOT_ALLOWED",
-            message: `"${name.slice(0, 64)}" is not among this agent's tools.`
-          })
-        )
+      : refuse(call, notAllowed(name))
   }
 
   const delegate = (host: CallHost, call: CallId, agent: AgentName): Started => {
