@@ -1,6 +1,7 @@
 /**
- * Two habits of endpoints that call themselves compatible, mended before the client reads the answer: a whole JSON answer
- * to a request for a stream, and a stream that ends with `[DONE]` and never says why. Also bounds what comes back.
+ * Habits of endpoints that speak chat completions, mended before the client reads the answer: a whole JSON answer to a
+ * request for a stream, a stream that ends with `[DONE]` and never says why, several choices in one stream, and usage
+ * where the client does not look. Also bounds what comes back.
  */
 
 /** The greatest answer, in bytes as they come off the wire. */
@@ -56,17 +57,51 @@ const unstatedFinish = `data: ${JSON.stringify({
   choices: [{ index: 0, delta: {}, finish_reason: unstated }]
 })}\n\n`
 
+/** Lets the stream's first choice through and no other, and moves the usage of a vendor's field to its place. */
+class Choices {
+  private index: unknown
+
+  /** A line of the stream, mended; undefined = nothing is left of it. */
+  mended(line: string): string | undefined {
+    if (!/^data:\s*\{/.test(line)) return line
+    if (!/"index"\s*:\s*[1-9]|"x_groq"/.test(line)) {
+      if (/"index"\s*:\s*0/.test(line)) this.index ??= 0
+      return line
+    }
+    let event: unknown
+    try {
+      event = JSON.parse(line.slice("data:".length))
+    } catch {
+      return line
+    }
+    const all = record(event)
+    const usage = all["usage"] ?? record(all["x_groq"])["usage"]
+    const choices = all["choices"]
+    if (!Array.isArray(choices)) return line
+    const kept = choices.filter((choice) => {
+      const { index } = record(choice)
+      this.index ??= index
+      return index === this.index
+    })
+    if (kept.length === 0 && choices.length > 0 && usage === undefined) return undefined
+    return `data: ${JSON.stringify({ ...all, choices: kept, ...(usage === undefined ? undefined : { usage }) })}`
+  }
+}
+
 /** Puts an unstated finish before a `[DONE]` that no finish came before. A stream that breaks off stays unfinished. */
 const finished = () => {
   let line = ""
   let seen = false
   let choices = false
+  const of = new Choices()
   return new TransformStream<string, string>({
     transform(text, controller) {
       const lines = (line + text).split("\n")
       line = lines.pop()!
       let out = ""
-      for (const each of lines) {
+      for (const line of lines) {
+        const each = of.mended(line)
+        if (each === undefined) continue
         // Inside a JSON string the quotes would be escaped, so that text which speaks of a finish is none.
         seen ||= /"finish_reason"\s*:\s*"/.test(each)
         choices ||= /"choices"\s*:\s*\[\s*\{/.test(each)

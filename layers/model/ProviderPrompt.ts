@@ -17,6 +17,7 @@ import type { ModelSettings } from "../../src/agent/ModelSettings.ts"
 import { resultText } from "../../src/conversation/Transcript.ts"
 import type { TranscriptEntry } from "../../src/conversation/Transcript.ts"
 import type { ProposedCall, TurnPart } from "../../src/run/RunEvent.ts"
+import { onMessage } from "./TurnParts.ts"
 
 type AssistantEntry = Extract<TranscriptEntry, { role: "assistant" }>
 type ToolEntry = Extract<TranscriptEntry, { role: "tool" }>
@@ -93,6 +94,7 @@ class PromptBuilder {
     let spoken = 0
     let thought = 0
     let called = 0
+    let whole: { providerOptions?: SharedV4ProviderOptions } = {}
     const text = (units: number, part: object) => {
       const said = entry.text.slice(spoken, spoken + units)
       spoken += units
@@ -121,7 +123,8 @@ class PromptBuilder {
           break
         }
         case "custom":
-          if (own) {
+          if (own && part.kind === onMessage) whole = optionsOf(part)
+          else if (own) {
             const kind = part.kind as `${string}.${string}`
             content.push({ type: "custom", kind, ...optionsOf(part) })
           }
@@ -132,7 +135,7 @@ class PromptBuilder {
     while (called < entry.calls.length) call()
     // Reasoning alone is no message: providers refuse one that says nothing.
     if (!content.some((part) => part.type === "text" || part.type === "tool-call")) return
-    this.messages.push({ role: "assistant", content })
+    this.messages.push({ role: "assistant", content, ...whole })
   }
 
   private call(

@@ -7,6 +7,7 @@ import { Effect, Redacted } from "effect"
 import { ModelError } from "../../services/ModelGateway.ts"
 import type { ModelProvider } from "./AiSdkModelGateway.ts"
 import { chatFetch, wireFetch } from "./ChatWire.ts"
+import { compatible, convertUsage, metadataExtractor } from "./CompatibleAnswer.ts"
 import type { ModelConfig, ProviderName } from "./ModelConfig.ts"
 
 /** What a client is made of. `apiKey` is never absent, because a client would look for one in the environment. */
@@ -52,8 +53,10 @@ const wires: Readonly<Record<ProviderName, Wire>> = {
         ({ createOpenAICompatible }) => {
           const { apiKey, ...rest } = settings
           const client = createOpenAICompatible({
-            name: "openaiCompatible",
+            name: compatible,
             includeUsage: true,
+            metadataExtractor,
+            convertUsage,
             supportsStructuredOutputs: true,
             ...rest,
             ...(keyed ? { apiKey } : undefined)

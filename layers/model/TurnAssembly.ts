@@ -15,7 +15,7 @@ import { ModelError } from "../../services/ModelGateway.ts"
 import type { ModelDelta } from "../../services/ModelGateway.ts"
 import type { FinishReason, Usage } from "../../src/run/RunEvent.ts"
 import type { Turn } from "../../src/run/RunDecider.ts"
-import { Kept, merged } from "./TurnParts.ts"
+import { Kept, merged, onMessage } from "./TurnParts.ts"
 import type { Piece, Slot } from "./TurnParts.ts"
 
 /** Text, reasoning and arguments of one turn together, in UTF-16 units. */
@@ -127,7 +127,7 @@ export class TurnAssembly {
         this.answeredBy(part.modelId)
         return undefined
       case "finish":
-        this.finish = part
+        this.ended(part)
         return undefined
       default:
         return undefined
@@ -141,7 +141,7 @@ export class TurnAssembly {
       const error = this.content(part, String(index))
       if (error !== undefined) return error
     }
-    this.finish = answer
+    this.ended(answer)
     return undefined
   }
 
@@ -155,6 +155,20 @@ export class TurnAssembly {
         return this.take(part)
       default:
         return undefined
+    }
+  }
+
+  private ended(
+    end: Pick<LanguageModelV4GenerateResult, "finishReason" | "usage" | "providerMetadata">
+  ): void {
+    this.finish = end
+    const back = end.providerMetadata?.[onMessage]
+    if (back !== undefined) {
+      this.slots.push({
+        of: "custom",
+        kind: onMessage,
+        provider: back as SharedV4ProviderMetadata
+      })
     }
   }
 

@@ -7,6 +7,9 @@ import type { Json } from "../../src/Canonical.ts"
 import type { ProposedCall, Reasoning, TurnPart } from "../../src/run/RunEvent.ts"
 import type { Turn } from "../../src/run/RunDecider.ts"
 
+/** The kind of a part that is no part: what it holds goes back with the message as a whole. */
+export const onMessage = "troupe.message"
+
 /** Whoever walks the arguments later does so by recursion. */
 const depth_max = 100
 

@@ -1,0 +1,111 @@
+/**
+ * What endpoints that call themselves compatible add to the wire format, and their client leaves out: signed or encrypted
+ * reasoning beside a message, and other names for tokens of the cache.
+ */
+import type { LanguageModelV4Usage, SharedV4ProviderMetadata } from "@ai-sdk/provider"
+import { onMessage } from "./TurnParts.ts"
+
+/** The name under which the client keeps and takes what is its own. */
+export const compatible = "openaiCompatible"
+
+type Entry = Record<string, unknown>
+
+const record = (value: unknown): Entry =>
+  typeof value === "object" && value !== null ? (value as Entry) : {}
+
+const text = (value: unknown): string => (typeof value === "string" ? value : "")
+
+const details_max = 1_000
+
+/** Pieces of one detail have its index and type: texts are joined, the rest is said once. */
+const joined = (one: Entry, two: Entry): Entry => {
+  const all: Entry = { ...one }
+  for (const [name, value] of Object.entries(two)) {
+    if (name === "text" || name === "summary" || name === "data") {
+      all[name] = text(one[name]) + text(value)
+    } else if (value !== null && value !== "") all[name] = value
+  }
+  return all
+}
+
+/** `reasoning_details` of a message, put together from its pieces. */
+class ReasoningDetails {
+  private readonly entries: Array<Entry> = []
+
+  add(message: unknown): void {
+    const details = record(message)["reasoning_details"]
+    if (!Array.isArray(details)) return
+    for (const each of details) {
+      const entry = record(each)
+      const last = this.entries.at(-1)
+      if (
+        last !== undefined &&
+        last["index"] === entry["index"] &&
+        last["type"] === entry["type"]
+      ) {
+        this.entries[this.entries.length - 1] = joined(last, entry)
+      } else if (this.entries.length < details_max) this.entries.push(entry)
+    }
+  }
+
+  /** Nothing where nothing is signed or encrypted: the text alone goes back as the reasoning's text. */
+  metadata(): SharedV4ProviderMetadata | undefined {
+    const opaque = this.entries.some(
+      (entry) => text(entry["signature"]) + text(entry["data"]) !== ""
+    )
+    return opaque
+      ? ({
+          [onMessage]: { [compatible]: { reasoning_details: this.entries } }
+        } as SharedV4ProviderMetadata)
+      : undefined
+  }
+}
+
+const firstChoice = (body: unknown): Entry => {
+  const choices = record(body)["choices"]
+  return record(Array.isArray(choices) ? choices[0] : undefined)
+}
+
+/** Gives back, with a finished answer, what belongs to its message as a whole. */
+export const metadataExtractor = {
+  extractMetadata: async ({ parsedBody }: { parsedBody: unknown }) => {
+    const details = new ReasoningDetails()
+    details.add(firstChoice(parsedBody)["message"])
+    return details.metadata()
+  },
+  createStreamExtractor: () => {
+    const details = new ReasoningDetails()
+    return {
+      processChunk: (chunk: unknown) => details.add(firstChoice(chunk)["delta"]),
+      buildMetadata: () => details.metadata()
+    }
+  }
+}
+
+const first = (...counts: ReadonlyArray<unknown>): number | undefined =>
+  counts.find((count): count is number => typeof count === "number")
+
+/** Undefined where the endpoint counted nothing. */
+export const convertUsage = (counted: unknown): LanguageModelV4Usage => {
+  const usage = record(counted)
+  const input = record(usage["prompt_tokens_details"])
+  const output = record(usage["completion_tokens_details"])
+  return {
+    inputTokens: {
+      total: first(usage["prompt_tokens"]),
+      noCache: undefined,
+      cacheRead: first(
+        input["cached_tokens"],
+        usage["prompt_cache_hit_tokens"],
+        usage["num_cached_tokens"],
+        usage["cached_tokens"]
+      ),
+      cacheWrite: first(input["cache_write_tokens"], usage["cache_creation_input_tokens"])
+    },
+    outputTokens: {
+      total: first(usage["completion_tokens"]),
+      text: undefined,
+      reasoning: first(output["reasoning_tokens"])
+    }
+  }
+}
