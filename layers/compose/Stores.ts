@@ -6,13 +6,17 @@ import { Effect, Layer } from "effect"
 import type { Redacted } from "effect"
 import type { AgentMemories } from "../../services/AgentMemory.ts"
 import type { ApprovalRecords } from "../../services/ApprovalRecords.ts"
+import type { ComponentCatalog } from "../../services/ComponentCatalog.ts"
 import type { ConversationStore } from "../../services/ConversationStore.ts"
 import type { CostLedger } from "../../services/CostLedger.ts"
+import type { FlowState } from "../../services/FlowState.ts"
+import type { LoopStore } from "../../services/LoopStore.ts"
 import type { Outbox } from "../../services/Outbox.ts"
 import type { OutboxReader } from "../../services/OutboxReader.ts"
 import type { OutboxReplayer } from "../../services/OutboxReplayer.ts"
 import type { RunJournal } from "../../services/RunJournal.ts"
 import type { TaskStore } from "../../services/TaskStore.ts"
+import type { TriplePublisher } from "../../services/TriplePublisher.ts"
 import * as EphemeralAgentMemory from "../ephemeral/EphemeralAgentMemory.ts"
 import * as EphemeralStore from "../ephemeral/EphemeralStore.ts"
 import * as EphemeralStores from "../ephemeral/EphemeralStores.ts"
@@ -24,13 +28,17 @@ import * as ActorMemories from "./ActorMemories.ts"
 export type Stores =
   | AgentMemories
   | ApprovalRecords
+  | ComponentCatalog
   | ConversationStore
   | CostLedger
+  | FlowState
+  | LoopStore
   | Outbox
   | OutboxReader
   | OutboxReplayer
   | RunJournal
   | TaskStore
+  | TriplePublisher
 
 /** What actors remember lives as long as the process, whatever the journal stands on. */
 const memories = ActorMemories.layer(EphemeralAgentMemory.layer)

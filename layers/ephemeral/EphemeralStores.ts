@@ -4,13 +4,17 @@
  */
 import { Layer } from "effect"
 import type { ApprovalRecords } from "../../services/ApprovalRecords.ts"
+import type { ComponentCatalog } from "../../services/ComponentCatalog.ts"
 import type { ConversationStore } from "../../services/ConversationStore.ts"
 import type { CostLedger } from "../../services/CostLedger.ts"
+import type { FlowState } from "../../services/FlowState.ts"
+import type { LoopStore } from "../../services/LoopStore.ts"
 import type { Outbox } from "../../services/Outbox.ts"
 import type { OutboxReader } from "../../services/OutboxReader.ts"
 import type { OutboxReplayer } from "../../services/OutboxReplayer.ts"
 import type { RunJournal } from "../../services/RunJournal.ts"
 import type { TaskStore } from "../../services/TaskStore.ts"
+import type { TriplePublisher } from "../../services/TriplePublisher.ts"
 import * as EphemeralApprovalRecords from "./EphemeralApprovalRecords.ts"
 import * as EphemeralConversationStore from "./EphemeralConversationStore.ts"
 import * as EphemeralCostLedger from "./EphemeralCostLedger.ts"
@@ -20,16 +24,21 @@ import * as EphemeralOutboxReplayer from "./EphemeralOutboxReplayer.ts"
 import * as EphemeralRunJournal from "./EphemeralRunJournal.ts"
 import * as EphemeralStore from "./EphemeralStore.ts"
 import * as EphemeralTaskStore from "./EphemeralTaskStore.ts"
+import * as EphemeralToolStores from "./EphemeralToolStores.ts"
 
 export const layer: Layer.Layer<
   | RunJournal
   | TaskStore
   | ConversationStore
   | ApprovalRecords
+  | ComponentCatalog
   | CostLedger
+  | FlowState
+  | LoopStore
   | Outbox
   | OutboxReader
   | OutboxReplayer
+  | TriplePublisher
   | EphemeralStore.EphemeralStore
 > = Layer.mergeAll(
   EphemeralRunJournal.layer,
@@ -39,5 +48,6 @@ export const layer: Layer.Layer<
   EphemeralApprovalRecords.layer,
   EphemeralOutbox.layer,
   EphemeralOutboxReader.layer,
-  EphemeralOutboxReplayer.layer
+  EphemeralOutboxReplayer.layer,
+  EphemeralToolStores.layer
 ).pipe(Layer.provideMerge(EphemeralStore.layer))

@@ -9,6 +9,7 @@ import { migration as runs } from "./migrations/0001_runs.ts"
 import { migration as delivery } from "./migrations/0002_delivery.ts"
 import { migration as append } from "./migrations/0003_append.ts"
 import { migration as costs } from "./migrations/0004_costs.ts"
+import { migration as tools } from "./migrations/0005_tools.ts"
 import { migration as mcpPins } from "./migrations/0006_mcp_pins.ts"
 
 /** The name begins with the number. */
@@ -17,6 +18,7 @@ const migrations = {
   "0002_delivery": delivery,
   "0003_append": append,
   "0004_costs": costs,
+  "0005_tools": tools,
   "0006_mcp_pins": mcpPins
 }
 

@@ -4,13 +4,17 @@
 import { Layer } from "effect"
 import type { Migrator, SqlClient, SqlError } from "effect/sql"
 import type { ApprovalRecords } from "../../services/ApprovalRecords.ts"
+import type { ComponentCatalog } from "../../services/ComponentCatalog.ts"
 import type { ConversationStore } from "../../services/ConversationStore.ts"
 import type { CostLedger } from "../../services/CostLedger.ts"
+import type { FlowState } from "../../services/FlowState.ts"
+import type { LoopStore } from "../../services/LoopStore.ts"
 import type { Outbox } from "../../services/Outbox.ts"
 import type { OutboxReader } from "../../services/OutboxReader.ts"
 import type { OutboxReplayer } from "../../services/OutboxReplayer.ts"
 import type { RunJournal } from "../../services/RunJournal.ts"
 import type { TaskStore } from "../../services/TaskStore.ts"
+import type { TriplePublisher } from "../../services/TriplePublisher.ts"
 import * as Migrations from "./Migrations.ts"
 import * as SqlApprovalRecords from "./SqlApprovalRecords.ts"
 import * as SqlConversationStore from "./SqlConversationStore.ts"
@@ -21,6 +25,7 @@ import * as SqlOutboxReader from "./SqlOutboxReader.ts"
 import * as SqlOutboxReplayer from "./SqlOutboxReplayer.ts"
 import * as SqlRunJournal from "./SqlRunJournal.ts"
 import * as SqlTaskStore from "./SqlTaskStore.ts"
+import * as SqlToolStores from "./SqlToolStores.ts"
 
 /** What keeps the stores from starting. */
 export type StartError = Migrator.MigrationError | SqlError.SqlError
@@ -33,10 +38,14 @@ export const layer: Layer.Layer<
   | TaskStore
   | ConversationStore
   | ApprovalRecords
+  | ComponentCatalog
   | CostLedger
+  | FlowState
+  | LoopStore
   | Outbox
   | OutboxReader
-  | OutboxReplayer,
+  | OutboxReplayer
+  | TriplePublisher,
   StartError,
   SqlClient.SqlClient | SqlNotify
 > = Layer.mergeAll(
@@ -46,5 +55,6 @@ export const layer: Layer.Layer<
   SqlCostLedger.layer,
   SqlApprovalRecords.layer,
   SqlOutboxReader.layer,
-  SqlOutboxReplayer.layer
+  SqlOutboxReplayer.layer,
+  SqlToolStores.layer
 ).pipe(Layer.provideMerge(SqlOutbox.layer), Layer.provide(Migrations.layer))

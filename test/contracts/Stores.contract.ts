@@ -2,13 +2,17 @@
 import { layer } from "@effect/vitest"
 import type { Layer } from "effect"
 import type { ApprovalRecords } from "../../services/ApprovalRecords.ts"
+import type { ComponentCatalog } from "../../services/ComponentCatalog.ts"
 import type { ConversationStore } from "../../services/ConversationStore.ts"
 import type { CostLedger } from "../../services/CostLedger.ts"
+import type { FlowState } from "../../services/FlowState.ts"
+import type { LoopStore } from "../../services/LoopStore.ts"
 import type { Outbox } from "../../services/Outbox.ts"
 import type { OutboxReader } from "../../services/OutboxReader.ts"
 import type { OutboxReplayer } from "../../services/OutboxReplayer.ts"
 import type { RunJournal } from "../../services/RunJournal.ts"
 import type { TaskStore } from "../../services/TaskStore.ts"
+import type { TriplePublisher } from "../../services/TriplePublisher.ts"
 import { approvalRecordsTests } from "./ApprovalRecords.contract.ts"
 import { conversationStoreTests } from "./ConversationStore.contract.ts"
 import { costLedgerTests } from "./CostLedger.contract.ts"
@@ -17,16 +21,21 @@ import { outboxTests } from "./Outbox.contract.ts"
 import type { Options } from "./RunJournal.contract.ts"
 import { runJournalTests } from "./RunJournal.contract.ts"
 import { taskStoreTests } from "./TaskStore.contract.ts"
+import { toolStoresTests } from "./ToolStores.contract.ts"
 
 export type Stores =
   | RunJournal
   | TaskStore
   | ConversationStore
   | ApprovalRecords
+  | ComponentCatalog
   | CostLedger
+  | FlowState
+  | LoopStore
   | Outbox
   | OutboxReader
   | OutboxReplayer
+  | TriplePublisher
 
 export const storesContract = <R, E>(
   name: string,
@@ -41,4 +50,5 @@ export const storesContract = <R, E>(
     costLedgerTests(it)
     outboxTests(it)
     deadLetterTests(it)
+    toolStoresTests(it)
   })

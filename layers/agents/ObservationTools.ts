@@ -1,0 +1,118 @@
+/**
+ * `list_components`, `monitor_flow` and `read_loop_result` over the stores of loops, flows and components. The tenant is
+ * the run's; the model cannot name one.
+ */
+import { Effect } from "effect"
+import {
+  completionKey,
+  countOf,
+  endedAt,
+  page_bytes_default,
+  pageOf,
+  parseRecord,
+  recent_default,
+  summing
+} from "../../src/agents/LoopRecord.ts"
+import { observationGovernance, ObservationTools } from "../../src/agents/Observation.ts"
+import { instanceOf } from "../../src/agents/Triple.ts"
+import { ToolTerminalError, ToolTransientError, ToolUserError } from "../../src/error/ToolError.ts"
+import type { GovernedTool, MisdeclaredTool } from "../../src/tool/GovernedTool.ts"
+import { callOf, govern } from "../../src/tool/GovernedTool.ts"
+import { ComponentCatalog } from "../../services/ComponentCatalog.ts"
+import { FlowState } from "../../services/FlowState.ts"
+import { LoopStore } from "../../services/LoopStore.ts"
+
+/** Records of one read of the store. */
+const scan_page = 500
+
+/** The store's own text stays inside: it is nothing that a model can act on. */
+const storeFailed = () =>
+  new ToolTransientError({
+    kind: "network",
+    reason: "STORE_UNAVAILABLE",
+    message: "the store did not answer"
+  })
+
+const shown = (id: string): string => JSON.stringify(id.slice(0, 200))
+
+const handlers = Effect.gen(function* () {
+  const loops = yield* LoopStore
+  const flows = yield* FlowState
+  const catalog = yield* ComponentCatalog
+  return ObservationTools.of({
+    list_components: Effect.fnUntraced(function* ({ type_filter }) {
+      const all = yield* Effect.mapError(catalog.all, storeFailed)
+      if (typeof type_filter !== "string" || type_filter === "") return all
+      const found = all.filter(({ id }) => id === type_filter)
+      if (found.length > 0) return found
+      return yield* new ToolUserError({
+        kind: "not_found",
+        reason: "COMPONENT_NOT_FOUND",
+        message: `component type ${shown(type_filter)} not found; list_components without type_filter gives all ids`
+      })
+    }),
+
+    monitor_flow: Effect.fnUntraced(function* ({ flow_id, recent_limit }, context) {
+      const { tenant } = callOf(context)
+      const sums = summing(flow_id, countOf(recent_limit, recent_default))
+      let after: string | undefined
+      for (;;) {
+        const page = yield* Effect.mapError(
+          loops.scan(tenant, flow_id, after, scan_page),
+          storeFailed
+        )
+        for (const { key, value } of page) sums.add(key, value)
+        if (page.length < scan_page) break
+        after = page.at(-1)!.key
+      }
+      // Whether the flow runs is told by another store: where that is silent, the loops still say what they say.
+      const state = yield* Effect.orElseSucceed(flows.get(tenant, flow_id), () => undefined)
+      return sums.summary(state ?? "unknown")
+    }),
+
+    read_loop_result: Effect.fnUntraced(function* ({ loop_id, max_bytes, offset }, context) {
+      const { tenant } = callOf(context)
+      const id = instanceOf(loop_id)
+      const text = yield* Effect.mapError(loops.get(tenant, completionKey(loop_id)), storeFailed)
+      if (text === undefined) {
+        return yield* new ToolUserError({
+          kind: "not_found",
+          reason: "LOOP_NOT_FOUND",
+          message: `no result of loop ${shown(id)}: it may still be running, or never existed`
+        })
+      }
+      const record = parseRecord(text)
+      if (record === undefined) {
+        return yield* new ToolTerminalError({
+          kind: "internal",
+          reason: "LOOP_RECORD_MALFORMED",
+          message: `the record of loop ${shown(id)} cannot be read`
+        })
+      }
+      const page = pageOf(
+        record.result ?? "",
+        countOf(offset, 0),
+        countOf(max_bytes, page_bytes_default)
+      )
+      const { text: content, ...place } = page
+      return {
+        content,
+        metadata: {
+          loop_id: id,
+          role: record.role ?? "",
+          outcome: record.outcome ?? "",
+          completed_at: endedAt(record),
+          ...place,
+          task_id: record.task_id ?? ""
+        }
+      }
+    })
+  })
+})
+
+/** For a registry. */
+export const tools: Effect.Effect<
+  ReadonlyArray<GovernedTool>,
+  MisdeclaredTool,
+  ComponentCatalog | FlowState | LoopStore
+> = govern(ObservationTools, observationGovernance, handlers)

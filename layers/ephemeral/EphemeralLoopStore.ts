@@ -1,0 +1,69 @@
+/**
+ * Ended loops in one process: those that were put, and the store's own runs.
+ */
+import { Effect, Layer } from "effect"
+import { LoopStore } from "../../services/LoopStore.ts"
+import type { StoredLoop } from "../../services/LoopStore.ts"
+import { completionKey, flowOf, loopIdOf, recordOf } from "../../src/agents/LoopRecord.ts"
+import type { RunId, Tenant } from "../../src/Ids.ts"
+import { EphemeralStore, pair } from "./EphemeralStore.ts"
+import type { StoredRun } from "./EphemeralStore.ts"
+
+const page_max = 500
+const key_max = 500
+const value_max = 4_000_000
+
+interface Put {
+  readonly tenant: Tenant
+  readonly key: string
+  readonly value: string
+  readonly flow: string | undefined
+}
+
+const make = Effect.map(EphemeralStore, (store) => {
+  const put = new Map<string, Put>()
+
+  /** The record of a run of ours that has ended; a run's entries never change after that. */
+  const own = (run: StoredRun | undefined, tenant: Tenant): string | undefined => {
+    if (run === undefined || run.tenant !== tenant) return undefined
+    const record = recordOf(run.run_id, run.entries)
+    return record === undefined ? undefined : JSON.stringify(record)
+  }
+
+  return LoopStore.of({
+    put: (tenant, key, value) =>
+      Effect.suspend(() => {
+        if (key.length > key_max || value.length > value_max) {
+          return Effect.die(new RangeError("a loop's key or value is too long"))
+        }
+        put.set(pair(tenant, key), { tenant, key, value, flow: flowOf(value) })
+        return Effect.void
+      }),
+    get: (tenant, key) =>
+      Effect.sync(
+        () =>
+          put.get(pair(tenant, key))?.value ?? own(store.runs.get(loopIdOf(key) as RunId), tenant)
+      ),
+    scan: (tenant, flow, after, limit) =>
+      Effect.sync(() => {
+        const found = new Map<string, string>()
+        for (const run of store.runs.values()) {
+          if ((run.address.agent as string) !== flow) continue
+          const value = own(run, tenant)
+          if (value !== undefined) found.set(completionKey(run.run_id), value)
+        }
+        for (const each of put.values()) {
+          if (each.tenant !== tenant) continue
+          if (each.flow === flow) found.set(each.key, each.value)
+          else found.delete(each.key)
+        }
+        return [...found]
+          .filter(([key]) => after === undefined || key > after)
+          .sort(([a], [b]) => (a < b ? -1 : 1))
+          .slice(0, Math.min(limit, page_max))
+          .map(([key, value]): StoredLoop => ({ key, value }))
+      })
+  })
+})
+
+export const layer: Layer.Layer<LoopStore, never, EphemeralStore> = Layer.effect(LoopStore, make)

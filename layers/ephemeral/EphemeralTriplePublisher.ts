@@ -1,0 +1,38 @@
+/**
+ * The knowledge graph in one process.
+ */
+import { Effect, Layer } from "effect"
+import { TriplePublisher } from "../../services/TriplePublisher.ts"
+import { refusalOf, triples_max } from "../../src/agents/Triple.ts"
+import type { Triple } from "../../src/agents/Triple.ts"
+import type { Tenant } from "../../src/Ids.ts"
+
+const make = Effect.sync(() => {
+  /** By tenant, subject, then what makes a fact the same. */
+  const graphs = new Map<Tenant, Map<string, Map<string, Triple>>>()
+  return TriplePublisher.of({
+    addAll: (tenant, triples) =>
+      Effect.suspend(() => {
+        const refused = refusalOf(triples)
+        if (refused !== undefined) return Effect.fail(refused)
+        let graph = graphs.get(tenant)
+        if (graph === undefined) graphs.set(tenant, (graph = new Map()))
+        for (const triple of triples) {
+          let facts = graph.get(triple.subject)
+          if (facts === undefined) graph.set(triple.subject, (facts = new Map()))
+          const key = JSON.stringify([triple.predicate, triple.object, triple.source])
+          if (!facts.has(key)) facts.set(key, triple)
+        }
+        return Effect.void
+      }),
+    about: (tenant, subject, limit) =>
+      Effect.sync(() =>
+        [...(graphs.get(tenant)?.get(subject)?.values() ?? [])].slice(
+          0,
+          Math.min(limit, triples_max)
+        )
+      )
+  })
+})
+
+export const layer: Layer.Layer<TriplePublisher> = Layer.effect(TriplePublisher, make)

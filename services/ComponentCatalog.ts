@@ -1,0 +1,17 @@
+/**
+ * The kinds of components that flows are built of. They are the platform's: every tenant sees the same.
+ */
+import { Context } from "effect"
+import type { Effect } from "effect"
+import type { Component } from "../src/agents/Observation.ts"
+import type { StoreError } from "./TaskStore.ts"
+
+export class ComponentCatalog extends Context.Service<
+  ComponentCatalog,
+  {
+    /** Sorted by id; at most 1,000. */
+    readonly all: Effect.Effect<ReadonlyArray<Component>, StoreError>
+    /** Replaces the one of that id. */
+    register(component: Component): Effect.Effect<void, StoreError>
+  }
+>()("troupe/services/ComponentCatalog") {}

@@ -1,0 +1,26 @@
+/**
+ * Where facts of the knowledge graph go. A graph is a set: a fact that is there is left alone, so that a publication may
+ * be repeated.
+ */
+import { Context } from "effect"
+import type { Effect } from "effect"
+import type { Triple, TripleRefused } from "../src/agents/Triple.ts"
+import type { Tenant } from "../src/Ids.ts"
+import type { StoreError } from "./TaskStore.ts"
+
+export class TriplePublisher extends Context.Service<
+  TriplePublisher,
+  {
+    /** All of them or none, at most 1,000; durable when it returns. */
+    addAll(
+      tenant: Tenant,
+      triples: ReadonlyArray<Triple>
+    ): Effect.Effect<void, TripleRefused | StoreError>
+    /** What is known of a subject, oldest first; at most `limit` (up to 1,000). */
+    about(
+      tenant: Tenant,
+      subject: string,
+      limit: number
+    ): Effect.Effect<ReadonlyArray<Triple>, StoreError>
+  }
+>()("troupe/services/TriplePublisher") {}

@@ -1,0 +1,35 @@
+import { assert } from "@effect/vitest"
+import { Effect } from "effect"
+import { TriplePublisher } from "../../services/TriplePublisher.ts"
+import { loopEntity } from "../../src/agents/Triple.ts"
+import type { Fields } from "./Executors.ts"
+import { called, meets, noPublisher, platformOf, stores, tenant } from "./Executors.ts"
+import { conformance, hasShape, isRecord } from "./Vectors.ts"
+
+const proof = (input: Fields, expect: Fields) =>
+  Effect.gen(function* () {
+    const subject = loopEntity(platformOf(input), String(input.loop_id ?? ""))
+    const call = called("decide", input)
+    const executed = yield* input.publisher === "fails"
+      ? Effect.provideService(call, TriplePublisher, noPublisher)
+      : call
+    meets(executed, expect)
+    const facts = yield* TriplePublisher.use((graph) => graph.about(tenant, subject, 100))
+    if (typeof expect.triples === "number") assert.strictEqual(facts.length, expect.triples)
+    if (executed.result.error !== undefined) assert.deepStrictEqual(facts, [])
+    for (const { confidence, source } of facts) {
+      assert.strictEqual(confidence, 1)
+      if (typeof expect.tripleSource === "string") assert.strictEqual(source, expect.tripleSource)
+    }
+    if (typeof expect.subject === "string") assert.strictEqual(subject, expect.subject)
+    if (expect.contentEqualsArgs === true) {
+      assert.deepStrictEqual(JSON.parse(executed.result.content!), input.arguments)
+    }
+  }).pipe(Effect.provide(stores))
+
+conformance("decide", ({ expect, input }) =>
+  hasShape(input, [], ["loop_id", "org", "platform", "arguments", "publisher", "tool"]) &&
+  isRecord(expect)
+    ? { rows: "SM-61 SM-62 SM-63 SM-64 SM-65 SM-66 SM-80", run: proof(input, expect) }
+    : undefined
+)

@@ -1,0 +1,94 @@
+import { assert } from "@effect/vitest"
+import { Effect } from "effect"
+import { FlowState } from "../../services/FlowState.ts"
+import { LoopStore } from "../../services/LoopStore.ts"
+import type { FlowSummary } from "../../src/agents/LoopRecord.ts"
+import { completionKey } from "../../src/agents/LoopRecord.ts"
+import type { Fields } from "./Executors.ts"
+import { away, called, meets, stores, tenant } from "./Executors.ts"
+import type { Driven } from "./Vectors.ts"
+import { conformance, hasShape, isRecord } from "./Vectors.ts"
+
+/** More loops than any list shows by default, to see where it ends. */
+const crowd = 60
+
+/** Puts what the case says, and gives the store as the case finds it. */
+const furnished = Effect.fnUntraced(function* (input: Fields) {
+  const loops = yield* LoopStore
+  const unreadable = new Set<string>()
+  for (const record of (input.records as ReadonlyArray<Fields> | undefined) ?? []) {
+    const key = completionKey(String(record.loop_id))
+    yield* loops.put(tenant, key, JSON.stringify({ workflow_slug: flowOf(input), ...record }))
+    if (record.getFails === true) unreadable.add(key)
+  }
+  for (const [key, value] of Object.entries((input.rawKeys as Fields | undefined) ?? {})) {
+    yield* loops.put(tenant, key, String(value))
+  }
+  const found: LoopStore["Service"] = {
+    ...loops,
+    scan:
+      input.scan === "fails"
+        ? () => away
+        : (of, flow, after, limit) =>
+            Effect.map(loops.scan(of, flow, after, limit), (page) =>
+              page.map((each) => (unreadable.has(each.key) ? { ...each, value: undefined } : each))
+            )
+  }
+  return found
+})
+
+const flowOf = (input: Fields): string => String((input.arguments as Fields).flow_id ?? "")
+
+const summed = (summary: FlowSummary, expect: Fields): void => {
+  const recent = summary.recent.map(({ loop_id }) => loop_id)
+  for (const [key, value] of Object.entries(expect)) {
+    if (key === "recentIds") assert.deepStrictEqual(recent, value)
+    else if (key === "recentCount") assert.strictEqual(recent.length, value)
+    else if (key === "firstRecent") assert.strictEqual(recent[0], value)
+    else if (key === "effectiveLimit") assert.strictEqual(recent.length, value)
+    else {
+      assert.property(summary, key, `the driver does not know ${key}`)
+      assert.deepStrictEqual(summary[key as keyof FlowSummary], value as never, key)
+    }
+  }
+}
+
+const proof = (input: Fields, expect: Fields) =>
+  Effect.gen(function* () {
+    const loops = yield* furnished(input)
+    const flows = yield* FlowState
+    if (typeof input.flowState === "string" && input.flowState !== "lookup-fails") {
+      yield* flows.set(tenant, flowOf(input), input.flowState)
+    }
+    const executed = yield* called("monitor_flow", input).pipe(
+      Effect.provideService(LoopStore, loops),
+      Effect.provideService(
+        FlowState,
+        input.flowState === "lookup-fails" ? { get: () => away, set: () => away } : flows
+      )
+    )
+    if (executed.result.content === undefined) return meets(executed, expect)
+    assert.notProperty(expect, "errorKind")
+    return summed(JSON.parse(executed.result.content) as FlowSummary, expect)
+  }).pipe(Effect.provide(stores))
+
+/** Where a list ends is seen on a crowd of loops. */
+const crowded = (input: Fields): Fields => ({
+  ...input,
+  records: Array.from({ length: crowd }, (_, i) => ({
+    loop_id: `loop-${i}`,
+    outcome: "success",
+    completed_at: new Date(i * 1_000).toISOString()
+  }))
+})
+
+conformance("monitor_flow", ({ expect, input }): Driven => {
+  if (
+    !hasShape(input, ["arguments"], ["flowState", "records", "rawKeys", "scan", "tool"]) ||
+    !isRecord(expect)
+  ) {
+    return undefined
+  }
+  const given = "effectiveLimit" in expect ? crowded(input) : input
+  return { rows: "SM-74 SM-75 SM-76", run: proof(given, expect) }
+})

@@ -1,0 +1,66 @@
+import { assert } from "@effect/vitest"
+import { Effect } from "effect"
+import { TriplePublisher } from "../../services/TriplePublisher.ts"
+import type { Triple } from "../../src/agents/Triple.ts"
+import type { Fields } from "./Executors.ts"
+import { called, meets, noPublisher, stores } from "./Executors.ts"
+import { conformance, hasShape, isRecord } from "./Vectors.ts"
+
+/** What was published, whatever its subject. */
+const watched = (graph: TriplePublisher["Service"], published: Array<Triple>) => ({
+  ...graph,
+  addAll: ((tenant, triples) =>
+    Effect.tap(graph.addAll(tenant, triples), () =>
+      Effect.sync(() => void published.push(...triples))
+    )) satisfies TriplePublisher["Service"]["addAll"]
+})
+
+const proof = (input: Fields, expect: Fields) =>
+  Effect.gen(function* () {
+    const graph = input.publisher === "fails" ? noPublisher : yield* TriplePublisher
+    const published: Array<Triple> = []
+    const executed = yield* Effect.provideService(
+      called("emit_diagnosis", input),
+      TriplePublisher,
+      watched(graph, published)
+    )
+    meets(executed, expect)
+    const objectOf = (predicate: string) =>
+      published.find((triple) => triple.predicate === predicate)?.object
+    if (typeof expect.triples === "number") assert.strictEqual(published.length, expect.triples)
+    if (executed.result.error !== undefined) {
+      assert.deepStrictEqual(published, [])
+      return
+    }
+    if (typeof expect.severity === "string") {
+      assert.strictEqual(objectOf("ops.diagnosis.severity"), expect.severity)
+      const content = JSON.parse(executed.result.content!) as Fields
+      assert.strictEqual(content.severity, expect.severity)
+    }
+    const [subject] = new Set(published.map((triple) => triple.subject))
+    assert.strictEqual(executed.result.metadata?.diagnosis_id, subject)
+    assert.isTrue(published.every((triple) => triple.subject === subject))
+    if (typeof expect.entityPrefix === "string") {
+      assert.isTrue(subject!.startsWith(expect.entityPrefix))
+      assert.match(subject!.slice(expect.entityPrefix.length), /^[0-9a-f-]{36}$/)
+    }
+    if (typeof expect.backLink === "string") {
+      assert.strictEqual(objectOf("agent.action.executed_by"), expect.backLink)
+    }
+    for (const { confidence, source } of published) {
+      if (typeof expect.tripleSource === "string") assert.strictEqual(source, expect.tripleSource)
+      if (typeof expect.tripleConfidence === "number") {
+        assert.strictEqual(confidence, expect.tripleConfidence)
+      }
+    }
+  }).pipe(Effect.provide(stores))
+
+conformance("severity_and_emit_diagnosis", ({ expect, input }) =>
+  hasShape(input, [], ["loop_id", "org", "platform", "arguments", "publisher", "tool"]) &&
+  isRecord(expect)
+    ? {
+        rows: "SM-68 SM-69 SM-70 SM-80",
+        run: proof(input, expect)
+      }
+    : undefined
+)
