@@ -6,5 +6,5 @@ import * as Runtime from "./Runtime.ts"
 import * as Stores from "./Stores.ts"
 
 /** Everything but the model, which the embedder provides. */
-export const layer = <E, R>(options: Runtime.Options<E, R>) =>
+export const layer = <O extends Runtime.Options>(options: O) =>
   Runtime.layer(options).pipe(Layer.provideMerge(Stores.ephemeral))

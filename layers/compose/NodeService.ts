@@ -15,15 +15,18 @@ import type { CallId } from "../../src/Ids.ts"
 import { Principal } from "../../src/Principal.ts"
 import type { Settlement } from "../../src/run/RunCommand.ts"
 import type { RunEnded } from "../../src/run/RunEvent.ts"
-import type { GovernedTool } from "../../src/tool/GovernedTool.ts"
-import type { AgentMemory } from "../../services/AgentMemory.ts"
 import type { FeedItem } from "../../services/AgentRuntime.ts"
 import { AgentRuntime } from "../../services/AgentRuntime.ts"
 import { ApprovalDesk } from "../../services/ApprovalDesk.ts"
 import type { RoomHandlers } from "../../services/DeliveryHandlers.ts"
 import type { ModelGateway } from "../../services/ModelGateway.ts"
+import type { ComponentCatalog } from "../../services/ComponentCatalog.ts"
+import type { FlowState } from "../../services/FlowState.ts"
+import type { LoopStore } from "../../services/LoopStore.ts"
 import type { OutboxReader } from "../../services/OutboxReader.ts"
 import type { OutboxReplayer } from "../../services/OutboxReplayer.ts"
+import type * as LocalToolRegistry from "../runtime/LocalToolRegistry.ts"
+import type { TriplePublisher } from "../../services/TriplePublisher.ts"
 import * as Runtime from "./Runtime.ts"
 import * as Stores from "./Stores.ts"
 
@@ -31,13 +34,23 @@ import * as Stores from "./Stores.ts"
 export type Store = "ephemeral" | { readonly directory: string } | { readonly postgres: string }
 
 /** Services that the tools of an embedded runtime may ask for beside their own. */
-export type ForTools = OutboxReader | OutboxReplayer
+export type ForTools =
+  | ComponentCatalog
+  | FlowState
+  | LoopStore
+  | OutboxReader
+  | OutboxReplayer
+  | TriplePublisher
+
+type ToolFamily = LocalToolRegistry.Family<unknown, ForTools>
 
 export interface Options {
   readonly agents: ReadonlyArray<AgentSpec>
-  readonly tools?: ReadonlyArray<
-    Effect.Effect<ReadonlyArray<GovernedTool<AgentMemory>>, unknown, ForTools>
-  >
+  /** Single tools and families of them: what `tool` and `govern` make. */
+  readonly tools?: ReadonlyArray<ToolFamily>
+  /** Tools that `tools` may take the place of, by plain name. */
+  readonly shared?: ReadonlyArray<ToolFamily>
+  readonly plugins?: ReadonlyArray<LocalToolRegistry.Plugin<unknown, ForTools>>
   readonly deliveries?: ReadonlyArray<Effect.Effect<RoomHandlers, unknown, ForTools>>
   readonly model: Layer.Layer<ModelGateway, unknown>
   /** Absent = `ephemeral`. */
@@ -104,9 +117,11 @@ const storesOf = (store: Store): Layer.Layer<Stores.Stores, unknown> =>
 export const start = async (options: Options): Promise<NodeService> => {
   // Process-wide, and it compiles code: an application asks for it, a library import never does.
   await import("effect/schema/SchemaJITCompiler/enable")
-  const layer = Runtime.layer<unknown, ForTools>({
+  const layer = Runtime.layer({
     agents: options.agents,
     tools: options.tools ?? [],
+    shared: options.shared ?? [],
+    plugins: options.plugins ?? [],
     deliveries: options.deliveries ?? []
   }).pipe(Layer.provide(options.model), Layer.provideMerge(storesOf(options.store ?? "ephemeral")))
   const runtime = ManagedRuntime.make(layer)

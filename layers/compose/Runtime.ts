@@ -7,9 +7,10 @@ import { Effect, Layer } from "effect"
 import { SecureRandom } from "effect/crypto"
 import type { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import { RunId } from "../../src/Ids.ts"
-import type { GovernedTool } from "../../src/tool/GovernedTool.ts"
+import type { DuplicateTool, EmptyFamily } from "../../src/tool/Registry.ts"
+import type { PluginRefused } from "../../src/tool/ToolPlugin.ts"
 import type { AgentDirectory } from "../../services/AgentDirectory.ts"
-import type { AgentMemories, AgentMemory } from "../../services/AgentMemory.ts"
+import type { AgentMemories } from "../../services/AgentMemory.ts"
 import type { AgentRuntime } from "../../services/AgentRuntime.ts"
 import type { ApprovalDesk } from "../../services/ApprovalDesk.ts"
 import type { ApprovalRecords } from "../../services/ApprovalRecords.ts"
@@ -29,13 +30,29 @@ import * as LocalToolRegistry from "../runtime/LocalToolRegistry.ts"
 import * as MergedDeliveryHandlers from "../runtime/MergedDeliveryHandlers.ts"
 import * as OutboxRelay from "../runtime/OutboxRelay.ts"
 
-export interface Options<E, R> {
+/** `E` and `R`: how building any of them may fail, and what any of them needs. */
+export interface Options<E = unknown, R = unknown> {
   readonly agents: ReadonlyArray<AgentSpec>
-  /** Families of tools, each an Effect over the services that its handlers need. */
-  readonly tools: ReadonlyArray<Effect.Effect<ReadonlyArray<GovernedTool<AgentMemory>>, E, R>>
+  /** Single tools and families of them, each an Effect over the services that its bodies need. */
+  readonly tools: ReadonlyArray<LocalToolRegistry.Family<E, R>>
+  /** Tools that `tools` may take the place of, by plain name; without it they would be duplicates. */
+  readonly shared?: ReadonlyArray<LocalToolRegistry.Family<E, R>>
+  /** Tools under a manifest; `tools` may take their place as well. */
+  readonly plugins?: ReadonlyArray<LocalToolRegistry.Plugin<E, R>>
   /** Handlers of outbox topics beside the runtime's own. */
   readonly deliveries?: ReadonlyArray<Effect.Effect<RoomHandlers, E, R>>
 }
+
+type Listed<O, Field> = Field extends keyof O
+  ? NonNullable<O[Field]> extends ReadonlyArray<infer Each>
+    ? Each
+    : never
+  : never
+
+/** Everything that is built with the runtime. Each may need services of its own. */
+type Built<O> =
+  | Listed<O, "tools" | "shared" | "deliveries">
+  | (Listed<O, "plugins"> extends { readonly tools: infer Tools } ? Tools : never)
 
 /** What a runtime stands on. */
 export type Foundation =
@@ -69,21 +86,10 @@ const taskDeliveries: Effect.Effect<RoomHandlers, never, TaskDispatch> = Effect.
   ]
 )
 
-export const layer = <E, R>(
-  options: Options<E, R>
-): Layer.Layer<
-  AgentRuntime | TaskDispatch | ApprovalDesk | AgentDirectory | ToolRegistry,
-  | E
-  | JournalError
-  | StoreError
-  | LocalAgentDirectory.MisdeclaredAgent
-  | LocalToolRegistry.DuplicateTool
-  | MergedDeliveryHandlers.DuplicateDeliveryHandler,
-  R | Foundation
-> => {
+const make = <E, R>(options: Options<E, R>) => {
   const crypto = Layer.merge(NodeCrypto.layerDigest, SecureRandom.layerWebCrypto)
   const agents = LocalAgentDirectory.layer(options.agents).pipe(
-    Layer.provideMerge(LocalToolRegistry.layer(...options.tools))
+    Layer.provideMerge(LocalToolRegistry.layerFrom(options))
   )
   const runtime = LocalAgentRuntime.layer.pipe(
     Layer.provideMerge(LocalApprovalDesk.layer),
@@ -101,3 +107,18 @@ export const layer = <E, R>(
   )
   return relay.pipe(Layer.provideMerge(runtime))
 }
+
+export const layer = <O extends Options>(
+  options: O
+): Layer.Layer<
+  AgentRuntime | TaskDispatch | ApprovalDesk | AgentDirectory | ToolRegistry,
+  | Effect.Error<Built<O>>
+  | JournalError
+  | StoreError
+  | LocalAgentDirectory.MisdeclaredAgent
+  | DuplicateTool
+  | EmptyFamily
+  | PluginRefused
+  | MergedDeliveryHandlers.DuplicateDeliveryHandler,
+  Effect.Services<Built<O>> | Foundation
+> => make(options as Options<Effect.Error<Built<O>>, Effect.Services<Built<O>>>)

@@ -2,7 +2,7 @@
  * The agents that this process can run. Every tool and every specialist is resolved here, at start, so that a name that
  * nobody knows ends the start and not a run.
  */
-import { Effect, Layer, Schema } from "effect"
+import { Effect, Layer, Result, Schema } from "effect"
 import { Digest } from "effect/crypto"
 import type { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import type { AgentName } from "../../src/Ids.ts"
@@ -60,10 +60,9 @@ const make = Effect.fnUntraced(function* (specs: ReadonlyArray<AgentSpec>) {
     const tools = new Map<string, GovernedTool<AgentMemory>>()
     const modelTools: Array<ModelTool> = []
     for (const name of spec.tools) {
-      const tool = registry.get(name)
-      if (tool === undefined) {
-        return yield* wrong("tools", name, "no tool has this key, or several have this plain name")
-      }
+      const found = registry.resolve(name)
+      if (Result.isFailure(found)) return yield* wrong("tools", name, found.failure.message)
+      const tool = found.success
       if (tools.has(tool.spec.name))
         return yield* wrong("tools", name, "two tools have this plain name")
       tools.set(tool.spec.name, tool)

@@ -1,45 +1,55 @@
 /**
  * A registry that is a value: built once from the tools it is given, and injected. A duplicate key ends the start.
  */
-import { Effect, Layer, Schema } from "effect"
+import { Effect, Layer } from "effect"
 import type { GovernedTool } from "../../src/tool/GovernedTool.ts"
+import type { DuplicateTool, EmptyFamily } from "../../src/tool/Registry.ts"
+import * as Registry from "../../src/tool/Registry.ts"
+import type { PluginRefused } from "../../src/tool/ToolPlugin.ts"
+import * as ToolPlugin from "../../src/tool/ToolPlugin.ts"
 import type { AgentMemory } from "../../services/AgentMemory.ts"
 import { ToolRegistry } from "../../services/ToolRegistry.ts"
 
-type Governed = GovernedTool<AgentMemory>
+/** Tools that are built together, over the services that their bodies need. */
+export type Family<E, R> = Effect.Effect<ReadonlyArray<GovernedTool<AgentMemory>>, E, R>
 
-/** Two tools of one registry have the same key. */
-export class DuplicateTool extends Schema.TaggedError<DuplicateTool>()("DuplicateTool", {
-  key: Schema.String
-}) {}
+export type Plugin<E, R> = ToolPlugin.ToolPlugin<AgentMemory, E, R>
 
-const make = Effect.fnUntraced(function* (tools: ReadonlyArray<Governed>) {
-  const byKey = new Map<string, Governed>()
-  const byName = new Map<string, Array<Governed>>()
-  for (const tool of tools) {
-    if (byKey.has(tool.key)) return yield* new DuplicateTool({ key: tool.key })
-    byKey.set(tool.key, tool)
-    const named = byName.get(tool.spec.name)
-    if (named === undefined) byName.set(tool.spec.name, [tool])
-    else named.push(tool)
-  }
-  const all = [...byKey.values()].sort((a, b) => (a.key < b.key ? -1 : 1))
-  return ToolRegistry.of({
-    all,
-    get: (name) => {
-      const exact = byKey.get(name)
-      if (exact !== undefined) return exact
-      const named = byName.get(name)
-      return named?.length === 1 ? named[0] : undefined
-    }
-  })
+export interface Sources<E, R> {
+  /** The runtime's own; they take the place of shared tools and plugins of the same plain name. */
+  readonly tools: ReadonlyArray<Family<E, R>>
+  readonly shared?: ReadonlyArray<Family<E, R>>
+  readonly plugins?: ReadonlyArray<Plugin<E, R>>
+}
+
+const gathered = <E, R>(families: ReadonlyArray<Family<E, R>>) =>
+  Effect.flatMap(Effect.all(families), (tools) => Registry.make(tools.flat()))
+
+const make = Effect.fnUntraced(function* <E, R>(sources: Sources<E, R>) {
+  const { plugins = [], shared = [], tools } = sources
+  const beneath = yield* ToolPlugin.load(yield* gathered(shared), plugins)
+  return Registry.shadow(beneath, yield* gathered(tools))
 })
 
-/** `families` are built in the layer's scope; what they need is what the layer needs. */
-export const layer = <E, R>(
-  ...families: ReadonlyArray<Effect.Effect<ReadonlyArray<Governed>, E, R>>
-): Layer.Layer<ToolRegistry, E | DuplicateTool, R> =>
+/** Families and plugins are built in the layer's scope; what they need is what the layer needs. */
+export const layerFrom = <E, R>(
+  sources: Sources<E, R>
+): Layer.Layer<ToolRegistry, E | DuplicateTool | EmptyFamily | PluginRefused, R> =>
+  Layer.effect(ToolRegistry, make(sources))
+
+/** The same of families alone, each with needs of its own. */
+export const layer = <Families extends ReadonlyArray<Family<unknown, unknown>>>(
+  ...families: Families
+): Layer.Layer<
+  ToolRegistry,
+  Effect.Error<Families[number]> | DuplicateTool,
+  Effect.Services<Families[number]>
+> =>
   Layer.effect(
     ToolRegistry,
-    Effect.flatMap(Effect.all(families), (tools) => make(tools.flat()))
+    gathered(
+      families as ReadonlyArray<
+        Family<Effect.Error<Families[number]>, Effect.Services<Families[number]>>
+      >
+    )
   )

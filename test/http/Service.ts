@@ -16,6 +16,7 @@ import * as LocalApprovalDesk from "../../layers/runtime/LocalApprovalDesk.ts"
 import { TaskStore } from "../../services/TaskStore.ts"
 import { ToolRegistry } from "../../services/ToolRegistry.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
+import * as Registry from "../../src/tool/Registry.ts"
 import { AgentName, Tenant } from "../../src/Ids.ts"
 import type { Role } from "../../src/Principal.ts"
 import { Principal } from "../../src/Principal.ts"
@@ -38,7 +39,7 @@ export const credentials = [
 ]
 export type Who = "vera" | "ada" | "olga" | "admin" | "carl" | "stranger"
 
-const registry = Layer.succeed(ToolRegistry, ToolRegistry.of({ get: () => undefined, all: [] }))
+const registry = Layer.succeed(ToolRegistry, Registry.empty)
 
 const directory = LocalAgentDirectory.layer(
   ["operations", "spectral"].map((name) =>

@@ -28,7 +28,7 @@ const agent = AgentSpec.make({ name: AgentName.make("operations"), instructions:
 
 const service = (model: Layer.Layer<ModelGateway>) =>
   Server.layer({ listen: { port: 0 }, credentials }).pipe(
-    Layer.provide(Runtime.layer<never, never>({ agents: [agent], tools: [] })),
+    Layer.provide(Runtime.layer({ agents: [agent], tools: [] })),
     Layer.provide(model),
     Layer.provide(Stores.ephemeral),
     Layer.provide(Layer.succeed(RuntimeConfig, { ...defaults, drain_ms: 50 }))

@@ -73,7 +73,7 @@ describe("a tool and its registry", () => {
       assert.strictEqual(registry.get("test.look@1")?.key, "test.look@1")
       assert.strictEqual(registry.get("Look"), undefined)
       assert.strictEqual(registry.get("constructor"), undefined)
-      const empty = yield* Effect.provide(ToolRegistry, LocalToolRegistry.layer<never, never>())
+      const empty = yield* Effect.provide(ToolRegistry, LocalToolRegistry.layer())
       assert.deepStrictEqual(empty.all, [])
     }).pipe(Effect.provide(LocalToolRegistry.layer(H.toolsOf({ look }))))
   )

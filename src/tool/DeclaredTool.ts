@@ -1,0 +1,172 @@
+/**
+ * A governed tool in one expression: what it is called, what it takes and gives, what governs it, and its body.
+ *
+ * ```ts
+ * const refund = tool(
+ *   { namespace: "shop", name: "refund", side_effects: "external", input: Schema.Struct({ order: Schema.String }) },
+ *   Effect.fnUntraced(function* ({ order }) {
+ *     return yield* (yield* Payments).refund(order)
+ *   })
+ * )
+ * ```
+ *
+ * The body is an Effect, an async function or a plain one; schemas are Effect Schemas or any Standard Schema. What it
+ * declares is a family of one: it stands in `tools: [refund]`, and a body whose service nobody provides does not compile.
+ */
+import { Context, Effect, Exit, Result, Schema } from "effect"
+import type { ToolError } from "../error/ToolError.ts"
+import { isToolError } from "../error/ToolError.ts"
+import type { Governance } from "./Governance.ts"
+import { descriptionOf, specOf } from "./Governance.ts"
+import type { CallContext, GovernedContext, GovernedTool, Reconciled } from "./GovernedTool.ts"
+import { bound } from "./GovernedTool.ts"
+import type { MisdeclaredTool } from "./MisdeclaredTool.ts"
+import type { AnySchema, Decoded, Given } from "./ToolCodec.ts"
+import { inputCodec, jsonSchemaInput, outputCodec } from "./ToolCodec.ts"
+import type { ToolSpec } from "./ToolSpec.ts"
+
+/** What a body knows of its call beside its arguments. `signal` is aborted when the call is over before the body is. */
+export interface ToolCall extends CallContext {
+  readonly signal: AbortSignal
+}
+
+const NoArguments = Schema.Struct({})
+
+type Ended<A> = Effect.Effect<A, ToolError, unknown> | PromiseLike<A> | A
+
+type ServicesOf<Returned> = Returned extends Effect.Effect<infer _A, infer _E, infer R> ? R : never
+
+/** `PerCall` are services that the actor of each call gives, such as its memory; all others are taken at start. */
+export interface ToolOptions<
+  Input extends AnySchema,
+  Output extends AnySchema,
+  PerCall
+> extends Governance {
+  /** The model's name for it: 1 to 64 letters, digits, `_` or `-`. */
+  readonly name: string
+  /** For the model. Absent = the first line of `documentation`. */
+  readonly description?: string
+  /** For people. */
+  readonly documentation?: string
+  /** Absent = no arguments, or those that `input_schema` describes. */
+  readonly input?: Input
+  /** Absent = any JSON. */
+  readonly output?: Output
+  readonly dependencies?: ReadonlyArray<Context.Key<PerCall, unknown>>
+  /** Asks what became of a call that was lost, by its arguments and its key. Within the tool's own timeout. */
+  readonly reconcile?: (
+    args: Decoded<Input>,
+    call: ToolCall
+  ) => Effect.Effect<Reconciled<Given<Output>>, ToolError, PerCall>
+}
+
+/** A family of one, for `tools: [...]`; its spec and its body as they were given, for whoever wants to look or to call. */
+export interface DeclaredTool<Body, out R, out PerCall> extends Effect.Effect<
+  readonly [GovernedTool<PerCall>],
+  MisdeclaredTool,
+  R
+> {
+  readonly spec: Effect.Effect<ToolSpec, MisdeclaredTool>
+  readonly body: Body
+}
+
+const isPromiseLike = (value: unknown): value is PromiseLike<unknown> =>
+  typeof value === "object" && value !== null && "then" in value && typeof value.then === "function"
+
+/** One of the four classes is a failure, however it came; anything else that was thrown is a defect. */
+const thrown = (error: unknown): Exit.Exit<never, ToolError> =>
+  isToolError(error) ? Exit.fail(error) : Exit.die(error)
+
+const awaited = (
+  promise: PromiseLike<unknown>,
+  abort: () => void
+): Effect.Effect<unknown, unknown> =>
+  Effect.callback((resume) => {
+    promise.then(
+      (value) => resume(Effect.succeed(value)),
+      (error: unknown) => resume(thrown(error))
+    )
+    return Effect.sync(abort)
+  })
+
+/** The body as the gate calls it: whatever it returns is an Effect, whatever it throws is inside. */
+const handlerOf =
+  (body: (args: never, call: ToolCall) => unknown): GovernedTool<never>["handler"] =>
+  (args, { call }: GovernedContext) => {
+    let controller: AbortController | undefined
+    const handed: ToolCall = {
+      ...call,
+      // Made only where it is looked at.
+      get signal() {
+        controller ??= new AbortController()
+        return controller.signal
+      }
+    }
+    const returned = Result.try(() => body(args as never, handed))
+    if (Result.isFailure(returned)) {
+      const error: unknown = returned.failure
+      return thrown(error)
+    }
+    const value = returned.success
+    if (Effect.isEffect(value)) {
+      const effect = value as Effect.Effect<unknown, unknown>
+      return Effect.onInterrupt(effect, () => Effect.sync(() => controller?.abort()))
+    }
+    return isPromiseLike(value) ? awaited(value, () => controller?.abort()) : Effect.succeed(value)
+  }
+
+/** Declares one tool; see the head of this file. A declaration that cannot be right ends the start. */
+export const tool = <
+  Returned extends Ended<Given<Output>>,
+  Input extends AnySchema = Schema.Codec<Readonly<Record<string, Schema.Json>>>,
+  Output extends AnySchema = Schema.Codec<Schema.Json>,
+  PerCall = never
+>(
+  options: ToolOptions<Input, Output, PerCall>,
+  body: (args: Decoded<Input>, call: ToolCall) => Returned
+): DeclaredTool<typeof body, Exclude<ServicesOf<Returned>, PerCall>, PerCall> => {
+  const {
+    dependencies: _,
+    description,
+    documentation,
+    input: takes,
+    name,
+    output: gives = Schema.Json,
+    reconcile,
+    ...governance
+  } = options
+  const made = Effect.gen(function* () {
+    const { input_schema, output_schema } = governance
+    const input =
+      takes === undefined && input_schema !== undefined
+        ? yield* jsonSchemaInput(name, input_schema)
+        : yield* inputCodec(name, takes ?? NoArguments, input_schema)
+    const output = yield* outputCodec(name, gives, output_schema)
+    const spec = yield* specOf(
+      {
+        name,
+        description: descriptionOf(description, documentation),
+        input_schema: input.json_schema,
+        output_schema: output.json_schema,
+        reconcile: reconcile !== undefined
+      },
+      governance
+    )
+    return { input, output, spec }
+  })
+  const family = Effect.gen(function* () {
+    const { input, output, spec } = yield* made
+    const services = (yield* Effect.context<never>()) as Context.Context<never>
+    const governed = yield* bound<PerCall>(spec, {
+      input,
+      output,
+      services,
+      handler: handlerOf(body),
+      ...(reconcile === undefined
+        ? undefined
+        : { reconcile: handlerOf(reconcile) as NonNullable<GovernedTool["reconcile"]> })
+    })
+    return [governed] as const
+  })
+  return Object.assign(family, { spec: Effect.map(made, ({ spec }) => spec), body }) as never
+}

@@ -1,0 +1,139 @@
+/**
+ * Tools that enter as a plugin: a manifest says who it is, which namespaces are its own and when it is loaded, and nothing
+ * else of it gets in. Manifest and bounds are Stargraph's.
+ */
+import { Effect, Schema, SchemaIssue } from "effect"
+import type { GovernedTool } from "./GovernedTool.ts"
+import type { DuplicateTool, EmptyFamily, Registry } from "./Registry.ts"
+import { register } from "./Registry.ts"
+
+const Word = Schema.String.check(
+  Schema.isPattern(/^[A-Za-z0-9_.-]{1,64}$/, { description: "1 to 64 letters, digits, _ . or -" })
+)
+
+export const PluginManifest = Schema.Struct({
+  name: Word,
+  version: Word,
+  api_version: Schema.Literal("1"),
+  /** The namespaces that are its own: no other plugin may declare one of them. */
+  namespaces: Schema.Array(Word).check(Schema.isMinLength(1), Schema.isMaxLength(32)),
+  provides: Schema.Array(Schema.Literal("tool")).pipe(
+    Schema.withDecodingDefaultKey(Effect.succeed(["tool"] as const))
+  ),
+  /** Lower ones are loaded first; the same by name. */
+  order: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 10_000 })).pipe(
+    Schema.withDecodingDefaultKey(Effect.succeed(5_000))
+  )
+})
+export interface PluginManifest extends Schema.Schema.Type<typeof PluginManifest> {}
+
+export interface ToolPlugin<R = never, E = never, RX = never> {
+  readonly manifest: typeof PluginManifest.Encoded
+  readonly tools: Effect.Effect<ReadonlyArray<GovernedTool<R>>, E, RX>
+}
+
+/** A plugin that is not let in: which, what of it, and the mend. */
+export class PluginRefused extends Schema.TaggedError<PluginRefused>()("PluginRefused", {
+  plugin: Schema.String,
+  field: Schema.String,
+  message: Schema.String
+}) {}
+
+const refuse = (plugin: string, field: string, problem: string, mend: string): PluginRefused =>
+  new PluginRefused({
+    plugin,
+    field,
+    message: `plugin "${plugin}", field "${field}": ${problem}. ${mend}.`
+  })
+
+const decodeManifest = Schema.decodeUnknownEffect(PluginManifest, { onExcessProperty: "error" })
+const formatter = SchemaIssue.makeFormatterStandardSchemaV1()
+
+const read = <R, E, RX>({ manifest, tools }: ToolPlugin<R, E, RX>) =>
+  decodeManifest(manifest).pipe(
+    Effect.mapError(({ issue }) => {
+      const [first] = formatter(issue).issues
+      const path = (first?.path ?? []).map((step) =>
+        String(typeof step === "object" ? step.key : step)
+      )
+      const name = typeof manifest?.name === "string" ? manifest.name.slice(0, 64) : "?"
+      return refuse(
+        name,
+        path.join(".") || "manifest",
+        (first?.message ?? "it cannot be read").slice(0, 300),
+        'A manifest has name, version, api_version "1", namespaces, and order from 0 to 10000'
+      )
+    }),
+    Effect.map((read) => ({ manifest: read, tools }))
+  )
+
+/** Is it a tool that can be called? A spec alone is not, whatever its type says. */
+const isCallable = (tool: unknown): boolean =>
+  typeof tool === "object" &&
+  tool !== null &&
+  "spec" in tool &&
+  "handler" in tool &&
+  typeof tool.handler === "function"
+
+const admitted = <R>(
+  { name, namespaces }: PluginManifest,
+  tools: ReadonlyArray<GovernedTool<R>>
+): Effect.Effect<ReadonlyArray<GovernedTool<R>>, PluginRefused> => {
+  const bare = tools.findIndex((tool) => !isCallable(tool))
+  if (bare !== -1) {
+    const mend = "Return what tool() or govern() makes, and not its spec"
+    return Effect.fail(refuse(name, `tools.${bare}`, "it cannot be called", mend))
+  }
+  const foreign = tools.find(({ spec }) => !namespaces.includes(spec.namespace))
+  if (foreign !== undefined) {
+    const mend = `Declare "${foreign.spec.namespace}", or register the tool in one of: ${namespaces.join(", ")}`
+    const problem = `"${foreign.key}" is outside the namespaces that it declares`
+    return Effect.fail(refuse(name, "namespaces", problem, mend))
+  }
+  return Effect.succeed(tools)
+}
+
+/** The plugins in their order. Fails when a manifest cannot be read, or two declare one name or namespace. */
+const ordered = Effect.fnUntraced(function* <R, E, RX>(
+  plugins: ReadonlyArray<ToolPlugin<R, E, RX>>
+) {
+  const all = yield* Effect.forEach(plugins, read)
+  all.sort((a, b) =>
+    a.manifest.order === b.manifest.order
+      ? a.manifest.name < b.manifest.name
+        ? -1
+        : 1
+      : a.manifest.order - b.manifest.order
+  )
+  const names = new Set<string>()
+  const owners = new Map<string, string>()
+  for (const { manifest } of all) {
+    if (names.has(manifest.name)) {
+      const mend = "Leave one out, or rename it"
+      return yield* refuse(manifest.name, "name", "two plugins have this name", mend)
+    }
+    names.add(manifest.name)
+    for (const namespace of manifest.namespaces) {
+      const owner = owners.get(namespace)
+      if (owner !== undefined) {
+        const problem = `"${namespace}" is declared by the plugin "${owner}"`
+        return yield* refuse(manifest.name, "namespaces", problem, "Take a namespace of your own")
+      }
+      owners.set(namespace, manifest.name)
+    }
+  }
+  return all
+})
+
+/** The registry with the tools of these plugins besides, loaded in their order. One that is refused ends the start. */
+export const load = Effect.fnUntraced(function* <R, R2, E, RX>(
+  registry: Registry<R>,
+  plugins: ReadonlyArray<ToolPlugin<R2, E, RX>>
+): Effect.fn.Return<Registry<R | R2>, E | PluginRefused | DuplicateTool | EmptyFamily, RX> {
+  let loaded: Registry<R | R2> = registry
+  for (const { manifest, tools } of yield* ordered(plugins)) {
+    const own = yield* admitted(manifest, yield* tools)
+    loaded = yield* register(loaded, manifest.name, own)
+  }
+  return loaded
+})
