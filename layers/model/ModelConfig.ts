@@ -1,6 +1,7 @@
 /**
  * Where the live model is, read from the environment: TROUPE_MODEL_PROVIDER, TROUPE_MODEL_BASE_URL, TROUPE_MODEL,
- * TROUPE_MODEL_API_KEY, TROUPE_MODEL_TIMEOUT_MS and TROUPE_MODEL_STREAM. An error names the variable and never its value.
+ * TROUPE_MODEL_API_KEY, TROUPE_MODEL_TIMEOUT_MS, TROUPE_MODEL_STREAM, TROUPE_MODEL_FALLBACKS, TROUPE_MODEL_CONCURRENT and
+ * TROUPE_MODEL_TOKENS_PER_MINUTE. An error names the variable and never its value.
  */
 import { Config, Effect, Option, Redacted } from "effect"
 import { ModelError } from "../../services/ModelGateway.ts"
@@ -27,6 +28,12 @@ export interface ModelConfig {
   readonly timeout_ms: number
   /** False = turns are asked for whole, for endpoints that do not stream. */
   readonly stream: boolean
+  /** Models of the same endpoint that are asked when the first cannot answer, in this order. */
+  readonly fallbacks: ReadonlyArray<string>
+  /** Requests at the same time; undefined = the limiter's default. */
+  readonly concurrent_max: number | undefined
+  /** Input and output together; 0 = no bound. */
+  readonly tokens_per_minute: number
 }
 
 /** Where each provider is when nothing else is said; a compatible one may be anywhere. */
@@ -40,6 +47,7 @@ const addresses: Readonly<Partial<Record<ProviderName, string>>> = {
 const timeout_ms_default = 120_000
 /** Node's own fetch gives up a silent connection after 300 s. */
 const timeout_ms_max = 300_000
+const fallbacks_max = 16
 
 const refused = (message: string) => Effect.fail(new ModelError({ kind: "configuration", message }))
 
@@ -87,12 +95,25 @@ const keyOf = Effect.fnUntraced(function* (provider: ProviderName, elsewhere: bo
   return Redacted.make(key)
 })
 
-const timeoutOf = Effect.fnUntraced(function* () {
-  const text = yield* textOf("TROUPE_MODEL_TIMEOUT_MS")
-  const timeout_ms = text === undefined ? timeout_ms_default : Number(text)
-  return Number.isInteger(timeout_ms) && timeout_ms >= 1 && timeout_ms <= timeout_ms_max
-    ? timeout_ms
-    : yield* refused(`TROUPE_MODEL_TIMEOUT_MS is not a whole number from 1 to ${timeout_ms_max}`)
+const numberOf = Effect.fnUntraced(function* (name: string, least: number, most: number) {
+  const text = yield* textOf(name)
+  if (text === undefined) return undefined
+  const number = Number(text)
+  return Number.isInteger(number) && number >= least && number <= most
+    ? number
+    : yield* refused(`${name} is not a whole number from ${least} to ${most}`)
+})
+
+const fallbacksOf = Effect.fnUntraced(function* (model: string) {
+  const text = (yield* textOf("TROUPE_MODEL_FALLBACKS")) ?? ""
+  const names = text.split(",").flatMap((name) => (name.trim() === "" ? [] : [name.trim()]))
+  if (names.length > fallbacks_max) {
+    return yield* refused(`TROUPE_MODEL_FALLBACKS names more than ${fallbacks_max} models`)
+  }
+  if (new Set([model, ...names]).size !== names.length + 1) {
+    return yield* refused("TROUPE_MODEL_FALLBACKS names a model twice, or that of TROUPE_MODEL")
+  }
+  return names
 })
 
 const streamOf = Effect.fnUntraced(function* () {
@@ -129,7 +150,11 @@ export const fromEnv: Effect.Effect<ModelConfig | undefined, ModelError> = Effec
     base_url,
     api_key: yield* keyOf(provider, elsewhere !== undefined),
     model,
-    timeout_ms: yield* timeoutOf(),
-    stream: yield* streamOf()
+    timeout_ms:
+      (yield* numberOf("TROUPE_MODEL_TIMEOUT_MS", 1, timeout_ms_max)) ?? timeout_ms_default,
+    stream: yield* streamOf(),
+    fallbacks: yield* fallbacksOf(model),
+    concurrent_max: yield* numberOf("TROUPE_MODEL_CONCURRENT", 1, 10_000),
+    tokens_per_minute: (yield* numberOf("TROUPE_MODEL_TOKENS_PER_MINUTE", 0, 1_000_000_000)) ?? 0
   }
 })

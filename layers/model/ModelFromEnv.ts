@@ -7,12 +7,51 @@ import type { ModelError, ModelGateway } from "../../services/ModelGateway.ts"
 import * as AiSdkModelGateway from "./AiSdkModelGateway.ts"
 import type { TurnPolicy } from "./AiSdkModelGateway.ts"
 import * as ModelConfig from "./ModelConfig.ts"
+import type { ModelPlan } from "./ModelPlan.ts"
 import * as Providers from "./Providers.ts"
+import * as ResilientModelGateway from "./ResilientModelGateway.ts"
 
 export interface ChosenModel {
   /** The model's name, to be shown. */
   readonly model: string
   readonly layer: Layer.Layer<ModelGateway, ModelError>
+}
+
+/** The names that OpenTelemetry's conventions have for providers, where they are not ours. */
+const semanticNames: Readonly<Partial<Record<ModelConfig.ProviderName, string>>> = {
+  "openai-responses": "openai",
+  google: "gcp.gemini"
+}
+
+/** Models of one endpoint: they share its limits, and each has a circuit of its own. */
+const planOf = (
+  config: ModelConfig.ModelConfig,
+  provider: AiSdkModelGateway.ModelProvider,
+  policy: Partial<TurnPolicy>
+): ModelPlan => {
+  const { attempts_max, backoff_initial_ms, retry_after_ms_max, ...attempt } = {
+    ...AiSdkModelGateway.policy_default,
+    timeout_ms: config.timeout_ms,
+    ...policy
+  }
+  const gateway = AiSdkModelGateway.gateway(provider, attempt)
+  const name = semanticNames[config.provider] ?? config.provider
+  const { concurrent_max, tokens_per_minute } = config
+  return {
+    models: [config.model, ...config.fallbacks].map((model) => ({
+      name: model,
+      provider: name,
+      gateway,
+      model
+    })),
+    retry: { attempts_max, backoff_initial_ms, retry_after_ms_max },
+    limits: {
+      [name]: {
+        tokens_per_minute,
+        ...(concurrent_max === undefined ? undefined : { concurrent_max })
+      }
+    }
+  }
 }
 
 /**
@@ -28,6 +67,6 @@ export const choose = (
     const provider = yield* Providers.load(config)
     return Option.some({
       model: config.model,
-      layer: AiSdkModelGateway.layer(provider, { timeout_ms: config.timeout_ms, ...policy })
+      layer: ResilientModelGateway.layer(Effect.succeed(planOf(config, provider, policy)))
     })
   })

@@ -91,6 +91,17 @@ describe("AiSdkModelGateway: waits", () => {
     })
   )
 
+  it.effect("sends nothing before the time at which the headers say that requests are left", () =>
+    Effect.gen(function* () {
+      const [first] = yield* gaps(1, {
+        "x-ratelimit-remaining-requests": "0",
+        "x-ratelimit-reset-requests": "12s"
+      })
+      assert.isAtLeast(first!, 12_000)
+      assert.isBelow(first!, 13_000)
+    })
+  )
+
   it.effect("asks again after 30 s where the provider asks for more", () =>
     Effect.gen(function* () {
       const [first] = yield* gaps(1, { "retry-after": "3600" })
