@@ -111,19 +111,27 @@ const listOf = Effect.fnUntraced(function* (
   return yield* unavailable(server, `its list of tools has more than ${pages_max} pages`)
 })
 
+export interface Hears {
+  /** The server says that its tools are others than before. */
+  readonly changed: () => void
+  /** The connection is no more: nothing may be sent on it. Called before any call on it fails. */
+  readonly ended: () => void
+}
+
 /**
- * Starts or reaches the server, and shakes hands. `changed` is called whenever the server says that its tools are others
- * than before. When the scope closes, the connection is closed, and a local program and all that it forked has ended.
+ * Starts or reaches the server, and shakes hands. When the scope closes, the connection is closed, and a local program and all that it forked has ended.
  */
 export const open = Effect.fnUntraced(function* (
   sdk: Sdk,
   server: McpServer,
-  changed: () => void
+  { changed, ended }: Hears
 ): Effect.fn.Return<McpConnection, McpServerUnavailable, Scope.Scope> {
   const { namespace } = server
   const secrets = secretsOf(server)
   const lost = yield* Deferred.make<string>()
-  const end = (reason: string): void => void Deferred.doneUnsafe(lost, Effect.succeed(reason))
+  const end = (reason: string): void => {
+    if (Deferred.doneUnsafe(lost, Effect.succeed(reason))) ended()
+  }
   const transport = transportOf(sdk, server)
   const complaint = () => (transport instanceof StdioTransport ? transport.complaint : "")
   const client = new sdk.Client(

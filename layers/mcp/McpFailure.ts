@@ -70,7 +70,14 @@ const ofProtocol = (server: string, code: number, message: string): ToolError =>
 }
 
 /** Codes of a socket that was never connected. */
-const unsent = new Set(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "EHOSTUNREACH", "ENETUNREACH"])
+const unsent = new Set([
+  "ENOTCONN",
+  "ECONNREFUSED",
+  "ENOTFOUND",
+  "EAI_AGAIN",
+  "EHOSTUNREACH",
+  "ENETUNREACH"
+])
 
 const socketCode = (error: unknown): string | undefined => {
   const cause = error instanceof Error ? error.cause : undefined

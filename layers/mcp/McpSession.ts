@@ -6,7 +6,7 @@ import { Clock, Deferred, Effect, Exit, Latch } from "effect"
 import type { Scope } from "effect"
 import { secretsOf } from "../../src/tool/McpServer.ts"
 import { redacted } from "../../src/tool/McpResult.ts"
-import type { McpConnection } from "./McpConnection.ts"
+import type { Hears, McpConnection } from "./McpConnection.ts"
 import {
   connect_timeout_ms_default,
   McpServerUnavailable,
@@ -28,10 +28,10 @@ const backoff = (failures: number): number =>
   Math.min(backoff_first_ms * 2 ** Math.min(failures, 20), backoff_max_ms)
 
 /** Listed in time, or it counts as not connected. */
-const connected = (sdk: Sdk, offers: Offers, changed: () => void) =>
+const connected = (sdk: Sdk, offers: Offers, hears: Hears) =>
   Effect.gen(function* () {
     const { server } = offers
-    const connection = yield* open(sdk, server, changed)
+    const connection = yield* open(sdk, server, hears)
     return { connection, listed: offersOf(server, yield* connection.list) }
   }).pipe(
     Effect.timeoutOrElse({
@@ -77,6 +77,12 @@ const say = (offers: Offers, message: string) =>
     mcp_server: offers.server.namespace
   })
 
+/** Calls from here on wait for another connection. */
+const leave = (offers: Offers): void => {
+  offers.connection = undefined
+  Latch.closeUnsafe(offers.connected)
+}
+
 /** One life of a connection; the failure or the reason of its end. */
 const life = Effect.fnUntraced(function* (
   sdk: Sdk,
@@ -91,8 +97,12 @@ const life = Effect.fnUntraced(function* (
     ),
     { mcp_server: offers.server.namespace }
   )
-  const { connection, listed } = yield* connected(sdk, offers, () => void Latch.openUnsafe(changed))
+  const { connection, listed } = yield* connected(sdk, offers, {
+    changed: () => void Latch.openUnsafe(changed),
+    ended: () => leave(offers)
+  })
   offers.listed = listed
+  if (yield* Deferred.isDone(connection.lost)) return yield* Deferred.await(connection.lost)
   offers.connection = connection
   yield* Latch.open(offers.connected)
   yield* Deferred.succeed(first, undefined)
@@ -112,12 +122,7 @@ export const keep = Effect.fnUntraced(function* (
   for (;;) {
     const began = yield* Clock.currentTimeMillis
     const ended = yield* Effect.result(Effect.scoped(life(sdk, offers, first))).pipe(
-      Effect.ensuring(
-        Effect.sync(() => {
-          offers.connection = undefined
-          Latch.closeUnsafe(offers.connected)
-        })
-      )
+      Effect.ensuring(Effect.sync(() => leave(offers)))
     )
     if (ended._tag === "Failure") yield* Deferred.fail(first, ended.failure)
     if ((yield* Clock.currentTimeMillis) - began > steady_ms) failures = 0

@@ -141,10 +141,11 @@ export class StdioTransport implements Transport {
   send(message: JSONRPCMessage): Promise<void> {
     const child = this.#child
     if (child === undefined || this.#isClosed || !child.stdin.writable) {
-      return Promise.reject(new Error("the program has ended"))
+      return Promise.reject(new Error("the program has ended", { cause: { code: "ENOTCONN" } }))
     }
     if (child.stdin.writableLength > unread_bytes_max) {
-      return Promise.reject(new Error("the program does not read what it is sent"))
+      const cause = { code: "ENOTCONN" }
+      return Promise.reject(new Error("the program does not read what it is sent", { cause }))
     }
     child.stdin.write(`${JSON.stringify(message)}\n`)
     return Promise.resolve()

@@ -1,0 +1,204 @@
+import { assert, describe, it } from "@effect/vitest"
+import { readFileSync } from "node:fs"
+import { Effect, Fiber, Layer, Redacted } from "effect"
+import { McpServers } from "../../services/McpServers.ts"
+import type { McpServer } from "../../src/tool/McpServer.ts"
+import { eventually } from "../contracts/Contract.ts"
+import * as S from "./Servers.ts"
+
+const state = Effect.gen(function* () {
+  const { status } = yield* McpServers
+  const [server] = yield* status
+  return server!
+})
+
+const startError = (server: McpServer) =>
+  Effect.flip(Effect.scoped(Layer.build(S.importing(server))))
+
+const notes = (file: string) => readFileSync(`${file}.log`, "utf8").split("\n").filter(Boolean)
+
+describe("a server that breaks the rules", () => {
+  it.live("dies in the middle of a call: lost, and started anew for the next", () =>
+    Effect.gen(function* () {
+      const error = yield* Effect.flip(S.callBody("odd.die@1"))
+      assert.deepInclude(error, {
+        _tag: "ToolTransientError",
+        kind: "network",
+        reason: "MCP_CONNECTION_LOST"
+      })
+      // Waits for the new one by itself.
+      assert.strictEqual(yield* S.callBody("odd.look@1", { n: 2 }), '{"n":2}')
+      assert.strictEqual((yield* state).restarts, 1)
+    }).pipe(Effect.provide(S.importing(S.misbehaving("plain"))))
+  )
+
+  it.live("hangs: the call can be interrupted, the server is told, and others are answered", () =>
+    Effect.gen(function* () {
+      const { file } = yield* S.described
+      yield* Effect.gen(function* () {
+        const hanging = yield* Effect.forkChild(S.callBody("odd.hang@1"), {
+          startImmediately: true
+        })
+        yield* eventually(
+          Effect.sync(() => notes(file)),
+          (all) => all.includes("hang")
+        )
+        assert.strictEqual(yield* S.callBody("odd.look@1"), "{}")
+        yield* Fiber.interrupt(hanging)
+        const told = yield* eventually(
+          Effect.sync(() => notes(file)),
+          (all) => all.includes("cancelled")
+        )
+        assert.deepStrictEqual(told, ["hang", "cancelled"])
+        assert.strictEqual((yield* state).restarts, 0)
+      }).pipe(Effect.provide(S.importing(S.misbehaving("plain", file))))
+    })
+  )
+
+  it.live("answers more than a message may hold: the connection ends and is made anew", () =>
+    Effect.gen(function* () {
+      const error = yield* Effect.flip(S.callBody("odd.giant@1"))
+      assert.deepInclude(error, { _tag: "ToolTransientError", kind: "network" })
+      assert.strictEqual(yield* S.callBody("odd.look@1"), "{}")
+    }).pipe(
+      Effect.provide(S.importing(S.misbehaving("plain", "", { message_bytes_max: 1_000_000 })))
+    )
+  )
+
+  it.live(
+    "floods with notifications and writes lines that are no JSON: its answers still come",
+    () =>
+      Effect.gen(function* () {
+        assert.strictEqual(yield* S.callBody("odd.flood@1"), "after the flood")
+        assert.strictEqual(yield* S.callBody("odd.garbage@1"), "after the garbage")
+        assert.deepInclude(yield* state, { state: "connected", restarts: 0 })
+      }).pipe(Effect.provide(S.importing(S.misbehaving("plain"))))
+  )
+
+  it.live("reports progress 500 times in one call: at most 100 are passed on", () => {
+    let count = 0
+    return Effect.gen(function* () {
+      const told = () => Effect.sync(() => void count++)
+      assert.strictEqual(yield* S.callBody("odd.progress@1", {}, told), "arrived")
+      assert.strictEqual(count, 100)
+    }).pipe(Effect.provide(S.importing(S.misbehaving("plain"))))
+  })
+
+  it.live("gives a value that its own outputSchema refuses: the value is refused", () =>
+    Effect.gen(function* () {
+      assert.deepStrictEqual(yield* S.callBody("odd.structured@1"), { n: 7 })
+      const error = yield* Effect.flip(S.callBody("odd.lies@1"))
+      assert.deepInclude(error, { _tag: "ValueRefused" })
+    }).pipe(Effect.provide(S.importing(S.misbehaving("plain"))))
+  )
+
+  it.live("refuses and fails: both reach the caller as what they are, without our secrets", () =>
+    Effect.gen(function* () {
+      const refused = yield* Effect.flip(S.callBody("odd.refuses@1"))
+      assert.deepInclude(refused, { _tag: "ToolTerminalError", reason: "MCP_PROTOCOL_ERROR" })
+      assert.match(String((refused as Error).message), /\(-32000\): .*not now, \[secret\]/)
+      const failed = yield* Effect.flip(S.callBody("odd.fails@1"))
+      assert.deepInclude(failed, {
+        _tag: "ToolUserError",
+        reason: "MCP_TOOL_ERROR",
+        message: "n must be even"
+      })
+      const seen = String(yield* S.callBody("odd.secret@1"))
+      assert.notInclude(seen, "canary-4711")
+      assert.include(seen, "[secret]")
+    }).pipe(
+      Effect.provide(
+        S.importing(S.misbehaving("plain", "", { env: { KEY: Redacted.make("canary-4711") } }))
+      )
+    )
+  )
+
+  it.live("answers with pictures and files: they are described, their bytes left out", () =>
+    Effect.gen(function* () {
+      assert.strictEqual(
+        yield* S.callBody("odd.pictures@1"),
+        [
+          "two",
+          "[image image/png, 4 bytes, not shown]",
+          "[resource file:///a.txt]\ninside",
+          "[resource file:///b, x/y, 3 bytes, not shown]",
+          "[link to resource file:///c: c]"
+        ].join("\n")
+      )
+    }).pipe(Effect.provide(S.importing(S.misbehaving("plain"))))
+  )
+
+  it.live("lists tools that cannot be used: they are refused one by one, the others work", () =>
+    Effect.gen(function* () {
+      assert.strictEqual(yield* S.callBody("odd.look@1"), "{}")
+      const { tools } = yield* state
+      const of = (tool: string) => tools.find((each) => each.tool === tool)
+      for (const tool of ["array_schema", "bad_pattern", "(without a name)", "huge", "twice"]) {
+        assert.strictEqual(of(tool)?.state, "refused", tool)
+        assert.notStrictEqual(of(tool)?.message, "", tool)
+      }
+      assert.strictEqual(of("look")?.state, "available")
+      const bad = yield* Effect.flip(S.callBody("odd.bad_pattern@1"))
+      assert.deepInclude(bad, { _tag: "ToolTerminalError", reason: "MCP_TOOL_REFUSED" })
+    }).pipe(Effect.provide(S.importing(S.misbehaving("bad_list"))))
+  )
+
+  it.live("lists two tools whose names become one: neither is used until one is renamed", () =>
+    Effect.gen(function* () {
+      const collided = yield* Effect.provide(state, S.importing(S.misbehaving("collide")))
+      assert.deepStrictEqual(
+        collided.tools.map(({ key, state, tool }) => [tool, key, state]),
+        [
+          ["a.b", undefined, "refused"],
+          ["a_b", undefined, "refused"],
+          ["look", "odd.look@1", "available"]
+        ]
+      )
+      assert.match(collided.tools[0]!.message, /"a\.b" and "a_b" would both be "a_b"/)
+      const renamed = S.misbehaving("collide", "", { tools: { "a.b": { name: "ab" } } })
+      const keys = yield* Effect.provide(state, S.importing(renamed))
+      assert.deepStrictEqual(
+        keys.tools.map(({ key }) => key),
+        ["odd.ab@1", "odd.a_b@1", "odd.look@1"]
+      )
+    })
+  )
+
+  it.live(
+    "never ends its list, never answers, speaks no protocol or another: the start says so",
+    () =>
+      Effect.gen(function* () {
+        const pages = yield* startError(S.misbehaving("pages"))
+        assert.deepInclude(pages, { _tag: "McpServerUnavailable", server: "odd" })
+        assert.match(pages.message, /more than 64 pages/)
+        const silent = yield* startError(S.misbehaving("silent", "", { connect_timeout_ms: 700 }))
+        assert.match(silent.message, /in time|timed out/i)
+        const endless = yield* startError(S.misbehaving("endless"))
+        assert.deepInclude(endless, { _tag: "McpServerUnavailable" })
+        const version = yield* startError(S.misbehaving("wrong_version"))
+        assert.match(version.message, /protocol version/i)
+        const exits = yield* startError(
+          S.misbehaving("exit", "", { env: { KEY: Redacted.make("canary-4711") } })
+        )
+        assert.match(exits.message, /cannot start with \[secret\]/)
+        const absent = yield* startError(S.misbehaving("plain", "", { program: "no-such-program" }))
+        assert.match(absent.message, /not found: give an absolute path/)
+        assert.deepStrictEqual(S.left(), [])
+      })
+  )
+
+  it.live("will not end, and forks: its whole group ends with the runtime", () =>
+    Effect.gen(function* () {
+      const pids = yield* S.callBody("odd.pids@1").pipe(
+        Effect.provide(S.importing(S.misbehaving("deaf")))
+      )
+      const { pids: all } = pids as { readonly pids: ReadonlyArray<number> }
+      assert.lengthOf(all, 2)
+      yield* eventually(
+        Effect.sync(() => all.filter(S.isAlive)),
+        (alive) => alive.length === 0
+      )
+      assert.deepStrictEqual(S.left(), [])
+    })
+  )
+})
