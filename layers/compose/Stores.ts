@@ -11,6 +11,7 @@ import type { ConversationStore } from "../../services/ConversationStore.ts"
 import type { CostLedger } from "../../services/CostLedger.ts"
 import type { FlowState } from "../../services/FlowState.ts"
 import type { LoopStore } from "../../services/LoopStore.ts"
+import type { McpPins } from "../../services/McpPins.ts"
 import type { Outbox } from "../../services/Outbox.ts"
 import type { OutboxReader } from "../../services/OutboxReader.ts"
 import type { OutboxReplayer } from "../../services/OutboxReplayer.ts"
@@ -33,6 +34,7 @@ export type Stores =
   | CostLedger
   | FlowState
   | LoopStore
+  | McpPins
   | Outbox
   | OutboxReader
   | OutboxReplayer

@@ -9,6 +9,7 @@ import type { ConversationStore } from "../../services/ConversationStore.ts"
 import type { CostLedger } from "../../services/CostLedger.ts"
 import type { FlowState } from "../../services/FlowState.ts"
 import type { LoopStore } from "../../services/LoopStore.ts"
+import type { McpPins } from "../../services/McpPins.ts"
 import type { Outbox } from "../../services/Outbox.ts"
 import type { OutboxReader } from "../../services/OutboxReader.ts"
 import type { OutboxReplayer } from "../../services/OutboxReplayer.ts"
@@ -18,6 +19,7 @@ import type { TriplePublisher } from "../../services/TriplePublisher.ts"
 import * as EphemeralApprovalRecords from "./EphemeralApprovalRecords.ts"
 import * as EphemeralConversationStore from "./EphemeralConversationStore.ts"
 import * as EphemeralCostLedger from "./EphemeralCostLedger.ts"
+import * as EphemeralMcpPins from "./EphemeralMcpPins.ts"
 import * as EphemeralOutbox from "./EphemeralOutbox.ts"
 import * as EphemeralOutboxReader from "./EphemeralOutboxReader.ts"
 import * as EphemeralOutboxReplayer from "./EphemeralOutboxReplayer.ts"
@@ -35,6 +37,7 @@ export const layer: Layer.Layer<
   | CostLedger
   | FlowState
   | LoopStore
+  | McpPins
   | Outbox
   | OutboxReader
   | OutboxReplayer
@@ -46,6 +49,7 @@ export const layer: Layer.Layer<
   EphemeralConversationStore.layer,
   EphemeralCostLedger.layer,
   EphemeralApprovalRecords.layer,
+  EphemeralMcpPins.layer,
   EphemeralOutbox.layer,
   EphemeralOutboxReader.layer,
   EphemeralOutboxReplayer.layer,

@@ -9,6 +9,7 @@ import type { ConversationStore } from "../../services/ConversationStore.ts"
 import type { CostLedger } from "../../services/CostLedger.ts"
 import type { FlowState } from "../../services/FlowState.ts"
 import type { LoopStore } from "../../services/LoopStore.ts"
+import type { McpPins } from "../../services/McpPins.ts"
 import type { Outbox } from "../../services/Outbox.ts"
 import type { OutboxReader } from "../../services/OutboxReader.ts"
 import type { OutboxReplayer } from "../../services/OutboxReplayer.ts"
@@ -19,6 +20,7 @@ import * as Migrations from "./Migrations.ts"
 import * as SqlApprovalRecords from "./SqlApprovalRecords.ts"
 import * as SqlConversationStore from "./SqlConversationStore.ts"
 import * as SqlCostLedger from "./SqlCostLedger.ts"
+import * as SqlMcpPins from "./SqlMcpPins.ts"
 import type { SqlNotify } from "./SqlNotify.ts"
 import * as SqlOutbox from "./SqlOutbox.ts"
 import * as SqlOutboxReader from "./SqlOutboxReader.ts"
@@ -42,6 +44,7 @@ export const layer: Layer.Layer<
   | CostLedger
   | FlowState
   | LoopStore
+  | McpPins
   | Outbox
   | OutboxReader
   | OutboxReplayer
@@ -54,6 +57,7 @@ export const layer: Layer.Layer<
   SqlConversationStore.layer,
   SqlCostLedger.layer,
   SqlApprovalRecords.layer,
+  SqlMcpPins.layer,
   SqlOutboxReader.layer,
   SqlOutboxReplayer.layer,
   SqlToolStores.layer

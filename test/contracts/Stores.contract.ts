@@ -7,6 +7,7 @@ import type { ConversationStore } from "../../services/ConversationStore.ts"
 import type { CostLedger } from "../../services/CostLedger.ts"
 import type { FlowState } from "../../services/FlowState.ts"
 import type { LoopStore } from "../../services/LoopStore.ts"
+import type { McpPins } from "../../services/McpPins.ts"
 import type { Outbox } from "../../services/Outbox.ts"
 import type { OutboxReader } from "../../services/OutboxReader.ts"
 import type { OutboxReplayer } from "../../services/OutboxReplayer.ts"
@@ -17,6 +18,7 @@ import { approvalRecordsTests } from "./ApprovalRecords.contract.ts"
 import { conversationStoreTests } from "./ConversationStore.contract.ts"
 import { costLedgerTests } from "./CostLedger.contract.ts"
 import { deadLetterTests } from "./DeadLetters.contract.ts"
+import { mcpPinsTests } from "./McpPins.contract.ts"
 import { outboxTests } from "./Outbox.contract.ts"
 import type { Options } from "./RunJournal.contract.ts"
 import { runJournalTests } from "./RunJournal.contract.ts"
@@ -32,6 +34,7 @@ export type Stores =
   | CostLedger
   | FlowState
   | LoopStore
+  | McpPins
   | Outbox
   | OutboxReader
   | OutboxReplayer
@@ -48,6 +51,7 @@ export const storesContract = <R, E>(
     conversationStoreTests(it)
     approvalRecordsTests(it)
     costLedgerTests(it)
+    mcpPinsTests(it)
     outboxTests(it)
     deadLetterTests(it)
     toolStoresTests(it)
