@@ -15,6 +15,8 @@ import type { CallId } from "../../src/Ids.ts"
 import { Principal } from "../../src/Principal.ts"
 import type { Settlement } from "../../src/run/RunCommand.ts"
 import type { RunEnded } from "../../src/run/RunEvent.ts"
+import type { McpPin } from "../../src/tool/McpPin.ts"
+import type { McpOptions } from "../../src/tool/McpServer.ts"
 import type { FeedItem } from "../../services/AgentRuntime.ts"
 import { AgentRuntime } from "../../services/AgentRuntime.ts"
 import { ApprovalDesk } from "../../services/ApprovalDesk.ts"
@@ -23,10 +25,14 @@ import type { ModelGateway } from "../../services/ModelGateway.ts"
 import type { ComponentCatalog } from "../../services/ComponentCatalog.ts"
 import type { FlowState } from "../../services/FlowState.ts"
 import type { LoopStore } from "../../services/LoopStore.ts"
+import type { McpPins } from "../../services/McpPins.ts"
+import type { McpServerStatus } from "../../services/McpServers.ts"
+import { McpServers } from "../../services/McpServers.ts"
 import type { OutboxReader } from "../../services/OutboxReader.ts"
 import type { OutboxReplayer } from "../../services/OutboxReplayer.ts"
 import type * as LocalToolRegistry from "../runtime/LocalToolRegistry.ts"
 import type { TriplePublisher } from "../../services/TriplePublisher.ts"
+import * as NoMcpServers from "../mcp/NoMcpServers.ts"
 import * as Runtime from "./Runtime.ts"
 import * as Stores from "./Stores.ts"
 
@@ -52,6 +58,8 @@ export interface Options {
   readonly shared?: ReadonlyArray<ToolFamily>
   readonly plugins?: ReadonlyArray<LocalToolRegistry.Plugin<unknown, ForTools>>
   readonly deliveries?: ReadonlyArray<Effect.Effect<RoomHandlers, unknown, ForTools>>
+  /** Servers whose tools are imported; needs the package `@modelcontextprotocol/client`. */
+  readonly mcp?: McpOptions
   readonly model: Layer.Layer<ModelGateway, unknown>
   /** Absent = `ephemeral`. */
   readonly store?: Store
@@ -95,6 +103,15 @@ export interface NodeService {
     settlement: Settlement,
     by: Principal
   ) => Promise<void>
+  /** MCP servers, what they offer, and what of it is accepted. */
+  readonly mcpServers: () => Promise<ReadonlyArray<McpServerStatus>>
+  /** Accepts the definition that a server offers now, by its hash; used from the next start on. For operators. */
+  readonly acceptMcpTool: (
+    server: string,
+    tool: string,
+    hash: string,
+    by: Principal
+  ) => Promise<McpPin>
   /** Lets steps on their way end, releases what it holds. Pending questions stay. */
   readonly stop: () => Promise<void>
 }
@@ -113,17 +130,34 @@ const storesOf = (store: Store): Layer.Layer<Stores.Stores, unknown> =>
       ? Stores.directory(store.directory)
       : Stores.postgres(Redacted.make(store.postgres))
 
+/** Nothing of the client is loaded where no server is declared. */
+const mcpOf = (options: McpOptions | undefined): Layer.Layer<McpServers, unknown, McpPins> =>
+  options === undefined
+    ? NoMcpServers.layer
+    : Layer.unwrap(
+        Effect.map(
+          Effect.promise(() => import("../mcp/ImportedMcpServers.ts")),
+          (ImportedMcpServers) => ImportedMcpServers.layer(options)
+        )
+      )
+
+const mcpTools = McpServers.useSync(({ tools }) => tools)
+
 /** Starts a runtime and recovers what an earlier one left. Rejects with the typed error that kept it from starting. */
 export const start = async (options: Options): Promise<NodeService> => {
   // Process-wide, and it compiles code: an application asks for it, a library import never does.
   await import("effect/schema/SchemaJITCompiler/enable")
   const layer = Runtime.layer({
     agents: options.agents,
-    tools: options.tools ?? [],
+    tools: [...(options.tools ?? []), mcpTools],
     shared: options.shared ?? [],
     plugins: options.plugins ?? [],
     deliveries: options.deliveries ?? []
-  }).pipe(Layer.provide(options.model), Layer.provideMerge(storesOf(options.store ?? "ephemeral")))
+  }).pipe(
+    Layer.provideMerge(mcpOf(options.mcp)),
+    Layer.provide(options.model),
+    Layer.provideMerge(storesOf(options.store ?? "ephemeral"))
+  )
   const runtime = ManagedRuntime.make(layer)
   const services = await runtime.context()
   const run = Effect.runPromiseWith(services)
@@ -177,6 +211,9 @@ export const start = async (options: Options): Promise<NodeService> => {
       run(
         AgentRuntime.use((agents) => agents.settle(RunId.make(id), call as CallId, settlement, by))
       ),
+    mcpServers: () => run(McpServers.use(({ status }) => status)),
+    acceptMcpTool: (server, tool, hash, by) =>
+      run(McpServers.use(({ accept }) => accept(server, tool, hash, by))),
     stop: () => runtime.dispose()
   }
 }

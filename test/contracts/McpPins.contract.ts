@@ -5,7 +5,6 @@ import { Effect } from "effect"
 import type { NewMcpPin } from "../../services/McpPins.ts"
 import { McpPins } from "../../services/McpPins.ts"
 import type { McpPin } from "../../src/tool/McpPin.ts"
-import { contract } from "./Contract.ts"
 
 let count = 0
 const server = () => `server-${++count}`
@@ -104,5 +103,3 @@ export const mcpPinsTests = (it: Vitest.MethodsNonLive<McpPins>): void => {
     })
   )
 }
-
-export const mcpPinsContract = contract("McpPins", mcpPinsTests)
