@@ -47,6 +47,8 @@ export interface Play {
   /** Specialists of the supervisor, each with the names of its tools. */
   readonly specialists?: Readonly<Record<string, ReadonlyArray<string>>>
   readonly limits?: Partial<RunLimits>
+  /** The names that the supervisor may use; absent = all. */
+  readonly allowed?: ReadonlyArray<string>
 }
 
 const families = (tools: Play["tools"]) => {
@@ -75,11 +77,16 @@ const families = (tools: Play["tools"]) => {
 
 const keyed = (names: Iterable<string>) => [...names].map((name) => `vec.${name}@1`)
 
-const agentsOf = ({ limits = {}, specialists = {}, tools }: Play): ReadonlyArray<AgentSpec> => [
+const agentsOf = ({
+  allowed,
+  limits = {},
+  specialists = {},
+  tools
+}: Play): ReadonlyArray<AgentSpec> => [
   AgentSpec.make({
     name: supervisor,
     instructions: "Follow the script.",
-    tools: keyed(Object.keys(tools)),
+    tools: keyed(allowed ?? Object.keys(tools)),
     specialists: Object.keys(specialists).map((name) => AgentName.make(name)),
     limits: RunLimits.make(limits)
   }),

@@ -1,0 +1,60 @@
+import { assert } from "@effect/vitest"
+import { Effect } from "effect"
+import type { ApprovalGate, SideEffects } from "../../src/tool/SideEffects.ts"
+import {
+  categoryOf,
+  effectsOf,
+  permissionOf,
+  readOnlyHintOf,
+  replayPolicyOf,
+  toolEffectOf
+} from "../../src/tool/SideEffects.ts"
+import { tool } from "../../src/tool/DeclaredTool.ts"
+import type { Driven } from "./Vectors.ts"
+import { conformance, hasShape, isRecord } from "./Vectors.ts"
+
+interface Declaration {
+  readonly side_effects: SideEffects | null
+  readonly produces?: "proposal"
+  readonly approval?: ApprovalGate
+}
+
+const declarationOf = (input: unknown): Declaration | undefined =>
+  input === null || typeof input === "string"
+    ? { side_effects: input as SideEffects | null }
+    : hasShape(input, ["side_effects"], ["produces", "approval"])
+      ? (input as unknown as Declaration)
+      : undefined
+
+conformance("effect_mapping", ({ expect, input }): Driven => {
+  const declaration = declarationOf(input)
+  if (declaration === undefined || !isRecord(expect)) return undefined
+  return {
+    rows: "SG-12 SG-13 SA-23 SA-24 SA-25",
+    run: Effect.gen(function* () {
+      const { side_effects: declared, ...rest } = declaration
+      const effects = effectsOf(declared)
+      const category = categoryOf(effects, declaration.produces)
+      const mapped: Readonly<Record<string, unknown>> = {
+        readOnlyHint: readOnlyHintOf(declared),
+        category,
+        toolEffect: toolEffectOf(declared),
+        approvalByDefault: permissionOf({ ...rest, category }) === "ask",
+        replay: replayPolicyOf(effects),
+        treatedAs: effects
+      }
+      for (const [key, value] of Object.entries(expect)) {
+        assert.property(mapped, key)
+        assert.strictEqual(mapped[key], value, key)
+      }
+      // A declaration derives the same.
+      const spec = yield* tool(
+        { namespace: "test", name: "mapped", side_effects: effects, ...rest },
+        () => null
+      ).spec
+      assert.strictEqual(spec.category, mapped.category)
+      assert.strictEqual(spec.replay_policy, mapped.replay)
+      assert.strictEqual(permissionOf(spec) === "ask", mapped.approvalByDefault)
+    })
+  }
+})
