@@ -8,7 +8,7 @@
 const response_bytes_max = 32_000_000
 
 /** A finish that the wire did not give; the client makes `other` of it. */
-const unstated = "unstated"
+export const unstated = "unstated"
 
 /** Ends with an error once the body is larger than an answer may be. */
 const bounded = (bytes_max: number) => {

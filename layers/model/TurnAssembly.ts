@@ -15,6 +15,7 @@ import { ModelError } from "../../services/ModelGateway.ts"
 import type { ModelDelta } from "../../services/ModelGateway.ts"
 import type { FinishReason, Usage } from "../../src/run/RunEvent.ts"
 import type { Turn } from "../../src/run/RunDecider.ts"
+import { unstated } from "./ChatWire.ts"
 import { Kept, merged, onMessage } from "./TurnParts.ts"
 import type { Piece, Slot } from "./TurnParts.ts"
 
@@ -72,16 +73,22 @@ const finishOf = (finish: LanguageModelV4FinishReason, calls: number): FinishRea
 /** A refusal ends with the wire's word for a good end, or with none; the client makes it a filter of content. */
 const refusals: ReadonlySet<string | undefined> = new Set([undefined, "stop", "refusal"])
 
-/** Words that say what `finish` says already. `unstated` is what the wire did not give. */
+/** Words that say what `finish` says already. */
 const plain = new Set(
   (
-    "stop end_turn eos completed tool_calls tool-calls tool_use function_call length max_tokens " +
-    "max_output_tokens content_filter refusal unstated"
+    "stop end_turn completed tool_calls tool-calls tool_use function_call length max_tokens " +
+    "max_output_tokens content_filter refusal"
   ).split(" ")
 )
 
-const rawOf = (raw: string | undefined): string | undefined =>
-  raw === undefined || raw === "" || plain.has(raw.toLowerCase()) ? undefined : raw.slice(0, 200)
+/** The wire's own word where it says more than `finish`; `unstated` is what the wire did not give. */
+const rawOf = (raw: string | undefined, finish: FinishReason): string | undefined => {
+  if (raw === undefined || raw === "" || raw === unstated) return undefined
+  return finish !== "other" && plain.has(raw.toLowerCase()) ? undefined : raw.slice(0, 200)
+}
+
+/** Parts of a client's own making that it takes back; of others there are many, and they only tell. */
+const wanted: ReadonlySet<string> = new Set(["anthropic.fallback", "openai.compaction"])
 
 /** One attempt at a turn. Deltas go to `sink` as they come, offsets from 0 per kind. */
 export class TurnAssembly {
@@ -121,7 +128,9 @@ export class TurnAssembly {
       case "tool-call":
         return this.called(part)
       case "custom":
-        this.slots.push({ of: "custom", kind: part.kind, provider: part.providerMetadata })
+        if (wanted.has(part.kind)) {
+          this.slots.push({ of: "custom", kind: part.kind, provider: part.providerMetadata })
+        }
         return this.oversize()
       case "response-metadata":
         this.answeredBy(part.modelId)
@@ -233,7 +242,7 @@ export class TurnAssembly {
     for (const slot of this.slots) kept.add(slot)
     if (kept.units > metadata_units_max) return tooLarge()
     const usage = usageOf(this.finish.usage)
-    const raw = rawOf(this.finish.finishReason.raw)
+    const raw = rawOf(this.finish.finishReason.raw, finish)
     return {
       text: this.text,
       calls: kept.calls,

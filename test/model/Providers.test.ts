@@ -1,0 +1,288 @@
+/**
+ * Each provider over real HTTP: what comes off its wire, in pieces or whole, is one turn, and goes back as it came, to
+ * the same model and to no other.
+ */
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Exit, Schema } from "effect"
+import { toPrompt } from "../../layers/model/ProviderPrompt.ts"
+import { peer } from "../../layers/model/Providers.ts"
+import { ModelSettings } from "../../src/agent/ModelSettings.ts"
+import type { ModelRequest } from "../../services/ModelGateway.ts"
+import { RunEvent } from "../../src/run/RunEvent.ts"
+import { serve, status } from "./ChatServer.ts"
+import { key } from "./Gateway.ts"
+import { answered, askAt, body, pieces } from "./Wires.ts"
+import { anthropic, compatible, google, openai, responses, wires } from "./WireTurns.ts"
+import type { Wire } from "./WireTurns.ts"
+
+const tools = ["list", "look"].map((name) => ({
+  name,
+  description: `${name}s.`,
+  input_schema: { type: "object", properties: { limit: { type: "number" } } }
+}))
+
+/** What is sent to the provider for this request. */
+const sentFor = (wire: Wire, over: Partial<ModelRequest>) =>
+  Effect.gen(function* () {
+    const server = yield* serve([pieces(body(wire), [4096])])
+    yield* askAt(wire, server, { over: { tools, ...over } })
+    return server.asked[0]!
+  }).pipe(Effect.scoped)
+
+const settings = (made: ModelSettings): Partial<ModelRequest> => ({
+  settings: ModelSettings.make(made)
+})
+
+/** Sizes of pieces: whole, the smallest, odd ones, and mixtures. */
+const cuts = [[1_000_000], [1], [7], [4096], [3, 1, 64], [13, 2, 200, 5]]
+
+for (const wire of wires) {
+  describe(`Providers: ${wire.provider}`, () => {
+    it.live("a turn is the same however its stream is cut, and where it comes whole", () =>
+      Effect.gen(function* () {
+        const server = yield* serve([
+          ...cuts.map((sizes) => pieces(body(wire), sizes)),
+          status(200, wire.whole)
+        ])
+        for (const sizes of cuts) {
+          const { deltas, turn } = yield* askAt(wire, server)
+          assert.deepStrictEqual(turn, wire.turn, `in pieces of ${sizes.join(", ")}`)
+          const said = deltas.filter(({ kind }) => kind === "text")
+          assert.strictEqual(said.map(({ text }) => text).join(""), wire.turn.text)
+        }
+        const whole = yield* askAt(wire, server, { env: { TROUPE_MODEL_STREAM: "off" } })
+        assert.deepStrictEqual(whole.turn, wire.turn)
+        assert.strictEqual(new URL(server.asked[0]!.path, server.base_url).pathname, wire.path)
+        assert.notStrictEqual(server.asked.at(-1)!.body["stream"], true)
+      }).pipe(Effect.scoped)
+    )
+
+    it.live("a turn goes back to its model in the order and form that it came in", () =>
+      Effect.gen(function* () {
+        const { body: sent } = yield* sentFor(wire, { transcript: answered(wire.turn), step: 2 })
+        assert.deepStrictEqual(wire.sentBack(sent), wire.expected)
+      })
+    )
+
+    it.live(
+      "another model gets the words and calls of a turn, and nothing that is not its own",
+      () =>
+        Effect.gen(function* () {
+          const foreign = { ...wire.turn, origin: "another:model" }
+          const { body: sent } = yield* sentFor(wire, { transcript: answered(foreign), step: 2 })
+          const text = JSON.stringify(sent)
+          assert.include(text, wire.turn.text)
+          assert.include(text, "call_")
+          for (const secret of wire.secret) assert.notInclude(text, secret)
+        })
+    )
+
+    it.live("a turn is kept in the journal as it is", () =>
+      Effect.gen(function* () {
+        const event = { _tag: "ModelTurned", frame: "0", step: 1, ...wire.turn }
+        const codec = Schema.fromJsonString(RunEvent)
+        const decoded = yield* Schema.decodeUnknownEffect(codec)(JSON.stringify(event))
+        assert.deepStrictEqual({ ...decoded } as unknown, event)
+      })
+    )
+
+    it.live(
+      "the key goes into the provider's header and nowhere else; without one there is none",
+      () =>
+        Effect.gen(function* () {
+          const server = yield* serve([pieces(body(wire), [4096])])
+          yield* askAt(wire, server)
+          yield* askAt(wire, server, { env: { TROUPE_MODEL_API_KEY: "" } })
+          const [keyed, keyless] = server.asked
+          const values = Object.values(keyed!.headers).filter((value) => value?.includes(key))
+          assert.strictEqual(values.length, 1)
+          assert.notInclude(keyed!.path, key)
+          for (const name of ["authorization", "x-api-key", "x-goog-api-key"]) {
+            assert.isUndefined(keyless!.headers[name], name)
+          }
+        }).pipe(Effect.scoped)
+    )
+  })
+}
+
+describe("Providers: what an agent asks of its model", () => {
+  it.live("bounds and temperature stand where each provider looks for them", () =>
+    Effect.gen(function* () {
+      const over = settings({ max_output_tokens: 77, temperature: 0.5 })
+      for (const wire of [openai, compatible]) {
+        const { body: sent } = yield* sentFor(wire, over)
+        assert.strictEqual(sent["max_tokens"], 77)
+        assert.strictEqual(sent["temperature"], 0.5)
+      }
+      assert.strictEqual((yield* sentFor(responses, over)).body["max_output_tokens"], 77)
+      assert.strictEqual((yield* sentFor(anthropic, over)).body["max_tokens"], 77)
+      const { generationConfig } = (yield* sentFor(google, over)).body as {
+        generationConfig: Record<string, unknown>
+      }
+      assert.strictEqual(generationConfig["maxOutputTokens"], 77)
+      assert.strictEqual(generationConfig["temperature"], 0.5)
+    })
+  )
+
+  it.live("the choice of tools is the agent's, and a first choice holds for the first turn", () =>
+    Effect.gen(function* () {
+      const choiceOf = (made: ModelSettings, step = 1) =>
+        Effect.map(sentFor(openai, { ...settings(made), step }), ({ body }) => body["tool_choice"])
+      assert.strictEqual(yield* choiceOf({}), "auto")
+      assert.strictEqual(yield* choiceOf({ tool_choice: "none" }), "none")
+      assert.strictEqual(yield* choiceOf({ tool_choice: "required" }, 9), "required")
+      assert.strictEqual(yield* choiceOf({ tool_choice: "required_first" }), "required")
+      assert.strictEqual(yield* choiceOf({ tool_choice: "required_first" }, 2), "auto")
+      assert.deepStrictEqual(yield* choiceOf({ tool_choice: { tool: "look" } }), {
+        type: "function",
+        function: { name: "look" }
+      })
+      assert.strictEqual(yield* choiceOf({ tool_choice: { tool: "look" } }, 2), "auto")
+      const answering = yield* sentFor(openai, {
+        ...settings({ tool_choice: "required" }),
+        tools: []
+      })
+      assert.isUndefined(answering.body["tool_choice"])
+    })
+  )
+
+  it.live("a choice that names no tool of the agent is a configuration error that says so", () =>
+    Effect.gen(function* () {
+      const failure = yield* Effect.flip(
+        sentFor(openai, settings({ tool_choice: { tool: "delete" } }))
+      )
+      assert.strictEqual(failure.kind, "configuration")
+      assert.include(failure.message, "model_settings.tool_choice of agent operations")
+    })
+  )
+
+  it.live("a JSON schema for the answer goes to each provider in its own form", () =>
+    Effect.gen(function* () {
+      const schema = {
+        type: "object",
+        properties: { city: { type: "string" } },
+        required: ["city"],
+        additionalProperties: false
+      }
+      const over = settings({ output: { schema, name: "place" } })
+      for (const wire of [openai, compatible]) {
+        const { body: sent } = yield* sentFor(wire, { ...over, tools: [] })
+        const format = sent["response_format"] as { type: string; json_schema: { schema: object } }
+        assert.strictEqual(format.type, "json_schema")
+        assert.deepInclude(format.json_schema.schema, schema)
+      }
+      for (const wire of [anthropic, google, responses]) {
+        const { body: sent } = yield* sentFor(wire, { ...over, tools: [] })
+        assert.include(JSON.stringify(sent), '"city"')
+      }
+    })
+  )
+
+  it.live("options of one provider go to it, over those of the gateway", () =>
+    Effect.gen(function* () {
+      const provider_options = {
+        openai: { store: true, user: "u-1" },
+        anthropic: { thinking: { type: "enabled", budgetTokens: 2048 } },
+        google: { thinkingConfig: { includeThoughts: true } }
+      }
+      assert.strictEqual((yield* sentFor(responses, {})).body["store"], false)
+      const over = settings({ provider_options })
+      const sent = (yield* sentFor(responses, over)).body
+      assert.deepStrictEqual([sent["store"], sent["user"]], [true, "u-1"])
+      assert.deepInclude((yield* sentFor(anthropic, over)).body["thinking"] as object, {
+        type: "enabled",
+        budget_tokens: 2048
+      })
+      const { generationConfig } = (yield* sentFor(google, over)).body as {
+        generationConfig: Record<string, unknown>
+      }
+      assert.deepStrictEqual(generationConfig["thinkingConfig"], { includeThoughts: true })
+    })
+  )
+
+  it("settings that no provider takes, and options beyond their bound, are refused by name", () => {
+    const decode = Schema.decodeUnknownExit(ModelSettings)
+    for (const bad of [
+      { temperature: 3 },
+      { max_output_tokens: 0 },
+      { reasoning_effort: "enormous" },
+      { tool_choice: { tool: "" } },
+      { output: { schema: {}, name: "no spaces" } },
+      { provider_options: { openai: { text: "x".repeat(65_537) } } }
+    ]) {
+      const exit = decode(bad)
+      assert.isTrue(Exit.isFailure(exit))
+      assert.include(String(exit), Object.keys(bad)[0]!)
+    }
+  })
+})
+
+describe("Providers: their packages", () => {
+  it.live(
+    "a package that is not installed is a configuration error with the command to install it",
+    () =>
+      Effect.gen(function* () {
+        const name = "@ai-sdk/not-installed"
+        const failure = yield* Effect.flip(peer(name, () => import(name)))
+        assert.strictEqual(failure.kind, "configuration")
+        assert.strictEqual(
+          failure.message,
+          "the package @ai-sdk/not-installed is not installed: npm install @ai-sdk/not-installed"
+        )
+      })
+  )
+
+  it.live(
+    "a package that is there and cannot be loaded is told apart from one that is absent",
+    () =>
+      Effect.gen(function* () {
+        const failure = yield* Effect.flip(
+          peer(
+            "@ai-sdk/broken",
+            () => import("data:text/javascript,throw new Error('secret')" as string)
+          )
+        )
+        assert.strictEqual(failure.kind, "configuration")
+        assert.include(failure.message, "cannot be loaded")
+        assert.notInclude(failure.message, "secret")
+      })
+  )
+})
+
+describe("ProviderPrompt: turns with parts", () => {
+  it("an answer that is nothing but a thought is left out, because providers refuse it", () => {
+    const messages = toPrompt({
+      system: "",
+      history: [],
+      transcript: [
+        { role: "user", text: "go" },
+        { role: "assistant", text: "", calls: [], reasoning: [{ text: "hm" }] },
+        { role: "user", text: "again" }
+      ]
+    })
+    assert.deepStrictEqual(
+      messages.map(({ role }) => role),
+      ["user", "user"]
+    )
+  })
+
+  it("parts that count too few texts and calls lose none of them", () => {
+    const [message] = toPrompt({
+      system: "",
+      history: [
+        {
+          role: "assistant",
+          text: "one two",
+          calls: [{ model_id: "a", name: "list", arguments: {} }],
+          parts: [{ of: "text", units: 4, provider: { google: { thoughtSignature: "s" } } }]
+        }
+      ],
+      transcript: []
+    })
+    assert.deepStrictEqual(message!.content, [
+      { type: "text", text: "one ", providerOptions: { google: { thoughtSignature: "s" } } },
+      { type: "text", text: "two" },
+      { type: "tool-call", toolCallId: "a", toolName: "list", input: {} }
+    ])
+  })
+})
