@@ -23,7 +23,9 @@ export type TranscriptEntry =
       readonly name: string
       readonly outcome: Outcome
       /** What an operator made of the arguments, when it was not what the model proposed. */
-      readonly modified?: { readonly by: string; readonly arguments: unknown }
+      readonly modified?: { readonly by: string; readonly arguments: unknown } | undefined
+      /** `outcome` is not the tool's but the model's copy of it: cut already, or a note in its place. */
+      readonly copy?: true
     }
 
 /** Cut at a byte count, never inside a character, and say so. */
@@ -41,6 +43,13 @@ export const capBytes = (text: string, bytes_max: number): string => {
   return end === text.length
     ? text
     : `${text.slice(0, end)}\n[cut at ${bytes_max} bytes; ${text.length - end} characters more are kept in the journal]`
+}
+
+/** A result as far as its model is shown it; the same object where that is all of it. */
+export const modelCopy = (outcome: Outcome): Outcome => {
+  if (outcome._tag !== "Value") return outcome
+  const json = capBytes(outcome.json, model_copy_bytes_max)
+  return json === outcome.json ? outcome : { _tag: "Value", json }
 }
 
 /** SemStreams' prefix for a refusal by a person (SM-55). */
@@ -71,7 +80,7 @@ export const resultText = (entry: Extract<TranscriptEntry, { role: "tool" }>): s
         return "unknown: this call was started and nobody knows whether it took effect. Do not repeat it."
     }
   })()
-  const capped = capBytes(text, model_copy_bytes_max)
+  const capped = entry.copy === true ? text : capBytes(text, model_copy_bytes_max)
   return entry.modified === undefined
     ? capped
     : `${entry.modified.by} changed the arguments to ${JSON.stringify(entry.modified.arguments)}. Result: ${capped}`

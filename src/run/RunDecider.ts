@@ -16,12 +16,14 @@ import { lastStep } from "./RunLimits.ts"
 import type {
   ApprovalRequested,
   CallSettled,
+  Compacted,
   ModelTurned,
   Outcome,
   RunEvent,
   RunStopping
 } from "./RunEvent.ts"
 import type { CallPhase, CallState, RunState } from "./RunState.ts"
+import { mayCompact } from "./RunCompaction.ts"
 
 /** A model's finished turn, before it has a place in the run. */
 export type Turn = Omit<ModelTurned, "_tag" | "frame" | "step">
@@ -44,6 +46,8 @@ export type RunInput =
       /** May the same turn work later? */
       readonly transient: boolean
     }
+  /** The prompt of a wanted turn must be cut first; then the turn is wanted again. */
+  | { readonly _tag: "Compacts"; readonly compaction: Omit<Compacted, "_tag"> }
   | {
       readonly _tag: "Delegates"
       readonly call: CallId
@@ -221,6 +225,12 @@ export const decide = (state: RunState, input: RunInput): ReadonlyArray<RunEvent
       return turnFinished(state, input)
     case "TurnFailed":
       return turnFailed(state, input)
+    case "Compacts": {
+      const { cause, frame, step } = input.compaction
+      return wantsTurn(state, frame, step) && mayCompact(state.frames.get(frame)!, cause)
+        ? [{ _tag: "Compacted", ...input.compaction }]
+        : none
+    }
     case "Delegates":
       return delegates(state, input)
     case "Asks":

@@ -4,6 +4,7 @@
  */
 import { Schema } from "effect"
 import { ApprovalPayload, Decision } from "../approval/Approval.ts"
+import { FrameCut, HistoryCut } from "../conversation/Cut.ts"
 import { TurnCost } from "../cost/TurnCost.ts"
 import { ToolErrorClass, ToolErrorKind, ToolFailure } from "../error/ToolError.ts"
 import { Address, AgentName, ApprovalId, CallId, ConversationId, FrameId, Tenant } from "../Ids.ts"
@@ -127,6 +128,30 @@ const ModelTurned = Schema.TaggedStruct("ModelTurned", {
   /** Absent where no price table was given. */
   cost: Schema.optionalKey(TurnCost)
 })
+/**
+ * A prompt had become too long: from here on a frame is shown less of what came before. Nothing is deleted. A cut that is
+ * there replaces the one before it whole; one that is absent stays as it was.
+ */
+const Compacted = Schema.TaggedStruct("Compacted", {
+  frame: FrameId,
+  /** The turn before which it happened. */
+  step: Schema.Int,
+  /** `bound`: the agent's own bounds; `refused`: the provider found the prompt too long. */
+  cause: Schema.Literals(["bound", "refused"]),
+  how: Schema.Literals(["truncated", "summarised"]),
+  history: Schema.optionalKey(HistoryCut),
+  own: Schema.optionalKey(FrameCut),
+  /** Of the whole prompt, as the tokenizer counts. After it may be above the bound, where nothing more can go. */
+  tokens_before: Schema.Int,
+  tokens_after: Schema.Int,
+  tokens_max: Schema.Int,
+  /** Of the turn that summarised, which is no step of the run. */
+  usage: Schema.optionalKey(Usage),
+  model: Schema.optionalKey(Schema.String),
+  cost: Schema.optionalKey(TurnCost),
+  /** Why nothing was summarised, where the agent wants it. */
+  fallback: Schema.optionalKey(Schema.String)
+})
 const FrameOpened = Schema.TaggedStruct("FrameOpened", {
   frame: FrameId,
   call: CallId,
@@ -199,6 +224,7 @@ export const RunEvent = Schema.Union([
   RunAccepted,
   RunClaimed,
   ModelTurned,
+  Compacted,
   FrameOpened,
   ApprovalRequested,
   ApprovalDecided,
@@ -214,6 +240,7 @@ export type RunEvent = typeof RunEvent.Type
 
 export type RunAccepted = typeof RunAccepted.Type
 export type ModelTurned = typeof ModelTurned.Type
+export type Compacted = typeof Compacted.Type
 export type ApprovalRequested = typeof ApprovalRequested.Type
 export type CallSettled = typeof CallSettled.Type
 export type RunStopping = typeof RunStopping.Type

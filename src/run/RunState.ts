@@ -3,6 +3,7 @@
  * step makes a step cost more the longer the run is.
  */
 import type { Decision } from "../approval/Approval.ts"
+import type { FrameCut, HistoryCut } from "../conversation/Cut.ts"
 import type { TranscriptEntry } from "../conversation/Transcript.ts"
 import type { AgentName, ApprovalId, CallId, FrameId } from "../Ids.ts"
 import { callId, frameOf, rootFrame } from "../Ids.ts"
@@ -10,6 +11,7 @@ import type { OnLoss } from "../tool/ToolSpec.ts"
 import type {
   ApprovalRequested,
   CallSettled,
+  Compacted,
   ModelTurned,
   Outcome,
   ProposedCall,
@@ -18,6 +20,8 @@ import type {
   RunEvent,
   RunStopping
 } from "./RunEvent.ts"
+import { answerOf, resultEntry, settledPhase } from "./CallResult.ts"
+import { compacted } from "./RunCompaction.ts"
 
 export type CallPhase =
   | { readonly _tag: "Proposed" }
@@ -39,7 +43,13 @@ export type CallPhase =
       readonly on_loss: OnLoss
     }
   | { readonly _tag: "Unknown"; readonly key: string }
-  | { readonly _tag: "Settled"; readonly outcome: Outcome; readonly stop?: true }
+  /** `copy`: a long result is the journal's; what is kept of it here is what a model is shown. */
+  | {
+      readonly _tag: "Settled"
+      readonly outcome: Outcome
+      readonly stop?: true
+      readonly copy?: true
+    }
 
 export interface CallState {
   readonly id: CallId
@@ -64,8 +74,12 @@ export interface FrameState {
   calls: ReadonlyArray<CallId>
   /** How many of them have no result yet. */
   waiting: number
-  /** Grows by appending; never built anew. */
-  readonly transcript: Array<TranscriptEntry>
+  /** What its model is shown. Grows by appending; a compaction puts a new list in its place. */
+  transcript: Array<TranscriptEntry>
+  /** What the transcript leaves out. */
+  cut: FrameCut | undefined
+  /** The last compaction, and the turn before it that it made room for. */
+  compacted: Compacted | undefined
   /** The last turn asked for nothing: its text is the frame's answer. */
   answer: string | undefined
 }
@@ -87,6 +101,10 @@ export interface RunState {
   questions: number
   dispatches: number
   tokens: number
+  /** What the supervisor is shown of the conversation before the run, where this run has cut it. */
+  past: HistoryCut | undefined
+  /** The shortest prompt that the provider found too long, in tokens; undefined = none. */
+  tokens_refused: number | undefined
   /** Calls that wait for a decision, and calls that wait for an operator: `awaiting_approval` while any does. */
   asking: number
   unknown: number
@@ -111,6 +129,8 @@ export const make = (): RunState => ({
   questions: 0,
   dispatches: 0,
   tokens: 0,
+  past: undefined,
+  tokens_refused: undefined,
   asking: 0,
   unknown: 0,
   open: new Set(),
@@ -155,6 +175,8 @@ const openFrame = (state: RunState, id: FrameId, agent: AgentName, text: string)
     calls: [],
     waiting: 0,
     transcript: [{ role: "user", text }],
+    cut: undefined,
+    compacted: undefined,
     answer: undefined
   })
   state.openFrames.add(id)
@@ -213,19 +235,9 @@ const move = (state: RunState, call: CallState, phase: CallPhase) => {
   call.phase = phase
 }
 
-/** A value as an answer: a text as it is, anything else as JSON. */
-const answerOf = (json: string): string => {
-  const value: unknown = JSON.parse(json)
-  return typeof value === "string" ? value : json
-}
-
 const settled = (state: RunState, call: CallState, { outcome, stop }: CallSettled) => {
   if (call.phase._tag === "Delegated") state.openFrames.delete(call.phase.frame)
-  move(
-    state,
-    call,
-    stop === true ? { _tag: "Settled", outcome, stop } : { _tag: "Settled", outcome }
-  )
+  move(state, call, settledPhase(outcome, stop))
   state.open.delete(call.id)
   const frame = state.frames.get(call.frame)!
   if (--frame.waiting > 0) return
@@ -236,14 +248,7 @@ const settled = (state: RunState, call: CallState, { outcome, stop }: CallSettle
     if (each.phase.stop === true && each.phase.outcome._tag === "Value") {
       frame.answer ??= answerOf(each.phase.outcome.json)
     }
-    frame.transcript.push({
-      role: "tool",
-      call: id,
-      model_id: each.proposed.model_id,
-      name: each.proposed.name,
-      outcome: each.phase.outcome,
-      ...(each.modified === undefined ? undefined : { modified: each.modified })
-    })
+    frame.transcript.push(resultEntry(each, each.phase))
   }
 }
 
@@ -259,6 +264,8 @@ export const evolve = (state: RunState, event: RunEvent): void => {
       return
     case "ModelTurned":
       return turned(state, event)
+    case "Compacted":
+      return compacted(state, event)
     case "FrameOpened": {
       const call = state.calls.get(event.call)!
       move(state, call, { _tag: "Delegated", frame: event.frame })

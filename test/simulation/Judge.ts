@@ -46,6 +46,13 @@ const illegal = (run: StoredRun, state: RunState, entry: JournalEntry): string |
     if (event.step !== frame.step + 1) return "a second turn of one step"
     return stopping ? "a turn of a run that stops" : undefined
   }
+  if (event._tag === "Compacted") {
+    const frame = state.frames.get(event.frame)
+    if (frame === undefined || !state.openFrames.has(event.frame)) return "a cut of no open frame"
+    if (stopping || frame.waiting > 0 || event.step !== frame.step + 1)
+      return "a prompt cut before no turn"
+    return undefined
+  }
   const call = state.calls.get(event.call)
   if (call === undefined) return "a call that nobody proposed"
   const { phase } = call

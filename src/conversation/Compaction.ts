@@ -1,0 +1,168 @@
+/**
+ * What a prompt is shown of a conversation and of a run, under a cut. Pure: who applies the same cut shows the same
+ * prompt. Results go first, as a note of their size, then whole runs and steps, oldest first, never a call without its
+ * result; the run's message and its last step always stay.
+ */
+import type { FrameCut, HistoryCut, Summary } from "./Cut.ts"
+import type { TranscriptEntry } from "./Transcript.ts"
+import { resultText } from "./Transcript.ts"
+
+type ToolEntry = Extract<TranscriptEntry, { role: "tool" }>
+
+/** What the supervisor of an earlier run of the conversation saw and said. */
+export interface Chapter {
+  readonly ordinal: number
+  readonly entries: ReadonlyArray<TranscriptEntry>
+}
+
+/** The conversation before a run: chapters oldest first, and what is cut of them. */
+export interface Past {
+  readonly chapters: ReadonlyArray<Chapter>
+  readonly cut: HistoryCut | undefined
+}
+
+export const no_past: Past = { chapters: [], cut: undefined }
+
+/** Shorter results are not worth a note. */
+const elided_units_min = 200
+/** No result is cut shorter, and none that is cut already is cut again. */
+export const capped_units_min = 256
+const cappable_units_min = 2 * capped_units_min
+
+/** An entry whose text is not the tool's any more. */
+const shortened = (entry: ToolEntry, json: string): ToolEntry => ({
+  ...entry,
+  outcome: { _tag: "Value", json },
+  copy: true
+})
+
+const elidedEntry = (entry: TranscriptEntry): TranscriptEntry => {
+  if (entry.role !== "tool" || entry.outcome._tag !== "Value") return entry
+  const { json } = entry.outcome
+  return json.length < elided_units_min
+    ? entry
+    : shortened(entry, `[a result of ${json.length} characters is left out here]`)
+}
+
+/** The text up to so many UTF-16 units, never half a character. */
+export const upTo = (text: string, units_max: number): string => {
+  if (text.length <= units_max) return text
+  const last = text.charCodeAt(units_max - 1)
+  return text.slice(0, last >= 0xd800 && last <= 0xdbff ? units_max - 1 : units_max)
+}
+
+/** Can the result be cut to `capped_units_min` units and be shorter for it? */
+export const isCappable = (entry: TranscriptEntry): entry is ToolEntry =>
+  entry.role === "tool" &&
+  entry.outcome._tag === "Value" &&
+  resultText(entry).length > cappable_units_min
+
+export const cappedEntry = (entry: TranscriptEntry, units_max: number): TranscriptEntry => {
+  if (!isCappable(entry)) return entry
+  const text = resultText({ ...entry, modified: undefined })
+  const kept = upTo(text, units_max)
+  return kept.length === text.length
+    ? entry
+    : shortened(entry, `${kept}\n[cut here; ${text.length - kept.length} characters more]`)
+}
+
+export const elided = (entries: ReadonlyArray<TranscriptEntry>): ReadonlyArray<TranscriptEntry> =>
+  entries.map(elidedEntry)
+
+const note = (
+  what: string,
+  first: string,
+  dropped: number,
+  summary: Summary | undefined
+): TranscriptEntry => ({
+  role: "user",
+  text:
+    summary === undefined
+      ? `[${first} 1 to ${dropped} of ${what} are left out here.]`
+      : `[A summary of ${what} up to ${first} ${summary.through}:]\n${summary.text}` +
+        (dropped > summary.through
+          ? `\n[${first} ${summary.through + 1} to ${dropped} are left out here.]`
+          : "")
+})
+
+/** What stands in place of the runs that are not shown. */
+export const historyNote = (cut: HistoryCut | undefined): TranscriptEntry | undefined =>
+  cut === undefined || cut.dropped === 0
+    ? undefined
+    : note("this conversation", "messages", cut.dropped, cut.summary)
+
+/** What stands in place of the steps that are not shown. */
+export const frameNote = (cut: FrameCut | undefined): TranscriptEntry | undefined =>
+  cut === undefined || cut.dropped === 0
+    ? undefined
+    : note(
+        cut.summary === undefined ? "this task" : "what came before and of this task",
+        "steps",
+        cut.dropped,
+        cut.summary
+      )
+
+/** A chapter as it is shown. */
+export const shownChapter = (
+  chapter: Chapter,
+  cut: HistoryCut | undefined
+): ReadonlyArray<TranscriptEntry> =>
+  cut !== undefined && chapter.ordinal <= cut.elided ? elided(chapter.entries) : chapter.entries
+
+/** The conversation before a run as a model is shown it. */
+export const shownPast = ({ chapters, cut }: Past): ReadonlyArray<TranscriptEntry> => {
+  const shown: Array<TranscriptEntry> = []
+  const first = historyNote(cut)
+  if (first !== undefined) shown.push(first)
+  for (const chapter of chapters) {
+    if (cut === undefined || chapter.ordinal > cut.dropped)
+      shown.push(...shownChapter(chapter, cut))
+  }
+  return shown
+}
+
+/** A turn and its results. */
+export interface Step {
+  readonly step: number
+  readonly entries: ReadonlyArray<TranscriptEntry>
+}
+
+/** The steps up to `last` that a transcript shows; its message and the note of its cut are left out. */
+export const stepsOf = (
+  transcript: ReadonlyArray<TranscriptEntry>,
+  last: number,
+  cut: FrameCut | undefined
+): ReadonlyArray<Step> => {
+  const groups: Array<Array<TranscriptEntry>> = []
+  for (let i = frameNote(cut) === undefined ? 1 : 2; i < transcript.length; i++) {
+    const entry = transcript[i]!
+    // A turn that said nothing is shown as what its model was told of it.
+    if (entry.role === "tool") groups.at(-1)?.push(entry)
+    else groups.push([entry])
+  }
+  return groups.map((entries, index) => ({ step: last - groups.length + 1 + index, entries }))
+}
+
+/**
+ * The transcript of a frame that has taken `last` steps, cut as `before`, under a further cut; a new list, because others
+ * may hold the old one.
+ */
+export const cutTranscript = (
+  transcript: ReadonlyArray<TranscriptEntry>,
+  last: number,
+  before: FrameCut | undefined,
+  cut: FrameCut
+): Array<TranscriptEntry> => {
+  const shown: Array<TranscriptEntry> = [transcript[0]!]
+  const after = frameNote(cut)
+  if (after !== undefined) shown.push(after)
+  for (const { entries, step } of stepsOf(transcript, last, before)) {
+    if (step <= cut.dropped) continue
+    for (const entry of entries) {
+      if (step <= cut.elided) shown.push(elidedEntry(entry))
+      else if (step === last && cut.capped !== undefined) shown.push(cappedEntry(entry, cut.capped))
+      else shown.push(entry)
+    }
+  }
+  return shown
+}

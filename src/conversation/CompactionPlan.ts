@@ -1,0 +1,291 @@
+/**
+ * Which cut brings a prompt back within its bounds. Each cut goes down to half of the room, so that the next ones are
+ * rare and the prompt in between only grows at its end, which is what a provider's cache needs.
+ */
+import type { Past } from "./Compaction.ts"
+import {
+  capped_units_min,
+  cappedEntry,
+  cutTranscript,
+  elided,
+  frameNote,
+  historyNote,
+  isCappable,
+  shownChapter,
+  shownPast,
+  stepsOf
+} from "./Compaction.ts"
+import type { FrameCut, HistoryCut } from "./Cut.ts"
+import type { Measure } from "./PromptSize.ts"
+import { entrySize, sizeOf } from "./PromptSize.ts"
+import type { TranscriptEntry } from "./Transcript.ts"
+
+/** Earlier runs that a prompt may hold, however short they are. */
+export const chapters_max = 100
+
+/** A prompt before a turn. */
+export interface Prompt {
+  /** Tokens of what is never cut: system text and tools. */
+  readonly fixed: number
+  readonly past: Past
+  readonly transcript: ReadonlyArray<TranscriptEntry>
+  readonly cut: FrameCut | undefined
+  /** Steps that the frame has taken. */
+  readonly step: number
+}
+
+export interface Bounds {
+  /** Of the whole prompt, in tokens. */
+  readonly context_tokens_max: number
+  /** Of the conversation before the run. */
+  readonly history_tokens_max: number
+  /** Tokens of a summary of all that is dropped; 0 = nothing is summarised, and results go before runs and steps. */
+  readonly summary_tokens_max: number
+  /** Cuts although the bounds are kept: the provider has refused what they allow. */
+  readonly refused: boolean
+}
+
+export interface Plan {
+  readonly history: HistoryCut | undefined
+  readonly own: FrameCut | undefined
+  readonly tokens_before: number
+  readonly tokens_after: number
+  /** What will not be shown any more, oldest first, with the notes that stood before it. */
+  readonly dropped: ReadonlyArray<TranscriptEntry>
+}
+
+/** A run of the past or a step of the frame. */
+interface Unit {
+  readonly of: "history" | "own"
+  readonly at: number
+  readonly entries: ReadonlyArray<TranscriptEntry>
+  tokens: number
+  shown: "whole" | "elided" | "dropped"
+}
+
+/** Room for the note that says what was dropped. */
+const note_tokens = 48
+
+/** The prompt as units, and what a shrinking of them changes. */
+class Shrinking {
+  readonly history: ReadonlyArray<Unit>
+  readonly own: ReadonlyArray<Unit>
+  readonly #measure: Measure
+  /** Everything that no unit holds: notes, the run's message, system text and tools. */
+  #rest: number
+  historyTokens: number
+  #ownTokens = 0
+
+  constructor(prompt: Prompt, measure: Measure) {
+    this.#measure = measure
+    const { cut, chapters } = prompt.past
+    const unit = (of: Unit["of"], at: number, entries: Unit["entries"]): Unit => ({
+      of,
+      at,
+      entries,
+      tokens: sizeOf(entries, measure),
+      shown: "whole"
+    })
+    this.history = chapters
+      .filter((each) => each.ordinal > (cut?.dropped ?? 0))
+      .map((each) => unit("history", each.ordinal, shownChapter(each, cut)))
+    this.own = stepsOf(prompt.transcript, prompt.step, prompt.cut).map((each) =>
+      unit("own", each.step, each.entries)
+    )
+    const past = historyNote(cut)
+    this.historyTokens = past === undefined ? 0 : entrySize(past, measure)
+    for (const each of this.history) this.historyTokens += each.tokens
+    const before = frameNote(prompt.cut)
+    this.#rest = prompt.fixed + entrySize(prompt.transcript[0]!, measure)
+    if (before !== undefined) this.#rest += entrySize(before, measure)
+    for (const each of this.own) this.#ownTokens += each.tokens
+  }
+
+  get tokens(): number {
+    return this.#rest + this.historyTokens + this.#ownTokens
+  }
+
+  #less(unit: Unit, tokens: number) {
+    if (unit.of === "history") this.historyTokens -= unit.tokens - tokens
+    else this.#ownTokens -= unit.tokens - tokens
+    unit.tokens = tokens
+  }
+
+  /** Shows sizes in place of results, oldest first, until `enough`. */
+  elide(units: ReadonlyArray<Unit>, enough: () => boolean) {
+    for (const unit of units) {
+      if (enough()) return
+      if (unit.shown !== "whole") continue
+      const tokens = sizeOf(elided(unit.entries), this.#measure)
+      // What has nothing to leave out counts too: a cut is one number.
+      unit.shown = "elided"
+      this.#less(unit, tokens)
+    }
+  }
+
+  /** Leaves out units, oldest first, until `enough`. `note` is what stands for them. */
+  drop(units: ReadonlyArray<Unit>, note: number, enough: () => boolean) {
+    let noted = false
+    for (const unit of units) {
+      if (unit.shown === "dropped") {
+        noted = true
+        continue
+      }
+      if (enough()) return
+      if (!noted) this.#rest += note
+      noted = true
+      unit.shown = "dropped"
+      this.#less(unit, 0)
+    }
+  }
+}
+
+/** The last unit that is shown so, or no later one than before. */
+const through = (units: ReadonlyArray<Unit>, shown: Unit["shown"], before: number): number =>
+  units.reduce((last, unit) => (unit.shown === shown ? unit.at : last), before)
+
+/** How long the last step's results may be for the prompt to fit; undefined where cutting them changes nothing. */
+const capOf = (
+  last: ReadonlyArray<TranscriptEntry>,
+  allowed: number,
+  measure: Measure
+): number | undefined => {
+  const longest = Math.max(
+    0,
+    ...last.map((entry) =>
+      isCappable(entry) && entry.outcome._tag === "Value" ? entry.outcome.json.length : 0
+    )
+  )
+  if (longest === 0 || sizeOf(last, measure) <= allowed) return undefined
+  for (let most = longest; ; most = Math.floor(most / 2)) {
+    const units_max = Math.max(capped_units_min, most)
+    const cut = last.map((entry) => cappedEntry(entry, units_max))
+    if (units_max === capped_units_min || sizeOf(cut, measure) <= allowed) return units_max
+  }
+}
+
+/** What has to go; undefined where nothing has to, or nothing can. */
+export const plan = (prompt: Prompt, bounds: Bounds, measure: Measure): Plan | undefined => {
+  const all = new Shrinking(prompt, measure)
+  const tokens_before = all.tokens
+  const summarised = bounds.summary_tokens_max > 0
+  const noted = summarised ? bounds.summary_tokens_max + note_tokens : note_tokens
+  const shown = () => all.history.filter((unit) => unit.shown !== "dropped").length
+
+  if (all.historyTokens > bounds.history_tokens_max || shown() > chapters_max) {
+    const goal = Math.floor(bounds.history_tokens_max / 2) - (summarised ? noted : 0)
+    const light = () => all.historyTokens <= goal
+    if (!summarised) all.elide(all.history, light)
+    all.drop(all.history, noted, () => light() && shown() <= chapters_max / 2)
+  }
+
+  const most = bounds.refused ? tokens_before : bounds.context_tokens_max
+  const goal = prompt.fixed + Math.floor(Math.max(0, most - prompt.fixed) / 2)
+  let capped: number | undefined
+  if (all.tokens > bounds.context_tokens_max || (bounds.refused && all.tokens > goal)) {
+    const old = [...all.history, ...all.own.slice(0, -1)]
+    const light = () => all.tokens <= goal
+    if (!summarised) all.elide(old, light)
+    all.drop(old, noted, light)
+    const allowed = bounds.refused ? goal : bounds.context_tokens_max
+    const last = all.own.at(-1)
+    if (last !== undefined && all.tokens > allowed) {
+      capped = capOf(last.entries, allowed - (all.tokens - last.tokens), measure)
+    }
+  }
+  return planned(prompt, all, capped, tokens_before, measure)
+}
+
+const planned = (
+  prompt: Prompt,
+  all: Shrinking,
+  capped: number | undefined,
+  tokens_before: number,
+  measure: Measure
+): Plan | undefined => {
+  const history = nextHistory(all.history, prompt.past.cut)
+  const own = nextOwn(all.own, prompt.cut, capped)
+  if (history === undefined && own === undefined) return undefined
+  const tokens_after = tokensAfter(prompt, { history, own }, measure)
+  return { history, own, tokens_before, tokens_after, dropped: droppedOf(prompt, all) }
+}
+
+const gone = (units: ReadonlyArray<Unit>): ReadonlyArray<TranscriptEntry> =>
+  units.flatMap((unit) => (unit.shown === "dropped" ? unit.entries : []))
+
+const droppedOf = (prompt: Prompt, all: Shrinking): ReadonlyArray<TranscriptEntry> => {
+  const history = gone(all.history)
+  const own = gone(all.own)
+  if (history.length === 0 && own.length === 0) return []
+  const notes = [historyNote(prompt.past.cut), frameNote(prompt.cut)]
+  const [first, second] = notes.map((each) => (each === undefined ? [] : [each]))
+  return own.length === 0
+    ? [...first!, ...history]
+    : [...first!, ...history, prompt.transcript[0]!, ...second!, ...own]
+}
+
+/** The plan with a summary of all that it drops: of the conversation, or of that and the frame's steps in one. */
+export const summarisedBy = (plan: Plan, text: string, prompt: Prompt, measure: Measure): Plan => {
+  const { history, own } = plan
+  const summed: Pick<Plan, "history" | "own"> =
+    own !== undefined && own.dropped > (prompt.cut?.dropped ?? 0)
+      ? {
+          history:
+            history === undefined
+              ? undefined
+              : { dropped: history.dropped, elided: history.elided },
+          own: { ...own, summary: { through: own.dropped, text } }
+        }
+      : {
+          history:
+            history === undefined
+              ? undefined
+              : { ...history, summary: { through: history.dropped, text } },
+          own
+        }
+  return { ...plan, ...summed, tokens_after: tokensAfter(prompt, summed, measure) }
+}
+
+const tokensAfter = (
+  prompt: Prompt,
+  { history, own }: Pick<Plan, "history" | "own">,
+  measure: Measure
+): number => {
+  const past = history === undefined ? prompt.past : { ...prompt.past, cut: history }
+  const transcript =
+    own === undefined
+      ? prompt.transcript
+      : cutTranscript(prompt.transcript, prompt.step, prompt.cut, own)
+  return prompt.fixed + sizeOf(shownPast(past), measure) + sizeOf(transcript, measure)
+}
+
+const nextHistory = (
+  units: ReadonlyArray<Unit>,
+  cut: HistoryCut | undefined
+): HistoryCut | undefined => {
+  const dropped = through(units, "dropped", cut?.dropped ?? 0)
+  const elidedTo = Math.max(through(units, "elided", cut?.elided ?? 0), dropped)
+  if (dropped === (cut?.dropped ?? 0) && elidedTo === (cut?.elided ?? 0)) return undefined
+  return {
+    dropped,
+    elided: elidedTo,
+    ...(cut?.summary === undefined ? undefined : { summary: cut.summary })
+  }
+}
+
+const nextOwn = (
+  units: ReadonlyArray<Unit>,
+  cut: FrameCut | undefined,
+  capped: number | undefined
+): FrameCut | undefined => {
+  const dropped = through(units, "dropped", cut?.dropped ?? 0)
+  const elidedTo = Math.max(through(units, "elided", cut?.elided ?? 0), dropped)
+  if (dropped === (cut?.dropped ?? 0) && elidedTo === (cut?.elided ?? 0) && capped === undefined)
+    return undefined
+  return {
+    dropped,
+    elided: elidedTo,
+    ...(capped === undefined ? undefined : { capped }),
+    ...(cut?.summary === undefined ? undefined : { summary: cut.summary })
+  }
+}
