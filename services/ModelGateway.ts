@@ -19,6 +19,8 @@ export interface ModelTool {
 
 export interface ModelRequest {
   readonly run: RunId
+  /** The run's trace, for a span of the turn. */
+  readonly trace_id?: string | undefined
   readonly agent: AgentName
   readonly frame: FrameId
   /** Counts the frame's turns from 1. */

@@ -29,6 +29,7 @@ import * as LocalApprovalDesk from "../runtime/LocalApprovalDesk.ts"
 import * as LocalToolRegistry from "../runtime/LocalToolRegistry.ts"
 import * as MergedDeliveryHandlers from "../runtime/MergedDeliveryHandlers.ts"
 import * as OutboxRelay from "../runtime/OutboxRelay.ts"
+import * as ModelTelemetry from "../telemetry/ModelTelemetry.ts"
 
 /** `E` and `R`: how building any of them may fail, and what any of them needs. */
 export interface Options<E = unknown, R = unknown> {
@@ -94,7 +95,8 @@ const make = <E, R>(options: Options<E, R>) => {
   const runtime = LocalAgentRuntime.layer.pipe(
     Layer.provideMerge(LocalApprovalDesk.layer),
     Layer.provideMerge(agents),
-    Layer.provide(crypto)
+    Layer.provide(crypto),
+    Layer.provide(ModelTelemetry.layer)
   )
   const relay = OutboxRelay.layer.pipe(
     Layer.provide(
