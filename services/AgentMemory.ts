@@ -2,7 +2,7 @@
  * What one actor remembers. Each address has its own; two never share one.
  */
 import { Context } from "effect"
-import type { Effect, Layer } from "effect"
+import type { Effect, Scope } from "effect"
 import type { Address } from "../src/Ids.ts"
 
 export interface Memory {
@@ -25,6 +25,7 @@ export class AgentMemory extends Context.Service<
 export class AgentMemories extends Context.Service<
   AgentMemories,
   {
-    get(address: Address): Layer.Layer<AgentMemory>
+    /** Built on first use; held until the scope closes. */
+    get(address: Address): Effect.Effect<Context.Context<AgentMemory>, never, Scope.Scope>
   }
 >()("troupe/services/AgentMemories") {}

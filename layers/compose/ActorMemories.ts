@@ -15,6 +15,6 @@ export const layer = <R>(
     AgentMemories,
     Effect.map(
       LayerMap.make((key: string) => memory(addressOf(key))),
-      (map) => AgentMemories.of({ get: (address) => map.get(addressKey(address)) })
+      (map) => AgentMemories.of({ get: (address) => map.contextEffect(addressKey(address)) })
     )
   )

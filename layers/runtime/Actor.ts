@@ -1,13 +1,16 @@
 /**
  * One address: its runs in the order of their messages, one at a time. An actor that is idle, or whose run waits only
- * for people, leaves the process; its journal brings it back.
+ * for people, holds little: its state, its memory and a fiber in one wait. After a while it leaves the process; its
+ * journal brings it back.
  */
 import { Effect, Random } from "effect"
-import type { Cause, Semaphore } from "effect"
+import type { Cause, Context, Semaphore } from "effect"
 import { cancelRun } from "../../src/run/RunCommand.ts"
 import type { Address, RunId } from "../../src/Ids.ts"
 import { addressKey } from "../../src/Ids.ts"
 import type { RunEvent, RunStopping } from "../../src/run/RunEvent.ts"
+import type { RunState } from "../../src/run/RunState.ts"
+import { fold } from "../../src/run/RunState.ts"
 import type { AgentMemory } from "../../services/AgentMemory.ts"
 import type { FencedOff, JournalError, RunHead } from "../../services/RunJournal.ts"
 import type { StoreError, TaskStore } from "../../services/TaskStore.ts"
@@ -36,6 +39,14 @@ export interface Actor {
   /** Earlier runs of the conversation, loaded once, up to and including the run of this ordinal. */
   chapters: ReadonlyArray<Chapter> | undefined
   chapters_to: number
+  /** Its run, while it waits here for people and nothing of it runs. */
+  resting: Resting | undefined
+}
+
+interface Resting {
+  readonly head: RunHead
+  readonly state: RunState
+  readonly chapters: ReadonlyArray<Chapter>
 }
 
 export interface Host {
@@ -47,6 +58,8 @@ export interface Host {
   readonly tell: Tell
   readonly rehydrating: Semaphore.Semaphore
   readonly isStopping: () => boolean
+  /** ms since 1970. */
+  readonly now: () => number
   /** Forgets the actor, in the same synchronous block that found it may go. */
   readonly leave: (actor: Actor, parked: RunHead | undefined) => void
   /** Did this process leave the run to people, and has nobody moved it since? */
@@ -68,7 +81,8 @@ export const make = (address: Address): Actor => ({
   restarts: 0,
   crashes: [],
   chapters: undefined,
-  chapters_to: 0
+  chapters_to: 0,
+  resting: undefined
 })
 
 /** New messages may have come. */
@@ -79,26 +93,31 @@ export const mail = (actor: Actor): void => {
   wake?.()
 }
 
-/** Waits for mail; false when `ms` pass without any. */
-const waitForMail = (host: Host, actor: Actor): Effect.Effect<boolean> =>
+/** What is left to do here: to wait for mail, or for people; or nothing, and the actor has left. */
+type Rest = "idle" | "rests" | "left"
+
+const isDue = (actor: Actor, rest: Rest): boolean =>
+  rest === "idle" ? actor.mail : actor.bell.rung || actor.bell.draining
+
+/** Waits for what may move the actor again, and for a while only. */
+const wait = (host: Host, actor: Actor, rest: Exclude<Rest, "left">): Effect.Effect<void> =>
   Effect.callback((resume) => {
-    if (actor.mail) return resume(Effect.succeed(true))
-    const cancel = host.loop.deadlines.after(host.config.idle_ms, () => {
-      actor.wake = undefined
-      resume(Effect.succeed(false))
-    })
-    actor.wake = () => {
+    if (isDue(actor, rest)) return resume(Effect.void)
+    const bell = rest === "idle" ? actor : actor.bell
+    const end = () => {
+      bell.wake = undefined
       cancel()
-      resume(Effect.succeed(true))
+      resume(Effect.void)
     }
-    return Effect.sync(() => {
-      actor.wake = undefined
-      cancel()
-    })
+    const ms = rest === "idle" ? host.config.idle_ms : host.config.park_ms
+    const cancel = host.loop.deadlines.after(ms, end)
+    bell.wake = end
+    return Effect.sync(end)
   })
 
-const runOne = Effect.fnUntraced(function* (host: Host, actor: Actor, head: RunHead) {
-  const { feed, loop, tell } = host
+/** Claims a run, and loads what it is shown of its conversation's past. */
+const begin = Effect.fnUntraced(function* (host: Host, actor: Actor, head: RunHead) {
+  const { feed, loop } = host
   const { conversation, ordinal, run_id: run } = head
   const agent = loop.directory.get(actor.address.agent)
   const budget = agent?.spec.history_tokens_max ?? 0
@@ -119,20 +138,33 @@ const runOne = Effect.fnUntraced(function* (host: Host, actor: Actor, head: RunH
   )
   // The claim is an event like any other, and whoever watches sees that the run has begun.
   feed.ring(conversation)
-  const accepted = claim.entries[0]?.event
-  const pins = accepted?._tag === "RunAccepted" ? accepted.pins : undefined
+  return { head, state: fold(claim.entries.map((entry) => entry.event)), chapters }
+})
+
+/** Runs what was begun, or what rested, until it ends or waits. */
+const runOne = Effect.fnUntraced(function* (
+  host: Host,
+  actor: Actor,
+  { chapters, head, state }: Resting,
+  memory: Context.Context<AgentMemory>,
+  rested: boolean
+) {
+  const { feed, loop, tell } = host
+  const { conversation, ordinal, run_id: run } = head
+  const agent = loop.directory.get(actor.address.agent)
+  const pins = state.accepted?.pins
   const changed =
     agent !== undefined &&
     agent.spec.on_change === "fail" &&
     pins !== undefined &&
     (pins.definition !== agent.pins.definition || pins.tools !== agent.pins.tools)
-  const committed: LoopServices["committed"] = (id, state, events: ReadonlyArray<RunEvent>) => {
+  const committed: LoopServices["committed"] = (id, now, events: ReadonlyArray<RunEvent>) => {
     for (const event of events) {
       if (event._tag === "ModelTurned") feed.turned(conversation, id, event.frame)
       else if (event._tag === "RunEnded") feed.left(conversation, id)
       else if (event._tag === "RunStopping" && event.status === "failed") host.failing(id, event)
     }
-    tell(id, state, events)
+    tell(id, now, events)
     feed.ring(conversation)
   }
   const finish = yield* runLoop(
@@ -143,60 +175,67 @@ const runOne = Effect.fnUntraced(function* (host: Host, actor: Actor, head: RunH
       delta: (id, frame, step, delta) =>
         feed.delta(conversation, { run: id, ordinal, frame, step }, delta)
     },
-    claim,
+    { run, state, rested },
     chapters.flatMap((each) => each.entries),
     actor.bell,
     changed ? "definition_changed" : undefined
-  ).pipe(Effect.ensuring(Effect.sync(() => feed.left(conversation, run))))
+  ).pipe(
+    Effect.provideContext(memory),
+    Effect.ensuring(Effect.sync(() => feed.left(conversation, run)))
+  )
   if (finish.how === "ended") {
     host.ended(run)
+    const budget = agent?.spec.history_tokens_max ?? 0
     actor.chapters = within([...chapters, chapter(ordinal, finish.transcript)], budget)
     actor.chapters_to = ordinal
     // What was cancelled from outside rang nobody who watches.
     feed.ring(conversation)
-  }
+  } else if (finish.how === "rests") actor.resting = { head, state: finish.state, chapters }
   return finish.how
 })
 
-/** Until nothing is left to do here. Fails with FencedOff when another process has the run. */
-export const live = Effect.fnUntraced(function* (
+/** Runs what there is to run. Fails with FencedOff when another process has the run. */
+const live = Effect.fnUntraced(function* (
   host: Host,
-  actor: Actor
-): Effect.fn.Return<void, FencedOff | JournalError | StoreError, AgentMemory> {
+  actor: Actor,
+  memory: Context.Context<AgentMemory>
+): Effect.fn.Return<Rest, FencedOff | JournalError | StoreError> {
+  const leave = (head: RunHead | undefined): Rest => {
+    host.leave(actor, head)
+    return "left"
+  }
   for (;;) {
-    if (host.isStopping()) return host.leave(actor, undefined)
-    actor.mail = false
-    // After a crash too: an entry that nobody lives behind would swallow every bell and hide the run from the sweep.
-    if (actor.run !== undefined) host.ended(actor.run)
-    actor.run = undefined
-    const [head] = yield* host.loop.journal.unfinished(actor.address, 1)
-    if (head === undefined) {
-      actor.state = "idle"
-      if (yield* waitForMail(host, actor)) continue
-      // The flag is looked at in the same block that removes the entry: a bell between the two would be lost.
-      if (actor.mail) continue
-      return host.leave(actor, undefined)
-    }
-    if (head.owner !== undefined && head.owner !== host.owner) return host.leave(actor, undefined)
-    // What came was behind it: to take it again would be a claim in its journal for each message and sweep.
-    if (head.status === "awaiting_approval" && host.isParked(head.run_id)) {
-      return host.leave(actor, head)
-    }
-    actor.state = "running"
-    actor.run = head.run_id
-    const how = yield* runOne(host, actor, head).pipe(
-      // It ended between the look and the claim, or never began.
-      Effect.catchTag(["RunIsOver", "RunNotFound"], () =>
+    const { resting } = actor
+    actor.resting = undefined
+    if (host.isStopping()) return leave(resting?.head)
+    let begun = resting
+    if (begun === undefined) {
+      actor.mail = false
+      // After a crash too: an entry that nobody lives behind would swallow every bell and hide the run from the sweep.
+      if (actor.run !== undefined) host.ended(actor.run)
+      actor.run = undefined
+      const [head] = yield* host.loop.journal.unfinished(actor.address, 1)
+      if (head === undefined) {
+        actor.state = "idle"
+        return "idle"
+      }
+      if (head.owner !== undefined && head.owner !== host.owner) return leave(undefined)
+      // What came was behind it: to take it again would be a claim in its journal for each message and sweep.
+      if (head.status === "awaiting_approval" && host.isParked(head.run_id)) return leave(head)
+      actor.state = "running"
+      actor.run = head.run_id
+      begun = yield* Effect.catchTag(begin(host, actor, head), ["RunIsOver", "RunNotFound"], () =>
+        // It ended between the look and the claim, or never began.
         Effect.sync(() => {
           host.ended(head.run_id)
-          return "ended" as const
+          return undefined
         })
       )
-    )
-    if (how === "parked") {
-      if (actor.bell.rung && !host.isStopping()) continue
-      return host.leave(actor, head)
+      if (begun === undefined) continue
     }
+    const how = yield* runOne(host, actor, begun, memory, resting !== undefined)
+    if (how === "rests") return how
+    if (how === "parked" && (host.isStopping() || !actor.bell.rung)) return leave(begun.head)
   }
 })
 
@@ -221,12 +260,12 @@ const isAway = (cause: Cause.Cause<FencedOff | JournalError | StoreError>): bool
     (reason) => reason._tag === "Fail" && reason.error._tag === "JournalError" && reason.error.lost
   )
 
-/** Lets an actor crash and starts it again, as often as its supervision allows. */
-export const supervise = Effect.fnUntraced(function* (
+/** Has it crashed too often, or may it start again? Then it has waited, longer each time. */
+const mayStartAgain = Effect.fnUntraced(function* (
   host: Host,
   actor: Actor,
-  now: () => number
-): Effect.fn.Return<void, never, AgentMemory> {
+  cause: Cause.Cause<FencedOff | JournalError | StoreError>
+) {
   const spec = host.loop.directory.get(actor.address.agent)?.spec.supervision
   const {
     backoff_initial_ms = 100,
@@ -234,9 +273,41 @@ export const supervise = Effect.fnUntraced(function* (
     restarts_max = 3,
     window_ms = 60_000
   } = spec ?? {}
+  const at = host.now()
+  actor.crashes = [...actor.crashes.filter((each) => each > at - window_ms), at]
+  actor.restarts++
+  if (actor.crashes.length > restarts_max) {
+    if (actor.run !== undefined && !isAway(cause)) {
+      yield* Effect.ignoreCause(giveUp(host, actor.run))
+    }
+    yield* Effect.logError("an actor crashed too often and was stopped", cause).pipe(
+      Effect.annotateLogs({ address: actor.key, crashes: actor.crashes.length })
+    )
+    return false
+  }
+  yield* Effect.logWarning("an actor crashed and is started again", cause).pipe(
+    Effect.annotateLogs({ address: actor.key, crashes: actor.crashes.length })
+  )
+  const ms = Math.min(backoff_initial_ms * 2 ** (actor.crashes.length - 1), backoff_max_ms)
+  yield* Effect.sleep(ms + (yield* Random.nextIntBetween(0, Math.ceil(ms / 4) + 1)))
+  return true
+})
+
+/** Lets an actor crash and starts it again, as often as its supervision allows. */
+export const supervise = Effect.fnUntraced(function* (
+  host: Host,
+  actor: Actor,
+  memory: Context.Context<AgentMemory>
+): Effect.fn.Return<void> {
   for (;;) {
-    const exit = yield* Effect.exit(live(host, actor))
-    if (exit._tag === "Success") return
+    const exit = yield* Effect.exit(live(host, actor, memory))
+    if (exit._tag === "Success") {
+      if (exit.value === "left") return
+      yield* wait(host, actor, exit.value)
+      // The flags are looked at in the same block that removes the entry: a bell between the two would be lost.
+      if (isDue(actor, exit.value)) continue
+      return host.leave(actor, actor.resting?.head)
+    }
     const fenced = exit.cause.reasons.some(
       (reason) => reason._tag === "Fail" && reason.error._tag === "FencedOff"
     )
@@ -247,23 +318,9 @@ export const supervise = Effect.fnUntraced(function* (
     if (exit.cause.reasons.every((reason) => reason._tag === "Interrupt")) {
       return yield* Effect.interrupt
     }
-    const at = now()
-    actor.crashes = [...actor.crashes.filter((each) => each > at - window_ms), at]
-    actor.restarts++
-    if (actor.crashes.length > restarts_max) {
-      if (actor.run !== undefined && !isAway(exit.cause)) {
-        yield* Effect.ignoreCause(giveUp(host, actor.run))
-      }
-      yield* Effect.logError("an actor crashed too often and was stopped", exit.cause).pipe(
-        Effect.annotateLogs({ address: actor.key, crashes: actor.crashes.length })
-      )
+    if (!(yield* mayStartAgain(host, actor, exit.cause))) {
       actor.state = "stopped"
       return host.leave(actor, undefined)
     }
-    yield* Effect.logWarning("an actor crashed and is started again", exit.cause).pipe(
-      Effect.annotateLogs({ address: actor.key, crashes: actor.crashes.length })
-    )
-    const wait = Math.min(backoff_initial_ms * 2 ** (actor.crashes.length - 1), backoff_max_ms)
-    yield* Effect.sleep(wait + (yield* Random.nextIntBetween(0, Math.ceil(wait / 4) + 1)))
   }
 })

@@ -3,7 +3,7 @@
  * has nothing to do; whatever it knew is in the journal. Runs without an owner are found at the start and by a slow
  * sweep, so no message, decision or cancel depends on a bell that arrives.
  */
-import { Clock, Context, Effect, FiberMap, FiberSet, Layer, Semaphore } from "effect"
+import { Clock, Context, Effect, FiberMap, FiberSet, Layer, Scope, Semaphore } from "effect"
 import { Digest, SecureRandom } from "effect/crypto"
 import { AgentNotFound } from "../../src/agent/AgentSpec.ts"
 import { message_bytes_max } from "../../src/conversation/Conversation.ts"
@@ -83,10 +83,10 @@ const make = Effect.gen(function* () {
       model,
       directory,
       deadlines,
-      park_ms: config.park_ms,
       invoker: ToolInvoker.make({ registry, digest, random, clock, deadlines, policy_version })
     },
     isStopping: () => stopping,
+    now: () => clock.currentTimeMillisUnsafe(),
     leave: (actor, head) => {
       if (actors.get(actor.key) === actor) actors.delete(actor.key)
       // An actor that came after this one may have the run already.
@@ -120,12 +120,16 @@ const make = Effect.gen(function* () {
     const actor = Actors.make(address)
     actors.set(key, actor)
     stopped.delete(key)
-    const life = Actors.supervise(host, actor, () => clock.currentTimeMillisUnsafe()).pipe(
-      Effect.provide(memories.get(address)),
-      // Whatever ended it, an entry without a fiber would swallow every later message.
-      Effect.ensuring(Effect.sync(() => host.leave(actor, undefined)))
+    // The scope is not in the fiber's context: a context of its own would be most of what a waiting actor holds.
+    const scope = Scope.makeUnsafe()
+    const life = Effect.onExit(
+      Effect.flatMap(Scope.provide(memories.get(address), scope), (memory) =>
+        Actors.supervise(host, actor, memory)
+      ),
+      (exit) => Scope.close(scope, exit)
     )
-    fork(key, life)
+    // Whatever ended it, an entry without a fiber would swallow every later message.
+    fork(key, life).addObserver(() => host.leave(actor, undefined))
   }
 
   /** A command from outside: the run's owner looks at it now, or, where nobody has the run, an actor is started. */

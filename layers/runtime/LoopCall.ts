@@ -12,7 +12,6 @@ import type { ResidentAgent } from "../../services/AgentDirectory.ts"
 import type { AgentMemory } from "../../services/AgentMemory.ts"
 import type { RunWriter, Transaction } from "./RunWriter.ts"
 import type { CallHost } from "./ToolBody.ts"
-import type { Worker } from "./Workers.ts"
 
 /** What of the loop a call reaches. */
 export interface Loop {
@@ -21,18 +20,15 @@ export interface Loop {
   readonly report: (input: RunInput, written: () => void) => void
   /** Runs when no append is on its way. */
   readonly transact: (transaction: Transaction, done: () => void) => void
-  readonly awake: () => void
 }
 
 export class LoopCall implements CallHost {
   readonly #loop: Loop
-  readonly #worker: Worker
   readonly #id: CallId
   readonly agent: ResidentAgent
 
-  constructor(loop: Loop, worker: Worker, id: CallId, agent: ResidentAgent) {
+  constructor(loop: Loop, id: CallId, agent: ResidentAgent) {
     this.#loop = loop
-    this.#worker = worker
     this.#id = id
     this.agent = agent
   }
@@ -47,13 +43,6 @@ export class LoopCall implements CallHost {
 
   call(): CallState {
     return this.#loop.writer.state.calls.get(this.#id)!
-  }
-
-  ask(input: Extract<RunInput, { _tag: "Asks" }>): Effect.Effect<void> {
-    return Effect.andThen(
-      this.#written(input, () => {}),
-      this.#answered()
-    )
   }
 
   dispatch(input: Extract<RunInput, { _tag: "Dispatches" }>): Effect.Effect<boolean> {
@@ -83,16 +72,6 @@ export class LoopCall implements CallHost {
   #written<A>(input: RunInput, stands: () => A): Effect.Effect<A> {
     return Effect.callback((resume) => {
       this.#loop.report(input, () => resume(Effect.sync(stands)))
-    })
-  }
-
-  #answered(): Effect.Effect<void> {
-    return Effect.callback((resume) => {
-      // Answered between the append and here, or never asked: the gate sees it at once.
-      if (this.call().phase._tag !== "Asking") return resume(Effect.void)
-      this.#worker.answered = () => resume(Effect.void)
-      // While a person thinks, another call may have this one's place.
-      this.#loop.awake()
     })
   }
 }

@@ -1,7 +1,8 @@
 /**
  * Drives one run: decides on what has happened, appends once, starts the work that is wanted and not running, interrupts
  * what is running and not wanted, and waits for a bell. It is the run's one writer. Recovery, cancel and foreign
- * decisions are no special cases: they change the state, and the state says what is wanted.
+ * decisions are no special cases: they change the state, and the state says what is wanted. A run that waits only for
+ * people leaves the loop: its actor holds its state, and begins another loop when somebody has answered.
  */
 import { Effect } from "effect"
 import type { Context, Exit } from "effect"
@@ -17,7 +18,7 @@ import { isParkable } from "../../src/run/RunState.ts"
 import type { AgentDirectory, ResidentAgent } from "../../services/AgentDirectory.ts"
 import type { ModelDelta, ModelGateway } from "../../services/ModelGateway.ts"
 import type { AgentMemory } from "../../services/AgentMemory.ts"
-import type { Claim, FencedOff, JournalError, RunJournal } from "../../services/RunJournal.ts"
+import type { FencedOff, JournalError, RunJournal } from "../../services/RunJournal.ts"
 import type { Deadlines } from "./Deadlines.ts"
 import type { Loop as LoopHost } from "./LoopCall.ts"
 import { LoopCall } from "./LoopCall.ts"
@@ -26,7 +27,7 @@ import type { Bell, Transaction } from "./RunWriter.ts"
 import { RunWriter } from "./RunWriter.ts"
 import type { Started } from "./ToolBody.ts"
 import type { ToolInvoker } from "./ToolInvoker.ts"
-import type { Fork, Worker } from "./Workers.ts"
+import type { Fork } from "./Workers.ts"
 import { Workers } from "./Workers.ts"
 
 export interface Services {
@@ -35,8 +36,6 @@ export interface Services {
   readonly directory: AgentDirectory["Service"]
   readonly invoker: ToolInvoker
   readonly deadlines: Deadlines
-  /** How long a run that waits only for people stays in the process, in ms. */
-  readonly park_ms: number
   /** Called after each commit, never before. */
   readonly committed: (run: RunId, state: RunState, events: ReadonlyArray<RunEvent>) => void
   /** Called when others appended to the run. */
@@ -44,9 +43,19 @@ export interface Services {
   readonly delta: (run: RunId, frame: FrameId, step: number, delta: ModelDelta) => void
 }
 
+/** A run as its actor holds it while nothing of it runs. */
+export interface Held {
+  readonly run: RunId
+  /** The fold of the journal, up to the last append. */
+  readonly state: RunState
+  /** It waited here for people, and nothing of an earlier owner is left to decide. */
+  readonly rested: boolean
+}
+
 export interface Finish {
-  /** `ended`: over. `parked`: only people can move it, or the process is stopping, and nothing of it runs. */
-  readonly how: "ended" | "parked"
+  /** `ended`: over. `rests`: only people can move it. `parked`: the process is stopping. Nothing of it runs. */
+  readonly how: "ended" | "rests" | "parked"
+  readonly state: RunState
   /** What the supervisor's frame has seen and said. */
   readonly transcript: ReadonlyArray<TranscriptEntry>
 }
@@ -70,19 +79,21 @@ interface Transacting {
 const drains_per_yield = 32
 
 /**
- * Runs a claimed run until it ends or parks. Fails with FencedOff when another owner has taken it, and with JournalError
- * when the journal stays away. Its fibers end with it. `stop` is a reason to fail it at once.
+ * Runs a claimed run until it ends or waits only for people. Fails with FencedOff when another owner has taken it, and
+ * with JournalError when the journal stays away. Its fibers end with it. `stop` is a reason to fail it at once.
  */
 export const run = (
   services: Services,
-  claim: Claim,
+  held: Held,
   history: ReadonlyArray<TranscriptEntry>,
   bell: Bell,
   stop: string | undefined
 ): Effect.Effect<Finish, FencedOff | JournalError, AgentMemory> =>
-  Effect.contextWith((context: Context.Context<AgentMemory>) =>
-    new Loop(Effect.runForkWith(context), services, claim, history, bell).run(stop)
-  )
+  Effect.contextWith((context: Context.Context<AgentMemory>) => {
+    const loop = new Loop(Effect.runForkWith(context), services, held, history, bell)
+    if (!held.rested) loop.recover(stop)
+    return loop.run()
+  })
 
 class Loop {
   readonly #services: Services
@@ -103,7 +114,7 @@ class Loop {
   constructor(
     fork: Fork,
     services: Services,
-    claim: Claim,
+    held: Held,
     history: ReadonlyArray<TranscriptEntry>,
     bell: Bell
   ) {
@@ -114,17 +125,17 @@ class Loop {
       {
         journal: services.journal,
         committed: services.committed,
-        amended: services.amended,
-        loaded: () => this.#wakeAnswered()
+        amended: services.amended
       },
-      claim,
+      held.run,
+      held.state,
       bell
     )
     this.#workers = new Workers({
       fork,
       deadlines: services.deadlines,
-      begin: (wanted, worker) =>
-        wanted._tag === "AskModel" ? { effect: this.#turn(wanted) } : this.#call(wanted, worker),
+      begin: (wanted) =>
+        wanted._tag === "AskModel" ? { effect: this.#turn(wanted) } : this.#call(wanted),
       report: (key, input) => this.#report(input, key === undefined ? undefined : { key }),
       silent: () => this.#awake(),
       died: (failed, exit) => this.#died(failed, exit)
@@ -135,8 +146,7 @@ class Loop {
       transact: (transaction, done) => {
         this.#transactions.push({ transaction, done })
         this.#awake()
-      },
-      awake: () => this.#awake()
+      }
     }
     bell.wake = () => this.#awake()
   }
@@ -145,13 +155,17 @@ class Loop {
     return this.#writer.state
   }
 
-  run(stop: string | undefined): Effect.Effect<Finish, FencedOff | JournalError, AgentMemory> {
+  /** What an earlier owner left is decided first. */
+  recover(stop: string | undefined) {
     this.#report({ _tag: "Recovered" })
     const reason = this.#isDefined() ? stop : "unknown_agent"
     if (reason !== undefined) {
       const stopping = { status: "failed", by: "runtime", reason } as const
       this.#report({ _tag: "Stops", stopping })
     }
+  }
+
+  run(): Effect.Effect<Finish, FencedOff | JournalError, AgentMemory> {
     return Effect.ensuring(
       Loop.#loop(this),
       Effect.sync(() => {
@@ -178,14 +192,17 @@ class Loop {
       if (drains % drains_per_yield === 0) yield* Effect.yieldNow
       if (self.#news || self.#inbox.length > 0 || self.#bell.rung) continue
       if (self.#bell.draining && self.#workers.busy === 0) return self.#finish("parked")
-      const parkable = isParkable(self.#state)
-      if (!(yield* self.#wait(parkable ? self.#services.park_ms : undefined)))
-        return self.#finish("parked")
+      if (self.#workers.busy === 0 && isParkable(self.#state)) return self.#finish("rests")
+      yield* self.#wait()
     }
   })
 
   #finish(how: Finish["how"]): Finish {
-    return { how, transcript: this.#state.frames.get(rootFrame)?.transcript ?? [] }
+    return {
+      how,
+      state: this.#state,
+      transcript: this.#state.frames.get(rootFrame)?.transcript ?? []
+    }
   }
 
   /** What has arrived was decided and appended as one: those who sent it are told. */
@@ -207,15 +224,6 @@ class Loop {
       next.done()
     }
   })
-
-  /** A call whose question is answered passes the gate again; one that was settled meanwhile is interrupted instead. */
-  #wakeAnswered() {
-    this.#workers.wakeAnswered((waiting) => {
-      if (waiting._tag !== "RunCall") return false
-      const tag = this.#state.calls.get(waiting.call)?.phase._tag
-      return tag === "Decided" || tag === "Proposed"
-    })
-  }
 
   /** Is every agent of the run defined in this process? */
   #isDefined(): boolean {
@@ -262,25 +270,12 @@ class Loop {
     wake?.()
   }
 
-  /** Until something arrives; false when `park_ms` passes first. */
-  #wait(park_ms: number | undefined): Effect.Effect<boolean> {
+  /** Until something arrives. */
+  #wait(): Effect.Effect<void> {
     return Effect.callback((resume) => {
-      if (this.#news) return resume(Effect.succeed(true))
-      let cancel: (() => void) | undefined
-      this.#wake = () => {
-        cancel?.()
-        resume(Effect.succeed(true))
-      }
-      if (park_ms !== undefined) {
-        cancel = this.#services.deadlines.after(park_ms, () => {
-          this.#wake = undefined
-          resume(Effect.succeed(false))
-        })
-      }
-      return Effect.sync(() => {
-        this.#wake = undefined
-        cancel?.()
-      })
+      if (this.#news) return resume(Effect.void)
+      this.#wake = () => resume(Effect.void)
+      return Effect.sync(() => (this.#wake = undefined))
     })
   }
 
@@ -295,8 +290,8 @@ class Loop {
     return askModel(this.#services, this.#writer.run, agent, wanted, history, frame.transcript)
   }
 
-  #call(wanted: RunCall, worker: Worker): Started {
+  #call(wanted: RunCall): Started {
     const agent = this.#agentOf(this.#state.calls.get(wanted.call)!.frame)!
-    return this.#services.invoker.start(new LoopCall(this.#calls, worker, wanted.call, agent))
+    return this.#services.invoker.start(new LoopCall(this.#calls, wanted.call, agent))
   }
 }

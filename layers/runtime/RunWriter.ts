@@ -10,9 +10,9 @@ import type { RunInput } from "../../src/run/RunDecider.ts"
 import { decide } from "../../src/run/RunDecider.ts"
 import type { RunEvent } from "../../src/run/RunEvent.ts"
 import type { RunState } from "../../src/run/RunState.ts"
-import { evolve, fold, make as emptyState, statusOf } from "../../src/run/RunState.ts"
+import { evolve, make as emptyState, statusOf } from "../../src/run/RunState.ts"
 import type { AgentMemory } from "../../services/AgentMemory.ts"
-import type { Claim, Fence, RunJournal, StaleAppend } from "../../services/RunJournal.ts"
+import type { Fence, RunJournal, StaleAppend } from "../../services/RunJournal.ts"
 import { FencedOff, JournalError } from "../../services/RunJournal.ts"
 
 /** A body that commits with its own event. */
@@ -28,8 +28,6 @@ export interface Host {
   readonly committed: (run: RunId, state: RunState, events: ReadonlyArray<RunEvent>) => void
   /** Called when others appended to the run. */
   readonly amended: (run: RunId, state: RunState) => void
-  /** The state was loaded: what waited for a foreign command may go on. */
-  readonly loaded: () => void
 }
 
 /** By what others ring a run, also before its loop begins and after it has returned. */
@@ -64,11 +62,11 @@ export class RunWriter {
   #fence: Fence
   readonly #bell: Bell
 
-  constructor(host: Host, claim: Claim, bell: Bell) {
+  constructor(host: Host, run: RunId, state: RunState, bell: Bell) {
     this.#host = host
     this.#bell = bell
-    this.run = claim.head.run_id
-    this.#state = fold(claim.entries.map((entry) => entry.event))
+    this.run = run
+    this.#state = state
     this.#fence = { epoch: this.#state.epoch, length: this.#state.length }
   }
 
@@ -230,7 +228,6 @@ export class RunWriter {
     if (this.#state.epoch !== this.#fence.epoch) {
       return Effect.fail(new FencedOff({ run_id: this.run, epoch: this.#state.epoch }))
     }
-    this.#host.loaded()
     return Effect.void
   }
 

@@ -25,8 +25,6 @@ export interface CallHost {
   readonly agent: ResidentAgent
   /** The call as it is now. */
   readonly call: () => CallState
-  /** Reports that the call asks, and waits for the answer; then the gate runs again from decode. */
-  readonly ask: (input: Extract<RunInput, { _tag: "Asks" }>) => Effect.Effect<void>
   /** Reports a dispatch and waits until it is durable. False: it does not stand, and nothing may be done. */
   readonly dispatch: (input: Extract<RunInput, { _tag: "Dispatches" }>) => Effect.Effect<boolean>
   /** Runs a body in the journal's transaction, with the event that `record` makes of its exit. */

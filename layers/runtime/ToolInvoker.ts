@@ -51,7 +51,10 @@ export const make = (services: Services): ToolInvoker => {
   const { clock, digest, random } = services
   const body = makeBody(services)
 
-  /** Asks a person, unless one has answered for exactly this; then the gate runs again from decode. */
+  /**
+   * Asks a person, unless one has answered for exactly this. The question ends the piece: whatever is decided, the call
+   * passes the gate again from decode, in this process or another.
+   */
   const asked = Effect.fnUntraced(function* (
     host: CallHost,
     tool: Governed,
@@ -73,7 +76,7 @@ export const make = (services: Services): ToolInvoker => {
     }
     const approval = ApprovalId.make(yield* random.uuidV4())
     const { spec } = tool
-    yield* host.ask({
+    return {
       _tag: "Asks",
       request: {
         call: call.id,
@@ -96,8 +99,7 @@ export const make = (services: Services): ToolInvoker => {
           ? undefined
           : { expires_at: clock.currentTimeMillisUnsafe() + spec.approval_expires_ms })
       }
-    })
-    return yield* body.run(start(host))
+    }
   })
 
   const unresolved = (host: CallHost, call: CallId, name: string): Started => {

@@ -12,18 +12,16 @@ import type { Started } from "./ToolBody.ts"
 
 export type Fork = <A, E>(effect: Effect.Effect<A, E, AgentMemory>) => Fiber.Fiber<A, E>
 
-export interface Worker {
+interface Worker {
   readonly work: Work
   fiber: Fiber.Fiber<unknown, unknown> | undefined
   cancelDeadline: (() => void) | undefined
-  /** Wakes the call's fiber when its question is answered; set while it waits for a person. */
-  answered: (() => void) | undefined
 }
 
 export interface Host {
   readonly fork: Fork
   /** What a piece does. */
-  readonly begin: (work: Work, worker: Worker) => Started
+  readonly begin: (work: Work) => Started
   readonly deadlines: Deadlines
   /** A piece has something to say; it counts as running until that is written. */
   readonly report: (key: string | undefined, input: RunInput) => void
@@ -50,11 +48,9 @@ export class Workers {
     this.#workers.delete(key)
   }
 
-  /** Pieces that do something, and do not only wait for a person. */
+  /** Pieces that run. */
   get busy(): number {
-    let busy = 0
-    for (const worker of this.#workers.values()) if (worker.answered === undefined) busy++
-    return busy
+    return this.#workers.size
   }
 
   /** Starts a piece. True if it was done at once: then it has reported, and no fiber is left. */
@@ -63,10 +59,9 @@ export class Workers {
     const worker: Worker = {
       work,
       fiber: undefined,
-      cancelDeadline: undefined,
-      answered: undefined
+      cancelDeadline: undefined
     }
-    const started = this.#host.begin(work, worker)
+    const started = this.#host.begin(work)
     if (isDone(started.effect)) {
       this.#said(work, started, started.effect, undefined)
       return true
@@ -131,16 +126,6 @@ export class Workers {
   interruptAll(): void {
     for (const worker of this.#workers.values()) stop(worker)
     this.#workers.clear()
-  }
-
-  /** Wakes the calls that waited for a person and may go on. */
-  wakeAnswered(mayGoOn: (work: Work) => boolean): void {
-    for (const worker of this.#workers.values()) {
-      if (worker.answered === undefined || !mayGoOn(worker.work)) continue
-      const wake = worker.answered
-      worker.answered = undefined
-      wake()
-    }
   }
 }
 

@@ -7,6 +7,7 @@ import { Digest, SecureRandom } from "effect/crypto"
 import { Toolkit } from "effect/ai"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import { AgentName, ConversationId, RunId, Tenant } from "../../src/Ids.ts"
+import { fold } from "../../src/run/RunState.ts"
 import { RunLimits } from "../../src/run/RunLimits.ts"
 import { govern } from "../../src/tool/GovernedTool.ts"
 import { AgentDirectory } from "../../services/AgentDirectory.ts"
@@ -117,7 +118,17 @@ const claimed = Effect.fnUntraced(function* (
     claims,
     run: (claim) =>
       Effect.provideContext(
-        RunLoop.run(all, claim, [], { rung: false, draining: false, wake: undefined }, undefined),
+        RunLoop.run(
+          all,
+          {
+            run: claim.head.run_id,
+            state: fold(claim.entries.map((entry) => entry.event)),
+            rested: false
+          },
+          [],
+          { rung: false, draining: false, wake: undefined },
+          undefined
+        ),
         memory
       )
   }
@@ -135,7 +146,6 @@ export const make = Effect.fnUntraced(function* (script: Script) {
     model: Context.get(context, ModelGateway),
     directory: Context.get(context, AgentDirectory),
     deadlines,
-    park_ms: 30_000,
     invoker: ToolInvoker.make({
       registry: Context.get(context, ToolRegistry),
       digest: Context.get(context, Digest.Digest),

@@ -24,7 +24,7 @@ export interface RunCall {
   readonly _tag: "RunCall"
   readonly key: string
   readonly call: CallId
-  /** A call that waits for a person keeps the fiber it has, and starts none. */
+  /** A dispatch of this epoch keeps the fiber it has, and starts none. */
   readonly start: boolean
 }
 
@@ -57,10 +57,9 @@ export const work = (state: RunState): ReadonlyArray<Work> => {
     switch (phase._tag) {
       case "Proposed":
       case "Decided":
-      case "Asking":
+        // A call that asks is no work: what is left of it in this process is its question in the state.
         if (state.stopping === undefined) {
-          const start = phase._tag !== "Asking"
-          wanted = and(wanted, { _tag: "RunCall", key: id, call: id, start })
+          wanted = and(wanted, { _tag: "RunCall", key: id, call: id, start: true })
         }
         break
       case "Dispatched":

@@ -38,13 +38,11 @@ export const toolKey = (name: string): string => `sim.${name}@1`
 
 /** Counts a body while it runs: none may be left after a stop. */
 const counted = <A, E, R>(world: World, process: Process, body: Effect.Effect<A, E, R>) =>
-  Effect.suspend(() => {
-    world.active.set(process, (world.active.get(process) ?? 0) + 1)
-    return Effect.ensuring(
-      body,
-      Effect.sync(() => world.active.set(process, world.active.get(process)! - 1))
-    )
-  })
+  Effect.acquireUseRelease(
+    Effect.sync(() => world.active.set(process, (world.active.get(process) ?? 0) + 1)),
+    () => body,
+    () => Effect.sync(() => world.active.set(process, world.active.get(process)! - 1))
+  )
 
 const misbehaviours = [
   "fails",
