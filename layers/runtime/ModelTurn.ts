@@ -44,7 +44,8 @@ export const askModel = (
   agent: ResidentAgent | undefined,
   asked: AskModel,
   history: ReadonlyArray<TranscriptEntry>,
-  transcript: ReadonlyArray<TranscriptEntry>
+  transcript: ReadonlyArray<TranscriptEntry>,
+  trace_id: string | undefined
 ): Effect.Effect<RunInput> => {
   if (agent === undefined) {
     return Effect.succeed(
@@ -54,6 +55,7 @@ export const askModel = (
   const { frame, step } = asked
   const request: ModelRequest = {
     run,
+    trace_id,
     agent: agent.spec.name,
     frame,
     step,

@@ -287,7 +287,9 @@ class Loop {
     const agent = this.#agentOf(wanted.frame)
     const frame = this.#state.frames.get(wanted.frame)!
     const history = wanted.frame === rootFrame ? this.#history : []
-    return askModel(this.#services, this.#writer.run, agent, wanted, history, frame.transcript)
+    const { run } = this.#writer
+    const trace_id = this.#state.accepted?.trace_id
+    return askModel(this.#services, run, agent, wanted, history, frame.transcript, trace_id)
   }
 
   #call(wanted: RunCall): Started {
