@@ -10,8 +10,6 @@ import { call, layer as scripted, text } from "../../layers/model/ScriptedModelG
 import type { Script } from "../../layers/model/ScriptedModelGateway.ts"
 import * as EphemeralStores from "../../layers/ephemeral/EphemeralStores.ts"
 import { AgentRuntime } from "../../services/AgentRuntime.ts"
-import type { ComponentCatalog } from "../../services/ComponentCatalog.ts"
-import type { FlowState } from "../../services/FlowState.ts"
 import { LoopStore } from "../../services/LoopStore.ts"
 import { RunJournal } from "../../services/RunJournal.ts"
 import { TriplePublisher } from "../../services/TriplePublisher.ts"
@@ -34,7 +32,7 @@ const agent = AgentSpec.make({
 })
 
 const runtime = (script: Script, options: Partial<CoordinationTools.Options> = {}) =>
-  Runtime.layer<unknown, ComponentCatalog | FlowState | LoopStore | TriplePublisher>({
+  Runtime.layer({
     agents: [agent],
     tools: [CoordinationTools.tools({ ...platform, ...options }), ObservationTools.tools]
   }).pipe(Layer.provide(scripted(script)), Layer.provideMerge(Stores.ephemeral))

@@ -1,0 +1,116 @@
+/**
+ * Which URL may be fetched, and at which addresses it may be dialled. A name is resolved once, all of its addresses are
+ * judged, and only those that were judged are given on: what a name resolves to later does not matter any more.
+ */
+import { lookup } from "node:dns/promises"
+import { Effect, Result, Schema } from "effect"
+import type { Range } from "../../src/call/Address.ts"
+import { isGlobal } from "../../src/call/Address.ts"
+
+/** Why a fetch did not come about. `message` is a sentence without addresses and without what the server said. */
+export class FetchError extends Schema.TaggedError<FetchError>()("FetchError", {
+  reason: Schema.Literals([
+    "url",
+    "method",
+    "headers",
+    "host",
+    "port",
+    "address",
+    "unresolved",
+    "redirect",
+    "encoding",
+    "size",
+    "network",
+    "timeout"
+  ]),
+  message: Schema.String
+}) {}
+
+export const refuse = (reason: FetchError["reason"], message: string): FetchError =>
+  new FetchError({ reason, message })
+
+/** The addresses of a host name. A rejection or an empty list means that there are none. */
+export type Resolver = (host: string) => Promise<ReadonlyArray<string>>
+
+/** The system's own resolver: what a program of this machine would dial. */
+export const systemResolver: Resolver = async (host) =>
+  (await lookup(host, { all: true, verbatim: true })).map(({ address }) => address)
+
+export interface Rules {
+  /** Host names; `.example.org` stands for the names below it. Undefined = any. */
+  readonly hosts: ReadonlyArray<string> | undefined
+  readonly ports: ReadonlyArray<number>
+  readonly allow: ReadonlyArray<Range>
+  readonly resolve: Resolver
+}
+
+export interface Admitted {
+  readonly url: URL
+  /** The host without brackets: a name, or an address. */
+  readonly host: string
+  /** What may be dialled: at least one. */
+  readonly addresses: ReadonlyArray<string>
+}
+
+const url_max = 8_000
+const addresses_max = 16
+
+const isHost = (host: string, hosts: ReadonlyArray<string>): boolean =>
+  hosts.some((each) => (each.startsWith(".") ? host.endsWith(each) : host === each))
+
+const port_of: Readonly<Record<string, number>> = { "http:": 80, "https:": 443 }
+
+/** A URL whose form is right: http or https, no credentials in it, an allowed host and port. */
+const parsed = (text: string, rules: Rules): Result.Result<URL, FetchError> => {
+  const url = text.length > url_max ? null : URL.parse(text)
+  if (url === null || !/^https?:\/\//i.test(text)) {
+    return Result.fail(refuse("url", "this is no absolute http or https URL"))
+  }
+  if (url.username !== "" || url.password !== "") {
+    return Result.fail(refuse("url", "a URL must not hold a user name or a password"))
+  }
+  const port = url.port === "" ? port_of[url.protocol]! : Number(url.port)
+  if (!rules.ports.includes(port)) {
+    return Result.fail(refuse("port", `port ${port} is not among those that may be used`))
+  }
+  const host = url.hostname.replace(/\.$/, "")
+  return rules.hosts !== undefined && !isHost(host, rules.hosts)
+    ? Result.fail(refuse("host", `${host.slice(0, 253)} is not among the hosts that may be used`))
+    : Result.succeed(url)
+}
+
+/** A host that is an address itself: WHATWG's parser has made one form of decimal, octal and hexadecimal ones. */
+const literal = (hostname: string): string | undefined =>
+  hostname.startsWith("[")
+    ? hostname.slice(1, -1)
+    : /^\d+(?:\.\d+){3}$/.test(hostname)
+      ? hostname
+      : undefined
+
+/** Judges a URL, resolving its name once. One address that may not be dialled refuses them all. */
+export const admit = Effect.fnUntraced(function* (
+  text: string,
+  rules: Rules
+): Effect.fn.Return<Admitted, FetchError> {
+  const form = parsed(text, rules)
+  if (Result.isFailure(form)) return yield* form.failure
+  const url = form.success
+  const own = literal(url.hostname)
+  const addresses =
+    own === undefined
+      ? yield* Effect.tryPromise({
+          try: () => rules.resolve(url.hostname),
+          catch: () => refuse("unresolved", "the host could not be resolved")
+        })
+      : [own]
+  if (addresses.length === 0) {
+    return yield* refuse("unresolved", "the host could not be resolved")
+  }
+  if (!addresses.every((address) => isGlobal(address, rules.allow))) {
+    return yield* refuse(
+      "address",
+      "the host is not on the public internet, and may not be reached"
+    )
+  }
+  return { url, host: own ?? url.hostname, addresses: addresses.slice(0, addresses_max) }
+})

@@ -1,0 +1,134 @@
+/**
+ * One HTTP request to addresses that were judged, and its answer, held within its bounds. Knows nothing of redirects.
+ */
+import * as http from "node:http"
+import * as https from "node:https"
+import { isIPv6 } from "node:net"
+import type { LookupFunction } from "node:net"
+import type { Transform } from "node:stream"
+import { createBrotliDecompress, createGunzip, createInflate } from "node:zlib"
+import { Effect } from "effect"
+import type { Admitted, FetchError } from "./Admission.ts"
+import { refuse } from "./Admission.ts"
+
+export interface Outgoing {
+  readonly method: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string | undefined
+}
+
+export interface Answer {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  /** Decoded, and no longer than the bound. */
+  readonly body: Uint8Array
+  /** The answer was longer than the bound. */
+  readonly truncated: boolean
+}
+
+const header_bytes_max = 32_768
+
+const decoders: Readonly<Record<string, () => Transform>> = {
+  gzip: createGunzip,
+  "x-gzip": createGunzip,
+  deflate: createInflate,
+  br: createBrotliDecompress
+}
+
+const headersOf = (message: http.IncomingMessage): Readonly<Record<string, string>> =>
+  Object.fromEntries(
+    Object.entries(message.headers).flatMap(([name, value]) =>
+      typeof value === "string" ? [[name, value] as const] : []
+    )
+  )
+
+/** Dials nothing but what was judged: the name is not resolved again. */
+const pinned = (addresses: ReadonlyArray<string>): LookupFunction => {
+  const all = addresses.map((address) => ({ address, family: isIPv6(address) ? 6 : 4 }))
+  return (_, options, done) => {
+    if (options.all === true) done(null, all)
+    else done(null, all[0]!.address, all[0]!.family)
+  }
+}
+
+/** Reads an answer up to the bound. What is compressed is counted after it was expanded: a bomb ends at the bound. */
+const read = (
+  method: string,
+  message: http.IncomingMessage,
+  bytes_max: number,
+  done: (result: Effect.Effect<Answer, FetchError>) => void
+): void => {
+  const [status, headers] = [message.statusCode ?? 0, headersOf(message)]
+  const isEmpty = method === "HEAD" || status === 204 || status === 304
+  const encoding = isEmpty
+    ? "identity"
+    : (headers["content-encoding"] ?? "identity").trim().toLowerCase()
+  const decoder = decoders[encoding]?.()
+  if (decoder === undefined && encoding !== "identity" && encoding !== "") {
+    return done(Effect.fail(refuse("encoding", "the answer has an encoding that is not supported")))
+  }
+  const chunks: Array<Buffer> = []
+  let length = 0
+  const end = (truncated: boolean) => {
+    decoder?.destroy()
+    done(Effect.succeed({ status, headers, body: Buffer.concat(chunks), truncated }))
+  }
+  const source = decoder === undefined ? message : message.pipe(decoder)
+  source.on("data", (chunk: Buffer) => {
+    const room = bytes_max - length
+    if (room <= 0 && chunk.length > 0) return end(true)
+    chunks.push(chunk.subarray(0, room))
+    length += Math.min(chunk.length, room)
+    if (chunk.length > room) end(true)
+    return undefined
+  })
+  source.on("end", () => end(false))
+  const broken = () =>
+    done(Effect.fail(refuse("network", "the answer broke off or cannot be read")))
+  source.on("error", broken)
+  message.on("error", broken)
+  message.on("aborted", broken)
+}
+
+/** Fails with `network`, `encoding` or `address`. Interrupting it closes the connection. */
+export const exchange = (
+  { addresses, host, url }: Admitted,
+  outgoing: Outgoing,
+  bytes_max: number,
+  ca: string | undefined
+): Effect.Effect<Answer, FetchError> =>
+  Effect.callback<Answer, FetchError>((resume) => {
+    let over = false
+    const options: https.RequestOptions = {
+      method: outgoing.method,
+      host,
+      port: url.port === "" ? (url.protocol === "https:" ? 443 : 80) : url.port,
+      path: url.pathname + url.search,
+      headers: { ...outgoing.headers, host: url.host },
+      lookup: pinned(addresses),
+      // A connection of its own: no other call's, no proxy of the environment's.
+      agent: false,
+      maxHeaderSize: header_bytes_max,
+      ...(ca === undefined ? undefined : { ca })
+    }
+    const request = (url.protocol === "https:" ? https : http).request(options)
+    const done = (result: Effect.Effect<Answer, FetchError>) => {
+      if (over) return
+      over = true
+      resume(result)
+      request.destroy()
+    }
+    request.on("error", () =>
+      done(Effect.fail(refuse("network", "the host did not answer, or not in HTTP")))
+    )
+    request.on("response", (message) => read(outgoing.method, message, bytes_max, done))
+    request.on("upgrade", (_, socket) => {
+      socket.destroy()
+      done(Effect.fail(refuse("network", "the host did not answer, or not in HTTP")))
+    })
+    request.end(outgoing.body)
+    return Effect.sync(() => {
+      over = true
+      request.destroy()
+    })
+  })

@@ -1,0 +1,274 @@
+/**
+ * HTTP for tools that may leave the platform: only to public addresses, judged anew at each redirect, within bounds of
+ * time, size and hops, and with credentials for their own origin alone.
+ */
+import { Effect, Result } from "effect"
+import type { Range } from "../../src/call/Address.ts"
+import { rangeOf } from "../../src/call/Address.ts"
+import { misdeclared } from "../../src/tool/MisdeclaredTool.ts"
+import type { MisdeclaredTool } from "../../src/tool/MisdeclaredTool.ts"
+import type { Admitted, FetchError, Resolver, Rules } from "./Admission.ts"
+import { admit, refuse, systemResolver } from "./Admission.ts"
+import type { Answer, Outgoing } from "./Exchange.ts"
+import { exchange } from "./Exchange.ts"
+
+export interface Options {
+  /** In capitals. Absent = GET and HEAD. */
+  readonly methods?: ReadonlyArray<string>
+  /** Host names; `.example.org` stands for those below it. Absent = any public host. */
+  readonly hosts?: ReadonlyArray<string>
+  /** Absent = 80 and 443. */
+  readonly ports?: ReadonlyArray<number>
+  /** Address ranges to be reached although they are not public, such as `10.1.0.0/16`. Absent = none. */
+  readonly allow_ranges?: ReadonlyArray<string>
+  /** Headers that the guard itself adds to requests of an origin (`https://api.example.org`); no model sees them. */
+  readonly credentials?: Readonly<Record<string, Readonly<Record<string, string>>>>
+  /** All hops together. Absent = 30,000. */
+  readonly timeout_ms?: number
+  /** Of an answer, expanded. Absent = 1,000,000; at most 4,000,000. */
+  readonly response_bytes_max?: number
+  /** Absent = 1,000,000. */
+  readonly request_bytes_max?: number
+  /** Absent = 5; 0 = redirects are answers. */
+  readonly redirects_max?: number
+  /** Absent = the system's. */
+  readonly resolve?: Resolver
+  /** A certificate authority to trust beside none other, in PEM. Absent = those that Node trusts. */
+  readonly ca?: string
+}
+
+export interface Fetch {
+  readonly url: string
+  readonly method: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string | undefined
+}
+
+export interface Fetched extends Answer {
+  /** After redirects. */
+  readonly url: string
+}
+
+export interface GuardedFetch {
+  readonly methods: ReadonlyArray<string>
+  readonly timeout_ms: number
+  readonly fetch: (request: Fetch) => Effect.Effect<Fetched, FetchError>
+  readonly admit: (url: string) => Effect.Effect<Admitted, FetchError>
+}
+
+const known_methods = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"]
+const token = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}$/
+/** Visible ASCII, spaces and tabs: what a header's value may hold without being able to end it. */
+const value = /^[\t\x20-\x7e]{0,4000}$/
+/** What belongs to the connection and not to a request. */
+const forbidden =
+  /^(?:host|connection|content-length|transfer-encoding|te|trailer|upgrade|expect|keep-alive|accept-encoding|proxy-.*|sec-.*)$/
+const headers_max = 32
+/** What a request may carry to another origin: nothing that could say who asks. */
+const carried = /^(?:accept|accept-language|content-type|user-agent)$/
+
+const lowered = (headers: Readonly<Record<string, string>>): Record<string, string> =>
+  Object.fromEntries(Object.entries(headers).map(([name, text]) => [name.toLowerCase(), text]))
+
+const wrongHeader = (headers: Readonly<Record<string, string>>): string | undefined => {
+  const names = Object.keys(headers)
+  if (names.length > headers_max) return `at most ${headers_max} headers may be given`
+  const bad = names.find(
+    (name) => !token.test(name) || !value.test(headers[name]!) || forbidden.test(name.toLowerCase())
+  )
+  return bad === undefined
+    ? undefined
+    : `the header ${JSON.stringify(bad.slice(0, 100))} may not be given so`
+}
+
+const inRange = (n: number, least: number, most: number): boolean =>
+  Number.isSafeInteger(n) && n >= least && n <= most
+
+interface Limits {
+  readonly timeout_ms: number
+  readonly response_bytes_max: number
+  readonly request_bytes_max: number
+  readonly redirects_max: number
+}
+
+const bounds: Readonly<
+  Record<keyof Limits, readonly [absent: number, least: number, most: number]>
+> = {
+  timeout_ms: [30_000, 1, 600_000],
+  response_bytes_max: [1_000_000, 1, 4_000_000],
+  request_bytes_max: [1_000_000, 0, 16_000_000],
+  redirects_max: [5, 0, 20]
+}
+
+/** Options that can be right, with their defaults. */
+const checked = Effect.fnUntraced(function* (tool: string, options: Options) {
+  const wrong = (field: string, problem: string, mend: string): MisdeclaredTool =>
+    misdeclared(tool, field, problem, mend)
+  const limits: Record<string, number> = {}
+  for (const [field, [absent, least, most]] of Object.entries(bounds)) {
+    const given = options[field as keyof Limits] ?? absent
+    if (!inRange(given, least, most)) {
+      return yield* wrong(field, `${given} is out of bounds`, `Write ${least} to ${most}`)
+    }
+    limits[field] = given
+  }
+  const methods = options.methods ?? ["GET", "HEAD"]
+  if (methods.length === 0 || !methods.every((each) => known_methods.includes(each))) {
+    return yield* wrong(
+      "methods",
+      "holds no method, or one that is not known",
+      `Write some of ${known_methods.join(", ")}`
+    )
+  }
+  const ports = options.ports ?? [80, 443]
+  if (ports.length === 0 || !ports.every((port) => inRange(port, 1, 65_535))) {
+    return yield* wrong(
+      "ports",
+      "holds no port, or one that is none",
+      "Write numbers from 1 to 65535"
+    )
+  }
+  const { hosts } = options
+  const badHost = hosts?.find(
+    (host) => !/^\.?[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?$|^\[[0-9a-f:.]+\]$/.test(host)
+  )
+  if (badHost !== undefined || hosts?.length === 0) {
+    return yield* wrong(
+      "hosts",
+      `${JSON.stringify(badHost ?? [])} is no host name`,
+      "Write names in lower case without scheme and port, .example.org for those below it, or leave hosts out"
+    )
+  }
+  const allow: Array<Range> = []
+  for (const text of options.allow_ranges ?? []) {
+    const range = rangeOf(text)
+    if (Result.isFailure(range))
+      return yield* wrong("allow_ranges", range.failure, "Write ranges such as 10.1.0.0/16")
+    allow.push(range.success)
+  }
+  for (const [origin, headers] of Object.entries(options.credentials ?? {})) {
+    if (URL.parse(origin)?.origin !== origin || wrongHeader(headers) !== undefined) {
+      return yield* wrong(
+        "credentials",
+        `an entry is not an origin with headers`,
+        'Write "https://api.example.org" and its headers'
+      )
+    }
+  }
+  const rules: Rules = { hosts, ports, allow, resolve: options.resolve ?? systemResolver }
+  return { limits: limits as unknown as Limits, methods, rules }
+})
+
+const redirects: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
+
+/** The request that a redirect asks for. Crossing an origin it takes nothing along that could say who asks. */
+const redirected = (
+  request: Fetch,
+  from: URL,
+  to: URL,
+  status: number
+): Result.Result<Fetch, FetchError> => {
+  const isSame = from.origin === to.origin
+  if (from.protocol === "https:" && to.protocol === "http:") {
+    return Result.fail(
+      refuse("redirect", "the host redirects from https to http, which is not followed")
+    )
+  }
+  const keeps = status === 307 || status === 308
+  const method = keeps || request.method === "HEAD" ? request.method : "GET"
+  const body = method === request.method ? request.body : undefined
+  if (!isSame && body !== undefined) {
+    return Result.fail(
+      refuse("redirect", "the host redirects a body to another origin, which is not followed")
+    )
+  }
+  const headers = Object.fromEntries(
+    Object.entries(request.headers).filter(
+      ([name]) =>
+        (isSame || carried.test(name)) && (body !== undefined || !name.startsWith("content-"))
+    )
+  )
+  return Result.succeed({ url: to.href, method, headers, body })
+}
+
+/** A guard over these options. Fails where they cannot be right; `tool` is named then. */
+export const make = Effect.fnUntraced(function* (
+  tool: string,
+  options: Options
+): Effect.fn.Return<GuardedFetch, MisdeclaredTool> {
+  const { limits, methods, rules } = yield* checked(tool, options)
+  const { credentials = {} } = options
+
+  const refusal = ({ body, headers, method }: Fetch): FetchError | undefined => {
+    if (!methods.includes(method)) {
+      return refuse(
+        "method",
+        `the method is not among those that may be used: ${methods.join(", ")}`
+      )
+    }
+    const header = wrongHeader(headers)
+    if (header !== undefined) return refuse("headers", header)
+    if (body !== undefined && (method === "GET" || method === "HEAD")) {
+      return refuse("method", `${method} takes no body`)
+    }
+    return body !== undefined && Buffer.byteLength(body) > limits.request_bytes_max
+      ? refuse("size", `the body has more than ${limits.request_bytes_max} bytes`)
+      : undefined
+  }
+
+  const once = Effect.fnUntraced(function* (request: Fetch) {
+    const refused = refusal(request)
+    if (refused !== undefined) return yield* refused
+    const admitted = yield* admit(request.url, rules)
+    const outgoing: Outgoing = {
+      method: request.method,
+      body: request.body,
+      headers: {
+        "user-agent": "troupe",
+        accept: "*/*",
+        "accept-encoding": "gzip, br",
+        ...request.headers,
+        ...(request.body === undefined
+          ? undefined
+          : { "content-length": String(Buffer.byteLength(request.body)) }),
+        ...lowered(credentials[admitted.url.origin] ?? {})
+      }
+    }
+    const answer = yield* exchange(admitted, outgoing, limits.response_bytes_max, options.ca)
+    return { admitted, answer }
+  })
+
+  const fetch = Effect.fnUntraced(function* (given: Fetch) {
+    let request: Fetch = { ...given, headers: lowered(given.headers) }
+    for (let hops = 0; ; hops++) {
+      const { admitted, answer } = yield* once(request)
+      const location = redirects.has(answer.status) ? answer.headers["location"] : undefined
+      if (location === undefined || limits.redirects_max === 0) {
+        return { ...answer, url: admitted.url.href }
+      }
+      if (hops >= limits.redirects_max) {
+        return yield* refuse(
+          "redirect",
+          `the host redirects more than ${limits.redirects_max} times`
+        )
+      }
+      const to = URL.parse(location, admitted.url.href)
+      if (to === null) return yield* refuse("redirect", "the host redirects to no URL")
+      const next = redirected(request, admitted.url, to, answer.status)
+      if (Result.isFailure(next)) return yield* next.failure
+      request = next.success
+    }
+  })
+
+  return {
+    methods,
+    timeout_ms: limits.timeout_ms,
+    admit: (url) => admit(url, rules),
+    fetch: (request) =>
+      Effect.timeoutOrElse(fetch(request), {
+        duration: limits.timeout_ms,
+        orElse: () =>
+          Effect.fail(refuse("timeout", `the host did not answer within ${limits.timeout_ms} ms`))
+      })
+  }
+})

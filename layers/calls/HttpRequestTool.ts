@@ -1,0 +1,105 @@
+/**
+ * `http_request` over the guarded fetch. Only GET and HEAD make it a read; any other method makes it an effect outside,
+ * which asks a person and is never sent twice.
+ */
+import { Effect } from "effect"
+import { http_capability, HttpTools, shown_headers } from "../../src/call/HttpRequest.ts"
+import {
+  ToolPolicyError,
+  ToolTerminalError,
+  ToolTransientError,
+  ToolUserError
+} from "../../src/error/ToolError.ts"
+import type { ToolError } from "../../src/error/ToolError.ts"
+import type { GovernedTool, MisdeclaredTool } from "../../src/tool/GovernedTool.ts"
+import { govern } from "../../src/tool/GovernedTool.ts"
+import type { FetchError } from "./Admission.ts"
+import type { Fetched, Options } from "./GuardedFetch.ts"
+import * as GuardedFetch from "./GuardedFetch.ts"
+
+export type { Options } from "./GuardedFetch.ts"
+
+const errorOf = ({ message, reason }: FetchError): ToolError => {
+  const code = `FETCH_${reason.toUpperCase()}`
+  switch (reason) {
+    case "url":
+    case "headers":
+    case "size":
+      return new ToolUserError({ kind: "invalid_args", reason: code, message })
+    case "unresolved":
+      return new ToolUserError({ kind: "not_found", reason: code, message })
+    case "method":
+    case "host":
+    case "port":
+    case "address":
+    case "redirect":
+      return new ToolPolicyError({ kind: "permission", reason: code, message })
+    case "encoding":
+      return new ToolTerminalError({ kind: "external", reason: code, message })
+    case "network":
+      return new ToolTransientError({ kind: "network", reason: code, message })
+    case "timeout":
+      return new ToolTransientError({ kind: "timeout", reason: code, message })
+  }
+}
+
+const text_type =
+  /^(?:text\/|application\/(?:[\w.+-]*\+)?(?:json|xml|javascript|x-www-form-urlencoded|x-ndjson|yaml|x-yaml|graphql)\b|$)/i
+const charset = /charset=["']?([\w-]{1,40})/i
+const textual = new Set(["utf-8", "utf8", "us-ascii", "iso-8859-1", "windows-1252", "utf-16le"])
+
+/** The text of an answer; a character that a cut divided is left out. */
+const textOf = (body: Uint8Array, content_type: string): string => {
+  const named = charset.exec(content_type)?.[1]?.toLowerCase() ?? "utf-8"
+  const decoder = new TextDecoder(textual.has(named) ? named : "utf-8")
+  return decoder.decode(body, { stream: true })
+}
+
+const shown = ({ body, headers, status, truncated, url }: Fetched) => {
+  const content_type = headers["content-type"] ?? ""
+  const binary = !text_type.test(content_type.trim()) || body.includes(0)
+  return {
+    status,
+    url,
+    content_type: content_type.slice(0, 200),
+    headers: Object.fromEntries(
+      shown_headers.flatMap((name) =>
+        headers[name] === undefined ? [] : [[name, headers[name].slice(0, 2_000)] as const]
+      )
+    ),
+    body: binary ? "" : textOf(body, content_type),
+    bytes: body.length,
+    truncated,
+    binary
+  }
+}
+
+/** For a registry. Needs the capability `net.fetch`. Fails at start where the options cannot be right. */
+export const tools = (
+  options: Options = {}
+): Effect.Effect<ReadonlyArray<GovernedTool>, MisdeclaredTool> =>
+  Effect.gen(function* () {
+    const guard = yield* GuardedFetch.make("http_request", options)
+    const isRead = guard.methods.every((method) => method === "GET" || method === "HEAD")
+    return yield* govern(
+      HttpTools,
+      {
+        http_request: {
+          namespace: "web",
+          side_effects: isRead ? "read" : "external",
+          capabilities: http_capability,
+          group: "network",
+          // The guard gives up first, with an error that says so.
+          timeout_ms: guard.timeout_ms + 1_000,
+          effect_description: "Sends an HTTP request to a public web address."
+        }
+      },
+      {
+        http_request: ({ body, headers = {}, method = "GET", url }) =>
+          Effect.mapBoth(guard.fetch({ url, method, headers, body }), {
+            onSuccess: shown,
+            onFailure: errorOf
+          })
+      }
+    )
+  })

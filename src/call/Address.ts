@@ -1,0 +1,111 @@
+/**
+ * Which internet addresses a tool may dial: global unicast, and nothing that belongs to a machine, a site, a
+ * documentation page or a group. After IANA's special-purpose registries for IPv4 (RFC 6890) and IPv6.
+ */
+import { Result } from "effect"
+
+/** The 16 bytes of an address; an IPv4 one is mapped (`::ffff:a.b.c.d`). */
+type Bytes = ReadonlyArray<number>
+
+const mapped: Bytes = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff]
+
+const parse4 = (text: string): ReadonlyArray<number> | undefined => {
+  const parts = text.split(".")
+  if (parts.length !== 4) return undefined
+  const bytes = parts.map((part) => (/^(?:0|[1-9]\d{0,2})$/.test(part) ? Number(part) : 256))
+  return bytes.every((byte) => byte < 256) ? bytes : undefined
+}
+
+/** The bytes of colon-separated groups; the last may be an IPv4 address. */
+const groups = (text: string): ReadonlyArray<number> | undefined => {
+  if (text === "") return []
+  const bytes: Array<number> = []
+  const parts = text.split(":")
+  for (const [i, part] of parts.entries()) {
+    if (part.includes(".")) {
+      const tail = i === parts.length - 1 ? parse4(part) : undefined
+      if (tail === undefined) return undefined
+      bytes.push(...tail)
+    } else {
+      if (!/^[0-9a-fA-F]{1,4}$/.test(part)) return undefined
+      const group = Number.parseInt(part, 16)
+      bytes.push(group >> 8, group & 255)
+    }
+  }
+  return bytes
+}
+
+const parse6 = (text: string): Bytes | undefined => {
+  const halves = text.split("::")
+  if (halves.length > 2) return undefined
+  const [head, tail] = halves.map(groups)
+  if (head === undefined) return undefined
+  if (halves.length === 1) return head.length === 16 ? head : undefined
+  if (tail === undefined) return undefined
+  const missing = 16 - head.length - tail.length
+  return missing < 2 ? undefined : [...head, ...Array<number>(missing).fill(0), ...tail]
+}
+
+/** An address as text: IPv4 in four decimal parts, or IPv6. A zone (`%eth0`) names a link of this machine: it is none. */
+const parse = (text: string): Bytes | undefined => {
+  if (text.length > 64) return undefined
+  if (text.includes(":")) return parse6(text)
+  const four = parse4(text)
+  return four === undefined ? undefined : [...mapped, ...four]
+}
+
+/** The first `bits` of an address. */
+export interface Range {
+  readonly bytes: Bytes
+  readonly bits: number
+}
+
+/** A range as `10.0.0.0/8` or `fd00::/8`; a bare address is a range of one. Fails with a sentence. */
+export const rangeOf = (text: string): Result.Result<Range, string> => {
+  const [, address = "", length] = /^([^/]*)(?:\/(\d{1,3}))?$/.exec(text) ?? []
+  const bytes = parse(address)
+  if (bytes === undefined) return Result.fail(`not an address range: ${text.slice(0, 64)}`)
+  const [most, before] = address.includes(":") ? [128, 0] : [32, 96]
+  const bits = length === undefined ? most : Number(length)
+  if (bits > most) return Result.fail(`more than ${most} bits: ${text.slice(0, 64)}`)
+  return Result.succeed({ bytes, bits: bits + before })
+}
+
+const isIn = (bytes: Bytes, range: Range): boolean => {
+  for (let bit = 0; bit < range.bits; bit += 8) {
+    const mask = range.bits - bit >= 8 ? 255 : (255 << (8 - (range.bits - bit))) & 255
+    if (((bytes[bit >> 3]! ^ range.bytes[bit >> 3]!) & mask) !== 0) return false
+  }
+  return true
+}
+
+const ranges = (texts: string): ReadonlyArray<Range> =>
+  texts.split(" ").map((text) => Result.getOrThrow(rangeOf(text)))
+
+/** This network, private, shared (carriers), loopback, link-local, protocols, documentation, 6to4 relays, benchmarks, groups, reserved. */
+const special4 = ranges(
+  "0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 169.254.0.0/16 172.16.0.0/12 192.0.0.0/24 192.0.2.0/24 " +
+    "192.88.99.0/24 192.168.0.0/16 198.18.0.0/15 198.51.100.0/24 203.0.113.0/24 224.0.0.0/4 240.0.0.0/4"
+)
+/** What holds an IPv4 address in its last four bytes: mapped ones, and those that a NAT64 translates. */
+const four_in_six = ranges("::ffff:0:0/96 64:ff9b::/96")
+const [mapped_four] = four_in_six
+const [global6] = ranges("2000::/3")
+/** Within it: protocols (Teredo among them), documentation, 6to4 (which holds any IPv4 address). */
+const special6 = ranges("2001::/23 2001:db8::/32 2002::/16 3fff::/20")
+
+/**
+ * May a tool dial this address? True only for global unicast; an IPv6 address that stands for an IPv4 one is judged as
+ * that. What is no address may not be dialled. `allow` opens ranges that an operator named.
+ */
+export const isGlobal = (address: string, allow: ReadonlyArray<Range> = []): boolean => {
+  const bytes = parse(address)
+  if (bytes === undefined) return false
+  if (allow.some((range) => isIn(bytes, range))) return true
+  if (four_in_six.some((range) => isIn(bytes, range))) {
+    const four = [...mapped, ...bytes.slice(12)]
+    if (!isIn(bytes, mapped_four!) && allow.some((range) => isIn(four, range))) return true
+    return !special4.some((range) => isIn(four, range))
+  }
+  return isIn(bytes, global6!) && !special6.some((range) => isIn(bytes, range))
+}

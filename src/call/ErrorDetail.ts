@@ -1,0 +1,27 @@
+/**
+ * What of a platform's error answer a model may read: the `detail` of its own envelope, and nothing else. Any other body
+ * may hold hosts, addresses and stacks.
+ */
+import { Option, Schema } from "effect"
+
+/** The greatest detail, in UTF-16 units. */
+const detail_max = 2_000
+const cut_mark = " (truncated)"
+/** A longer body is none of our envelope's. */
+const body_max = 100_000
+
+const decode = Schema.decodeUnknownOption(
+  Schema.fromJsonString(Schema.Struct({ detail: Schema.optionalKey(Schema.Json) }))
+)
+
+/** The detail of an error answer, at most 2,000 characters and a mark; null where there is none (AG-12). */
+export const detailOf = (body: string): string | null => {
+  if (body.length > body_max) return null
+  const envelope = Option.getOrUndefined(decode(body))
+  const detail = envelope?.detail
+  if (detail === null || detail === undefined || detail === "") return null
+  const text = typeof detail === "string" ? detail : JSON.stringify(detail)
+  if (text.length <= detail_max) return text
+  const cut = text.slice(0, detail_max)
+  return (/[\ud800-\udbff]$/.test(cut) ? cut.slice(0, -1) : cut) + cut_mark
+}

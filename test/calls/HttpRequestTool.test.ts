@@ -1,0 +1,107 @@
+/** `http_request` as the gate uses it. */
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Exit } from "effect"
+import type { Options } from "../../layers/calls/GuardedFetch.ts"
+import * as HttpRequestTool from "../../layers/calls/HttpRequestTool.ts"
+import { ToolError } from "../../src/error/ToolError.ts"
+import { web } from "./Web.ts"
+import { Schema } from "effect"
+
+const toolOf = (options: Options) =>
+  Effect.map(HttpRequestTool.tools(options), (tools) => tools[0]!)
+
+/** Decode, body, encode; what the model would get. */
+const use = Effect.fnUntraced(function* (options: Options, args: unknown) {
+  const tool = yield* toolOf(options)
+  const decoded = tool.decode(args)
+  assert.isTrue(Exit.isSuccess(decoded))
+  const result = yield* tool.handler(Exit.isSuccess(decoded) ? decoded.value : undefined, {
+    toolCallId: "c",
+    preliminary: () => Effect.void,
+    call: {} as never
+  })
+  const encoded = tool.encode(result)
+  assert.isTrue(Exit.isSuccess(encoded))
+  return Exit.isSuccess(encoded) ? (encoded.value as Readonly<Record<string, unknown>>) : {}
+})
+
+const isToolError = Schema.is(ToolError)
+
+const failure = <A, E>(effect: Effect.Effect<A, E>) =>
+  Effect.map(Effect.flip(effect), (error) => {
+    assert.isTrue(isToolError(error), String(error))
+    return error as unknown as ToolError
+  })
+
+describe("http_request", () => {
+  it.effect("is a read with GET and HEAD alone, and an effect outside with any other method", () =>
+    Effect.gen(function* () {
+      const reads = yield* toolOf({})
+      assert.deepInclude(reads.spec, {
+        side_effects: "read",
+        category: "read",
+        capabilities: ["net.fetch"]
+      })
+      const posts = yield* toolOf({ methods: ["GET", "POST"] })
+      assert.deepInclude(posts.spec, { side_effects: "external", category: "mutate" })
+      for (const args of [{}, { url: "" }, { url: "http://a", method: "CONNECT" }, { url: 1 }]) {
+        assert.isTrue(Exit.isFailure(reads.decode(args)), JSON.stringify(args))
+      }
+    })
+  )
+
+  it.live("gives text, an error status and what is not text, without cookies", () =>
+    Effect.gen(function* () {
+      const { port } = yield* web(({ url }, response) => {
+        const type = url === "/binary" ? "application/octet-stream" : "text/plain; charset=utf-8"
+        response.writeHead(url === "/gone" ? 410 : 200, {
+          "content-type": type,
+          "set-cookie": "session=canary",
+          etag: '"1"'
+        })
+        response.end(url === "/cut" ? "ab€" : url === "/binary" ? Buffer.from([0, 255]) : "héllo")
+      })
+      const options: Options = {
+        ports: [port],
+        allow_ranges: ["127.0.0.1/32"],
+        response_bytes_max: 1_000
+      }
+      const get = (path: string, more: Options = {}) =>
+        use({ ...options, ...more }, { url: `http://127.0.0.1:${port}${path}` })
+      const text = yield* get("/text")
+      assert.deepInclude(text, { status: 200, body: "héllo", truncated: false, binary: false })
+      assert.notInclude(JSON.stringify(text), "canary")
+      assert.deepInclude(text["headers"], { etag: '"1"' })
+      assert.deepInclude(yield* get("/gone"), { status: 410 })
+      assert.deepInclude(yield* get("/binary"), { binary: true, body: "", bytes: 2 })
+      const cut = yield* get("/cut", { response_bytes_max: 4 })
+      assert.deepInclude(cut, { body: "ab", truncated: true })
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("fails in one of the four classes", () =>
+    Effect.gen(function* () {
+      for (const [args, options, tag, kind] of [
+        [{ url: "http://10.0.0.1/" }, {}, "ToolPolicyError", "permission"],
+        [{ url: "http://8.8.8.8/", method: "POST" }, {}, "ToolPolicyError", "permission"],
+        [{ url: "nonsense" }, {}, "ToolUserError", "invalid_args"],
+        [
+          { url: "http://a.example/" },
+          { resolve: () => Promise.reject(new Error("canary")) },
+          "ToolUserError",
+          "not_found"
+        ],
+        [
+          { url: "http://127.0.0.1:1/" },
+          { ports: [1], allow_ranges: ["127.0.0.0/8"] },
+          "ToolTransientError",
+          "network"
+        ]
+      ] as const) {
+        const error = yield* failure(use(options, args))
+        assert.deepStrictEqual([error._tag, error.kind], [tag, kind])
+        assert.notInclude(error.message, "canary")
+      }
+    })
+  )
+})

@@ -1,0 +1,53 @@
+import { assert } from "@effect/vitest"
+import { Effect, Exit } from "effect"
+import type { Options } from "../../layers/calls/GuardedFetch.ts"
+import * as GuardedFetch from "../../layers/calls/GuardedFetch.ts"
+import { isGlobal } from "../../src/call/Address.ts"
+import type { Driven } from "./Vectors.ts"
+import { conformance, hasShape, isRecord } from "./Vectors.ts"
+
+/** The vectors' profile leaves the carriers' shared range open; ours closes it unless an operator opens it (D2). */
+const profile: Options = { allow_ranges: ["100.64.0.0/10"] }
+
+const judged = (url: string, expect: Readonly<Record<string, unknown>>, options: Options = {}) =>
+  Effect.gen(function* () {
+    const guard = yield* GuardedFetch.make("vector", { ...profile, ...options })
+    const exit = yield* Effect.exit(guard.admit(url))
+    assert.strictEqual(Exit.isFailure(exit), expect.blocked)
+    if (typeof expect.reason === "string") assert.include(String(exit), expect.reason)
+  })
+
+const hostOf = (address: string) => (address.includes(":") ? `[${address}]` : address)
+
+conformance("ssrf_ip_ranges", ({ expect, input }): Driven => {
+  if (!isRecord(expect) || typeof expect.blocked !== "boolean") return undefined
+  const rows = "AG-05 AG-06"
+  if (typeof input === "string") {
+    return {
+      rows,
+      run: Effect.andThen(
+        judged(`https://${hostOf(input)}/`, expect),
+        Effect.sync(() => {
+          if (input.startsWith("100.")) assert.isFalse(isGlobal(input))
+          else assert.strictEqual(isGlobal(input), !expect.blocked)
+        })
+      )
+    }
+  }
+  if (hasShape(input, ["urlHost"])) {
+    return { rows, run: judged(`http://${String(input.urlHost)}/`, expect) }
+  }
+  if (hasShape(input, ["resolvesTo"])) {
+    const { resolvesTo } = input
+    return {
+      rows,
+      run: judged("https://host.example/", expect, {
+        resolve: () =>
+          Array.isArray(resolvesTo)
+            ? Promise.resolve(resolvesTo)
+            : Promise.reject(new Error("ENOTFOUND"))
+      })
+    }
+  }
+  return undefined
+})

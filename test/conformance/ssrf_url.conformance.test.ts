@@ -1,0 +1,31 @@
+import { assert } from "@effect/vitest"
+import { Effect, Result } from "effect"
+import type { CallProfile } from "../../src/call/CallTarget.ts"
+import { targetOf } from "../../src/call/CallTarget.ts"
+import type { Driven } from "./Vectors.ts"
+import { conformance, hasShape, isRecord } from "./Vectors.ts"
+
+type Fields = Readonly<Record<string, unknown>>
+
+const meets = (input: Fields, expect: Fields, profile: CallProfile) => {
+  const { method, path } = input.call as { readonly method: string; readonly path: string }
+  const target = targetOf(String(input.callbackEndpoint), { method, path }, input.params, profile)
+  assert.strictEqual(Result.isSuccess(target), expect.ok, String(target))
+  if (Result.isSuccess(target)) assert.strictEqual(target.success.href, expect.url)
+  else if (profile === "seed") assert.strictEqual(target.failure, expect.reason)
+}
+
+conformance("ssrf_url", (each): Driven => {
+  const { expect, input } = each
+  const extended: unknown = "expectExtended" in each ? each.expectExtended : expect
+  if (!hasShape(input, ["callbackEndpoint", "call"], ["params"])) return undefined
+  if (!isRecord(expect) || !isRecord(extended)) return undefined
+  if (!hasShape(input.call, ["method", "path"])) return undefined
+  return {
+    rows: "AG-03 AG-04 AG-05 AG-06 AG-23",
+    run: Effect.sync(() => {
+      meets(input, expect, "seed")
+      meets(input, extended, "extended")
+    })
+  }
+})
