@@ -36,7 +36,7 @@ export interface ModelProvider extends Redaction {
 /** Bounds of one attempt, in ms. */
 export interface AttemptPolicy {
   readonly timeout_ms: number
-  /** The longest silence within a stream. */
+  /** The longest silence within a stream, after its first event: before it, a client may not say that it began. */
   readonly idle_ms: number
 }
 

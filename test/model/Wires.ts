@@ -106,3 +106,11 @@ export const askAt = (
       })
     )
   )
+
+/** Begins an answer and then says nothing more. */
+export const stalled =
+  (text: string): Answer =>
+  (reply) => {
+    begin(reply)
+    reply.write(text)
+  }

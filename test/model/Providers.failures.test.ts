@@ -1,0 +1,320 @@
+/**
+ * What each provider does when it fails, over real HTTP: statuses, errors inside a good answer, streams that are cut, slow
+ * or silent, and a run that nobody waits for.
+ */
+import { assert, describe, it } from "@effect/vitest"
+import { Deferred, Effect, Fiber } from "effect"
+import { serve, status } from "./ChatServer.ts"
+import type { Answer } from "./ChatServer.ts"
+import { key } from "./Gateway.ts"
+import { askAt, body, pieces, stalled } from "./Wires.ts"
+import type { Asking } from "./Wires.ts"
+import { anthropic, compatible, google, openai, responses, wires } from "./WireTurns.ts"
+import type { Wire } from "./WireTurns.ts"
+
+const failureOf = (wire: Wire, answer: Answer, asking?: Asking) =>
+  Effect.gen(function* () {
+    const server = yield* serve([answer])
+    return yield* Effect.flip(askAt(wire, server, asking))
+  }).pipe(Effect.scoped)
+
+const plain: Asking = { env: { TROUPE_MODEL_STREAM: "off" } }
+
+/** An error status as the provider words it. */
+const refusalOf = (wire: Wire, code: number, message: string): unknown => {
+  switch (wire.provider) {
+    case "anthropic":
+      return { type: "error", error: { type: "api_error", message }, request_id: "req_1" }
+    case "google":
+      return { error: { code, message, status: "FAILED_PRECONDITION" } }
+    default:
+      return { error: { message, type: "some_error", param: null, code: null } }
+  }
+}
+
+const kinds = [
+  [400, "refused"],
+  [401, "configuration"],
+  [403, "configuration"],
+  [404, "configuration"],
+  [413, "refused"],
+  [429, "transient"],
+  [500, "transient"],
+  [503, "transient"],
+  [529, "transient"]
+] as const
+
+for (const wire of wires) {
+  describe(`Providers, what goes wrong: ${wire.provider}`, () => {
+    it.live(
+      "each status has its kind, streamed or not, with a reason that shows no key and no address",
+      () =>
+        Effect.gen(function* () {
+          for (const [code, kind] of kinds) {
+            const message = `it went wrong at http://10.0.0.1/x with ${key}`
+            for (const asking of [undefined, plain]) {
+              const failure = yield* failureOf(
+                wire,
+                status(code, refusalOf(wire, code, message), { "retry-after": "2" }),
+                asking
+              )
+              assert.strictEqual(failure.kind, kind, String(code))
+              assert.include(failure.message, String(code))
+              assert.notInclude(failure.message, key)
+              assert.notMatch(failure.message, /10\.0\.0\.1|127\.0\.0\.1|\n|\.ts:|\.js:/)
+              if (code !== 401 && code !== 403) assert.include(failure.message, "it went wrong at")
+              assert.strictEqual(failure.retry_after_ms, kind === "transient" ? 2_000 : undefined)
+            }
+          }
+        })
+    )
+
+    it.live("a stream that is cut, wherever it is, is transient and never a turn", () =>
+      Effect.gen(function* () {
+        const text = body(wire)
+        const last = Buffer.from(text).lastIndexOf("data: {")
+        for (const at of [0.2, 0.5, 0.9]) {
+          const cut = Math.floor(last * at)
+          const failure = yield* failureOf(wire, pieces(text, [512], cut))
+          assert.strictEqual(failure.kind, "transient", `cut after ${cut} bytes`)
+        }
+      })
+    )
+
+    it.live("a stream that ends well before it is finished is transient", () =>
+      Effect.gen(function* () {
+        // Chat tells of usage after it has finished, and Anthropic says why before it stops.
+        const events = wire.streamed.slice(0, -2)
+        const text = body({ ...wire, path: "" }, events)
+        const failure = yield* failureOf(wire, pieces(text, [4096]))
+        assert.strictEqual(failure.kind, "transient")
+      })
+    )
+
+    it.live("a connection that is reset is transient", () =>
+      Effect.gen(function* () {
+        const failure = yield* failureOf(wire, (reply) => {
+          reply.socket?.resetAndDestroy()
+        })
+        assert.strictEqual(failure.kind, "transient")
+        assert.notMatch(failure.message, /127\.0\.0\.1/)
+      })
+    )
+
+    it.live("a stream that falls silent is given up, and so is its connection", () =>
+      Effect.gen(function* () {
+        const begun = body({ ...wire, path: "" }, wire.streamed.slice(0, 6))
+        const server = yield* serve([stalled(begun)])
+        const failure = yield* Effect.flip(askAt(wire, server, { policy: { idle_ms: 100 } }))
+        assert.strictEqual(failure.kind, "transient")
+        yield* Deferred.await(server.hungUp)
+      }).pipe(Effect.scoped)
+    )
+
+    it.live("a stream that goes on for too long is given up though it is never silent", () =>
+      Effect.gen(function* () {
+        const failure = yield* failureOf(wire, pieces(body(wire).repeat(50), [1]), {
+          policy: { timeout_ms: 50, idle_ms: 40 }
+        })
+        assert.strictEqual(failure.kind, "transient")
+      })
+    )
+
+    for (const asking of [{}, plain]) {
+      const how = asking === plain ? "asked for whole" : "streamed"
+      it.live(`an interrupted turn that is ${how} hangs up`, () =>
+        Effect.gen(function* () {
+          const server = yield* serve([stalled(asking === plain ? "{" : body(wire).slice(0, 200))])
+          const fiber = yield* Effect.forkChild(askAt(wire, server, asking))
+          yield* Deferred.await(server.begun)
+          yield* Fiber.interrupt(fiber)
+          yield* Deferred.await(server.hungUp)
+        }).pipe(Effect.scoped)
+      )
+    }
+  })
+}
+
+/** An event in the middle of a stream that began well. */
+const inBand = (wire: Wire, event: object) =>
+  failureOf(wire, pieces(body(wire, [...wire.streamed.slice(0, 4), event]), [4096]))
+
+/** An event before anything else. */
+const atOnce = (wire: Wire, event: object) => failureOf(wire, pieces(body(wire, [event]), [4096]))
+
+describe("Providers: an error inside a good answer", () => {
+  const message = "no, because of that"
+
+  it.live("of Anthropic is classified by its type", () =>
+    Effect.gen(function* () {
+      for (const [type, kind] of [
+        ["overloaded_error", "transient"],
+        ["api_error", "transient"],
+        ["rate_limit_error", "transient"],
+        ["invalid_request_error", "refused"],
+        ["authentication_error", "configuration"],
+        ["not_found_error", "configuration"]
+      ] as const) {
+        for (const told of [inBand, atOnce]) {
+          const failure = yield* told(anthropic, { type: "error", error: { type, message } })
+          assert.strictEqual(failure.kind, kind, type)
+          if (type !== "authentication_error") assert.include(failure.message, message)
+        }
+      }
+    })
+  )
+
+  it.live("of Responses is classified by its code, whether an event or a failed response", () =>
+    Effect.gen(function* () {
+      for (const [code, kind] of [
+        ["server_error", "transient"],
+        ["rate_limit_exceeded", "transient"],
+        ["invalid_prompt", "refused"],
+        ["insufficient_quota", "refused"],
+        ["model_not_found", "configuration"]
+      ] as const) {
+        for (const event of [
+          { type: "error", code, message, param: null, sequence_number: 9 },
+          {
+            type: "response.failed",
+            sequence_number: 9,
+            response: { id: "resp_1", status: "failed", error: { code, message } }
+          }
+        ]) {
+          for (const told of [inBand, atOnce]) {
+            const failure = yield* told(responses, event)
+            assert.strictEqual(failure.kind, kind, `${event.type} ${code}`)
+            assert.include(failure.message, message)
+          }
+        }
+      }
+    })
+  )
+
+  it.live("of Gemini is classified by its code", () =>
+    Effect.gen(function* () {
+      for (const [code, name, kind] of [
+        [503, "UNAVAILABLE", "transient"],
+        [429, "RESOURCE_EXHAUSTED", "transient"],
+        [400, "INVALID_ARGUMENT", "refused"],
+        [404, "NOT_FOUND", "configuration"]
+      ] as const) {
+        for (const told of [inBand, atOnce]) {
+          const failure = yield* told(google, { error: { code, message, status: name } })
+          assert.strictEqual(failure.kind, kind, name)
+          assert.include(failure.message, message)
+        }
+      }
+    })
+  )
+
+  it.live("of chat completions is classified by its code, a number or a name", () =>
+    Effect.gen(function* () {
+      for (const [code, kind] of [
+        [502, "transient"],
+        [429, "transient"],
+        [400, "refused"],
+        ["server_error", "transient"],
+        ["context_length_exceeded", "refused"],
+        ["model_not_found", "configuration"]
+      ] as const) {
+        for (const wire of [openai, compatible]) {
+          for (const told of [inBand, atOnce]) {
+            const failure = yield* told(wire, { error: { code, message } })
+            assert.strictEqual(failure.kind, kind, `${wire.provider} ${code}`)
+            assert.include(failure.message, message)
+          }
+        }
+      }
+    })
+  )
+})
+
+describe("Providers: how long to wait", () => {
+  const wait = (wire: Wire, body: unknown, headers: Record<string, string> = {}) =>
+    Effect.map(failureOf(wire, status(429, body, headers)), (failure) => {
+      assert.strictEqual(failure.kind, "transient")
+      return failure.retry_after_ms
+    })
+
+  it.live("is read from Gemini's RetryInfo, where no header says it", () =>
+    Effect.gen(function* () {
+      const details = [
+        { "@type": "type.googleapis.com/google.rpc.Help", links: [] },
+        { "@type": "type.googleapis.com/google.rpc.RetryInfo", retryDelay: "18.5s" }
+      ]
+      const error = { code: 429, message: "quota", status: "RESOURCE_EXHAUSTED", details }
+      assert.strictEqual(yield* wait(google, { error }), 18_500)
+      assert.strictEqual(yield* wait(google, { error }, { "retry-after": "3" }), 3_000)
+    })
+  )
+
+  it.live("is read from the reset of a limit that is used up, and not of one that is not", () =>
+    Effect.gen(function* () {
+      const error = { message: "slow down", code: "rate_limit_exceeded" }
+      const limits = {
+        "x-ratelimit-remaining-requests": "0",
+        "x-ratelimit-reset-requests": "1m2s",
+        "x-ratelimit-remaining-tokens": "500",
+        "x-ratelimit-reset-tokens": "6m0s"
+      }
+      assert.strictEqual(yield* wait(openai, { error }, limits), 62_000)
+      const left = { ...limits, "x-ratelimit-remaining-requests": "7" }
+      assert.isUndefined(yield* wait(openai, { error }, left))
+    })
+  )
+})
+
+describe("Providers: finishes", () => {
+  const finishOf = (wire: Wire, whole: object) =>
+    Effect.gen(function* () {
+      const server = yield* serve([status(200, whole)])
+      const { turn } = yield* askAt(wire, server, plain)
+      return [turn.finish, turn.finish_raw]
+    }).pipe(Effect.scoped)
+
+  it.live("length, content filter, refusal and words that nobody knows have their names", () =>
+    Effect.gen(function* () {
+      const claude = (stop_reason: string) =>
+        finishOf(anthropic, {
+          ...anthropic.whole,
+          content: [{ type: "text", text: "a" }],
+          stop_reason
+        })
+      assert.deepStrictEqual(yield* claude("end_turn"), ["stop", undefined])
+      assert.deepStrictEqual(yield* claude("max_tokens"), ["length", undefined])
+      assert.deepStrictEqual(yield* claude("refusal"), ["refusal", undefined])
+      assert.deepStrictEqual(yield* claude("stop_sequence"), ["stop", "stop_sequence"])
+      const gemini = (finishReason: string) =>
+        finishOf(google, {
+          candidates: [{ content: { role: "model", parts: [{ text: "a" }] }, finishReason }]
+        })
+      assert.deepStrictEqual(yield* gemini("STOP"), ["stop", undefined])
+      assert.deepStrictEqual(yield* gemini("MAX_TOKENS"), ["length", undefined])
+      assert.deepStrictEqual(yield* gemini("SAFETY"), ["content_filter", "SAFETY"])
+      const response = (also: object) => finishOf(responses, { ...responses.whole, ...also })
+      assert.deepStrictEqual(
+        yield* response({
+          output: [
+            {
+              id: "msg_1",
+              type: "message",
+              role: "assistant",
+              status: "completed",
+              content: [{ type: "refusal", refusal: "I can't." }]
+            }
+          ]
+        }),
+        ["refusal", undefined]
+      )
+      assert.deepStrictEqual(
+        yield* response({
+          status: "incomplete",
+          incomplete_details: { reason: "max_output_tokens" },
+          output: []
+        }),
+        ["length", undefined]
+      )
+    })
+  )
+})
