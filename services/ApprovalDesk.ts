@@ -9,6 +9,7 @@ import type {
   ApprovalNotFound,
   ApprovalSettled,
   Decision,
+  DecisionUnfit,
   NotEntitled
 } from "../src/approval/Approval.ts"
 import type { ApprovalId } from "../src/Ids.ts"
@@ -26,7 +27,13 @@ export class ApprovalDesk extends Context.Service<
       by: Principal
     ): Effect.Effect<
       void,
-      ApprovalNotFound | ApprovalSettled | ApprovalExpired | NotEntitled | JournalError | StoreError
+      | ApprovalNotFound
+      | ApprovalSettled
+      | ApprovalExpired
+      | DecisionUnfit
+      | NotEntitled
+      | JournalError
+      | StoreError
     >
     /** One record of the principal's tenant. */
     get(id: ApprovalId, by: Principal): Effect.Effect<Approval, ApprovalNotFound | StoreError>

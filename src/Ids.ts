@@ -54,6 +54,9 @@ export const callId = (frame: FrameId, step: number, index: number): CallId =>
 /** A frame is named by the call that opened it. */
 export const frameOf = (call: CallId): FrameId => call as string as FrameId
 
+/** How deep a frame is: the supervisor's is 0, that of its specialist 1. */
+export const depthOf = (frame: FrameId): number => frame.split("/").length - 1
+
 /** Which instance of an agent: `key` is a conversation, a world's session, or an operator's task. */
 export const Address = Schema.Struct({ agent: AgentName, key: ConversationId })
 export interface Address extends Schema.Schema.Type<typeof Address> {}

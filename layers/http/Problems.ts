@@ -13,6 +13,7 @@ import type {
   ApprovalExpired,
   ApprovalNotFound,
   ApprovalSettled,
+  DecisionUnfit,
   NotEntitled
 } from "../../src/approval/Approval.ts"
 import type { ConversationNotFound } from "../../src/conversation/Conversation.ts"
@@ -37,6 +38,7 @@ export type PortError =
   | ConversationNotFound
   | DeadLetterNotFound
   | DeadLetterResolved
+  | DecisionUnfit
   | IdempotencyConflict
   | JournalError
   | MailboxFull
@@ -60,6 +62,7 @@ const kinds = {
   ConversationNotFound: [404, "conversation-not-found", "Conversation not found"],
   DeadLetterNotFound: [404, "dead-letter-not-found", "Dead letter not found"],
   DeadLetterResolved: [409, "dead-letter-resolved", "The dead letter is resolved"],
+  DecisionUnfit: [409, "decision-unfit", "The decision does not fit the question"],
   IdempotencyConflict: [422, "idempotency-conflict", "The idempotency key was used before"],
   JournalError: [503, "store-unavailable", "A store did not answer"],
   MailboxFull: [429, "mailbox-full", "Too many messages wait"],
@@ -94,6 +97,8 @@ const detailOf = (error: PortError): string => {
       return `There is no dead letter ${quoted(error.event_id)}.`
     case "DeadLetterResolved":
       return `Dead letter ${error.event_id} was ${error.status} before.`
+    case "DecisionUnfit":
+      return `Approval ${error.id} is about a limit of its run: it takes ${error.fits.join(" or ")}, not ${error.decision}. Nothing was changed.`
     case "IdempotencyConflict":
       return "This Idempotency-Key came with another message before."
     case "JournalError":

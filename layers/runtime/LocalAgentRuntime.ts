@@ -19,6 +19,7 @@ import type { ActorInfo, Message } from "../../services/AgentRuntime.ts"
 import { AgentRuntime, ShuttingDown } from "../../services/AgentRuntime.ts"
 import { ApprovalDesk } from "../../services/ApprovalDesk.ts"
 import { ModelGateway } from "../../services/ModelGateway.ts"
+import { PriceBook } from "../../services/PriceBook.ts"
 import { JournalError, RunJournal } from "../../services/RunJournal.ts"
 import { TaskDispatch } from "../../services/TaskDispatch.ts"
 import { TaskStore } from "../../services/TaskStore.ts"
@@ -31,6 +32,7 @@ import { digestOf, PolicyVersion } from "./CallIdentity.ts"
 import * as Deadlines from "./Deadlines.ts"
 import { amend, teller } from "./Facts.ts"
 import * as Feed from "./Feed.ts"
+import * as LimitQuestion from "./LimitQuestion.ts"
 import { drain, ring } from "./RunWriter.ts"
 import { RuntimeConfig } from "./RuntimeConfig.ts"
 import * as ToolInvoker from "./ToolInvoker.ts"
@@ -83,6 +85,9 @@ const make = Effect.gen(function* () {
       model,
       directory,
       deadlines,
+      clock,
+      prices: yield* PriceBook,
+      askLimit: LimitQuestion.make({ digest, random, policy_version }),
       invoker: ToolInvoker.make({ registry, digest, random, clock, deadlines, policy_version })
     },
     isStopping: () => stopping,

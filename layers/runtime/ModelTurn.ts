@@ -4,6 +4,8 @@
 import { Effect, Exit, Result } from "effect"
 import { copyJson } from "../../src/Canonical.ts"
 import type { TranscriptEntry } from "../../src/conversation/Transcript.ts"
+import type { Prices } from "../../src/cost/PriceTable.ts"
+import { costOf } from "../../src/cost/PriceTable.ts"
 import type { FrameId, RunId } from "../../src/Ids.ts"
 import type { RunInput, Turn } from "../../src/run/RunDecider.ts"
 import type { AskModel } from "../../src/run/RunWork.ts"
@@ -11,6 +13,7 @@ import type { ResidentAgent } from "../../services/AgentDirectory.ts"
 import type { ModelDelta, ModelGateway, ModelRequest } from "../../services/ModelGateway.ts"
 
 interface Services {
+  readonly prices: Prices | undefined
   readonly model: ModelGateway["Service"]
   readonly delta: (run: RunId, frame: FrameId, step: number, delta: ModelDelta) => void
 }
@@ -44,8 +47,7 @@ export const askModel = (
   agent: ResidentAgent | undefined,
   asked: AskModel,
   history: ReadonlyArray<TranscriptEntry>,
-  transcript: ReadonlyArray<TranscriptEntry>,
-  trace_id: string | undefined
+  transcript: ReadonlyArray<TranscriptEntry>
 ): Effect.Effect<RunInput> => {
   if (agent === undefined) {
     return Effect.succeed(
@@ -55,7 +57,6 @@ export const askModel = (
   const { frame, step } = asked
   const request: ModelRequest = {
     run,
-    trace_id,
     agent: agent.spec.name,
     frame,
     step,
@@ -67,7 +68,17 @@ export const askModel = (
     settings: agent.spec.model_settings
   }
   const sink = (delta: ModelDelta) => services.delta(run, frame, step, delta)
-  const turned = (turn: Turn): RunInput => ({ _tag: "TurnFinished", frame, step, turn: own(turn) })
+  const { prices } = services
+  // The cost is the turn's own from here on: prices change.
+  const turned = (turn: Turn): RunInput => ({
+    _tag: "TurnFinished",
+    frame,
+    step,
+    turn:
+      prices === undefined
+        ? own(turn)
+        : { ...own(turn), cost: costOf(prices, agent.spec.name, turn, agent.spec.model) }
+  })
   // A gateway that throws, or gives what is not JSON, fails this turn and not the loop.
   const asking = Result.try((): Effect.Effect<RunInput> => {
     const turn = services.model.turn(request, sink)

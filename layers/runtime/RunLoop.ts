@@ -9,8 +9,9 @@ import type { Context, Exit } from "effect"
 import type { TranscriptEntry } from "../../src/conversation/Transcript.ts"
 import type { FrameId, RunId } from "../../src/Ids.ts"
 import { rootFrame } from "../../src/Ids.ts"
+import type { Prices } from "../../src/cost/PriceTable.ts"
 import type { RunInput } from "../../src/run/RunDecider.ts"
-import type { AskModel, RunCall, Work } from "../../src/run/RunWork.ts"
+import type { AskLimit, AskModel, RunCall, Work } from "../../src/run/RunWork.ts"
 import { work } from "../../src/run/RunWork.ts"
 import type { RunEvent } from "../../src/run/RunEvent.ts"
 import type { RunState } from "../../src/run/RunState.ts"
@@ -21,6 +22,7 @@ import type { AgentMemory } from "../../services/AgentMemory.ts"
 import type { FencedOff, JournalError, RunJournal } from "../../services/RunJournal.ts"
 import type { Deadlines } from "./Deadlines.ts"
 import type { Loop as LoopHost } from "./LoopCall.ts"
+import type { AskLimit as LimitQuestion } from "./LimitQuestion.ts"
 import { LoopCall } from "./LoopCall.ts"
 import { askModel, turnFailed } from "./ModelTurn.ts"
 import type { Bell, Transaction } from "./RunWriter.ts"
@@ -28,14 +30,18 @@ import { RunWriter } from "./RunWriter.ts"
 import type { Started } from "./ToolBody.ts"
 import type { ToolInvoker } from "./ToolInvoker.ts"
 import type { Fork } from "./Workers.ts"
+import type { Services as WallServices, WallTime } from "./WallTime.ts"
+import * as Wall from "./WallTime.ts"
 import { Workers } from "./Workers.ts"
 
-export interface Services {
+export interface Services extends WallServices {
   readonly journal: RunJournal["Service"]
   readonly model: ModelGateway["Service"]
   readonly directory: AgentDirectory["Service"]
   readonly invoker: ToolInvoker
   readonly deadlines: Deadlines
+  readonly askLimit: LimitQuestion
+  readonly prices: Prices | undefined
   /** Called after each commit, never before. */
   readonly committed: (run: RunId, state: RunState, events: ReadonlyArray<RunEvent>) => void
   /** Called when others appended to the run. */
@@ -108,6 +114,8 @@ class Loop {
   #told: Array<Told> = nothing
   #transactions: Array<Transacting> = []
   #wake: (() => void) | undefined
+  /** Only of a run whose time is bounded. */
+  #wall: WallTime | undefined
   /** Something happened since the loop last began: a fiber may yield between that look and its wait. */
   #news = false
 
@@ -135,7 +143,7 @@ class Loop {
       fork,
       deadlines: services.deadlines,
       begin: (wanted) =>
-        wanted._tag === "AskModel" ? { effect: this.#turn(wanted) } : this.#call(wanted),
+        wanted._tag === "RunCall" ? this.#call(wanted) : { effect: this.#ask(wanted) },
       report: (key, input) => this.#report(input, key === undefined ? undefined : { key }),
       silent: () => this.#awake(),
       died: (failed, exit) => this.#died(failed, exit)
@@ -169,6 +177,7 @@ class Loop {
     return Effect.ensuring(
       Loop.#loop(this),
       Effect.sync(() => {
+        this.#wall?.stop()
         this.#bell.wake = undefined
         this.#workers.interruptAll()
       })
@@ -177,6 +186,10 @@ class Loop {
 
   // Static, because an Effect function made anew for each run costs more than a step.
   static readonly #loop = Effect.fnUntraced(function* (self: Loop) {
+    if (self.#state.accepted!.limits.wall_ms_max > 0) {
+      const timeIsUp = () => self.#report({ _tag: "TimeIsUp" })
+      self.#wall = yield* Wall.make(self.#services, self.#writer.run, timeIsUp)
+    }
     for (let drains = 1; ; drains++) {
       self.#news = false
       if (self.#bell.rung) yield* self.#writer.catchUp()
@@ -189,6 +202,7 @@ class Loop {
       if (self.#transactions.length > 0) yield* Loop.#transact(self)
       if (self.#state.ended !== undefined) return self.#finish("ended")
       self.#reconcile()
+      self.#wall?.look(self.#state)
       if (drains % drains_per_yield === 0) yield* Effect.yieldNow
       if (self.#news || self.#inbox.length > 0 || self.#bell.rung) continue
       if (self.#bell.draining && self.#workers.busy === 0) return self.#finish("parked")
@@ -242,15 +256,24 @@ class Loop {
     const most = this.#state.accepted!.limits.calls_parallel_max
     for (const each of wanted) {
       if (workers.has(each.key)) continue
-      if (each._tag === "AskModel") workers.start(each)
-      else if (each.start && parallel < most && !workers.start(each)) parallel++
+      if (each._tag === "AskLimit") workers.start(each)
+      else if (each._tag === "AskModel") {
+        if (each.start) workers.start(each)
+      } else if (each.start && parallel < most && !workers.start(each)) parallel++
     }
   }
 
   #died(failed: Work, exit: Exit.Failure<unknown, never>): RunInput {
-    return failed._tag === "RunCall"
-      ? this.#services.invoker.died(failed.call, exit.cause)
-      : turnFailed(failed, "model_defect", "the model gateway failed by a defect")
+    switch (failed._tag) {
+      case "RunCall":
+        return this.#services.invoker.died(failed.call, exit.cause)
+      case "AskModel":
+        return turnFailed(failed, "model_defect", "the model gateway failed by a defect")
+      case "AskLimit": {
+        const reason = failed.limit
+        return { _tag: "Stops", stopping: { status: "failed", by: "runtime", reason } }
+      }
+    }
   }
 
   #report(input: RunInput, told?: Told) {
@@ -283,13 +306,16 @@ class Loop {
     return this.#services.directory.get(this.#state.frames.get(frame)!.agent)
   }
 
+  #ask(wanted: AskModel | AskLimit): Effect.Effect<RunInput> {
+    if (wanted._tag === "AskModel") return this.#turn(wanted)
+    return this.#services.askLimit(this.#writer.run, this.#state, wanted.limit)
+  }
+
   #turn(wanted: AskModel): Effect.Effect<RunInput> {
     const agent = this.#agentOf(wanted.frame)
     const frame = this.#state.frames.get(wanted.frame)!
     const history = wanted.frame === rootFrame ? this.#history : []
-    const { run } = this.#writer
-    const trace_id = this.#state.accepted?.trace_id
-    return askModel(this.#services, run, agent, wanted, history, frame.transcript, trace_id)
+    return askModel(this.#services, this.#writer.run, agent, wanted, history, frame.transcript)
   }
 
   #call(wanted: RunCall): Started {

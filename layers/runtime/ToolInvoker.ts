@@ -12,7 +12,7 @@ import type { AgentName, CallId } from "../../src/Ids.ts"
 import { ApprovalId } from "../../src/Ids.ts"
 import type { RunInput } from "../../src/run/RunDecider.ts"
 import { notAllowed } from "../../src/tool/Allowlist.ts"
-import { nearest } from "../../src/tool/Nearest.ts"
+import { strayMembers, suggestion } from "../../src/tool/Nearest.ts"
 import { permissionOf } from "../../src/tool/SideEffects.ts"
 import { refusalText } from "../../src/tool/ToolCodec.ts"
 import type { AgentMemory } from "../../services/AgentMemory.ts"
@@ -111,7 +111,7 @@ export const make = (services: Services): ToolInvoker => {
           new ToolUserError({
             kind: "not_found",
             reason: "UNKNOWN_TOOL",
-            message: `there is no tool "${name.slice(0, 64)}".${nearest(name, host.agent.tools.keys())}`
+            message: `there is no tool "${name.slice(0, 64)}".${suggestion(name, [...host.agent.tools.keys(), ...host.agent.specialists.keys()])}`
           })
         )
       : refuse(call, notAllowed(name))
@@ -120,7 +120,14 @@ export const make = (services: Services): ToolInvoker => {
   const delegate = (host: CallHost, call: CallId, agent: AgentName): Started => {
     const args = Delegation(host.call().arguments)
     return Exit.isFailure(args)
-      ? refuse(call, new ToolUserError({ kind: "invalid_args", message: issueText(args) }))
+      ? refuse(
+          call,
+          new ToolUserError({
+            kind: "invalid_args",
+            reason: "INPUT_SCHEMA",
+            message: issueText(args)
+          })
+        )
       : { effect: Exit.succeed({ _tag: "Delegates", call, agent, input: args.value.task }) }
   }
 
@@ -147,7 +154,7 @@ export const make = (services: Services): ToolInvoker => {
         new ToolUserError({
           kind: "invalid_args",
           reason: "INPUT_SCHEMA",
-          message: issueText(args)
+          message: `${issueText(args)}${strayMembers(given, tool.spec.input_schema)}`
         })
       )
     }

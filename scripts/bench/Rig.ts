@@ -146,6 +146,9 @@ export const make = Effect.fnUntraced(function* (script: Script) {
     model: Context.get(context, ModelGateway),
     directory: Context.get(context, AgentDirectory),
     deadlines,
+    clock,
+    prices: undefined,
+    askLimit: () => Effect.die("no run of the bench has a limit that asks"),
     invoker: ToolInvoker.make({
       registry: Context.get(context, ToolRegistry),
       digest: Context.get(context, Digest.Digest),

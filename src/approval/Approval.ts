@@ -87,6 +87,13 @@ export class NotEntitled extends Schema.TaggedError<NotEntitled>()(
   { httpApiStatus: 403 }
 ) {}
 
+/** What was decided cannot be done with this question: one about a limit is approved or denied. */
+export class DecisionUnfit extends Schema.TaggedError<DecisionUnfit>()(
+  "DecisionUnfit",
+  { id: Schema.String, decision: Schema.String, fits: Schema.Array(Schema.String) },
+  { httpApiStatus: 409 }
+) {}
+
 /** pending goes to one of the three others, and nothing leaves those. */
 export const canMove = (from: ApprovalStatus, to: ApprovalStatus): boolean =>
   from === "pending" && to !== "pending"

@@ -8,13 +8,16 @@ import {
   ApprovalExpired,
   ApprovalNotFound,
   ApprovalSettled,
+  DecisionUnfit,
   NotEntitled
 } from "../approval/Approval.ts"
 import type { ApprovalId, CallId, RunId, Tenant } from "../Ids.ts"
 import type { Principal, Role } from "../Principal.ts"
 import { holds } from "../Principal.ts"
 import type { Outcome, RunEvent } from "./RunEvent.ts"
+import { breach } from "./RunBreach.ts"
 import { conclude } from "./RunConclusion.ts"
+import type { LimitName } from "./RunLimits.ts"
 import type { RunState } from "./RunState.ts"
 import { evolve } from "./RunState.ts"
 
@@ -81,7 +84,10 @@ export const decideApproval = (
   state: RunState,
   verdict: Verdict,
   now: number
-): Amendment<void, ApprovalNotFound | ApprovalSettled | ApprovalExpired | NotEntitled> => {
+): Amendment<
+  void,
+  ApprovalNotFound | ApprovalSettled | ApprovalExpired | NotEntitled | DecisionUnfit
+> => {
   const { approval, by, call, decision, digest } = verdict
   const phase = state.calls.get(call)?.phase
   const asked = state.asked.get(approval)
@@ -91,6 +97,7 @@ export const decideApproval = (
   const { approvers, expires_at } = asked
   const needs = approvers.length === 0 ? approver : approvers
   if (!holds(by, needs)) return refused(new NotEntitled({ principal: by.id, needs }))
+  if (asked.limit !== undefined) return decideLimit(state, verdict, asked.limit)
   if (phase?._tag !== "Asking" || phase.request.approval !== approval) {
     return phase?._tag === "Settled" && phase.outcome._tag === "Expired" && expires_at !== undefined
       ? refused(new ApprovalExpired({ id: approval, expired_at: expires_at }))
@@ -115,6 +122,52 @@ export const decideApproval = (
   return done(
     outcome === undefined ? [decided] : [decided, { _tag: "CallSettled", call, outcome, by: by.id }]
   )
+}
+
+/** Whether a run goes on that has reached a bound. A run that ends here is over at once, unless something is on its way. */
+const decideLimit = (
+  state: RunState,
+  { approval, by, call, decision, digest }: Verdict,
+  limit: LimitName
+): Amendment<void, ApprovalSettled | DecisionUnfit> => {
+  if (state.question?.approval !== approval) {
+    const status = state.stopping === undefined ? "decided" : "cancelled"
+    return refused(new ApprovalSettled({ id: approval, status }))
+  }
+  if (decision._tag !== "Approve" && decision._tag !== "Deny") {
+    return refused(
+      new DecisionUnfit({ id: approval, decision: decision._tag, fits: ["Approve", "Deny"] })
+    )
+  }
+  const decided: RunEvent = { _tag: "ApprovalDecided", call, approval, decision, by: by.id, digest }
+  if (decision._tag === "Approve") return done([decided])
+  const reason = breach(state)?.reason ?? limit
+  evolve(state, decided)
+  return done([decided, ...stopped(state, by.id, reason, "failed", decision.reason)])
+}
+
+/** The run's stop, and all that follows from it at once. */
+const stopped = (
+  state: RunState,
+  by: string,
+  reason: string,
+  status: "cancelled" | "failed",
+  message?: string
+): ReadonlyArray<RunEvent> => {
+  const events: Array<RunEvent> = []
+  let event: RunEvent | undefined = {
+    _tag: "RunStopping",
+    status,
+    by,
+    reason,
+    ...(message === undefined ? undefined : { message })
+  }
+  while (event !== undefined) {
+    events.push(event)
+    evolve(state, event)
+    event = conclude(state)
+  }
+  return events
 }
 
 const refusal = (decision: Decision, by: string): Outcome | undefined => {
@@ -158,14 +211,7 @@ export const cancelRun = (
   if (state.ended !== undefined)
     return refused(new RunIsOver({ run_id, status: state.ended.status }))
   if (state.stopping !== undefined) return done([])
-  const events: Array<RunEvent> = []
-  let event: RunEvent | undefined = { _tag: "RunStopping", status, by, reason }
-  while (event !== undefined) {
-    events.push(event)
-    evolve(state, event)
-    event = conclude(state)
-  }
-  return done(events)
+  return done(stopped(state, by, reason, status))
 }
 
 /** What an operator says of a call whose outcome nobody knows. */

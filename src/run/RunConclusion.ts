@@ -3,9 +3,9 @@
  */
 import type { CallId } from "../Ids.ts"
 import { rootFrame } from "../Ids.ts"
+import { breach, lastStep, onBreach } from "./RunBreach.ts"
 import { policy, settle } from "./RunDecider.ts"
-import type { RunEvent, RunStopping } from "./RunEvent.ts"
-import { lastStep } from "./RunLimits.ts"
+import type { ApprovalRequested, RunEvent, RunStopping } from "./RunEvent.ts"
 import type { CallState, FrameState, RunState } from "./RunState.ts"
 
 /** How a call that has no result yet ends when its run stops; undefined while it must be waited for. */
@@ -44,34 +44,53 @@ const stop = (status: RunStopping["status"], reason: string): RunEvent => ({
   reason
 })
 
-/** The bound that a frame which waits for a turn has reached. */
+/** What follows from a bound that a frame which waits for a turn has reached. */
 const limit = (state: RunState, frame: FrameState): RunEvent | undefined => {
-  const limits = state.accepted!.limits
+  const reached = breach(state)
+  if (reached === undefined) return undefined
   const supervisor = frame.id === rootFrame
-  if (state.steps >= lastStep(limits, supervisor)) {
-    // The supervisor's last turn is kept for it: the specialist's call fails, and the run does not.
-    return limits.on_breach === "answer" && !supervisor
-      ? settle(
-          frame.id as string as CallId,
-          policy("STEPS_MAX", "this run has no more steps for a specialist")
+  switch (onBreach(state, reached.limit)) {
+    case "stop":
+      return stop("failed", reached.reason)
+    case "ask":
+      return undefined
+    case "answer":
+      if (supervisor) {
+        return state.steps < lastStep(state, true) ? undefined : stop("failed", reached.reason)
+      }
+      // The supervisor's last turn is kept for it: the specialist's call fails, and the run does not.
+      return settle(
+        frame.id as string as CallId,
+        policy(
+          reached.limit.toUpperCase(),
+          `this run has reached ${reached.limit}: a specialist has no more turns in it`
         )
-      : stop("failed", "recursion_limit")
+      )
   }
-  if (state.calls.size >= limits.calls_max) return stop("failed", "calls_max")
-  if (limits.tokens_max > 0 && state.tokens >= limits.tokens_max)
-    return stop("failed", "tokens_max")
-  return undefined
 }
 
-const finished = (frame: FrameState): RunEvent =>
-  frame.id === rootFrame
-    ? { _tag: "RunEnded", status: "complete", reason: "complete", text: frame.answer! }
-    : settle(frame.id as string as CallId, { _tag: "Value", json: JSON.stringify(frame.answer) })
+/** Nobody needs to answer any more whether the run may go on. */
+const unasked = ({ approval, call }: ApprovalRequested, by: string): RunEvent => ({
+  _tag: "ApprovalClosed",
+  call,
+  approval,
+  how: "cancelled",
+  by
+})
+
+const finished = ({ question }: RunState, frame: FrameState): RunEvent =>
+  frame.id === rootFrame && question !== undefined
+    ? // The supervisor's answer was on its way when the question was put.
+      unasked(question, "runtime")
+    : frame.id === rootFrame
+      ? { _tag: "RunEnded", status: "complete", reason: "complete", text: frame.answer! }
+      : settle(frame.id as string as CallId, { _tag: "Value", json: JSON.stringify(frame.answer) })
 
 /** One event that follows from the state alone, or none. Call it until it has none. */
 export const conclude = (state: RunState): RunEvent | undefined => {
   if (state.ended !== undefined || state.accepted === undefined) return undefined
   if (state.stopping !== undefined) {
+    if (state.question !== undefined) return unasked(state.question, state.stopping.by)
     for (const id of state.open) {
       const event = closing(state, state.calls.get(id)!)
       if (event !== undefined) return event
@@ -82,10 +101,10 @@ export const conclude = (state: RunState): RunEvent | undefined => {
   }
   for (const id of state.openFrames) {
     const frame = state.frames.get(id)!
-    if (frame.answer !== undefined) return finished(frame)
+    if (frame.answer !== undefined) return finished(state, frame)
     if (frame.waiting === 0) {
-      const breach = limit(state, frame)
-      if (breach !== undefined) return breach
+      const event = limit(state, frame)
+      if (event !== undefined) return event
     }
   }
   return undefined

@@ -7,12 +7,14 @@ import {
   failureOf,
   ToolPolicyError,
   ToolTerminalError,
-  ToolTransientError
+  ToolTransientError,
+  ToolUserError
 } from "../error/ToolError.ts"
 import type { AgentName, CallId, FrameId } from "../Ids.ts"
-import { callId, frameOf, rootFrame } from "../Ids.ts"
+import { callId, depthOf, frameOf, rootFrame } from "../Ids.ts"
 import type { OnLoss } from "../tool/ToolSpec.ts"
-import { lastStep } from "./RunLimits.ts"
+import { breach, callsUsed, isAnswering, lastStep, maxOf, onBreach } from "./RunBreach.ts"
+import { isEmpty, twinOf } from "./RunGuard.ts"
 import type {
   ApprovalRequested,
   CallSettled,
@@ -55,6 +57,10 @@ export type RunInput =
       readonly input: string
     }
   | { readonly _tag: "Asks"; readonly request: Omit<ApprovalRequested, "_tag"> }
+  /** A bound of the run is reached, and a person is to say whether it goes on; `request.limit` names it. */
+  | { readonly _tag: "AsksLimit"; readonly request: Omit<ApprovalRequested, "_tag"> }
+  /** `wall_ms_max` has passed. */
+  | { readonly _tag: "TimeIsUp" }
   | {
       readonly _tag: "Dispatches"
       readonly call: CallId
@@ -105,6 +111,42 @@ const recovered = (state: RunState): ReadonlyArray<RunEvent> => {
   return events
 }
 
+/** Of two calls for one thing in one turn the second has its result at once. */
+const duplicate = (state: RunState, call: CallState): ReadonlyArray<RunEvent> | undefined => {
+  if (call.index === 0 || call.phase._tag !== "Proposed") return undefined
+  const twin = twinOf(state, call)
+  if (twin === undefined) return undefined
+  const error = new ToolUserError({
+    kind: "invalid_args",
+    reason: "DUPLICATE_CALL",
+    message: `this turn asks for the same thing twice: "${call.proposed.name.slice(0, 64)}" with these arguments is call ${state.calls.get(twin)!.index + 1} of it, and runs once. If you mean it twice, call it again in your next turn.`
+  })
+  return [settle(call.id, { _tag: "Failed", error: failureOf(error) })]
+}
+
+const asksLimit = (
+  state: RunState,
+  request: Omit<ApprovalRequested, "_tag">
+): ReadonlyArray<RunEvent> => {
+  if (state.stopping !== undefined || state.question !== undefined) return none
+  if (state.asked.has(request.approval)) return none
+  const reached = breach(state)
+  return reached !== undefined &&
+    reached.limit === request.limit &&
+    onBreach(state, reached.limit) === "ask"
+    ? [{ _tag: "ApprovalRequested", ...request }]
+    : none
+}
+
+/** Stops at once where it must; otherwise frames come to their next turn first, and the breach is met there. */
+const timeIsUp = (state: RunState): ReadonlyArray<RunEvent> => {
+  const { accepted, stopping, used } = state
+  if (stopping !== undefined || used.timed_out || accepted!.limits.wall_ms_max === 0) return none
+  return onBreach(state, "wall_ms_max") === "stop"
+    ? [{ _tag: "RunStopping", status: "failed", by: "runtime", reason: "wall_ms_max" }]
+    : [{ _tag: "LimitReached", limit: "wall_ms_max" }]
+}
+
 const asks = (
   state: RunState,
   request: Omit<ApprovalRequested, "_tag">
@@ -113,6 +155,8 @@ const asks = (
   // Decided again after a lost acknowledgement, when somebody has answered already: a question is put once.
   if (call === undefined || state.asked.has(request.approval)) return none
   if (call.phase._tag === "Dispatched") return [lost(call.id)]
+  const twice = duplicate(state, call)
+  if (twice !== undefined) return twice
   if (state.refused.has(request.proposal)) {
     return [
       settle(
@@ -134,10 +178,16 @@ const delegates = (
   const call = waiting(state, input.call)
   if (call === undefined) return none
   if (call.phase._tag === "Dispatched") return [lost(call.id)]
+  const twice = duplicate(state, call)
+  if (twice !== undefined) return twice
+  const { delegations_per_turn_max: most, depth_max } = state.accepted!.limits
+  if (depthOf(call.frame) >= depth_max) {
+    const message = `delegations go at most ${depth_max} deep: do it yourself`
+    return [settle(input.call, policy("DEPTH_MAX", message))]
+  }
   const frame = state.frames.get(call.frame)!
   let delegated = 0
   for (const id of frame.calls) if (state.frames.has(frameOf(id))) delegated++
-  const most = state.accepted!.limits.delegations_per_turn_max
   if (delegated >= most) {
     return [
       settle(input.call, policy("DELEGATIONS_MAX", `at most ${most} delegations in one turn`))
@@ -160,9 +210,9 @@ const finished = (state: RunState, result: Omit<CallSettled, "_tag">): ReadonlyA
   switch (phase?._tag) {
     case "Proposed":
     case "Decided":
-      return [{ _tag: "CallSettled", ...result }]
+      return [{ ...result, _tag: "CallSettled" }]
     case "Dispatched":
-      return phase.epoch < state.epoch ? [lost(result.call)] : [{ _tag: "CallSettled", ...result }]
+      return phase.epoch < state.epoch ? [lost(result.call)] : [{ ...result, _tag: "CallSettled" }]
     default:
       return none
   }
@@ -174,8 +224,9 @@ const turnFinished = (
   { frame, step, turn }: Extract<RunInput, { _tag: "TurnFinished" }>
 ): ReadonlyArray<RunEvent> => {
   if (!wantsTurn(state, frame, step)) return none
-  const turned: ModelTurned = { _tag: "ModelTurned", frame, step, ...fitting(state, turn) }
-  const left = state.accepted!.limits.calls_max - state.calls.size
+  // The spread comes first: a literal that begins with one is copied at once, any other member by member.
+  const turned: ModelTurned = { ...fitting(state, frame, turn), _tag: "ModelTurned", frame, step }
+  const left = Math.max(0, maxOf(state, "calls_max") - callsUsed(state))
   if (turned.calls.length <= left) return [turned]
   const events: Array<RunEvent> = [turned]
   for (let index = left; index < turned.calls.length; index++) {
@@ -211,7 +262,7 @@ const wantsTurn = (state: RunState, id: FrameId, step: number): boolean => {
     frame.waiting === 0 &&
     frame.answer === undefined &&
     frame.step + 1 === step &&
-    state.steps < lastStep(state.accepted!.limits, id === rootFrame)
+    state.steps < lastStep(state, id === rootFrame)
   )
 }
 
@@ -235,9 +286,15 @@ export const decide = (state: RunState, input: RunInput): ReadonlyArray<RunEvent
       return delegates(state, input)
     case "Asks":
       return asks(state, input.request)
+    case "AsksLimit":
+      return asksLimit(state, input.request)
+    case "TimeIsUp":
+      return timeIsUp(state)
     case "Dispatches": {
       const call = waiting(state, input.call)
       if (call === undefined) return none
+      const twice = duplicate(state, call)
+      if (twice !== undefined) return twice
       if (
         call.phase._tag !== "Dispatched" &&
         state.dispatches >= state.accepted!.limits.writes_max
@@ -263,6 +320,10 @@ export const decide = (state: RunState, input: RunInput): ReadonlyArray<RunEvent
   }
 }
 
-/** A turn beyond `steps_max` answers: it was given no tools, so a call in it is dropped. */
-const fitting = (state: RunState, turn: Turn): Turn =>
-  state.steps >= state.accepted!.limits.steps_max ? { ...turn, calls: [] } : turn
+/** A last turn answers: it was given no tools, so a call in it is dropped. Any other turn must say or ask something. */
+const fitting = (state: RunState, frame: FrameId, turn: Turn): Turn => {
+  if (frame === rootFrame && isAnswering(state)) {
+    return turn.calls.length === 0 ? turn : { ...turn, calls: [] }
+  }
+  return isEmpty(turn) ? { ...turn, empty: true } : turn
+}

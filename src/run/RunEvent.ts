@@ -10,7 +10,7 @@ import { ToolErrorClass, ToolErrorKind, ToolFailure } from "../error/ToolError.t
 import { Address, AgentName, ApprovalId, CallId, ConversationId, FrameId, Tenant } from "../Ids.ts"
 import { Role } from "../Principal.ts"
 import { OnLoss } from "../tool/ToolSpec.ts"
-import { RunLimits } from "./RunLimits.ts"
+import { LimitName, RunLimits } from "./RunLimits.ts"
 
 /** A use of a tool as the model asked for it. `model_id` is the model's own id: it may repeat, and names nothing. */
 export const ProposedCall = Schema.Struct({
@@ -105,7 +105,8 @@ const RunAccepted = Schema.TaggedStruct("RunAccepted", {
   /** The principal that sent the message. */
   by: Schema.String,
   trace_id: Schema.String,
-  limits: Schema.toType(RunLimits),
+  /** Decoded, so that a run that began before a limit was thought of has its default. */
+  limits: RunLimits,
   pins: Pins
 })
 const RunClaimed = Schema.TaggedStruct("RunClaimed", { epoch: Schema.Int, owner: Schema.String })
@@ -126,7 +127,9 @@ const ModelTurned = Schema.TaggedStruct("ModelTurned", {
   usage: Schema.optionalKey(Usage),
   model: Schema.optionalKey(Schema.String),
   /** Absent where no price table was given. */
-  cost: Schema.optionalKey(TurnCost)
+  cost: Schema.optionalKey(TurnCost),
+  /** Neither text nor a call, where there should have been one: its frame is asked again. */
+  empty: Schema.optionalKey(Schema.Literal(true))
 })
 /**
  * A prompt had become too long: from here on a frame is shown less of what came before. Nothing is deleted. A cut that is
@@ -159,7 +162,10 @@ const FrameOpened = Schema.TaggedStruct("FrameOpened", {
   input: Schema.String
 })
 const ApprovalRequested = Schema.TaggedStruct("ApprovalRequested", {
+  /** The call that waits; for a question about a limit a name that no call has. */
   call: CallId,
+  /** The run as a whole has reached this bound: approved, it is extended, and denied, the run ends. */
+  limit: Schema.optionalKey(LimitName),
   approval: ApprovalId,
   digest: Schema.String,
   /** A digest without run and call: the same proposal again has the same one. */
@@ -207,6 +213,8 @@ const CallSettled = Schema.TaggedStruct("CallSettled", {
   stop: Schema.optionalKey(Schema.Literal(true)),
   ...times
 })
+/** Time is up. Journaled where the run goes on in spite of it, because a fold has no clock. */
+const LimitReached = Schema.TaggedStruct("LimitReached", { limit: Schema.Literal("wall_ms_max") })
 const RunStopping = Schema.TaggedStruct("RunStopping", {
   status: EndStatus,
   by: Schema.String,
@@ -233,6 +241,7 @@ export const RunEvent = Schema.Union([
   CallUnknown,
   CallReopened,
   CallSettled,
+  LimitReached,
   RunStopping,
   RunEnded
 ])

@@ -20,6 +20,9 @@ import type {
   RunEvent,
   RunStopping
 } from "./RunEvent.ts"
+import { empty_text, isMistake, recount } from "./RunGuard.ts"
+import type { RunUsed } from "./RunUsed.ts"
+import { charge, extend, make as noneUsed, tokensOf } from "./RunUsed.ts"
 import { answerOf, resultEntry, settledPhase } from "./CallResult.ts"
 import { compacted } from "./RunCompaction.ts"
 
@@ -101,11 +104,14 @@ export interface RunState {
   questions: number
   dispatches: number
   tokens: number
+  readonly used: RunUsed
   /** What the supervisor is shown of the conversation before the run, where this run has cut it. */
   past: HistoryCut | undefined
   /** The shortest prompt that the provider found too long, in tokens; undefined = none. */
   tokens_refused: number | undefined
-  /** Calls that wait for a decision, and calls that wait for an operator: `awaiting_approval` while any does. */
+  /** The question about a limit that waits for a person: no frame has a turn until it is answered. */
+  question: ApprovalRequested | undefined
+  /** Questions that wait for a decision, and calls that wait for an operator: `awaiting_approval` while any does. */
   asking: number
   unknown: number
   /** What `work` and `conclude` look at; never the history. */
@@ -129,6 +135,8 @@ export const make = (): RunState => ({
   questions: 0,
   dispatches: 0,
   tokens: 0,
+  used: noneUsed(),
+  question: undefined,
   past: undefined,
   tokens_refused: undefined,
   asking: 0,
@@ -156,9 +164,11 @@ export const statusOf = (state: RunState): RunStatus =>
 /** Is nothing wanted but an answer from a person? Then the run may leave the process. */
 export const isParkable = (state: RunState): boolean => {
   if (state.ended !== undefined || state.asking + state.unknown === 0) return false
-  for (const id of state.openFrames) {
-    const frame = state.frames.get(id)!
-    if (frame.waiting === 0 && frame.answer === undefined) return false
+  if (state.question === undefined) {
+    for (const id of state.openFrames) {
+      const frame = state.frames.get(id)!
+      if (frame.waiting === 0 && frame.answer === undefined) return false
+    }
   }
   for (const id of state.open) {
     const tag = state.calls.get(id)!.phase._tag
@@ -185,10 +195,17 @@ const openFrame = (state: RunState, id: FrameId, agent: AgentName, text: string)
 const turned = (state: RunState, event: ModelTurned) => {
   const frame = state.frames.get(event.frame)!
   state.steps++
-  if (event.usage !== undefined)
-    state.tokens += event.usage.input_tokens + event.usage.output_tokens
+  if (event.usage !== undefined) state.tokens += tokensOf(state.used, event.usage)
+  if (event.cost !== undefined) charge(state.used, event.cost)
   frame.step = event.step
   frame.waiting = event.calls.length
+  if (event.empty === true) {
+    // Providers refuse a turn with nothing in it, so the model reads only what it is told of it.
+    state.used.mistakes++
+    frame.calls = []
+    frame.transcript.push({ role: "user", text: empty_text })
+    return
+  }
   frame.transcript.push(
     event.reasoning === undefined && event.origin === undefined
       ? { role: "assistant", text: event.text, calls: event.calls }
@@ -239,17 +256,27 @@ const settled = (state: RunState, call: CallState, { outcome, stop }: CallSettle
   if (call.phase._tag === "Delegated") state.openFrames.delete(call.phase.frame)
   move(state, call, settledPhase(outcome, stop))
   state.open.delete(call.id)
+  recount(state, call, outcome)
   const frame = state.frames.get(call.frame)!
   if (--frame.waiting > 0) return
+  let mistaken = true
   // All results of a step enter the transcript together, in the model's order, whatever order they arrived in.
   for (const id of frame.calls) {
     const each = state.calls.get(id)!
     if (each.phase._tag !== "Settled") continue
+    mistaken &&= isMistake(each.phase.outcome)
     if (each.phase.stop === true && each.phase.outcome._tag === "Value") {
       frame.answer ??= answerOf(each.phase.outcome.json)
     }
     frame.transcript.push(resultEntry(each, each.phase))
   }
+  state.used.mistakes = mistaken ? state.used.mistakes + 1 : 0
+}
+
+/** The question about a limit is over; what is answered with no is a stop of its own. */
+const unasked = (state: RunState) => {
+  state.question = undefined
+  state.asking--
 }
 
 /** Applies one event in place. Total over every event that a decider has emitted for this state. */
@@ -272,31 +299,41 @@ export const evolve = (state: RunState, event: RunEvent): void => {
       return openFrame(state, frameOf(event.call), event.agent, event.input)
     }
     case "ApprovalRequested": {
+      state.asked.set(event.approval, event)
+      if (event.limit !== undefined) {
+        state.question = event
+        state.asking++
+        return
+      }
       const call = state.calls.get(event.call)!
       state.questions++
-      state.asked.set(event.approval, event)
       call.approved_by = undefined
       return move(state, call, { _tag: "Asking", request: event })
     }
     case "ApprovalDecided": {
+      const { limit, proposal, tool_digest } = state.asked.get(event.approval)!
+      if (limit !== undefined) {
+        if (event.decision._tag === "Approve") extend(state.used, limit)
+        return unasked(state)
+      }
       const call = state.calls.get(event.call)!
       if (event.decision._tag === "Modify") {
         call.arguments = event.decision.arguments
         call.modified = { by: event.by, arguments: event.decision.arguments }
       }
-      if (event.decision._tag === "Deny")
-        state.refused.add(state.asked.get(event.approval)!.proposal)
+      if (event.decision._tag === "Deny") state.refused.add(proposal)
       else if (event.decision._tag !== "RequestRevision") call.approved_by = event.by
       return move(state, call, {
         _tag: "Decided",
         approval: event.approval,
         digest: event.digest,
-        tool_digest: state.asked.get(event.approval)!.tool_digest,
+        tool_digest,
         decision: event.decision,
         by: event.by
       })
     }
     case "ApprovalClosed":
+      if (state.question?.approval === event.approval) return unasked(state)
       return move(state, state.calls.get(event.call)!, proposedPhase)
     case "CallDispatched": {
       const call = state.calls.get(event.call)!
@@ -322,6 +359,9 @@ export const evolve = (state: RunState, event: RunEvent): void => {
     }
     case "CallSettled":
       return settled(state, state.calls.get(event.call)!, event)
+    case "LimitReached":
+      state.used.timed_out = true
+      return
     case "RunStopping":
       state.stopping = event
       return

@@ -5,7 +5,9 @@
 import type { CallId, FrameId } from "../Ids.ts"
 import { rootFrame } from "../Ids.ts"
 import { canStart } from "./RunDecider.ts"
-import { lastStep } from "./RunLimits.ts"
+import type { Breach } from "./RunBreach.ts"
+import { breach, hasRoom, lastStep, limitPlace, onBreach } from "./RunBreach.ts"
+import type { LimitName } from "./RunLimits.ts"
 import type { RunState } from "./RunState.ts"
 
 /** A model turn of a frame. */
@@ -15,8 +17,10 @@ export interface AskModel {
   readonly key: string
   readonly frame: FrameId
   readonly step: number
-  /** False in the one turn beyond the limit. */
+  /** False in the last turn that `answer` leaves. */
   readonly tools: boolean
+  /** A turn for which nothing is left keeps the fiber it has, and starts none. */
+  readonly start: boolean
 }
 
 /** A call on its way through the gate. */
@@ -28,7 +32,14 @@ export interface RunCall {
   readonly start: boolean
 }
 
-export type Work = AskModel | RunCall
+/** A question to a person about a bound of the run. */
+export interface AskLimit {
+  readonly _tag: "AskLimit"
+  readonly key: string
+  readonly limit: LimitName
+}
+
+export type Work = AskModel | RunCall | AskLimit
 
 /** Everything that should be running now. Looks at open frames and calls only. */
 export const work = (state: RunState): ReadonlyArray<Work> => {
@@ -36,21 +47,28 @@ export const work = (state: RunState): ReadonlyArray<Work> => {
   let wanted: Array<Work> = nothing
   if (state.stopping === undefined) {
     // Turns are reserved before they begin: two frames never share the last one.
-    let reserved = state.steps
+    let ahead = 0
+    let reached: Breach | undefined
     for (const id of state.openFrames) {
       const frame = state.frames.get(id)!
       if (frame.waiting > 0 || frame.answer !== undefined) continue
-      if (reserved >= lastStep(state.accepted!.limits, id === rootFrame)) continue
-      reserved++
+      if (ahead === 0) reached = breach(state)
+      const last = reached !== undefined && state.accepted!.limits.on_breach === "answer"
+      if (state.steps + ahead >= lastStep(state, id === rootFrame)) continue
       const step = frame.step + 1
       wanted = and(wanted, {
         _tag: "AskModel",
-        key: `${id}/${step}`,
+        // A turn that is asked for anew, without tools, is another piece.
+        key: last ? `${id}/${step}/answer` : `${id}/${step}`,
         frame: id,
         step,
-        tools: state.steps < state.accepted!.limits.steps_max
+        tools: !last,
+        start: reached === undefined ? ahead === 0 || hasRoom(state, ahead) : last
       })
+      ahead++
     }
+    const asking = asked(state)
+    if (asking !== undefined) wanted = and(wanted, asking)
   }
   for (const id of state.open) {
     const { phase } = state.calls.get(id)!
@@ -76,6 +94,19 @@ export const work = (state: RunState): ReadonlyArray<Work> => {
     }
   }
   return wanted
+}
+
+/** What a person must be asked before any frame has another turn. */
+const asked = (state: RunState): AskLimit | undefined => {
+  if (state.accepted!.limits.on_breach !== "ask" || state.question !== undefined) return undefined
+  const reached = breach(state)
+  if (reached === undefined || onBreach(state, reached.limit) !== "ask") return undefined
+  for (const id of state.openFrames) {
+    const frame = state.frames.get(id)!
+    if (frame.waiting > 0 || frame.answer !== undefined) continue
+    return { _tag: "AskLimit", key: limitPlace(state, reached.limit), limit: reached.limit }
+  }
+  return undefined
 }
 
 const nothing: Array<Work> = []

@@ -30,3 +30,26 @@ export const nearest = (name: string, names: Iterable<string>): string => {
   }
   return best === undefined ? "" : ` Did you mean "${best}"?`
 }
+
+const names_max = 20
+
+/** The name that was probably meant, or, where none is near, what there is: at most 20 names. */
+export const suggestion = (name: string, names: ReadonlyArray<string>): string => {
+  const near = nearest(name, names)
+  if (near !== "" || names.length === 0) return near
+  const more = names.length > names_max ? `, and ${names.length - names_max} more` : ""
+  return ` There is: ${names.slice(0, names_max).join(", ")}${more}.`
+}
+
+/** What is said of members of arguments that their JSON Schema does not have; nothing where it has them all. */
+export const strayMembers = (given: unknown, schema: Readonly<Record<string, unknown>>): string => {
+  const { properties } = schema
+  if (typeof given !== "object" || given === null || Array.isArray(given)) return ""
+  if (typeof properties !== "object" || properties === null) return ""
+  const names = Object.keys(properties)
+  return Object.keys(given)
+    .filter((name) => !Object.hasOwn(properties, name))
+    .slice(0, 3)
+    .map((name) => ` It takes no "${name.slice(0, 64)}".${suggestion(name, names)}`)
+    .join("")
+}

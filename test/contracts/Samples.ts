@@ -90,7 +90,7 @@ export const proposedCall = (name = "replay_dlq_event", index = 0): ProposedCall
   model_id: `call_${index}`,
   name,
   arguments: {
-    event_id: "e-1",
+    event_id: `e-${index + 1}`,
     reason: "ümlaut \u0000 and \u{1f600}",
     "2": [1, null, 1.5],
     "10": {}

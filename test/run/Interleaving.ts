@@ -4,11 +4,13 @@
  */
 import { Result } from "effect"
 import type { Decision } from "../../src/approval/Approval.ts"
+import type { TurnCost } from "../../src/cost/TurnCost.ts"
 import type { CallId, FrameId } from "../../src/Ids.ts"
 import { AgentName, ApprovalId, callId, frameOf, rootFrame, RunId } from "../../src/Ids.ts"
 import type { Amendment } from "../../src/run/RunCommand.ts"
 import { cancelRun, decideApproval, expireApproval, settleCall } from "../../src/run/RunCommand.ts"
 import { conclude } from "../../src/run/RunConclusion.ts"
+import { limitPlace } from "../../src/run/RunBreach.ts"
 import type { RunInput, Turn } from "../../src/run/RunDecider.ts"
 import { decide } from "../../src/run/RunDecider.ts"
 import type { Outcome, RunEvent } from "../../src/run/RunEvent.ts"
@@ -91,15 +93,35 @@ const randomLimits = (random: () => number): RunLimits => {
     calls_max: 1 + upTo(30),
     writes_max: upTo(4),
     questions_max: upTo(5),
-    tokens_max: random() < 0.8 ? 0 : 1 + upTo(200),
+    tokens_max: random() < 0.65 ? 0 : 1 + upTo(100),
+    ...(random() < 0.7 ? undefined : { cost_max: `0.${1 + upTo(8)}` }),
+    wall_ms_max: random() < 0.7 ? 0 : 1,
+    repeats_max: upTo(4),
+    mistakes_max: upTo(3),
+    depth_max: upTo(3),
+    extensions_max: upTo(2),
     delegations_per_turn_max: upTo(2),
-    on_breach: random() < 0.5 ? "stop" : "answer"
+    on_breach: random() < 0.35 ? "stop" : random() < 0.5 ? "answer" : "ask"
   })
 }
 
 export const turn = (calls: number, text = calls === 0 ? "done" : "let me look"): Turn => {
   const { finish, calls: proposed } = Samples.modelTurned(1, calls)
   return { text, calls: proposed, finish, usage: { input_tokens: 8, output_tokens: 2 } }
+}
+
+/** A turn as a model may give it: with a price, without one, empty, or asking for one thing twice. */
+const anyTurn = (play: Play): Turn => {
+  const given = turn(chance(play, 0.25) ? 0 : 1 + below(play, 3))
+  const said = chance(play, 0.1) ? { ...given, text: "", calls: [] } : given
+  const [first] = said.calls
+  const twice = first !== undefined && chance(play, 0.1) ? [...said.calls, first] : said.calls
+  const cost: TurnCost | undefined = chance(play, 0.4)
+    ? undefined
+    : chance(play, 0.1)
+      ? { _tag: "Unpriced", agent: Samples.operations, prices: "v1", reason: "no_price" }
+      : { _tag: "Priced", agent: Samples.operations, prices: "v1", currency: "USD", amount: "0.3" }
+  return { ...said, calls: twice, ...(cost === undefined ? undefined : { cost }) }
 }
 
 const anyCall = (play: Play): CallId => {
@@ -126,9 +148,20 @@ const finishTurn = (play: Play): void => {
       _tag: "TurnFinished",
       frame: place.frame,
       step,
-      turn: turn(chance(play, 0.25) ? 0 : 1 + below(play, 3))
+      turn: anyTurn(play)
     })
   }
+}
+
+/** What the run's owner does when a bound is reached and people are to say whether it goes on. */
+const askLimit = (play: Play): void => {
+  const wanted = work(play.state).find((each) => each._tag === "AskLimit")
+  const limit = wanted?.limit ?? pick(play, ["steps_max", "cost_max"] as const)
+  const { _tag, ...request } = Samples.approvalRequested(limitPlace(play.state, limit), {
+    approval: nextApproval(play),
+    limit
+  })
+  give(play, { _tag: "AsksLimit", request })
 }
 
 const outcomeOf = (play: Play): Outcome =>
@@ -136,7 +169,14 @@ const outcomeOf = (play: Play): Outcome =>
     ? { _tag: "Value", json: '{"ok":true}' }
     : {
         _tag: "Failed",
-        error: { class: "ToolTransientError", kind: "timeout", message: "it took too long" }
+        error: chance(play, 0.5)
+          ? { class: "ToolTransientError", kind: "timeout", message: "it took too long" }
+          : {
+              class: "ToolUserError",
+              kind: "invalid_args",
+              reason: "INPUT_SCHEMA",
+              message: "it is no number"
+            }
       }
 
 export const nextApproval = (play: Play): ApprovalId =>
@@ -185,7 +225,8 @@ const decisionOf = (play: Play): Decision =>
 const askPeople = (play: Play): void => {
   const asked = [...play.state.asked.values()]
   const waiting = asked.filter(
-    (request) => play.state.calls.get(request.call)!.phase._tag === "Asking"
+    (request) =>
+      request === play.state.question || play.state.calls.get(request.call)?.phase._tag === "Asking"
   )
   if (asked.length === 0) return
   const request = waiting.length > 0 && chance(play, 0.8) ? pick(play, waiting) : pick(play, asked)
@@ -216,6 +257,11 @@ const settleUnknown = (play: Play): void => {
 /** One thing that happens to the run. */
 const act = (play: Play): void => {
   const dice = play.random()
+  if (work(play.state).some((each) => each._tag === "AskLimit") && dice < 0.5) {
+    return askLimit(play)
+  }
+  if (dice < 0.02) return give(play, { _tag: "TimeIsUp" })
+  if (dice < 0.04) return askLimit(play)
   if (dice < 0.3) return finishTurn(play)
   if (dice < 0.68) return moveCall(play)
   if (dice < 0.84) askPeople(play)
@@ -248,10 +294,26 @@ const round = (play: Play): boolean => {
   give(play, { _tag: "Recovered" })
   for (const each of work(play.state)) {
     if (each._tag === "AskModel") {
+      if (!each.start) continue
       give(play, { _tag: "TurnFinished", frame: each.frame, step: each.step, turn: turn(0) })
-    } else if (play.state.calls.get(each.call)!.phase._tag !== "Asking") {
+    } else if (each._tag === "AskLimit") askLimit(play)
+    else if (play.state.calls.get(each.call)!.phase._tag !== "Asking") {
       give(play, { _tag: "Finished", settled: { call: each.call, outcome: outcomeOf(play) } })
     }
+  }
+  const { question } = play.state
+  if (question !== undefined) {
+    const { approval, call, digest } = question
+    const decision: Decision = chance(play, 0.5)
+      ? { _tag: "Approve" }
+      : { _tag: "Deny", reason: "that will do" }
+    command(play, (state) =>
+      decideApproval(
+        state,
+        { call, approval, decision, digest, by: Samples.principal(["admin"]) },
+        0
+      )
+    )
   }
   for (const id of play.state.open) {
     const { phase } = play.state.calls.get(id)!

@@ -3,7 +3,9 @@ import { assert } from "@effect/vitest"
 import type { RunEvent } from "../../src/run/RunEvent.ts"
 import type { CallPhase, FrameState, RunState } from "../../src/run/RunState.ts"
 import { evolve, make } from "../../src/run/RunState.ts"
-import { rootFrame } from "../../src/Ids.ts"
+import { depthOf, rootFrame } from "../../src/Ids.ts"
+import { breach, callsUsed, maxOf } from "../../src/run/RunBreach.ts"
+import { empty_text } from "../../src/run/RunGuard.ts"
 import type { Play } from "./Interleaving.ts"
 import { delegationsOf } from "./Interleaving.ts"
 
@@ -14,7 +16,8 @@ const count = (events: ReadonlyArray<RunEvent>, tag: RunEvent["_tag"]): number =
 export const assertCounters = (state: RunState): void => {
   const calls = [...state.calls.values()]
   const inPhase = (tag: string) => calls.filter((call) => call.phase._tag === tag).length
-  assert.strictEqual(state.asking, inPhase("Asking"))
+  const questions = state.question === undefined ? 0 : 1
+  assert.strictEqual(state.asking, inPhase("Asking") + questions)
   assert.strictEqual(state.unknown, inPhase("Unknown"))
   assert.strictEqual(state.open.size, calls.length - inPhase("Settled"))
   for (const id of state.open) assert.notStrictEqual(state.calls.get(id)!.phase._tag, "Settled")
@@ -27,6 +30,7 @@ export const assertCounters = (state: RunState): void => {
     assert.strictEqual(state.openFrames.size, 1 + inPhase("Delegated"))
   } else {
     assert.strictEqual(state.open.size, 0)
+    assert.isUndefined(state.question)
   }
 }
 
@@ -52,6 +56,8 @@ const assertTranscript = (frame: FrameState): void => {
   let step = 0
   for (let i = 0; i < entries.length; step++) {
     const turn = entries[i++]!
+    // An empty turn is not shown: the model is told of it instead.
+    if (turn.role === "user" && turn.text === empty_text) continue
     if (turn.role !== "assistant") return assert.fail(`${turn.role} where a turn belongs`)
     const results = turn.calls.map((_, index) => `${frame.id}/${step + 1}.${index}`)
     const running = step + 1 === frame.step && frame.waiting > 0
@@ -77,12 +83,21 @@ export const assertLimits = (play: Play): void => {
   const limits = state.accepted!.limits
   const turns = events.filter((event) => event._tag === "ModelTurned")
   assert.strictEqual(state.steps, turns.length)
-  assert.isAtMost(state.steps, limits.steps_max + (limits.on_breach === "answer" ? 1 : 0))
-  for (const turn of turns.slice(limits.steps_max)) {
+  const steps = maxOf(state, "steps_max")
+  assert.isAtMost(state.steps, steps + (limits.on_breach === "answer" ? 1 : 0))
+  for (const turn of turns.slice(steps)) {
     assert.strictEqual(turn.calls.length, 0)
     assert.strictEqual(turn.frame, rootFrame)
   }
-  assert.strictEqual(state.questions, count(events, "ApprovalRequested"))
+  const asked = events.filter((event) => event._tag === "ApprovalRequested")
+  const about = asked.filter(({ limit }) => limit !== undefined)
+  assert.strictEqual(state.questions, asked.length - about.length)
+  if (limits.on_breach !== "ask") assert.strictEqual(about.length, 0)
+  for (const limit of new Set(about.map((question) => question.limit!))) {
+    const times = about.filter((question) => question.limit === limit).length
+    assert.isAtMost(times, limits.extensions_max)
+  }
+  for (const frame of state.frames.keys()) assert.isAtMost(depthOf(frame), limits.depth_max)
   assert.isAtMost(state.questions, limits.questions_max)
   assert.isAtMost(state.dispatches, limits.writes_max)
   for (const opened of delegationsOf(play).values()) {
@@ -94,9 +109,11 @@ export const assertLimits = (play: Play): void => {
       phase.outcome._tag !== "Failed" ||
       phase.outcome.error.reason !== "CALLS_MAX"
   )
-  assert.isAtMost(used.length, limits.calls_max)
+  assert.isAtMost(used.length, maxOf(state, "calls_max"))
+  assert.strictEqual(used.length, callsUsed(state))
 }
 
+/** What may come once a run stops. */
 const stopped = new Set<RunEvent["_tag"]>([
   "RunClaimed",
   "ApprovalClosed",
@@ -156,7 +173,13 @@ export const assertFacts = ({ events }: Play): void => {
       assert.strictEqual(event.step, frame.step + 1)
       assert.isUndefined(frame.answer)
     }
-    if ("call" in event) {
+    const question = "approval" in event ? state.question?.approval : undefined
+    if (event._tag === "ApprovalRequested" && event.limit !== undefined) {
+      assert.isUndefined(state.question)
+      assert.strictEqual(breach(state)?.limit, event.limit)
+    } else if (question !== undefined && "approval" in event && event.approval === question) {
+      assert.include(["ApprovalDecided", "ApprovalClosed"], event._tag)
+    } else if ("call" in event) {
       const { phase } = state.calls.get(event.call)!
       const fit = fits(state, event, phase, sent.has(event.call))
       assert.isTrue(fit, `${event._tag} of a call that is ${phase._tag}`)

@@ -87,7 +87,7 @@ describe("any interleaving", () => {
       const stopping = { status: "cancelled", by: "ada", reason: "enough" } as const
       give(play, { _tag: "Stops", stopping })
       for (const each of work(play.state)) {
-        if (each._tag === "AskModel" || each.start) return assert.fail(`${each.key} is started`)
+        if (each._tag !== "RunCall" || each.start) return assert.fail(`${each.key} is started`)
         const { phase } = play.state.calls.get(each.call)!
         assert.strictEqual(phase._tag === "Dispatched" ? phase.epoch : 0, play.state.epoch)
         give(play, { _tag: "Lost", call: each.call })
@@ -106,6 +106,12 @@ describe("any interleaving", () => {
       for (const event of play.events) {
         add(event._tag)
         if (event._tag === "CallSettled") add(event.outcome._tag)
+        if (event._tag === "CallSettled" && event.outcome._tag === "Failed")
+          add(event.outcome.error.reason ?? "")
+        if (event._tag === "ApprovalRequested" && event.limit !== undefined)
+          add(`asked for ${event.limit}`)
+        if (event._tag === "ApprovalDecided" && event.call.startsWith("limit/"))
+          add(`a limit: ${event.decision._tag}`)
         if (event._tag === "RunEnded") add(`${event.status} ${event.reason}`)
       }
       add(`${Math.min(play.state.frames.size, 3)} frames`)
@@ -120,6 +126,7 @@ describe("any interleaving", () => {
       "CallUnknown",
       "CallReopened",
       "CallSettled",
+      "LimitReached",
       "RunStopping",
       "RunEnded"
     ]
@@ -129,6 +136,22 @@ describe("any interleaving", () => {
       "failed recursion_limit",
       "failed calls_max",
       "failed tokens_max",
+      "failed cost_max",
+      "failed cost_unknown",
+      "failed wall_ms_max",
+      "failed repeats_max",
+      "failed mistakes_max",
+      "asked for steps_max",
+      "asked for calls_max",
+      "asked for tokens_max",
+      "asked for cost_max",
+      "asked for wall_ms_max",
+      "asked for repeats_max",
+      "asked for mistakes_max",
+      "a limit: Approve",
+      "a limit: Deny",
+      "DUPLICATE_CALL",
+      "DEPTH_MAX",
       "cancelled enough",
       "failed model_unavailable",
       "1 frames",
@@ -148,7 +171,7 @@ const runaway = (play: Play): void => {
     if (next._tag === "AskModel") {
       const { frame, step, tools } = next
       give(play, { _tag: "TurnFinished", frame, step, turn: turn(tools ? 1 : 0) })
-    } else {
+    } else if (next._tag === "RunCall") {
       const outcome = { _tag: "Value", json: "1" } as const
       give(play, { _tag: "Finished", settled: { call: next.call, outcome } })
     }
@@ -219,7 +242,7 @@ describe("steps_max", () => {
     const outcome = { _tag: "Value", json: "1" } as const
     give(play, { _tag: "Finished", settled: { call: first(0), outcome } })
     assert.deepStrictEqual(work(play.state), [
-      { _tag: "AskModel", key: "0/2", frame: rootFrame, step: 2, tools: false }
+      { _tag: "AskModel", key: "0/2/answer", frame: rootFrame, step: 2, tools: false, start: true }
     ])
     give(play, { _tag: "TurnFinished", frame: rootFrame, step: 2, turn: turn(2, "sorry") })
     assert.strictEqual(play.state.ended?.text, "sorry")

@@ -59,6 +59,10 @@ export interface TestTool {
   readonly success?: Schema.Codec<unknown, unknown>
 }
 
+export const textField = Schema.String
+/** Any members beside the number. */
+export const anyFields = { n: Schema.Int, b: Schema.Json }
+
 /** A read that does `body`. */
 export const reads = (body: Body, more?: Partial<Governance>): TestTool => ({
   governance: { side_effects: "read", ...more },

@@ -28,6 +28,30 @@ const digestOf = (run: StoredRun, call: CallId, tool_key: string, args: unknown,
     )
     .digest("hex")
 
+/** Why an event of a question about a limit may not follow; `""` if it may, undefined if it is another event. */
+const limitQuestion = (
+  run: StoredRun,
+  { question, used }: RunState,
+  event: RunEvent,
+  stopping: boolean
+): string | undefined => {
+  if (event._tag === "ApprovalRequested" && event.limit !== undefined) {
+    if (stopping || question !== undefined) return "a second question about a limit"
+    if ((used.extended?.get(event.limit) ?? 0) > 0) return "a limit extended twice"
+    const { arguments: args, call, policy_version, tool_key } = event
+    const bound = digestOf(run, call, tool_key, args, policy_version)
+    return bound === event.digest ? "" : "a question about a limit whose digest is another's"
+  }
+  if (question === undefined || !("approval" in event) || event.approval !== question.approval) {
+    return undefined
+  }
+  if (event._tag === "ApprovalClosed") return stopping ? "" : "a limit's question closed"
+  if (event._tag !== "ApprovalDecided") return "something else of a limit's question"
+  if (event.decision._tag !== "Approve" && event.decision._tag !== "Deny")
+    return "a limit that was changed"
+  return event.digest === question.digest ? "" : "a decision on another limit"
+}
+
 /** Why an event may not follow what came before it; undefined if it may. */
 const illegal = (run: StoredRun, state: RunState, entry: JournalEntry): string | undefined => {
   const { event } = entry
@@ -53,6 +77,9 @@ const illegal = (run: StoredRun, state: RunState, entry: JournalEntry): string |
       return "a prompt cut before no turn"
     return undefined
   }
+  if (event._tag === "LimitReached") return stopping ? "a limit of a run that stops" : undefined
+  const limited = limitQuestion(run, state, event, stopping)
+  if (limited !== undefined) return limited === "" ? undefined : limited
   const call = state.calls.get(event.call)
   if (call === undefined) return "a call that nobody proposed"
   const { phase } = call

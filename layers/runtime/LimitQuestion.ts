@@ -1,0 +1,57 @@
+/**
+ * A question to a person about a bound that a run has reached, as an input for the decider. It goes the way of every
+ * other question: a record, one decision, bound to exactly what was shown.
+ */
+import { Effect } from "effect"
+import type { Digest, SecureRandom } from "effect/crypto"
+import { argsSummary } from "../../src/approval/ArgsSummary.ts"
+import { ApprovalId } from "../../src/Ids.ts"
+import type { RunId } from "../../src/Ids.ts"
+import { extensionOf, extensionText, limitPlace } from "../../src/run/RunBreach.ts"
+import type { RunInput } from "../../src/run/RunDecider.ts"
+import type { LimitName } from "../../src/run/RunLimits.ts"
+import type { RunState } from "../../src/run/RunState.ts"
+import type { Proposal } from "./CallIdentity.ts"
+import { approvalDigest, proposalDigest } from "./CallIdentity.ts"
+
+export interface Services {
+  readonly digest: Digest.Digest["Service"]
+  readonly random: SecureRandom.SecureRandom["Service"]
+  readonly policy_version: string
+}
+
+export type AskLimit = (run: RunId, state: RunState, limit: LimitName) => Effect.Effect<RunInput>
+
+const tool_name = "extend_run"
+const tool_key = `troupe.${tool_name}@1`
+
+export const make = ({ digest, policy_version, random }: Services): AskLimit =>
+  Effect.fnUntraced(function* (run: RunId, state: RunState, limit: LimitName) {
+    const { address, tenant } = state.accepted!
+    const extension = extensionOf(state, limit)
+    const call = limitPlace(state, limit)
+    const args = { ...extension }
+    const proposal: Proposal = { tenant, tool: tool_key, arguments: args, policy_version }
+    const approval = ApprovalId.make(yield* random.uuidV4())
+    return {
+      _tag: "AsksLimit",
+      request: {
+        call,
+        limit,
+        approval,
+        digest: yield* approvalDigest(digest, proposal, run, call),
+        proposal: yield* proposalDigest(digest, proposal),
+        tool_key,
+        arguments: args,
+        policy_version,
+        approvers: [],
+        payload: {
+          tool_name,
+          agent_name: address.agent,
+          args_summary: argsSummary(args),
+          effect_description: extensionText(extension),
+          correlation_id: approval
+        }
+      }
+    }
+  })

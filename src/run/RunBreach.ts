@@ -1,0 +1,174 @@
+/**
+ * Which bound of a run as a whole is reached, what that does, and what a person is asked then. Functions of the state
+ * alone: the clock's part is an event.
+ */
+import { BigDecimal } from "effect"
+import { decimal, decimalText } from "../cost/Decimal.ts"
+import type { CallId } from "../Ids.ts"
+import type { LimitName, RunLimits } from "./RunLimits.ts"
+import type { RunState } from "./RunState.ts"
+
+export interface Breach {
+  readonly limit: LimitName
+  /** Why the run ends, if it does. */
+  readonly reason: string
+}
+
+type Counted = Exclude<LimitName, "cost_max">
+
+/** Made once: a run that is inside its bounds makes none. */
+const breaches: Record<LimitName, Breach> = {
+  steps_max: { limit: "steps_max", reason: "recursion_limit" },
+  calls_max: { limit: "calls_max", reason: "calls_max" },
+  tokens_max: { limit: "tokens_max", reason: "tokens_max" },
+  cost_max: { limit: "cost_max", reason: "cost_max" },
+  wall_ms_max: { limit: "wall_ms_max", reason: "wall_ms_max" },
+  repeats_max: { limit: "repeats_max", reason: "repeats_max" },
+  mistakes_max: { limit: "mistakes_max", reason: "mistakes_max" }
+}
+const cost_unknown: Breach = { limit: "cost_max", reason: "cost_unknown" }
+
+/** How often people have extended a limit. */
+export const extensions = (state: RunState, limit: LimitName): number =>
+  state.used.extended?.get(limit) ?? 0
+
+/** The bound as it is now: what was declared, and what people have added. */
+export const maxOf = (state: RunState, limit: Counted): number => {
+  const limits = state.accepted!.limits
+  return state.used.extended === undefined
+    ? limits[limit]
+    : limits[limit] + extensions(state, limit) * (limits.extend_by?.[limit] ?? limits[limit])
+}
+
+const costMax = (state: RunState, declared: string): BigDecimal.BigDecimal => {
+  const more = BigDecimal.multiply(
+    decimal(state.accepted!.limits.extend_by?.cost_max ?? declared),
+    BigDecimal.fromBigInt(BigInt(extensions(state, "cost_max")))
+  )
+  return BigDecimal.sum(decimal(declared), more)
+}
+
+/** What `answer` keeps of a bound for the last turn. */
+const kept = (limits: RunLimits, max: number): number =>
+  limits.on_breach === "answer" ? (limits.answer_tokens ?? Math.floor(max / 10)) : 0
+
+const tokensBound = (state: RunState): number => {
+  const max = maxOf(state, "tokens_max")
+  return max - kept(state.accepted!.limits, max)
+}
+
+const costBound = (state: RunState, declared: string): BigDecimal.BigDecimal => {
+  const { answer_cost, on_breach } = state.accepted!.limits
+  const max = costMax(state, declared)
+  if (on_breach !== "answer") return max
+  const tenth = BigDecimal.make(max.value, max.scale + 1)
+  return BigDecimal.subtract(max, answer_cost === undefined ? tenth : decimal(answer_cost))
+}
+
+const zero = BigDecimal.make(0n, 0)
+
+/** Calls that count: one that was refused because of their number does not. */
+export const callsUsed = (state: RunState): number => state.calls.size - state.used.calls_refused
+
+/** Is there room for one more turn while `turns` others, each as large as the largest so far, are on their way? */
+export const hasRoom = (state: RunState, turns: number): boolean => {
+  const { cost_max, tokens_max } = state.accepted!.limits
+  if (tokens_max > 0 && state.tokens + turns * state.used.turn_tokens_most >= tokensBound(state)) {
+    return false
+  }
+  if (cost_max === undefined) return true
+  const reserved = BigDecimal.multiply(
+    state.used.turn_cost_most ?? zero,
+    BigDecimal.fromBigInt(BigInt(turns))
+  )
+  const spent = BigDecimal.sum(state.used.cost ?? zero, reserved)
+  return BigDecimal.isLessThan(spent, costBound(state, cost_max))
+}
+
+/** The bound that the run has reached, if any. */
+export const breach = (state: RunState): Breach | undefined => {
+  const limits = state.accepted!.limits
+  if (state.steps >= maxOf(state, "steps_max")) return breaches.steps_max
+  if (callsUsed(state) >= maxOf(state, "calls_max")) return breaches.calls_max
+  if (limits.tokens_max > 0 && state.tokens >= tokensBound(state)) return breaches.tokens_max
+  if (limits.cost_max !== undefined) {
+    // Whoever extends a cost that cannot be known knows so.
+    if (state.used.unpriced_turns > 0 && extensions(state, "cost_max") === 0) return cost_unknown
+    if (!hasRoom(state, 0)) return breaches.cost_max
+  }
+  if (state.used.timed_out) return breaches.wall_ms_max
+  if (limits.repeats_max > 0 && state.used.repeats >= maxOf(state, "repeats_max"))
+    return breaches.repeats_max
+  if (limits.mistakes_max > 0 && state.used.mistakes >= maxOf(state, "mistakes_max"))
+    return breaches.mistakes_max
+  return undefined
+}
+
+/** What a breach does now: a limit that was extended as often as it may be stops the run. */
+export const onBreach = (state: RunState, limit: LimitName): RunLimits["on_breach"] => {
+  const { extensions_max, on_breach } = state.accepted!.limits
+  return on_breach === "ask" && extensions(state, limit) >= extensions_max ? "stop" : on_breach
+}
+
+/** The last turn that a frame may take, counted over all frames: with `answer` the supervisor has one more than others. */
+export const lastStep = (state: RunState, supervisor: boolean): number =>
+  supervisor && state.accepted!.limits.on_breach === "answer"
+    ? maxOf(state, "steps_max") + 1
+    : maxOf(state, "steps_max")
+
+/** Is the supervisor's next turn its last, without tools? */
+export const isAnswering = (state: RunState): boolean =>
+  state.accepted!.limits.on_breach === "answer" && breach(state) !== undefined
+
+/** The place of a question about a limit: no call has such a name. */
+export const limitPlace = (state: RunState, limit: LimitName): CallId =>
+  `limit/${limit}.${extensions(state, limit) + 1}` as CallId
+
+/** What a person is asked, as the arguments that a decision is bound to. */
+export interface Extension {
+  readonly limit: LimitName
+  readonly max: number | string
+  readonly used: number | string
+  readonly extend_by: number | string
+}
+
+export const extensionOf = (state: RunState, limit: LimitName): Extension => {
+  const limits = state.accepted!.limits
+  if (limit === "cost_max") {
+    const declared = limits.cost_max ?? "0"
+    return {
+      limit,
+      max: decimalText(costMax(state, declared)),
+      used: decimalText(state.used.cost ?? zero),
+      extend_by: limits.extend_by?.cost_max ?? declared
+    }
+  }
+  const used = {
+    steps_max: state.steps,
+    calls_max: callsUsed(state),
+    tokens_max: state.tokens,
+    wall_ms_max: maxOf(state, "wall_ms_max"),
+    repeats_max: state.used.repeats,
+    mistakes_max: state.used.mistakes
+  }
+  return {
+    limit,
+    max: maxOf(state, limit),
+    used: used[limit],
+    extend_by: limits.extend_by?.[limit] ?? limits[limit]
+  }
+}
+
+const things: Record<LimitName, string> = {
+  steps_max: "model turns",
+  calls_max: "calls",
+  tokens_max: "tokens",
+  cost_max: "cost",
+  wall_ms_max: "ms of time",
+  repeats_max: "failures of the same call",
+  mistakes_max: "turns of mistakes in a row"
+}
+
+/** Says to a person what was reached and what an approval does. */
+export const extensionText = ({ extend_by, limit, max, used }: Extension): string =>
+  `The run has used ${used} of ${max} (${things[limit]}, ${limit}) and stands still. Approved, it may use ${extend_by} more; denied, it ends as failed.`

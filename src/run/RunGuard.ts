@@ -1,0 +1,107 @@
+/**
+ * What tells a run that goes round in circles: mistakes that are the model's own, the same call failing again, two calls
+ * for one thing.
+ */
+import type { CallId } from "../Ids.ts"
+import type { ModelTurned, Outcome } from "./RunEvent.ts"
+import type { CallState, RunState } from "./RunState.ts"
+
+/** Reasons of results that only the model can mend. */
+const mistakes: ReadonlySet<string> = new Set([
+  "MALFORMED_JSON",
+  "INPUT_SCHEMA",
+  "UNKNOWN_TOOL",
+  "NOT_ALLOWED",
+  "DUPLICATE_CALL"
+])
+
+export const isMistake = (outcome: Outcome): boolean =>
+  outcome._tag === "Failed" &&
+  outcome.error.reason !== undefined &&
+  mistakes.has(outcome.error.reason)
+
+/** Nothing for the user and nothing to do. One that the provider refused or filtered is an answer of its own kind. */
+export const isEmpty = (turn: Pick<ModelTurned, "text" | "calls" | "finish">): boolean =>
+  turn.calls.length === 0 &&
+  turn.text.trim() === "" &&
+  turn.finish !== "refusal" &&
+  turn.finish !== "content_filter"
+
+/** What the model is told after an empty turn. */
+export const empty_text =
+  "[runtime] Your last turn was empty: it had neither text nor a call. Answer the user in words, or call a tool."
+
+/** Are two values the same JSON? The order of keys means nothing. Ends at the first difference. */
+const isSame = (a: unknown, b: unknown): boolean => {
+  if (a === b) return true
+  if (typeof a !== "object" || typeof b !== "object" || a === null || b === null) return false
+  if (Array.isArray(a) !== Array.isArray(b)) return false
+  const keys = Object.keys(a)
+  if (keys.length !== Object.keys(b).length) return false
+  return keys.every(
+    (key) =>
+      Object.hasOwn(b, key) &&
+      isSame((a as Record<string, unknown>)[key], (b as Record<string, unknown>)[key])
+  )
+}
+
+/** A call of the same turn, before this one, that asks for the same thing. */
+export const twinOf = (state: RunState, call: CallState): CallId | undefined => {
+  const { calls } = state.frames.get(call.frame)!
+  for (const id of calls) {
+    if (id === call.id) return undefined
+    const { proposed } = state.calls.get(id)!
+    if (
+      proposed.name === call.proposed.name &&
+      isSame(proposed.arguments, call.proposed.arguments)
+    ) {
+      return id
+    }
+  }
+  return undefined
+}
+
+/** Adds a value to a 53-bit hash (FNV-1a's multiplier, folded): whole arguments are not kept to compare them. */
+const mixed = (hash: number, text: string): number => {
+  let h = hash
+  for (let i = 0; i < text.length; i++) {
+    h = Math.imul(h ^ text.charCodeAt(i), 0x01000193) >>> 0
+  }
+  return h
+}
+
+const hashed = (hash: number, value: unknown): number => {
+  if (typeof value !== "object" || value === null) {
+    return mixed(hash, `${typeof value}:${String(value)};`)
+  }
+  if (Array.isArray(value)) {
+    let h = mixed(hash, "[")
+    for (const each of value) h = hashed(h, each)
+    return mixed(h, "]")
+  }
+  let h = mixed(hash, "{")
+  for (const key of Object.keys(value).sort()) {
+    h = hashed(mixed(h, `${key}=`), (value as Record<string, unknown>)[key])
+  }
+  return mixed(h, "}")
+}
+
+/** The same for calls that ask for the same thing, and in all likelihood for no others. */
+const signature = ({ proposed }: CallState): string => {
+  const args = proposed.malformed ?? proposed.arguments
+  return `${proposed.name}:${hashed(0x811c9dc5, args)}:${hashed(0x9747b28c, args)}`
+}
+
+/** Counts a settled call: the same one failing again and again is a loop, and one that succeeded begins anew. */
+export const recount = (state: RunState, call: CallState, outcome: Outcome): void => {
+  if (outcome._tag === "Failed") {
+    if (outcome.error.reason === "CALLS_MAX") state.used.calls_refused++
+    if (state.accepted!.limits.repeats_max === 0) return
+    const name = signature(call)
+    const count = (state.used.failures?.get(name) ?? 0) + 1
+    ;(state.used.failures ??= new Map()).set(name, count)
+    if (count > state.used.repeats) state.used.repeats = count
+  } else if (outcome._tag === "Value" && (state.used.failures?.size ?? 0) > 0) {
+    state.used.failures!.delete(signature(call))
+  }
+}

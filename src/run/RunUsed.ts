@@ -1,0 +1,70 @@
+/**
+ * What a run has used of its bounds, beside its steps, calls and tokens. Part of the fold, changed in place.
+ */
+import { BigDecimal } from "effect"
+import { decimal } from "../cost/Decimal.ts"
+import type { TurnCost } from "../cost/TurnCost.ts"
+import type { Usage } from "./RunEvent.ts"
+import type { LimitName } from "./RunLimits.ts"
+
+export interface RunUsed {
+  /** Of the largest turn so far. */
+  turn_tokens_most: number
+  turn_cost_most: BigDecimal.BigDecimal | undefined
+  /** Of turns with a price; undefined before the first. */
+  currency: string | undefined
+  cost: BigDecimal.BigDecimal | undefined
+  /** Turns whose cost nobody knows, or is in another currency. */
+  unpriced_turns: number
+  /** Calls beyond `calls_max`. */
+  calls_refused: number
+  /** Failures by what was called, since it last succeeded; and the most that one call ever had. */
+  failures: Map<string, number> | undefined
+  repeats: number
+  /** Turns in a row with nothing but mistakes of the model's own. */
+  mistakes: number
+  /** `wall_ms_max` has passed. */
+  timed_out: boolean
+  /** How often people have extended a limit. */
+  extended: Map<LimitName, number> | undefined
+}
+
+export const make = (): RunUsed => ({
+  turn_tokens_most: 0,
+  turn_cost_most: undefined,
+  currency: undefined,
+  cost: undefined,
+  unpriced_turns: 0,
+  calls_refused: 0,
+  failures: undefined,
+  repeats: 0,
+  mistakes: 0,
+  timed_out: false,
+  extended: undefined
+})
+
+/** The tokens of a turn. */
+export const tokensOf = (used: RunUsed, usage: Usage): number => {
+  const tokens = usage.input_tokens + usage.output_tokens
+  if (tokens > used.turn_tokens_most) used.turn_tokens_most = tokens
+  return tokens
+}
+
+export const charge = (used: RunUsed, cost: TurnCost): void => {
+  if (cost._tag === "Unpriced" || cost.currency !== (used.currency ??= cost.currency)) {
+    used.unpriced_turns++
+    return
+  }
+  const amount = decimal(cost.amount)
+  used.cost = used.cost === undefined ? amount : BigDecimal.sum(used.cost, amount)
+  if (used.turn_cost_most === undefined || BigDecimal.isGreaterThan(amount, used.turn_cost_most)) {
+    used.turn_cost_most = amount
+  }
+}
+
+/** A person has let the run go on: what was reached is measured against a greater bound from now on. */
+export const extend = (used: RunUsed, limit: LimitName): void => {
+  const extended = (used.extended ??= new Map<LimitName, number>())
+  extended.set(limit, (extended.get(limit) ?? 0) + 1)
+  if (limit === "wall_ms_max") used.timed_out = false
+}
