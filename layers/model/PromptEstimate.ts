@@ -1,71 +1,86 @@
 /**
- * About how many tokens a request takes, before any provider has counted them. Four characters to a token, which is near
- * for English text and too low for others; the provider's own count replaces it as soon as there is one.
+ * About how many tokens a request takes, before any provider has counted them. The provider's own count replaces it as
+ * soon as there is one.
  */
 import type { TranscriptEntry } from "../../src/conversation/Transcript.ts"
 import { resultText } from "../../src/conversation/Transcript.ts"
 import type { ModelRequest, ModelTool } from "../../services/ModelGateway.ts"
+import type { Tokenizer } from "../../services/Tokenizer.ts"
 
-const characters_per_token = 4
 /** What an answer takes, where nothing is known of it. */
 const answer_tokens = 500
 
-const charactersOf = (entry: TranscriptEntry): number => {
+/** What a model reads of an entry, roughly: names, arguments and texts. */
+const textOf = (entry: TranscriptEntry): string => {
   switch (entry.role) {
     case "user":
-      return entry.text.length
-    case "assistant": {
-      let characters = entry.text.length
-      for (const call of entry.calls) {
-        characters += call.name.length + JSON.stringify(call.arguments).length
-      }
-      for (const part of entry.reasoning ?? []) characters += part.text.length
-      return characters
-    }
+      return entry.text
+    case "assistant":
+      return [
+        entry.text,
+        ...(entry.reasoning ?? []).map((part) => part.text),
+        ...entry.calls.map((call) => call.name + JSON.stringify(call.arguments))
+      ].join("\n")
     case "tool":
-      return resultText(entry).length
+      return resultText(entry)
   }
 }
 
 interface Counted {
   entries: number
-  characters: number
+  tokens: number
   last: TranscriptEntry | undefined
 }
 
 /** Counts each entry of a transcript once, however often it is asked for: a frame's transcript grows at its end. */
 export class PromptEstimate {
+  readonly #tokenizer: Tokenizer
   readonly #transcripts = new WeakMap<ReadonlyArray<TranscriptEntry>, Counted>()
   readonly #tools = new WeakMap<ReadonlyArray<ModelTool>, number>()
+  /** Of the newest instructions: an agent's are the same at every turn. */
+  #system = { text: "", tokens: 0 }
 
-  #ofTranscript(transcript: ReadonlyArray<TranscriptEntry>): number {
+  constructor(tokenizer: Tokenizer) {
+    this.#tokenizer = tokenizer
+  }
+
+  #ofTranscript(transcript: ReadonlyArray<TranscriptEntry>, model: string | undefined): number {
     let counted = this.#transcripts.get(transcript)
     if (counted === undefined || transcript[counted.entries - 1] !== counted.last) {
-      counted = { entries: 0, characters: 0, last: undefined }
+      counted = { entries: 0, tokens: 0, last: undefined }
       this.#transcripts.set(transcript, counted)
     }
     for (; counted.entries < transcript.length; counted.entries++) {
       counted.last = transcript[counted.entries]!
-      counted.characters += charactersOf(counted.last)
+      counted.tokens += this.#tokenizer.count(textOf(counted.last), model)
     }
-    return counted.characters
+    return counted.tokens
   }
 
-  #ofTools(tools: ReadonlyArray<ModelTool>): number {
-    let characters = this.#tools.get(tools)
-    if (characters === undefined) {
-      this.#tools.set(tools, (characters = JSON.stringify(tools).length))
+  #ofTools(tools: ReadonlyArray<ModelTool>, model: string | undefined): number {
+    let tokens = this.#tools.get(tools)
+    if (tokens === undefined) {
+      tokens = this.#tokenizer.count(JSON.stringify(tools), model)
+      this.#tools.set(tools, tokens)
     }
-    return characters
+    return tokens
   }
 
-  /** Prompt and answer together, at least 1. */
-  tokens(request: ModelRequest): number {
-    const characters =
-      request.system.length +
-      this.#ofTranscript(request.history) +
-      this.#ofTranscript(request.transcript) +
-      this.#ofTools(request.tools)
-    return Math.ceil(characters / characters_per_token) + answer_tokens
+  #ofSystem(text: string, model: string | undefined): number {
+    if (this.#system.text !== text) {
+      this.#system = { text, tokens: this.#tokenizer.count(text, model) }
+    }
+    return this.#system.tokens
+  }
+
+  /** Prompt and answer together. */
+  tokens({ history, model, settings, system, tools, transcript }: ModelRequest): number {
+    return (
+      this.#ofSystem(system, model) +
+      this.#ofTranscript(history, model) +
+      this.#ofTranscript(transcript, model) +
+      this.#ofTools(tools, model) +
+      Math.min(settings?.max_output_tokens ?? answer_tokens, answer_tokens)
+    )
   }
 }

@@ -8,6 +8,7 @@ import type { Tracer } from "effect"
 import { CircuitBreaker } from "effect/persistence"
 import { ModelError, ModelGateway } from "../../services/ModelGateway.ts"
 import type { ModelDelta, ModelRequest } from "../../services/ModelGateway.ts"
+import { Tokenizer } from "../../services/Tokenizer.ts"
 import type { Turn } from "../../src/run/RunDecider.ts"
 import { circuit_default, flawOf, retry_default } from "./ModelPlan.ts"
 import type { ModelPlan, PlannedModel, RetryPolicy } from "./ModelPlan.ts"
@@ -237,7 +238,7 @@ const make = Effect.fnUntraced(function* (plan: ModelPlan) {
     breaker,
     clock: yield* Clock.Clock,
     limiters: limitersOf(plan),
-    estimate: counts ? new PromptEstimate() : undefined
+    estimate: counts ? new PromptEstimate(yield* Tokenizer) : undefined
   }
   return ModelGateway.of({ turn: (request, sink) => follow(services, request, sink) })
 })

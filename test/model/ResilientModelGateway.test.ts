@@ -6,6 +6,7 @@ import { Effect, Exit, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import type { ModelDelta } from "../../services/ModelGateway.ts"
 import type { ModelPlan } from "../../layers/model/ModelPlan.ts"
+import { text as scripted } from "../../layers/model/ScriptedModelGateway.ts"
 import { fails, inTurn, model, planned, says } from "./Plans.ts"
 import type { Doing } from "./Plans.ts"
 import { rng } from "../simulation/Kernel.ts"
@@ -307,6 +308,30 @@ describe("ResilientModelGateway: crowds", () => {
       assert.strictEqual((yield* Effect.flip(gateway.turn())).reason, "queue_full")
       yield* Fiber.interrupt(first)
       assert.strictEqual(main.load.now, 0)
+    })
+  )
+
+  it.effect("holds back what would be more tokens a minute than the provider allows", () =>
+    Effect.gen(function* () {
+      const counted: Doing = () =>
+        Exit.succeed({
+          ...scripted("ok"),
+          usage: { input_tokens: 50_000, output_tokens: 10_000 }
+        })
+      const main = model("main", counted)
+      const gateway = yield* planned({
+        models: [main],
+        limits: { acme: { tokens_per_minute: 60_000, wait_ms_max: 120_000 } }
+      })
+      const transcript = [{ role: "user" as const, text: "word ".repeat(20_000) }]
+      yield* gateway.turn({ transcript })
+      // The first was counted as a whole minute's tokens, whatever it was thought to take.
+      const second = yield* Effect.forkChild(gateway.turn({ transcript }))
+      yield* TestClock.adjust(15_000)
+      assert.lengthOf(main.asked, 1)
+      yield* TestClock.adjust(45_000)
+      yield* Fiber.join(second)
+      assert.lengthOf(main.asked, 2)
     })
   )
 
