@@ -14,6 +14,7 @@
  * declares is a family of one: it stands in `tools: [refund]`, and a body whose service nobody provides does not compile.
  */
 import { Context, Effect, Exit, Result, Schema } from "effect"
+import { Tool } from "effect/ai"
 import type { ToolError } from "../error/ToolError.ts"
 import { isToolError } from "../error/ToolError.ts"
 import type { Governance } from "./Governance.ts"
@@ -29,8 +30,6 @@ import type { ToolSpec } from "./ToolSpec.ts"
 export interface ToolCall extends CallContext {
   readonly signal: AbortSignal
 }
-
-const NoArguments = Schema.Struct({})
 
 type Ended<A> = Effect.Effect<A, ToolError, unknown> | PromiseLike<A> | A
 
@@ -140,7 +139,7 @@ export const tool = <
     const input =
       takes === undefined && input_schema !== undefined
         ? yield* jsonSchemaInput(name, input_schema)
-        : yield* inputCodec(name, takes ?? NoArguments, input_schema)
+        : yield* inputCodec(name, takes ?? Tool.EmptyParams, input_schema)
     const output = yield* outputCodec(name, gives, output_schema)
     const spec = yield* specOf(
       {

@@ -24,30 +24,35 @@ export const misdeclared = (
     message: `tool "${tool}", field "${field}": ${problem}. ${mend}.`
   })
 
-const word = "write 1 to 64 letters, digits, _ or -"
+const word = "Write 1 to 64 letters, digits, _ or -"
 
 /** How a field is written, for whoever wrote it wrongly. */
 const mends: Readonly<Record<string, string>> = {
   namespace: `${word}, such as "shop"`,
   name: `${word}, such as "refund_order"`,
-  version: 'write a tag of letters, digits, . _ or -, such as "1" or "2026.4"',
-  side_effects: "write none, read, write or external",
-  replay_policy: "write must-stub, fail-loud or recorded-result",
-  category: "write read, suggest or mutate, or leave it out",
-  group: "write core, knowledge, network, inspect, orchestration or meta",
-  permission: "write allow, ask or deny",
-  approval: "write at-call or at-publication-gate",
-  capabilities: 'write name or name:scope, such as "fs.read:/workspace/*"',
-  idempotency_key: 'write a text with arguments in braces, such as "order-{order_id}"',
-  cost_estimate: 'write the amount as a text, such as "0.10"',
-  examples: "write { input, output } with the arguments as the model gives them",
-  rate_limit: "write { calls_max, window_ms }, both whole numbers above 0",
+  version: 'Write a tag of letters, digits, . _ or -, such as "1" or "2026.4"',
+  side_effects: "Write none, read, write or external",
+  replay_policy: "Write must-stub, fail-loud or recorded-result",
+  category: "Write read, suggest or mutate, or leave it out",
+  group: "Write core, knowledge, network, inspect, orchestration or meta",
+  permission: "Write allow, ask or deny",
+  approval: "Write at-call or at-publication-gate",
+  capabilities: 'Write name or name:scope, such as "fs.read:/workspace/*"',
+  idempotency_key: 'Write a text with arguments in braces, such as "order-{order_id}"',
+  cost_estimate: 'Write the amount as a text, such as "0.10"',
+  examples: "Write { input, output } with the arguments as the model gives them",
+  rate_limit: "Write { calls_max, window_ms }, both whole numbers above 0",
   retry:
-    "write { max_attempts, backoff_initial_ms, backoff_max_ms, retry_on_kinds }; what is left out has a default",
-  timeout_ms: "write whole milliseconds, from 1 to 3600000",
-  result_bytes_max: "write whole bytes, from 1 to 64000000",
-  approval_expires_ms: "write whole milliseconds above 0",
-  approvers: "write roles: viewer, approver, operator, admin"
+    "Write { max_attempts, backoff_initial_ms, backoff_max_ms, retry_on_kinds }; what is left out has a default",
+  timeout_ms: "Write whole milliseconds, from 1 to 3600000",
+  result_bytes_max: "Write whole bytes, from 1 to 64000000",
+  approval_expires_ms: "Write whole milliseconds above 0",
+  tags: "Write words without spaces, of at most 64 characters, at most 32 of them",
+  input_schema: "Write JSON Schema as a plain JSON object",
+  output_schema: "Write JSON Schema as a plain JSON object",
+  description: "Write at most 4000 characters",
+  effect_description: "Write at most 1000 characters",
+  approvers: "Write roles: viewer, approver, operator, admin"
 }
 
 const formatter = SchemaIssue.makeFormatterStandardSchemaV1()
@@ -72,12 +77,12 @@ export const ofIssue = (
         tool,
         path.join("."),
         (first?.message ?? "it does not fit").slice(0, 300),
-        mends[field] ?? "see ToolSpec for its shape"
+        mends[field] ?? "Write true or false, or leave it out"
       )
     : misdeclared(
         tool,
         path.join("."),
         `no tool has this field.${nearest(field.slice(0, 64), names)}`.replace(/\.?$/, ""),
-        "leave it out, or correct its name"
+        "Leave it out, or correct its name"
       )
 }

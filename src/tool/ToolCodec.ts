@@ -83,11 +83,13 @@ const refused = (message: string) => Exit.fail(new ValueRefused({ message }))
 
 /** The value that a Standard Schema makes of another. One that answers later cannot be asked. */
 const validated = (schema: Standard, value: unknown): Exit.Exit<unknown, ValueRefused> => {
-  const said = schema["~standard"].validate(value)
+  const asked = Result.try(() => schema["~standard"].validate(value))
+  if (Result.isFailure(asked)) return refused("the schema failed on this value")
+  const said = asked.success
   if (said instanceof Promise) {
     return refused("the schema answers with a promise; a tool's schema has to answer at once")
   }
-  return said.issues === undefined ? Exit.succeed(said.value) : refused(issueText(said.issues))
+  return said.issues ? refused(issueText(said.issues)) : Exit.succeed(said.value)
 }
 
 /** The names an object may have, where the schema is a plain object that does not say it is open. */

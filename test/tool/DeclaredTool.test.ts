@@ -1,0 +1,280 @@
+/**
+ * What the types of a declared tool refuse is part of the promise, so it is compiled here: a line that should not compile
+ * and does is an error of the type check.
+ */
+import { assert, describe, expectTypeOf, it } from "@effect/vitest"
+import { Cause, Context, Effect, Exit, Fiber, Layer, Schema } from "effect"
+import { Tool, Toolkit } from "effect/ai"
+import { ToolError, ToolPolicyError, ToolUserError } from "../../src/error/ToolError.ts"
+import type { ToolCall } from "../../src/tool/DeclaredTool.ts"
+import { tool } from "../../src/tool/DeclaredTool.ts"
+import type { GovernedContext, GovernedTool } from "../../src/tool/GovernedTool.ts"
+import { govern } from "../../src/tool/GovernedTool.ts"
+import * as Ephemeral from "../../layers/compose/Ephemeral.ts"
+import * as ScriptedModelGateway from "../../layers/model/ScriptedModelGateway.ts"
+import { AgentMemory } from "../../services/AgentMemory.ts"
+
+class Shelf extends Context.Service<
+  Shelf,
+  { find(id: number): Effect.Effect<string | undefined> }
+>()("test/tool/declared/Shelf") {}
+class Till extends Context.Service<Till, { readonly total: Effect.Effect<number> }>()(
+  "test/tool/declared/Till"
+) {}
+
+const library = { namespace: "library", side_effects: "read" } as const
+const call = { run: "run-1", call: "0/1.0", tenant: "acme", principal: "alice" }
+const context = { toolCallId: "0/1.0", call } as unknown as GovernedContext
+
+const readBook = tool(
+  {
+    ...library,
+    name: "read_book",
+    description: "The text of a book.",
+    input: Schema.Struct({ id: Schema.FiniteFromString }),
+    output: Schema.Struct({ text: Schema.String, at: Schema.DateFromString })
+  },
+  Effect.fnUntraced(function* ({ id }, call) {
+    expectTypeOf(id).toEqualTypeOf<number>()
+    expectTypeOf(call).toEqualTypeOf<ToolCall>()
+    const shelf = yield* Shelf
+    const text = yield* shelf.find(id)
+    if (text !== undefined) return { text, at: new Date(0) }
+    return yield* new ToolUserError({ kind: "not_found", message: "no such book" })
+  })
+)
+
+const shelf = Layer.succeed(Shelf, {
+  find: (id) => Effect.succeed(id === 7 ? "a book" : undefined)
+})
+
+const run = <R>(governed: GovernedTool<R>, args: unknown) =>
+  Effect.exit(
+    Effect.provideContext(
+      Effect.suspend(() => governed.handler(args, context)) as Effect.Effect<unknown, unknown>,
+      governed.services
+    )
+  )
+
+describe("a tool in one expression", () => {
+  it.effect("SG-29 SG-30 SG-32 infers its body, derives its schemas, and keeps both in sight", () =>
+    Effect.gen(function* () {
+      const [governed] = yield* readBook
+      assert.strictEqual(governed.key, "library.read_book@1")
+      assert.deepStrictEqual(yield* readBook.spec, governed.spec)
+      assert.deepInclude(governed.spec.input_schema, { type: "object", required: ["id"] })
+      assert.deepNestedInclude(governed.spec.output_schema, {
+        "properties.text": { type: "string" }
+      })
+      const args = governed.decode({ id: "7" })
+      assert.deepStrictEqual(args, Exit.succeed({ id: 7 }))
+      assert.isTrue(Exit.isFailure(governed.decode({ id: "7", approved_by: "me" })))
+      const found = yield* run(governed, { id: 7 })
+      assert.deepStrictEqual(found, Exit.succeed({ text: "a book", at: new Date(0) }))
+      assert.deepStrictEqual(
+        Exit.isSuccess(found) ? governed.encode(found.value) : undefined,
+        Exit.succeed({ text: "a book", at: "1970-01-01T00:00:00.000Z" })
+      )
+      const missing = yield* run(governed, { id: 8 })
+      assert.isTrue(Exit.isFailure(missing))
+      const direct = yield* Effect.flip(readBook.body({ id: 8 }, call as never))
+      assert.strictEqual(direct._tag, "ToolUserError")
+    }).pipe(Effect.provide(shelf))
+  )
+
+  it.effect("ST-05 does not compile in a runtime until every body's services are there", () =>
+    Effect.gen(function* () {
+      expectTypeOf<Effect.Services<typeof readBook>>().toEqualTypeOf<Shelf>()
+      const total = tool({ ...library, name: "total" }, () => Till.use((till) => till.total))
+      const one = Tool.make("one", { success: Schema.String, failure: ToolError })
+      const family = govern(Toolkit.make(one), { one: library }, { one: () => Effect.succeed("1") })
+      const runtime = Ephemeral.layer({ agents: [], tools: [readBook, total, family] }).pipe(
+        Layer.provide(ScriptedModelGateway.layer([]))
+      )
+      expectTypeOf<Layer.Services<typeof runtime>>().toEqualTypeOf<Shelf | Till>()
+      const ready = runtime.pipe(
+        Layer.provide(shelf),
+        Layer.provide(Layer.succeed(Till, { total: Effect.succeed(1) }))
+      )
+      expectTypeOf<Layer.Services<typeof ready>>().toEqualTypeOf<never>()
+      assert.isTrue(Context.isContext(yield* Effect.scoped(Layer.build(ready))))
+    })
+  )
+
+  it("takes from each call what is declared a dependency, and the rest at the start", () => {
+    const remember = tool({ ...library, name: "remember", dependencies: [AgentMemory] }, () =>
+      Effect.gen(function* () {
+        yield* AgentMemory
+        return (yield* Till).total.toString()
+      })
+    )
+    expectTypeOf<Effect.Services<typeof remember>>().toEqualTypeOf<Till>()
+    expectTypeOf<Effect.Success<typeof remember>>().toEqualTypeOf<
+      readonly [GovernedTool<AgentMemory>]
+    >()
+    assert.isTrue(Effect.isEffect(remember))
+  })
+
+  it("does not compile with another failure, another result or another argument", () => {
+    const output = Schema.Struct({ n: Schema.Finite })
+    const input = Schema.Struct({ n: Schema.Finite })
+    const named = { ...library, name: "wrong", input, output }
+    const families = [
+      // @ts-expect-error a tool fails with a ToolError or not at all
+      tool(named, () => Effect.fail("a text")),
+      // @ts-expect-error the result is not what the output says
+      tool(named, () => Effect.succeed({ n: "1" })),
+      // @ts-expect-error nor is this promise's
+      tool(named, async () => ({ n: "1" })),
+      // @ts-expect-error there is no such argument
+      tool(named, ({ m }) => ({ n: Number(m) })),
+      // @ts-expect-error side effects are declared
+      tool({ namespace: "x", name: "wrong" }, () => null),
+      // @ts-expect-error and are one of four
+      tool({ namespace: "x", name: "wrong", side_effects: "mutating" }, () => null)
+    ]
+    assert.lengthOf(families, 6)
+  })
+
+  it.effect(
+    "SG-29 runs a body that is an Effect, a promise or a value, and shows it as it was",
+    () =>
+      Effect.gen(function* () {
+        const input = Schema.Struct({ n: Schema.Finite })
+        const named = { ...library, name: "add", input }
+        const plain = tool(named, ({ n }) => n + 1)
+        const later = tool(named, async ({ n }) => n + 1)
+        const effect = tool(named, ({ n }) => Effect.succeed(n + 1))
+        assert.strictEqual(plain.body({ n: 1 }, call as never), 2)
+        assert.strictEqual(yield* Effect.promise(() => later.body({ n: 1 }, call as never)), 2)
+        assert.strictEqual(yield* effect.body({ n: 1 }, call as never), 2)
+        for (const each of [plain, later, effect]) {
+          const [governed] = yield* each
+          assert.deepStrictEqual(yield* run(governed, { n: 1 }), Exit.succeed(2))
+        }
+      })
+  )
+
+  it.effect(
+    "ST-18 fails with one of the four classes that was thrown, and dies of anything else",
+    () =>
+      Effect.gen(function* () {
+        const refusal = new ToolPolicyError({ kind: "permission", message: "no" })
+        const bodies: ReadonlyArray<() => null | Promise<null>> = [
+          () => {
+            throw refusal
+          },
+          () => Promise.reject(refusal)
+        ]
+        for (const body of bodies) {
+          const [governed] = yield* tool({ ...library, name: "refuses" }, body)
+          assert.deepStrictEqual(yield* run(governed, {}), Exit.fail(refusal))
+        }
+        for (const thrown of ["a text", new Error("a secret"), undefined]) {
+          const [governed] = yield* tool({ ...library, name: "breaks" }, () =>
+            Promise.reject<null>(thrown)
+          )
+          const exit = yield* run(governed, {})
+          assert.isTrue(Exit.isFailure(exit) && Cause.hasDies(exit.cause))
+        }
+      })
+  )
+
+  it.live("aborts the signal of a promise whose call is interrupted, and of no other", () =>
+    Effect.gen(function* () {
+      const signals: Array<AbortSignal> = []
+      const [waits] = yield* tool({ ...library, name: "waits" }, (_, { signal }) => {
+        signals.push(signal)
+        return new Promise<null>(() => {})
+      })
+      const [ends] = yield* tool({ ...library, name: "ends" }, async (_, { signal, tenant }) => {
+        signals.push(signal)
+        return tenant
+      })
+      assert.deepStrictEqual(yield* run(ends, {}), Exit.succeed("acme"))
+      const fiber = yield* Effect.forkChild(run(waits, {}), { startImmediately: true })
+      yield* Fiber.interrupt(fiber)
+      assert.deepStrictEqual(
+        signals.map(({ aborted }) => aborted),
+        [false, true]
+      )
+    })
+  )
+
+  it.effect(
+    "takes no arguments where none are described, and JSON Schema's where only that is",
+    () =>
+      Effect.gen(function* () {
+        const [none] = yield* tool({ ...library, name: "none" }, () => null)
+        assert.isTrue(Exit.isSuccess(none.decode({})))
+        assert.isTrue(Exit.isFailure(none.decode({ a: 1 })))
+        const input_schema = {
+          type: "object",
+          properties: { id: { type: "string", pattern: "^o-" }, many: { type: "integer" } },
+          required: ["id"],
+          additionalProperties: false
+        }
+        const [described] = yield* tool(
+          { ...library, name: "described", input_schema },
+          ({ id }) => id!
+        )
+        assert.deepStrictEqual(described.spec.input_schema, input_schema)
+        assert.isTrue(Exit.isSuccess(described.decode({ id: "o-1", many: 2 })))
+        for (const args of [
+          {},
+          { id: "x" },
+          { id: "o-1", many: 1.5 },
+          { id: "o-1", more: 1 },
+          "o-1"
+        ]) {
+          assert.isTrue(Exit.isFailure(described.decode(args)), JSON.stringify(args))
+        }
+        const unsaid = tool(
+          { ...library, name: "unsaid", input_schema: { $ref: "https://example.com/x" } },
+          () => null
+        )
+        const error = yield* Effect.flip(unsaid)
+        assert.deepInclude(error, { tool: "unsaid", field: "input_schema" })
+      })
+  )
+
+  it.effect("checks the arguments of a dynamic tool by its JSON Schema", () =>
+    Effect.gen(function* () {
+      const parameters = { type: "object", properties: { n: { type: "integer" } }, required: ["n"] }
+      const Dynamic = Tool.dynamic("dynamic", {
+        parameters,
+        success: Schema.Json,
+        failure: ToolError
+      })
+      const [governed] = yield* govern(
+        Toolkit.make(Dynamic),
+        { dynamic: library },
+        { dynamic: () => Effect.succeed(1) }
+      )
+      assert.isTrue(Exit.isSuccess(governed!.decode({ n: 1 })))
+      assert.isTrue(Exit.isFailure(governed!.decode({ n: "1" })))
+    })
+  )
+
+  it.effect("carries what asks for lost calls, and says so in its spec", () =>
+    Effect.gen(function* () {
+      const [governed] = yield* tool(
+        {
+          namespace: "shop",
+          name: "pay",
+          side_effects: "external",
+          input: Schema.Struct({ order: Schema.String }),
+          output: Schema.String,
+          reconcile: ({ order }, { call }) =>
+            Effect.succeed({ _tag: "Happened", result: `${order} by ${call}` })
+        },
+        ({ order }) => order
+      )
+      assert.isTrue(governed.spec.reconcile)
+      assert.deepStrictEqual(yield* governed.reconcile!({ order: "7" }, context), {
+        _tag: "Happened",
+        result: "7 by 0/1.0"
+      })
+    })
+  )
+})
