@@ -32,9 +32,7 @@ import type { OutboxReader } from "../../services/OutboxReader.ts"
 import type { OutboxReplayer } from "../../services/OutboxReplayer.ts"
 import type * as LocalToolRegistry from "../runtime/LocalToolRegistry.ts"
 import type { TriplePublisher } from "../../services/TriplePublisher.ts"
-import * as NoMcpServers from "../mcp/NoMcpServers.ts"
-import * as Runtime from "./Runtime.ts"
-import * as Stores from "./Stores.ts"
+import type { Stores } from "./Stores.ts"
 
 /** `ephemeral`: gone with the process. `directory`: PGlite, one process. `postgres`: a connection URL. */
 export type Store = "ephemeral" | { readonly directory: string } | { readonly postgres: string }
@@ -123,23 +121,22 @@ export const service_principal = new Principal({
   roles: ["viewer", "operator"]
 })
 
-const storesOf = (store: Store): Layer.Layer<Stores.Stores, unknown> =>
-  store === "ephemeral"
-    ? Stores.ephemeral
+const storesOf = async (store: Store): Promise<Layer.Layer<Stores, unknown>> => {
+  const { directory, ephemeral, postgres } = await import("./Stores.ts")
+  return store === "ephemeral"
+    ? ephemeral
     : "directory" in store
-      ? Stores.directory(store.directory)
-      : Stores.postgres(Redacted.make(store.postgres))
+      ? directory(store.directory)
+      : postgres(Redacted.make(store.postgres))
+}
 
 /** Nothing of the client is loaded where no server is declared. */
-const mcpOf = (options: McpOptions | undefined): Layer.Layer<McpServers, unknown, McpPins> =>
-  options === undefined
-    ? NoMcpServers.layer
-    : Layer.unwrap(
-        Effect.map(
-          Effect.promise(() => import("../mcp/ImportedMcpServers.ts")),
-          (ImportedMcpServers) => ImportedMcpServers.layer(options)
-        )
-      )
+const mcpOf = async (
+  options: McpOptions | undefined
+): Promise<Layer.Layer<McpServers, unknown, McpPins>> => {
+  if (options === undefined) return (await import("../mcp/NoMcpServers.ts")).layer
+  return (await import("../mcp/ImportedMcpServers.ts")).layer(options)
+}
 
 const mcpTools = McpServers.useSync(({ tools }) => tools)
 
@@ -147,17 +144,17 @@ const mcpTools = McpServers.useSync(({ tools }) => tools)
 export const start = async (options: Options): Promise<NodeService> => {
   // Process-wide, and it compiles code: an application asks for it, a library import never does.
   await import("effect/schema/SchemaJITCompiler/enable")
+  // Who imports this module and starts nothing, such as a test or a command line, does not load a hundred others.
+  const Runtime = await import("./Runtime.ts")
+  const stores = await storesOf(options.store ?? "ephemeral")
+  const mcp = await mcpOf(options.mcp)
   const layer = Runtime.layer({
     agents: options.agents,
     tools: [...(options.tools ?? []), mcpTools],
     shared: options.shared ?? [],
     plugins: options.plugins ?? [],
     deliveries: options.deliveries ?? []
-  }).pipe(
-    Layer.provideMerge(mcpOf(options.mcp)),
-    Layer.provide(options.model),
-    Layer.provideMerge(storesOf(options.store ?? "ephemeral"))
-  )
+  }).pipe(Layer.provideMerge(mcp), Layer.provide(options.model), Layer.provideMerge(stores))
   const runtime = ManagedRuntime.make(layer)
   const services = await runtime.context()
   const run = Effect.runPromiseWith(services)

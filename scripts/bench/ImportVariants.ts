@@ -1,6 +1,7 @@
 /**
- * What an import costs this thread, in a process that has imported nothing yet.
+ * What an import costs this thread, in a process that has imported nothing yet. `root` is where the package was built.
  */
+import { pathToFileURL } from "node:url"
 import type { Sample } from "./Row.ts"
 
 const imported = async (load: () => Promise<unknown>): Promise<Sample> => {
@@ -10,5 +11,18 @@ const imported = async (load: () => Promise<unknown>): Promise<Sample> => {
   return { cpu_ms: (used.user + used.system) / 1_000 }
 }
 
+const module = (root: string, path: string) => import(pathToFileURL(`${root}/${path}`).href)
+
+const entry = "layers/compose/NodeService.js"
+
 export const effect = () => imported(() => import("effect"))
-export const embed = () => imported(() => import("../../layers/compose/NodeService.ts"))
+
+export const embed = (root: string) => imported(() => module(root, entry))
+
+/** With what `start` loads of the package for an ephemeral store. */
+export const started = (root: string) =>
+  imported(async () => {
+    await module(root, entry)
+    await module(root, "layers/compose/Runtime.js")
+    await module(root, "layers/compose/Stores.js")
+  })
