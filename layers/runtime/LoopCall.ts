@@ -11,11 +11,12 @@ import type { CallState } from "../../src/run/RunState.ts"
 import type { ResidentAgent } from "../../services/AgentDirectory.ts"
 import type { AgentMemory } from "../../services/AgentMemory.ts"
 import type { RunWriter, Transaction } from "./RunWriter.ts"
-import type { CallHost } from "./ToolBody.ts"
+import type { CallHost, Surroundings } from "./CallHost.ts"
 
 /** What of the loop a call reaches. */
 export interface Loop {
   readonly writer: RunWriter
+  readonly context: Surroundings
   /** Decides on the input with all that has arrived; `written` is told whether or not its event stands. */
   readonly report: (input: RunInput, written: () => void) => void
   /** Runs when no append is on its way. */
@@ -35,6 +36,10 @@ export class LoopCall implements CallHost {
 
   get run(): RunId {
     return this.#loop.writer.run
+  }
+
+  get context(): Surroundings {
+    return this.#loop.context
   }
 
   get accepted(): RunAccepted {

@@ -8,6 +8,7 @@ import type { Prices } from "../../src/cost/PriceTable.ts"
 import { costOf } from "../../src/cost/PriceTable.ts"
 import type { FrameId, RunId } from "../../src/Ids.ts"
 import type { RunInput, Turn } from "../../src/run/RunDecider.ts"
+import type { ProposedCall } from "../../src/run/RunEvent.ts"
 import type { AskModel } from "../../src/run/RunWork.ts"
 import type { ResidentAgent } from "../../services/AgentDirectory.ts"
 import type { ModelDelta, ModelGateway, ModelRequest } from "../../services/ModelGateway.ts"
@@ -32,14 +33,35 @@ export const turnFailed = (
   transient
 })
 
+const finished = (
+  { prices }: Services,
+  { spec }: ResidentAgent,
+  { frame, step }: AskModel,
+  turn: Turn
+): RunInput => ({
+  _tag: "TurnFinished",
+  frame,
+  step,
+  // The cost is the turn's own from here on: prices change.
+  turn:
+    prices === undefined
+      ? own(turn)
+      : { ...own(turn), cost: costOf(prices, spec.name, turn, spec.model) }
+})
+
 /** What a person approves must be what runs, so nobody outside holds the arguments any more (ST-29). */
 const own = (turn: Turn): Turn =>
   turn.calls.length === 0
     ? turn
     : {
         ...turn,
-        calls: turn.calls.map((call) => ({ ...call, arguments: copyJson(call.arguments) }))
+        calls: turn.calls.map(ownCall)
       }
+
+const ownCall = (call: ProposedCall): ProposedCall => ({
+  ...call,
+  arguments: copyJson(call.arguments)
+})
 
 export const askModel = (
   services: Services,
@@ -47,7 +69,8 @@ export const askModel = (
   agent: ResidentAgent | undefined,
   asked: AskModel,
   history: ReadonlyArray<TranscriptEntry>,
-  transcript: ReadonlyArray<TranscriptEntry>
+  transcript: ReadonlyArray<TranscriptEntry>,
+  trace_id: string | undefined
 ): Effect.Effect<RunInput> => {
   if (agent === undefined) {
     return Effect.succeed(
@@ -57,6 +80,7 @@ export const askModel = (
   const { frame, step } = asked
   const request: ModelRequest = {
     run,
+    trace_id,
     agent: agent.spec.name,
     frame,
     step,
@@ -68,25 +92,14 @@ export const askModel = (
     settings: agent.spec.model_settings
   }
   const sink = (delta: ModelDelta) => services.delta(run, frame, step, delta)
-  const { prices } = services
-  // The cost is the turn's own from here on: prices change.
-  const turned = (turn: Turn): RunInput => ({
-    _tag: "TurnFinished",
-    frame,
-    step,
-    turn:
-      prices === undefined
-        ? own(turn)
-        : { ...own(turn), cost: costOf(prices, agent.spec.name, turn, agent.spec.model) }
-  })
   // A gateway that throws, or gives what is not JSON, fails this turn and not the loop.
   const asking = Result.try((): Effect.Effect<RunInput> => {
     const turn = services.model.turn(request, sink)
     // A turn that is there already stays an Exit, which the loop takes without a fiber.
     return isReady(turn)
-      ? Exit.succeed(turned(turn.value))
+      ? Exit.succeed(finished(services, agent, asked, turn.value))
       : Effect.match(turn, {
-          onSuccess: turned,
+          onSuccess: (said) => finished(services, agent, asked, said),
           onFailure: (error) =>
             turnFailed(asked, `model_${error.kind}`, error.message, error.kind === "transient")
         })

@@ -27,9 +27,8 @@ import { LoopCall } from "./LoopCall.ts"
 import { askModel, turnFailed } from "./ModelTurn.ts"
 import type { Bell, Transaction } from "./RunWriter.ts"
 import { RunWriter } from "./RunWriter.ts"
-import type { Started } from "./ToolBody.ts"
+import type { Started, Surroundings } from "./CallHost.ts"
 import type { ToolInvoker } from "./ToolInvoker.ts"
-import type { Fork } from "./Workers.ts"
 import type { Services as WallServices, WallTime } from "./WallTime.ts"
 import * as Wall from "./WallTime.ts"
 import { Workers } from "./Workers.ts"
@@ -85,8 +84,8 @@ interface Transacting {
 const drains_per_yield = 32
 
 /**
- * Runs a claimed run until it ends or waits only for people. Fails with FencedOff when another owner has taken it, and
- * with JournalError when the journal stays away. Its fibers end with it. `stop` is a reason to fail it at once.
+ * Runs a claimed run until it ends or waits only for people. Fails with FencedOff when another owner has taken it, and with JournalError
+ * when the journal stays away. Its fibers end with it. `stop` is a reason to fail it at once.
  */
 export const run = (
   services: Services,
@@ -96,7 +95,7 @@ export const run = (
   stop: string | undefined
 ): Effect.Effect<Finish, FencedOff | JournalError, AgentMemory> =>
   Effect.contextWith((context: Context.Context<AgentMemory>) => {
-    const loop = new Loop(Effect.runForkWith(context), services, held, history, bell)
+    const loop = new Loop(context, services, held, history, bell)
     if (!held.rested) loop.recover(stop)
     return loop.run()
   })
@@ -120,7 +119,7 @@ class Loop {
   #news = false
 
   constructor(
-    fork: Fork,
+    context: Surroundings,
     services: Services,
     held: Held,
     history: ReadonlyArray<TranscriptEntry>,
@@ -140,7 +139,7 @@ class Loop {
       bell
     )
     this.#workers = new Workers({
-      fork,
+      fork: Effect.runForkWith(context),
       deadlines: services.deadlines,
       begin: (wanted) =>
         wanted._tag === "RunCall" ? this.#call(wanted) : { effect: this.#ask(wanted) },
@@ -150,6 +149,7 @@ class Loop {
     })
     this.#calls = {
       writer: this.#writer,
+      context,
       report: (input, written) => this.#report(input, { written }),
       transact: (transaction, done) => {
         this.#transactions.push({ transaction, done })
@@ -193,12 +193,14 @@ class Loop {
     for (let drains = 1; ; drains++) {
       self.#news = false
       if (self.#bell.rung) yield* self.#writer.catchUp()
-      const inputs = self.#inbox
-      const told = self.#told
-      self.#inbox = nothing
-      self.#told = nothing
-      yield* self.#writer.write(inputs)
+      const told = self.#decide()
+      // A read may be redone, so it does not wait for the journal; whatever may not waits itself. A call that was done
+      // at once shares the append of the turn that asked for it.
+      if (self.#writer.isAhead) self.#startCalls()
+      const toldOfCalls = self.#inbox === nothing ? nothing : self.#decide()
+      yield* self.#writer.append()
       if (told.length > 0) self.#written(told)
+      if (toldOfCalls.length > 0) self.#written(toldOfCalls)
       if (self.#transactions.length > 0) yield* Loop.#transact(self)
       if (self.#state.ended !== undefined) return self.#finish("ended")
       self.#reconcile()
@@ -210,6 +212,16 @@ class Loop {
       yield* self.#wait()
     }
   })
+
+  /** Decides on all that has arrived; gives who is told once it is written. */
+  #decide(): ReadonlyArray<Told> {
+    const inputs = this.#inbox
+    const told = this.#told
+    this.#inbox = nothing
+    this.#told = nothing
+    this.#writer.decide(inputs)
+    return told
+  }
 
   #finish(how: Finish["how"]): Finish {
     return {
@@ -252,14 +264,25 @@ class Loop {
     const workers = this.#workers
     workers.keep(wanted)
     if (this.#bell.draining) return
+    this.#startAll(wanted)
+    for (const each of wanted) {
+      if (each._tag === "RunCall" || workers.has(each.key)) continue
+      if (each._tag === "AskLimit" || each.start) workers.start(each)
+    }
+  }
+
+  /** Starts calls before what asked for them is durable. */
+  #startCalls() {
+    if (!this.#bell.draining && this.#state.open.size > 0) this.#startAll(work(this.#state))
+  }
+
+  #startAll(wanted: ReadonlyArray<Work>) {
+    const workers = this.#workers
     let parallel = workers.busy
     const most = this.#state.accepted!.limits.calls_parallel_max
     for (const each of wanted) {
-      if (workers.has(each.key)) continue
-      if (each._tag === "AskLimit") workers.start(each)
-      else if (each._tag === "AskModel") {
-        if (each.start) workers.start(each)
-      } else if (each.start && parallel < most && !workers.start(each)) parallel++
+      if (each._tag !== "RunCall" || workers.has(each.key)) continue
+      if (each.start && parallel < most && !workers.start(each)) parallel++
     }
   }
 
@@ -315,7 +338,9 @@ class Loop {
     const agent = this.#agentOf(wanted.frame)
     const frame = this.#state.frames.get(wanted.frame)!
     const history = wanted.frame === rootFrame ? this.#history : []
-    return askModel(this.#services, this.#writer.run, agent, wanted, history, frame.transcript)
+    const { run } = this.#writer
+    const trace_id = this.#state.accepted?.trace_id
+    return askModel(this.#services, run, agent, wanted, history, frame.transcript, trace_id)
   }
 
   #call(wanted: RunCall): Started {

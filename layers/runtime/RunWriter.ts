@@ -49,6 +49,8 @@ export const drain = (bell: Bell): void => {
   bell.wake?.()
 }
 
+const nothing: ReadonlyArray<RunEvent> = []
+
 /** Tries of an append whose store does not answer, before the actor's supervisor takes over. */
 const tries_max = 8
 const page_max = 10_000
@@ -78,19 +80,34 @@ export class RunWriter {
     return this.#fence.epoch
   }
 
-  /**
-   * Decides on inputs, and on all that follows, at once, and appends it as one. The state is the journal's when the
-   * Effect is done.
-   */
-  write(inputs: ReadonlyArray<RunInput>, tries = 1): Effect.Effect<void, FencedOff | JournalError> {
+  /** Decides on inputs, and on all that follows, at once. The state runs ahead of the journal until `append`. */
+  decide(inputs: ReadonlyArray<RunInput>): void {
     const events = this.#decided(inputs)
-    if (events.length === 0) return Effect.void
-    this.#inputs = inputs
-    this.#events = events
-    this.#tries = tries
+    if (this.#events.length === 0) {
+      this.#inputs = inputs
+      this.#events = events
+    } else {
+      this.#inputs = this.#inputs.concat(inputs)
+      this.#events = this.#events.concat(events)
+    }
+  }
+
+  /** Is something decided that is not appended? */
+  get isAhead(): boolean {
+    return this.#events.length > 0
+  }
+
+  /** Appends what was decided as one. The state is the journal's when the Effect is done. */
+  append(): Effect.Effect<void, FencedOff | JournalError> {
+    if (this.#events.length === 0) return Effect.void
     const status = statusOf(this.#state)
-    const append = { run: this.run, fence: this.#fence, events, status }
+    const append = { run: this.run, fence: this.#fence, events: this.#events, status }
     return Effect.matchCauseEffect(this.#host.journal.append(append), this.#answered)
+  }
+
+  write(inputs: ReadonlyArray<RunInput>): Effect.Effect<void, FencedOff | JournalError> {
+    this.decide(inputs)
+    return this.append()
   }
 
   // One append is on its way at a time, so what it carries is kept here and not in closures made for each.
@@ -99,16 +116,19 @@ export class RunWriter {
   #tries = 1
   readonly #answered = {
     onSuccess: (): Effect.Effect<void> => {
-      this.#advance(this.#events)
+      const events = this.#events
+      this.#events = nothing
+      this.#tries = 1
+      this.#advance(events)
       return Effect.void
     },
     onFailure: (
       cause: Cause.Cause<FencedOff | JournalError | StaleAppend>
     ): Effect.Effect<void, FencedOff | JournalError> => {
-      const inputs = this.#inputs
-      const tries = this.#tries
-      return Effect.flatMap(RunWriter.#refused(this, cause, tries), () =>
-        this.write(inputs, tries + 1)
+      // The state is folded anew before the same inputs are decided again.
+      this.#events = nothing
+      return Effect.flatMap(RunWriter.#refused(this, cause, this.#tries++), () =>
+        this.write(this.#inputs)
       )
     }
   }

@@ -2,57 +2,23 @@
  * Runs the body of a call that the gate let through: a read within its deadline, a write behind its journaled dispatch, a
  * transactional one inside the journal's transaction. Whatever a body does becomes one of the outcomes.
  */
-import { Cause, Context, Effect, Exit, Tracer } from "effect"
-import type { Clock } from "effect"
+import { Cause, Effect, Exit, Tracer } from "effect"
+import type { Clock, Context } from "effect"
 import type { Digest } from "effect/crypto"
 import { ToolTerminalError } from "../../src/error/ToolError.ts"
-import type { CallId, RunId } from "../../src/Ids.ts"
+import type { CallId } from "../../src/Ids.ts"
 import type { RunInput } from "../../src/run/RunDecider.ts"
-import type { Outcome, RunAccepted } from "../../src/run/RunEvent.ts"
+import type { Outcome } from "../../src/run/RunEvent.ts"
 import type { CallState } from "../../src/run/RunState.ts"
-import type { CallContext, GovernedContext, GovernedTool } from "../../src/tool/GovernedTool.ts"
+import type { CallContext, GovernedContext } from "../../src/tool/GovernedTool.ts"
 import { isDispatched, onLossOf } from "../../src/tool/ToolSpec.ts"
-import type { ResidentAgent } from "../../services/AgentDirectory.ts"
 import type { AgentMemory } from "../../services/AgentMemory.ts"
+import type { Place } from "./BodyPlace.ts"
+import { makePlaces } from "./BodyPlace.ts"
+import type { CallHost, Fork, Governed, Started, Timed } from "./CallHost.ts"
 import { callKey } from "./CallIdentity.ts"
 import type { Deadlines } from "./Deadlines.ts"
 import { classify, doubted, failed, isLoss, timedOut } from "./Failures.ts"
-
-/** What the run's loop does for a call. */
-export interface CallHost {
-  readonly run: RunId
-  readonly accepted: RunAccepted
-  readonly agent: ResidentAgent
-  /** The call as it is now. */
-  readonly call: () => CallState
-  /** Reports a dispatch and waits until it is durable. False: it does not stand, and nothing may be done. */
-  readonly dispatch: (input: Extract<RunInput, { _tag: "Dispatches" }>) => Effect.Effect<boolean>
-  /** Runs a body in the journal's transaction, with the event that `record` makes of its exit. */
-  readonly transact: (
-    key: string,
-    body: Effect.Effect<unknown, unknown, AgentMemory>,
-    record: (exit: Exit.Exit<unknown, unknown>) => RunInput
-  ) => Effect.Effect<void>
-}
-
-/** A piece whose value is what it says; a failure is a defect. */
-export interface Saying {
-  readonly effect: Effect.Effect<RunInput | undefined, never, AgentMemory>
-  readonly timeout_ms?: undefined
-  readonly settle?: undefined
-}
-
-/** A body that has its time, and what its end means; undefined = its time is over. */
-export interface Timed {
-  readonly effect: Effect.Effect<unknown, unknown, AgentMemory>
-  readonly timeout_ms: number
-  readonly settle: (exit: Exit.Exit<unknown, unknown> | undefined) => RunInput
-}
-
-/** A call ready to run: the loop forks `effect`, and gives it `timeout_ms` if it is not done at once. */
-export type Started = Saying | Timed
-
-export type Governed = GovernedTool<AgentMemory>
 
 export interface Services {
   readonly digest: Digest.Digest["Service"]
@@ -87,11 +53,55 @@ const at = (
       : { call, outcome, started_at, ended_at }
 })
 
+interface Settling {
+  readonly clock: Clock.Clock
+  readonly value: (tool: Governed, result: unknown) => Outcome
+}
+
+/** What the end of a read means. One object a call: it is the body's continuation and its deadline. */
+class Reading implements Timed {
+  readonly #settling: Settling
+  readonly #call: CallId
+  readonly #tool: Governed
+  readonly #started_at: number
+
+  constructor(settling: Settling, call: CallId, tool: Governed) {
+    this.#settling = settling
+    this.#call = call
+    this.#tool = tool
+    this.#started_at = settling.clock.currentTimeMillisUnsafe()
+  }
+
+  get timeout_ms(): number {
+    return this.#tool.spec.timeout_ms
+  }
+
+  late(): RunInput {
+    return this.#ended(failed(timedOut(this.timeout_ms)))
+  }
+
+  onSuccess(result: unknown): RunInput {
+    return this.#ended(this.#settling.value(this.#tool, result))
+  }
+
+  onFailure(cause: Cause.Cause<unknown>): RunInput {
+    return this.#ended(failed(classify(cause)))
+  }
+
+  #ended(outcome: Outcome): RunInput {
+    const ended_at = this.#settling.clock.currentTimeMillisUnsafe()
+    return at(this.#tool, this.#call, outcome, this.#started_at, ended_at)
+  }
+}
+
 /** How often an idempotent call is sent with its key before its outcome counts as unknown. */
 const sends_max = 3
 
+const silent = () => Effect.void
+
 export const make = (services: Services): ToolBody => {
   const { clock, deadlines, digest } = services
+  const placeOf = makePlaces()
 
   /** The encoded result as JSON text, once; refused when the schema or the cap refuses it. */
   const value = (tool: Governed, result: unknown): Outcome => {
@@ -119,6 +129,8 @@ export const make = (services: Services): ToolBody => {
     return { _tag: "Value", json }
   }
 
+  const settling: Settling = { clock, value }
+
   const outcomeOf = (tool: Governed, exit: Exit.Exit<unknown, unknown>): Outcome =>
     Exit.isSuccess(exit) ? value(tool, exit.value) : failed(classify(exit.cause))
 
@@ -132,34 +144,30 @@ export const make = (services: Services): ToolBody => {
       approved_by: call.approved_by,
       key
     }
-    return { toolCallId: call.id, preliminary: () => Effect.void, call: context }
+    return { toolCallId: call.id, preliminary: silent, call: context }
   }
 
-  /** A body runs over the services it was built with: merged once for each of its actors, and not at each call. */
-  type Surroundings = Context.Context<AgentMemory>
-  const contexts = new WeakMap<Governed, WeakMap<Surroundings, Surroundings>>()
-  const contextFor = (tool: Governed, of: Surroundings): Surroundings => {
-    let known = contexts.get(tool)
-    if (known === undefined) contexts.set(tool, (known = new WeakMap()))
-    let merged = known.get(of)
-    if (merged === undefined) known.set(of, (merged = Context.merge(of, tool.services)))
-    return merged
+  /** The body in its place; a throw while it is made is a defect like any other. */
+  const bodyIn = (
+    place: Place,
+    host: CallHost,
+    tool: Governed,
+    args: unknown,
+    key: string | undefined
+  ): Effect.Effect<unknown, unknown, AgentMemory> => {
+    const body = Effect.suspend(() => tool.handler(args, contextOf(host, host.call(), key)))
+    return place.traced ? traced(host, tool, key, body) : body
   }
 
-  /** The body over the services it was built with; a throw while it is made is a defect like any other. */
+  /** The same within a fiber of the call. */
   const bodyOf = (
     host: CallHost,
     tool: Governed,
     args: unknown,
     key: string | undefined
   ): Effect.Effect<unknown, unknown, AgentMemory> => {
-    const body = () => tool.handler(args, contextOf(host, host.call(), key))
-    return Effect.updateContext(
-      Effect.withFiber((fiber) =>
-        fiber.cache.tracer === undefined ? body() : traced(host, tool, key, Effect.suspend(body))
-      ),
-      (context: Surroundings) => contextFor(tool, context)
-    )
+    const place = placeOf(tool, host.context)
+    return Effect.provideContext(bodyIn(place, host, tool, args, key), place.context)
   }
 
   /**
@@ -191,26 +199,24 @@ export const make = (services: Services): ToolBody => {
 
   /** A read: its body may be redone after a crash, so nothing is written before it. */
   const read = (host: CallHost, call: CallId, tool: Governed, args: unknown): Started => {
-    const started_at = clock.currentTimeMillisUnsafe()
-    const { timeout_ms } = tool.spec
+    const place = placeOf(tool, host.context)
+    const reading = new Reading(settling, call, tool)
     return {
-      timeout_ms,
-      effect: bodyOf(host, tool, args, undefined),
-      settle: (exit) => {
-        const outcome = exit === undefined ? failed(timedOut(timeout_ms)) : outcomeOf(tool, exit)
-        return at(tool, call, outcome, started_at, clock.currentTimeMillisUnsafe())
-      }
+      effect: Effect.matchCause(bodyIn(place, host, tool, args, undefined), reading),
+      fork: place.fork,
+      timed: reading
     }
   }
 
   /** The exit of a body in a fiber of its own, or undefined when its time is over. */
-  const within = (
-    body: Effect.Effect<unknown, unknown, AgentMemory>,
-    timeout_ms: number
-  ): Effect.Effect<Exit.Exit<unknown, unknown> | undefined, never, AgentMemory> =>
+  const within = <A, E>(
+    body: Effect.Effect<A, E, AgentMemory>,
+    timeout_ms: number,
+    fork?: Fork
+  ): Effect.Effect<Exit.Exit<A, E> | undefined, never, AgentMemory> =>
     Effect.contextWith((context: Context.Context<AgentMemory>) =>
       Effect.callback((resume) => {
-        const fiber = Effect.runForkWith(context)(body)
+        const fiber = (fork ?? Effect.runForkWith(context))(body)
         let late = false
         const cancel = deadlines.after(timeout_ms, () => {
           // A body may end at once when it is interrupted: that end is the deadline's doing, and not its answer.
@@ -289,11 +295,17 @@ export const make = (services: Services): ToolBody => {
         : read(host, call, tool, args)
 
   /** Runs what the gate gave, inside a call's own fiber. */
-  const run = (started: Started): Effect.Effect<RunInput | undefined, never, AgentMemory> => {
-    return started.settle === undefined
-      ? started.effect
-      : Effect.map(within(started.effect, started.timeout_ms), started.settle)
-  }
+  const run = ({
+    effect,
+    fork,
+    timed
+  }: Started): Effect.Effect<RunInput | undefined, never, AgentMemory> =>
+    timed === undefined
+      ? effect
+      : Effect.flatMap(
+          within(effect, timed.timeout_ms, fork),
+          (exit) => exit ?? Effect.sync(() => timed.late())
+        )
 
   return { start, run }
 }

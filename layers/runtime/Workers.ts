@@ -2,15 +2,13 @@
  * The pieces of work of one run that are in the air, each in a fiber of its own that is polled at once: one that is
  * already done is taken directly, any other reports when it ends. What is done before it begins gets no fiber.
  */
-import { Exit, Result } from "effect"
+import { Exit } from "effect"
 import type { Effect, Fiber } from "effect"
 import type { RunInput } from "../../src/run/RunDecider.ts"
 import type { Work } from "../../src/run/RunWork.ts"
 import type { AgentMemory } from "../../services/AgentMemory.ts"
 import type { Deadlines } from "./Deadlines.ts"
-import type { Started } from "./ToolBody.ts"
-
-export type Fork = <A, E>(effect: Effect.Effect<A, E, AgentMemory>) => Fiber.Fiber<A, E>
+import type { Fork, Started } from "./CallHost.ts"
 
 interface Worker {
   readonly work: Work
@@ -55,31 +53,27 @@ export class Workers {
 
   /** Starts a piece. True if it was done at once: then it has reported, and no fiber is left. */
   start(work: Work): boolean {
-    const { deadlines, fork } = this.#host
-    const worker: Worker = {
-      work,
-      fiber: undefined,
-      cancelDeadline: undefined
-    }
+    const { deadlines } = this.#host
     const started = this.#host.begin(work)
-    if (isDone(started.effect)) {
-      this.#said(work, started, started.effect, undefined)
+    const { effect, timed } = started
+    if (isDone(effect)) {
+      this.#said(work, effect, undefined)
       return true
     }
-    const fiber = fork(started.effect)
+    const fiber = (started.fork ?? this.#host.fork)(effect)
     const done = fiber.pollUnsafe()
     if (done !== undefined) {
-      this.#said(work, started, done, undefined)
+      this.#said(work, done, undefined)
       return true
     }
-    worker.fiber = fiber
+    const worker: Worker = { work, fiber, cancelDeadline: undefined }
     this.#workers.set(work.key, worker)
-    if (started.timeout_ms !== undefined) {
-      worker.cancelDeadline = deadlines.after(started.timeout_ms, () => {
+    if (timed !== undefined) {
+      worker.cancelDeadline = deadlines.after(timed.timeout_ms, () => {
         if (worker.fiber !== fiber) return
         // The deadline speaks for the piece, so that the end of its fiber is no longer listened to.
         worker.fiber = undefined
-        this.#said(work, started, undefined, work.key)
+        this.#host.report(work.key, timed.late())
         fiber.interruptUnsafe()
       })
     }
@@ -87,26 +81,19 @@ export class Workers {
       worker.cancelDeadline?.()
       if (worker.fiber !== fiber) return
       worker.fiber = undefined
-      this.#said(work, started, exit, work.key)
+      this.#said(work, exit, work.key)
     })
     return false
   }
 
   /**
-   * Reports what a piece says at its end, or when its time is over (`exit` is undefined). `key`: it is kept among those
-   * that run until that is written; a piece that was done at once never was.
+   * Reports what a piece says at its end. `key`: it is kept among those that run until that is written; a piece that was
+   * done at once never was.
    */
-  #said(
-    work: Work,
-    { settle }: Started,
-    exit: Exit.Exit<unknown, unknown> | undefined,
-    key: string | undefined
-  ): void {
-    // Whoever interrupts a piece forgets it first, so whatever else ended it is a defect; so is a throw while it settles.
-    const said =
-      settle === undefined ? (exit as Exit.Exit<RunInput | undefined>) : settled(settle, exit)
-    if (Exit.isFailure(said)) return this.#host.report(key, this.#host.died(work, said))
-    if (said.value !== undefined) return this.#host.report(key, said.value)
+  #said(work: Work, exit: Exit.Exit<RunInput | undefined>, key: string | undefined): void {
+    // Whoever interrupts a piece forgets it first, so whatever else ended it is a defect.
+    if (Exit.isFailure(exit)) return this.#host.report(key, this.#host.died(work, exit))
+    if (exit.value !== undefined) return this.#host.report(key, exit.value)
     if (key !== undefined) this.#workers.delete(key)
     this.#host.silent()
   }
@@ -129,18 +116,9 @@ export class Workers {
   }
 }
 
-const settled = (
-  settle: (exit: Exit.Exit<unknown, unknown> | undefined) => RunInput,
-  exit: Exit.Exit<unknown, unknown> | undefined
-): Exit.Exit<RunInput> => {
-  const said = Result.try(() => settle(exit))
-  return Result.isSuccess(said) ? Exit.succeed(said.success) : Exit.die(said.failure)
-}
-
 /** An Effect that is its own result. */
-const isDone = (
-  effect: Effect.Effect<unknown, unknown, AgentMemory>
-): effect is Exit.Exit<unknown, unknown> => Exit.isExit(effect)
+const isDone = <A>(effect: Effect.Effect<A, never, AgentMemory>): effect is Exit.Exit<A> =>
+  Exit.isExit(effect)
 
 const stop = (worker: Worker): void => {
   const { fiber } = worker

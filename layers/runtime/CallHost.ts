@@ -1,0 +1,50 @@
+/**
+ * What a call needs of its run's loop, and what it gives it: a piece of work that is ready to run.
+ */
+import type { Context, Effect, Exit, Fiber } from "effect"
+import type { RunId } from "../../src/Ids.ts"
+import type { RunInput } from "../../src/run/RunDecider.ts"
+import type { RunAccepted } from "../../src/run/RunEvent.ts"
+import type { CallState } from "../../src/run/RunState.ts"
+import type { GovernedTool } from "../../src/tool/GovernedTool.ts"
+import type { ResidentAgent } from "../../services/AgentDirectory.ts"
+import type { AgentMemory } from "../../services/AgentMemory.ts"
+
+/** What the run's loop does for a call. */
+export interface CallHost {
+  readonly run: RunId
+  readonly accepted: RunAccepted
+  readonly agent: ResidentAgent
+  /** What the actor gives its bodies. */
+  readonly context: Surroundings
+  /** The call as it is now. */
+  readonly call: () => CallState
+  /** Reports a dispatch and waits until it is durable. False: it does not stand, and nothing may be done. */
+  readonly dispatch: (input: Extract<RunInput, { _tag: "Dispatches" }>) => Effect.Effect<boolean>
+  /** Runs a body in the journal's transaction, with the event that `record` makes of its exit. */
+  readonly transact: (
+    key: string,
+    body: Effect.Effect<unknown, unknown, AgentMemory>,
+    record: (exit: Exit.Exit<unknown, unknown>) => RunInput
+  ) => Effect.Effect<void>
+}
+
+/** A piece ready to run; its value is what it says, and a failure is a defect. */
+export interface Started {
+  readonly effect: Effect.Effect<RunInput | undefined, never, AgentMemory>
+  /** The body's own surroundings, where they are more than the actor's. */
+  readonly fork?: Fork | undefined
+  /** Its time, if it is not done at once, and what it says when that is over. */
+  readonly timed?: Timed | undefined
+}
+
+export interface Timed {
+  readonly timeout_ms: number
+  readonly late: () => RunInput
+}
+
+export type Fork = <A, E>(effect: Effect.Effect<A, E, AgentMemory>) => Fiber.Fiber<A, E>
+
+export type Surroundings = Context.Context<AgentMemory>
+
+export type Governed = GovernedTool<AgentMemory>
