@@ -42,7 +42,7 @@ describe("LanguageModelGateway", () => {
         [
           ...by("scripted-1"),
           ...think("r", "hm", { acme: { signature: "s-1" } }),
-          ...say("t", "Let me ", "look."),
+          ...say("t", ["Let me ", "look."]),
           ...call("c-1", "search", { q: "a" }),
           ...call("c-2", "search", { q: "b" }),
           finish("tool-calls", usage(12, 7, { cached: 4, reasoning: 3 }))
@@ -72,7 +72,7 @@ describe("LanguageModelGateway", () => {
 
   it.effect("sends back reasoning with its signature, calls and results, and the tools", () =>
     Effect.gen(function* () {
-      const { asked } = yield* ask([...say("t", "ok"), finish("stop")], {
+      const { asked } = yield* ask([...say("t", ["ok"]), finish("stop")], {
         tools: [search],
         transcript: [
           { role: "user", text: "find a" },
@@ -164,10 +164,10 @@ describe("LanguageModelGateway", () => {
         ["pause", "other"],
         ["unknown", "other"]
       ] as const) {
-        const { turn } = yield* ask([...say("t", "a"), finish(reason)])
+        const { turn } = yield* ask([...say("t", ["a"]), finish(reason)])
         assert.strictEqual(turn.finish, expected, reason)
       }
-      for (const cut of [[...say("t", "a")], [...say("t", "a"), finish("error")], []]) {
+      for (const cut of [[...say("t", ["a"])], [...say("t", ["a"]), finish("error")], []]) {
         const failure = yield* Effect.flip(ask(cut))
         assert.strictEqual(failure.kind, "transient")
       }
@@ -197,7 +197,7 @@ describe("LanguageModelGateway", () => {
         assert.notInclude(failure.message, "sk-")
       }
       const event = yield* Effect.flip(
-        ask([...say("t", "a"), { type: "error", error: { code: "overloaded_error" } }])
+        ask([...say("t", ["a"]), { type: "error", error: { code: "overloaded_error" } }])
       )
       assert.strictEqual(event.kind, "transient")
     })
@@ -223,7 +223,7 @@ describe("LanguageModelGateway", () => {
         [{ idle_ms: 60_000, timeout_ms: 1_000 }, "within 1000 ms"]
       ] as const) {
         const closed = yield* Deferred.make<void>()
-        const answer = Stream.fromIterable(say("t", "a")).pipe(
+        const answer = Stream.fromIterable(say("t", ["a"])).pipe(
           Stream.concat(Stream.never),
           Stream.ensuring(Deferred.succeed(closed, undefined))
         )

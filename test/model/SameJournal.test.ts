@@ -13,10 +13,14 @@ import * as ResilientModelGateway from "../../layers/model/ResilientModelGateway
 import * as ScriptedModelGateway from "../../layers/model/ScriptedModelGateway.ts"
 import { ModelGateway } from "../../services/ModelGateway.ts"
 import type { Turn } from "../../src/run/RunDecider.ts"
+import type { RunEvent } from "../../src/run/RunEvent.ts"
 import { finish, say, serve, stream, think, tool, usage } from "./ChatServer.ts"
-import { environment } from "./Gateway.ts"
+import { environment, key } from "./Gateway.ts"
 import * as Spoken from "./ScriptedLanguageModel.ts"
-import { journal, turns } from "./SameJournal.ts"
+import { journal, turns, wireTools } from "./SameJournal.ts"
+import { body, pieces } from "./Wires.ts"
+import { compatible, wires } from "./WireTurns.ts"
+import type { Wire } from "./WireTurns.ts"
 
 const scripted = ScriptedModelGateway.layer(turns)
 
@@ -37,18 +41,6 @@ const chatEvents = (turn: Turn): ReadonlyArray<unknown> => [
     completion_tokens: turn.usage?.output_tokens,
     total_tokens: 0
   })
-]
-
-/** The turn as the parts of an effect/ai stream. */
-const parts = (turn: Turn): Spoken.Parts => [
-  ...Spoken.by(turn.model ?? ""),
-  ...(turn.reasoning ?? []).flatMap((part, index) => Spoken.think(`r-${index}`, part.text)),
-  ...(turn.text === "" ? [] : Spoken.say("t", turn.text.slice(0, 7), turn.text.slice(7))),
-  ...turn.calls.flatMap((call) => Spoken.call(call.model_id, call.name, call.arguments)),
-  Spoken.finish(
-    turn.finish === "tool_calls" ? "tool-calls" : "stop",
-    Spoken.usage(turn.usage?.input_tokens ?? 0, turn.usage?.output_tokens ?? 0)
-  )
 ]
 
 /** The live gateway, asking a server of the test over a socket. */
@@ -109,7 +101,7 @@ describe("one journal, whatever answers", () => {
 
   it.live("an effect/ai LanguageModel that says the same has the same journal", () =>
     Effect.gen(function* () {
-      const { asked, layer } = Spoken.languageModel(...turns.map(parts))
+      const { asked, layer } = Spoken.languageModel(...turns.map(Spoken.turnParts))
       const gateway = LanguageModelGateway.layer({
         origin: "openaiCompatible.chat:wire-model"
       }).pipe(Layer.provide(layer))
@@ -147,3 +139,115 @@ describe("one journal, whatever answers", () => {
     })
   )
 })
+
+const stop = { id: "msg_2", type: "message", role: "assistant", status: "completed" }
+const usages = { input_tokens: 5, output_tokens: 2 }
+
+/** A last answer on each wire. */
+const last: Readonly<Record<Wire["provider"], ReadonlyArray<object>>> = {
+  "openai-compatible": [say("Done."), finish("stop")] as ReadonlyArray<object>,
+  openai: [say("Done."), finish("stop")] as ReadonlyArray<object>,
+  anthropic: [
+    {
+      type: "message_start",
+      message: {
+        id: "m",
+        type: "message",
+        role: "assistant",
+        model: "m-1",
+        content: [],
+        usage: usages
+      }
+    },
+    { type: "content_block_start", index: 0, content_block: { type: "text", text: "" } },
+    { type: "content_block_delta", index: 0, delta: { type: "text_delta", text: "Done." } },
+    { type: "content_block_stop", index: 0 },
+    { type: "message_delta", delta: { stop_reason: "end_turn" }, usage: { output_tokens: 2 } },
+    { type: "message_stop" }
+  ],
+  google: [
+    {
+      candidates: [
+        { content: { role: "model", parts: [{ text: "Done." }] }, index: 0, finishReason: "STOP" }
+      ]
+    }
+  ],
+  "openai-responses": [
+    { type: "response.created", response: { id: "r", created_at: 1, model: "m-1" } },
+    { type: "response.output_item.added", output_index: 0, item: { ...stop, content: [] } },
+    {
+      type: "response.output_text.delta",
+      item_id: stop.id,
+      output_index: 0,
+      content_index: 0,
+      delta: "Done."
+    },
+    {
+      type: "response.output_item.done",
+      output_index: 0,
+      item: { ...stop, content: [{ type: "output_text", text: "Done.", annotations: [] }] }
+    },
+    {
+      type: "response.completed",
+      response: { id: "r", created_at: 1, model: "m-1", usage: usages }
+    }
+  ]
+}
+
+/** The live gateway asking a server that speaks this wire. */
+const onWire = (wire: Wire) =>
+  Layer.unwrap(
+    Effect.gen(function* () {
+      const server = yield* serve(
+        [wire.streamed, last[wire.provider]].map((events) => pieces(body(wire, events), [64]))
+      )
+      const chosen = yield* Effect.provide(
+        ModelFromEnv.choose(),
+        environment({
+          TROUPE_MODEL_PROVIDER: wire.provider,
+          TROUPE_MODEL_BASE_URL: new URL(wire.base, server.base_url).href,
+          TROUPE_MODEL: "wire-model",
+          TROUPE_MODEL_API_KEY: key
+        })
+      )
+      return Option.getOrThrow(chosen).layer
+    })
+  )
+
+const turned = (events: ReadonlyArray<unknown>): ReadonlyArray<Turn> =>
+  (events as ReadonlyArray<RunEvent>).flatMap((event) => {
+    if (event._tag !== "ModelTurned") return []
+    const { _tag, frame: _frame, step: _step, ...turn } = event
+    return [turn]
+  })
+
+for (const wire of wires) {
+  describe(`one journal: what ${wire.provider} says`, () => {
+    it.live("is the same from its wire, from a script, and from a recording", () =>
+      Effect.gen(function* () {
+        const tape = memoryTape()
+        const recorded = CassetteModelGateway.recording(Effect.succeed(tape)).pipe(
+          Layer.provide(onWire(wire)),
+          Layer.provide(NodeCrypto.layerDigest)
+        )
+        const expected = yield* journal(recorded, wireTools)
+        const turns = turned(expected)
+        assert.deepStrictEqual(turns[0], wire.turn)
+        assert.strictEqual(turns[1]?.text, "Done.")
+        assert.include(JSON.stringify(expected), "Three is too large.")
+        const script = ScriptedModelGateway.layer(turns)
+        assert.deepStrictEqual(yield* journal(script, wireTools), expected)
+        const replay = CassetteModelGateway.layer(Effect.succeed(tape)).pipe(
+          Layer.provide(NodeCrypto.layerDigest)
+        )
+        assert.deepStrictEqual(yield* journal(replay, wireTools), expected)
+        // Parts of the provider's own have no word in effect/ai.
+        if (wire === compatible) return
+        const { layer } = Spoken.languageModel(...turns.map(Spoken.turnParts))
+        const origin = turns[0]?.origin
+        const general = LanguageModelGateway.layer(origin === undefined ? {} : { origin })
+        assert.deepStrictEqual(yield* journal(Layer.provide(general, layer), wireTools), expected)
+      }).pipe(Effect.scoped)
+    )
+  })
+}

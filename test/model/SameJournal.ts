@@ -2,7 +2,7 @@
  * One agent's run, as the turns that its model takes, and the run itself over any gateway. What is compared of its journal
  * is all but what names this run or this moment.
  */
-import { Effect, Layer } from "effect"
+import { Effect, Layer, Schema } from "effect"
 import * as ActorMemories from "../../layers/compose/ActorMemories.ts"
 import * as Runtime from "../../layers/compose/Runtime.ts"
 import * as EphemeralAgentMemory from "../../layers/ephemeral/EphemeralAgentMemory.ts"
@@ -12,6 +12,7 @@ import { ToolUserError } from "../../src/error/ToolError.ts"
 import type { Turn } from "../../src/run/RunDecider.ts"
 import type { RunEvent } from "../../src/run/RunEvent.ts"
 import { agentsOf, ended, reads, send, toolsOf } from "../runtime/Harness.ts"
+import type { TestTool } from "../runtime/Harness.ts"
 
 const usage = (input_tokens: number, output_tokens: number) => ({ input_tokens, output_tokens })
 
@@ -48,17 +49,22 @@ export const turns: ReadonlyArray<Turn> = [
   }
 ]
 
-const tools = {
+const refuses = Effect.fail(
+  new ToolUserError({ kind: "invalid_args", reason: "TOO_LARGE", message: "Three is too large." })
+)
+
+const lookTools = {
   look: reads((n) => Effect.succeed({ twice: n * 2 })),
-  break: reads(() =>
-    Effect.fail(
-      new ToolUserError({
-        kind: "invalid_args",
-        reason: "TOO_LARGE",
-        message: "Three is too large."
-      })
-    )
-  )
+  break: reads(() => refuses)
+}
+
+/** Those that the wires' turns call: one answers, the other fails. */
+export const wireTools: Readonly<Record<string, TestTool>> = {
+  list: {
+    ...reads((_n, _call, args) => Effect.succeed(args)),
+    parameters: { limit: Schema.Int, note: Schema.String }
+  },
+  look: { ...reads(() => refuses), parameters: {} }
 }
 
 /** Of this run, this moment or this process alone. */
@@ -82,7 +88,8 @@ const rest = (value: unknown): unknown => {
 
 /** The agent's run over the gateway: its journal, ids and times aside. */
 export const journal = <E, R>(
-  gateway: Layer.Layer<ModelGateway, E, R>
+  gateway: Layer.Layer<ModelGateway, E, R>,
+  tools: Readonly<Record<string, TestTool>> = lookTools
 ): Effect.Effect<ReadonlyArray<unknown>, unknown, R> => {
   const options = { tools, script: [] }
   const runtime = Runtime.layer({ agents: agentsOf(options), tools: [toolsOf(tools)] }).pipe(
