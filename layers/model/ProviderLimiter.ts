@@ -17,11 +17,12 @@ export interface ProviderLimits {
   readonly wait_ms_max: number
 }
 
+/** Wide enough that many runs at once wait for each other rather than fail. */
 export const limits_default: ProviderLimits = {
   concurrent_max: 64,
   tokens_per_minute: 0,
-  queue_max: 1_024,
-  wait_ms_max: 60_000
+  queue_max: 4_096,
+  wait_ms_max: 300_000
 }
 
 /** A place in line, and then a permit. */

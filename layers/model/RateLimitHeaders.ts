@@ -51,35 +51,45 @@ const count = (text: string | undefined): number | undefined => {
   return Number(text)
 }
 
-const families = [
-  ["x-ratelimit-remaining-", "x-ratelimit-reset-", ""],
-  ["anthropic-ratelimit-", "anthropic-ratelimit-", "suffix"]
-] as const
+/** Where each family of headers says what is left of something, and when it is whole again. */
+const families: ReadonlyArray<(name: string) => readonly [left: string, reset: string]> = [
+  (name) => [`x-ratelimit-remaining-${name}`, `x-ratelimit-reset-${name}`],
+  (name) => [`anthropic-ratelimit-${name}-remaining`, `anthropic-ratelimit-${name}-reset`]
+]
 
-/** The least that any of the known headers says; undefined where none of them is there. */
-export const rateLimitSaid = (headers: AnswerHeaders, now: number): RateLimitSaid | undefined => {
-  const least = (names: ReadonlyArray<string>) => {
-    let found: { readonly left: number; readonly reset_ms: number | undefined } | undefined
-    for (const [before, beforeReset, suffix] of families) {
-      for (const name of names) {
-        const left = count(
-          headers[suffix === "" ? `${before}${name}` : `${before}${name}-remaining`]
-        )
-        if (left === undefined || (found !== undefined && found.left <= left)) continue
-        const reset =
-          headers[suffix === "" ? `${beforeReset}${name}` : `${beforeReset}${name}-reset`]
-        found = { left, reset_ms: resetMs(reset, now) }
-      }
+interface Left {
+  readonly left: number
+  readonly reset_ms: number | undefined
+}
+
+/** Of several limits the one that leaves least. */
+const least = (
+  headers: AnswerHeaders,
+  now: number,
+  names: ReadonlyArray<string>
+): Left | undefined => {
+  let found: Left | undefined
+  for (const family of families) {
+    for (const name of names) {
+      const [remaining, reset] = family(name)
+      const left = count(headers[remaining])
+      if (left === undefined || (found !== undefined && found.left <= left)) continue
+      found = { left, reset_ms: resetMs(headers[reset], now) }
     }
-    return found
   }
-  const tokens = least(["tokens", "input-tokens", "output-tokens"])
-  const requests = least(["requests"])
-  if (tokens === undefined && requests === undefined) return undefined
-  return {
-    tokens_left: tokens?.left,
-    tokens_reset_ms: tokens?.reset_ms,
-    requests_left: requests?.left,
-    requests_reset_ms: requests?.reset_ms
-  }
+  return found
+}
+
+/** What the known headers say; undefined where none of them is there. */
+export const rateLimitSaid = (headers: AnswerHeaders, now: number): RateLimitSaid | undefined => {
+  const tokens = least(headers, now, ["tokens", "input-tokens", "output-tokens"])
+  const requests = least(headers, now, ["requests"])
+  return tokens === undefined && requests === undefined
+    ? undefined
+    : {
+        tokens_left: tokens?.left,
+        tokens_reset_ms: tokens?.reset_ms,
+        requests_left: requests?.left,
+        requests_reset_ms: requests?.reset_ms
+      }
 }

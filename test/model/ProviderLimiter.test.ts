@@ -92,7 +92,7 @@ describe("ProviderLimiter", () => {
 
   it.effect("sends nothing before the time that the provider's headers name", () =>
     Effect.gen(function* () {
-      const line = limiter({})
+      const line = limiter({ wait_ms_max: 60_000 })
       const now = yield* Clock.currentTimeMillis
       const said = rateLimitSaid(
         { "x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": "1m2s" },
