@@ -1,7 +1,7 @@
 /**
  * Habits of endpoints that speak chat completions, mended before the client reads the answer: a whole JSON answer to a
- * request for a stream, a stream that ends with `[DONE]` and never says why, several choices in one stream, and usage
- * where the client does not look. Also bounds what comes back.
+ * request for a stream, a stream that ends with `[DONE]` and never says why, several choices in one stream, usage
+ * where the client does not look, and arguments that are no text. Also bounds what comes back.
  */
 
 /** The greatest answer, in bytes as they come off the wire. */
@@ -25,10 +25,56 @@ const bounded = (bytes_max: number) => {
 const record = (value: unknown): Record<string, unknown> =>
   typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {}
 
+/** Calls whose arguments are not text get the text that they should have been; absent ones stay absent. */
+const callsOf = (said: Record<string, unknown>): Record<string, unknown> => {
+  const calls = said["tool_calls"]
+  if (!Array.isArray(calls)) return said
+  return {
+    ...said,
+    tool_calls: calls.map((call) => {
+      const made = record(call)["function"]
+      const given = record(made)["arguments"]
+      return typeof given === "object" && given !== null
+        ? { ...record(call), function: { ...record(made), arguments: JSON.stringify(given) } }
+        : call
+    })
+  }
+}
+
+/** A whole answer for a client that was asked for one: every call has arguments, and they are text. */
+const wholeOf = (text: string): string => {
+  if (!/"tool_calls"/.test(text)) return text
+  let body: unknown
+  try {
+    body = JSON.parse(text)
+  } catch {
+    return text
+  }
+  const { choices } = record(body)
+  if (!Array.isArray(choices)) return text
+  const withArguments = (call: unknown) => {
+    const made = record(record(call)["function"])
+    return { ...record(call), function: { ...made, arguments: made["arguments"] ?? "" } }
+  }
+  return JSON.stringify({
+    ...record(body),
+    choices: choices.map((choice) => {
+      const message = callsOf(record(record(choice)["message"]))
+      const calls = message["tool_calls"]
+      return {
+        ...record(choice),
+        message: Array.isArray(calls)
+          ? { ...message, tool_calls: calls.map(withArguments) }
+          : message
+      }
+    })
+  })
+}
+
 /** A choice of a whole answer as the one chunk of a stream; calls get the index that a stream gives them. */
 const chunkOf = (choice: unknown): unknown => {
   const { finish_reason, index, message } = record(choice)
-  const said = record(message)
+  const said = callsOf(record(message))
   const calls = said["tool_calls"]
   return {
     index,
@@ -64,7 +110,7 @@ class Choices {
   /** A line of the stream, mended; undefined = nothing is left of it. */
   mended(line: string): string | undefined {
     if (!/^data:\s*\{/.test(line)) return line
-    if (!/"index"\s*:\s*[1-9]|"x_groq"/.test(line)) {
+    if (!/"index"\s*:\s*[1-9]|"x_groq"|"arguments"\s*:\s*\{/.test(line)) {
       if (/"index"\s*:\s*0/.test(line)) this.index ??= 0
       return line
     }
@@ -84,7 +130,12 @@ class Choices {
       return index === this.index
     })
     if (kept.length === 0 && choices.length > 0 && usage === undefined) return undefined
-    return `data: ${JSON.stringify({ ...all, choices: kept, ...(usage === undefined ? undefined : { usage }) })}`
+    const mended = kept.map((choice) => {
+      const { delta } = record(choice)
+      return delta === undefined ? choice : { ...record(choice), delta: callsOf(record(delta)) }
+    })
+    const counted = usage === undefined ? undefined : { usage }
+    return `data: ${JSON.stringify({ ...all, choices: mended, ...counted })}`
   }
 }
 
@@ -155,8 +206,8 @@ export const wireFetch: typeof fetch = (input, init) => ask(input, init, async (
 const wantsStream = (init: RequestInit | undefined): boolean =>
   typeof init?.body === "string" && /"stream"\s*:\s*true/.test(init.body)
 
-/** For chat completions: what comes back is bounded, and mended where it answers a request for a stream. */
+/** For chat completions: what comes back is bounded, and mended. */
 export const chatFetch: typeof fetch = (input, init) =>
-  ask(input, init, (response, body) =>
-    wantsStream(init) ? mended(response, body) : Promise.resolve(body)
+  ask(input, init, async (response, body) =>
+    wantsStream(init) ? mended(response, body) : wholeOf(await new Response(body).text())
   )

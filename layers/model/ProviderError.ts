@@ -55,6 +55,9 @@ const reasonOf = (error: Record<string, unknown>): string => {
   for (const key of ["message", "detail", "error_description", "title"]) {
     const value = error[key]
     if (typeof value === "string" && value !== "") return value
+    // A list of what is wrong with the request, each with a message of its own.
+    const listed = Array.isArray(value) ? record(value[0])?.["msg"] : undefined
+    if (typeof listed === "string") return listed
   }
   return ""
 }
@@ -221,6 +224,10 @@ export const ofThrown = (error: unknown, redaction: Redaction, now: number): Mod
       return ofEvent(error.data, redaction, now)
     }
     const status = error.statusCode
+    if (status !== undefined && status >= 200 && status < 300) {
+      const body = record(parsed(error.responseBody))
+      if ((body?.["error"] ?? null) !== null) return ofEvent(body, redaction, now)
+    }
     if (status !== undefined && (status < 200 || status >= 300)) {
       return ofAnswer(error, status, redaction, now)
     }

@@ -238,11 +238,14 @@ export class TurnAssembly {
     if (finish === "tool_calls" && this.calls === 0 && this.text === "") {
       return transient("the provider asked for tools and named none")
     }
+    const raw = rawOf(this.finish.finishReason.raw, finish)
+    if (finish === "other" && raw === undefined && this.text === "") {
+      return transient("the provider answered nothing and did not say why")
+    }
     const kept = new Kept(step, madeUp)
     for (const slot of this.slots) kept.add(slot)
     if (kept.units > metadata_units_max) return tooLarge()
     const usage = usageOf(this.finish.usage)
-    const raw = rawOf(this.finish.finishReason.raw, finish)
     return {
       text: this.text,
       calls: kept.calls,

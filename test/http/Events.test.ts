@@ -188,6 +188,8 @@ describe("event streams", () => {
         const seen = yield* stream.take(4)
         const text = JSON.stringify(seen)
         assert.notInclude(text, secret)
+        assert.notInclude(text, "a signature of the model")
+        assert.notInclude(text, "a provider:a model")
         assert.notInclude(text, "row 7 of table t")
         assert.include(text, "internal fault")
         const staff = yield* listen(`/v1/conversations/${conversation}/events`, { as: "vera" })

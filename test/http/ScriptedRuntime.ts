@@ -166,9 +166,23 @@ export const proposed = {
   frame: "0",
   step: 1,
   text: "I would replay it.",
-  calls: [{ model_id: "m1", name: "replay_dlq_event", arguments: { event_id: "e", reason: "r" } }],
+  calls: [
+    {
+      model_id: "m1",
+      name: "replay_dlq_event",
+      arguments: { event_id: "e", reason: "r" },
+      provider: { google: { thoughtSignature: "a signature of the model" } }
+    }
+  ],
   finish: "tool_calls",
-  reasoning: [{ text: "a thought of the model" }]
+  reasoning: [
+    {
+      text: "a thought of the model",
+      provider: { anthropic: { signature: "a signature of the model" } }
+    }
+  ],
+  parts: [{ of: "text", units: 18, provider: { google: { s: "a signature of the model" } } }],
+  origin: "a provider:a model"
 } as unknown as RunEvent
 
 export const asked = (approval: ApprovalId, expires_at?: number): RunEvent =>

@@ -15,13 +15,35 @@ const choose = (env: Record<string, string>) =>
 const refusal = (env: Record<string, string>) =>
   Effect.map(Effect.flip(choose(env)), (failure) => {
     assert.strictEqual(failure.kind, "configuration")
-    for (const value of Object.values(env)) {
+    for (const [name, value] of Object.entries(env)) {
+      // A provider's name is no secret, and the message is of use only with it.
+      if (name === "TROUPE_MODEL_PROVIDER") continue
       if (value.trim().length > 3) assert.notInclude(failure.message, value)
     }
     return failure.message
   })
 
 describe("ModelFromEnv", () => {
+  it.live("is a provider by its name, at its own address unless another is set", () =>
+    Effect.gen(function* () {
+      for (const provider of ["openai", "openai-responses", "anthropic", "google"]) {
+        const env = { TROUPE_MODEL_PROVIDER: provider, TROUPE_MODEL: "m-1" }
+        const keyed = yield* choose({ ...env, TROUPE_MODEL_API_KEY: key })
+        assert.strictEqual(Option.getOrThrow(keyed).model, "m-1")
+        assert.include(yield* refusal(env), `TROUPE_MODEL_API_KEY is not set, and ${provider}`)
+        assert.isTrue(Option.isSome(yield* choose({ ...env, TROUPE_MODEL_BASE_URL: address })))
+      }
+      assert.include(
+        yield* refusal({ TROUPE_MODEL_PROVIDER: "openai-compatible", TROUPE_MODEL: "m-1" }),
+        "TROUPE_MODEL_BASE_URL is not set"
+      )
+      assert.include(
+        yield* refusal({ TROUPE_MODEL_PROVIDER: "anthropic" }),
+        "TROUPE_MODEL is not set: name the model of anthropic"
+      )
+    })
+  )
+
   it.effect("is none where no address is set, whatever else is", () =>
     Effect.gen(function* () {
       assert.isTrue(Option.isNone(yield* choose({})))
@@ -61,6 +83,14 @@ describe("ModelFromEnv", () => {
         assert.include(
           yield* refusal({ ...env, TROUPE_MODEL_API_KEY: "two words" }),
           "TROUPE_MODEL_API_KEY"
+        )
+        assert.include(
+          yield* refusal({ ...env, TROUPE_MODEL_PROVIDER: "claude-ai" }),
+          "TROUPE_MODEL_PROVIDER is none of openai-compatible, openai, openai-responses"
+        )
+        assert.include(
+          yield* refusal({ ...env, TROUPE_MODEL_STREAM: "perhaps" }),
+          "TROUPE_MODEL_STREAM"
         )
         for (const bad of ["soon", "0", "-1", "1.5", "300001"]) {
           assert.include(

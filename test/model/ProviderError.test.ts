@@ -25,7 +25,8 @@ describe("ProviderError", () => {
       '[{"error":{"message":"too big"}}]',
       '{"error":"too big"}',
       '{"message":"too big"}',
-      '{"detail":"too big"}'
+      '{"detail":"too big"}',
+      '{"detail":[{"loc":["body"],"msg":"too big"}]}'
     ]) {
       const failure = ofThrown(answer(422, body), redaction, 0)
       assert.deepStrictEqual([failure.kind, failure.message], ["refused", "422: too big"])
@@ -34,6 +35,18 @@ describe("ProviderError", () => {
       ofThrown(answer(400, "<html>"), redaction, 0).message,
       "the provider answered 400"
     )
+  })
+
+  it("knows a key that is not valid although the status is that of a bad request", () => {
+    const details = [
+      { "@type": "type.googleapis.com/google.rpc.ErrorInfo", reason: "API_KEY_INVALID" }
+    ]
+    const body = {
+      error: { code: 400, message: `bad ${key}`, status: "INVALID_ARGUMENT", details }
+    }
+    const failure = ofThrown(answer(400, JSON.stringify(body)), redaction, 0)
+    assert.strictEqual(failure.kind, "configuration")
+    assert.notInclude(failure.message, "bad")
   })
 
   it("leaves out addresses, keys and control characters, and cuts at 500", () => {

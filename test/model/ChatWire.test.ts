@@ -1,0 +1,124 @@
+/**
+ * Habits of endpoints that speak chat completions, over real HTTP: what their client would lose or refuse is read.
+ */
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { finish, say, serve, status, stream, usage } from "./ChatServer.ts"
+import type { Answer } from "./ChatServer.ts"
+import { ask } from "./Gateway.ts"
+import { askAt } from "./Wires.ts"
+import { compatible, openai } from "./WireTurns.ts"
+
+const turnOf = (answer: Answer) =>
+  Effect.gen(function* () {
+    const server = yield* serve([answer])
+    return (yield* ask(server.base_url)).turn
+  }).pipe(Effect.scoped)
+
+/** The same answer as a stream, as a whole to a request for a stream, and as a whole that was asked for. */
+const calledWith = (made: object) =>
+  Effect.gen(function* () {
+    const calls = [{ index: 0, id: "a", type: "function", function: { name: "x", ...made } }]
+    const chunk = (delta: object, finish_reason: string | null) => ({
+      id: "1",
+      choices: [{ index: 0, delta, finish_reason }]
+    })
+    const whole = status(200, {
+      choices: [
+        { index: 0, finish_reason: "tool_calls", message: { content: null, tool_calls: calls } }
+      ]
+    })
+    const streamed = yield* turnOf(stream([chunk({ tool_calls: calls }, null), chunk({}, "stop")]))
+    const asked = yield* serve([whole])
+    const { turn } = yield* askAt(compatible, asked, { env: { TROUPE_MODEL_STREAM: "off" } })
+    return [streamed, yield* turnOf(whole), turn].map((each) => each.calls)
+  }).pipe(Effect.scoped)
+
+describe("ChatWire", () => {
+  it.live("arguments that are an object instead of text, null or absent are arguments", () =>
+    Effect.gen(function* () {
+      for (const [made, args] of [
+        [{ arguments: { limit: 5 } }, { limit: 5 }],
+        [{ arguments: null }, {}],
+        [{}, {}]
+      ] as const) {
+        for (const calls of yield* calledWith(made)) {
+          assert.deepStrictEqual(calls, [{ model_id: "a", name: "x", arguments: args }])
+        }
+      }
+    })
+  )
+
+  it.live("of several choices in one stream the first that speaks is read, and no other", () =>
+    Effect.gen(function* () {
+      const choice = (index: number, content: string, finish_reason: string | null = null) => ({
+        id: "1",
+        choices: [{ index, delta: { content }, finish_reason }]
+      })
+      const events = [
+        choice(0, "It "),
+        choice(1, "This "),
+        choice(1, "will", "length"),
+        choice(0, "rains."),
+        choice(0, "", "stop"),
+        usage({ prompt_tokens: 3, completion_tokens: 4 })
+      ]
+      for (const wire of [openai, compatible]) {
+        for (const bytes of [1, 4096]) {
+          const server = yield* serve([stream(events, { bytes })])
+          const { turn } = yield* askAt(wire, server)
+          assert.deepStrictEqual([turn.text, turn.finish], ["It rains.", "stop"])
+          assert.strictEqual(turn.usage?.output_tokens, 4)
+        }
+      }
+      const other = yield* turnOf(stream([choice(1, "Only me."), choice(1, "", "stop")]))
+      assert.strictEqual(other.text, "Only me.")
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("tokens are counted where vendors put them", () =>
+    Effect.gen(function* () {
+      const counted = (counts: object) => ({ prompt_tokens: 9, completion_tokens: 2, ...counts })
+      const usageOf = (event: unknown) =>
+        Effect.map(turnOf(stream([say("a"), finish("stop"), event])), (turn) => turn.usage)
+      const whole = { input_tokens: 9, output_tokens: 2 }
+      assert.deepStrictEqual(yield* usageOf(usage(counted({}))), whole)
+      for (const name of ["prompt_cache_hit_tokens", "num_cached_tokens", "cached_tokens"]) {
+        const event = usage(counted({ [name]: 8 }))
+        assert.deepStrictEqual(yield* usageOf(event), { ...whole, cached_tokens: 8 }, name)
+      }
+      const written = usage(counted({ prompt_tokens_details: { cache_write_tokens: 7 } }))
+      assert.deepStrictEqual(yield* usageOf(written), { ...whole, cache_write_tokens: 7 })
+      const vendor = { id: "1", choices: [], x_groq: { id: "r", usage: counted({}) } }
+      assert.deepStrictEqual(yield* usageOf(vendor), whole)
+    })
+  )
+
+  it.live("an error object in place of an answer that was asked for whole has its own kind", () =>
+    Effect.gen(function* () {
+      for (const [code, kind] of [
+        [400, "refused"],
+        [502, "transient"]
+      ] as const) {
+        const server = yield* serve([status(200, { error: { message: "because", code } })])
+        const failure = yield* Effect.flip(
+          askAt(compatible, server, { env: { TROUPE_MODEL_STREAM: "off" } })
+        )
+        assert.strictEqual(failure.kind, kind)
+        assert.include(failure.message, "because")
+      }
+    }).pipe(Effect.scoped)
+  )
+
+  it.live(
+    "an answer that is empty for no reason is transient, and an empty one that is finished is a turn",
+    () =>
+      Effect.gen(function* () {
+        const server = yield* serve([stream([say("")])])
+        const failure = yield* Effect.flip(askAt(compatible, server))
+        assert.strictEqual(failure.kind, "transient")
+        const turn = yield* turnOf(stream([say(""), finish("stop")]))
+        assert.deepStrictEqual([turn.text, turn.calls.length, turn.finish], ["", 0, "stop"])
+      }).pipe(Effect.scoped)
+  )
+})
