@@ -11,7 +11,7 @@ import { redacted } from "../../src/tool/McpResult.ts"
 import type { McpServer } from "../../src/tool/McpServer.ts"
 import { commandLine, secretsOf } from "../../src/tool/McpServer.ts"
 import type { McpDefinition } from "../../src/tool/McpTool.ts"
-import { guardedFetch } from "./GuardedFetch.ts"
+import { httpTransport } from "./HttpTransport.ts"
 import { failureOf } from "./McpFailure.ts"
 import type { Sdk } from "./Sdk.ts"
 import { StdioTransport } from "./StdioTransport.ts"
@@ -60,9 +60,7 @@ const transportOf = (sdk: Sdk, server: McpServer): Transport => {
   const most = server.message_bytes_max ?? message_bytes_default
   return server.transport === "stdio"
     ? new StdioTransport(server, most)
-    : new sdk.StreamableHTTPClientTransport(new URL(server.url), {
-        fetch: guardedFetch(server, most)
-      })
+    : httpTransport(sdk, server, most)
 }
 
 /** What is started or reached, for logs and operators. */

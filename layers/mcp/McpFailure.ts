@@ -10,6 +10,7 @@ import {
   ToolUserError
 } from "../../src/error/ToolError.ts"
 import { redacted } from "../../src/tool/McpResult.ts"
+import { stream_lost } from "./HttpTransport.ts"
 import type { Sdk } from "./Sdk.ts"
 
 /** Nothing was sent. */
@@ -59,6 +60,7 @@ const INVALID_PARAMS = -32_602
 const METHOD_NOT_FOUND = -32_601
 
 const ofProtocol = (server: string, code: number, message: string): ToolError => {
+  if (code === stream_lost) return connectionLost(server)
   if (code === INVALID_PARAMS) {
     return new ToolUserError({ kind: "invalid_args", reason: "MCP_INVALID_PARAMS", message })
   }

@@ -1,0 +1,43 @@
+/**
+ * The official Streamable HTTP transport over the guarded fetch. A request whose stream ends without its answer fails at
+ * once; by itself the client would wait until its time is over.
+ */
+import type { JSONRPCMessage, StreamableHTTPClientTransport } from "@modelcontextprotocol/client"
+import type { McpHttpServer } from "../../src/tool/McpServer.ts"
+import { guardedFetch } from "./GuardedFetch.ts"
+import type { Sdk } from "./Sdk.ts"
+
+type SendOptions = Parameters<StreamableHTTPClientTransport["send"]>[1]
+
+/** The code of the error that we give in place of an answer that was lost with its stream. */
+export const stream_lost = -32_099
+
+export const httpTransport = (
+  sdk: Sdk,
+  server: McpHttpServer,
+  message_bytes_max: number
+): StreamableHTTPClientTransport => {
+  class AnsweringTransport extends sdk.StreamableHTTPClientTransport {
+    override send(
+      message: JSONRPCMessage | Array<JSONRPCMessage>,
+      options?: SendOptions
+    ): Promise<void> {
+      if (Array.isArray(message) || !("method" in message) || !("id" in message)) {
+        return super.send(message, options)
+      }
+      const { id } = message
+      return super.send(message, {
+        ...options,
+        onRequestStreamEnd: () => {
+          options?.onRequestStreamEnd?.()
+          // For a request that was answered this is one more message that nobody waits for.
+          const error = { code: stream_lost, message: "the stream ended before the answer" }
+          this.onmessage?.({ jsonrpc: "2.0", id, error })
+        }
+      })
+    }
+  }
+  return new AnsweringTransport(new URL(server.url), {
+    fetch: guardedFetch(server, message_bytes_max)
+  })
+}

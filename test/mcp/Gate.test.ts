@@ -1,0 +1,218 @@
+import { assert, describe, it } from "@effect/vitest"
+import { readFileSync } from "node:fs"
+import { Effect, Layer } from "effect"
+import * as ActorMemories from "../../layers/compose/ActorMemories.ts"
+import * as Runtime from "../../layers/compose/Runtime.ts"
+import * as EphemeralAgentMemory from "../../layers/ephemeral/EphemeralAgentMemory.ts"
+import * as EphemeralStores from "../../layers/ephemeral/EphemeralStores.ts"
+import * as ImportedMcpServers from "../../layers/mcp/ImportedMcpServers.ts"
+import * as ScriptedModelGateway from "../../layers/model/ScriptedModelGateway.ts"
+import { call, text } from "../../layers/model/ScriptedModelGateway.ts"
+import { AgentSpec } from "../../src/agent/AgentSpec.ts"
+import type { McpServer } from "../../src/tool/McpServer.ts"
+import { eventually } from "../contracts/Contract.ts"
+import * as H from "../runtime/Harness.ts"
+import * as S from "./Servers.ts"
+
+/** A runtime whose agent has these tools of one server. */
+const runtime = (
+  server: McpServer,
+  tools: ReadonlyArray<string>,
+  script: ScriptedModelGateway.Script
+) => {
+  const agent = AgentSpec.make({
+    name: H.agentName,
+    instructions: "Test.",
+    tools: tools.map((name) => `odd.${name}@1`)
+  })
+  return Runtime.layer({ agents: [agent], tools: [ImportedMcpServers.tools] }).pipe(
+    Layer.provideMerge(S.importing(server)),
+    Layer.provide(ActorMemories.layer(EphemeralAgentMemory.layer)),
+    Layer.provideMerge(ScriptedModelGateway.layer(script)),
+    Layer.provideMerge(EphemeralStores.layer),
+    Layer.provide(S.quiet)
+  )
+}
+
+const notes = (file: string) => readFileSync(`${file}.log`, "utf8").split("\n").filter(Boolean)
+
+describe("a tool of an MCP server behind the gate", () => {
+  it.live("a read runs at once; arguments that its schema refuses never reach the server", () =>
+    Effect.gen(function* () {
+      const all = yield* H.ended(yield* H.send("look"))
+      const [good, bad] = H.settled(all).map(({ outcome }) => outcome)
+      assert.deepStrictEqual(good, { _tag: "Value", json: '"{\\"n\\":3}"' })
+      assert.isTrue(bad?._tag === "Failed")
+      assert.deepInclude(bad?._tag === "Failed" ? bad.error : {}, {
+        class: "ToolUserError",
+        kind: "invalid_args",
+        reason: "INPUT_SCHEMA"
+      })
+      const [first, ...later] = yield* H.requests
+      assert.deepStrictEqual(
+        first?.tools.map(({ description, name }) => [name, description]),
+        [["look", "Looks."]]
+      )
+      assert.deepStrictEqual(first?.tools[0]?.input_schema, {
+        type: "object",
+        properties: { n: { type: "integer", maximum: 1e9 } }
+      })
+      assert.include(H.resultsShown(later.at(-1)).join("\n"), '{\\"n\\":3}')
+    }).pipe(
+      Effect.provide(
+        runtime(
+          S.misbehaving("plain"),
+          ["look"],
+          [call("look", { n: 3 }), call("look", { n: "three" }), text("done")]
+        )
+      )
+    )
+  )
+
+  it.live(
+    "AG-58 AG-64 a write asks; a denied one makes no request, an approved one makes one",
+    () =>
+      Effect.gen(function* () {
+        const { file } = yield* S.described
+        yield* Effect.gen(function* () {
+          const run = yield* H.send("put")
+          const asked = yield* H.question(run)
+          assert.match(asked.payload.effect_description, /"put" on the MCP server "odd"/)
+          assert.deepStrictEqual(notes(file), [])
+          yield* H.decide(asked.approval, H.deny)
+          const again = yield* H.question(run, 2)
+          assert.deepStrictEqual(notes(file), [])
+          yield* H.decide(again.approval, H.approve)
+          const all = yield* H.ended(run)
+          assert.deepStrictEqual(
+            H.settled(all).map(({ outcome }) => outcome._tag),
+            ["Denied", "Value"]
+          )
+          assert.deepStrictEqual(notes(file), ["put"])
+        }).pipe(
+          Effect.provide(
+            runtime(
+              S.misbehaving("plain", file),
+              ["put"],
+              [call("put", { n: 1 }), call("put", { n: 2 }), text("done")]
+            )
+          )
+        )
+      })
+  )
+
+  it.live("AG-58 an operator's deny wins over a read-only hint, and his allow over none", () =>
+    Effect.gen(function* () {
+      const { file } = yield* S.described
+      const server = S.misbehaving("plain", file, {
+        tools: { hang: { permission: "deny" }, silent_hints: { permission: "allow" } }
+      })
+      yield* Effect.gen(function* () {
+        const all = yield* H.ended(yield* H.send("go"))
+        const [denied, allowed] = H.settled(all).map(({ outcome }) => outcome)
+        assert.deepInclude(denied?._tag === "Failed" ? denied.error : {}, {
+          class: "ToolPolicyError",
+          reason: "PERMISSION_DENIED"
+        })
+        assert.strictEqual(allowed?._tag, "Value")
+        assert.deepStrictEqual(notes(file), [])
+      }).pipe(
+        Effect.provide(
+          runtime(
+            server,
+            ["hang", "silent_hints"],
+            [call("hang", {}), call("silent_hints", {}), text("done")]
+          )
+        )
+      )
+    })
+  )
+
+  it.live("a write whose server dies is unknown, and is not sent again", () =>
+    Effect.gen(function* () {
+      const { file } = yield* S.described
+      const server = S.misbehaving("plain", file, {
+        tools: { put_and_die: { permission: "allow" } }
+      })
+      yield* Effect.gen(function* () {
+        const run = yield* H.send("put")
+        yield* H.happened(run, "CallUnknown")
+        // The server is up again, and still nobody has put a second time.
+        yield* eventually(S.statusOf("put"), (put) => put?.state === "available")
+        assert.deepStrictEqual(notes(file), ["put"])
+        assert.lengthOf(H.settled(yield* H.events(run)), 0)
+      }).pipe(
+        Effect.provide(runtime(server, ["put_and_die"], [call("put_and_die", {}), text("done")]))
+      )
+    })
+  )
+
+  it.live("a read whose server hangs ends at its deadline, and the server is told", () =>
+    Effect.gen(function* () {
+      const { file } = yield* S.described
+      const server = S.misbehaving("plain", file, { timeout_ms: 300 })
+      yield* Effect.gen(function* () {
+        const outcome = H.outcome(yield* H.ended(yield* H.send("hang")))
+        assert.deepInclude(outcome?._tag === "Failed" ? outcome.error : {}, {
+          class: "ToolTransientError",
+          kind: "timeout"
+        })
+        const told = yield* eventually(
+          Effect.sync(() => notes(file)),
+          (all) => all.length === 2
+        )
+        assert.deepStrictEqual(told, ["hang", "cancelled"])
+      }).pipe(Effect.provide(runtime(server, ["hang"], [call("hang", {}), text("done")])))
+    })
+  )
+
+  it.live("a result over its cap, or against its own schema, is refused as terminal", () =>
+    Effect.gen(function* () {
+      const all = yield* H.ended(yield* H.send("giant"))
+      assert.deepStrictEqual(
+        H.settled(all).map(({ outcome }) =>
+          outcome._tag === "Failed" ? [outcome.error.class, outcome.error.reason] : outcome._tag
+        ),
+        [
+          ["ToolTerminalError", "RESULT_TOO_LARGE"],
+          ["ToolTerminalError", "OUTPUT_SCHEMA"]
+        ]
+      )
+    }).pipe(
+      Effect.provide(
+        runtime(
+          S.misbehaving("plain", "", { tools: { giant: { result_bytes_max: 1_000_000 } } }),
+          ["giant", "lies"],
+          [call("giant", {}), call("lies", {}), text("done")]
+        )
+      )
+    )
+  )
+
+  it.live("a changed definition is refused by the gate, and nobody is asked about it", () =>
+    Effect.gen(function* () {
+      const { file, set } = yield* S.described
+      yield* Effect.gen(function* () {
+        set("Looks elsewhere.")
+        yield* S.callBody("odd.change@1")
+        yield* eventually(S.statusOf("look"), (look) => look?.state === "changed")
+        const run = yield* H.send("look")
+        const all = yield* H.ended(run)
+        const outcome = H.outcome(all)
+        assert.deepInclude(outcome?._tag === "Failed" ? outcome.error : {}, {
+          class: "ToolPolicyError",
+          reason: "MCP_DEFINITION_CHANGED"
+        })
+        assert.strictEqual(H.count(all, "ApprovalRequested"), 0)
+      }).pipe(
+        Effect.provide(
+          runtime(
+            S.misbehaving("plain", file, { tools: { look: { permission: "ask" } } }),
+            ["look"],
+            [call("look", {}), text("done")]
+          )
+        )
+      )
+    })
+  )
+})

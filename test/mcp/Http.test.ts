@@ -1,0 +1,247 @@
+import { assert, describe, it } from "@effect/vitest"
+import { spawn } from "node:child_process"
+import type { IncomingMessage, ServerResponse } from "node:http"
+import { createServer } from "node:http"
+import type { AddressInfo } from "node:net"
+import { Effect, Layer, Redacted } from "effect"
+import { McpServers } from "../../services/McpServers.ts"
+import { isToolError } from "../../src/error/ToolError.ts"
+import type { McpHttpServer } from "../../src/tool/McpServer.ts"
+import { eventually } from "../contracts/Contract.ts"
+import * as S from "./Servers.ts"
+
+const at = (port: number, more?: Partial<McpHttpServer>): McpHttpServer => ({
+  namespace: "web",
+  transport: "http",
+  url: `http://127.0.0.1:${port}/mcp`,
+  ...more
+})
+
+/** A port that was free a moment ago. */
+const freePort = Effect.callback<number>((resume) => {
+  const probe = createServer().listen(0, "127.0.0.1", () => {
+    const { port } = probe.address() as AddressInfo
+    probe.close(() => resume(Effect.succeed(port)))
+  })
+})
+
+/** The official server over Streamable HTTP; ends with the scope. */
+const everything = Effect.fnUntraced(function* (port: number) {
+  const child = yield* Effect.acquireRelease(
+    Effect.sync(() =>
+      spawn(process.execPath, [S.everything_script, "streamableHttp", S.mark], {
+        env: { ...process.env, PORT: String(port) },
+        stdio: ["ignore", "ignore", "pipe"]
+      })
+    ),
+    (child) =>
+      Effect.callback<void>((resume) => {
+        child.once("exit", () => resume(Effect.void))
+        child.kill("SIGKILL")
+      })
+  )
+  yield* Effect.callback<void>((resume) => {
+    child.stderr.on("data", (chunk: Buffer) => {
+      if (chunk.toString().includes("listening on port")) resume(Effect.void)
+    })
+  })
+})
+
+interface Asked {
+  readonly method: string
+  readonly authorization: string | undefined
+  readonly text: string
+}
+
+type Answers = (asked: Asked, response: ServerResponse, message: Record<string, unknown>) => void
+
+const reply = (response: ServerResponse, id: unknown, result: unknown) => {
+  response.writeHead(200, { "content-type": "application/json" })
+  response.end(JSON.stringify({ jsonrpc: "2.0", id, result }))
+}
+
+/** A server of few words: one tool `look`, and what a test does to its calls. */
+const small = Effect.fnUntraced(function* (answers: Answers) {
+  const asked: Array<Asked> = []
+  const serve = async (request: IncomingMessage, response: ServerResponse) => {
+    let body = ""
+    for await (const chunk of request) body += String(chunk)
+    if (request.method !== "POST") return void response.writeHead(405).end()
+    const message = JSON.parse(body) as Record<string, unknown>
+    const method = String(message["method"])
+    const one = { method, authorization: request.headers.authorization, text: body }
+    asked.push(one)
+    switch (method) {
+      case "initialize":
+        return reply(response, message["id"], {
+          protocolVersion: "2025-06-18",
+          capabilities: { tools: {} },
+          serverInfo: { name: "small", version: "1" }
+        })
+      case "tools/list":
+        return reply(response, message["id"], {
+          tools: [{ name: "look", inputSchema: { type: "object" } }]
+        })
+      case "tools/call":
+        return answers(one, response, message)
+      case "notifications/initialized":
+        return void response.writeHead(202).end()
+      default:
+        return void response.writeHead(200, { "content-type": "application/json" }).end(
+          JSON.stringify({
+            jsonrpc: "2.0",
+            id: message["id"] ?? null,
+            error: { code: -32_601, message: "no such method" }
+          })
+        )
+    }
+  }
+  const server = yield* Effect.acquireRelease(
+    Effect.callback<ReturnType<typeof createServer>>((resume) => {
+      const made = createServer((request, response) => void serve(request, response)).listen(
+        0,
+        "127.0.0.1",
+        () => resume(Effect.succeed(made))
+      )
+    }),
+    (server) =>
+      Effect.callback<void>((resume) => {
+        server.close(() => resume(Effect.void))
+        server.closeAllConnections()
+      })
+  )
+  return { port: (server.address() as AddressInfo).port, asked }
+})
+
+/** The servers of a runtime whose HTTP server is up only while it starts. */
+const imported = Effect.fnUntraced(function* (port: number) {
+  const scope = yield* Effect.scope
+  return yield* Effect.scoped(
+    Effect.gen(function* () {
+      yield* everything(port)
+      return yield* Layer.buildWithScope(S.importing(at(port)), scope)
+    })
+  )
+})
+
+describe("servers over Streamable HTTP", () => {
+  it.live("everything: the same tools as over stdio, with values, progress and errors", () =>
+    Effect.gen(function* () {
+      const port = yield* freePort
+      yield* everything(port)
+      const seen: Array<unknown> = []
+      yield* Effect.gen(function* () {
+        assert.strictEqual(yield* S.callBody("web.echo@1", { message: "hi" }), "Echo: hi")
+        const weather = yield* S.callBody("web.get-structured-content@1", { location: "Chicago" })
+        assert.hasAllKeys(weather, ["temperature", "conditions", "humidity"])
+        yield* S.callBody(
+          "web.trigger-long-running-operation@1",
+          { duration: 1, steps: 3 },
+          (value) => Effect.sync(() => void seen.push(value))
+        )
+        assert.isAtLeast(seen.length, 2)
+        const [server] = yield* McpServers.use(({ status }) => status)
+        assert.deepInclude(server, { target: `http://127.0.0.1:${port}`, state: "connected" })
+      }).pipe(Effect.provide(S.importing(at(port))))
+    }).pipe(Effect.scoped)
+  )
+
+  it.live(
+    "everything: a server that is killed and comes back is used again, in a new session",
+    () =>
+      Effect.gen(function* () {
+        const port = yield* freePort
+        yield* Effect.gen(function* () {
+          yield* Effect.scoped(
+            Effect.gen(function* () {
+              yield* everything(port)
+              yield* eventually(
+                Effect.result(S.callBody("web.echo@1", { message: "a" })),
+                (result) => result._tag === "Success"
+              )
+            })
+          )
+          const down = yield* Effect.flip(S.callBody("web.echo@1", { message: "b" }))
+          assert.deepInclude(down, { _tag: "ToolTransientError" })
+          yield* everything(port)
+          const answer = yield* eventually(
+            Effect.result(S.callBody("web.echo@1", { message: "c" })),
+            (result) => result._tag === "Success"
+          )
+          assert.strictEqual(answer._tag === "Success" ? answer.success : "", "Echo: c")
+        }).pipe(Effect.provide(yield* imported(port)))
+      }).pipe(Effect.scoped)
+  )
+
+  it.live("the token goes with every request, and comes back to nobody", () =>
+    Effect.gen(function* () {
+      const { asked, port } = yield* small(({ authorization }, response, { id }) =>
+        reply(response, id, { content: [{ type: "text", text: `you sent ${authorization}` }] })
+      )
+      const server = at(port, { token: Redacted.make("canary-4711") })
+      const said = yield* S.callBody("web.look@1").pipe(Effect.provide(S.importing(server)))
+      assert.strictEqual(said, "you sent Bearer [secret]")
+      assert.deepStrictEqual(
+        [...new Set(asked.map(({ authorization }) => authorization))],
+        ["Bearer canary-4711"]
+      )
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("a redirect is not followed, a refusal is one, and what may have been done is lost", () =>
+    Effect.gen(function* () {
+      const elsewhere: Array<string | undefined> = []
+      const other = yield* Effect.acquireRelease(
+        Effect.callback<ReturnType<typeof createServer>>((resume) => {
+          const made = createServer((request, response) => {
+            elsewhere.push(request.url)
+            response.end("{}")
+          }).listen(0, "127.0.0.1", () => resume(Effect.succeed(made)))
+        }),
+        (server) => Effect.callback<void>((resume) => void server.close(() => resume(Effect.void)))
+      )
+      const answers: Array<[number, Record<string, string>]> = [
+        [307, { location: `http://127.0.0.1:${(other.address() as AddressInfo).port}/mcp` }],
+        [403, {}],
+        [500, {}],
+        [429, {}]
+      ]
+      const { port } = yield* small((_, response) => {
+        const [status, headers] = answers.shift() ?? [500, {}]
+        response.writeHead(status, headers).end()
+      })
+      yield* Effect.gen(function* () {
+        const tags: Array<unknown> = []
+        for (let i = 0; i < 4; i++) {
+          const error = yield* Effect.flip(S.callBody("web.look@1"))
+          tags.push(isToolError(error) ? error.reason : error)
+        }
+        assert.deepStrictEqual(tags, [
+          "MCP_CONNECTION_LOST",
+          "MCP_FORBIDDEN",
+          "MCP_CONNECTION_LOST",
+          "MCP_RATE_LIMITED"
+        ])
+      }).pipe(Effect.provide(S.importing(at(port))))
+      assert.deepStrictEqual(elsewhere, [])
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("a body or an event that is larger than a message may be ends the call", () =>
+    Effect.gen(function* () {
+      const large = JSON.stringify({ text: "x".repeat(2_000_000) })
+      const kinds = ["application/json", "text/event-stream"]
+      const { port } = yield* small((_, response) => {
+        const type = kinds.shift() ?? "application/json"
+        response.writeHead(200, { "content-type": type })
+        response.end(type === "application/json" ? large : `data: ${large}\n\n`)
+      })
+      yield* Effect.gen(function* () {
+        for (let i = 0; i < 2; i++) {
+          const error = yield* Effect.flip(S.callBody("web.look@1"))
+          assert.deepInclude(error, { _tag: "ToolTransientError", kind: "network" })
+        }
+      }).pipe(Effect.provide(S.importing(at(port, { message_bytes_max: 1_000_000 }))))
+    }).pipe(Effect.scoped)
+  )
+})
