@@ -35,11 +35,13 @@ type Ended<A> = Effect.Effect<A, ToolError, unknown> | PromiseLike<A> | A
 
 type ServicesOf<Returned> = Returned extends Effect.Effect<infer _A, infer _E, infer R> ? R : never
 
-/** `PerCall` are services that the actor of each call gives, such as its memory; all others are taken at start. */
+type Keys = ReadonlyArray<Context.Key<unknown, unknown>>
+type Identifiers<Dependencies extends Keys> = Effect.Services<Dependencies[number]>
+
 export interface ToolOptions<
   Input extends AnySchema,
   Output extends AnySchema,
-  PerCall
+  Dependencies extends Keys
 > extends Governance {
   /** The model's name for it: 1 to 64 letters, digits, `_` or `-`. */
   readonly name: string
@@ -51,12 +53,13 @@ export interface ToolOptions<
   readonly input?: Input
   /** Absent = any JSON. */
   readonly output?: Output
-  readonly dependencies?: ReadonlyArray<Context.Key<PerCall, unknown>>
+  /** Services that the actor of each call gives, such as its memory; all others are taken at the start. */
+  readonly dependencies?: Dependencies
   /** Asks what became of a call that was lost, by its arguments and its key. Within the tool's own timeout. */
   readonly reconcile?: (
     args: Decoded<Input>,
     call: ToolCall
-  ) => Effect.Effect<Reconciled<Given<Output>>, ToolError, PerCall>
+  ) => Effect.Effect<Reconciled<Given<Output>>, ToolError, Identifiers<Dependencies>>
 }
 
 /** A family of one, for `tools: [...]`; its spec and its body as they were given, for whoever wants to look or to call. */
@@ -119,11 +122,15 @@ export const tool = <
   Returned extends Ended<Given<Output>>,
   Input extends AnySchema = Schema.Codec<Readonly<Record<string, Schema.Json>>>,
   Output extends AnySchema = Schema.Codec<Schema.Json>,
-  PerCall = never
+  const Dependencies extends Keys = readonly []
 >(
-  options: ToolOptions<Input, Output, PerCall>,
+  options: ToolOptions<Input, Output, Dependencies>,
   body: (args: Decoded<Input>, call: ToolCall) => Returned
-): DeclaredTool<typeof body, Exclude<ServicesOf<Returned>, PerCall>, PerCall> => {
+): DeclaredTool<
+  typeof body,
+  Exclude<ServicesOf<Returned>, Identifiers<Dependencies>>,
+  Identifiers<Dependencies>
+> => {
   const {
     dependencies: _,
     description,
@@ -156,7 +163,7 @@ export const tool = <
   const family = Effect.gen(function* () {
     const { input, output, spec } = yield* made
     const services = (yield* Effect.context<never>()) as Context.Context<never>
-    const governed = yield* bound<PerCall>(spec, {
+    const governed = yield* bound<Identifiers<Dependencies>>(spec, {
       input,
       output,
       services,

@@ -168,21 +168,26 @@ const governed = Effect.fnUntraced(function* (
  */
 export const govern = <
   Tools extends Record<string, Tool.Any>,
-  Handlers extends Toolkit.HandlersFrom<Tools>,
-  EX = never,
-  RX = never
+  Handlers extends
+    | Toolkit.HandlersFrom<Tools>
+    | Effect.Effect<Toolkit.HandlersFrom<Tools>, unknown, unknown>
 >(
   toolkit: Toolkit.Toolkit<Tools> & { readonly tools: Fails<Tools> },
   governance: { readonly [Name in keyof Tools]: Governance },
-  handlers: Handlers | Effect.Effect<Handlers, EX, RX>
+  handlers: Handlers
 ): Effect.Effect<
   ReadonlyArray<GovernedTool<Tool.HandlerServices<Tools[keyof Tools]>>>,
-  EX | MisdeclaredTool,
-  RX
+  Effect.Error<Handlers> | MisdeclaredTool,
+  Effect.Services<Handlers>
 > =>
   Effect.gen(function* () {
     // Read from this toolkit's own context: `effect/ai` knows a tool by its name alone, so contexts are never merged.
-    const built = (yield* toolkit.toHandlers(handlers)) as Context.Context<never>
+    const making: Effect.Effect<
+      unknown,
+      Effect.Error<Handlers>,
+      Effect.Services<Handlers>
+    > = toolkit.toHandlers(handlers as never)
+    const built = (yield* making) as Context.Context<never>
     return yield* Effect.forEach(Object.values<Tool.Any>(toolkit.tools), (tool) =>
       governed(
         tool,

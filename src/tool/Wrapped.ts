@@ -33,12 +33,21 @@ const wrapped =
   })
 
 /** The same family, each of its tools behind the interceptor. An interceptor may be built from services. */
-export const wrap = <R, E, RX, EI = never, RI = never>(
+export const wrap = <
+  R,
+  E,
+  RX,
+  Made extends Interceptor | Effect.Effect<Interceptor, unknown, unknown>
+>(
   family: Effect.Effect<ReadonlyArray<GovernedTool<R>>, E, RX>,
-  interceptor: Interceptor | Effect.Effect<Interceptor, EI, RI>
-): Effect.Effect<ReadonlyArray<GovernedTool<R>>, E | EI, RX | RI> =>
-  Effect.zipWith(
-    family,
-    Effect.isEffect(interceptor) ? interceptor : Effect.succeed(interceptor),
-    (tools, interceptor) => tools.map(wrapped(interceptor))
-  )
+  interceptor: Made
+): Effect.Effect<
+  ReadonlyArray<GovernedTool<R>>,
+  E | Effect.Error<Made>,
+  RX | Effect.Services<Made>
+> => {
+  const made = (
+    Effect.isEffect(interceptor) ? interceptor : Effect.succeed(interceptor as Interceptor)
+  ) as Effect.Effect<Interceptor, Effect.Error<Made>, Effect.Services<Made>>
+  return Effect.zipWith(family, made, (tools, interceptor) => tools.map(wrapped(interceptor)))
+}

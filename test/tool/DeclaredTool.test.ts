@@ -87,10 +87,15 @@ describe("a tool in one expression", () => {
       expectTypeOf<Effect.Services<typeof readBook>>().toEqualTypeOf<Shelf>()
       const total = tool({ ...library, name: "total" }, () => Till.use((till) => till.total))
       const one = Tool.make("one", { success: Schema.String, failure: ToolError })
-      const family = govern(Toolkit.make(one), { one: library }, { one: () => Effect.succeed("1") })
-      const runtime = Ephemeral.layer({ agents: [], tools: [readBook, total, family] }).pipe(
-        Layer.provide(ScriptedModelGateway.layer([]))
-      )
+      const runtime = Ephemeral.layer({
+        agents: [],
+        tools: [
+          readBook,
+          total,
+          govern(Toolkit.make(one), { one: library }, { one: () => Effect.succeed("1") }),
+          tool({ ...library, name: "two" }, async () => 2)
+        ]
+      }).pipe(Layer.provide(ScriptedModelGateway.layer([])))
       expectTypeOf<Layer.Services<typeof runtime>>().toEqualTypeOf<Shelf | Till>()
       const ready = runtime.pipe(
         Layer.provide(shelf),
