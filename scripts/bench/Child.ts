@@ -10,6 +10,7 @@ const variants: Readonly<Record<string, () => Promise<unknown>>> = {
   fan: () => import("./StepVariants.ts"),
   history: () => import("./StepVariants.ts"),
   durable: () => import("./DurableVariants.ts"),
+  bytes: () => import("./BytesVariants.ts"),
   parked: () => import("./ParkedVariants.ts"),
   import: () => import("./ImportVariants.ts")
 }

@@ -2,9 +2,9 @@
  * The durable step on both engines, for one run and for 64 at once. Windows of both sides alternate in one process, over
  * one database; the ratio is of steps a second, so that more is better.
  */
-import { launch, password, user } from "../../test/sql/PostgresServer.ts"
 import type { Bound, Line, Row, Sample } from "./Row.ts"
 import { ratio, sample } from "./Row.ts"
+import { withPostgres } from "./Server.ts"
 
 interface Samples {
   readonly samples: ReadonlyArray<Sample>
@@ -39,23 +39,13 @@ const linesOf = (engine: "PostgreSQL" | "PGlite", { samples }: Samples): Readonl
   ]
 }
 
-const onPostgres = async (rounds: number): Promise<Samples> => {
-  const server = await launch()
-  try {
-    const url = `postgres://${user}:${password}@127.0.0.1:${server.port}/postgres`
-    return await sample<Samples>("durable", "postgres", [url, String(rounds)])
-  } finally {
-    await server.stop()
-    // The server is gone, and the hooks of its package would end this process with an exit code of their own.
-    process.removeAllListeners("beforeExit")
-    process.removeAllListeners("exit")
-  }
-}
-
 export const row: Row = {
   name: "durable",
   lines: async ({ rounds = 9 }) => [
-    ...linesOf("PostgreSQL", await onPostgres(rounds)),
+    ...linesOf(
+      "PostgreSQL",
+      await withPostgres((url) => sample<Samples>("durable", "postgres", [url, String(rounds)]))
+    ),
     ...linesOf("PGlite", await sample<Samples>("durable", "pglite", [String(rounds)]))
   ]
 }

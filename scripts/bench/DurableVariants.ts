@@ -8,61 +8,18 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Effect, Layer, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
-import type { CallId } from "../../src/Ids.ts"
-import { ApprovalId, callId, rootFrame, RunId } from "../../src/Ids.ts"
+import type { RunId } from "../../src/Ids.ts"
 import type { RunEvent } from "../../src/run/RunEvent.ts"
-import type { RunStatus } from "../../src/run/RunState.ts"
 import { RunJournal } from "../../services/RunJournal.ts"
 import * as Pglite from "../../layers/sql/Pglite.ts"
 import * as Postgres from "../../layers/sql/Postgres.ts"
 import * as SqlStores from "../../layers/sql/SqlStores.ts"
-import { agentName, tenant } from "./Rig.ts"
+import { anotherRun, eventOf, statusOf, steps_per_run } from "./DurableSteps.ts"
+import { tenant } from "./Rig.ts"
 import * as Bare from "./BareCommit.ts"
 
-/** A run ends at this step: five in a hundred. */
-const steps_per_run = 20
-const asks_every = 50
 const window_ms = 400
 const concurrencies = [1, 64] as const
-
-/** One step's event, of about 330 bytes as JSON. */
-const eventOf = (step: number, count: number): RunEvent => {
-  const call = callId(rootFrame, step, 0)
-  if (step === steps_per_run) {
-    return { _tag: "RunEnded", status: "complete", reason: "complete", text: "x".repeat(200) }
-  }
-  if (count % asks_every === 0) return asks(call, ApprovalId.make(uuid("a", count)))
-  return {
-    _tag: "CallSettled",
-    call,
-    outcome: { _tag: "Value", json: JSON.stringify({ id: count, text: "x".repeat(190) }) },
-    started_at: 1_700_000_000_000,
-    ended_at: 1_700_000_000_001
-  }
-}
-
-let unique = 0
-const uuid = (kind: string, n: number): string =>
-  `${kind}${(++unique).toString(16).padStart(7, "0")}-0000-4000-8000-${n.toString(16).padStart(12, "0")}`
-
-const asks = (call: CallId, id: ApprovalId): RunEvent => ({
-  _tag: "ApprovalRequested",
-  call,
-  approval: ApprovalId.make(id),
-  digest: "a".repeat(64),
-  proposal: "b".repeat(64),
-  payload: {
-    tool_name: "change",
-    agent_name: agentName,
-    args_summary: "id: 1",
-    effect_description: "Changes one record.",
-    correlation_id: id
-  },
-  tool_key: "bench.change@1",
-  arguments: { id: 1 },
-  policy_version: "1",
-  approvers: []
-})
 
 /** What a writer takes: runs that were made before the window. */
 type Write = (run: RunId, length: number, event: RunEvent) => Effect.Effect<void, unknown>
@@ -91,13 +48,6 @@ const window = Effect.fnUntraced(function* (writers: number, runs: Array<RunId>,
   return (steps * 1_000) / (performance.now() - began)
 })
 
-const statusOf = (event: RunEvent): RunStatus =>
-  event._tag === "RunEnded"
-    ? "complete"
-    : event._tag === "ApprovalRequested"
-      ? "awaiting_approval"
-      : "processing"
-
 const measured = (rounds: number) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
@@ -117,9 +67,7 @@ const measured = (rounds: number) =>
       ])
       for (let i = 0; i < turns.length; i++) {
         const { name, write, writers } = turns[(i + round) % turns.length]!
-        const runs = yield* Bare.runs(sql, tenant, writers === 1 ? 400 : 2_000, () =>
-          RunId.make(uuid("c", round))
-        )
+        const runs = yield* Bare.runs(sql, tenant, writers === 1 ? 400 : 2_000, anotherRun)
         sample[name] = yield* window(writers, runs, write)
       }
       if (round > 0) samples.push(sample)

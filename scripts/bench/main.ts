@@ -13,6 +13,7 @@ const rows: Readonly<Record<string, () => Promise<{ readonly row: Row }>>> = {
   history: () => import("./History.ts"),
   concurrent: () => import("./Concurrent.ts"),
   durable: () => import("./Durable.ts"),
+  bytes: () => import("./Bytes.ts"),
   parked: () => import("./Parked.ts"),
   import: () => import("./Import.ts")
 }

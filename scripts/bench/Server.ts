@@ -1,0 +1,17 @@
+/**
+ * A PostgreSQL server of its own for one row.
+ */
+import { launch, password, user } from "../../test/sql/PostgresServer.ts"
+
+/** Starts a server, and stops it when the work is done. */
+export const withPostgres = async <A>(work: (url: string) => Promise<A>): Promise<A> => {
+  const server = await launch()
+  try {
+    return await work(`postgres://${user}:${password}@127.0.0.1:${server.port}/postgres`)
+  } finally {
+    await server.stop()
+    // The server is gone, and the hooks of its package would end this process with an exit code of their own.
+    process.removeAllListeners("beforeExit")
+    process.removeAllListeners("exit")
+  }
+}
