@@ -81,7 +81,7 @@ for (const wire of wires) {
       Effect.gen(function* () {
         const event = { _tag: "ModelTurned", frame: "0", step: 1, ...wire.turn }
         const codec = Schema.fromJsonString(RunEvent)
-        const decoded = yield* Schema.decodeUnknownEffect(codec)(JSON.stringify(event))
+        const decoded = yield* Schema.decodeEffect(codec)(JSON.stringify(event))
         assert.deepStrictEqual({ ...decoded } as unknown, event)
       })
     )
