@@ -194,11 +194,10 @@ export const layer = (
     ...policy_default,
     ...policy
   }
+  const name = provider.model_default
   return ResilientModelGateway.layer(
     Effect.sync(() => ({
-      models: [
-        { name: provider.model_default, provider: "provider", gateway: make(provider, each) }
-      ],
+      models: [{ name, provider: provider.model(name).provider, gateway: make(provider, each) }],
       retry: { attempts_max, backoff_initial_ms, retry_after_ms_max }
     }))
   )

@@ -201,10 +201,9 @@ describe("ResilientModelGateway: the circuit of a model", () => {
         yield* TestClock.adjust(1)
         works = true
         const turns = yield* Effect.forkChild(
-          Effect.all(
-            [0, 1, 2, 3].map(() => Effect.exit(gateway.turn())),
-            { concurrency: "unbounded" }
-          )
+          Effect.forEach([0, 1, 2, 3], () => Effect.exit(gateway.turn()), {
+            concurrency: "unbounded"
+          })
         )
         yield* TestClock.adjust(100)
         const exits = yield* Fiber.join(turns)
