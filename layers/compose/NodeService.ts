@@ -10,6 +10,7 @@
 import { Effect, Layer, ManagedRuntime, Option, Redacted, Stream } from "effect"
 import type { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import type { Approval, Decision } from "../../src/approval/Approval.ts"
+import type { PriceTable } from "../../src/cost/PriceTable.ts"
 import { AgentName, ApprovalId, ConversationId, RunId, Tenant } from "../../src/Ids.ts"
 import type { CallId } from "../../src/Ids.ts"
 import { Principal } from "../../src/Principal.ts"
@@ -59,6 +60,8 @@ export interface Options {
   /** Servers whose tools are imported; needs the package `@modelcontextprotocol/client`. */
   readonly mcp?: McpOptions
   readonly model: Layer.Layer<ModelGateway, unknown>
+  /** What models cost; needed by agents with a `cost_max`. Rejects the start where an entry cannot be right. */
+  readonly prices?: PriceTable
   /** Absent = `ephemeral`. */
   readonly store?: Store
 }
@@ -150,6 +153,7 @@ export const start = async (options: Options): Promise<NodeService> => {
   const mcp = await mcpOf(options.mcp)
   const layer = Runtime.layer({
     agents: options.agents,
+    prices: options.prices,
     tools: [...(options.tools ?? []), mcpTools],
     shared: options.shared ?? [],
     plugins: options.plugins ?? [],

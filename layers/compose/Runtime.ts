@@ -5,6 +5,7 @@
 import * as NodeCrypto from "@effect/platform-node/NodeCrypto"
 import { Effect, Layer } from "effect"
 import { SecureRandom } from "effect/crypto"
+import type { MisdeclaredPrice, PriceTable } from "../../src/cost/PriceTable.ts"
 import type { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import { RunId } from "../../src/Ids.ts"
 import type { DuplicateTool, EmptyFamily } from "../../src/tool/Registry.ts"
@@ -23,6 +24,7 @@ import { TaskDispatch } from "../../services/TaskDispatch.ts"
 import type { StoreError, TaskStore } from "../../services/TaskStore.ts"
 import { dispatched_topic } from "../../services/TaskStore.ts"
 import type { ToolRegistry } from "../../services/ToolRegistry.ts"
+import * as DeclaredPriceBook from "../runtime/DeclaredPriceBook.ts"
 import * as LocalAgentDirectory from "../runtime/LocalAgentDirectory.ts"
 import * as LocalAgentRuntime from "../runtime/LocalAgentRuntime.ts"
 import * as LocalApprovalDesk from "../runtime/LocalApprovalDesk.ts"
@@ -34,6 +36,8 @@ import * as ModelTelemetry from "../telemetry/ModelTelemetry.ts"
 /** `E` and `R`: how building any of them may fail, and what any of them needs. */
 export interface Options<E = unknown, R = unknown> {
   readonly agents: ReadonlyArray<AgentSpec>
+  /** What models cost, for the ledger and `cost_max`: checked at start. Absent = nothing is costed. */
+  readonly prices?: PriceTable | undefined
   /** Single tools and families of them, each an Effect over the services that its bodies need. */
   readonly tools: ReadonlyArray<LocalToolRegistry.Family<E, R>>
   /** Tools that `tools` may take the place of, by plain name; without it they would be duplicates. */
@@ -92,9 +96,12 @@ const make = <E, R>(options: Options<E, R>) => {
   const agents = LocalAgentDirectory.layer(options.agents).pipe(
     Layer.provideMerge(LocalToolRegistry.layerFrom(options))
   )
+  const prices: Layer.Layer<never, MisdeclaredPrice> =
+    options.prices === undefined ? Layer.empty : DeclaredPriceBook.layer(options.prices)
   const runtime = LocalAgentRuntime.layer.pipe(
     Layer.provideMerge(LocalApprovalDesk.layer),
     Layer.provideMerge(agents),
+    Layer.provide(prices),
     Layer.provide(crypto),
     Layer.provide(ModelTelemetry.layer)
   )
@@ -118,6 +125,7 @@ export const layer = <O extends Options>(
   | JournalError
   | StoreError
   | LocalAgentDirectory.MisdeclaredAgent
+  | MisdeclaredPrice
   | DuplicateTool
   | EmptyFamily
   | PluginRefused

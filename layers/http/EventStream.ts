@@ -44,10 +44,22 @@ const forCustomer = (event: RunEvent): RunEvent => {
       return { ...event, outcome: { _tag: "Failed", error } }
     }
     case "ModelTurned": {
-      const { calls, origin: _origin, parts: _parts, reasoning: _reasoning, ...rest } = event
+      // What a turn costs its operator is none of a customer's business.
+      const {
+        calls,
+        cost: _cost,
+        origin: _origin,
+        parts: _parts,
+        reasoning: _reasoning,
+        ...rest
+      } = event
       return { ...rest, calls: calls.map(({ provider: _provider, ...call }) => call) }
     }
     case "ApprovalRequested":
+      if (event.limit !== undefined) {
+        const payload = { ...event.payload, args_summary: "", effect_description: "" }
+        return { ...event, arguments: null, payload }
+      }
       return { ...event, arguments: null }
     case "RunStopping": {
       const { message: _, ...rest } = event

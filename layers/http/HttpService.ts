@@ -13,6 +13,7 @@ import type { AgentRuntime } from "../../services/AgentRuntime.ts"
 import type { ApprovalDesk } from "../../services/ApprovalDesk.ts"
 import type { ApprovalRecords } from "../../services/ApprovalRecords.ts"
 import type { ConversationStore } from "../../services/ConversationStore.ts"
+import type { CostLedger } from "../../services/CostLedger.ts"
 import type { Credentials } from "../../services/Credentials.ts"
 import type { OutboxReader } from "../../services/OutboxReader.ts"
 import type { OutboxReplayer } from "../../services/OutboxReplayer.ts"
@@ -22,6 +23,7 @@ import { TroupeApi } from "../../src/api/TroupeApi.ts"
 import * as ApprovalsHandlers from "./ApprovalsHandlers.ts"
 import * as Boundary from "./Boundary.ts"
 import * as ConversationsHandlers from "./ConversationsHandlers.ts"
+import * as CostsHandlers from "./CostsHandlers.ts"
 import * as OperationsHandlers from "./OperationsHandlers.ts"
 import * as Outcomes from "./Outcomes.ts"
 import * as Readiness from "./Readiness.ts"
@@ -31,6 +33,7 @@ const handlers = Layer.mergeAll(
   ConversationsHandlers.layer,
   RunsHandlers.layer,
   ApprovalsHandlers.layer,
+  CostsHandlers.layer,
   OperationsHandlers.layer
 ).pipe(Layer.provide(Boundary.layer))
 
@@ -65,6 +68,7 @@ export const layer: Layer.Layer<
   | ApprovalDesk
   | ApprovalRecords
   | ConversationStore
+  | CostLedger
   | Credentials
   | OutboxReader
   | OutboxReplayer

@@ -14,11 +14,13 @@ import { CurrentPrincipal } from "../../src/api/Boundary.ts"
 import { limit_default } from "../../src/api/Page.ts"
 import type { RunSummary, SettleOutcome } from "../../src/api/RunsApi.ts"
 import { TroupeApi } from "../../src/api/TroupeApi.ts"
+import { decimalText } from "../../src/cost/Decimal.ts"
 import type { AgentTask } from "../../src/delivery/AgentTask.ts"
 import type { Settlement } from "../../src/run/RunCommand.ts"
 import type { JournalEntry, RunEvent } from "../../src/run/RunEvent.ts"
 import type { RunState } from "../../src/run/RunState.ts"
 import * as State from "../../src/run/RunState.ts"
+import type { RunUsed } from "../../src/run/RunUsed.ts"
 import { taskFor } from "./Access.ts"
 import { boundedPage } from "./BoundedPage.ts"
 import { problemOf } from "./Problems.ts"
@@ -44,6 +46,18 @@ const foldRun = Effect.fnUntraced(function* (journal: RunJournal["Service"], tas
   }
 })
 
+const costOf = ({ cost, currency, unpriced_turns }: RunUsed): Pick<RunSummary, "cost"> =>
+  currency === undefined && unpriced_turns === 0
+    ? {}
+    : {
+        cost: {
+          unpriced_turns,
+          ...(cost === undefined || currency === undefined
+            ? undefined
+            : { currency, amount: decimalText(cost) })
+        }
+      }
+
 const summaryOf = (task: AgentTask, state: RunState): RunSummary => {
   const pending_approvals: Array<RunSummary["pending_approvals"][number]> = []
   const unknown_calls: Array<RunSummary["unknown_calls"][number]> = []
@@ -59,6 +73,10 @@ const summaryOf = (task: AgentTask, state: RunState): RunSummary => {
       })
     }
   }
+  if (state.question !== undefined) {
+    const { call, limit, payload } = state.question
+    pending_approvals.push({ call, payload, ...(limit === undefined ? undefined : { limit }) })
+  }
   const reason = state.ended?.reason ?? state.stopping?.reason ?? task.reason
   return {
     id: task.id,
@@ -73,6 +91,8 @@ const summaryOf = (task: AgentTask, state: RunState): RunSummary => {
     created_at: task.created_at,
     length: state.length,
     steps: state.steps,
+    tokens: state.tokens,
+    ...costOf(state.used),
     pending_approvals,
     unknown_calls,
     ...(reason === undefined || reason === "" ? undefined : { reason }),

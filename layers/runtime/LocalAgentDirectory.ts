@@ -11,6 +11,7 @@ import type { ResidentAgent } from "../../services/AgentDirectory.ts"
 import { AgentDirectory } from "../../services/AgentDirectory.ts"
 import type { AgentMemory } from "../../services/AgentMemory.ts"
 import type { ModelTool } from "../../services/ModelGateway.ts"
+import { PriceBook } from "../../services/PriceBook.ts"
 import { ToolRegistry } from "../../services/ToolRegistry.ts"
 import { digestOf } from "./CallIdentity.ts"
 
@@ -40,6 +41,7 @@ const delegation = (spec: AgentSpec): ModelTool => ({
 
 const make = Effect.fnUntraced(function* (specs: ReadonlyArray<AgentSpec>) {
   const registry = yield* ToolRegistry
+  const priced = (yield* PriceBook) !== undefined
   const digest = yield* Digest.Digest
   const byName = new Map<string, AgentSpec>()
   for (const spec of specs) {
@@ -57,6 +59,10 @@ const make = Effect.fnUntraced(function* (specs: ReadonlyArray<AgentSpec>) {
   const resident = Effect.fnUntraced(function* (spec: AgentSpec) {
     const wrong = (field: string, name: string, message: string) =>
       new MisdeclaredAgent({ agent: spec.name, field, name, message })
+    if (spec.limits.cost_max !== undefined && !priced) {
+      const message = "a bound on cost needs prices: give the runtime a price table"
+      return yield* wrong("limits.cost_max", spec.limits.cost_max, message)
+    }
     const tools = new Map<string, GovernedTool<AgentMemory>>()
     const modelTools: Array<ModelTool> = []
     for (const name of spec.tools) {

@@ -7,11 +7,25 @@ import { ApprovalPayload } from "../approval/Approval.ts"
 import { TaskStatus } from "../delivery/AgentTask.ts"
 import { AgentName, CallId, ConversationId, RunId } from "../Ids.ts"
 import { RunEvent } from "../run/RunEvent.ts"
+import { LimitName } from "../run/RunLimits.ts"
 import { Authentication, Needs, RequestBody, Validation } from "./Boundary.ts"
 import { Limit, Reason } from "./Page.ts"
 import { Problem404, Problem409 } from "./Problem.ts"
 
-const PendingApproval = Schema.Struct({ call: CallId, payload: ApprovalPayload })
+/** `limit` where the question is about a bound of the run; then no call has the name `call`. */
+const PendingApproval = Schema.Struct({
+  call: CallId,
+  payload: ApprovalPayload,
+  limit: Schema.optionalKey(LimitName)
+})
+
+/** An exact decimal as text. Without an amount no turn had a price. */
+const RunCost = Schema.Struct({
+  currency: Schema.optionalKey(Schema.String),
+  amount: Schema.optionalKey(Schema.String),
+  /** Turns whose cost nobody knows: they are in no amount. */
+  unpriced_turns: Schema.Int
+})
 
 /** A dispatched call whose outcome nobody knows: an operator must settle it. */
 const UnknownCall = Schema.Struct({
@@ -43,6 +57,10 @@ export const RunSummary = Schema.Struct({
   length: Schema.Int,
   /** Model turns so far. */
   steps: Schema.Int,
+  /** Input and output together, as the models report them. */
+  tokens: Schema.Int,
+  /** Of its turns so far; absent where no price table was given. */
+  cost: Schema.optionalKey(RunCost),
   pending_approvals: Schema.Array(PendingApproval),
   unknown_calls: Schema.Array(UnknownCall),
   /** Why it ended, or is being stopped. */

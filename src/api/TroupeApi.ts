@@ -4,11 +4,12 @@
 import { HttpApi, OpenApi } from "effect/http-api"
 import { ApprovalsApi } from "./ApprovalsApi.ts"
 import { ConversationsApi } from "./ConversationsApi.ts"
+import { CostsApi } from "./CostsApi.ts"
 import { AgentsApi, DeadLettersApi, HealthApi } from "./OperationsApi.ts"
 import { RunsApi } from "./RunsApi.ts"
 
 export class TroupeApi extends HttpApi.make("troupe")
-  .add(ConversationsApi, RunsApi, ApprovalsApi, AgentsApi, DeadLettersApi, HealthApi)
+  .add(ConversationsApi, RunsApi, ApprovalsApi, CostsApi, AgentsApi, DeadLettersApi, HealthApi)
   // A member that nobody knows is a mistake or a claim (`approved_by`): refused, and every mistake is named at once.
   .annotate(HttpApi.PayloadParseOptions, { onExcessProperty: "error", errors: "all" })
   .annotateMerge(

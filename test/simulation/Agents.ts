@@ -147,7 +147,8 @@ export const agents = (world: World): ReadonlyArray<AgentSpec> => {
   const limits = RunLimits.make({
     steps_max: draw("steps", [3, 12, 25]),
     calls_parallel_max: draw("parallel", [1, 2, 16, 64]),
-    on_breach: draw("breach", [0, 1]) === 0 ? "stop" : "answer"
+    wall_ms_max: draw("wall", [0, 0, 4_000, 20_000]),
+    on_breach: (["stop", "answer", "ask"] as const)[draw("breach", [0, 1, 2, 2])]!
   })
   const all = Object.keys(governance).map(toolKey)
   return [

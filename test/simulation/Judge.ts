@@ -5,6 +5,7 @@
 import { createHash } from "node:crypto"
 import { canonical } from "../../src/Canonical.ts"
 import type { CallId, RunId } from "../../src/Ids.ts"
+import { rootFrame } from "../../src/Ids.ts"
 import { project } from "../../src/run/Projection.ts"
 import type { JournalEntry, RunEvent } from "../../src/run/RunEvent.ts"
 import type { RunState } from "../../src/run/RunState.ts"
@@ -31,7 +32,7 @@ const digestOf = (run: StoredRun, call: CallId, tool_key: string, args: unknown,
 /** Why an event of a question about a limit may not follow; `""` if it may, undefined if it is another event. */
 const limitQuestion = (
   run: StoredRun,
-  { question, used }: RunState,
+  { frames, question, used }: RunState,
   event: RunEvent,
   stopping: boolean
 ): string | undefined => {
@@ -45,7 +46,11 @@ const limitQuestion = (
   if (question === undefined || !("approval" in event) || event.approval !== question.approval) {
     return undefined
   }
-  if (event._tag === "ApprovalClosed") return stopping ? "" : "a limit's question closed"
+  if (event._tag === "ApprovalClosed") {
+    // The supervisor's answer may have been on its way when it was put.
+    const answered = frames.get(rootFrame)?.answer !== undefined
+    return stopping || answered ? "" : "a limit's question closed"
+  }
   if (event._tag !== "ApprovalDecided") return "something else of a limit's question"
   if (event.decision._tag !== "Approve" && event.decision._tag !== "Deny")
     return "a limit that was changed"

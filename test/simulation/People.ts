@@ -164,7 +164,13 @@ const deciding = (town: Town, approval: Approval) =>
         ],
         { concurrency: "unbounded" }
       )
-    } else yield* decide(town, approval, decisionOf(world), admin)
+    } else {
+      const exit = yield* decide(town, approval, decisionOf(world), admin)
+      // A question about a limit takes yes or no.
+      if (errorOf(exit) === "DecisionUnfit") {
+        yield* decide(town, approval, { _tag: "Approve" }, admin)
+      }
+    }
   })
 
 export const approving = (town: Town) =>

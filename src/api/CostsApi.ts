@@ -1,0 +1,35 @@
+/**
+ * What model turns cost.
+ */
+import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
+import { CostGroup, CostTotal } from "../cost/CostTotal.ts"
+import { AgentName, RunId } from "../Ids.ts"
+import { Authentication, Validation } from "./Boundary.ts"
+import { Limit } from "./Page.ts"
+
+const list = HttpApiEndpoint.get("list", "/v1/costs", {
+  query: {
+    /** What the totals are made for; absent = `agent`. */
+    by: Schema.optionalKey(CostGroup),
+    /** Turns at or after, and before, in ms since 1970. */
+    from: Schema.optionalKey(Schema.Int),
+    to: Schema.optionalKey(Schema.Int),
+    agent: Schema.optionalKey(AgentName),
+    model: Schema.optionalKey(Schema.String.check(Schema.isMaxLength(200))),
+    run: Schema.optionalKey(RunId),
+    limit: Schema.optionalKey(Limit),
+    /** Totals behind this key. */
+    after: Schema.optionalKey(Schema.String.check(Schema.isMaxLength(200)))
+  },
+  success: Schema.Struct({
+    items: Schema.Array(CostTotal),
+    next_after: Schema.optionalKey(Schema.String)
+  })
+}).annotateMerge(OpenApi.annotations({ summary: "What model turns cost, by agent, model or run" }))
+
+export class CostsApi extends HttpApiGroup.make("costs")
+  .add(list)
+  .middleware(Validation)
+  .middleware(Authentication)
+  .annotateMerge(OpenApi.annotations({ title: "Costs" })) {}
