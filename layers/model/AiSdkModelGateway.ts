@@ -4,11 +4,7 @@
  * `ResilientModelGateway`.
  */
 import { APICallError } from "@ai-sdk/provider"
-import type {
-  LanguageModelV4,
-  LanguageModelV4CallOptions,
-  SharedV4ProviderOptions
-} from "@ai-sdk/provider"
+import type { LanguageModelV4, LanguageModelV4CallOptions } from "@ai-sdk/provider"
 import { Clock, Effect } from "effect"
 import type { Layer } from "effect"
 import { ModelError, ModelGateway } from "../../services/ModelGateway.ts"
@@ -16,12 +12,13 @@ import type { ModelDelta } from "../../services/ModelGateway.ts"
 import { ofEvent, ofThrown } from "./ProviderError.ts"
 import type { Redaction } from "./ProviderError.ts"
 import { toOptions } from "./ProviderPrompt.ts"
+import type { ProviderHabits } from "./ProviderPrompt.ts"
 import { AnswerHeard } from "./RateLimitHeaders.ts"
 import * as ResilientModelGateway from "./ResilientModelGateway.ts"
 import { TurnAssembly } from "./TurnAssembly.ts"
 
 /** A provider: its client, and what its errors must not show. */
-export interface ModelProvider extends Redaction {
+export interface ModelProvider extends Redaction, ProviderHabits {
   readonly model: (id: string) => LanguageModelV4
   /** Used where a request names no model. */
   readonly model_default: string
@@ -29,8 +26,6 @@ export interface ModelProvider extends Redaction {
   readonly made_up_ids?: RegExp | undefined
   /** False = turns are asked for whole. */
   readonly stream?: boolean | undefined
-  /** Sent with every turn; what an agent's settings say goes first. */
-  readonly options?: SharedV4ProviderOptions | undefined
 }
 
 /** Bounds of one attempt, in ms. */
@@ -172,7 +167,7 @@ const make = (provider: ModelProvider, policy: AttemptPolicy): ModelGateway["Ser
   return {
     turn: Effect.fn("ModelGateway.turn")(function* (request, sink) {
       const model = modelOf(request.model ?? provider.model_default)
-      const options = toOptions(request, originOf(model), provider.options)
+      const options = toOptions(request, originOf(model), provider)
       if (options instanceof ModelError) return yield* options
       return yield* attempt({ provider, policy, model, options, step: request.step, sink })
     })

@@ -236,11 +236,33 @@ const toProviderOptions = (
   return all
 }
 
-/** All that a client is asked with, or why this cannot be asked. `usual` are options of the gateway. */
+/** What a provider wants of every request. */
+export interface ProviderHabits {
+  /** Sent with every turn; what an agent's settings say goes first. */
+  readonly options?: SharedV4ProviderOptions | undefined
+  /** True = tools that were called have to be declared, also where the turn may use none. */
+  readonly declares_past_tools?: boolean | undefined
+}
+
+/** The tools that a prompt speaks of, by name alone: they are not to be called again. */
+const pastTools = (prompt: LanguageModelV4Prompt): Array<LanguageModelV4FunctionTool> => {
+  const names = new Set<string>()
+  for (const message of prompt) {
+    if (message.role !== "assistant") continue
+    for (const part of message.content) if (part.type === "tool-call") names.add(part.toolName)
+  }
+  return Array.from(names, (name) => ({
+    type: "function",
+    name,
+    inputSchema: { type: "object", properties: {} }
+  }))
+}
+
+/** All that a client is asked with, or why this cannot be asked. */
 export const toOptions = (
   request: ModelRequest,
   origin: string,
-  usual?: SharedV4ProviderOptions
+  habits: ProviderHabits = {}
 ): LanguageModelV4CallOptions | ModelError => {
   const { settings, tools } = request
   const options: LanguageModelV4CallOptions = { prompt: toPrompt(request, origin) }
@@ -249,8 +271,14 @@ export const toOptions = (
     if (choice instanceof ModelError) return choice
     options.tools = toTools(tools)
     options.toolChoice = choice
+  } else if (habits.declares_past_tools === true) {
+    const past = pastTools(options.prompt)
+    if (past.length > 0) {
+      options.tools = past
+      options.toolChoice = { type: "none" }
+    }
   }
-  const providerOptions = toProviderOptions(usual, settings?.provider_options)
+  const providerOptions = toProviderOptions(habits.options, settings?.provider_options)
   if (providerOptions !== undefined) options.providerOptions = providerOptions
   if (settings === undefined) return options
   if (settings.max_output_tokens !== undefined) options.maxOutputTokens = settings.max_output_tokens

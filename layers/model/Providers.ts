@@ -2,13 +2,13 @@
  * The providers by name. A provider's client is loaded when it is chosen: a process without a live model does not pay for
  * it, and a service installs only the package that it uses.
  */
-import type { SharedV4ProviderOptions } from "@ai-sdk/provider"
 import { Effect, Redacted } from "effect"
 import { ModelError } from "../../services/ModelGateway.ts"
 import type { ModelProvider } from "./AiSdkModelGateway.ts"
 import { chatFetch, wireFetch } from "./ChatWire.ts"
 import { compatible, convertUsage, metadataExtractor } from "./CompatibleAnswer.ts"
 import type { ModelConfig, ProviderName } from "./ModelConfig.ts"
+import type { ProviderHabits } from "./ProviderPrompt.ts"
 
 /** What a client is made of. `apiKey` is never absent, because a client would look for one in the environment. */
 interface Settings {
@@ -23,7 +23,7 @@ interface Wire {
     keyed: boolean
   ) => Effect.Effect<ModelProvider["model"], ModelError>
   readonly fetch: typeof fetch
-  readonly options?: SharedV4ProviderOptions
+  readonly habits?: ProviderHabits
 }
 
 const absent = (error: unknown): boolean =>
@@ -79,7 +79,7 @@ const wires: Readonly<Record<ProviderName, Wire>> = {
   "openai-responses": {
     fetch: wireFetch,
     // The journal keeps what was said. What the provider kept would be gone some day, and is not ours to govern.
-    options: { openai: { store: false } },
+    habits: { options: { openai: { store: false } } },
     client: (settings) =>
       Effect.map(
         peer("@ai-sdk/openai", () => import("@ai-sdk/openai")),
@@ -91,6 +91,7 @@ const wires: Readonly<Record<ProviderName, Wire>> = {
   },
   anthropic: {
     fetch: wireFetch,
+    habits: { declares_past_tools: true },
     client: (settings) =>
       Effect.map(
         peer("@ai-sdk/anthropic", () => import("@ai-sdk/anthropic")),
@@ -142,6 +143,6 @@ export const load = (config: ModelConfig): Effect.Effect<ModelProvider, ModelErr
     secrets: [...(key === undefined ? [] : [key]), new URL(base_url).host],
     keyed: key !== undefined,
     stream: config.stream,
-    options: wire.options
+    ...wire.habits
   }))
 }

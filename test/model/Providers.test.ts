@@ -146,6 +146,22 @@ describe("Providers: what an agent asks of its model", () => {
     })
   )
 
+  it.live(
+    "a turn that must answer names the tools of the past to Anthropic, and forbids them",
+    () =>
+      Effect.gen(function* () {
+        const over = { tools: [], step: 2 }
+        const past = { ...over, transcript: answered(anthropic.turn) }
+        const { body: sent } = yield* sentFor(anthropic, past)
+        const names = (sent["tools"] as ReadonlyArray<{ name: string }>).map(({ name }) => name)
+        assert.deepStrictEqual(names, ["list", "look"])
+        assert.deepStrictEqual(sent["tool_choice"], { type: "none" })
+        assert.isUndefined((yield* sentFor(anthropic, over)).body["tools"])
+        const openaiPast = { ...over, transcript: answered(openai.turn) }
+        assert.isUndefined((yield* sentFor(openai, openaiPast)).body["tools"])
+      })
+  )
+
   it.live("a choice that names no tool of the agent is a configuration error that says so", () =>
     Effect.gen(function* () {
       const failure = yield* Effect.flip(
