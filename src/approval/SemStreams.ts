@@ -22,6 +22,9 @@ export type LoopState = typeof LoopState.Type
 
 const over: ReadonlySet<LoopState> = new Set(["complete", "failed", "cancelled"])
 
+/** A loop that is over stays so. */
+export const isTerminal = (state: LoopState): boolean => over.has(state)
+
 /** What a loop waits for. A `timeout_ms` of 0 or none waits for ever (SM-59). */
 export const PendingApproval = Schema.Struct({
   call_id: Schema.String,
