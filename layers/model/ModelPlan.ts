@@ -1,7 +1,10 @@
 /**
  * Which models may answer a turn, in which order, and how patient to be with each: data, given by whoever composes.
  */
-import type { ModelErrorKind, ModelGateway } from "../../services/ModelGateway.ts"
+import { Context, Effect, Layer } from "effect"
+import type { Scope } from "effect"
+import { ModelGateway } from "../../services/ModelGateway.ts"
+import type { ModelErrorKind } from "../../services/ModelGateway.ts"
 import type { ProviderLimits } from "./ProviderLimiter.ts"
 
 /** One model of the plan. */
@@ -58,6 +61,12 @@ export interface ModelPlan {
   /** By provider; absent = the defaults. */
   readonly limits?: Readonly<Record<string, Partial<ProviderLimits>>> | undefined
 }
+
+/** The gateway that a layer makes, for a plan: it lives as long as whoever follows the plan. */
+export const gatewayOf = <E, R>(
+  layer: Layer.Layer<ModelGateway, E, R>
+): Effect.Effect<ModelGateway["Service"], E, R | Scope.Scope> =>
+  Effect.map(Layer.build(layer), (context) => Context.get(context, ModelGateway))
 
 const models_max = 64
 

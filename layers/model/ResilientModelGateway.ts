@@ -4,7 +4,7 @@
  * loop sees one turn or one error.
  */
 import { Clock, Duration, Effect, Exit, Layer, Random } from "effect"
-import type { Tracer } from "effect"
+import type { Scope, Tracer } from "effect"
 import { CircuitBreaker } from "effect/persistence"
 import { ModelError, ModelGateway } from "../../services/ModelGateway.ts"
 import type { ModelDelta, ModelRequest } from "../../services/ModelGateway.ts"
@@ -246,7 +246,7 @@ const make = Effect.fnUntraced(function* (plan: ModelPlan) {
 /** Answers from the plan. Fails with kind `configuration` where the plan cannot be followed. */
 export const layer = <E, R>(
   plan: Effect.Effect<ModelPlan, E, R>
-): Layer.Layer<ModelGateway, E | ModelError, R> =>
+): Layer.Layer<ModelGateway, E | ModelError, Exclude<R, Scope.Scope>> =>
   Layer.effect(ModelGateway, Effect.flatMap(plan, make)).pipe(
     Layer.provide(CircuitBreaker.layerStoreMemory())
   )

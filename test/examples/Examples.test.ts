@@ -23,3 +23,14 @@ describe("the embedding example", () => {
     ])
   })
 })
+
+describe("the example of a plan of models", () => {
+  it("answers from the second model when the first keeps failing", async () => {
+    const { stdout } = await run(
+      process.execPath,
+      ["-C", "troupe-source", "test/examples/models.ts"],
+      { cwd: root, timeout: 60_000 }
+    )
+    assert.strictEqual(stdout.trim(), "It is paid back.")
+  })
+})

@@ -2,8 +2,9 @@
  * Models for plans: each does what the test says, and remembers when it was asked and how many at once.
  */
 import { Clock, Effect, Exit } from "effect"
-import { ModelError, ModelGateway } from "../../services/ModelGateway.ts"
+import { ModelError } from "../../services/ModelGateway.ts"
 import type { ModelDelta, ModelRequest } from "../../services/ModelGateway.ts"
+import { gatewayOf } from "../../layers/model/ModelPlan.ts"
 import type { ModelPlan, PlannedModel } from "../../layers/model/ModelPlan.ts"
 import * as ResilientModelGateway from "../../layers/model/ResilientModelGateway.ts"
 import { text } from "../../layers/model/ScriptedModelGateway.ts"
@@ -75,10 +76,7 @@ export const inTurn =
 
 /** A gateway over a plan, for as long as the test. */
 export const planned = (plan: ModelPlan) =>
-  Effect.map(
-    Effect.provide(ModelGateway, ResilientModelGateway.layer(Effect.succeed(plan))),
-    (gateway) => ({
-      turn: (over: Partial<ModelRequest> = {}, sink: Sink = () => {}) =>
-        gateway.turn(request(over), sink)
-    })
-  )
+  Effect.map(gatewayOf(ResilientModelGateway.layer(Effect.succeed(plan))), (gateway) => ({
+    turn: (over: Partial<ModelRequest> = {}, sink: Sink = () => {}) =>
+      gateway.turn(request(over), sink)
+  }))

@@ -8,10 +8,10 @@ import * as CassetteModelGateway from "../../layers/model/CassetteModelGateway.t
 import { Cassette } from "../../layers/model/CassetteModelGateway.ts"
 import { memoryTape } from "../../layers/model/CassetteTape.ts"
 import * as LanguageModelGateway from "../../layers/model/LanguageModelGateway.ts"
+import { gatewayOf } from "../../layers/model/ModelPlan.ts"
 import * as ModelFromEnv from "../../layers/model/ModelFromEnv.ts"
 import * as ResilientModelGateway from "../../layers/model/ResilientModelGateway.ts"
 import * as ScriptedModelGateway from "../../layers/model/ScriptedModelGateway.ts"
-import { ModelGateway } from "../../services/ModelGateway.ts"
 import type { Turn } from "../../src/run/RunDecider.ts"
 import type { RunEvent } from "../../src/run/RunEvent.ts"
 import { finish, say, serve, stream, think, tool, usage } from "./ChatServer.ts"
@@ -124,8 +124,8 @@ describe("one journal, whatever answers", () => {
         ScriptedModelGateway.fails("transient", "busy")
       )
       const plan = Effect.gen(function* () {
-        const bad = yield* Effect.provide(ModelGateway, failing)
-        const good = yield* Effect.provide(ModelGateway, scripted)
+        const bad = yield* gatewayOf(failing)
+        const good = yield* gatewayOf(scripted)
         return {
           models: [
             { name: "bad", provider: "one", gateway: bad },

@@ -1,0 +1,30 @@
+import { Effect } from "effect"
+import { AgentName, AgentSpec } from "troupe"
+import { start } from "troupe/embed"
+import { gatewayOf } from "troupe/layers/model/ModelPlan"
+import * as ResilientModelGateway from "troupe/layers/model/ResilientModelGateway"
+import { fails, layer, text } from "troupe/layers/model/ScriptedModelGateway"
+
+// Any layers of ModelGateway: AiSdkModelGateway, LanguageModelGateway, CassetteModelGateway. These have no network.
+const large = layer(() => fails("transient", "the provider answered 529"))
+const small = layer(() => text("It is paid back."))
+
+const model = ResilientModelGateway.layer(
+  Effect.gen(function* () {
+    return {
+      models: [
+        { name: "large", provider: "acme", gateway: yield* gatewayOf(large) },
+        { name: "small", provider: "local", gateway: yield* gatewayOf(small) }
+      ],
+      retry: { attempts_max: 2, backoff_initial_ms: 50 },
+      circuit: { failures_max: 5, open_ms: 15_000 },
+      limits: { acme: { concurrent_max: 16, tokens_per_minute: 400_000 } }
+    }
+  })
+)
+const shop = AgentSpec.make({ name: AgentName.make("shop"), instructions: "Help." })
+
+const troupe = await start({ agents: [shop], model })
+const { text: said } = await troupe.ask({ agent: "shop", text: "Is order 1003 paid back?" })
+console.log(said)
+await troupe.stop()
