@@ -25,6 +25,8 @@ export interface ModelRequest {
   readonly frame: FrameId
   /** Counts the frame's turns from 1. */
   readonly step: number
+  /** `summary`: no turn of the frame, but a summary of what its prompt will leave out. Absent = a turn. */
+  readonly purpose?: "summary" | undefined
   /** Absent = the gateway's default. */
   readonly model: string | undefined
   readonly system: string
@@ -53,7 +55,8 @@ export class ModelError extends Schema.TaggedError<ModelError>()("ModelError", {
   message: Schema.String,
   retry_after_ms: Schema.optionalKey(Schema.Int),
   /**
-   * Why this end, and not the provider, ended the turn: `circuit_open`, `queue_full`, `queue_timeout`,
+   * `context_length`: the provider found the prompt too long, and a shorter one may pass. Or why this end, and not the
+   * provider, ended the turn: `circuit_open`, `queue_full`, `queue_timeout`,
    * `cassette_diverged`. Absent = the provider, or the way to it.
    */
   reason: Schema.optionalKey(Schema.String)

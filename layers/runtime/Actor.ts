@@ -6,6 +6,9 @@
 import { Effect, Random } from "effect"
 import type { Cause, Context, Semaphore } from "effect"
 import { cancelRun } from "../../src/run/RunCommand.ts"
+import type { Past } from "../../src/conversation/Compaction.ts"
+import { no_past } from "../../src/conversation/Compaction.ts"
+import { units } from "../../src/conversation/PromptSize.ts"
 import type { Address, RunId } from "../../src/Ids.ts"
 import { addressKey } from "../../src/Ids.ts"
 import type { RunEvent, RunStopping } from "../../src/run/RunEvent.ts"
@@ -17,8 +20,7 @@ import type { StoreError, TaskStore } from "../../services/TaskStore.ts"
 import type { Tell } from "./Facts.ts"
 import { amend } from "./Facts.ts"
 import type { Feed } from "./Feed.ts"
-import type { Chapter } from "./History.ts"
-import { chapter, load, within } from "./History.ts"
+import { cutOf, load, withChapter } from "./History.ts"
 import type { Services as LoopServices } from "./RunLoop.ts"
 import { run as runLoop } from "./RunLoop.ts"
 import type { Bell } from "./RunWriter.ts"
@@ -36,9 +38,9 @@ export interface Actor {
   restarts: number
   /** When it crashed, within the window of its supervision; ms since 1970. */
   crashes: Array<number>
-  /** Earlier runs of the conversation, loaded once, up to and including the run of this ordinal. */
-  chapters: ReadonlyArray<Chapter> | undefined
-  chapters_to: number
+  /** The conversation, loaded once, up to and including the run of this ordinal. */
+  past: Past | undefined
+  past_to: number
   /** Its run, while it waits here for people and nothing of it runs. */
   resting: Resting | undefined
 }
@@ -46,7 +48,7 @@ export interface Actor {
 interface Resting {
   readonly head: RunHead
   readonly state: RunState
-  readonly chapters: ReadonlyArray<Chapter>
+  readonly past: Past
 }
 
 export interface Host {
@@ -80,8 +82,8 @@ export const make = (address: Address): Actor => ({
   wake: undefined,
   restarts: 0,
   crashes: [],
-  chapters: undefined,
-  chapters_to: 0,
+  past: undefined,
+  past_to: 0,
   resting: undefined
 })
 
@@ -124,28 +126,37 @@ const begin = Effect.fnUntraced(function* (host: Host, actor: Actor, head: RunHe
   // From here on a bell is kept for the loop that is about to begin: what is claimed may be amended before it looks.
   actor.bell.rung = false
   host.began(actor, run)
-  const { claim, chapters } = yield* host.rehydrating.withPermit(
+  const { claim, past } = yield* host.rehydrating.withPermit(
     Effect.gen(function* () {
       // Another process may have found it too, and claimed it while this one waited for its turn.
       const claim = yield* loop.journal.claim(run, host.owner, head.epoch)
       // What another process ran in between, or what was cancelled before it began, this actor never saw.
       const known =
-        actor.chapters !== undefined && actor.chapters_to === ordinal - 1
-          ? actor.chapters
-          : yield* load({ journal: loop.journal, tasks: host.tasks }, conversation, ordinal, budget)
-      return { claim, chapters: within(known, budget) }
+        actor.past !== undefined && actor.past_to === ordinal - 1
+          ? actor.past
+          : yield* load(
+              { journal: loop.journal, tasks: host.tasks },
+              {
+                conversation,
+                ordinal,
+                cut: cutOf(claim.entries),
+                tokens_max: budget,
+                measure: agent === undefined ? units : loop.weights.of(agent).measure
+              }
+            )
+      return { claim, past: known }
     })
   )
   // The claim is an event like any other, and whoever watches sees that the run has begun.
   feed.ring(conversation)
-  return { head, state: fold(claim.entries.map((entry) => entry.event)), chapters }
+  return { head, state: fold(claim.entries.map((entry) => entry.event)), past }
 })
 
 /** Runs what was begun, or what rested, until it ends or waits. */
 const runOne = Effect.fnUntraced(function* (
   host: Host,
   actor: Actor,
-  { chapters, head, state }: Resting,
+  { head, past, state }: Resting,
   memory: Context.Context<AgentMemory>,
   rested: boolean
 ) {
@@ -176,7 +187,7 @@ const runOne = Effect.fnUntraced(function* (
         feed.delta(conversation, { run: id, ordinal, frame, step }, delta)
     },
     { run, state, rested },
-    chapters.flatMap((each) => each.entries),
+    past,
     actor.bell,
     changed ? "definition_changed" : undefined
   ).pipe(
@@ -186,11 +197,12 @@ const runOne = Effect.fnUntraced(function* (
   if (finish.how === "ended") {
     host.ended(run)
     const budget = agent?.spec.history_tokens_max ?? 0
-    actor.chapters = within([...chapters, chapter(ordinal, finish.transcript)], budget)
-    actor.chapters_to = ordinal
+    const chapter = { ordinal, entries: finish.transcript }
+    actor.past = budget === 0 ? no_past : withChapter(past, chapter, finish.state.past)
+    actor.past_to = ordinal
     // What was cancelled from outside rang nobody who watches.
     feed.ring(conversation)
-  } else if (finish.how === "rests") actor.resting = { head, state: finish.state, chapters }
+  } else if (finish.how === "rests") actor.resting = { head, state: finish.state, past }
   return finish.how
 })
 

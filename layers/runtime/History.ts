@@ -1,68 +1,23 @@
 /**
- * What a run is shown of its conversation's past: the supervisor's transcripts of earlier runs, newest first until the
- * budget is spent, never half a run, so that no call stands without its result.
+ * What a run is shown of its conversation's past: the supervisor's transcripts of earlier runs, whole runs only, so that
+ * no call stands without its result. They are read back to the last compaction of the conversation, and no further.
  */
 import { Effect } from "effect"
-import type { TranscriptEntry } from "../../src/conversation/Transcript.ts"
+import type { Chapter, Past } from "../../src/conversation/Compaction.ts"
+import { no_past, shownChapter } from "../../src/conversation/Compaction.ts"
+import { chapters_max } from "../../src/conversation/CompactionPlan.ts"
+import type { HistoryCut } from "../../src/conversation/Cut.ts"
+import type { Measure } from "../../src/conversation/PromptSize.ts"
+import { sizeOf } from "../../src/conversation/PromptSize.ts"
 import type { ConversationId, RunId } from "../../src/Ids.ts"
 import { rootFrame } from "../../src/Ids.ts"
+import type { JournalEntry } from "../../src/run/RunEvent.ts"
 import { evolve, make as emptyState } from "../../src/run/RunState.ts"
 import type { RunState } from "../../src/run/RunState.ts"
 import type { JournalError, RunJournal } from "../../services/RunJournal.ts"
 import type { StoreError, TaskStore } from "../../services/TaskStore.ts"
 
-export interface Chapter {
-  readonly ordinal: number
-  readonly entries: ReadonlyArray<TranscriptEntry>
-  readonly tokens: number
-}
-
-/** Earlier runs that are looked at, whatever the budget. */
-const chapters_max = 100
 const page_max = 10_000
-
-/** Four characters a token: an estimate, on the safe side for English. */
-const tokensOf = (entries: ReadonlyArray<TranscriptEntry>): number => {
-  let characters = 0
-  for (const entry of entries) {
-    switch (entry.role) {
-      case "user":
-        characters += entry.text.length
-        break
-      case "assistant":
-        characters += entry.text.length
-        for (const call of entry.calls)
-          characters += JSON.stringify(call.arguments).length + call.name.length
-        break
-      case "tool":
-        characters +=
-          entry.outcome._tag === "Value" ? Math.min(entry.outcome.json.length, 32_768) : 100
-        break
-    }
-  }
-  return Math.ceil(characters / 4)
-}
-
-export const chapter = (ordinal: number, entries: ReadonlyArray<TranscriptEntry>): Chapter => ({
-  ordinal,
-  entries,
-  tokens: tokensOf(entries)
-})
-
-/** The newest chapters within the budget, oldest first. */
-export const within = (
-  chapters: ReadonlyArray<Chapter>,
-  tokens_max: number
-): ReadonlyArray<Chapter> => {
-  let tokens = 0
-  let first = chapters.length
-  while (first > 0 && chapters.length - first < chapters_max) {
-    tokens += chapters[first - 1]!.tokens
-    if (tokens > tokens_max) break
-    first--
-  }
-  return chapters.slice(first)
-}
 
 /** The whole run, folded. */
 export const foldRun = Effect.fnUntraced(function* (
@@ -77,21 +32,64 @@ export const foldRun = Effect.fnUntraced(function* (
   }
 })
 
+/** What a run has cut of its conversation; undefined if nothing. */
+export const cutOf = (entries: ReadonlyArray<JournalEntry>): HistoryCut | undefined => {
+  for (let i = entries.length - 1; i >= 0; i--) {
+    const { event } = entries[i]!
+    if (event._tag === "Compacted" && event.history !== undefined) return event.history
+  }
+  return undefined
+}
+
+/** The past of the next run, with the one that has just ended. */
+export const withChapter = (past: Past, chapter: Chapter, cut: HistoryCut | undefined): Past => {
+  const kept = cut ?? past.cut
+  const shown = past.chapters.filter((each) => each.ordinal > (kept?.dropped ?? 0))
+  return { chapters: [...shown, chapter], cut: kept }
+}
+
+export interface Wanted {
+  readonly conversation: ConversationId
+  /** Of the run that is to be shown its past. */
+  readonly ordinal: number
+  /** What that run has cut already. */
+  readonly cut: HistoryCut | undefined
+  /** Reading stops once so many tokens are there: what is older has to go anyway. 0 = nothing is read. */
+  readonly tokens_max: number
+  readonly measure: Measure
+}
+
 export const load = Effect.fnUntraced(function* (
   stores: { readonly journal: RunJournal["Service"]; readonly tasks: TaskStore["Service"] },
-  conversation: ConversationId,
-  ordinal: number,
-  tokens_max: number
-): Effect.fn.Return<ReadonlyArray<Chapter>, JournalError | StoreError> {
-  const found: Array<Chapter> = []
-  if (ordinal <= 1 || tokens_max === 0) return found
+  wanted: Wanted
+): Effect.fn.Return<Past, JournalError | StoreError> {
+  const { conversation, ordinal, tokens_max } = wanted
+  if (ordinal <= 1 || tokens_max === 0) return no_past
+  const chapters: Array<Chapter> = []
+  let { cut } = wanted
   let tokens = 0
-  for (const task of yield* stores.tasks.before(conversation, ordinal, chapters_max)) {
+  // One more than a prompt may hold, so that it is seen to be too many.
+  for (const task of yield* stores.tasks.before(conversation, ordinal, chapters_max + 1)) {
+    if (task.ordinal <= (cut?.dropped ?? 0)) break
     const state = yield* foldRun(stores.journal, task.id)
-    const next = chapter(task.ordinal, state.frames.get(rootFrame)?.transcript ?? [])
-    tokens += next.tokens
+    cut ??= state.past
+    const chapter = {
+      ordinal: task.ordinal,
+      entries: state.frames.get(rootFrame)?.transcript ?? []
+    }
+    chapters.push(chapter)
+    tokens += sizeOf(shownChapter(chapter, cut), wanted.measure)
     if (tokens > tokens_max) break
-    found.push(next)
   }
-  return found.reverse()
+  chapters.reverse()
+  const unread = (chapters[0]?.ordinal ?? ordinal) - 1
+  if (unread <= (cut?.dropped ?? 0)) return { chapters, cut }
+  return {
+    chapters,
+    cut: {
+      ...(cut ?? { elided: unread }),
+      dropped: unread,
+      elided: Math.max(cut?.elided ?? 0, unread)
+    }
+  }
 })

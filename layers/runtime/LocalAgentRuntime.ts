@@ -24,6 +24,7 @@ import { JournalError, RunJournal } from "../../services/RunJournal.ts"
 import { TaskDispatch } from "../../services/TaskDispatch.ts"
 import { TaskStore } from "../../services/TaskStore.ts"
 import { ToolCallObservers } from "../../services/ToolCallObserver.ts"
+import { Tokenizer } from "../../services/Tokenizer.ts"
 import { ToolRegistry } from "../../services/ToolRegistry.ts"
 import * as Acceptance from "./Acceptance.ts"
 import type { Actor } from "./Actor.ts"
@@ -34,6 +35,7 @@ import { amend, teller } from "./Facts.ts"
 import * as Feed from "./Feed.ts"
 import * as LimitQuestion from "./LimitQuestion.ts"
 import { drain, ring } from "./RunWriter.ts"
+import * as PromptMeter from "./PromptMeter.ts"
 import { RuntimeConfig } from "./RuntimeConfig.ts"
 import * as ToolInvoker from "./ToolInvoker.ts"
 import { watch } from "./Watch.ts"
@@ -85,6 +87,7 @@ const make = Effect.gen(function* () {
       model,
       directory,
       deadlines,
+      weights: PromptMeter.make(yield* Tokenizer),
       clock,
       prices: yield* PriceBook,
       askLimit: LimitQuestion.make({ digest, random, policy_version }),

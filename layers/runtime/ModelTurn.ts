@@ -3,7 +3,6 @@
  */
 import { Effect, Exit, Result } from "effect"
 import { copyJson } from "../../src/Canonical.ts"
-import type { TranscriptEntry } from "../../src/conversation/Transcript.ts"
 import type { Prices } from "../../src/cost/PriceTable.ts"
 import { costOf } from "../../src/cost/PriceTable.ts"
 import type { FrameId, RunId } from "../../src/Ids.ts"
@@ -11,7 +10,14 @@ import type { RunInput, Turn } from "../../src/run/RunDecider.ts"
 import type { ProposedCall } from "../../src/run/RunEvent.ts"
 import type { AskModel } from "../../src/run/RunWork.ts"
 import type { ResidentAgent } from "../../services/AgentDirectory.ts"
-import type { ModelDelta, ModelGateway, ModelRequest } from "../../services/ModelGateway.ts"
+import type {
+  ModelDelta,
+  ModelError,
+  ModelGateway,
+  ModelRequest
+} from "../../services/ModelGateway.ts"
+import type { Asking } from "./Compactor.ts"
+import { compaction } from "./Compactor.ts"
 
 interface Services {
   readonly prices: Prices | undefined
@@ -63,31 +69,37 @@ const ownCall = (call: ProposedCall): ProposedCall => ({
   arguments: copyJson(call.arguments)
 })
 
+const failed = (asked: AskModel, { kind, message }: ModelError): RunInput =>
+  turnFailed(asked, `model_${kind}`, message, kind === "transient")
+
+/** Asks for the turn, or makes room for it first: then the turn is wanted again once that is journaled. */
 export const askModel = (
   services: Services,
-  run: RunId,
+  place: Omit<Asking, "agent">,
   agent: ResidentAgent | undefined,
-  asked: AskModel,
-  history: ReadonlyArray<TranscriptEntry>,
-  transcript: ReadonlyArray<TranscriptEntry>,
-  trace_id: string | undefined
+  asked: AskModel
 ): Effect.Effect<RunInput> => {
   if (agent === undefined) {
     return Effect.succeed(
       turnFailed(asked, "unknown_agent", "the agent is not defined in this process")
     )
   }
+  const { meter, run, state } = place
+  if (meter.isOver(state, agent, place.frame)) {
+    const made = compaction(services, { ...place, agent }, "bound")
+    if (made !== undefined) return made
+  }
   const { frame, step } = asked
   const request: ModelRequest = {
     run,
-    trace_id,
+    trace_id: state.accepted?.trace_id,
     agent: agent.spec.name,
     frame,
     step,
     model: agent.spec.model,
     system: agent.spec.instructions,
-    history,
-    transcript,
+    history: meter.history(state, place.frame),
+    transcript: place.frame.transcript,
     tools: asked.tools ? agent.modelTools : [],
     settings: agent.spec.model_settings
   }
@@ -98,10 +110,12 @@ export const askModel = (
     // A turn that is there already stays an Exit, which the loop takes without a fiber.
     return isReady(turn)
       ? Exit.succeed(finished(services, agent, asked, turn.value))
-      : Effect.match(turn, {
-          onSuccess: (said) => finished(services, agent, asked, said),
+      : Effect.matchEffect(turn, {
+          onSuccess: (said) => Exit.succeed(finished(services, agent, asked, said)),
           onFailure: (error) =>
-            turnFailed(asked, `model_${error.kind}`, error.message, error.kind === "transient")
+            (error.reason === "context_length"
+              ? compaction(services, { ...place, agent }, "refused")
+              : undefined) ?? Exit.succeed(failed(asked, error))
         })
   })
   return Result.isSuccess(asking) ? asking.success : Exit.die(asking.failure)

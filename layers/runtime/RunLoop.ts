@@ -6,6 +6,7 @@
  */
 import { Effect } from "effect"
 import type { Context, Exit } from "effect"
+import type { Past } from "../../src/conversation/Compaction.ts"
 import type { TranscriptEntry } from "../../src/conversation/Transcript.ts"
 import type { FrameId, RunId } from "../../src/Ids.ts"
 import { rootFrame } from "../../src/Ids.ts"
@@ -25,6 +26,8 @@ import type { Loop as LoopHost } from "./LoopCall.ts"
 import type { AskLimit as LimitQuestion } from "./LimitQuestion.ts"
 import { LoopCall } from "./LoopCall.ts"
 import { askModel, turnFailed } from "./ModelTurn.ts"
+import type { Weights } from "./PromptMeter.ts"
+import { PromptMeter } from "./PromptMeter.ts"
 import type { Bell, Transaction } from "./RunWriter.ts"
 import { RunWriter } from "./RunWriter.ts"
 import type { Started, Surroundings } from "./CallHost.ts"
@@ -39,6 +42,7 @@ export interface Services extends WallServices {
   readonly directory: AgentDirectory["Service"]
   readonly invoker: ToolInvoker
   readonly deadlines: Deadlines
+  readonly weights: Weights
   readonly askLimit: LimitQuestion
   readonly prices: Prices | undefined
   /** Called after each commit, never before. */
@@ -90,19 +94,19 @@ const drains_per_yield = 32
 export const run = (
   services: Services,
   held: Held,
-  history: ReadonlyArray<TranscriptEntry>,
+  past: Past,
   bell: Bell,
   stop: string | undefined
 ): Effect.Effect<Finish, FencedOff | JournalError, AgentMemory> =>
   Effect.contextWith((context: Context.Context<AgentMemory>) => {
-    const loop = new Loop(context, services, held, history, bell)
+    const loop = new Loop(context, services, held, past, bell)
     if (!held.rested) loop.recover(stop)
     return loop.run()
   })
 
 class Loop {
   readonly #services: Services
-  readonly #history: ReadonlyArray<TranscriptEntry>
+  readonly #meter: PromptMeter
   readonly #workers: Workers
   readonly #bell: Bell
   readonly #writer: RunWriter
@@ -118,15 +122,9 @@ class Loop {
   /** Something happened since the loop last began: a fiber may yield between that look and its wait. */
   #news = false
 
-  constructor(
-    context: Surroundings,
-    services: Services,
-    held: Held,
-    history: ReadonlyArray<TranscriptEntry>,
-    bell: Bell
-  ) {
+  constructor(context: Surroundings, services: Services, held: Held, past: Past, bell: Bell) {
     this.#services = services
-    this.#history = history
+    this.#meter = new PromptMeter(services.weights, past)
     this.#bell = bell
     this.#writer = new RunWriter(
       {
@@ -337,10 +335,8 @@ class Loop {
   #turn(wanted: AskModel): Effect.Effect<RunInput> {
     const agent = this.#agentOf(wanted.frame)
     const frame = this.#state.frames.get(wanted.frame)!
-    const history = wanted.frame === rootFrame ? this.#history : []
-    const { run } = this.#writer
-    const trace_id = this.#state.accepted?.trace_id
-    return askModel(this.#services, run, agent, wanted, history, frame.transcript, trace_id)
+    const { run, state } = this.#writer
+    return askModel(this.#services, { run, state, frame, meter: this.#meter }, agent, wanted)
   }
 
   #call(wanted: RunCall): Started {

@@ -26,6 +26,9 @@ import * as Feed from "../../layers/runtime/Feed.ts"
 import * as LocalAgentDirectory from "../../layers/runtime/LocalAgentDirectory.ts"
 import * as LocalToolRegistry from "../../layers/runtime/LocalToolRegistry.ts"
 import type { Services } from "../../layers/runtime/RunLoop.ts"
+import { no_past } from "../../src/conversation/Compaction.ts"
+import { estimateTokens } from "../../src/conversation/TokenEstimate.ts"
+import * as PromptMeter from "../../layers/runtime/PromptMeter.ts"
 import * as RunLoop from "../../layers/runtime/RunLoop.ts"
 import * as ToolInvoker from "../../layers/runtime/ToolInvoker.ts"
 import { Lookup, lookup } from "./Work.ts"
@@ -125,7 +128,7 @@ const claimed = Effect.fnUntraced(function* (
             state: fold(claim.entries.map((entry) => entry.event)),
             rested: false
           },
-          [],
+          no_past,
           { rung: false, draining: false, wake: undefined },
           undefined
         ),
@@ -146,6 +149,7 @@ export const make = Effect.fnUntraced(function* (script: Script) {
     model: Context.get(context, ModelGateway),
     directory: Context.get(context, AgentDirectory),
     deadlines,
+    weights: PromptMeter.make({ count: estimateTokens }),
     clock,
     prices: undefined,
     askLimit: () => Effect.die("no run of the bench has a limit that asks"),

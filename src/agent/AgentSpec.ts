@@ -41,6 +41,13 @@ export type MailboxPolicy = typeof MailboxPolicy.Type
 export const OnChange = Schema.Literals(["continue", "fail"])
 export type OnChange = typeof OnChange.Type
 
+/**
+ * What becomes of the oldest part of a prompt that is too long. `truncate`: results go first, as a note of their size,
+ * then whole runs and steps. `summarise`: the agent's model sums up what goes; where it does not, it is truncated.
+ */
+export const CompactionPolicy = Schema.Literals(["truncate", "summarise"])
+export type CompactionPolicy = typeof CompactionPolicy.Type
+
 export const AgentSpec = Schema.Struct({
   name: AgentName,
   description: defaulted(Schema.String, ""),
@@ -61,11 +68,20 @@ export const AgentSpec = Schema.Struct({
   ),
   on_change: defaulted(OnChange, "continue" as const),
   supervision: defaulted(Schema.toType(Supervision), Supervision.make({})),
-  /** The part of a conversation's past that a run is shown, in tokens (estimated at 4 characters each). */
+  /** The part of a conversation's past that a run is shown, in tokens; 0 = none. */
   history_tokens_max: defaulted(
     Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 10_000_000 })),
     16_000
-  )
+  ),
+  /**
+   * The whole prompt of a turn (instructions, tools, past and the run so far), in tokens as the `Tokenizer` counts; the
+   * model's window less what an answer takes. Beyond it, and beyond `history_tokens_max`, the prompt is compacted.
+   */
+  context_tokens_max: defaulted(
+    Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 10_000_000 })),
+    100_000
+  ),
+  compaction: defaulted(CompactionPolicy, "truncate" as const)
 })
 export interface AgentSpec extends Schema.Schema.Type<typeof AgentSpec> {}
 

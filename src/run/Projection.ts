@@ -52,7 +52,11 @@ const no_usage: Usage = { input_tokens: 0, output_tokens: 0 }
 /** A name from outside as a database takes it: no NUL, whole characters, at most 200. */
 const nameOf = (model: string): string => model.slice(0, 200).replaceAll("\0", "").toWellFormed()
 
-const costEntry = ({ model, usage }: ModelTurned, cost: TurnCost, offset: number): CostEntry => ({
+const costEntry = (
+  { model, usage }: Pick<ModelTurned, "model" | "usage">,
+  cost: TurnCost,
+  offset: number
+): CostEntry => ({
   offset,
   agent: cost.agent,
   model: nameOf(model ?? ""),
@@ -77,6 +81,7 @@ export const project = (
     const event = events[offset]!
     switch (event._tag) {
       case "ModelTurned":
+      case "Compacted":
         if (event.cost !== undefined) (costs ??= []).push(costEntry(event, event.cost, offset))
         break
       case "RunClaimed":

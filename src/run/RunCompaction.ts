@@ -4,6 +4,7 @@
 import { cutTranscript } from "../conversation/Compaction.ts"
 import type { Compacted } from "./RunEvent.ts"
 import type { FrameState, RunState } from "./RunState.ts"
+import { charge, tokensOf } from "./RunUsed.ts"
 
 /** A prompt is cut once before each turn, and once more where the provider still refuses it. */
 export const mayCompact = (frame: FrameState, cause: Compacted["cause"]): boolean =>
@@ -12,13 +13,13 @@ export const mayCompact = (frame: FrameState, cause: Compacted["cause"]): boolea
 
 export const compacted = (state: RunState, event: Compacted) => {
   const frame = state.frames.get(event.frame)!
-  if (event.usage !== undefined)
-    state.tokens += event.usage.input_tokens + event.usage.output_tokens
+  if (event.usage !== undefined) state.tokens += tokensOf(state.used, event.usage)
+  if (event.cost !== undefined) charge(state.used, event.cost)
   if (event.history !== undefined) state.past = event.history
   if (event.own !== undefined) {
     frame.transcript = cutTranscript(frame.transcript, frame.step, frame.cut, event.own)
     frame.cut = event.own
   }
   frame.compacted = event
-  if (event.cause === "refused") state.tokens_refused = event.tokens_before
+  if (event.cause === "refused") frame.tokens_refused = event.tokens_before
 }

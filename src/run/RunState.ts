@@ -83,6 +83,8 @@ export interface FrameState {
   cut: FrameCut | undefined
   /** The last compaction, and the turn before it that it made room for. */
   compacted: Compacted | undefined
+  /** The last prompt that the provider found too long, in tokens; undefined = none. */
+  tokens_refused: number | undefined
   /** The last turn asked for nothing: its text is the frame's answer. */
   answer: string | undefined
 }
@@ -107,8 +109,6 @@ export interface RunState {
   readonly used: RunUsed
   /** What the supervisor is shown of the conversation before the run, where this run has cut it. */
   past: HistoryCut | undefined
-  /** The shortest prompt that the provider found too long, in tokens; undefined = none. */
-  tokens_refused: number | undefined
   /** The question about a limit that waits for a person: no frame has a turn until it is answered. */
   question: ApprovalRequested | undefined
   /** Questions that wait for a decision, and calls that wait for an operator: `awaiting_approval` while any does. */
@@ -138,7 +138,6 @@ export const make = (): RunState => ({
   used: noneUsed(),
   question: undefined,
   past: undefined,
-  tokens_refused: undefined,
   asking: 0,
   unknown: 0,
   open: new Set(),
@@ -187,6 +186,7 @@ const openFrame = (state: RunState, id: FrameId, agent: AgentName, text: string)
     transcript: [{ role: "user", text }],
     cut: undefined,
     compacted: undefined,
+    tokens_refused: undefined,
     answer: undefined
   })
   state.openFrames.add(id)

@@ -52,26 +52,29 @@ describe("a conversation", () => {
 
   it.live("shows a model no more of the past than the budget, and never half a run", () =>
     Effect.gen(function* () {
-      for (const word of ["a", "b", "c"]) yield* H.ended(yield* H.send(word.repeat(400)))
+      for (const word of ["a", "b", "c"]) yield* H.ended(yield* H.send(`${word} `.repeat(100)))
       yield* H.ended(yield* H.send("last"))
       const history = (yield* H.requests).at(-1)!.history
-      // A run is 806 characters, or 202 tokens: two of them fit into 450.
-      assert.strictEqual(history.length, 4)
-      assert.deepInclude(history[0], { role: "user", text: "b".repeat(400) })
-    }).pipe(Effect.provide(H.layer({ script: echo, agent: { history_tokens_max: 450 } })))
+      // A run is about 210 tokens: three of them do not fit into 600, and a cut goes down to half.
+      assert.deepStrictEqual(
+        said({ history }).map((each) => each.slice(0, 12)),
+        ["[messages 1 ", "c c c c c c ", "heard c c c "]
+      )
+    }).pipe(Effect.provide(H.layer({ script: echo, agent: { history_tokens_max: 600 } })))
   )
 
   it.live("a new process shows a model the same past as the old one", () => {
-    const agent = { history_tokens_max: 450 }
+    const agent = { history_tokens_max: 600 }
     return Effect.gen(function* () {
       const first = yield* H.boot({ script: echo, agent })
       for (const word of ["a", "b", "c"])
-        yield* first.run(Effect.flatMap(H.send(word.repeat(400)), H.ended))
+        yield* first.run(Effect.flatMap(H.send(`${word} `.repeat(100)), H.ended))
       yield* first.stop
       const second = yield* H.boot({ script: echo, agent })
       yield* second.run(Effect.flatMap(H.send("last"), H.ended))
       const [request] = yield* second.run(H.requests)
-      assert.strictEqual(request?.history.length, 4)
+      assert.strictEqual(request?.history.length, 3)
+      assert.include(said(request!)[1], "c c c")
     }).pipe(Effect.provide(EphemeralStores.layer))
   })
 
