@@ -49,10 +49,6 @@ const valueAt = (params: unknown, name: string): unknown => {
   return value
 }
 
-/** The names of a path's parameters, `{a.b}` as `a.b`, in order. */
-export const paramsOf = (path: string): ReadonlyArray<string> =>
-  [...path.matchAll(parameter)].map((match) => match[1]!)
-
 const substituted = (path: string, params: unknown): Result.Result<string, TargetRefusal> => {
   let refusal: TargetRefusal | undefined
   const filled = path.replaceAll(parameter, (_, name: string) => {

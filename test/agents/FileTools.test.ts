@@ -22,6 +22,9 @@ import type { Scope } from "effect"
 import * as FileTools from "../../layers/agents/FileTools.ts"
 import { failure, use } from "./Bodies.ts"
 
+/** POSIX's program that makes a named pipe, which Node cannot. */
+const makes_pipes = "mkfifo"
+
 interface Place {
   readonly root: string
   /** Beside the root: what must not be reached. */
@@ -108,7 +111,7 @@ describe("read_file and list_dir", () => {
       writeFileSync(join(root, "binary"), Buffer.from([65, 0, 66]))
       writeFileSync(join(root, "latin1"), Buffer.from([65, 0xe9, 66]))
       writeFileSync(join(root, "sign"), "\ufffd\ufeff")
-      execFileSync("mkfifo", [join(root, "pipe")])
+      execFileSync(makes_pipes, [join(root, "pipe")])
       const tools = FileTools.reading({ root })
       for (const [path, expected] of [
         ["binary", "FILE_BINARY"],
