@@ -12,6 +12,8 @@ import { partOf } from "./LanguageModelParts.ts"
 import type { StreamedPart } from "./LanguageModelParts.ts"
 import { ofEvent, sanitise } from "./ProviderError.ts"
 import { toOptions } from "./ProviderPrompt.ts"
+import { AnswerHeard } from "./RateLimitHeaders.ts"
+import type { AnswerHeaders } from "./RateLimitHeaders.ts"
 import { TurnAssembly } from "./TurnAssembly.ts"
 
 export interface LanguageModelOptions {
@@ -170,6 +172,16 @@ const ofAiError = (error: AiError.AiError): ModelError => {
   }
 }
 
+/** Of the answer that was an error, where its client kept them; what it hid says nothing of limits. */
+const headersOf = ({ reason }: AiError.AiError): AnswerHeaders => {
+  const headers = "http" in reason ? (reason.http?.response?.headers ?? {}) : {}
+  const plain: Record<string, string> = {}
+  for (const [name, value] of Object.entries(headers)) {
+    if (typeof value === "string") plain[name] = value
+  }
+  return plain
+}
+
 interface Asking {
   readonly model: LanguageModel.LanguageModel
   readonly options: LanguageModelOptions
@@ -197,7 +209,14 @@ const ask = Effect.fnUntraced(function* ({ model, options, request, sink, toolki
   }) as Stream.Stream<StreamedPart, AiError.AiError>
   const assembly = new TurnAssembly(sink)
   yield* stream.pipe(
-    Stream.mapError(ofAiError),
+    Stream.catch((error) =>
+      Stream.fromEffect(
+        Effect.flatMap(AnswerHeard, (heard) => {
+          heard(headersOf(error))
+          return Effect.fail(ofAiError(error))
+        })
+      )
+    ),
     Stream.timeoutOrElse({
       duration: options.idle_ms,
       orElse: () => Stream.fail(transient(`the provider was silent for ${options.idle_ms} ms`))

@@ -7,6 +7,7 @@ import { AiError } from "effect/ai"
 import type { Tool } from "effect/ai"
 import { TestClock } from "effect/testing"
 import * as LanguageModelGateway from "../../layers/model/LanguageModelGateway.ts"
+import { AnswerHeard } from "../../layers/model/RateLimitHeaders.ts"
 import { ModelGateway } from "../../services/ModelGateway.ts"
 import type { ModelDelta, ModelError, ModelRequest } from "../../services/ModelGateway.ts"
 import { CallId } from "../../src/Ids.ts"
@@ -200,6 +201,19 @@ describe("LanguageModelGateway", () => {
         ask([...say("t", ["a"]), { type: "error", error: { code: "overloaded_error" } }])
       )
       assert.strictEqual(event.kind, "transient")
+    })
+  )
+
+  it.effect("tells whoever limits it what the headers of a refused answer say", () =>
+    Effect.gen(function* () {
+      const headers = { "x-ratelimit-remaining-requests": "0" }
+      const reason = new AiError.RateLimitError({ http: { response: { status: 429, headers } } })
+      const heard: Array<unknown> = []
+      const error = AiError.make({ module: "Acme", method: "streamText", reason })
+      yield* Effect.flip(ask(Stream.fail(error))).pipe(
+        Effect.provideService(AnswerHeard, (said) => heard.push(said))
+      )
+      assert.deepStrictEqual(heard, [headers])
     })
   )
 
