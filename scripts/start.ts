@@ -20,6 +20,7 @@ import * as Stores from "../layers/compose/Stores.ts"
 import * as ModelFromEnv from "../layers/model/ModelFromEnv.ts"
 import * as ScriptedModelGateway from "../layers/model/ScriptedModelGateway.ts"
 import * as OutboxRelay from "../layers/runtime/OutboxRelay.ts"
+import * as ModelUsageTelemetry from "../layers/telemetry/ModelUsageTelemetry.ts"
 import * as ToolCallTelemetry from "../layers/telemetry/ToolCallTelemetry.ts"
 import { operations } from "../src/agents/Operations.ts"
 import { Tenant } from "../src/Ids.ts"
@@ -108,6 +109,7 @@ const main = Effect.gen(function* () {
       })
     ),
     Layer.provide(ToolCallTelemetry.layer),
+    Layer.provide(ModelUsageTelemetry.layer),
     Layer.provide(
       Layer.effect(
         OutboxRelay.RelayConfig,

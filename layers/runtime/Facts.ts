@@ -1,5 +1,5 @@
 /**
- * Tells observers of completed calls. Whoever appends a `CallSettled` tells of it, so that each is told of once: the
+ * Tells observers of completed calls and of model turns. Whoever appends a `CallSettled` tells of it, so that each is told of once: the
  * run's loop of its own appends, and a command of those it made.
  */
 import { Effect } from "effect"
@@ -11,6 +11,7 @@ import type { RunState } from "../../src/run/RunState.ts"
 import { completed } from "../../src/tool/ToolCallMetadata.ts"
 import type { RunJournal } from "../../services/RunJournal.ts"
 import { JournalError } from "../../services/RunJournal.ts"
+import type { ModelTurnObserver } from "../../services/ModelTurnObserver.ts"
 import type { ToolCallObserver } from "../../services/ToolCallObserver.ts"
 
 export type Tell = (run: RunId, state: RunState, events: ReadonlyArray<RunEvent>) => void
@@ -25,6 +26,17 @@ export const teller = (observers: ReadonlyArray<ToolCallObserver>, clock: Clock.
           const now = event.ended_at ?? clock.currentTimeMillisUnsafe()
           const fact = completed(run, state, event, now)
           if (fact !== undefined) for (const observe of observers) observe(fact)
+        }
+      }
+
+/** Tells observers of model turns too; where there are none, it is the other alone. */
+export const turnTeller = (observers: ReadonlyArray<ModelTurnObserver>, tell: Tell): Tell =>
+  observers.length === 0
+    ? tell
+    : (run, state, events) => {
+        tell(run, state, events)
+        for (const event of events) {
+          if (event._tag === "ModelTurned") for (const observe of observers) observe(event)
         }
       }
 

@@ -19,6 +19,7 @@ import type { ActorInfo, Message } from "../../services/AgentRuntime.ts"
 import { AgentRuntime, ShuttingDown } from "../../services/AgentRuntime.ts"
 import { ApprovalDesk } from "../../services/ApprovalDesk.ts"
 import { ModelGateway } from "../../services/ModelGateway.ts"
+import { ModelTurnObservers } from "../../services/ModelTurnObserver.ts"
 import { PriceBook } from "../../services/PriceBook.ts"
 import { JournalError, RunJournal } from "../../services/RunJournal.ts"
 import { TaskDispatch } from "../../services/TaskDispatch.ts"
@@ -31,7 +32,7 @@ import type { Actor } from "./Actor.ts"
 import * as Actors from "./Actor.ts"
 import { digestOf, PolicyVersion } from "./CallIdentity.ts"
 import * as Deadlines from "./Deadlines.ts"
-import { amend, teller } from "./Facts.ts"
+import { amend, teller, turnTeller } from "./Facts.ts"
 import * as Feed from "./Feed.ts"
 import * as LimitQuestion from "./LimitQuestion.ts"
 import { drain, ring } from "./RunWriter.ts"
@@ -55,7 +56,7 @@ const make = Effect.gen(function* () {
   const desk = yield* ApprovalDesk
   const memories = yield* AgentMemories
   const policy_version = yield* PolicyVersion
-  const tell = teller(yield* ToolCallObservers, clock)
+  const tell = turnTeller(yield* ModelTurnObservers, teller(yield* ToolCallObservers, clock))
   const deadlines = yield* Deadlines.make
   const feed = Feed.make()
   const owner = yield* random.uuidV4()

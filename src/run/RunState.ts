@@ -6,13 +6,11 @@ import type { Decision } from "../approval/Approval.ts"
 import type { FrameCut, HistoryCut } from "../conversation/Cut.ts"
 import type { TranscriptEntry } from "../conversation/Transcript.ts"
 import type { AgentName, ApprovalId, CallId, FrameId } from "../Ids.ts"
-import { callId, frameOf, rootFrame } from "../Ids.ts"
+import { frameOf, rootFrame } from "../Ids.ts"
 import type { OnLoss } from "../tool/ToolSpec.ts"
 import type {
   ApprovalRequested,
-  CallSettled,
   Compacted,
-  ModelTurned,
   Outcome,
   ProposedCall,
   RunAccepted,
@@ -20,11 +18,10 @@ import type {
   RunEvent,
   RunStopping
 } from "./RunEvent.ts"
-import { empty_text, isMistake, recount } from "./RunGuard.ts"
 import type { RunUsed } from "./RunUsed.ts"
-import { charge, extend, make as noneUsed, tokensOf } from "./RunUsed.ts"
-import { answerOf, resultEntry, settledPhase } from "./CallResult.ts"
+import { extend, make as noneUsed } from "./RunUsed.ts"
 import { compacted } from "./RunCompaction.ts"
+import { move, proposedPhase, settled, turned } from "./StepFold.ts"
 
 export type CallPhase =
   | { readonly _tag: "Proposed" }
@@ -190,87 +187,6 @@ const openFrame = (state: RunState, id: FrameId, agent: AgentName, text: string)
     answer: undefined
   })
   state.openFrames.add(id)
-}
-
-const turned = (state: RunState, event: ModelTurned) => {
-  const frame = state.frames.get(event.frame)!
-  state.steps++
-  if (event.usage !== undefined) state.tokens += tokensOf(state.used, event.usage)
-  if (event.cost !== undefined) charge(state.used, event.cost)
-  frame.step = event.step
-  frame.waiting = event.calls.length
-  if (event.empty === true) {
-    // Providers refuse a turn with nothing in it, so the model reads only what it is told of it.
-    state.used.mistakes++
-    frame.calls = []
-    frame.transcript.push({ role: "user", text: empty_text })
-    return
-  }
-  frame.transcript.push(
-    event.reasoning === undefined && event.origin === undefined
-      ? { role: "assistant", text: event.text, calls: event.calls }
-      : {
-          role: "assistant",
-          text: event.text,
-          calls: event.calls,
-          ...(event.reasoning === undefined ? undefined : { reasoning: event.reasoning }),
-          ...(event.parts === undefined ? undefined : { parts: event.parts }),
-          ...(event.origin === undefined ? undefined : { origin: event.origin })
-        }
-  )
-  if (event.calls.length === 0) {
-    frame.answer = event.text
-    frame.calls = []
-    return
-  }
-  frame.calls = event.calls.map((proposed, index) => {
-    const id = callId(event.frame, event.step, index)
-    state.open.add(id)
-    state.calls.set(id, {
-      id,
-      frame: event.frame,
-      step: event.step,
-      index,
-      proposed,
-      arguments: proposed.arguments,
-      modified: undefined,
-      approved_by: undefined,
-      phase: proposedPhase
-    })
-    return id
-  })
-}
-
-const proposedPhase: CallPhase = { _tag: "Proposed" }
-
-/** Leaves a phase: the counters of waiting people follow. */
-const move = (state: RunState, call: CallState, phase: CallPhase) => {
-  if (call.phase._tag === "Asking") state.asking--
-  else if (call.phase._tag === "Unknown") state.unknown--
-  if (phase._tag === "Asking") state.asking++
-  else if (phase._tag === "Unknown") state.unknown++
-  call.phase = phase
-}
-
-const settled = (state: RunState, call: CallState, { outcome, stop }: CallSettled) => {
-  if (call.phase._tag === "Delegated") state.openFrames.delete(call.phase.frame)
-  move(state, call, settledPhase(outcome, stop))
-  state.open.delete(call.id)
-  recount(state, call, outcome)
-  const frame = state.frames.get(call.frame)!
-  if (--frame.waiting > 0) return
-  let mistaken = true
-  // All results of a step enter the transcript together, in the model's order, whatever order they arrived in.
-  for (const id of frame.calls) {
-    const each = state.calls.get(id)!
-    if (each.phase._tag !== "Settled") continue
-    mistaken &&= isMistake(each.phase.outcome)
-    if (each.phase.stop === true && each.phase.outcome._tag === "Value") {
-      frame.answer ??= answerOf(each.phase.outcome.json)
-    }
-    frame.transcript.push(resultEntry(each, each.phase))
-  }
-  state.used.mistakes = mistaken ? state.used.mistakes + 1 : 0
 }
 
 /** The question about a limit is over; what is answered with no is a stop of its own. */

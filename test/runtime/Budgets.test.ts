@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Layer, Result } from "effect"
+import { Effect, Layer, Metric, Result } from "effect"
 import { compile } from "../../src/cost/PriceTable.ts"
 import type { RunEvent } from "../../src/run/RunEvent.ts"
 import { AgentName } from "../../src/Ids.ts"
@@ -10,6 +10,7 @@ import { PriceBook } from "../../services/PriceBook.ts"
 import { RunJournal } from "../../services/RunJournal.ts"
 import * as EphemeralStores from "../../layers/ephemeral/EphemeralStores.ts"
 import { call, calls, text } from "../../layers/model/ScriptedModelGateway.ts"
+import * as ModelUsageTelemetry from "../../layers/telemetry/ModelUsageTelemetry.ts"
 import * as H from "./Harness.ts"
 
 const look = { look: H.reads((n) => Effect.succeed(n)) }
@@ -55,6 +56,39 @@ describe("a budget", () => {
     }).pipe(
       Effect.provide(
         runtime({ tools: look, script: [dear, text("done", { usage, model: "unheard of" })] })
+      )
+    )
+  )
+
+  it.live("metrics count tokens by kind and cost by currency, and name what has no price", () =>
+    Effect.gen(function* () {
+      yield* H.ended(yield* H.send("hello"))
+      const measured = (yield* Metric.snapshot)
+        .filter(({ id }) => id.startsWith("troupe_model_"))
+        .map(({ attributes, id, state }) => [
+          id,
+          attributes ?? {},
+          "count" in state ? Number(state.count) : undefined
+        ])
+      assert.sameDeepMembers(measured, [
+        ["troupe_model_tokens_total", { model: "dear", kind: "input" }, 100_000],
+        ["troupe_model_tokens_total", { model: "dear", kind: "cached" }, 40_000],
+        ["troupe_model_tokens_total", { model: "rare", kind: "input" }, 100_000],
+        ["troupe_model_cost_total", { model: "dear", currency: "USD" }, 0.1],
+        ["troupe_model_unpriced_turns_total", { model: "rare" }, 1]
+      ])
+    }).pipe(
+      Effect.provide(
+        H.layer({
+          tools: look,
+          script: [
+            { ...dear, usage: { ...usage, cached_tokens: 40_000 } },
+            text("done", { usage, model: "rare" })
+          ]
+        }).pipe(
+          Layer.provide(Layer.merge(priced, ModelUsageTelemetry.layer)),
+          Layer.provideMerge(Layer.succeed(Metric.MetricRegistry, new Map()))
+        )
       )
     )
   )

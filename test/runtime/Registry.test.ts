@@ -3,6 +3,7 @@ import { Context, Effect, Layer, Schema } from "effect"
 import { Tool, Toolkit } from "effect/ai"
 import * as NodeCrypto from "@effect/platform-node/NodeCrypto"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
+import { RunLimits } from "../../src/run/RunLimits.ts"
 import { AgentName } from "../../src/Ids.ts"
 import { govern } from "../../src/tool/GovernedTool.ts"
 import { timeout_ms_default } from "../../src/tool/ToolSpec.ts"
@@ -183,6 +184,8 @@ describe("a tool and its registry", () => {
       const specialist = yield* wrong(named("a", { specialists: ["b"] }))
       assert.deepInclude(specialist, { field: "specialists", name: "b" })
       assert.deepInclude(yield* wrong(named("a"), named("a")), { field: "name", name: "a" })
+      const unpriced = yield* wrong(named("a", { limits: RunLimits.make({ cost_max: "5" }) }))
+      assert.deepInclude(unpriced, { field: "limits.cost_max", name: "5" })
     })
   )
 })

@@ -1,0 +1,60 @@
+/**
+ * Tells metrics what models use: tokens by kind, and cost where a price table was given. The ledger is what is exact; a
+ * metric is a binary float.
+ */
+import { Effect, Layer, Metric } from "effect"
+import type { ModelTurned } from "../../src/run/RunEvent.ts"
+import type { ModelTurnObserver } from "../../services/ModelTurnObserver.ts"
+import { ModelTurnObservers } from "../../services/ModelTurnObserver.ts"
+
+const tokens_total = Metric.counter("troupe_model_tokens_total", {
+  description:
+    "Tokens by model and kind; cached, cache_write and reasoning are parts of the others",
+  incremental: true
+})
+const cost_total = Metric.counter("troupe_model_cost_total", {
+  description: "What turns cost, by model and currency",
+  incremental: true
+})
+const unpriced_total = Metric.counter("troupe_model_unpriced_turns_total", {
+  description: "Turns whose cost nobody knows, by model",
+  incremental: true
+})
+
+/** Names come from providers: beyond this many they share one series. */
+const models_max = 200
+
+const make = Effect.map(Effect.context<never>(), (context): ReadonlyArray<ModelTurnObserver> => {
+  const models = new Set<string>()
+  const labelOf = (model: string): string => {
+    if (models.has(model)) return model
+    if (models.size >= models_max) return "(other)"
+    models.add(model)
+    return model
+  }
+  const count = (model: string, kind: string, tokens: number | undefined) => {
+    if (tokens === undefined || tokens === 0) return
+    Metric.withAttributes(tokens_total, { model, kind }).updateUnsafe(tokens, context)
+  }
+  const observe = ({ cost, model: reported = "(unknown)", usage }: ModelTurned): void => {
+    const model = labelOf(reported)
+    count(model, "input", usage?.input_tokens)
+    count(model, "output", usage?.output_tokens)
+    count(model, "cached", usage?.cached_tokens)
+    count(model, "cache_write", usage?.cache_write_tokens)
+    count(model, "reasoning", usage?.reasoning_tokens)
+    if (cost?._tag === "Priced") {
+      const { currency } = cost
+      Metric.withAttributes(cost_total, { model, currency }).updateUnsafe(
+        Number(cost.amount),
+        context
+      )
+    } else if (cost?._tag === "Unpriced") {
+      Metric.withAttributes(unpriced_total, { model }).updateUnsafe(1, context)
+    }
+  }
+  return [observe]
+})
+
+/** Provide it beneath the runtime: observers are taken once, when the runtime is built. */
+export const layer: Layer.Layer<never> = Layer.effect(ModelTurnObservers, make)

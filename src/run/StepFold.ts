@@ -1,0 +1,92 @@
+/**
+ * What a turn and the results of its calls do to a run's state.
+ */
+import { callId } from "../Ids.ts"
+import { answerOf, resultEntry, settledPhase } from "./CallResult.ts"
+import type { CallSettled, ModelTurned } from "./RunEvent.ts"
+import { empty_text, isMistake, recount } from "./RunGuard.ts"
+import type { CallPhase, CallState, RunState } from "./RunState.ts"
+import { charge, tokensOf } from "./RunUsed.ts"
+
+/** A turn of a frame: it answers, asks for calls, or says nothing and is asked for again. */
+export const turned = (state: RunState, event: ModelTurned) => {
+  const frame = state.frames.get(event.frame)!
+  state.steps++
+  if (event.usage !== undefined) state.tokens += tokensOf(state.used, event.usage)
+  if (event.cost !== undefined) charge(state.used, event.cost)
+  frame.step = event.step
+  frame.waiting = event.calls.length
+  if (event.empty === true) {
+    // Providers refuse a turn with nothing in it, so the model reads only what it is told of it.
+    state.used.mistakes++
+    frame.calls = []
+    frame.transcript.push({ role: "user", text: empty_text })
+    return
+  }
+  frame.transcript.push(
+    event.reasoning === undefined && event.origin === undefined
+      ? { role: "assistant", text: event.text, calls: event.calls }
+      : {
+          role: "assistant",
+          text: event.text,
+          calls: event.calls,
+          ...(event.reasoning === undefined ? undefined : { reasoning: event.reasoning }),
+          ...(event.parts === undefined ? undefined : { parts: event.parts }),
+          ...(event.origin === undefined ? undefined : { origin: event.origin })
+        }
+  )
+  if (event.calls.length === 0) {
+    frame.answer = event.text
+    frame.calls = []
+    return
+  }
+  frame.calls = event.calls.map((proposed, index) => {
+    const id = callId(event.frame, event.step, index)
+    state.open.add(id)
+    state.calls.set(id, {
+      id,
+      frame: event.frame,
+      step: event.step,
+      index,
+      proposed,
+      arguments: proposed.arguments,
+      modified: undefined,
+      approved_by: undefined,
+      phase: proposedPhase
+    })
+    return id
+  })
+}
+
+export const proposedPhase: CallPhase = { _tag: "Proposed" }
+
+/** Leaves a phase: the counters of waiting people follow. */
+export const move = (state: RunState, call: CallState, phase: CallPhase) => {
+  if (call.phase._tag === "Asking") state.asking--
+  else if (call.phase._tag === "Unknown") state.unknown--
+  if (phase._tag === "Asking") state.asking++
+  else if (phase._tag === "Unknown") state.unknown++
+  call.phase = phase
+}
+
+/** A call has its one result. The step is over with its last one. */
+export const settled = (state: RunState, call: CallState, { outcome, stop }: CallSettled) => {
+  if (call.phase._tag === "Delegated") state.openFrames.delete(call.phase.frame)
+  move(state, call, settledPhase(outcome, stop))
+  state.open.delete(call.id)
+  recount(state, call, outcome)
+  const frame = state.frames.get(call.frame)!
+  if (--frame.waiting > 0) return
+  let mistaken = true
+  // All results of a step enter the transcript together, in the model's order, whatever order they arrived in.
+  for (const id of frame.calls) {
+    const each = state.calls.get(id)!
+    if (each.phase._tag !== "Settled") continue
+    mistaken &&= isMistake(each.phase.outcome)
+    if (each.phase.stop === true && each.phase.outcome._tag === "Value") {
+      frame.answer ??= answerOf(each.phase.outcome.json)
+    }
+    frame.transcript.push(resultEntry(each, each.phase))
+  }
+  state.used.mistakes = mistaken ? state.used.mistakes + 1 : 0
+}
