@@ -4,7 +4,6 @@
  */
 import { Effect, Exit, JsonSchema, Result, Schema, SchemaRepresentation } from "effect"
 import type { StandardSchema } from "effect"
-import { Tool } from "effect/ai"
 import { flatNames, hasOnly } from "./FlatObject.ts"
 import type { MisdeclaredTool } from "./MisdeclaredTool.ts"
 import { misdeclared } from "./MisdeclaredTool.ts"
@@ -127,6 +126,15 @@ const offered = (schema: Standard, side: "input" | "output"): JsonObject | undef
   return rest
 }
 
+/** Inputs are closed, because what the schema does not name is refused: the model is told so. */
+const documented = (schema: Schema.Codec<unknown, unknown>, side: "input" | "output") => {
+  const { definitions, schema: root } = Schema.toJsonSchemaDocument(
+    schema,
+    side === "input" ? strictly : {}
+  )
+  return Object.keys(definitions).length === 0 ? root : { ...root, $defs: definitions }
+}
+
 const derived = (
   tool: string,
   side: "input" | "output",
@@ -135,7 +143,7 @@ const derived = (
 ): Effect.Effect<JsonObject, MisdeclaredTool> => {
   if (given !== undefined) return Effect.succeed(given)
   const found = Result.try(() =>
-    isEffectSchema(schema) ? Tool.getJsonSchemaFromSchema(schema) : offered(schema, side)
+    isEffectSchema(schema) ? documented(schema, side) : offered(schema, side)
   )
   if (Result.isSuccess(found) && found.success !== undefined) return Effect.succeed(found.success)
   return Effect.fail(

@@ -193,7 +193,7 @@ describe("a failing tool", () => {
         assert.strictEqual(outcome.error.class, "ToolPolicyError")
         assert.strictEqual(outcome.error.kind, "not_found")
         assert.strictEqual(outcome.error.reason, "NOT_ALLOWED")
-        assert.include(H.resultsShown((yield* H.requests)[1])[0], '"other"')
+        assert.include(H.resultsShown((yield* H.requests)[1])[0], "'other'")
         assert.strictEqual(H.end(all)?.status, "complete")
         assert.strictEqual(ran, 0)
       }).pipe(

@@ -62,7 +62,11 @@ describe("a tool in one expression", () => {
       const [governed] = yield* readBook
       assert.strictEqual(governed.key, "library.read_book@1")
       assert.deepStrictEqual(yield* readBook.spec, governed.spec)
-      assert.deepInclude(governed.spec.input_schema, { type: "object", required: ["id"] })
+      assert.deepInclude(governed.spec.input_schema, {
+        type: "object",
+        required: ["id"],
+        additionalProperties: false
+      })
       assert.deepNestedInclude(governed.spec.output_schema, {
         "properties.text": { type: "string" }
       })
@@ -124,9 +128,11 @@ describe("a tool in one expression", () => {
     const output = Schema.Struct({ n: Schema.Finite })
     const input = Schema.Struct({ n: Schema.Finite })
     const named = { ...library, name: "wrong", input, output }
+    const loose = () => Effect.fail("a text")
     const families = [
       // @ts-expect-error a tool fails with a ToolError or not at all
-      tool(named, () => Effect.fail("a text")),
+      // @effect-diagnostics-next-line missingEffectError:off
+      tool(named, loose),
       // @ts-expect-error the result is not what the output says
       tool(named, () => Effect.succeed({ n: "1" })),
       // @ts-expect-error nor is this promise's
