@@ -83,7 +83,7 @@ const handlerOf = (offers: Offers, tool: string, timeout_ms: number): GovernedTo
     void Effect.runForkWith(services)(context.preliminary(withoutSecrets({ ...value }, secrets)))
   return Effect.fnUntraced(function* (args, context) {
     const refusal = refusalOn(offers, tool)
-    if (refusal !== undefined) return yield* Effect.fail(refusal)
+    if (refusal !== undefined) return yield* refusal
     if (offers.connection === undefined) {
       yield* Effect.timeoutOption(Latch.await(offers.connected), reconnect_wait_ms)
     }
@@ -91,7 +91,7 @@ const handlerOf = (offers: Offers, tool: string, timeout_ms: number): GovernedTo
     if (connection === undefined) return yield* serverDown(server.namespace)
     // What came of a reconnection may be another definition.
     const changed = refusalOn(offers, tool)
-    if (changed !== undefined) return yield* Effect.fail(changed)
+    if (changed !== undefined) return yield* changed
     const { definition } = offers.started.get(tool)!
     const services = yield* Effect.context<never>()
     const result = yield* connection.call(

@@ -169,11 +169,20 @@ export const open = Effect.fnUntraced(function* (
     return yield* unavailable(server, openFailure(server, new Error("it has ended"), complaint()))
   }
 
-  const pinged = Effect.tryPromise((signal) => client.ping({ signal, timeout: ping_ms })).pipe(
-    Effect.catch(() => Effect.sync(() => end("it did not answer a ping")))
+  const pinged = Effect.tryPromise({
+    try: (signal) => client.ping({ signal, timeout: ping_ms }),
+    catch: (error) => failureOf(sdk, namespace, error, secrets)
+  }).pipe(
+    // A refusal is an answer too.
+    Effect.tapError((failure) =>
+      Effect.sync(() => {
+        if (failure._tag === "ToolTransientError") end("it did not answer a ping")
+      })
+    ),
+    Effect.ignore
   )
   let isPinging = false
-  /** After a timeout: a program that hangs is ended, and started anew. */
+  /** After a timeout or a broken request: what does not answer a ping is ended, and connected anew. */
   const check = Effect.suspend(() => {
     if (isPinging || client.getProtocolEra() !== "legacy") return Effect.void
     isPinging = true
@@ -186,6 +195,7 @@ export const open = Effect.fnUntraced(function* (
   })
 
   const services = yield* Effect.context()
+  const look = (): void => void Effect.runForkWith(services)(check)
   const permits = yield* Semaphore.make(server.calls_max ?? calls_default)
   const call: McpConnection["call"] = (definition, args, timeout_ms, progress) => {
     let left = progress_max
@@ -204,17 +214,17 @@ export const open = Effect.fnUntraced(function* (
             }
           }
         ),
-      catch: (error) => error
+      catch: (error) => failureOf(sdk, namespace, error, secrets)
     }).pipe(
-      Effect.catch((error) => {
-        const failure = failureOf(sdk, namespace, error, secrets)
-        if (server.transport === "http" && failure._tag === "ToolTransientError") {
-          if (failure.kind === "network" || failure.reason === "MCP_SERVER_DOWN")
-            end(failure.message)
-        }
-        return Effect.fail(failure)
-      }),
-      Effect.onInterrupt(() => Effect.sync(() => void Effect.runForkWith(services)(check))),
+      Effect.tapError((failure) =>
+        Effect.sync(() => {
+          if (server.transport !== "http") return
+          if (failure.reason === "MCP_SERVER_DOWN") end(failure.message)
+          // One broken request says little of the others on their way, which the end of the session would lose.
+          if (failure.kind === "network") look()
+        })
+      ),
+      Effect.onInterrupt(() => Effect.sync(look)),
       Semaphore.withPermits(permits, 1)
     )
   }

@@ -4,6 +4,7 @@
 import { execFileSync } from "node:child_process"
 import { randomUUID } from "node:crypto"
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { createRequire } from "node:module"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
@@ -40,13 +41,7 @@ export const directory = Effect.acquireRelease(
   (path) => Effect.sync(() => rmSync(path, { recursive: true, force: true }))
 )
 
-const packaged = (name: string) =>
-  fileURLToPath(
-    new URL(
-      `../../node_modules/@modelcontextprotocol/server-${name}/dist/index.js`,
-      import.meta.url
-    )
-  )
+const require = createRequire(import.meta.url)
 
 type More = Partial<McpStdioServer>
 
@@ -58,16 +53,23 @@ const node = (namespace: string, args: ReadonlyArray<string>, more?: More): McpS
   ...more
 })
 
-export const everything = (more?: More) =>
-  node("everything", [packaged("everything"), "stdio"], more)
-export const everything_script = packaged("everything")
+export const everything_script =
+  require.resolve("@modelcontextprotocol/server-everything/dist/index.js")
+export const everything = (more?: More) => node("everything", [everything_script, "stdio"], more)
 export const filesystem = (root: string, more?: More) => {
-  const server = node("files", [packaged("filesystem"), root], more)
+  const server = node(
+    "files",
+    [require.resolve("@modelcontextprotocol/server-filesystem/dist/index.js"), root],
+    more
+  )
   // It takes each argument for a directory that must exist, so the mark cannot be one: the root's name is as good.
   return { ...server, args: server.args!.slice(0, -1) }
 }
 export const memory = (file: string, more?: More) =>
-  node("memory", [packaged("memory")], { env: { MEMORY_FILE_PATH: file }, ...more })
+  node("memory", [require.resolve("@modelcontextprotocol/server-memory/dist/index.js")], {
+    env: { MEMORY_FILE_PATH: file },
+    ...more
+  })
 
 const script = fileURLToPath(new URL("./misbehaving.ts", import.meta.url))
 
