@@ -37,7 +37,8 @@ const furnished = Effect.fnUntraced(function* (input: Fields) {
   return found
 })
 
-const flowOf = (input: Fields): string => String((input.arguments as Fields).flow_id ?? "")
+const flowOf = (input: Fields): string =>
+  isRecord(input.arguments) ? String(input.arguments.flow_id ?? "") : ""
 
 const summed = (summary: FlowSummary, expect: Fields): void => {
   const recent = summary.recent.map(({ loop_id }) => loop_id)
@@ -84,11 +85,11 @@ const crowded = (input: Fields): Fields => ({
 
 conformance("monitor_flow", ({ expect, input }): Driven => {
   if (
-    !hasShape(input, ["arguments"], ["flowState", "records", "rawKeys", "scan", "tool"]) ||
+    !hasShape(input, [], ["arguments", "flowState", "records", "rawKeys", "scan", "tool"]) ||
     !isRecord(expect)
   ) {
     return undefined
   }
   const given = "effectiveLimit" in expect ? crowded(input) : input
-  return { rows: "SM-74 SM-75 SM-76", run: proof(given, expect) }
+  return { rows: "SM-74 SM-75 SM-76 SM-80", run: proof(given, expect) }
 })

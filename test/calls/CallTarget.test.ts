@@ -1,0 +1,67 @@
+/** Where a direct call may go. */
+import { assert, describe, it } from "@effect/vitest"
+import { Result } from "effect"
+import type { CallProfile } from "../../src/call/CallTarget.ts"
+import { targetOf } from "../../src/call/CallTarget.ts"
+
+const endpoint = "https://agenta.example:8443/base/api/tools/call"
+
+const target = (path: string, params: unknown = {}, profile: CallProfile = "seed") => {
+  const found = targetOf(endpoint, { method: "POST", path }, params, profile)
+  return Result.isSuccess(found) ? found.success.href : found.failure
+}
+
+describe("the target of a direct call", () => {
+  it("AG-05 keeps the port and the origin of the callback, whatever the path says", () => {
+    assert.strictEqual(target("/api/x"), "https://agenta.example:8443/api/x")
+    for (const path of ["//evil.example/api/x", "https://evil.example/api/x", "api/x", ""]) {
+      assert.strictEqual(target(path), "not-single-slash-path", path)
+    }
+  })
+
+  it("AG-04 AG-06 stays below its mount, and refuses what could climb or be read in two ways", () => {
+    for (const path of [
+      "/api/..",
+      "/api/a/../b",
+      "/api/%2e%2e%2fadmin",
+      "/api/a/%2E%2e/b",
+      "/api/%252e%252e/admin",
+      "/api/a%5cb",
+      "/api/x#y",
+      "/api/x y",
+      "/api/x\u0000",
+      "/api/ü"
+    ]) {
+      assert.notMatch(target(path), /^https:/, path)
+    }
+    assert.strictEqual(target("/api/"), "outside-mount")
+    assert.strictEqual(target("/apix/y"), "outside-mount")
+    assert.strictEqual(
+      target("/base/api/x", {}, "extended"),
+      "https://agenta.example:8443/base/api/x"
+    )
+    assert.strictEqual(target("/api/x", {}, "extended"), "outside-mount")
+  })
+
+  it("AG-23 fills parameters with encoded scalars, by own members only", () => {
+    const path = "/api/x/{id}"
+    assert.strictEqual(
+      target(path, { id: "a/b?c#d" }),
+      "https://agenta.example:8443/api/x/a%2Fb%3Fc%23d"
+    )
+    assert.strictEqual(target(path, { id: true }), "https://agenta.example:8443/api/x/true")
+    for (const [id, reason] of [
+      [undefined, "path-param-missing"],
+      [null, "path-param-missing"],
+      [[1], "path-param-not-scalar"],
+      [Number.NaN, "path-param-not-scalar"],
+      ["..", "unsafe-path"],
+      ["", "unsafe-path"],
+      ["\ud800", "unsafe-path"]
+    ] as const) {
+      assert.strictEqual(target(path, { id }), reason, String(id))
+    }
+    assert.strictEqual(target("/api/{constructor.name}", {}), "path-param-missing")
+    assert.strictEqual(target("/api/{toString}", {}), "path-param-missing")
+  })
+})
