@@ -5,6 +5,7 @@
 import { APICallError, LoadAPIKeyError } from "@ai-sdk/provider"
 import { ModelError } from "../../services/ModelGateway.ts"
 import type { ModelErrorKind } from "../../services/ModelGateway.ts"
+import { isTooLong } from "./ContextLength.ts"
 import { rateLimitSaid } from "./RateLimitHeaders.ts"
 
 type Kind = typeof ModelErrorKind.Type
@@ -163,6 +164,13 @@ const aboutKey = (status: number, body: Record<string, unknown>): boolean =>
   status === 403 ||
   (status === 400 && names(body).some((name) => /api_?key/i.test(name)))
 
+const tooLong = (
+  kind: Kind,
+  body: Record<string, unknown>,
+  reason: string
+): { readonly reason?: string } =>
+  kind === "refused" && isTooLong(names(body), reason) ? { reason: "context_length" } : {}
+
 /** An answer with an error status. */
 const ofAnswer = (
   error: InstanceType<typeof APICallError>,
@@ -194,6 +202,7 @@ const ofAnswer = (
   return new ModelError({
     kind,
     message: messageOf(status, reason),
+    ...tooLong(kind, body, reason),
     ...(kind === "transient" && after !== undefined ? { retry_after_ms: after } : undefined)
   })
 }
@@ -279,6 +288,7 @@ export const ofEvent = (event: unknown, redaction: Redaction, now: number): Mode
   return new ModelError({
     kind,
     message: withReason("the provider broke off its answer", reason),
+    ...tooLong(kind, error, reason),
     ...(kind === "transient" && after !== undefined ? { retry_after_ms: after } : undefined)
   })
 }

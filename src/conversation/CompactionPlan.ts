@@ -179,7 +179,9 @@ export const plan = (prompt: Prompt, bounds: Bounds, measure: Measure): Plan | u
     all.drop(all.history, noted, () => light() && shown() <= chapters_max / 2)
   }
 
-  const most = bounds.refused ? tokens_before : bounds.context_tokens_max
+  const most = bounds.refused
+    ? Math.min(tokens_before, bounds.context_tokens_max)
+    : bounds.context_tokens_max
   const goal = prompt.fixed + Math.floor(Math.max(0, most - prompt.fixed) / 2)
   let capped: number | undefined
   if (all.tokens > bounds.context_tokens_max || (bounds.refused && all.tokens > goal)) {

@@ -97,4 +97,46 @@ describe("ProviderError", () => {
     )
     assert.notInclude(JSON.stringify(failure), key)
   })
+
+  it("knows a prompt that is too long for the model, in each provider's words, and nothing else by them", () => {
+    const reasonOf = (status: number, error: Record<string, unknown>) =>
+      ofThrown(answer(status, JSON.stringify({ error })), redaction, 0).reason
+    for (const [error, status] of [
+      [{ code: "context_length_exceeded", message: "x" }, 400],
+      [{ message: "This model's maximum context length is 8192 tokens." }, 400],
+      [{ message: "Your input exceeds the context window of this model." }, 400],
+      [
+        {
+          type: "invalid_request_error",
+          message: "prompt is too long: 210000 tokens > 200000 maximum"
+        },
+        400
+      ],
+      [
+        {
+          code: 400,
+          status: "INVALID_ARGUMENT",
+          message:
+            "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576)."
+        },
+        400
+      ],
+      [
+        {
+          type: "exceed_context_size_error",
+          message: "the request exceeds the available context size"
+        },
+        400
+      ]
+    ] as const) {
+      assert.strictEqual(reasonOf(status, error), "context_length", JSON.stringify(error))
+    }
+    assert.strictEqual(
+      ofEvent({ message: "x", code: "context_length_exceeded" }, redaction, 0).reason,
+      "context_length"
+    )
+    assert.isUndefined(reasonOf(400, { message: "temperature is too long a word" }))
+    assert.isUndefined(reasonOf(500, { message: "prompt is too long" }))
+    assert.isUndefined(reasonOf(401, { message: "prompt is too long" }))
+  })
 })
