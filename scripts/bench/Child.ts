@@ -11,6 +11,7 @@ const variants: Readonly<Record<string, () => Promise<unknown>>> = {
   history: () => import("./StepVariants.ts"),
   durable: () => import("./DurableVariants.ts"),
   bytes: () => import("./BytesVariants.ts"),
+  resume: () => import("./ResumeVariants.ts"),
   parked: () => import("./ParkedVariants.ts"),
   import: () => import("./ImportVariants.ts")
 }

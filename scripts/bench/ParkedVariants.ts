@@ -33,7 +33,11 @@ const tools = govern(
   { change: () => Effect.succeed(true) }
 )
 
-const agent = AgentSpec.make({ name: agentName, instructions: "", tools: ["bench.change@1"] })
+export const agent = AgentSpec.make({
+  name: agentName,
+  instructions: "",
+  tools: ["bench.change@1"]
+})
 
 const config: RuntimeConfig.RuntimeConfig = {
   ...RuntimeConfig.defaults,
@@ -42,9 +46,9 @@ const config: RuntimeConfig.RuntimeConfig = {
   recover_max: 1_000
 }
 
-const runtime = (park_ms: number) =>
+/** Over any stores, with a model that asks for a change at once. */
+export const runtime = (park_ms: number) =>
   Runtime.layer({ agents: [agent], tools: [tools] }).pipe(
-    Layer.provide(ActorMemories.layer(EphemeralAgentMemory.layer)),
     Layer.provide(model(() => ScriptedModelGateway.call("change", { id: 1 }))),
     Layer.provide(Layer.succeed(RuntimeConfig.RuntimeConfig, { ...config, park_ms }))
   )
@@ -86,7 +90,7 @@ const kept = Effect.fnUntraced(function* (runs: number, park_ms: number) {
   const process = yield* Scope.make()
   yield* Effect.gen(function* () {
     const context = yield* Layer.buildWithMemoMap(
-      runtime(park_ms),
+      runtime(park_ms).pipe(Layer.provide(ActorMemories.layer(EphemeralAgentMemory.layer))),
       Layer.makeMemoMapUnsafe(),
       process
     )

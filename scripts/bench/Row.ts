@@ -45,6 +45,13 @@ export interface Options {
 
 const child = fileURLToPath(new URL("Child.ts", import.meta.url))
 
+const start = (row: string, variant: string, args: ReadonlyArray<string>) =>
+  spawn(
+    process.execPath,
+    ["--expose-gc", "--max-old-space-size=8192", child, row, variant, ...args],
+    { stdio: ["ignore", "pipe", "inherit"] }
+  )
+
 /** Runs one variant in a fresh process, and gives the document that it prints. */
 export const sample = <A = Sample>(
   row: string,
@@ -52,13 +59,7 @@ export const sample = <A = Sample>(
   args: ReadonlyArray<string> = []
 ): Promise<A> =>
   new Promise((resolve, reject) => {
-    const node = spawn(
-      process.execPath,
-      ["--expose-gc", "--max-old-space-size=8192", child, row, variant, ...args],
-      {
-        stdio: ["ignore", "pipe", "inherit"]
-      }
-    )
+    const node = start(row, variant, args)
     let text = ""
     node.stdout.on("data", (chunk: Buffer) => (text += chunk.toString()))
     node.once("error", reject)
@@ -67,6 +68,21 @@ export const sample = <A = Sample>(
       if (code === 0) resolve(JSON.parse(last) as A)
       else reject(new Error(`${row} ${variant} ended with ${code}`))
     })
+  })
+
+/** Runs one variant in a fresh process until it says something, and kills it with signal 9. */
+export const killed = (row: string, variant: string, args: ReadonlyArray<string>): Promise<void> =>
+  new Promise((resolve, reject) => {
+    const node = start(row, variant, args)
+    let said = false
+    node.stdout.once("data", () => {
+      said = true
+      node.kill("SIGKILL")
+    })
+    node.once("error", reject)
+    node.once("close", (code) =>
+      said ? resolve() : reject(new Error(`${row} ${variant} ended with ${code}`))
+    )
   })
 
 /** Samples of several variants, interleaved, in an order that turns from round to round. */

@@ -14,6 +14,7 @@ const rows: Readonly<Record<string, () => Promise<{ readonly row: Row }>>> = {
   concurrent: () => import("./Concurrent.ts"),
   durable: () => import("./Durable.ts"),
   bytes: () => import("./Bytes.ts"),
+  resume: () => import("./Resume.ts"),
   parked: () => import("./Parked.ts"),
   import: () => import("./Import.ts")
 }

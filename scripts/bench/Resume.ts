@@ -1,0 +1,63 @@
+/**
+ * A thousand runs that wait for people, in a process that is killed with signal 9: until another holds them all, against
+ * a reader written by hand that takes each run with one statement and reads its events.
+ */
+import { mkdtempSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import type { Line, Row } from "./Row.ts"
+import { interleave, killed, ratio, sample } from "./Row.ts"
+import { withPostgres } from "./Server.ts"
+
+const lines = async (
+  engine: string,
+  store: string,
+  rounds: number
+): Promise<ReadonlyArray<Line>> => {
+  await killed("resume", "park", [store])
+  await sample("resume", "copy", [store])
+  // Each process of the runtime takes the runs from the one before, which is gone without a word.
+  const { read, resume, take } = await interleave(rounds, ["resume", "take", "read"], (name) =>
+    sample("resume", name, [store])
+  )
+  const unit = "ms"
+  return [
+    ratio(
+      {
+        row: `resume, ${engine}, 1,000 runs after kill -9`,
+        unit,
+        against: "takes each run with one UPDATE, reads and parses its events; 16 at a time",
+        bound: { kind: "at most", bound: 2, moonshot: 1.5 }
+      },
+      resume,
+      take,
+      "ms"
+    ),
+    ratio(
+      {
+        row: `resume, ${engine}, against reading alone`,
+        unit,
+        against: "the same reader, which takes nothing",
+        bound: undefined
+      },
+      resume,
+      read,
+      "ms"
+    )
+  ]
+}
+
+export const row: Row = {
+  name: "resume",
+  lines: async ({ rounds = 5 }) => {
+    const directory = mkdtempSync(join(tmpdir(), "troupe-bench-"))
+    try {
+      return [
+        ...(await withPostgres((url) => lines("PostgreSQL", url, rounds))),
+        ...(await lines("PGlite", join(directory, "data"), rounds))
+      ]
+    } finally {
+      rmSync(directory, { recursive: true, force: true })
+    }
+  }
+}
