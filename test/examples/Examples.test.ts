@@ -34,3 +34,15 @@ describe("the example of a plan of models", () => {
     assert.strictEqual(stdout.trim(), "It is paid back.")
   })
 })
+
+describe("the example of an MCP server", () => {
+  it("reads a file through the official server, as one tool of an agent", async () => {
+    const { stdout } = await run(
+      process.execPath,
+      ["-C", "troupe-source", "test/examples/mcp.ts"],
+      { cwd: root, timeout: 60_000 }
+    )
+    assert.include(stdout, "\nToday: buy bread.\n")
+    assert.match(stdout, /^files \d+ tools$/m)
+  })
+})
