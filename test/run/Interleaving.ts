@@ -97,7 +97,7 @@ const randomLimits = (random: () => number): RunLimits => {
     ...(random() < 0.7 ? undefined : { cost_max: `0.${1 + upTo(8)}` }),
     wall_ms_max: random() < 0.7 ? 0 : 1,
     repeats_max: upTo(4),
-    mistakes_max: upTo(3),
+    mistakes_max: upTo(2),
     depth_max: upTo(3),
     extensions_max: upTo(2),
     delegations_per_turn_max: upTo(2),
@@ -118,7 +118,7 @@ const anyTurn = (play: Play): Turn => {
   const twice = first !== undefined && chance(play, 0.1) ? [...said.calls, first] : said.calls
   const cost: TurnCost | undefined = chance(play, 0.4)
     ? undefined
-    : chance(play, 0.1)
+    : chance(play, 0.2)
       ? { _tag: "Unpriced", agent: Samples.operations, prices: "v1", reason: "no_price" }
       : { _tag: "Priced", agent: Samples.operations, prices: "v1", currency: "USD", amount: "0.3" }
   return { ...said, calls: twice, ...(cost === undefined ? undefined : { cost }) }
@@ -169,7 +169,7 @@ const outcomeOf = (play: Play): Outcome =>
     ? { _tag: "Value", json: '{"ok":true}' }
     : {
         _tag: "Failed",
-        error: chance(play, 0.5)
+        error: chance(play, 0.35)
           ? { class: "ToolTransientError", kind: "timeout", message: "it took too long" }
           : {
               class: "ToolUserError",

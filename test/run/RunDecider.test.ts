@@ -16,6 +16,9 @@ import {
   assertTranscripts
 } from "./Invariants.ts"
 
+/** Tens of millions of assertions: a machine that is busy with others needs more than half a minute. */
+const patient = { timeout: 180_000 }
+
 const seeds = Array.from({ length: 2_500 }, (_, seed) => seed)
 
 /** Says which seed failed. */
@@ -38,12 +41,16 @@ const assertAll = (play: Play): void => {
 }
 
 describe("any interleaving", () => {
-  it("keeps one result a call, one end, valid transcripts, true counters and the limits", () => {
-    each((seed) => {
-      const play = interleave(seed, ({ state }) => assertCounters(state))
-      assertAll(play)
-    })
-  })
+  it(
+    "keeps one result a call, one end, valid transcripts, true counters and the limits",
+    patient,
+    () => {
+      each((seed) => {
+        const play = interleave(seed, ({ state }) => assertCounters(state))
+        assertAll(play)
+      })
+    }
+  )
 
   it("folds at every prefix to the state that grew event by event", () => {
     each((seed) => {
