@@ -60,6 +60,8 @@ export interface Options {
   /** Servers whose tools are imported; needs the package `@modelcontextprotocol/client`. */
   readonly mcp?: McpOptions
   readonly model: Layer.Layer<ModelGateway, unknown>
+  /** Counts the tokens of prompts, for example `troupe/layers/model/GptTokenizer`; absent = they are estimated. */
+  readonly tokenizer?: Layer.Layer<never, unknown>
   /** What models cost; needed by agents with a `cost_max`. Rejects the start where an entry cannot be right. */
   readonly prices?: PriceTable
   /** Absent = `ephemeral`. */
@@ -158,7 +160,12 @@ export const start = async (options: Options): Promise<NodeService> => {
     shared: options.shared ?? [],
     plugins: options.plugins ?? [],
     deliveries: options.deliveries ?? []
-  }).pipe(Layer.provideMerge(mcp), Layer.provide(options.model), Layer.provideMerge(stores))
+  }).pipe(
+    Layer.provideMerge(mcp),
+    Layer.provide(options.model),
+    Layer.provide(options.tokenizer ?? Layer.empty),
+    Layer.provideMerge(stores)
+  )
   const runtime = ManagedRuntime.make(layer)
   const services = await runtime.context()
   const run = Effect.runPromiseWith(services)

@@ -11,6 +11,8 @@ export interface Step {
   /** As a person changed them before it was done, and who. */
   readonly modified?: { readonly by: string; readonly arguments: unknown }
   readonly outcome: Outcome
+  /** The outcome is a model's copy, cut: its text is no JSON. */
+  readonly copy?: true
 }
 
 export interface Seen {
@@ -29,7 +31,9 @@ const record = (value: unknown): Readonly<Record<string, unknown>> =>
 
 /** The value of a step that succeeded, as the tool returned it. */
 export const valueOf = (step: Step): Readonly<Record<string, unknown>> | undefined =>
-  step.outcome._tag === "Value" ? record(JSON.parse(step.outcome.json)) : undefined
+  step.outcome._tag === "Value" && step.copy !== true
+    ? record(JSON.parse(step.outcome.json))
+    : undefined
 
 /** Looks at nothing but the request, so that a new process says what the old one would have said. */
 export const read = ({ history, transcript }: ModelRequest): Seen => {
@@ -58,6 +62,7 @@ export const read = ({ history, transcript }: ModelRequest): Seen => {
           name: entry.name,
           args: record(call?.args),
           outcome: entry.outcome,
+          ...(entry.copy === undefined ? undefined : { copy: entry.copy }),
           ...(entry.modified === undefined ? undefined : { modified: entry.modified })
         })
         break
