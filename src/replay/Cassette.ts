@@ -1,0 +1,66 @@
+/**
+ * Recorded results by tool and arguments. A tool is named by its registry key and the arguments by the SHA-256 of their
+ * canonical JSON, so that the order of keys means nothing and a tool's next version finds nothing of this one.
+ */
+import { Schema } from "effect"
+import type { Json } from "../Canonical.ts"
+import { copyJson } from "../Canonical.ts"
+
+/** One recorded result, Stargraph's names (SG-24). */
+export const CassetteEntry = Schema.Struct({
+  tool_id: Schema.String,
+  args_hash: Schema.String,
+  result: Schema.Json
+})
+export interface CassetteEntry extends Schema.Schema.Type<typeof CassetteEntry> {}
+
+/** What a cassette is written as. Load it with `Cassette.of`. */
+export const CassetteEntries = Schema.Array(CassetteEntry)
+
+interface Kept {
+  readonly results: Array<Json>
+  /** How many of them `take` has given. */
+  taken: number
+}
+
+const keyOf = (tool_id: string, args_hash: string): string => `${args_hash} ${tool_id}`
+
+/** Grows with what is recorded; whoever records bounds it. Results come in and go out as copies. */
+export class Cassette {
+  readonly #kept = new Map<string, Kept>()
+  readonly #entries: Array<CassetteEntry> = []
+
+  static of(entries: ReadonlyArray<CassetteEntry>): Cassette {
+    const cassette = new Cassette()
+    for (const { args_hash, result, tool_id } of entries) cassette.record(tool_id, args_hash, result)
+    return cassette
+  }
+
+  record(tool_id: string, args_hash: string, result: Json): void {
+    const own = copyJson(result)
+    this.#entries.push({ tool_id, args_hash, result: own })
+    const key = keyOf(tool_id, args_hash)
+    const kept = this.#kept.get(key)
+    if (kept === undefined) this.#kept.set(key, { results: [own], taken: 0 })
+    else kept.results.push(own)
+  }
+
+  /** The newest result of exactly this call, undefined if there is none. */
+  get(tool_id: string, args_hash: string): Json | undefined {
+    const result = this.#kept.get(keyOf(tool_id, args_hash))?.results.at(-1)
+    return result === undefined ? undefined : copyJson(result)
+  }
+
+  /** The results of exactly this call one after the other, as they were recorded; then the newest again and again. */
+  take(tool_id: string, args_hash: string): Json | undefined {
+    const kept = this.#kept.get(keyOf(tool_id, args_hash))
+    if (kept === undefined) return undefined
+    const at = Math.min(kept.taken++, kept.results.length - 1)
+    return copyJson(kept.results[at]!)
+  }
+
+  /** All that was recorded, oldest first. */
+  get entries(): ReadonlyArray<CassetteEntry> {
+    return this.#entries.map((entry) => ({ ...entry, result: copyJson(entry.result) }))
+  }
+}

@@ -1,0 +1,230 @@
+/**
+ * Replays a journal through the decider: whatever came from outside (a turn, a result, a decision, a claim) is taken from
+ * the journal as an input, and everything else has to come out of the decider and the fold again. So a replay that does
+ * not diverge has made the same journal, event for event. Asks no model, no tool and no person; it is pure.
+ */
+import type { RunId } from "../Ids.ts"
+import type { ApprovalId } from "../Ids.ts"
+import { Principal } from "../Principal.ts"
+import { decideApproval, expireApproval, settleCall } from "../run/RunCommand.ts"
+import { conclude } from "../run/RunConclusion.ts"
+import type { RunInput } from "../run/RunDecider.ts"
+import { decide } from "../run/RunDecider.ts"
+import type { CallSettled, JournalEntry, RunEvent } from "../run/RunEvent.ts"
+import type { RunState } from "../run/RunState.ts"
+import { evolve, make as emptyState } from "../run/RunState.ts"
+import type { Divergence } from "./Divergence.ts"
+import { isSameJson, placeOf } from "./Divergence.ts"
+
+export interface JournalReplay {
+  /** The fold of everything that came out again. */
+  readonly state: RunState
+  /** How many recorded events came out again. */
+  readonly same: number
+  readonly divergence: Divergence | undefined
+}
+
+/** Called with the state before each recorded event that came out again. Must not change the state. */
+export type Look = (state: RunState, entry: JournalEntry) => void
+
+const none: ReadonlyArray<RunEvent> = []
+
+/** Who decided is recorded, what he was entitled to is not: it was judged when he did. */
+const decider = (state: RunState, event: Extract<RunEvent, { _tag: "ApprovalDecided" }>) => {
+  const approvers = state.asked.get(event.approval)?.approvers ?? []
+  const roles = approvers.length === 0 ? (["approver"] as const) : approvers
+  return new Principal({ id: event.by, tenant: state.accepted!.tenant, roles })
+}
+
+const decided = (
+  state: RunState,
+  event: Extract<RunEvent, { _tag: "ApprovalDecided" }>
+): ReadonlyArray<RunEvent> => {
+  // The stop that follows from a refused extension is concluded like any other.
+  if (state.asked.get(event.approval)?.limit !== undefined) {
+    return state.question?.approval === event.approval ? [event] : none
+  }
+  const { approval, call, decision, digest } = event
+  const verdict = { approval, call, decision, digest, by: decider(state, event) }
+  return decideApproval(state, verdict, 0).events
+}
+
+const settled = (state: RunState, run: RunId, event: CallSettled): ReadonlyArray<RunEvent> => {
+  const { _tag, ...result } = event
+  const { outcome } = event
+  const phase = state.calls.get(event.call)?.phase
+  if (phase?._tag === "Unknown" && event.by !== undefined) {
+    if (outcome._tag === "Value") {
+      const settlement = { _tag: "Succeeded", json: outcome.json } as const
+      return settleCall(state, run, event.call, settlement, event.by).events
+    }
+    if (outcome._tag === "Failed") {
+      const settlement = { _tag: "Failed", message: outcome.error.message } as const
+      return settleCall(state, run, event.call, settlement, event.by).events
+    }
+  }
+  if (phase?._tag === "Delegated" && outcome._tag === "Failed") {
+    const { error } = outcome
+    return decide(state, {
+      _tag: "TurnFailed",
+      frame: phase.frame,
+      step: state.frames.get(phase.frame)!.step + 1,
+      reason: error.reason ?? "",
+      message: error.message,
+      transient: error.class === "ToolTransientError"
+    })
+  }
+  return decide(state, { _tag: "Finished", settled: result })
+}
+
+/** The input that a recorded event was decided from, where the event holds all of it. */
+const inputOf = (event: RunEvent): RunInput | undefined => {
+  switch (event._tag) {
+    case "ModelTurned": {
+      const { _tag, frame, step, ...turn } = event
+      return { _tag: "TurnFinished", frame, step, turn }
+    }
+    case "Compacted": {
+      const { _tag, ...compaction } = event
+      return { _tag: "Compacts", compaction }
+    }
+    case "FrameOpened":
+      return { _tag: "Delegates", call: event.call, agent: event.agent, input: event.input }
+    case "ApprovalRequested": {
+      const { _tag, ...request } = event
+      return { _tag: request.limit === undefined ? "Asks" : "AsksLimit", request }
+    }
+    case "CallDispatched":
+      return { _tag: "Dispatches", call: event.call, key: event.key, on_loss: event.on_loss }
+    case "CallUnknown":
+      return { _tag: "Lost", call: event.call }
+    case "LimitReached":
+      return { _tag: "TimeIsUp" }
+    case "RunStopping": {
+      const { _tag, ...stopping } = event
+      return { _tag: "Stops", stopping }
+    }
+    default:
+      return undefined
+  }
+}
+
+/** What the decider makes of the input that the recorded event came from. */
+const again = (state: RunState, run: RunId, { at, event }: JournalEntry): ReadonlyArray<RunEvent> => {
+  switch (event._tag) {
+    case "RunAccepted":
+      return state.accepted === undefined ? [event] : none
+    case "RunClaimed":
+      return event.epoch === state.epoch + 1 ? [event] : none
+    case "ApprovalDecided":
+      return decided(state, event)
+    case "ApprovalClosed":
+      return event.how === "expired" ? expireApproval(state, event.call, event.approval, at).events : none
+    case "CallReopened":
+      return settleCall(state, run, event.call, { _tag: "RunAgain" }, event.by).events
+    case "CallSettled":
+      return settled(state, run, event)
+    default: {
+      const input = inputOf(event)
+      return input === undefined ? none : decide(state, input)
+    }
+  }
+}
+
+const diverged = (
+  entry: JournalEntry | undefined,
+  what: string,
+  got: RunEvent | undefined
+): Divergence => ({
+  seq: entry?.seq,
+  ...placeOf((entry?.event ?? got)!),
+  what,
+  expected: (entry?.event ?? null) as never,
+  got: (got ?? null) as never
+})
+
+/** Replays all entries of one run, from its first. Ends at the first divergence. */
+export const replayJournal = (
+  run: RunId,
+  entries: ReadonlyArray<JournalEntry>,
+  look: Look = () => {}
+): JournalReplay => {
+  const state = emptyState()
+  let same = 0
+  const apply = (entry: JournalEntry) => {
+    look(state, entry)
+    evolve(state, entry.event)
+    same++
+  }
+  while (same < entries.length) {
+    const entry = entries[same]!
+    if (entry.seq !== same || (same === 0) !== (entry.event._tag === "RunAccepted")) {
+      return { state, same, divergence: diverged(entry, "the journal has a gap here", undefined) }
+    }
+    const concluded = conclude(state)
+    if (concluded !== undefined && isSameJson(concluded, entry.event)) {
+      apply(entry)
+      continue
+    }
+    // Inputs that were decided together have their conclusions after the last of them.
+    const events = again(state, run, entry)
+    if (events.length === 0) {
+      const what = "the decider makes nothing of this"
+      return { state, same, divergence: diverged(entry, what, concluded) }
+    }
+    for (const event of events) {
+      const recorded = entries[same]
+      if (recorded === undefined || !isSameJson(event, recorded.event)) {
+        const what = "the decider makes another event of the same input"
+        return { state, same, divergence: diverged(recorded, what, event) }
+      }
+      apply(recorded)
+    }
+  }
+  const more = conclude(state)
+  const divergence =
+    more === undefined ? undefined : diverged(undefined, "the journal ends too early", more)
+  return { state, same, divergence }
+}
+
+/** A question of the recording, and what became of it; nobody is asked again. */
+export interface RecordedDecision {
+  readonly approval: ApprovalId
+  readonly call: string
+  readonly tool: string
+  /** `approve`, `deny`, `request_revision`, `modify`, `expired`, `cancelled`; `open` = nobody has answered. */
+  readonly decision: string
+  readonly by: string | undefined
+}
+
+const names: Record<string, string> = {
+  Approve: "approve",
+  Deny: "deny",
+  RequestRevision: "request_revision",
+  Modify: "modify"
+}
+
+/** Every question of a run, in the order in which they were put. */
+export const recordedDecisions = (
+  entries: ReadonlyArray<JournalEntry>
+): ReadonlyArray<RecordedDecision> => {
+  const decisions = new Map<ApprovalId, RecordedDecision>()
+  for (const { event } of entries) {
+    if (event._tag === "ApprovalRequested") {
+      decisions.set(event.approval, {
+        approval: event.approval,
+        call: event.call,
+        tool: event.tool_key,
+        decision: "open",
+        by: undefined
+      })
+    } else if (event._tag === "ApprovalDecided" || event._tag === "ApprovalClosed") {
+      const asked = decisions.get(event.approval)
+      if (asked === undefined) continue
+      const decision =
+        event._tag === "ApprovalClosed" ? event.how : names[event.decision._tag]!
+      decisions.set(event.approval, { ...asked, decision, by: event.by })
+    }
+  }
+  return [...decisions.values()]
+}
