@@ -12,6 +12,7 @@ const variants: Readonly<Record<string, () => Promise<unknown>>> = {
   durable: () => import("./DurableVariants.ts"),
   bytes: () => import("./BytesVariants.ts"),
   resume: () => import("./ResumeVariants.ts"),
+  leak: () => import("./LeakVariants.ts"),
   parked: () => import("./ParkedVariants.ts"),
   import: () => import("./ImportVariants.ts")
 }

@@ -1,7 +1,7 @@
 /**
  * Prints what a step costs, each row beside a lower bound written by hand that is measured in the same run.
  */
-import { readFileSync } from "node:fs"
+import { readFileSync, writeFileSync } from "node:fs"
 import { cpus, loadavg, release, totalmem, type } from "node:os"
 import { parseArgs } from "node:util"
 import type { Line, Row } from "./Row.ts"
@@ -15,6 +15,7 @@ const rows: Readonly<Record<string, () => Promise<{ readonly row: Row }>>> = {
   durable: () => import("./Durable.ts"),
   bytes: () => import("./Bytes.ts"),
   resume: () => import("./Resume.ts"),
+  leak: () => import("./Leak.ts"),
   parked: () => import("./Parked.ts"),
   import: () => import("./Import.ts")
 }
@@ -59,8 +60,16 @@ const shown = (line: Line): ReadonlyArray<string> => {
     `${value(line.value)} (${value(line.least)}..${value(line.greatest)}, ${line.rounds} rounds)`,
     limit(bound?.bound),
     limit(bound?.moonshot),
-    bound === undefined ? "" : holds(line) ? "PASS" : "OVER"
+    bound === undefined ? "" : holds(line) ? "PASS" : "OVER",
+    compared(line)
   ]
+}
+
+const compared = (line: Line): string => {
+  const value = before?.get(`${line.row}, ${line.unit}`)
+  if (value === undefined) return ""
+  const times = value === 0 ? "" : ` (${number(line.value / value)} times that)`
+  return `${number(value)} before${times}`
 }
 
 const heading = [
@@ -71,6 +80,7 @@ const heading = [
   "median (least..greatest)",
   "bound",
   "moonshot",
+  "",
   ""
 ]
 
@@ -91,9 +101,10 @@ const usage = `npm run bench -- [rows] [options]
 
   rows           of ${Object.keys(rows).join(", ")}; every row where none is named
   --rounds N     how often each is measured
-  --json         one JSON document
+  --json [FILE]  one JSON document, printed, or written to a file that ends in .json
+  --against FILE beside what such a document says
 
-Exit code: 0, or 1 when a row is over its bound.`
+Exit code: 0; 1 when a row is over its bound; 2 when the command cannot be understood.`
 
 const argumentsOf = () => {
   try {
@@ -101,6 +112,7 @@ const argumentsOf = () => {
       allowPositionals: true,
       options: {
         json: { type: "boolean" },
+        against: { type: "string" },
         rounds: { type: "string" },
         help: { type: "boolean", short: "h", default: false }
       }
@@ -111,7 +123,11 @@ const argumentsOf = () => {
   }
 }
 
-const { positionals, values } = argumentsOf()
+const { positionals: named, values } = argumentsOf()
+const file = values.json === true ? named.find((each) => each.endsWith(".json")) : undefined
+const positionals = named.filter((each) => each !== file)
+/** Nothing but the document is printed. */
+const quiet = values.json === true && file === undefined
 if (values.help) {
   console.log(usage)
   process.exit(0)
@@ -121,9 +137,24 @@ if (unknown.length > 0) {
   console.error(`no row ${unknown.join(", ")}; there are ${Object.keys(rows).join(", ")}`)
   process.exit(2)
 }
+
+/** What another measurement said of each row. */
+const earlier = (path: string): ReadonlyMap<string, number> => {
+  try {
+    const { lines } = JSON.parse(readFileSync(path, "utf8")) as {
+      readonly lines: ReadonlyArray<Line>
+    }
+    return new Map(lines.map((line) => [`${line.row}, ${line.unit}`, line.value]))
+  } catch (error) {
+    console.error(`cannot compare with ${path}: ${(error as Error).message}`)
+    process.exit(2)
+  }
+}
+
+const before = values.against === undefined ? undefined : earlier(values.against)
 const rounds = values.rounds === undefined ? undefined : Math.max(1, Number(values.rounds) || 1)
 const about = machine()
-if (values.json !== true) {
+if (!quiet) {
   const { packages, ...rest } = about
   console.log(
     `${rest.cpu}, ${rest.cores} cores, ${rest.memory_gb} GB, ${rest.os}, Node ${rest.node}`
@@ -140,14 +171,15 @@ if (values.json !== true) {
 
 const lines: Array<Line> = []
 for (const name of positionals.length > 0 ? positionals : Object.keys(rows)) {
-  if (values.json !== true) process.stderr.write(`${name} ...\n`)
+  if (!quiet) process.stderr.write(`${name} ...\n`)
   const { row } = await rows[name]!()
   lines.push(...(await row.lines({ rounds })))
 }
-if (values.json === true) {
-  const judged = lines.map((line) => ({ ...line, holds: holds(line) }))
-  console.log(JSON.stringify({ machine: about, lines: judged }, undefined, 2))
-} else {
+const judged = lines.map((line) => ({ ...line, holds: holds(line) }))
+const text = JSON.stringify({ machine: about, lines: judged }, undefined, 2)
+if (file !== undefined) writeFileSync(file, `${text}\n`)
+if (quiet) console.log(text)
+else {
   console.log(table(lines))
   console.log("")
   for (const against of new Set(lines.map((line) => `${line.row}: ${line.against}`))) {
