@@ -3,6 +3,8 @@
  * exactly; a granted scope is a glob. An empty scope is none.
  */
 import { Schema } from "effect"
+import { ToolPolicyError } from "../error/ToolError.ts"
+import { matches } from "./Glob.ts"
 
 const name = "[A-Za-z0-9_](?:[A-Za-z0-9_.-]{0,126}[A-Za-z0-9_])?"
 
@@ -38,3 +40,51 @@ export const required = (requires: Requires): ReadonlyArray<string> =>
     : typeof requires === "string"
       ? [requires]
       : requires
+
+/** What an agent was given: a fixed value, made before its first run. */
+export interface Grants {
+  readonly granted: ReadonlyArray<Claim>
+  /** A grant without a scope covers nothing; otherwise it covers its name with any scope. */
+  readonly default_deny: boolean
+}
+
+/** Freezes what is granted, so that nothing that runs can widen it. */
+export const grantsOf = (granted: ReadonlyArray<Claim>, default_deny: boolean): Grants =>
+  Object.freeze({
+    granted: Object.freeze(granted.map((claim) => Object.freeze({ ...claim }))),
+    default_deny
+  })
+
+const covers = (grant: Claim, wanted: Claim, default_deny: boolean): boolean => {
+  if (grant.name !== wanted.name) return false
+  if (grant.scope === null) return !default_deny
+  return wanted.scope !== null && matches(grant.scope, wanted.scope)
+}
+
+/**
+ * The first of the capabilities that no grant covers; undefined = all are covered. Without any grants, not even an empty
+ * set of them, whatever is asked for is missing.
+ */
+export const missingOf = (
+  grants: Grants | null,
+  capabilities: ReadonlyArray<Capability>
+): Capability | undefined =>
+  capabilities.find((capability) => {
+    const wanted = claimOf(capability)
+    return !(grants?.granted ?? []).some((grant) => covers(grant, wanted, grants!.default_deny))
+  })
+
+/** Those of the tools whose capabilities are all granted, in their order (SG-45). */
+export const compatibleWith = <T extends { readonly capabilities: ReadonlyArray<Capability> }>(
+  tools: ReadonlyArray<T>,
+  grants: Grants | null
+): ReadonlyArray<T> =>
+  tools.filter(({ capabilities }) => missingOf(grants, capabilities) === undefined)
+
+/** The refusal of a call; it names what is missing, so that an operator knows what to grant. */
+export const capabilityDenied = (tool: string, missing: Capability): ToolPolicyError =>
+  new ToolPolicyError({
+    kind: "permission",
+    reason: "CAPABILITY_DENIED",
+    message: `"${tool.slice(0, 64)}" needs the capability "${missing.slice(0, 200)}", which this agent does not have.`
+  })

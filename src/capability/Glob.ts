@@ -1,0 +1,75 @@
+/**
+ * Scopes as globs: `*` is any text, also one with slashes, `?` one character, `[a-z]` one of a set and `[!a-z]` one that
+ * is not in it. Case counts, and the whole text has to match. Matched by hand, because a regular expression made of
+ * many stars can take longer than anybody waits.
+ */
+type Piece = "*" | ((character: string) => boolean)
+
+/** The set that begins after `[` at `at`, and where it ends; undefined where no `]` ends it. */
+const setAt = (
+  pattern: ReadonlyArray<string>,
+  at: number
+): { readonly is: (character: string) => boolean; readonly end: number } | undefined => {
+  const negated = pattern[at] === "!"
+  const first = negated ? at + 1 : at
+  // A bracket that comes first is one of the set.
+  const end = pattern.indexOf("]", first + 1)
+  if (end === -1) return undefined
+  const ranges: Array<readonly [string, string]> = []
+  for (let i = first; i < end; ) {
+    if (pattern[i + 1] === "-" && i + 2 < end) {
+      ranges.push([pattern[i]!, pattern[i + 2]!])
+      i += 3
+    } else {
+      ranges.push([pattern[i]!, pattern[i]!])
+      i += 1
+    }
+  }
+  const within = (character: string) =>
+    ranges.some(([low, high]) => low <= character && character <= high)
+  return { is: negated ? (character) => !within(character) : within, end }
+}
+
+const parsed = (glob: string): ReadonlyArray<Piece> => {
+  const pattern = [...glob]
+  const pieces: Array<Piece> = []
+  for (let i = 0; i < pattern.length; i++) {
+    const each = pattern[i]!
+    const set = each === "[" ? setAt(pattern, i + 1) : undefined
+    if (each === "*") {
+      if (pieces.at(-1) !== "*") pieces.push("*")
+    } else if (each === "?") pieces.push(() => true)
+    else if (set === undefined) pieces.push((character) => character === each)
+    else {
+      pieces.push(set.is)
+      i = set.end
+    }
+  }
+  return pieces
+}
+
+/** Does the text match the glob? The time is bounded by the product of their lengths. */
+export const matches = (glob: string, text: string): boolean => {
+  const pieces = parsed(glob)
+  const characters = [...text]
+  let piece = 0
+  let at = 0
+  let star = -1
+  let resume = 0
+  while (at < characters.length) {
+    const next = pieces[piece]
+    if (next === "*") {
+      star = piece++
+      resume = at
+    } else if (next !== undefined && next(characters[at]!)) {
+      piece++
+      at++
+    } else if (star === -1) return false
+    else {
+      piece = star + 1
+      at = ++resume
+    }
+  }
+  while (pieces[piece] === "*") piece++
+  return piece === pieces.length
+}

@@ -1,0 +1,145 @@
+/**
+ * Whether a call may run, needs a person, or may not: one function of what the tool says of itself and what the operator
+ * says. Policy is data, given where the runtime is put together; the kill switch alone is turned while it runs.
+ *
+ * The first that speaks wins: kill switch, the tool's own permission, its server's, the rules, the mode; without a mode
+ * the tool's category decides, and a mutation asks. A tool on `approval_required` asks where it would have been allowed.
+ */
+import { Effect, Exit, Schema } from "effect"
+import type { ApprovalGate, Permission as Answer, ToolCategory } from "../tool/SideEffects.ts"
+import { Permission, permissionOf } from "../tool/SideEffects.ts"
+import { PermissionRule, rulesFor } from "./PermissionRule.ts"
+
+/** `allow_reads`: what is known to only read is allowed, everything else asks. */
+export const PermissionMode = Schema.Literals(["allow", "ask", "deny", "allow_reads"])
+export type PermissionMode = typeof PermissionMode.Type
+
+const Name = Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(200))
+
+const fields = {
+  /** Changes with what it says: an approval given under one version is asked again under another. Absent = derived. */
+  version: Schema.optionalKey(Name),
+  /** Absent = the tool's category decides. */
+  mode: Schema.optionalKey(PermissionMode),
+  rules: Schema.Array(PermissionRule).check(Schema.isMaxLength(1_000)),
+  /** By the provider of tools, such as `mcp:github`. */
+  servers: Schema.Record(Name, Permission),
+  /** Plain names or keys of tools that always ask. */
+  approval_required: Schema.Array(Name).check(Schema.isMaxLength(1_000)),
+  /** Capabilities that are granted without a scope count for nothing. */
+  default_deny: Schema.Boolean
+}
+
+const missing = <S extends Schema.Top & Schema.WithoutConstructorDefault>(
+  schema: S,
+  value: S["Type"] & S["Encoded"]
+) =>
+  schema.pipe(
+    Schema.withDecodingDefaultKey(Effect.succeed(value)),
+    Schema.withConstructorDefault(Effect.succeed(value))
+  )
+
+export const Policy = Schema.Struct({
+  ...fields,
+  rules: missing(fields.rules, []),
+  servers: missing(fields.servers, {}),
+  approval_required: missing(fields.approval_required, []),
+  default_deny: missing(fields.default_deny, false)
+})
+export interface Policy extends Schema.Schema.Type<typeof Policy> {}
+
+/** Nothing is said: categories decide. */
+export const no_policy: Policy = Policy.make({})
+
+const decoded = Schema.decodeUnknownExit(Policy, { onExcessProperty: "error" })
+
+/**
+ * A policy from outside, a file or a request. One that cannot be read asks a person for everything, and never runs
+ * what it might have forbidden; none at all leaves it to the categories.
+ */
+export const policyOf = (value: unknown): Policy => {
+  if (value === undefined || value === null) return no_policy
+  const exit = decoded(value)
+  return Exit.isSuccess(exit) ? exit.value : Policy.make({ mode: "ask" })
+}
+
+/** What a start says aloud about a policy; empty = nothing. */
+export const warningsOf = (policy: Policy): ReadonlyArray<string> =>
+  policy.mode === "allow"
+    ? ['The policy allows every tool that nothing else speaks of: its mode is "allow".']
+    : []
+
+/** What is known of a tool where its permission is decided. */
+export interface Subject {
+  readonly name: string
+  /** Absent = it has no key. */
+  readonly key?: string
+  /** The tool's own. */
+  readonly permission?: Answer
+  readonly approval?: ApprovalGate
+  readonly category: ToolCategory
+  /** Null = nothing was declared, which counts as a write. */
+  readonly read_only: boolean | null
+  /** Who brings it. */
+  readonly server?: string
+  /** The names of its arguments, in the order in which it declares them. */
+  readonly arguments?: ReadonlyArray<string>
+}
+
+/** Of a call with these arguments. */
+export type PermissionOf = (args: unknown) => Answer
+
+const byMode = (policy: Policy, subject: Subject): Answer => {
+  switch (policy.mode) {
+    case undefined: {
+      const { approval, category } = subject
+      return permissionOf(approval === undefined ? { category } : { approval, category })
+    }
+    case "allow_reads":
+      return subject.read_only === true ? "allow" : "ask"
+    default:
+      return policy.mode
+  }
+}
+
+/**
+ * The permission of one tool, decided as far as it can be before a call: an answer, or a function of the arguments where
+ * a rule reads them. The kill switch is not in it.
+ */
+export const permissionFor = (policy: Policy, subject: Subject): Answer | PermissionOf => {
+  const names = subject.key === undefined ? [subject.name] : [subject.name, subject.key]
+  const listed = names.some((name) => policy.approval_required.includes(name))
+  const shown = (answer: Answer): Answer => (listed && answer === "allow" ? "ask" : answer)
+  const server = subject.server
+  const spoken =
+    subject.permission ??
+    (server !== undefined && Object.hasOwn(policy.servers, server)
+      ? policy.servers[server]
+      : undefined)
+  if (spoken !== undefined) return shown(spoken)
+  const rules = rulesFor(policy.rules, names, subject.arguments ?? [])
+  const otherwise = byMode(policy, subject)
+  const of: PermissionOf = (args) => shown(rules.of(args) ?? otherwise)
+  return rules.reads_arguments ? of : of(undefined)
+}
+
+/** The permission of one call. */
+export const effectivePermission = (
+  policy: Policy,
+  subject: Subject,
+  args: unknown,
+  killed: boolean
+): Answer => {
+  if (killed) return "deny"
+  const permission = permissionFor(policy, subject)
+  return typeof permission === "function" ? permission(args) : permission
+}
+
+/** What a call does: runs, is refused, or waits for a person. */
+export type Verdict = "allow" | "deny" | "pending"
+
+/** What people have decided is looked at only where the answer is `ask`. */
+export const verdict = (
+  effective: Answer,
+  stored: () => Exclude<Verdict, "pending"> | undefined
+): Verdict => (effective === "ask" ? (stored() ?? "pending") : effective)
