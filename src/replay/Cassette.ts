@@ -32,7 +32,8 @@ export class Cassette {
 
   static of(entries: ReadonlyArray<CassetteEntry>): Cassette {
     const cassette = new Cassette()
-    for (const { args_hash, result, tool_id } of entries) cassette.record(tool_id, args_hash, result)
+    for (const { args_hash, result, tool_id } of entries)
+      cassette.record(tool_id, args_hash, result)
     return cassette
   }
 

@@ -110,7 +110,11 @@ const inputOf = (event: RunEvent): RunInput | undefined => {
 }
 
 /** What the decider makes of the input that the recorded event came from. */
-const again = (state: RunState, run: RunId, { at, event }: JournalEntry): ReadonlyArray<RunEvent> => {
+const again = (
+  state: RunState,
+  run: RunId,
+  { at, event }: JournalEntry
+): ReadonlyArray<RunEvent> => {
   switch (event._tag) {
     case "RunAccepted":
       return state.accepted === undefined ? [event] : none
@@ -119,7 +123,9 @@ const again = (state: RunState, run: RunId, { at, event }: JournalEntry): Readon
     case "ApprovalDecided":
       return decided(state, event)
     case "ApprovalClosed":
-      return event.how === "expired" ? expireApproval(state, event.call, event.approval, at).events : none
+      return event.how === "expired"
+        ? expireApproval(state, event.call, event.approval, at).events
+        : none
     case "CallReopened":
       return settleCall(state, run, event.call, { _tag: "RunAgain" }, event.by).events
     case "CallSettled":
@@ -221,8 +227,7 @@ export const recordedDecisions = (
     } else if (event._tag === "ApprovalDecided" || event._tag === "ApprovalClosed") {
       const asked = decisions.get(event.approval)
       if (asked === undefined) continue
-      const decision =
-        event._tag === "ApprovalClosed" ? event.how : names[event.decision._tag]!
+      const decision = event._tag === "ApprovalClosed" ? event.how : names[event.decision._tag]!
       decisions.set(event.approval, { ...asked, decision, by: event.by })
     }
   }

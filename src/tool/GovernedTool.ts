@@ -67,6 +67,8 @@ export interface GovernedTool<out R = never> {
   readonly key: string
   readonly decode: (args: unknown) => Exit.Exit<unknown, unknown>
   readonly encode: (result: unknown) => Exit.Exit<unknown, unknown>
+  /** Would this JSON be a result? For recordings. */
+  readonly check: (json: unknown) => Exit.Exit<unknown, unknown>
   readonly handler: (args: unknown, context: GovernedContext) => Effect.Effect<unknown, unknown, R>
   /** Asks what became of a lost call, under its key. There when `spec.reconcile` is. */
   readonly reconcile?: (
@@ -115,6 +117,7 @@ export const bound = <R>(
     key: keyOf(spec),
     decode: input.decode,
     encode: output.encode,
+    check: output.check,
     handler,
     services,
     ...(reconcile === undefined ? undefined : { reconcile })

@@ -1,0 +1,153 @@
+/**
+ * Replays finished runs of any stores: through the decider, and, where their agents are given, through the gate. What a
+ * replay writes is written to stores of its own that are gone with it.
+ */
+import * as NodeCrypto from "@effect/platform-node/NodeCrypto"
+import { Effect, Layer } from "effect"
+import { Digest, SecureRandom } from "effect/crypto"
+import type { AgentSpec } from "../../src/agent/AgentSpec.ts"
+import type { RunId } from "../../src/Ids.ts"
+import { decodeFixture, fixtureText } from "../../src/replay/Fixture.ts"
+import type { JournalEntry } from "../../src/run/RunEvent.ts"
+import { AgentDirectory } from "../../services/AgentDirectory.ts"
+import type { ModelGateway } from "../../services/ModelGateway.ts"
+import { RunJournal } from "../../services/RunJournal.ts"
+import { TaskStore } from "../../services/TaskStore.ts"
+import { Tokenizer } from "../../services/Tokenizer.ts"
+import * as History from "../runtime/History.ts"
+import * as LocalAgentDirectory from "../runtime/LocalAgentDirectory.ts"
+import * as LocalToolRegistry from "../runtime/LocalToolRegistry.ts"
+import type { JournalReport } from "../runtime/ReplayReport.ts"
+import * as ReplayReport from "../runtime/ReplayReport.ts"
+import type { RunReplayed } from "../runtime/RunReplay.ts"
+import { replayRun } from "../runtime/RunReplay.ts"
+import * as Stores from "./Stores.ts"
+
+/** Agents and tools as `Runtime.layer` takes them. */
+export interface App<E = unknown, R = unknown> {
+  readonly agents: ReadonlyArray<AgentSpec>
+  readonly tools: ReadonlyArray<LocalToolRegistry.Family<E, R>>
+}
+
+export interface Options<E = unknown, R = unknown> {
+  /** Absent = the journal alone is replayed, and no tool's schema or policy is looked at. */
+  readonly app?: App<E, R> | undefined
+  /** Another model, which reads the recorded results. Absent = the recorded turns. */
+  readonly model?: ModelGateway["Service"] | undefined
+}
+
+/** `not_known`: an agent of the run is not among those given; `clock`: it was stopped by its time, which a replay has not. */
+export type Left = "no_agents" | "not_known" | "clock"
+
+export interface Report extends JournalReport {
+  /** The same run once more through the loop and the gate, or why not. */
+  readonly gate: RunReplayed | Left
+  /** Is the agent, or one of its tools, declared otherwise than when the run began? Absent = not known. */
+  readonly changed: { readonly definition: boolean; readonly tools: boolean } | undefined
+}
+
+const crypto = Layer.merge(NodeCrypto.layerDigest, SecureRandom.layerWebCrypto)
+
+const agentsOf = (entries: ReadonlyArray<JournalEntry>): ReadonlySet<string> =>
+  new Set(
+    entries.flatMap(({ event }) =>
+      event._tag === "RunAccepted"
+        ? [event.address.agent]
+        : event._tag === "FrameOpened"
+          ? [event.agent]
+          : []
+    )
+  )
+
+const metTheClock = (entries: ReadonlyArray<JournalEntry>): boolean =>
+  entries.some(
+    ({ event }) =>
+      event._tag === "LimitReached" ||
+      (event._tag === "RunStopping" && event.reason === "wall_ms_max" && event.by === "runtime")
+  )
+
+/** What the run was shown of its conversation. */
+const pastOf = Effect.fnUntraced(function* (run: RunId) {
+  const journal = yield* RunJournal
+  const tasks = yield* TaskStore
+  const directory = yield* AgentDirectory
+  const tokenizer = yield* Tokenizer
+  const { address, conversation, ordinal } = yield* journal.head(run)
+  const spec = directory.get(address.agent)?.spec
+  return yield* History.load(
+    { journal, tasks },
+    {
+      conversation,
+      ordinal,
+      cut: undefined,
+      tokens_max: spec?.history_tokens_max ?? 0,
+      measure: (text) => tokenizer.count(text, spec?.model)
+    }
+  )
+})
+
+const throughGate = Effect.fnUntraced(function* (
+  report: JournalReport,
+  model: ModelGateway["Service"] | undefined
+) {
+  const { recording, run } = report
+  const directory = yield* AgentDirectory
+  const agent = directory.get(recording.accepted.address.agent)
+  const { definition, tools } = recording.accepted.pins
+  const changed =
+    agent === undefined
+      ? undefined
+      : { definition: agent.pins.definition !== definition, tools: agent.pins.tools !== tools }
+  const left = ((): Left | undefined => {
+    for (const name of agentsOf(recording.entries)) {
+      if (directory.get(name) === undefined) return "not_known"
+    }
+    return model === undefined && metTheClock(recording.entries) ? "clock" : undefined
+  })()
+  if (left !== undefined) return { gate: left, changed }
+  const past = yield* pastOf(run)
+  const gate = yield* Effect.provide(
+    replayRun({ run, recording, past, model }),
+    // Never the stores that the run is read from, whichever those are.
+    Layer.fresh(Stores.ephemeral)
+  )
+  return { gate, changed }
+})
+
+/** Replays one run. Fails where nobody knows it, and where it has not ended. */
+export const replay = Effect.fnUntraced(function* <E = never, R = never>(
+  run: RunId,
+  { app, model }: Options<E, R> = {}
+) {
+  const journal = yield* RunJournal
+  const recording = yield* ReplayReport.load(journal, run)
+  const digest = yield* Effect.provide(Digest.Digest, crypto)
+  const report = yield* ReplayReport.replayed(digest, run, recording)
+  if (app === undefined) {
+    const alone: Report = { ...report, gate: "no_agents", changed: undefined }
+    return alone
+  }
+  const agents = LocalAgentDirectory.layer(app.agents).pipe(
+    Layer.provideMerge(LocalToolRegistry.layerFrom(app)),
+    Layer.provideMerge(crypto)
+  )
+  const whole: Report = {
+    ...report,
+    ...(yield* Effect.provide(throughGate(report, model), agents))
+  }
+  return whole
+})
+
+/** The text of a fixture of the run: what `--to-test` writes. */
+export const toFixture = (report: JournalReport): string =>
+  fixtureText(ReplayReport.fixtureOf(report))
+
+/**
+ * Runs the text of a fixture: for a test of yours. Fails with `FixtureDiverged` at the first step whose input or turn is
+ * not what it was, or where the runtime would decide otherwise; with a SchemaError where the text is no fixture.
+ */
+export const runFixture = Effect.fnUntraced(function* (text: string) {
+  const fixture = yield* decodeFixture(text)
+  const digest = yield* Effect.provide(Digest.Digest, crypto)
+  return yield* ReplayReport.replayFixture(digest, fixture)
+})

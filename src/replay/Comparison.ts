@@ -1,0 +1,119 @@
+/**
+ * Compares what two runs did: what their models said, what their calls gave, what people were asked and answered, and how
+ * they ended. Times, ids of questions, owners and the order of what ran beside each other are no part of it.
+ */
+import type { Json } from "../Canonical.ts"
+import type { JournalEntry, RunEvent } from "../run/RunEvent.ts"
+import type { Divergence } from "./Divergence.ts"
+import { isSameJson, placeOf } from "./Divergence.ts"
+
+interface Deed {
+  readonly key: string
+  readonly what: string
+  readonly value: Json
+  readonly seq: number
+  readonly event: RunEvent
+}
+
+type Told = readonly [key: string, what: string, value: unknown]
+
+/** What an event says of what was done; undefined where it says nothing that can be compared. */
+const told = (event: RunEvent, nth: (key: string) => number): Told | undefined => {
+  switch (event._tag) {
+    case "ModelTurned": {
+      const calls = event.calls.map(({ arguments: args, malformed, name }) =>
+        malformed === undefined ? { name, arguments: args } : { name, malformed }
+      )
+      const key = `turn ${event.frame}/${event.step}`
+      return [key, "the model said something else", { text: event.text, calls }]
+    }
+    case "FrameOpened": {
+      const { agent, input } = event
+      return [`frame ${event.call}`, "another specialist, or another task", { agent, input }]
+    }
+    case "ApprovalRequested": {
+      const { arguments: args, tool_key } = event
+      const key = `question ${event.call}`
+      return [`${key} ${nth(key)}`, "another question", { tool_key, arguments: args }]
+    }
+    case "ApprovalDecided": {
+      const key = `decision ${event.call}`
+      return [`${key} ${nth(key)}`, "another decision", { decision: event.decision, by: event.by }]
+    }
+    case "CallDispatched":
+      return [`dispatch ${event.call}`, "another dispatch", {}]
+    case "CallSettled":
+      return [`result ${event.call}`, "the call has another result", { outcome: event.outcome }]
+    case "RunStopping": {
+      const { by, reason, status } = event
+      return ["stop", "the run stopped in another way", { status, reason, by }]
+    }
+    case "RunEnded": {
+      const { reason, status, text } = event
+      return ["end", "the run ended in another way", { status, reason, text }]
+    }
+    default:
+      return undefined
+  }
+}
+
+const deedsOf = (entries: ReadonlyArray<JournalEntry>): ReadonlyMap<string, Deed> => {
+  const deeds = new Map<string, Deed>()
+  const counts = new Map<string, number>()
+  const nth = (key: string): number => {
+    const n = (counts.get(key) ?? 0) + 1
+    counts.set(key, n)
+    return n
+  }
+  for (const { event, seq } of entries) {
+    const said = told(event, nth)
+    if (said === undefined || deeds.has(said[0])) continue
+    const [key, what, value] = said
+    deeds.set(key, { key, what, value: value as Json, seq, event })
+  }
+  return deeds
+}
+
+/** The first deed, in the order of `of`, that `other` does not have as it is, and how many are before it. */
+const firstOdd = (
+  of: ReadonlyMap<string, Deed>,
+  other: ReadonlyMap<string, Deed>,
+  absent: boolean
+): { readonly deed: Deed; readonly before: number } | undefined => {
+  let before = 0
+  for (const deed of of.values()) {
+    const twin = other.get(deed.key)
+    if (twin === undefined || (!absent && !isSameJson(twin.value, deed.value))) {
+      return { deed, before }
+    }
+    before++
+  }
+  return undefined
+}
+
+/** The first difference; undefined if they did the same. */
+export const firstDifference = (
+  recorded: ReadonlyArray<JournalEntry>,
+  replayed: ReadonlyArray<JournalEntry>
+): Divergence | undefined => {
+  const expected = deedsOf(recorded)
+  const got = deedsOf(replayed)
+  const odd = firstOdd(expected, got, false)
+  // What the replay did beyond the recording explains what is missing after it.
+  const extra = firstOdd(got, expected, true)
+  if (extra !== undefined && (odd === undefined || extra.before <= odd.before)) {
+    const { event, value } = extra.deed
+    const what = `the recording has no ${extra.deed.key.replace(/ \d+$/, "")}`
+    return { seq: undefined, ...placeOf(event), what, expected: null, got: value }
+  }
+  if (odd === undefined) return undefined
+  const { event, key, seq, value, what } = odd.deed
+  const twin = got.get(key)
+  return {
+    seq,
+    ...placeOf(event),
+    what: twin === undefined ? `the replay has no ${key.replace(/ \d+$/, "")}` : what,
+    expected: value,
+    got: twin?.value ?? null
+  }
+}

@@ -1,0 +1,132 @@
+/**
+ * A permission policy tried over history: what it would have answered for each call that was made, beside what happened.
+ * Nothing runs and nobody is asked.
+ */
+import type { AgentName, CallId, RunId, Tenant } from "../Ids.ts"
+import type { Permission } from "../tool/SideEffects.ts"
+import type { RecordedCall, Recording } from "./Recording.ts"
+
+/** A call of the past, as a policy may look at it. */
+export interface PastCall {
+  readonly run: RunId
+  readonly call: CallId
+  readonly tenant: Tenant
+  readonly agent: AgentName
+  /** The name that the model used. */
+  readonly tool: string
+  readonly arguments: unknown
+}
+
+/** What a policy says of a call; undefined where the tool is not known any more. */
+export type Judge = (call: PastCall) => Permission | undefined
+
+/** `was` is what happened: a call that nobody was asked about was allowed. */
+export interface Judged extends PastCall {
+  readonly was: Permission
+  readonly now: Permission
+}
+
+export interface DryRun {
+  readonly runs: number
+  /** Calls that reached the gate: a name that no tool had, or a delegation, is none. */
+  readonly calls: number
+  readonly now: Readonly<Record<Permission, number>>
+  readonly was: Readonly<Record<Permission, number>>
+  /** Calls of tools that are not known any more. */
+  readonly unknown: number
+  readonly changed: number
+  /** Those whose answer changes, oldest first, at most 1,000. */
+  readonly list: ReadonlyArray<Judged>
+  readonly left_off: number
+}
+
+const list_max = 1_000
+
+const reasonOf = ({ outcome }: RecordedCall): string | undefined =>
+  outcome?._tag === "Failed" ? outcome.error.reason : undefined
+
+/** Calls that ended before anybody asked what they may do. */
+const before: ReadonlySet<string | undefined> = new Set([
+  "UNKNOWN_TOOL",
+  "NOT_ALLOWED",
+  "MALFORMED_JSON",
+  "INPUT_SCHEMA",
+  "CALLS_MAX",
+  "DUPLICATE_CALL"
+])
+
+const wasOf = (recording: Recording, call: RecordedCall): Permission => {
+  if (recording.questions.some(({ request }) => request.call === call.id)) return "ask"
+  return reasonOf(call) === "PERMISSION_DENIED" ? "deny" : "allow"
+}
+
+/** Tries one policy over as many runs as are added. */
+export class PolicyDryRun {
+  readonly #judge: Judge
+  readonly #now: Record<Permission, number> = { allow: 0, ask: 0, deny: 0 }
+  readonly #was: Record<Permission, number> = { allow: 0, ask: 0, deny: 0 }
+  readonly #list: Array<Judged> = []
+  #runs = 0
+  #unknown = 0
+  #changed = 0
+
+  constructor(judge: Judge) {
+    this.#judge = judge
+  }
+
+  add(run: RunId, recording: Recording): void {
+    this.#runs++
+    const delegated = new Set<string>()
+    const agents = new Map<string, AgentName>([["0", recording.accepted.address.agent]])
+    for (const { event } of recording.entries) {
+      if (event._tag !== "FrameOpened") continue
+      delegated.add(event.call)
+      agents.set(event.frame, event.agent)
+    }
+    for (const call of recording.calls) {
+      if (delegated.has(call.id) || before.has(reasonOf(call))) continue
+      this.#try(
+        {
+          run,
+          call: call.id,
+          tenant: recording.accepted.tenant,
+          agent: agents.get(call.id.slice(0, call.id.lastIndexOf("/"))) ?? agents.get("0")!,
+          tool: call.name,
+          arguments: call.arguments
+        },
+        wasOf(recording, call)
+      )
+    }
+  }
+
+  #try(call: PastCall, was: Permission): void {
+    const now = this.#judge(call)
+    if (now === undefined) {
+      this.#unknown++
+      return
+    }
+    this.#now[now]++
+    this.#was[was]++
+    if (now === was) return
+    this.#changed++
+    if (this.#list.length < list_max) this.#list.push({ ...call, was, now })
+  }
+
+  get result(): DryRun {
+    const { allow, ask, deny } = this.#now
+    return {
+      runs: this.#runs,
+      calls: allow + ask + deny,
+      now: { ...this.#now },
+      was: { ...this.#was },
+      unknown: this.#unknown,
+      changed: this.#changed,
+      list: [...this.#list],
+      left_off: this.#changed - this.#list.length
+    }
+  }
+}
+
+/** "214 of 3,902 calls would have asked; 3 would have been denied." */
+export const dryRunText = ({ calls, now, runs }: DryRun): string =>
+  `${now.ask.toLocaleString("en-US")} of ${calls.toLocaleString("en-US")} calls in ${runs.toLocaleString("en-US")} runs would have asked; ${now.deny.toLocaleString("en-US")} would have been denied.`

@@ -1,0 +1,110 @@
+/**
+ * What a journal holds for a replay of its run: the turns by their place, the results by tool and arguments, and how each
+ * question was answered.
+ */
+import type { CallId } from "../Ids.ts"
+import type {
+  ApprovalRequested,
+  Compacted,
+  JournalEntry,
+  ModelTurned,
+  Outcome,
+  RunAccepted,
+  RunEnded,
+  RunEvent,
+  RunStopping
+} from "../run/RunEvent.ts"
+import type { RunState } from "../run/RunState.ts"
+import { fold } from "../run/RunState.ts"
+
+type Decided = Extract<RunEvent, { _tag: "ApprovalDecided" }>
+type Closed = Extract<RunEvent, { _tag: "ApprovalClosed" }>
+
+/** A call as it was recorded. */
+export interface RecordedCall {
+  readonly id: CallId
+  /** The name that the model used. */
+  readonly name: string
+  /** What ran: the model's arguments, or an operator's replacement. */
+  readonly arguments: unknown
+  /** Absent = it had no result when the recording ended. */
+  readonly outcome: Outcome | undefined
+}
+
+/** A question and its answer. */
+export interface RecordedQuestion {
+  readonly request: ApprovalRequested
+  readonly answer: Decided | Closed | undefined
+}
+
+export interface Recording {
+  readonly accepted: RunAccepted
+  readonly entries: ReadonlyArray<JournalEntry>
+  /** By `frame/step`. */
+  readonly turns: ReadonlyMap<string, ModelTurned>
+  readonly compactions: ReadonlyMap<string, ReadonlyArray<Compacted>>
+  /** In the order in which they were asked for. */
+  readonly calls: ReadonlyArray<RecordedCall>
+  readonly questions: ReadonlyArray<RecordedQuestion>
+  readonly stopping: RunStopping | undefined
+  readonly ended: RunEnded | undefined
+}
+
+export const turnPlace = (frame: string, step: number): string => `${frame}/${step}`
+
+const callsOf = (
+  state: RunState,
+  outcomes: ReadonlyMap<string, Outcome>
+): ReadonlyArray<RecordedCall> =>
+  [...state.calls.values()].map((call) => ({
+    id: call.id,
+    name: call.proposed.name,
+    arguments: call.arguments,
+    outcome: outcomes.get(call.id)
+  }))
+
+/** All entries of one run, from its first. Undefined where there is none. */
+export const recordingOf = (entries: ReadonlyArray<JournalEntry>): Recording | undefined => {
+  const state = fold(entries.map(({ event }) => event))
+  if (state.accepted === undefined) return undefined
+  const turns = new Map<string, ModelTurned>()
+  const compactions = new Map<string, Array<Compacted>>()
+  const outcomes = new Map<string, Outcome>()
+  const questions = new Map<string, RecordedQuestion>()
+  for (const { event } of entries) {
+    switch (event._tag) {
+      case "ModelTurned":
+        turns.set(turnPlace(event.frame, event.step), event)
+        break
+      case "Compacted": {
+        const place = turnPlace(event.frame, event.step)
+        compactions.set(place, [...(compactions.get(place) ?? []), event])
+        break
+      }
+      case "CallSettled":
+        outcomes.set(event.call, event.outcome)
+        break
+      case "ApprovalRequested":
+        questions.set(event.approval, { request: event, answer: undefined })
+        break
+      case "ApprovalDecided":
+      case "ApprovalClosed": {
+        const asked = questions.get(event.approval)
+        if (asked !== undefined) questions.set(event.approval, { ...asked, answer: event })
+        break
+      }
+      default:
+        break
+    }
+  }
+  return {
+    accepted: state.accepted,
+    entries,
+    turns,
+    compactions,
+    calls: callsOf(state, outcomes),
+    questions: [...questions.values()],
+    stopping: state.stopping,
+    ended: state.ended
+  }
+}
