@@ -11,6 +11,7 @@ import { migration as append } from "./migrations/0003_append.ts"
 import { migration as costs } from "./migrations/0004_costs.ts"
 import { migration as tools } from "./migrations/0005_tools.ts"
 import { migration as mcpPins } from "./migrations/0006_mcp_pins.ts"
+import { migration as toolQueue } from "./migrations/0008_tool_queue.ts"
 
 /** The name begins with the number. */
 const migrations = {
@@ -19,7 +20,8 @@ const migrations = {
   "0003_append": append,
   "0004_costs": costs,
   "0005_tools": tools,
-  "0006_mcp_pins": mcpPins
+  "0006_mcp_pins": mcpPins,
+  "0008_tool_queue": toolQueue
 }
 
 /** A step may take longer than the statements of a run may. */

@@ -1,0 +1,234 @@
+/**
+ * The queue of tool calls in one process: for tests, and for tools that are bounded by a queue and need not survive.
+ */
+import { Clock, Deferred, Effect, Layer } from "effect"
+import type { DeadToolMessage, NewToolMessage, ToolDelivery } from "../../services/ToolQueue.ts"
+import {
+  ToolMessageConflict,
+  ToolQueue,
+  ToolQueueFull,
+  waiting_max
+} from "../../services/ToolQueue.ts"
+import { canonical } from "../../src/Canonical.ts"
+import type { ToolResult } from "../../src/tool/SemStreamsCall.ts"
+import { call_length_max, isInconclusive, isMessageName } from "../../src/tool/ToolMessage.ts"
+
+const page_max = 500
+const error_max = 500
+const prune_max = 1_000
+
+interface Stored {
+  /** The sender's own JSON text. */
+  readonly payload: string
+  readonly message: NewToolMessage
+  expires_at: number
+  status: "waiting" | "over" | "dead"
+  due_at: number
+  deliveries: number
+  owner: string | undefined
+  begun: boolean
+  result: ToolResult | undefined
+  error: string
+  over_at: number
+  /** Who waits for the result. */
+  readonly bells: Set<Deferred.Deferred<void>>
+}
+
+const anew = (stored: Stored, now: number, expires_at: number) =>
+  Object.assign(stored, {
+    expires_at,
+    status: "waiting",
+    due_at: now,
+    deliveries: 0,
+    owner: undefined,
+    begun: false,
+    result: undefined,
+    error: ""
+  } satisfies Partial<Stored>)
+
+const bare = ({ deliveries, expires_at, message, payload }: Stored) => ({
+  id: message.id,
+  tool: message.tool,
+  tenant: message.tenant,
+  expires_at,
+  payload: JSON.parse(payload) as unknown,
+  deliveries
+})
+
+const make = Effect.gen(function* () {
+  const clock = yield* Clock.Clock
+  // In the order of their first sending.
+  const all = new Map<string, Stored>()
+  const listeners = new Set<() => void>()
+  const ring = () => {
+    for (const listener of listeners) listener()
+  }
+  const now = () => clock.currentTimeMillisUnsafe()
+
+  const waits = (tool: string) => {
+    let count = 0
+    for (const { message, status } of all.values()) {
+      if (status === "waiting" && message.tool === tool) count++
+    }
+    return count
+  }
+
+  const owned = (id: string, owner: string): Stored | undefined => {
+    const stored = all.get(id)
+    return stored?.owner === owner && stored.status === "waiting" ? stored : undefined
+  }
+
+  /** Changes the call if this owner has it; whether it did. */
+  const change = (id: string, owner: string, to: (stored: Stored) => void) =>
+    Effect.sync(() => {
+      const stored = owned(id, owner)
+      if (stored !== undefined) to(stored)
+      return stored !== undefined
+    })
+
+  const send = (
+    message: NewToolMessage,
+    payload: string
+  ): Effect.Effect<ToolResult | undefined, ToolMessageConflict | ToolQueueFull> => {
+    const { expires_at, id, tenant, tool } = message
+    const stored = all.get(id)
+    if (stored === undefined) {
+      if (waits(tool) >= waiting_max) return Effect.fail(new ToolQueueFull({ tool, waiting_max }))
+      const fresh = { payload, message, bells: new Set(), over_at: 0 } as unknown as Stored
+      all.set(id, anew(fresh, now(), expires_at))
+      ring()
+      return Effect.succeed(undefined)
+    }
+    const { message: before, result, status } = stored
+    if (before.tool !== tool || before.tenant !== tenant || stored.payload !== payload) {
+      return Effect.fail(
+        new ToolMessageConflict({ id, message: `the id ${id} names another call` })
+      )
+    }
+    if (result === undefined && status === "waiting") {
+      stored.expires_at = Math.max(stored.expires_at, expires_at)
+      return Effect.succeed(undefined)
+    }
+    if (result !== undefined && !isInconclusive(result)) return Effect.succeed(result)
+    anew(stored, now(), expires_at)
+    ring()
+    return Effect.succeed(undefined)
+  }
+
+  const due = (tools: ReadonlyArray<string>, at: number) =>
+    [...all.values()].filter(
+      ({ due_at, message, status }) =>
+        status === "waiting" && due_at <= at && tools.includes(message.tool)
+    )
+
+  const over = (stored: Stored, status: Stored["status"]) =>
+    Object.assign(stored, { status, owner: undefined, over_at: now() })
+
+  return ToolQueue.of({
+    send: (message) =>
+      Effect.suspend(() => {
+        const payload = canonical(message.payload)
+        return !isMessageName(message.id) ||
+          !isMessageName(message.tool) ||
+          payload.length > call_length_max
+          ? Effect.die(new RangeError("a call's id, tool or payload is too long"))
+          : send(message, payload)
+      }),
+    awaited: Effect.fnUntraced(function* (id) {
+      for (;;) {
+        const stored = all.get(id)
+        if (stored === undefined) return yield* Effect.never
+        if (stored.result !== undefined) return stored.result
+        const bell = Deferred.makeUnsafe<void>()
+        stored.bells.add(bell)
+        yield* Effect.ensuring(
+          Deferred.await(bell),
+          Effect.sync(() => stored.bells.delete(bell))
+        )
+      }
+    }),
+    withdraw: (id) =>
+      Effect.sync(() => {
+        const stored = all.get(id)
+        const free = stored?.status === "waiting" && stored.deliveries === 0
+        if (free) all.delete(id)
+        return free
+      }),
+    claim: ({ lease_ms, limit, owner, tools }) =>
+      Effect.sync(() =>
+        due(tools, now())
+          .slice(0, Math.min(limit, page_max))
+          .map((stored): ToolDelivery => {
+            Object.assign(stored, {
+              owner,
+              deliveries: stored.deliveries + 1,
+              due_at: now() + lease_ms
+            })
+            return { ...bare(stored), begun: stored.begun, result: stored.result }
+          })
+      ),
+    begin: (id, owner) => change(id, owner, (stored) => (stored.begun = true)),
+    extend: (id, owner, lease_ms) =>
+      change(id, owner, (stored) => (stored.due_at = now() + lease_ms)),
+    publish: (id, result) =>
+      Effect.sync(() => {
+        const stored = all.get(id)
+        if (stored === undefined) return undefined
+        if (stored.result === undefined) {
+          stored.result = result
+          for (const bell of stored.bells) Deferred.doneUnsafe(bell, Effect.void)
+        }
+        return stored.result
+      }),
+    acknowledge: (id, owner) => change(id, owner, (stored) => over(stored, "over")),
+    failed: (id, owner, error, retry_at) =>
+      change(id, owner, (stored) => {
+        stored.error = error.slice(0, error_max)
+        if (retry_at === undefined) over(stored, "dead")
+        else Object.assign(stored, { owner: undefined, due_at: retry_at })
+      }),
+    dead: (limit) =>
+      Effect.sync(() =>
+        [...all.values()]
+          .filter(({ status }) => status === "dead")
+          .reverse()
+          .sort((a, b) => b.over_at - a.over_at)
+          .slice(0, Math.min(limit, page_max))
+          .map((stored): DeadToolMessage => ({
+            ...bare(stored),
+            error: stored.error,
+            dead_at: stored.over_at
+          }))
+      ),
+    replay: (id, expires_at) =>
+      Effect.sync(() => {
+        const stored = all.get(id)
+        if (stored?.status !== "dead") return false
+        anew(stored, now(), expires_at)
+        ring()
+        return true
+      }),
+    discard: (id) => Effect.sync(() => all.get(id)?.status === "dead" && all.delete(id)),
+    prune: (before) =>
+      Effect.sync(() => {
+        const old = [...all.values()]
+          .filter(({ over_at, status }) => status === "over" && over_at < before)
+          .slice(0, prune_max)
+        for (const { message } of old) all.delete(message.id)
+        return old.length
+      }),
+    nextDueAt: (tools) =>
+      Effect.sync(() => {
+        const waiting = due(tools, Infinity).map(({ due_at }) => due_at)
+        return waiting.length === 0 ? undefined : Math.min(...waiting)
+      }),
+    sent: (listener) =>
+      Effect.acquireRelease(
+        Effect.sync(() => void listeners.add(listener)),
+        () => Effect.sync(() => void listeners.delete(listener))
+      )
+  })
+})
+
+/** A queue of its own at every build. */
+export const layer: Layer.Layer<ToolQueue> = Layer.effect(ToolQueue, make)

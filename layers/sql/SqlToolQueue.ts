@@ -1,0 +1,348 @@
+/**
+ * The queue of tool calls in PostgreSQL: claimed with SKIP LOCKED and a lease, rung by NOTIFY, and looked at again after
+ * a while by whoever waits, because a bell may be missed.
+ */
+import { Clock, Deferred, Effect, Layer, Schema, Scope, Semaphore } from "effect"
+import { SqlClient } from "effect/sql"
+import type { NewToolMessage, ToolDelivery } from "../../services/ToolQueue.ts"
+import {
+  ToolMessageConflict,
+  ToolQueue,
+  ToolQueueFull,
+  waiting_max
+} from "../../services/ToolQueue.ts"
+import { StoreError } from "../../services/TaskStore.ts"
+import { canonical } from "../../src/Canonical.ts"
+import { Tenant } from "../../src/Ids.ts"
+import { ToolResult } from "../../src/tool/SemStreamsCall.ts"
+import { call_length_max, isInconclusive, isMessageName } from "../../src/tool/ToolMessage.ts"
+import { orStoreError, toStoreError } from "./SqlFailure.ts"
+import { SqlNotify } from "./SqlNotify.ts"
+import { textOf } from "./StoredText.ts"
+
+/** One bell for both: without a payload calls were sent, with one the call of that id has a result. */
+const channel = "troupe_tool_queue"
+
+const page_max = 500
+const error_max = 500
+const prune_max = 1_000
+
+/** How long a wait for a result trusts the bell. */
+const look_ms = 2_000
+
+interface Row {
+  readonly id: string
+  readonly tool: string
+  readonly tenant: string
+  readonly payload: string
+  readonly expires_at: number
+  readonly deliveries: number
+  readonly begun: boolean
+  readonly result: string | null
+}
+
+const columns = `id, tool, tenant, payload, expires_at::float8 AS expires_at, deliveries, begun, result`
+
+const readResult = Schema.decodeUnknownEffect(Schema.fromJsonString(ToolResult))
+
+const resultOf = (text: string): Effect.Effect<ToolResult, StoreError> =>
+  Effect.mapError(
+    readResult(text),
+    () => new StoreError({ message: "a recorded result of a tool cannot be read" })
+  )
+
+const messageOf = (row: Omit<Row, "begun" | "result">) => ({
+  id: row.id,
+  tool: row.tool,
+  tenant: Tenant.make(row.tenant),
+  payload: JSON.parse(row.payload) as unknown,
+  expires_at: row.expires_at,
+  deliveries: row.deliveries
+})
+
+const deliveryOf = Effect.fnUntraced(function* (row: Row) {
+  const delivery: ToolDelivery = {
+    ...messageOf(row),
+    begun: row.begun,
+    result: row.result === null ? undefined : yield* resultOf(row.result)
+  }
+  return delivery
+})
+
+const put = (
+  sql: SqlClient.SqlClient,
+  message: NewToolMessage,
+  payload: string,
+  now: number
+) => sql<{
+  readonly room: boolean
+  readonly put: boolean
+}>`
+  WITH room AS MATERIALIZED (
+    SELECT count(*) < ${waiting_max}::int4 AS room FROM (
+      SELECT FROM troupe.tool_messages WHERE status = 0 AND tool = ${message.tool}::text LIMIT ${waiting_max}::int4
+    ) w
+  ), put AS (
+    INSERT INTO troupe.tool_messages (id, tool, tenant, payload, expires_at, due_at)
+    SELECT ${message.id}::text, ${message.tool}::text, ${message.tenant}::text, ${payload}::text,
+      ${message.expires_at}::int8, ${now}::int8
+    FROM room WHERE room.room
+    ON CONFLICT (id) DO NOTHING
+    RETURNING pg_notify(${channel}::text, '')
+  )
+  SELECT room.room, EXISTS (SELECT FROM put) AS put FROM room`
+
+/** An id that is known: what it was sent with, what became of it, and whether it is to wait once more. */
+const known = Effect.fnUntraced(function* (
+  sql: SqlClient.SqlClient,
+  message: NewToolMessage,
+  payload: string,
+  now: number
+) {
+  const { expires_at, id, tenant, tool } = message
+  const [row] = yield* sql<Row & { readonly status: number }>`
+    SELECT ${sql.literal(columns)}, status FROM troupe.tool_messages WHERE id = ${id}::text FOR UPDATE`
+  if (row === undefined) return "gone" as const
+  if (row.tool !== tool || row.tenant !== tenant || row.payload !== payload) {
+    return yield* new ToolMessageConflict({ id, message: `the id ${id} names another call` })
+  }
+  if (row.result === null && row.status === 0) {
+    // Still on its way: it may live as long as its newest sender waits.
+    yield* sql`
+      UPDATE troupe.tool_messages SET expires_at = greatest(expires_at, ${expires_at}::int8) WHERE id = ${id}::text`
+    return undefined
+  }
+  const result = row.result === null ? undefined : yield* resultOf(row.result)
+  if (result !== undefined && !isInconclusive(result)) return result
+  yield* sql`
+    UPDATE troupe.tool_messages SET status = 0, due_at = ${now}::int8, expires_at = ${expires_at}::int8,
+      deliveries = 0, owner = NULL, begun = false, result = NULL, error = NULL, over_at = NULL
+    WHERE id = ${id}::text`
+  yield* sql`SELECT pg_notify(${channel}::text, '')`
+  return undefined
+})
+
+const send = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, message: NewToolMessage) {
+  const payload = canonical(message.payload)
+  if (
+    !isMessageName(message.id) ||
+    !isMessageName(message.tool) ||
+    payload.length > call_length_max
+  ) {
+    return yield* Effect.die(new RangeError("a call's id, tool or payload is too long"))
+  }
+  const now = yield* Clock.currentTimeMillis
+  for (;;) {
+    const [said] = yield* put(sql, message, payload, now)
+    if (said!.put) return undefined
+    const found = yield* sql.withTransaction(known(sql, message, payload, now))
+    if (found !== "gone") return found
+    if (!said!.room) return yield* new ToolQueueFull({ tool: message.tool, waiting_max })
+  }
+})
+
+/** Who in this process waits for which call; the bell is listened to from the first wait on. */
+const makeWaiting = Effect.gen(function* () {
+  const notify = yield* SqlNotify
+  const scope = yield* Effect.scope
+  const waiting = new Map<string, Set<Deferred.Deferred<void>>>()
+  const sent = new Set<() => void>()
+  const ring = (all: Iterable<Deferred.Deferred<void>>) => {
+    for (const bell of all) Deferred.doneUnsafe(bell, Effect.void)
+  }
+  const lock = yield* Semaphore.make(1)
+  let listens = false
+  const listen = notify
+    .listen(channel, (payload) => {
+      // Without a payload after a lost connection: anything may have happened.
+      if (payload === undefined) for (const bells of waiting.values()) ring(bells)
+      if (payload === undefined || payload === "") for (const listener of sent) listener()
+      else ring(waiting.get(payload) ?? [])
+    })
+    .pipe(
+      Scope.provide(scope),
+      Effect.mapBoth({ onSuccess: () => (listens = true), onFailure: toStoreError })
+    )
+  /** The first who waits listens for all; where that fails the next one tries again. */
+  const listening = Effect.suspend(() =>
+    listens
+      ? Effect.void
+      : lock.withPermits(1)(Effect.suspend(() => (listens ? Effect.void : listen)))
+  )
+  const bellOf = (id: string) =>
+    Effect.acquireRelease(
+      Effect.sync(() => {
+        const bell = Deferred.makeUnsafe<void>()
+        const bells = waiting.get(id) ?? new Set()
+        waiting.set(id, bells.add(bell))
+        return bell
+      }),
+      (bell) =>
+        Effect.sync(() => {
+          const bells = waiting.get(id)
+          bells?.delete(bell)
+          if (bells?.size === 0) waiting.delete(id)
+        })
+    )
+  /** Looks, and looks again whenever the call's bell rings, until there is something. */
+  const until = <A, E>(
+    id: string,
+    look: Effect.Effect<A | undefined, E>
+  ): Effect.Effect<A, E | StoreError> =>
+    Effect.andThen(
+      listening,
+      Effect.gen(function* () {
+        for (;;) {
+          const found = yield* Effect.scoped(
+            Effect.gen(function* () {
+              const bell = yield* bellOf(id)
+              const found = yield* look
+              if (found === undefined) yield* Effect.timeoutOption(Deferred.await(bell), look_ms)
+              return found
+            })
+          )
+          if (found !== undefined) return found
+        }
+      })
+    )
+  const onSent = (listener: () => void) =>
+    Effect.andThen(
+      listening,
+      Effect.acquireRelease(
+        Effect.sync(() => void sent.add(listener)),
+        () => Effect.sync(() => void sent.delete(listener))
+      )
+    )
+  return { until, onSent }
+})
+
+const make = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const waiting = yield* makeWaiting
+
+  const result = Effect.fnUntraced(function* (id: string) {
+    const [row] = yield* sql<{ readonly result: string | null }>`
+      SELECT result FROM troupe.tool_messages WHERE id = ${id}::text`
+    return row === undefined || row.result === null ? undefined : yield* resultOf(row.result)
+  }, Effect.mapError(orStoreError))
+
+  /** True if the statement found the row that it is about. */
+  const changes = <E>(statement: Effect.Effect<ReadonlyArray<unknown>, E>) =>
+    Effect.map(statement, (rows) => rows.length > 0)
+
+  return ToolQueue.of({
+    send: Effect.fn("ToolQueue.send")(
+      (message) => send(sql, message),
+      Effect.mapError(orStoreError)
+    ),
+    awaited: Effect.fn("ToolQueue.awaited")((id) => waiting.until(id, result(id))),
+    withdraw: (id) =>
+      changes(sql`
+        DELETE FROM troupe.tool_messages WHERE id = ${id}::text AND status = 0 AND deliveries = 0 RETURNING 1`).pipe(
+        Effect.mapError(toStoreError)
+      ),
+    claim: Effect.fn("ToolQueue.claim")(function* ({ lease_ms, limit, owner, tools }) {
+      const now = yield* Clock.currentTimeMillis
+      const rows = yield* sql<Row>`
+        WITH due AS MATERIALIZED (
+          SELECT id FROM troupe.tool_messages
+          WHERE status = 0 AND tool = ANY(${tools}::text[]) AND due_at <= ${now}::int8
+          ORDER BY place LIMIT ${Math.max(0, Math.min(limit, page_max))}::int4
+          FOR UPDATE SKIP LOCKED
+        ), taken AS (
+          UPDATE troupe.tool_messages m
+          SET deliveries = deliveries + 1, owner = ${owner}::text, due_at = ${now + lease_ms}::int8
+          FROM due WHERE m.id = due.id
+          RETURNING m.*
+        )
+        SELECT ${sql.literal(columns)} FROM taken ORDER BY place`
+      return yield* Effect.forEach(rows, deliveryOf)
+    }, Effect.mapError(orStoreError)),
+    begin: (id, owner) =>
+      changes(sql`
+        UPDATE troupe.tool_messages SET begun = true
+        WHERE id = ${id}::text AND owner = ${owner}::text AND status = 0 RETURNING 1`).pipe(
+        Effect.mapError(toStoreError)
+      ),
+    extend: Effect.fnUntraced(function* (id, owner, lease_ms) {
+      const now = yield* Clock.currentTimeMillis
+      return yield* changes(sql`
+        UPDATE troupe.tool_messages SET due_at = ${now + lease_ms}::int8
+        WHERE id = ${id}::text AND owner = ${owner}::text AND status = 0 RETURNING 1`)
+    }, Effect.mapError(toStoreError)),
+    publish: Effect.fn("ToolQueue.publish")(function* (id, said) {
+      const rows = yield* sql`
+        UPDATE troupe.tool_messages SET result = ${JSON.stringify(said)}::text
+        WHERE id = ${id}::text AND result IS NULL RETURNING pg_notify(${channel}::text, id)`
+      return rows.length > 0 ? said : yield* result(id)
+    }, Effect.mapError(orStoreError)),
+    acknowledge: Effect.fn("ToolQueue.acknowledge")(function* (id, owner) {
+      const now = yield* Clock.currentTimeMillis
+      return yield* changes(sql`
+        UPDATE troupe.tool_messages SET status = 1, owner = NULL, over_at = ${now}::int8
+        WHERE id = ${id}::text AND owner = ${owner}::text AND status = 0 RETURNING 1`)
+    }, Effect.mapError(toStoreError)),
+    failed: Effect.fn("ToolQueue.failed")(function* (id, owner, error, retry_at) {
+      const now = yield* Clock.currentTimeMillis
+      const text = JSON.stringify(error.slice(0, error_max))
+      return yield* changes(
+        retry_at === undefined
+          ? sql`
+        UPDATE troupe.tool_messages SET status = 2, owner = NULL, error = ${text}::text, over_at = ${now}::int8
+        WHERE id = ${id}::text AND owner = ${owner}::text AND status = 0 RETURNING 1`
+          : sql`
+        UPDATE troupe.tool_messages SET owner = NULL, error = ${text}::text, due_at = ${retry_at}::int8
+        WHERE id = ${id}::text AND owner = ${owner}::text AND status = 0 RETURNING 1`
+      )
+    }, Effect.mapError(toStoreError)),
+    dead: (limit) =>
+      Effect.mapBoth(
+        sql<Row & { readonly error: string; readonly dead_at: number }>`
+          SELECT ${sql.literal(columns)}, error, over_at::float8 AS dead_at FROM troupe.tool_messages
+          WHERE status = 2 ORDER BY over_at DESC, place DESC LIMIT ${Math.min(limit, page_max)}::int4`,
+        {
+          onSuccess: (rows) =>
+            rows.map((row) => ({
+              ...messageOf(row),
+              error: textOf(row.error),
+              dead_at: row.dead_at
+            })),
+          onFailure: toStoreError
+        }
+      ),
+    replay: Effect.fn("ToolQueue.replay")(function* (id, expires_at) {
+      const now = yield* Clock.currentTimeMillis
+      return yield* changes(sql`
+        UPDATE troupe.tool_messages SET status = 0, due_at = ${now}::int8, expires_at = ${expires_at}::int8,
+          deliveries = 0, begun = false, result = NULL, error = NULL, over_at = NULL
+        WHERE id = ${id}::text AND status = 2 RETURNING pg_notify(${channel}::text, '')`)
+    }, Effect.mapError(toStoreError)),
+    discard: (id) =>
+      changes(sql`
+        DELETE FROM troupe.tool_messages WHERE id = ${id}::text AND status = 2 RETURNING 1`).pipe(
+        Effect.mapError(toStoreError)
+      ),
+    prune: (before) =>
+      Effect.mapBoth(
+        sql`
+          DELETE FROM troupe.tool_messages WHERE id IN (
+            SELECT id FROM troupe.tool_messages WHERE status = 1 AND over_at < ${before}::int8
+            ORDER BY over_at LIMIT ${prune_max}::int4 FOR UPDATE SKIP LOCKED
+          ) RETURNING 1`,
+        { onSuccess: (rows) => rows.length, onFailure: toStoreError }
+      ),
+    nextDueAt: (tools) =>
+      Effect.mapBoth(
+        sql<{ readonly due_at: number | null }>`
+          SELECT min(due_at)::float8 AS due_at FROM troupe.tool_messages
+          WHERE status = 0 AND tool = ANY(${tools}::text[])`,
+        { onSuccess: (rows) => rows[0]!.due_at ?? undefined, onFailure: toStoreError }
+      ),
+    sent: waiting.onSent
+  })
+})
+
+export const layer: Layer.Layer<ToolQueue, never, SqlClient.SqlClient | SqlNotify> = Layer.effect(
+  ToolQueue,
+  make
+)

@@ -1,0 +1,294 @@
+/** Calls of tools on their way to whoever runs them: sent once, claimed once, run at least once, answered once. */
+import type { Vitest } from "@effect/vitest"
+import { assert } from "@effect/vitest"
+import { Clock, Effect, Fiber } from "effect"
+import type { NewToolMessage } from "../../services/ToolQueue.ts"
+import { ToolQueue } from "../../services/ToolQueue.ts"
+import { ToolTerminalError, ToolTransientError } from "../../src/error/ToolError.ts"
+import type { ToolResult } from "../../src/tool/SemStreamsCall.ts"
+import { refusalReply, replyOf } from "../../src/tool/ToolMessage.ts"
+import { contract, eventually } from "./Contract.ts"
+import * as Samples from "./Samples.ts"
+
+const tenant = Samples.tenant()
+const later = 4_000_000_000_000
+
+const message = (more: Partial<NewToolMessage> = {}): NewToolMessage => ({
+  id: Samples.unique("call"),
+  tool: Samples.unique("shop.refund@"),
+  tenant,
+  expires_at: later,
+  payload: { name: "refund", arguments: { order: 'ü "€" \u0000 😀' } },
+  ...more
+})
+
+const callOf = ({ id }: NewToolMessage) => ({ id, name: "refund" })
+
+const value = (of: NewToolMessage, given: unknown = "done"): ToolResult =>
+  replyOf(callOf(of), { _tag: "Value", json: JSON.stringify(given) })
+
+const claim = (tool: string, more: { lease_ms?: number; limit?: number; owner?: string } = {}) =>
+  ToolQueue.use((queue) =>
+    queue.claim({
+      owner: Samples.unique("owner"),
+      tools: [tool],
+      limit: 10,
+      lease_ms: 60_000,
+      ...more
+    })
+  )
+
+const sendTests = (it: Vitest.MethodsNonLive<ToolQueue>): void => {
+  it.effect(
+    "a call is delivered as it was sent, to one claim, and not to those of other tools",
+    () =>
+      Effect.gen(function* () {
+        const queue = yield* ToolQueue
+        const sent = message()
+        assert.isUndefined(yield* queue.send(sent))
+        assert.deepStrictEqual(yield* claim(Samples.unique("other")), [])
+        assert.deepStrictEqual(yield* claim(sent.tool), [
+          { ...sent, deliveries: 1, begun: false, result: undefined }
+        ])
+        assert.deepStrictEqual(yield* claim(sent.tool), [])
+      })
+  )
+
+  it.effect("a call that is sent twice is queued once, however its members are ordered", () =>
+    Effect.gen(function* () {
+      const queue = yield* ToolQueue
+      const sent = message({ payload: { a: 1, b: 2 } })
+      yield* queue.send(sent)
+      assert.isUndefined(
+        yield* queue.send({ ...sent, payload: { b: 2, a: 1 }, expires_at: later + 5 })
+      )
+      const [only, ...more] = yield* claim(sent.tool)
+      assert.strictEqual(only?.expires_at, later + 5)
+      assert.deepStrictEqual(more, [])
+    })
+  )
+
+  it.effect("an id is refused to another tool, tenant or arguments, and nothing changes", () =>
+    Effect.gen(function* () {
+      const queue = yield* ToolQueue
+      const sent = message()
+      yield* queue.send(sent)
+      for (const wrong of [
+        { tool: Samples.unique("other") },
+        { tenant: Samples.tenant() },
+        { payload: { name: "refund", arguments: { order: "another" } } }
+      ]) {
+        const error = yield* Effect.flip(queue.send({ ...sent, ...wrong }))
+        assert.deepInclude(error, { _tag: "ToolMessageConflict", id: sent.id })
+      }
+      assert.strictEqual((yield* claim(sent.tool)).length, 1)
+    })
+  )
+
+  it.effect("of many sendings and claims at once each call is in exactly one claim", () =>
+    Effect.gen(function* () {
+      const queue = yield* ToolQueue
+      const { tool } = message()
+      const all = Array.from({ length: 12 }, () => message({ tool }))
+      yield* Effect.forEach([...all, ...all], (each) => queue.send(each), { concurrency: 8 })
+      const claims = yield* Effect.forEach(all, () => claim(tool, { limit: 2 }), { concurrency: 6 })
+      const ids = claims.flat().map(({ id }) => id)
+      assert.sameMembers(
+        ids,
+        all.map(({ id }) => id)
+      )
+      assert.strictEqual(new Set(ids).size, all.length)
+    })
+  )
+
+  it.effect("a call that nobody claimed can be taken back, one that somebody did cannot", () =>
+    Effect.gen(function* () {
+      const queue = yield* ToolQueue
+      const [one, other] = [message(), message()]
+      yield* queue.send(one)
+      yield* queue.send(other)
+      yield* claim(other.tool)
+      assert.isTrue(yield* queue.withdraw(one.id))
+      assert.isFalse(yield* queue.withdraw(one.id))
+      assert.isFalse(yield* queue.withdraw(other.id))
+      assert.deepStrictEqual(yield* claim(one.tool), [])
+    })
+  )
+}
+
+const resultTests = (it: Vitest.MethodsNonLive<ToolQueue>): void => {
+  it.effect(
+    "a result reaches who waits for it and who sends the call again, and the first one stands",
+    () =>
+      Effect.gen(function* () {
+        const queue = yield* ToolQueue
+        const sent = message()
+        yield* queue.send(sent)
+        const waiting = yield* Effect.forkChild(queue.awaited(sent.id), { startImmediately: true })
+        yield* claim(sent.tool, { owner: "one" })
+        assert.deepStrictEqual(yield* queue.publish(sent.id, value(sent)), value(sent))
+        assert.deepStrictEqual(yield* Fiber.join(waiting), value(sent))
+        assert.deepStrictEqual(yield* queue.publish(sent.id, value(sent, "late")), value(sent))
+        assert.deepStrictEqual(yield* queue.send(sent), value(sent))
+        assert.isTrue(yield* queue.acknowledge(sent.id, "one"))
+        assert.isFalse(yield* queue.acknowledge(sent.id, "one"))
+        assert.deepStrictEqual(yield* queue.send(sent), value(sent))
+        assert.deepStrictEqual(yield* queue.awaited(sent.id), value(sent))
+      })
+  )
+
+  it.effect(
+    "a result that settles nothing is given, and the next sending runs the call again",
+    () =>
+      Effect.gen(function* () {
+        const queue = yield* ToolQueue
+        const busy = new ToolTransientError({ kind: "external", message: "busy" })
+        for (const open of [
+          (of: NewToolMessage) => refusalReply(callOf(of), busy),
+          (of: NewToolMessage) => replyOf(callOf(of), { _tag: "Unknown" })
+        ]) {
+          const sent = message()
+          yield* queue.send(sent)
+          yield* claim(sent.tool, { owner: "one" })
+          yield* queue.begin(sent.id, "one")
+          yield* queue.publish(sent.id, open(sent))
+          yield* queue.acknowledge(sent.id, "one")
+          assert.deepStrictEqual(yield* queue.awaited(sent.id), open(sent))
+          assert.isUndefined(yield* queue.send(sent))
+          const [again] = yield* claim(sent.tool)
+          assert.deepInclude(again, { deliveries: 1, begun: false, result: undefined })
+        }
+      })
+  )
+
+  it.effect("an answer for good is not asked for twice, be it a refusal", () =>
+    Effect.gen(function* () {
+      const queue = yield* ToolQueue
+      const sent = message()
+      const refused = refusalReply(
+        callOf(sent),
+        new ToolTerminalError({ kind: "internal", message: "no" })
+      )
+      yield* queue.send(sent)
+      yield* claim(sent.tool)
+      yield* queue.publish(sent.id, refused)
+      assert.deepStrictEqual(yield* queue.send(sent), refused)
+    })
+  )
+}
+
+const leaseTests = (it: Vitest.MethodsNonLive<ToolQueue>): void => {
+  it.effect("a call whose lease passed goes to another, who is told what the first had begun", () =>
+    Effect.gen(function* () {
+      const queue = yield* ToolQueue
+      const sent = message()
+      yield* queue.send(sent)
+      yield* claim(sent.tool, { owner: "first", lease_ms: 1 })
+      yield* queue.begin(sent.id, "first")
+      const [second] = yield* eventually(
+        claim(sent.tool, { owner: "second" }),
+        (all) => all.length > 0
+      )
+      assert.deepInclude(second, { id: sent.id, deliveries: 2, begun: true })
+      for (const late of [
+        queue.begin(sent.id, "first"),
+        queue.extend(sent.id, "first", 60_000),
+        queue.acknowledge(sent.id, "first"),
+        queue.failed(sent.id, "first", "no", 0)
+      ]) {
+        assert.isFalse(yield* late)
+      }
+      assert.isTrue(yield* queue.acknowledge(sent.id, "second"))
+    })
+  )
+
+  it.effect(
+    "a redelivered call carries the result that was recorded before it was acknowledged",
+    () =>
+      Effect.gen(function* () {
+        const queue = yield* ToolQueue
+        const sent = message()
+        yield* queue.send(sent)
+        yield* claim(sent.tool, { lease_ms: 1 })
+        yield* queue.publish(sent.id, value(sent))
+        const [again] = yield* eventually(claim(sent.tool), (all) => all.length > 0)
+        assert.deepStrictEqual(again?.result, value(sent))
+      })
+  )
+
+  it.effect(
+    "a lease that is extended keeps the call, and what was given back waits for its time",
+    () =>
+      Effect.gen(function* () {
+        const queue = yield* ToolQueue
+        const sent = message()
+        yield* queue.send(sent)
+        yield* claim(sent.tool, { owner: "one", lease_ms: 1 })
+        assert.isTrue(yield* queue.extend(sent.id, "one", 60_000))
+        assert.deepStrictEqual(yield* claim(sent.tool), [])
+        const now = yield* Clock.currentTimeMillis
+        assert.isTrue(yield* queue.failed(sent.id, "one", "not now", now + 60_000))
+        assert.deepStrictEqual(yield* claim(sent.tool), [])
+        assert.strictEqual(yield* queue.nextDueAt([sent.tool, "x"]), now + 60_000)
+        assert.isUndefined(yield* queue.nextDueAt([Samples.unique("other")]))
+      })
+  )
+
+  it.effect("what nobody can run is dead, and a person runs it again or forgets it", () =>
+    Effect.gen(function* () {
+      const queue = yield* ToolQueue
+      const sent = message()
+      yield* queue.send(sent)
+      yield* claim(sent.tool, { owner: "one" })
+      yield* queue.begin(sent.id, "one")
+      assert.isTrue(yield* queue.failed(sent.id, "one", "unreadable \u0000", undefined))
+      assert.deepStrictEqual(yield* claim(sent.tool), [])
+      const find = Effect.map(queue.dead(500), (all) => all.find(({ id }) => id === sent.id))
+      assert.deepInclude(yield* find, { ...sent, deliveries: 1, error: "unreadable \u0000" })
+      assert.isTrue(yield* queue.replay(sent.id, later + 1))
+      assert.isFalse(yield* queue.replay(sent.id, later + 1))
+      const [again] = yield* claim(sent.tool, { owner: "two" })
+      assert.deepInclude(again, { deliveries: 1, begun: false, expires_at: later + 1 })
+      yield* queue.failed(sent.id, "two", "again", undefined)
+      assert.isTrue(yield* queue.discard(sent.id))
+      assert.isUndefined(yield* find)
+    })
+  )
+
+  it.effect("only what was acknowledged before is forgotten", () =>
+    Effect.gen(function* () {
+      const queue = yield* ToolQueue
+      const [over, open] = [message(), message()]
+      for (const sent of [over, open]) {
+        yield* queue.send(sent)
+        yield* claim(sent.tool, { owner: "one" })
+        yield* queue.publish(sent.id, value(sent))
+      }
+      yield* queue.acknowledge(over.id, "one")
+      yield* queue.prune(0)
+      assert.isDefined(yield* queue.send(over))
+      assert.isAtLeast(yield* queue.prune(later), 1)
+      assert.isUndefined(yield* queue.send(over))
+      assert.isDefined(yield* queue.send(open))
+    })
+  )
+
+  it.effect("a sending rings", () =>
+    Effect.gen(function* () {
+      const queue = yield* ToolQueue
+      let rung = 0
+      yield* queue.sent(() => void rung++)
+      yield* queue.send(message())
+      yield* eventually(
+        Effect.sync(() => rung),
+        (count) => count > 0
+      )
+    }).pipe(Effect.scoped)
+  )
+}
+
+export const toolQueueContract = contract<ToolQueue>("ToolQueue", (it) => {
+  sendTests(it)
+  resultTests(it)
+  leaseTests(it)
+})
