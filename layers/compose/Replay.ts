@@ -6,15 +6,22 @@ import * as NodeCrypto from "@effect/platform-node/NodeCrypto"
 import { Effect, Layer } from "effect"
 import { Digest, SecureRandom } from "effect/crypto"
 import type { AgentSpec } from "../../src/agent/AgentSpec.ts"
-import type { RunId } from "../../src/Ids.ts"
+import type { RunId, Tenant } from "../../src/Ids.ts"
+import type { Policy, Subject } from "../../src/permission/Policy.ts"
+import { effectivePermission } from "../../src/permission/Policy.ts"
 import { decodeFixture, fixtureText } from "../../src/replay/Fixture.ts"
+import type { Judge } from "../../src/replay/PolicyDryRun.ts"
+import { PolicyDryRun } from "../../src/replay/PolicyDryRun.ts"
+import { RunNotFound } from "../../src/run/RunCommand.ts"
 import type { JournalEntry } from "../../src/run/RunEvent.ts"
+import { readOnlyHintOf } from "../../src/tool/SideEffects.ts"
 import { AgentDirectory } from "../../services/AgentDirectory.ts"
+import { ConversationStore } from "../../services/ConversationStore.ts"
 import type { ModelGateway } from "../../services/ModelGateway.ts"
 import { RunJournal } from "../../services/RunJournal.ts"
 import { TaskStore } from "../../services/TaskStore.ts"
 import { Tokenizer } from "../../services/Tokenizer.ts"
-import * as History from "../runtime/History.ts"
+import { load as loadPast } from "../runtime/History.ts"
 import * as LocalAgentDirectory from "../runtime/LocalAgentDirectory.ts"
 import * as LocalToolRegistry from "../runtime/LocalToolRegistry.ts"
 import type { JournalReport } from "../runtime/ReplayReport.ts"
@@ -48,6 +55,14 @@ export interface Report extends JournalReport {
 
 const crypto = Layer.merge(NodeCrypto.layerDigest, SecureRandom.layerWebCrypto)
 
+const directoryOf = <E, R>({ agents, tools }: App<E, R>) =>
+  LocalAgentDirectory.layer(agents).pipe(
+    Layer.provideMerge(LocalToolRegistry.layerFrom({ tools })),
+    Layer.provideMerge(crypto)
+  )
+
+const page_max = 500
+
 const agentsOf = (entries: ReadonlyArray<JournalEntry>): ReadonlySet<string> =>
   new Set(
     entries.flatMap(({ event }) =>
@@ -74,7 +89,7 @@ const pastOf = Effect.fnUntraced(function* (run: RunId) {
   const tokenizer = yield* Tokenizer
   const { address, conversation, ordinal } = yield* journal.head(run)
   const spec = directory.get(address.agent)?.spec
-  return yield* History.load(
+  return yield* loadPast(
     { journal, tasks },
     {
       conversation,
@@ -127,15 +142,78 @@ export const replay = Effect.fnUntraced(function* <E = never, R = never>(
     const alone: Report = { ...report, gate: "no_agents", changed: undefined }
     return alone
   }
-  const agents = LocalAgentDirectory.layer(app.agents).pipe(
-    Layer.provideMerge(LocalToolRegistry.layerFrom(app)),
-    Layer.provideMerge(crypto)
-  )
   const whole: Report = {
     ...report,
-    ...(yield* Effect.provide(throughGate(report, model), agents))
+    ...(yield* Effect.provide(throughGate(report, model), directoryOf(app)))
   }
   return whole
+})
+
+/** Runs of a tenant, oldest conversations last; each as often as it is. */
+const allRuns = Effect.fnUntraced(function* (tenant: Tenant) {
+  const conversations = yield* ConversationStore
+  const tasks = yield* TaskStore
+  const seen = new Set<string>()
+  const runs: Array<RunId> = []
+  let before: number | undefined
+  for (;;) {
+    const page = yield* conversations.list(tenant, page_max, before)
+    const fresh = page.filter(({ id }) => !seen.has(id))
+    for (const { id } of fresh) {
+      seen.add(id)
+      for (let after = 0; ;) {
+        const its = yield* tasks.ofConversation(id, after, page_max)
+        runs.push(...its.map((task) => task.id))
+        if (its.length < page_max) break
+        after = its.at(-1)!.ordinal
+      }
+    }
+    if (page.length < page_max || fresh.length === 0) return runs
+    // Several may have been made in the same millisecond.
+    before = page.at(-1)!.created_at + 1
+  }
+})
+
+/** What a policy says of the agents' tools as they are declared now. */
+export const judgeOf =
+  (directory: AgentDirectory["Service"], policy: Policy): Judge =>
+  ({ agent, arguments: args, tool: name }) => {
+    const tool = directory.get(agent)?.tools.get(name)
+    if (tool === undefined) return undefined
+    const { approval, category, input_schema, permission, side_effects } = tool.spec
+    const properties = input_schema["properties"]
+    const subject: Subject = {
+      name: tool.spec.name,
+      key: tool.key,
+      category,
+      read_only: readOnlyHintOf(side_effects),
+      arguments:
+        typeof properties === "object" && properties !== null ? Object.keys(properties) : [],
+      ...(approval === undefined ? undefined : { approval }),
+      ...(permission === undefined ? undefined : { permission })
+    }
+    return effectivePermission(policy, subject, args, false)
+  }
+
+/** Which history a policy is tried over: one run, ended or not, or all of a tenant. */
+export type History = { readonly run: RunId } | { readonly tenant: Tenant }
+
+/** Tries a policy over history: what it would have answered, beside what happened. Nothing runs. */
+export const dryRun = Effect.fnUntraced(function* <E = never, R = never>(
+  history: History,
+  app: App<E, R>,
+  policy: Policy
+) {
+  const journal = yield* RunJournal
+  const runs = "run" in history ? [history.run] : yield* allRuns(history.tenant)
+  const directory = yield* Effect.provide(AgentDirectory, directoryOf(app))
+  const trial = new PolicyDryRun(judgeOf(directory, policy))
+  for (const run of runs) {
+    const recording = yield* ReplayReport.read(journal, run)
+    if (recording !== undefined) trial.add(run, recording)
+    else if ("run" in history) return yield* new RunNotFound({ run_id: run })
+  }
+  return trial.result
 })
 
 /** The text of a fixture of the run: what `--to-test` writes. */

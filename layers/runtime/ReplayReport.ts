@@ -63,19 +63,26 @@ export interface JournalReport {
 
 const page_max = 10_000
 
+/** The whole run, ended or not; undefined where nobody knows it. */
+export const read = Effect.fnUntraced(function* (
+  journal: RunJournal["Service"],
+  run: RunId
+): Effect.fn.Return<Recording | undefined, JournalError> {
+  const entries: Array<JournalEntry> = []
+  for (;;) {
+    const page = yield* journal.read(run, entries.length, page_max)
+    entries.push(...page)
+    if (page.length < page_max) return recordingOf(entries)
+  }
+})
+
 /** The whole run as it was recorded. Fails where nobody knows it, and where it has not ended. */
 export const load = Effect.fnUntraced(function* (
   journal: RunJournal["Service"],
   run: RunId
 ): Effect.fn.Return<Recording, RunNotFound | RunStillOpen | JournalError> {
   const head = yield* journal.head(run)
-  const entries: Array<JournalEntry> = []
-  for (;;) {
-    const page = yield* journal.read(run, entries.length, page_max)
-    entries.push(...page)
-    if (page.length < page_max) break
-  }
-  const recording = recordingOf(entries)
+  const recording = yield* read(journal, run)
   if (recording === undefined) return yield* new RunNotFound({ run_id: run })
   if (recording.ended === undefined) {
     return yield* new RunStillOpen({ run_id: run, status: head.status })

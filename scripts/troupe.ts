@@ -1,0 +1,182 @@
+/**
+ * What an operator does with what is stored, without a service that runs: replays a run, writes it as a test, tries
+ * another model or another policy on it. Reads the same directory or server as `npm start`.
+ */
+import { existsSync, readFileSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { parseArgs } from "node:util"
+import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
+import { Cause, Effect, Logger, Option, References, Schema } from "effect"
+import type { Scope } from "effect"
+import { SqlError } from "effect/sql"
+import * as Replay from "../layers/compose/Replay.ts"
+import * as Stores from "../layers/compose/Stores.ts"
+import { RunId, Tenant } from "../src/Ids.ts"
+import { Policy } from "../src/permission/Policy.ts"
+import * as Surroundings from "./start/Surroundings.ts"
+import { appOf } from "./troupe/App.ts"
+import { modelOf } from "./troupe/Model.ts"
+import { dryRunJson, dryRunLines, reportJson, reportLines } from "./troupe/Print.ts"
+import { Refused } from "./troupe/Refused.ts"
+
+const usage = `npm run troupe -- replay RUN [options]
+
+  replays a run that has ended: its journal through the decider, then the run through the gate. Asks no model, no tool
+  and no person, and writes nothing to the store. Exit code: 0 when it is the same, 1 when it is not or cannot be
+  replayed, 2 when the command cannot be read.
+
+  --model NAME          another model in place of the recorded turns (TROUPE_MODEL_PROVIDER or TROUPE_MODEL_BASE_URL say
+                        where it is; "script" is the script of npm start). It reads the recorded results; reads that
+                        were not recorded run, anything else ends the replay
+  --to-test FILE        writes the run as a fixture that a test can run (troupe/layers/compose/Replay, runFixture)
+  --policy FILE         tries a permission policy (JSON) on the run's calls instead, and lists what it would change;
+                        with "all" in place of RUN on every run of --tenant
+  --tenant NAME         (default)
+  --app FILE            a module that exports agents and tools; else those of npm start
+  --json                the whole report as JSON
+
+  TROUPE_DATA (.troupe) or TROUPE_DATABASE_URL say where the store is, as for npm start.`
+
+const options = {
+  model: { type: "string" },
+  policy: { type: "string" },
+  "to-test": { type: "string" },
+  tenant: { type: "string", default: "default" },
+  app: { type: "string" },
+  json: { type: "boolean", default: false },
+  help: { type: "boolean", short: "h", default: false }
+} as const
+
+const unreadable = (message: string): never => {
+  process.stderr.write(`${message}\n\n${usage}\n`)
+  process.exit(2)
+}
+
+const parsed = () => {
+  try {
+    return parseArgs({ options, allowPositionals: true, strict: true })
+  } catch (error) {
+    return unreadable((error as Error).message)
+  }
+}
+
+const { positionals, values: flags } = parsed()
+
+const say = (text: string) => Effect.sync(() => process.stdout.write(`${text}\n`))
+
+const runOf = (text: string): Effect.Effect<RunId, Refused> =>
+  Effect.mapError(
+    Schema.decodeUnknownEffect(RunId)(text.toLowerCase()),
+    () =>
+      new Refused({ message: `"${text}" is no run: a run's id is a UUID, as the console shows it` })
+  )
+
+const policyOf = (file: string): Effect.Effect<Policy, Refused> =>
+  Effect.try({
+    try: () => JSON.parse(readFileSync(file, "utf8")) as unknown,
+    catch: () => new Refused({ message: `--policy ${file} cannot be read as JSON` })
+  }).pipe(
+    Effect.flatMap(
+      Schema.decodeUnknownEffect(Policy, { onExcessProperty: "error", errors: "all" })
+    ),
+    Effect.mapError((error) =>
+      error instanceof Refused
+        ? error
+        : new Refused({ message: `--policy ${file} is no policy: ${error.message}` })
+    )
+  )
+
+type Work = Effect.fn.Return<number, unknown, Stores.Stores | Scope.Scope>
+
+const tryPolicy = Effect.fnUntraced(function* (which: string, file: string): Work {
+  const policy = yield* policyOf(file)
+  const history =
+    which === "all" ? { tenant: Tenant.make(flags.tenant) } : { run: yield* runOf(which) }
+  const result = yield* Replay.dryRun(history, yield* appOf(flags.app), policy)
+  yield* say(flags.json ? dryRunJson(result) : dryRunLines(result))
+  return 0
+})
+
+const write = (file: string, text: string) =>
+  Effect.try({
+    try: () => writeFileSync(file, text),
+    catch: () => new Refused({ message: `--to-test ${file} cannot be written` })
+  })
+
+const replay = Effect.fnUntraced(function* (which: string): Work {
+  const run = yield* runOf(which)
+  const model = flags.model === undefined ? undefined : yield* modelOf(flags.model)
+  const report = yield* Replay.replay(run, { app: yield* appOf(flags.app), model })
+  if (flags["to-test"] !== undefined) yield* write(flags["to-test"], Replay.toFixture(report))
+  yield* say(flags.json ? reportJson(report) : reportLines(report, flags.model, flags["to-test"]))
+  const odd = typeof report.gate === "object" ? report.gate.divergence : undefined
+  // Another model is not expected to say the same.
+  return report.divergence === undefined && (odd === undefined || model !== undefined) ? 0 : 1
+})
+
+const main = Effect.gen(function* () {
+  const [, which] = positionals
+  const { data, database } = yield* Surroundings.settings
+  const directory = join(data, "db")
+  if (Option.isNone(database) && !existsSync(directory)) {
+    return yield* new Refused({
+      message: `there is no store in ${data}: set TROUPE_DATA or TROUPE_DATABASE_URL to that of the service`
+    })
+  }
+  const stores = Option.match(database, {
+    onNone: () => Stores.directory(directory),
+    onSome: (url) => Stores.postgres(url)
+  })
+  const work = flags.policy === undefined ? replay(which!) : tryPolicy(which!, flags.policy)
+  return yield* Effect.scoped(Effect.provide(work, stores)).pipe(
+    Effect.mapError((error) =>
+      Option.isSome(database) && SqlError.isSqlError(error)
+        ? Surroundings.explainedDatabase(database.value, error)
+        : error
+    )
+  )
+})
+
+const explained = (cause: Cause.Cause<unknown>): string => {
+  const error = Cause.findErrorOption(cause)
+  if (Option.isNone(error)) return Cause.pretty(cause)
+  const { value } = error
+  if (typeof value === "object" && value !== null && "_tag" in value) {
+    if (value._tag === "RunNotFound") return `there is no run ${positionals[1]} in this store.`
+    if (value._tag === "DirectoryInUse") {
+      return `${(value as unknown as Error).message} (A PostgreSQL server can be read while a service runs.)`
+    }
+  }
+  return value instanceof Error ? value.message : String(value)
+}
+
+if (flags.help) {
+  process.stdout.write(`${usage}\n`)
+  process.exit(0)
+}
+if (positionals[0] !== "replay" || positionals.length !== 2) {
+  unreadable(positionals.length === 0 ? "what should be done?" : "this is no command:")
+}
+if (flags.policy !== undefined && (flags.model !== undefined || flags["to-test"] !== undefined)) {
+  unreadable("--policy goes with neither --model nor --to-test")
+}
+if (flags.policy === undefined && positionals[1] === "all") unreadable('"all" goes with --policy')
+
+NodeRuntime.runMain(
+  main.pipe(
+    Effect.map((code) => {
+      process.exitCode = code
+    }),
+    Effect.catchCause((cause) =>
+      Cause.hasInterruptsOnly(cause)
+        ? Effect.interrupt
+        : Effect.sync(() => {
+            process.stderr.write(`not replayed: ${explained(cause)}\n`)
+            process.exitCode = 1
+          })
+    ),
+    Effect.provide(Logger.layer([Logger.withConsoleError(Logger.formatLogFmt)])),
+    Effect.provideService(References.MinimumLogLevel, "Warn")
+  ),
+  { disableErrorReporting: true }
+)
