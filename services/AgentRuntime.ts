@@ -42,7 +42,10 @@ export interface Cursor {
   readonly seq: number
 }
 
-/** What a watcher gets: journaled events under a cursor, and pieces of the turn in progress without one. */
+/**
+ * What a watcher gets: journaled events under a cursor; without one, pieces of the turn in progress, and what calls show
+ * before they end, which only those who watch just then are given.
+ */
 export type FeedItem =
   | {
       readonly _tag: "Event"
@@ -60,6 +63,16 @@ export type FeedItem =
       readonly text: string
       /** 0 begins the turn anew: what came before for this turn is to be dropped. */
       readonly offset: number
+    }
+  | {
+      readonly _tag: "Output"
+      readonly run: RunId
+      readonly ordinal: number
+      readonly frame: FrameId
+      readonly step: number
+      readonly call: CallId
+      /** What the call has so far, as JSON text: it takes the place of what was shown of it before. Cut at 16,384 bytes. */
+      readonly text: string
     }
 
 export interface ActorInfo {

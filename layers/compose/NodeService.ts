@@ -10,6 +10,7 @@
 import { Effect, Layer, ManagedRuntime, Option, Redacted, Stream } from "effect"
 import type { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import type { Approval, Decision } from "../../src/approval/Approval.ts"
+import type { Policy } from "../../src/permission/Policy.ts"
 import type { PriceTable } from "../../src/cost/PriceTable.ts"
 import { AgentName, ApprovalId, ConversationId, RunId, Tenant } from "../../src/Ids.ts"
 import type { CallId } from "../../src/Ids.ts"
@@ -22,6 +23,7 @@ import type { FeedItem } from "../../services/AgentRuntime.ts"
 import { AgentRuntime } from "../../services/AgentRuntime.ts"
 import { ApprovalDesk } from "../../services/ApprovalDesk.ts"
 import type { RoomHandlers } from "../../services/DeliveryHandlers.ts"
+import { KillSwitch } from "../../services/KillSwitch.ts"
 import type { ModelGateway } from "../../services/ModelGateway.ts"
 import type { ComponentCatalog } from "../../services/ComponentCatalog.ts"
 import type { FlowState } from "../../services/FlowState.ts"
@@ -62,6 +64,8 @@ export interface Options {
   readonly model: Layer.Layer<ModelGateway, unknown>
   /** Counts the tokens of prompts, for example `troupe/layers/model/GptTokenizer`; absent = they are estimated. */
   readonly tokenizer?: Layer.Layer<never, unknown>
+  /** Which tools may run, ask a person or may not; `policyOf` reads one from JSON. Absent = their categories decide. */
+  readonly policy?: Policy
   /** What models cost; needed by agents with a `cost_max`. Rejects the start where an entry cannot be right. */
   readonly prices?: PriceTable
   /** Absent = `ephemeral`. */
@@ -106,6 +110,8 @@ export interface NodeService {
     settlement: Settlement,
     by: Principal
   ) => Promise<void>
+  /** Stops every tool at once, or lets them run again; for operators, and until the process ends. */
+  readonly stopTools: (stopped: boolean, by: Principal) => Promise<void>
   /** MCP servers, what they offer, and what of it is accepted. */
   readonly mcpServers: () => Promise<ReadonlyArray<McpServerStatus>>
   /** Accepts the definition that a server offers now, by its hash; used from the next start on. For operators. */
@@ -156,6 +162,7 @@ export const start = async (options: Options): Promise<NodeService> => {
   const layer = Runtime.layer({
     agents: options.agents,
     prices: options.prices,
+    policy: options.policy,
     tools: [...(options.tools ?? []), mcpTools],
     shared: options.shared ?? [],
     plugins: options.plugins ?? [],
@@ -219,6 +226,7 @@ export const start = async (options: Options): Promise<NodeService> => {
       run(
         AgentRuntime.use((agents) => agents.settle(RunId.make(id), call as CallId, settlement, by))
       ),
+    stopTools: (stopped, by) => run(KillSwitch.use(({ turn }) => turn(stopped, by))),
     mcpServers: () => run(McpServers.use(({ status }) => status)),
     acceptMcpTool: (server, tool, hash, by) =>
       run(McpServers.use(({ accept }) => accept(server, tool, hash, by))),

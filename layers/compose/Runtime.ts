@@ -8,6 +8,7 @@ import { SecureRandom } from "effect/crypto"
 import type { MisdeclaredPrice, PriceTable } from "../../src/cost/PriceTable.ts"
 import type { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import { RunId } from "../../src/Ids.ts"
+import type { Policy } from "../../src/permission/Policy.ts"
 import type { DuplicateTool, EmptyFamily } from "../../src/tool/Registry.ts"
 import type { PluginRefused } from "../../src/tool/ToolPlugin.ts"
 import type { AgentDirectory } from "../../services/AgentDirectory.ts"
@@ -17,8 +18,10 @@ import type { ApprovalDesk } from "../../services/ApprovalDesk.ts"
 import type { ApprovalRecords } from "../../services/ApprovalRecords.ts"
 import type { RoomHandlers } from "../../services/DeliveryHandlers.ts"
 import { DeliveryFailed, DeliveryRefused } from "../../services/DeliveryHandlers.ts"
+import type { KillSwitch } from "../../services/KillSwitch.ts"
 import type { ModelGateway } from "../../services/ModelGateway.ts"
 import type { Outbox } from "../../services/Outbox.ts"
+import { PermissionPolicy } from "../../services/PermissionPolicy.ts"
 import type { JournalError, RunJournal } from "../../services/RunJournal.ts"
 import { TaskDispatch } from "../../services/TaskDispatch.ts"
 import type { StoreError, TaskStore } from "../../services/TaskStore.ts"
@@ -28,6 +31,7 @@ import * as DeclaredPriceBook from "../runtime/DeclaredPriceBook.ts"
 import * as LocalAgentDirectory from "../runtime/LocalAgentDirectory.ts"
 import * as LocalAgentRuntime from "../runtime/LocalAgentRuntime.ts"
 import * as LocalApprovalDesk from "../runtime/LocalApprovalDesk.ts"
+import * as LocalKillSwitch from "../runtime/LocalKillSwitch.ts"
 import * as LocalToolRegistry from "../runtime/LocalToolRegistry.ts"
 import * as MergedDeliveryHandlers from "../runtime/MergedDeliveryHandlers.ts"
 import * as OutboxRelay from "../runtime/OutboxRelay.ts"
@@ -36,6 +40,8 @@ import * as ModelTelemetry from "../telemetry/ModelTelemetry.ts"
 /** `E` and `R`: how building any of them may fail, and what any of them needs. */
 export interface Options<E = unknown, R = unknown> {
   readonly agents: ReadonlyArray<AgentSpec>
+  /** Which tools may run, ask or may not, beside what they say of themselves. Absent = their categories decide. */
+  readonly policy?: Policy | undefined
   /** What models cost, for the ledger and `cost_max`: checked at start. Absent = nothing is costed. */
   readonly prices?: PriceTable | undefined
   /** Single tools and families of them, each an Effect over the services that its bodies need. */
@@ -102,6 +108,10 @@ const make = <E, R>(options: Options<E, R>) => {
     Layer.provideMerge(LocalApprovalDesk.layer),
     Layer.provideMerge(agents),
     Layer.provide(prices),
+    Layer.provide(
+      options.policy === undefined ? Layer.empty : Layer.succeed(PermissionPolicy, options.policy)
+    ),
+    Layer.provideMerge(LocalKillSwitch.layer),
     Layer.provide(crypto),
     Layer.provide(ModelTelemetry.layer)
   )
@@ -120,7 +130,7 @@ const make = <E, R>(options: Options<E, R>) => {
 export const layer = <O extends Options>(
   options: O
 ): Layer.Layer<
-  AgentRuntime | TaskDispatch | ApprovalDesk | AgentDirectory | ToolRegistry,
+  AgentRuntime | TaskDispatch | ApprovalDesk | AgentDirectory | KillSwitch | ToolRegistry,
   | Effect.Error<Built<O>>
   | JournalError
   | StoreError

@@ -78,6 +78,13 @@ export interface FeedOptions {
 }
 
 const frameOf = (item: FeedItem, customer: boolean): string => {
+  if (item._tag === "Output") {
+    // A customer reads the answer, and no tool's output.
+    if (customer) return ""
+    const { call, frame, run, step, text } = item
+    const data = { turn: `${frame}/${step}`, kind: "output", call, text, run_id: run }
+    return `event: delta\ndata: ${JSON.stringify(data)}\n\n`
+  }
   if (item._tag === "Delta") {
     if (customer && item.kind === "reasoning") return ""
     const data = {

@@ -1,11 +1,11 @@
 /**
  * What a call needs of its run's loop, and what it gives it: a piece of work that is ready to run.
  */
-import type { Context, Effect, Exit, Fiber } from "effect"
-import type { RunId } from "../../src/Ids.ts"
+import type { Context, Deferred, Effect, Exit, Fiber } from "effect"
+import type { CallId, RunId } from "../../src/Ids.ts"
 import type { RunInput } from "../../src/run/RunDecider.ts"
 import type { RunAccepted } from "../../src/run/RunEvent.ts"
-import type { CallState } from "../../src/run/RunState.ts"
+import type { CallState, RunState } from "../../src/run/RunState.ts"
 import type { GovernedTool } from "../../src/tool/GovernedTool.ts"
 import type { ResidentAgent } from "../../services/AgentDirectory.ts"
 import type { AgentMemory } from "../../services/AgentMemory.ts"
@@ -19,6 +19,12 @@ export interface CallHost {
   readonly context: Surroundings
   /** The call as it is now. */
   readonly call: () => CallState
+  /** The run as it is now; never to be changed. */
+  readonly state: RunState
+  /** Effects that calls of this loop have begun, by their identity. Made when the first call asks for it. */
+  readonly effects: Map<string, BegunEffect>
+  /** Shows those who watch what the call has so far. */
+  readonly show: (result: unknown) => void
   /** Reports a dispatch and waits until it is durable. False: it does not stand, and nothing may be done. */
   readonly dispatch: (input: Extract<RunInput, { _tag: "Dispatches" }>) => Effect.Effect<boolean>
   /** Runs a body in the journal's transaction, with the event that `record` makes of its exit. */
@@ -27,6 +33,12 @@ export interface CallHost {
     body: Effect.Effect<unknown, unknown, AgentMemory>,
     record: (exit: Exit.Exit<unknown, unknown>) => RunInput
   ) => Effect.Effect<void>
+}
+
+/** An effect whose tool says that it happens once in a run, and what came of it. */
+export interface BegunEffect {
+  readonly call: CallId
+  readonly done: Deferred.Deferred<RunInput | undefined>
 }
 
 /** A piece ready to run; its value is what it says, and a failure is a defect. */
@@ -42,6 +54,9 @@ export interface Timed {
   readonly timeout_ms: number
   readonly late: () => RunInput
 }
+
+/** How the calls of one tool begin, their arguments decoded and their permission given. */
+export type StartBody = (host: CallHost, call: CallId, args: unknown) => Started
 
 export type Fork = <A, E>(effect: Effect.Effect<A, E, AgentMemory>) => Fiber.Fiber<A, E>
 

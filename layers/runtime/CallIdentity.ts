@@ -5,11 +5,26 @@ import { Context, Effect } from "effect"
 import { Digest } from "effect/crypto"
 import { canonical } from "../../src/Canonical.ts"
 import type { CallId, RunId, Tenant } from "../../src/Ids.ts"
+import type { Policy } from "../../src/permission/Policy.ts"
+import { no_policy } from "../../src/permission/Policy.ts"
 import type { ToolSpec } from "../../src/tool/ToolSpec.ts"
 
 /** Part of every approval digest: a changed policy asks again. */
 export const PolicyVersion = Context.Reference<string>("troupe/PolicyVersion", {
   defaultValue: () => "1"
+})
+
+/**
+ * The version that a policy goes by: its own, or one that follows from what it says, so that changed words ask again
+ * even where nobody thought of the number.
+ */
+export const versionOf = Effect.fnUntraced(function* (
+  digest: Digest.Digest["Service"],
+  policy: Policy
+) {
+  const release = yield* PolicyVersion
+  if (policy === no_policy) return release
+  return `${release}:${policy.version ?? (yield* digestOf(digest, policy)).slice(0, 16)}`
 })
 
 const encoder = new TextEncoder()
@@ -51,3 +66,10 @@ export const callKey = (
   run: RunId,
   call: CallId
 ): Effect.Effect<string> => digestOf(digest, { run, call })
+
+/** The same of an effect that happens once in a run, whichever call does it: from the run and the effect's identity. */
+export const effectKey = (
+  digest: Digest.Digest["Service"],
+  run: RunId,
+  effect: string
+): Effect.Effect<string> => digestOf(digest, { run, effect })

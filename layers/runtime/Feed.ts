@@ -3,11 +3,32 @@
  * text of an unfinished turn travels here. Nothing is kept for a watcher that does not keep up: it is shown the turn
  * from its start again.
  */
-import type { ConversationId, FrameId, RunId } from "../../src/Ids.ts"
+import { Result } from "effect"
+import { capBytes } from "../../src/conversation/Transcript.ts"
+import type { CallId, ConversationId, FrameId, RunId } from "../../src/Ids.ts"
 import type { FeedItem } from "../../services/AgentRuntime.ts"
 import type { ModelDelta } from "../../services/ModelGateway.ts"
 
 export type Delta = Extract<FeedItem, { _tag: "Delta" }>
+
+type Output = Extract<FeedItem, { _tag: "Output" }>
+
+/** What a call shows before it ends. Written as JSON only where somebody watches. */
+export interface ToolOutput {
+  readonly kind: "output"
+  readonly call: CallId
+  readonly value: unknown
+}
+
+const output_bytes_max = 16_384
+
+/** Undefined if it is no JSON. */
+const outputText = (value: unknown): string | undefined => {
+  const text = Result.try(() => JSON.stringify(value) as string | undefined)
+  return Result.isSuccess(text) && text.success !== undefined
+    ? capBytes(text.success, output_bytes_max)
+    : undefined
+}
 
 /** Pieces that wait for one watcher; beyond that it gets the turn anew. */
 const pending_max = 256
@@ -16,7 +37,7 @@ export interface Watcher {
   /** Called when there is something to look at. */
   wake: () => void
   /** Takes what waits; each turn's first piece has offset 0, or goes on where the last one ended. */
-  readonly take: () => ReadonlyArray<Delta>
+  readonly take: () => ReadonlyArray<Delta | Output>
   readonly close: () => void
 }
 
@@ -30,7 +51,7 @@ interface Turn {
 }
 
 interface Channel {
-  readonly watchers: Set<(delta: Delta | undefined) => void>
+  readonly watchers: Set<(piece: Delta | Output | undefined) => void>
   /** Turns in progress, by run and frame. */
   readonly turns: Map<string, Turn>
 }
@@ -41,7 +62,7 @@ export interface Feed {
   readonly delta: (
     conversation: ConversationId,
     place: Pick<Turn, "run" | "ordinal" | "frame" | "step">,
-    delta: ModelDelta
+    delta: ModelDelta | ToolOutput
   ) => void
   /** The turn is journaled, or will not be: its pieces are over. */
   readonly turned: (conversation: ConversationId, run: RunId, frame: FrameId) => void
@@ -75,12 +96,26 @@ export const make = (): Feed => {
     if (channel.watchers.size === 0 && channel.turns.size === 0) channels.delete(conversation)
   }
 
+  const shown = (
+    conversation: ConversationId,
+    place: Pick<Turn, "run" | "ordinal" | "frame" | "step">,
+    { call, value }: ToolOutput
+  ): void => {
+    const watchers = channels.get(conversation)?.watchers
+    if (watchers === undefined || watchers.size === 0) return
+    const text = outputText(value)
+    if (text === undefined) return
+    const item: Output = { _tag: "Output", ...place, call, text }
+    for (const tell of watchers) tell(item)
+  }
+
   return {
     size: () => channels.size,
     ring: (conversation) => {
       for (const tell of channels.get(conversation)?.watchers ?? []) tell(undefined)
     },
     delta: (conversation, place, delta) => {
+      if (delta.kind === "output") return shown(conversation, place, delta)
       const channel = open(conversation)
       const key = `${place.run}/${place.frame}`
       let turn = channel.turns.get(key)
@@ -106,7 +141,7 @@ export const make = (): Feed => {
     watch: (conversation, wake) => {
       const channel = open(conversation)
       const partial = () => [...channel.turns.values()].flatMap(pieces)
-      let waiting: Array<Delta> = partial()
+      let waiting: Array<Delta | Output> = partial()
       const watcher: Watcher = {
         wake,
         take: () => {
@@ -119,8 +154,8 @@ export const make = (): Feed => {
           closeIfUnused(conversation, channel)
         }
       }
-      const tell = (delta: Delta | undefined) => {
-        if (delta !== undefined && waiting.length <= pending_max) waiting.push(delta)
+      const tell = (piece: Delta | Output | undefined) => {
+        if (piece !== undefined && waiting.length <= pending_max) waiting.push(piece)
         watcher.wake()
       }
       channel.watchers.add(tell)

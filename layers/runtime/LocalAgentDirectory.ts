@@ -7,6 +7,7 @@ import { Digest } from "effect/crypto"
 import type { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import type { AgentName } from "../../src/Ids.ts"
 import type { GovernedTool } from "../../src/tool/GovernedTool.ts"
+import { groupOf } from "../../src/tool/ToolGroup.ts"
 import type { ResidentAgent } from "../../services/AgentDirectory.ts"
 import { AgentDirectory } from "../../services/AgentDirectory.ts"
 import type { AgentMemory } from "../../services/AgentMemory.ts"
@@ -71,6 +72,7 @@ const make = Effect.fnUntraced(function* (specs: ReadonlyArray<AgentSpec>) {
       const tool = found.success
       if (tools.has(tool.spec.name))
         return yield* wrong("tools", name, "two tools have this plain name")
+      if (spec.groups !== undefined && !spec.groups.includes(groupOf(tool.spec))) continue
       tools.set(tool.spec.name, tool)
       modelTools.push({
         name: tool.spec.name,

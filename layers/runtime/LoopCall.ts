@@ -4,14 +4,15 @@
  */
 import { Effect } from "effect"
 import type { Exit } from "effect"
-import type { CallId, RunId } from "../../src/Ids.ts"
+import type { CallId, FrameId, RunId } from "../../src/Ids.ts"
 import type { RunInput } from "../../src/run/RunDecider.ts"
 import type { RunAccepted } from "../../src/run/RunEvent.ts"
-import type { CallState } from "../../src/run/RunState.ts"
+import type { CallState, RunState } from "../../src/run/RunState.ts"
 import type { ResidentAgent } from "../../services/AgentDirectory.ts"
 import type { AgentMemory } from "../../services/AgentMemory.ts"
+import type { ToolOutput } from "./Feed.ts"
 import type { RunWriter, Transaction } from "./RunWriter.ts"
-import type { CallHost, Surroundings } from "./CallHost.ts"
+import type { BegunEffect, CallHost, Surroundings } from "./CallHost.ts"
 
 /** What of the loop a call reaches. */
 export interface Loop {
@@ -21,6 +22,8 @@ export interface Loop {
   readonly report: (input: RunInput, written: () => void) => void
   /** Runs when no append is on its way. */
   readonly transact: (transaction: Transaction, done: () => void) => void
+  readonly delta: (run: RunId, frame: FrameId, step: number, output: ToolOutput) => void
+  effects?: Map<string, BegunEffect>
 }
 
 export class LoopCall implements CallHost {
@@ -48,6 +51,19 @@ export class LoopCall implements CallHost {
 
   call(): CallState {
     return this.#loop.writer.state.calls.get(this.#id)!
+  }
+
+  get state(): RunState {
+    return this.#loop.writer.state
+  }
+
+  get effects(): Map<string, BegunEffect> {
+    return (this.#loop.effects ??= new Map())
+  }
+
+  show(value: unknown): void {
+    const { frame, step } = this.call()
+    this.#loop.delta(this.run, frame, step, { kind: "output", call: this.#id, value })
   }
 
   dispatch(input: Extract<RunInput, { _tag: "Dispatches" }>): Effect.Effect<boolean> {

@@ -22,6 +22,7 @@ import type { ModelDelta, ModelGateway } from "../../services/ModelGateway.ts"
 import type { AgentMemory } from "../../services/AgentMemory.ts"
 import type { FencedOff, JournalError, RunJournal } from "../../services/RunJournal.ts"
 import type { Deadlines } from "./Deadlines.ts"
+import type { ToolOutput } from "./Feed.ts"
 import type { Loop as LoopHost } from "./LoopCall.ts"
 import type { AskLimit as LimitQuestion } from "./LimitQuestion.ts"
 import { LoopCall } from "./LoopCall.ts"
@@ -49,7 +50,7 @@ export interface Services extends WallServices {
   readonly committed: (run: RunId, state: RunState, events: ReadonlyArray<RunEvent>) => void
   /** Called when others appended to the run. */
   readonly amended: (run: RunId, state: RunState) => void
-  readonly delta: (run: RunId, frame: FrameId, step: number, delta: ModelDelta) => void
+  readonly delta: (run: RunId, frame: FrameId, step: number, delta: ModelDelta | ToolOutput) => void
 }
 
 /** A run as its actor holds it while nothing of it runs. */
@@ -148,6 +149,7 @@ class Loop {
     this.#calls = {
       writer: this.#writer,
       context,
+      delta: services.delta,
       report: (input, written) => this.#report(input, { written }),
       transact: (transaction, done) => {
         this.#transactions.push({ transaction, done })

@@ -3,149 +3,49 @@
  * transactional one inside the journal's transaction. Whatever a body does becomes one of the outcomes.
  */
 import { Cause, Effect, Exit, Tracer } from "effect"
-import type { Clock, Context } from "effect"
+import type { Context } from "effect"
 import type { Digest } from "effect/crypto"
-import { ToolTerminalError } from "../../src/error/ToolError.ts"
 import type { CallId } from "../../src/Ids.ts"
 import type { RunInput } from "../../src/run/RunDecider.ts"
 import type { Outcome } from "../../src/run/RunEvent.ts"
-import type { CallState } from "../../src/run/RunState.ts"
-import type { CallContext, GovernedContext } from "../../src/tool/GovernedTool.ts"
 import { isDispatched, onLossOf } from "../../src/tool/ToolSpec.ts"
 import type { AgentMemory } from "../../services/AgentMemory.ts"
 import type { Place } from "./BodyPlace.ts"
 import { makePlaces } from "./BodyPlace.ts"
-import type { CallHost, Fork, Governed, Started, Timed } from "./CallHost.ts"
-import { callKey } from "./CallIdentity.ts"
+import type { Services as AttemptServices } from "./Attempts.ts"
+import { again } from "./Attempts.ts"
+import type { CallHost, Fork, Governed, StartBody, Started } from "./CallHost.ts"
+import { at, Reading, valueOf } from "./BodyResult.ts"
+import { callKey, effectKey } from "./CallIdentity.ts"
 import type { Deadlines } from "./Deadlines.ts"
 import { classify, doubted, failed, isLoss, timedOut } from "./Failures.ts"
+import { HandlerContext } from "./HandlerContext.ts"
+import { identityOf } from "./SameEffect.ts"
+import type { Guards } from "./ToolGuards.ts"
 
-export interface Services {
+export interface Services extends AttemptServices {
   readonly digest: Digest.Digest["Service"]
-  readonly clock: Clock.Clock
   readonly deadlines: Deadlines
+  /** Absent = no tool has limits of its own. */
+  readonly guards?: Guards
 }
 
 export interface ToolBody {
-  /** A call ready to run, its arguments decoded and its permission given. */
-  readonly start: (host: CallHost, call: CallId, tool: Governed, args: unknown) => Started
+  /** How the calls of a tool run: put together once, of what it declares. */
+  readonly of: (tool: Governed) => StartBody
   /** The same inside a call's own fiber. */
   readonly run: (started: Started) => Effect.Effect<RunInput | undefined, never, AgentMemory>
-}
-
-export const finished = (call: CallId, outcome: Outcome): RunInput => ({
-  _tag: "Finished",
-  settled: { call, outcome }
-})
-
-/** How a call of this tool ended; a value of one that stops the loop is its frame's answer. */
-const at = (
-  tool: Governed,
-  call: CallId,
-  outcome: Outcome,
-  started_at: number,
-  ended_at: number
-): RunInput => ({
-  _tag: "Finished",
-  settled:
-    tool.spec.stop_loop === true && outcome._tag === "Value"
-      ? { call, outcome, started_at, ended_at, stop: true }
-      : { call, outcome, started_at, ended_at }
-})
-
-interface Settling {
-  readonly clock: Clock.Clock
-  readonly value: (tool: Governed, result: unknown) => Outcome
-}
-
-/** What the end of a read means. One object a call: it is the body's continuation and its deadline. */
-class Reading implements Timed {
-  readonly #settling: Settling
-  readonly #call: CallId
-  readonly #tool: Governed
-  readonly #started_at: number
-
-  constructor(settling: Settling, call: CallId, tool: Governed) {
-    this.#settling = settling
-    this.#call = call
-    this.#tool = tool
-    this.#started_at = settling.clock.currentTimeMillisUnsafe()
-  }
-
-  get timeout_ms(): number {
-    return this.#tool.spec.timeout_ms
-  }
-
-  late(): RunInput {
-    return this.#ended(failed(timedOut(this.timeout_ms)))
-  }
-
-  onSuccess(result: unknown): RunInput {
-    return this.#ended(this.#settling.value(this.#tool, result))
-  }
-
-  onFailure(cause: Cause.Cause<unknown>): RunInput {
-    return this.#ended(failed(classify(cause)))
-  }
-
-  #ended(outcome: Outcome): RunInput {
-    const ended_at = this.#settling.clock.currentTimeMillisUnsafe()
-    return at(this.#tool, this.#call, outcome, this.#started_at, ended_at)
-  }
 }
 
 /** How often an idempotent call is sent with its key before its outcome counts as unknown. */
 const sends_max = 3
 
-const silent = () => Effect.void
-
 export const make = (services: Services): ToolBody => {
   const { clock, deadlines, digest } = services
   const placeOf = makePlaces()
 
-  /** The encoded result as JSON text, once; refused when the schema or the cap refuses it. */
-  const value = (tool: Governed, result: unknown): Outcome => {
-    const encoded = tool.encode(result)
-    if (Exit.isFailure(encoded)) {
-      return failed(
-        new ToolTerminalError({
-          kind: "internal",
-          reason: "OUTPUT_SCHEMA",
-          message: `${tool.spec.name} returned a value that its schema refuses.`
-        })
-      )
-    }
-    const json = JSON.stringify(encoded.value) ?? "null"
-    const most = tool.spec.result_bytes_max
-    if (json.length * 3 > most && new TextEncoder().encode(json).length > most) {
-      return failed(
-        new ToolTerminalError({
-          kind: "internal",
-          reason: "RESULT_TOO_LARGE",
-          message: `${tool.spec.name} returned more than ${most} bytes; ask for less.`
-        })
-      )
-    }
-    return { _tag: "Value", json }
-  }
-
-  const settling: Settling = { clock, value }
-
   const outcomeOf = (tool: Governed, exit: Exit.Exit<unknown, unknown>): Outcome =>
-    Exit.isSuccess(exit) ? value(tool, exit.value) : failed(classify(exit.cause))
-
-  const contextOf = (host: CallHost, call: CallState, key: string | undefined): GovernedContext => {
-    const context: CallContext = {
-      run: host.run,
-      call: call.id,
-      tenant: host.accepted.tenant,
-      trace_id: host.accepted.trace_id,
-      principal: host.accepted.by,
-      approved_by: call.approved_by,
-      key
-    }
-    return { toolCallId: call.id, preliminary: silent, call: context }
-  }
+    Exit.isSuccess(exit) ? valueOf(tool, exit.value) : failed(classify(exit.cause))
 
   /** The body in its place; a throw while it is made is a defect like any other. */
   const bodyIn = (
@@ -155,7 +55,7 @@ export const make = (services: Services): ToolBody => {
     args: unknown,
     key: string | undefined
   ): Effect.Effect<unknown, unknown, AgentMemory> => {
-    const body = Effect.suspend(() => tool.handler(args, contextOf(host, host.call(), key)))
+    const body = Effect.suspend(() => tool.handler(args, new HandlerContext(host, key)))
     return place.traced ? traced(host, tool, key, body) : body
   }
 
@@ -200,7 +100,7 @@ export const make = (services: Services): ToolBody => {
   /** A read: its body may be redone after a crash, so nothing is written before it. */
   const read = (host: CallHost, call: CallId, tool: Governed, args: unknown): Started => {
     const place = placeOf(tool, host.context)
-    const reading = new Reading(settling, call, tool)
+    const reading = new Reading(clock, call, tool)
     return {
       effect: Effect.matchCause(bodyIn(place, host, tool, args, undefined), reading),
       fork: place.fork,
@@ -235,6 +135,36 @@ export const make = (services: Services): ToolBody => {
       })
     )
 
+  /** A read that its tool's policy may try again. Its time is that of each attempt, so that it has none of its own. */
+  const persistent = Effect.fnUntraced(function* (
+    host: CallHost,
+    call: CallId,
+    tool: Governed,
+    args: unknown
+  ) {
+    const began = clock.currentTimeMillisUnsafe()
+    let started_at = began
+    for (let attempt = 1; ; attempt++) {
+      const exit = yield* within(bodyOf(host, tool, args, undefined), tool.spec.timeout_ms)
+      const done = exit !== undefined && Exit.isSuccess(exit)
+      if (!done && (yield* again(services, host, tool, attempt, exit, started_at))) {
+        started_at = clock.currentTimeMillisUnsafe()
+        continue
+      }
+      const outcome =
+        exit === undefined ? failed(timedOut(tool.spec.timeout_ms)) : outcomeOf(tool, exit)
+      return at(tool, call, outcome, began, clock.currentTimeMillisUnsafe())
+    }
+  })
+
+  /** What a dispatched call is known by: its own, or its effect's where the tool says that others may be the same. */
+  const keyOf = (host: CallHost, call: CallId, tool: Governed): Effect.Effect<string> => {
+    const effect = identityOf(tool, host.call())
+    return effect === undefined
+      ? callKey(digest, host.run, call)
+      : effectKey(digest, host.run, effect)
+  }
+
   /** A write or an external call: journaled first, and after that never guessed. */
   const write = Effect.fnUntraced(function* (
     host: CallHost,
@@ -242,28 +172,35 @@ export const make = (services: Services): ToolBody => {
     tool: Governed,
     args: unknown
   ) {
-    const key = yield* callKey(digest, host.run, call)
+    const key = yield* keyOf(host, call, tool)
     const on_loss = onLossOf(tool.spec)
     if (!(yield* host.dispatch({ _tag: "Dispatches", call, key, on_loss }))) return undefined
-    const started_at = clock.currentTimeMillisUnsafe()
+    const began = clock.currentTimeMillisUnsafe()
+    let started_at = began
     const lost: RunInput = { _tag: "Lost", call }
     for (let sends = 1; ; sends++) {
       const exit = yield* within(bodyOf(host, tool, args, key), tool.spec.timeout_ms)
+      if (tool.spec.retry !== undefined && (exit === undefined || Exit.isFailure(exit))) {
+        if (yield* again(services, host, tool, sends, exit, started_at)) {
+          started_at = clock.currentTimeMillisUnsafe()
+          continue
+        }
+      }
       const loss = exit === undefined || (Exit.isFailure(exit) && isLoss(exit.cause))
       if (!loss) {
         const outcome = doubted(outcomeOf(tool, exit))
-        return at(tool, call, outcome, started_at, clock.currentTimeMillisUnsafe())
+        return at(tool, call, outcome, began, clock.currentTimeMillisUnsafe())
       }
-      if (on_loss === "unknown" || sends === sends_max) return lost
+      if (on_loss === "unknown" || tool.spec.retry !== undefined || sends === sends_max) return lost
     }
   })
 
   const transact = (host: CallHost, call: CallId, tool: Governed, args: unknown) =>
-    Effect.flatMap(callKey(digest, host.run, call), (key) => {
+    Effect.flatMap(keyOf(host, call, tool), (key) => {
       const started_at = clock.currentTimeMillisUnsafe()
       // A result that the schema or the cap refuses must undo the body's writes, so it fails inside the transaction.
       const body = Effect.flatMap(bodyOf(host, tool, args, key), (result) => {
-        const outcome = value(tool, result)
+        const outcome = valueOf(tool, result)
         return outcome._tag === "Value" ? Effect.succeed(outcome) : Effect.fail(outcome)
       })
       // Interruption is waited for: nothing of the body may touch the transaction after it is over.
@@ -287,12 +224,32 @@ export const make = (services: Services): ToolBody => {
   const isOutcome = (value: unknown): value is Outcome =>
     typeof value === "object" && value !== null && "_tag" in value && value._tag === "Failed"
 
-  const start = (host: CallHost, call: CallId, tool: Governed, args: unknown): Started =>
-    tool.spec.transactional
-      ? { effect: transact(host, call, tool, args) }
-      : isDispatched(tool.spec)
-        ? { effect: write(host, call, tool, args) }
-        : read(host, call, tool, args)
+  const bare = (tool: Governed): StartBody => {
+    const { spec } = tool
+    if (spec.transactional) {
+      return (host, call, args) => ({ effect: transact(host, call, tool, args) })
+    }
+    if (isDispatched(spec)) {
+      return (host, call, args) => ({ effect: write(host, call, tool, args) })
+    }
+    return spec.retry === undefined || spec.retry.max_attempts === 1
+      ? (host, call, args) => read(host, call, tool, args)
+      : (host, call, args) => ({ effect: persistent(host, call, tool, args) })
+  }
+
+  const of = (tool: Governed): StartBody => {
+    const start = bare(tool)
+    const guard = services.guards?.(tool)
+    return guard === undefined
+      ? start
+      : (host, call, args) => ({
+          effect: guard(
+            host,
+            call,
+            Effect.suspend(() => run(start(host, call, args)))
+          )
+        })
+  }
 
   /** Runs what the gate gave, inside a call's own fiber. */
   const run = ({
@@ -307,5 +264,5 @@ export const make = (services: Services): ToolBody => {
           (exit) => exit ?? Effect.sync(() => timed.late())
         )
 
-  return { start, run }
+  return { of, run }
 }

@@ -1,7 +1,8 @@
 /**
- * The one way any tool runs. For each call: decode, allowlist, resolve, input schema, permission, and then the body
- * (`ToolBody`): dispatch, deadline, output schema, size cap. Everything up to the body is synchronous, so that a call
- * whose body is ready costs one fiber and no queue.
+ * The one way any tool runs. For each call: decode, allowlist, resolve, input schema, capability, permission,
+ * effects that happen once, and then the body (`ToolBody`): limits, dispatch, attempts, output schema, size cap. What
+ * cannot change between two calls is decided once for an agent and a tool (`ToolGate`). Everything up to the body is
+ * synchronous, so that a call whose body is ready costs one fiber and no queue.
  */
 import { Cause, Effect, Exit, Schema } from "effect"
 import type { SecureRandom } from "effect/crypto"
@@ -10,19 +11,26 @@ import type { ToolError } from "../../src/error/ToolError.ts"
 import { ToolPolicyError, ToolUserError } from "../../src/error/ToolError.ts"
 import type { AgentName, CallId } from "../../src/Ids.ts"
 import { ApprovalId } from "../../src/Ids.ts"
+import type { Policy } from "../../src/permission/Policy.ts"
+import { no_policy } from "../../src/permission/Policy.ts"
 import type { RunInput } from "../../src/run/RunDecider.ts"
 import { notAllowed } from "../../src/tool/Allowlist.ts"
 import { strayMembers, suggestion } from "../../src/tool/Nearest.ts"
-import { permissionOf } from "../../src/tool/SideEffects.ts"
 import { refusalText } from "../../src/tool/ToolCodec.ts"
+import type { ResidentAgent } from "../../services/AgentDirectory.ts"
 import type { AgentMemory } from "../../services/AgentMemory.ts"
+import type { KillSwitch } from "../../services/KillSwitch.ts"
 import type { ToolRegistry } from "../../services/ToolRegistry.ts"
 import type { Proposal } from "./CallIdentity.ts"
 import { approvalDigest, proposalDigest, toolDigest } from "./CallIdentity.ts"
 import type { CallHost, Governed, Started } from "./CallHost.ts"
-import type { Services as BodyServices } from "./ToolBody.ts"
+import { finished } from "./BodyResult.ts"
 import { classify, failed } from "./Failures.ts"
-import { finished, make as makeBody } from "./ToolBody.ts"
+import { identityOf, make as makeOnce } from "./SameEffect.ts"
+import type { Services as BodyServices } from "./ToolBody.ts"
+import { make as makeBody } from "./ToolBody.ts"
+import type { Gate } from "./ToolGate.ts"
+import { makeGates } from "./ToolGate.ts"
 
 export interface ToolInvoker {
   readonly start: (host: CallHost) => Started
@@ -34,11 +42,26 @@ export interface Services extends BodyServices {
   readonly registry: ToolRegistry["Service"]
   readonly random: SecureRandom.SecureRandom["Service"]
   readonly policy_version: string
+  /** Absent = categories decide. */
+  readonly policy?: Policy
+  /** Absent = there is no switch. */
+  readonly killed?: KillSwitch["Service"]
+  /** The agents of other frames. Absent = only the call's own agent is known. */
+  readonly agentOf?: (name: string) => ResidentAgent | undefined
 }
 
 const refuse = (call: CallId, error: ToolError): Started => ({
   effect: Exit.succeed(finished(call, failed(error)))
 })
+
+const denied = (tool: Governed, killed: boolean): ToolPolicyError =>
+  new ToolPolicyError({
+    kind: "permission",
+    reason: killed ? "KILL_SWITCH" : "PERMISSION_DENIED",
+    message: killed
+      ? "an operator has stopped every tool."
+      : `"${tool.spec.name}" is not permitted.`
+  })
 
 const issueText = (exit: Exit.Exit<unknown, unknown>): string =>
   refusalText(Exit.isFailure(exit) ? Cause.squash(exit.cause) : undefined)
@@ -51,6 +74,8 @@ const Delegation = Schema.decodeUnknownExit(
 export const make = (services: Services): ToolInvoker => {
   const { clock, digest, random } = services
   const body = makeBody(services)
+  const gateOf = makeGates(services.policy ?? no_policy, body)
+  const once = makeOnce({ clock, body, agentOf: services.agentOf ?? (() => undefined) })
 
   /**
    * Asks a person, unless one has answered for exactly this. The question ends the piece: whatever is decided, the call
@@ -58,7 +83,7 @@ export const make = (services: Services): ToolInvoker => {
    */
   const asked = Effect.fnUntraced(function* (
     host: CallHost,
-    tool: Governed,
+    { start, tool }: Gate,
     args: unknown
   ): Effect.fn.Return<RunInput | undefined, never, AgentMemory> {
     const call = host.call()
@@ -73,7 +98,7 @@ export const make = (services: Services): ToolInvoker => {
     const { phase } = call
     const isSame = phase._tag === "Decided" && phase.tool_digest === tool_digest
     if (isSame && phase.digest === wanted) {
-      return yield* body.run(body.start(host, call.id, tool, args))
+      return yield* body.run(start(host, call.id, args))
     }
     const approval = ApprovalId.make(yield* random.uuidV4())
     const { spec } = tool
@@ -132,6 +157,14 @@ export const make = (services: Services): ToolInvoker => {
       : { effect: Exit.succeed({ _tag: "Delegates", call, agent, input: args.value.task }) }
   }
 
+  const begin = (
+    host: CallHost,
+    call: CallId,
+    gate: Gate,
+    args: unknown,
+    isAsked: boolean
+  ): Started => (isAsked ? { effect: asked(host, gate, args) } : gate.start(host, call, args))
+
   const start = (host: CallHost): Started => {
     const { id, phase, proposed, arguments: given } = host.call()
     if (proposed.malformed !== undefined) {
@@ -144,8 +177,9 @@ export const make = (services: Services): ToolInvoker => {
         })
       )
     }
-    const tool = host.agent.tools.get(proposed.name)
-    if (tool === undefined) return unresolved(host, id, proposed.name)
+    const gate = gateOf(host.agent).get(proposed.name)
+    if (gate === undefined) return unresolved(host, id, proposed.name)
+    const { tool } = gate
     const refusal = tool.refusal?.()
     if (refusal !== undefined) return refuse(id, refusal)
     const args = tool.decode(given)
@@ -159,24 +193,21 @@ export const make = (services: Services): ToolInvoker => {
         })
       )
     }
-    switch (permissionOf(tool.spec)) {
-      case "deny":
-        return refuse(
-          id,
-          new ToolPolicyError({
-            kind: "permission",
-            reason: "PERMISSION_DENIED",
-            message: `"${tool.spec.name}" is not permitted.`
-          })
-        )
-      case "ask":
-        // A dispatch that an older owner lost consumed its approval: it is sent again with its key, nobody is asked.
-        return phase._tag === "Dispatched"
-          ? body.start(host, id, tool, args.value)
-          : { effect: asked(host, tool, args.value) }
-      case "allow":
-        return body.start(host, id, tool, args.value)
+    if (gate.refusal !== undefined) return refuse(id, gate.refusal)
+    const permission =
+      services.killed?.isOn() === true
+        ? "deny"
+        : typeof gate.permission === "function"
+          ? gate.permission(given)
+          : gate.permission
+    if (permission === "deny") return refuse(id, denied(tool, services.killed?.isOn() === true))
+    // A dispatch that an older owner lost consumed its approval: it is sent again with its key, nobody is asked.
+    const isAsked = permission === "ask" && phase._tag !== "Dispatched"
+    if (tool.spec.idempotency_key !== null) {
+      const identity = identityOf(tool, host.call())!
+      return once(host, tool, identity, () => begin(host, id, gate, args.value, isAsked))
     }
+    return begin(host, id, gate, args.value, isAsked)
   }
 
   return {

@@ -45,6 +45,8 @@ export const watch = (
       )
       /** The last step that was journaled, by run and frame: pieces of it and of older ones are stale. */
       const turned = new Map<string, number>()
+      /** Calls of runs in progress that have their result: what they showed before it is stale. */
+      const settled = new Set<string>()
 
       const wait: Effect.Effect<void> = Effect.callback((done) => {
         if (rung) return done(Effect.void)
@@ -71,8 +73,10 @@ export const watch = (
             found.push({ _tag: "Event", run: task.id, ordinal: task.ordinal, entry })
             if (entry.event._tag === "ModelTurned")
               turned.set(`${task.id}/${entry.event.frame}`, entry.event.step)
+            if (entry.event._tag === "CallSettled") settled.add(`${task.id}/${entry.event.call}`)
             if (entry.event._tag === "RunEnded") {
               for (const key of turned.keys()) if (key.startsWith(task.id)) turned.delete(key)
+              for (const key of settled) if (key.startsWith(task.id)) settled.delete(key)
             }
           }
           if (entries.length > 0) cursor = { ordinal: task.ordinal, seq: entries.at(-1)!.seq }
@@ -89,8 +93,12 @@ export const watch = (
         rung = false
         const items = yield* events()
         if (items.length >= page_max) rung = true
-        for (const delta of watcher.take()) {
-          if (delta.step > (turned.get(`${delta.run}/${delta.frame}`) ?? 0)) items.push(delta)
+        for (const piece of watcher.take()) {
+          const isStale =
+            piece._tag === "Output"
+              ? settled.has(`${piece.run}/${piece.call}`)
+              : piece.step <= (turned.get(`${piece.run}/${piece.frame}`) ?? 0)
+          if (!isStale) items.push(piece)
         }
         return items
       })

@@ -2,8 +2,10 @@
  * What an agent is: name, instructions, tools, specialists, limits and how it is supervised.
  */
 import { Effect, Schema } from "effect"
+import { Capability } from "../capability/Capability.ts"
 import { AgentName } from "../Ids.ts"
 import { RunLimits } from "../run/RunLimits.ts"
+import { ToolGroup } from "../tool/ToolGroup.ts"
 import { ModelSettings } from "./ModelSettings.ts"
 
 const defaulted = <S extends Schema.Top & Schema.WithoutConstructorDefault>(
@@ -57,6 +59,13 @@ export const AgentSpec = Schema.Struct({
   model_settings: Schema.optionalKey(ModelSettings),
   /** Registry keys (`namespace.name@version`) or plain names where those are unique. */
   tools: defaulted(Schema.Array(Schema.String), []),
+  /**
+   * What its tools may touch, `name` or `name:scope` with a glob as scope, `fs.read:/workspace/*`. Absent = a tool that
+   * asks for a capability is refused. Fixed for as long as the agent is.
+   */
+  capabilities: Schema.optionalKey(Schema.Array(Capability).check(Schema.isMaxLength(256))),
+  /** Only tools of these groups, of those above; the others are not shown and are refused. Absent = all. */
+  groups: Schema.optionalKey(Schema.Array(ToolGroup)),
   /** Agents that this one may delegate to; each is a frame of the same run. */
   specialists: defaulted(Schema.Array(AgentName), []),
   limits: defaulted(Schema.toType(RunLimits), RunLimits.make({})),

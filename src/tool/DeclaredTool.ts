@@ -28,6 +28,8 @@ import type { ToolSpec } from "./ToolSpec.ts"
 
 /** What a body knows of its call beside its arguments. `signal` is aborted when the call is over before the body is. */
 export interface ToolCall extends CallContext {
+  /** Shows those who watch what there is so far, any JSON; it takes the place of what was shown before. */
+  readonly show: (result: unknown) => void
   readonly signal: AbortSignal
 }
 
@@ -91,13 +93,18 @@ const awaited = (
     return Effect.sync(abort)
   })
 
+const silent = () => {}
+
 /** The body as the gate calls it: whatever it returns is an Effect, whatever it throws is inside. */
 const handlerOf =
   (body: (args: never, call: ToolCall) => unknown): GovernedTool<never>["handler"] =>
-  (args, { call }: GovernedContext) => {
+  (args, context: GovernedContext) => {
     let controller: AbortController | undefined
     const handed: ToolCall = {
-      ...call,
+      ...context.call,
+      get show() {
+        return context.show ?? silent
+      },
       // Made only where it is looked at.
       get signal() {
         controller ??= new AbortController()

@@ -20,7 +20,7 @@ import type {
 } from "./SideEffects.ts"
 import { replayPolicyOf } from "./SideEffects.ts"
 import type { ToolGroup } from "./ToolGroup.ts"
-import type { RateLimit, ToolExample, ToolSpec } from "./ToolSpec.ts"
+import type { Circuit, RateLimit, ToolExample, ToolSpec } from "./ToolSpec.ts"
 import { decodeToolSpec, isDispatched, transaction_ms_max } from "./ToolSpec.ts"
 
 type JsonObject = Readonly<Record<string, unknown>>
@@ -63,6 +63,10 @@ export interface Governance {
   /** Absent = one attempt; a part that is left out has SemStreams' default. */
   readonly retry?: RetryConfig
   readonly rate_limit?: RateLimit
+  /** Absent = it is called whatever came of the calls before. */
+  readonly circuit?: Circuit
+  /** Bodies of it at the same time in one process. */
+  readonly concurrency_max?: number
   readonly result_bytes_max?: number
   /** In place of the schema that is derived: shown as it is written. Arguments are still decoded by the tool's own. */
   readonly input_schema?: JsonObject
@@ -91,7 +95,7 @@ const said = (record: object): Record<string, unknown> =>
 const own_fields = [
   "namespace version side_effects replay_policy produces category group capabilities permission approval approvers",
   "approval_expires_ms effect_description idempotent idempotency_key cost_estimate examples tags deprecated",
-  "transactional stop_loop timeout_ms retry rate_limit result_bytes_max input_schema output_schema name description"
+  "transactional stop_loop timeout_ms retry rate_limit circuit concurrency_max result_bytes_max input_schema output_schema name description"
 ]
   .join(" ")
   .split(" ")
@@ -125,6 +129,13 @@ const transactionWrong = (spec: ToolSpec): Wrong | undefined => {
       "transactional",
       "an external effect cannot commit with the journal",
       "Declare side_effects write, or drop transactional"
+    ]
+  }
+  if (spec.circuit !== undefined) {
+    return [
+      "circuit",
+      "a transactional body fails with the journal's own database",
+      "Drop circuit, or drop transactional"
     ]
   }
   return spec.timeout_ms > transaction_ms_max

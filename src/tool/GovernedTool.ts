@@ -47,7 +47,10 @@ export interface CallContext {
 /** The second argument of a handler, as `effect/ai` types it, with the call's context inside. */
 export interface GovernedContext {
   readonly toolCallId: string
+  /** Shows those who watch what there is so far; it takes the place of what was shown before, and is kept nowhere. */
   readonly preliminary: (result: unknown) => Effect.Effect<void>
+  /** The same from where no Effect runs. */
+  readonly show?: (result: unknown) => void
   readonly call: CallContext
 }
 

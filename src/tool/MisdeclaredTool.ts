@@ -42,6 +42,8 @@ const mends: Readonly<Record<string, string>> = {
   cost_estimate: 'Write the amount as a text, such as "0.10"',
   examples: "Write { input, output } with the arguments as the model gives them",
   rate_limit: "Write { calls_max, window_ms }, both whole numbers above 0",
+  circuit: "Write { failures_max, open_ms }, both whole numbers above 0",
+  concurrency_max: "Write a whole number from 1 to 10000",
   retry:
     "Write { max_attempts, backoff_initial_ms, backoff_max_ms, retry_on_kinds }; what is left out has a default",
   timeout_ms: "Write whole milliseconds, from 1 to 3600000",

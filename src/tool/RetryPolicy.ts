@@ -3,6 +3,7 @@
  * its attempts: one approval, one record of it. The numbers are SemStreams' (`tool_retries`).
  */
 import { Schema } from "effect"
+import type { ToolError } from "../error/ToolError.ts"
 import { ToolErrorKind } from "../error/ToolError.ts"
 
 /** A policy that is complete. The wait before attempt n+1 is `backoffMs(policy, n)`. */
@@ -51,3 +52,29 @@ export const backoffMs = (
   policy: Pick<RetryPolicy, "backoff_initial_ms" | "backoff_max_ms">,
   attempt: number
 ): number => Math.min(policy.backoff_initial_ms * 2 ** (attempt - 1), policy.backoff_max_ms)
+
+const transient_kinds: ReadonlySet<ToolErrorKind> = new Set(never_again.retry_on_kinds)
+
+/**
+ * May a call that failed so be tried again, if attempts are left? By its kind; but a tool that calls its failure
+ * terminal says that a passing kind will not pass.
+ */
+export const isRetried = (policy: Pick<RetryPolicy, "retry_on_kinds">, error: ToolError): boolean =>
+  policy.retry_on_kinds.includes(error.kind) &&
+  (error._tag !== "ToolTerminalError" || !transient_kinds.has(error.kind))
+
+/**
+ * The wait in ms after the failed attempt `attempt`, from half of the back-off to all of it, as `chance` from 0 to 1
+ * says, so that those who failed together do not come back together. Never before the other side said; undefined if that
+ * is later than the policy waits.
+ */
+export const retryWaitMs = (
+  policy: Pick<RetryPolicy, "backoff_initial_ms" | "backoff_max_ms">,
+  attempt: number,
+  error: ToolError,
+  chance: number
+): number | undefined => {
+  const asked = (error._tag === "ToolTransientError" ? error.retry_after_ms : undefined) ?? 0
+  if (asked > policy.backoff_max_ms) return undefined
+  return Math.max(Math.ceil(backoffMs(policy, attempt) * (0.5 + chance / 2)), asked)
+}

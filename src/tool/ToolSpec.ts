@@ -34,12 +34,19 @@ export const CostEstimate = Schema.String.check(
   Schema.isPattern(/^\d{1,18}(?:\.\d{1,18})?$/, { description: 'a decimal text such as "0.10"' })
 )
 
-/** At most `calls_max` calls of the tool in any `window_ms`, of one tenant. */
+/** `calls_max` calls of the tool by one tenant at once, and as many again evenly over each `window_ms`. */
 export const RateLimit = Schema.Struct({
   calls_max: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 1_000_000 })),
   window_ms: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 86_400_000 }))
 })
 export interface RateLimit extends Schema.Schema.Type<typeof RateLimit> {}
+
+/** After `failures_max` failures in a row the tool is left alone for `open_ms`; then one call tries it. */
+export const Circuit = Schema.Struct({
+  failures_max: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 1_000 })),
+  open_ms: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 3_600_000 }))
+})
+export interface Circuit extends Schema.Schema.Type<typeof Circuit> {}
 
 /** Arguments as a model would give them, and the result that they have. */
 export const ToolExample = Schema.Struct({
@@ -111,6 +118,11 @@ const fields = {
   /** Absent = one attempt. */
   retry: Schema.optionalKey(RetryPolicy),
   rate_limit: Schema.optionalKey(RateLimit),
+  circuit: Schema.optionalKey(Circuit),
+  /** Bodies of the tool that run at the same time in one process; the others wait. Absent = only the run's own bound. */
+  concurrency_max: Schema.optionalKey(
+    Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 10_000 }))
+  ),
   /** A result of this tool is the answer: no turn follows the step that it was called in (SM-20). A failure stops nothing. */
   stop_loop: Schema.optionalKey(Schema.Boolean),
   /** The greatest encoded result in bytes; a larger one is refused as terminal. */

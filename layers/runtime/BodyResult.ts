@@ -1,0 +1,93 @@
+/**
+ * What the end of a body means for its call: the encoded result, or a failure of one of the four classes.
+ */
+import { Exit } from "effect"
+import type { Cause, Clock } from "effect"
+import { ToolTerminalError } from "../../src/error/ToolError.ts"
+import type { CallId } from "../../src/Ids.ts"
+import type { RunInput } from "../../src/run/RunDecider.ts"
+import type { Outcome } from "../../src/run/RunEvent.ts"
+import type { Governed, Timed } from "./CallHost.ts"
+import { classify, failed, timedOut } from "./Failures.ts"
+
+/** The encoded result as JSON text, once; refused when the schema or the cap refuses it. */
+export const valueOf = (tool: Governed, result: unknown): Outcome => {
+  const encoded = tool.encode(result)
+  if (Exit.isFailure(encoded)) {
+    return failed(
+      new ToolTerminalError({
+        kind: "internal",
+        reason: "OUTPUT_SCHEMA",
+        message: `${tool.spec.name} returned a value that its schema refuses.`
+      })
+    )
+  }
+  const json = JSON.stringify(encoded.value) ?? "null"
+  const most = tool.spec.result_bytes_max
+  if (json.length * 3 > most && new TextEncoder().encode(json).length > most) {
+    return failed(
+      new ToolTerminalError({
+        kind: "internal",
+        reason: "RESULT_TOO_LARGE",
+        message: `${tool.spec.name} returned more than ${most} bytes; ask for less.`
+      })
+    )
+  }
+  return { _tag: "Value", json }
+}
+
+export const finished = (call: CallId, outcome: Outcome): RunInput => ({
+  _tag: "Finished",
+  settled: { call, outcome }
+})
+
+/** How a call of this tool ended; a value of one that stops the loop is its frame's answer. */
+export const at = (
+  tool: Governed,
+  call: CallId,
+  outcome: Outcome,
+  started_at: number,
+  ended_at: number
+): RunInput => ({
+  _tag: "Finished",
+  settled:
+    tool.spec.stop_loop === true && outcome._tag === "Value"
+      ? { call, outcome, started_at, ended_at, stop: true }
+      : { call, outcome, started_at, ended_at }
+})
+
+/** What the end of a read means. One object a call: it is the body's continuation and its deadline. */
+export class Reading implements Timed {
+  readonly #clock: Clock.Clock
+  readonly #call: CallId
+  readonly #tool: Governed
+  readonly #started_at: number
+
+  constructor(clock: Clock.Clock, call: CallId, tool: Governed) {
+    this.#clock = clock
+    this.#call = call
+    this.#tool = tool
+    this.#started_at = clock.currentTimeMillisUnsafe()
+  }
+
+  get timeout_ms(): number {
+    return this.#tool.spec.timeout_ms
+  }
+
+  late(): RunInput {
+    return this.#ended(failed(timedOut(this.timeout_ms)))
+  }
+
+  onSuccess(result: unknown): RunInput {
+    return this.#ended(valueOf(this.#tool, result))
+  }
+
+  onFailure(cause: Cause.Cause<unknown>): RunInput {
+    return this.#ended(failed(classify(cause)))
+  }
+
+  #ended(outcome: Outcome): RunInput {
+    const ended_at = this.#clock.currentTimeMillisUnsafe()
+    return at(this.#tool, this.#call, outcome, this.#started_at, ended_at)
+  }
+}

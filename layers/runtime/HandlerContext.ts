@@ -1,0 +1,40 @@
+/**
+ * The second argument of a tool's body. One object a call; what few bodies ask for is made when they do.
+ */
+import { Effect } from "effect"
+import type { CallContext, GovernedContext } from "../../src/tool/GovernedTool.ts"
+import type { CallHost } from "./CallHost.ts"
+
+export class HandlerContext implements GovernedContext {
+  readonly #host: CallHost
+  readonly call: CallContext
+
+  constructor(host: CallHost, key: string | undefined) {
+    const { accepted, run } = host
+    const { approved_by, id } = host.call()
+    this.#host = host
+    this.call = {
+      run,
+      call: id,
+      tenant: accepted.tenant,
+      trace_id: accepted.trace_id,
+      principal: accepted.by,
+      approved_by,
+      key
+    }
+  }
+
+  get toolCallId(): string {
+    return this.call.call
+  }
+
+  get show(): (result: unknown) => void {
+    const host = this.#host
+    return (result) => host.show(result)
+  }
+
+  get preliminary(): (result: unknown) => Effect.Effect<void> {
+    const host = this.#host
+    return (result) => Effect.sync(() => host.show(result))
+  }
+}

@@ -1,0 +1,109 @@
+/**
+ * Calls of a run that their tool's `idempotency_key` says are one effect: the body runs for the first, and the others get
+ * its result. What a tool did in an earlier step is found in the run's state, what is on its way in its loop.
+ */
+import { Deferred, Effect, Exit } from "effect"
+import type { Clock } from "effect"
+import { ToolUserError } from "../../src/error/ToolError.ts"
+import type { CallId } from "../../src/Ids.ts"
+import type { RunInput } from "../../src/run/RunDecider.ts"
+import type { Outcome } from "../../src/run/RunEvent.ts"
+import type { CallState } from "../../src/run/RunState.ts"
+import { effectIdentity } from "../../src/tool/IdempotencyKey.ts"
+import type { ResidentAgent } from "../../services/AgentDirectory.ts"
+import { at } from "./BodyResult.ts"
+import type { CallHost, Governed, Started } from "./CallHost.ts"
+import { failed } from "./Failures.ts"
+import type { ToolBody } from "./ToolBody.ts"
+
+export interface Services {
+  readonly clock: Clock.Clock
+  readonly agentOf: (name: string) => ResidentAgent | undefined
+  readonly body: Pick<ToolBody, "run">
+}
+
+/** The identity of a call's effect, undefined where its tool declares none. */
+export const identityOf = (tool: Governed, call: CallState): string | undefined =>
+  effectIdentity({ key: tool.key, idempotency_key: tool.spec.idempotency_key }, call.arguments)
+
+const twice = (first: CallId, how: string): Outcome =>
+  failed(
+    new ToolUserError({
+      kind: "invalid_args",
+      reason: "DUPLICATE_CALL",
+      message: `this is the same effect as call ${first}, ${how}. It is not done twice.`
+    })
+  )
+
+/** What another call's end means for one that is the same effect; undefined = it has no end yet, and may begin anew. */
+const shared = (first: CallId, input: RunInput | undefined): Outcome | undefined => {
+  switch (input?._tag) {
+    case undefined:
+      return undefined
+    case "Finished":
+      return input.settled.outcome
+    default:
+      return twice(first, "which waits for a person")
+  }
+}
+
+export const make = ({ agentOf, body, clock }: Services) => {
+  /** The outcome of an earlier call that is the same effect and has one, or that somebody has to decide about first. */
+  const earlier = (
+    host: CallHost,
+    tool: Governed,
+    own: CallState,
+    identity: string
+  ): Outcome | undefined => {
+    const { calls, frames } = host.state
+    for (const call of calls.values()) {
+      if (call.id === own.id || call.proposed.name !== own.proposed.name) continue
+      const { phase } = call
+      if (phase._tag !== "Settled" && phase._tag !== "Asking" && phase._tag !== "Unknown") continue
+      const same = agentOf(frames.get(call.frame)!.agent)?.tools.get(call.proposed.name)
+      if (same !== tool || identityOf(tool, call) !== identity) continue
+      if (phase._tag !== "Settled") return twice(call.id, "which waits for a person")
+      if (phase.outcome._tag !== "Value") continue
+      // A long result was cut for the model: what is left of it here is not the result.
+      return phase.copy === true ? twice(call.id, "whose result was shown to you") : phase.outcome
+    }
+    return undefined
+  }
+
+  const ended = (tool: Governed, call: CallId, outcome: Outcome): RunInput => {
+    const now = clock.currentTimeMillisUnsafe()
+    return at(tool, call, outcome, now, now)
+  }
+
+  /** The piece of a call whose effect happens once; `begin` is what it does if it is the first. */
+  return (host: CallHost, tool: Governed, identity: string, begin: () => Started): Started => {
+    const own = host.call()
+    const { effects } = host
+    const begun = effects.get(identity)
+    if (begun !== undefined && begun.call !== own.id) {
+      if (host.state.calls.get(begun.call)?.phase._tag !== "Settled") {
+        return {
+          effect: Effect.map(Deferred.await(begun.done), (input) => {
+            const outcome = shared(begun.call, input)
+            return outcome === undefined ? undefined : ended(tool, own.id, outcome)
+          })
+        }
+      }
+      effects.delete(identity)
+    }
+    const known = own.phase._tag === "Dispatched" ? undefined : earlier(host, tool, own, identity)
+    if (known !== undefined) return { effect: Exit.succeed(ended(tool, own.id, known)) }
+    const done = Deferred.makeUnsafe<RunInput | undefined>()
+    effects.set(identity, { call: own.id, done })
+    return {
+      effect: Effect.onExit(body.run(begin()), (exit) =>
+        Effect.sync(() => {
+          const input = Exit.isSuccess(exit) ? exit.value : undefined
+          // Without an end there is nothing to share, and whoever comes next begins.
+          if (input === undefined) effects.delete(identity)
+          Deferred.doneUnsafe(done, Exit.succeed(input))
+        })
+      )
+    }
+  }
+}
