@@ -6,6 +6,7 @@ import { Effect, Layer } from "effect"
 import type { Redacted } from "effect"
 import type { AgentMemories } from "../../services/AgentMemory.ts"
 import type { ApprovalRecords } from "../../services/ApprovalRecords.ts"
+import type { CallRecords } from "../../services/CallRecords.ts"
 import type { ComponentCatalog } from "../../services/ComponentCatalog.ts"
 import type { ConversationStore } from "../../services/ConversationStore.ts"
 import type { CostLedger } from "../../services/CostLedger.ts"
@@ -29,6 +30,7 @@ import * as ActorMemories from "./ActorMemories.ts"
 export type Stores =
   | AgentMemories
   | ApprovalRecords
+  | CallRecords
   | ComponentCatalog
   | ConversationStore
   | CostLedger

@@ -4,6 +4,7 @@
  */
 import { Layer } from "effect"
 import type { ApprovalRecords } from "../../services/ApprovalRecords.ts"
+import type { CallRecords } from "../../services/CallRecords.ts"
 import type { ComponentCatalog } from "../../services/ComponentCatalog.ts"
 import type { ConversationStore } from "../../services/ConversationStore.ts"
 import type { CostLedger } from "../../services/CostLedger.ts"
@@ -33,6 +34,7 @@ export const layer: Layer.Layer<
   | TaskStore
   | ConversationStore
   | ApprovalRecords
+  | CallRecords
   | ComponentCatalog
   | CostLedger
   | FlowState

@@ -11,6 +11,7 @@ import { migration as append } from "./migrations/0003_append.ts"
 import { migration as costs } from "./migrations/0004_costs.ts"
 import { migration as tools } from "./migrations/0005_tools.ts"
 import { migration as mcpPins } from "./migrations/0006_mcp_pins.ts"
+import { migration as callRecords } from "./migrations/0007_call_records.ts"
 import { migration as toolQueue } from "./migrations/0008_tool_queue.ts"
 
 /** The name begins with the number. */
@@ -21,6 +22,7 @@ const migrations = {
   "0004_costs": costs,
   "0005_tools": tools,
   "0006_mcp_pins": mcpPins,
+  "0007_call_records": callRecords,
   "0008_tool_queue": toolQueue
 }
 

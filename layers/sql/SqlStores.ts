@@ -4,6 +4,7 @@
 import { Layer } from "effect"
 import type { Migrator, SqlClient, SqlError } from "effect/sql"
 import type { ApprovalRecords } from "../../services/ApprovalRecords.ts"
+import type { CallRecords } from "../../services/CallRecords.ts"
 import type { ComponentCatalog } from "../../services/ComponentCatalog.ts"
 import type { ConversationStore } from "../../services/ConversationStore.ts"
 import type { CostLedger } from "../../services/CostLedger.ts"
@@ -40,6 +41,7 @@ export const layer: Layer.Layer<
   | TaskStore
   | ConversationStore
   | ApprovalRecords
+  | CallRecords
   | ComponentCatalog
   | CostLedger
   | FlowState

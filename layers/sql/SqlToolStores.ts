@@ -3,20 +3,23 @@
  */
 import { Layer } from "effect"
 import type { SqlClient } from "effect/sql"
+import type { CallRecords } from "../../services/CallRecords.ts"
 import type { ComponentCatalog } from "../../services/ComponentCatalog.ts"
 import type { FlowState } from "../../services/FlowState.ts"
 import type { LoopStore } from "../../services/LoopStore.ts"
 import type { TriplePublisher } from "../../services/TriplePublisher.ts"
+import * as SqlCallRecords from "./SqlCallRecords.ts"
 import * as SqlComponentCatalog from "./SqlComponentCatalog.ts"
 import * as SqlFlowState from "./SqlFlowState.ts"
 import * as SqlLoopStore from "./SqlLoopStore.ts"
 import * as SqlTriplePublisher from "./SqlTriplePublisher.ts"
 
 export const layer: Layer.Layer<
-  ComponentCatalog | FlowState | LoopStore | TriplePublisher,
+  CallRecords | ComponentCatalog | FlowState | LoopStore | TriplePublisher,
   never,
   SqlClient.SqlClient
 > = Layer.mergeAll(
+  SqlCallRecords.layer,
   SqlComponentCatalog.layer,
   SqlFlowState.layer,
   SqlLoopStore.layer,

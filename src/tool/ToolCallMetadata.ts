@@ -30,6 +30,10 @@ export interface ToolCompleted {
   readonly tenant: Tenant
   readonly error_kind: ToolErrorKind | null
   readonly error_reason: string | undefined
+  /** What ran: the model's arguments, or an operator's replacement. Never to be changed. */
+  readonly arguments: unknown
+  /** The result, whole. */
+  readonly outcome: Outcome
 }
 
 const reasonOf = (outcome: Outcome): string | undefined => {
@@ -65,6 +69,8 @@ export const completed = (
     tenant: state.accepted!.tenant,
     error_kind: errorKindOf(event.outcome),
     error_reason: reasonOf(event.outcome),
+    arguments: call.arguments,
+    outcome: event.outcome,
     metadata: {
       tool_name: call.proposed.name,
       agent_name: state.frames.get(call.frame)!.agent,

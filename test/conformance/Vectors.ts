@@ -35,10 +35,20 @@ const folder =
 
 if (!existsSync(folder)) throw new Error(`TROUPE_VECTORS names no directory: ${folder}`)
 
+/** A whole number that is too large for a number is a bigint: a case may count nanoseconds. */
+const exact = (_name: string, value: unknown, { source }: { readonly source?: string }): unknown =>
+  typeof value === "number" &&
+  Number.isInteger(value) &&
+  !Number.isSafeInteger(value) &&
+  source !== undefined &&
+  /^-?\d+$/.test(source)
+    ? BigInt(source)
+    : value
+
 const read = (name: string): ReadonlyArray<Case> | undefined => {
   const file = join(folder, `${name}.json`)
   if (!existsSync(file)) return undefined
-  const { cases } = JSON.parse(readFileSync(file, "utf8")) as {
+  const { cases } = JSON.parse(readFileSync(file, "utf8"), exact as never) as {
     readonly cases: ReadonlyArray<Case>
   }
   return cases

@@ -2,6 +2,7 @@
 import { layer } from "@effect/vitest"
 import type { Layer } from "effect"
 import type { ApprovalRecords } from "../../services/ApprovalRecords.ts"
+import type { CallRecords } from "../../services/CallRecords.ts"
 import type { ComponentCatalog } from "../../services/ComponentCatalog.ts"
 import type { ConversationStore } from "../../services/ConversationStore.ts"
 import type { CostLedger } from "../../services/CostLedger.ts"
@@ -15,6 +16,7 @@ import type { RunJournal } from "../../services/RunJournal.ts"
 import type { TaskStore } from "../../services/TaskStore.ts"
 import type { TriplePublisher } from "../../services/TriplePublisher.ts"
 import { approvalRecordsTests } from "./ApprovalRecords.contract.ts"
+import { callRecordsTests } from "./CallRecords.contract.ts"
 import { conversationStoreTests } from "./ConversationStore.contract.ts"
 import { costLedgerTests } from "./CostLedger.contract.ts"
 import { deadLetterTests } from "./DeadLetters.contract.ts"
@@ -30,6 +32,7 @@ export type Stores =
   | TaskStore
   | ConversationStore
   | ApprovalRecords
+  | CallRecords
   | ComponentCatalog
   | CostLedger
   | FlowState
@@ -50,6 +53,7 @@ export const storesContract = <R, E>(
     taskStoreTests(it)
     conversationStoreTests(it)
     approvalRecordsTests(it)
+    callRecordsTests(it)
     costLedgerTests(it)
     mcpPinsTests(it)
     outboxTests(it)

@@ -1,0 +1,69 @@
+/**
+ * Records of calls in one process: the newest 10,000. Refuses records once its scope is closed.
+ */
+import { Effect, Layer } from "effect"
+import type { Scope } from "effect"
+import { CallRecords } from "../../services/CallRecords.ts"
+import { StoreError } from "../../services/TaskStore.ts"
+import type { CallRecord } from "../../src/tool/CallRecord.ts"
+
+const page_max = 500
+const records_max = 10_000
+
+/** One store, open until the scope closes. */
+export const make: Effect.Effect<CallRecords["Service"], never, Scope.Scope> = Effect.gen(
+  function* () {
+    /** In the order in which they came. */
+    const records = new Map<string, CallRecord>()
+    let open = true
+    yield* Effect.addFinalizer(() =>
+      Effect.sync(() => {
+        open = false
+        records.clear()
+      })
+    )
+    const ask = <A>(answer: () => A) =>
+      Effect.suspend(() =>
+        open
+          ? Effect.succeed(answer())
+          : Effect.fail(new StoreError({ message: "the store of call records is closed" }))
+      )
+    return CallRecords.of({
+      store: (all) =>
+        ask(() => {
+          for (const record of all) if (!records.has(record.key)) records.set(record.key, record)
+          for (const key of records.keys()) {
+            if (records.size <= records_max) break
+            records.delete(key)
+          }
+        }),
+      ofRun: (tenant, run, limit, after) =>
+        ask(() => {
+          const its = [...records.values()].filter(
+            (record) => record.tenant === tenant && record.run_id === run
+          )
+          const from = after === undefined ? 0 : its.findIndex(({ key }) => key === after) + 1
+          return its.slice(from, from + Math.min(limit, page_max))
+        }),
+      ofTool: (tenant, tool_name, limit) =>
+        ask(() =>
+          [...records.values()]
+            .filter((record) => record.tenant === tenant && record.tool_name === tool_name)
+            .reverse()
+            .slice(0, Math.min(limit, page_max))
+        ),
+      forget: (tenant, before) =>
+        ask(() => {
+          let forgotten = 0
+          for (const [key, record] of records) {
+            if (record.tenant !== tenant || record.ended_at >= before) continue
+            records.delete(key)
+            forgotten++
+          }
+          return forgotten
+        })
+    })
+  }
+)
+
+export const layer: Layer.Layer<CallRecords> = Layer.effect(CallRecords, make)

@@ -1,0 +1,239 @@
+/**
+ * Records calls beside the journal, as an observer: it never delays a call and never fails one. What comes faster than
+ * the store takes it is dropped, and said; what waits when the runtime stops is stored for as long as the stop may take.
+ */
+import { Cause, Clock, Context, Effect, Exit, Fiber, Latch, Layer, Schema, Scope } from "effect"
+import { CallRecords } from "../../services/CallRecords.ts"
+import type { StoreError } from "../../services/TaskStore.ts"
+import type { ToolCallObserver } from "../../services/ToolCallObserver.ts"
+import { ToolCallObservers } from "../../services/ToolCallObserver.ts"
+import type { CallRecord } from "../../src/tool/CallRecord.ts"
+import { recordOf, weightOf } from "../../src/tool/CallRecord.ts"
+
+/** The stop came before everything that waited was stored. */
+export class RecordingTimeout extends Schema.TaggedError<RecordingTimeout>()("RecordingTimeout", {
+  left: Schema.Int
+}) {
+  override get message(): string {
+    return "timeout waiting for recording"
+  }
+}
+
+export interface RecorderConfig {
+  /** Records that wait or are on their way to the store; SemStreams' 100. */
+  readonly records_max: number
+  /** About how many bytes those may have: a result may be large. */
+  readonly bytes_max: number
+  /** Of one write; then it is given up, and its records with it. */
+  readonly write_ms: number
+  /** How long a stop waits for what is left. */
+  readonly stop_ms: number
+}
+
+export const RecorderConfig = Context.Reference<RecorderConfig>("troupe/CallRecorderConfig", {
+  defaultValue: () => ({
+    records_max: 100,
+    bytes_max: 16_000_000,
+    write_ms: 10_000,
+    stop_ms: 5_000
+  })
+})
+
+/** Where records go. Opened at the first write, closed at the stop and after a write that failed. */
+export type Open = Effect.Effect<CallRecords["Service"], StoreError, Scope.Scope>
+
+interface Counts {
+  readonly stored: number
+  /** More came than may wait. */
+  readonly dropped: number
+  /** The store refused them, or did not answer. */
+  readonly lost: number
+}
+
+export interface Recorder {
+  readonly observe: ToolCallObserver
+  /** Keeps any record; for those that no completed call makes. */
+  readonly keep: (record: (timestamp_ns: bigint) => CallRecord) => void
+  readonly counts: () => Counts
+  /** Is the store open? */
+  readonly isOpen: () => boolean
+  /** Stores what waits, at most `ms` long, then closes the store. Nothing is recorded any more. */
+  readonly stop: (ms: number) => Effect.Effect<void, RecordingTimeout>
+}
+
+/** How many records one write carries. */
+const batch_max = 50
+
+class Recording implements Recorder {
+  readonly #config: RecorderConfig
+  readonly #open: Open
+  readonly #clock: Clock.Clock
+  readonly #warn: (effect: Effect.Effect<void>) => void
+  readonly #bell = Latch.makeUnsafe(false)
+  #waiting: Array<CallRecord> = []
+  /** On their way to the store. */
+  #writing: ReadonlyArray<CallRecord> = []
+  #bytes = 0
+  #last_ns = 0n
+  #counts = { stored: 0, dropped: 0, lost: 0 }
+  #dropping = false
+  #stopping = false
+  #store: { readonly service: CallRecords["Service"]; readonly scope: Scope.Closeable } | undefined
+  #worker: Fiber.Fiber<void> | undefined
+
+  constructor(
+    config: RecorderConfig,
+    open: Open,
+    clock: Clock.Clock,
+    warn: (effect: Effect.Effect<void>) => void
+  ) {
+    this.#config = config
+    this.#open = open
+    this.#clock = clock
+    this.#warn = warn
+  }
+
+  readonly observe: ToolCallObserver = (fact) => this.keep((ns) => recordOf(fact, ns))
+
+  readonly keep = (make: (timestamp_ns: bigint) => CallRecord): void => {
+    if (this.#stopping) return
+    const { bytes_max, records_max } = this.#config
+    if (this.#waiting.length + this.#writing.length >= records_max || this.#bytes >= bytes_max) {
+      return this.#drop()
+    }
+    // No two records of one recorder have the same time.
+    const now = this.#clock.currentTimeNanosUnsafe()
+    this.#last_ns = now > this.#last_ns ? now : this.#last_ns + 1n
+    const record = make(this.#last_ns)
+    this.#dropping = false
+    this.#bytes += weightOf(record)
+    this.#waiting.push(record)
+    this.#bell.openUnsafe()
+  }
+
+  readonly counts = (): Counts => ({ ...this.#counts })
+
+  readonly isOpen = (): boolean => this.#store !== undefined
+
+  readonly stop = (ms: number): Effect.Effect<void, RecordingTimeout> =>
+    Effect.suspend(() => {
+      this.#stopping = true
+      this.#bell.openUnsafe()
+      const worker = this.#worker
+      const drained = worker === undefined ? Effect.void : Effect.asVoid(Fiber.await(worker))
+      return Effect.ensuring(
+        Effect.timeoutOrElse(drained, {
+          duration: ms,
+          orElse: () =>
+            Effect.fail(new RecordingTimeout({ left: this.#waiting.length + this.#writing.length }))
+        }),
+        Effect.suspend(() => {
+          worker?.interruptUnsafe()
+          return this.#close()
+        })
+      )
+    })
+
+  /** Stores until it is stopped and nothing is left. */
+  run(): Effect.Effect<void, never, Scope.Scope> {
+    return Effect.map(Effect.forkScoped(Recording.#loop(this)), (fiber) => {
+      this.#worker = fiber
+    })
+  }
+
+  static readonly #loop = Effect.fnUntraced(function* (self: Recording) {
+    for (;;) {
+      if (self.#waiting.length === 0) {
+        if (self.#stopping) return
+        self.#bell.closeUnsafe()
+        yield* self.#bell.await
+        continue
+      }
+      self.#writing = self.#waiting.splice(0, batch_max)
+      const exit = yield* Effect.exit(self.#write(self.#writing))
+      const written = self.#writing
+      self.#writing = []
+      for (const record of written) self.#bytes -= weightOf(record)
+      if (Exit.isSuccess(exit)) self.#counts.stored += written.length
+      else {
+        self.#counts.lost += written.length
+        // The next write opens it anew.
+        yield* self.#close()
+        const reason = Cause.findErrorOption(exit.cause)
+        yield* Effect.annotateLogs(Effect.logWarning("records of calls could not be stored"), {
+          records: written.length,
+          reason: reason._tag === "Some" ? reason.value.message : "the store failed by a defect"
+        })
+      }
+    }
+  })
+
+  #write(records: ReadonlyArray<CallRecord>) {
+    return Effect.timeout(
+      Effect.flatMap(this.#opened(), (store) => store.store(records)),
+      this.#config.write_ms
+    )
+  }
+
+  #opened(): Effect.Effect<CallRecords["Service"], StoreError> {
+    if (this.#store !== undefined) return Effect.succeed(this.#store.service)
+    return Effect.suspend(() => {
+      const scope = Scope.makeUnsafe()
+      return Effect.onExit(Scope.provide(this.#open, scope), (exit) => {
+        if (Exit.isFailure(exit)) return Scope.close(scope, exit)
+        this.#store = { service: exit.value, scope }
+        return Effect.void
+      })
+    })
+  }
+
+  #close(): Effect.Effect<void> {
+    return Effect.suspend(() => {
+      const store = this.#store
+      this.#store = undefined
+      return store === undefined ? Effect.void : Scope.close(store.scope, Exit.void)
+    })
+  }
+
+  #drop(): void {
+    this.#counts.dropped++
+    if (this.#dropping) return
+    this.#dropping = true
+    this.#warn(
+      Effect.annotateLogs(
+        Effect.logWarning("records of calls are dropped: the store is slower than the tools"),
+        { waiting: this.#waiting.length + this.#writing.length }
+      )
+    )
+  }
+}
+
+/** A recorder whose store is opened when there is something to store. It ends with the scope, without waiting. */
+export const make = Effect.fnUntraced(function* (
+  open: Open
+): Effect.fn.Return<Recorder, never, Scope.Scope> {
+  const config = yield* RecorderConfig
+  const context = yield* Effect.context<never>()
+  const recorder = new Recording(config, open, yield* Clock.Clock, Effect.runForkWith(context))
+  yield* recorder.run()
+  return recorder
+})
+
+const recorded = Effect.gen(function* () {
+  const store = yield* CallRecords
+  const others = yield* ToolCallObservers
+  const { stop_ms } = yield* RecorderConfig
+  const recorder = yield* make(Effect.succeed(store))
+  yield* Effect.addFinalizer(() =>
+    Effect.catch(recorder.stop(stop_ms), ({ left, message }) =>
+      Effect.annotateLogs(Effect.logWarning(message), { left })
+    )
+  )
+  return [...others, recorder.observe]
+})
+
+/** Provide it beneath the runtime, over the telemetry: those who observe already still do. */
+export const layer: Layer.Layer<never, never, CallRecords> = Layer.effect(
+  ToolCallObservers,
+  recorded
+)

@@ -1,0 +1,58 @@
+/**
+ * What is kept of one attempt of a call, apart from the journal: for audits and for whoever looks at a tool over many
+ * runs. SemStreams records the same (SM-85); its key is the call's id and a time, so that retries keep several records.
+ */
+import { Schema } from "effect"
+import { ToolFailure } from "../error/ToolError.ts"
+import { CallId, RunId, Tenant } from "../Ids.ts"
+import { Outcome } from "../run/RunEvent.ts"
+import type { ToolCompleted } from "./ToolCallMetadata.ts"
+
+/** Of an attempt that was followed by another, `retried` is the failure; of the last one, `outcome` is the result. */
+export const CallRecord = Schema.Struct({
+  /** `{run}/{call}.{ns since 1970}`; unique. */
+  key: Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(4_000)),
+  tenant: Tenant,
+  run_id: RunId,
+  call_id: CallId,
+  trace_id: Schema.String,
+  agent_name: Schema.String,
+  tool_name: Schema.String,
+  arguments: Schema.Json,
+  outcome: Schema.optionalKey(Outcome),
+  retried: Schema.optionalKey(ToolFailure),
+  /** ms since 1970. */
+  started_at: Schema.Int,
+  ended_at: Schema.Int,
+  duration_ms: Schema.Int
+})
+export interface CallRecord extends Schema.Schema.Type<typeof CallRecord> {}
+
+/** The key of a record of a call. */
+export const recordKey = (call_id: string, timestamp_ns: bigint): string =>
+  `${call_id}.${timestamp_ns}`
+
+/** The record of a completed call. */
+export const recordOf = (fact: ToolCompleted, timestamp_ns: bigint): CallRecord => {
+  const { agent_name, ended_at, latency_ms, started_at, tool_name, trace_id } = fact.metadata
+  return {
+    key: recordKey(`${fact.run}/${fact.call}`, timestamp_ns),
+    tenant: fact.tenant,
+    run_id: fact.run,
+    call_id: fact.call,
+    trace_id,
+    agent_name,
+    tool_name,
+    arguments: fact.arguments as Schema.Json,
+    outcome: fact.outcome,
+    started_at,
+    ended_at,
+    duration_ms: latency_ms
+  }
+}
+
+/** About how many bytes a record holds: what a bounded buffer counts. */
+export const weightOf = ({ outcome, ...record }: CallRecord): number =>
+  (outcome?._tag === "Value" ? outcome.json.length * 2 : 0) +
+  JSON.stringify(record.arguments ?? null).length * 2 +
+  1_000

@@ -1,0 +1,90 @@
+/** Records of calls, by run and by tool, until they are forgotten. */
+import type { Vitest } from "@effect/vitest"
+import { assert } from "@effect/vitest"
+import { Effect } from "effect"
+import { CallRecords } from "../../services/CallRecords.ts"
+import { CallId, RunId, Tenant } from "../../src/Ids.ts"
+import type { CallRecord } from "../../src/tool/CallRecord.ts"
+import { recordKey } from "../../src/tool/CallRecord.ts"
+
+let count = 0
+const newRun = () => RunId.make(`6f9619ff-8b86-4011-b42d-${String(++count).padStart(12, "0")}`)
+const newTenant = () => Tenant.make(`records-${++count}`)
+
+const recordOf = (
+  tenant: Tenant,
+  run: RunId,
+  n: number,
+  more?: Partial<CallRecord>
+): CallRecord => ({
+  key: recordKey(`${run}/0/1.${n}`, BigInt(n)),
+  tenant,
+  run_id: run,
+  call_id: CallId.make(`0/1.${n}`),
+  trace_id: "0".repeat(32),
+  agent_name: "tester",
+  tool_name: "tool ü\0\ud800",
+  arguments: { n, text: "\0 ü" },
+  outcome: { _tag: "Value", json: `{"n":${n}}` },
+  started_at: 1_700_000_000_000 + n,
+  ended_at: 1_700_000_000_010 + n,
+  duration_ms: 10,
+  ...more
+})
+
+export const callRecordsTests = (it: Vitest.MethodsNonLive<CallRecords>): void => {
+  it.effect("SM-85 keeps the call, its result, its begin, its end and its duration", () =>
+    Effect.gen(function* () {
+      const records = yield* CallRecords
+      const [tenant, run] = [newTenant(), newRun()]
+      const all = [1, 2, 3].map((n) => recordOf(tenant, run, n))
+      yield* records.store(all)
+      yield* records.store([recordOf(tenant, newRun(), 1), recordOf(newTenant(), newRun(), 1)])
+      assert.deepStrictEqual(yield* records.ofRun(tenant, run, 500), all)
+      assert.deepStrictEqual(yield* records.ofRun(tenant, run, 1, all[0]!.key), [all[1]!])
+      assert.deepStrictEqual(yield* records.ofRun(newTenant(), run, 500), [])
+      yield* records.store([])
+    })
+  )
+
+  it.effect("SM-88 keeps several records of one call, and each key once", () =>
+    Effect.gen(function* () {
+      const records = yield* CallRecords
+      const [tenant, run] = [newTenant(), newRun()]
+      const first = recordOf(tenant, run, 1)
+      const error = { class: "ToolTransientError", kind: "network", message: "away" } as const
+      const { outcome: _none, ...tried } = first
+      const retried = { ...tried, key: recordKey("0/1.1", 0n), retried: error }
+      yield* records.store([retried, first])
+      yield* records.store([{ ...first, agent_name: "another" }])
+      assert.deepStrictEqual(yield* records.ofRun(tenant, run, 500), [retried, first])
+    })
+  )
+
+  it.effect("gives those of a tool, newest first, and at most as many as are asked for", () =>
+    Effect.gen(function* () {
+      const records = yield* CallRecords
+      const tenant = newTenant()
+      const all = [1, 2, 3].map((n) => recordOf(tenant, newRun(), n))
+      yield* records.store([...all, recordOf(tenant, newRun(), 4, { tool_name: "other" })])
+      assert.deepStrictEqual(yield* records.ofTool(tenant, all[0]!.tool_name, 2), [
+        all[2]!,
+        all[1]!
+      ])
+      assert.deepStrictEqual(yield* records.ofTool(newTenant(), all[0]!.tool_name, 500), [])
+    })
+  )
+
+  it.effect("forgets what ended before a time, of one tenant", () =>
+    Effect.gen(function* () {
+      const records = yield* CallRecords
+      const [tenant, other, run] = [newTenant(), newTenant(), newRun()]
+      const all = [1, 2, 3].map((n) => recordOf(tenant, run, n))
+      yield* records.store([...all, recordOf(other, run, 4)])
+      assert.strictEqual(yield* records.forget(tenant, all[2]!.ended_at), 2)
+      assert.deepStrictEqual(yield* records.ofRun(tenant, run, 500), [all[2]!])
+      assert.lengthOf(yield* records.ofRun(other, run, 500), 1)
+      assert.strictEqual(yield* records.forget(newTenant(), Number.MAX_SAFE_INTEGER), 0)
+    })
+  )
+}
