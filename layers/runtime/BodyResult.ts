@@ -56,6 +56,15 @@ export const at = (
       : { call, outcome, started_at, ended_at }
 })
 
+/** The same of a call whose body did not run, because another's was the same effect. */
+export const sharing = (tool: Governed, call: CallId, outcome: Outcome): RunInput => ({
+  _tag: "Finished",
+  settled:
+    tool.spec.stop_loop === true && outcome._tag === "Value"
+      ? { call, outcome, stop: true }
+      : { call, outcome }
+})
+
 /** What the end of a read means. One object a call: it is the body's continuation and its deadline. */
 export class Reading implements Timed {
   readonly #clock: Clock.Clock

@@ -3,7 +3,6 @@
  * its result. What a tool did in an earlier step is found in the run's state, what is on its way in its loop.
  */
 import { Deferred, Effect, Exit } from "effect"
-import type { Clock } from "effect"
 import { ToolUserError } from "../../src/error/ToolError.ts"
 import type { CallId } from "../../src/Ids.ts"
 import type { RunInput } from "../../src/run/RunDecider.ts"
@@ -11,13 +10,12 @@ import type { Outcome } from "../../src/run/RunEvent.ts"
 import type { CallState } from "../../src/run/RunState.ts"
 import { effectIdentity } from "../../src/tool/IdempotencyKey.ts"
 import type { ResidentAgent } from "../../services/AgentDirectory.ts"
-import { at } from "./BodyResult.ts"
+import { sharing } from "./BodyResult.ts"
 import type { CallHost, Governed, Started } from "./CallHost.ts"
 import { failed } from "./Failures.ts"
 import type { ToolBody } from "./ToolBody.ts"
 
 export interface Services {
-  readonly clock: Clock.Clock
   readonly agentOf: (name: string) => ResidentAgent | undefined
   readonly body: Pick<ToolBody, "run">
 }
@@ -47,7 +45,7 @@ const shared = (first: CallId, input: RunInput | undefined): Outcome | undefined
   }
 }
 
-export const make = ({ agentOf, body, clock }: Services) => {
+export const make = ({ agentOf, body }: Services) => {
   /** The outcome of an earlier call that is the same effect and has one, or that somebody has to decide about first. */
   const earlier = (
     host: CallHost,
@@ -70,11 +68,6 @@ export const make = ({ agentOf, body, clock }: Services) => {
     return undefined
   }
 
-  const ended = (tool: Governed, call: CallId, outcome: Outcome): RunInput => {
-    const now = clock.currentTimeMillisUnsafe()
-    return at(tool, call, outcome, now, now)
-  }
-
   /** The piece of a call whose effect happens once; `begin` is what it does if it is the first. */
   return (host: CallHost, tool: Governed, identity: string, begin: () => Started): Started => {
     const own = host.call()
@@ -85,14 +78,14 @@ export const make = ({ agentOf, body, clock }: Services) => {
         return {
           effect: Effect.map(Deferred.await(begun.done), (input) => {
             const outcome = shared(begun.call, input)
-            return outcome === undefined ? undefined : ended(tool, own.id, outcome)
+            return outcome === undefined ? undefined : sharing(tool, own.id, outcome)
           })
         }
       }
       effects.delete(identity)
     }
     const known = own.phase._tag === "Dispatched" ? undefined : earlier(host, tool, own, identity)
-    if (known !== undefined) return { effect: Exit.succeed(ended(tool, own.id, known)) }
+    if (known !== undefined) return { effect: Exit.succeed(sharing(tool, own.id, known)) }
     const done = Deferred.makeUnsafe<RunInput | undefined>()
     effects.set(identity, { call: own.id, done })
     return {

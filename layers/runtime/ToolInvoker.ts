@@ -75,7 +75,7 @@ export const make = (services: Services): ToolInvoker => {
   const { clock, digest, random } = services
   const body = makeBody(services)
   const gateOf = makeGates(services.policy ?? no_policy, body)
-  const once = makeOnce({ clock, body, agentOf: services.agentOf ?? (() => undefined) })
+  const once = makeOnce({ body, agentOf: services.agentOf ?? (() => undefined) })
 
   /**
    * Asks a person, unless one has answered for exactly this. The question ends the piece: whatever is decided, the call
@@ -144,7 +144,12 @@ export const make = (services: Services): ToolInvoker => {
   }
 
   const delegate = (host: CallHost, call: CallId, agent: AgentName): Started => {
-    const args = Delegation(host.call().arguments)
+    const given = host.call().arguments
+    const takes = services.agentOf?.(agent)?.takes
+    const args =
+      takes === undefined
+        ? Delegation(given)
+        : Exit.as(takes(given), { task: JSON.stringify(given) })
     return Exit.isFailure(args)
       ? refuse(
           call,

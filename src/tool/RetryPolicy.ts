@@ -53,15 +53,11 @@ export const backoffMs = (
   attempt: number
 ): number => Math.min(policy.backoff_initial_ms * 2 ** (attempt - 1), policy.backoff_max_ms)
 
-const transient_kinds: ReadonlySet<ToolErrorKind> = new Set(never_again.retry_on_kinds)
-
-/**
- * May a call that failed so be tried again, if attempts are left? By its kind; but a tool that calls its failure
- * terminal says that a passing kind will not pass.
- */
-export const isRetried = (policy: Pick<RetryPolicy, "retry_on_kinds">, error: ToolError): boolean =>
-  policy.retry_on_kinds.includes(error.kind) &&
-  (error._tag !== "ToolTerminalError" || !transient_kinds.has(error.kind))
+/** May a call that failed so be tried again, if attempts are left? By its kind alone, as SemStreams does. */
+export const isRetried = (
+  policy: Pick<RetryPolicy, "retry_on_kinds">,
+  error: Pick<ToolError, "kind">
+): boolean => policy.retry_on_kinds.includes(error.kind)
 
 /**
  * The wait in ms after the failed attempt `attempt`, from half of the back-off to all of it, as `chance` from 0 to 1

@@ -10,6 +10,7 @@ import * as SemStreams from "../../src/approval/SemStreams.ts"
 import { ToolError } from "../../src/error/ToolError.ts"
 import { AgentName, ConversationId, Tenant } from "../../src/Ids.ts"
 import type { RunId } from "../../src/Ids.ts"
+import type { Policy } from "../../src/permission/Policy.ts"
 import { Principal } from "../../src/Principal.ts"
 import type { RunEvent } from "../../src/run/RunEvent.ts"
 import { RunLimits } from "../../src/run/RunLimits.ts"
@@ -20,6 +21,8 @@ import type { ToolCompleted } from "../../src/tool/ToolCallMetadata.ts"
 import { AgentRuntime } from "../../services/AgentRuntime.ts"
 import { ApprovalDesk } from "../../services/ApprovalDesk.ts"
 import { RunJournal } from "../../services/RunJournal.ts"
+import type { ToolAttemptObserver } from "../../services/ToolAttemptObserver.ts"
+import { ToolAttemptObservers } from "../../services/ToolAttemptObserver.ts"
 import { ToolCallObservers } from "../../services/ToolCallObserver.ts"
 import * as Ephemeral from "../../layers/compose/Ephemeral.ts"
 import * as ScriptedModelGateway from "../../layers/model/ScriptedModelGateway.ts"
@@ -39,6 +42,10 @@ export type Body = (
 export interface StageTool {
   readonly governance: Omit<Governance, "namespace">
   readonly body: Body
+  /** Absent = `vec`, the stage's own. */
+  readonly provider?: string
+  /** Absent = any JSON. */
+  readonly success?: Schema.Codec<unknown, unknown>
 }
 
 export interface Play {
@@ -49,6 +56,11 @@ export interface Play {
   readonly limits?: Partial<RunLimits>
   /** The names that the supervisor may use; absent = all. */
   readonly allowed?: ReadonlyArray<string>
+  /** What the supervisor is granted; absent = nothing, and not even an empty set. */
+  readonly capabilities?: ReadonlyArray<string>
+  readonly policy?: Policy
+  /** Is told of attempts that failed. */
+  readonly attempted?: ToolAttemptObserver
 }
 
 const families = (tools: Play["tools"]) => {
@@ -57,7 +69,7 @@ const families = (tools: Play["tools"]) => {
       Tool.make(name, {
         description: `The vector's ${name}.`,
         parameters: Schema.Record(Schema.String, Schema.Json),
-        success: Schema.Json,
+        success: tools[name]!.success ?? (Schema.Json as Schema.Codec<unknown, unknown>),
         failure: ToolError
       })
     )
@@ -72,13 +84,19 @@ const families = (tools: Play["tools"]) => {
   const governance = Object.fromEntries(
     Object.entries(tools).map(([name, tool]) => [name, { namespace: "vec", ...tool.governance }])
   )
-  return govern(kit, governance, handlers as never)
+  return Effect.map(govern(kit, governance, handlers as never), (governed) =>
+    governed.map((tool) => {
+      const { provider } = tools[tool.spec.name]!
+      return provider === undefined ? tool : { ...tool, provider }
+    })
+  )
 }
 
 const keyed = (names: Iterable<string>) => [...names].map((name) => `vec.${name}@1`)
 
 const agentsOf = ({
   allowed,
+  capabilities,
   limits = {},
   specialists = {},
   tools
@@ -87,6 +105,7 @@ const agentsOf = ({
     name: supervisor,
     instructions: "Follow the script.",
     tools: keyed(allowed ?? Object.keys(tools)),
+    ...(capabilities === undefined ? undefined : { capabilities }),
     specialists: Object.keys(specialists).map((name) => AgentName.make(name)),
     limits: RunLimits.make(limits)
   }),
@@ -117,11 +136,18 @@ export const stage = <A, E, R>(play: Play, proof: Effect.Effect<A, E, R>) => {
   const seen: Array<ToolCompleted> = []
   return Effect.provide(
     proof,
-    Ephemeral.layer({ agents: agentsOf(play), tools: [families(play.tools)] }).pipe(
+    Ephemeral.layer({
+      agents: agentsOf(play),
+      tools: [families(play.tools)],
+      policy: play.policy
+    }).pipe(
       Layer.provideMerge(ScriptedModelGateway.layer(play.script)),
       Layer.provide(Layer.succeed(RuntimeConfig.RuntimeConfig, unhurried)),
       Layer.provide(Layer.effect(OutboxRelay.RelayConfig, patient)),
       Layer.provide(Layer.succeed(ToolCallObservers, [(fact) => void seen.push(fact)])),
+      Layer.provide(
+        Layer.succeed(ToolAttemptObservers, play.attempted === undefined ? [] : [play.attempted])
+      ),
       Layer.merge(Layer.succeed(Facts, seen))
     )
   )

@@ -1,0 +1,127 @@
+import { assert } from "@effect/vitest"
+import { Effect, Result, Schema } from "effect"
+import {
+  Capability,
+  claimOf,
+  compatibleWith,
+  grantsOf,
+  missingOf,
+  required
+} from "../../src/capability/Capability.ts"
+import type { Claim, Requires } from "../../src/capability/Capability.ts"
+import { Policy } from "../../src/permission/Policy.ts"
+import { call, text } from "../../layers/model/ScriptedModelGateway.ts"
+import * as Stage from "./Stage.ts"
+import type { Driven } from "./Vectors.ts"
+import { conformance, hasShape, isRecord } from "./Vectors.ts"
+
+const decode = Schema.decodeUnknownResult(Schema.Array(Capability))
+
+/** A grant as an operator writes it. */
+const written = ({ name, scope }: Claim): string => (scope === null ? name : `${name}:${scope}`)
+
+interface Given {
+  readonly permissions: ReadonlyArray<string>
+  /** Null = no set of capabilities is wired. */
+  readonly granted: ReadonlyArray<Claim> | null
+  readonly default_deny: boolean
+}
+
+/** An agent with these grants calls a tool that needs these capabilities: how often did its body run, and what came? */
+const gated = Effect.fnUntraced(function* ({ default_deny, granted, permissions }: Given) {
+  let bodies = 0
+  const outcome = yield* Stage.stage(
+    {
+      tools: {
+        touch: {
+          governance: { side_effects: "read", capabilities: permissions },
+          body: () => Effect.sync(() => ++bodies)
+        }
+      },
+      ...(granted === null ? undefined : { capabilities: granted.map(written) }),
+      policy: Policy.make({ default_deny }),
+      script: [call("touch"), text("done")]
+    },
+    Effect.gen(function* () {
+      const all = yield* Stage.events(yield* Stage.begin)
+      return Stage.tagged(all, "CallSettled")[0]?.outcome
+    })
+  )
+  return { bodies, outcome }
+})
+
+const holds = Effect.fnUntraced(function* (given: Given, expected: boolean) {
+  const { default_deny, granted, permissions } = given
+  const grants = granted === null ? null : grantsOf(granted, default_deny)
+  assert.strictEqual(missingOf(grants, permissions) === undefined, expected)
+  // Names that nobody can declare are refused before there is a gate.
+  if (Result.isFailure(decode([...permissions, ...(granted ?? []).map(written)]))) return
+  const { bodies, outcome } = yield* gated(given)
+  assert.strictEqual(bodies, expected ? 1 : 0)
+  assert.strictEqual(outcome?._tag, expected ? "Value" : "Failed")
+})
+
+const claims = (granted: unknown): ReadonlyArray<Claim> =>
+  (granted as ReadonlyArray<Claim | string>).map((each) =>
+    typeof each === "string" ? claimOf(each) : each
+  )
+
+conformance("capability_checks", ({ expect, input }): Driven => {
+  if (
+    typeof expect === "boolean" &&
+    hasShape(input, ["permissions"], ["default_deny", "granted", "capabilities"])
+  ) {
+    const given: Given = {
+      permissions: input.permissions as ReadonlyArray<string>,
+      granted: input.granted === undefined ? null : claims(input.granted),
+      default_deny: input.default_deny === true
+    }
+    return {
+      rows: "SG-35 SG-36 SG-37 SG-38 SG-39 SG-40 SG-41 SG-42 SG-43",
+      run: holds(given, expect)
+    }
+  }
+  if (hasShape(input, ["requires_capability"]) && isRecord(expect)) {
+    return {
+      rows: "SG-34",
+      run: Effect.sync(() =>
+        assert.deepStrictEqual(required(input.requires_capability as Requires), expect.permissions)
+      )
+    }
+  }
+  if (hasShape(input, ["tools", "granted"], ["default_deny"]) && isRecord(input.tools)) {
+    const tools = Object.entries(input.tools).map(([key, capabilities]) => ({
+      key,
+      capabilities: capabilities as ReadonlyArray<string>
+    }))
+    const grants = grantsOf(claims(input.granted), input.default_deny === true)
+    return {
+      rows: "SG-45",
+      run: Effect.sync(() =>
+        assert.deepStrictEqual(
+          compatibleWith(tools, grants).map(({ key }) => key),
+          expect
+        )
+      )
+    }
+  }
+  if (hasShape(input, ["permissions", "granted"], ["default_deny"]) && isRecord(expect)) {
+    return {
+      rows: "SG-35",
+      run: Effect.gen(function* () {
+        const { bodies, outcome } = yield* gated({
+          permissions: input.permissions as ReadonlyArray<string>,
+          granted: claims(input.granted),
+          default_deny: input.default_deny === true
+        })
+        assert.strictEqual(bodies, expect.bodyCalls)
+        assert.deepNestedInclude(outcome, {
+          "error.class": expect.errorClass,
+          "error.kind": "permission",
+          "error.reason": "CAPABILITY_DENIED"
+        })
+      })
+    }
+  }
+  return undefined
+})
