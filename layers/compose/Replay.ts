@@ -7,14 +7,13 @@ import { Effect, Layer } from "effect"
 import { Digest, SecureRandom } from "effect/crypto"
 import type { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import type { RunId, Tenant } from "../../src/Ids.ts"
-import type { Policy, Subject } from "../../src/permission/Policy.ts"
+import type { Policy } from "../../src/permission/Policy.ts"
 import { effectivePermission } from "../../src/permission/Policy.ts"
 import { decodeFixture, fixtureText } from "../../src/replay/Fixture.ts"
 import type { Judge } from "../../src/replay/PolicyDryRun.ts"
 import { PolicyDryRun } from "../../src/replay/PolicyDryRun.ts"
 import { RunNotFound } from "../../src/run/RunCommand.ts"
 import type { JournalEntry } from "../../src/run/RunEvent.ts"
-import { readOnlyHintOf } from "../../src/tool/SideEffects.ts"
 import { AgentDirectory } from "../../services/AgentDirectory.ts"
 import { ConversationStore } from "../../services/ConversationStore.ts"
 import type { ModelGateway } from "../../services/ModelGateway.ts"
@@ -28,6 +27,7 @@ import type { JournalReport } from "../runtime/ReplayReport.ts"
 import * as ReplayReport from "../runtime/ReplayReport.ts"
 import type { RunReplayed } from "../runtime/RunReplay.ts"
 import { replayRun } from "../runtime/RunReplay.ts"
+import { subjectOf } from "../runtime/ToolGate.ts"
 import * as Stores from "./Stores.ts"
 
 /** Agents and tools as `Runtime.layer` takes them. */
@@ -180,19 +180,7 @@ export const judgeOf =
   ({ agent, arguments: args, tool: name }) => {
     const tool = directory.get(agent)?.tools.get(name)
     if (tool === undefined) return undefined
-    const { approval, category, input_schema, permission, side_effects } = tool.spec
-    const properties = input_schema["properties"]
-    const subject: Subject = {
-      name: tool.spec.name,
-      key: tool.key,
-      category,
-      read_only: readOnlyHintOf(side_effects),
-      arguments:
-        typeof properties === "object" && properties !== null ? Object.keys(properties) : [],
-      ...(approval === undefined ? undefined : { approval }),
-      ...(permission === undefined ? undefined : { permission })
-    }
-    return effectivePermission(policy, subject, args, false)
+    return effectivePermission(policy, subjectOf(tool), args, false)
   }
 
 /** Which history a policy is tried over: one run, ended or not, or all of a tenant. */

@@ -32,6 +32,8 @@ export interface ReplayTools {
   readonly served: (call: CallId, outcome: Outcome) => Outcome
   /** In the order in which they came past the gate. */
   readonly calls: ReadonlyArray<ReplayedCall>
+  /** Calls that the table refused. */
+  readonly refused: ReadonlyMap<CallId, ReplayError>
 }
 
 /** What stands for a body's result on its way to the gate's end. */
@@ -68,11 +70,9 @@ const cassetteOf = Effect.fnUntraced(function* (
   return cassette
 })
 
-/** `refuse` is called once for each call that the table refuses. */
 export const make = Effect.fnUntraced(function* (
   digest: Digest.Digest["Service"],
-  recording: Recording,
-  refuse: (call: CallId, error: ReplayError) => Effect.Effect<void>
+  recording: Recording
 ): Effect.fn.Return<ReplayTools> {
   const cassette = yield* cassetteOf(digest, recording)
   const outcomes = new Map<CallId, Outcome>()
@@ -80,12 +80,14 @@ export const make = Effect.fnUntraced(function* (
   /** The arguments that were decoded, by what they became. */
   const givens = new WeakMap<object, unknown>()
 
-  const refused = Effect.fnUntraced(function* (call: CallId, error: ReplayError) {
+  const refusals = new Map<CallId, ReplayError>()
+
+  const refused = (call: CallId, error: ReplayError): Given => {
     calls.push({ call, tool: error.tool, how: error.reason })
     outcomes.set(call, { _tag: "Failed", error: stopped(error) })
-    yield* refuse(call, error)
+    refusals.set(call, error)
     return nothing
-  })
+  }
 
   const replayed = (tool: Governed, call: CallId, outcome: Outcome): Given => {
     calls.push({ call, tool: tool.key, how: "replayed" })
@@ -125,11 +127,11 @@ export const make = Effect.fnUntraced(function* (
           case "recorded": {
             const outcome = found!
             return outcome._tag === "Value" && isErased(outcome.json)
-              ? yield* refused(call, erasedReplay(tool.key))
+              ? refused(call, erasedReplay(tool.key))
               : replayed(tool, call, outcome)
           }
           case "fail":
-            return yield* refused(call, refusedReplay(tool.key, situation))
+            return refused(call, refusedReplay(tool.key, situation))
         }
       })
     }
@@ -138,6 +140,7 @@ export const make = Effect.fnUntraced(function* (
   const agents = new WeakMap<ResidentAgent, ResidentAgent>()
   return {
     calls,
+    refused: refusals,
     agent: (agent) => {
       let known = agents.get(agent)
       if (known === undefined) {

@@ -3,7 +3,7 @@
  * or from another model, results from the recording as each tool's policy allows, decisions as they were made. Nobody is
  * asked, and nothing is written anywhere else.
  */
-import { Clock, Effect } from "effect"
+import { Clock, Effect, FiberSet } from "effect"
 import { Digest, SecureRandom } from "effect/crypto"
 import type { Past } from "../../src/conversation/Compaction.ts"
 import type { RunId } from "../../src/Ids.ts"
@@ -14,15 +14,17 @@ import { cancelRun } from "../../src/run/RunCommand.ts"
 import type { JournalEntry, RunEvent, RunStopping } from "../../src/run/RunEvent.ts"
 import { fold } from "../../src/run/RunState.ts"
 import type { RunState } from "../../src/run/RunState.ts"
+import type { ResidentAgent } from "../../services/AgentDirectory.ts"
 import { AgentDirectory } from "../../services/AgentDirectory.ts"
 import { AgentMemories } from "../../services/AgentMemory.ts"
 import type { ModelGateway } from "../../services/ModelGateway.ts"
+import { PermissionPolicy } from "../../services/PermissionPolicy.ts"
 import { PriceBook } from "../../services/PriceBook.ts"
 import type { FencedOff, JournalError } from "../../services/RunJournal.ts"
 import { RunJournal } from "../../services/RunJournal.ts"
 import { ToolRegistry } from "../../services/ToolRegistry.ts"
 import { Tokenizer } from "../../services/Tokenizer.ts"
-import { PolicyVersion } from "./CallIdentity.ts"
+import { versionOf } from "./CallIdentity.ts"
 import * as Deadlines from "./Deadlines.ts"
 import * as LimitQuestion from "./LimitQuestion.ts"
 import * as PromptMeter from "./PromptMeter.ts"
@@ -77,7 +79,8 @@ const make = Effect.fnUntraced(function* ({ model, recording, run }: Options, be
   const journal = yield* RunJournal
   const registry = yield* ToolRegistry
   const directory = yield* AgentDirectory
-  const policy_version = yield* PolicyVersion
+  const policy = yield* PermissionPolicy
+  const policy_version = yield* versionOf(digest, policy)
   const deadlines = yield* Deadlines.make
   const stop = (by: string, reason: string, status: "cancelled" | "failed") =>
     Effect.ignore(
@@ -92,10 +95,23 @@ const make = Effect.fnUntraced(function* ({ model, recording, run }: Options, be
       ? stop(stopping.by, stopping.reason, stopping.status === "failed" ? "failed" : "cancelled")
       : stop(owner, "end_of_recording", "cancelled")
   })
-  const tools = yield* ReplayTools.make(digest, recording, (_call, error) =>
-    stop(owner, `replay_${error.reason}`, "failed")
-  )
-  const invoker = ToolInvoker.make({ registry, digest, random, clock, deadlines, policy_version })
+  const tools = yield* ReplayTools.make(digest, recording)
+  const fork = yield* FiberSet.makeRuntime<never, void, never>()
+  const agentOf = (name: string): ResidentAgent | undefined => {
+    const agent = directory.get(name)
+    return agent === undefined ? undefined : tools.agent(agent)
+  }
+  // Without limits of tools: what a recording gives is not one call more.
+  const invoker = ToolInvoker.make({
+    registry,
+    digest,
+    random,
+    clock,
+    deadlines,
+    policy,
+    policy_version,
+    agentOf
+  })
   const loop: LoopServices = {
     journal,
     clock,
@@ -103,10 +119,7 @@ const make = Effect.fnUntraced(function* ({ model, recording, run }: Options, be
     model: model ?? ReplayModel.make(recording, stopAsRecorded),
     directory: {
       all: directory.all,
-      get: (name) => {
-        const agent = directory.get(name)
-        return agent === undefined ? undefined : tools.agent(agent)
-      }
+      get: agentOf
     },
     invoker: {
       died: invoker.died,
@@ -119,7 +132,13 @@ const make = Effect.fnUntraced(function* ({ model, recording, run }: Options, be
     // A recorded turn has its cost.
     prices: model === undefined ? undefined : yield* PriceBook,
     askLimit: LimitQuestion.make({ digest, random, policy_version }),
-    committed: () => {},
+    // Once it is written what was refused: the stop would take the call's result from it.
+    committed: (_run, _state, events) => {
+      for (const event of events) {
+        const error = event._tag === "CallSettled" ? tools.refused.get(event.call) : undefined
+        if (error !== undefined) void fork(stop(owner, `replay_${error.reason}`, "failed"))
+      }
+    },
     amended: () => {},
     delta: () => {}
   }

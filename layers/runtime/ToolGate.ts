@@ -23,7 +23,7 @@ export interface Gate {
 }
 
 /** What a policy looks at of a tool. */
-const subjectOf = ({ key, provider, spec }: Governed): Subject => {
+export const subjectOf = ({ key, provider, spec }: Governed): Subject => {
   const properties = spec.input_schema["properties"]
   return {
     name: spec.name,

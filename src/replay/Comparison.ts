@@ -40,8 +40,6 @@ const told = (event: RunEvent, nth: (key: string) => number): Told | undefined =
       const key = `decision ${event.call}`
       return [`${key} ${nth(key)}`, "another decision", { decision: event.decision, by: event.by }]
     }
-    case "CallDispatched":
-      return [`dispatch ${event.call}`, "another dispatch", {}]
     case "CallSettled":
       return [`result ${event.call}`, "the call has another result", { outcome: event.outcome }]
     case "RunStopping": {

@@ -50,7 +50,6 @@ const decided = (
 }
 
 const settled = (state: RunState, run: RunId, event: CallSettled): ReadonlyArray<RunEvent> => {
-  const { _tag, ...result } = event
   const { outcome } = event
   const phase = state.calls.get(event.call)?.phase
   if (phase?._tag === "Unknown" && event.by !== undefined) {
@@ -74,7 +73,7 @@ const settled = (state: RunState, run: RunId, event: CallSettled): ReadonlyArray
       transient: error.class === "ToolTransientError"
     })
   }
-  return decide(state, { _tag: "Finished", settled: result })
+  return decide(state, { _tag: "Finished", settled: event })
 }
 
 /** The input that a recorded event was decided from, where the event holds all of it. */

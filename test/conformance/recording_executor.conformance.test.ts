@@ -270,6 +270,7 @@ const failing: Stage.Body = () =>
 conformance("recording_executor", ({ expect, input }): Driven => {
   if (input === "construct only" && isRecord(expect)) return lazy(expect)
   if (!isRecord(input)) return undefined
+  const fields: Fields = input
   if (hasShape(input, ["call_id", "timestampNs"])) {
     return driven(
       "SM-88",
@@ -278,16 +279,16 @@ conformance("recording_executor", ({ expect, input }): Driven => {
       )
     )
   }
-  if (hasShape(input, ["call_id", "timestampsNs"]) && Array.isArray(input.timestampsNs)) {
-    const keys = input.timestampsNs.map((ns) => recordKey(String(input.call_id), atNs(ns)))
+  if (hasShape(fields, ["call_id", "timestampsNs"]) && Array.isArray(fields.timestampsNs)) {
+    const keys = fields.timestampsNs.map((ns) => recordKey(String(fields.call_id), atNs(ns)))
     return driven(
       "SM-88 SM-47",
       Effect.sync(() => assert.deepEqual(keys, expect))
     )
   }
   if (!isRecord(expect)) return undefined
-  if (Array.isArray(input.inner)) return listed(input.inner as ReadonlyArray<string>)
-  if (typeof input.inner === "string") {
+  if (Array.isArray(fields.inner)) return listed(fields.inner as ReadonlyArray<string>)
+  if (typeof fields.inner === "string") {
     return driven(
       "SM-85",
       Effect.gen(function* () {
@@ -299,11 +300,11 @@ conformance("recording_executor", ({ expect, input }): Driven => {
       })
     )
   }
-  if (typeof input.stopMs === "number") return stopped(input, expect)
-  if (input.close === true) return closed
-  if (input.reset === true) return reset(Number(input.store), expect)
-  if (input.store === "fails") return refused(expect)
-  if (typeof input.store === "string" && "calls" in input) return blocked(input, expect)
-  if (typeof input.calls === "number") return counted(input, expect)
+  if (typeof fields.stopMs === "number") return stopped(fields, expect)
+  if (fields.close === true) return closed
+  if (fields.reset === true) return reset(Number(fields.store), expect)
+  if (fields.store === "fails") return refused(expect)
+  if (typeof fields.store === "string" && "calls" in fields) return blocked(fields, expect)
+  if (typeof fields.calls === "number") return counted(fields, expect)
   return undefined
 })
