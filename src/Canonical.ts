@@ -57,10 +57,11 @@ export const canonical = (value: unknown): string => {
 export const copyJson = <A extends Json>(value: A): A => {
   if (typeof value !== "object" || value === null) return value
   if (Array.isArray(value)) return value.map((item: Json) => copyJson(item)) as never
-  const copy: Record<string, Json> = {}
-  for (const name of Object.keys(value)) {
-    const member = (value as Record<string, Json>)[name]!
-    // Defined and not assigned: a member called `__proto__` is data like any other.
+  // A spread copies members as they are, one called `__proto__` too, and at once: one by one takes longer than the rest.
+  const copy: Record<string, Json> = { ...(value as Record<string, Json>) }
+  for (const name in copy) {
+    const member = copy[name]!
+    if (typeof member !== "object") continue
     if (name === "__proto__") Object.defineProperty(copy, name, { ...own, value: copyJson(member) })
     else copy[name] = copyJson(member)
   }

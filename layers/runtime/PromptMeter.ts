@@ -8,7 +8,7 @@ import type { Prompt } from "../../src/conversation/CompactionPlan.ts"
 import { chapters_max } from "../../src/conversation/CompactionPlan.ts"
 import type { HistoryCut } from "../../src/conversation/Cut.ts"
 import type { Measure } from "../../src/conversation/PromptSize.ts"
-import { entrySize, sizeOf, tokens_per_unit_max, units } from "../../src/conversation/PromptSize.ts"
+import { entryMost, entrySize, sizeOf } from "../../src/conversation/PromptSize.ts"
 import type { TranscriptEntry } from "../../src/conversation/Transcript.ts"
 import type { FrameId } from "../../src/Ids.ts"
 import { rootFrame } from "../../src/Ids.ts"
@@ -52,12 +52,12 @@ export const make = (tokenizer: Tokenizer): Weights => {
   }
 }
 
-/** A transcript so far: `tokens` of what is counted, and the characters of the rest, from `counted` to `seen`. */
+/** A transcript so far: `tokens` of what is counted, and at `most` so many of the rest, from `counted` to `seen`. */
 interface Own {
   readonly of: ReadonlyArray<TranscriptEntry>
   tokens: number
   counted: number
-  units: number
+  most: number
   seen: number
 }
 
@@ -145,18 +145,18 @@ export class PromptMeter {
     const { transcript } = frame
     let own = this.#own.get(frame.id)
     if (own === undefined || own.of !== transcript) {
-      own = { of: transcript, tokens: 0, counted: 0, units: 0, seen: 0 }
+      own = { of: transcript, tokens: 0, counted: 0, most: 0, seen: 0 }
       this.#own.set(frame.id, own)
     }
     for (; own.seen < transcript.length; own.seen++) {
-      own.units += entrySize(transcript[own.seen]!, units)
+      own.most += entryMost(transcript[own.seen]!)
     }
-    const most = own.tokens + own.units * tokens_per_unit_max
+    const most = own.tokens + own.most
     if (most <= room) return most
     for (; own.counted < transcript.length; own.counted++) {
       own.tokens += entrySize(transcript[own.counted]!, measure)
     }
-    own.units = 0
+    own.most = 0
     return own.tokens
   }
 

@@ -13,7 +13,7 @@ import { rootFrame } from "../../src/Ids.ts"
 import type { Prices } from "../../src/cost/PriceTable.ts"
 import type { RunInput } from "../../src/run/RunDecider.ts"
 import type { AskLimit, AskModel, RunCall, Work } from "../../src/run/RunWork.ts"
-import { work } from "../../src/run/RunWork.ts"
+import { calls, work } from "../../src/run/RunWork.ts"
 import type { RunEvent } from "../../src/run/RunEvent.ts"
 import type { RunState } from "../../src/run/RunState.ts"
 import { isParkable } from "../../src/run/RunState.ts"
@@ -31,10 +31,11 @@ import type { Weights } from "./PromptMeter.ts"
 import { PromptMeter } from "./PromptMeter.ts"
 import type { Bell, Transaction } from "./RunWriter.ts"
 import { RunWriter } from "./RunWriter.ts"
-import type { Started, Surroundings } from "./CallHost.ts"
+import type { Fork, Started, Surroundings } from "./CallHost.ts"
 import type { ToolInvoker } from "./ToolInvoker.ts"
 import type { Services as WallServices, WallTime } from "./WallTime.ts"
 import * as Wall from "./WallTime.ts"
+import type { Host as WorkersHost } from "./Workers.ts"
 import { Workers } from "./Workers.ts"
 
 export interface Services extends WallServices {
@@ -105,14 +106,16 @@ export const run = (
     return loop.run()
   })
 
-class Loop {
+class Loop implements LoopHost, WorkersHost {
   readonly #services: Services
   readonly #meter: PromptMeter
   readonly #workers: Workers
   readonly #bell: Bell
-  readonly #writer: RunWriter
-  /** What a call reaches of this loop. */
-  readonly #calls: LoopHost
+  readonly writer: RunWriter
+  readonly context: Surroundings
+  readonly fork: Fork
+  readonly delta: Services["delta"]
+  readonly deadlines: Deadlines
   #inbox: Array<RunInput> = nothing
   /** Most of what arrives was done at once, and tells nobody. */
   #told: Array<Told> = nothing
@@ -127,40 +130,17 @@ class Loop {
     this.#services = services
     this.#meter = new PromptMeter(services.weights, past)
     this.#bell = bell
-    this.#writer = new RunWriter(
-      {
-        journal: services.journal,
-        committed: services.committed,
-        amended: services.amended
-      },
-      held.run,
-      held.state,
-      bell
-    )
-    this.#workers = new Workers({
-      fork: Effect.runForkWith(context),
-      deadlines: services.deadlines,
-      begin: (wanted) =>
-        wanted._tag === "RunCall" ? this.#call(wanted) : { effect: this.#ask(wanted) },
-      report: (key, input) => this.#report(input, key === undefined ? undefined : { key }),
-      silent: () => this.#awake(),
-      died: (failed, exit) => this.#died(failed, exit)
-    })
-    this.#calls = {
-      writer: this.#writer,
-      context,
-      delta: services.delta,
-      report: (input, written) => this.#report(input, { written }),
-      transact: (transaction, done) => {
-        this.#transactions.push({ transaction, done })
-        this.#awake()
-      }
-    }
-    bell.wake = () => this.#awake()
+    this.writer = new RunWriter(services, held.run, held.state, bell)
+    this.context = context
+    this.fork = Effect.runForkWith(context)
+    this.delta = services.delta
+    this.deadlines = services.deadlines
+    this.#workers = new Workers(this)
+    bell.wake = () => this.awake()
   }
 
   get #state(): RunState {
-    return this.#writer.state
+    return this.writer.state
   }
 
   /** What an earlier owner left is decided first. */
@@ -188,17 +168,17 @@ class Loop {
   static readonly #loop = Effect.fnUntraced(function* (self: Loop) {
     if (self.#state.accepted!.limits.wall_ms_max > 0) {
       const timeIsUp = () => self.#report({ _tag: "TimeIsUp" })
-      self.#wall = yield* Wall.make(self.#services, self.#writer.run, timeIsUp)
+      self.#wall = yield* Wall.make(self.#services, self.writer.run, timeIsUp)
     }
     for (let drains = 1; ; drains++) {
       self.#news = false
-      if (self.#bell.rung) yield* self.#writer.catchUp()
+      if (self.#bell.rung) yield* self.writer.catchUp()
       const told = self.#decide()
       // A read may be redone, so it does not wait for the journal; whatever may not waits itself. A call that was done
       // at once shares the append of the turn that asked for it.
-      if (self.#writer.isAhead) self.#startCalls()
+      if (self.writer.isAhead) self.#startCalls()
       const toldOfCalls = self.#inbox === nothing ? nothing : self.#decide()
-      yield* self.#writer.append()
+      if (self.writer.isAhead) yield* self.writer.append()
       if (told.length > 0) self.#written(told)
       if (toldOfCalls.length > 0) self.#written(toldOfCalls)
       if (self.#transactions.length > 0) yield* Loop.#transact(self)
@@ -219,7 +199,7 @@ class Loop {
     const told = this.#told
     this.#inbox = nothing
     this.#told = nothing
-    this.#writer.decide(inputs)
+    this.writer.decide(inputs)
     return told
   }
 
@@ -243,10 +223,10 @@ class Loop {
     for (;;) {
       const next = self.#transactions.shift()
       if (next === undefined) return
-      const done = yield* self.#writer.transact(next.transaction)
+      const done = yield* self.writer.transact(next.transaction)
       // What may not be dispatched is decided like any other input: the decider says why, or nothing. After what was,
       // the rest may follow from the state alone: a step that is over may have been the last one.
-      yield* self.#writer.write(done ? [] : [next.transaction.dispatches])
+      yield* self.writer.write(done ? [] : [next.transaction.dispatches])
       next.done()
     }
   })
@@ -265,15 +245,11 @@ class Loop {
     workers.keep(wanted)
     if (this.#bell.draining) return
     this.#startAll(wanted)
-    for (const each of wanted) {
-      if (each._tag === "RunCall" || workers.has(each.key)) continue
-      if (each._tag === "AskLimit" || each.start) workers.start(each)
-    }
   }
 
   /** Starts calls before what asked for them is durable. */
   #startCalls() {
-    if (!this.#bell.draining && this.#state.open.size > 0) this.#startAll(work(this.#state))
+    if (!this.#bell.draining && this.#state.open.size > 0) this.#startAll(calls(this.#state))
   }
 
   #startAll(wanted: ReadonlyArray<Work>) {
@@ -281,12 +257,14 @@ class Loop {
     let parallel = workers.busy
     const most = this.#state.accepted!.limits.calls_parallel_max
     for (const each of wanted) {
-      if (each._tag !== "RunCall" || workers.has(each.key)) continue
-      if (each.start && parallel < most && !workers.start(each)) parallel++
+      if (workers.has(each.key)) continue
+      if (each._tag !== "RunCall") {
+        if (each._tag === "AskLimit" || each.start) workers.start(each)
+      } else if (each.start && parallel < most && !workers.start(each)) parallel++
     }
   }
 
-  #died(failed: Work, exit: Exit.Failure<unknown, never>): RunInput {
+  died(failed: Work, exit: Exit.Failure<unknown, never>): RunInput {
     switch (failed._tag) {
       case "RunCall":
         return this.#services.invoker.died(failed.call, exit.cause)
@@ -299,6 +277,23 @@ class Loop {
     }
   }
 
+  begin(wanted: Work): Started {
+    return wanted._tag === "RunCall" ? this.#call(wanted) : { effect: this.#ask(wanted) }
+  }
+
+  say(key: string | undefined, input: RunInput) {
+    this.#report(input, key === undefined ? undefined : { key })
+  }
+
+  report(input: RunInput, written: () => void) {
+    this.#report(input, { written })
+  }
+
+  transact(transaction: Transaction, done: () => void) {
+    this.#transactions.push({ transaction, done })
+    this.awake()
+  }
+
   #report(input: RunInput, told?: Told) {
     if (this.#inbox === nothing) this.#inbox = [input]
     else this.#inbox.push(input)
@@ -306,10 +301,10 @@ class Loop {
       if (this.#told === nothing) this.#told = [told]
       else this.#told.push(told)
     }
-    this.#awake()
+    this.awake()
   }
 
-  #awake() {
+  awake() {
     this.#news = true
     const wake = this.#wake
     this.#wake = undefined
@@ -331,18 +326,18 @@ class Loop {
 
   #ask(wanted: AskModel | AskLimit): Effect.Effect<RunInput> {
     if (wanted._tag === "AskModel") return this.#turn(wanted)
-    return this.#services.askLimit(this.#writer.run, this.#state, wanted.limit)
+    return this.#services.askLimit(this.writer.run, this.#state, wanted.limit)
   }
 
   #turn(wanted: AskModel): Effect.Effect<RunInput> {
     const agent = this.#agentOf(wanted.frame)
     const frame = this.#state.frames.get(wanted.frame)!
-    const { run, state } = this.#writer
+    const { run, state } = this.writer
     return askModel(this.#services, { run, state, frame, meter: this.#meter }, agent, wanted)
   }
 
   #call(wanted: RunCall): Started {
     const agent = this.#agentOf(this.#state.calls.get(wanted.call)!.frame)!
-    return this.#services.invoker.start(new LoopCall(this.#calls, wanted.call, agent))
+    return this.#services.invoker.start(new LoopCall(this, wanted.call, agent))
   }
 }

@@ -10,7 +10,7 @@ import type { RunInput } from "../../src/run/RunDecider.ts"
 import { decide } from "../../src/run/RunDecider.ts"
 import type { RunEvent } from "../../src/run/RunEvent.ts"
 import type { RunState } from "../../src/run/RunState.ts"
-import { evolve, make as emptyState, statusOf } from "../../src/run/RunState.ts"
+import { evolve, isParkable, make as emptyState, statusOf } from "../../src/run/RunState.ts"
 import type { AgentMemory } from "../../services/AgentMemory.ts"
 import type { Fence, RunJournal, StaleAppend } from "../../services/RunJournal.ts"
 import { FencedOff, JournalError } from "../../services/RunJournal.ts"
@@ -101,7 +101,8 @@ export class RunWriter {
   append(): Effect.Effect<void, FencedOff | JournalError> {
     if (this.#events.length === 0) return Effect.void
     const status = statusOf(this.#state)
-    const append = { run: this.run, fence: this.#fence, events: this.#events, status }
+    const rests = isParkable(this.#state)
+    const append = { run: this.run, fence: this.#fence, events: this.#events, status, rests }
     return Effect.matchCauseEffect(this.#host.journal.append(append), this.#answered)
   }
 
@@ -155,7 +156,7 @@ export class RunWriter {
         self.#host.journal.transact(self.run, self.#fence, body, (result) => {
           self.#apply(dispatched, events)
           self.#apply(decide(self.#state, record(result)), events)
-          return { events, status: statusOf(self.#state) }
+          return { events, status: statusOf(self.#state), rests: isParkable(self.#state) }
         })
       )
       if (Exit.isSuccess(exit)) {

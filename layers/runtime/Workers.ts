@@ -18,15 +18,15 @@ interface Worker {
 
 export interface Host {
   readonly fork: Fork
-  /** What a piece does. */
-  readonly begin: (work: Work) => Started
   readonly deadlines: Deadlines
-  /** A piece has something to say; it counts as running until that is written. */
-  readonly report: (key: string | undefined, input: RunInput) => void
+  /** What a piece does. */
+  begin(work: Work): Started
+  /** A piece has something to say; with a key it counts as running until that is written. */
+  say(key: string | undefined, input: RunInput): void
   /** A piece ended with nothing to say: what it did is written already, or did not stand. */
-  readonly silent: () => void
+  awake(): void
   /** What a piece says whose fiber failed. */
-  readonly died: (work: Work, exit: Exit.Failure<unknown, never>) => RunInput
+  died(work: Work, exit: Exit.Failure<unknown, never>): RunInput
 }
 
 export class Workers {
@@ -73,7 +73,7 @@ export class Workers {
         if (worker.fiber !== fiber) return
         // The deadline speaks for the piece, so that the end of its fiber is no longer listened to.
         worker.fiber = undefined
-        this.#host.report(work.key, timed.late())
+        this.#host.say(work.key, timed.late())
         fiber.interruptUnsafe()
       })
     }
@@ -92,10 +92,10 @@ export class Workers {
    */
   #said(work: Work, exit: Exit.Exit<RunInput | undefined>, key: string | undefined): void {
     // Whoever interrupts a piece forgets it first, so whatever else ended it is a defect.
-    if (Exit.isFailure(exit)) return this.#host.report(key, this.#host.died(work, exit))
-    if (exit.value !== undefined) return this.#host.report(key, exit.value)
+    if (Exit.isFailure(exit)) return this.#host.say(key, this.#host.died(work, exit))
+    if (exit.value !== undefined) return this.#host.say(key, exit.value)
     if (key !== undefined) this.#workers.delete(key)
-    this.#host.silent()
+    this.#host.awake()
   }
 
   /** Interrupts what runs and is not among the wanted. */

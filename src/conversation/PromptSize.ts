@@ -1,6 +1,7 @@
 /**
- * How long what a model is shown is, in whatever unit the caller counts: UTF-16 units at once, tokens where it matters.
+ * How long what a model is shown is, in whatever unit the caller counts; and at most, where that is enough to know and costs less than to count.
  */
+import type { Json } from "../Canonical.ts"
 import type { TranscriptEntry } from "./Transcript.ts"
 import { resultText } from "./Transcript.ts"
 
@@ -10,7 +11,11 @@ export type Measure = (text: string) => number
 export const units: Measure = (text) => text.length
 
 /** No tokenizer over bytes makes more tokens of a text than its UTF-8 has bytes: at most three for each UTF-16 unit. */
-export const tokens_per_unit_max = 3
+const tokens_per_unit_max = 3
+
+/** A unit of a text in JSON is at most six bytes: its escape. So is no number longer, and no literal. */
+const tokens_per_json_unit_max = 6
+const tokens_per_number_max = 24
 
 /** What a message costs beside its text: role and separators. */
 export const entry_overhead = 4
@@ -31,6 +36,44 @@ export const entrySize = (entry: TranscriptEntry, measure: Measure): number => {
         for (const part of entry.reasoning) size += measure(part.text)
       }
       return size
+    }
+  }
+}
+
+/** Tokens of a value's JSON, or more: without making it. */
+const jsonMost = (value: Json): number => {
+  if (typeof value === "string") return 2 + value.length * tokens_per_json_unit_max
+  if (typeof value !== "object" || value === null) return tokens_per_number_max
+  let most = 2
+  if (Array.isArray(value)) {
+    for (const item of value) most += 1 + jsonMost(item)
+    return most
+  }
+  for (const name in value) {
+    most +=
+      4 +
+      name.length * tokens_per_json_unit_max +
+      jsonMost((value as Readonly<Record<string, Json>>)[name]!)
+  }
+  return most
+}
+
+/** Tokens of an entry by any tokenizer, or more. */
+export const entryMost = (entry: TranscriptEntry): number => {
+  switch (entry.role) {
+    case "user":
+      return entry_overhead + entry.text.length * tokens_per_unit_max
+    case "tool":
+      return entry_overhead + resultText(entry).length * tokens_per_unit_max
+    case "assistant": {
+      let most = entry_overhead + entry.text.length * tokens_per_unit_max
+      for (const { arguments: args, name } of entry.calls) {
+        most += entry_overhead + name.length * tokens_per_unit_max + jsonMost(args)
+      }
+      if (entry.reasoning !== undefined) {
+        for (const part of entry.reasoning) most += part.text.length * tokens_per_unit_max
+      }
+      return most
     }
   }
 }

@@ -32,13 +32,20 @@ const cost_unknown: Breach = { limit: "cost_max", reason: "cost_unknown" }
 export const extensions = (state: RunState, limit: LimitName): number =>
   state.used.extended?.get(limit) ?? 0
 
-/** The bound as it is now: what was declared, and what people have added. */
-export const maxOf = (state: RunState, limit: Counted): number => {
-  const limits = state.accepted!.limits
-  return state.used.extended === undefined
-    ? limits[limit]
-    : limits[limit] + extensions(state, limit) * (limits.extend_by?.[limit] ?? limits[limit])
-}
+/** The bound as it is now: what was `declared`, and what people have added. Asked at every step, so it is given by name. */
+const maxFrom = (state: RunState, limit: Counted, declared: number): number =>
+  state.used.extended === undefined
+    ? declared
+    : declared + extensions(state, limit) * (state.accepted!.limits.extend_by?.[limit] ?? declared)
+
+export const maxOf = (state: RunState, limit: Counted): number =>
+  maxFrom(state, limit, state.accepted!.limits[limit])
+
+export const stepsMax = (state: RunState): number =>
+  maxFrom(state, "steps_max", state.accepted!.limits.steps_max)
+
+export const callsMax = (state: RunState): number =>
+  maxFrom(state, "calls_max", state.accepted!.limits.calls_max)
 
 const costMax = (state: RunState, declared: string): BigDecimal.BigDecimal => {
   const more = BigDecimal.multiply(
@@ -88,8 +95,8 @@ export const hasRoom = (state: RunState, turns: number): boolean => {
 /** The bound that the run has reached, if any. */
 export const breach = (state: RunState): Breach | undefined => {
   const limits = state.accepted!.limits
-  if (state.steps >= maxOf(state, "steps_max")) return breaches.steps_max
-  if (callsUsed(state) >= maxOf(state, "calls_max")) return breaches.calls_max
+  if (state.steps >= stepsMax(state)) return breaches.steps_max
+  if (callsUsed(state) >= callsMax(state)) return breaches.calls_max
   if (limits.tokens_max > 0 && state.tokens >= tokensBound(state)) return breaches.tokens_max
   if (limits.cost_max !== undefined) {
     // Whoever extends a cost that cannot be known knows so.
@@ -97,9 +104,15 @@ export const breach = (state: RunState): Breach | undefined => {
     if (!hasRoom(state, 0)) return breaches.cost_max
   }
   if (state.used.timed_out) return breaches.wall_ms_max
-  if (limits.repeats_max > 0 && state.used.repeats >= maxOf(state, "repeats_max"))
+  if (
+    limits.repeats_max > 0 &&
+    state.used.repeats >= maxFrom(state, "repeats_max", limits.repeats_max)
+  )
     return breaches.repeats_max
-  if (limits.mistakes_max > 0 && state.used.mistakes >= maxOf(state, "mistakes_max"))
+  if (
+    limits.mistakes_max > 0 &&
+    state.used.mistakes >= maxFrom(state, "mistakes_max", limits.mistakes_max)
+  )
     return breaches.mistakes_max
   return undefined
 }
@@ -113,8 +126,8 @@ export const onBreach = (state: RunState, limit: LimitName): RunLimits["on_breac
 /** The last turn that a frame may take, counted over all frames: with `answer` the supervisor has one more than others. */
 export const lastStep = (state: RunState, supervisor: boolean): number =>
   supervisor && state.accepted!.limits.on_breach === "answer"
-    ? maxOf(state, "steps_max") + 1
-    : maxOf(state, "steps_max")
+    ? stepsMax(state) + 1
+    : stepsMax(state)
 
 /** Is the supervisor's next turn its last, without tools? */
 export const isAnswering = (state: RunState): boolean =>

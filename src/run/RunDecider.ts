@@ -13,7 +13,7 @@ import {
 import type { AgentName, CallId, FrameId } from "../Ids.ts"
 import { callId, depthOf, frameOf, rootFrame } from "../Ids.ts"
 import type { OnLoss } from "../tool/ToolSpec.ts"
-import { breach, callsUsed, isAnswering, lastStep, maxOf, onBreach } from "./RunBreach.ts"
+import { breach, callsUsed, callsMax, isAnswering, lastStep, onBreach } from "./RunBreach.ts"
 import { isEmpty, twinOf } from "./RunGuard.ts"
 import type {
   ApprovalRequested,
@@ -67,7 +67,7 @@ export type RunInput =
       readonly key: string
       readonly on_loss: OnLoss
     }
-  | { readonly _tag: "Finished"; readonly settled: Omit<CallSettled, "_tag"> }
+  | { readonly _tag: "Finished"; readonly settled: CallSettled }
   /** A dispatched call's outcome cannot be known. */
   | { readonly _tag: "Lost"; readonly call: CallId }
   | { readonly _tag: "Stops"; readonly stopping: Omit<RunStopping, "_tag"> }
@@ -205,14 +205,14 @@ const delegates = (
 }
 
 /** What came of a call. One that an older owner dispatched, and that the gate now refuses, may have taken effect. */
-const finished = (state: RunState, result: Omit<CallSettled, "_tag">): ReadonlyArray<RunEvent> => {
+const finished = (state: RunState, result: CallSettled): ReadonlyArray<RunEvent> => {
   const phase = state.calls.get(result.call)?.phase
   switch (phase?._tag) {
     case "Proposed":
     case "Decided":
-      return [{ ...result, _tag: "CallSettled" }]
+      return [result]
     case "Dispatched":
-      return phase.epoch < state.epoch ? [lost(result.call)] : [{ ...result, _tag: "CallSettled" }]
+      return phase.epoch < state.epoch ? [lost(result.call)] : [result]
     default:
       return none
   }
@@ -226,7 +226,7 @@ const turnFinished = (
   if (!wantsTurn(state, frame, step)) return none
   // The spread comes first: a literal that begins with one is copied at once, any other member by member.
   const turned: ModelTurned = { ...fitting(state, frame, turn), _tag: "ModelTurned", frame, step }
-  const left = Math.max(0, maxOf(state, "calls_max") - callsUsed(state))
+  const left = Math.max(0, callsMax(state) - callsUsed(state))
   if (turned.calls.length <= left) return [turned]
   const events: Array<RunEvent> = [turned]
   for (let index = left; index < turned.calls.length; index++) {

@@ -70,6 +70,12 @@ export const work = (state: RunState): ReadonlyArray<Work> => {
     const asking = asked(state)
     if (asking !== undefined) wanted = and(wanted, asking)
   }
+  return calls(state, wanted)
+}
+
+/** The calls alone of what should be running now, after what is given. */
+export const calls = (state: RunState, before: Array<Work> = nothing): ReadonlyArray<Work> => {
+  let wanted = before
   for (const id of state.open) {
     const { phase } = state.calls.get(id)!
     switch (phase._tag) {

@@ -210,7 +210,10 @@ const moveCall = (play: Play): void => {
     case 3:
       return give(play, { _tag: "Lost", call })
     default:
-      return give(play, { _tag: "Finished", settled: { call, outcome: outcomeOf(play) } })
+      return give(play, {
+        _tag: "Finished",
+        settled: { _tag: "CallSettled", call, outcome: outcomeOf(play) }
+      })
   }
 }
 
@@ -298,7 +301,10 @@ const round = (play: Play): boolean => {
       give(play, { _tag: "TurnFinished", frame: each.frame, step: each.step, turn: turn(0) })
     } else if (each._tag === "AskLimit") askLimit(play)
     else if (play.state.calls.get(each.call)!.phase._tag !== "Asking") {
-      give(play, { _tag: "Finished", settled: { call: each.call, outcome: outcomeOf(play) } })
+      give(play, {
+        _tag: "Finished",
+        settled: { _tag: "CallSettled", call: each.call, outcome: outcomeOf(play) }
+      })
     }
   }
   const { question } = play.state

@@ -255,7 +255,7 @@ describe("cancelRun", () => {
       { _tag: "RunCall", key: second, call: second, start: false }
     ])
     const outcome = { _tag: "Value", json: "1" } as const
-    give(play, { _tag: "Finished", settled: { call: second, outcome } })
+    give(play, { _tag: "Finished", settled: { _tag: "CallSettled", call: second, outcome } })
     assert.strictEqual(play.state.ended!.status, "cancelled")
   })
 

@@ -180,7 +180,7 @@ const runaway = (play: Play): void => {
       give(play, { _tag: "TurnFinished", frame, step, turn: turn(tools ? 1 : 0) })
     } else if (next._tag === "RunCall") {
       const outcome = { _tag: "Value", json: "1" } as const
-      give(play, { _tag: "Finished", settled: { call: next.call, outcome } })
+      give(play, { _tag: "Finished", settled: { _tag: "CallSettled", call: next.call, outcome } })
     }
   }
 }
@@ -247,7 +247,7 @@ describe("steps_max", () => {
   it("with answer, calls in the last turn are dropped", () => {
     const play = turned(1, { steps_max: 1, on_breach: "answer" })
     const outcome = { _tag: "Value", json: "1" } as const
-    give(play, { _tag: "Finished", settled: { call: first(0), outcome } })
+    give(play, { _tag: "Finished", settled: { _tag: "CallSettled", call: first(0), outcome } })
     assert.deepStrictEqual(work(play.state), [
       { _tag: "AskModel", key: "0/2/answer", frame: rootFrame, step: 2, tools: false, start: true }
     ])
@@ -352,7 +352,7 @@ describe("limits", () => {
     give(play, { _tag: "Dispatches", call, key: "k", on_loss: "again" })
     claim(play)
     const refused = { _tag: "Cancelled" } as const
-    give(play, { _tag: "Finished", settled: { call, outcome: refused } })
+    give(play, { _tag: "Finished", settled: { _tag: "CallSettled", call, outcome: refused } })
     assert.strictEqual(play.state.calls.get(call)?.phase._tag, "Unknown")
   })
 
