@@ -6,6 +6,7 @@ import type { AgentSpec } from "../src/agent/AgentSpec.ts"
 import type { AgentName } from "../src/Ids.ts"
 import type { Pins } from "../src/run/RunEvent.ts"
 import type { GovernedTool } from "../src/tool/GovernedTool.ts"
+import type { InputCodec } from "../src/tool/ToolCodec.ts"
 import type { AgentMemory } from "./AgentMemory.ts"
 import type { ModelTool } from "./ModelGateway.ts"
 
@@ -15,6 +16,8 @@ export interface ResidentAgent {
   readonly tools: ReadonlyMap<string, GovernedTool<AgentMemory>>
   /** Specialists by the name of the tool that delegates to them, `ask_<name>`. */
   readonly specialists: ReadonlyMap<string, AgentName>
+  /** Reads what another agent delegates with, where its spec says what it takes. */
+  readonly takes?: InputCodec["decode"]
   /** What the model is shown, built once. */
   readonly modelTools: ReadonlyArray<ModelTool>
   readonly pins: Pins

@@ -7,6 +7,7 @@ import { Digest } from "effect/crypto"
 import type { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import type { AgentName } from "../../src/Ids.ts"
 import type { GovernedTool } from "../../src/tool/GovernedTool.ts"
+import { jsonSchemaInput } from "../../src/tool/ToolCodec.ts"
 import { groupOf } from "../../src/tool/ToolGroup.ts"
 import type { ResidentAgent } from "../../services/AgentDirectory.ts"
 import { AgentDirectory } from "../../services/AgentDirectory.ts"
@@ -30,7 +31,7 @@ export const delegationName = (agent: AgentName): string => `ask_${agent}`
 const delegation = (spec: AgentSpec): ModelTool => ({
   name: delegationName(spec.name),
   description: `Delegate a task to ${spec.name}. ${spec.description}`.trim(),
-  input_schema: {
+  input_schema: spec.takes ?? {
     type: "object",
     properties: {
       task: { type: "string", minLength: 1, description: "The whole task, in words." }
@@ -93,11 +94,18 @@ const make = Effect.fnUntraced(function* (specs: ReadonlyArray<AgentSpec>) {
       modelTools.push(delegation(specialist))
     }
     const governance = [...tools.values()].map((tool) => tool.spec)
+    const takes =
+      spec.takes === undefined
+        ? undefined
+        : yield* Effect.mapError(jsonSchemaInput(spec.name, spec.takes), ({ message }) =>
+            wrong("takes", spec.name, message)
+          )
     const agent: ResidentAgent = {
       spec,
       tools,
       specialists,
       modelTools,
+      ...(takes === undefined ? undefined : { takes: takes.decode }),
       pins: {
         definition: yield* digestOf(digest, spec),
         tools: yield* digestOf(digest, governance)

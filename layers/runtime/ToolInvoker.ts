@@ -149,7 +149,7 @@ export const make = (services: Services): ToolInvoker => {
     const args =
       takes === undefined
         ? Delegation(given)
-        : Exit.as(takes(given), { task: JSON.stringify(given) })
+        : Exit.map(takes(given), () => ({ task: JSON.stringify(given) }))
     return Exit.isFailure(args)
       ? refuse(
           call,

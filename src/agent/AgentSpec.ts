@@ -66,6 +66,11 @@ export const AgentSpec = Schema.Struct({
   capabilities: Schema.optionalKey(Schema.Array(Capability).check(Schema.isMaxLength(256))),
   /** Only tools of these groups, of those above; the others are not shown and are refused. Absent = all. */
   groups: Schema.optionalKey(Schema.Array(ToolGroup)),
+  /**
+   * JSON Schema of what another agent delegates to it with; its message is then that, as JSON. Absent = `{ task }`, a text
+   * that is its message.
+   */
+  takes: Schema.optionalKey(Schema.Record(Schema.String, Schema.Json)),
   /** Agents that this one may delegate to; each is a frame of the same run. */
   specialists: defaulted(Schema.Array(AgentName), []),
   limits: defaulted(Schema.toType(RunLimits), RunLimits.make({})),

@@ -1,0 +1,51 @@
+/**
+ * Answers the turns of agents that are graphs by their graphs, and every other agent's by the gateway beneath. What a
+ * node's call returned is read from the journal, whole, because a transcript holds a model's copy of it.
+ */
+import { Effect, Layer, Result } from "effect"
+import type { RunId } from "../../src/Ids.ts"
+import { nextTurn } from "../../src/graph/GraphTurn.ts"
+import type { ToolGraph } from "../../src/graph/ToolGraph.ts"
+import type { RunEvent } from "../../src/run/RunEvent.ts"
+import type { ModelRequest } from "../../services/ModelGateway.ts"
+import { ModelError, ModelGateway } from "../../services/ModelGateway.ts"
+import { RunJournal } from "../../services/RunJournal.ts"
+
+const page = 1_000
+
+const make = Effect.fnUntraced(function* (graphs: ReadonlyArray<ToolGraph>) {
+  const beneath = yield* ModelGateway
+  const journal = yield* RunJournal
+  const byName = new Map<string, ToolGraph>(graphs.map((graph) => [graph.spec.name, graph]))
+
+  const eventsOf = Effect.fnUntraced(function* (run: RunId) {
+    const events: Array<RunEvent> = []
+    for (;;) {
+      const entries = yield* journal.read(run, events.length, page)
+      for (const { event } of entries) events.push(event)
+      if (entries.length < page) return events
+    }
+  })
+
+  const turn = Effect.fnUntraced(
+    function* (graph: ToolGraph, { frame, run, step }: ModelRequest) {
+      const next = nextTurn(graph, frame, step, yield* eventsOf(run))
+      if (Result.isSuccess(next)) return { ...next.success, model: "graph" }
+      const message = `graph "${graph.spec.name}": ${next.failure}`.slice(0, 2_000)
+      return yield* new ModelError({ kind: "refused", reason: "graph_stopped", message })
+    },
+    Effect.catchTag("JournalError", ({ message }) => new ModelError({ kind: "transient", message }))
+  )
+
+  return ModelGateway.of({
+    turn: (request, sink) => {
+      const graph = byName.get(request.agent)
+      return graph === undefined ? beneath.turn(request, sink) : turn(graph, request)
+    }
+  })
+})
+
+export const layer = (
+  graphs: ReadonlyArray<ToolGraph>
+): Layer.Layer<ModelGateway, never, ModelGateway | RunJournal> =>
+  Layer.effect(ModelGateway, make(graphs))

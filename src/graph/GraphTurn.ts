@@ -1,0 +1,110 @@
+/**
+ * What a graph says next, from what its frame's journal holds: a turn is a wave of calls, and the last one is the answer.
+ * A graph is asked like a model and answers by its own rule, so that its calls are a run's calls like any others.
+ */
+import { Option, Result, Schema } from "effect"
+import type { Json } from "../Canonical.ts"
+import { resultText } from "../conversation/Transcript.ts"
+import type { FrameId } from "../Ids.ts"
+import { callId, rootFrame } from "../Ids.ts"
+import type { Turn } from "../run/RunDecider.ts"
+import type { Outcome, ProposedCall, RunEvent } from "../run/RunEvent.ts"
+import { fill } from "./StateTemplate.ts"
+import type { GraphNode, ToolGraph } from "./ToolGraph.ts"
+
+const readJson = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Json))
+
+/** What its frame was opened with, and how its nodes' calls ended. */
+interface Progress {
+  input: string
+  readonly outcomes: Map<string, Outcome>
+}
+
+const progressOf = (frame: FrameId, events: Iterable<RunEvent>): Progress => {
+  const progress: Progress = { input: "", outcomes: new Map() }
+  const nodes = new Map<string, string>()
+  for (const event of events) {
+    switch (event._tag) {
+      case "RunAccepted":
+        if (frame === rootFrame) progress.input = event.message
+        break
+      case "FrameOpened":
+        if (event.frame === frame) progress.input = event.input
+        break
+      case "ModelTurned":
+        if (event.frame !== frame) break
+        for (const [index, { model_id }] of event.calls.entries()) {
+          nodes.set(callId(frame, event.step, index), model_id)
+        }
+        break
+      case "CallSettled": {
+        const node = nodes.get(event.call)
+        if (node !== undefined) progress.outcomes.set(node, event.outcome)
+      }
+    }
+  }
+  return progress
+}
+
+const failed = ({ id, tool }: GraphNode, outcome: Outcome): string =>
+  `node "${id}" failed: ${resultText({ role: "tool", call: callId(rootFrame, 0, 0), model_id: id, name: tool, outcome })}`
+
+/** `namespace.name@version` as the model of an agent would call it. */
+const plainName = (tool: string): string => /^[^.]+\.(.+)@[^@]+$/.exec(tool)?.[1] ?? tool
+
+const callsOf = (
+  wave: ReadonlyArray<GraphNode>,
+  state: ReadonlyMap<string, Json>
+): Result.Result<ReadonlyArray<ProposedCall>, string> => {
+  const calls: Array<ProposedCall> = []
+  for (const { id, inputs, literals, tool } of wave) {
+    for (const [argument, input] of Object.entries(inputs)) {
+      const filled = fill(input, state)
+      if (Result.isSuccess(filled)) continue
+      return Result.fail(
+        `node "${id}", argument "${argument}": the state has no field "${filled.failure}"`
+      )
+    }
+    const filled = Result.getOrThrow(fill(inputs, state)) as Readonly<Record<string, Json>>
+    calls.push({ model_id: id, name: plainName(tool), arguments: { ...literals, ...filled } })
+  }
+  return Result.succeed(calls)
+}
+
+const turnOf = (text: string, calls: ReadonlyArray<ProposedCall>): Turn => ({
+  text,
+  calls,
+  finish: calls.length > 0 ? "tool_calls" : "stop"
+})
+
+/** The turn of a frame at a step (from 1 on), or why the graph cannot go on, in a sentence. */
+export const nextTurn = (
+  graph: ToolGraph,
+  frame: FrameId,
+  step: number,
+  events: Iterable<RunEvent>
+): Result.Result<Turn, string> => {
+  const { input, outcomes } = progressOf(frame, events)
+  const read = readJson(input)
+  const begun = Option.isNone(read) ? Result.fail("the input is not JSON") : graph.begin(read.value)
+  if (Result.isFailure(begun)) return Result.fail(`its input is refused: ${begun.failure}`)
+  const state = new Map(begun.success)
+  for (const node of graph.waves.slice(0, step - 1).flat()) {
+    const outcome = outcomes.get(node.id)
+    if (outcome === undefined) return Result.fail(`node "${node.id}" was never run`)
+    if (outcome._tag !== "Value") return Result.fail(failed(node, outcome))
+    state.set(node.out, JSON.parse(outcome.json) as Json)
+  }
+  const wave = graph.waves[step - 1]
+  if (wave !== undefined) {
+    return Result.map(callsOf(wave, state), (calls) => turnOf("", calls))
+  }
+  const { output } = graph.spec
+  const answer =
+    output === undefined ? Result.succeed(Object.fromEntries(state)) : fill(output, state)
+  return Result.mapBoth(answer, {
+    onSuccess: (value: Json) =>
+      turnOf(typeof value === "string" ? value : JSON.stringify(value), []),
+    onFailure: (field) => `its output: the state has no field "${field}"`
+  })
+}

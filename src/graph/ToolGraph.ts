@@ -1,0 +1,347 @@
+/**
+ * A small graph of tool calls, as data: which tools are called, with what of the state, and where their results go.
+ *
+ * ```yaml
+ * name: refund
+ * input: { type: object, properties: { order: { type: string } }, required: [order] }
+ * nodes:
+ *   - { id: find, kind: tool, tool: shop.find_order@1, inputs: { id: "{{state.order}}" }, out: found }
+ *   - { id: pay, kind: tool, tool: shop.refund@1, inputs: { amount: "{{state.found.total}}", note: as asked }, out: paid }
+ * output: { receipt: "{{state.paid.receipt}}" }
+ * ```
+ *
+ * A node runs when those whose results it reads have ended, and those that it names in `after`; nodes that wait for
+ * nothing of each other run at the same time. What cannot be right is found when the graph is loaded.
+ */
+import { Cause, Effect, Exit, Result, Schema, SchemaIssue } from "effect"
+import { Capability } from "../capability/Capability.ts"
+import { canonical } from "../Canonical.ts"
+import type { Json } from "../Canonical.ts"
+import { AgentName } from "../Ids.ts"
+import { nearest } from "../tool/Nearest.ts"
+import { jsonSchemaInput, refusalText } from "../tool/ToolCodec.ts"
+import { malformedIn, readsOf } from "./StateTemplate.ts"
+
+/** A graph that cannot be right: the node and the field at fault, and how they are mended. */
+export class GraphRefused extends Schema.TaggedError<GraphRefused>()("GraphRefused", {
+  graph: Schema.String,
+  /** Absent = the graph as a whole. */
+  node: Schema.optionalKey(Schema.String),
+  field: Schema.String,
+  message: Schema.String
+}) {}
+
+const NodeId = Schema.String.check(
+  Schema.isPattern(/^[A-Za-z0-9_-]{1,64}$/, { description: "1 to 64 letters, digits, _ or -" })
+)
+const Field = Schema.String.check(
+  Schema.isPattern(/^[A-Za-z_][\w-]{0,63}$/, {
+    description: "a letter or _, then letters, digits, _ or -, at most 64"
+  })
+)
+const Arguments = Schema.Record(Schema.String, Schema.Json)
+const after = Schema.optionalKey(Schema.Array(NodeId).check(Schema.isMaxLength(200)))
+
+const ToolNode = Schema.Struct({
+  id: NodeId,
+  kind: Schema.Literal("tool"),
+  /** A registry key, or a plain name that means one tool. */
+  tool: Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(200)),
+  /** Arguments: literals, and templates of the state. */
+  inputs: Schema.optionalKey(Arguments),
+  /** Arguments that are what they are, braces and all. */
+  static: Schema.optionalKey(Arguments),
+  /** The field of the state that gets the result. Absent = `tool_result`. */
+  out: Schema.optionalKey(Field),
+  after
+})
+
+/** Nautilus' own node: a call of `nautilus.broker_request@1` by the names of three fields. */
+const BrokerNode = Schema.Struct({
+  id: NodeId,
+  kind: Schema.Literal("broker"),
+  agent_id_field: Field,
+  intent_field: Field,
+  output_field: Field,
+  after
+})
+
+export const GraphSpec = Schema.Struct({
+  name: AgentName,
+  description: Schema.optionalKey(Schema.String.check(Schema.isMaxLength(4_000))),
+  /** JSON Schema of the object that the state begins with. Absent = any. */
+  input: Schema.optionalKey(Arguments),
+  nodes: Schema.Array(Schema.Union([ToolNode, BrokerNode])).check(
+    Schema.isMinLength(1),
+    Schema.isMaxLength(200)
+  ),
+  /** What comes out, with templates of the state. Absent = the whole state. */
+  output: Schema.optionalKey(Schema.Json),
+  /** What its tools may touch. Absent = a tool that asks for a capability is refused. */
+  capabilities: Schema.optionalKey(Schema.Array(Capability).check(Schema.isMaxLength(256)))
+})
+export interface GraphSpec extends Schema.Schema.Type<typeof GraphSpec> {}
+
+export interface GraphNode {
+  readonly id: string
+  readonly tool: string
+  /** With templates. */
+  readonly inputs: Readonly<Record<string, Json>>
+  /** As they are. */
+  readonly literals: Readonly<Record<string, Json>>
+  readonly out: string
+}
+
+export interface ToolGraph {
+  readonly spec: GraphSpec
+  /** What runs at the same time, one after the other. */
+  readonly waves: ReadonlyArray<ReadonlyArray<GraphNode>>
+  /** The state that an input begins with, or what is wrong with it, in a sentence. */
+  readonly begin: (input: unknown) => Result.Result<ReadonlyMap<string, Json>, string>
+}
+
+const out_default = "tool_result"
+export const broker_key = "nautilus.broker_request@1"
+
+type Written = GraphSpec["nodes"][number]
+
+const nodeOf = (written: Written): GraphNode =>
+  written.kind === "tool"
+    ? {
+        id: written.id,
+        tool: written.tool,
+        inputs: written.inputs ?? {},
+        literals: written.static ?? {},
+        out: written.out ?? out_default
+      }
+    : {
+        id: written.id,
+        tool: broker_key,
+        inputs: {
+          agent_id: `{{state.${written.agent_id_field}}}`,
+          intent: `{{state.${written.intent_field}}}`
+        },
+        literals: {},
+        out: written.output_field
+      }
+
+const nameOf = (value: unknown): string =>
+  typeof value === "object" && value !== null && "name" in value && typeof value.name === "string"
+    ? value.name.slice(0, 64)
+    : "(unnamed)"
+
+const formatter = SchemaIssue.makeFormatterStandardSchemaV1()
+
+const keyOf = (step: PropertyKey | { readonly key: PropertyKey }): string =>
+  String(typeof step === "object" ? step.key : step)
+
+const node_keys = [...Object.keys(ToolNode.fields), ...Object.keys(BrokerNode.fields)]
+
+const said = (message: string, field: string, ofNode: boolean): string =>
+  message === "Expected no excess property"
+    ? `there is no such key.${nearest(field, ofNode ? node_keys : Object.keys(GraphSpec.fields))}`
+    : field === "kind"
+      ? "write kind: tool, with id and tool, or kind: broker, with id, agent_id_field, intent_field and output_field"
+      : message.slice(0, 300)
+
+/** The first thing that is wrong with the shape, with the node that it is in. */
+const misshapen = (value: unknown, issue: SchemaIssue.Issue): GraphRefused => {
+  const [first] = formatter(issue).issues
+  const path = (first?.path ?? []).map(keyOf)
+  const nodes = typeof value === "object" && value !== null && "nodes" in value ? value.nodes : []
+  const index = path[0] === "nodes" && path.length > 1 ? Number(path[1]) : -1
+  const node: unknown = Array.isArray(nodes) ? nodes[index] : undefined
+  const id =
+    typeof node === "object" && node !== null && "id" in node ? String(node.id).slice(0, 64) : ""
+  const field = (index >= 0 ? path.slice(2) : path).join(".") || (index >= 0 ? "kind" : "nodes")
+  return refusedOf(
+    nameOf(value),
+    index < 0 ? undefined : id === "" ? `nodes.${index}` : id,
+    field,
+    said(first?.message ?? "it cannot be read", field, index >= 0)
+  )
+}
+
+const refusedOf = (
+  graph: string,
+  node: string | undefined,
+  field: string,
+  why: string
+): GraphRefused =>
+  new GraphRefused({
+    graph,
+    ...(node === undefined ? undefined : { node }),
+    field,
+    message: `graph "${graph}"${node === undefined ? "" : `, node "${node}"`}, field "${field}": ${why}`
+  })
+
+/** What of the nodes contradicts each other or the graph's input; undefined if nothing does. */
+const contradiction = (spec: GraphSpec, nodes: ReadonlyArray<GraphNode>) => {
+  const refused = (node: string | undefined, field: string, why: string) =>
+    refusedOf(spec.name, node, field, why)
+  const ids = new Set<string>()
+  const writers = new Map<string, string>()
+  const given = fieldsOf(spec)
+  for (const { id, inputs, literals, out } of nodes) {
+    if (ids.has(id)) return refused(id, "id", "two nodes have this id. Give one another")
+    ids.add(id)
+    const twice = Object.keys(inputs).filter((name) => Object.hasOwn(literals, name))
+    if (twice.length > 0) {
+      return refused(
+        id,
+        `static.${twice[0]}`,
+        `"${twice.join('", "')}" stands in inputs and in static. Leave it out of one of them`
+      )
+    }
+    const other = writers.get(out)
+    if (other !== undefined) {
+      return refused(id, "out", `node "${other}" writes "${out}" too. Give one of them another out`)
+    }
+    if (given?.has(out) === true) {
+      return refused(id, "out", `"${out}" is a field of the input. Choose another`)
+    }
+    writers.set(out, id)
+    for (const [name, input] of Object.entries(inputs)) {
+      const odd = malformedIn(input)
+      if (odd !== undefined) {
+        return refused(
+          id,
+          `inputs.${name}`,
+          `"${odd}" is no template. Write {{state.field}}, or use static`
+        )
+      }
+    }
+  }
+  for (const written of spec.nodes) {
+    const stray = written.after?.find((id) => !ids.has(id))
+    if (stray !== undefined) {
+      return refused(written.id, "after", `no node has the id "${stray}".${nearest(stray, ids)}`)
+    }
+  }
+  return unread(spec, nodes, writers, given)
+}
+
+/** A field that is read and that nobody writes. Where the input may have any fields, only the run can tell. */
+const unread = (
+  spec: GraphSpec,
+  nodes: ReadonlyArray<GraphNode>,
+  writers: ReadonlyMap<string, string>,
+  given: ReadonlySet<string> | undefined
+) => {
+  const odd = malformedIn(spec.output ?? null)
+  if (odd !== undefined) {
+    return refusedOf(
+      spec.name,
+      undefined,
+      "output",
+      `"${odd}" is no template. Write {{state.field}}`
+    )
+  }
+  if (given === undefined) return undefined
+  const fields = [...given, ...writers.keys()]
+  const missing = (value: Json) => readsOf(value).find(([name]) => !fields.includes(name!))?.[0]
+  const why = (name: string) =>
+    `the state has no field "${name}": the input does not declare it, and no node writes it.${nearest(name, fields)}`
+  for (const { id, inputs } of nodes) {
+    for (const [argument, input] of Object.entries(inputs)) {
+      const name = missing(input)
+      if (name !== undefined) return refusedOf(spec.name, id, `inputs.${argument}`, why(name))
+    }
+  }
+  const name = missing(spec.output ?? null)
+  return name === undefined ? undefined : refusedOf(spec.name, undefined, "output", why(name))
+}
+
+/** The fields that the input declares; undefined where it may have others. */
+const fieldsOf = ({ input }: GraphSpec): ReadonlySet<string> | undefined => {
+  const properties = input?.["properties"]
+  return typeof properties === "object" && properties !== null && !Array.isArray(properties)
+    ? new Set(Object.keys(properties))
+    : undefined
+}
+
+/** The nodes in waves, or the cycle that keeps some of them from ever running. */
+const wavesOf = (
+  spec: GraphSpec,
+  nodes: ReadonlyArray<GraphNode>
+): Result.Result<ToolGraph["waves"], GraphRefused> => {
+  const writers = new Map(nodes.map(({ id, out }) => [out, id]))
+  const needs = new Map(
+    nodes.map(({ id, inputs }, index) => [
+      id,
+      new Set([
+        ...(spec.nodes[index]!.after ?? []),
+        ...readsOf(inputs).flatMap(([name]) => writers.get(name!) ?? [])
+      ])
+    ])
+  )
+  const done = new Set<string>()
+  const waves: Array<ReadonlyArray<GraphNode>> = []
+  while (done.size < nodes.length) {
+    const wave = nodes.filter(
+      ({ id }) => !done.has(id) && [...needs.get(id)!].every((need) => done.has(need))
+    )
+    if (wave.length === 0) {
+      const way = cycle(needs, done)
+      const why = `the nodes wait for each other: ${way.join(" -> ")}. Take one of these reads or afters away`
+      return Result.fail(refusedOf(spec.name, way[0], "after", why))
+    }
+    for (const { id } of wave) done.add(id)
+    waves.push(wave)
+  }
+  return Result.succeed(waves)
+}
+
+const cycle = (
+  needs: ReadonlyMap<string, ReadonlySet<string>>,
+  done: ReadonlySet<string>
+): ReadonlyArray<string> => {
+  const way: Array<string> = []
+  let next = [...needs.keys()].find((id) => !done.has(id))!
+  while (!way.includes(next)) {
+    way.push(next)
+    next = [...needs.get(next)!].find((id) => !done.has(id))!
+  }
+  return [...way.slice(way.indexOf(next)), next]
+}
+
+const decode = Schema.decodeUnknownExit(GraphSpec, { onExcessProperty: "error" })
+
+/** Reads a graph from what a YAML or JSON text says. Fails with the first thing that cannot be right. */
+export const load = Effect.fnUntraced(function* (
+  value: unknown
+): Effect.fn.Return<ToolGraph, GraphRefused> {
+  const read = decode(value)
+  if (Exit.isFailure(read)) {
+    const error = Cause.squash(read.cause)
+    return yield* Schema.isSchemaError(error)
+      ? misshapen(value, error.issue)
+      : refusedOf(nameOf(value), undefined, "nodes", "it cannot be read")
+  }
+  const spec = read.value
+  const nodes = spec.nodes.map(nodeOf)
+  const wrong = contradiction(spec, nodes)
+  if (wrong !== undefined) return yield* wrong
+  const waves = wavesOf(spec, nodes)
+  if (Result.isFailure(waves)) return yield* waves.failure
+  const codec = yield* Effect.mapError(
+    jsonSchemaInput(spec.name, spec.input ?? { type: "object" }),
+    (error) => refusedOf(spec.name, undefined, "input", error.message)
+  )
+  return {
+    spec,
+    waves: waves.success,
+    begin: (input) => {
+      if (typeof input !== "object" || input === null || Array.isArray(input)) {
+        return Result.fail("the input has to be a JSON object")
+      }
+      const taken = codec.decode(input)
+      return Exit.isSuccess(taken)
+        ? Result.succeed(new Map(Object.entries(input as Readonly<Record<string, Json>>)))
+        : Result.fail(refusalText(Cause.squash(taken.cause)))
+    }
+  }
+})
+
+/** The graph as one text, the same however it was written: a changed graph is another one. */
+export const textOf = ({ spec }: ToolGraph): string => canonical(spec)

@@ -1,0 +1,258 @@
+/** Graphs through the gate and the journal: as runs of their own, and as what an agent delegates to. */
+import { assert, it } from "@effect/vitest"
+import { Effect, Layer, Schema } from "effect"
+import * as GraphText from "../../layers/agents/GraphText.ts"
+import * as GraphModelGateway from "../../layers/model/GraphModelGateway.ts"
+import * as Runtime from "../../layers/compose/Runtime.ts"
+import * as ActorMemories from "../../layers/compose/ActorMemories.ts"
+import * as EphemeralAgentMemory from "../../layers/ephemeral/EphemeralAgentMemory.ts"
+import * as EphemeralStores from "../../layers/ephemeral/EphemeralStores.ts"
+import * as ScriptedModelGateway from "../../layers/model/ScriptedModelGateway.ts"
+import { AgentRuntime } from "../../services/AgentRuntime.ts"
+import { AgentSpec } from "../../src/agent/AgentSpec.ts"
+import { ToolUserError } from "../../src/error/ToolError.ts"
+import { agentOf } from "../../src/graph/GraphAgent.ts"
+import type { ToolGraph } from "../../src/graph/ToolGraph.ts"
+import { AgentName, ConversationId } from "../../src/Ids.ts"
+import { tool } from "../../src/tool/DeclaredTool.ts"
+import * as H from "../runtime/Harness.ts"
+
+const yaml = `
+name: refund
+description: Refunds an order.
+input:
+  type: object
+  properties: { order: { type: string } }
+  required: [order]
+  additionalProperties: false
+nodes:
+  - { id: pay, kind: tool, tool: shop.pay@1, inputs: { to: "{{state.found.customer}}", amount: "{{state.found.total}}" }, static: { note: "{{as is}}" }, out: paid }
+  - { id: find, kind: tool, tool: shop.find@1, inputs: { order: "{{state.order}}" }, out: found }
+  - { id: policy, kind: tool, tool: shop.policy@1, out: rules }
+output: { receipt: "{{state.paid.receipt}}", rules: "{{state.rules}}", text: "Paid {{state.found.total}} for {{state.order}}" }
+`
+
+interface Seen {
+  readonly paid: Array<unknown>
+}
+
+const shop = (seen: Seen) => [
+  tool(
+    {
+      namespace: "shop",
+      name: "find",
+      side_effects: "read",
+      input: Schema.Struct({ order: Schema.String })
+    },
+    ({ order }) =>
+      order === "none"
+        ? Effect.fail(new ToolUserError({ kind: "not_found", message: "no such order" }))
+        : // Longer than what a model is shown of a result.
+          Effect.succeed({
+            customer: "<ada>",
+            total: 12.5,
+            notes: "x".repeat(order === "long" ? 50_000 : 1)
+          })
+  ),
+  tool({ namespace: "shop", name: "policy", side_effects: "none" }, () => ["no fees"]),
+  tool(
+    {
+      namespace: "shop",
+      name: "pay",
+      side_effects: "write",
+      approvers: ["approver"],
+      input: Schema.Struct({ to: Schema.String, amount: Schema.Finite, note: Schema.String })
+    },
+    (args, call) => {
+      seen.paid.push({ ...args, key: call.key !== undefined, by: call.approved_by })
+      return { receipt: `r-${args.to}` }
+    }
+  )
+]
+
+const layer = (graph: ToolGraph, seen: Seen, script: ScriptedModelGateway.Script = []) =>
+  Runtime.layer({
+    agents: [
+      agentOf(graph),
+      AgentSpec.make({ name: H.agentName, instructions: "Test.", specialists: [graph.spec.name] })
+    ],
+    tools: shop(seen)
+  }).pipe(
+    Layer.provide(ActorMemories.layer(EphemeralAgentMemory.layer)),
+    Layer.provide(GraphModelGateway.layer([graph])),
+    Layer.provideMerge(ScriptedModelGateway.layer(script)),
+    Layer.provideMerge(EphemeralStores.layer)
+  )
+
+const send = (text: string) =>
+  Effect.map(
+    AgentRuntime.use((runtime) =>
+      runtime.send(
+        { agent: AgentName.make("refund"), conversation: ConversationId.make("c-1"), text },
+        H.alice
+      )
+    ),
+    ({ task }) => task.id
+  )
+
+const receipt = {
+  receipt: "r-<ada>",
+  rules: ["no fees"],
+  text: "Paid 12.5 for 7"
+}
+
+it.effect(
+  "SG-52 a graph is a run: each node a call of the journal, its writes approved, its output the answer",
+  () =>
+    Effect.gen(function* () {
+      const graph = yield* GraphText.read(yaml)
+      const seen: Seen = { paid: [] }
+      yield* Effect.gen(function* () {
+        const run = yield* send(`{"order":"7"}`)
+        const question = yield* H.question(run)
+        assert.deepStrictEqual(seen.paid, [])
+        assert.deepStrictEqual(question.arguments, { note: "{{as is}}", to: "<ada>", amount: 12.5 })
+        yield* H.decide(question.approval, H.approve)
+        const events = yield* H.ended(run)
+        assert.deepInclude(H.end(events), { status: "complete" })
+        assert.deepStrictEqual(JSON.parse(H.end(events)!.text), receipt)
+        assert.deepStrictEqual(
+          events.flatMap((event) =>
+            event._tag === "ModelTurned"
+              ? [event.calls.map(({ model_id, name }) => [model_id, name])]
+              : []
+          ),
+          [
+            [
+              ["find", "find"],
+              ["policy", "policy"]
+            ],
+            [["pay", "pay"]],
+            []
+          ]
+        )
+        assert.strictEqual(H.count(events, "CallDispatched"), 1)
+        assert.deepStrictEqual(seen.paid, [
+          { to: "<ada>", amount: 12.5, note: "{{as is}}", key: true, by: "alice" }
+        ])
+      }).pipe(Effect.provide(layer(graph, seen)))
+    })
+)
+
+it.effect(
+  "a node reads the whole result of another, and not what a model would be shown of it",
+  () =>
+    Effect.gen(function* () {
+      const graph = yield* GraphText.read(`
+name: refund
+nodes:
+  - { id: find, kind: tool, tool: find, inputs: { order: long } }
+output: "{{state.tool_result.notes}}"
+`)
+      yield* Effect.gen(function* () {
+        const events = yield* Effect.flatMap(send("{}"), (run) => H.ended(run))
+        assert.strictEqual(H.end(events)?.text, "x".repeat(50_000))
+      }).pipe(Effect.provide(layer(graph, { paid: [] })))
+    })
+)
+
+it.effect("a node that fails ends the graph, and the run says which one and why", () =>
+  Effect.gen(function* () {
+    const graph = yield* GraphText.read(yaml)
+    yield* Effect.gen(function* () {
+      const run = yield* send(`{"order":"none"}`)
+      const events = yield* H.ended(run)
+      assert.deepInclude(H.end(events), { status: "failed", reason: "model_refused" })
+      const stopping = events.find((event) => event._tag === "RunStopping")
+      assert.match(
+        stopping?.message ?? "",
+        /graph "refund": node "find" failed: ToolUserError \(not_found\): no such order/
+      )
+      // Its sibling is unharmed, and nothing of what reads it began.
+      assert.deepStrictEqual(
+        H.settled(events).map(({ outcome }) => outcome._tag),
+        ["Failed", "Value"]
+      )
+    }).pipe(Effect.provide(layer(graph, { paid: [] })))
+  })
+)
+
+for (const [text, says] of [
+  ["refund it", /not JSON/],
+  [`["7"]`, /JSON object/],
+  ["{}", /its input is refused.*order/s],
+  [`{"order":"7","extra":1}`, /its input is refused/]
+] as const) {
+  it.effect(`SG-53 a run that begins with ${text} fails before any node`, () =>
+    Effect.gen(function* () {
+      const graph = yield* GraphText.read(yaml)
+      yield* Effect.gen(function* () {
+        const events = yield* Effect.flatMap(send(text), (run) => H.ended(run))
+        assert.strictEqual(H.end(events)?.status, "failed")
+        assert.match(events.find((event) => event._tag === "RunStopping")?.message ?? "", says)
+        assert.strictEqual(H.settled(events).length, 0)
+      }).pipe(Effect.provide(layer(graph, { paid: [] })))
+    })
+  )
+}
+
+it.effect(
+  "SG-53 a field that only some results have is missed when the node is to run, by name",
+  () =>
+    Effect.gen(function* () {
+      const graph = yield* GraphText.read(`
+name: refund
+nodes:
+  - { id: find, kind: tool, tool: shop.find@1, inputs: { order: "7" }, out: found }
+  - { id: next, kind: tool, tool: shop.find@1, inputs: { order: "{{state.found.parent}}" }, out: parent }
+`)
+      yield* Effect.gen(function* () {
+        const events = yield* Effect.flatMap(send("{}"), (run) => H.ended(run))
+        assert.match(
+          events.find((event) => event._tag === "RunStopping")?.message ?? "",
+          /node "next", argument "order": the state has no field "found.parent"/
+        )
+      }).pipe(Effect.provide(layer(graph, { paid: [] })))
+    })
+)
+
+it.effect("an agent delegates to a graph by the graph's own schema, within its own run", () =>
+  Effect.gen(function* () {
+    const graph = yield* GraphText.read(yaml)
+    const seen: Seen = { paid: [] }
+    const ask = (model_id: string, args: object) => ({
+      text: "",
+      finish: "tool_calls" as const,
+      calls: [{ model_id, name: "ask_refund", arguments: args as never }]
+    })
+    const script = [
+      ask("wrong", { order: 7 }),
+      ask("none", { order: "none" }),
+      ask("right", { order: "7" }),
+      { text: "Done.", finish: "stop" as const, calls: [] }
+    ]
+    yield* Effect.gen(function* () {
+      const run = yield* H.send("please refund 7")
+      const question = yield* H.question(run)
+      yield* H.decide(question.approval, H.approve)
+      const events = yield* H.ended(run)
+      assert.deepInclude(H.end(events), { status: "complete", text: "Done." })
+      const [first] = yield* H.requests
+      assert.deepStrictEqual(first?.tools[0]?.input_schema, graph.spec.input)
+      const own = H.settled(events).filter(({ call }) => /^0\/\d\.\d$/.test(call))
+      assert.deepNestedInclude(own[0], {
+        "outcome.error.class": "ToolUserError",
+        "outcome.error.kind": "invalid_args"
+      })
+      assert.deepNestedInclude(own[1], { "outcome._tag": "Failed" })
+      assert.match(JSON.stringify(own[1]), /node \\"find\\" failed/)
+      assert.strictEqual(own[2]?.outcome._tag, "Value")
+      assert.deepStrictEqual(
+        JSON.parse(JSON.parse((own[2]!.outcome as { readonly json: string }).json) as string),
+        receipt
+      )
+      assert.strictEqual(H.count(events, "FrameOpened"), 2)
+      assert.strictEqual(seen.paid.length, 1)
+    }).pipe(Effect.provide(layer(graph, seen, script)))
+  })
+)
