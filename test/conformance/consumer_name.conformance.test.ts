@@ -1,0 +1,24 @@
+import { assert } from "@effect/vitest"
+import { Effect } from "effect"
+import { consumerNameForSubject, consumerNameForTool } from "../../src/tool/ToolMessage.ts"
+import type { Driven } from "./Vectors.ts"
+import { conformance, hasShape } from "./Vectors.ts"
+
+/** A tool by its name, or what a subject is consumed by; either may have a suffix. */
+const named = (input: unknown): string | undefined => {
+  if (typeof input === "string") return consumerNameForTool(input)
+  if (hasShape(input, ["subject"], ["suffix"])) {
+    return consumerNameForSubject(String(input.subject), input.suffix as string | undefined)
+  }
+  if (hasShape(input, ["tool"], ["suffix"])) {
+    return consumerNameForTool(String(input.tool), input.suffix as string | undefined)
+  }
+  return undefined
+}
+
+conformance("consumer_name", ({ expect, input }): Driven => {
+  const name = named(input)
+  return name === undefined
+    ? undefined
+    : { rows: "SM-33", run: Effect.sync(() => assert.strictEqual(name, expect)) }
+})
