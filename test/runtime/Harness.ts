@@ -9,6 +9,7 @@ import { resultText } from "../../src/conversation/Transcript.ts"
 import { ToolError } from "../../src/error/ToolError.ts"
 import { AgentName, ConversationId, Tenant } from "../../src/Ids.ts"
 import type { ApprovalId, RunId } from "../../src/Ids.ts"
+import type { Policy } from "../../src/permission/Policy.ts"
 import type { Role } from "../../src/Principal.ts"
 import { Principal } from "../../src/Principal.ts"
 import type { CallSettled, Outcome, RunEvent } from "../../src/run/RunEvent.ts"
@@ -26,6 +27,8 @@ import { AgentRuntime } from "../../services/AgentRuntime.ts"
 import { ApprovalDesk } from "../../services/ApprovalDesk.ts"
 import type { ModelRequest } from "../../services/ModelGateway.ts"
 import { RunJournal } from "../../services/RunJournal.ts"
+import type { ToolAttemptObserver } from "../../services/ToolAttemptObserver.ts"
+import { ToolAttemptObservers } from "../../services/ToolAttemptObserver.ts"
 import type { ToolCallObserver } from "../../services/ToolCallObserver.ts"
 import { ToolCallObservers } from "../../services/ToolCallObserver.ts"
 import * as ActorMemories from "../../layers/compose/ActorMemories.ts"
@@ -123,6 +126,8 @@ export interface Options {
   /** `ambient`: those of the layers that the test provides beneath. */
   readonly observers?: ReadonlyArray<ToolCallObserver> | "ambient"
   readonly policy_version?: string
+  readonly policy?: Policy
+  readonly attempted?: ToolAttemptObserver
 }
 
 export const agentsOf = (options: Options): ReadonlyArray<AgentSpec> => [
@@ -137,7 +142,11 @@ export const agentsOf = (options: Options): ReadonlyArray<AgentSpec> => [
 
 /** A runtime over stores that the test holds, so that several may share them. */
 export const over = (options: Options) =>
-  Runtime.layer({ agents: agentsOf(options), tools: [toolsOf(options.tools ?? {})] }).pipe(
+  Runtime.layer({
+    agents: agentsOf(options),
+    tools: [toolsOf(options.tools ?? {})],
+    policy: options.policy
+  }).pipe(
     Layer.provide(ActorMemories.layer(EphemeralAgentMemory.layer)),
     Layer.provideMerge(ScriptedModelGateway.layer(options.script, options.model)),
     Layer.provide(
@@ -149,7 +158,11 @@ export const over = (options: Options) =>
         options.observers === "ambient"
           ? Layer.empty
           : Layer.succeed(ToolCallObservers, options.observers ?? []),
-        Layer.succeed(PolicyVersion, options.policy_version ?? "1")
+        Layer.succeed(PolicyVersion, options.policy_version ?? "1"),
+        Layer.succeed(
+          ToolAttemptObservers,
+          options.attempted === undefined ? [] : [options.attempted]
+        )
       )
     )
   )

@@ -1,0 +1,286 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Layer, Logger } from "effect"
+import { grantsOf } from "../../src/capability/Capability.ts"
+import { matches } from "../../src/capability/Glob.ts"
+import { effectivePermission, Policy, policyOf } from "../../src/permission/Policy.ts"
+import { read_only_groups } from "../../src/tool/ToolGroup.ts"
+import { KillSwitch } from "../../services/KillSwitch.ts"
+import * as EphemeralStores from "../../layers/ephemeral/EphemeralStores.ts"
+import { call, calls, text } from "../../layers/model/ScriptedModelGateway.ts"
+import * as H from "./Harness.ts"
+
+const counted = () => {
+  const ran: Array<number> = []
+  return { ran, body: (n: number) => Effect.sync(() => ran.push(n)) }
+}
+
+const reasons = (all: Parameters<typeof H.settled>[0]) =>
+  H.settled(all).map(({ outcome }) =>
+    outcome._tag === "Failed" ? outcome.error.reason : outcome._tag
+  )
+
+const logged = () => {
+  const lines: Array<string> = []
+  const logger = Logger.make<unknown, void>(({ logLevel, message }) => {
+    lines.push(`${logLevel}: ${String(message)}`)
+  })
+  return { lines, layer: Logger.layer([logger]) }
+}
+
+describe("capabilities", () => {
+  it.live("SG-35 SG-43 a call whose capability is missing never runs, and says which", () => {
+    const { body, ran } = counted()
+    const { layer, lines } = logged()
+    return Effect.gen(function* () {
+      const all = yield* H.ended(yield* H.send("hello"))
+      assert.deepStrictEqual(reasons(all), ["CAPABILITY_DENIED", "Value"])
+      assert.deepStrictEqual(ran, [2])
+      const [shown] = H.resultsShown((yield* H.requests)[1])
+      assert.include(shown, '"secrets.read:prod/db"')
+      assert.include(shown, "ToolPolicyError (permission")
+      // An operator reads at the start what a model would find out call by call.
+      assert.lengthOf(
+        lines.filter((line) => line.includes('needs the capability "secrets.read:prod/db"')),
+        1
+      )
+    }).pipe(
+      Effect.provide(
+        H.layer({
+          tools: {
+            secret: H.reads(body, { capabilities: ["files.read", "secrets.read:prod/db"] }),
+            file: H.reads(body, { capabilities: "files.read:/work/a.txt" })
+          },
+          agent: { capabilities: ["files.read", "secrets.read:test/*"] },
+          script: [calls([call("secret", { n: 1 }), call("file", { n: 2 })]), text("done")]
+        }).pipe(Layer.provide(layer))
+      )
+    )
+  })
+
+  it.live("SG-44 what an agent was granted cannot be widened by a body that runs", () => {
+    const capabilities = ["files.read"]
+    const { body, ran } = counted()
+    const widens = () => Effect.sync(() => capabilities.push("secrets.read"))
+    return Effect.gen(function* () {
+      const all = yield* H.ended(yield* H.send("hello"))
+      assert.deepStrictEqual(reasons(all), ["Value", "CAPABILITY_DENIED"])
+      assert.deepStrictEqual(capabilities, ["files.read", "secrets.read"])
+      assert.deepStrictEqual(ran, [])
+      const grants = grantsOf([{ name: "a", scope: null }], false)
+      assert.throws(() => (grants.granted as Array<unknown>).push("b"))
+      assert.throws(() => Object.assign(grants.granted[0]!, { name: "b" }))
+    }).pipe(
+      Effect.provide(
+        H.layer({
+          tools: {
+            widens: H.reads(widens),
+            secret: H.reads(body, { capabilities: "secrets.read" })
+          },
+          agent: { capabilities },
+          script: [call("widens", { n: 1 }), call("secret", { n: 2 }), text("done")]
+        })
+      )
+    )
+  })
+
+  it("SG-39 a scope is a glob that counts case and takes no long time", () => {
+    assert.isTrue(matches("/workspace/*", "/workspace/a/b.csv"))
+    assert.isFalse(matches("/workspace/*", "/Workspace/a"))
+    assert.isTrue(matches("db-[0-9]?", "db-4x"))
+    assert.isFalse(matches("db-[!0-9]", "db-4"))
+    assert.isTrue(matches("[]]", "]"))
+    assert.isTrue(matches("a[", "a["))
+    assert.isFalse(matches("", "a"))
+    assert.isFalse(matches(`${"*a".repeat(250)}b`, "a".repeat(512)))
+  })
+})
+
+const kinds = {
+  none: { side_effects: "none" },
+  read: { side_effects: "read" },
+  write: { side_effects: "write" },
+  external: { side_effects: "external" },
+  proposal: { side_effects: "external", produces: "proposal" }
+} as const
+
+describe("permission", () => {
+  for (const permission of ["allow", "ask", "deny"] as const) {
+    it.live(
+      `AG-58 AG-64 ${permission} means the same for a tool of any kind, and only an allowed one runs`,
+      () => {
+        const { body, ran } = counted()
+        const tools = Object.fromEntries(
+          Object.entries(kinds).map(([name, governance]) => [name, { governance, body }])
+        )
+        const names = Object.keys(kinds)
+        return Effect.gen(function* () {
+          const run = yield* H.send("hello")
+          if (permission === "ask") {
+            yield* H.happened(run, "ApprovalRequested", names.length)
+            assert.lengthOf(yield* H.pending, names.length)
+            assert.lengthOf(ran, 0)
+            return
+          }
+          const all = yield* H.ended(run)
+          const expected = permission === "allow" ? "Value" : "PERMISSION_DENIED"
+          assert.deepStrictEqual(
+            reasons(all),
+            names.map(() => expected)
+          )
+          assert.lengthOf(ran, permission === "allow" ? names.length : 0)
+          assert.lengthOf(yield* H.pending, 0)
+        }).pipe(
+          Effect.provide(
+            H.layer({
+              tools,
+              policy: Policy.make({ rules: names.map((pattern) => ({ pattern, permission })) }),
+              script: [calls(names.map((name, n) => call(name, { n }))), text("done")]
+            })
+          )
+        )
+      }
+    )
+  }
+
+  it.live("SM-48 a tool on the list asks, though it would have been allowed", () => {
+    const { body, ran } = counted()
+    return Effect.gen(function* () {
+      const run = yield* H.send("hello")
+      const { approval } = yield* H.question(run)
+      assert.lengthOf(ran, 0)
+      yield* H.decide(approval, H.approve)
+      assert.strictEqual(H.outcome(yield* H.ended(run))?._tag, "Value")
+    }).pipe(
+      Effect.provide(
+        H.layer({
+          tools: { t: H.reads(body, { permission: "allow" }) },
+          policy: Policy.make({ mode: "allow", approval_required: ["test.t@1"] }),
+          script: [call("t", { n: 1 }), text("done")]
+        })
+      )
+    )
+  })
+
+  it.live(
+    "AG-62 the kill switch stops the next call, until an operator lets them run again",
+    () => {
+      const { body, ran } = counted()
+      return Effect.gen(function* () {
+        const switched = yield* KillSwitch
+        const stranger = H.person("victor", ["viewer"])
+        assert.strictEqual((yield* Effect.flip(switched.turn(true, stranger)))._tag, "NotEntitled")
+        assert.isFalse(switched.isOn())
+        yield* switched.turn(true, H.alice)
+        const stopped = yield* H.ended(yield* H.send("hello"))
+        assert.deepStrictEqual(reasons(stopped), ["KILL_SWITCH"])
+        assert.lengthOf(ran, 0)
+        yield* switched.turn(false, H.alice)
+        const let_run = yield* H.ended(yield* H.send("hello", "c-2"), "c-2")
+        assert.deepStrictEqual(reasons(let_run), ["Value"])
+      }).pipe(
+        Effect.provide(
+          H.layer({
+            tools: { t: H.reads(body, { permission: "allow" }) },
+            script: ({ transcript }) =>
+              transcript.length === 1 ? call("t", { n: 1 }) : text("done")
+          })
+        )
+      )
+    }
+  )
+
+  it.live("an approval given under one policy is asked again under another", () => {
+    const { body, ran } = counted()
+    const options = (policy: Policy): H.Options => ({
+      tools: { t: H.asks(body) },
+      policy,
+      script: ({ transcript }) => (transcript.length === 1 ? call("t", { n: 1 }) : text("done"))
+    })
+    return Effect.gen(function* () {
+      const first = yield* H.boot(options(Policy.make({})))
+      const run = yield* first.run(H.send("hello"))
+      const { approval } = yield* first.run(H.question(run))
+      yield* first.stop
+      const second = yield* H.boot(options(Policy.make({ servers: { "mcp:x": "deny" } })))
+      yield* second.run(H.decide(approval, H.approve))
+      const again = yield* second.run(H.question(run, 2))
+      assert.notStrictEqual(again.approval, approval)
+      assert.lengthOf(ran, 0)
+      yield* second.run(H.decide(again.approval, H.approve))
+      yield* second.run(H.ended(run))
+      assert.lengthOf(ran, 1)
+    }).pipe(Effect.provide(EphemeralStores.layer))
+  })
+
+  it.live("a policy that allows everything says so at the start", () => {
+    const { layer, lines } = logged()
+    return Effect.gen(function* () {
+      yield* H.ended(yield* H.send("hello"))
+      assert.isTrue(lines.some((line) => line.startsWith("Warn") && line.includes('"allow"')))
+    }).pipe(
+      Effect.provide(
+        H.layer({ policy: Policy.make({ mode: "allow" }), script: [text("hi")] }).pipe(
+          Layer.provide(layer)
+        )
+      )
+    )
+  })
+
+  it("AG-62 a policy that cannot be read asks, and its rules allow nothing", () => {
+    const broken = policyOf({ mode: "allow", rules: [{ pattern: "t", permission: "yes" }] })
+    const reader = { name: "t", category: "read", read_only: true } as const
+    assert.strictEqual(effectivePermission(broken, reader, {}, false), "ask")
+    assert.strictEqual(effectivePermission(policyOf(undefined), reader, {}, false), "allow")
+  })
+
+  it("AG-60 a rule reads the argument that the tool declares first, wherever the model wrote it", () => {
+    const policy = Policy.make({
+      mode: "ask",
+      rules: [
+        { pattern: "run(npm test:*)", permission: "allow" },
+        { pattern: "run(npm test --fix:*)", permission: "deny" }
+      ]
+    })
+    const tool = {
+      name: "run",
+      category: "mutate",
+      read_only: false,
+      arguments: ["command", "why"]
+    } as const
+    const of = (args: unknown) => effectivePermission(policy, tool, args, false)
+    assert.strictEqual(of({ command: "npm test" }), "allow")
+    assert.strictEqual(of({ why: "npm test", command: "rm -rf /" }), "ask")
+    assert.strictEqual(of({ command: "npm test --fix" }), "deny")
+  })
+})
+
+describe("groups", () => {
+  it.live(
+    "SM-83 an agent that only explores is shown the groups that read, and calls no other",
+    () => {
+      const { body, ran } = counted()
+      return Effect.gen(function* () {
+        const all = yield* H.ended(yield* H.send("hello"))
+        assert.deepStrictEqual(reasons(all), ["NOT_ALLOWED", "Value"])
+        assert.deepStrictEqual(ran, [2])
+        const [request] = yield* H.requests
+        assert.deepStrictEqual(
+          request!.tools.map(({ name }) => name),
+          ["web_search", "lookup"]
+        )
+      }).pipe(
+        Effect.provide(
+          H.layer({
+            tools: {
+              bash: H.reads(body),
+              web_search: H.reads(body),
+              lookup: H.reads(body, { group: "knowledge" })
+            },
+            agent: { groups: read_only_groups },
+            script: [calls([call("bash", { n: 1 }), call("lookup", { n: 2 })]), text("done")]
+          })
+        )
+      )
+    }
+  )
+})
