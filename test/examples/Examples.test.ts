@@ -24,6 +24,24 @@ describe("the embedding example", () => {
   })
 })
 
+describe("the example of a tool in one expression", () => {
+  it("asks, pays with its key and costs what the prices say, as the README prints it", async () => {
+    const example = await readFile(`${root}test/examples/tool.ts`, "utf8")
+    const readme = await readFile(`${root}README.md`, "utf8")
+    const printed = [...readme.matchAll(/```ts\n([\s\S]*?)```/g)].map(([, code]) => code!)
+    const parts = printed.filter((code) => example.includes(code))
+    assert.isTrue(parts.some((code) => code.startsWith("const refund = tool(")))
+    assert.isTrue(parts.some((code) => code.startsWith("  prices: {")))
+    const { stdout } = await run(
+      process.execPath,
+      ["-C", "troupe-source", "test/examples/tool.ts"],
+      { cwd: root, timeout: 60_000 }
+    )
+    assert.include(stdout, `{ _tag: 'Value', json: '{"paid":true}' }`)
+    assert.strictEqual(stdout.split("amount: '0.0028'").length, 3)
+  })
+})
+
 describe("the example of a plan of models", () => {
   it("answers from the second model when the first keeps failing", async () => {
     const { stdout } = await run(

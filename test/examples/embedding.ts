@@ -1,19 +1,18 @@
-import { Effect, Schema } from "effect"
-import { Tool, Toolkit } from "effect/ai"
-import { AgentName, AgentSpec, govern, Principal, Tenant, ToolError } from "troupe"
+import { Schema } from "effect"
+import { AgentName, AgentSpec, Principal, Tenant, tool } from "troupe"
 import { start } from "troupe/embed"
 import { call, layer, text } from "troupe/layers/model/ScriptedModelGateway"
 
-const Refund = Tool.make("refund", {
-  description: "Pays an order back.",
-  parameters: Schema.Struct({ order: Schema.String }),
-  success: Schema.String,
-  failure: ToolError
-})
-const tools = govern(
-  Toolkit.make(Refund),
-  { refund: { namespace: "shop", side_effects: "external" } },
-  { refund: ({ order }) => Effect.succeed(`order ${order} is paid back`) }
+const refund = tool(
+  {
+    namespace: "shop",
+    name: "refund",
+    description: "Pays an order back.",
+    side_effects: "external",
+    input: Schema.Struct({ order: Schema.String }),
+    output: Schema.String
+  },
+  async ({ order }) => `order ${order} is paid back`
 )
 const shop = AgentSpec.make({
   name: AgentName.make("shop"),
@@ -23,7 +22,7 @@ const shop = AgentSpec.make({
 const boss = new Principal({ id: "boss", tenant: Tenant.make("default"), roles: ["approver"] })
 const model = layer([call("refund", { order: "1003" }), text("It is paid back.")])
 
-const troupe = await start({ agents: [shop], tools: [tools], model })
+const troupe = await start({ agents: [shop], tools: [refund], model })
 const { conversation } = await troupe.send({ agent: "shop", text: "Pay order 1003 back" })
 for await (const item of troupe.watch(conversation)) {
   const event = item._tag === "Event" ? item.entry.event : undefined
