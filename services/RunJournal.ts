@@ -42,6 +42,8 @@ export interface Append {
   readonly events: ReadonlyArray<RunEvent>
   /** The run's status after them (`statusOf` of the folded state). */
   readonly status: RunStatus
+  /** Does it wait only for people after them (`isParkable`)? Absent = no: it is recovered when its owner is gone. */
+  readonly rests?: boolean
 }
 
 export interface RunHead {
@@ -56,6 +58,8 @@ export interface RunHead {
   readonly created_at: number
   /** The process that has it, while its lease lives; undefined if nobody does. */
   readonly owner: string | undefined
+  /** Only an amendment can move it: nothing of it is to be done until somebody answers. */
+  readonly rests: boolean
 }
 
 export interface Claim {
@@ -92,7 +96,7 @@ export class RunJournal extends Context.Service<
       run: RunId,
       fence: Fence,
       body: Effect.Effect<A, E, R>,
-      record: (exit: Exit.Exit<A, E>) => Pick<Append, "events" | "status">
+      record: (exit: Exit.Exit<A, E>) => Pick<Append, "events" | "status" | "rests">
     ): Effect.Effect<void, StaleAppend | FencedOff | JournalError, R>
 
     /** At most `limit` (up to 10,000) entries from `from` on. Unknown runs are empty. */
@@ -124,11 +128,18 @@ export class RunJournal extends Context.Service<
     release(owner: string): Effect.Effect<void, JournalError>
 
     /**
-     * Runs that have not ended and whose owner has no lease, and pending and processing ones of `owner` itself; oldest
-     * first, at most `limit`. One that awaits a person is among them when its owner is gone: beside the question other
-     * work may have been on its way.
+     * Runs with something to do whose owner has no lease, and those of `owner` itself; of each address only the first
+     * that has not ended; oldest first, at most `limit`. One that awaits a person is among them unless it rests: beside
+     * the question other work may have been on its way.
      */
     recoverable(owner: string, limit: number): Effect.Effect<ReadonlyArray<RunHead>, JournalError>
+
+    /**
+     * Makes `owner` the one who looks after runs that rest and whose owner has no lease: oldest first, at most `limit`.
+     * Gives those it took. It is no claim: nothing is appended and nobody is fenced, because nothing of them is to be
+     * done until somebody answers.
+     */
+    adopt(owner: string, limit: number): Effect.Effect<ReadonlyArray<RunHead>, JournalError>
 
     /** Calls back after each amendment of any run, in this process or another one, until the scope closes. */
     amended(listener: (run: RunId) => void): Effect.Effect<void, JournalError, Scope.Scope>

@@ -17,8 +17,10 @@ export const write = (
   run: StoredRun,
   events: ReadonlyArray<RunEvent>,
   status: RunStatus,
+  rests: boolean,
   at: number
 ): void => {
+  run.rests = rests
   for (const event of events) run.entries.push({ seq: run.entries.length, at, event })
   if (run.status !== status) {
     run.status = status

@@ -10,7 +10,7 @@ import type { Amendment } from "../../src/run/RunCommand.ts"
 import { RunIsOver, RunNotFound } from "../../src/run/RunCommand.ts"
 import type { RunAccepted, RunEvent } from "../../src/run/RunEvent.ts"
 import type { RunState } from "../../src/run/RunState.ts"
-import { fold, statusOf } from "../../src/run/RunState.ts"
+import { fold, isParkable, statusOf } from "../../src/run/RunState.ts"
 import { transaction_ms_max } from "../../src/tool/ToolSpec.ts"
 import { write } from "./EphemeralProjection.ts"
 import type { Store, StoredRun } from "./EphemeralStore.ts"
@@ -28,7 +28,9 @@ const headOf = (store: Store, run: StoredRun, now: number): RunHead => ({
   epoch: run.epoch,
   length: run.entries.length,
   created_at: run.created_at,
-  owner: run.owner !== undefined && (store.leases.get(run.owner) ?? 0) > now ? run.owner : undefined
+  owner:
+    run.owner !== undefined && (store.leases.get(run.owner) ?? 0) > now ? run.owner : undefined,
+  rests: run.rests
 })
 
 const refusal = (run: StoredRun, fence: Fence): FencedOff | StaleAppend | undefined =>
@@ -76,6 +78,7 @@ const creating = (store: Store) =>
       created_at: now,
       entries: [],
       status: "pending",
+      rests: false,
       epoch: 0,
       owner: undefined,
       held: undefined
@@ -86,7 +89,7 @@ const creating = (store: Store) =>
     const open = store.openOf.get(key)
     if (open === undefined) store.openOf.set(key, new Set([run]))
     else open.add(run)
-    write(store, run, [accepted], "pending", now)
+    write(store, run, [accepted], "pending", false, now)
     return true
   })
 
@@ -108,7 +111,7 @@ const claiming =
       const epoch = ++run.epoch
       run.owner = owner
       const status = run.status === "pending" ? "processing" : run.status
-      write(store, run, [{ _tag: "RunClaimed", epoch, owner }], status, now)
+      write(store, run, [{ _tag: "RunClaimed", epoch, owner }], status, run.rests, now)
       return Effect.succeed({ head: headOf(store, run, now), entries: run.entries.slice() })
     })
 
@@ -124,7 +127,7 @@ const amending =
       if (events.length > 0) {
         // The command may have changed the state that it was given: what counts is the fold of what is written.
         const after = fold([...eventsOf(run), ...events])
-        write(store, run, events, statusOf(after), now)
+        write(store, run, events, statusOf(after), isParkable(after), now)
         for (const listener of store.amended) listener(id)
       }
       return Effect.fromResult(answer)
@@ -141,15 +144,15 @@ const transacting =
     id: RunId,
     fence: Fence,
     body: Effect.Effect<A, E, R>,
-    record: (exit: Exit.Exit<A, E>) => Pick<Append, "events" | "status">
+    record: (exit: Exit.Exit<A, E>) => Pick<Append, "events" | "status" | "rests">
   ): Effect.Effect<void, StaleAppend | FencedOff | JournalError, R> =>
     Effect.uninterruptibleMask((restore) =>
       Effect.flatMap(hold(store, id, fence, restore), ({ held, run }) =>
         restore(bounded(body)).pipe(
           Effect.flatMap((exit) =>
             Effect.clockWith((clock) => {
-              const { events, status } = record(exit)
-              write(store, run, events, status, clock.currentTimeMillisUnsafe())
+              const { events, rests = false, status } = record(exit)
+              write(store, run, events, status, rests, clock.currentTimeMillisUnsafe())
               return Effect.void
             })
           ),
@@ -203,9 +206,30 @@ const recovering = (store: Store) =>
     const found: Array<RunHead> = []
     for (const run of store.open) {
       if (found.length >= limit) break
+      if (run.rests || !isFirst(store, run)) continue
       const head = headOf(store, run, now)
-      const isOwn = head.owner === owner && run.status !== "awaiting_approval"
-      if (head.owner === undefined || isOwn) found.push(head)
+      if (head.owner === undefined || head.owner === owner) found.push(head)
+    }
+    return found
+  })
+
+/** Has every run of the address that came before it ended? */
+const isFirst = (store: Store, run: StoredRun): boolean => {
+  for (const other of store.openOf.get(addressKey(run.address)) ?? []) {
+    if (other.ordinal < run.ordinal) return false
+  }
+  return true
+}
+
+const adopting = (store: Store) =>
+  Effect.fn("RunJournal.adopt")(function* (owner: string, limit: number) {
+    const now = yield* Clock.currentTimeMillis
+    const found: Array<RunHead> = []
+    for (const run of store.open) {
+      if (found.length >= limit) break
+      if (!run.rests || headOf(store, run, now).owner !== undefined) continue
+      run.owner = owner
+      found.push(headOf(store, run, now))
     }
     return found
   })
@@ -228,7 +252,8 @@ const make = Effect.gen(function* () {
       if (run.held !== undefined) return Effect.andThen(Deferred.await(run.held), append(request))
       const refused = refusal(run, request.fence)
       if (refused !== undefined) return Effect.fail(refused)
-      write(store, run, request.events, request.status, clock.currentTimeMillisUnsafe())
+      const { events, rests = false, status } = request
+      write(store, run, events, status, rests, clock.currentTimeMillisUnsafe())
       return Effect.void
     })
   return RunJournal.of({
@@ -255,6 +280,7 @@ const make = Effect.gen(function* () {
       }),
     release: (owner) => Effect.sync(() => void store.leases.delete(owner)),
     recoverable: recovering(store),
+    adopt: adopting(store),
     amended: (listener) =>
       Effect.acquireRelease(
         Effect.sync(() => void store.amended.add(listener)),

@@ -36,6 +36,8 @@ export interface StoredRun {
   readonly created_at: number
   readonly entries: Array<JournalEntry>
   status: RunStatus
+  /** Only an amendment can move it. */
+  rests: boolean
   epoch: number
   owner: string | undefined
   /** Done when the transaction that holds the run is over; other writers wait for it. */

@@ -43,6 +43,8 @@ export interface Actor {
   past_to: number
   /** Its run, while it waits here for people and nothing of it runs. */
   resting: Resting | undefined
+  /** The first run of the address that has not ended, as a recovery found it: the actor need not look. */
+  found: RunHead | undefined
 }
 
 interface Resting {
@@ -64,15 +66,13 @@ export interface Host {
   readonly now: () => number
   /** Forgets the actor, in the same synchronous block that found it may go. */
   readonly leave: (actor: Actor, parked: RunHead | undefined) => void
-  /** Did this process leave the run to people, and has nobody moved it since? */
-  readonly isParked: (run: RunId) => boolean
   readonly began: (actor: Actor, run: RunId) => void
   readonly ended: (run: RunId) => void
   /** Tells operators that a run is about to fail. */
   readonly failing: (run: RunId, event: RunStopping) => void
 }
 
-export const make = (address: Address): Actor => ({
+export const make = (address: Address, found: RunHead | undefined): Actor => ({
   address,
   key: addressKey(address),
   bell: { rung: false, draining: false, wake: undefined },
@@ -84,7 +84,8 @@ export const make = (address: Address): Actor => ({
   crashes: [],
   past: undefined,
   past_to: 0,
-  resting: undefined
+  resting: undefined,
+  found
 })
 
 /** New messages may have come. */
@@ -206,6 +207,15 @@ const runOne = Effect.fnUntraced(function* (
   return finish.how
 })
 
+/** The first run of the address that has not ended. */
+const first = Effect.fnUntraced(function* (host: Host, actor: Actor) {
+  const { found } = actor
+  actor.found = undefined
+  if (found !== undefined) return found
+  const [head] = yield* host.loop.journal.unfinished(actor.address, 1)
+  return head
+})
+
 /** Runs what there is to run. Fails with FencedOff when another process has the run. */
 const live = Effect.fnUntraced(function* (
   host: Host,
@@ -226,18 +236,19 @@ const live = Effect.fnUntraced(function* (
       // After a crash too: an entry that nobody lives behind would swallow every bell and hide the run from the sweep.
       if (actor.run !== undefined) host.ended(actor.run)
       actor.run = undefined
-      const [head] = yield* host.loop.journal.unfinished(actor.address, 1)
+      const head = yield* first(host, actor)
       if (head === undefined) {
         actor.state = "idle"
         return "idle"
       }
       if (head.owner !== undefined && head.owner !== host.owner) return leave(undefined)
-      // What came was behind it: to take it again would be a claim in its journal for each message and sweep.
-      if (head.status === "awaiting_approval" && host.isParked(head.run_id)) return leave(head)
+      // What came was behind it: to take it again would be a claim in its journal for each message.
+      if (head.rests) return leave(head.owner === undefined ? undefined : head)
       actor.state = "running"
       actor.run = head.run_id
-      begun = yield* Effect.catchTag(begin(host, actor, head), ["RunIsOver", "RunNotFound"], () =>
-        // It ended between the look and the claim, or never began.
+      const lost = ["RunIsOver", "RunNotFound", "FencedOff"] as const
+      begun = yield* Effect.catchTag(begin(host, actor, head), lost, () =>
+        // Between the look and the claim it ended, or another took it; or it never began.
         Effect.sync(() => {
           host.ended(head.run_id)
           return undefined

@@ -24,6 +24,7 @@ import { ModelGateway } from "../../services/ModelGateway.ts"
 import { ModelTurnObservers } from "../../services/ModelTurnObserver.ts"
 import { PermissionPolicy } from "../../services/PermissionPolicy.ts"
 import { PriceBook } from "../../services/PriceBook.ts"
+import type { RunHead } from "../../services/RunJournal.ts"
 import { JournalError, RunJournal } from "../../services/RunJournal.ts"
 import { TaskDispatch } from "../../services/TaskDispatch.ts"
 import { TaskStore } from "../../services/TaskStore.ts"
@@ -78,7 +79,7 @@ const make = Effect.gen(function* () {
 
   const actors = new Map<string, Actor>()
   const resident = new Map<RunId, Actor>()
-  /** Runs that left the process to wait for a person: what is kept of each is this entry. */
+  /** Runs that wait for a person, and of which nothing is in the process: what is kept of each is this entry. */
   const parked = new Map<RunId, string>()
   /** Runs that others amended and that no actor here has taken up since: a sweep looks at them again. */
   const unseen = new Set<RunId>()
@@ -129,7 +130,6 @@ const make = Effect.gen(function* () {
         if (stopped.size > stopped_max) stopped.delete(stopped.keys().next().value!)
       }
     },
-    isParked: (run) => parked.has(run),
     began: (actor, run) => {
       resident.set(run, actor)
       parked.delete(run)
@@ -143,13 +143,13 @@ const make = Effect.gen(function* () {
     }
   }
 
-  /** Wakes the actor of an address, or starts it. */
-  const wake = (address: Address): void => {
+  /** Wakes the actor of an address, or starts it, with its first run if that was just found. */
+  const wake = (address: Address, found?: RunHead): void => {
     const key = addressKey(address)
-    const found = actors.get(key)
-    if (found !== undefined) return Actors.mail(found)
+    const present = actors.get(key)
+    if (present !== undefined) return Actors.mail(present)
     if (stopping) return
-    const actor = Actors.make(address)
+    const actor = Actors.make(address, found)
     actors.set(key, actor)
     stopped.delete(key)
     // The scope is not in the fiber's context: a context of its own would be most of what a waiting actor holds.
@@ -168,6 +168,7 @@ const make = Effect.gen(function* () {
   const rouse = Effect.fnUntraced(function* (run: RunId) {
     const head = yield* journal.head(run)
     feed.ring(head.conversation)
+    if (head.rests) return void unseen.delete(run)
     parked.delete(run)
     const over =
       head.status === "complete" || head.status === "failed" || head.status === "cancelled"
@@ -188,7 +189,11 @@ const make = Effect.gen(function* () {
   const recover = Effect.fnUntraced(function* () {
     for (const head of yield* journal.recoverable(owner, config.recover_max)) {
       // Also for an actor that is idle, and for one that was stopped while the journal was away.
-      if (!resident.has(head.run_id)) wake(head.address)
+      if (!resident.has(head.run_id)) wake(head.address, head)
+    }
+    // What waits only for people is taken up when somebody answers; until then all that there is of it is its entry.
+    for (const head of yield* journal.adopt(owner, config.recover_max)) {
+      if (!resident.has(head.run_id)) parked.set(head.run_id, addressKey(head.address))
     }
     // The journal was away at the bell, or another run of the address was first.
     for (const run of unseen) {

@@ -7,7 +7,7 @@ import type { Tenant } from "../../src/Ids.ts"
 import type { CostEntry } from "../../src/run/Projection.ts"
 import { project } from "../../src/run/Projection.ts"
 import type { Append } from "../../services/RunJournal.ts"
-import { approvalCode, run_over, runCode, taskCode } from "./Codes.ts"
+import { approvalCode, run_over, run_rests, runCode, taskCode } from "./Codes.ts"
 import type { Item } from "./GroupCommit.ts"
 
 interface ApprovalRow {
@@ -69,7 +69,7 @@ export const encode = (append: Append, at: number): Encoded => {
     size,
     append,
     at,
-    status: runCode(append.status),
+    status: append.rests === true ? run_rests : runCode(append.status),
     payloads,
     requested,
     answered: [...answers.values()],

@@ -5,7 +5,7 @@ import type { ApprovalStatus } from "../../src/approval/Approval.ts"
 import type { TaskStatus } from "../../src/delivery/AgentTask.ts"
 import type { RunStatus } from "../../src/run/RunState.ts"
 
-/** From 3 on the run is over; below 2 it is to be recovered. */
+/** From 3 on the run is over; before that it is to be recovered, unless it rests. */
 const runStatuses: ReadonlyArray<RunStatus> = [
   "pending",
   "processing",
@@ -34,9 +34,12 @@ export const runCode = (status: RunStatus): number => runNumbers.get(status)!
 export const taskCode = (status: TaskStatus): number => taskNumbers.get(status)!
 export const approvalCode = (status: ApprovalStatus): number => approvalNumbers.get(status)!
 
-export const runStatus = (code: number): RunStatus => runStatuses[code]!
+export const runStatus = (code: number): RunStatus =>
+  code === run_rests ? "awaiting_approval" : runStatuses[code]!
 export const taskStatus = (code: number): TaskStatus => taskStatuses[code]!
 export const approvalStatus = (code: number): ApprovalStatus => approvalStatuses[code]!
 
 /** The first number of a run that is over. */
 export const run_over = 3
+/** A run that awaits approval, and of which nothing is to be done until somebody answers. */
+export const run_rests = -1

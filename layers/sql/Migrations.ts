@@ -13,6 +13,7 @@ import { migration as tools } from "./migrations/0005_tools.ts"
 import { migration as mcpPins } from "./migrations/0006_mcp_pins.ts"
 import { migration as callRecords } from "./migrations/0007_call_records.ts"
 import { migration as toolQueue } from "./migrations/0008_tool_queue.ts"
+import { migration as claims } from "./migrations/0009_claims.ts"
 
 /** The name begins with the number. */
 const migrations = {
@@ -23,7 +24,8 @@ const migrations = {
   "0005_tools": tools,
   "0006_mcp_pins": mcpPins,
   "0007_call_records": callRecords,
-  "0008_tool_queue": toolQueue
+  "0008_tool_queue": toolQueue,
+  "0009_claims": claims
 }
 
 /** A step may take longer than the statements of a run may. */

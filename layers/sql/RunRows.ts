@@ -9,7 +9,7 @@ import { JournalError } from "../../services/RunJournal.ts"
 import type { Address, ConversationId, RunId, Tenant } from "../../src/Ids.ts"
 import type { JournalEntry } from "../../src/run/RunEvent.ts"
 import { RunEvent } from "../../src/run/RunEvent.ts"
-import { runStatus } from "./Codes.ts"
+import { run_rests, runStatus } from "./Codes.ts"
 import { toJournalError } from "./SqlFailure.ts"
 
 export interface HeadRow {
@@ -40,7 +40,8 @@ export const headOf = (row: HeadRow): RunHead => ({
   epoch: row.epoch,
   length: row.length,
   owner: row.owner ?? undefined,
-  created_at: Number(row.created_at)
+  created_at: Number(row.created_at),
+  rests: row.status === run_rests
 })
 
 interface EventRow {
@@ -51,6 +52,17 @@ interface EventRow {
 
 // Compiled once: a resume decodes everything that ever happened to a run.
 const decode = Schema.decodeUnknownResult(Schema.fromJsonString(RunEvent))
+const decodeAll = Schema.decodeUnknownResult(
+  Schema.fromJsonString(Schema.Array(Schema.Tuple([Schema.Number, RunEvent])))
+)
+
+/** Entries from the first on, as one JSON text of times and events; undefined where it cannot be read. */
+export const entriesIn = (text: string): ReadonlyArray<JournalEntry> | undefined => {
+  const all = decodeAll(text)
+  return Result.isFailure(all)
+    ? undefined
+    : all.success.map(([at, event], seq) => ({ seq, at, event }))
+}
 
 const entriesOf = (
   run: RunId,

@@ -7,19 +7,20 @@ import { randomUUID } from "node:crypto"
 import { Clock, Context, Effect, Exit, Layer, Semaphore } from "effect"
 import { SqlClient } from "effect/sql"
 import type { SqlError } from "effect/sql"
-import type { Append, Claim, Fence, RunHead } from "../../services/RunJournal.ts"
+import type { Append, Fence, RunHead } from "../../services/RunJournal.ts"
 import { FencedOff, JournalError, RunJournal, StaleAppend } from "../../services/RunJournal.ts"
 import { canonical } from "../../src/Canonical.ts"
 import type { Address, RunId } from "../../src/Ids.ts"
 import type { Amendment } from "../../src/run/RunCommand.ts"
-import { RunIsOver, RunNotFound } from "../../src/run/RunCommand.ts"
+import { RunNotFound } from "../../src/run/RunCommand.ts"
 import type { RunAccepted } from "../../src/run/RunEvent.ts"
 import type { RunState } from "../../src/run/RunState.ts"
-import { fold, statusOf } from "../../src/run/RunState.ts"
+import { fold, isParkable, statusOf } from "../../src/run/RunState.ts"
 import { transaction_ms_max } from "../../src/tool/ToolSpec.ts"
-import { run_over, runCode } from "./Codes.ts"
+import { run_over, run_rests } from "./Codes.ts"
 import * as GroupCommit from "./GroupCommit.ts"
 import type { HeadRow } from "./RunRows.ts"
+import * as RunClaims from "./RunClaims.ts"
 import { entries, find, head_columns, headOf } from "./RunRows.ts"
 import { commit, encoded } from "./RunWriter.ts"
 import { orJournalError, toJournalError } from "./SqlFailure.ts"
@@ -71,37 +72,6 @@ const creating = (sql: SqlClient.SqlClient) =>
     return rows.length > 0
   })
 
-/** The event's text is made in the statement, because only there its epoch is known; its keys stand in order. */
-const claim_statement = `WITH h AS (
-  UPDATE troupe.runs SET epoch = epoch + 1, length = length + 1, status = CASE status WHEN 0 THEN 1 ELSE status END
-  WHERE run_id = $1::uuid AND status < ${run_over} AND epoch = COALESCE($5::int4, epoch)
-  RETURNING run_id, tenant, epoch, length, status),
-d AS (UPDATE troupe.run_details d SET owner = $2::text FROM h WHERE d.run_id = h.run_id
-  RETURNING d.run_id, d.agent, d.address_key, d.conversation, d.ordinal, d.owner, d.created_at),
-e AS (INSERT INTO troupe.run_events (run_id, seq, at, type, payload)
-  SELECT run_id, length - 1, $3::int8, 'RunClaimed', '{"_tag":"RunClaimed","epoch":' || epoch || ',"owner":' || $4::text || '}' FROM h),
-t AS (UPDATE troupe.agent_tasks t SET status = 1 FROM h WHERE t.id = h.run_id AND t.status = 0)
-SELECT ${head_columns} FROM h r JOIN d ON d.run_id = r.run_id`
-
-const claiming = (sql: SqlClient.SqlClient) =>
-  Effect.fn("RunJournal.claim")(function* (run: RunId, owner: string, seen?: number) {
-    const now = yield* Clock.currentTimeMillis
-    const [row] = yield* sql
-      .unsafe<HeadRow>(claim_statement, [run, owner, now, JSON.stringify(owner), seen ?? null])
-      .pipe(Effect.mapError(toJournalError))
-    if (row === undefined) {
-      const known = yield* Effect.mapError(find(sql, run), toJournalError)
-      if (known === undefined) return yield* new RunNotFound({ run_id: run })
-      return yield* runCode(known.status) < run_over
-        ? new FencedOff({ run_id: run, epoch: known.epoch })
-        : new RunIsOver({ run_id: run, status: known.status })
-    }
-    const head = headOf(row)
-    // What a foreign command appends from now on is met at the first append.
-    const claim: Claim = { head, entries: yield* entries(sql, run, 0, head.length) }
-    return claim
-  })
-
 /** One append in the transaction that is open. A refusal or a failure leaves the transaction usable. */
 const appendWithin = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, append: Append) {
   const item = yield* encoded(append, yield* Clock.currentTimeMillis)
@@ -126,9 +96,10 @@ const amending = (
           const { answer, events } = command(fold(before), yield* Clock.currentTimeMillis)
           if (events.length > 0) {
             // The command may have changed the state that it was given: what counts is the fold of what is written.
-            const status = statusOf(fold([...before, ...events]))
+            const after = fold([...before, ...events])
             const fence = { epoch: head.epoch, length: head.length }
-            yield* appendWithin(sql, { run, fence, events, status }).pipe(
+            const append = { status: statusOf(after), rests: isParkable(after) }
+            yield* appendWithin(sql, { run, fence, events, ...append }).pipe(
               Effect.catchTag(["FencedOff", "StaleAppend"], () =>
                 Effect.fail(
                   new JournalError({ message: "a locked run was written by another", lost: false })
@@ -181,7 +152,7 @@ const transacting =
     run: RunId,
     fence: Fence,
     body: Effect.Effect<A, E, R>,
-    record: (exit: Exit.Exit<A, E>) => Pick<Append, "events" | "status">
+    record: (exit: Exit.Exit<A, E>) => Pick<Append, "events" | "status" | "rests">
   ): Effect.Effect<void, StaleAppend | FencedOff | JournalError, R> =>
     Effect.gen(function* () {
       const head = yield* find(sql, run, "FOR UPDATE OF r")
@@ -272,6 +243,10 @@ const unfinished = (sql: SqlClient.SqlClient) => (address: Address, limit: numbe
     )
   )
 
+/** Nobody who lives has the run of the details `d`. */
+const no_owner = `(d.owner IS NULL OR NOT EXISTS (
+  SELECT FROM troupe.processes p WHERE p.owner = d.owner AND p.expires_at > clock_timestamp()))`
+
 /** Leases are measured by the database's clock: the one clock that all processes share. */
 const leasing = (sql: SqlClient.SqlClient) => ({
   beat: (owner: string, lease_ms: number) =>
@@ -289,9 +264,23 @@ const leasing = (sql: SqlClient.SqlClient) => ({
     heads(
       sql.unsafe<HeadRow>(
         `SELECT ${head_columns} FROM troupe.runs r JOIN troupe.run_details d ON d.run_id = r.run_id
-         WHERE r.status < 3 AND (d.owner IS NULL OR (d.owner = $1::text AND r.status < 2) OR NOT EXISTS (
-           SELECT FROM troupe.processes p WHERE p.owner = d.owner AND p.expires_at > clock_timestamp()))
+         WHERE r.status > ${run_rests} AND r.status < ${run_over} AND (d.owner = $1::text OR ${no_owner}) AND NOT EXISTS (
+           SELECT FROM troupe.run_details o WHERE o.agent = d.agent AND o.address_key = d.address_key AND o.open
+             AND o.ordinal < d.ordinal)
          ORDER BY d.created_at, d.run_id LIMIT $2::int4`,
+        [owner, Math.min(limit, runs_max)]
+      )
+    ),
+  // What another process writes at this moment is that one's: it is left out, and not waited for.
+  adopt: (owner: string, limit: number) =>
+    heads(
+      sql.unsafe<HeadRow>(
+        `WITH found AS MATERIALIZED (SELECT d.run_id FROM troupe.runs r JOIN troupe.run_details d ON d.run_id = r.run_id
+           WHERE r.status = ${run_rests} AND ${no_owner}
+           ORDER BY d.created_at, d.run_id LIMIT $2::int4 FOR UPDATE OF d SKIP LOCKED),
+         d AS (UPDATE troupe.run_details d SET owner = $1::text FROM found f WHERE d.run_id = f.run_id
+           RETURNING d.run_id, d.agent, d.address_key, d.conversation, d.ordinal, d.owner, d.created_at)
+         SELECT ${head_columns} FROM d JOIN troupe.runs r ON r.run_id = d.run_id ORDER BY d.created_at, d.run_id`,
         [owner, Math.min(limit, runs_max)]
       )
     )
@@ -302,7 +291,7 @@ const make = Effect.gen(function* () {
   const { amended, ring } = yield* ringing(sql)
   return RunJournal.of({
     create: creating(sql),
-    claim: claiming(sql),
+    claim: yield* RunClaims.make(sql),
     append: yield* appending(sql),
     transact: transacting(sql, yield* Semaphore.make(bodies_max)),
     read: (run, from, limit) =>

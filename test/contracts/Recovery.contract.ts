@@ -1,10 +1,11 @@
 /** Who has a run, and which runs nobody has. */
 import type { Vitest } from "@effect/vitest"
 import { assert } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Result } from "effect"
 import { RunJournal } from "../../services/RunJournal.ts"
 import { TaskStore } from "../../services/TaskStore.ts"
 import type { RunId } from "../../src/Ids.ts"
+import type { RunEvent } from "../../src/run/RunEvent.ts"
 import { eventually } from "./Contract.ts"
 import * as Samples from "./Samples.ts"
 
@@ -50,16 +51,16 @@ export const recoveryTests = (it: Vitest.MethodsNonLive<Needs>): void => {
       const task = Samples.newTask()
       yield* journal.create(task.id, 1, Samples.runAccepted(task))
       const claimed = yield* Samples.begin()
-      const parked = yield* Samples.begin({}, [
-        Samples.modelTurned(1, 1),
+      // Beside its question another call was on its way when its owner died.
+      const asking = yield* Samples.begin({}, [
+        Samples.modelTurned(1, 2),
         Samples.approvalRequested()
       ])
       const ended = yield* Samples.finish()
       const found = yield* recoverable("b")
       assert.isTrue(has(task.id)(found))
       assert.isTrue(has(claimed.run)(found))
-      // Beside its question other work may have been on its way when its owner died.
-      assert.isTrue(has(parked.run)(found))
+      assert.isTrue(has(asking.run)(found))
       assert.isFalse(has(ended.run)(found))
       for (let i = 1; i < found.length; i++) {
         assert.isAtLeast(found[i]!.created_at, found[i - 1]!.created_at)
@@ -68,20 +69,140 @@ export const recoveryTests = (it: Vitest.MethodsNonLive<Needs>): void => {
     })
   )
 
-  it.effect(
-    "a run that awaits a person is not recoverable while its owner lives, not by the owner either",
-    () =>
-      Effect.gen(function* () {
-        const journal = yield* RunJournal
-        const a = Samples.unique("a")
-        yield* journal.beat(a, 600_000)
-        const asking = [Samples.modelTurned(1, 1), Samples.approvalRequested()]
-        const { run } = yield* Samples.begin({}, asking, a)
-        assert.isFalse(has(run)(yield* recoverable(a)))
-        assert.isFalse(has(run)(yield* recoverable("b")))
-        yield* journal.release(a)
-        assert.isTrue(has(run)(yield* recoverable("b")))
-      })
+  const asks = (): ReadonlyArray<RunEvent> => [
+    Samples.modelTurned(1, 1),
+    Samples.approvalRequested()
+  ]
+
+  it.effect("a run that waits only for a person is recoverable by nobody, until it is moved", () =>
+    Effect.gen(function* () {
+      const journal = yield* RunJournal
+      const a = Samples.unique("a")
+      yield* journal.beat(a, 600_000)
+      const question = Samples.approvalRequested()
+      const { run } = yield* Samples.begin({}, [Samples.modelTurned(1, 1), question], a)
+      assert.isTrue((yield* journal.head(run)).rests)
+      assert.isFalse(has(run)(yield* recoverable(a)))
+      assert.isFalse(has(run)(yield* recoverable("b")))
+      yield* journal.release(a)
+      assert.isFalse(has(run)(yield* recoverable("b")))
+      yield* journal.amend(run, () => ({
+        answer: Result.void,
+        events: [
+          {
+            _tag: "ApprovalDecided",
+            call: Samples.firstCall,
+            approval: question.approval,
+            digest: question.digest,
+            decision: { _tag: "Approve" },
+            by: "ada"
+          }
+        ]
+      }))
+      assert.isFalse((yield* journal.head(run)).rests)
+      assert.isTrue(has(run)(yield* recoverable("b")))
+    })
+  )
+
+  it.effect("a claim of a run that rests leaves it resting", () =>
+    Effect.gen(function* () {
+      const journal = yield* RunJournal
+      const { run } = yield* Samples.begin({}, asks())
+      const { head } = yield* journal.claim(run, "heir")
+      assert.deepInclude(head, { rests: true, status: "awaiting_approval" })
+      assert.isTrue((yield* journal.head(run)).rests)
+    })
+  )
+
+  it.effect("runs that rest are adopted from the dead alone, once, and nothing is appended", () =>
+    Effect.gen(function* () {
+      const journal = yield* RunJournal
+      const [a, b, heir] = [Samples.unique("a"), Samples.unique("b"), Samples.unique("heir")]
+      for (const owner of [a, b, heir]) yield* journal.beat(owner, 600_000)
+      const first = yield* Samples.begin({}, asks(), a)
+      const second = yield* Samples.begin({}, asks(), a)
+      const living = yield* Samples.begin({}, asks(), b)
+      const moving = yield* Samples.begin({}, [Samples.modelTurned(1, 1)], a)
+      yield* journal.release(a)
+      const before = yield* Samples.snapshot(first.run)
+      const adopted = yield* journal.adopt(heir, every)
+      assert.isTrue(has(first.run)(adopted))
+      assert.isTrue(has(second.run)(adopted))
+      assert.isFalse(has(living.run)(adopted))
+      assert.isFalse(has(moving.run)(adopted))
+      for (const head of adopted) assert.deepInclude(head, { owner: heir, rests: true })
+      const after = yield* Samples.snapshot(first.run)
+      assert.deepStrictEqual(after, { ...before, head: { ...before.head, owner: heir } })
+      assert.strictEqual((yield* journal.head(living.run)).owner, b)
+      assert.deepStrictEqual(yield* journal.adopt(Samples.unique("late"), every), [])
+      // It may still be claimed by whoever is rung first, at the epoch at which it was left.
+      const { head } = yield* journal.claim(first.run, b, first.fence.epoch)
+      assert.strictEqual(head.owner, b)
+    })
+  )
+
+  it.effect("adopts at most as many as it is told, oldest first", () =>
+    Effect.gen(function* () {
+      const journal = yield* RunJournal
+      const [a, heir] = [Samples.unique("a"), Samples.unique("heir")]
+      for (const owner of [a, heir]) yield* journal.beat(owner, 600_000)
+      yield* journal.adopt(heir, every)
+      const runs: Array<RunId> = []
+      for (let i = 0; i < 3; i++) runs.push((yield* Samples.begin({}, asks(), a)).run)
+      yield* journal.release(a)
+      const adopted = [...(yield* journal.adopt(heir, 2))]
+      assert.strictEqual(adopted.length, 2)
+      adopted.push(...(yield* journal.adopt(heir, 2)))
+      assert.deepStrictEqual(adopted.map((head) => head.run_id).sort(), runs.sort())
+      for (let i = 1; i < adopted.length; i++) {
+        assert.isAtLeast(adopted[i]!.created_at, adopted[i - 1]!.created_at)
+      }
+    })
+  )
+
+  it.effect("a run is not recoverable before those of its address that came first have ended", () =>
+    Effect.gen(function* () {
+      const journal = yield* RunJournal
+      const tasks = yield* TaskStore
+      const first = yield* Samples.begin()
+      const { conversation } = first.task
+      const second = yield* tasks.accept(Samples.newTask({ conversation }))
+      yield* journal.create(second.task.id, second.task.ordinal, Samples.runAccepted(second.task))
+      const before = yield* recoverable("b")
+      assert.isTrue(has(first.run)(before))
+      assert.isFalse(has(second.task.id)(before))
+      yield* journal.append(first.next(Samples.modelTurned(1), Samples.runEnded()))
+      assert.isTrue(has(second.task.id)(yield* recoverable("b")))
+    })
+  )
+
+  it.effect("many claims at once tell each of its own run, and a stale one is refused alone", () =>
+    Effect.gen(function* () {
+      const journal = yield* RunJournal
+      const begun = yield* Effect.forEach(Array.from({ length: 40 }), (_, i) =>
+        Samples.begin({}, i % 2 === 0 ? [Samples.modelTurned(1, i % 3)] : asks())
+      )
+      const claims = yield* Effect.forEach(
+        begun,
+        ({ fence, run }, i) =>
+          Effect.result(journal.claim(run, `heir-${i}`, i === 7 ? fence.epoch - 1 : fence.epoch)),
+        { concurrency: "unbounded" }
+      )
+      for (const [i, claim] of claims.entries()) {
+        const { fence, run } = begun[i]!
+        const { entries, head } = yield* Samples.snapshot(run)
+        if (i === 7) {
+          assert.strictEqual(Result.isFailure(claim) && claim.failure._tag, "FencedOff")
+          assert.strictEqual(head.epoch, fence.epoch)
+        } else {
+          const { epoch, length } = fence
+          const last = { _tag: "RunClaimed", epoch: epoch + 1, owner: `heir-${i}` } as const
+          assert.deepStrictEqual(Result.getOrThrow(claim), { head, entries })
+          assert.deepStrictEqual(entries.at(-1)?.event, last)
+          assert.deepInclude(head, { epoch: epoch + 1, length: length + 1, run_id: run })
+        }
+      }
+    })
   )
 
   it.effect("unfinished runs of an address come by ordinal and without the ended ones", () =>

@@ -40,7 +40,8 @@ const ownership = (it: Vitest.MethodsNonLive<Needs>) => {
         ordinal: 1,
         status: "pending",
         epoch: 0,
-        length: 1
+        length: 1,
+        rests: false
       })
     })
   )

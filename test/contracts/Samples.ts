@@ -31,7 +31,7 @@ import type {
   RunEvent
 } from "../../src/run/RunEvent.ts"
 import { RunLimits } from "../../src/run/RunLimits.ts"
-import { fold, statusOf } from "../../src/run/RunState.ts"
+import { fold, isParkable, statusOf } from "../../src/run/RunState.ts"
 
 export const runId = (): RunId => RunId.make(randomUUID())
 export const approvalId = (): ApprovalId => ApprovalId.make(randomUUID())
@@ -193,7 +193,8 @@ export const begin = Effect.fnUntraced(function* (
       run: task.id,
       fence: { epoch: head.epoch, length: head.length },
       events,
-      status: statusOf(fold(past))
+      status: statusOf(fold(past)),
+      rests: isParkable(fold(past))
     })
   }
   const begun: Begun = {
@@ -204,7 +205,8 @@ export const begin = Effect.fnUntraced(function* (
       run: task.id,
       fence,
       events: more,
-      status: statusOf(fold([...past, ...more]))
+      status: statusOf(fold([...past, ...more])),
+      rests: isParkable(fold([...past, ...more]))
     })
   }
   return begun

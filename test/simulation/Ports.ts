@@ -87,7 +87,7 @@ const transacting = <A, E, R>(
   run: RunId,
   fence: Fence,
   body: Effect.Effect<A, E, R>,
-  record: (exit: Exit.Exit<A, E>) => Pick<Append, "events" | "status">
+  record: (exit: Exit.Exit<A, E>) => Pick<Append, "events" | "status" | "rests">
 ): Effect.Effect<void, StaleAppend | FencedOff | JournalError, R> => {
   const attempt: Effect.Effect<void, StaleAppend | FencedOff | JournalError, R> = Effect.suspend(
     () => {
@@ -160,6 +160,7 @@ const journalOf = (world: World, process: Process, inner: Journal): Journal => {
     beat: (owner, lease_ms) => call("beat", inner.beat(owner, lease_ms)),
     release: (owner) => call("release", inner.release(owner)),
     recoverable: (owner, limit) => call("recoverable", inner.recoverable(owner, limit)),
+    adopt: (owner, limit) => call("adopt", inner.adopt(owner, limit)),
     amended: (listener) => inner.amended((run) => listening(process, () => listener(run))())
   })
 }
