@@ -13,6 +13,8 @@ export interface ToolAttempt {
   readonly trace_id: string
   readonly agent_name: string
   readonly tool_name: string
+  /** What ran. Never to be changed. */
+  readonly arguments: unknown
   /** Counts from 1. */
   readonly attempt: number
   readonly error: ToolFailure

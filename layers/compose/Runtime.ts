@@ -36,6 +36,7 @@ import * as LocalToolRegistry from "../runtime/LocalToolRegistry.ts"
 import * as MergedDeliveryHandlers from "../runtime/MergedDeliveryHandlers.ts"
 import * as OutboxRelay from "../runtime/OutboxRelay.ts"
 import * as ModelTelemetry from "../telemetry/ModelTelemetry.ts"
+import * as ToolRegistryTelemetry from "../telemetry/ToolRegistryTelemetry.ts"
 
 /** `E` and `R`: how building any of them may fail, and what any of them needs. */
 export interface Options<E = unknown, R = unknown> {
@@ -99,9 +100,10 @@ const taskDeliveries: Effect.Effect<RoomHandlers, never, TaskDispatch> = Effect.
 
 const make = <E, R>(options: Options<E, R>) => {
   const crypto = Layer.merge(NodeCrypto.layerDigest, SecureRandom.layerWebCrypto)
-  const agents = LocalAgentDirectory.layer(options.agents).pipe(
-    Layer.provideMerge(LocalToolRegistry.layerFrom(options))
-  )
+  const agents = Layer.merge(
+    LocalAgentDirectory.layer(options.agents),
+    ToolRegistryTelemetry.layer
+  ).pipe(Layer.provideMerge(LocalToolRegistry.layerFrom(options)))
   const prices: Layer.Layer<never, MisdeclaredPrice> =
     options.prices === undefined ? Layer.empty : DeclaredPriceBook.layer(options.prices)
   const runtime = LocalAgentRuntime.layer.pipe(

@@ -55,6 +55,7 @@ export const again = Effect.fnUntraced(function* (
       trace_id: host.accepted.trace_id,
       agent_name: host.agent.spec.name,
       tool_name: tool.spec.name,
+      arguments: host.call().arguments,
       attempt,
       error: failureOf(error),
       again: wait !== undefined,

@@ -5,10 +5,12 @@
 import { Cause, Clock, Context, Effect, Exit, Fiber, Latch, Layer, Schema, Scope } from "effect"
 import { CallRecords } from "../../services/CallRecords.ts"
 import type { StoreError } from "../../services/TaskStore.ts"
+import type { ToolAttemptObserver } from "../../services/ToolAttemptObserver.ts"
+import { ToolAttemptObservers } from "../../services/ToolAttemptObserver.ts"
 import type { ToolCallObserver } from "../../services/ToolCallObserver.ts"
 import { ToolCallObservers } from "../../services/ToolCallObserver.ts"
 import type { CallRecord } from "../../src/tool/CallRecord.ts"
-import { recordOf, weightOf } from "../../src/tool/CallRecord.ts"
+import { recordOf, recordOfRetried, weightOf } from "../../src/tool/CallRecord.ts"
 
 /** The stop came before everything that waited was stored. */
 export class RecordingTimeout extends Schema.TaggedError<RecordingTimeout>()("RecordingTimeout", {
@@ -52,8 +54,8 @@ interface Counts {
 
 export interface Recorder {
   readonly observe: ToolCallObserver
-  /** Keeps any record; for those that no completed call makes. */
-  readonly keep: (record: (timestamp_ns: bigint) => CallRecord) => void
+  /** Keeps those that another attempt followed: the last one's end is the call's. */
+  readonly attempted: ToolAttemptObserver
   readonly counts: () => Counts
   /** Is the store open? */
   readonly isOpen: () => boolean
@@ -93,9 +95,13 @@ class Recording implements Recorder {
     this.#warn = warn
   }
 
-  readonly observe: ToolCallObserver = (fact) => this.keep((ns) => recordOf(fact, ns))
+  readonly observe: ToolCallObserver = (fact) => this.#keep((ns) => recordOf(fact, ns))
 
-  readonly keep = (make: (timestamp_ns: bigint) => CallRecord): void => {
+  readonly attempted: ToolAttemptObserver = (attempt) => {
+    if (attempt.again) this.#keep((ns) => recordOfRetried(attempt, ns))
+  }
+
+  #keep(make: (timestamp_ns: bigint) => CallRecord): void {
     if (this.#stopping) return
     const { bytes_max, records_max } = this.#config
     if (this.#waiting.length + this.#writing.length >= records_max || this.#bytes >= bytes_max) {
@@ -221,7 +227,6 @@ export const make = Effect.fnUntraced(function* (
 
 const recorded = Effect.gen(function* () {
   const store = yield* CallRecords
-  const others = yield* ToolCallObservers
   const { stop_ms } = yield* RecorderConfig
   const recorder = yield* make(Effect.succeed(store))
   yield* Effect.addFinalizer(() =>
@@ -229,11 +234,10 @@ const recorded = Effect.gen(function* () {
       Effect.annotateLogs(Effect.logWarning(message), { left })
     )
   )
-  return [...others, recorder.observe]
+  return Context.make(ToolCallObservers, [...(yield* ToolCallObservers), recorder.observe]).pipe(
+    Context.add(ToolAttemptObservers, [...(yield* ToolAttemptObservers), recorder.attempted])
+  )
 })
 
 /** Provide it beneath the runtime, over the telemetry: those who observe already still do. */
-export const layer: Layer.Layer<never, never, CallRecords> = Layer.effect(
-  ToolCallObservers,
-  recorded
-)
+export const layer: Layer.Layer<never, never, CallRecords> = Layer.effectContext(recorded)

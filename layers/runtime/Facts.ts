@@ -57,10 +57,12 @@ export const amend = <A, E>(
     const toldOf = () => {
       if (settled !== undefined) tell(run, settled.state, settled.events)
     }
-    return Effect.tapError(
+    const told = Effect.tapError(
       Effect.tap(amended, () => Effect.sync(toldOf)),
       (error) =>
         // A typed refusal may have appended too; a journal that failed appended nothing that it knows of.
         error instanceof JournalError ? Effect.void : Effect.sync(toldOf)
     )
+    // Whoever asked may leave, as a request does whose client hangs up: what is committed is told of all the same.
+    return Effect.uninterruptible(told)
   })

@@ -1,9 +1,12 @@
 /**
- * Tells logs and metrics of completed calls: one line and one count for each logical call. The names of the metrics are
- * SemStreams' with a prefix of our own (SM-90); the line's fields are ToolCallMetadata's eight (ST-07).
+ * Tells logs and metrics of completed calls: one line and one count for each logical call, and of the attempts that came
+ * before its end. The names of the metrics are SemStreams' with a prefix of our own (SM-90); the line's fields are
+ * ToolCallMetadata's eight (ST-07).
  */
 import { Context, Effect, Layer, Metric } from "effect"
 import type { ToolCompleted } from "../../src/tool/ToolCallMetadata.ts"
+import type { ToolAttempt, ToolAttemptObserver } from "../../services/ToolAttemptObserver.ts"
+import { ToolAttemptObservers } from "../../services/ToolAttemptObserver.ts"
 import type { ToolCallObserver } from "../../services/ToolCallObserver.ts"
 import { ToolCallObservers } from "../../services/ToolCallObserver.ts"
 
@@ -28,6 +31,32 @@ const timeout_total = Metric.counter("troupe_agentic_tools_timeout_total", {
   incremental: true
 })
 
+const filtered_total = Metric.counter("troupe_agentic_tools_filtered_total", {
+  description: "Calls that did not run, by tool and reason: not_allowed or approval_required",
+  incremental: true
+})
+const retries_total = Metric.counter("troupe_agentic_tools_retries_total", {
+  description: "Attempts that failed and were followed by another, by tool and kind",
+  incremental: true
+})
+const retries_exhausted_total = Metric.counter("troupe_agentic_tools_retries_exhausted_total", {
+  description: "Calls that failed after the last attempt that their policy allows",
+  incremental: true
+})
+
+/** Why a call was kept from running; undefined = it was not, or for a reason of another kind. */
+const filterOf = ({ error_reason }: ToolCompleted): string | undefined => {
+  switch (error_reason) {
+    case "NOT_ALLOWED":
+      return "not_allowed"
+    case "APPROVAL_DENIED":
+    case "APPROVAL_EXPIRED":
+      return "approval_required"
+    default:
+      return undefined
+  }
+}
+
 /** A name that a model made up must not become a series of its own: it would grow without bound. */
 const labelOf = (fact: ToolCompleted): string =>
   fact.error_reason === "UNKNOWN_TOOL" ? "(unknown)" : fact.metadata.tool_name
@@ -47,15 +76,36 @@ const measure = (fact: ToolCompleted, context: Context.Context<never>): void => 
     Metric.withAttributes(errors_total, { tool_name, error_type }).updateUnsafe(1, context)
   }
   if (late) timeout_total.updateUnsafe(1, context)
+  const reason = filterOf(fact)
+  if (reason !== undefined) {
+    Metric.withAttributes(filtered_total, { tool_name, reason }).updateUnsafe(1, context)
+  }
 }
 
-const make = Effect.map(Effect.context<never>(), (context): ReadonlyArray<ToolCallObserver> => {
+const measureAttempt = (
+  { again, error, tool_name }: ToolAttempt,
+  context: Context.Context<never>
+): void => {
+  if (!again) return retries_exhausted_total.updateUnsafe(1, context)
+  const attributes = { tool_name, error_kind: error.kind }
+  Metric.withAttributes(retries_total, attributes).updateUnsafe(1, context)
+}
+
+const make = Effect.gen(function* () {
+  const context = yield* Effect.context<never>()
   const log = Effect.runSyncWith(context)
-  return [
+  const calls: ReadonlyArray<ToolCallObserver> = [
     (fact) => measure(fact, context),
     (fact) => log(Effect.annotateLogs(Effect.logInfo("tool_call"), { ...fact.metadata }))
   ]
+  const attempt: ToolAttemptObserver = (each) => measureAttempt(each, context)
+  return Context.make(ToolCallObservers, [...(yield* ToolCallObservers), ...calls]).pipe(
+    Context.add(ToolAttemptObservers, [...(yield* ToolAttemptObservers), attempt])
+  )
 })
 
-/** Provide it beneath the runtime: observers are taken once, when the runtime is built. */
-export const layer: Layer.Layer<never> = Layer.effect(ToolCallObservers, make)
+/**
+ * Provide it beneath the runtime: observers are taken once, when the runtime is built. Those who observe already still
+ * do.
+ */
+export const layer: Layer.Layer<never> = Layer.effectContext(make)

@@ -51,6 +51,33 @@ export const recordOf = (fact: ToolCompleted, timestamp_ns: bigint): CallRecord 
   }
 }
 
+/** What is told of an attempt that another one followed. */
+export interface Retried extends Pick<
+  CallRecord,
+  "tenant" | "trace_id" | "agent_name" | "tool_name" | "started_at" | "ended_at"
+> {
+  readonly run: RunId
+  readonly call: CallId
+  readonly arguments: unknown
+  readonly error: ToolFailure
+}
+
+/** The record of an attempt that another one followed. */
+export const recordOfRetried = (attempt: Retried, timestamp_ns: bigint): CallRecord => ({
+  key: recordKey(`${attempt.run}/${attempt.call}`, timestamp_ns),
+  tenant: attempt.tenant,
+  run_id: attempt.run,
+  call_id: attempt.call,
+  trace_id: attempt.trace_id,
+  agent_name: attempt.agent_name,
+  tool_name: attempt.tool_name,
+  arguments: attempt.arguments as Schema.Json,
+  retried: attempt.error,
+  started_at: attempt.started_at,
+  ended_at: attempt.ended_at,
+  duration_ms: Math.max(attempt.ended_at - attempt.started_at, 0)
+})
+
 /** About how many bytes a record holds: what a bounded buffer counts. */
 export const weightOf = ({ outcome, ...record }: CallRecord): number =>
   (outcome?._tag === "Value" ? outcome.json.length * 2 : 0) +

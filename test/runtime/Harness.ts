@@ -159,10 +159,12 @@ export const over = (options: Options) =>
           ? Layer.empty
           : Layer.succeed(ToolCallObservers, options.observers ?? []),
         Layer.succeed(PolicyVersion, options.policy_version ?? "1"),
-        Layer.succeed(
-          ToolAttemptObservers,
-          options.attempted === undefined ? [] : [options.attempted]
-        )
+        options.attempted === undefined && options.observers === "ambient"
+          ? Layer.empty
+          : Layer.succeed(
+              ToolAttemptObservers,
+              options.attempted === undefined ? [] : [options.attempted]
+            )
       )
     )
   )

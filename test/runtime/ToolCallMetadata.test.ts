@@ -270,7 +270,8 @@ describe("ToolCallMetadata", () => {
         ["executions_total", { tool_name: "(unknown)", status: "error" }, 1],
         ["execution_duration_seconds", { tool_name: "add" }, 1],
         ["execution_duration_seconds", { tool_name: "(unknown)" }, 1],
-        ["errors_total", { tool_name: "(unknown)", error_type: "not_found" }, 1]
+        ["errors_total", { tool_name: "(unknown)", error_type: "not_found" }, 1],
+        ["registered", {}, undefined]
       ])
     }).pipe(
       Effect.provide(
