@@ -123,7 +123,7 @@ class Loop implements LoopHost, WorkersHost {
   #wake: (() => void) | undefined
   /** Only of a run whose time is bounded. */
   #wall: WallTime | undefined
-  /** Something happened since the loop last began: a fiber may yield between that look and its wait. */
+  /** Something happened since the loop last looked: a fiber may yield between that look and its wait. */
   #news = false
 
   constructor(context: Surroundings, services: Services, held: Held, past: Past, bell: Bell) {
@@ -171,13 +171,14 @@ class Loop implements LoopHost, WorkersHost {
       self.#wall = yield* Wall.make(self.#services, self.writer.run, timeIsUp)
     }
     for (let drains = 1; ; drains++) {
-      self.#news = false
       if (self.#bell.rung) yield* self.writer.catchUp()
       const told = self.#decide()
       // A read may be redone, so it does not wait for the journal; whatever may not waits itself. A call that was done
       // at once shares the append of the turn that asked for it.
       if (self.writer.isAhead) self.#startCalls()
       const toldOfCalls = self.#inbox === nothing ? nothing : self.#decide()
+      // All that has happened so far is decided on, or seen to below.
+      self.#news = false
       if (self.writer.isAhead) yield* self.writer.append()
       if (told.length > 0) self.#written(told)
       if (toldOfCalls.length > 0) self.#written(toldOfCalls)
@@ -315,8 +316,8 @@ class Loop implements LoopHost, WorkersHost {
   #wait(): Effect.Effect<void> {
     return Effect.callback((resume) => {
       if (this.#news) return resume(Effect.void)
+      // Nothing to undo: a loop that is interrupted here does not listen any more.
       this.#wake = () => resume(Effect.void)
-      return Effect.sync(() => (this.#wake = undefined))
     })
   }
 

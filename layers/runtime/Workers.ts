@@ -101,10 +101,9 @@ export class Workers {
   /** Interrupts what runs and is not among the wanted. */
   keep(wanted: ReadonlyArray<Work>): void {
     if (this.#workers.size === 0) return
-    const keys = new Set<string>()
-    for (const work of wanted) keys.add(work.key)
+    const isWanted = among(wanted)
     for (const [key, worker] of this.#workers) {
-      if (keys.has(key)) continue
+      if (isWanted(key)) continue
       this.#workers.delete(key)
       stop(worker)
     }
@@ -114,6 +113,13 @@ export class Workers {
     for (const worker of this.#workers.values()) stop(worker)
     this.#workers.clear()
   }
+}
+
+/** Usually one piece is wanted, and no set is worth making. */
+const among = (wanted: ReadonlyArray<Work>): ((key: string) => boolean) => {
+  if (wanted.length <= 4) return (key) => wanted.some((each) => each.key === key)
+  const keys = new Set(wanted.map((each) => each.key))
+  return (key) => keys.has(key)
 }
 
 /** An Effect that is its own result. */
