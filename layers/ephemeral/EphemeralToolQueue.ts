@@ -19,7 +19,7 @@ const prune_max = 1_000
 
 interface Stored {
   /** The sender's own JSON text. */
-  readonly payload: string
+  payload: string
   readonly message: NewToolMessage
   expires_at: number
   status: "waiting" | "over" | "dead"
@@ -100,7 +100,13 @@ const make = Effect.gen(function* () {
       return Effect.succeed(undefined)
     }
     const { message: before, result, status } = stored
-    if (before.tool !== tool || before.tenant !== tenant || stored.payload !== payload) {
+    // What is run again may come with another approval.
+    const again = result === undefined ? status !== "waiting" : isInconclusive(result)
+    if (
+      before.tool !== tool ||
+      before.tenant !== tenant ||
+      (!again && stored.payload !== payload)
+    ) {
       return Effect.fail(
         new ToolMessageConflict({ id, message: `the id ${id} names another call` })
       )
@@ -109,7 +115,8 @@ const make = Effect.gen(function* () {
       stored.expires_at = Math.max(stored.expires_at, expires_at)
       return Effect.succeed(undefined)
     }
-    if (result !== undefined && !isInconclusive(result)) return Effect.succeed(result)
+    if (!again) return Effect.succeed(result)
+    stored.payload = payload
     anew(stored, now(), expires_at)
     ring()
     return Effect.succeed(undefined)

@@ -103,7 +103,10 @@ const known = Effect.fnUntraced(function* (
   const [row] = yield* sql<Row & { readonly status: number }>`
     SELECT ${sql.literal(columns)}, status FROM troupe.tool_messages WHERE id = ${id}::text FOR UPDATE`
   if (row === undefined) return "gone" as const
-  if (row.tool !== tool || row.tenant !== tenant || row.payload !== payload) {
+  const result = row.result === null ? undefined : yield* resultOf(row.result)
+  // What is run again may come with another approval.
+  const again = result === undefined ? row.status !== 0 : isInconclusive(result)
+  if (row.tool !== tool || row.tenant !== tenant || (!again && row.payload !== payload)) {
     return yield* new ToolMessageConflict({ id, message: `the id ${id} names another call` })
   }
   if (row.result === null && row.status === 0) {
@@ -112,11 +115,10 @@ const known = Effect.fnUntraced(function* (
       UPDATE troupe.tool_messages SET expires_at = greatest(expires_at, ${expires_at}::int8) WHERE id = ${id}::text`
     return undefined
   }
-  const result = row.result === null ? undefined : yield* resultOf(row.result)
   if (result !== undefined && !isInconclusive(result)) return result
   yield* sql`
-    UPDATE troupe.tool_messages SET status = 0, due_at = ${now}::int8, expires_at = ${expires_at}::int8,
-      deliveries = 0, owner = NULL, begun = false, result = NULL, error = NULL, over_at = NULL
+    UPDATE troupe.tool_messages SET status = 0, payload = ${payload}::text, due_at = ${now}::int8,
+      expires_at = ${expires_at}::int8, deliveries = 0, owner = NULL, begun = false, result = NULL, error = NULL, over_at = NULL
     WHERE id = ${id}::text`
   yield* sql`SELECT pg_notify(${channel}::text, '')`
   return undefined

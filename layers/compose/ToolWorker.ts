@@ -1,0 +1,44 @@
+/**
+ * A worker of a queue of tool calls over any queue: its tools, and the gate that they run behind.
+ */
+import * as NodeCrypto from "@effect/platform-node/NodeCrypto"
+import { Layer } from "effect"
+import type { Effect } from "effect"
+import { SecureRandom } from "effect/crypto"
+import type { DuplicateTool } from "../../src/tool/Registry.ts"
+import type { StoreError } from "../../services/TaskStore.ts"
+import type { ToolQueue } from "../../services/ToolQueue.ts"
+import * as LocalToolRegistry from "../runtime/LocalToolRegistry.ts"
+import type { Options as Serves, ToolNotQueueable } from "../runtime/QueueExecutor.ts"
+import type { WorkerRunning } from "../runtime/ToolQueueWorker.ts"
+import * as ToolQueueWorker from "../runtime/ToolQueueWorker.ts"
+
+type Family = LocalToolRegistry.Family<unknown, unknown>
+
+export interface Options<Families extends ReadonlyArray<Family>> extends Pick<
+  Serves,
+  "capabilities"
+> {
+  /** The tools that it runs: what `tool` and `govern` make. */
+  readonly tools: Families
+  /** The names of some of them. Absent = all that can run from a queue. */
+  readonly serve?: ReadonlyArray<string>
+}
+
+/** Runs for as long as its scope. */
+export const layer = <const Families extends ReadonlyArray<Family>>({
+  serve,
+  tools,
+  ...options
+}: Options<Families>): Layer.Layer<
+  ToolQueueWorker.ToolQueueWorker,
+  Effect.Error<Families[number]> | DuplicateTool | ToolNotQueueable | WorkerRunning | StoreError,
+  Effect.Services<Families[number]> | ToolQueue
+> =>
+  ToolQueueWorker.layer({
+    ...options,
+    ...(serve === undefined ? undefined : { tools: serve })
+  }).pipe(
+    Layer.provide(LocalToolRegistry.layer(...tools)),
+    Layer.provide(Layer.merge(NodeCrypto.layerDigest, SecureRandom.layerWebCrypto))
+  )

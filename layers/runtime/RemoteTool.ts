@@ -1,0 +1,190 @@
+/**
+ * A tool whose body runs in another process: here it is a governed tool like any other (its approvals and its journal are
+ * this runtime's), and its calls go through a queue under their own keys to a worker that has the body.
+ *
+ * ```ts
+ * const refund = { namespace: "shop", name: "refund", side_effects: "external", input: Refund } as const
+ * tools: [remote(refund)]          // in the runtime
+ * tools: [tool(refund, body)]      // in the worker
+ * ```
+ */
+import { Clock, Effect, Exit, Option, Schema } from "effect"
+import type { Context } from "effect"
+import { Tool } from "effect/ai"
+import { ToolTerminalError, ToolTransientError, ToolUserError } from "../../src/error/ToolError.ts"
+import type { ToolError } from "../../src/error/ToolError.ts"
+import type { Governance } from "../../src/tool/Governance.ts"
+import { descriptionOf, specOf } from "../../src/tool/Governance.ts"
+import type { CallContext, GovernedTool, MisdeclaredTool } from "../../src/tool/GovernedTool.ts"
+import { bound } from "../../src/tool/GovernedTool.ts"
+import type { ToolCall } from "../../src/tool/SemStreamsCall.ts"
+import type { AnySchema } from "../../src/tool/ToolCodec.ts"
+import { inputCodec, jsonSchemaInput, outputCodec } from "../../src/tool/ToolCodec.ts"
+import { call_length_max, readReply } from "../../src/tool/ToolMessage.ts"
+import type { Reply } from "../../src/tool/ToolMessage.ts"
+import { keyOf } from "../../src/tool/ToolSpec.ts"
+import type { ToolMessageConflict, ToolQueueFull } from "../../services/ToolQueue.ts"
+import { ToolQueue } from "../../services/ToolQueue.ts"
+import type { StoreError } from "../../services/TaskStore.ts"
+import { remote_provider } from "./QueueExecutor.ts"
+
+export interface RemoteOptions extends Governance {
+  readonly name: string
+  readonly description?: string
+  readonly documentation?: string
+  readonly input?: AnySchema
+  readonly output?: AnySchema
+}
+
+/** What the last moments of a call's time are for: to take it back, or to say that it is not known. */
+const margin_ms = 1_000
+
+const notSent = (error: ToolMessageConflict | ToolQueueFull | StoreError): ToolError => {
+  switch (error._tag) {
+    case "ToolQueueFull":
+      return new ToolTransientError({
+        kind: "external",
+        reason: "QUEUE_FULL",
+        message: `${error.waiting_max} calls of this tool wait already; nothing was done.`
+      })
+    case "ToolMessageConflict":
+      return new ToolTerminalError({
+        kind: "internal",
+        reason: "QUEUE_CONFLICT",
+        message: "another call was sent under the id of this one; this one was not sent."
+      })
+    case "StoreError":
+      return lostTouch()
+  }
+}
+
+/** A loss: the call may have been queued, and it may run. */
+const lostTouch = () =>
+  new ToolTransientError({
+    kind: "network",
+    reason: "QUEUE_UNAVAILABLE",
+    message: "the queue did not answer."
+  })
+
+const said = (reply: Reply): Effect.Effect<unknown, ToolError> => {
+  switch (reply._tag) {
+    case "Value":
+      return Effect.succeed(reply.value)
+    case "Failed":
+      return Effect.fail(reply.error)
+    case "Unknown":
+      return Effect.fail(
+        new ToolTransientError({
+          kind: "timeout",
+          reason: "OUTCOME_UNKNOWN",
+          message: "its worker ended, and nobody knows what it did."
+        })
+      )
+  }
+}
+
+const messageOf = (tool: string, id: string, args: unknown, call: CallContext): ToolCall => ({
+  id,
+  name: tool,
+  arguments: args as NonNullable<ToolCall["arguments"]>,
+  loop_id: call.run,
+  trace_id: call.trace_id,
+  ...(call.approved_by === undefined ? undefined : { approved_by: call.approved_by }),
+  metadata: {
+    call: call.call,
+    principal: call.principal,
+    // The gate here has let it run. Where it asked nobody, the worker's is not to ask either.
+    ...(call.approved_by === undefined ? { permission: "allow" } : undefined)
+  }
+})
+
+/** Sends a call and waits for its result, for `wait_ms` at most. */
+const ask = Effect.fnUntraced(function* (
+  queue: ToolQueue["Service"],
+  message: ToolCall,
+  call: CallContext,
+  wait_ms: number
+) {
+  const { id, name } = message
+  if (JSON.stringify(message).length > call_length_max) {
+    return yield* new ToolUserError({
+      kind: "invalid_args",
+      reason: "ARGUMENTS_TOO_LARGE",
+      message: `the arguments are longer than ${call_length_max} characters.`
+    })
+  }
+  const now = yield* Clock.currentTimeMillis
+  const recorded = yield* Effect.mapError(
+    queue.send({
+      id,
+      tool: name,
+      tenant: call.tenant,
+      expires_at: now + wait_ms,
+      payload: message as never
+    }),
+    notSent
+  )
+  if (recorded !== undefined) return yield* said(readReply(recorded))
+  const result = yield* queue.awaited(id).pipe(
+    Effect.mapError(lostTouch),
+    Effect.timeoutOption(wait_ms),
+    // Nobody waits any more: what nobody has begun is not to begin.
+    Effect.onInterrupt(() => Effect.ignore(queue.withdraw(id)))
+  )
+  if (Option.isSome(result)) return yield* said(readReply(result.value))
+  if (yield* Effect.mapError(queue.withdraw(id), lostTouch)) {
+    return yield* new ToolTransientError({
+      kind: "external",
+      reason: "NO_WORKER",
+      message: `no worker took it within ${wait_ms} ms; it was taken back, and nothing was done.`
+    })
+  }
+  return yield* new ToolTransientError({
+    kind: "timeout",
+    reason: "TIMEOUT",
+    message: `its worker did not answer within ${wait_ms} ms.`
+  })
+})
+
+/**
+ * A tool of this runtime whose calls a worker runs. `timeout_ms` is the whole way: waiting for a worker, its attempts, and
+ * back. Its `retry` is the worker's.
+ */
+export const remote = (
+  options: RemoteOptions
+): Effect.Effect<readonly [GovernedTool], MisdeclaredTool, ToolQueue> =>
+  Effect.gen(function* () {
+    const { description, documentation, input: takes, name, output: gives, ...governing } = options
+    const { retry: _, ...governance } = governing
+    const { input_schema, output_schema } = governance
+    const input =
+      takes === undefined && input_schema !== undefined
+        ? yield* jsonSchemaInput(name, input_schema)
+        : yield* inputCodec(name, takes ?? Tool.EmptyParams, input_schema)
+    const output = yield* outputCodec(name, gives ?? Schema.Json, output_schema)
+    const spec = yield* specOf(
+      {
+        name,
+        description: descriptionOf(description, documentation),
+        input_schema: input.json_schema,
+        output_schema: output.json_schema,
+        reconcile: false
+      },
+      governance
+    )
+    const queue = yield* ToolQueue
+    const key = keyOf(spec)
+    const wait_ms = spec.timeout_ms - Math.min(margin_ms, Math.ceil(spec.timeout_ms / 4))
+    const governed = yield* bound<never>(spec, {
+      // Both ends check; what travels is JSON, and only the worker's end decodes it.
+      input: { ...input, decode: (given) => Exit.map(input.decode(given), () => given) },
+      output: { ...output, encode: (json) => Exit.map(output.check(json), () => json) },
+      services: (yield* Effect.context<never>()) as Context.Context<never>,
+      handler: (args, { call }) =>
+        Effect.suspend(() => {
+          const id = call.key ?? `${call.run}/${call.call}`
+          return ask(queue, messageOf(key, id, args, call), call, wait_ms)
+        })
+    })
+    return [{ ...governed, provider: remote_provider }] as const
+  })
