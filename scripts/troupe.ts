@@ -82,19 +82,26 @@ const policyOf = (file: string): Effect.Effect<Policy, Refused> =>
     Effect.mapError((error) =>
       error instanceof Refused
         ? error
-        : new Refused({ message: `--policy ${file} is no policy: ${error.message}` })
+        : new Refused({
+            message: `--policy ${file} is no policy: ${error.message.replaceAll(/\s+/g, " ")}`
+          })
     )
   )
 
-type Work = Effect.fn.Return<number, unknown, Stores.Stores | Scope.Scope>
+/** What is left to do once everything that was typed has been read. */
+type Work = Effect.Effect<number, unknown, Stores.Stores>
+type Read = Effect.fn.Return<Work, unknown, Scope.Scope>
 
-const tryPolicy = Effect.fnUntraced(function* (which: string, file: string): Work {
+const tryPolicy = Effect.fnUntraced(function* (which: string, file: string): Read {
   const policy = yield* policyOf(file)
   const history =
     which === "all" ? { tenant: Tenant.make(flags.tenant) } : { run: yield* runOf(which) }
-  const result = yield* Replay.dryRun(history, yield* appOf(flags.app), policy)
-  yield* say(flags.json ? dryRunJson(result) : dryRunLines(result))
-  return 0
+  const app = yield* appOf(flags.app)
+  return Effect.gen(function* () {
+    const result = yield* Replay.dryRun(history, app, policy)
+    yield* say(flags.json ? dryRunJson(result) : dryRunLines(result))
+    return 0
+  })
 })
 
 const write = (file: string, text: string) =>
@@ -103,19 +110,24 @@ const write = (file: string, text: string) =>
     catch: () => new Refused({ message: `--to-test ${file} cannot be written` })
   })
 
-const replay = Effect.fnUntraced(function* (which: string): Work {
+const replay = Effect.fnUntraced(function* (which: string): Read {
   const run = yield* runOf(which)
+  const app = yield* appOf(flags.app)
   const model = flags.model === undefined ? undefined : yield* modelOf(flags.model)
-  const report = yield* Replay.replay(run, { app: yield* appOf(flags.app), model })
-  if (flags["to-test"] !== undefined) yield* write(flags["to-test"], Replay.toFixture(report))
-  yield* say(flags.json ? reportJson(report) : reportLines(report, flags.model, flags["to-test"]))
-  const odd = typeof report.gate === "object" ? report.gate.divergence : undefined
-  // Another model is not expected to say the same.
-  return report.divergence === undefined && (odd === undefined || model !== undefined) ? 0 : 1
+  const file = flags["to-test"]
+  return Effect.gen(function* () {
+    const report = yield* Replay.replay(run, { app, model })
+    if (file !== undefined) yield* write(file, Replay.toFixture(report))
+    yield* say(flags.json ? reportJson(report) : reportLines(report, flags.model, file))
+    const odd = typeof report.gate === "object" ? report.gate.divergence : undefined
+    // Another model is not expected to say the same.
+    return report.divergence === undefined && (odd === undefined || model !== undefined) ? 0 : 1
+  })
 })
 
 const main = Effect.gen(function* () {
-  const [, which] = positionals
+  const [, which = ""] = positionals
+  const work = yield* flags.policy === undefined ? replay(which) : tryPolicy(which, flags.policy)
   const { data, database } = yield* Surroundings.settings
   const directory = join(data, "db")
   if (Option.isNone(database) && !existsSync(directory)) {
@@ -127,8 +139,7 @@ const main = Effect.gen(function* () {
     onNone: () => Stores.directory(directory),
     onSome: (url) => Stores.postgres(url)
   })
-  const work = flags.policy === undefined ? replay(which!) : tryPolicy(which!, flags.policy)
-  return yield* Effect.scoped(Effect.provide(work, stores)).pipe(
+  return yield* Effect.provide(work, stores).pipe(
     Effect.mapError((error) =>
       Option.isSome(database) && SqlError.isSqlError(error)
         ? Surroundings.explainedDatabase(database.value, error)
@@ -163,7 +174,7 @@ if (flags.policy !== undefined && (flags.model !== undefined || flags["to-test"]
 if (flags.policy === undefined && positionals[1] === "all") unreadable('"all" goes with --policy')
 
 NodeRuntime.runMain(
-  main.pipe(
+  Effect.scoped(main).pipe(
     Effect.map((code) => {
       process.exitCode = code
     }),

@@ -6,9 +6,10 @@ import * as NodeCrypto from "@effect/platform-node/NodeCrypto"
 import { Effect, Layer } from "effect"
 import { Digest, SecureRandom } from "effect/crypto"
 import type { AgentSpec } from "../../src/agent/AgentSpec.ts"
+import type { MisdeclaredPrice, PriceTable } from "../../src/cost/PriceTable.ts"
 import type { RunId, Tenant } from "../../src/Ids.ts"
 import type { Policy } from "../../src/permission/Policy.ts"
-import { effectivePermission } from "../../src/permission/Policy.ts"
+import { effectivePermission, no_policy } from "../../src/permission/Policy.ts"
 import { decodeFixture, fixtureText } from "../../src/replay/Fixture.ts"
 import type { Judge } from "../../src/replay/PolicyDryRun.ts"
 import { PolicyDryRun } from "../../src/replay/PolicyDryRun.ts"
@@ -17,9 +18,11 @@ import type { JournalEntry } from "../../src/run/RunEvent.ts"
 import { AgentDirectory } from "../../services/AgentDirectory.ts"
 import { ConversationStore } from "../../services/ConversationStore.ts"
 import type { ModelGateway } from "../../services/ModelGateway.ts"
+import { PermissionPolicy } from "../../services/PermissionPolicy.ts"
 import { RunJournal } from "../../services/RunJournal.ts"
 import { TaskStore } from "../../services/TaskStore.ts"
 import { Tokenizer } from "../../services/Tokenizer.ts"
+import * as DeclaredPriceBook from "../runtime/DeclaredPriceBook.ts"
 import { load as loadPast } from "../runtime/History.ts"
 import * as LocalAgentDirectory from "../runtime/LocalAgentDirectory.ts"
 import * as LocalToolRegistry from "../runtime/LocalToolRegistry.ts"
@@ -31,9 +34,12 @@ import { subjectOf } from "../runtime/ToolGate.ts"
 import * as Stores from "./Stores.ts"
 
 /** Agents and tools as `Runtime.layer` takes them. */
-export interface App<E = unknown, R = unknown> {
+export interface App<E = unknown, R = unknown> extends LocalToolRegistry.Sources<E, R> {
   readonly agents: ReadonlyArray<AgentSpec>
-  readonly tools: ReadonlyArray<LocalToolRegistry.Family<E, R>>
+  /** Needed by agents with a `cost_max`. */
+  readonly prices?: PriceTable | undefined
+  /** Absent = the tools' categories decide. */
+  readonly policy?: Policy | undefined
 }
 
 export interface Options<E = unknown, R = unknown> {
@@ -55,11 +61,15 @@ export interface Report extends JournalReport {
 
 const crypto = Layer.merge(NodeCrypto.layerDigest, SecureRandom.layerWebCrypto)
 
-const directoryOf = <E, R>({ agents, tools }: App<E, R>) =>
-  LocalAgentDirectory.layer(agents).pipe(
-    Layer.provideMerge(LocalToolRegistry.layerFrom({ tools })),
+const directoryOf = <E, R>(app: App<E, R>) =>
+  LocalAgentDirectory.layer(app.agents).pipe(
+    Layer.provideMerge(LocalToolRegistry.layerFrom(app)),
+    Layer.provideMerge(pricesOf(app.prices)),
     Layer.provideMerge(crypto)
   )
+
+const pricesOf = (prices: PriceTable | undefined): Layer.Layer<never, MisdeclaredPrice> =>
+  prices === undefined ? Layer.empty : DeclaredPriceBook.layer(prices)
 
 const page_max = 500
 
@@ -144,7 +154,10 @@ export const replay = Effect.fnUntraced(function* <E = never, R = never>(
   }
   const whole: Report = {
     ...report,
-    ...(yield* Effect.provide(throughGate(report, model), directoryOf(app)))
+    ...(yield* throughGate(report, model).pipe(
+      Effect.provide(directoryOf(app)),
+      Effect.provideService(PermissionPolicy, app.policy ?? no_policy)
+    ))
   }
   return whole
 })

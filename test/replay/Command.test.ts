@@ -1,0 +1,117 @@
+/** `npm run troupe`, as a process over a directory that a runtime left behind. */
+import { existsSync, readFileSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { assert, it } from "@effect/vitest"
+import { Effect, Layer } from "effect"
+import { operations } from "../../src/agents/Operations.ts"
+import { ConversationId, Tenant } from "../../src/Ids.ts"
+import { Principal } from "../../src/Principal.ts"
+import { AgentRuntime } from "../../services/AgentRuntime.ts"
+import * as OperationsTools from "../../layers/agents/OperationsTools.ts"
+import * as Replay from "../../layers/compose/Replay.ts"
+import * as Runtime from "../../layers/compose/Runtime.ts"
+import * as Stores from "../../layers/compose/Stores.ts"
+import * as ScriptedModelGateway from "../../layers/model/ScriptedModelGateway.ts"
+import { script } from "../../scripts/incident/Script.ts"
+import * as Children from "../process/Child.ts"
+import * as Homes from "../process/Homes.ts"
+import { ended } from "../runtime/Harness.ts"
+
+const operator = new Principal({
+  id: "operator",
+  tenant: Tenant.make("default"),
+  roles: ["admin"]
+})
+
+const conversation = "walk"
+
+/** A run that has ended, in a directory that its process has left. */
+const left = (directory: string) =>
+  Effect.gen(function* () {
+    const runtime = yield* AgentRuntime
+    const { task } = yield* runtime.send(
+      {
+        agent: operations.name,
+        conversation: ConversationId.make(conversation),
+        text: "What is stuck?"
+      },
+      operator
+    )
+    yield* ended(task.id, conversation)
+    return task.id
+  }).pipe(
+    Effect.provide(
+      Runtime.layer({ agents: [operations], tools: [OperationsTools.tools] }).pipe(
+        Layer.provide(ScriptedModelGateway.layer(script)),
+        Layer.provideMerge(Stores.directory(directory))
+      )
+    )
+  )
+
+const unset = { TROUPE_MODEL: "", TROUPE_MODEL_BASE_URL: "", TROUPE_DATABASE_URL: undefined }
+
+const troupe = Effect.fnUntraced(function* (data: string, ...args: ReadonlyArray<string>) {
+  const child = yield* Children.start("scripts/troupe.ts", args, { ...unset, TROUPE_DATA: data })
+  const { code } = yield* child.ended
+  return { code, text: child.text() }
+})
+
+it.live(
+  "replays a run of a directory, writes it as a test, tries a model and a policy, and says why it cannot",
+  () =>
+    Effect.gen(function* () {
+      const data = yield* Homes.temporary
+      const run = yield* left(join(data, "db"))
+
+      const same = yield* troupe(data, "replay", run)
+      assert.strictEqual(same.code, 0, same.text)
+      assert.match(same.text, /journal\s+same: (\d+) of \1 events came out again/)
+      assert.match(same.text, /gate\s+same; calls: 1 replayed/)
+
+      const file = join(data, "fixture.json")
+      const other = yield* troupe(
+        data,
+        "replay",
+        run,
+        "--model",
+        "script",
+        "--to-test",
+        file,
+        "--json"
+      )
+      assert.strictEqual(other.code, 0, other.text)
+      const report = JSON.parse(other.text) as Record<string, Record<string, unknown>>
+      assert.deepInclude(report["gate"], { run: true, status: "complete", divergence: null })
+      assert.isTrue(existsSync(file))
+      assert.lengthOf((yield* Replay.runFixture(readFileSync(file, "utf8"))).steps, 2)
+
+      const policy = join(data, "policy.json")
+      writeFileSync(policy, JSON.stringify({ mode: "ask" }))
+      const tried = yield* troupe(data, "replay", "all", "--policy", policy)
+      assert.strictEqual(tried.code, 0, tried.text)
+      assert.include(tried.text, "1 of 1 calls in 1 runs would have asked")
+      writeFileSync(policy, JSON.stringify({ mood: "ask" }))
+      const misread = yield* troupe(data, "replay", run, "--policy", policy)
+      assert.strictEqual(misread.code, 1)
+      assert.include(misread.text, "mood")
+
+      const unknown = yield* troupe(data, "replay", "6f9619ff-8b86-4011-b42d-00c04fc964ff")
+      assert.strictEqual(unknown.code, 1)
+      assert.include(unknown.text, "there is no run 6f9619ff")
+      const nowhere = yield* troupe(join(data, "nothing"), "replay", run)
+      assert.strictEqual(nowhere.code, 1)
+      assert.include(nowhere.text, "there is no store")
+      assert.isFalse(existsSync(join(data, "nothing")))
+      const misspelt = yield* troupe(data, "repaly", run)
+      assert.strictEqual(misspelt.code, 2)
+
+      const used = yield* Effect.provide(
+        troupe(data, "replay", run),
+        Stores.directory(join(data, "db"))
+      )
+      assert.strictEqual(used.code, 1)
+      assert.include(used.text, `is in use by process ${process.pid}`)
+      for (const { text } of [unknown, nowhere, used, misread]) assert.notMatch(text, /^\s+at /m)
+    }),
+  { timeout: 240_000 }
+)
