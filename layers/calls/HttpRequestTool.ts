@@ -88,6 +88,7 @@ export const tools = (
           namespace: "web",
           side_effects: isRead ? "read" : "external",
           capabilities: http_capability,
+          text_result: true,
           group: "network",
           // The guard gives up first, with an error that says so.
           timeout_ms: guard.timeout_ms + 1_000,

@@ -129,6 +129,8 @@ export const toolOf = Effect.fnUntraced(function* (
   const claims = server.hints !== "ignore" && definition !== undefined
   const governance: Governance = {
     side_effects: claims ? claimedEffects(definition) : "external",
+    // What a server gives are texts, files among them: escaped, they would be written back as they were read.
+    text_result: true,
     ...(server.timeout_ms === undefined ? undefined : { timeout_ms: server.timeout_ms }),
     effect_description:
       definition === undefined ? closed_description : effectDescription(namespace, definition),

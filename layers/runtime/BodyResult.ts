@@ -38,7 +38,16 @@ export const valueOf = (tool: Governed, result: unknown): Outcome => {
 
 export const finished = (call: CallId, outcome: Outcome): RunInput => ({
   _tag: "Finished",
-  settled: { call, outcome }
+  settled: { _tag: "CallSettled", call, outcome }
+})
+
+/** Does the fold have to know more of a value than the value? It cannot ask a registry. */
+const isMarked = ({ spec }: Governed, outcome: Outcome): boolean =>
+  outcome._tag === "Value" && (spec.stop_loop === true || spec.text_result === true)
+
+const marks = ({ spec }: Governed): { readonly stop?: true; readonly texts?: true } => ({
+  ...(spec.stop_loop === true ? { stop: true } : undefined),
+  ...(spec.text_result === true ? { texts: true } : undefined)
 })
 
 /** How a call of this tool ended; a value of one that stops the loop is its frame's answer. */
@@ -50,19 +59,17 @@ export const at = (
   ended_at: number
 ): RunInput => ({
   _tag: "Finished",
-  settled:
-    tool.spec.stop_loop === true && outcome._tag === "Value"
-      ? { call, outcome, started_at, ended_at, stop: true }
-      : { call, outcome, started_at, ended_at }
+  settled: isMarked(tool, outcome)
+    ? { _tag: "CallSettled", call, outcome, started_at, ended_at, ...marks(tool) }
+    : { _tag: "CallSettled", call, outcome, started_at, ended_at }
 })
 
 /** The same of a call whose body did not run, because another's was the same effect. */
 export const sharing = (tool: Governed, call: CallId, outcome: Outcome): RunInput => ({
   _tag: "Finished",
-  settled:
-    tool.spec.stop_loop === true && outcome._tag === "Value"
-      ? { call, outcome, stop: true }
-      : { call, outcome }
+  settled: isMarked(tool, outcome)
+    ? { _tag: "CallSettled", call, outcome, ...marks(tool) }
+    : { _tag: "CallSettled", call, outcome }
 })
 
 /** What the end of a read means. One object a call: it is the body's continuation and its deadline. */

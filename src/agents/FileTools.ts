@@ -92,8 +92,20 @@ export const ReadingTools = Toolkit.make(ReadFile, ListDir)
 export const WritingTools = Toolkit.make(WriteFile)
 
 export const readingGovernance = {
-  read_file: { namespace, side_effects: "read", capabilities: "fs.read", timeout_ms: 30_000 },
-  list_dir: { namespace, side_effects: "read", capabilities: "fs.read", timeout_ms: 30_000 }
+  read_file: {
+    namespace,
+    side_effects: "read",
+    capabilities: "fs.read",
+    text_result: true,
+    timeout_ms: 30_000
+  },
+  list_dir: {
+    namespace,
+    side_effects: "read",
+    capabilities: "fs.read",
+    text_result: true,
+    timeout_ms: 30_000
+  }
 } as const
 
 export const writingGovernance = {

@@ -4,6 +4,7 @@
 import { failureOf, modelText, ToolPolicyError } from "../error/ToolError.ts"
 import type { CallId } from "../Ids.ts"
 import type { Outcome, ProposedCall, Reasoning, TurnPart } from "../run/RunEvent.ts"
+import { cleanResult, sanitiseText } from "../tool/Sanitise.ts"
 import { model_copy_bytes_max } from "../tool/ToolSpec.ts"
 
 export type TranscriptEntry =
@@ -24,7 +25,7 @@ export type TranscriptEntry =
       readonly outcome: Outcome
       /** What an operator made of the arguments, when it was not what the model proposed. */
       readonly modified?: { readonly by: string; readonly arguments: unknown } | undefined
-      /** `outcome` is not the tool's but the model's copy of it: cut already, or a note in its place. */
+      /** `outcome` is not the tool's but the model's copy of it: cleaned or cut, or a note in its place. */
       readonly copy?: true
     }
 
@@ -45,10 +46,19 @@ export const capBytes = (text: string, bytes_max: number): string => {
     : `${text.slice(0, end)}\n[cut at ${bytes_max} bytes; ${text.length - end} characters more are kept in the journal]`
 }
 
-/** A result as far as its model is shown it; the same object where that is all of it. */
-export const modelCopy = (outcome: Outcome): Outcome => {
+/** Is the result more than a model is shown of one? */
+export const isLong = (outcome: Outcome): boolean =>
+  outcome._tag === "Value" &&
+  outcome.json.length * 3 > model_copy_bytes_max &&
+  capBytes(outcome.json, model_copy_bytes_max) !== outcome.json
+
+/**
+ * A result as its model is shown it: clean, and cut; the same object where that is all of it. `texts`: its texts are of
+ * their own, and stay unescaped.
+ */
+export const modelCopy = (outcome: Outcome, texts: boolean): Outcome => {
   if (outcome._tag !== "Value") return outcome
-  const json = capBytes(outcome.json, model_copy_bytes_max)
+  const json = capBytes(cleanResult(outcome.json, texts), model_copy_bytes_max)
   return json === outcome.json ? outcome : { _tag: "Value", json }
 }
 
@@ -67,7 +77,7 @@ export const resultText = (entry: Extract<TranscriptEntry, { role: "tool" }>): s
       case "Value":
         return outcome.json
       case "Failed":
-        return modelText(outcome.error)
+        return sanitiseText(modelText(outcome.error))
       case "Denied":
         return denied("APPROVAL_DENIED", `${outcome.by} denied this call: ${outcome.reason}.`)
       case "Revised":

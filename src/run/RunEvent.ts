@@ -211,6 +211,8 @@ const CallSettled = Schema.TaggedStruct("CallSettled", {
   by: Schema.optionalKey(Schema.String),
   /** Its value is its frame's answer. Pinned here, because a pure fold cannot ask a registry. */
   stop: Schema.optionalKey(Schema.Literal(true)),
+  /** The texts in its value are of their own, such as a file's: its model reads them unescaped. Pinned like `stop`. */
+  texts: Schema.optionalKey(Schema.Literal(true)),
   ...times
 })
 /** Time is up. Journaled where the run goes on in spite of it, because a fold has no clock. */

@@ -49,6 +49,7 @@ export type CallPhase =
       readonly outcome: Outcome
       readonly stop?: true
       readonly copy?: true
+      readonly texts?: true
     }
 
 export interface CallState {

@@ -70,9 +70,10 @@ export const move = (state: RunState, call: CallState, phase: CallPhase) => {
 }
 
 /** A call has its one result. The step is over with its last one. */
-export const settled = (state: RunState, call: CallState, { outcome, stop }: CallSettled) => {
+export const settled = (state: RunState, call: CallState, event: CallSettled) => {
+  const { outcome } = event
   if (call.phase._tag === "Delegated") state.openFrames.delete(call.phase.frame)
-  move(state, call, settledPhase(outcome, stop))
+  move(state, call, settledPhase(event))
   state.open.delete(call.id)
   recount(state, call, outcome)
   const frame = state.frames.get(call.frame)!

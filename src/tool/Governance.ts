@@ -58,6 +58,8 @@ export interface Governance {
   readonly transactional?: boolean
   /** A result of it is the answer, and the model is not asked again. */
   readonly stop_loop?: boolean
+  /** Texts in its result are shown to the model unescaped, as a file's have to be. */
+  readonly text_result?: boolean
   /** Of one attempt. Absent = 60,000, for transactional tools 5,000. */
   readonly timeout_ms?: number
   /** Absent = one attempt; a part that is left out has SemStreams' default. */
@@ -95,7 +97,7 @@ const said = (record: object): Record<string, unknown> =>
 const own_fields = [
   "namespace version side_effects replay_policy produces category group capabilities permission approval approvers",
   "approval_expires_ms effect_description idempotent idempotency_key cost_estimate examples tags deprecated",
-  "transactional stop_loop timeout_ms retry rate_limit circuit concurrency_max result_bytes_max input_schema output_schema name description"
+  "transactional stop_loop text_result timeout_ms retry rate_limit circuit concurrency_max result_bytes_max input_schema output_schema name description"
 ]
   .join(" ")
   .split(" ")

@@ -52,3 +52,34 @@ export const sanitise = (value: Json): Json => {
   // Made from entries, so that a member called `__proto__` stays one.
   return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, sanitise(member)]))
 }
+
+/** Texts in JSON, at any depth, without escapes: they are what they are. */
+const sanitiseTexts = (value: Json): Json => {
+  if (typeof value === "string") return sanitiseText(value)
+  if (typeof value !== "object" || value === null) return value
+  if (Array.isArray(value)) return value.map((item: Json) => sanitiseTexts(item))
+  return Object.fromEntries(
+    Object.entries(value).map(([name, member]) => [name, sanitiseTexts(member)])
+  )
+}
+
+/** What a JSON text must hold for anything in it to be cleaned. Most hold nothing of it, and are not read. */
+const suspicious = /[&<>'\u007f-\u009f]|\\["bfu]|__system__/i
+
+/** Beyond this a text is cleaned as it stands: nobody reads more of it than its beginning. */
+const parsed_units_max = 262_144
+
+/**
+ * The cleaned form of an encoded result, for its model; the same text where there is nothing to clean. A result that is
+ * one text is a text of its own; `texts` says that all texts in it are (U11).
+ */
+export const cleanResult = (json: string, texts: boolean): string => {
+  if (!suspicious.test(json)) return json
+  if (json.length > parsed_units_max) {
+    const text = sanitiseText(json)
+    return texts ? text : text.replace(/[&<>']/g, (character) => entities[character]!)
+  }
+  const value = JSON.parse(json) as Json
+  const clean = texts || typeof value === "string" ? sanitiseTexts(value) : sanitise(value)
+  return JSON.stringify(clean)
+}

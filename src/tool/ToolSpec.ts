@@ -125,6 +125,8 @@ const fields = {
   ),
   /** A result of this tool is the answer: no turn follows the step that it was called in (SM-20). A failure stops nothing. */
   stop_loop: Schema.optionalKey(Schema.Boolean),
+  /** The texts in its result are of their own, such as a file's: the model reads them as they are, without markup escaped. */
+  text_result: Schema.optionalKey(Schema.Boolean),
   /** The greatest encoded result in bytes; a larger one is refused as terminal. */
   result_bytes_max: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 64_000_000 }))
 }
