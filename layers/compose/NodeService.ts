@@ -9,6 +9,7 @@
  */
 import { Effect, Layer, ManagedRuntime, Option, Redacted, Stream } from "effect"
 import type { AgentSpec } from "../../src/agent/AgentSpec.ts"
+import type { ToolGraph } from "../../src/graph/ToolGraph.ts"
 import type { Approval, Decision } from "../../src/approval/Approval.ts"
 import type { Policy } from "../../src/permission/Policy.ts"
 import type { PriceTable } from "../../src/cost/PriceTable.ts"
@@ -34,6 +35,8 @@ import { McpServers } from "../../services/McpServers.ts"
 import type { OutboxReader } from "../../services/OutboxReader.ts"
 import type { OutboxReplayer } from "../../services/OutboxReplayer.ts"
 import type * as LocalToolRegistry from "../runtime/LocalToolRegistry.ts"
+import type { RunJournal } from "../../services/RunJournal.ts"
+import type { ToolQueue } from "../../services/ToolQueue.ts"
 import type { TriplePublisher } from "../../services/TriplePublisher.ts"
 import type { Stores } from "./Stores.ts"
 
@@ -47,13 +50,16 @@ export type ForTools =
   | LoopStore
   | OutboxReader
   | OutboxReplayer
+  | ToolQueue
   | TriplePublisher
 
 type ToolFamily = LocalToolRegistry.Family<unknown, ForTools>
 
 export interface Options {
   readonly agents: ReadonlyArray<AgentSpec>
-  /** Single tools and families of them: what `tool` and `govern` make. */
+  /** Graphs of tools: each is an agent of its name, which answers by its graph and asks no model. */
+  readonly graphs?: ReadonlyArray<ToolGraph>
+  /** Single tools and families of them: what `tool`, `govern` and `remote` make. */
   readonly tools?: ReadonlyArray<ToolFamily>
   /** Tools that `tools` may take the place of, by plain name. */
   readonly shared?: ReadonlyArray<ToolFamily>
@@ -149,6 +155,24 @@ const mcpOf = async (
   return (await import("../mcp/ImportedMcpServers.ts")).layer(options)
 }
 
+/** Graphs are agents; where there are none, nothing of them is loaded. */
+const withGraphs = async ({
+  agents,
+  graphs = [],
+  model
+}: Options): Promise<{
+  readonly agents: Options["agents"]
+  readonly model: Layer.Layer<ModelGateway, unknown, RunJournal>
+}> => {
+  if (graphs.length === 0) return { agents, model }
+  const { agentOf } = await import("../../src/graph/GraphAgent.ts")
+  const GraphModelGateway = await import("../model/GraphModelGateway.ts")
+  return {
+    agents: [...agents, ...graphs.map(agentOf)],
+    model: GraphModelGateway.layer(graphs).pipe(Layer.provide(model))
+  }
+}
+
 const mcpTools = McpServers.useSync(({ tools }) => tools)
 
 /** Starts a runtime and recovers what an earlier one left. Rejects with the typed error that kept it from starting. */
@@ -159,8 +183,9 @@ export const start = async (options: Options): Promise<NodeService> => {
   const Runtime = await import("./Runtime.ts")
   const stores = await storesOf(options.store ?? "ephemeral")
   const mcp = await mcpOf(options.mcp)
+  const { agents, model } = await withGraphs(options)
   const layer = Runtime.layer({
-    agents: options.agents,
+    agents,
     prices: options.prices,
     policy: options.policy,
     tools: [...(options.tools ?? []), mcpTools],
@@ -169,7 +194,7 @@ export const start = async (options: Options): Promise<NodeService> => {
     deliveries: options.deliveries ?? []
   }).pipe(
     Layer.provideMerge(mcp),
-    Layer.provide(options.model),
+    Layer.provide(model),
     Layer.provide(options.tokenizer ?? Layer.empty),
     Layer.provideMerge(stores)
   )

@@ -18,6 +18,7 @@ import type { OutboxReader } from "../../services/OutboxReader.ts"
 import type { OutboxReplayer } from "../../services/OutboxReplayer.ts"
 import type { RunJournal } from "../../services/RunJournal.ts"
 import type { TaskStore } from "../../services/TaskStore.ts"
+import type { ToolQueue } from "../../services/ToolQueue.ts"
 import type { TriplePublisher } from "../../services/TriplePublisher.ts"
 import * as EphemeralAgentMemory from "../ephemeral/EphemeralAgentMemory.ts"
 import * as EphemeralStore from "../ephemeral/EphemeralStore.ts"
@@ -42,6 +43,7 @@ export type Stores =
   | OutboxReplayer
   | RunJournal
   | TaskStore
+  | ToolQueue
   | TriplePublisher
 
 /** What actors remember lives as long as the process, whatever the journal stands on. */

@@ -16,6 +16,7 @@ import type { OutboxReader } from "../../services/OutboxReader.ts"
 import type { OutboxReplayer } from "../../services/OutboxReplayer.ts"
 import type { RunJournal } from "../../services/RunJournal.ts"
 import type { TaskStore } from "../../services/TaskStore.ts"
+import type { ToolQueue } from "../../services/ToolQueue.ts"
 import type { TriplePublisher } from "../../services/TriplePublisher.ts"
 import * as EphemeralApprovalRecords from "./EphemeralApprovalRecords.ts"
 import * as EphemeralConversationStore from "./EphemeralConversationStore.ts"
@@ -27,6 +28,7 @@ import * as EphemeralOutboxReplayer from "./EphemeralOutboxReplayer.ts"
 import * as EphemeralRunJournal from "./EphemeralRunJournal.ts"
 import * as EphemeralStore from "./EphemeralStore.ts"
 import * as EphemeralTaskStore from "./EphemeralTaskStore.ts"
+import * as EphemeralToolQueue from "./EphemeralToolQueue.ts"
 import * as EphemeralToolStores from "./EphemeralToolStores.ts"
 
 export const layer: Layer.Layer<
@@ -43,6 +45,7 @@ export const layer: Layer.Layer<
   | Outbox
   | OutboxReader
   | OutboxReplayer
+  | ToolQueue
   | TriplePublisher
   | EphemeralStore.EphemeralStore
 > = Layer.mergeAll(
@@ -55,5 +58,6 @@ export const layer: Layer.Layer<
   EphemeralOutbox.layer,
   EphemeralOutboxReader.layer,
   EphemeralOutboxReplayer.layer,
+  EphemeralToolQueue.layer,
   EphemeralToolStores.layer
 ).pipe(Layer.provideMerge(EphemeralStore.layer))

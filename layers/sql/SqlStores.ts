@@ -16,6 +16,7 @@ import type { OutboxReader } from "../../services/OutboxReader.ts"
 import type { OutboxReplayer } from "../../services/OutboxReplayer.ts"
 import type { RunJournal } from "../../services/RunJournal.ts"
 import type { TaskStore } from "../../services/TaskStore.ts"
+import type { ToolQueue } from "../../services/ToolQueue.ts"
 import type { TriplePublisher } from "../../services/TriplePublisher.ts"
 import * as Migrations from "./Migrations.ts"
 import * as SqlApprovalRecords from "./SqlApprovalRecords.ts"
@@ -28,6 +29,7 @@ import * as SqlOutboxReader from "./SqlOutboxReader.ts"
 import * as SqlOutboxReplayer from "./SqlOutboxReplayer.ts"
 import * as SqlRunJournal from "./SqlRunJournal.ts"
 import * as SqlTaskStore from "./SqlTaskStore.ts"
+import * as SqlToolQueue from "./SqlToolQueue.ts"
 import * as SqlToolStores from "./SqlToolStores.ts"
 
 /** What keeps the stores from starting. */
@@ -50,6 +52,7 @@ export const layer: Layer.Layer<
   | Outbox
   | OutboxReader
   | OutboxReplayer
+  | ToolQueue
   | TriplePublisher,
   StartError,
   SqlClient.SqlClient | SqlNotify
@@ -62,5 +65,6 @@ export const layer: Layer.Layer<
   SqlMcpPins.layer,
   SqlOutboxReader.layer,
   SqlOutboxReplayer.layer,
+  SqlToolQueue.layer,
   SqlToolStores.layer
 ).pipe(Layer.provideMerge(SqlOutbox.layer), Layer.provide(Migrations.layer))

@@ -109,7 +109,7 @@ it.effect(
   "SG-59 nautilus.broker_request@1 reads, is recorded, and asks for tools:broker_request",
   () =>
     Effect.gen(function* () {
-      const [{ spec }] = (yield* BrokerTools.tools) as readonly [{ readonly spec: never }]
+      const { spec } = (yield* BrokerTools.tools)[0]!
       assert.strictEqual(keyOf(spec), "nautilus.broker_request@1")
       assert.deepInclude(spec, {
         side_effects: "read",

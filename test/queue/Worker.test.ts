@@ -445,7 +445,7 @@ it.live(
           limit: 1,
           lease_ms: 1_000
         })
-        assert.deepInclude(again[0], { id: ids[1], deliveries: 2 })
+        assert.deepInclude(again[0], { id: ids[1]!, deliveries: 2 })
       }).pipe(Effect.provide(EphemeralToolQueue.layer))
     })
 )

@@ -22,7 +22,15 @@ const ended = (child: ChildProcess) =>
     child.once("exit", () => resume(Effect.void))
   })
 
-export const run = Effect.fnUntraced(function* (script: string, ...args: ReadonlyArray<string>) {
+export const run = (script: string, ...args: ReadonlyArray<string>) =>
+  runAt(import.meta.dirname, script, ...args)
+
+/** The same of another folder's script. */
+export const runAt = Effect.fnUntraced(function* (
+  folder: string,
+  script: string,
+  ...args: ReadonlyArray<string>
+) {
   let text = ""
   let errors = ""
   const bells = new Set<() => void>()
@@ -30,7 +38,7 @@ export const run = Effect.fnUntraced(function* (script: string, ...args: Readonl
     for (const bell of bells) bell()
   }
   const child = yield* Effect.acquireRelease(
-    Effect.sync(() => spawn(process.execPath, [join(import.meta.dirname, script), ...args])),
+    Effect.sync(() => spawn(process.execPath, [join(folder, script), ...args])),
     (child) =>
       Effect.andThen(
         Effect.sync(() => child.kill("SIGKILL")),

@@ -1,0 +1,52 @@
+/**
+ * A worker for a Node process that does not speak Effect: it has the bodies of tools that a runtime elsewhere calls with
+ * `remote`.
+ *
+ * ```ts
+ * const worker = await startWorker({ tools: [tool(refund, body)], store: { postgres: url } })
+ * ```
+ */
+import { Effect, Layer, ManagedRuntime, Redacted } from "effect"
+import type * as LocalToolRegistry from "../runtime/LocalToolRegistry.ts"
+import { ToolQueueConfig } from "../runtime/ToolQueueConfig.ts"
+import type { WorkerHealth } from "../runtime/ToolQueueWorker.ts"
+import { ToolQueueWorker } from "../runtime/ToolQueueWorker.ts"
+import type { ForTools } from "./NodeService.ts"
+
+export interface WorkerOptions {
+  /** Single tools and families of them: what `tool` and `govern` make. */
+  readonly tools: ReadonlyArray<LocalToolRegistry.Family<unknown, ForTools>>
+  /** The names of some of them. Absent = all that can run from a queue. */
+  readonly serve?: ReadonlyArray<string>
+  /** What they may touch. Absent = a tool that asks for a capability is refused. */
+  readonly capabilities?: ReadonlyArray<string>
+  /** The server that the runtime uses. */
+  readonly store: { readonly postgres: string }
+  /** What is left out has a default. */
+  readonly config?: Partial<ToolQueueConfig>
+}
+
+export interface NodeToolWorker {
+  readonly health: () => Promise<WorkerHealth>
+  /** Lets calls on their way end, gives back the others, releases what it holds. */
+  readonly stop: () => Promise<void>
+}
+
+/** Starts a worker. Rejects with the typed error that kept it from starting. */
+export const startWorker = async (options: WorkerOptions): Promise<NodeToolWorker> => {
+  const { postgres } = await import("./Stores.ts")
+  const ToolWorker = await import("./ToolWorker.ts")
+  const { capabilities, config, serve, store, tools } = options
+  const settings = Layer.effect(
+    ToolQueueConfig,
+    Effect.map(ToolQueueConfig, (defaults) => ({ ...defaults, ...config }))
+  )
+  const layer = ToolWorker.layer({
+    tools,
+    ...(serve === undefined ? undefined : { serve }),
+    ...(capabilities === undefined ? undefined : { capabilities })
+  }).pipe(Layer.provide(settings), Layer.provide(postgres(Redacted.make(store.postgres))))
+  const runtime = ManagedRuntime.make(layer)
+  const worker = await runtime.runPromise(ToolQueueWorker)
+  return { health: () => runtime.runPromise(worker.health), stop: () => runtime.dispose() }
+}

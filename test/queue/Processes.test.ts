@@ -1,0 +1,94 @@
+/** A runtime here, workers in processes of their own, on one PostgreSQL; kill -9 in the middle of a body. */
+import { mkdtempSync, readFileSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { assert, it } from "@effect/vitest"
+import { Effect, Layer, Redacted } from "effect"
+import * as Runtime from "../../layers/compose/Runtime.ts"
+import * as Stores from "../../layers/compose/Stores.ts"
+import * as ScriptedModelGateway from "../../layers/model/ScriptedModelGateway.ts"
+import { remote } from "../../layers/runtime/RemoteTool.ts"
+import { AgentSpec } from "../../src/agent/AgentSpec.ts"
+import type { AgentRuntime } from "../../services/AgentRuntime.ts"
+import type { RunJournal } from "../../services/RunJournal.ts"
+import type { RunId } from "../../src/Ids.ts"
+import { eventually } from "../contracts/Contract.ts"
+import * as H from "../runtime/Harness.ts"
+import * as EmbeddedPostgres from "../sql/EmbeddedPostgres.ts"
+import * as Process from "../sql/Process.ts"
+import * as Declared from "./Declared.ts"
+
+const home = Effect.acquireRelease(
+  Effect.sync(() => mkdtempSync(join(tmpdir(), "troupe-queue-"))),
+  (path) => Effect.sync(() => rmSync(path, { recursive: true, force: true }))
+)
+
+const runtime = (url: string, name: string) =>
+  Runtime.layer({
+    agents: [AgentSpec.make({ name: H.agentName, instructions: "", tools: [`t.${name}@1`] })],
+    tools: Declared.all.map(remote)
+  }).pipe(
+    Layer.provide(
+      ScriptedModelGateway.layer([
+        ScriptedModelGateway.call(name),
+        ScriptedModelGateway.text("Done.")
+      ])
+    ),
+    Layer.provideMerge(Stores.postgres(Redacted.make(url)))
+  )
+
+/** A worker that is killed in the middle of the tool's body, then another; what the run's call and the file say. */
+const killed = Effect.fnUntraced(function* (
+  name: string,
+  wait: (run: RunId) => Effect.Effect<unknown, unknown, AgentRuntime | RunJournal>
+) {
+  const url = yield* EmbeddedPostgres.database
+  const file = join(yield* home, "begun")
+  const begun = Effect.sync(() => {
+    try {
+      return readFileSync(file, "utf8").trim().split("\n")
+    } catch {
+      return []
+    }
+  })
+  return yield* Effect.gen(function* () {
+    const first = yield* Process.runAt(import.meta.dirname, "worker.ts", url, file, "hang")
+    yield* first.printed(1)
+    const run = yield* H.send("go")
+    yield* eventually(begun, (lines) => lines.length === 1)
+    yield* first.kill
+    const second = yield* Process.runAt(import.meta.dirname, "worker.ts", url, file, "end")
+    yield* second.printed(1)
+    yield* wait(run)
+    return { events: yield* H.events(run), lines: yield* begun }
+  }).pipe(Effect.provide(runtime(url, name)))
+})
+
+for (const { name } of [Declared.look, Declared.again]) {
+  it.live(
+    `SM-30 a worker killed in the body of "${name}" leaves it to another, and the run has one result`,
+    () =>
+      Effect.gen(function* () {
+        const { events, lines } = yield* killed(name, (run) => H.ended(run))
+        assert.deepStrictEqual(H.outcome(events), { _tag: "Value", json: `"done"` })
+        assert.strictEqual(H.settled(events).length, 1)
+        assert.deepStrictEqual(
+          lines.map((line) => line.split(" ")[0]),
+          ["hang", "end"]
+        )
+        assert.strictEqual(new Set(lines.map((line) => line.split(" ")[1])).size, 1)
+      }),
+    60_000
+  )
+}
+
+it.live(
+  "SM-30 a worker killed in the body of a write that nobody can repeat leaves it unknown, and it is not done twice",
+  () =>
+    Effect.gen(function* () {
+      const { events, lines } = yield* killed("once", (run) => H.happened(run, "CallUnknown"))
+      assert.strictEqual(H.settled(events).length, 0)
+      assert.strictEqual(lines.length, 1)
+    }),
+  60_000
+)
