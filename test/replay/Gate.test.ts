@@ -189,6 +189,37 @@ describe("a replay through the gate", () => {
     }).pipe(Effect.provide(H.layer(options)))
   })
 
+  it.live("cuts a long prompt where it was cut, with the summaries that were written then", () =>
+    Effect.gen(function* () {
+      const page = "The quick brown fox jumps over the lazy dog. ".repeat(40)
+      for (const compaction of ["truncate", "summarise"] as const) {
+        let asked = 0
+        const options: H.Options = {
+          tools: { page: reads((n) => Effect.sync(() => `${n} ${++asked} ${page}`)) },
+          agent: { compaction, context_tokens_max: 3_000 },
+          script: (request) =>
+            request.purpose === "summary"
+              ? text("a summary", { usage: { input_tokens: 7, output_tokens: 3 } })
+              : request.step <= 12
+                ? call("page", { n: request.step })
+                : text("read")
+        }
+        yield* Effect.gen(function* () {
+          const run = yield* H.send("read all")
+          const recorded = H.count(yield* H.ended(run), "Compacted")
+          assert.isAbove(recorded, 0)
+          const report = yield* Replay.replay(run, { app: appOf(options) })
+          assert.isUndefined(report.divergence, JSON.stringify(report.divergence))
+          const gate = gateOf(report)
+          assert.isUndefined(gate.divergence, JSON.stringify(gate.divergence))
+          const replayed = gate.entries.map(({ event }) => event)
+          assert.strictEqual(H.count(replayed, "Compacted"), recorded)
+          assert.strictEqual(asked, 12)
+        }).pipe(Effect.provide(H.layer(options)))
+      }
+    })
+  )
+
   it.live("names what was erased, and ends at the call whose result is gone", () => {
     const ran: Array<string> = []
     const options = optionsOf(ran, [call("file", { n: 1 }), text("done")])

@@ -1,0 +1,114 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Context, Effect, Exit, Layer, Scope } from "effect"
+import { CallId, RunId, Tenant } from "../../src/Ids.ts"
+import type { CallRecord } from "../../src/tool/CallRecord.ts"
+import type { ToolCompleted } from "../../src/tool/ToolCallMetadata.ts"
+import { CallRecords } from "../../services/CallRecords.ts"
+import { ToolCallObservers } from "../../services/ToolCallObserver.ts"
+import * as EphemeralCallRecords from "../../layers/ephemeral/EphemeralCallRecords.ts"
+import * as CallRecorder from "../../layers/runtime/CallRecorder.ts"
+import type { RecorderConfig } from "../../layers/runtime/CallRecorder.ts"
+
+const tenant = Tenant.make("acme")
+const run = RunId.make("6f9619ff-8b86-4011-b42d-00c04fc964ff")
+
+const factOf = (n: number, json = "1"): ToolCompleted => ({
+  run,
+  call: CallId.make(`0/1.${n}`),
+  tenant,
+  error_kind: null,
+  error_reason: undefined,
+  arguments: { n },
+  outcome: { _tag: "Value", json },
+  metadata: {
+    tool_name: "tool",
+    agent_name: "tester",
+    latency_ms: 0,
+    ok: true,
+    error_class: null,
+    trace_id: "trace",
+    started_at: 1,
+    ended_at: 1
+  }
+})
+
+const configured = (more: Partial<RecorderConfig>) =>
+  Effect.provideService(CallRecorder.RecorderConfig, {
+    records_max: 100,
+    bytes_max: 16_000_000,
+    write_ms: 10_000,
+    stop_ms: 5_000,
+    ...more
+  })
+
+/** A store that keeps its records when it is closed. */
+const kept = Effect.map(EphemeralCallRecords.make, (store) => {
+  const records: Array<CallRecord> = []
+  const service: CallRecords["Service"] = {
+    ...store,
+    store: (all) => Effect.sync(() => void records.push(...all))
+  }
+  return { records, service }
+})
+
+describe("the recorder of calls", () => {
+  it.effect(
+    "SM-87 stores what waits when the runtime stops, and leaves other observers alone",
+    () =>
+      Effect.gen(function* () {
+        const { records, service } = yield* kept
+        const told: Array<string> = []
+        const scope = yield* Scope.make()
+        const context = yield* Layer.buildWithScope(
+          CallRecorder.layer.pipe(
+            Layer.provide(Layer.succeed(CallRecords, service)),
+            Layer.provide(Layer.succeed(ToolCallObservers, [(fact) => void told.push(fact.call)]))
+          ),
+          scope
+        )
+        const observers = Context.get(context as Context.Context<never>, ToolCallObservers)
+        for (let n = 0; n < 10; n++) for (const observe of observers) observe(factOf(n))
+        assert.lengthOf(records, 0)
+        yield* Scope.close(scope, Exit.void)
+        assert.lengthOf(records, 10)
+        assert.lengthOf(told, 10)
+        assert.strictEqual(new Set(records.map(({ key }) => key)).size, 10)
+      })
+  )
+
+  it.effect("SM-86 holds no more than so many bytes of results", () =>
+    Effect.gen(function* () {
+      const { records, service } = yield* kept
+      const large = JSON.stringify("x".repeat(100_000))
+      const recorder = yield* CallRecorder.make(Effect.succeed(service))
+      for (let n = 0; n < 50; n++) recorder.observe(factOf(n, large))
+      yield* recorder.stop(1_000)
+      assert.isAtMost(records.length, 6)
+      assert.isAtLeast(records.length, 4)
+      assert.strictEqual(recorder.counts().dropped, 50 - records.length)
+    }).pipe(configured({ bytes_max: 1_000_000 }))
+  )
+
+  it.live("gives up a write that takes too long, and goes on with the next", () =>
+    Effect.gen(function* () {
+      const { records, service } = yield* kept
+      let writes = 0
+      const slow: CallRecords["Service"] = {
+        ...service,
+        store: (all) => (writes++ === 0 ? Effect.never : service.store(all))
+      }
+      const recorder = yield* CallRecorder.make(Effect.succeed(slow))
+      recorder.observe(factOf(1))
+      for (let tries = 0; tries < 500 && recorder.counts().lost === 0; tries++) {
+        yield* Effect.sleep(1)
+      }
+      recorder.observe(factOf(2))
+      yield* recorder.stop(5_000)
+      assert.deepEqual(
+        records.map(({ call_id }) => call_id),
+        [CallId.make("0/1.2")]
+      )
+      assert.deepEqual(recorder.counts(), { stored: 1, dropped: 0, lost: 1 })
+    }).pipe(configured({ write_ms: 20 }))
+  )
+})
