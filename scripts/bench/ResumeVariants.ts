@@ -1,10 +1,15 @@
 /**
- * Runs that wait for a person in a process that is killed, and what it takes to have them again in another: by the
- * runtime, which claims each and folds it, and by a reader written by hand, over copies of the same rows.
+ * Runs that wait for a person in a process that is killed, and what it takes to have them again in another: while they
+ * wait, and once they were answered, when the runtime claims each and folds it. Beside it a reader written by hand, over
+ * copies of the same rows.
  */
-import { Deferred, Effect, Layer, Redacted } from "effect"
+import { Context, Effect, Layer, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
 import { ConversationId } from "../../src/Ids.ts"
+import type { RunId } from "../../src/Ids.ts"
+import { Principal } from "../../src/Principal.ts"
+import { decideApproval } from "../../src/run/RunCommand.ts"
+import { AgentRuntime } from "../../services/AgentRuntime.ts"
 import { RunJournal } from "../../services/RunJournal.ts"
 import * as Pglite from "../../layers/sql/Pglite.ts"
 import * as Postgres from "../../layers/sql/Postgres.ts"
@@ -40,7 +45,7 @@ const create = Effect.fnUntraced(function* (count: number) {
 
 const waiting = Effect.fnUntraced(function* (sql: SqlClient.SqlClient) {
   const [row] = yield* sql.unsafe<{ readonly runs: number }>(
-    `SELECT count(*)::int4 AS runs FROM troupe.runs WHERE status = 2`
+    `SELECT count(*)::int4 AS runs FROM troupe.runs WHERE status = -1`
   )
   return row!.runs
 })
@@ -62,27 +67,62 @@ const free = Effect.flatMap(SqlClient.SqlClient, (sql) =>
   sql.unsafe(`DELETE FROM troupe.processes`)
 )
 
-/** From the start of a runtime until it holds every run. */
-const resumes = Effect.fnUntraced(function* (count: number) {
-  const journal = yield* RunJournal
+/** From the start of a runtime until it has an entry of every run. */
+const boots = Effect.fnUntraced(function* (count: number) {
   yield* free
-  const all = yield* Deferred.make<void>()
-  let held = 0
-  const counted = RunJournal.of({
-    ...journal,
-    claim: (run, owner, seen) =>
-      Effect.tap(journal.claim(run, owner, seen), () =>
-        ++held === count ? Deferred.succeed(all, undefined) : Effect.void
-      )
-  })
   const began = performance.now()
-  yield* Layer.build(runtime(stays_ms)).pipe(Effect.provideService(RunJournal, counted))
-  yield* Deferred.await(all)
-  yield* Effect.yieldNow
+  const { actors } = Context.get(yield* Layer.build(runtime(stays_ms)), AgentRuntime)
+  while ((yield* actors(count)).length < count) yield* Effect.yieldNow
   return { ms: performance.now() - began }
 })
 
+const ada = Principal.make({ id: "ada", tenant, roles: ["approver"] })
+
+/** Answers every question, while nobody has its run. */
+const decides = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const journal = yield* RunJournal
+  const runs = yield* sql.unsafe<{ readonly run_id: RunId }>(
+    `SELECT run_id FROM troupe.runs WHERE status = -1`
+  )
+  yield* Effect.forEach(
+    runs,
+    ({ run_id }) =>
+      journal.amend(run_id, (state, now) => {
+        // One question was put to each.
+        const { approval, call, digest } = state.asked.values().next().value!
+        const decision = { _tag: "Approve" } as const
+        return decideApproval(state, { call, approval, decision, by: ada, digest }, now)
+      }),
+    { concurrency: readers, discard: true }
+  )
+  return { runs: runs.length }
+})
+
+/**
+ * From the start of a runtime until the loop of every run, with all that happened to it, wants to write. What it would
+ * write is held back for ever: that is a step like any other, and measured by the durable rows.
+ */
+const resumes = Effect.fnUntraced(function* (count: number, done: (sample: Sample) => void) {
+  const journal = yield* RunJournal
+  yield* free
+  const held = new Set<RunId>()
+  const began = performance.now()
+  const counted = RunJournal.of({
+    ...journal,
+    append: ({ run }) =>
+      Effect.suspend(() => {
+        held.add(run)
+        if (held.size === count) done({ ms: performance.now() - began })
+        return Effect.never
+      })
+  })
+  yield* Layer.build(runtime(stays_ms)).pipe(Effect.provideService(RunJournal, counted))
+  return yield* Effect.never
+})
+
 const copies = [
+  `DROP SCHEMA IF EXISTS bare CASCADE`,
   `CREATE SCHEMA bare`,
   `CREATE TABLE bare.runs (LIKE troupe.runs INCLUDING ALL)`,
   `CREATE TABLE bare.run_events (LIKE troupe.run_events INCLUDING ALL)`,
@@ -106,7 +146,7 @@ const reads = Effect.fnUntraced(function* (count: number, takes: boolean) {
   const sql = yield* SqlClient.SqlClient
   const began = performance.now()
   const runs = yield* sql.unsafe<{ readonly run_id: string }>(
-    `SELECT run_id FROM bare.runs WHERE status = 2`
+    `SELECT run_id FROM bare.runs WHERE status < 3`
   )
   const held = new Map<string, ReadonlyArray<unknown>>()
   yield* Effect.forEach(
@@ -155,10 +195,24 @@ export const park = (store: string) =>
 export const copy = (store: string): Promise<Sample> =>
   Effect.runPromise(copied.pipe(Effect.provide(over(store))))
 
+export const decide = (store: string): Promise<Sample> =>
+  Effect.runPromise(decides.pipe(Effect.provide(over(store))))
+
+// As `compose/NodeService` does for an application.
+const compiled = () => import("effect/schema/SchemaJITCompiler/enable")
+
+export const boot = async (store: string): Promise<Sample> => {
+  await compiled()
+  return Effect.runPromise(Effect.scoped(boots(runs_max)).pipe(Effect.provide(over(store))))
+}
+
+/** The process ends as it is: to stop the runtime would let its runs go on. */
 export const resume = async (store: string): Promise<Sample> => {
-  // As `compose/NodeService` does for an application.
-  await import("effect/schema/SchemaJITCompiler/enable")
-  return Effect.runPromise(Effect.scoped(resumes(runs_max)).pipe(Effect.provide(over(store))))
+  await compiled()
+  return new Promise((resolve, reject) => {
+    const running = Effect.scoped(resumes(runs_max, resolve)).pipe(Effect.provide(over(store)))
+    Effect.runPromise(running).catch(reject)
+  })
 }
 
 export const take = (store: string): Promise<Sample> =>

@@ -9,7 +9,7 @@ import { rootFrame } from "../../src/Ids.ts"
 import { project } from "../../src/run/Projection.ts"
 import type { JournalEntry, RunEvent } from "../../src/run/RunEvent.ts"
 import type { RunState } from "../../src/run/RunState.ts"
-import { evolve, make as emptyState, statusOf } from "../../src/run/RunState.ts"
+import { evolve, isParkable, make as emptyState, statusOf } from "../../src/run/RunState.ts"
 import { governance } from "./Agents.ts"
 import type { World } from "./World.ts"
 
@@ -155,6 +155,9 @@ const judgeProjections = (world: World, run: StoredRun, state: RunState) => {
   const { store } = world
   if (run.status !== statusOf(state)) {
     world.violate(`a run shown as ${run.status} is ${statusOf(state)}`)
+  }
+  if (run.rests !== isParkable(state)) {
+    world.violate(run.rests ? "a run rests that has something to do" : "a run that rests is moved")
   }
   const { answer, answered, requested, task } = project(run, eventsOf(run), 0)
   const stored = store.tasks.get(run.run_id)?.task

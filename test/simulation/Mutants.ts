@@ -117,14 +117,20 @@ export const mutants: Readonly<Record<string, Mutation>> = {
     }))
   },
   "nothing is recovered": { ports: journal(() => ({ recoverable: () => Effect.succeed([]) })) },
-  "a run with a question is not recovered": {
+  "a run that was begun is not recovered": {
     ports: journal((inner) => ({
       recoverable: (owner, limit) =>
         Effect.map(inner.recoverable(owner, limit), (heads) =>
-          heads.filter((head) => head.status !== "awaiting_approval")
+          heads.filter((head) => head.epoch === 0)
         )
     }))
   },
+  "a run with a question rests, whatever else it has to do": appending((inner, append) =>
+    inner.append({ ...append, rests: append.status === "awaiting_approval" })
+  ),
+  "a run that waits only for people is claimed at each start": appending((inner, append) =>
+    inner.append({ ...append, rests: false })
+  ),
   "a claim leaves the epoch as it is": {
     ports: journal((inner, world) => ({
       claim: (run, owner, seen) =>
