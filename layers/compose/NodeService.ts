@@ -18,11 +18,13 @@ import type { CallId } from "../../src/Ids.ts"
 import { Principal } from "../../src/Principal.ts"
 import type { Settlement } from "../../src/run/RunCommand.ts"
 import type { RunEnded } from "../../src/run/RunEvent.ts"
+import type { CallRecord } from "../../src/tool/CallRecord.ts"
 import type { McpPin } from "../../src/tool/McpPin.ts"
 import type { McpOptions } from "../../src/tool/McpServer.ts"
 import type { FeedItem } from "../../services/AgentRuntime.ts"
 import { AgentRuntime } from "../../services/AgentRuntime.ts"
 import { ApprovalDesk } from "../../services/ApprovalDesk.ts"
+import { CallRecords } from "../../services/CallRecords.ts"
 import type { RoomHandlers } from "../../services/DeliveryHandlers.ts"
 import { KillSwitch } from "../../services/KillSwitch.ts"
 import type { ModelGateway } from "../../services/ModelGateway.ts"
@@ -76,6 +78,8 @@ export interface Options {
   readonly prices?: PriceTable
   /** Absent = `ephemeral`. */
   readonly store?: Store
+  /** Keeps a record of every call beside the journal, for audits (`records`). Absent = no. */
+  readonly record?: boolean
 }
 
 export interface Send {
@@ -118,6 +122,8 @@ export interface NodeService {
   ) => Promise<void>
   /** Stops every tool at once, or lets them run again; for operators, and until the process ends. */
   readonly stopTools: (stopped: boolean, by: Principal) => Promise<void>
+  /** Records of a run's calls, oldest first; at most 500. A moment after the call, and only with `record`. */
+  readonly records: (run: string, by?: Principal) => Promise<ReadonlyArray<CallRecord>>
   /** MCP servers, what they offer, and what of it is accepted. */
   readonly mcpServers: () => Promise<ReadonlyArray<McpServerStatus>>
   /** Accepts the definition that a server offers now, by its hash; used from the next start on. For operators. */
@@ -146,6 +152,10 @@ const storesOf = async (store: Store): Promise<Layer.Layer<Stores, unknown>> => 
       ? directory(store.directory)
       : postgres(Redacted.make(store.postgres))
 }
+
+/** Nothing is recorded where nobody asked for it. */
+const recorderOf = async (record = false): Promise<Layer.Layer<never, never, CallRecords>> =>
+  record ? (await import("../runtime/CallRecorder.ts")).layer : Layer.empty
 
 /** Nothing of the client is loaded where no server is declared. */
 const mcpOf = async (
@@ -184,6 +194,7 @@ export const start = async (options: Options): Promise<NodeService> => {
   const stores = await storesOf(options.store ?? "ephemeral")
   const mcp = await mcpOf(options.mcp)
   const { agents, model } = await withGraphs(options)
+  const recorder = await recorderOf(options.record)
   const layer = Runtime.layer({
     agents,
     prices: options.prices,
@@ -194,6 +205,7 @@ export const start = async (options: Options): Promise<NodeService> => {
     deliveries: options.deliveries ?? []
   }).pipe(
     Layer.provideMerge(mcp),
+    Layer.provide(recorder),
     Layer.provide(model),
     Layer.provide(options.tokenizer ?? Layer.empty),
     Layer.provideMerge(stores)
@@ -252,6 +264,8 @@ export const start = async (options: Options): Promise<NodeService> => {
         AgentRuntime.use((agents) => agents.settle(RunId.make(id), call as CallId, settlement, by))
       ),
     stopTools: (stopped, by) => run(KillSwitch.use(({ turn }) => turn(stopped, by))),
+    records: (id, by = service_principal) =>
+      run(CallRecords.use((records) => records.ofRun(by.tenant, RunId.make(id), 500))),
     mcpServers: () => run(McpServers.use(({ status }) => status)),
     acceptMcpTool: (server, tool, hash, by) =>
       run(McpServers.use(({ accept }) => accept(server, tool, hash, by))),

@@ -6,18 +6,12 @@ import type { RunReplayed } from "../../layers/runtime/RunReplay.ts"
 import type { Divergence } from "../../src/replay/Divergence.ts"
 import type { DryRun } from "../../src/replay/PolicyDryRun.ts"
 import { dryRunText } from "../../src/replay/PolicyDryRun.ts"
-
-/** What comes from a journal must not move the cursor of whoever reads it. */
-const plain = (text: string): string =>
-  // oxlint-disable-next-line no-control-regex
-  text.replaceAll(/[\u0000-\u001f\u007f-\u009f]/g, " ")
+import { oneLine } from "../chat/View.ts"
 
 const shown_units = 300
 
-const shown = (value: unknown): string => {
-  const text = plain(value === null ? "nothing" : JSON.stringify(value))
-  return text.length > shown_units ? `${text.slice(0, shown_units)}...` : text
-}
+const shown = (value: unknown): string =>
+  oneLine(value === null ? "nothing" : JSON.stringify(value), shown_units)
 
 const line = (name: string, text: string): string => `  ${name.padEnd(11)} ${text}`
 
@@ -28,7 +22,7 @@ const divergenceLines = (name: string, odd: Divergence): ReadonlyArray<string> =
     odd.seq === undefined ? [] : [`event ${odd.seq}`]
   ].flat()
   return [
-    line(name, `differs${at.length === 0 ? "" : ` at ${at.join(", ")}`}: ${plain(odd.what)}`),
+    line(name, `differs${at.length === 0 ? "" : ` at ${at.join(", ")}`}: ${oneLine(odd.what)}`),
     line("", `expected ${shown(odd.expected)}`),
     line("", `got      ${shown(odd.got)}`)
   ]
@@ -60,7 +54,7 @@ const gateLines = (report: Report, model: string | undefined): ReadonlyArray<str
   return [
     line(
       "model",
-      `${plain(model)}: ${ended?.status ?? "open"} (${ended?.reason ?? ""}), ${state.steps} turns, ${state.tokens} tokens; ${counted(gate)}`
+      `${oneLine(model)}: ${ended?.status ?? "open"} (${ended?.reason ?? ""}), ${state.steps} turns, ${state.tokens} tokens; ${counted(gate)}`
     ),
     line("", shown(ended?.text ?? "")),
     ...(divergence === undefined
@@ -73,7 +67,7 @@ const decisionLines = ({ decisions }: Report): ReadonlyArray<string> =>
   decisions.map(({ by, call, decision, tool }) =>
     line(
       "decision",
-      `${decision}${by === undefined ? "" : ` by ${plain(by)}`} on ${plain(tool)}, call ${call} (not asked again)`
+      `${decision}${by === undefined ? "" : ` by ${oneLine(by)}`} on ${oneLine(tool)}, call ${call} (not asked again)`
     )
   )
 
@@ -90,7 +84,7 @@ export const reportLines = (
   const { accepted, calls, ended } = report.recording
   const { divergence, erased, events, run, same, steps } = report
   return [
-    `run ${run} of ${accepted.address.agent}: ${ended?.status ?? "open"} (${plain(ended?.reason ?? "")}), ${steps.length} turns, ${calls.length} calls`,
+    `run ${run} of ${accepted.address.agent}: ${ended?.status ?? "open"} (${oneLine(ended?.reason ?? "")}), ${steps.length} turns, ${calls.length} calls`,
     ...(divergence === undefined
       ? [line("journal", `same: ${same} of ${events} events came out again`)]
       : divergenceLines("journal", divergence)),
@@ -149,7 +143,7 @@ export const dryRunLines = (result: DryRun): string =>
     ...result.list.map(({ agent, arguments: args, call, now, run, tool, was }) =>
       line(
         "changes",
-        `${was} -> ${now}  ${agent} ${plain(tool)} ${shown(args)}  run ${run} call ${call}`
+        `${was} -> ${now}  ${agent} ${oneLine(tool)} ${shown(args)}  run ${run} call ${call}`
       )
     ),
     ...(result.left_off === 0 ? [] : [line("", `and ${result.left_off} more`)])

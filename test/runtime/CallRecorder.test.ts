@@ -1,11 +1,16 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Context, Effect, Exit, Layer, Scope } from "effect"
-import { CallId, RunId, Tenant } from "../../src/Ids.ts"
+import { AgentSpec } from "../../src/agent/AgentSpec.ts"
+import { AgentName, CallId, RunId, Tenant } from "../../src/Ids.ts"
 import type { CallRecord } from "../../src/tool/CallRecord.ts"
+import { tool } from "../../src/tool/DeclaredTool.ts"
 import type { ToolCompleted } from "../../src/tool/ToolCallMetadata.ts"
 import { CallRecords } from "../../services/CallRecords.ts"
 import { ToolCallObservers } from "../../services/ToolCallObserver.ts"
+import { start } from "../../layers/compose/NodeService.ts"
 import * as EphemeralCallRecords from "../../layers/ephemeral/EphemeralCallRecords.ts"
+import * as ScriptedModelGateway from "../../layers/model/ScriptedModelGateway.ts"
+import { call, text } from "../../layers/model/ScriptedModelGateway.ts"
 import * as CallRecorder from "../../layers/runtime/CallRecorder.ts"
 import type { RecorderConfig } from "../../layers/runtime/CallRecorder.ts"
 
@@ -87,6 +92,37 @@ describe("the recorder of calls", () => {
       assert.isAtLeast(records.length, 4)
       assert.strictEqual(recorder.counts().dropped, 50 - records.length)
     }).pipe(configured({ bytes_max: 1_000_000 }))
+  )
+
+  it.live("keeps the records of an embedded runtime where it is told to", () =>
+    Effect.promise(async () => {
+      const troupe = await start({
+        agents: [
+          AgentSpec.make({
+            name: AgentName.make("adder"),
+            instructions: "Add.",
+            tools: ["test.add@1"]
+          })
+        ],
+        tools: [tool({ namespace: "test", name: "add", side_effects: "none" }, () => 2)],
+        model: ScriptedModelGateway.layer([call("add", {}), text("two")]),
+        record: true
+      })
+      try {
+        const sent = await troupe.send({ agent: "adder", text: "add" })
+        let records: ReadonlyArray<CallRecord> = []
+        for (let tries = 0; tries < 500 && records.length === 0; tries++) {
+          await new Promise((resolve) => setTimeout(resolve, 2))
+          records = await troupe.records(sent.run)
+        }
+        assert.deepEqual(
+          records.map(({ outcome, tool_name }) => [tool_name, outcome]),
+          [["add", { _tag: "Value", json: "2" }]]
+        )
+      } finally {
+        await troupe.stop()
+      }
+    })
   )
 
   it.live("gives up a write that takes too long, and goes on with the next", () =>
