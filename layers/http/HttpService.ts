@@ -15,6 +15,7 @@ import type { ApprovalRecords } from "../../services/ApprovalRecords.ts"
 import type { ConversationStore } from "../../services/ConversationStore.ts"
 import type { CostLedger } from "../../services/CostLedger.ts"
 import type { Credentials } from "../../services/Credentials.ts"
+import type { KillSwitch } from "../../services/KillSwitch.ts"
 import type { OutboxReader } from "../../services/OutboxReader.ts"
 import type { OutboxReplayer } from "../../services/OutboxReplayer.ts"
 import type { RunJournal } from "../../services/RunJournal.ts"
@@ -24,6 +25,7 @@ import * as ApprovalsHandlers from "./ApprovalsHandlers.ts"
 import * as Boundary from "./Boundary.ts"
 import * as ConversationsHandlers from "./ConversationsHandlers.ts"
 import * as CostsHandlers from "./CostsHandlers.ts"
+import * as KillSwitchHandlers from "./KillSwitchHandlers.ts"
 import * as OperationsHandlers from "./OperationsHandlers.ts"
 import * as Outcomes from "./Outcomes.ts"
 import * as Readiness from "./Readiness.ts"
@@ -34,6 +36,7 @@ const handlers = Layer.mergeAll(
   RunsHandlers.layer,
   ApprovalsHandlers.layer,
   CostsHandlers.layer,
+  KillSwitchHandlers.layer,
   OperationsHandlers.layer
 ).pipe(Layer.provide(Boundary.layer))
 
@@ -70,6 +73,7 @@ export const layer: Layer.Layer<
   | ConversationStore
   | CostLedger
   | Credentials
+  | KillSwitch
   | OutboxReader
   | OutboxReplayer
   | RunJournal

@@ -5,11 +5,21 @@ import { HttpApi, OpenApi } from "effect/http-api"
 import { ApprovalsApi } from "./ApprovalsApi.ts"
 import { ConversationsApi } from "./ConversationsApi.ts"
 import { CostsApi } from "./CostsApi.ts"
+import { KillSwitchApi } from "./KillSwitchApi.ts"
 import { AgentsApi, DeadLettersApi, HealthApi } from "./OperationsApi.ts"
 import { RunsApi } from "./RunsApi.ts"
 
 export class TroupeApi extends HttpApi.make("troupe")
-  .add(ConversationsApi, RunsApi, ApprovalsApi, CostsApi, AgentsApi, DeadLettersApi, HealthApi)
+  .add(
+    ConversationsApi,
+    RunsApi,
+    ApprovalsApi,
+    CostsApi,
+    AgentsApi,
+    DeadLettersApi,
+    KillSwitchApi,
+    HealthApi
+  )
   // A member that nobody knows is a mistake or a claim (`approved_by`): refused, and every mistake is named at once.
   .annotate(HttpApi.PayloadParseOptions, { onExcessProperty: "error", errors: "all" })
   .annotateMerge(

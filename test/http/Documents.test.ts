@@ -15,6 +15,8 @@ const routes = [
   "get /v1/conversations/{id}/events",
   "post /v1/conversations/{id}/messages",
   "get /v1/costs",
+  "get /v1/kill-switch",
+  "put /v1/kill-switch",
   "get /v1/dead-letters",
   "get /v1/dead-letters/{event_id}",
   "post /v1/dead-letters/{event_id}/discard",

@@ -167,6 +167,38 @@ describe("event streams", () => {
   )
 
   it.live(
+    "what a call shows before it ends comes as a delta with its id, and not to customers",
+    () =>
+      Effect.gen(function* () {
+        const script = yield* Script
+        const output = { _tag: "Output", ordinal: 1, frame: "0", step: 1, call: "0/1.0" } as const
+        const staff = yield* say("one")
+        const stream = yield* listen(`/v1/conversations/${staff.conversation}/events`, {
+          as: "vera"
+        })
+        yield* stream.take(2)
+        yield* script.delta({ ...output, run: staff.run, text: '{"rows":7}' } as never)
+        const delta = yield* stream.next
+        assert.deepStrictEqual([delta.id, delta.event], [undefined, "delta"])
+        assert.deepStrictEqual(delta.data, {
+          turn: "0/1",
+          kind: "output",
+          call: "0/1.0",
+          text: '{"rows":7}',
+          run_id: staff.run
+        })
+        const theirs = yield* say("two", undefined, "carl", "spectral")
+        const events = `/v1/conversations/${theirs.conversation}/events`
+        const shown = yield* listen(events, { as: "carl" })
+        yield* shown.take(2)
+        yield* script.delta({ ...output, run: theirs.run, text: '{"rows":7}' } as never)
+        const place = { run: theirs.run, ordinal: 1, frame: "0", step: 1, offset: 0 }
+        yield* script.delta({ _tag: "Delta", ...place, kind: "text", text: "hi" } as never)
+        assert.strictEqual((yield* shown.next).data.kind, "text")
+      }).pipe(Effect.provide(layer))
+  )
+
+  it.live(
     "ST-21 a customer reads neither reasoning nor arguments nor the text of an internal fault",
     () =>
       Effect.gen(function* () {

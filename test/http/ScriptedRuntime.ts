@@ -25,8 +25,8 @@ export class Script extends Context.Service<
   {
     /** Appends what the run is to have done, as its owner. */
     append(run: RunId, events: ReadonlyArray<RunEvent>): Effect.Effect<void>
-    /** A piece of a turn in progress. */
-    delta(item: Extract<FeedItem, { _tag: "Delta" }>): Effect.Effect<void>
+    /** A piece of a turn in progress, or what a call shows. */
+    delta(item: Exclude<FeedItem, { _tag: "Event" }>): Effect.Effect<void>
     /** Done when a watcher has left. */
     readonly left: Deferred.Deferred<void>
   }

@@ -13,6 +13,7 @@ import * as HttpService from "../../layers/http/HttpService.ts"
 import * as NodeServer from "../../layers/http/NodeServer.ts"
 import * as LocalAgentDirectory from "../../layers/runtime/LocalAgentDirectory.ts"
 import * as LocalApprovalDesk from "../../layers/runtime/LocalApprovalDesk.ts"
+import * as LocalKillSwitch from "../../layers/runtime/LocalKillSwitch.ts"
 import { TaskStore } from "../../services/TaskStore.ts"
 import { ToolRegistry } from "../../services/ToolRegistry.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
@@ -47,7 +48,11 @@ const directory = LocalAgentDirectory.layer(
   )
 ).pipe(Layer.provide(registry))
 
-const ports = Layer.mergeAll(ScriptedRuntime.layer, LocalApprovalDesk.layer).pipe(
+const ports = Layer.mergeAll(
+  ScriptedRuntime.layer,
+  LocalApprovalDesk.layer,
+  LocalKillSwitch.layer
+).pipe(
   Layer.provideMerge(Layer.mergeAll(directory, EphemeralStores.layer)),
   Layer.provideMerge(EphemeralCredentials.layer(credentials)),
   Layer.provideMerge(NodeCrypto.layer)

@@ -1,0 +1,35 @@
+/**
+ * The switch over HTTP. Who may turn it, the endpoint says; the port says it again.
+ */
+import { Effect } from "effect"
+import type { Layer } from "effect"
+import { HttpApiBuilder } from "effect/http-api"
+import type { HttpApiGroup } from "effect/http-api"
+import { KillSwitch } from "../../services/KillSwitch.ts"
+import type { Authentication, RequestBody, Validation } from "../../src/api/Boundary.ts"
+import { CurrentPrincipal } from "../../src/api/Boundary.ts"
+import { TroupeApi } from "../../src/api/TroupeApi.ts"
+import { forbidden } from "./Problems.ts"
+
+export const layer: Layer.Layer<
+  HttpApiGroup.Service<"troupe", "killSwitch">,
+  never,
+  KillSwitch | Authentication | RequestBody | Validation
+> = HttpApiBuilder.group(
+  TroupeApi,
+  "killSwitch",
+  Effect.fnUntraced(function* (handlers) {
+    const killSwitch = yield* KillSwitch
+
+    return handlers.handleAll({
+      get: () => Effect.sync(() => ({ on: killSwitch.isOn() })),
+      turn: Effect.fnUntraced(function* ({ payload }) {
+        const by = yield* CurrentPrincipal
+        yield* Effect.mapError(killSwitch.turn(payload.on, by), () =>
+          forbidden("Only operators turn the switch.")
+        )
+        return { on: killSwitch.isOn() }
+      })
+    })
+  })
+)

@@ -1,0 +1,29 @@
+/**
+ * The switch that stops every tool of this process at once.
+ */
+import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
+import { Authentication, Needs, RequestBody, Validation } from "./Boundary.ts"
+
+const State = Schema.Struct({ on: Schema.Boolean })
+
+const get = HttpApiEndpoint.get("get", "/v1/kill-switch", { success: State }).annotateMerge(
+  OpenApi.annotations({ summary: "Are all tools stopped?" })
+)
+
+const turn = HttpApiEndpoint.put("turn", "/v1/kill-switch", { payload: State, success: State })
+  .annotate(Needs, ["operator"])
+  .annotateMerge(
+    OpenApi.annotations({
+      summary: "Stop all tools, or let them run again",
+      description:
+        "Holds at once for every call of this process that has not begun, until it is turned again or the process ends."
+    })
+  )
+  .middleware(RequestBody)
+
+export class KillSwitchApi extends HttpApiGroup.make("killSwitch")
+  .add(get, turn)
+  .middleware(Validation)
+  .middleware(Authentication)
+  .annotateMerge(OpenApi.annotations({ title: "Kill switch" })) {}
