@@ -59,8 +59,11 @@ type ToolFamily = LocalToolRegistry.Family<unknown, ForTools>
 
 export interface Options {
   readonly agents: ReadonlyArray<AgentSpec>
-  /** Graphs of tools: each is an agent of its name, which answers by its graph and asks no model. */
-  readonly graphs?: ReadonlyArray<ToolGraph>
+  /**
+   * Graphs of tools, loaded or as YAML or JSON texts (which needs the package `yaml`): each is an agent of its name, which
+   * answers by its graph and asks no model.
+   */
+  readonly graphs?: ReadonlyArray<string | ToolGraph>
   /** Single tools and families of them: what `tool`, `govern` and `remote` make. */
   readonly tools?: ReadonlyArray<ToolFamily>
   /** Tools that `tools` may take the place of, by plain name. */
@@ -177,9 +180,14 @@ const withGraphs = async ({
   if (graphs.length === 0) return { agents, model }
   const { agentOf } = await import("../../src/graph/GraphAgent.ts")
   const GraphModelGateway = await import("../model/GraphModelGateway.ts")
+  const loaded: Array<ToolGraph> = []
+  for (const graph of graphs) {
+    if (typeof graph !== "string") loaded.push(graph)
+    else loaded.push(await Effect.runPromise((await import("../agents/GraphText.ts")).read(graph)))
+  }
   return {
-    agents: [...agents, ...graphs.map(agentOf)],
-    model: GraphModelGateway.layer(graphs).pipe(Layer.provide(model))
+    agents: [...agents, ...loaded.map(agentOf)],
+    model: GraphModelGateway.layer(loaded).pipe(Layer.provide(model))
   }
 }
 

@@ -37,6 +37,8 @@ export interface Options {
   readonly tools?: ReadonlyArray<string>
   /** What they may touch. Absent = a tool that asks for a capability is refused. */
   readonly capabilities?: ReadonlyArray<string>
+  /** Put behind the names of its consumers. */
+  readonly consumer_name_suffix?: string
 }
 
 /** A tool that no worker can run. It ends the start. */

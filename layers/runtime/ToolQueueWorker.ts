@@ -19,6 +19,7 @@ import {
 } from "effect"
 import type { Digest, SecureRandom } from "effect/crypto"
 import type { ToolResult } from "../../src/tool/SemStreamsCall.ts"
+import { consumerNameForTool, executeSubject } from "../../src/tool/ToolMessage.ts"
 import type { StoreError } from "../../services/TaskStore.ts"
 import type { ToolDelivery } from "../../services/ToolQueue.ts"
 import { ToolQueue } from "../../services/ToolQueue.ts"
@@ -55,6 +56,8 @@ export class ToolQueueWorker extends Context.Service<
     readonly health: Effect.Effect<WorkerHealth>
     /** The names that its tools are called by. */
     readonly tools: ReadonlyArray<string>
+    /** One for each of them, as SemStreams names who consumes a tool's calls. */
+    readonly consumers: ReadonlyArray<string>
   }
 >()("troupe/layers/runtime/ToolQueueWorker") {}
 
@@ -168,7 +171,7 @@ const deliveries = (
           giveBack(owner, delivery, `its result was not published: ${error.message}`, false)
         ),
         Effect.catchCause((cause) => Effect.logError("a delivery broke", Cause.squash(cause))),
-        Effect.annotateLogs({ call_id: delivery.id, tool: delivery.tool })
+        Effect.annotateLogs({ call_id: delivery.id, subject: executeSubject(delivery.tool) })
       )
     )
 
@@ -266,6 +269,7 @@ const make = Effect.fnUntraced(function* (
     start,
     stop,
     tools,
+    consumers: tools.map((each) => consumerNameForTool(each, options.consumer_name_suffix)),
     health: Effect.sync(() => {
       const { errors, processed } = counts
       return {

@@ -15,7 +15,7 @@ export const BrokerResponse = Schema.StructWithRest(
 export type BrokerResponse = typeof BrokerResponse.Type
 
 /** Stargraph's name of the member that says where a value came from. */
-export const provenance_key = "__stargraph_provenance__"
+const provenance_key = "__stargraph_provenance__"
 
 const Provenance = Schema.Struct({
   origin: Schema.Literal("tool"),

@@ -64,3 +64,14 @@ describe("the example of an MCP server", () => {
     assert.match(stdout, /^files \d+ tools$/m)
   })
 })
+
+describe("the example of a graph of tools", () => {
+  it("orders what is missing, asked directly and by an agent", async () => {
+    const { stdout } = await run(
+      process.execPath,
+      ["-C", "troupe-source", "test/examples/graph.ts"],
+      { cwd: root, timeout: 60_000 }
+    )
+    assert.strictEqual(stdout, "acme-12 for 12 pieces\nTea is on its way.\n")
+  })
+})
