@@ -1,0 +1,22 @@
+/** Runs that were recorded once, by `npm run troupe -- replay RUN --to-test FILE`: later releases decide as that one did. */
+import { readdirSync, readFileSync } from "node:fs"
+import { fileURLToPath } from "node:url"
+import { assert, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { runFixture } from "../../layers/compose/Replay.ts"
+
+const folder = fileURLToPath(new URL("recorded/", import.meta.url))
+const files = readdirSync(folder)
+
+it("there are recorded runs", () => assert.isAbove(files.length, 0))
+
+for (const file of files) {
+  it.effect(`SG-26 SG-28 ${file} still runs as it did when it was recorded`, () =>
+    Effect.gen(function* () {
+      const report = yield* runFixture(readFileSync(`${folder}${file}`, "utf8"))
+      assert.strictEqual(report.same, report.events)
+      assert.isAbove(report.steps.length, 0)
+      assert.isAbove(report.decisions.length, 0)
+    })
+  )
+}
