@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Logger, Metric } from "effect"
+import { PrometheusMetrics } from "effect/observability"
 import { ToolTransientError, ToolUserError } from "../../src/error/ToolError.ts"
 import type { RunEvent } from "../../src/run/RunEvent.ts"
 import { errorKindOf } from "../../src/run/RunEvent.ts"
@@ -134,10 +135,12 @@ const measured = Effect.map(Metric.snapshot, (all) => {
   }
 })
 
-const stage = (seed: number, lines: Array<string>) =>
+const stage = (seed: number, lines: Array<string>) => staged(scriptOf(seed), lines)
+
+const staged = (script: ReadonlyArray<Turn>, lines: Array<string>) =>
   H.over({
     tools,
-    script: scriptOf(seed),
+    script,
     agent: {
       tools: names.filter((name) => name in tools && name !== "hidden").map((n) => `test.${n}@1`)
     },
@@ -218,4 +221,40 @@ describe("the facts of completed calls", () => {
       }),
     { timeout: 120_000 }
   )
+
+  it.live("SM-90 SM-91 are scraped under SemStreams' names, with a prefix of our own", () => {
+    const lines: Array<string> = []
+    const script = [
+      calls([call("good", { n: 1 }), call("flaky", { n: 1 }), call("flaky", { n: 3 })]),
+      calls([call("bad", { n: 1 }), call("hangs", { n: 1 }), call("asked", { n: 1 })]),
+      text("done")
+    ]
+    return Effect.gen(function* () {
+      const run = yield* H.send("go")
+      const { approval } = yield* H.question(run)
+      yield* H.decide(approval, deny)
+      yield* H.ended(run)
+      for (let tries = 0; tries < 500 && lines.length < 6; tries++) yield* Effect.sleep(1)
+      const scraped = yield* PrometheusMetrics.format()
+      for (const line of [
+        'executions_total{tool_name="good",status="success"} 1',
+        'executions_total{tool_name="hangs",status="timeout"} 1',
+        'executions_total{tool_name="bad",status="error"} 1',
+        'execution_duration_seconds_count{tool_name="good"} 1',
+        'errors_total{tool_name="bad",error_type="invalid_args"} 1',
+        "timeout_total 1",
+        'filtered_total{tool_name="asked",reason="approval_required"} 1',
+        'retries_total{tool_name="flaky",error_kind="network"} 3',
+        "retries_exhausted_total 1",
+        `registered ${Object.keys(tools).length}`
+      ]) {
+        assert.include(scraped, `troupe_agentic_tools_${line}`)
+      }
+      const bounds = [...scraped.matchAll(/seconds_bucket\{tool_name="good",le="([^"]+)"\}/g)]
+      assert.deepEqual(
+        bounds.map(([, bound]) => bound),
+        [...Array.from({ length: 12 }, (_, i) => String(0.001 * 2 ** i)), "+Inf"]
+      )
+    }).pipe(Effect.provide(staged(script, lines)))
+  })
 })
