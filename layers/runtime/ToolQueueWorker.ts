@@ -164,7 +164,9 @@ const deliveries = (
           const why = isStopping() ? "the worker stopped" : "it did not end in time"
           return yield* giveBack(owner, delivery, why, isStopping())
         }
-        if (exit.value === undefined) return
+        if (exit.value === undefined) {
+          return yield* giveBack(owner, delivery, "it could not be begun", false)
+        }
         yield* publish(owner, delivery, exit.value.result, exit.value.dead)
       }).pipe(
         Effect.catch((error: StoreError) =>

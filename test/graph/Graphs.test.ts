@@ -216,6 +216,44 @@ nodes:
     })
 )
 
+/** A process over stores that the test holds; it ends with the scope. */
+const process = (graph: ToolGraph, seen: Seen) =>
+  Runtime.layer({ agents: [agentOf(graph)], tools: shop(seen) }).pipe(
+    Layer.provide(ActorMemories.layer(EphemeralAgentMemory.layer)),
+    Layer.provide(GraphModelGateway.layer([graph])),
+    Layer.provide(ScriptedModelGateway.layer([])),
+    Layer.fresh
+  )
+
+for (const [title, change, status] of [
+  ["goes on in another process, and nothing is done twice", (text: string) => text, "complete"],
+  [
+    "fails in a process that has another graph of its name",
+    (text: string) => text.replace("Paid", "Sent"),
+    "failed"
+  ]
+] as const) {
+  it.live(`a graph that waits for a person ${title}`, () =>
+    Effect.gen(function* () {
+      const seen: Seen = { paid: [] }
+      const before = yield* GraphText.read(yaml)
+      const run = yield* Effect.gen(function* () {
+        const run = yield* send(`{"order":"7"}`)
+        yield* H.question(run)
+        return run
+      }).pipe(Effect.provide(process(before, seen)))
+      const after = yield* GraphText.read(change(yaml))
+      const events = yield* Effect.gen(function* () {
+        const [question] = yield* H.pending
+        yield* H.decide(question!.id, H.approve)
+        return yield* H.ended(run)
+      }).pipe(Effect.provide(process(after, seen)))
+      assert.strictEqual(H.end(events)?.status, status)
+      assert.strictEqual(seen.paid.length, status === "complete" ? 1 : 0)
+    }).pipe(Effect.provide(EphemeralStores.layer))
+  )
+}
+
 it.effect("an agent delegates to a graph by the graph's own schema, within its own run", () =>
   Effect.gen(function* () {
     const graph = yield* GraphText.read(yaml)

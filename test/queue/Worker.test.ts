@@ -210,6 +210,30 @@ for (const [title, governance, bodies, expected] of [
   })
 }
 
+it.live(
+  "a write whose beginning cannot be written down is not begun, and is delivered again",
+  () => {
+    const { layer, log } = spied((queue) => {
+      let faults = 1
+      return {
+        begin: (id, owner) =>
+          Effect.suspend(() =>
+            faults-- > 0 ? Effect.fail(new StoreError({ message: "away" })) : queue.begin(id, owner)
+          )
+      }
+    })
+    const write = named("write", () => Effect.sync(() => (log.push("body"), "done")), {
+      side_effects: "write",
+      permission: "allow"
+    })
+    return Effect.gen(function* () {
+      assert.deepInclude(yield* called("write"), { content: '"done"' })
+      yield* over("write")
+      assert.deepStrictEqual(log, ["begin", "begin", "body", "publish", "acknowledge"])
+    }).pipe(Effect.provide(Layer.provideMerge(layerOf([write]), layer)))
+  }
+)
+
 it.live("a redelivered call whose result is recorded is answered from the record", () => {
   const { layer, log } = spied((queue) => {
     let faults = 6
