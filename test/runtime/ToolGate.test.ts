@@ -189,6 +189,65 @@ describe("permission", () => {
     }
   )
 
+  it.live(
+    "AG-62 an approval does not outlive the kill switch: the call passes the whole gate again",
+    () => {
+      const { body, ran } = counted()
+      return Effect.gen(function* () {
+        const run = yield* H.send("hello")
+        const { approval } = yield* H.question(run)
+        yield* KillSwitch.use(({ turn }) => turn(true, H.alice))
+        yield* H.decide(approval, H.approve)
+        assert.deepStrictEqual(reasons(yield* H.ended(run)), ["KILL_SWITCH"])
+        assert.lengthOf(ran, 0)
+      }).pipe(
+        Effect.provide(
+          H.layer({
+            tools: { t: H.asks(body) },
+            script: [call("t", { n: 1 }), text("done")]
+          })
+        )
+      )
+    }
+  )
+
+  it.live("a call that the gate refuses takes nothing of its tool's rate", () => {
+    const { body, ran } = counted()
+    const policy = Policy.make({ rules: [{ pattern: "t(no:*)", permission: "deny" }] })
+    const args = (to: string) => ({ n: 1, to })
+    return Effect.gen(function* () {
+      const all = yield* H.ended(yield* H.send("hello"))
+      assert.deepStrictEqual(reasons(all), [
+        "INPUT_SCHEMA",
+        "PERMISSION_DENIED",
+        "Value",
+        "RATE_LIMITED"
+      ])
+      assert.lengthOf(ran, 1)
+    }).pipe(
+      Effect.provide(
+        H.layer({
+          tools: {
+            t: {
+              ...H.reads(body, {
+                rate_limit: { calls_max: 1, window_ms: 600_000 }
+              }),
+              parameters: { n: H.anyFields.n, to: H.textField }
+            }
+          },
+          policy,
+          script: [
+            call("t", { n: "one" }),
+            call("t", args("nobody")),
+            call("t", args("bob")),
+            call("t", args("bob")),
+            text("done")
+          ]
+        })
+      )
+    )
+  })
+
   it.live("an approval given under one policy is asked again under another", () => {
     const { body, ran } = counted()
     const options = (policy: Policy): H.Options => ({
