@@ -2,8 +2,9 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { assert, it } from "@effect/vitest"
-import { Effect, Layer } from "effect"
+import { Effect, Layer, Redacted } from "effect"
 import { operations } from "../../src/agents/Operations.ts"
+import type { RunId } from "../../src/Ids.ts"
 import { ConversationId, Tenant } from "../../src/Ids.ts"
 import { Principal } from "../../src/Principal.ts"
 import { AgentRuntime } from "../../services/AgentRuntime.ts"
@@ -15,6 +16,7 @@ import * as ScriptedModelGateway from "../../layers/model/ScriptedModelGateway.t
 import { script } from "../../scripts/incident/Script.ts"
 import * as Children from "../process/Child.ts"
 import * as Homes from "../process/Homes.ts"
+import * as EmbeddedPostgres from "../sql/EmbeddedPostgres.ts"
 import { ended } from "../runtime/Harness.ts"
 
 const operator = new Principal({
@@ -25,8 +27,11 @@ const operator = new Principal({
 
 const conversation = "walk"
 
-/** A run that has ended, in a directory that its process has left. */
-const left = (directory: string) =>
+/** A run that has ended, and then whatever is done while its runtime still is there. */
+const afterRun = <A, E, R, F>(
+  stores: Layer.Layer<Stores.Stores, F>,
+  then: (run: RunId) => Effect.Effect<A, E, R>
+) =>
   Effect.gen(function* () {
     const runtime = yield* AgentRuntime
     const { task } = yield* runtime.send(
@@ -38,12 +43,12 @@ const left = (directory: string) =>
       operator
     )
     yield* ended(task.id, conversation)
-    return task.id
+    return yield* then(task.id)
   }).pipe(
     Effect.provide(
       Runtime.layer({ agents: [operations], tools: [OperationsTools.tools] }).pipe(
         Layer.provide(ScriptedModelGateway.layer(script)),
-        Layer.provideMerge(Stores.directory(directory))
+        Layer.provideMerge(stores)
       )
     )
   )
@@ -51,7 +56,14 @@ const left = (directory: string) =>
 const unset = { TROUPE_MODEL: "", TROUPE_MODEL_BASE_URL: "", TROUPE_DATABASE_URL: undefined }
 
 const troupe = Effect.fnUntraced(function* (data: string, ...args: ReadonlyArray<string>) {
-  const child = yield* Children.start("scripts/troupe.ts", args, { ...unset, TROUPE_DATA: data })
+  return yield* command({ TROUPE_DATA: data }, args)
+})
+
+const command = Effect.fnUntraced(function* (
+  env: Record<string, string>,
+  args: ReadonlyArray<string>
+) {
+  const child = yield* Children.start("scripts/troupe.ts", args, { ...unset, ...env })
   const { code } = yield* child.ended
   return { code, text: child.text() }
 })
@@ -61,7 +73,7 @@ it.live(
   () =>
     Effect.gen(function* () {
       const data = yield* Homes.temporary
-      const run = yield* left(join(data, "db"))
+      const run = yield* afterRun(Stores.directory(join(data, "db")), Effect.succeed)
 
       const same = yield* troupe(data, "replay", run)
       assert.strictEqual(same.code, 0, same.text)
@@ -112,6 +124,20 @@ it.live(
       assert.strictEqual(used.code, 1)
       assert.include(used.text, `is in use by process ${process.pid}`)
       for (const { text } of [unknown, nowhere, used, misread]) assert.notMatch(text, /^\s+at /m)
+    }),
+  { timeout: 240_000 }
+)
+
+it.live(
+  "replays a run of a PostgreSQL server while a service runs on it",
+  () =>
+    Effect.gen(function* () {
+      const url = yield* EmbeddedPostgres.database
+      const replayed = yield* afterRun(Stores.postgres(Redacted.make(url)), (run) =>
+        command({ TROUPE_DATABASE_URL: url }, ["replay", run])
+      )
+      assert.strictEqual(replayed.code, 0, replayed.text)
+      assert.match(replayed.text, /gate\s+same; calls: 1 replayed/)
     }),
   { timeout: 240_000 }
 )
