@@ -2,29 +2,14 @@
  * Takes calls of tools from the queue and runs them, in the order execute, publish, acknowledge: a crash between any two
  * delivers the call again. A working call keeps its lease; one that cannot be run is dead, and its sender is told.
  */
-import {
-  Cause,
-  Clock,
-  Context,
-  Deferred,
-  Effect,
-  Exit,
-  FiberSet,
-  Latch,
-  Layer,
-  Random,
-  Schedule,
-  Schema,
-  Scope
-} from "effect"
+import { Clock, Context, Effect, Exit, FiberSet, Latch, Layer, Random, Schema, Scope } from "effect"
 import type { Digest, SecureRandom } from "effect/crypto"
-import type { ToolResult } from "../../src/tool/SemStreamsCall.ts"
-import { consumerNameForTool, executeSubject } from "../../src/tool/ToolMessage.ts"
+import { consumerNameForTool } from "../../src/tool/ToolMessage.ts"
 import type { StoreError } from "../../services/TaskStore.ts"
-import type { ToolDelivery } from "../../services/ToolQueue.ts"
 import { ToolQueue } from "../../services/ToolQueue.ts"
 import type { ToolRegistry } from "../../services/ToolRegistry.ts"
-import type { Options, QueueExecutor, ToolNotQueueable } from "./QueueExecutor.ts"
+import type { Options, ToolNotQueueable } from "./QueueExecutor.ts"
+import * as QueueDelivery from "./QueueDelivery.ts"
 import * as Executor from "./QueueExecutor.ts"
 import { ToolQueueConfig } from "./ToolQueueConfig.ts"
 
@@ -67,117 +52,10 @@ const away_ms = 1_000
 const idle_initial_ms = 25
 const prune_every_ms = 60_000
 
-/** A queue that is away is asked again for about 3 s; then the lease passes, and the call is delivered again. */
-const patient = Schedule.exponential("100 millis").pipe(Schedule.upTo({ times: 5 }))
-
 /** What a worker does at one time of it, from its start to its stop. */
 interface Session {
   readonly scope: Scope.Closeable
   readonly started_at: number
-}
-
-interface Counts {
-  processed: number
-  errors: number
-}
-
-/** Runs one delivery to its end, whatever that is. Never fails. */
-const deliveries = (
-  queue: ToolQueue["Service"],
-  config: ToolQueueConfig,
-  executor: QueueExecutor,
-  counts: Counts
-) => {
-  const publish = Effect.fnUntraced(function* (
-    owner: string,
-    { id }: ToolDelivery,
-    result: ToolResult,
-    dead: string | undefined
-  ) {
-    yield* Effect.retry(queue.publish(id, result), patient)
-    if ((result.error ?? "") === "") counts.processed++
-    else counts.errors++
-    const over =
-      dead === undefined ? queue.acknowledge(id, owner) : queue.failed(id, owner, dead, undefined)
-    yield* Effect.retry(over, patient)
-  })
-
-  const giveBack = (
-    owner: string,
-    { deliveries, id }: ToolDelivery,
-    why: string,
-    at_once: boolean
-  ) =>
-    Effect.gen(function* () {
-      counts.errors++
-      const now = yield* Clock.currentTimeMillis
-      const { backoff_ms } = config
-      const wait = at_once ? 0 : (backoff_ms[deliveries - 1] ?? backoff_ms.at(-1) ?? 0)
-      yield* Effect.retry(queue.failed(id, owner, why, now + wait), patient)
-    }).pipe(
-      // Then the lease passes, which gives it back too.
-      Effect.catch(({ message }) => Effect.logWarning(`a call was not given back: ${message}`))
-    )
-
-  /** Keeps the lease until the delivery is over; ends when another worker has the call. */
-  const heart = (owner: string, { id }: ToolDelivery, lost: Deferred.Deferred<undefined>) =>
-    Effect.gen(function* () {
-      for (;;) {
-        yield* Effect.sleep(config.ack_wait_ms / 3)
-        // One beat may be missed, since the lease outlives two.
-        const beat = queue.extend(id, owner, config.ack_wait_ms)
-        if (!(yield* Effect.orElseSucceed(beat, () => true))) break
-      }
-      yield* Deferred.succeed(lost, undefined)
-    })
-
-  const run = (owner: string, delivery: ToolDelivery, lost: Deferred.Deferred<undefined>) =>
-    executor
-      .execute(
-        delivery,
-        Effect.orElseSucceed(queue.begin(delivery.id, owner), () => false)
-      )
-      .pipe(
-        Effect.raceFirst(Deferred.await(lost)),
-        Effect.timeoutOrElse({
-          duration: config.message_ms_max,
-          orElse: () => Effect.interrupt
-        })
-      )
-
-  const deliver = (owner: string, delivery: ToolDelivery, isStopping: () => boolean) =>
-    Effect.uninterruptibleMask((restore) =>
-      Effect.gen(function* () {
-        if (delivery.result !== undefined) {
-          // It ran, and was not acknowledged: its record is its answer.
-          yield* Effect.retry(queue.acknowledge(delivery.id, owner), patient)
-          return
-        }
-        if (delivery.deliveries > config.deliveries_max) {
-          const why = `${config.deliveries_max} deliveries ended without a result`
-          return yield* publish(owner, delivery, executor.giveUp(delivery), why)
-        }
-        const lost = yield* Deferred.make<undefined>()
-        yield* Effect.forkChild(Effect.interruptible(heart(owner, delivery, lost)))
-        const exit = yield* Effect.exit(restore(run(owner, delivery, lost)))
-        if (Exit.isFailure(exit)) {
-          const why = isStopping() ? "the worker stopped" : "it did not end in time"
-          return yield* giveBack(owner, delivery, why, isStopping())
-        }
-        if (exit.value === undefined) {
-          return yield* giveBack(owner, delivery, "it could not be begun", false)
-        }
-        yield* publish(owner, delivery, exit.value.result, exit.value.dead)
-      }).pipe(
-        Effect.catch((error: StoreError) =>
-          giveBack(owner, delivery, `its result was not published: ${error.message}`, false)
-        ),
-        Effect.catchCause((cause) => Effect.logError("a delivery broke", Cause.squash(cause))),
-        Effect.annotateLogs({ call_id: delivery.id, subject: executeSubject(delivery.tool) })
-      )
-    )
-
-  return deliver
 }
 
 const make = Effect.fnUntraced(function* (
@@ -193,8 +71,8 @@ const make = Effect.fnUntraced(function* (
   const clock = yield* Clock.Clock
   const name = `worker-${(yield* Random.nextInt).toString(36)}-${(yield* Random.nextInt).toString(36)}`
   const tools = executor.names
-  const counts: Counts = { processed: 0, errors: 0 }
-  const deliver = deliveries(queue, config, executor, counts)
+  const counts: QueueDelivery.Counts = { processed: 0, errors: 0 }
+  const deliver = QueueDelivery.make(queue, config, executor, counts)
   let session: Session | undefined
   let claims = 0
   let pruned_at = 0

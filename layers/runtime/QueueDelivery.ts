@@ -1,0 +1,134 @@
+/**
+ * One delivery of a call, from its claim to its end: execute, publish, acknowledge; or back to the queue. Private to the
+ * worker.
+ */
+import { Cause, Clock, Deferred, Effect, Exit, Metric, Schedule } from "effect"
+import type { ToolResult } from "../../src/tool/SemStreamsCall.ts"
+import { executeSubject } from "../../src/tool/ToolMessage.ts"
+import type { StoreError } from "../../services/TaskStore.ts"
+import type { ToolDelivery, ToolQueue } from "../../services/ToolQueue.ts"
+import type { QueueExecutor } from "./QueueExecutor.ts"
+import type { ToolQueueConfig } from "./ToolQueueConfig.ts"
+
+const deliveries_total = Metric.counter("troupe_tool_queue_deliveries_total", {
+  description: "Deliveries of calls from a queue, by what came of them",
+  incremental: true
+})
+const dead_total = Metric.counter("troupe_tool_queue_dead_total", {
+  description: "Calls that could not be run",
+  incremental: true
+})
+
+const count = (status: "success" | "error" | "given_back"): Effect.Effect<void> =>
+  Metric.update(Metric.withAttributes(deliveries_total, { status }), 1)
+
+/** A queue that is away is asked again for about 3 s; then the lease passes, and the call is delivered again. */
+const patient = Schedule.exponential("100 millis").pipe(Schedule.upTo({ times: 5 }))
+
+export interface Counts {
+  processed: number
+  errors: number
+}
+
+/** Runs one delivery to its end, whatever that is. Never fails. */
+export const make = (
+  queue: ToolQueue["Service"],
+  config: ToolQueueConfig,
+  executor: QueueExecutor,
+  counts: Counts
+) => {
+  const publish = Effect.fnUntraced(function* (
+    owner: string,
+    { id }: ToolDelivery,
+    result: ToolResult,
+    dead: string | undefined
+  ) {
+    yield* Effect.retry(queue.publish(id, result), patient)
+    const failed = (result.error ?? "") !== ""
+    if (failed) counts.errors++
+    else counts.processed++
+    yield* count(failed ? "error" : "success")
+    if (dead !== undefined) yield* Metric.update(dead_total, 1)
+    const over =
+      dead === undefined ? queue.acknowledge(id, owner) : queue.failed(id, owner, dead, undefined)
+    yield* Effect.retry(over, patient)
+  })
+
+  const giveBack = (
+    owner: string,
+    { deliveries, id }: ToolDelivery,
+    why: string,
+    at_once: boolean
+  ) =>
+    Effect.gen(function* () {
+      counts.errors++
+      yield* count("given_back")
+      const now = yield* Clock.currentTimeMillis
+      const { backoff_ms } = config
+      const wait = at_once ? 0 : (backoff_ms[deliveries - 1] ?? backoff_ms.at(-1) ?? 0)
+      yield* Effect.retry(queue.failed(id, owner, why, now + wait), patient)
+    }).pipe(
+      // Then the lease passes, which gives it back too.
+      Effect.catch(({ message }) => Effect.logWarning(`a call was not given back: ${message}`))
+    )
+
+  /** Keeps the lease until the delivery is over; ends when another worker has the call. */
+  const heart = (owner: string, { id }: ToolDelivery, lost: Deferred.Deferred<undefined>) =>
+    Effect.gen(function* () {
+      for (;;) {
+        yield* Effect.sleep(config.ack_wait_ms / 3)
+        // One beat may be missed, since the lease outlives two.
+        const beat = queue.extend(id, owner, config.ack_wait_ms)
+        if (!(yield* Effect.orElseSucceed(beat, () => true))) break
+      }
+      yield* Deferred.succeed(lost, undefined)
+    })
+
+  const run = (owner: string, delivery: ToolDelivery, lost: Deferred.Deferred<undefined>) =>
+    executor
+      .execute(
+        delivery,
+        Effect.orElseSucceed(queue.begin(delivery.id, owner), () => false)
+      )
+      .pipe(
+        Effect.raceFirst(Deferred.await(lost)),
+        Effect.timeoutOrElse({
+          duration: config.message_ms_max,
+          orElse: () => Effect.interrupt
+        })
+      )
+
+  const deliver = (owner: string, delivery: ToolDelivery, isStopping: () => boolean) =>
+    Effect.uninterruptibleMask((restore) =>
+      Effect.gen(function* () {
+        if (delivery.result !== undefined) {
+          // It ran, and was not acknowledged: its record is its answer.
+          yield* Effect.retry(queue.acknowledge(delivery.id, owner), patient)
+          return
+        }
+        if (delivery.deliveries > config.deliveries_max) {
+          const why = `${config.deliveries_max} deliveries ended without a result`
+          return yield* publish(owner, delivery, executor.giveUp(delivery), why)
+        }
+        const lost = yield* Deferred.make<undefined>()
+        yield* Effect.forkChild(Effect.interruptible(heart(owner, delivery, lost)))
+        const exit = yield* Effect.exit(restore(run(owner, delivery, lost)))
+        if (Exit.isFailure(exit)) {
+          const why = isStopping() ? "the worker stopped" : "it did not end in time"
+          return yield* giveBack(owner, delivery, why, isStopping())
+        }
+        if (exit.value === undefined) {
+          return yield* giveBack(owner, delivery, "it could not be begun", false)
+        }
+        yield* publish(owner, delivery, exit.value.result, exit.value.dead)
+      }).pipe(
+        Effect.catch((error: StoreError) =>
+          giveBack(owner, delivery, `its result was not published: ${error.message}`, false)
+        ),
+        Effect.catchCause((cause) => Effect.logError("a delivery broke", Cause.squash(cause))),
+        Effect.annotateLogs({ call_id: delivery.id, subject: executeSubject(delivery.tool) })
+      )
+    )
+
+  return deliver
+}
