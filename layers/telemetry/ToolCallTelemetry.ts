@@ -49,6 +49,7 @@ const filterOf = ({ error_reason }: ToolCompleted): string | undefined => {
   switch (error_reason) {
     case "NOT_ALLOWED":
       return "not_allowed"
+    case "APPROVAL_REQUIRED":
     case "APPROVAL_DENIED":
     case "APPROVAL_EXPIRED":
       return "approval_required"
