@@ -11,7 +11,6 @@ import { MessageTooLarge } from "../../src/delivery/AgentTask.ts"
 import type { AgentTask } from "../../src/delivery/AgentTask.ts"
 import type { Address, RunId } from "../../src/Ids.ts"
 import { addressKey, addressOf, ConversationId, MessageId, RunId as RunIds } from "../../src/Ids.ts"
-import { warningsOf } from "../../src/permission/Policy.ts"
 import type { Principal } from "../../src/Principal.ts"
 import { cancelRun, inTenant, RunNotFound, settleCall } from "../../src/run/RunCommand.ts"
 import { AgentDirectory } from "../../services/AgentDirectory.ts"
@@ -19,33 +18,28 @@ import { AgentMemories } from "../../services/AgentMemory.ts"
 import type { ActorInfo, Message } from "../../services/AgentRuntime.ts"
 import { AgentRuntime, ShuttingDown } from "../../services/AgentRuntime.ts"
 import { ApprovalDesk } from "../../services/ApprovalDesk.ts"
-import { KillSwitch } from "../../services/KillSwitch.ts"
 import { ModelGateway } from "../../services/ModelGateway.ts"
 import { ModelTurnObservers } from "../../services/ModelTurnObserver.ts"
-import { PermissionPolicy } from "../../services/PermissionPolicy.ts"
 import { PriceBook } from "../../services/PriceBook.ts"
 import type { RunHead } from "../../services/RunJournal.ts"
 import { JournalError, RunJournal } from "../../services/RunJournal.ts"
 import { TaskDispatch } from "../../services/TaskDispatch.ts"
 import { TaskStore } from "../../services/TaskStore.ts"
-import { ToolAttemptObservers } from "../../services/ToolAttemptObserver.ts"
 import { ToolCallObservers } from "../../services/ToolCallObserver.ts"
 import { Tokenizer } from "../../services/Tokenizer.ts"
-import { ToolRegistry } from "../../services/ToolRegistry.ts"
+import type { ToolRegistry } from "../../services/ToolRegistry.ts"
 import * as Acceptance from "./Acceptance.ts"
 import type { Actor } from "./Actor.ts"
 import * as Actors from "./Actor.ts"
-import { digestOf, versionOf } from "./CallIdentity.ts"
+import { digestOf } from "./CallIdentity.ts"
 import * as Deadlines from "./Deadlines.ts"
 import { amend, teller, turnTeller } from "./Facts.ts"
 import * as Feed from "./Feed.ts"
+import * as GovernedInvoker from "./GovernedInvoker.ts"
 import * as LimitQuestion from "./LimitQuestion.ts"
 import { drain, ring } from "./RunWriter.ts"
 import * as PromptMeter from "./PromptMeter.ts"
 import { RuntimeConfig } from "./RuntimeConfig.ts"
-import { lackingOf } from "./ToolGate.ts"
-import * as ToolGuards from "./ToolGuards.ts"
-import * as ToolInvoker from "./ToolInvoker.ts"
 import { watch } from "./Watch.ts"
 
 const encoder = new TextEncoder()
@@ -58,18 +52,12 @@ const make = Effect.gen(function* () {
   const journal = yield* RunJournal
   const tasks = yield* TaskStore
   const directory = yield* AgentDirectory
-  const registry = yield* ToolRegistry
   const model = yield* ModelGateway
   const desk = yield* ApprovalDesk
   const memories = yield* AgentMemories
-  const policy = yield* PermissionPolicy
-  const policy_version = yield* versionOf(digest, policy)
-  const switched = yield* Effect.serviceOption(KillSwitch)
-  for (const warning of [...warningsOf(policy), ...lackingOf(directory.all, policy)]) {
-    yield* Effect.logWarning(warning)
-  }
   const tell = turnTeller(yield* ModelTurnObservers, teller(yield* ToolCallObservers, clock))
   const deadlines = yield* Deadlines.make
+  const { invoker, policy_version } = yield* GovernedInvoker.make(deadlines)
   const feed = Feed.make()
   const owner = yield* random.uuidV4()
   const rehydrating = yield* Semaphore.make(config.rehydrate_max)
@@ -104,19 +92,7 @@ const make = Effect.gen(function* () {
       clock,
       prices: yield* PriceBook,
       askLimit: LimitQuestion.make({ digest, random, policy_version }),
-      invoker: ToolInvoker.make({
-        registry,
-        digest,
-        random,
-        clock,
-        deadlines,
-        policy,
-        policy_version,
-        guards: yield* ToolGuards.make(directory.all.flatMap(({ tools }) => [...tools.values()])),
-        attempted: yield* ToolAttemptObservers,
-        agentOf: (name) => directory.get(name),
-        ...(switched._tag === "Some" ? { killed: switched.value } : undefined)
-      })
+      invoker
     },
     isStopping: () => stopping,
     now: () => clock.currentTimeMillisUnsafe(),
