@@ -4,6 +4,7 @@ import { Tenant } from "../../src/Ids.ts"
 import { ToolTransientError, ToolUserError } from "../../src/error/ToolError.ts"
 import { RunLimits } from "../../src/run/RunLimits.ts"
 import type { ToolAttempt } from "../../services/ToolAttemptObserver.ts"
+import * as EphemeralStores from "../../layers/ephemeral/EphemeralStores.ts"
 import { call, calls, text } from "../../layers/model/ScriptedModelGateway.ts"
 import * as H from "./Harness.ts"
 
@@ -317,6 +318,34 @@ describe("an effect that happens once", () => {
       )
     )
   })
+
+  it.live(
+    "SG-09 is known to the process that takes the run over, which runs it no second time",
+    () => {
+      const ran: Array<string> = []
+      const options: H.Options = {
+        tools: {
+          t: H.writes((n) => Effect.sync(() => ran.push(`t${n}`)), { idempotency_key: "the-one" }),
+          asks: H.asks((n) => Effect.sync(() => ran.push(`asks${n}`)))
+        },
+        script: ({ step }) =>
+          step === 2 ? call("asks", { n: 2 }) : step <= 3 ? call("t", { n: step }) : text("done")
+      }
+      return Effect.gen(function* () {
+        const first = yield* H.boot(options)
+        const run = yield* first.run(H.send("hello"))
+        const { approval } = yield* first.run(H.question(run))
+        yield* first.stop
+        const second = yield* H.boot(options)
+        yield* second.run(H.decide(approval, H.approve))
+        const all = yield* second.run(H.ended(run))
+        assert.deepStrictEqual(reasons(all), ["Value", "Value", "Value"])
+        assert.deepStrictEqual(ran, ["t1", "asks2"])
+        const [one, , three] = H.settled(all)
+        assert.deepStrictEqual(three!.outcome, one!.outcome)
+      }).pipe(Effect.provide(EphemeralStores.layer))
+    }
+  )
 
   it.live("may be tried again after it failed, under the key that it had", () => {
     const keys: Array<string | undefined> = []
