@@ -28,7 +28,7 @@ export const defaults: RuntimeConfig = {
   sweep_ms: 5_000,
   lease_ms: 15_000,
   drain_ms: 5_000,
-  rehydrate_max: 16,
+  rehydrate_max: 64,
   recover_max: 10_000,
   watch_ms: 1_000
 }

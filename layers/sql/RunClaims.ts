@@ -31,7 +31,7 @@ interface ClaimRow extends HeadRow {
 }
 
 /** Claims of one statement: each may bring events of 1,000,000 bytes. */
-const batch_max = 16
+const batch_max = 32
 /** Claims that may wait: one an actor that begins. */
 const queue_max = 100_000
 

@@ -50,19 +50,13 @@ interface EventRow {
   readonly payload: string
 }
 
-// Compiled once: a resume decodes everything that ever happened to a run.
-const decode = Schema.decodeUnknownResult(Schema.fromJsonString(RunEvent))
-const decodeAll = Schema.decodeUnknownResult(
-  Schema.fromJsonString(Schema.Array(Schema.Tuple([Schema.Number, RunEvent])))
-)
+// Compiled once: a resume decodes everything that ever happened to a run. What this version wrote has no default to be
+// filled in, and to look for them is most of the time that the event takes which begins a run.
+const complete = Schema.decodeUnknownResult(Schema.toType(RunEvent))
+const older = Schema.decodeUnknownResult(RunEvent)
+const decode = (event: unknown) => Result.orElse(complete(event), () => older(event))
 
-/** Entries from the first on, as one JSON text of times and events; undefined where it cannot be read. */
-export const entriesIn = (text: string): ReadonlyArray<JournalEntry> | undefined => {
-  const all = decodeAll(text)
-  return Result.isFailure(all)
-    ? undefined
-    : all.success.map(([at, event], seq) => ({ seq, at, event }))
-}
+const parsed = (text: string) => Result.try((): unknown => JSON.parse(text))
 
 const entriesOf = (
   run: RunId,
@@ -70,7 +64,7 @@ const entriesOf = (
 ): Effect.Effect<ReadonlyArray<JournalEntry>, JournalError> => {
   const entries: Array<JournalEntry> = []
   for (const { at, payload, seq } of rows) {
-    const event = decode(payload)
+    const event = Result.flatMap(parsed(payload), decode)
     if (Result.isFailure(event)) {
       return Effect.fail(
         new JournalError({ message: `event ${seq} of run ${run} cannot be read`, lost: false })
@@ -79,6 +73,19 @@ const entriesOf = (
     entries.push({ seq, at: Number(at), event: event.success })
   }
   return Effect.succeed(entries)
+}
+
+/** Entries from the first on, as one JSON text of times and events; undefined where it cannot be read. */
+export const entriesIn = (text: string): ReadonlyArray<JournalEntry> | undefined => {
+  const all = parsed(text)
+  if (Result.isFailure(all)) return undefined
+  const entries: Array<JournalEntry> = []
+  for (const [at, payload] of all.success as ReadonlyArray<readonly [number, unknown]>) {
+    const event = decode(payload)
+    if (Result.isFailure(event)) return undefined
+    entries.push({ seq: entries.length, at, event: event.success })
+  }
+  return entries
 }
 
 /** Entries from `from` up to and without `to`, in order. */

@@ -23,7 +23,7 @@ const lines = async (
   await sample("resume", "decide", [store])
   await sample("resume", "copy", [store])
   const answered = await interleave(rounds, ["resume", "take", "read"], taking)
-  const against = "takes each run with one UPDATE, reads and parses its events; 16 at a time"
+  const against = "takes each run with one UPDATE, reads and parses its events; 64 at a time"
   const bound = { kind: "at most", bound: 2, moonshot: 1.5 } as const
   const unit = "ms"
   const line = (what: string) => ({ row: `resume, ${engine}, ${what}`, unit, against, bound })

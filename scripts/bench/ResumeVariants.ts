@@ -23,7 +23,7 @@ import { agentName, tenant } from "./Rig.ts"
 import type { Sample } from "./Row.ts"
 
 /** As many as the runtime loads at the same time. */
-const readers = 16
+const readers = 64
 
 const create = Effect.fnUntraced(function* (count: number) {
   const journal = yield* RunJournal
