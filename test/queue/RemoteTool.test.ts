@@ -65,8 +65,7 @@ const runtime = (
         ScriptedModelGateway.text("Done.")
       ])
     ),
-    Layer.provideMerge(EphemeralStores.layer),
-    Layer.provideMerge(EphemeralToolQueue.layer)
+    Layer.provideMerge(EphemeralStores.layer)
   )
 
 it.live("a call goes as JSON and comes back as JSON, decoded at the end that has the body", () =>
@@ -205,8 +204,8 @@ it.live("a queue that is away is a loss for a write and a failure for a read", (
           ScriptedModelGateway.call("send")
         ])
       ),
-      Layer.provideMerge(EphemeralStores.layer),
-      Layer.provide(away)
+      Layer.provide(away),
+      Layer.provideMerge(EphemeralStores.layer)
     )
     yield* Effect.gen(function* () {
       const run = yield* H.send("go")
