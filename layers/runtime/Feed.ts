@@ -112,7 +112,8 @@ export const make = (): Feed => {
   return {
     size: () => channels.size,
     ring: (conversation) => {
-      for (const tell of channels.get(conversation)?.watchers ?? []) tell(undefined)
+      const channel = channels.get(conversation)
+      if (channel !== undefined) for (const tell of channel.watchers) tell(undefined)
     },
     delta: (conversation, place, delta) => {
       if (delta.kind === "output") return shown(conversation, place, delta)

@@ -19,9 +19,9 @@ export interface Loop {
   readonly writer: RunWriter
   readonly context: Surroundings
   /** Decides on the input with all that has arrived; `written` is told whether or not its event stands. */
-  readonly report: (input: RunInput, written: () => void) => void
+  report(input: RunInput, written: () => void): void
   /** Runs when no append is on its way. */
-  readonly transact: (transaction: Transaction, done: () => void) => void
+  transact(transaction: Transaction, done: () => void): void
   readonly delta: (run: RunId, frame: FrameId, step: number, output: ToolOutput) => void
   effects?: Map<string, BegunEffect>
 }

@@ -121,7 +121,7 @@ const persevering = Effect.fnUntraced(function* (
     if (!patient || waited > patience_ms) {
       const refused: RunInput = {
         _tag: "Finished",
-        settled: { call, outcome: failed(admitted.failure) }
+        settled: { _tag: "CallSettled", call, outcome: failed(admitted.failure) }
       }
       return refused
     }

@@ -13,7 +13,8 @@ import * as Rig from "./Rig.ts"
 import type { Sample } from "./Row.ts"
 import { measure, steps_per_run, turnAt } from "./Work.ts"
 
-const runs_per_batch = 100
+/** Few, so that what is kept until the end of a batch is not what a garbage collector is busy with. */
+const runs_per_batch = 20
 
 /** As `compose/NodeService` does for an application. */
 const jit = () => import("effect/schema/SchemaJITCompiler/enable")
