@@ -66,7 +66,11 @@ describe("the example of an MCP server", () => {
 })
 
 describe("the example of a graph of tools", () => {
-  it("orders what is missing, asked directly and by an agent", async () => {
+  it("orders what is missing, asked directly and by an agent, as the README prints it", async () => {
+    const example = await readFile(`${root}test/examples/graph.ts`, "utf8")
+    const readme = await readFile(`${root}README.md`, "utf8")
+    const yaml = /```yaml\n([\s\S]*?)```/.exec(readme)?.[1] ?? "no yaml"
+    assert.include(example, yaml)
     const { stdout } = await run(
       process.execPath,
       ["-C", "troupe-source", "test/examples/graph.ts"],
