@@ -16,7 +16,7 @@ const setAt = (
   const end = pattern.indexOf("]", first + 1)
   if (end === -1) return undefined
   const ranges: Array<readonly [string, string]> = []
-  for (let i = first; i < end; ) {
+  for (let i = first; i < end;) {
     if (pattern[i + 1] === "-" && i + 2 < end) {
       ranges.push([pattern[i]!, pattern[i + 2]!])
       i += 3
