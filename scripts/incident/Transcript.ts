@@ -10,9 +10,8 @@ export interface Step {
   readonly args: Readonly<Record<string, unknown>>
   /** As a person changed them before it was done, and who. */
   readonly modified?: { readonly by: string; readonly arguments: unknown }
+  /** As the model is shown it: cleaned, and where it was cut its text is no JSON. */
   readonly outcome: Outcome
-  /** The outcome is a model's copy, cut: its text is no JSON. */
-  readonly copy?: true
 }
 
 export interface Seen {
@@ -29,11 +28,15 @@ const record = (value: unknown): Readonly<Record<string, unknown>> =>
     ? (value as Readonly<Record<string, unknown>>)
     : {}
 
-/** The value of a step that succeeded, as the tool returned it. */
-export const valueOf = (step: Step): Readonly<Record<string, unknown>> | undefined =>
-  step.outcome._tag === "Value" && step.copy !== true
-    ? record(JSON.parse(step.outcome.json))
-    : undefined
+/** The value of a step that succeeded, as its model is shown it; undefined for one that was cut. */
+export const valueOf = (step: Step): Readonly<Record<string, unknown>> | undefined => {
+  if (step.outcome._tag !== "Value") return undefined
+  try {
+    return record(JSON.parse(step.outcome.json))
+  } catch {
+    return undefined
+  }
+}
 
 /** Looks at nothing but the request, so that a new process says what the old one would have said. */
 export const read = ({ history, transcript }: ModelRequest): Seen => {
@@ -62,7 +65,6 @@ export const read = ({ history, transcript }: ModelRequest): Seen => {
           name: entry.name,
           args: record(call?.args),
           outcome: entry.outcome,
-          ...(entry.copy === undefined ? undefined : { copy: entry.copy }),
           ...(entry.modified === undefined ? undefined : { modified: entry.modified })
         })
         break

@@ -69,7 +69,7 @@ const model = (request: ModelRequest) =>
     const step = plan.steps[taken]
     return step === undefined
       ? text(`did ${plan.tag}`)
-      : calls(step.map((tool) => call(tool, { step: taken })))
+      : calls(step.map((tool, index) => call(tool, { step: taken, index })))
   })
 
 /** To the counter. An answer that does not come says nothing about the effect. */
@@ -88,7 +88,8 @@ const effect = (tool: string, { call, key, run }: CallContext) =>
 const tool = <const Name extends string>(name: Name) =>
   Tool.make(name, {
     description: `The tool ${name}.`,
-    parameters: Schema.Struct({ step: Schema.Int }),
+    // Two calls of one turn are never the same: the second would be refused.
+    parameters: Schema.Struct({ step: Schema.Int, index: Schema.Int }),
     success: Schema.Boolean,
     failure: ToolTransientError
   })
