@@ -28,6 +28,7 @@ import type { StoreError } from "../../services/TaskStore.ts"
 import type { OutboxMessage } from "../../src/delivery/Outbox.ts"
 import { attempts_max_default, backoff_initial_ms, backoffMs } from "../../src/delivery/Outbox.ts"
 import { sanitiseError } from "../../src/delivery/SanitisedError.ts"
+import { takeWheneverDue } from "./DueWatch.ts"
 
 /** Times in ms. The lease is the timeout and the margin, so that it always outlives the handler. */
 export interface RelayConfig {
@@ -62,12 +63,6 @@ export const RelayConfig = Context.Reference<RelayConfig>("troupe/layers/runtime
  * another try. A crash must not cost a message its last try, and a message that kills the process must not live for ever.
  */
 const crashes_max = 5
-
-/** The first wait after a look that found nothing though something is due: it waits for a handler or an owner elsewhere. */
-const idle_initial_ms = 25
-
-/** The wait after a store did not answer. */
-const away_ms = 1_000
 
 const delivered_total = Metric.counter("troupe_outbox_delivered_total", {
   description: "Messages delivered and written down",
@@ -244,49 +239,17 @@ const make: Effect.Effect<void, StoreError, Outbox | DeliveryHandlers | Scope.Sc
       )
     })
     yield* outbox.written(() => bell.openUnsafe())
-    yield* Effect.forkScoped(watch(outbox, take, bell, config.sweep_ms))
+    yield* Effect.forkScoped(
+      takeWheneverDue({
+        name: "outbox",
+        take,
+        nextDueAt: outbox.nextDueAt,
+        bell,
+        sweep_ms: config.sweep_ms
+      })
+    )
   }
 )
-
-/** Takes whenever there may be something: at a bell, at the next due time, and at the latest after the sweep. For ever. */
-const watch = (
-  outbox: Outbox["Service"],
-  take: Effect.Effect<number | undefined, StoreError>,
-  bell: Latch.Latch,
-  sweep_ms: number
-): Effect.Effect<never> => {
-  let idle_ms = idle_initial_ms
-
-  const pause = Effect.gen(function* () {
-    const due = yield* outbox.nextDueAt
-    const now = yield* Clock.currentTimeMillis
-    if (due === undefined) return sweep_ms
-    if (due > now) return Math.min(due - now, sweep_ms)
-    idle_ms = Math.min(idle_ms * 2, sweep_ms)
-    return idle_ms
-  })
-
-  const look = Effect.gen(function* () {
-    yield* bell.await
-    yield* bell.close
-    const taken = yield* take
-    // Without room a finished delivery rings.
-    if (taken === undefined) return
-    if (taken > 0) idle_ms = idle_initial_ms
-    else yield* Effect.timeoutOption(bell.await, yield* pause)
-    yield* bell.open
-  })
-
-  return look.pipe(
-    Effect.catch((error) =>
-      Effect.logWarning(`the outbox did not answer: ${error.message}`).pipe(
-        Effect.andThen(Effect.sleep(Math.min(away_ms, sweep_ms))),
-        Effect.andThen(bell.open)
-      )
-    ),
-    Effect.forever
-  )
-}
 
 export const layer: Layer.Layer<never, StoreError, Outbox | DeliveryHandlers> =
   Layer.effectDiscard(make)

@@ -8,6 +8,7 @@ import { consumerNameForTool } from "../../src/tool/ToolMessage.ts"
 import type { StoreError } from "../../services/TaskStore.ts"
 import { ToolQueue } from "../../services/ToolQueue.ts"
 import type { ToolRegistry } from "../../services/ToolRegistry.ts"
+import { takeWheneverDue } from "./DueWatch.ts"
 import type { Options, ToolNotQueueable } from "./QueueExecutor.ts"
 import * as QueueDelivery from "./QueueDelivery.ts"
 import * as Executor from "./QueueExecutor.ts"
@@ -46,10 +47,6 @@ export class ToolQueueWorker extends Context.Service<
   }
 >()("troupe/layers/runtime/ToolQueueWorker") {}
 
-/** The wait after a queue did not answer. */
-const away_ms = 1_000
-/** The first wait after a look that found nothing though something is due. */
-const idle_initial_ms = 25
 const prune_every_ms = 60_000
 
 /** What a worker does at one time of it, from its start to its stop. */
@@ -124,7 +121,13 @@ const make = Effect.fnUntraced(function* (
     yield* queue.sent(() => bell.openUnsafe())
     yield* queue.nextDueAt(tools)
     yield* Effect.forkScoped(
-      watch(Effect.tap(take, prune), queue.nextDueAt(tools), bell, config.sweep_ms)
+      takeWheneverDue({
+        name: "queue of tool calls",
+        take: Effect.tap(take, prune),
+        nextDueAt: queue.nextDueAt(tools),
+        bell,
+        sweep_ms: config.sweep_ms
+      })
     )
     session = { scope, started_at: clock.currentTimeMillisUnsafe() }
   })
@@ -162,46 +165,6 @@ const make = Effect.fnUntraced(function* (
     })
   })
 })
-
-/** Takes whenever there may be something: at a bell, at the next due time, and at the latest after the sweep. For ever. */
-const watch = (
-  take: Effect.Effect<number | undefined, StoreError>,
-  nextDueAt: Effect.Effect<number | undefined, StoreError>,
-  bell: Latch.Latch,
-  sweep_ms: number
-): Effect.Effect<never> => {
-  let idle_ms = idle_initial_ms
-
-  const pause = Effect.gen(function* () {
-    const due = yield* nextDueAt
-    const now = yield* Clock.currentTimeMillis
-    if (due === undefined) return sweep_ms
-    if (due > now) return Math.min(due - now, sweep_ms)
-    idle_ms = Math.min(idle_ms * 2, sweep_ms)
-    return idle_ms
-  })
-
-  const look = Effect.gen(function* () {
-    yield* bell.await
-    yield* bell.close
-    const taken = yield* take
-    // Without room a call that ends rings.
-    if (taken === undefined) return
-    if (taken > 0) idle_ms = idle_initial_ms
-    else yield* Effect.timeoutOption(bell.await, yield* pause)
-    yield* bell.open
-  })
-
-  return look.pipe(
-    Effect.catch(({ message }) =>
-      Effect.logWarning(`the queue of tool calls did not answer: ${message}`).pipe(
-        Effect.andThen(Effect.sleep(Math.min(away_ms, sweep_ms))),
-        Effect.andThen(bell.open)
-      )
-    ),
-    Effect.forever
-  )
-}
 
 /** A worker that does not run yet. It stops with its scope. */
 export const layerIdle = (

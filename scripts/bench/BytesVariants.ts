@@ -2,18 +2,13 @@
  * What a step makes a database write, in bytes of its write-ahead log: 64 runs at once through `SqlRunJournal`, and the
  * same rows by hand, beside histories of 10 and of 1,000 events.
  */
-import { mkdtempSync, rmSync } from "node:fs"
-import { tmpdir } from "node:os"
-import { join } from "node:path"
-import { Effect, Layer, Redacted } from "effect"
+import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import type { RunId } from "../../src/Ids.ts"
 import { RunJournal } from "../../services/RunJournal.ts"
-import * as Pglite from "../../layers/sql/Pglite.ts"
-import * as Postgres from "../../layers/sql/Postgres.ts"
-import * as SqlStores from "../../layers/sql/SqlStores.ts"
 import * as Bare from "./BareCommit.ts"
 import { anotherRun, eventOf, statusOf } from "./DurableSteps.ts"
+import { engines } from "./Engines.ts"
 import { tenant } from "./Rig.ts"
 
 const writers = 64
@@ -102,22 +97,4 @@ const measured = (rounds: number) =>
     return { samples }
   })
 
-export const postgres = (url: string, rounds: string) =>
-  Effect.runPromise(
-    measured(Number(rounds)).pipe(
-      Effect.provide(
-        SqlStores.layer.pipe(Layer.provideMerge(Postgres.layer({ url: Redacted.make(url) })))
-      )
-    )
-  )
-
-export const pglite = async (rounds: string) => {
-  const directory = mkdtempSync(join(tmpdir(), "troupe-bench-"))
-  const found = await Effect.runPromise(
-    measured(Number(rounds)).pipe(
-      Effect.provide(SqlStores.layer.pipe(Layer.provideMerge(Pglite.layer({ directory }))))
-    )
-  )
-  rmSync(directory, { recursive: true, force: true })
-  return found
-}
+export const { pglite, postgres } = engines(measured)

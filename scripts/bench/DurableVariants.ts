@@ -3,18 +3,13 @@
  * same rows written by hand without a fence: in a group commit where 64 runs write, one statement a step where one does.
  * Of every hundred steps two ask a person and five end a run.
  */
-import { mkdtempSync, rmSync } from "node:fs"
-import { tmpdir } from "node:os"
-import { join } from "node:path"
-import { Effect, Layer, Redacted } from "effect"
+import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import type { RunId } from "../../src/Ids.ts"
 import type { RunEvent } from "../../src/run/RunEvent.ts"
 import { RunJournal } from "../../services/RunJournal.ts"
-import * as Pglite from "../../layers/sql/Pglite.ts"
-import * as Postgres from "../../layers/sql/Postgres.ts"
-import * as SqlStores from "../../layers/sql/SqlStores.ts"
 import { anotherRun, eventOf, statusOf, steps_per_run } from "./DurableSteps.ts"
+import { engines } from "./Engines.ts"
 import { tenant } from "./Rig.ts"
 import * as Bare from "./BareCommit.ts"
 
@@ -75,22 +70,4 @@ const measured = (rounds: number) =>
     return { samples }
   })
 
-export const postgres = (url: string, rounds: string) =>
-  Effect.runPromise(
-    measured(Number(rounds)).pipe(
-      Effect.provide(
-        SqlStores.layer.pipe(Layer.provideMerge(Postgres.layer({ url: Redacted.make(url) })))
-      )
-    )
-  )
-
-export const pglite = async (rounds: string) => {
-  const directory = mkdtempSync(join(tmpdir(), "troupe-bench-"))
-  const found = await Effect.runPromise(
-    measured(Number(rounds)).pipe(
-      Effect.provide(SqlStores.layer.pipe(Layer.provideMerge(Pglite.layer({ directory }))))
-    )
-  )
-  rmSync(directory, { recursive: true, force: true })
-  return found
-}
+export const { pglite, postgres } = engines(measured)
