@@ -10,9 +10,9 @@
  */
 import { BigDecimal, Result, Schema } from "effect"
 import type { AgentName } from "../Ids.ts"
-import type { Usage } from "../run/RunEvent.ts"
 import { Decimal, decimal, decimalText } from "./Decimal.ts"
 import type { TurnCost } from "./TurnCost.ts"
+import type { Usage } from "./Usage.ts"
 
 /** Per million tokens, in the table's currency. */
 export const Price = Schema.Struct({

@@ -96,7 +96,9 @@ const inputOf = (event: RunEvent): RunInput | undefined => {
     case "CallDispatched":
       return { _tag: "Dispatches", call: event.call, key: event.key, on_loss: event.on_loss }
     case "CallUnknown":
-      return { _tag: "Lost", call: event.call }
+      return event.spent === undefined
+        ? { _tag: "Lost", call: event.call }
+        : { _tag: "Lost", call: event.call, spent: event.spent }
     case "LimitReached":
       return { _tag: "TimeIsUp" }
     case "RunStopping": {

@@ -1,12 +1,13 @@
 /**
  * What commits with an event beside it: approval records, the task's status, the answer in the conversation, the cost of
- * a turn. A pure function, so that every journal writes the same.
+ * a turn, or of what a tool's body spent. A pure function, so that every journal writes the same.
  */
 import type { Approval, ApprovalStatus, Decision } from "../approval/Approval.ts"
 import type { TaskStatus } from "../delivery/AgentTask.ts"
+import type { Spending } from "../cost/Spending.ts"
 import type { TurnCost } from "../cost/TurnCost.ts"
 import type { AgentName, ApprovalId, RunId, Tenant } from "../Ids.ts"
-import type { ModelTurned, RunEvent, Usage } from "./RunEvent.ts"
+import type { RunEvent, Usage } from "./RunEvent.ts"
 
 export interface ApprovalChange {
   readonly id: ApprovalId
@@ -15,9 +16,9 @@ export interface ApprovalChange {
   readonly by?: string
 }
 
-/** A turn in the ledger. Without an amount nobody knows what it cost. */
+/** A turn, or what a tool's body spent, in the ledger. Without an amount nobody knows what it cost. */
 export interface CostEntry {
-  /** The turn's place among the events of its append. */
+  /** Its event's place among those of its append. */
   readonly offset: number
   readonly agent: AgentName
   readonly model: string
@@ -25,6 +26,14 @@ export interface CostEntry {
   readonly amount: string | undefined
   readonly prices: string
   readonly usage: Usage
+  /** Whose body spent it; absent = a turn of the agent's own. */
+  readonly by?: {
+    readonly tool: string
+    /** Its place among the uses of its call, from 0. */
+    readonly part: number
+    /** How many calls of the model are in it. */
+    readonly calls: number
+  }
 }
 
 export interface Projection {
@@ -34,7 +43,7 @@ export interface Projection {
   readonly task: { readonly status: TaskStatus; readonly reason?: string } | undefined
   /** The assistant's message, when the run ends with one. */
   readonly answer: string | undefined
-  /** Turns that have a cost, or that should have one. */
+  /** Turns and uses of models by tools that have a cost, or that should have one. */
   readonly costs: ReadonlyArray<CostEntry>
 }
 
@@ -53,7 +62,7 @@ const no_usage: Usage = { input_tokens: 0, output_tokens: 0 }
 const nameOf = (model: string): string => model.slice(0, 200).replaceAll("\0", "").toWellFormed()
 
 const costEntry = (
-  { model, usage }: Pick<ModelTurned, "model" | "usage">,
+  { model, usage }: { readonly model?: string; readonly usage?: Usage },
   cost: TurnCost,
   offset: number
 ): CostEntry => ({
@@ -65,6 +74,19 @@ const costEntry = (
   prices: cost.prices,
   usage: usage ?? no_usage
 })
+
+/** What a call's body spent; with no table there is no entry. */
+const spentEntries = ({ tool, uses }: Spending, offset: number): ReadonlyArray<CostEntry> =>
+  uses.flatMap((use, part) =>
+    use.cost === undefined
+      ? []
+      : [
+          {
+            ...costEntry(use, use.cost, offset),
+            by: { tool: nameOf(tool), part, calls: use.calls ?? 1 }
+          }
+        ]
+  )
 
 /** The projections of events appended at `at` (ms since 1970). Costs nothing for those that have none. */
 export const project = (
@@ -83,6 +105,10 @@ export const project = (
       case "ModelTurned":
       case "Compacted":
         if (event.cost !== undefined) (costs ??= []).push(costEntry(event, event.cost, offset))
+        break
+      case "CallSettled":
+      case "CallUnknown":
+        if (event.spent !== undefined) (costs ??= []).push(...spentEntries(event.spent, offset))
         break
       case "RunClaimed":
         task = { status: "processing" }

@@ -2,6 +2,7 @@
  * What happens next, as a pure function: `decide` turns an input into events. An input that no longer fits yields none.
  * What follows from the state alone is in `RunConclusion`, what has to be running in `RunWork`.
  */
+import type { Spending } from "../cost/Spending.ts"
 import type { ToolFailure } from "../error/ToolError.ts"
 import {
   failureOf,
@@ -69,7 +70,7 @@ export type RunInput =
     }
   | { readonly _tag: "Finished"; readonly settled: CallSettled }
   /** A dispatched call's outcome cannot be known. */
-  | { readonly _tag: "Lost"; readonly call: CallId }
+  | { readonly _tag: "Lost"; readonly call: CallId; readonly spent?: Spending }
   | { readonly _tag: "Stops"; readonly stopping: Omit<RunStopping, "_tag"> }
 
 const none: ReadonlyArray<RunEvent> = []
@@ -98,7 +99,8 @@ export const canStart = (state: RunState, phase: CallPhase): boolean =>
   (phase._tag === "Dispatched" && phase.epoch < state.epoch && phase.on_loss === "again")
 
 /** A dispatch that was lost may have taken effect: it is sent again or unknown, and never a question or a frame. */
-const lost = (call: CallId): RunEvent => ({ _tag: "CallUnknown", call })
+const lost = (call: CallId, spent?: Spending): RunEvent =>
+  spent === undefined ? { _tag: "CallUnknown", call } : { _tag: "CallUnknown", call, spent }
 
 const recovered = (state: RunState): ReadonlyArray<RunEvent> => {
   const events: Array<RunEvent> = []
@@ -212,7 +214,7 @@ const finished = (state: RunState, result: CallSettled): ReadonlyArray<RunEvent>
     case "Decided":
       return [result]
     case "Dispatched":
-      return phase.epoch < state.epoch ? [lost(result.call)] : [result]
+      return phase.epoch < state.epoch ? [lost(result.call, result.spent)] : [result]
     default:
       return none
   }
@@ -314,7 +316,9 @@ export const decide = (state: RunState, input: RunInput): ReadonlyArray<RunEvent
     case "Finished":
       return finished(state, input.settled)
     case "Lost":
-      return state.calls.get(input.call)?.phase._tag === "Dispatched" ? [lost(input.call)] : none
+      return state.calls.get(input.call)?.phase._tag === "Dispatched"
+        ? [lost(input.call, input.spent)]
+        : none
     case "Stops":
       return state.stopping === undefined ? [{ _tag: "RunStopping", ...input.stopping }] : none
   }

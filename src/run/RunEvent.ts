@@ -5,12 +5,16 @@
 import { Schema } from "effect"
 import { ApprovalPayload, Decision } from "../approval/Approval.ts"
 import { FrameCut, HistoryCut } from "../conversation/Cut.ts"
+import { Spending } from "../cost/Spending.ts"
 import { TurnCost } from "../cost/TurnCost.ts"
+import { Usage } from "../cost/Usage.ts"
 import { ToolErrorClass, ToolErrorKind, ToolFailure } from "../error/ToolError.ts"
 import { Address, AgentName, ApprovalId, CallId, ConversationId, FrameId, Tenant } from "../Ids.ts"
 import { Role } from "../Principal.ts"
 import { OnLoss } from "../tool/ToolSpec.ts"
 import { LimitName, RunLimits } from "./RunLimits.ts"
+
+export { Usage } from "../cost/Usage.ts"
 
 /** A use of a tool as the model asked for it. `model_id` is the model's own id: it may repeat, and names nothing. */
 export const ProposedCall = Schema.Struct({
@@ -23,17 +27,6 @@ export const ProposedCall = Schema.Struct({
   provider: Schema.optionalKey(Schema.Json)
 })
 export interface ProposedCall extends Schema.Schema.Type<typeof ProposedCall> {}
-
-export const Usage = Schema.Struct({
-  input_tokens: Schema.Int,
-  output_tokens: Schema.Int,
-  /** Part of the input: read from, and written to, the provider's cache. */
-  cached_tokens: Schema.optionalKey(Schema.Int),
-  cache_write_tokens: Schema.optionalKey(Schema.Int),
-  /** Part of the output. */
-  reasoning_tokens: Schema.optionalKey(Schema.Int)
-})
-export interface Usage extends Schema.Schema.Type<typeof Usage> {}
 
 export const FinishReason = Schema.Literals([
   "stop",
@@ -201,7 +194,11 @@ const CallDispatched = Schema.TaggedStruct("CallDispatched", {
   /** Pinned here, because a pure decider cannot ask a registry that may have changed. */
   on_loss: OnLoss
 })
-const CallUnknown = Schema.TaggedStruct("CallUnknown", { call: CallId })
+const CallUnknown = Schema.TaggedStruct("CallUnknown", {
+  call: CallId,
+  /** What its body had spent on models. */
+  spent: Schema.optionalKey(Spending)
+})
 /** An operator looked, and orders an unknown call to run again, through the whole gate. */
 const CallReopened = Schema.TaggedStruct("CallReopened", { call: CallId, by: Schema.String })
 const CallSettled = Schema.TaggedStruct("CallSettled", {
@@ -215,6 +212,8 @@ const CallSettled = Schema.TaggedStruct("CallSettled", {
   texts: Schema.optionalKey(Schema.Literal(true)),
   ...times
 })
+  /** What its body spent on models, whatever came of it. Absent = nothing. */
+  spent: Schema.optionalKey(Spending),
 /** Time is up. Journaled where the run goes on in spite of it, because a fold has no clock. */
 const LimitReached = Schema.TaggedStruct("LimitReached", { limit: Schema.Literal("wall_ms_max") })
 const RunStopping = Schema.TaggedStruct("RunStopping", {

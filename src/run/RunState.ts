@@ -19,7 +19,7 @@ import type {
   RunStopping
 } from "./RunEvent.ts"
 import type { RunUsed } from "./RunUsed.ts"
-import { extend, make as noneUsed } from "./RunUsed.ts"
+import { extend, make as noneUsed, spend } from "./RunUsed.ts"
 import { compacted } from "./RunCompaction.ts"
 import { move, proposedPhase, settled, turned } from "./StepFold.ts"
 
@@ -264,6 +264,7 @@ export const evolve = (state: RunState, event: RunEvent): void => {
     }
     case "CallUnknown": {
       const call = state.calls.get(event.call)!
+      if (event.spent !== undefined) state.tokens += spend(state.used, event.spent)
       return move(state, call, {
         _tag: "Unknown",
         key: call.phase._tag === "Dispatched" ? call.phase.key : ""
@@ -275,6 +276,7 @@ export const evolve = (state: RunState, event: RunEvent): void => {
       return move(state, call, proposedPhase)
     }
     case "CallSettled":
+      if (event.spent !== undefined) state.tokens += spend(state.used, event.spent)
       return settled(state, state.calls.get(event.call)!, event)
     case "LimitReached":
       state.used.timed_out = true

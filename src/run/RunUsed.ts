@@ -3,18 +3,19 @@
  */
 import { BigDecimal } from "effect"
 import { decimal } from "../cost/Decimal.ts"
+import type { Spending } from "../cost/Spending.ts"
 import type { TurnCost } from "../cost/TurnCost.ts"
-import type { Usage } from "./RunEvent.ts"
+import type { Usage } from "../cost/Usage.ts"
 import type { LimitName } from "./RunLimits.ts"
 
 export interface RunUsed {
   /** Of the largest turn so far. */
   turn_tokens_most: number
   turn_cost_most: BigDecimal.BigDecimal | undefined
-  /** Of turns with a price; undefined before the first. */
+  /** Of what has a price; undefined before the first. */
   currency: string | undefined
   cost: BigDecimal.BigDecimal | undefined
-  /** Turns whose cost nobody knows, or is in another currency. */
+  /** Turns, and calls of models by tools, whose cost nobody knows, or is in another currency. */
   unpriced_turns: number
   /** Calls beyond `calls_max`. */
   calls_refused: number
@@ -50,16 +51,33 @@ export const tokensOf = (used: RunUsed, usage: Usage): number => {
   return tokens
 }
 
-export const charge = (used: RunUsed, cost: TurnCost): void => {
+/** The amount that was added; undefined where it is not known. */
+const add = (used: RunUsed, cost: TurnCost, turns: number): BigDecimal.BigDecimal | undefined => {
   if (cost._tag === "Unpriced" || cost.currency !== (used.currency ??= cost.currency)) {
-    used.unpriced_turns++
-    return
+    used.unpriced_turns += turns
+    return undefined
   }
   const amount = decimal(cost.amount)
   used.cost = used.cost === undefined ? amount : BigDecimal.sum(used.cost, amount)
+  return amount
+}
+
+export const charge = (used: RunUsed, cost: TurnCost): void => {
+  const amount = add(used, cost, 1)
+  if (amount === undefined) return
   if (used.turn_cost_most === undefined || BigDecimal.isGreaterThan(amount, used.turn_cost_most)) {
     used.turn_cost_most = amount
   }
+}
+
+/** Charges what a tool's body spent and gives its tokens. It is no turn: none as large is kept in reserve. */
+export const spend = (used: RunUsed, { uses }: Spending): number => {
+  let tokens = 0
+  for (const { calls = 1, cost, usage } of uses) {
+    if (usage !== undefined) tokens += usage.input_tokens + usage.output_tokens
+    if (cost !== undefined) add(used, cost, calls)
+  }
+  return tokens
 }
 
 /** A person has let the run go on: what was reached is measured against a greater bound from now on. */

@@ -1,0 +1,141 @@
+/**
+ * What the body of a tool spent on models, as it is journaled with what became of its call.
+ */
+import { BigDecimal, Schema } from "effect"
+import type { AgentName } from "../Ids.ts"
+import { decimal, decimalText } from "./Decimal.ts"
+import type { Prices } from "./PriceTable.ts"
+import { costOf } from "./PriceTable.ts"
+import { TurnCost } from "./TurnCost.ts"
+import { Usage } from "./Usage.ts"
+
+/** What a body says of a model that it called. */
+export interface ModelSpent {
+  /** The model's id, by which it is priced. */
+  readonly model?: string | undefined
+  /** Absent = nobody counted: the call has no price, and is never taken for free. */
+  readonly usage?: Usage | undefined
+  /** How many calls of the model are in it; absent = one. */
+  readonly calls?: number | undefined
+}
+
+/**
+ * Tells the runtime what a body spent. Synchronous and in memory: it counts once the call has a result or is unknown, with
+ * every attempt in it. What is told after that is not counted, nor what a crash takes with the body, nor what a read was
+ * spending when its run was stopped.
+ */
+export type Spend = (spent: ModelSpent) => void
+
+/** One call of a model, or several that were too many to be listed. */
+export const ModelUse = Schema.Struct({
+  /** Empty = nobody said which. */
+  model: Schema.String,
+  /** Absent = one. */
+  calls: Schema.optionalKey(Schema.Int),
+  usage: Schema.optionalKey(Usage),
+  /** Absent where no price table was given. */
+  cost: Schema.optionalKey(TurnCost)
+})
+export interface ModelUse extends Schema.Schema.Type<typeof ModelUse> {}
+
+/** Beyond it, uses of the same model become one. */
+export const uses_max = 32
+
+/** Of one call, all its attempts together. */
+export const Spending = Schema.Struct({
+  /** The tool's plain name. */
+  tool: Schema.String,
+  /** In the order in which they were told. */
+  uses: Schema.Array(ModelUse).check(Schema.isMaxLength(uses_max))
+})
+export interface Spending extends Schema.Schema.Type<typeof Spending> {}
+
+const model_length_max = 200
+/** More than any turn has, and few enough that sums of them stay exact. */
+const tokens_max = 1_000_000_000_000
+/** What models share whose own entry no longer fits. */
+const other_model = "(other)"
+
+const isCount = (count: number | undefined): count is number =>
+  count !== undefined && Number.isSafeInteger(count) && count >= 0 && count <= tokens_max
+
+/** What is no count is left out, and without input and output there is no usage: bodies are anybody's code. */
+const usageOf = (given: Usage | undefined): Usage | undefined => {
+  if (given === undefined || !isCount(given.input_tokens) || !isCount(given.output_tokens)) {
+    return undefined
+  }
+  const { cache_write_tokens, cached_tokens, input_tokens, output_tokens, reasoning_tokens } = given
+  return {
+    input_tokens,
+    output_tokens,
+    ...(isCount(cached_tokens) ? { cached_tokens } : undefined),
+    ...(isCount(cache_write_tokens) ? { cache_write_tokens } : undefined),
+    ...(isCount(reasoning_tokens) ? { reasoning_tokens } : undefined)
+  }
+}
+
+/** What was told as it is journaled, at the price that it has now. */
+export const useOf = (
+  prices: Prices | undefined,
+  agent: AgentName,
+  { calls, model = "", usage: given }: ModelSpent
+): ModelUse => {
+  const usage = usageOf(given)
+  const name = model.slice(0, model_length_max)
+  const turn = usage === undefined ? { model: name } : { model: name, usage }
+  return {
+    ...turn,
+    ...(isCount(calls) && calls > 1 ? { calls } : undefined),
+    ...(prices === undefined ? undefined : { cost: costOf(prices, agent, turn, undefined) })
+  }
+}
+
+/** Uses of one kind have a sum: those that are priced, those without a price, those that nobody counted. */
+const kindOf = ({ cost }: ModelUse): string | undefined =>
+  cost?._tag === "Unpriced" ? cost.reason : cost?._tag
+const kinds_max = 3
+
+const sum = (a: number, b: number): number => Math.min(a + b, Number.MAX_SAFE_INTEGER)
+
+const parts = ["cached_tokens", "cache_write_tokens", "reasoning_tokens"] as const
+
+const usages = (a: Usage | undefined, b: Usage | undefined): Usage | undefined => {
+  if (a === undefined || b === undefined) return a ?? b
+  const total: { -readonly [Name in keyof Usage]: Usage[Name] } = {
+    input_tokens: sum(a.input_tokens, b.input_tokens),
+    output_tokens: sum(a.output_tokens, b.output_tokens)
+  }
+  for (const part of parts) {
+    if (a[part] !== undefined || b[part] !== undefined)
+      total[part] = sum(a[part] ?? 0, b[part] ?? 0)
+  }
+  return total
+}
+
+const costs = (a: TurnCost | undefined, b: TurnCost | undefined): TurnCost | undefined =>
+  a?._tag === "Priced" && b?._tag === "Priced"
+    ? { ...a, amount: decimalText(BigDecimal.sum(decimal(a.amount), decimal(b.amount))) }
+    : a
+
+const together = (a: ModelUse, b: ModelUse): ModelUse => {
+  const usage = usages(a.usage, b.usage)
+  const cost = costs(a.cost, b.cost)
+  return {
+    model: a.model,
+    calls: sum(a.calls ?? 1, b.calls ?? 1),
+    ...(usage === undefined ? undefined : { usage }),
+    ...(cost === undefined ? undefined : { cost })
+  }
+}
+
+/** One more use. Nothing is lost where it no longer fits: it is added to one of its model, or of all others. */
+export const withUse = (uses: ReadonlyArray<ModelUse>, use: ModelUse): ReadonlyArray<ModelUse> => {
+  if (uses.length < uses_max - kinds_max) return [...uses, use]
+  const placeOf = (model: string) =>
+    uses.findLastIndex((each) => each.model === model && kindOf(each) === kindOf(use))
+  const own = placeOf(use.model)
+  const place = own === -1 ? placeOf(other_model) : own
+  return place === -1
+    ? [...uses, { ...use, model: other_model }]
+    : uses.with(place, together(uses[place]!, use))
+}

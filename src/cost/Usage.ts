@@ -1,0 +1,15 @@
+/**
+ * The tokens of a model's turn, as its provider counted them.
+ */
+import { Schema } from "effect"
+
+export const Usage = Schema.Struct({
+  input_tokens: Schema.Int,
+  output_tokens: Schema.Int,
+  /** Part of the input: read from, and written to, the provider's cache. */
+  cached_tokens: Schema.optionalKey(Schema.Int),
+  cache_write_tokens: Schema.optionalKey(Schema.Int),
+  /** Part of the output. */
+  reasoning_tokens: Schema.optionalKey(Schema.Int)
+})
+export interface Usage extends Schema.Schema.Type<typeof Usage> {}
