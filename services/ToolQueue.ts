@@ -42,13 +42,13 @@ export interface ToolDelivery extends Omit<NewToolMessage, "payload"> {
   readonly payload: unknown
   /** How often it was claimed, this claim with it. */
   readonly deliveries: number
-  /** An earlier claim said that it was about to act. */
-  readonly begun: boolean
+  /** When an earlier claim said that it was about to act, in ms since 1970; the last of several. */
+  readonly begun_at: number | undefined
   /** An earlier claim ran it and did not get as far as to acknowledge it. */
   readonly result: ToolResult | undefined
 }
 
-export interface DeadToolMessage extends Omit<ToolDelivery, "begun" | "result"> {
+export interface DeadToolMessage extends Omit<ToolDelivery, "begun_at" | "result"> {
   readonly error: string
   readonly dead_at: number
 }

@@ -26,7 +26,7 @@ interface Stored {
   due_at: number
   deliveries: number
   owner: string | undefined
-  begun: boolean
+  begun_at: number | undefined
   result: ToolResult | undefined
   error: string
   over_at: number
@@ -41,7 +41,7 @@ const anew = (stored: Stored, now: number, expires_at: number) =>
     due_at: now,
     deliveries: 0,
     owner: undefined,
-    begun: false,
+    begun_at: undefined,
     result: undefined,
     error: ""
   } satisfies Partial<Stored>)
@@ -171,10 +171,10 @@ const make = Effect.gen(function* () {
               deliveries: stored.deliveries + 1,
               due_at: now() + lease_ms
             })
-            return { ...bare(stored), begun: stored.begun, result: stored.result }
+            return { ...bare(stored), begun_at: stored.begun_at, result: stored.result }
           })
       ),
-    begin: (id, owner) => change(id, owner, (stored) => (stored.begun = true)),
+    begin: (id, owner) => change(id, owner, (stored) => (stored.begun_at = now())),
     extend: (id, owner, lease_ms) =>
       change(id, owner, (stored) => (stored.due_at = now() + lease_ms)),
     publish: (id, result) =>

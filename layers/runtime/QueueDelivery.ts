@@ -7,7 +7,7 @@ import type { ToolResult } from "../../src/tool/SemStreamsCall.ts"
 import { executeSubject } from "../../src/tool/ToolMessage.ts"
 import type { StoreError } from "../../services/TaskStore.ts"
 import type { ToolDelivery, ToolQueue } from "../../services/ToolQueue.ts"
-import type { QueueExecutor } from "./QueueExecutor.ts"
+import type { Executed, QueueExecutor } from "./QueueExecutor.ts"
 import type { ToolQueueConfig } from "./ToolQueueConfig.ts"
 
 const deliveries_total = Metric.counter("troupe_tool_queue_deliveries_total", {
@@ -54,19 +54,14 @@ export const make = (
     yield* Effect.retry(over, patient)
   })
 
-  const giveBack = (
-    owner: string,
-    { deliveries, id }: ToolDelivery,
-    why: string,
-    at_once: boolean
-  ) =>
+  const giveBack = (owner: string, { deliveries, id }: ToolDelivery, why: string, at?: number) =>
     Effect.gen(function* () {
       counts.errors++
       yield* count("given_back")
       const now = yield* Clock.currentTimeMillis
       const { backoff_ms } = config
-      const wait = at_once ? 0 : (backoff_ms[deliveries - 1] ?? backoff_ms.at(-1) ?? 0)
-      yield* Effect.retry(queue.failed(id, owner, why, now + wait), patient)
+      const wait = backoff_ms[deliveries - 1] ?? backoff_ms.at(-1) ?? 0
+      yield* Effect.retry(queue.failed(id, owner, why, at ?? now + wait), patient)
     }).pipe(
       // Then the lease passes, which gives it back too.
       Effect.catch(({ message }) => Effect.logWarning(`a call was not given back: ${message}`))
@@ -84,19 +79,28 @@ export const make = (
       yield* Deferred.succeed(lost, undefined)
     })
 
+  const executed = (owner: string, delivery: ToolDelivery): Effect.Effect<Executed> => {
+    const { deliveries, id } = delivery
+    const { deliveries_max } = config
+    if (deliveries > deliveries_max) {
+      const why = `${deliveries_max} deliveries ended without a result`
+      // To ask is to run code as well, and code may end a worker.
+      return executor.giveUp(delivery, why, deliveries <= 2 * deliveries_max)
+    }
+    return executor.execute(
+      delivery,
+      Effect.orElseSucceed(queue.begin(id, owner), () => false)
+    )
+  }
+
   const run = (owner: string, delivery: ToolDelivery, lost: Deferred.Deferred<undefined>) =>
-    executor
-      .execute(
-        delivery,
-        Effect.orElseSucceed(queue.begin(delivery.id, owner), () => false)
-      )
-      .pipe(
-        Effect.raceFirst(Deferred.await(lost)),
-        Effect.timeoutOrElse({
-          duration: config.message_ms_max,
-          orElse: () => Effect.interrupt
-        })
-      )
+    executed(owner, delivery).pipe(
+      Effect.raceFirst(Deferred.await(lost)),
+      Effect.timeoutOrElse({
+        duration: config.message_ms_max,
+        orElse: () => Effect.interrupt
+      })
+    )
 
   const deliver = (owner: string, delivery: ToolDelivery, isStopping: () => boolean) =>
     Effect.uninterruptibleMask((restore) =>
@@ -106,24 +110,24 @@ export const make = (
           yield* Effect.retry(queue.acknowledge(delivery.id, owner), patient)
           return
         }
-        if (delivery.deliveries > config.deliveries_max) {
-          const why = `${config.deliveries_max} deliveries ended without a result`
-          return yield* publish(owner, delivery, executor.giveUp(delivery), why)
-        }
         const lost = yield* Deferred.make<undefined>()
         yield* Effect.forkChild(Effect.interruptible(heart(owner, delivery, lost)))
         const exit = yield* Effect.exit(restore(run(owner, delivery, lost)))
         if (Exit.isFailure(exit)) {
-          const why = isStopping() ? "the worker stopped" : "it did not end in time"
-          return yield* giveBack(owner, delivery, why, isStopping())
+          const stopping = isStopping()
+          const why = stopping ? "the worker stopped" : "it did not end in time"
+          return yield* giveBack(owner, delivery, why, stopping ? 0 : undefined)
         }
-        if (exit.value === undefined) {
-          return yield* giveBack(owner, delivery, "it could not be begun", false)
+        const said = exit.value
+        if (said === undefined) {
+          return yield* giveBack(owner, delivery, "it passed to another worker")
         }
-        yield* publish(owner, delivery, exit.value.result, exit.value.dead)
+        return said._tag === "GivesBack"
+          ? yield* giveBack(owner, delivery, said.why, said.retry_at)
+          : yield* publish(owner, delivery, said.result, said.dead)
       }).pipe(
         Effect.catch((error: StoreError) =>
-          giveBack(owner, delivery, `its result was not published: ${error.message}`, false)
+          giveBack(owner, delivery, `its result was not published: ${error.message}`)
         ),
         Effect.catchCause((cause) => Effect.logError("a delivery broke", Cause.squash(cause))),
         Effect.annotateLogs({ call_id: delivery.id, subject: executeSubject(delivery.tool) })

@@ -1,6 +1,7 @@
 /**
  * Runs one call from a queue through the gate, and says what came of it: decode, allowlist, resolve, permission, execute.
- * A call that began before, and whose tool cannot be asked twice, is not begun again: nobody knows what it did.
+ * A call that began before, and that its tool cannot do twice, is not begun again unless the tool says that it did nothing:
+ * otherwise it is what the tool says of it, or nobody knows.
  */
 import { Cause, Clock, Effect, Exit, Schema } from "effect"
 import { Digest, SecureRandom } from "effect/crypto"
@@ -13,11 +14,12 @@ import {
   ToolTransientError
 } from "../../src/error/ToolError.ts"
 import { AgentName } from "../../src/Ids.ts"
+import { no_policy } from "../../src/permission/Policy.ts"
 import type { RunInput } from "../../src/run/RunDecider.ts"
 import type { Outcome } from "../../src/run/RunEvent.ts"
 import { ToolCall } from "../../src/tool/SemStreamsCall.ts"
 import type { ToolResult } from "../../src/tool/SemStreamsCall.ts"
-import { refusalReply, replyOf } from "../../src/tool/ToolMessage.ts"
+import { readReply, refusalReply, replyOf } from "../../src/tool/ToolMessage.ts"
 import { isDispatched } from "../../src/tool/ToolSpec.ts"
 import type { ResidentAgent } from "../../services/AgentDirectory.ts"
 import { AgentMemory } from "../../services/AgentMemory.ts"
@@ -27,6 +29,9 @@ import type { ToolDelivery } from "../../services/ToolQueue.ts"
 import { ToolRegistry } from "../../services/ToolRegistry.ts"
 import type { Governed, Surroundings } from "./CallHost.ts"
 import * as Deadlines from "./Deadlines.ts"
+import type { Reconciliation } from "./Reconciliation.ts"
+import { unknown } from "./Reconciliation.ts"
+import { makeGates } from "./ToolGate.ts"
 import * as QueuedCall from "./QueuedCall.ts"
 import * as ToolBody from "./ToolBody.ts"
 import * as ToolGuards from "./ToolGuards.ts"
@@ -47,19 +52,27 @@ export class ToolNotQueueable extends Schema.TaggedError<ToolNotQueueable>()("To
   message: Schema.String
 }) {}
 
+/** What is to become of a delivery. */
+export type Executed =
+  | {
+      readonly _tag: "Answers"
+      readonly result: ToolResult
+      /** No delivery can do better, and why: a person has to look at it. */
+      readonly dead?: string
+    }
+  /** It is to be delivered again: from `retry_at` (ms) on, or, without one, after the usual wait. */
+  | { readonly _tag: "GivesBack"; readonly why: string; readonly retry_at?: number }
+
 export interface QueueExecutor {
   /** The names that its tools are called by. */
   readonly names: ReadonlyArray<string>
-  /**
-   * What is to be published; undefined = nothing, because the call has passed to another worker. `begin` writes down that
-   * the body is about to act. `dead`: no delivery can do better.
-   */
+  /** `begin` writes down that the body is about to act. */
   readonly execute: (
     delivery: ToolDelivery,
     begin: Effect.Effect<boolean>
-  ) => Effect.Effect<{ readonly result: ToolResult; readonly dead?: string } | undefined>
-  /** The same for a call that was delivered too often. */
-  readonly giveUp: (delivery: ToolDelivery) => ToolResult
+  ) => Effect.Effect<Executed>
+  /** The same for a call that was delivered too often. Runs no body; `asks`: may ask the tool what became of the call. */
+  readonly giveUp: (delivery: ToolDelivery, why: string, asks: boolean) => Effect.Effect<Executed>
 }
 
 /** Marks tools that only send their calls elsewhere: a worker of them would send each call to itself. */
@@ -100,7 +113,25 @@ const outcomeOf = (input: RunInput): { readonly outcome: Outcome; readonly stop?
   }
 }
 
-const callOf = Schema.decodeUnknownExit(ToolCall)
+const readCall = Schema.decodeUnknownExit(ToolCall)
+
+/** What it was routed by is what runs: a name in the message cannot reach another tool. Undefined = it is no call. */
+const callIn = ({ id, payload, tool }: ToolDelivery): ToolCall | undefined => {
+  const read = readCall(payload)
+  return Exit.isSuccess(read) && read.value.id === id ? { ...read.value, name: tool } : undefined
+}
+
+const namelessOf = ({ id, tool }: ToolDelivery): ToolCall => ({ id, name: tool })
+
+const answers = (result: ToolResult, dead?: string): Executed =>
+  dead === undefined ? { _tag: "Answers", result } : { _tag: "Answers", result, dead }
+
+const unknownOf = (call: ToolCall): Executed => answers(replyOf(call, { _tag: "Unknown" }))
+
+const isUnknown = (result: ToolResult): boolean => readReply(result)._tag === "Unknown"
+
+const stopsLoop = ({ spec }: Governed, outcome: Outcome): boolean =>
+  spec.stop_loop === true && outcome._tag === "Value"
 
 const served = Effect.fnUntraced(function* (options: Options) {
   const registry = yield* ToolRegistry
@@ -157,13 +188,13 @@ export const make = Effect.fnUntraced(function* (
   }
   const invoker = ToolInvoker.make(services)
   const body = ToolBody.make(services)
+  const gateOf = makeGates(services.policy ?? no_policy, body)
 
-  const isRepeatable = (name: string): boolean => {
-    const tool = tools.get(name)
-    return tool === undefined || !isDispatched(tool.spec) || tool.spec.idempotent
+  /** Did it begin, and may it not be done twice? */
+  const doubted = ({ begun_at, tool }: ToolDelivery): boolean => {
+    const spec = tools.get(tool)?.spec
+    return begun_at !== undefined && spec !== undefined && isDispatched(spec) && !spec.idempotent
   }
-
-  const doubted = ({ begun, tool }: ToolDelivery): boolean => begun && !isRepeatable(tool)
 
   const invoke = (
     delivery: ToolDelivery,
@@ -181,39 +212,81 @@ export const make = Effect.fnUntraced(function* (
     )
   }
 
+  /** A tool that may not run here is not asked either. */
+  const asked = (delivery: ToolDelivery, call: ToolCall): Effect.Effect<Reconciliation> => {
+    const gate = gateOf(agent).get(delivery.tool)
+    if (gate === undefined || gate.refusal !== undefined || gate.permission === "deny") {
+      return Effect.succeed(unknown)
+    }
+    const args = gate.tool.decode(call.arguments ?? {})
+    if (Exit.isFailure(args)) return Effect.succeed(unknown)
+    const host = QueuedCall.make(delivery, call, agent, memoryless, Effect.succeed(false))
+    return Effect.provideContext(body.reconcile(host, gate.tool, args.value), memoryless)
+  }
+
+  /** What the tool says of a call that may have acted; undefined = it did nothing, and may be run. */
+  const reconcile = Effect.fnUntraced(function* (
+    delivery: ToolDelivery,
+    call: ToolCall
+  ): Effect.fn.Return<Executed | undefined> {
+    const tool = tools.get(delivery.tool)
+    if (tool?.reconcile === undefined) return unknownOf(call)
+    // Until its time is over a lost attempt may still act, whatever the tool could say now.
+    const over_at = delivery.begun_at! + tool.spec.timeout_ms
+    if ((yield* Clock.currentTimeMillis) < over_at) {
+      return { _tag: "GivesBack", why: "its lost attempt may still act", retry_at: over_at }
+    }
+    const found = yield* asked(delivery, call)
+    switch (found._tag) {
+      case "Settled":
+        return answers(replyOf(call, found.outcome, stopsLoop(tool, found.outcome)))
+      case "Unknown":
+        return unknownOf(call)
+      case "Unasked":
+        return { _tag: "GivesBack", why: "its tool could not be asked what became of it" }
+      case "NotHappened":
+        return undefined
+    }
+  })
+
   const execute: QueueExecutor["execute"] = Effect.fnUntraced(function* (delivery, begin) {
-    const read = callOf(delivery.payload)
-    if (Exit.isFailure(read) || read.value.id !== delivery.id) {
+    const call = callIn(delivery)
+    if (call === undefined) {
       const error = new ToolTerminalError({
         kind: "internal",
         reason: "UNREADABLE",
         message: "the message is no call of a tool."
       })
-      const nameless = { id: delivery.id, name: delivery.tool }
-      return { result: refusalReply(nameless, error), dead: error.message }
+      return answers(refusalReply(namelessOf(delivery), error), error.message)
     }
-    // What it was routed by is what runs: a name in the message cannot reach another tool.
-    const call = { ...read.value, name: delivery.tool }
-    if (doubted(delivery)) return { result: replyOf(call, { _tag: "Unknown" }) }
+    if (doubted(delivery)) {
+      const said = yield* reconcile(delivery, call)
+      if (said !== undefined) return said
+    }
     const now = yield* Clock.currentTimeMillis
-    if (delivery.expires_at <= now) return { result: refusalReply(call, expired) }
+    if (delivery.expires_at <= now) return answers(refusalReply(call, expired))
     const input = yield* invoke(delivery, call, begin)
-    if (input === undefined) return undefined
+    if (input === undefined) return { _tag: "GivesBack", why: "it could not be begun" }
     const { outcome, stop } = outcomeOf(input)
-    return { result: replyOf(call, outcome, stop) }
+    return answers(replyOf(call, outcome, stop))
   })
 
-  return {
-    names: [...tools.keys()],
-    execute,
-    giveUp: (delivery) => {
-      const call = { id: delivery.id, name: delivery.tool }
-      if (doubted(delivery)) return replyOf(call, { _tag: "Unknown" })
-      const message = "every worker that ran it ended before it did."
-      return refusalReply(
+  const giveUp: QueueExecutor["giveUp"] = Effect.fnUntraced(function* (delivery, why, asks) {
+    const call = callIn(delivery) ?? namelessOf(delivery)
+    if (doubted(delivery)) {
+      const said = asks ? yield* reconcile(delivery, call) : unknownOf(call)
+      if (said?._tag === "Answers" && isUnknown(said.result)) return { ...said, dead: why }
+      if (said !== undefined) return said
+    }
+    const message = "every worker that ran it ended before it did."
+    return answers(
+      refusalReply(
         call,
         new ToolTerminalError({ kind: "internal", reason: "DELIVERIES_MAX", message })
-      )
-    }
-  }
+      ),
+      why
+    )
+  })
+
+  return { names: [...tools.keys()], execute, giveUp }
 })

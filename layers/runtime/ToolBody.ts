@@ -20,6 +20,8 @@ import { callKey, effectKey } from "./CallIdentity.ts"
 import type { Deadlines } from "./Deadlines.ts"
 import { classify, doubted, failed, isLoss, timedOut } from "./Failures.ts"
 import { HandlerContext } from "./HandlerContext.ts"
+import type { Reconciliation } from "./Reconciliation.ts"
+import { reconciliationOf, unknown } from "./Reconciliation.ts"
 import { identityOf } from "./SameEffect.ts"
 import type { Guards } from "./ToolGuards.ts"
 
@@ -35,6 +37,12 @@ export interface ToolBody {
   readonly of: (tool: Governed) => StartBody
   /** The same inside a call's own fiber. */
   readonly run: (started: Started) => Effect.Effect<RunInput | undefined, never, AgentMemory>
+  /** Asks the tool what became of this call, which was lost: under its key, and within the tool's timeout. */
+  readonly reconcile: (
+    host: CallHost,
+    tool: Governed,
+    args: unknown
+  ) => Effect.Effect<Reconciliation, never, AgentMemory>
 }
 
 /** How often an idempotent call is sent with its key before its outcome counts as unknown. */
@@ -195,6 +203,16 @@ export const make = (services: Services): ToolBody => {
     }
   })
 
+  const reconcile = Effect.fnUntraced(function* (host: CallHost, tool: Governed, args: unknown) {
+    const ask = tool.reconcile
+    if (ask === undefined) return unknown
+    const key = yield* keyOf(host, host.call().id, tool)
+    const question = Effect.suspend(() => ask(args, new HandlerContext(host, key)))
+    const { context } = placeOf(tool, host.context)
+    const exit = yield* within(Effect.provideContext(question, context), tool.spec.timeout_ms)
+    return reconciliationOf(tool, exit)
+  })
+
   const transact = (host: CallHost, call: CallId, tool: Governed, args: unknown) =>
     Effect.flatMap(keyOf(host, call, tool), (key) => {
       const started_at = clock.currentTimeMillisUnsafe()
@@ -264,5 +282,5 @@ export const make = (services: Services): ToolBody => {
           (exit) => exit ?? Effect.sync(() => timed.late())
         )
 
-  return { of, run }
+  return { of, run, reconcile }
 }

@@ -37,11 +37,12 @@ interface Row {
   readonly payload: string
   readonly expires_at: number
   readonly deliveries: number
-  readonly begun: boolean
+  readonly begun_at: number | null
   readonly result: string | null
 }
 
-const columns = `id, tool, tenant, payload, expires_at::float8 AS expires_at, deliveries, begun, result`
+const columns = `id, tool, tenant, payload, expires_at::float8 AS expires_at, deliveries,
+  CASE WHEN begun THEN coalesce(begun_at, 0)::float8 END AS begun_at, result`
 
 const readResult = Schema.decodeUnknownEffect(Schema.fromJsonString(ToolResult))
 
@@ -51,7 +52,7 @@ const resultOf = (text: string): Effect.Effect<ToolResult, StoreError> =>
     () => new StoreError({ message: "a recorded result of a tool cannot be read" })
   )
 
-const messageOf = (row: Omit<Row, "begun" | "result">) => ({
+const messageOf = (row: Omit<Row, "begun_at" | "result">) => ({
   id: row.id,
   tool: row.tool,
   tenant: Tenant.make(row.tenant),
@@ -63,7 +64,7 @@ const messageOf = (row: Omit<Row, "begun" | "result">) => ({
 const deliveryOf = Effect.fnUntraced(function* (row: Row) {
   const delivery: ToolDelivery = {
     ...messageOf(row),
-    begun: row.begun,
+    begun_at: row.begun_at ?? undefined,
     result: row.result === null ? undefined : yield* resultOf(row.result)
   }
   return delivery
@@ -260,12 +261,12 @@ const make = Effect.gen(function* () {
         SELECT ${sql.literal(columns)} FROM taken ORDER BY place`
       return yield* Effect.forEach(rows, deliveryOf)
     }, Effect.mapError(orStoreError)),
-    begin: (id, owner) =>
-      changes(sql`
-        UPDATE troupe.tool_messages SET begun = true
-        WHERE id = ${id}::text AND owner = ${owner}::text AND status = 0 RETURNING 1`).pipe(
-        Effect.mapError(toStoreError)
-      ),
+    begin: Effect.fnUntraced(function* (id, owner) {
+      const now = yield* Clock.currentTimeMillis
+      return yield* changes(sql`
+        UPDATE troupe.tool_messages SET begun = true, begun_at = ${now}::int8
+        WHERE id = ${id}::text AND owner = ${owner}::text AND status = 0 RETURNING 1`)
+    }, Effect.mapError(toStoreError)),
     extend: Effect.fnUntraced(function* (id, owner, lease_ms) {
       const now = yield* Clock.currentTimeMillis
       return yield* changes(sql`

@@ -57,7 +57,11 @@ export interface ToolOptions<
   readonly output?: Output
   /** Services that the actor of each call gives, such as its memory; all others are taken at the start. */
   readonly dependencies?: Dependencies
-  /** Asks what became of a call that was lost, by its arguments and its key. Within the tool's own timeout. */
+  /**
+   * Asks what became of a call that was lost, by its arguments and its key: it happened, and this is its result; it did
+   * not, and may be run; or that is not known. Within the tool's own timeout, and not before the lost attempt's is over.
+   * A `ToolTransientError` is a question that could not be put, any other failure is the one that the call ended with.
+   */
   readonly reconcile?: (
     args: Decoded<Input>,
     call: ToolCall

@@ -48,7 +48,7 @@ const sendTests = (it: Vitest.MethodsNonLive<ToolQueue>): void => {
         assert.isUndefined(yield* queue.send(sent))
         assert.deepStrictEqual(yield* claim(Samples.unique("other")), [])
         assert.deepStrictEqual(yield* claim(sent.tool), [
-          { ...sent, deliveries: 1, begun: false, result: undefined }
+          { ...sent, deliveries: 1, begun_at: undefined, result: undefined }
         ])
         assert.deepStrictEqual(yield* claim(sent.tool), [])
       })
@@ -156,7 +156,7 @@ const resultTests = (it: Vitest.MethodsNonLive<ToolQueue>): void => {
           assert.deepStrictEqual(yield* queue.awaited(sent.id), open(sent))
           assert.isUndefined(yield* queue.send(sent))
           const [again] = yield* claim(sent.tool)
-          assert.deepInclude(again, { deliveries: 1, begun: false, result: undefined })
+          assert.deepInclude(again, { deliveries: 1, begun_at: undefined, result: undefined })
         }
       })
   )
@@ -184,12 +184,15 @@ const leaseTests = (it: Vitest.MethodsNonLive<ToolQueue>): void => {
       const sent = message()
       yield* queue.send(sent)
       yield* claim(sent.tool, { owner: "first", lease_ms: 1 })
+      const began = yield* Clock.currentTimeMillis
       yield* queue.begin(sent.id, "first")
       const [second] = yield* eventually(
         claim(sent.tool, { owner: "second" }),
         (all) => all.length > 0
       )
-      assert.deepInclude(second, { id: sent.id, deliveries: 2, begun: true })
+      assert.deepInclude(second, { id: sent.id, deliveries: 2 })
+      assert.isAtLeast(second!.begun_at!, began)
+      assert.isAtMost(second!.begun_at!, yield* Clock.currentTimeMillis)
       for (const late of [
         queue.begin(sent.id, "first"),
         queue.extend(sent.id, "first", 60_000),
@@ -248,7 +251,7 @@ const leaseTests = (it: Vitest.MethodsNonLive<ToolQueue>): void => {
       assert.isTrue(yield* queue.replay(sent.id, later + 1))
       assert.isFalse(yield* queue.replay(sent.id, later + 1))
       const [again] = yield* claim(sent.tool, { owner: "two" })
-      assert.deepInclude(again, { deliveries: 1, begun: false, expires_at: later + 1 })
+      assert.deepInclude(again, { deliveries: 1, begun_at: undefined, expires_at: later + 1 })
       yield* queue.failed(sent.id, "two", "again", undefined)
       assert.isTrue(yield* queue.discard(sent.id))
       assert.isUndefined(yield* find)

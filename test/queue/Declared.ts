@@ -14,4 +14,7 @@ export const once = {
   permission: "allow"
 } as const
 
+/** A write that cannot be done twice, and can be asked for. */
+export const asked = { ...once, name: "asked" } as const
+
 export const all = [look, again, once]

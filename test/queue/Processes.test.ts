@@ -26,7 +26,7 @@ const home = Effect.acquireRelease(
 const runtime = (url: string, name: string) =>
   Runtime.layer({
     agents: [AgentSpec.make({ name: H.agentName, instructions: "", tools: [`t.${name}@1`] })],
-    tools: Declared.all.map(remote)
+    tools: [...Declared.all, Declared.asked].map(remote)
   }).pipe(
     Layer.provide(
       ScriptedModelGateway.layer([
@@ -40,7 +40,8 @@ const runtime = (url: string, name: string) =>
 /** A worker that is killed in the middle of the tool's body, then another; what the run's call and the file say. */
 const killed = Effect.fnUntraced(function* (
   name: string,
-  wait: (run: RunId) => Effect.Effect<unknown, unknown, AgentRuntime | RunJournal>
+  wait: (run: RunId) => Effect.Effect<unknown, unknown, AgentRuntime | RunJournal>,
+  found = "unknown"
 ) {
   const url = yield* EmbeddedPostgres.database
   const file = join(yield* home, "begun")
@@ -57,7 +58,7 @@ const killed = Effect.fnUntraced(function* (
     const run = yield* H.send("go")
     yield* eventually(begun, (lines) => lines.length === 1)
     yield* first.kill
-    const second = yield* Process.runAt(import.meta.dirname, "worker.ts", url, file, "end")
+    const second = yield* Process.runAt(import.meta.dirname, "worker.ts", url, file, "end", found)
     yield* second.printed(1)
     yield* wait(run)
     return { events: yield* H.events(run), lines: yield* begun }
@@ -89,6 +90,42 @@ it.live(
       const { events, lines } = yield* killed("once", (run) => H.happened(run, "CallUnknown"))
       assert.strictEqual(H.settled(events).length, 0)
       assert.strictEqual(lines.length, 1)
+    }),
+  60_000
+)
+
+for (const [found, says, json, acts] of [
+  ["happened", "its result is the call's, and it is not done twice", `"found"`, ["hang", "asked"]],
+  ["not", "it is done", `"done"`, ["hang", "asked", "end"]]
+] as const) {
+  it.live(
+    `a worker killed in the body of a write leaves it to another, which asks what became of it: ${says}`,
+    () =>
+      Effect.gen(function* () {
+        const { events, lines } = yield* killed("asked", (run) => H.ended(run), found)
+        assert.deepStrictEqual(H.outcome(events), { _tag: "Value", json })
+        assert.deepStrictEqual(
+          lines.map((line) => line.split(" ")[0]),
+          [...acts]
+        )
+        assert.strictEqual(new Set(lines.map((line) => line.split(" ")[1])).size, 1)
+        const dispatched = events.find((event) => event._tag === "CallDispatched")
+        assert.strictEqual(lines[0], `hang ${dispatched!.key}`)
+      }),
+    60_000
+  )
+}
+
+it.live(
+  "a worker that cannot say what became of a killed one's write leaves it unknown to the run",
+  () =>
+    Effect.gen(function* () {
+      const { events, lines } = yield* killed("asked", (run) => H.happened(run, "CallUnknown"))
+      assert.strictEqual(H.settled(events).length, 0)
+      assert.deepStrictEqual(
+        lines.map((line) => line.split(" ")[0]),
+        ["hang", "asked"]
+      )
     }),
   60_000
 )

@@ -1,21 +1,38 @@
 /**
  * A worker in a process of its own. Arguments: a PostgreSQL url, a file that its bodies write a line to when they begin,
- * and `hang` or `end`: what a body does then. Prints a line when it has started.
+ * `hang` or `end`: what a body does then, and what `asked` finds of a lost call. Prints a line when it has started.
  */
 import { appendFileSync } from "node:fs"
+import { Effect } from "effect"
 import { startWorker } from "../../layers/compose/NodeToolWorker.ts"
 import { tool } from "../../src/tool/DeclaredTool.ts"
 import * as Declared from "./Declared.ts"
 
-const [, , url, file, how] = process.argv
+const [, , url, file, how, found] = process.argv
 
 const body = (_: unknown, { key }: { readonly key: string | undefined }): Promise<string> => {
   appendFileSync(file!, `${how} ${key ?? "-"}\n`)
   return how === "hang" ? new Promise(() => setInterval(() => {}, 1_000)) : Promise.resolve("done")
 }
 
+const asked = tool(
+  {
+    ...Declared.asked,
+    timeout_ms: 1_500,
+    reconcile: (_, { key }) => {
+      appendFileSync(file!, `asked ${key ?? "-"}\n`)
+      return Effect.succeed(
+        found === "happened"
+          ? ({ _tag: "Happened", result: "found" } as const)
+          : ({ _tag: found === "not" ? "NotHappened" : "Unknown" } as const)
+      )
+    }
+  },
+  body
+)
+
 await startWorker({
-  tools: Declared.all.map((declared) => tool(declared, body)),
+  tools: [...Declared.all.map((declared) => tool(declared, body)), asked],
   store: { postgres: url! },
   config: { ack_wait_ms: 600, sweep_ms: 100 }
 })

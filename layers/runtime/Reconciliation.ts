@@ -1,0 +1,47 @@
+/**
+ * What a tool says of a call that was lost, and what that means for the call. A tool that cannot say leaves it unknown:
+ * nothing here guesses.
+ */
+import { Cause, Exit } from "effect"
+import type { Outcome } from "../../src/run/RunEvent.ts"
+import type { Reconciled } from "../../src/tool/GovernedTool.ts"
+import { valueOf } from "./BodyResult.ts"
+import type { Governed } from "./CallHost.ts"
+import { classify, doubted, failed } from "./Failures.ts"
+
+export type Reconciliation =
+  | { readonly _tag: "Settled"; readonly outcome: Outcome }
+  /** It did nothing, so that it may be run. */
+  | { readonly _tag: "NotHappened" }
+  | { readonly _tag: "Unknown" }
+  /** The question came to nothing; at another time it may not. */
+  | { readonly _tag: "Unasked" }
+
+export const unknown: Reconciliation = { _tag: "Unknown" }
+
+/** `exit` is that of the tool's `reconcile`; undefined = it did not end in time. */
+export const reconciliationOf = (
+  tool: Governed,
+  exit: Exit.Exit<Reconciled, unknown> | undefined
+): Reconciliation => {
+  if (exit === undefined) return { _tag: "Unasked" }
+  if (Exit.isSuccess(exit)) {
+    // From JavaScript it may be anything.
+    const said = exit.value as Reconciled | undefined
+    switch (said?._tag) {
+      case "Happened":
+        return { _tag: "Settled", outcome: doubted(valueOf(tool, said.result)) }
+      case "NotHappened":
+        return said
+      default:
+        return unknown
+    }
+  }
+  const { cause } = exit
+  if (Cause.hasInterruptsOnly(cause)) return { _tag: "Unasked" }
+  if (Cause.findErrorOption(cause)._tag === "None") return unknown
+  const error = classify(cause)
+  return error._tag === "ToolTransientError"
+    ? { _tag: "Unasked" }
+    : { _tag: "Settled", outcome: doubted(failed(error)) }
+}

@@ -1,0 +1,233 @@
+/** A call that began in a worker that is gone, and a tool that can be asked what became of it. */
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Layer, Schema } from "effect"
+import * as ToolWorker from "../../layers/compose/ToolWorker.ts"
+import * as EphemeralToolQueue from "../../layers/ephemeral/EphemeralToolQueue.ts"
+import { ToolQueueConfig } from "../../layers/runtime/ToolQueueConfig.ts"
+import { ToolQueue } from "../../services/ToolQueue.ts"
+import type { ToolError } from "../../src/error/ToolError.ts"
+import { ToolTerminalError, ToolTransientError, ToolUserError } from "../../src/error/ToolError.ts"
+import { Tenant } from "../../src/Ids.ts"
+import { tool } from "../../src/tool/DeclaredTool.ts"
+import type { Reconciled } from "../../src/tool/GovernedTool.ts"
+import { eventually } from "../contracts/Contract.ts"
+
+const key = "t.pay@1"
+const id = "call-1"
+
+type Asks = Effect.Effect<Reconciled<{ readonly receipt: string }>, ToolError>
+
+interface Seen {
+  readonly bodies: Array<string | undefined>
+  readonly asked: Array<string | undefined>
+}
+
+const seen = (): Seen => ({ bodies: [], asked: [] })
+
+const pay = (
+  { asked, bodies }: Seen,
+  asks: (count: number) => Asks,
+  timeout_ms = 30,
+  capabilities: ReadonlyArray<string> = []
+) =>
+  tool(
+    {
+      namespace: "t",
+      name: "pay",
+      side_effects: "external",
+      permission: "allow",
+      timeout_ms,
+      capabilities,
+      output: Schema.Struct({ receipt: Schema.String }),
+      reconcile: (_, call) => Effect.suspend(() => asks(asked.push(call.key)))
+    },
+    (_, call) => {
+      bodies.push(call.key)
+      return { receipt: "body" }
+    }
+  )
+
+const worker = (family: ReturnType<typeof pay>, more: Partial<ToolQueueConfig> = {}) =>
+  ToolWorker.layer({ tools: [family] }).pipe(
+    Layer.provide(
+      Layer.effect(
+        ToolQueueConfig,
+        Effect.map(ToolQueueConfig, (defaults) => ({
+          ...defaults,
+          ack_wait_ms: 300,
+          backoff_ms: [5],
+          sweep_ms: 20,
+          stop_ms: 100,
+          ...more
+        }))
+      )
+    )
+  )
+
+/** A call that a worker began and did not end, at its last delivery of so many. */
+const lost = Effect.fnUntraced(function* (deliveries = 1, expires_at = 4e12) {
+  const queue = yield* ToolQueue
+  const payload = { id, name: key, arguments: {}, loop_id: "r", metadata: { permission: "allow" } }
+  yield* queue.send({ id, tool: key, tenant: Tenant.make("acme"), expires_at, payload })
+  for (let count = 1; count <= deliveries; count++) {
+    const claim = { owner: `gone-${count}`, tools: [key], limit: 1, lease_ms: 1 }
+    yield* eventually(queue.claim(claim), (all) => all.length === 1)
+    assert.isTrue(yield* queue.begin(id, claim.owner))
+  }
+})
+
+const awaited = ToolQueue.use((queue) => queue.awaited(id))
+const dead = ToolQueue.use((queue) => queue.dead(1))
+
+const happened: Asks = Effect.succeed({ _tag: "Happened", result: { receipt: "asked" } })
+const not: Asks = Effect.succeed({ _tag: "NotHappened" })
+const unsure: Asks = Effect.succeed({ _tag: "Unknown" })
+const away: Asks = Effect.fail(new ToolTransientError({ kind: "network", message: "away" }))
+const asked = { content: '{"receipt":"asked"}' }
+const unknown = { error_kind: "unknown", metadata: { outcome: "unknown" } } as const
+
+const cases: ReadonlyArray<
+  readonly [title: string, asks: (count: number) => Asks, says: object, asks: number, acts: number]
+> = [
+  ["it happened: the result is the call's", () => happened, asked, 1, 0],
+  ["it did not happen: it is run", () => not, { content: '{"receipt":"body"}' }, 1, 1],
+  ["nobody knows: it is unknown", () => unsure, unknown, 1, 0],
+  ["a defect says nothing: it is unknown", () => Effect.die(new Error("bug")), unknown, 1, 0],
+  [
+    "a failure is the call's",
+    () =>
+      Effect.fail(new ToolUserError({ kind: "not_found", reason: "GONE", message: "no order" })),
+    { error: "no order", metadata: { error_class: "ToolUserError", error_reason: "GONE" } },
+    1,
+    0
+  ],
+  [
+    "a failure of the tool's own may have taken effect, and says so",
+    () => Effect.fail(new ToolTerminalError({ kind: "internal", message: "broken." })),
+    { error: "broken. It may have taken effect." },
+    1,
+    0
+  ],
+  ["it could not be asked: it is asked again", (n) => (n === 1 ? away : happened), asked, 2, 0],
+  [
+    "it does not answer in time: it is asked again",
+    (n) => (n === 1 ? Effect.never : happened),
+    asked,
+    2,
+    0
+  ]
+]
+
+describe("a redelivered call that began", () => {
+  for (const [title, asks, says, asked, acts] of cases) {
+    it.live(title, () => {
+      const all = seen()
+      return Effect.gen(function* () {
+        yield* lost()
+        yield* Layer.build(worker(pay(all, asks)))
+        assert.deepInclude(yield* awaited, says)
+        assert.deepStrictEqual([all.asked.length, all.bodies.length], [asked, acts])
+        assert.strictEqual(new Set([...all.asked, ...all.bodies]).size, 1)
+        assert.isString(all.asked[0])
+        const queue = yield* ToolQueue
+        yield* eventually(queue.nextDueAt([key]), (due) => due === undefined)
+        assert.deepStrictEqual(yield* dead, [])
+      }).pipe(Effect.scoped, Effect.provide(EphemeralToolQueue.layer))
+    })
+  }
+
+  it.live("is not asked for before the lost attempt's time is over", () => {
+    const all = seen()
+    let asked_at = 0
+    return Effect.gen(function* () {
+      yield* lost()
+      const [claimed] = yield* eventually(
+        ToolQueue.use((queue) =>
+          queue.claim({ owner: "look", tools: [key], limit: 1, lease_ms: 1 })
+        ),
+        (found) => found.length === 1
+      )
+      const family = pay(
+        all,
+        () =>
+          Effect.andThen(
+            Effect.clockWith((clock) => clock.currentTimeMillis),
+            (now) => {
+              asked_at = now
+              return happened
+            }
+          ),
+        400
+      )
+      yield* Layer.build(worker(family))
+      assert.deepInclude(yield* awaited, asked)
+      assert.isAtLeast(asked_at, claimed!.begun_at! + 400)
+    }).pipe(Effect.scoped, Effect.provide(EphemeralToolQueue.layer))
+  })
+
+  it.live("that did not happen and that nobody waits for is not run", () => {
+    const all = seen()
+    return Effect.gen(function* () {
+      yield* lost(1, 1)
+      yield* Layer.build(worker(pay(all, () => not)))
+      assert.deepNestedInclude(yield* awaited, { "metadata.error_reason": "EXPIRED" })
+      assert.deepStrictEqual([all.asked.length, all.bodies.length], [1, 0])
+    }).pipe(Effect.scoped, Effect.provide(EphemeralToolQueue.layer))
+  })
+
+  it.live("is not asked for by a worker that may not run its tool", () => {
+    const all = seen()
+    return Effect.gen(function* () {
+      yield* lost()
+      const guarded = pay(all, () => happened, 30, ["tools:pay"])
+      yield* Layer.build(
+        ToolWorker.layer({ tools: [guarded], capabilities: [] }).pipe(
+          Layer.provide(
+            Layer.effect(
+              ToolQueueConfig,
+              Effect.map(ToolQueueConfig, (defaults) => ({ ...defaults, sweep_ms: 20 }))
+            )
+          )
+        )
+      )
+      assert.deepInclude(yield* awaited, unknown)
+      assert.deepStrictEqual(all, seen())
+    }).pipe(Effect.scoped, Effect.provide(EphemeralToolQueue.layer))
+  })
+})
+
+describe("a call that began and was delivered too often", () => {
+  for (const [title, asks, says, acts, isDead] of [
+    ["has the result that its tool finds", () => happened, asked, 0, false],
+    [
+      "is refused where its tool says that it did not happen",
+      () => not,
+      { error: "every worker that ran it ended before it did." },
+      0,
+      true
+    ],
+    ["is unknown where its tool does not know", () => unsure, unknown, 0, true],
+    [
+      "is unknown where its tool cannot be asked for as many deliveries again",
+      () => away,
+      unknown,
+      0,
+      true
+    ]
+  ] as const) {
+    it.live(title, () => {
+      const all = seen()
+      return Effect.gen(function* () {
+        yield* lost(2)
+        yield* Layer.build(worker(pay(all, asks), { deliveries_max: 2 }))
+        assert.deepInclude(yield* awaited, says)
+        assert.strictEqual(all.bodies.length, acts)
+        assert.isAtLeast(all.asked.length, 1)
+        assert.isAtMost(all.asked.length, 2)
+        const queue = yield* ToolQueue
+        yield* eventually(queue.nextDueAt([key]), (due) => due === undefined)
+        assert.strictEqual((yield* dead).length, isDead ? 1 : 0)
+      }).pipe(Effect.scoped, Effect.provide(EphemeralToolQueue.layer))
+    })
+  }
+})
