@@ -65,33 +65,39 @@ const whenFree = <A, E, R>(
       : Effect.andThen(wait(Deferred.await(run.held)), whenFree(store, id, use, wait))
   })
 
-const creating = (store: Store) =>
-  Effect.fn("RunJournal.create")(function* (id: RunId, ordinal: number, accepted: RunAccepted) {
-    const now = yield* Clock.currentTimeMillis
-    if (store.runs.has(id)) return false
-    const run: StoredRun = {
-      run_id: id,
-      tenant: accepted.tenant,
-      address: accepted.address,
-      conversation: accepted.conversation,
-      ordinal,
-      created_at: now,
-      entries: [],
-      status: "pending",
-      rests: false,
-      epoch: 0,
-      owner: undefined,
-      held: undefined
-    }
-    store.runs.set(id, run)
-    store.open.add(run)
-    const key = addressKey(run.address)
-    const open = store.openOf.get(key)
-    if (open === undefined) store.openOf.set(key, new Set([run]))
-    else open.add(run)
-    write(store, run, [accepted], "pending", false, now)
-    return true
-  })
+// Its Effect functions take the store and are made once: what V8 makes for each new generator function outlives a young
+// collection, and with it all that the function holds.
+const create = Effect.fn("RunJournal.create")(function* (
+  store: Store,
+  id: RunId,
+  ordinal: number,
+  accepted: RunAccepted
+) {
+  const now = yield* Clock.currentTimeMillis
+  if (store.runs.has(id)) return false
+  const run: StoredRun = {
+    run_id: id,
+    tenant: accepted.tenant,
+    address: accepted.address,
+    conversation: accepted.conversation,
+    ordinal,
+    created_at: now,
+    entries: [],
+    status: "pending",
+    rests: false,
+    epoch: 0,
+    owner: undefined,
+    held: undefined
+  }
+  store.runs.set(id, run)
+  store.open.add(run)
+  const key = addressKey(run.address)
+  const open = store.openOf.get(key)
+  if (open === undefined) store.openOf.set(key, new Set([run]))
+  else open.add(run)
+  write(store, run, [accepted], "pending", false, now)
+  return true
+})
 
 const claiming =
   (store: Store) =>
@@ -200,18 +206,21 @@ const bounded = <A, E, R>(body: Effect.Effect<A, E, R>): Effect.Effect<Exit.Exit
     })
   )
 
-const recovering = (store: Store) =>
-  Effect.fn("RunJournal.recoverable")(function* (owner: string, limit: number) {
-    const now = yield* Clock.currentTimeMillis
-    const found: Array<RunHead> = []
-    for (const run of store.open) {
-      if (found.length >= limit) break
-      if (run.rests || !isFirst(store, run)) continue
-      const head = headOf(store, run, now)
-      if (head.owner === undefined || head.owner === owner) found.push(head)
-    }
-    return found
-  })
+const recoverable = Effect.fn("RunJournal.recoverable")(function* (
+  store: Store,
+  owner: string,
+  limit: number
+) {
+  const now = yield* Clock.currentTimeMillis
+  const found: Array<RunHead> = []
+  for (const run of store.open) {
+    if (found.length >= limit) break
+    if (run.rests || !isFirst(store, run)) continue
+    const head = headOf(store, run, now)
+    if (head.owner === undefined || head.owner === owner) found.push(head)
+  }
+  return found
+})
 
 /** Has every run of the address that came before it ended? */
 const isFirst = (store: Store, run: StoredRun): boolean => {
@@ -221,18 +230,28 @@ const isFirst = (store: Store, run: StoredRun): boolean => {
   return true
 }
 
-const adopting = (store: Store) =>
-  Effect.fn("RunJournal.adopt")(function* (owner: string, limit: number) {
-    const now = yield* Clock.currentTimeMillis
-    const found: Array<RunHead> = []
-    for (const run of store.open) {
-      if (found.length >= limit) break
-      if (!run.rests || headOf(store, run, now).owner !== undefined) continue
-      run.owner = owner
-      found.push(headOf(store, run, now))
-    }
-    return found
-  })
+const adopt = Effect.fn("RunJournal.adopt")(function* (
+  store: Store,
+  owner: string,
+  limit: number
+) {
+  const now = yield* Clock.currentTimeMillis
+  const found: Array<RunHead> = []
+  for (const run of store.open) {
+    if (found.length >= limit) break
+    if (!run.rests || headOf(store, run, now).owner !== undefined) continue
+    run.owner = owner
+    found.push(headOf(store, run, now))
+  }
+  return found
+})
+
+const head = Effect.fn("RunJournal.head")(function* (store: Store, id: RunId) {
+  const run = store.runs.get(id)
+  return run === undefined
+    ? yield* new RunNotFound({ run_id: id })
+    : headOf(store, run, yield* Clock.currentTimeMillis)
+})
 
 const unfinished = (store: Store) => (address: Address, limit: number) =>
   Effect.map(Clock.currentTimeMillis, (now) =>
@@ -257,7 +276,7 @@ const make = Effect.gen(function* () {
       return Effect.void
     })
   return RunJournal.of({
-    create: creating(store),
+    create: (id, ordinal, accepted) => create(store, id, ordinal, accepted),
     claim: claiming(store),
     append,
     transact: transacting(store),
@@ -266,12 +285,7 @@ const make = Effect.gen(function* () {
         () => store.runs.get(run)?.entries.slice(from, from + Math.min(limit, read_max)) ?? []
       ),
     amend: amending(store),
-    head: Effect.fn("RunJournal.head")(function* (id) {
-      const run = store.runs.get(id)
-      return run === undefined
-        ? yield* new RunNotFound({ run_id: id })
-        : headOf(store, run, yield* Clock.currentTimeMillis)
-    }),
+    head: (id) => head(store, id),
     unfinished: unfinished(store),
     beat: (owner, lease_ms) =>
       Effect.map(Clock.currentTimeMillis, (now) => {
@@ -279,8 +293,8 @@ const make = Effect.gen(function* () {
         store.leases.set(owner, now + lease_ms)
       }),
     release: (owner) => Effect.sync(() => void store.leases.delete(owner)),
-    recoverable: recovering(store),
-    adopt: adopting(store),
+    recoverable: (owner, limit) => recoverable(store, owner, limit),
+    adopt: (owner, limit) => adopt(store, owner, limit),
     amended: (listener) =>
       Effect.acquireRelease(
         Effect.sync(() => void store.amended.add(listener)),
