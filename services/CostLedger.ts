@@ -1,6 +1,6 @@
 /**
- * What model turns cost, to be read. It is written by the journal, in the transaction of the turn; a turn without a
- * price table has no entry.
+ * What model turns cost, and what tools spent on models, to be read. It is written by the journal, in the transaction of
+ * the turn or of the call's end; without a price table there is no entry.
  */
 import { Context } from "effect"
 import type { Effect } from "effect"
@@ -11,13 +11,16 @@ import type { StoreError } from "./TaskStore.ts"
 export interface CostQuery {
   readonly tenant: Tenant
   readonly by: CostGroup
-  /** Turns journaled at or after, and before, in ms since 1970. */
+  /** What was journaled at or after, and before, in ms since 1970. */
   readonly from?: number | undefined
   readonly to?: number | undefined
-  /** The agent whose turns they were: a specialist's are its own. */
+  /** The agent whose turns and calls they were: a specialist's are its own. */
   readonly agent?: AgentName | undefined
   readonly model?: string | undefined
   readonly run_id?: RunId | undefined
+  /** The plain name of a tool: what its bodies spent, and no turns. */
+  readonly tool?: string | undefined
+  readonly trace_id?: string | undefined
   /** 1 to 500. */
   readonly limit: number
   /** Continue behind this key. */

@@ -1,17 +1,18 @@
 /**
- * What the turns of one process cost.
+ * What the turns and tools of one process cost.
  */
 import { BigDecimal, Effect, Layer } from "effect"
 import { decimal, decimalText } from "../../src/cost/Decimal.ts"
 import type { CostTotal } from "../../src/cost/CostTotal.ts"
 import type { CostQuery } from "../../services/CostLedger.ts"
 import { CostLedger } from "../../services/CostLedger.ts"
-import type { StoredCost } from "./EphemeralStore.ts"
+import type { Store, StoredCost } from "./EphemeralStore.ts"
 import { EphemeralStore } from "./EphemeralStore.ts"
 
 const page_max = 500
 
-const keyOf = (entry: StoredCost, { by, tenant }: CostQuery): string => {
+/** Undefined = the entry belongs to no group. */
+const keyOf = (store: Store, entry: StoredCost, { by, tenant }: CostQuery): string | undefined => {
   switch (by) {
     case "tenant":
       return tenant
@@ -21,15 +22,24 @@ const keyOf = (entry: StoredCost, { by, tenant }: CostQuery): string => {
       return entry.model
     case "run":
       return entry.run_id
+    case "tool":
+      return entry.by?.tool
+    case "trace":
+      return traceOf(store, entry)
   }
 }
 
-const fits = (entry: StoredCost, query: CostQuery): boolean =>
+const traceOf = (store: Store, { run_id }: StoredCost): string | undefined =>
+  store.tasks.get(run_id)?.task.trace_id
+
+const fits = (store: Store, entry: StoredCost, query: CostQuery): boolean =>
   (query.from === undefined || entry.at >= query.from) &&
   (query.to === undefined || entry.at < query.to) &&
   (query.agent === undefined || entry.agent === query.agent) &&
   (query.model === undefined || entry.model === query.model) &&
-  (query.run_id === undefined || entry.run_id === query.run_id)
+  (query.run_id === undefined || entry.run_id === query.run_id) &&
+  (query.tool === undefined || entry.by?.tool === query.tool) &&
+  (query.trace_id === undefined || traceOf(store, entry) === query.trace_id)
 
 const totalOf = (key: string, entries: ReadonlyArray<StoredCost>): CostTotal => {
   const amounts = new Map<string, BigDecimal.BigDecimal>()
@@ -42,14 +52,15 @@ const totalOf = (key: string, entries: ReadonlyArray<StoredCost>): CostTotal => 
     cache_write_tokens: 0,
     reasoning_tokens: 0
   }
-  for (const { amount, currency, usage } of entries) {
-    total.turns++
+  for (const { amount, by, currency, usage } of entries) {
+    const turns = by?.calls ?? 1
+    total.turns += turns
     total.input_tokens += usage.input_tokens
     total.output_tokens += usage.output_tokens
     total.cached_tokens += usage.cached_tokens ?? 0
     total.cache_write_tokens += usage.cache_write_tokens ?? 0
     total.reasoning_tokens += usage.reasoning_tokens ?? 0
-    if (amount === undefined || currency === undefined) total.unpriced_turns++
+    if (amount === undefined || currency === undefined) total.unpriced_turns += turns
     else {
       const sum = amounts.get(currency)
       const more = decimal(amount)
@@ -70,9 +81,9 @@ const make = Effect.map(EphemeralStore, (store) =>
       Effect.sync(() => {
         const groups = new Map<string, Array<StoredCost>>()
         for (const entry of store.costs.get(query.tenant) ?? []) {
-          if (!fits(entry, query)) continue
-          const key = keyOf(entry, query)
-          if (query.after !== undefined && key <= query.after) continue
+          if (!fits(store, entry, query)) continue
+          const key = keyOf(store, entry, query)
+          if (key === undefined || (query.after !== undefined && key <= query.after)) continue
           const group = groups.get(key)
           if (group === undefined) groups.set(key, [entry])
           else group.push(entry)

@@ -1,6 +1,6 @@
 /**
  * An append as its function in the database takes it: arrays, so that there is one text whatever the size of the batch.
- * The functions are in `migrations/0003_append.ts` and `0004_costs.ts`. Private to this room.
+ * The functions are in `migrations/0003_append.ts`, `0004_costs.ts` and `0010_tool_costs.ts`. Private to this room.
  */
 import { canonical } from "../../src/Canonical.ts"
 import type { Tenant } from "../../src/Ids.ts"
@@ -129,6 +129,16 @@ const texts = {
     ...question_types,
     ...end_types,
     ...cost_types
+  ]),
+  spent: call("append_spent", [
+    ...head_types,
+    ...event_types,
+    ...question_types,
+    ...end_types,
+    ...cost_types,
+    text,
+    int,
+    text
   ])
 }
 
@@ -238,6 +248,29 @@ const costParams = (batch: ReadonlyArray<Encoded>): ReadonlyArray<ReadonlyArray<
   ]
 }
 
+/** What a tool spent says more of itself than a turn does. */
+const spentParams = (batch: ReadonlyArray<Encoded>): ReadonlyArray<ReadonlyArray<unknown>> => {
+  const costs = batch.flatMap((item) => item.costs)
+  return [
+    ...costParams(batch),
+    costs.map(({ by }) => by?.tool ?? ""),
+    costs.map(({ by }) => by?.part ?? 0),
+    costs.map(({ by }) => String(by?.calls ?? 1))
+  ]
+}
+
+/** With what a tool spent among them, a batch is written whole by one function. */
+const spent = (batch: ReadonlyArray<Encoded>): Statement => ({
+  text: texts.spent,
+  params: [
+    ...headParams(batch),
+    ...eventParams(batch),
+    ...questionParams(batch),
+    ...endParams(batch),
+    ...spentParams(batch)
+  ]
+})
+
 /** With a cost among them, a batch is written whole by one of two functions. */
 const priced = (batch: ReadonlyArray<Encoded>, asks: boolean, closes: boolean): Statement =>
   asks || closes
@@ -265,7 +298,11 @@ export const statementOf = (batch: ReadonlyArray<Encoded>): Statement => {
   const closes = batch.some(
     (item) => item.task !== undefined || item.message !== undefined || item.status >= run_over
   )
-  if (batch.some((item) => item.costs.length > 0)) return priced(batch, asks, closes)
+  if (batch.some((item) => item.costs.length > 0)) {
+    return batch.some((item) => item.costs.some(({ by }) => by !== undefined))
+      ? spent(batch)
+      : priced(batch, asks, closes)
+  }
   return {
     text: asks ? (closes ? texts.both : texts.questions) : closes ? texts.ends : texts.none,
     params: [

@@ -14,6 +14,7 @@ import { migration as mcpPins } from "./migrations/0006_mcp_pins.ts"
 import { migration as callRecords } from "./migrations/0007_call_records.ts"
 import { migration as toolQueue } from "./migrations/0008_tool_queue.ts"
 import { migration as claims } from "./migrations/0009_claims.ts"
+import { migration as toolCosts } from "./migrations/0010_tool_costs.ts"
 import { migration as toolWorkers } from "./migrations/0011_tool_workers.ts"
 
 /** The name begins with the number. */
@@ -27,6 +28,7 @@ const migrations = {
   "0007_call_records": callRecords,
   "0008_tool_queue": toolQueue,
   "0009_claims": claims,
+  "0010_tool_costs": toolCosts,
   "0011_tool_workers": toolWorkers
 }
 

@@ -1,11 +1,13 @@
 /**
- * What turns cost, in SQL: sums are the database's, which has exact numbers.
+ * What turns and tools cost, in SQL: sums are the database's, which has exact numbers.
  */
 import { Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import type { CostGroup, CostTotal } from "../../src/cost/CostTotal.ts"
+import type { CostQuery } from "../../services/CostLedger.ts"
 import { CostLedger } from "../../services/CostLedger.ts"
 import { toStoreError } from "./SqlFailure.ts"
+import { textOf } from "./StoredText.ts"
 
 const page_max = 500
 
@@ -26,30 +28,37 @@ const keys: Record<CostGroup, string> = {
   tenant: `c.tenant COLLATE "C"`,
   agent: `c.agent COLLATE "C"`,
   model: `c.model COLLATE "C"`,
-  run: `c.run_id::text COLLATE "C"`
+  run: `c.run_id::text COLLATE "C"`,
+  tool: `c.tool COLLATE "C"`,
+  trace: `t.trace_id COLLATE "C"`
 }
 
 const filter = `c.tenant = $1::text
   AND ($2::int8 IS NULL OR c.at >= $2::int8) AND ($3::int8 IS NULL OR c.at < $3::int8)
   AND ($4::text IS NULL OR c.agent = $4::text) AND ($5::text IS NULL OR c.model = $5::text)
-  AND ($6::uuid IS NULL OR c.run_id = $6::uuid)`
+  AND ($6::uuid IS NULL OR c.run_id = $6::uuid) AND ($9::text IS NULL OR c.tool = $9::text)
+  AND ($10::text IS NULL OR t.trace_id = $10::text)`
+
+/** A trace is its run's, and stands with its task. */
+const entries = `troupe.turn_costs c LEFT JOIN troupe.agent_tasks t ON t.id = c.run_id`
 
 const statement = (key: string): string => `WITH page AS (
-  SELECT DISTINCT ${key} AS key FROM troupe.turn_costs c
-  WHERE ${filter} AND ($7::text IS NULL OR ${key} > $7::text)
+  SELECT DISTINCT ${key} AS key FROM ${entries}
+  WHERE ${filter} AND ${key} IS NOT NULL AND ($7::text IS NULL OR ${key} > $7::text)
   ORDER BY 1 LIMIT $8::int4)
-SELECT p.key, c.currency, trim_scale(sum(c.amount))::text AS amount, count(*)::float8 AS turns,
+SELECT p.key, c.currency, trim_scale(sum(c.amount))::text AS amount, sum(c.turns)::float8 AS turns,
   sum(c.input_tokens)::float8 AS input_tokens, sum(c.output_tokens)::float8 AS output_tokens,
   sum(c.cached_tokens)::float8 AS cached_tokens, sum(c.cache_write_tokens)::float8 AS cache_write_tokens,
   sum(c.reasoning_tokens)::float8 AS reasoning_tokens
-FROM troupe.turn_costs c JOIN page p ON p.key = ${key}
+FROM ${entries} JOIN page p ON p.key = ${key}
 WHERE ${filter} GROUP BY p.key, c.currency ORDER BY p.key, c.currency COLLATE "C"`
 
 /** One row for each key and currency, and one for what has no price, as one total for each key. */
-const totalsOf = (rows: ReadonlyArray<TotalRow>): ReadonlyArray<CostTotal> => {
+const totalsOf = (rows: ReadonlyArray<TotalRow>, { by }: CostQuery): ReadonlyArray<CostTotal> => {
   const totals = new Map<string, CostTotal>()
   for (const row of rows) {
-    const { amount, currency, key, turns } = row
+    const { amount, currency, turns } = row
+    const key = by === "trace" ? textOf(row.key) : row.key
     const before = totals.get(key)
     const unpriced = currency === null || amount === null
     totals.set(key, {
@@ -67,6 +76,10 @@ const totalsOf = (rows: ReadonlyArray<TotalRow>): ReadonlyArray<CostTotal> => {
   return [...totals.values()]
 }
 
+/** A trace as its task has it. */
+const stored = (trace_id: string | undefined): string | null =>
+  trace_id === undefined ? null : JSON.stringify(trace_id)
+
 const make = Effect.map(SqlClient.SqlClient, (sql) =>
   CostLedger.of({
     totals: Effect.fn("CostLedger.totals")(function* (query) {
@@ -77,10 +90,12 @@ const make = Effect.map(SqlClient.SqlClient, (sql) =>
         query.agent ?? null,
         query.model ?? null,
         query.run_id ?? null,
-        query.after ?? null,
-        Math.max(0, Math.min(query.limit, page_max))
+        query.by === "trace" ? stored(query.after) : (query.after ?? null),
+        Math.max(0, Math.min(query.limit, page_max)),
+        query.tool ?? null,
+        stored(query.trace_id)
       ])
-      return totalsOf(rows)
+      return totalsOf(rows, query)
     }, Effect.mapError(toStoreError))
   })
 )

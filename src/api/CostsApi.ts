@@ -1,5 +1,5 @@
 /**
- * What model turns cost.
+ * What model turns cost, and what tools spent on models.
  */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
@@ -12,12 +12,15 @@ const list = HttpApiEndpoint.get("list", "/v1/costs", {
   query: {
     /** What the totals are made for; absent = `agent`. */
     by: Schema.optionalKey(CostGroup),
-    /** Turns at or after, and before, in ms since 1970. */
+    /** What was journaled at or after, and before, in ms since 1970. */
     from: Schema.optionalKey(Schema.Int),
     to: Schema.optionalKey(Schema.Int),
     agent: Schema.optionalKey(AgentName),
     model: Schema.optionalKey(Schema.String.check(Schema.isMaxLength(200))),
     run: Schema.optionalKey(RunId),
+    /** The plain name of a tool: what its bodies spent on models. */
+    tool: Schema.optionalKey(Schema.String.check(Schema.isMaxLength(200))),
+    trace_id: Schema.optionalKey(Schema.String.check(Schema.isMaxLength(200))),
     limit: Schema.optionalKey(Limit),
     /** Totals behind this key. */
     after: Schema.optionalKey(Schema.String.check(Schema.isMaxLength(200)))
@@ -26,7 +29,9 @@ const list = HttpApiEndpoint.get("list", "/v1/costs", {
     items: Schema.Array(CostTotal),
     next_after: Schema.optionalKey(Schema.String)
   })
-}).annotateMerge(OpenApi.annotations({ summary: "What model turns cost, by agent, model or run" }))
+}).annotateMerge(
+  OpenApi.annotations({ summary: "What models cost, by agent, model, run, tool or trace" })
+)
 
 export class CostsApi extends HttpApiGroup.make("costs")
   .add(list)

@@ -1,20 +1,22 @@
 /**
- * What turns cost together, by who or what caused it.
+ * What turns and tools cost together, by who or what caused it.
  */
 import { Schema } from "effect"
 
-export const CostGroup = Schema.Literals(["tenant", "agent", "model", "run"])
+/** `tool`: only what the bodies of tools spent on models; a turn has no tool. */
+export const CostGroup = Schema.Literals(["tenant", "agent", "model", "run", "tool", "trace"])
 export type CostGroup = typeof CostGroup.Type
 
 /** Sums are never made over currencies. */
 const Amount = Schema.Struct({ currency: Schema.String, amount: Schema.String })
 
-/** Of one tenant, agent, model or run. Counts turns that had a price table, priced or not. */
+/** Of one tenant, agent, model, run, tool or trace. Counts what had a price table, priced or not. */
 export const CostTotal = Schema.Struct({
-  /** The tenant, agent, model or run id. */
+  /** The tenant, agent, model, run id, tool's plain name or trace id. */
   key: Schema.String,
-  /** By currency; exact decimals as text. Empty where no turn had a price. */
+  /** By currency; exact decimals as text. Empty where nothing had a price. */
   amounts: Schema.Array(Amount),
+  /** Turns of models: those of agents, and calls of models by tools. */
   turns: Schema.Int,
   /** Those of `turns` whose cost nobody knows: it is in no amount. */
   unpriced_turns: Schema.Int,

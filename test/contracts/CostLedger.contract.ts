@@ -1,14 +1,17 @@
-/** What turns cost: written with the turn, read in pages. */
+/** What turns and tools cost: written with the turn or the end of the call, read in pages. */
 import type { Vitest } from "@effect/vitest"
 import { assert } from "@effect/vitest"
 import { Effect } from "effect"
+import type { CostQuery } from "../../services/CostLedger.ts"
 import { CostLedger } from "../../services/CostLedger.ts"
 import { RunJournal } from "../../services/RunJournal.ts"
 import type { TaskStore } from "../../services/TaskStore.ts"
 import type { TurnCost } from "../../src/cost/TurnCost.ts"
 import { AgentName, callId, rootFrame } from "../../src/Ids.ts"
 import type { Tenant } from "../../src/Ids.ts"
-import type { ModelTurned } from "../../src/run/RunEvent.ts"
+import type { ModelUse } from "../../src/cost/Spending.ts"
+import { uses_max } from "../../src/cost/Spending.ts"
+import type { ModelTurned, RunEvent } from "../../src/run/RunEvent.ts"
 import * as Samples from "./Samples.ts"
 
 type Needs = CostLedger | RunJournal | TaskStore
@@ -43,6 +46,27 @@ const spending = (tenant: Tenant, ...turns: ReadonlyArray<ModelTurned>) =>
     { tenant },
     turns.flatMap((each) => [each, Samples.callSettled(callId(rootFrame, each.step, 0))])
   )
+
+/** The result of the only call of a turn, whose body spent this. */
+const spent = (
+  step: number,
+  tool: string,
+  uses: ReadonlyArray<ModelUse>,
+  _tag: "CallSettled" | "CallUnknown" = "CallSettled"
+): RunEvent => {
+  const call = callId(rootFrame, step, 0)
+  const spending = { tool, uses }
+  return _tag === "CallUnknown"
+    ? { _tag, call, spent: spending }
+    : { _tag, call, outcome: { _tag: "Value", json: "null" }, spent: spending }
+}
+
+const use = (model: string, cost: TurnCost, more: Partial<ModelUse> = {}): ModelUse => ({
+  model,
+  usage: { input_tokens: 100, output_tokens: 1 },
+  cost,
+  ...more
+})
 
 const amounts = (usd: string) => [{ currency: "USD", amount: usd }]
 
@@ -178,5 +202,92 @@ export const costLedgerTests = (it: Vitest.MethodsNonLive<Needs>): void => {
       const [total] = yield* ledger.totals({ tenant, by: "run", limit: 500 })
       assert.deepStrictEqual(total?.amounts, amounts("4"))
     })
+  )
+
+  it.effect(
+    "ST-12 what a tool spent stands under its name and its run's trace, beside the turns",
+    () =>
+      Effect.gen(function* () {
+        const ledger = yield* CostLedger
+        const tenant = Samples.tenant()
+        const trace_id = Samples.unique("trace")
+        const { run } = yield* Samples.begin({ tenant, trace_id }, [
+          turn(1, priced("1")),
+          spent(1, "summarise", [
+            use("small", priced("0.1")),
+            use("small", priced("0.02"), { calls: 3 }),
+            use("odd", unpriced)
+          ]),
+          turn(2, priced("1")),
+          spent(2, "translate", [use("small", priced("0.003"))], "CallUnknown")
+        ])
+        yield* spending(tenant, turn(1, priced("7")))
+        const totals = (query: Partial<CostQuery>) =>
+          Effect.map(ledger.totals({ tenant, by: "tool", limit: 500, ...query }), (all) =>
+            all.map(({ amounts: [amount], key, turns, unpriced_turns }) => [
+              key,
+              amount?.amount,
+              turns,
+              unpriced_turns
+            ])
+          )
+        assert.deepStrictEqual(yield* totals({}), [
+          ["summarise", "0.12", 5, 1],
+          ["translate", "0.003", 1, 0]
+        ])
+        assert.deepStrictEqual(yield* totals({ by: "trace", tool: "summarise" }), [
+          [trace_id, "0.12", 5, 1]
+        ])
+        assert.deepStrictEqual(yield* totals({ by: "run", trace_id }), [[run, "2.123", 8, 1]])
+        assert.deepStrictEqual(yield* totals({ by: "model", tool: "summarise" }), [
+          ["odd", undefined, 1, 1],
+          ["small", "0.12", 4, 0]
+        ])
+        assert.deepStrictEqual(yield* totals({ by: "agent" }), [["operations", "9.123", 9, 1]])
+        assert.deepStrictEqual(yield* totals({ after: "summarise" }), [
+          ["translate", "0.003", 1, 0]
+        ])
+        assert.deepStrictEqual(yield* totals({ trace_id: "none" }), [])
+        assert.deepStrictEqual(yield* totals({ tool: "none" }), [])
+      })
+  )
+
+  it.effect(
+    "ST-12 a call with as many uses as it may have, from outside, ends its run in one append",
+    () =>
+      Effect.gen(function* () {
+        const ledger = yield* CostLedger
+        const journal = yield* RunJournal
+        const tenant = Samples.tenant()
+        const begun = yield* Samples.begin({ tenant }, [turn(1, priced("1"))])
+        const model = `m\u0000\ud800${"x".repeat(300)}`
+        const uses = Array.from({ length: uses_max }, () => use(model, priced("0.001")))
+        yield* journal.append(
+          begun.next(spent(1, "summarise", uses), turn(2, priced("1")), Samples.runEnded())
+        )
+        const [total] = yield* ledger.totals({ tenant, by: "tool", limit: 500 })
+        assert.deepStrictEqual(total?.amounts, amounts("0.032"))
+        assert.strictEqual(total?.input_tokens, 3_200)
+        const [whole] = yield* ledger.totals({ tenant, by: "tenant", limit: 500 })
+        assert.deepStrictEqual(whole?.amounts, amounts("2.032"))
+        const stored = yield* journal.read(begun.run, 0, 100)
+        const settled = stored.find(({ event }) => event._tag === "CallSettled")?.event
+        assert.strictEqual(settled?._tag === "CallSettled" && settled.spent?.uses.length, uses_max)
+      })
+  )
+
+  it.effect(
+    "ST-12 what a tool spent without a price table has no entry, and is in the journal",
+    () =>
+      Effect.gen(function* () {
+        const ledger = yield* CostLedger
+        const tenant = Samples.tenant()
+        yield* Samples.begin({ tenant }, [
+          turn(1),
+          spent(1, "summarise", [{ model: "small", usage: { input_tokens: 1, output_tokens: 1 } }])
+        ])
+        assert.deepStrictEqual(yield* ledger.totals({ tenant, by: "tool", limit: 500 }), [])
+        assert.deepStrictEqual(yield* ledger.totals({ tenant, by: "tenant", limit: 500 }), [])
+      })
   )
 }
