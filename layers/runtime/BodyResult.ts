@@ -6,8 +6,9 @@ import type { Cause, Clock } from "effect"
 import { ToolTerminalError } from "../../src/error/ToolError.ts"
 import type { CallId } from "../../src/Ids.ts"
 import type { RunInput } from "../../src/run/RunDecider.ts"
-import type { Outcome } from "../../src/run/RunEvent.ts"
-import type { Governed, Timed } from "./CallHost.ts"
+import type { CallSettled, Outcome } from "../../src/run/RunEvent.ts"
+import { withSpent } from "./BodySpending.ts"
+import type { CallHost, Governed, Timed } from "./CallHost.ts"
 import { classify, failed, timedOut } from "./Failures.ts"
 
 /** The encoded result as JSON text, once; refused when the schema or the cap refuses it. */
@@ -52,6 +53,7 @@ const marks = ({ spec }: Governed): { readonly stop?: true; readonly texts?: tru
 
 /** How a call of this tool ended; a value of one that stops the loop is its frame's answer. */
 export const at = (
+  host: CallHost,
   tool: Governed,
   call: CallId,
   outcome: Outcome,
@@ -59,9 +61,12 @@ export const at = (
   ended_at: number
 ): RunInput => ({
   _tag: "Finished",
-  settled: isMarked(tool, outcome)
-    ? { _tag: "CallSettled", call, outcome, started_at, ended_at, ...marks(tool) }
-    : { _tag: "CallSettled", call, outcome, started_at, ended_at }
+  settled: withSpent<CallSettled>(
+    host,
+    isMarked(tool, outcome)
+      ? { _tag: "CallSettled", call, outcome, started_at, ended_at, ...marks(tool) }
+      : { _tag: "CallSettled", call, outcome, started_at, ended_at }
+  )
 })
 
 /** The same of a call whose body did not run, because another's was the same effect. */
@@ -74,12 +79,14 @@ export const sharing = (tool: Governed, call: CallId, outcome: Outcome): RunInpu
 
 /** What the end of a read means. One object a call: it is the body's continuation and its deadline. */
 export class Reading implements Timed {
+  readonly #host: CallHost
   readonly #clock: Clock.Clock
   readonly #call: CallId
   readonly #tool: Governed
   readonly #started_at: number
 
-  constructor(clock: Clock.Clock, call: CallId, tool: Governed) {
+  constructor(host: CallHost, clock: Clock.Clock, call: CallId, tool: Governed) {
+    this.#host = host
     this.#clock = clock
     this.#call = call
     this.#tool = tool
@@ -104,6 +111,6 @@ export class Reading implements Timed {
 
   #ended(outcome: Outcome): RunInput {
     const ended_at = this.#clock.currentTimeMillisUnsafe()
-    return at(this.#tool, this.#call, outcome, this.#started_at, ended_at)
+    return at(this.#host, this.#tool, this.#call, outcome, this.#started_at, ended_at)
   }
 }

@@ -2,6 +2,7 @@
  * What a call needs of its run's loop, and what it gives it: a piece of work that is ready to run.
  */
 import type { Context, Deferred, Effect, Exit, Fiber } from "effect"
+import type { Spending } from "../../src/cost/Spending.ts"
 import type { CallId, RunId } from "../../src/Ids.ts"
 import type { RunInput } from "../../src/run/RunDecider.ts"
 import type { RunAccepted } from "../../src/run/RunEvent.ts"
@@ -23,6 +24,8 @@ export interface CallHost {
   readonly state: RunState
   /** Effects that calls of this loop have begun, by their identity. Made when the first call asks for it. */
   readonly effects: Map<string, BegunEffect>
+  /** What its bodies have spent on models so far; there only once one of them has. */
+  spent?: Spending
   /** Shows those who watch what the call has so far. */
   readonly show: (result: unknown) => void
   /** Reports a dispatch and waits until it is durable. False: it does not stand, and nothing may be done. */

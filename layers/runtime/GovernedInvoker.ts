@@ -9,6 +9,7 @@ import { warningsOf } from "../../src/permission/Policy.ts"
 import { AgentDirectory } from "../../services/AgentDirectory.ts"
 import { KillSwitch } from "../../services/KillSwitch.ts"
 import { PermissionPolicy } from "../../services/PermissionPolicy.ts"
+import { PriceBook } from "../../services/PriceBook.ts"
 import { ToolAttemptObservers } from "../../services/ToolAttemptObserver.ts"
 import { ToolRegistry } from "../../services/ToolRegistry.ts"
 import { versionOf } from "./CallIdentity.ts"
@@ -47,6 +48,7 @@ export const make = Effect.fnUntraced(function* (
     deadlines,
     policy,
     policy_version,
+    prices: yield* PriceBook,
     guards: yield* ToolGuards.make(directory.all.flatMap(({ tools }) => [...tools.values()])),
     attempted: yield* ToolAttemptObservers,
     agentOf: (name) => directory.get(name),

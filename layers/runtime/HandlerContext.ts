@@ -2,17 +2,21 @@
  * The second argument of a tool's body. One object a call; what few bodies ask for is made when they do.
  */
 import { Effect } from "effect"
+import type { Spend } from "../../src/cost/Spending.ts"
 import type { CallContext, GovernedContext } from "../../src/tool/GovernedTool.ts"
+import type { Meter } from "./BodySpending.ts"
 import type { CallHost } from "./CallHost.ts"
 
 export class HandlerContext implements GovernedContext {
   readonly #host: CallHost
+  readonly #meter: Meter
   readonly call: CallContext
 
-  constructor(host: CallHost, key: string | undefined) {
+  constructor(host: CallHost, key: string | undefined, meter: Meter) {
     const { accepted, run } = host
     const { approved_by, id } = host.call()
     this.#host = host
+    this.#meter = meter
     this.call = {
       run,
       call: id,
@@ -36,5 +40,11 @@ export class HandlerContext implements GovernedContext {
   get preliminary(): (result: unknown) => Effect.Effect<void> {
     const host = this.#host
     return (result) => Effect.sync(() => host.show(result))
+  }
+
+  get spent(): Spend {
+    const host = this.#host
+    const meter = this.#meter
+    return (spent) => meter(host, spent)
   }
 }

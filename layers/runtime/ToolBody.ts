@@ -6,6 +6,7 @@ import { Cause, Effect, Exit, Tracer } from "effect"
 import type { Context } from "effect"
 import type { Digest } from "effect/crypto"
 import type { CallId } from "../../src/Ids.ts"
+import type { Prices } from "../../src/cost/PriceTable.ts"
 import type { RunInput } from "../../src/run/RunDecider.ts"
 import type { Outcome } from "../../src/run/RunEvent.ts"
 import { isDispatched, onLossOf } from "../../src/tool/ToolSpec.ts"
@@ -17,6 +18,7 @@ import { again } from "./Attempts.ts"
 import type { CallHost, Fork, Governed, StartBody, Started } from "./CallHost.ts"
 import { at, Reading, valueOf } from "./BodyResult.ts"
 import { callKey, effectKey } from "./CallIdentity.ts"
+import { withSpent } from "./BodySpending.ts"
 import type { Deadlines } from "./Deadlines.ts"
 import { classify, doubted, failed, isLoss, timedOut } from "./Failures.ts"
 import { HandlerContext } from "./HandlerContext.ts"
@@ -28,6 +30,8 @@ import type { Guards } from "./ToolGuards.ts"
 export interface Services extends AttemptServices {
   readonly digest: Digest.Digest["Service"]
   readonly deadlines: Deadlines
+  /** Absent = what bodies spend on models is counted and not costed. */
+  readonly prices?: Prices | undefined
   /** Absent = no tool has limits of its own. */
   readonly guards?: Guards
 }
@@ -45,12 +49,14 @@ export interface ToolBody {
   ) => Effect.Effect<Reconciliation, never, AgentMemory>
 }
 
+type Lost = Extract<RunInput, { readonly _tag: "Lost" }>
+
 /** How often an idempotent call is sent with its key before its outcome counts as unknown. */
 const sends_max = 3
 
 export const make = (services: Services): ToolBody => {
   const { clock, deadlines, digest } = services
-  const placeOf = makePlaces()
+  const placeOf = makePlaces(services.prices)
 
   const outcomeOf = (tool: Governed, exit: Exit.Exit<unknown, unknown>): Outcome =>
     Exit.isSuccess(exit) ? valueOf(tool, exit.value) : failed(classify(exit.cause))
@@ -63,7 +69,9 @@ export const make = (services: Services): ToolBody => {
     args: unknown,
     key: string | undefined
   ): Effect.Effect<unknown, unknown, AgentMemory> => {
-    const body = Effect.suspend(() => tool.handler(args, new HandlerContext(host, key)))
+    const body = Effect.suspend(() =>
+      tool.handler(args, new HandlerContext(host, key, place.meter))
+    )
     return place.traced ? traced(host, tool, key, body) : body
   }
 
@@ -108,7 +116,7 @@ export const make = (services: Services): ToolBody => {
   /** A read: its body may be redone after a crash, so nothing is written before it. */
   const read = (host: CallHost, call: CallId, tool: Governed, args: unknown): Started => {
     const place = placeOf(tool, host.context)
-    const reading = new Reading(clock, call, tool)
+    const reading = new Reading(host, clock, call, tool)
     return {
       effect: Effect.matchCause(bodyIn(place, host, tool, args, undefined), reading),
       fork: place.fork,
@@ -161,7 +169,7 @@ export const make = (services: Services): ToolBody => {
       }
       const outcome =
         exit === undefined ? failed(timedOut(tool.spec.timeout_ms)) : outcomeOf(tool, exit)
-      return at(tool, call, outcome, began, clock.currentTimeMillisUnsafe())
+      return at(host, tool, call, outcome, began, clock.currentTimeMillisUnsafe())
     }
   })
 
@@ -185,7 +193,7 @@ export const make = (services: Services): ToolBody => {
     if (!(yield* host.dispatch({ _tag: "Dispatches", call, key, on_loss }))) return undefined
     const began = clock.currentTimeMillisUnsafe()
     let started_at = began
-    const lost: RunInput = { _tag: "Lost", call }
+    const lost = () => withSpent<Lost>(host, { _tag: "Lost", call })
     for (let sends = 1; ; sends++) {
       const exit = yield* within(bodyOf(host, tool, args, key), tool.spec.timeout_ms)
       if (tool.spec.retry !== undefined && (exit === undefined || Exit.isFailure(exit))) {
@@ -197,9 +205,10 @@ export const make = (services: Services): ToolBody => {
       const loss = exit === undefined || (Exit.isFailure(exit) && isLoss(exit.cause))
       if (!loss) {
         const outcome = doubted(outcomeOf(tool, exit))
-        return at(tool, call, outcome, began, clock.currentTimeMillisUnsafe())
+        return at(host, tool, call, outcome, began, clock.currentTimeMillisUnsafe())
       }
-      if (on_loss === "unknown" || tool.spec.retry !== undefined || sends === sends_max) return lost
+      if (on_loss === "unknown" || tool.spec.retry !== undefined || sends === sends_max)
+        return lost()
     }
   })
 
@@ -207,8 +216,8 @@ export const make = (services: Services): ToolBody => {
     const ask = tool.reconcile
     if (ask === undefined) return unknown
     const key = yield* keyOf(host, host.call().id, tool)
-    const question = Effect.suspend(() => ask(args, new HandlerContext(host, key)))
-    const { context } = placeOf(tool, host.context)
+    const { context, meter } = placeOf(tool, host.context)
+    const question = Effect.suspend(() => ask(args, new HandlerContext(host, key, meter)))
     const exit = yield* within(Effect.provideContext(question, context), tool.spec.timeout_ms)
     return reconciliationOf(tool, exit)
   })
@@ -227,7 +236,7 @@ export const make = (services: Services): ToolBody => {
         orElse: () => Effect.fail(timedOut(tool.spec.timeout_ms))
       })
       const record = (exit: Exit.Exit<unknown, unknown>): RunInput =>
-        at(tool, call, recorded(exit), started_at, clock.currentTimeMillisUnsafe())
+        at(host, tool, call, recorded(exit), started_at, clock.currentTimeMillisUnsafe())
       return Effect.as(host.transact(key, bounded, record), undefined)
     })
 

@@ -15,6 +15,7 @@
  */
 import { Context, Effect, Exit, Result, Schema } from "effect"
 import { Tool } from "effect/ai"
+import type { Spend } from "../cost/Spending.ts"
 import type { ToolError } from "../error/ToolError.ts"
 import { isToolError } from "../error/ToolError.ts"
 import type { Governance } from "./Governance.ts"
@@ -30,6 +31,8 @@ import type { ToolSpec } from "./ToolSpec.ts"
 export interface ToolCall extends CallContext {
   /** Shows those who watch what there is so far, any JSON; it takes the place of what was shown before. */
   readonly show: (result: unknown) => void
+  /** Tells what a model that the body called has cost. `metered` (layers/model) says it of models that it wraps. */
+  readonly spent: Spend
   readonly signal: AbortSignal
 }
 
@@ -99,22 +102,53 @@ const awaited = (
 
 const silent = () => {}
 
+/** One object a call; what few bodies ask for is made when they do. */
+class HandedCall implements ToolCall {
+  readonly #context: GovernedContext
+  #controller: AbortController | undefined
+  readonly run: ToolCall["run"]
+  readonly call: ToolCall["call"]
+  readonly tenant: ToolCall["tenant"]
+  readonly trace_id: ToolCall["trace_id"]
+  readonly principal: ToolCall["principal"]
+  readonly approved_by: ToolCall["approved_by"]
+  readonly key: ToolCall["key"]
+
+  constructor(context: GovernedContext) {
+    const { call } = context
+    this.#context = context
+    this.run = call.run
+    this.call = call.call
+    this.tenant = call.tenant
+    this.trace_id = call.trace_id
+    this.principal = call.principal
+    this.approved_by = call.approved_by
+    this.key = call.key
+  }
+
+  get show(): ToolCall["show"] {
+    return this.#context.show ?? silent
+  }
+
+  get spent(): Spend {
+    return this.#context.spent ?? silent
+  }
+
+  get signal(): AbortSignal {
+    this.#controller ??= new AbortController()
+    return this.#controller.signal
+  }
+
+  abort(): void {
+    this.#controller?.abort()
+  }
+}
+
 /** The body as the gate calls it: whatever it returns is an Effect, whatever it throws is inside. */
 const handlerOf =
   (body: (args: never, call: ToolCall) => unknown): GovernedTool<never>["handler"] =>
   (args, context: GovernedContext) => {
-    let controller: AbortController | undefined
-    const handed: ToolCall = {
-      ...context.call,
-      get show() {
-        return context.show ?? silent
-      },
-      // Made only where it is looked at.
-      get signal() {
-        controller ??= new AbortController()
-        return controller.signal
-      }
-    }
+    const handed = new HandedCall(context)
     const returned = Result.try(() => body(args as never, handed))
     if (Result.isFailure(returned)) {
       const error: unknown = returned.failure
@@ -123,9 +157,9 @@ const handlerOf =
     const value = returned.success
     if (Effect.isEffect(value)) {
       const effect = value as Effect.Effect<unknown, unknown>
-      return Effect.onInterrupt(effect, () => Effect.sync(() => controller?.abort()))
+      return Effect.onInterrupt(effect, () => Effect.sync(() => handed.abort()))
     }
-    return isPromiseLike(value) ? awaited(value, () => controller?.abort()) : Effect.succeed(value)
+    return isPromiseLike(value) ? awaited(value, () => handed.abort()) : Effect.succeed(value)
   }
 
 /** Declares one tool; see the head of this file. A declaration that cannot be right ends the start. */

@@ -15,6 +15,7 @@ import { Cause, Effect, Exit } from "effect"
 import type { Context, Schema } from "effect"
 import { Tool } from "effect/ai"
 import type { Toolkit } from "effect/ai"
+import type { Spend } from "../cost/Spending.ts"
 import type { ToolError } from "../error/ToolError.ts"
 import type { CallId, RunId, Tenant } from "../Ids.ts"
 import type { Governance } from "./Governance.ts"
@@ -51,12 +52,20 @@ export interface GovernedContext {
   readonly preliminary: (result: unknown) => Effect.Effect<void>
   /** The same from where no Effect runs. */
   readonly show?: (result: unknown) => void
+  /** Tells what a model that the body called has cost. `metered` (layers/model) says it of models that it wraps. */
+  readonly spent?: Spend
   readonly call: CallContext
 }
 
 /** The call's context from a handler's second argument. Dies if the handler was not called by the gate. */
 export const callOf = (context: Toolkit.HandlerContext<never>): CallContext =>
   (context as unknown as GovernedContext).call
+
+const unheard: Spend = () => {}
+
+/** What a handler tells the cost of its models to, from its second argument. */
+export const spentOf = (context: Toolkit.HandlerContext<never>): Spend =>
+  (context as unknown as GovernedContext).spent ?? unheard
 
 /** What became of a call that was lost, as far as the tool can tell. */
 export type Reconciled<Result = unknown> =
