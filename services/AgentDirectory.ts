@@ -6,6 +6,7 @@ import type { AgentSpec } from "../src/agent/AgentSpec.ts"
 import type { AgentName } from "../src/Ids.ts"
 import type { Pins } from "../src/run/RunEvent.ts"
 import type { GovernedTool } from "../src/tool/GovernedTool.ts"
+import type { ToolGroup } from "../src/tool/ToolGroup.ts"
 import type { InputCodec } from "../src/tool/ToolCodec.ts"
 import type { AgentMemory } from "./AgentMemory.ts"
 import type { ModelTool } from "./ModelGateway.ts"
@@ -14,6 +15,8 @@ export interface ResidentAgent {
   readonly spec: AgentSpec
   /** By the name that the model uses. */
   readonly tools: ReadonlyMap<string, GovernedTool<AgentMemory>>
+  /** The groups of its other tools, by name, which are not for whoever sent the message. Absent = there are none. */
+  readonly withheld?: ReadonlyMap<string, ToolGroup>
   /** Specialists by the name of the tool that delegates to them, `ask_<name>`. */
   readonly specialists: ReadonlyMap<string, AgentName>
   /** Reads what another agent delegates with, where its spec says what it takes. */

@@ -13,6 +13,7 @@ import type {
   MailboxFull
 } from "../src/delivery/AgentTask.ts"
 import type { Address, ConversationId, MessageId, RunId, Tenant } from "../src/Ids.ts"
+import type { Roles } from "../src/Principal.ts"
 
 /** The store did not answer. Nothing was accepted, or the acknowledgement was lost: send again with the same key. */
 export class StoreError extends Schema.TaggedError<StoreError>()(
@@ -28,6 +29,8 @@ export interface NewTask {
   readonly conversation: ConversationId
   readonly message: string
   readonly by: string
+  /** The roles of whoever sends it, kept with the task. Absent = not known. */
+  readonly roles?: Roles | undefined
   readonly trace_id: string
   readonly channel_origin: string
   readonly initiated_by: InitiatedBy

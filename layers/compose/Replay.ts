@@ -190,10 +190,10 @@ const allRuns = Effect.fnUntraced(function* (tenant: Tenant) {
 /** What a policy says of the agents' tools as they are declared now. */
 export const judgeOf =
   (directory: AgentDirectory["Service"], policy: Policy): Judge =>
-  ({ agent, arguments: args, tool: name }) => {
+  ({ agent, arguments: args, roles, tool: name }) => {
     const tool = directory.get(agent)?.tools.get(name)
     if (tool === undefined) return undefined
-    return effectivePermission(policy, subjectOf(tool), args, false)
+    return effectivePermission(policy, subjectOf(tool), args, false, roles)
   }
 
 /** Which history a policy is tried over: one run, ended or not, or all of a tenant. */

@@ -85,6 +85,7 @@ const writeAll = (store: Store, request: NewTask, now: number): AgentTask => {
     ordinal: tasks.length + 1,
     message: request.message,
     by: request.by,
+    ...(request.roles === undefined ? undefined : { roles: request.roles }),
     trace_id: request.trace_id,
     status: "pending",
     created_at: now

@@ -38,13 +38,21 @@ const nameOf = (tag: RunEvent["_tag"]): string => {
  */
 const forCustomer = (event: RunEvent): RunEvent => {
   switch (event._tag) {
-    case "CallSettled": {
-      if (event.outcome._tag !== "Failed") return event
-      const error = { ...event.outcome.error, message: userText(event.outcome.error) }
-      return { ...event, outcome: { _tag: "Failed", error } }
+    case "RunAccepted": {
+      // It may have been a colleague of theirs who wrote, or one of ours.
+      const { roles: _roles, ...rest } = event
+      return rest
     }
+    case "CallSettled": {
+      // What anything costs its operator is none of a customer's business.
+      const { spent: _spent, ...rest } = event
+      if (rest.outcome._tag !== "Failed") return rest
+      const error = { ...rest.outcome.error, message: userText(rest.outcome.error) }
+      return { ...rest, outcome: { _tag: "Failed", error } }
+    }
+    case "CallUnknown":
+      return { _tag: event._tag, call: event.call }
     case "ModelTurned": {
-      // What a turn costs its operator is none of a customer's business.
       const {
         calls,
         cost: _cost,

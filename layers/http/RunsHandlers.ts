@@ -61,8 +61,7 @@ const costOf = ({ cost, currency, unpriced_turns }: RunUsed): Pick<RunSummary, "
 const summaryOf = (task: AgentTask, state: RunState): RunSummary => {
   const pending_approvals: Array<RunSummary["pending_approvals"][number]> = []
   const unknown_calls: Array<RunSummary["unknown_calls"][number]> = []
-  for (const id of state.open) {
-    const { arguments: args, phase, proposed } = state.calls.get(id)!
+  for (const { arguments: args, id, phase, proposed } of state.open) {
     if (phase._tag === "Asking") {
       pending_approvals.push({ call: id, payload: phase.request.payload })
     } else if (phase._tag === "Unknown") {
@@ -77,6 +76,8 @@ const summaryOf = (task: AgentTask, state: RunState): RunSummary => {
     const { call, limit, payload } = state.question
     pending_approvals.push({ call, payload, ...(limit === undefined ? undefined : { limit }) })
   }
+  // A task that nobody has begun yet has no events.
+  const roles = state.accepted === undefined ? task.roles : state.accepted.roles
   const reason = state.ended?.reason ?? state.stopping?.reason ?? task.reason
   return {
     id: task.id,
@@ -87,6 +88,7 @@ const summaryOf = (task: AgentTask, state: RunState): RunSummary => {
     task_status: task.status,
     message: task.message,
     by: task.by,
+    ...(roles === undefined ? undefined : { roles }),
     trace_id: task.trace_id,
     created_at: task.created_at,
     length: state.length,

@@ -27,6 +27,7 @@ export const make = ({ directory, journal, tasks }: Services) => {
       conversation: task.conversation,
       message: task.message,
       by: task.by,
+      ...(task.roles === undefined ? undefined : { roles: task.roles }),
       trace_id: task.trace_id,
       limits: agent?.spec.limits ?? RunLimits.make({}),
       pins: agent?.pins ?? unpinned

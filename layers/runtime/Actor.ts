@@ -21,6 +21,7 @@ import type { Tell } from "./Facts.ts"
 import { amend } from "./Facts.ts"
 import type { Feed } from "./Feed.ts"
 import { cutOf, load, withChapter } from "./History.ts"
+import type { DirectoryFor } from "./RoleDirectory.ts"
 import type { Services as LoopServices } from "./RunLoop.ts"
 import { run as runLoop } from "./RunLoop.ts"
 import type { Bell } from "./RunWriter.ts"
@@ -57,6 +58,7 @@ export interface Host {
   readonly owner: string
   readonly config: RuntimeConfig
   readonly loop: Omit<LoopServices, "committed" | "amended" | "delta">
+  readonly directoryFor: DirectoryFor
   readonly tasks: TaskStore["Service"]
   readonly feed: Feed
   readonly tell: Tell
@@ -182,6 +184,7 @@ const runOne = Effect.fnUntraced(function* (
   const finish = yield* runLoop(
     {
       ...loop,
+      directory: host.directoryFor(state.accepted?.roles),
       committed,
       amended: () => feed.ring(conversation),
       delta: (id, frame, step, delta) =>
@@ -212,8 +215,7 @@ const first = Effect.fnUntraced(function* (host: Host, actor: Actor) {
   const { found } = actor
   actor.found = undefined
   if (found !== undefined) return found
-  const [head] = yield* host.loop.journal.unfinished(actor.address, 1)
-  return head
+  return (yield* host.loop.journal.unfinished(actor.address, 1))[0]
 })
 
 /** Runs what there is to run. Fails with FencedOff when another process has the run. */
@@ -289,13 +291,12 @@ const mayStartAgain = Effect.fnUntraced(function* (
   actor: Actor,
   cause: Cause.Cause<FencedOff | JournalError | StoreError>
 ) {
-  const spec = host.loop.directory.get(actor.address.agent)?.spec.supervision
   const {
     backoff_initial_ms = 100,
     backoff_max_ms = 5_000,
     restarts_max = 3,
     window_ms = 60_000
-  } = spec ?? {}
+  } = host.loop.directory.get(actor.address.agent)?.spec.supervision ?? {}
   const at = host.now()
   actor.crashes = [...actor.crashes.filter((each) => each > at - window_ms), at]
   actor.restarts++

@@ -65,6 +65,12 @@ const make = Effect.fnUntraced(function* (specs: ReadonlyArray<AgentSpec>) {
       const message = "a bound on cost needs prices: give the runtime a price table"
       return yield* wrong("limits.cost_max", spec.limits.cost_max, message)
     }
+    for (const group of Object.values(spec.groups_by_role ?? {}).flat()) {
+      if (spec.groups !== undefined && !spec.groups.includes(group)) {
+        const message = "a role is given a group that is none of the agent's groups"
+        return yield* wrong("groups_by_role", group, message)
+      }
+    }
     const tools = new Map<string, GovernedTool<AgentMemory>>()
     const modelTools: Array<ModelTool> = []
     for (const name of spec.tools) {

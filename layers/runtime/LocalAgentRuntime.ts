@@ -12,6 +12,7 @@ import type { AgentTask } from "../../src/delivery/AgentTask.ts"
 import type { Address, RunId } from "../../src/Ids.ts"
 import { addressKey, addressOf, ConversationId, MessageId, RunId as RunIds } from "../../src/Ids.ts"
 import type { Principal } from "../../src/Principal.ts"
+import { rolesOf } from "../../src/Principal.ts"
 import { cancelRun, inTenant, RunNotFound, settleCall } from "../../src/run/RunCommand.ts"
 import { AgentDirectory } from "../../services/AgentDirectory.ts"
 import { AgentMemories } from "../../services/AgentMemory.ts"
@@ -39,6 +40,7 @@ import * as GovernedInvoker from "./GovernedInvoker.ts"
 import * as LimitQuestion from "./LimitQuestion.ts"
 import { drain, ring } from "./RunWriter.ts"
 import * as PromptMeter from "./PromptMeter.ts"
+import * as RoleDirectory from "./RoleDirectory.ts"
 import { RuntimeConfig } from "./RuntimeConfig.ts"
 import { watch } from "./Watch.ts"
 
@@ -83,6 +85,7 @@ const make = Effect.gen(function* () {
     feed,
     tell,
     rehydrating,
+    directoryFor: RoleDirectory.make(directory),
     loop: {
       journal,
       model,
@@ -225,6 +228,7 @@ const make = Effect.gen(function* () {
       conversation,
       message: text,
       by: by.id,
+      roles: rolesOf(by),
       trace_id:
         span._tag === "Some" ? span.value.traceId : (yield* random.uuidV4()).replaceAll("-", ""),
       channel_origin: message.channel_origin ?? "api",

@@ -18,8 +18,7 @@ import { approvalDigest } from "./CallIdentity.ts"
 export const waiting = (state: RunState): ReadonlyArray<ApprovalRequested> => {
   const questions: Array<ApprovalRequested> = []
   if (state.question !== undefined) questions.push(state.question)
-  for (const id of state.open) {
-    const { phase } = state.calls.get(id)!
+  for (const { phase } of state.open) {
     if (phase._tag === "Asking") questions.push(phase.request)
   }
   return questions

@@ -32,6 +32,7 @@ import * as ReplayAnswers from "./ReplayAnswers.ts"
 import * as ReplayModel from "./ReplayModel.ts"
 import type { ReplayedCall } from "./ReplayTools.ts"
 import * as ReplayTools from "./ReplayTools.ts"
+import * as RoleDirectory from "./RoleDirectory.ts"
 import type { Services as LoopServices } from "./RunLoop.ts"
 import { run as runLoop } from "./RunLoop.ts"
 import type { Bell } from "./RunWriter.ts"
@@ -78,7 +79,7 @@ const make = Effect.fnUntraced(function* ({ model, recording, run }: Options, be
   const clock = yield* Clock.Clock
   const journal = yield* RunJournal
   const registry = yield* ToolRegistry
-  const directory = yield* AgentDirectory
+  const directory = RoleDirectory.make(yield* AgentDirectory)(recording.accepted.roles)
   const policy = yield* PermissionPolicy
   const policy_version = yield* versionOf(digest, policy)
   const deadlines = yield* Deadlines.make
@@ -150,13 +151,7 @@ type Said = Effect.Success<ReturnType<LoopServices["invoker"]["start"]>["effect"
 
 const withServed = (tools: ReplayTools.ReplayTools, input: Said): Said =>
   input?._tag === "Finished"
-    ? {
-        ...input,
-        settled: {
-          ...input.settled,
-          outcome: tools.served(input.settled.call, input.settled.outcome)
-        }
-      }
+    ? { ...input, settled: tools.served(input.settled) }
     : input
 
 /**

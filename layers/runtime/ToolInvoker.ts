@@ -12,11 +12,13 @@ import { ToolPolicyError, ToolUserError } from "../../src/error/ToolError.ts"
 import type { AgentName, CallId } from "../../src/Ids.ts"
 import { ApprovalId } from "../../src/Ids.ts"
 import type { Policy } from "../../src/permission/Policy.ts"
-import { no_policy } from "../../src/permission/Policy.ts"
+import { isDeniedByRole, no_policy } from "../../src/permission/Policy.ts"
+import { rolesText } from "../../src/Principal.ts"
 import type { RunInput } from "../../src/run/RunDecider.ts"
 import { notAllowed } from "../../src/tool/Allowlist.ts"
 import { strayMembers, suggestion } from "../../src/tool/Nearest.ts"
 import { refusalText } from "../../src/tool/ToolCodec.ts"
+import { groupDenied } from "../../src/tool/ToolGroup.ts"
 import type { ResidentAgent } from "../../services/AgentDirectory.ts"
 import type { AgentMemory } from "../../services/AgentMemory.ts"
 import type { KillSwitch } from "../../services/KillSwitch.ts"
@@ -30,7 +32,7 @@ import { identityOf, make as makeOnce } from "./SameEffect.ts"
 import type { Services as BodyServices } from "./ToolBody.ts"
 import { make as makeBody } from "./ToolBody.ts"
 import type { Gate } from "./ToolGate.ts"
-import { makeGates } from "./ToolGate.ts"
+import { makeGates, subjectOf } from "./ToolGate.ts"
 
 export interface ToolInvoker {
   readonly start: (host: CallHost) => Started
@@ -54,15 +56,6 @@ const refuse = (call: CallId, error: ToolError): Started => ({
   effect: Exit.succeed(finished(call, failed(error)))
 })
 
-const denied = (tool: Governed, killed: boolean): ToolPolicyError =>
-  new ToolPolicyError({
-    kind: "permission",
-    reason: killed ? "KILL_SWITCH" : "PERMISSION_DENIED",
-    message: killed
-      ? "an operator has stopped every tool."
-      : `"${tool.spec.name}" is not permitted.`
-  })
-
 const issueText = (exit: Exit.Exit<unknown, unknown>): string =>
   refusalText(Exit.isFailure(exit) ? Cause.squash(exit.cause) : undefined)
 
@@ -74,7 +67,8 @@ const Delegation = Schema.decodeUnknownExit(
 export const make = (services: Services): ToolInvoker => {
   const { clock, digest, random } = services
   const body = makeBody(services)
-  const gateOf = makeGates(services.policy ?? no_policy, body)
+  const policy = services.policy ?? no_policy
+  const gateOf = makeGates(policy, body)
   const once = makeOnce({ body, agentOf: services.agentOf ?? (() => undefined) })
 
   /**
@@ -128,9 +122,23 @@ export const make = (services: Services): ToolInvoker => {
     }
   })
 
+  const denied = ({ accepted }: CallHost, tool: Governed, given: unknown): ToolPolicyError => {
+    if (services.killed?.isOn() === true) {
+      const message = "an operator has stopped every tool."
+      return new ToolPolicyError({ kind: "permission", reason: "KILL_SWITCH", message })
+    }
+    const whom = isDeniedByRole(policy, subjectOf(tool), given)
+      ? ` for whoever sent the message (${rolesText(accepted.roles)})`
+      : ""
+    const message = `"${tool.spec.name}" is not permitted${whom}.`
+    return new ToolPolicyError({ kind: "permission", reason: "PERMISSION_DENIED", message })
+  }
+
   const unresolved = (host: CallHost, call: CallId, name: string): Started => {
     const specialist = host.agent.specialists.get(name)
     if (specialist !== undefined) return delegate(host, call, specialist)
+    const group = host.agent.withheld?.get(name)
+    if (group !== undefined) return refuse(call, groupDenied(name, group, host.accepted.roles))
     return services.registry.get(name) === undefined
       ? refuse(
           call,
@@ -203,9 +211,9 @@ export const make = (services: Services): ToolInvoker => {
       services.killed?.isOn() === true
         ? "deny"
         : typeof gate.permission === "function"
-          ? gate.permission(given)
+          ? gate.permission(given, host.accepted.roles)
           : gate.permission
-    if (permission === "deny") return refuse(id, denied(tool, services.killed?.isOn() === true))
+    if (permission === "deny") return refuse(id, denied(host, tool, given))
     // A dispatch that an older owner lost consumed its approval: it is sent again with its key, nobody is asked.
     const isAsked = permission === "ask" && phase._tag !== "Dispatched"
     if (tool.spec.idempotency_key !== null) {

@@ -16,6 +16,7 @@ import {
 } from "../../src/delivery/AgentTask.ts"
 import type { Address, ConversationId, RunId, Tenant } from "../../src/Ids.ts"
 import { addressKey } from "../../src/Ids.ts"
+import type { Roles } from "../../src/Principal.ts"
 import { taskStatus } from "./Codes.ts"
 import { orStoreError, toStoreError } from "./SqlFailure.ts"
 import { textOf } from "./StoredText.ts"
@@ -37,6 +38,18 @@ interface TaskRow {
   readonly created_at: bigint
 }
 
+/**
+ * The column `by`, JSON text: the sender's id alone where nobody knows its roles, as the first releases wrote it, else id
+ * and roles.
+ */
+const senderText = ({ by, roles }: NewTask): string =>
+  JSON.stringify(roles === undefined ? by : { id: by, roles })
+
+const senderOf = (stored: string): Pick<AgentTask, "by" | "roles"> => {
+  const sender = JSON.parse(stored) as string | { readonly id: string; readonly roles: Roles }
+  return typeof sender === "string" ? { by: sender } : { by: sender.id, roles: sender.roles }
+}
+
 const columns =
   "id, tenant, agent, address_key, conversation, ordinal, status, reason, message, by, trace_id, created_at"
 
@@ -47,7 +60,7 @@ const taskOf = (row: TaskRow): AgentTask => ({
   conversation: row.conversation as ConversationId,
   ordinal: row.ordinal,
   message: textOf(row.message),
-  by: textOf(row.by),
+  ...senderOf(row.by),
   trace_id: textOf(row.trace_id),
   status: taskStatus(row.status),
   ...(row.reason === null ? undefined : { reason: textOf(row.reason) }),
@@ -140,7 +153,7 @@ const insert = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, task: NewT
     task.address.key,
     task.idempotency_key === undefined ? null : JSON.stringify(task.idempotency_key),
     JSON.stringify(task.message),
-    JSON.stringify(task.by),
+    senderText(task),
     JSON.stringify(task.trace_id),
     task.channel_origin,
     now,

@@ -48,6 +48,7 @@ const retries_exhausted_total = Metric.counter("troupe_agentic_tools_retries_exh
 const filterOf = ({ error_reason }: ToolCompleted): string | undefined => {
   switch (error_reason) {
     case "NOT_ALLOWED":
+    case "ROLE_DENIED":
       return "not_allowed"
     case "APPROVAL_REQUIRED":
     case "APPROVAL_DENIED":

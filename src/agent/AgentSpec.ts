@@ -5,7 +5,7 @@ import { Effect, Schema } from "effect"
 import { Capability } from "../capability/Capability.ts"
 import { AgentName } from "../Ids.ts"
 import { RunLimits } from "../run/RunLimits.ts"
-import { ToolGroup } from "../tool/ToolGroup.ts"
+import { GroupsByRole, ToolGroup } from "../tool/ToolGroup.ts"
 import { ModelSettings } from "./ModelSettings.ts"
 
 const defaulted = <S extends Schema.Top & Schema.WithoutConstructorDefault>(
@@ -66,6 +66,12 @@ export const AgentSpec = Schema.Struct({
   capabilities: Schema.optionalKey(Schema.Array(Capability).check(Schema.isMaxLength(256))),
   /** Only tools of these groups, of those above; the others are not shown and are refused. Absent = all. */
   groups: Schema.optionalKey(Schema.Array(ToolGroup)),
+  /**
+   * Of the groups above, those for whoever sent the message, by its roles: all that stand under any of them. Under none
+   * of them stands nothing, so a sender whose roles are not named here has no tools. An admin has every role but that of
+   * a customer. A specialist has its own, for the same sender. Absent = all, for everyone.
+   */
+  groups_by_role: Schema.optionalKey(GroupsByRole),
   /**
    * JSON Schema of what another agent delegates to it with; its message is then that, as JSON. Absent = `{ task }`, a text
    * that is its message.

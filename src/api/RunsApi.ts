@@ -6,6 +6,7 @@ import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { ApprovalPayload } from "../approval/Approval.ts"
 import { TaskStatus } from "../delivery/AgentTask.ts"
 import { AgentName, CallId, ConversationId, RunId } from "../Ids.ts"
+import { Roles } from "../Principal.ts"
 import { RunEvent } from "../run/RunEvent.ts"
 import { LimitName } from "../run/RunLimits.ts"
 import { Authentication, Needs, RequestBody, Validation } from "./Boundary.ts"
@@ -51,6 +52,8 @@ export const RunSummary = Schema.Struct({
   task_status: TaskStatus,
   message: Schema.String,
   by: Schema.String,
+  /** The roles that it had when it sent the message, which are those of the run. Absent = not known. */
+  roles: Schema.optionalKey(Roles),
   trace_id: Schema.String,
   created_at: Schema.Int,
   /** Events so far. */

@@ -153,11 +153,8 @@ export const decisionOf = (response: ApprovalResponse): Decision => {
 
 /** The gate that an answer means; undefined if none waits under that call's id: then the answer is dropped (SM-57). */
 export const approvalOf = (state: RunState, call_id: string): ApprovalId | undefined => {
-  for (const id of state.open) {
-    const call = state.calls.get(id)!
-    if (call.phase._tag === "Asking" && call.proposed.model_id === call_id) {
-      return call.phase.request.approval
-    }
+  for (const { phase, proposed } of state.open) {
+    if (phase._tag === "Asking" && proposed.model_id === call_id) return phase.request.approval
   }
   return undefined
 }
@@ -166,8 +163,7 @@ export const approvalOf = (state: RunState, call_id: string): ApprovalId | undef
 export const loopOf = (state: RunState): LoopRecord => {
   if (state.ended !== undefined) return { state: state.ended.status, before: "", pending: null }
   if (state.asking === 0) return { state: "executing", before: "", pending: null }
-  for (const id of state.open) {
-    const { phase, proposed } = state.calls.get(id)!
+  for (const { phase, proposed } of state.open) {
     if (phase._tag !== "Asking") continue
     const { arguments: args, payload } = phase.request
     return {

@@ -3,6 +3,7 @@
  */
 import { Schema } from "effect"
 import { Address, ConversationId, RunId, Tenant } from "../Ids.ts"
+import { Roles } from "../Principal.ts"
 import type { RunStatus } from "../run/RunState.ts"
 
 export const TaskStatus = Schema.Literals(["pending", "processing", "complete", "failed"])
@@ -18,6 +19,8 @@ export const AgentTask = Schema.Struct({
   message: Schema.String,
   /** The principal that sent it. */
   by: Schema.String,
+  /** The roles that it had when it did. Absent = not known. */
+  roles: Schema.optionalKey(Roles),
   trace_id: Schema.String,
   status: TaskStatus,
   /** Why it failed. */

@@ -6,9 +6,10 @@
  * the tool's category decides, and a mutation asks. A tool on `approval_required` asks where it would have been allowed.
  */
 import { Effect, Exit, Schema } from "effect"
+import type { Roles } from "../Principal.ts"
 import type { ApprovalGate, Permission as Answer, ToolCategory } from "../tool/SideEffects.ts"
 import { Permission, permissionOf } from "../tool/SideEffects.ts"
-import { PermissionRule, rulesFor } from "./PermissionRule.ts"
+import { isByRole, PermissionRule, rulesFor } from "./PermissionRule.ts"
 
 /** `allow_reads`: what is known to only read is allowed, everything else asks. */
 export const PermissionMode = Schema.Literals(["allow", "ask", "deny", "allow_reads"])
@@ -86,8 +87,8 @@ export interface Subject {
   readonly arguments?: ReadonlyArray<string>
 }
 
-/** Of a call with these arguments. */
-export type PermissionOf = (args: unknown) => Answer
+/** Of a call with these arguments, in a run whose sender had these roles. */
+export type PermissionOf = (args: unknown, roles: Roles | undefined) => Answer
 
 const byMode = (policy: Policy, subject: Subject): Answer => {
   switch (policy.mode) {
@@ -103,8 +104,8 @@ const byMode = (policy: Policy, subject: Subject): Answer => {
 }
 
 /**
- * The permission of one tool, decided as far as it can be before a call: an answer, or a function of the arguments where
- * a rule reads them. The kill switch is not in it.
+ * The permission of one tool, decided as far as it can be before a call: an answer, or a function of the call where a
+ * rule reads its arguments or the roles of whoever sent the message. The kill switch is not in it.
  */
 export const permissionFor = (policy: Policy, subject: Subject): Answer | PermissionOf => {
   const names = subject.key === undefined ? [subject.name] : [subject.name, subject.key]
@@ -119,8 +120,8 @@ export const permissionFor = (policy: Policy, subject: Subject): Answer | Permis
   if (spoken !== undefined) return shown(spoken)
   const rules = rulesFor(policy.rules, names, subject.arguments ?? [])
   const otherwise = byMode(policy, subject)
-  const of: PermissionOf = (args) => shown(rules.of(args) ?? otherwise)
-  return rules.reads_arguments ? of : of(undefined)
+  const of: PermissionOf = (args, roles) => shown(rules.of(args, roles) ?? otherwise)
+  return rules.reads_call ? of : of(undefined, undefined)
 }
 
 /** The permission of one call. */
@@ -128,11 +129,21 @@ export const effectivePermission = (
   policy: Policy,
   subject: Subject,
   args: unknown,
-  killed: boolean
+  killed: boolean,
+  roles?: Roles
 ): Answer => {
   if (killed) return "deny"
   const permission = permissionFor(policy, subject)
-  return typeof permission === "function" ? permission(args) : permission
+  return typeof permission === "function" ? permission(args, roles) : permission
+}
+
+/** Is a call that is denied denied to some senders only? For what its refusal says. */
+export const isDeniedByRole = (policy: Policy, subject: Subject, args: unknown): boolean => {
+  const rules = policy.rules.filter((rule) => !isByRole(rule))
+  return (
+    rules.length < policy.rules.length &&
+    effectivePermission({ ...policy, rules }, subject, args, false) !== "deny"
+  )
 }
 
 /** What a call does: runs, is refused, or waits for a person. */

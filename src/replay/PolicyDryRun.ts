@@ -3,6 +3,7 @@
  * Nothing runs and nobody is asked.
  */
 import type { AgentName, CallId, RunId, Tenant } from "../Ids.ts"
+import type { Roles } from "../Principal.ts"
 import type { Permission } from "../tool/SideEffects.ts"
 import type { RecordedCall, Recording } from "./Recording.ts"
 
@@ -15,6 +16,8 @@ export interface PastCall {
   /** The name that the model used. */
   readonly tool: string
   readonly arguments: unknown
+  /** Those of whoever sent the run's message, when it did. Absent = not known. */
+  readonly roles?: Roles | undefined
 }
 
 /** What a policy says of a call; undefined where the tool is not known any more. */
@@ -49,6 +52,7 @@ const reasonOf = ({ outcome }: RecordedCall): string | undefined =>
 const before: ReadonlySet<string | undefined> = new Set([
   "UNKNOWN_TOOL",
   "NOT_ALLOWED",
+  "ROLE_DENIED",
   "MALFORMED_JSON",
   "INPUT_SCHEMA",
   "CALLS_MAX",
@@ -92,7 +96,8 @@ export class PolicyDryRun {
           tenant: recording.accepted.tenant,
           agent: agents.get(call.id.slice(0, call.id.lastIndexOf("/"))) ?? agents.get("0")!,
           tool: call.name,
-          arguments: call.arguments
+          arguments: call.arguments,
+          roles: recording.accepted.roles
         },
         wasOf(recording, call)
       )

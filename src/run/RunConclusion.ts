@@ -91,16 +91,15 @@ export const conclude = (state: RunState): RunEvent | undefined => {
   if (state.ended !== undefined || state.accepted === undefined) return undefined
   if (state.stopping !== undefined) {
     if (state.question !== undefined) return unasked(state.question, state.stopping.by)
-    for (const id of state.open) {
-      const event = closing(state, state.calls.get(id)!)
+    for (const call of state.open) {
+      const event = closing(state, call)
       if (event !== undefined) return event
     }
-    if (state.open.size > 0) return undefined
+    if (state.open.length > 0) return undefined
     const { reason, status } = state.stopping
     return { _tag: "RunEnded", status, reason, text: lastText(state) }
   }
-  for (const id of state.openFrames) {
-    const frame = state.frames.get(id)!
+  for (const frame of state.openFrames) {
     if (frame.answer !== undefined) return finished(state, frame)
     if (frame.waiting === 0) {
       const event = limit(state, frame)

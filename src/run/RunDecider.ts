@@ -104,8 +104,7 @@ const lost = (call: CallId, spent?: Spending): RunEvent =>
 
 const recovered = (state: RunState): ReadonlyArray<RunEvent> => {
   const events: Array<RunEvent> = []
-  for (const id of state.open) {
-    const phase = state.calls.get(id)!.phase
+  for (const { id, phase } of state.open) {
     if (phase._tag === "Dispatched" && phase.epoch < state.epoch && phase.on_loss === "unknown") {
       events.push(lost(id))
     }
@@ -257,10 +256,10 @@ const turnFailed = (
 
 /** Does the frame wait for exactly this turn, and is a step left for it? */
 const wantsTurn = (state: RunState, id: FrameId, step: number): boolean => {
-  if (state.ended !== undefined || state.stopping !== undefined || !state.openFrames.has(id))
-    return false
-  const frame = state.frames.get(id)!
+  if (state.ended !== undefined || state.stopping !== undefined) return false
+  const frame = state.openFrames.find((open) => open.id === id)
   return (
+    frame !== undefined &&
     frame.waiting === 0 &&
     frame.answer === undefined &&
     frame.step + 1 === step &&

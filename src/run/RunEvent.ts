@@ -10,7 +10,7 @@ import { TurnCost } from "../cost/TurnCost.ts"
 import { Usage } from "../cost/Usage.ts"
 import { ToolErrorClass, ToolErrorKind, ToolFailure } from "../error/ToolError.ts"
 import { Address, AgentName, ApprovalId, CallId, ConversationId, FrameId, Tenant } from "../Ids.ts"
-import { Role } from "../Principal.ts"
+import { Role, Roles } from "../Principal.ts"
 import { OnLoss } from "../tool/ToolSpec.ts"
 import { LimitName, RunLimits } from "./RunLimits.ts"
 
@@ -97,6 +97,8 @@ const RunAccepted = Schema.TaggedStruct("RunAccepted", {
   message: Schema.String,
   /** The principal that sent the message. */
   by: Schema.String,
+  /** The roles that it had then: what they open and close does not change while the run lasts. Absent = not known. */
+  roles: Schema.optionalKey(Roles),
   trace_id: Schema.String,
   /** Decoded, so that a run that began before a limit was thought of has its default. */
   limits: RunLimits,
@@ -210,10 +212,10 @@ const CallSettled = Schema.TaggedStruct("CallSettled", {
   stop: Schema.optionalKey(Schema.Literal(true)),
   /** The texts in its value are of their own, such as a file's: its model reads them unescaped. Pinned like `stop`. */
   texts: Schema.optionalKey(Schema.Literal(true)),
-  ...times
-})
   /** What its body spent on models, whatever came of it. Absent = nothing. */
   spent: Schema.optionalKey(Spending),
+  ...times
+})
 /** Time is up. Journaled where the run goes on in spite of it, because a fold has no clock. */
 const LimitReached = Schema.TaggedStruct("LimitReached", { limit: Schema.Literal("wall_ms_max") })
 const RunStopping = Schema.TaggedStruct("RunStopping", {

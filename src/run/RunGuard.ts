@@ -12,6 +12,7 @@ const mistakes: ReadonlySet<string> = new Set([
   "INPUT_SCHEMA",
   "UNKNOWN_TOOL",
   "NOT_ALLOWED",
+  "ROLE_DENIED",
   "DUPLICATE_CALL"
 ])
 

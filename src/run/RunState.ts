@@ -112,9 +112,12 @@ export interface RunState {
   /** Questions that wait for a decision, and calls that wait for an operator: `awaiting_approval` while any does. */
   asking: number
   unknown: number
-  /** What `work` and `conclude` look at; never the history. */
-  readonly open: Set<CallId>
-  readonly openFrames: Set<FrameId>
+  /**
+   * Calls without a result and frames without an end, oldest first: what `work` and `conclude` look at; never the history.
+   * Lists, because they are short, and a set of one that is emptied is built anew at each step.
+   */
+  readonly open: Array<CallState>
+  readonly openFrames: Array<FrameState>
   /** Proposals that a person denied, by the digest without run and call. */
   readonly refused: Set<string>
   readonly frames: Map<FrameId, FrameState>
@@ -138,8 +141,8 @@ export const make = (): RunState => ({
   past: undefined,
   asking: 0,
   unknown: 0,
-  open: new Set(),
-  openFrames: new Set(),
+  open: [],
+  openFrames: [],
   refused: new Set(),
   frames: new Map(),
   calls: new Map(),
@@ -162,20 +165,19 @@ export const statusOf = (state: RunState): RunStatus =>
 export const isParkable = (state: RunState): boolean => {
   if (state.ended !== undefined || state.asking + state.unknown === 0) return false
   if (state.question === undefined) {
-    for (const id of state.openFrames) {
-      const frame = state.frames.get(id)!
+    for (const frame of state.openFrames) {
       if (frame.waiting === 0 && frame.answer === undefined) return false
     }
   }
-  for (const id of state.open) {
-    const tag = state.calls.get(id)!.phase._tag
+  for (const call of state.open) {
+    const tag = call.phase._tag
     if (tag !== "Asking" && tag !== "Unknown" && tag !== "Delegated") return false
   }
   return true
 }
 
 const openFrame = (state: RunState, id: FrameId, agent: AgentName, text: string) => {
-  state.frames.set(id, {
+  const frame: FrameState = {
     id,
     agent,
     step: 0,
@@ -186,8 +188,9 @@ const openFrame = (state: RunState, id: FrameId, agent: AgentName, text: string)
     compacted: undefined,
     tokens_refused: undefined,
     answer: undefined
-  })
-  state.openFrames.add(id)
+  }
+  state.frames.set(id, frame)
+  state.openFrames.push(frame)
 }
 
 /** The question about a limit is over; what is answered with no is a stop of its own. */
@@ -286,7 +289,7 @@ export const evolve = (state: RunState, event: RunEvent): void => {
       return
     case "RunEnded":
       state.ended = event
-      state.openFrames.clear()
+      state.openFrames.length = 0
       return
   }
 }

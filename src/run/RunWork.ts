@@ -49,8 +49,8 @@ export const work = (state: RunState): ReadonlyArray<Work> => {
     // Turns are reserved before they begin: two frames never share the last one.
     let ahead = 0
     let reached: Breach | undefined
-    for (const id of state.openFrames) {
-      const frame = state.frames.get(id)!
+    for (const frame of state.openFrames) {
+      const { id } = frame
       if (frame.waiting > 0 || frame.answer !== undefined) continue
       if (ahead === 0) reached = breach(state)
       const last = reached !== undefined && state.accepted!.limits.on_breach === "answer"
@@ -76,8 +76,7 @@ export const work = (state: RunState): ReadonlyArray<Work> => {
 /** The calls alone of what should be running now, after what is given. */
 export const calls = (state: RunState, before: Array<Work> = nothing): ReadonlyArray<Work> => {
   let wanted = before
-  for (const id of state.open) {
-    const { phase } = state.calls.get(id)!
+  for (const { id, phase } of state.open) {
     switch (phase._tag) {
       case "Proposed":
       case "Decided":
@@ -107,8 +106,7 @@ const asked = (state: RunState): AskLimit | undefined => {
   if (state.accepted!.limits.on_breach !== "ask" || state.question !== undefined) return undefined
   const reached = breach(state)
   if (reached === undefined || onBreach(state, reached.limit) !== "ask") return undefined
-  for (const id of state.openFrames) {
-    const frame = state.frames.get(id)!
+  for (const frame of state.openFrames) {
     if (frame.waiting > 0 || frame.answer !== undefined) continue
     return { _tag: "AskLimit", key: limitPlace(state, reached.limit), limit: reached.limit }
   }

@@ -42,8 +42,7 @@ export const turned = (state: RunState, event: ModelTurned) => {
   }
   frame.calls = event.calls.map((proposed, index) => {
     const id = callId(event.frame, event.step, index)
-    state.open.add(id)
-    state.calls.set(id, {
+    const call: CallState = {
       id,
       frame: event.frame,
       step: event.step,
@@ -53,7 +52,9 @@ export const turned = (state: RunState, event: ModelTurned) => {
       modified: undefined,
       approved_by: undefined,
       phase: proposedPhase
-    })
+    }
+    state.open.push(call)
+    state.calls.set(id, call)
     return id
   })
 }
@@ -69,12 +70,21 @@ export const move = (state: RunState, call: CallState, phase: CallPhase) => {
   call.phase = phase
 }
 
+/** Takes an item from a short list; usually it is the last one. */
+const close = <A>(open: Array<A>, item: A | undefined): void => {
+  const at = open.indexOf(item as A)
+  if (at === open.length - 1) open.pop()
+  else if (at >= 0) open.splice(at, 1)
+}
+
 /** A call has its one result. The step is over with its last one. */
 export const settled = (state: RunState, call: CallState, event: CallSettled) => {
   const { outcome } = event
-  if (call.phase._tag === "Delegated") state.openFrames.delete(call.phase.frame)
+  if (call.phase._tag === "Delegated") {
+    close(state.openFrames, state.frames.get(call.phase.frame))
+  }
   move(state, call, settledPhase(event))
-  state.open.delete(call.id)
+  close(state.open, call)
   recount(state, call, outcome)
   const frame = state.frames.get(call.frame)!
   if (--frame.waiting > 0) return

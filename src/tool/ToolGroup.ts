@@ -3,6 +3,9 @@
  * saved. A group never grants anything, and is not the category that follows from side effects.
  */
 import { Schema } from "effect"
+import { ToolPolicyError } from "../error/ToolError.ts"
+import type { Roles } from "../Principal.ts"
+import { hasRole, Role, rolesText } from "../Principal.ts"
 
 export const ToolGroup = Schema.Literals([
   "core",
@@ -43,3 +46,31 @@ export const groupOf = (tool: { readonly name: string; readonly group?: ToolGrou
 
 /** What an agent that only explores may be shown: no execution, no orchestration, no reprogramming. */
 export const read_only_groups: ReadonlyArray<ToolGroup> = ["core", "knowledge", "network"]
+
+const groups = Schema.optionalKey(Schema.Array(ToolGroup).check(Schema.isMaxLength(64)))
+
+/** Which groups are for whom. A role that is not named has none of its own. */
+export const GroupsByRole = Schema.Struct({
+  viewer: groups,
+  approver: groups,
+  operator: groups,
+  admin: groups,
+  customer: groups
+} satisfies Record<Role, typeof groups>)
+export interface GroupsByRole extends Schema.Schema.Type<typeof GroupsByRole> {}
+
+/** The groups for whoever has these roles: those that stand under any of them. */
+export const groupsFor = (byRole: GroupsByRole, roles: Roles | undefined): ReadonlySet<ToolGroup> =>
+  new Set(Role.literals.flatMap((role) => (hasRole(roles, [role]) ? (byRole[role] ?? []) : [])))
+
+/** The refusal of a call to a tool whose group is not for whoever sent the message. */
+export const groupDenied = (
+  tool: string,
+  group: ToolGroup,
+  roles: Roles | undefined
+): ToolPolicyError =>
+  new ToolPolicyError({
+    kind: "permission",
+    reason: "ROLE_DENIED",
+    message: `"${tool.slice(0, 64)}" is a tool of the group "${group}", which is not for whoever sent the message (${rolesText(roles)}).`
+  })

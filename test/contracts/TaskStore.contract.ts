@@ -80,6 +80,34 @@ const writing = (it: Vitest.MethodsNonLive<Needs>) => {
     })
   )
 
+  it.effect(
+    "a task keeps the roles that its sender had, none of them too, or that nobody knows",
+    () =>
+      Effect.gen(function* () {
+        const tasks = yield* TaskStore
+        const first = Samples.newTask({ by: 'ada "\u0000', roles: ["approver", "operator"] })
+        const { conversation } = first
+        const key = Samples.unique("key")
+        const second = Samples.newTask({ conversation, roles: [], idempotency_key: key })
+        const third = Samples.newTask({ conversation })
+        for (const task of [first, second, third]) yield* accept(task)
+        // Sent again by the same person, who has become another meanwhile.
+        const again = yield* accept({ ...second, id: Samples.runId(), roles: ["admin"] })
+        assert.isFalse(again.created)
+        assert.deepStrictEqual(again.task.roles, [])
+        const listed = yield* tasks.ofConversation(conversation, 0, 10)
+        assert.deepStrictEqual(
+          listed.map(({ by, roles }) => [by, roles]),
+          [
+            [first.by, ["approver", "operator"]],
+            ["ada", []],
+            ["ada", undefined]
+          ]
+        )
+        assert.deepStrictEqual(yield* tasks.get(first.id), listed[0])
+      })
+  )
+
   it.effect("SA-41 a refused task leaves no task, message, conversation or dispatch", () =>
     Effect.gen(function* () {
       const conversations = yield* ConversationStore

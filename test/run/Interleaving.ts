@@ -125,7 +125,7 @@ const anyTurn = (play: Play): Turn => {
 }
 
 const anyCall = (play: Play): CallId => {
-  const open = [...play.state.open]
+  const open = play.state.open.map((call) => call.id)
   if (open.length > 0 && chance(play, 0.8)) return pick(play, open)
   return pick(play, [...play.state.calls.keys(), callId(rootFrame, 99, 0)])
 }
@@ -245,9 +245,7 @@ const askPeople = (play: Play): void => {
 }
 
 const settleUnknown = (play: Play): void => {
-  const unknown = [...play.state.open].filter(
-    (id) => play.state.calls.get(id)!.phase._tag === "Unknown"
-  )
+  const unknown = play.state.open.flatMap(({ id, phase }) => (phase._tag === "Unknown" ? [id] : []))
   const call = unknown.length > 0 && chance(play, 0.8) ? pick(play, unknown) : anyCall(play)
   const settlement = pick(play, [
     { _tag: "Succeeded", json: "1" },
@@ -321,8 +319,7 @@ const round = (play: Play): boolean => {
       )
     )
   }
-  for (const id of play.state.open) {
-    const { phase } = play.state.calls.get(id)!
+  for (const { id, phase } of play.state.open) {
     if (phase._tag === "Asking") {
       const { approval, digest } = phase.request
       const verdict = { call: id, approval, decision: decisionOf(play), digest }

@@ -19,17 +19,20 @@ export const assertCounters = (state: RunState): void => {
   const questions = state.question === undefined ? 0 : 1
   assert.strictEqual(state.asking, inPhase("Asking") + questions)
   assert.strictEqual(state.unknown, inPhase("Unknown"))
-  assert.strictEqual(state.open.size, calls.length - inPhase("Settled"))
-  for (const id of state.open) assert.notStrictEqual(state.calls.get(id)!.phase._tag, "Settled")
+  assert.strictEqual(state.open.length, calls.length - inPhase("Settled"))
+  for (const call of state.open) {
+    assert.notStrictEqual(call.phase._tag, "Settled")
+    assert.strictEqual(state.calls.get(call.id), call)
+  }
   for (const frame of state.frames.values()) {
-    const waiting = frame.calls.filter((id) => state.open.has(id)).length
+    const waiting = frame.calls.filter((id) => state.open.some((call) => call.id === id)).length
     assert.strictEqual(frame.waiting, waiting)
   }
   if (state.ended === undefined) {
-    assert.isTrue(state.openFrames.has(rootFrame))
-    assert.strictEqual(state.openFrames.size, 1 + inPhase("Delegated"))
+    assert.isTrue(state.openFrames.some((frame) => frame.id === rootFrame))
+    assert.strictEqual(state.openFrames.length, 1 + inPhase("Delegated"))
   } else {
-    assert.strictEqual(state.open.size, 0)
+    assert.strictEqual(state.open.length, 0)
     assert.isUndefined(state.question)
   }
 }
@@ -46,7 +49,7 @@ export const assertOrder = ({ events, state }: Play): void => {
     assert.isFalse(settled.has(event.call), `${event.call} is settled twice`)
     settled.add(event.call)
   }
-  assert.strictEqual(settled.size, state.calls.size - state.open.size)
+  assert.strictEqual(settled.size, state.calls.size - state.open.length)
   assert.strictEqual(state.length, events.length)
 }
 
@@ -169,7 +172,7 @@ export const assertFacts = ({ events }: Play): void => {
     if (state.stopping !== undefined) assert.isTrue(stopped.has(event._tag), event._tag)
     if (event._tag === "ModelTurned") {
       const frame = state.frames.get(event.frame)!
-      assert.isTrue(state.openFrames.has(event.frame) && frame.waiting === 0)
+      assert.isTrue(state.openFrames.includes(frame) && frame.waiting === 0)
       assert.strictEqual(event.step, frame.step + 1)
       assert.isUndefined(frame.answer)
     }

@@ -293,7 +293,7 @@ describe("limits", () => {
   it("calls_max refuses the calls beyond it and fails the run at its next turn", () => {
     const play = turned(3, { calls_max: 2 })
     assert.strictEqual(reasonOf(play, 2), "CALLS_MAX")
-    assert.strictEqual(play.state.open.size, 2)
+    assert.strictEqual(play.state.open.length, 2)
     runaway(play)
     assert.strictEqual(play.state.ended?.reason, "calls_max")
     assertAll(play)

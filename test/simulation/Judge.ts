@@ -67,17 +67,17 @@ const illegal = (run: StoredRun, state: RunState, entry: JournalEntry): string |
   const stopping = state.stopping !== undefined
   if (event._tag === "RunStopping") return stopping ? "stopped twice" : undefined
   if (event._tag === "RunEnded")
-    return state.open.size > 0 ? "ended while a call had no result" : undefined
+    return state.open.length > 0 ? "ended while a call had no result" : undefined
   if (event._tag === "ModelTurned") {
     const frame = state.frames.get(event.frame)
-    if (frame === undefined || !state.openFrames.has(event.frame)) return "a turn of no open frame"
+    if (frame === undefined || !state.openFrames.includes(frame)) return "a turn of no open frame"
     if (frame.waiting > 0 || frame.answer !== undefined) return "a turn that nobody waited for"
     if (event.step !== frame.step + 1) return "a second turn of one step"
     return stopping ? "a turn of a run that stops" : undefined
   }
   if (event._tag === "Compacted") {
     const frame = state.frames.get(event.frame)
-    if (frame === undefined || !state.openFrames.has(event.frame)) return "a cut of no open frame"
+    if (frame === undefined || !state.openFrames.includes(frame)) return "a cut of no open frame"
     if (stopping || frame.waiting > 0 || event.step !== frame.step + 1)
       return "a prompt cut before no turn"
     return undefined

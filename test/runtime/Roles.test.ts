@@ -1,0 +1,457 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Cause, Deferred, Effect, Exit, Schema } from "effect"
+import { AgentSpec } from "../../src/agent/AgentSpec.ts"
+import { AgentName } from "../../src/Ids.ts"
+import {
+  effectivePermission,
+  permissionFor,
+  Policy,
+  policyOf
+} from "../../src/permission/Policy.ts"
+import type { Role } from "../../src/Principal.ts"
+import { hasRole, Role as Roles, rolesOf } from "../../src/Principal.ts"
+import type { RunEvent } from "../../src/run/RunEvent.ts"
+import { RunLimits } from "../../src/run/RunLimits.ts"
+import type { GroupsByRole } from "../../src/tool/ToolGroup.ts"
+import { ToolGroup } from "../../src/tool/ToolGroup.ts"
+import { AgentDirectory } from "../../services/AgentDirectory.ts"
+import * as Replay from "../../layers/compose/Replay.ts"
+import * as EphemeralStores from "../../layers/ephemeral/EphemeralStores.ts"
+import { call, calls, text } from "../../layers/model/ScriptedModelGateway.ts"
+import * as RoleDirectory from "../../layers/runtime/RoleDirectory.ts"
+import { seeded } from "../run/Interleaving.ts"
+import * as H from "./Harness.ts"
+
+const viewer = H.person("vera", ["viewer"])
+const operator = H.person("olga", ["operator", "viewer"])
+const customer = H.person("carl", ["customer"])
+
+const counted = () => {
+  const ran: Array<number> = []
+  return { ran, body: (n: number) => Effect.sync(() => ran.push(n)) }
+}
+
+/** In the order in which they were proposed. */
+const settled = (all: ReadonlyArray<RunEvent>) =>
+  [...H.settled(all)].sort((a, b) => (a.call < b.call ? -1 : 1))
+
+const reasons = (all: ReadonlyArray<RunEvent>) =>
+  settled(all).map(({ outcome }) =>
+    outcome._tag === "Failed" ? outcome.error.reason : outcome._tag
+  )
+
+const failures = (all: ReadonlyArray<RunEvent>) =>
+  settled(all).flatMap(({ outcome }) => (outcome._tag === "Failed" ? [outcome.error] : []))
+
+const rolesIn = (all: ReadonlyArray<RunEvent>) =>
+  all.flatMap((event) => (event._tag === "RunAccepted" ? [event.roles] : []))
+
+const byRole: GroupsByRole = { viewer: ["knowledge"], operator: ["knowledge", "inspect"] }
+
+/** Two tools of two groups; the model asks for both at once. */
+const two = (body: H.Body, more?: Partial<H.Options>): H.Options => ({
+  tools: {
+    lookup: H.reads(body, { group: "knowledge" }),
+    bash: H.reads(body, { group: "inspect" })
+  },
+  agent: { groups_by_role: byRole },
+  script: ({ step }) =>
+    step === 1 ? calls([call("lookup", { n: 1 }), call("bash", { n: 2 })]) : text("done"),
+  ...more
+})
+
+describe("the groups of a role", () => {
+  it.live(
+    "SM-83 a sender is shown the tools of its roles, and a call of any other is refused",
+    () => {
+      const { body, ran } = counted()
+      return Effect.gen(function* () {
+        const all = yield* H.ended(yield* H.send("hello", "c-1", viewer))
+        assert.deepStrictEqual(rolesIn(all), [["viewer"]])
+        assert.deepStrictEqual(reasons(all), ["Value", "ROLE_DENIED"])
+        assert.deepStrictEqual(ran, [1])
+        assert.deepInclude(failures(all)[0], {
+          class: "ToolPolicyError",
+          kind: "permission",
+          message:
+            '"bash" is a tool of the group "inspect", which is not for whoever sent the message (viewer).'
+        })
+        yield* H.ended(yield* H.send("hello", "c-2", operator), "c-2")
+        assert.deepStrictEqual(ran, [1, 1, 2])
+        const shown = (yield* H.requests)
+          .filter(({ step }) => step === 1)
+          .map(({ tools }) => tools.map(({ name }) => name))
+        assert.deepStrictEqual(shown, [["lookup"], ["lookup", "bash"]])
+      }).pipe(Effect.provide(H.layer(two(body))))
+    }
+  )
+
+  it.live(
+    "a sender whose roles are not named has no tools, and an admin has those of the staff",
+    () => {
+      const { body, ran } = counted()
+      return Effect.gen(function* () {
+        const none = yield* H.ended(yield* H.send("hello", "c-1", customer))
+        assert.deepStrictEqual(reasons(none), ["ROLE_DENIED", "ROLE_DENIED"])
+        assert.deepStrictEqual((yield* H.requests)[0]?.tools, [])
+        const admin = yield* H.ended(yield* H.send("hello", "c-2", H.alice), "c-2")
+        assert.deepStrictEqual(reasons(admin), ["Value", "Value"])
+        assert.lengthOf(ran, 2)
+        assert.isFalse(hasRole(["admin"], ["customer"]))
+      }).pipe(Effect.provide(H.layer(two(body))))
+    }
+  )
+
+  it.live("a refused call is not told of the tool's arguments, nor shown its name", () => {
+    const { body } = counted()
+    return Effect.gen(function* () {
+      const all = yield* H.ended(yield* H.send("hello", "c-1", viewer))
+      assert.deepStrictEqual(reasons(all), ["ROLE_DENIED", "UNKNOWN_TOOL"])
+      assert.notInclude(failures(all)[1]!.message, "bash")
+    }).pipe(
+      Effect.provide(
+        H.layer(
+          two(body, {
+            script: [calls([call("bash", { wrong: true }), call("bahs", { n: 1 })]), text("done")]
+          })
+        )
+      )
+    )
+  })
+
+  it.live("a message that waits is handled with the roles that its own sender had", () => {
+    const { body, ran } = counted()
+    const gate = Deferred.makeUnsafe<void>()
+    const slow: H.Body = (n) =>
+      Effect.andThen(n === 1 ? Deferred.await(gate) : Effect.void, body(n))
+    return Effect.gen(function* () {
+      const first = yield* H.send("hello", "c-1", viewer)
+      yield* H.happened(first, "ModelTurned")
+      const second = yield* H.send("hello", "c-1", operator)
+      const third = yield* H.send("hello", "c-1", viewer)
+      yield* Deferred.succeed(gate, undefined)
+      assert.deepStrictEqual(reasons(yield* H.ended(first)), ["Value", "ROLE_DENIED"])
+      assert.deepStrictEqual(reasons(yield* H.ended(second)), ["Value", "Value"])
+      assert.deepStrictEqual(reasons(yield* H.ended(third)), ["Value", "ROLE_DENIED"])
+      assert.strictEqual(ran.filter((n) => n === 2).length, 1)
+    }).pipe(Effect.provide(H.layer(two(slow))))
+  })
+
+  it.live(
+    "a specialist has its own groups, for the roles of whoever sent the run's message",
+    () => {
+      const { body, ran } = counted()
+      const digger = AgentSpec.make({
+        name: AgentName.make("digger"),
+        instructions: "Dig.",
+        tools: ["test.lookup@1", "test.bash@1"],
+        groups_by_role: { viewer: ["inspect"] }
+      })
+      return Effect.gen(function* () {
+        const all = yield* H.ended(yield* H.send("hello", "c-1", viewer))
+        assert.deepStrictEqual(reasons(all), ["Value", "ROLE_DENIED", "Value"])
+        assert.deepStrictEqual(ran, [2])
+        const dug = (yield* H.requests).find(({ agent }) => agent === "digger")
+        assert.deepStrictEqual(
+          dug?.tools.map(({ name }) => name),
+          ["bash"]
+        )
+      }).pipe(
+        Effect.provide(
+          H.layer(
+            two(body, {
+              agents: [digger],
+              agent: { tools: [], specialists: [digger.name], groups_by_role: byRole },
+              script: {
+                "0": [call("ask_digger", { task: "dig" }), text("done")],
+                digger: [calls([call("lookup", { n: 1 }), call("bash", { n: 2 })]), text("dug")]
+              }
+            })
+          )
+        )
+      )
+    }
+  )
+
+  it.live(
+    "the roles are the run's: another process, which was told nothing else, keeps to them",
+    () => {
+      const { body, ran } = counted()
+      const options: H.Options = {
+        tools: { pay: H.asks(body, { group: "inspect" }), bash: H.reads(body, { group: "meta" }) },
+        agent: { groups_by_role: { operator: ["inspect"] } },
+        script: ({ step }) =>
+          step === 1 ? call("pay", { n: 1 }) : step === 2 ? call("bash", { n: 2 }) : text("done")
+      }
+      return Effect.gen(function* () {
+        const first = yield* H.boot(options)
+        const run = yield* first.run(H.send("hello", "c-1", operator))
+        const { approval } = yield* first.run(H.question(run))
+        yield* first.stop
+        const second = yield* H.boot(options)
+        // Who decides has another role than who asked, which changes nothing.
+        yield* second.run(H.decide(approval, H.approve, H.person("ann", ["approver"])))
+        const all = yield* second.run(H.ended(run))
+        assert.deepStrictEqual(reasons(all), ["Value", "ROLE_DENIED"])
+        assert.deepStrictEqual(ran, [1])
+      }).pipe(Effect.provide(EphemeralStores.layer))
+    }
+  )
+
+  it.live("where no agent's groups go by role, every run has the one directory", () => {
+    const { body } = counted()
+    return Effect.gen(function* () {
+      const directory = yield* AgentDirectory
+      const of = RoleDirectory.make(directory)
+      assert.strictEqual(of(["viewer"]), directory)
+      assert.strictEqual(of(undefined), directory)
+    }).pipe(Effect.provide(H.layer({ tools: { t: H.reads(body) }, script: [] })))
+  })
+
+  it.live("runs of the same roles share their agents, so that gates are made once", () => {
+    const { body } = counted()
+    return Effect.gen(function* () {
+      const directory = yield* AgentDirectory
+      const of = RoleDirectory.make(directory)
+      assert.strictEqual(of(["viewer", "operator"]), of(["operator", "viewer", "viewer"]))
+      const agent = of(["viewer"]).get(H.agentName)!
+      assert.strictEqual(of(["viewer"]).get(H.agentName), agent)
+      assert.notStrictEqual(of(["operator"]).get(H.agentName), agent)
+      assert.strictEqual(agent.pins, directory.get(H.agentName)!.pins)
+    }).pipe(Effect.provide(H.layer(two(body))))
+  })
+
+  it.live("what cannot be right ends the start, and names it", () =>
+    Effect.gen(function* () {
+      const { body } = counted()
+      const wrong = H.layer(
+        two(body, { agent: { groups: ["knowledge"], groups_by_role: { viewer: ["inspect"] } } })
+      )
+      const exit = yield* Effect.exit(Effect.provide(Effect.void, wrong))
+      assert.isTrue(Exit.isFailure(exit))
+      const error = Exit.isFailure(exit) ? Cause.squash(exit.cause) : undefined
+      assert.deepInclude(error, {
+        _tag: "MisdeclaredAgent",
+        field: "groups_by_role",
+        name: "inspect"
+      })
+      const decode = Schema.decodeUnknownExit(AgentSpec)
+      const spec = { name: "a", instructions: "", groups_by_role: { viewer: ["core"] } }
+      assert.isTrue(Exit.isSuccess(decode(spec)))
+      for (const groups_by_role of [{ viewer: ["cores"] }, { viewer: "core" }, []]) {
+        assert.isTrue(Exit.isFailure(decode({ ...spec, groups_by_role })))
+      }
+    })
+  )
+})
+
+describe("rules about roles", () => {
+  const subject = { name: "refund", category: "mutate", read_only: false } as const
+  const policy = Policy.make({
+    mode: "ask",
+    rules: [
+      { pattern: "refund", permission: "allow", roles: ["operator"] },
+      { pattern: "refund", permission: "deny", unless_roles: ["operator", "approver"] },
+      { pattern: "refund(all:*)", permission: "deny", roles: ["operator"] }
+    ]
+  })
+  const of = (roles: ReadonlyArray<Role> | undefined, what = "one") =>
+    effectivePermission(policy, subject, { what }, false, roles)
+
+  it("a rule speaks of senders who have one of its roles, or of those who have none", () => {
+    assert.strictEqual(of(["operator"]), "allow")
+    assert.strictEqual(of(["operator", "viewer"]), "allow")
+    assert.strictEqual(of(["admin"]), "allow")
+    assert.strictEqual(of(["approver"]), "ask")
+    assert.strictEqual(of(["viewer"]), "deny")
+    assert.strictEqual(of(["customer"]), "deny")
+    assert.strictEqual(of([]), "deny")
+    assert.strictEqual(of(undefined), "deny")
+    assert.strictEqual(of(["operator"], "all of it"), "deny")
+    assert.strictEqual(of(["approver"], "all of it"), "ask")
+  })
+
+  it("a rule with a role that nobody knows, or with none, makes a policy that asks", () => {
+    for (const roles of [["owner"], [], "operator"]) {
+      const rules = [{ pattern: "refund", permission: "allow", roles }]
+      assert.deepStrictEqual(policyOf({ mode: "allow", rules }), Policy.make({ mode: "ask" }))
+    }
+  })
+
+  it("a tool of which no rule about roles speaks has its answer before any call", () => {
+    const other = { ...subject, name: "other" }
+    assert.strictEqual(permissionFor(policy, other), "ask")
+    assert.strictEqual(typeof permissionFor(policy, subject), "function")
+  })
+
+  it.live("a call that a role may not make is refused, and says for whom", () => {
+    const { body, ran } = counted()
+    return Effect.gen(function* () {
+      const all = yield* H.ended(yield* H.send("hello", "c-1", viewer))
+      assert.deepStrictEqual(reasons(all), ["PERMISSION_DENIED", "PERMISSION_DENIED"])
+      assert.deepStrictEqual(
+        failures(all).map(({ kind, message }) => [kind, message]),
+        [
+          ["permission", '"t" is not permitted for whoever sent the message (viewer).'],
+          ["permission", '"never" is not permitted.']
+        ]
+      )
+      const run = yield* H.send("hello", "c-2", operator)
+      assert.deepStrictEqual(reasons(yield* H.ended(run, "c-2")), ["Value", "PERMISSION_DENIED"])
+      assert.deepStrictEqual(ran, [1])
+    }).pipe(
+      Effect.provide(
+        H.layer({
+          tools: { t: H.reads(body), never: H.reads(body) },
+          policy: Policy.make({
+            rules: [
+              { pattern: "test.t@1", permission: "deny", unless_roles: ["operator"] },
+              { pattern: "never", permission: "deny" },
+              { pattern: "never", permission: "deny", roles: ["viewer"] }
+            ]
+          }),
+          script: ({ step }) =>
+            step === 1 ? calls([call("t", { n: 1 }), call("never", { n: 2 })]) : text("done")
+        })
+      )
+    )
+  })
+
+  it.live("a replay and a policy's dry run judge by the roles that the run had", () => {
+    const { body } = counted()
+    const options = two(body)
+    const app: Replay.App<unknown, never> = {
+      agents: H.agentsOf(options),
+      tools: [H.toolsOf(options.tools!)]
+    }
+    return Effect.gen(function* () {
+      const seen = yield* H.send("hello", "c-1", viewer)
+      yield* H.ended(seen)
+      const did = yield* H.send("hello", "c-2", operator)
+      yield* H.ended(did, "c-2")
+      for (const run of [seen, did]) {
+        const report = yield* Replay.replay(run, { app })
+        assert.isUndefined(report.divergence)
+        assert.deepInclude(report.gate, { divergence: undefined })
+      }
+      const rules = [{ pattern: "lookup", permission: "deny", unless_roles: ["operator"] } as const]
+      const trial = (run: typeof seen) => Replay.dryRun({ run }, app, Policy.make({ rules }))
+      const [denied, allowed] = [yield* trial(seen), yield* trial(did)]
+      // The call that the groups refused never came as far as a policy.
+      assert.deepInclude(denied, { calls: 1, now: { allow: 0, ask: 0, deny: 1 } })
+      assert.deepInclude(allowed, { calls: 2, now: { allow: 2, ask: 0, deny: 0 } })
+    }).pipe(Effect.provide(H.layer(options)))
+  })
+
+  it.live("a run that began before roles were written down has none", () => {
+    const { body, ran } = counted()
+    return Effect.gen(function* () {
+      const process = yield* H.withJournal(H.boot(two(body)), (journal) => ({
+        create: (run, ordinal, { roles: _roles, ...accepted }) =>
+          journal.create(run, ordinal, accepted)
+      }))
+      const all = yield* process.run(
+        Effect.flatMap(H.send("hello", "c-1", operator), (run) => H.ended(run))
+      )
+      assert.deepStrictEqual(rolesIn(all), [undefined])
+      assert.deepStrictEqual(reasons(all), ["ROLE_DENIED", "ROLE_DENIED"])
+      assert.lengthOf(ran, 0)
+    }).pipe(Effect.provide(EphemeralStores.layer))
+  })
+})
+
+/** Written apart from the code that it judges. */
+const has = (roles: ReadonlyArray<Role>, role: Role): boolean =>
+  roles.includes(role) || (roles.includes("admin") && role !== "customer")
+
+describe("a run whose sender lacks a role", () => {
+  it.live(
+    "never executes a tool that is filtered, whatever its model proposes",
+    () =>
+      Effect.gen(function* () {
+        const seen = { refused: 0, ran: 0 }
+        for (let seed = 0; seed < 80; seed++) {
+          const random = seeded(seed)
+          const some = <A>(of: ReadonlyArray<A>, chance: number): ReadonlyArray<A> =>
+            of.filter(() => random() < chance)
+          const pick = <A>(of: ReadonlyArray<A>): A => of[Math.floor(random() * of.length)]!
+          const roles = some(Roles.literals, 0.4)
+          const groups: GroupsByRole = Object.fromEntries(
+            some(Roles.literals, 0.6).map((role) => [role, some(ToolGroup.literals, 0.6)])
+          )
+          const names = ToolGroup.literals.map((group) => `do_${group}`)
+          const rules = some(names, 0.4).map((pattern) => {
+            const condition = [pick(Roles.literals)]
+            return random() < 0.5
+              ? ({ pattern, permission: "deny", roles: condition } as const)
+              : ({ pattern, permission: "deny", unless_roles: condition } as const)
+          })
+          const may = ToolGroup.literals
+            .filter((group) =>
+              Roles.literals.some((role) => has(roles, role) && groups[role]?.includes(group))
+            )
+            .map((group) => `do_${group}`)
+          const mayRun = may.filter((name) =>
+            rules.every(
+              (rule) =>
+                rule.pattern !== name ||
+                ("roles" in rule ? !has(roles, rule.roles[0]!) : has(roles, rule.unless_roles[0]!))
+            )
+          )
+          const ran: Array<string> = []
+          const tools = Object.fromEntries(
+            ToolGroup.literals.map((group) => [
+              `do_${group}`,
+              H.reads(() => Effect.sync(() => ran.push(`do_${group}`)), { group })
+            ])
+          )
+          const proposes = () => {
+            const name = pick(names)
+            return random() < 0.1 ? call(`test.${name}@1`, { n: 1 }) : call(name, { n: 1 })
+          }
+          const turns = Array.from({ length: 3 }, () => calls(Array.from({ length: 4 }, proposes)))
+          yield* Effect.gen(function* () {
+            const run = yield* H.send("go", "c-1", H.person("p", roles))
+            const all = yield* H.ended(run)
+            assert.isTrue(
+              ran.every((name) => mayRun.includes(name)),
+              `seed ${seed}`
+            )
+            const [request] = yield* H.requests
+            assert.deepStrictEqual(
+              request!.tools.map(({ name }) => name),
+              may,
+              `seed ${seed}`
+            )
+            // And it keeps nothing back that is allowed.
+            const wanted = turns
+              .flatMap((turn) => turn.calls ?? [])
+              .filter(({ name }) => mayRun.includes(name))
+            assert.lengthOf(ran, wanted.length, `seed ${seed}`)
+            seen.ran += ran.length
+            seen.refused += failures(all).length
+          }).pipe(
+            Effect.provide(
+              H.layer({
+                tools,
+                agent: {
+                  groups_by_role: groups,
+                  limits: RunLimits.make({ repeats_max: 0, mistakes_max: 0 })
+                },
+                policy: Policy.make({ rules }),
+                script: [...turns, text("done")]
+              })
+            )
+          )
+        }
+        assert.isAbove(seen.ran, 100)
+        assert.isAbove(seen.refused, 100)
+      }),
+    { timeout: 60_000 }
+  )
+
+  it("a run keeps each role of its sender once, however often a token names it", () => {
+    const named = H.person("p", ["operator", "viewer", "operator", "viewer", "operator", "viewer"])
+    assert.deepStrictEqual(rolesOf(named), ["viewer", "operator"])
+  })
+})
