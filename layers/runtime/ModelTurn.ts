@@ -7,7 +7,7 @@ import type { Prices } from "../../src/cost/PriceTable.ts"
 import { costOf } from "../../src/cost/PriceTable.ts"
 import type { FrameId, RunId } from "../../src/Ids.ts"
 import type { RunInput, Turn } from "../../src/run/RunDecider.ts"
-import type { ProposedCall } from "../../src/run/RunEvent.ts"
+import type { ModelTurned, ProposedCall } from "../../src/run/RunEvent.ts"
 import type { AskModel } from "../../src/run/RunWork.ts"
 import type { ResidentAgent } from "../../services/AgentDirectory.ts"
 import type {
@@ -44,25 +44,19 @@ const finished = (
   { spec }: ResidentAgent,
   { frame, step }: AskModel,
   turn: Turn
-): RunInput => ({
-  _tag: "TurnFinished",
-  frame,
-  step,
+): RunInput => {
+  const calls = ownCalls(turn.calls)
+  // The spread comes first: a literal that begins with one is copied at once, any other member by member.
+  const turned: ModelTurned = { ...turn, _tag: "ModelTurned", frame, step, calls }
+  if (prices === undefined) return { _tag: "TurnFinished", turned }
   // The cost is the turn's own from here on: prices change.
-  turn:
-    prices === undefined
-      ? own(turn)
-      : { ...own(turn), cost: costOf(prices, spec.name, turn, spec.model) }
-})
+  const cost = costOf(prices, spec.name, turn, spec.model)
+  return { _tag: "TurnFinished", turned: { ...turned, cost } }
+}
 
 /** What a person approves must be what runs, so nobody outside holds the arguments any more (ST-29). */
-const own = (turn: Turn): Turn =>
-  turn.calls.length === 0
-    ? turn
-    : {
-        ...turn,
-        calls: turn.calls.map(ownCall)
-      }
+const ownCalls = (calls: Turn["calls"]): Turn["calls"] =>
+  calls.length === 1 ? [ownCall(calls[0]!)] : calls.map(ownCall)
 
 const ownCall = (call: ProposedCall): ProposedCall => ({
   ...call,

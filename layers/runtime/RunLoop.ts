@@ -250,7 +250,7 @@ class Loop implements LoopHost, WorkersHost {
 
   /** Starts calls before what asked for them is durable. */
   #startCalls() {
-    if (!this.#bell.draining && this.#state.open.size > 0) this.#startAll(calls(this.#state))
+    if (!this.#bell.draining && this.#state.open.length > 0) this.#startAll(calls(this.#state))
   }
 
   #startAll(wanted: ReadonlyArray<Work>) {

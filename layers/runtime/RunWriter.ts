@@ -51,6 +51,10 @@ export const drain = (bell: Bell): void => {
 
 const nothing: ReadonlyArray<RunEvent> = []
 
+/** Usually a turn and the call that it asked for: a list of two, made at once. */
+const both = <A>(first: ReadonlyArray<A>, then: ReadonlyArray<A>): ReadonlyArray<A> =>
+  first.length === 1 && then.length === 1 ? [first[0]!, then[0]!] : first.concat(then)
+
 /** Tries of an append whose store does not answer, before the actor's supervisor takes over. */
 const tries_max = 8
 const page_max = 10_000
@@ -87,8 +91,8 @@ export class RunWriter {
       this.#inputs = inputs
       this.#events = events
     } else {
-      this.#inputs = this.#inputs.concat(inputs)
-      this.#events = this.#events.concat(events)
+      this.#inputs = both(this.#inputs, inputs)
+      this.#events = both(this.#events, events)
     }
   }
 

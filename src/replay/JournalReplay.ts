@@ -81,7 +81,7 @@ const inputOf = (event: RunEvent): RunInput | undefined => {
   switch (event._tag) {
     case "ModelTurned": {
       const { _tag, frame, step, ...turn } = event
-      return { _tag: "TurnFinished", frame, step, turn }
+      return { _tag: "TurnFinished", turned: { _tag: "ModelTurned", frame, step, ...turn } }
     }
     case "Compacted": {
       const { _tag, ...compaction } = event

@@ -27,12 +27,18 @@ export const resultEntry = (
   call: CallState,
   { copy, outcome, texts }: Settled
 ): TranscriptEntry => {
+  const { id, proposed } = call
+  const { model_id, name } = proposed
   const shown = copy === true ? outcome : modelCopy(outcome, texts === true)
+  // The usual result, without the copying of what few have.
+  if (shown === outcome && copy === undefined && call.modified === undefined) {
+    return { role: "tool", call: id, model_id, name, outcome }
+  }
   return {
     role: "tool",
-    call: call.id,
-    model_id: call.proposed.model_id,
-    name: call.proposed.name,
+    call: id,
+    model_id,
+    name,
     outcome: shown,
     ...(call.modified === undefined ? undefined : { modified: call.modified }),
     ...(copy === true || shown !== outcome ? { copy: true } : undefined)

@@ -31,8 +31,8 @@ export interface CostEntry {
     readonly tool: string
     /** Its place among the uses of its call, from 0. */
     readonly part: number
-    /** How many calls of the model are in it. */
-    readonly calls: number
+    /** How many turns of the model are in it. */
+    readonly turns: number
   }
 }
 
@@ -83,7 +83,7 @@ const spentEntries = ({ tool, uses }: Spending, offset: number): ReadonlyArray<C
       : [
           {
             ...costEntry(use, use.cost, offset),
-            by: { tool: nameOf(tool), part, calls: use.calls ?? 1 }
+            by: { tool: nameOf(tool), part, turns: use.turns ?? 1 }
           }
         ]
   )

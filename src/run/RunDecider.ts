@@ -34,12 +34,7 @@ export type Turn = Omit<ModelTurned, "_tag" | "frame" | "step">
 export type RunInput =
   /** The run has a new owner: what the old one dispatched is lost or sent again. */
   | { readonly _tag: "Recovered" }
-  | {
-      readonly _tag: "TurnFinished"
-      readonly frame: FrameId
-      readonly step: number
-      readonly turn: Turn
-    }
+  | { readonly _tag: "TurnFinished"; readonly turned: ModelTurned }
   | {
       readonly _tag: "TurnFailed"
       readonly frame: FrameId
@@ -220,13 +215,10 @@ const finished = (state: RunState, result: CallSettled): ReadonlyArray<RunEvent>
 }
 
 /** A call beyond `calls_max` has its result at once: it never runs. */
-const turnFinished = (
-  state: RunState,
-  { frame, step, turn }: Extract<RunInput, { _tag: "TurnFinished" }>
-): ReadonlyArray<RunEvent> => {
+const turnFinished = (state: RunState, said: ModelTurned): ReadonlyArray<RunEvent> => {
+  const { frame, step } = said
   if (!wantsTurn(state, frame, step)) return none
-  // The spread comes first: a literal that begins with one is copied at once, any other member by member.
-  const turned: ModelTurned = { ...fitting(state, frame, turn), _tag: "ModelTurned", frame, step }
+  const turned = fitting(state, said)
   const left = Math.max(0, callsMax(state) - callsUsed(state))
   if (turned.calls.length <= left) return [turned]
   const events: Array<RunEvent> = [turned]
@@ -274,7 +266,7 @@ export const decide = (state: RunState, input: RunInput): ReadonlyArray<RunEvent
     case "Recovered":
       return recovered(state)
     case "TurnFinished":
-      return turnFinished(state, input)
+      return turnFinished(state, input.turned)
     case "TurnFailed":
       return turnFailed(state, input)
     case "Compacts": {
@@ -324,8 +316,8 @@ export const decide = (state: RunState, input: RunInput): ReadonlyArray<RunEvent
 }
 
 /** A last turn answers: it was given no tools, so a call in it is dropped. Any other turn must say or ask something. */
-const fitting = (state: RunState, frame: FrameId, turn: Turn): Turn => {
-  if (frame === rootFrame && isAnswering(state)) {
+const fitting = (state: RunState, turn: ModelTurned): ModelTurned => {
+  if (turn.frame === rootFrame && isAnswering(state)) {
     return turn.calls.length === 0 ? turn : { ...turn, calls: [] }
   }
   return isEmpty(turn) ? { ...turn, empty: true } : turn

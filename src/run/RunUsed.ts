@@ -15,7 +15,7 @@ export interface RunUsed {
   /** Of what has a price; undefined before the first. */
   currency: string | undefined
   cost: BigDecimal.BigDecimal | undefined
-  /** Turns, and calls of models by tools, whose cost nobody knows, or is in another currency. */
+  /** Turns, those that tools asked for among them, whose cost nobody knows, or is in another currency. */
   unpriced_turns: number
   /** Calls beyond `calls_max`. */
   calls_refused: number
@@ -73,9 +73,9 @@ export const charge = (used: RunUsed, cost: TurnCost): void => {
 /** Charges what a tool's body spent and gives its tokens. It is no turn: none as large is kept in reserve. */
 export const spend = (used: RunUsed, { uses }: Spending): number => {
   let tokens = 0
-  for (const { calls = 1, cost, usage } of uses) {
+  for (const { cost, turns = 1, usage } of uses) {
     if (usage !== undefined) tokens += usage.input_tokens + usage.output_tokens
-    if (cost !== undefined) add(used, cost, calls)
+    if (cost !== undefined) add(used, cost, turns)
   }
   return tokens
 }

@@ -146,9 +146,7 @@ const finishTurn = (play: Play): void => {
   } else {
     give(play, {
       _tag: "TurnFinished",
-      frame: place.frame,
-      step,
-      turn: anyTurn(play)
+      turned: { _tag: "ModelTurned", frame: place.frame, step, ...anyTurn(play) }
     })
   }
 }
@@ -296,7 +294,10 @@ const round = (play: Play): boolean => {
   for (const each of work(play.state)) {
     if (each._tag === "AskModel") {
       if (!each.start) continue
-      give(play, { _tag: "TurnFinished", frame: each.frame, step: each.step, turn: turn(0) })
+      give(play, {
+        _tag: "TurnFinished",
+        turned: { _tag: "ModelTurned", frame: each.frame, step: each.step, ...turn(0) }
+      })
     } else if (each._tag === "AskLimit") askLimit(play)
     else if (play.state.calls.get(each.call)!.phase._tag !== "Asking") {
       give(play, {

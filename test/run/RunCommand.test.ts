@@ -25,7 +25,10 @@ const second = callId(rootFrame, 1, 1)
 /** A run whose first call waits for a person; the second is proposed. */
 const asking = (given: Partial<ApprovalRequested> = {}) => {
   const play = begin(RunLimits.make({}))
-  give(play, { _tag: "TurnFinished", frame: rootFrame, step: 1, turn: turn(2) })
+  give(play, {
+    _tag: "TurnFinished",
+    turned: { _tag: "ModelTurned", frame: rootFrame, step: 1, ...turn(2) }
+  })
   const { _tag, ...request } = Samples.approvalRequested(first, given)
   give(play, { _tag: "Asks", request })
   return { play, request }

@@ -177,7 +177,10 @@ const runaway = (play: Play): void => {
     if (next === undefined) break
     if (next._tag === "AskModel") {
       const { frame, step, tools } = next
-      give(play, { _tag: "TurnFinished", frame, step, turn: turn(tools ? 1 : 0) })
+      give(play, {
+        _tag: "TurnFinished",
+        turned: { _tag: "ModelTurned", frame, step, ...turn(tools ? 1 : 0) }
+      })
     } else if (next._tag === "RunCall") {
       const outcome = { _tag: "Value", json: "1" } as const
       give(play, { _tag: "Finished", settled: { _tag: "CallSettled", call: next.call, outcome } })
@@ -191,7 +194,10 @@ const first = (index: number) => callId(rootFrame, 1, index)
 /** A run whose first turn asks for `calls` calls. */
 const turned = (calls: number, limits: Partial<RunLimits> = {}): Play => {
   const play = begin(RunLimits.make(limits))
-  give(play, { _tag: "TurnFinished", frame: rootFrame, step: 1, turn: turn(calls) })
+  give(play, {
+    _tag: "TurnFinished",
+    turned: { _tag: "ModelTurned", frame: rootFrame, step: 1, ...turn(calls) }
+  })
   return play
 }
 
@@ -232,7 +238,10 @@ describe("steps_max", () => {
 
   it("a run that answers at the limit completes", () => {
     const play = begin(RunLimits.make({ steps_max: 1 }))
-    give(play, { _tag: "TurnFinished", frame: rootFrame, step: 1, turn: turn(0) })
+    give(play, {
+      _tag: "TurnFinished",
+      turned: { _tag: "ModelTurned", frame: rootFrame, step: 1, ...turn(0) }
+    })
     assert.strictEqual(play.state.ended?.status, "complete")
   })
 
@@ -251,7 +260,10 @@ describe("steps_max", () => {
     assert.deepStrictEqual(work(play.state), [
       { _tag: "AskModel", key: "0/2/answer", frame: rootFrame, step: 2, tools: false, start: true }
     ])
-    give(play, { _tag: "TurnFinished", frame: rootFrame, step: 2, turn: turn(2, "sorry") })
+    give(play, {
+      _tag: "TurnFinished",
+      turned: { _tag: "ModelTurned", frame: rootFrame, step: 2, ...turn(2, "sorry") }
+    })
     assert.strictEqual(play.state.ended?.text, "sorry")
     assert.strictEqual(play.state.calls.size, 1)
   })
@@ -265,7 +277,10 @@ describe("steps_max", () => {
       wanted.map((each) => each.frame),
       [frameOf(first(0))]
     )
-    give(play, { _tag: "TurnFinished", frame: frameOf(first(0)), step: 1, turn: turn(0) })
+    give(play, {
+      _tag: "TurnFinished",
+      turned: { _tag: "ModelTurned", frame: frameOf(first(0)), step: 1, ...turn(0) }
+    })
     assert.strictEqual(reasonOf(play, 1), "STEPS_MAX")
     const [last, ...none] = work(play.state)
     assert.deepStrictEqual(none, [])
@@ -283,7 +298,13 @@ describe("steps_max", () => {
     // Both turns come back in one drain of the inbox, before anything follows from the first.
     for (const index of [0, 1]) {
       const frame = frameOf(first(index))
-      apply(play, decide(play.state, { _tag: "TurnFinished", frame, step: 1, turn: turn(0) }))
+      apply(
+        play,
+        decide(play.state, {
+          _tag: "TurnFinished",
+          turned: { _tag: "ModelTurned", frame, step: 1, ...turn(0) }
+        })
+      )
     }
     assert.strictEqual(play.state.steps, 2)
   })
