@@ -53,7 +53,7 @@ const totalOf = (key: string, entries: ReadonlyArray<StoredCost>): CostTotal => 
     reasoning_tokens: 0
   }
   for (const { amount, by, currency, usage } of entries) {
-    const turns = by?.calls ?? 1
+    const turns = by?.turns ?? 1
     total.turns += turns
     total.input_tokens += usage.input_tokens
     total.output_tokens += usage.output_tokens

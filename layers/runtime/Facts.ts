@@ -4,6 +4,7 @@
  */
 import { Effect } from "effect"
 import type { Clock } from "effect"
+import type { Spending } from "../../src/cost/Spending.ts"
 import type { RunId } from "../../src/Ids.ts"
 import type { Amendment, RunNotFound } from "../../src/run/RunCommand.ts"
 import type { RunEvent } from "../../src/run/RunEvent.ts"
@@ -29,7 +30,7 @@ export const teller = (observers: ReadonlyArray<ToolCallObserver>, clock: Clock.
         }
       }
 
-/** Tells observers of model turns too; where there are none, it is the other alone. */
+/** Tells observers of model turns too, and of what tools spent on models; where there are none, it is the other alone. */
 export const turnTeller = (observers: ReadonlyArray<ModelTurnObserver>, tell: Tell): Tell =>
   observers.length === 0
     ? tell
@@ -37,8 +38,18 @@ export const turnTeller = (observers: ReadonlyArray<ModelTurnObserver>, tell: Te
         tell(run, state, events)
         for (const event of events) {
           if (event._tag === "ModelTurned") for (const observe of observers) observe(event)
+          else if (event._tag === "CallSettled" || event._tag === "CallUnknown") {
+            if (event.spent !== undefined) tellSpent(observers, event.spent)
+          }
         }
       }
+
+const tellSpent = (observers: ReadonlyArray<ModelTurnObserver>, { tool, uses }: Spending) => {
+  for (const use of uses) {
+    const used = { ...use, tool }
+    for (const observe of observers) observe(used)
+  }
+}
 
 /** Amends a run, and tells of the calls that the amendment settled once it is durable. */
 export const amend = <A, E>(

@@ -255,7 +255,7 @@ const spentParams = (batch: ReadonlyArray<Encoded>): ReadonlyArray<ReadonlyArray
     ...costParams(batch),
     costs.map(({ by }) => by?.tool ?? ""),
     costs.map(({ by }) => by?.part ?? 0),
-    costs.map(({ by }) => String(by?.calls ?? 1))
+    costs.map(({ by }) => String(by?.turns ?? 1))
   ]
 }
 

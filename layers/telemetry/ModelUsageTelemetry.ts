@@ -1,10 +1,9 @@
 /**
- * Tells metrics what models use: tokens by kind, and cost where a price table was given. The ledger is what is exact; a
- * metric is a binary float.
+ * Tells metrics what models use: tokens by kind, and cost where a price table was given. What the body of a tool spent has
+ * the tool as a label, a turn has none. The ledger is what is exact; a metric is a binary float.
  */
 import { Effect, Layer, Metric } from "effect"
-import type { ModelTurned } from "../../src/run/RunEvent.ts"
-import type { ModelTurnObserver } from "../../services/ModelTurnObserver.ts"
+import type { ModelTurnObserver, ModelUsed } from "../../services/ModelTurnObserver.ts"
 import { ModelTurnObservers } from "../../services/ModelTurnObserver.ts"
 
 const tokens_total = Metric.counter("troupe_model_tokens_total", {
@@ -24,6 +23,8 @@ const unpriced_total = Metric.counter("troupe_model_unpriced_turns_total", {
 /** Names come from providers: beyond this many they share one series. */
 const models_max = 200
 
+type Labels = Readonly<Record<string, string>>
+
 const make = Effect.map(Effect.context<never>(), (context): ReadonlyArray<ModelTurnObserver> => {
   const models = new Set<string>()
   const labelOf = (model: string): string => {
@@ -32,25 +33,27 @@ const make = Effect.map(Effect.context<never>(), (context): ReadonlyArray<ModelT
     models.add(model)
     return model
   }
-  const count = (model: string, kind: string, tokens: number | undefined) => {
+  const count = (labels: Labels, kind: string, tokens: number | undefined) => {
     if (tokens === undefined || tokens === 0) return
-    Metric.withAttributes(tokens_total, { model, kind }).updateUnsafe(tokens, context)
+    Metric.withAttributes(tokens_total, { ...labels, kind }).updateUnsafe(tokens, context)
   }
-  const observe = ({ cost, model: reported = "(unknown)", usage }: ModelTurned): void => {
-    const model = labelOf(reported)
-    count(model, "input", usage?.input_tokens)
-    count(model, "output", usage?.output_tokens)
-    count(model, "cached", usage?.cached_tokens)
-    count(model, "cache_write", usage?.cache_write_tokens)
-    count(model, "reasoning", usage?.reasoning_tokens)
+  const observe = ({ cost, model, tool, turns = 1, usage }: ModelUsed): void => {
+    const named = labelOf(model === undefined || model === "" ? "(unknown)" : model)
+    // Tools are the registry's, so that there are no more of them than were declared.
+    const labels: Labels = tool === undefined ? { model: named } : { model: named, tool }
+    count(labels, "input", usage?.input_tokens)
+    count(labels, "output", usage?.output_tokens)
+    count(labels, "cached", usage?.cached_tokens)
+    count(labels, "cache_write", usage?.cache_write_tokens)
+    count(labels, "reasoning", usage?.reasoning_tokens)
     if (cost?._tag === "Priced") {
       const { currency } = cost
-      Metric.withAttributes(cost_total, { model, currency }).updateUnsafe(
+      Metric.withAttributes(cost_total, { ...labels, currency }).updateUnsafe(
         Number(cost.amount),
         context
       )
     } else if (cost?._tag === "Unpriced") {
-      Metric.withAttributes(unpriced_total, { model }).updateUnsafe(1, context)
+      Metric.withAttributes(unpriced_total, labels).updateUnsafe(turns, context)
     }
   }
   return [observe]

@@ -16,7 +16,7 @@ export const CostTotal = Schema.Struct({
   key: Schema.String,
   /** By currency; exact decimals as text. Empty where nothing had a price. */
   amounts: Schema.Array(Amount),
-  /** Turns of models: those of agents, and calls of models by tools. */
+  /** Turns of models: those of agents, and those that tools asked for. */
   turns: Schema.Int,
   /** Those of `turns` whose cost nobody knows: it is in no amount. */
   unpriced_turns: Schema.Int,

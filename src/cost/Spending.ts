@@ -13,10 +13,10 @@ import { Usage } from "./Usage.ts"
 export interface ModelSpent {
   /** The model's id, by which it is priced. */
   readonly model?: string | undefined
-  /** Absent = nobody counted: the call has no price, and is never taken for free. */
+  /** Absent = nobody counted: the turn has no price, and is never taken for free. */
   readonly usage?: Usage | undefined
-  /** How many calls of the model are in it; absent = one. */
-  readonly calls?: number | undefined
+  /** How many turns of the model are in it; absent = one. */
+  readonly turns?: number | undefined
 }
 
 /**
@@ -26,12 +26,12 @@ export interface ModelSpent {
  */
 export type Spend = (spent: ModelSpent) => void
 
-/** One call of a model, or several that were too many to be listed. */
+/** One turn of a model, or several that were too many to be listed. */
 export const ModelUse = Schema.Struct({
   /** Empty = nobody said which. */
   model: Schema.String,
   /** Absent = one. */
-  calls: Schema.optionalKey(Schema.Int),
+  turns: Schema.optionalKey(Schema.Int),
   usage: Schema.optionalKey(Usage),
   /** Absent where no price table was given. */
   cost: Schema.optionalKey(TurnCost)
@@ -78,14 +78,14 @@ const usageOf = (given: Usage | undefined): Usage | undefined => {
 export const useOf = (
   prices: Prices | undefined,
   agent: AgentName,
-  { calls, model = "", usage: given }: ModelSpent
+  { model = "", turns, usage: given }: ModelSpent
 ): ModelUse => {
   const usage = usageOf(given)
   const name = model.slice(0, model_length_max)
   const turn = usage === undefined ? { model: name } : { model: name, usage }
   return {
     ...turn,
-    ...(isCount(calls) && calls > 1 ? { calls } : undefined),
+    ...(isCount(turns) && turns > 1 ? { turns } : undefined),
     ...(prices === undefined ? undefined : { cost: costOf(prices, agent, turn, undefined) })
   }
 }
@@ -122,7 +122,7 @@ const together = (a: ModelUse, b: ModelUse): ModelUse => {
   const cost = costs(a.cost, b.cost)
   return {
     model: a.model,
-    calls: sum(a.calls ?? 1, b.calls ?? 1),
+    turns: sum(a.turns ?? 1, b.turns ?? 1),
     ...(usage === undefined ? undefined : { usage }),
     ...(cost === undefined ? undefined : { cost })
   }

@@ -215,7 +215,7 @@ export const costLedgerTests = (it: Vitest.MethodsNonLive<Needs>): void => {
           turn(1, priced("1")),
           spent(1, "summarise", [
             use("small", priced("0.1")),
-            use("small", priced("0.02"), { calls: 3 }),
+            use("small", priced("0.02"), { turns: 3 }),
             use("odd", unpriced)
           ]),
           turn(2, priced("1")),

@@ -1,6 +1,6 @@
 /**
  * What tools' bodies spent on models, beside the turns: a call may have several entries, and one of them may be several
- * calls of a model. An append without any goes through the functions that were there.
+ * turns of a model. An append without any goes through the functions that were there.
  */
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"

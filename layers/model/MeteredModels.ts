@@ -1,0 +1,113 @@
+/**
+ * Models that tell a tool's call what they cost, for bodies that call one:
+ *
+ * ```ts
+ * const summarise = tool({ ... }, ({ text }, call) =>
+ *   metered(call)(Effect.map(LanguageModel.generateText({ prompt: text }), (said) => said.text))
+ * )
+ * ```
+ *
+ * What a model says of its tokens is told when its turn is done. A turn that fails or is interrupted says nothing of them,
+ * though its provider may charge for it.
+ */
+import { Context, Effect, Stream } from "effect"
+import { LanguageModel, Model } from "effect/ai"
+import type { Spend } from "../../src/cost/Spending.ts"
+import { ModelGateway } from "../../services/ModelGateway.ts"
+import { partOf } from "./LanguageModelParts.ts"
+import type { StreamedPart } from "./LanguageModelParts.ts"
+import { usageOf } from "./TurnAssembly.ts"
+
+/** The second argument of a body; of one that `govern` was given, `{ spent: spentOf(context) }`. */
+export interface Metering {
+  readonly spent?: Spend
+}
+
+/** A gateway whose turns are the call's to pay. */
+export const gateway = (
+  { spent }: Metering,
+  service: ModelGateway["Service"]
+): ModelGateway["Service"] =>
+  spent === undefined
+    ? service
+    : {
+        turn: (request, sink) =>
+          Effect.map(service.turn(request, sink), (turn) => {
+            spent({ model: turn.model ?? request.model, usage: turn.usage })
+            return turn
+          })
+      }
+
+/** Looks at the parts of one answer: its end says the tokens, and a part before it may say who answered. */
+const listener = (spent: Spend, name: string | undefined) => {
+  let model = name
+  return (part: StreamedPart): boolean => {
+    const said = partOf(part)
+    if (said?.type === "response-metadata") model = said.modelId
+    if (said?.type !== "finish") return false
+    spent({ model, usage: usageOf(said.usage) })
+    return true
+  }
+}
+
+type Generates = (
+  options: never
+) => Effect.Effect<{ readonly content: ReadonlyArray<StreamedPart> }, unknown, unknown>
+type Streams = (options: never) => Stream.Stream<StreamedPart, unknown, unknown>
+
+/** An `effect/ai` model whose answers are the call's to pay. `name`: what it is called where it does not say so itself. */
+export const languageModel = (
+  { spent }: Metering,
+  service: LanguageModel.LanguageModel,
+  name?: string
+): LanguageModel.LanguageModel => {
+  if (spent === undefined) return service
+  const generates =
+    (generate: Generates): Generates =>
+    (options) =>
+      Effect.map(generate(options), (answer) => {
+        const listen = listener(spent, name)
+        let finished = false
+        for (const part of answer.content) if (listen(part)) finished = true
+        // An answer without an end was paid for as well.
+        if (!finished) spent({ model: name })
+        return answer
+      })
+  const streams =
+    (stream: Streams): Streams =>
+    (options) =>
+      Stream.suspend(() => {
+        const listen = listener(spent, name)
+        return Stream.map(stream(options), (part) => {
+          listen(part)
+          return part
+        })
+      })
+  // The types of an answer follow from its options, and are those of the model that is wrapped.
+  return {
+    ...service,
+    generateText: generates(service.generateText as Generates) as never,
+    generateObject: generates(service.generateObject as Generates) as never,
+    streamText: streams(service.streamText as Streams) as never
+  }
+}
+
+/** Every model that this Effect finds among its services, a `ModelGateway` or a `LanguageModel`, is the call's to pay. */
+export const metered =
+  (call: Metering) =>
+  <A, E, R>(body: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+    Effect.updateContext(body, (context: Context.Context<R>) => {
+      let within = context as Context.Context<unknown>
+      const asked = Context.getOption(within, ModelGateway)
+      if (asked._tag === "Some") {
+        within = Context.add(within, ModelGateway, gateway(call, asked.value))
+      }
+      const model = Context.getOption(within, LanguageModel.LanguageModel)
+      if (model._tag === "Some") {
+        const name = Context.getOption(within, Model.ModelName)
+        const known = name._tag === "Some" ? name.value : undefined
+        const service = languageModel(call, model.value, known)
+        within = Context.add(within, LanguageModel.LanguageModel, service)
+      }
+      return within as Context.Context<R>
+    })
