@@ -8,7 +8,6 @@ import { Digest, SecureRandom } from "effect/crypto"
 import type { Scope } from "effect"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import {
-  failureOf,
   ToolPolicyError,
   ToolTerminalError,
   ToolTransientError
@@ -96,19 +95,22 @@ const expired = new ToolTransientError({
   message: "nobody ran it in time, and nothing was done."
 })
 
-const outcomeOf = (input: RunInput): { readonly outcome: Outcome; readonly stop?: boolean } => {
+/** The reply to a call, by what the gate made of it. */
+const repliedTo = (call: ToolCall, input: RunInput): ToolResult => {
   switch (input._tag) {
-    case "Finished":
-      return { outcome: input.settled.outcome, stop: input.settled.stop === true }
+    case "Finished": {
+      const { outcome, spent, stop } = input.settled
+      return replyOf(call, outcome, stop, spent)
+    }
     case "Lost":
-      return { outcome: { _tag: "Unknown" } }
+      return replyOf(call, { _tag: "Unknown" }, false, input.spent)
     default: {
       const error = new ToolPolicyError({
         kind: "permission",
         reason: "APPROVAL_REQUIRED",
         message: "approval_required: the sender has to have it approved first."
       })
-      return { outcome: { _tag: "Failed", error: failureOf(error) } }
+      return refusalReply(call, error)
     }
   }
 }
@@ -267,8 +269,7 @@ export const make = Effect.fnUntraced(function* (
     if (delivery.expires_at <= now) return answers(refusalReply(call, expired))
     const input = yield* invoke(delivery, call, begin)
     if (input === undefined) return { _tag: "GivesBack", why: "it could not be begun" }
-    const { outcome, stop } = outcomeOf(input)
-    return answers(replyOf(call, outcome, stop))
+    return answers(repliedTo(call, input))
   })
 
   const giveUp: QueueExecutor["giveUp"] = Effect.fnUntraced(function* (delivery, why, asks) {

@@ -11,16 +11,22 @@
 import { Clock, Effect, Exit, Option, Schema } from "effect"
 import type { Context } from "effect"
 import { Tool } from "effect/ai"
+import type { Spend } from "../../src/cost/Spending.ts"
 import { ToolTerminalError, ToolTransientError, ToolUserError } from "../../src/error/ToolError.ts"
 import type { ToolError } from "../../src/error/ToolError.ts"
 import type { Governance } from "../../src/tool/Governance.ts"
 import { descriptionOf, specOf } from "../../src/tool/Governance.ts"
-import type { CallContext, GovernedTool, MisdeclaredTool } from "../../src/tool/GovernedTool.ts"
+import type {
+  CallContext,
+  GovernedContext,
+  GovernedTool,
+  MisdeclaredTool
+} from "../../src/tool/GovernedTool.ts"
 import { bound } from "../../src/tool/GovernedTool.ts"
-import type { ToolCall } from "../../src/tool/SemStreamsCall.ts"
+import type { ToolCall, ToolResult } from "../../src/tool/SemStreamsCall.ts"
 import type { AnySchema } from "../../src/tool/ToolCodec.ts"
 import { inputCodec, jsonSchemaInput, outputCodec } from "../../src/tool/ToolCodec.ts"
-import { call_length_max, readReply } from "../../src/tool/ToolMessage.ts"
+import { call_length_max, readReply, spentIn } from "../../src/tool/ToolMessage.ts"
 import type { Reply } from "../../src/tool/ToolMessage.ts"
 import { keyOf } from "../../src/tool/ToolSpec.ts"
 import type { ToolMessageConflict, ToolQueueFull } from "../../services/ToolQueue.ts"
@@ -98,11 +104,20 @@ const messageOf = (tool: string, id: string, args: unknown, call: CallContext): 
   }
 })
 
+/** What the worker's body spent is spent by the call here. A result is seen once: one that may change is run anew. */
+const answered = (
+  result: ToolResult,
+  spent: Spend | undefined
+): Effect.Effect<unknown, ToolError> => {
+  if (spent !== undefined) for (const use of spentIn(result)) spent(use)
+  return said(readReply(result))
+}
+
 /** Sends a call and waits for its result, for `wait_ms` at most. */
 const ask = Effect.fnUntraced(function* (
   queue: ToolQueue["Service"],
   message: ToolCall,
-  call: CallContext,
+  { call, spent }: GovernedContext,
   wait_ms: number
 ) {
   const { id, name } = message
@@ -124,14 +139,14 @@ const ask = Effect.fnUntraced(function* (
     }),
     notSent
   )
-  if (recorded !== undefined) return yield* said(readReply(recorded))
+  if (recorded !== undefined) return yield* answered(recorded, spent)
   const result = yield* queue.awaited(id).pipe(
     Effect.mapError(lostTouch),
     Effect.timeoutOption(wait_ms),
     // Nobody waits any more: what nobody has begun is not to begin.
     Effect.onInterrupt(() => Effect.ignore(queue.withdraw(id)))
   )
-  if (Option.isSome(result)) return yield* said(readReply(result.value))
+  if (Option.isSome(result)) return yield* answered(result.value, spent)
   if (yield* Effect.mapError(queue.withdraw(id), lostTouch)) {
     return yield* new ToolTransientError({
       kind: "external",
@@ -180,10 +195,11 @@ export const remote = (
       input: { ...input, decode: (given) => Exit.map(input.decode(given), () => given) },
       output: { ...output, encode: (json) => Exit.map(output.check(json), () => json) },
       services: (yield* Effect.context<never>()) as Context.Context<never>,
-      handler: (args, { call }) =>
+      handler: (args, context) =>
         Effect.suspend(() => {
+          const { call } = context
           const id = call.key ?? `${call.run}/${call.call}`
-          return ask(queue, messageOf(key, id, args, call), call, wait_ms)
+          return ask(queue, messageOf(key, id, args, call), context, wait_ms)
         })
     })
     return [{ ...governed, provider: remote_provider }] as const

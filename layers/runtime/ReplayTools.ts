@@ -6,13 +6,14 @@ import { Effect, Exit } from "effect"
 import type { Digest } from "effect/crypto"
 import type { ToolFailure } from "../../src/error/ToolError.ts"
 import { failureOf, ToolTerminalError } from "../../src/error/ToolError.ts"
+import type { Spending } from "../../src/cost/Spending.ts"
 import type { CallId } from "../../src/Ids.ts"
 import { Cassette } from "../../src/replay/Cassette.ts"
 import { isErased } from "../../src/replay/Erased.ts"
 import type { Recording } from "../../src/replay/Recording.ts"
 import type { ReplayError, Situation } from "../../src/replay/ReplayRoute.ts"
 import { erasedReplay, refusedReplay, routeOf } from "../../src/replay/ReplayRoute.ts"
-import type { Outcome } from "../../src/run/RunEvent.ts"
+import type { CallSettled, Outcome } from "../../src/run/RunEvent.ts"
 import type { ResidentAgent } from "../../services/AgentDirectory.ts"
 import { digestOf } from "./CallIdentity.ts"
 import type { Governed } from "./CallHost.ts"
@@ -29,7 +30,7 @@ export interface ReplayTools {
   /** The agent with the tools of the replay; the same one each time. */
   readonly agent: (agent: ResidentAgent) => ResidentAgent
   /** What a call has in place of what the gate made of its body, if it came that far. */
-  readonly served: (call: CallId, outcome: Outcome) => Outcome
+  readonly served: (settled: CallSettled) => CallSettled
   /** In the order in which they came past the gate. */
   readonly calls: ReadonlyArray<ReplayedCall>
   /** Calls that the table refused. */
@@ -56,7 +57,10 @@ const stopped = (error: ReplayError): ToolFailure =>
     })
   )
 
-/** The recorded results by tool name and arguments. A result is kept as its outcome. */
+/** A result as the cassette keeps it: what it was, and what it cost, which limits know of and no ledger is told again. */
+type Kept = Pick<CallSettled, "outcome" | "spent">
+
+/** The recorded results by tool name and arguments. */
 const cassetteOf = Effect.fnUntraced(function* (
   digest: Digest.Digest["Service"],
   { calls }: Recording
@@ -65,7 +69,9 @@ const cassetteOf = Effect.fnUntraced(function* (
   for (const call of calls) {
     if (call.outcome === undefined) continue
     const hash = yield* digestOf(digest, call.arguments)
-    cassette.record(call.name, hash, call.outcome as never)
+    const { outcome, spent } = call
+    const kept: Kept = spent === undefined ? { outcome } : { outcome, spent }
+    cassette.record(call.name, hash, kept as never)
   }
   return cassette
 })
@@ -76,6 +82,8 @@ export const make = Effect.fnUntraced(function* (
 ): Effect.fn.Return<ReplayTools> {
   const cassette = yield* cassetteOf(digest, recording)
   const outcomes = new Map<CallId, Outcome>()
+  /** What recorded calls had spent, by the call that has their result. */
+  const spendings = new Map<CallId, Spending>()
   const calls: Array<ReplayedCall> = []
   /** The arguments that were decoded, by what they became. */
   const givens = new WeakMap<object, unknown>()
@@ -114,9 +122,8 @@ export const make = Effect.fnUntraced(function* (
       handler: Effect.fnUntraced(function* (args, context) {
         const { call } = context.call
         const given = typeof args === "object" && args !== null ? (givens.get(args) ?? args) : args
-        const found = cassette.take(spec.name, yield* digestOf(digest, given)) as
-          | Outcome
-          | undefined
+        const found = cassette.take(spec.name, yield* digestOf(digest, given)) as Kept | undefined
+        if (found?.spent !== undefined) spendings.set(call, found.spent)
         const situation: Situation = { ...spec, recorded: found !== undefined }
         switch (routeOf(situation)) {
           case "run": {
@@ -125,7 +132,7 @@ export const make = Effect.fnUntraced(function* (
           }
           case "stub":
           case "recorded": {
-            const outcome = found!
+            const { outcome } = found!
             return outcome._tag === "Value" && isErased(outcome.json)
               ? refused(call, erasedReplay(tool.key))
               : replayed(tool, call, outcome)
@@ -149,8 +156,12 @@ export const make = Effect.fnUntraced(function* (
       }
       return known
     },
-    // The gate may still have refused what was recorded: by its output schema, or its size.
-    served: (call, outcome) =>
-      outcome._tag === "Value" ? (outcomes.get(call) ?? outcome) : outcome
+    served: ({ spent: own, ...settled }) => {
+      const { call, outcome: made } = settled
+      // The gate may still have refused what was recorded: by its output schema, or its size.
+      const outcome = made._tag === "Value" ? (outcomes.get(call) ?? made) : made
+      const spent = spendings.get(call) ?? own
+      return spent === undefined ? { ...settled, outcome } : { ...settled, outcome, spent }
+    }
   }
 })

@@ -150,9 +150,7 @@ const make = Effect.fnUntraced(function* ({ model, recording, run }: Options, be
 type Said = Effect.Success<ReturnType<LoopServices["invoker"]["start"]>["effect"]>
 
 const withServed = (tools: ReplayTools.ReplayTools, input: Said): Said =>
-  input?._tag === "Finished"
-    ? { ...input, settled: tools.served(input.settled) }
-    : input
+  input?._tag === "Finished" ? { ...input, settled: tools.served(input.settled) } : input
 
 /**
  * Runs it to its end, or to the end of what was recorded. Needs an empty journal: what it writes is thrown away with it.

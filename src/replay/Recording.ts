@@ -2,9 +2,11 @@
  * What a journal holds for a replay of its run: the turns by their place, the results by tool and arguments, and how each
  * question was answered.
  */
+import type { Spending } from "../cost/Spending.ts"
 import type { CallId } from "../Ids.ts"
 import type {
   ApprovalRequested,
+  CallSettled,
   Compacted,
   JournalEntry,
   ModelTurned,
@@ -29,6 +31,8 @@ export interface RecordedCall {
   readonly arguments: unknown
   /** Absent = it had no result when the recording ended. */
   readonly outcome: Outcome | undefined
+  /** What its body spent on models until then. */
+  readonly spent?: Spending
 }
 
 /** A question and its answer. */
@@ -54,14 +58,18 @@ export const turnPlace = (frame: string, step: number): string => `${frame}/${st
 
 const callsOf = (
   state: RunState,
-  outcomes: ReadonlyMap<string, Outcome>
+  results: ReadonlyMap<string, CallSettled>
 ): ReadonlyArray<RecordedCall> =>
-  [...state.calls.values()].map((call) => ({
-    id: call.id,
-    name: call.proposed.name,
-    arguments: call.arguments,
-    outcome: outcomes.get(call.id)
-  }))
+  [...state.calls.values()].map((call) => {
+    const result = results.get(call.id)
+    return {
+      id: call.id,
+      name: call.proposed.name,
+      arguments: call.arguments,
+      outcome: result?.outcome,
+      ...(result?.spent === undefined ? undefined : { spent: result.spent })
+    }
+  })
 
 /** All entries of one run, from its first. Undefined where there is none. */
 export const recordingOf = (entries: ReadonlyArray<JournalEntry>): Recording | undefined => {
@@ -69,7 +77,7 @@ export const recordingOf = (entries: ReadonlyArray<JournalEntry>): Recording | u
   if (state.accepted === undefined) return undefined
   const turns = new Map<string, ModelTurned>()
   const compactions = new Map<string, Array<Compacted>>()
-  const outcomes = new Map<string, Outcome>()
+  const results = new Map<string, CallSettled>()
   const questions = new Map<string, RecordedQuestion>()
   for (const { event } of entries) {
     switch (event._tag) {
@@ -82,7 +90,7 @@ export const recordingOf = (entries: ReadonlyArray<JournalEntry>): Recording | u
         break
       }
       case "CallSettled":
-        outcomes.set(event.call, event.outcome)
+        results.set(event.call, event)
         break
       case "ApprovalRequested":
         questions.set(event.approval, { request: event, answer: undefined })
@@ -102,7 +110,7 @@ export const recordingOf = (entries: ReadonlyArray<JournalEntry>): Recording | u
     entries,
     turns,
     compactions,
-    calls: callsOf(state, outcomes),
+    calls: callsOf(state, results),
     questions: [...questions.values()],
     stopping: state.stopping,
     ended: state.ended

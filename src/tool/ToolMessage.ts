@@ -3,7 +3,9 @@
  * what a result has to say so that its sender knows as much as if the tool had run beside it. The shapes are SemStreams';
  * what they have no field for stands in `metadata`.
  */
-import { Option, Schema } from "effect"
+import { Option, Schema, Struct } from "effect"
+import type { ModelSpent, Spending } from "../cost/Spending.ts"
+import { ModelUse, uses_max } from "../cost/Spending.ts"
 import {
   failureOf,
   ToolErrorClass,
@@ -77,9 +79,26 @@ const metadataOf = (outcome: Outcome): Told | undefined => {
   }
 }
 
+const Spent = Schema.Array(ModelUse.mapFields(Struct.omit(["cost"]))).check(
+  Schema.isMaxLength(uses_max)
+)
+const readSpent = Schema.decodeUnknownOption(Spent)
+
+/** What the worker's body spent on models. It has no price until it is told to the call that it was spent for. */
+export const spentIn = ({ metadata }: ToolResult): ReadonlyArray<ModelSpent> =>
+  metadata?.["spent"] === undefined ? [] : Option.getOrElse(readSpent(metadata["spent"]), () => [])
+
+const unpriced = ({ cost: _, ...use }: ModelUse) => use
+
 /** What a worker says of a call that it ran, or did not run. */
-export const replyOf = (call: ToolCall, outcome: Outcome, stop?: boolean): ToolResult => {
-  const metadata = metadataOf(outcome)
+export const replyOf = (
+  call: ToolCall,
+  outcome: Outcome,
+  stop?: boolean,
+  spent?: Spending
+): ToolResult => {
+  const told = metadataOf(outcome)
+  const metadata = spent === undefined ? told : { ...told, spent: spent.uses.map(unpriced) }
   return {
     ...resultOf(call, outcome),
     ...(metadata === undefined ? undefined : { metadata }),
