@@ -8,10 +8,10 @@ import type { CallId } from "../../src/Ids.ts"
 import type { RunInput } from "../../src/run/RunDecider.ts"
 import type { Outcome } from "../../src/run/RunEvent.ts"
 import type { CallState } from "../../src/run/RunState.ts"
-import { effectIdentity } from "../../src/tool/IdempotencyKey.ts"
 import type { ResidentAgent } from "../../services/AgentDirectory.ts"
 import { sharing } from "./BodyResult.ts"
 import type { CallHost, Governed, Started } from "./CallHost.ts"
+import * as EffectIndex from "./EffectIndex.ts"
 import { failed } from "./Failures.ts"
 import type { ToolBody } from "./ToolBody.ts"
 
@@ -19,10 +19,6 @@ export interface Services {
   readonly agentOf: (name: string) => ResidentAgent | undefined
   readonly body: Pick<ToolBody, "run">
 }
-
-/** The identity of a call's effect, undefined where its tool declares none. */
-export const identityOf = (tool: Governed, call: CallState): string | undefined =>
-  effectIdentity({ key: tool.key, idempotency_key: tool.spec.idempotency_key }, call.arguments)
 
 const twice = (first: CallId, how: string): Outcome =>
   failed(
@@ -46,24 +42,17 @@ const shared = (first: CallId, input: RunInput | undefined): Outcome | undefined
 }
 
 export const make = ({ agentOf, body }: Services) => {
+  const indexOf = EffectIndex.make(agentOf)
+
   /** The outcome of an earlier call that is the same effect and has one, or that somebody has to decide about first. */
-  const earlier = (
-    host: CallHost,
-    tool: Governed,
-    own: CallState,
-    identity: string
-  ): Outcome | undefined => {
-    const { calls, frames } = host.state
-    for (const call of calls.values()) {
-      if (call.id === own.id || call.proposed.name !== own.proposed.name) continue
-      const { phase } = call
-      if (phase._tag !== "Settled" && phase._tag !== "Asking" && phase._tag !== "Unknown") continue
-      const same = agentOf(frames.get(call.frame)!.agent)?.tools.get(call.proposed.name)
-      if (same !== tool || identityOf(tool, call) !== identity) continue
-      if (phase._tag !== "Settled") return twice(call.id, "which waits for a person")
-      if (phase.outcome._tag !== "Value") continue
+  const earlier = (others: Iterable<CallState>): Outcome | undefined => {
+    for (const { id, phase } of others) {
+      if (phase._tag === "Asking" || phase._tag === "Unknown") {
+        return twice(id, "which waits for a person")
+      }
+      if (phase._tag !== "Settled") continue
       // A long result was cut for the model: what is left of it here is not the result.
-      return phase.copy === true ? twice(call.id, "whose result was shown to you") : phase.outcome
+      return phase.copy === true ? twice(id, "whose result was shown to you") : phase.outcome
     }
     return undefined
   }
@@ -72,6 +61,8 @@ export const make = ({ agentOf, body }: Services) => {
   return (host: CallHost, tool: Governed, identity: string, begin: () => Started): Started => {
     const own = host.call()
     const { effects } = host
+    const index = indexOf(host.state)
+    index.file(tool, own, identity)
     const begun = effects.get(identity)
     if (begun !== undefined && begun.call !== own.id) {
       if (host.state.calls.get(begun.call)?.phase._tag !== "Settled") {
@@ -84,7 +75,8 @@ export const make = ({ agentOf, body }: Services) => {
       }
       effects.delete(identity)
     }
-    const known = own.phase._tag === "Dispatched" ? undefined : earlier(host, tool, own, identity)
+    const isSent = own.phase._tag === "Dispatched"
+    const known = isSent ? undefined : earlier(index.others(tool, own, identity))
     if (known !== undefined) return { effect: Exit.succeed(sharing(tool, own.id, known)) }
     const done = Deferred.makeUnsafe<RunInput | undefined>()
     effects.set(identity, { call: own.id, done })

@@ -24,7 +24,7 @@ import { classify, doubted, failed, isLoss, timedOut } from "./Failures.ts"
 import { HandlerContext } from "./HandlerContext.ts"
 import type { Reconciliation } from "./Reconciliation.ts"
 import { reconciliationOf, unknown } from "./Reconciliation.ts"
-import { identityOf } from "./SameEffect.ts"
+import { identityOf } from "./EffectIndex.ts"
 import type { Guards } from "./ToolGuards.ts"
 
 export interface Services extends AttemptServices {

@@ -128,6 +128,8 @@ export interface Options {
   readonly policy_version?: string
   readonly policy?: Policy
   readonly attempted?: ToolAttemptObserver
+  /** What a test puts in the place of each tool, to watch it. */
+  readonly spied?: (tool: GovernedTool<AgentMemory>) => GovernedTool<AgentMemory>
 }
 
 export const agentsOf = (options: Options): ReadonlyArray<AgentSpec> => [
@@ -144,7 +146,9 @@ export const agentsOf = (options: Options): ReadonlyArray<AgentSpec> => [
 export const over = (options: Options) =>
   Runtime.layer({
     agents: agentsOf(options),
-    tools: [toolsOf(options.tools ?? {})],
+    tools: [
+      Effect.map(toolsOf(options.tools ?? {}), (tools) => tools.map(options.spied ?? ((is) => is)))
+    ],
     policy: options.policy
   }).pipe(
     Layer.provide(ActorMemories.layer(EphemeralAgentMemory.layer)),
