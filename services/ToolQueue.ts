@@ -1,13 +1,15 @@
 /**
  * A durable queue of tool calls: what is sent here is run by whoever claims it, in this process or another, at least
- * once. Owns leases, tries, the record of results and the calls that nobody could run; runs nothing itself. The order at
- * the consumer's end is execute, publish, acknowledge.
+ * once. Owns leases, tries, the record of results, the calls that nobody could run and what workers offer; runs nothing
+ * itself. The order at the consumer's end is execute, publish, acknowledge.
  */
 import { Context, Schema } from "effect"
 import type { Effect, Scope } from "effect"
 import type { Json } from "../src/Canonical.ts"
 import type { Tenant } from "../src/Ids.ts"
 import type { ToolResult } from "../src/tool/SemStreamsCall.ts"
+import type { ToolOffer } from "../src/tool/ToolOffer.ts"
+import type { ToolSpec } from "../src/tool/ToolSpec.ts"
 import type { StoreError } from "./TaskStore.ts"
 
 /** Another call has this id: other arguments, another tool or another tenant. Nothing was queued. */
@@ -63,6 +65,20 @@ export interface ToolClaim {
   readonly lease_ms: number
 }
 
+/** What one worker runs. */
+export interface Announcement extends Pick<ToolOffer, "worker" | "provider"> {
+  /** At most 1,000, of at most 16,000,000 characters as JSON; more dies. */
+  readonly tools: ReadonlyArray<ToolSpec>
+  /** For how long it counts as available, in ms from now. */
+  readonly lease_ms: number
+}
+
+export const announced_tools_max = 1_000
+export const announced_length_max = 16_000_000
+
+/** How long a worker that is gone is listed, in ms; less, as soon as another offers all that it did. */
+export const gone_ms = 86_400_000
+
 export class ToolQueue extends Context.Service<
   ToolQueue,
   {
@@ -106,5 +122,21 @@ export class ToolQueue extends Context.Service<
     nextDueAt(tools: ReadonlyArray<string>): Effect.Effect<number | undefined, StoreError>
     /** Calls back when calls were sent, in this process or another, until the scope closes. */
     sent(listener: () => void): Effect.Effect<void, StoreError, Scope.Scope>
+    /** Says what a worker runs, in place of what it said before. */
+    announce(offer: Announcement): Effect.Effect<void, StoreError>
+    /** Says that it still does, for another `lease_ms`; 0 = it is gone. False: it is not known, and has to announce. */
+    renew(worker: string, lease_ms: number): Effect.Effect<boolean, StoreError>
+    /**
+     * What workers offer, by key, those available first; of these tools if any are named. Looks at the 1,000 workers that
+     * were heard of last.
+     */
+    list(keys?: ReadonlyArray<string>): Effect.Effect<ReadonlyArray<ToolOffer>, StoreError>
+    /** Shows whoever waits for the call what there is so far, as JSON text. Kept nowhere; may be lost; too long = is. */
+    show(id: string, json: string): Effect.Effect<void, StoreError>
+    /** Calls back with what is shown of a call, until the scope closes. */
+    shown(
+      id: string,
+      listener: (json: string) => void
+    ): Effect.Effect<void, StoreError, Scope.Scope>
   }
 >()("troupe/services/ToolQueue") {}

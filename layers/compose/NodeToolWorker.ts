@@ -20,6 +20,8 @@ export interface WorkerOptions {
   readonly serve?: ReadonlyArray<string>
   /** What they may touch. Absent = a tool that asks for a capability is refused. */
   readonly capabilities?: ReadonlyArray<string>
+  /** Who runs them, in the list of what workers offer. Absent = `worker`. */
+  readonly provider?: string
   /** The server that the runtime uses. */
   readonly store: { readonly postgres: string }
   /** What is left out has a default. */
@@ -36,7 +38,7 @@ export interface NodeToolWorker {
 export const startWorker = async (options: WorkerOptions): Promise<NodeToolWorker> => {
   const { postgres } = await import("./Stores.ts")
   const ToolWorker = await import("./ToolWorker.ts")
-  const { capabilities, config, serve, store, tools } = options
+  const { capabilities, config, provider, serve, store, tools } = options
   const settings = Layer.effect(
     ToolQueueConfig,
     Effect.map(ToolQueueConfig, (defaults) => ({ ...defaults, ...config }))
@@ -44,7 +46,8 @@ export const startWorker = async (options: WorkerOptions): Promise<NodeToolWorke
   const layer = ToolWorker.layer({
     tools,
     ...(serve === undefined ? undefined : { serve }),
-    ...(capabilities === undefined ? undefined : { capabilities })
+    ...(capabilities === undefined ? undefined : { capabilities }),
+    ...(provider === undefined ? undefined : { provider })
   }).pipe(Layer.provide(settings), Layer.provide(postgres(Redacted.make(store.postgres))))
   const runtime = ManagedRuntime.make(layer)
   const worker = await runtime.runPromise(ToolQueueWorker)

@@ -17,7 +17,7 @@ type Family = LocalToolRegistry.Family<unknown, unknown>
 
 export interface Options<Families extends ReadonlyArray<Family>> extends Pick<
   Serves,
-  "capabilities" | "consumer_name_suffix"
+  "capabilities" | "consumer_name_suffix" | "provider"
 > {
   /** The tools that it runs: what `tool` and `govern` make. */
   readonly tools: Families

@@ -2,8 +2,16 @@
  * The queue of tool calls in one process: for tests, and for tools that are bounded by a queue and need not survive.
  */
 import { Clock, Deferred, Effect, Layer } from "effect"
-import type { DeadToolMessage, NewToolMessage, ToolDelivery } from "../../services/ToolQueue.ts"
+import type {
+  Announcement,
+  DeadToolMessage,
+  NewToolMessage,
+  ToolDelivery
+} from "../../services/ToolQueue.ts"
 import {
+  announced_length_max,
+  announced_tools_max,
+  gone_ms,
   ToolMessageConflict,
   ToolQueue,
   ToolQueueFull,
@@ -11,11 +19,19 @@ import {
 } from "../../services/ToolQueue.ts"
 import { canonical } from "../../src/Canonical.ts"
 import type { ToolResult } from "../../src/tool/SemStreamsCall.ts"
-import { call_length_max, isInconclusive, isMessageName } from "../../src/tool/ToolMessage.ts"
+import {
+  call_length_max,
+  isInconclusive,
+  isMessageName,
+  isShowable
+} from "../../src/tool/ToolMessage.ts"
+import { offersOf } from "../../src/tool/ToolOffer.ts"
+import { keyOf } from "../../src/tool/ToolSpec.ts"
 
 const page_max = 500
 const error_max = 500
 const prune_max = 1_000
+const workers_max = 1_000
 
 interface Stored {
   /** The sender's own JSON text. */
@@ -128,6 +144,20 @@ const make = Effect.gen(function* () {
         status === "waiting" && due_at <= at && tools.includes(message.tool)
     )
 
+  const workers = new Map<string, Announcement & { expires_at: number }>()
+
+  const announce = (offer: Announcement): void => {
+    const at = now()
+    const keys = new Set(offer.tools.map(keyOf))
+    for (const [name, { expires_at, tools }] of workers) {
+      const replaced = tools.every((spec) => keys.has(keyOf(spec)))
+      if (expires_at <= at && (replaced || expires_at <= at - gone_ms)) workers.delete(name)
+    }
+    workers.set(offer.worker, { ...offer, expires_at: at + offer.lease_ms })
+  }
+
+  const showers = new Map<string, Set<(json: string) => void>>()
+
   const over = (stored: Stored, status: Stored["status"]) =>
     Object.assign(stored, { status, owner: undefined, over_at: now() })
 
@@ -233,6 +263,39 @@ const make = Effect.gen(function* () {
       Effect.acquireRelease(
         Effect.sync(() => void listeners.add(listener)),
         () => Effect.sync(() => void listeners.delete(listener))
+      ),
+    announce: (offer) =>
+      offer.tools.length > announced_tools_max ||
+      JSON.stringify(offer.tools).length > announced_length_max
+        ? Effect.die(new RangeError("a worker offers too many tools"))
+        : Effect.sync(() => announce(offer)),
+    renew: (worker, lease_ms) =>
+      Effect.sync(() => {
+        const known = workers.get(worker)
+        if (known !== undefined) known.expires_at = now() + lease_ms
+        return known !== undefined
+      }),
+    list: (keys) =>
+      Effect.sync(() => {
+        const heard = [...workers.values()].sort((a, b) => b.expires_at - a.expires_at)
+        return offersOf(heard.slice(0, workers_max), now(), keys)
+      }),
+    show: (id, json) =>
+      Effect.sync(() => {
+        if (isShowable(json)) for (const listener of showers.get(id) ?? []) listener(json)
+      }),
+    shown: (id, listener) =>
+      Effect.acquireRelease(
+        Effect.sync(() => {
+          const all = showers.get(id) ?? new Set()
+          showers.set(id, all.add(listener))
+        }),
+        () =>
+          Effect.sync(() => {
+            const all = showers.get(id)
+            all?.delete(listener)
+            if (all?.size === 0) showers.delete(id)
+          })
       )
   })
 })

@@ -2,7 +2,18 @@
  * One delivery of a call, from its claim to its end: execute, publish, acknowledge; or back to the queue. Private to the
  * worker.
  */
-import { Cause, Clock, Deferred, Effect, Exit, Metric, Schedule } from "effect"
+import {
+  Cause,
+  Clock,
+  Deferred,
+  Effect,
+  Exit,
+  Fiber,
+  Latch,
+  Metric,
+  Result,
+  Schedule
+} from "effect"
 import type { ToolResult } from "../../src/tool/SemStreamsCall.ts"
 import { executeSubject } from "../../src/tool/ToolMessage.ts"
 import type { StoreError } from "../../services/TaskStore.ts"
@@ -28,6 +39,32 @@ const patient = Schedule.exponential("100 millis").pipe(Schedule.upTo({ times: 5
 export interface Counts {
   processed: number
   errors: number
+}
+
+const textOf = (value: unknown): string | undefined =>
+  Result.getOrUndefined(Result.try(() => JSON.stringify(value) as string | undefined))
+
+/** Passes on the last of what a call shows: that takes the place of what it showed before, so that none has to wait. */
+const makeShown = (queue: ToolQueue["Service"], id: string, show_ms: number) => {
+  const bell = Latch.makeUnsafe(false)
+  let last: unknown
+  return {
+    show: (value: unknown) => {
+      last = value
+      bell.openUnsafe()
+    },
+    pass: Effect.gen(function* () {
+      for (;;) {
+        yield* bell.await
+        yield* bell.close
+        const text = textOf(last)
+        last = undefined
+        // Best effort: nothing depends on it.
+        if (text !== undefined) yield* Effect.ignore(queue.show(id, text))
+        yield* Effect.sleep(show_ms)
+      }
+    })
+  }
 }
 
 /** Runs one delivery to its end, whatever that is. Never fails. */
@@ -87,10 +124,13 @@ export const make = (
       // To ask is to run code as well, and code may end a worker.
       return executor.giveUp(delivery, why, deliveries <= 2 * deliveries_max)
     }
-    return executor.execute(
-      delivery,
-      Effect.orElseSucceed(queue.begin(id, owner), () => false)
-    )
+    const begin = Effect.orElseSucceed(queue.begin(id, owner), () => false)
+    return Effect.gen(function* () {
+      const shown = makeShown(queue, id, config.show_ms)
+      const passing = yield* Effect.forkChild(shown.pass)
+      const line = { begin, show: shown.show }
+      return yield* Effect.ensuring(executor.execute(delivery, line), Fiber.interrupt(passing))
+    })
   }
 
   const run = (owner: string, delivery: ToolDelivery, lost: Deferred.Deferred<undefined>) =>

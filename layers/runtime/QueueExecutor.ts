@@ -19,6 +19,7 @@ import type { Outcome } from "../../src/run/RunEvent.ts"
 import { ToolCall } from "../../src/tool/SemStreamsCall.ts"
 import type { ToolResult } from "../../src/tool/SemStreamsCall.ts"
 import { readReply, refusalReply, replyOf } from "../../src/tool/ToolMessage.ts"
+import type { ToolSpec } from "../../src/tool/ToolSpec.ts"
 import { isDispatched } from "../../src/tool/ToolSpec.ts"
 import type { ResidentAgent } from "../../services/AgentDirectory.ts"
 import { AgentMemory } from "../../services/AgentMemory.ts"
@@ -43,11 +44,15 @@ export interface Options {
   readonly capabilities?: ReadonlyArray<string>
   /** Put behind the names of its consumers. */
   readonly consumer_name_suffix?: string
+  /** Who runs them, in what it offers. Absent = `worker`. */
+  readonly provider?: string
 }
 
 /** A tool that no worker can run. It ends the start. */
 export class ToolNotQueueable extends Schema.TaggedError<ToolNotQueueable>()("ToolNotQueueable", {
   tool: Schema.String,
+  /** Of the tool, or `serve` of the worker. */
+  field: Schema.String,
   message: Schema.String
 }) {}
 
@@ -65,11 +70,9 @@ export type Executed =
 export interface QueueExecutor {
   /** The names that its tools are called by. */
   readonly names: ReadonlyArray<string>
-  /** `begin` writes down that the body is about to act. */
-  readonly execute: (
-    delivery: ToolDelivery,
-    begin: Effect.Effect<boolean>
-  ) => Effect.Effect<Executed>
+  /** Its tools, each once. */
+  readonly specs: ReadonlyArray<ToolSpec>
+  readonly execute: (delivery: ToolDelivery, line: QueuedCall.Line) => Effect.Effect<Executed>
   /** The same for a call that was delivered too often. Runs no body; `asks`: may ask the tool what became of the call. */
   readonly giveUp: (delivery: ToolDelivery, why: string, asks: boolean) => Effect.Effect<Executed>
 }
@@ -77,17 +80,39 @@ export interface QueueExecutor {
 /** Marks tools that only send their calls elsewhere: a worker of them would send each call to itself. */
 export const remote_provider = "queue"
 
-const whyNot = ({ provider, spec }: Governed): string | undefined =>
+type Why = readonly [field: string, problem: string, mend: string]
+
+const notThere: Why = ["serve", "there is no such tool", "Name one of those in tools"]
+
+const whyNot = ({ provider, spec }: Governed): Why | undefined =>
   spec.transactional
-    ? "its body runs in the transaction of its run, which is in another process. Leave it out, or drop transactional"
+    ? [
+        "transactional",
+        "its body runs in the transaction of its run, which is in another process",
+        "Give the runtime the tool with its body, or drop transactional"
+      ]
     : provider === remote_provider
-      ? "it sends its calls to a queue itself. Give the worker the tool with the body"
+      ? [
+          "provider",
+          "it sends its calls to a queue itself",
+          "Give the worker the tool with its body, and keep remote for the runtime"
+        ]
       : undefined
+
+const notQueueable = (tool: string, [field, problem, mend]: Why): ToolNotQueueable =>
+  new ToolNotQueueable({
+    tool,
+    field,
+    message: `tool "${tool}", field "${field}": ${problem}. ${mend}.`
+  })
 
 const memoryless: Surroundings = (() => {
   const none = Effect.die(new Error("a tool that runs from a queue has no actor's memory"))
   return AgentMemory.context(AgentMemory.of({ remember: () => none, recall: () => none }))
 })()
+
+/** A tool that is asked what became of a call does nothing, and shows nothing. */
+const unheard: QueuedCall.Line = { begin: Effect.succeed(false), show: () => {} }
 
 const expired = new ToolTransientError({
   kind: "external",
@@ -144,14 +169,17 @@ const served = Effect.fnUntraced(function* (options: Options) {
   }
   for (const name of options.tools ?? []) {
     const tool = registry.get(name)
-    const why = tool === undefined ? "the registry has no such tool" : whyNot(tool)
-    if (why !== undefined || tool === undefined) {
-      return yield* new ToolNotQueueable({ tool: name, message: `tool "${name}": ${why}.` })
-    }
+    if (tool === undefined) return yield* notQueueable(name, notThere)
+    const why = whyNot(tool)
+    if (why !== undefined) return yield* notQueueable(name, why)
     add(tool)
   }
   if (options.tools === undefined) {
-    for (const tool of registry.list()) if (whyNot(tool) === undefined) add(tool)
+    for (const tool of registry.list()) {
+      const why = whyNot(tool)
+      if (why === undefined) add(tool)
+      else yield* Effect.logWarning(`not served: ${notQueueable(tool.key, why).message}`)
+    }
   }
   return tools
 })
@@ -201,9 +229,9 @@ export const make = Effect.fnUntraced(function* (
   const invoke = (
     delivery: ToolDelivery,
     call: ToolCall,
-    begin: Effect.Effect<boolean>
+    line: QueuedCall.Line
   ): Effect.Effect<RunInput | undefined> => {
-    const host = QueuedCall.make(delivery, call, agent, memoryless, begin)
+    const host = QueuedCall.make(delivery, call, agent, memoryless, line)
     return Effect.suspend(() => body.run(invoker.start(host))).pipe(
       Effect.provideContext(memoryless),
       Effect.catchCause((cause) =>
@@ -222,7 +250,7 @@ export const make = Effect.fnUntraced(function* (
     }
     const args = gate.tool.decode(call.arguments ?? {})
     if (Exit.isFailure(args)) return Effect.succeed(unknown)
-    const host = QueuedCall.make(delivery, call, agent, memoryless, Effect.succeed(false))
+    const host = QueuedCall.make(delivery, call, agent, memoryless, unheard)
     return Effect.provideContext(body.reconcile(host, gate.tool, args.value), memoryless)
   }
 
@@ -251,7 +279,7 @@ export const make = Effect.fnUntraced(function* (
     }
   })
 
-  const execute: QueueExecutor["execute"] = Effect.fnUntraced(function* (delivery, begin) {
+  const execute: QueueExecutor["execute"] = Effect.fnUntraced(function* (delivery, line) {
     const call = callIn(delivery)
     if (call === undefined) {
       const error = new ToolTerminalError({
@@ -267,7 +295,7 @@ export const make = Effect.fnUntraced(function* (
     }
     const now = yield* Clock.currentTimeMillis
     if (delivery.expires_at <= now) return answers(refusalReply(call, expired))
-    const input = yield* invoke(delivery, call, begin)
+    const input = yield* invoke(delivery, call, line)
     if (input === undefined) return { _tag: "GivesBack", why: "it could not be begun" }
     return answers(repliedTo(call, input))
   })
@@ -289,5 +317,10 @@ export const make = Effect.fnUntraced(function* (
     )
   })
 
-  return { names: [...tools.keys()], execute, giveUp }
+  return {
+    names: [...tools.keys()],
+    specs: [...new Set(tools.values())].map(({ spec }) => spec),
+    execute,
+    giveUp
+  }
 })

@@ -50,13 +50,20 @@ const phaseOf = (call: ToolCall): CallPhase =>
     ? { _tag: "Dispatched", key: call.id, epoch: 0, on_loss: "unknown" }
     : { _tag: "Proposed" }
 
-/** `begin`: writes down that the body is about to act; false where the call has passed to another worker. */
+/** What a delivery's queue does for it. */
+export interface Line {
+  /** Writes down that the body is about to act; false where the call has passed to another worker. */
+  readonly begin: Effect.Effect<boolean>
+  /** Shows whoever waits for the call what it has so far. */
+  readonly show: (result: unknown) => void
+}
+
 export const make = (
   delivery: ToolDelivery,
   call: ToolCall,
   agent: ResidentAgent,
   context: Surroundings,
-  begin: Effect.Effect<boolean>
+  line: Line
 ): CallHost => {
   const state: RunState = noState()
   const args = call.arguments ?? {}
@@ -79,8 +86,8 @@ export const make = (
     call: () => own,
     state,
     effects: new Map<string, BegunEffect>(),
-    show: () => {},
-    dispatch: () => begin,
+    show: line.show,
+    dispatch: () => line.begin,
     // Tools that need a run's transaction are refused when the worker starts.
     transact: () => Effect.die(new Error("a call from a queue has no transaction"))
   }

@@ -8,7 +8,7 @@
  * tools: [tool(refund, body)]      // in the worker
  * ```
  */
-import { Clock, Effect, Exit, Option, Schema } from "effect"
+import { Clock, Effect, Exit, Option, Result, Schema } from "effect"
 import type { Context } from "effect"
 import { Tool } from "effect/ai"
 import type { Spend } from "../../src/cost/Spending.ts"
@@ -24,6 +24,7 @@ import type {
 } from "../../src/tool/GovernedTool.ts"
 import { bound } from "../../src/tool/GovernedTool.ts"
 import type { ToolCall, ToolResult } from "../../src/tool/SemStreamsCall.ts"
+import { misdeclared } from "../../src/tool/MisdeclaredTool.ts"
 import type { AnySchema } from "../../src/tool/ToolCodec.ts"
 import { inputCodec, jsonSchemaInput, outputCodec } from "../../src/tool/ToolCodec.ts"
 import { call_length_max, readReply, spentIn } from "../../src/tool/ToolMessage.ts"
@@ -32,6 +33,7 @@ import { keyOf } from "../../src/tool/ToolSpec.ts"
 import type { ToolMessageConflict, ToolQueueFull } from "../../services/ToolQueue.ts"
 import { ToolQueue } from "../../services/ToolQueue.ts"
 import type { StoreError } from "../../services/TaskStore.ts"
+import { lookFor } from "./RemoteOffers.ts"
 import { remote_provider } from "./QueueExecutor.ts"
 
 export interface RemoteOptions extends Governance {
@@ -113,6 +115,20 @@ const answered = (
   return said(readReply(result))
 }
 
+/** Shows here what the worker's body shows meanwhile, as far as it gets through. */
+const showing = <A, E>(
+  queue: ToolQueue["Service"],
+  id: string,
+  show: (result: unknown) => void,
+  asked: Effect.Effect<A, E>
+): Effect.Effect<A, E> => {
+  const pass = (json: string) => {
+    const value = Result.try(() => JSON.parse(json) as unknown)
+    if (Result.isSuccess(value)) show(value.success)
+  }
+  return Effect.scoped(Effect.andThen(Effect.ignore(queue.shown(id, pass)), asked))
+}
+
 /** Sends a call and waits for its result, for `wait_ms` at most. */
 const ask = Effect.fnUntraced(function* (
   queue: ToolQueue["Service"],
@@ -163,7 +179,8 @@ const ask = Effect.fnUntraced(function* (
 
 /**
  * A tool of this runtime whose calls a worker runs. `timeout_ms` is the whole way: waiting for a worker, its attempts, and
- * back. Its `retry` is the worker's.
+ * back. Its `retry` is the worker's, and so is `reconcile`. What its body shows before its end is shown here too, the last
+ * of every 100 ms and up to 7,000 bytes of JSON; some of it may be lost.
  */
 export const remote = (
   options: RemoteOptions
@@ -187,9 +204,18 @@ export const remote = (
       },
       governance
     )
+    if (spec.transactional) {
+      return yield* misdeclared(
+        name,
+        "transactional",
+        "the body runs in the transaction of its run, which does not reach another process",
+        "Give the runtime the tool with its body, or drop transactional"
+      )
+    }
     const queue = yield* ToolQueue
     const key = keyOf(spec)
     const wait_ms = spec.timeout_ms - Math.min(margin_ms, Math.ceil(spec.timeout_ms / 4))
+    yield* lookFor(queue, spec, wait_ms)
     const governed = yield* bound<never>(spec, {
       // Both ends check; what travels is JSON, and only the worker's end decodes it.
       input: { ...input, decode: (given) => Exit.map(input.decode(given), () => given) },
@@ -199,7 +225,8 @@ export const remote = (
         Effect.suspend(() => {
           const { call } = context
           const id = call.key ?? `${call.run}/${call.call}`
-          return ask(queue, messageOf(key, id, args, call), context, wait_ms)
+          const asked = ask(queue, messageOf(key, id, args, call), context, wait_ms)
+          return context.show === undefined ? asked : showing(queue, id, context.show, asked)
         })
     })
     return [{ ...governed, provider: remote_provider }] as const

@@ -19,6 +19,10 @@ export interface ToolQueueConfig {
   readonly sweep_ms: number
   /** How long a stop waits for calls on their way before it interrupts them and gives them back. */
   readonly stop_ms: number
+  /** How long what a worker offers counts as there after it was last heard of; it is heard three times as often. */
+  readonly offer_ms: number
+  /** The shortest time between two things that a call shows before its end; what comes faster is left out. */
+  readonly show_ms: number
   /** How long results are kept for whoever sends the same call again. */
   readonly result_ms: number
 }
@@ -34,6 +38,8 @@ export const ToolQueueConfig = Context.Reference<ToolQueueConfig>(
       message_ms_max: 600_000,
       sweep_ms: 5_000,
       stop_ms: 5_000,
+      offer_ms: 60_000,
+      show_ms: 100,
       result_ms: 86_400_000
     })
   }

@@ -74,6 +74,26 @@ const make = Effect.fnUntraced(function* (
   let claims = 0
   let pruned_at = 0
 
+  const { offer_ms } = config
+  const announce = queue.announce({
+    worker: name,
+    provider: options.provider ?? "worker",
+    tools: executor.specs,
+    lease_ms: offer_ms
+  })
+
+  /** Says what it runs, again and again until the scope closes, and then that it is gone. A store that is away may miss some. */
+  const offered = Effect.gen(function* () {
+    yield* announce
+    yield* Effect.addFinalizer(() =>
+      Effect.timeoutOption(Effect.ignore(queue.renew(name, 0)), config.stop_ms)
+    )
+    const again = Effect.flatMap(queue.renew(name, offer_ms), (known) =>
+      known ? Effect.void : announce
+    )
+    yield* Effect.ignore(again).pipe(Effect.delay(offer_ms / 3), Effect.forever, Effect.forkScoped)
+  })
+
   const session_ = Effect.fnUntraced(function* (scope: Scope.Closeable) {
     const bell = yield* Latch.make(true)
     const running = yield* FiberSet.make<void>()
@@ -118,6 +138,7 @@ const make = Effect.fnUntraced(function* (
         Effect.timeoutOption(Effect.interruptible(FiberSet.awaitEmpty(running)), config.stop_ms)
       )
     })
+    yield* offered
     yield* queue.sent(() => bell.openUnsafe())
     yield* queue.nextDueAt(tools)
     yield* Effect.forkScoped(

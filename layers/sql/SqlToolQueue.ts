@@ -2,7 +2,7 @@
  * The queue of tool calls in PostgreSQL: claimed with SKIP LOCKED and a lease, rung by NOTIFY, and looked at again after
  * a while by whoever waits, because a bell may be missed.
  */
-import { Clock, Deferred, Effect, Layer, Schema, Scope, Semaphore } from "effect"
+import { Clock, Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import type { NewToolMessage, ToolDelivery } from "../../services/ToolQueue.ts"
 import {
@@ -15,20 +15,22 @@ import { StoreError } from "../../services/TaskStore.ts"
 import { canonical } from "../../src/Canonical.ts"
 import { Tenant } from "../../src/Ids.ts"
 import { ToolResult } from "../../src/tool/SemStreamsCall.ts"
-import { call_length_max, isInconclusive, isMessageName } from "../../src/tool/ToolMessage.ts"
+import {
+  call_length_max,
+  isInconclusive,
+  isMessageName,
+  isShowable
+} from "../../src/tool/ToolMessage.ts"
 import { orStoreError, toStoreError } from "./SqlFailure.ts"
-import { SqlNotify } from "./SqlNotify.ts"
+import type { SqlNotify } from "./SqlNotify.ts"
+import * as SqlToolOffers from "./SqlToolOffers.ts"
 import { textOf } from "./StoredText.ts"
-
-/** One bell for both: without a payload calls were sent, with one the call of that id has a result. */
-const channel = "troupe_tool_queue"
+import * as ToolBells from "./ToolBells.ts"
+import { channel } from "./ToolBells.ts"
 
 const page_max = 500
 const error_max = 500
 const prune_max = 1_000
-
-/** How long a wait for a result trusts the bell. */
-const look_ms = 2_000
 
 interface Row {
   readonly id: string
@@ -144,84 +146,10 @@ const send = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, message: New
   }
 })
 
-/** Who in this process waits for which call; the bell is listened to from the first wait on. */
-const makeWaiting = Effect.gen(function* () {
-  const notify = yield* SqlNotify
-  const scope = yield* Effect.scope
-  const waiting = new Map<string, Set<Deferred.Deferred<void>>>()
-  const sent = new Set<() => void>()
-  const ring = (all: Iterable<Deferred.Deferred<void>>) => {
-    for (const bell of all) Deferred.doneUnsafe(bell, Effect.void)
-  }
-  const lock = yield* Semaphore.make(1)
-  let listens = false
-  const listen = notify
-    .listen(channel, (payload) => {
-      // Without a payload after a lost connection: anything may have happened.
-      if (payload === undefined) for (const bells of waiting.values()) ring(bells)
-      if (payload === undefined || payload === "") for (const listener of sent) listener()
-      else ring(waiting.get(payload) ?? [])
-    })
-    .pipe(
-      Scope.provide(scope),
-      Effect.mapBoth({ onSuccess: () => (listens = true), onFailure: toStoreError })
-    )
-  /** The first who waits listens for all; where that fails the next one tries again. */
-  const listening = Effect.suspend(() =>
-    listens
-      ? Effect.void
-      : lock.withPermits(1)(Effect.suspend(() => (listens ? Effect.void : listen)))
-  )
-  const bellOf = (id: string) =>
-    Effect.acquireRelease(
-      Effect.sync(() => {
-        const bell = Deferred.makeUnsafe<void>()
-        const bells = waiting.get(id) ?? new Set()
-        waiting.set(id, bells.add(bell))
-        return bell
-      }),
-      (bell) =>
-        Effect.sync(() => {
-          const bells = waiting.get(id)
-          bells?.delete(bell)
-          if (bells?.size === 0) waiting.delete(id)
-        })
-    )
-  /** Looks, and looks again whenever the call's bell rings, until there is something. */
-  const until = <A, E>(
-    id: string,
-    look: Effect.Effect<A | undefined, E>
-  ): Effect.Effect<A, E | StoreError> =>
-    Effect.andThen(
-      listening,
-      Effect.gen(function* () {
-        for (;;) {
-          const found = yield* Effect.scoped(
-            Effect.gen(function* () {
-              const bell = yield* bellOf(id)
-              const found = yield* look
-              if (found === undefined) yield* Effect.timeoutOption(Deferred.await(bell), look_ms)
-              return found
-            })
-          )
-          if (found !== undefined) return found
-        }
-      })
-    )
-  const onSent = (listener: () => void) =>
-    Effect.andThen(
-      listening,
-      Effect.acquireRelease(
-        Effect.sync(() => void sent.add(listener)),
-        () => Effect.sync(() => void sent.delete(listener))
-      )
-    )
-  return { until, onSent }
-})
-
 const make = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
-  const waiting = yield* makeWaiting
+  const bells = yield* ToolBells.make
+  const offers = yield* SqlToolOffers.make
 
   const result = Effect.fnUntraced(function* (id: string) {
     const [row] = yield* sql<{ readonly result: string | null }>`
@@ -238,7 +166,7 @@ const make = Effect.gen(function* () {
       (message) => send(sql, message),
       Effect.mapError(orStoreError)
     ),
-    awaited: Effect.fn("ToolQueue.awaited")((id) => waiting.until(id, result(id))),
+    awaited: Effect.fn("ToolQueue.awaited")((id) => bells.until(id, result(id))),
     withdraw: (id) =>
       changes(sql`
         DELETE FROM troupe.tool_messages WHERE id = ${id}::text AND status = 0 AND deliveries = 0 RETURNING 1`).pipe(
@@ -341,7 +269,16 @@ const make = Effect.gen(function* () {
           WHERE status = 0 AND tool = ANY(${tools}::text[])`,
         { onSuccess: (rows) => rows[0]!.due_at ?? undefined, onFailure: toStoreError }
       ),
-    sent: waiting.onSent
+    sent: bells.onSent,
+    show: (id, json) =>
+      isShowable(json)
+        ? Effect.mapBoth(sql`SELECT pg_notify(${channel}::text, ${`${id}\n${json}`}::text)`, {
+            onSuccess: () => undefined,
+            onFailure: toStoreError
+          })
+        : Effect.void,
+    shown: bells.onShown,
+    ...offers
   })
 })
 

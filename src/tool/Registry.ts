@@ -6,6 +6,7 @@ import { Effect, Result, Schema } from "effect"
 import { ToolUserError } from "../error/ToolError.ts"
 import type { GovernedTool } from "./GovernedTool.ts"
 import { nearest } from "./Nearest.ts"
+import type { ToolSpec } from "./ToolSpec.ts"
 
 /** Two tools of one registry have the same key. It ends the start, and nothing of what came with the second is in. */
 export class DuplicateTool extends Schema.TaggedError<DuplicateTool>()("DuplicateTool", {
@@ -69,6 +70,29 @@ const notFound = (name: string, known: Iterable<string>, old: ReadonlyArray<stri
   })
 }
 
+/** What a line is made of. */
+interface Listable {
+  readonly key: string
+  readonly spec: Pick<ToolSpec, "deprecated" | "description" | "name">
+  readonly provider: string
+  readonly available: boolean
+}
+
+/** The lines of tools with different keys, sorted by name; a deprecated one has none, and takes no name from another. */
+export const listed = (tools: ReadonlyArray<Listable>): ReadonlyArray<ToolListing> => {
+  const selectable = tools.filter(({ spec }) => !spec.deprecated)
+  const count = new Map<string, number>()
+  for (const { spec } of selectable) count.set(spec.name, (count.get(spec.name) ?? 0) + 1)
+  return selectable
+    .map(({ available, key, provider, spec: { description, name } }) => ({
+      name: count.get(name) === 1 ? name : key,
+      description,
+      provider,
+      available
+    }))
+    .sort((a, b) => ascending(a.name, b.name))
+}
+
 /** `tools` are those listed; `hidden` can be named by their key and in no other way. */
 const registryOf = <R>(
   tools: ReadonlyArray<GovernedTool<R>>,
@@ -111,14 +135,14 @@ const registryOf = <R>(
         ? selectable
         : selectable.filter((tool) => tool.spec.namespace === namespace),
     discover: () =>
-      selectable
-        .map((tool) => ({
-          name: plain.get(tool.spec.name)!.length === 1 ? tool.spec.name : tool.key,
-          description: tool.spec.description,
-          provider: tool.provider ?? "internal",
-          available: tool.available?.() ?? true
+      listed(
+        selectable.map(({ available, key, provider = "internal", spec }) => ({
+          key,
+          spec,
+          provider,
+          available: available?.() ?? true
         }))
-        .sort((a, b) => ascending(a.name, b.name))
+      )
   }
 }
 

@@ -46,6 +46,14 @@ export const isMessageName = (name: string): boolean => /^[\x21-\x7e]{1,200}$/.t
 /** The greatest call that a queue takes, in UTF-16 units of its JSON. */
 export const call_length_max = 1_000_000
 
+/** What a bell of a database carries beside an id. */
+const shown_bytes_max = 7_000
+
+/** Is this short enough to be shown before the call's end? */
+export const isShowable = (json: string): boolean =>
+  json.length * 3 <= shown_bytes_max ||
+  (json.length <= shown_bytes_max && new TextEncoder().encode(json).length <= shown_bytes_max)
+
 const Told = Schema.Struct({
   encoding: Schema.optionalKey(Schema.Literal("json")),
   outcome: Schema.optionalKey(Schema.Literal("unknown")),

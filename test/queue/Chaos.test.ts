@@ -20,6 +20,8 @@ const config: ToolQueueConfig = {
   message_ms_max: 200,
   sweep_ms: 20,
   stop_ms: 1_000,
+  offer_ms: 60_000,
+  show_ms: 1,
   result_ms: 60_000
 }
 

@@ -38,6 +38,8 @@ const config: ToolQueueConfig = {
   message_ms_max: 5_000,
   sweep_ms: 50,
   stop_ms: 1_000,
+  offer_ms: 60_000,
+  show_ms: 1,
   result_ms: 60_000
 }
 

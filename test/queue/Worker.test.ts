@@ -28,6 +28,8 @@ const config: ToolQueueConfig = {
   message_ms_max: 5_000,
   sweep_ms: 50,
   stop_ms: 2_000,
+  offer_ms: 60_000,
+  show_ms: 1,
   result_ms: 60_000
 }
 
@@ -474,25 +476,27 @@ it.live(
     })
 )
 
-for (const [title, family, says] of [
+for (const [title, family, field, says] of [
   [
     "a tool that needs its run's transaction",
     named("tx", dones, { side_effects: "write", transactional: true }),
-    /transaction of its run/
+    "transactional",
+    /^tool "t.tx@1", field "transactional": .*transaction of its run.*drop transactional\.$/
   ],
   [
     "a tool that sends its calls away itself",
     remote({ namespace: "t", name: "tx", side_effects: "read" }),
-    /sends its calls to a queue itself/
+    "provider",
+    /sends its calls to a queue itself.*keep remote for the runtime/
   ],
-  ["a tool that is not there", named("other", dones), /no such tool/]
+  ["a tool that is not there", named("other", dones), "serve", /no such tool/]
 ] as const) {
   it.live(`a worker refuses at start ${title}`, () =>
     Effect.gen(function* () {
       const error = yield* Effect.flip(
         Layer.build(ToolWorker.layer({ tools: [family], serve: ["t.tx@1"] }))
       )
-      assert.deepInclude(error, { _tag: "ToolNotQueueable", tool: "t.tx@1" })
+      assert.deepInclude(error, { _tag: "ToolNotQueueable", tool: "t.tx@1", field })
       assert.match(String((error as Error).message), says)
     }).pipe(Effect.scoped, Effect.provide(EphemeralToolQueue.layer))
   )
