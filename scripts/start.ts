@@ -8,12 +8,12 @@
 import { createHash } from "node:crypto"
 import { writeFileSync } from "node:fs"
 import { join } from "node:path"
-import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import { Cause, Effect, Layer, Logger, Option, References } from "effect"
 import { FetchHttpClient, HttpServer } from "effect/http"
 import { SqlError } from "effect/sql"
 import * as OperationsTools from "../layers/agents/OperationsTools.ts"
 import * as WebhookDelivery from "../layers/channel/WebhookDelivery.ts"
+import * as NodeMain from "../layers/compose/NodeMain.ts"
 import * as Runtime from "../layers/compose/Runtime.ts"
 import * as Server from "../layers/compose/Server.ts"
 import * as Stores from "../layers/compose/Stores.ts"
@@ -154,7 +154,7 @@ const explained = (cause: Cause.Cause<unknown>) => {
     : text
 }
 
-NodeRuntime.runMain(
+NodeMain.run(
   Effect.scoped(main).pipe(
     Effect.catchCause((cause) =>
       Cause.hasInterruptsOnly(cause)

@@ -5,10 +5,10 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { parseArgs } from "node:util"
-import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import { Cause, Effect, Logger, Option, References, Schema } from "effect"
 import type { Scope } from "effect"
 import { SqlError } from "effect/sql"
+import * as NodeMain from "../layers/compose/NodeMain.ts"
 import * as Replay from "../layers/compose/Replay.ts"
 import * as Stores from "../layers/compose/Stores.ts"
 import { RunId, Tenant } from "../src/Ids.ts"
@@ -173,7 +173,7 @@ if (flags.policy !== undefined && (flags.model !== undefined || flags["to-test"]
 }
 if (flags.policy === undefined && positionals[1] === "all") unreadable('"all" goes with --policy')
 
-NodeRuntime.runMain(
+NodeMain.run(
   Effect.scoped(main).pipe(
     Effect.map((code) => {
       process.exitCode = code

@@ -83,7 +83,7 @@ for (const [engine, home] of Homes.both) {
         yield* judge.release
         const { code, signal } = yield* first.child.ended
         assert.strictEqual(signal, null, first.child.text())
-        assert.strictEqual(code, 130)
+        assert.strictEqual(code, 143)
 
         const second = yield* Service.start(options)
         const entries = yield* Service.ended(second, stepping)

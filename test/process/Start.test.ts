@@ -83,12 +83,12 @@ it.live(
       assert.strictEqual(tool, "replay_dlq_event")
 
       yield* first.signal("SIGTERM")
-      assert.isNull((yield* first.ended).signal, first.text())
+      assert.deepStrictEqual(yield* first.ended, { code: 143, signal: null }, first.text())
       const third = yield* up(data)
       assert.deepStrictEqual(yield* pending(data), [line])
       yield* third.kill
 
-      yield* up(data)
+      const last = yield* up(data)
       assert.deepStrictEqual(yield* pending(data), [line])
       assert.notInclude(received(data), `accepted ${order}`)
       const [approval] = (yield* get(data, "/v1/approvals")).items as ReadonlyArray<{
@@ -101,6 +101,9 @@ it.live(
 
       yield* delivered(data)
       yield* tells(data, approval!.run_id, id!)
+
+      yield* last.signal("SIGINT")
+      assert.deepStrictEqual(yield* last.ended, { code: 130, signal: null }, last.text())
     }),
   180_000
 )

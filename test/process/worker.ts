@@ -3,10 +3,10 @@
  * whose effects happen outside. Argument: a `WorkerConfig`. Speaks with its parent over IPC and ends with it.
  */
 import { flushCompileCache } from "node:module"
-import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import { Context, Deferred, Effect, Layer, Logger, Redacted, Schema } from "effect"
 import { Tool, Toolkit } from "effect/ai"
 import { SqlClient } from "effect/sql"
+import * as NodeMain from "../../layers/compose/NodeMain.ts"
 import * as Runtime from "../../layers/compose/Runtime.ts"
 import * as Stores from "../../layers/compose/Stores.ts"
 import { call, calls, layer as scripted, text } from "../../layers/model/ScriptedModelGateway.ts"
@@ -333,6 +333,6 @@ const main = Effect.gen(function* () {
 // The scope may be gone: nobody is left to be served.
 process.on("disconnect", () => process.exit())
 process.on("SIGTERM", () => say({ notice: "stopping" }))
-NodeRuntime.runMain(
+NodeMain.run(
   Effect.provide(Effect.scoped(main), Logger.layer([Logger.withConsoleError(Logger.formatLogFmt)]))
 )
