@@ -21,6 +21,7 @@ import type { RunEnded } from "../../src/run/RunEvent.ts"
 import type { CallRecord } from "../../src/tool/CallRecord.ts"
 import type { McpPin } from "../../src/tool/McpPin.ts"
 import type { McpOptions } from "../../src/tool/McpServer.ts"
+import type { ToolListing } from "../../src/tool/Registry.ts"
 import type { FeedItem } from "../../services/AgentRuntime.ts"
 import { AgentRuntime } from "../../services/AgentRuntime.ts"
 import { ApprovalDesk } from "../../services/ApprovalDesk.ts"
@@ -38,7 +39,7 @@ import type { OutboxReader } from "../../services/OutboxReader.ts"
 import type { OutboxReplayer } from "../../services/OutboxReplayer.ts"
 import type * as LocalToolRegistry from "../runtime/LocalToolRegistry.ts"
 import type { RunJournal } from "../../services/RunJournal.ts"
-import type { ToolQueue } from "../../services/ToolQueue.ts"
+import { ToolQueue } from "../../services/ToolQueue.ts"
 import type { TriplePublisher } from "../../services/TriplePublisher.ts"
 import type { Stores } from "./Stores.ts"
 
@@ -127,6 +128,8 @@ export interface NodeService {
   readonly stopTools: (stopped: boolean, by: Principal) => Promise<void>
   /** Records of a run's calls, oldest first; at most 500. A moment after the call, and only with `record`. */
   readonly records: (run: string, by?: Principal) => Promise<ReadonlyArray<CallRecord>>
+  /** What workers offer to run for `remote` tools, sorted by name; also of those that are gone, as not available. */
+  readonly workerTools: () => Promise<ReadonlyArray<ToolListing>>
   /** MCP servers, what they offer, and what of it is accepted. */
   readonly mcpServers: () => Promise<ReadonlyArray<McpServerStatus>>
   /** Accepts the definition that a server offers now, by its hash; used from the next start on. For operators. */
@@ -274,6 +277,10 @@ export const start = async (options: Options): Promise<NodeService> => {
     stopTools: (stopped, by) => run(KillSwitch.use(({ turn }) => turn(stopped, by))),
     records: (id, by = service_principal) =>
       run(CallRecords.use((records) => records.ofRun(by.tenant, RunId.make(id), 500))),
+    workerTools: async () => {
+      const { discover } = await import("../../src/tool/ToolOffer.ts")
+      return discover(await run(ToolQueue.use((queue) => queue.list())))
+    },
     mcpServers: () => run(McpServers.use(({ status }) => status)),
     acceptMcpTool: (server, tool, hash, by) =>
       run(McpServers.use(({ accept }) => accept(server, tool, hash, by))),

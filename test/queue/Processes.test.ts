@@ -4,6 +4,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { assert, it } from "@effect/vitest"
 import { Effect, Layer, Redacted } from "effect"
+import { start } from "../../layers/compose/NodeService.ts"
 import * as Runtime from "../../layers/compose/Runtime.ts"
 import * as Stores from "../../layers/compose/Stores.ts"
 import * as ScriptedModelGateway from "../../layers/model/ScriptedModelGateway.ts"
@@ -126,6 +127,39 @@ it.live(
         lines.map((line) => line.split(" ")[0]),
         ["hang", "asked"]
       )
+    }),
+  60_000
+)
+
+it.live(
+  "a runtime lists what a worker elsewhere offers, and lists it as not available once the worker is killed",
+  () =>
+    Effect.gen(function* () {
+      const url = yield* EmbeddedPostgres.database
+      const file = join(yield* home, "begun")
+      const service = yield* Effect.acquireRelease(
+        Effect.promise(() =>
+          start({ agents: [], model: ScriptedModelGateway.layer([]), store: { postgres: url } })
+        ),
+        ({ stop }) => Effect.promise(stop)
+      )
+      const listed = (available: boolean) =>
+        ["again", "asked", "look", "once"].map((name) => ({
+          name,
+          description: "",
+          provider: "shop",
+          available
+        }))
+      assert.deepStrictEqual(yield* Effect.promise(() => service.workerTools()), [])
+      const worker = yield* Process.runAt(import.meta.dirname, "worker.ts", url, file, "end")
+      yield* worker.printed(1)
+      assert.deepStrictEqual(yield* Effect.promise(() => service.workerTools()), listed(true))
+      yield* worker.kill
+      yield* eventually(
+        Effect.promise(() => service.workerTools()),
+        ([first]) => first?.available === false
+      )
+      assert.deepStrictEqual(yield* Effect.promise(() => service.workerTools()), listed(false))
     }),
   60_000
 )

@@ -34,6 +34,7 @@ const asked = tool(
 await startWorker({
   tools: [...Declared.all.map((declared) => tool(declared, body)), asked],
   store: { postgres: url! },
-  config: { ack_wait_ms: 600, sweep_ms: 100 }
+  provider: "shop",
+  config: { ack_wait_ms: 600, sweep_ms: 100, offer_ms: 900 }
 })
 process.stdout.write("started\n")
