@@ -37,7 +37,8 @@ describe("what a body says that it spent", () => {
       usage: usage(3, 1),
       cost: { _tag: "Priced", agent, currency: "USD", amount: "0.0000006", prices: "v1" }
     })
-    const unpriced = (reason: string) => ({ _tag: "Unpriced", agent, reason, prices: "v1" })
+    const unpriced = (reason: "no_price" | "no_usage") =>
+      ({ _tag: "Unpriced", agent, reason, prices: "v1" }) as const
     assert.deepInclude(one({ model: "m1" }), { cost: unpriced("no_usage") })
     assert.deepInclude(one({ model: "x", usage: usage(1) }), { cost: unpriced("no_price") })
     assert.deepStrictEqual(useOf(undefined, agent, { usage: usage(1) }), {

@@ -42,6 +42,22 @@ describe("the example of a tool in one expression", () => {
   })
 })
 
+describe("the example of a tool that calls a model", () => {
+  it("ST-12 journals what its model cost, as the README prints it", async () => {
+    const example = await readFile(`${root}test/examples/spending.ts`, "utf8")
+    const readme = await readFile(`${root}README.md`, "utf8")
+    const printed = [...readme.matchAll(/```ts\n([\s\S]*?)```/g)].map(([, code]) => code!)
+    assert.isTrue(printed.some((code) => code.includes("metered(call)") && example.includes(code)))
+    const { stdout } = await run(
+      process.execPath,
+      ["-C", "troupe-source", "test/examples/spending.ts"],
+      { cwd: root, timeout: 60_000 }
+    )
+    assert.match(stdout, /^summarise small /)
+    assert.include(stdout, "amount: '0.00094'")
+  })
+})
+
 describe("the example of a plan of models", () => {
   it("answers from the second model when the first keeps failing", async () => {
     const { stdout } = await run(

@@ -2,6 +2,7 @@ import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { RunJournal } from "../../services/RunJournal.ts"
 import { AgentName, Tenant } from "../../src/Ids.ts"
+import type { RunEvent } from "../../src/run/RunEvent.ts"
 import type { TurnCost } from "../../src/cost/TurnCost.ts"
 import * as Samples from "../contracts/Samples.ts"
 import { ask, layer as service } from "./Service.ts"
@@ -77,6 +78,38 @@ layer(service, { excludeTestServices: true })("GET /v1/costs", (it) => {
       assert.deepStrictEqual(tenant.json.items[0].amounts, [{ currency: "USD", amount: "0.5" }])
       const later = yield* ask(`/v1/costs?from=${Date.now() + 60_000}`, { as: "vera" })
       assert.deepStrictEqual(later.json.items, [])
+    })
+  )
+
+  it.effect("ST-12 what a tool spent is listed by tool and by trace", () =>
+    Effect.gen(function* () {
+      const journal = yield* RunJournal
+      const trace_id = Samples.unique("trace")
+      const begun = yield* Samples.begin({ tenant: Samples.acme, trace_id }, [
+        { ...Samples.modelTurned(1, 1), cost: cost("0.25", "operations") }
+      ])
+      const uses = [{ model: "small", cost: cost("0.5", "operations") }]
+      yield* journal.append(
+        begun.next(
+          { ...Samples.callSettled(), spent: { tool: "summarise", uses } } as RunEvent,
+          Samples.modelTurned(2),
+          Samples.runEnded()
+        )
+      )
+      const tools = yield* ask("/v1/costs?by=tool", { as: "vera" })
+      assert.strictEqual(tools.status, 200)
+      assert.deepInclude(tools.json.items[0], {
+        key: "summarise",
+        amounts: [{ currency: "USD", amount: "0.5" }],
+        turns: 1
+      })
+      const trace = yield* ask(`/v1/costs?by=trace&trace_id=${trace_id}`, { as: "vera" })
+      assert.deepInclude(trace.json.items, { ...trace.json.items[0], key: trace_id })
+      assert.deepStrictEqual(trace.json.items[0].amounts, [{ currency: "USD", amount: "0.75" }])
+      const models = yield* ask("/v1/costs?by=model&tool=summarise", { as: "vera" })
+      assert.strictEqual(models.json.items[0].key, "small")
+      const shown = yield* ask(`/v1/runs/${begun.run}`, { as: "vera" })
+      assert.deepInclude(shown.json.cost, { amount: "0.75" })
     })
   )
 

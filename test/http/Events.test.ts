@@ -214,7 +214,8 @@ describe("event streams", () => {
             outcome: {
               _tag: "Failed",
               error: { class: "ToolTerminalError", kind: "internal", message: "row 7 of table t" }
-            }
+            },
+            spent: { tool: "look", uses: [{ model: "a model that a tool called" }] }
           } as never
         ])
         const seen = yield* stream.take(4)
@@ -223,11 +224,13 @@ describe("event streams", () => {
         assert.notInclude(text, "a signature of the model")
         assert.notInclude(text, "a provider:a model")
         assert.notInclude(text, "row 7 of table t")
+        assert.notInclude(text, "a model that a tool called")
         assert.include(text, "internal fault")
         const staff = yield* listen(`/v1/conversations/${conversation}/events`, { as: "vera" })
         const whole = JSON.stringify(yield* staff.take(4))
         assert.include(whole, secret)
         assert.include(whole, "row 7 of table t")
+        assert.include(whole, "a model that a tool called")
       }).pipe(Effect.provide(layer))
   )
 

@@ -6,6 +6,7 @@ import type { RunId } from "../../src/Ids.ts"
 import { RunLimits } from "../../src/run/RunLimits.ts"
 import type { ToolCall } from "../../src/tool/DeclaredTool.ts"
 import { CostLedger } from "../../services/CostLedger.ts"
+import type { ToolQueue } from "../../services/ToolQueue.ts"
 import * as ActorMemories from "../../layers/compose/ActorMemories.ts"
 import * as Runtime from "../../layers/compose/Runtime.ts"
 import * as EphemeralAgentMemory from "../../layers/ephemeral/EphemeralAgentMemory.ts"
@@ -29,12 +30,14 @@ export const prices = {
 /** 0.10 USD. */
 export const tenth = { model: "small", usage: { input_tokens: 100_000, output_tokens: 0 } }
 
-export const stores: Readonly<Record<"ephemeral" | "PGlite", Layer.Layer<Stores, unknown>>> = {
+export const stores: Readonly<
+  Record<"ephemeral" | "PGlite", Layer.Layer<Stores | ToolQueue, unknown>>
+> = {
   ephemeral: EphemeralStores.layer,
   PGlite: Layer.provide(SqlStores.layer, Pglite.layer())
 }
 
-export type Tools = ReadonlyArray<LocalToolRegistry.Family<unknown, never>>
+export type Tools = ReadonlyArray<LocalToolRegistry.Family<unknown, ToolQueue>>
 
 export interface Options {
   readonly tools: Tools
