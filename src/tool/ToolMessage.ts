@@ -96,7 +96,10 @@ const readSpent = Schema.decodeUnknownOption(Spent)
 export const spentIn = ({ metadata }: ToolResult): ReadonlyArray<ModelSpent> =>
   metadata?.["spent"] === undefined ? [] : Option.getOrElse(readSpent(metadata["spent"]), () => [])
 
-const unpriced = ({ cost: _, ...use }: ModelUse) => use
+const unpriced = (use: ModelUse) => {
+  const { cost: _, ...counted } = use
+  return counted
+}
 
 /** What a worker says of a call that it ran, or did not run. */
 export const replyOf = (
