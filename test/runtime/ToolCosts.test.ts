@@ -15,6 +15,9 @@ import * as H from "./Harness.ts"
 import type { Options, Tools } from "./Spenders.ts"
 import { fake, ledgerOf, once, read, retried, runtime, spends, tenth, write } from "./Spenders.ts"
 
+/** A database in the process takes its time on a busy machine. */
+const patient_ms = 120_000
+
 const spentBy = (events: ReadonlyArray<RunEvent>) =>
   events.flatMap((event) =>
     event._tag === "CallSettled" || event._tag === "CallUnknown" ? [event.spent] : []
@@ -74,7 +77,8 @@ describe("a model that a tool's body calls", () => {
           const [agent] = yield* ledger.totals({ ...query, by: "agent" })
           assert.strictEqual(agent?.key, H.agentName)
         }).pipe(Effect.provide(runtime({ tools: [Effect.provide(body, fake)], script: once, on })))
-      }
+      },
+      patient_ms
     )
   }
 
@@ -182,13 +186,16 @@ describe("what a body spent counts, whatever came of its call:", () => {
     check: (events: ReadonlyArray<RunEvent>) => void = () => {},
     more: Partial<Options> = {}
   ) =>
-    it.live(`ST-12 ${title}`, () =>
-      Effect.gen(function* () {
-        const run = yield* H.send("hello")
-        const events = yield* H.ended(run)
-        check(events)
-        assert.strictEqual(yield* ledgerOf(run), expected)
-      }).pipe(Effect.provide(runtime({ tools: [family], script: once, ...more })))
+    it.live(
+      `ST-12 ${title}`,
+      () =>
+        Effect.gen(function* () {
+          const run = yield* H.send("hello")
+          const events = yield* H.ended(run)
+          check(events)
+          assert.strictEqual(yield* ledgerOf(run), expected)
+        }).pipe(Effect.provide(runtime({ tools: [family], script: once, ...more }))),
+      patient_ms
     )
   const failed = (reason: string) => (events: ReadonlyArray<RunEvent>) =>
     assert.deepNestedInclude(H.outcome(events), { "error.reason": reason })
