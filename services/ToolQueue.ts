@@ -55,6 +55,12 @@ export interface DeadToolMessage extends Omit<ToolDelivery, "begun_at" | "result
   readonly dead_at: number
 }
 
+export interface ToolMessageState {
+  /** `over` and `dead` have a result, unless who ended it could not say what became of it. */
+  readonly status: "waiting" | "over" | "dead"
+  readonly result: ToolResult | undefined
+}
+
 export interface ToolClaim {
   /** A name of its own for each claim. */
   readonly owner: string
@@ -91,6 +97,8 @@ export class ToolQueue extends Context.Service<
     ): Effect.Effect<ToolResult | undefined, ToolMessageConflict | ToolQueueFull | StoreError>
     /** Waits for the result, without a bound of its own. Never ends for an id that nobody sends. */
     awaited(id: string): Effect.Effect<ToolResult, StoreError>
+    /** Where a call stands; undefined = it is not here: it was never sent, was taken back, or is forgotten by now. */
+    look(id: string): Effect.Effect<ToolMessageState | undefined, StoreError>
     /** Takes back a call that nobody has claimed yet: true = it was not run and will not be. */
     withdraw(id: string): Effect.Effect<boolean, StoreError>
     /** Calls that are due, oldest first. Counts the delivery. */
@@ -114,7 +122,7 @@ export class ToolQueue extends Context.Service<
     dead(limit: number): Effect.Effect<ReadonlyArray<DeadToolMessage>, StoreError>
     /** A person says that a dead call is to be run, as if it had just been sent; `expires_at` is its new end. */
     replay(id: string, expires_at: number): Effect.Effect<boolean, StoreError>
-    /** Forgets a dead call. */
+    /** A person says that a dead call is over. What it left is kept for late senders until it is pruned. */
     discard(id: string): Effect.Effect<boolean, StoreError>
     /** Forgets up to 1,000 calls that were acknowledged before (ms); how many. */
     prune(before: number): Effect.Effect<number, StoreError>

@@ -23,6 +23,7 @@ import {
   call_length_max,
   isInconclusive,
   isMessageName,
+  isSameCall,
   isShowable
 } from "../../src/tool/ToolMessage.ts"
 import { offersOf } from "../../src/tool/ToolOffer.ts"
@@ -121,7 +122,7 @@ const make = Effect.gen(function* () {
     if (
       before.tool !== tool ||
       before.tenant !== tenant ||
-      (!again && stored.payload !== payload)
+      (!again && !isSameCall(stored.payload, payload))
     ) {
       return Effect.fail(
         new ToolMessageConflict({ id, message: `the id ${id} names another call` })
@@ -184,6 +185,11 @@ const make = Effect.gen(function* () {
         )
       }
     }),
+    look: (id) =>
+      Effect.sync(() => {
+        const stored = all.get(id)
+        return stored && { status: stored.status, result: stored.result }
+      }),
     withdraw: (id) =>
       Effect.sync(() => {
         const stored = all.get(id)
@@ -245,7 +251,13 @@ const make = Effect.gen(function* () {
         ring()
         return true
       }),
-    discard: (id) => Effect.sync(() => all.get(id)?.status === "dead" && all.delete(id)),
+    discard: (id) =>
+      Effect.sync(() => {
+        const stored = all.get(id)
+        if (stored?.status !== "dead") return false
+        over(stored, "over")
+        return true
+      }),
     prune: (before) =>
       Effect.sync(() => {
         const old = [...all.values()]

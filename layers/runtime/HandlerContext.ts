@@ -12,12 +12,12 @@ export class HandlerContext implements GovernedContext {
   readonly #meter: Meter
   readonly call: CallContext
 
-  constructor(host: CallHost, key: string | undefined, meter: Meter) {
+  constructor(host: CallHost, key: string | undefined, meter: Meter, over_at?: number) {
     const { accepted, run } = host
     const { approved_by, id } = host.call()
     this.#host = host
     this.#meter = meter
-    this.call = {
+    const call: CallContext = {
       run,
       call: id,
       tenant: accepted.tenant,
@@ -26,6 +26,7 @@ export class HandlerContext implements GovernedContext {
       approved_by,
       key
     }
+    this.call = over_at === undefined ? call : { ...call, over_at }
   }
 
   get toolCallId(): string {

@@ -321,8 +321,8 @@ const make = Effect.gen(function* () {
         )
       ),
     settle: (run, call, settlement, by) =>
-      amend(journal, tell, run, (state) =>
-        inTenant(state, by.tenant, run, () => settleCall(state, run, call, settlement, by.id))
+      amend(journal, tell, run, (state, now) =>
+        inTenant(state, by.tenant, run, () => settleCall(state, run, call, settlement, by.id, now))
       ),
     actors: (limit) => Effect.sync(() => actorsNow(limit))
   })

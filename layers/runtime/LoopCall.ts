@@ -69,7 +69,11 @@ export class LoopCall implements CallHost {
   dispatch(input: Extract<RunInput, { _tag: "Dispatches" }>): Effect.Effect<boolean> {
     return this.#written(input, () => {
       const { phase } = this.call()
-      return phase._tag === "Dispatched" && phase.epoch === this.#loop.writer.epoch
+      return (
+        phase._tag === "Dispatched" &&
+        phase.epoch === this.#loop.writer.epoch &&
+        phase.over_at === input.over_at
+      )
     })
   }
 

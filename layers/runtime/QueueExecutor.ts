@@ -114,9 +114,12 @@ const memoryless: Surroundings = (() => {
 /** A tool that is asked what became of a call does nothing, and shows nothing. */
 const unheard: QueuedCall.Line = { begin: Effect.succeed(false), show: () => {} }
 
+/** Of a call that no worker began, because its time was over. */
+export const expired_reason = "EXPIRED"
+
 const expired = new ToolTransientError({
   kind: "external",
-  reason: "EXPIRED",
+  reason: expired_reason,
   message: "nobody ran it in time, and nothing was done."
 })
 
@@ -243,7 +246,11 @@ export const make = Effect.fnUntraced(function* (
   }
 
   /** A tool that may not run here is not asked either. */
-  const asked = (delivery: ToolDelivery, call: ToolCall): Effect.Effect<Reconciliation> => {
+  const asked = (
+    delivery: ToolDelivery,
+    call: ToolCall,
+    over_at: number
+  ): Effect.Effect<Reconciliation> => {
     const gate = gateOf(agent).get(delivery.tool)
     if (gate === undefined || gate.refusal !== undefined || gate.permission === "deny") {
       return Effect.succeed(unknown)
@@ -251,7 +258,7 @@ export const make = Effect.fnUntraced(function* (
     const args = gate.tool.decode(call.arguments ?? {})
     if (Exit.isFailure(args)) return Effect.succeed(unknown)
     const host = QueuedCall.make(delivery, call, agent, memoryless, unheard)
-    return Effect.provideContext(body.reconcile(host, gate.tool, args.value), memoryless)
+    return Effect.provideContext(body.reconcile(host, gate.tool, args.value, over_at), memoryless)
   }
 
   /** What the tool says of a call that may have acted; undefined = it did nothing, and may be run. */
@@ -266,7 +273,7 @@ export const make = Effect.fnUntraced(function* (
     if ((yield* Clock.currentTimeMillis) < over_at) {
       return { _tag: "GivesBack", why: "its lost attempt may still act", retry_at: over_at }
     }
-    const found = yield* asked(delivery, call)
+    const found = yield* asked(delivery, call, over_at)
     switch (found._tag) {
       case "Settled":
         return answers(replyOf(call, found.outcome, stopsLoop(tool, found.outcome)))

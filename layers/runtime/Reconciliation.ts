@@ -3,6 +3,7 @@
  * nothing here guesses.
  */
 import { Cause, Exit } from "effect"
+import { isToolError } from "../../src/error/ToolError.ts"
 import type { Outcome } from "../../src/run/RunEvent.ts"
 import type { Reconciled } from "../../src/tool/GovernedTool.ts"
 import { valueOf } from "./BodyResult.ts"
@@ -32,7 +33,11 @@ export const reconciliationOf = (
       case "Happened":
         return { _tag: "Settled", outcome: doubted(valueOf(tool, said.result)) }
       case "NotHappened":
-        return said
+        return { _tag: "NotHappened" }
+      case "Failed":
+        return isToolError(said.error)
+          ? { _tag: "Settled", outcome: doubted(failed(said.error)) }
+          : unknown
       default:
         return unknown
     }

@@ -20,7 +20,8 @@ import type {
   CallContext,
   GovernedContext,
   GovernedTool,
-  MisdeclaredTool
+  MisdeclaredTool,
+  Reconciled
 } from "../../src/tool/GovernedTool.ts"
 import { bound } from "../../src/tool/GovernedTool.ts"
 import type { ToolCall, ToolResult } from "../../src/tool/SemStreamsCall.ts"
@@ -29,12 +30,12 @@ import type { AnySchema } from "../../src/tool/ToolCodec.ts"
 import { inputCodec, jsonSchemaInput, outputCodec } from "../../src/tool/ToolCodec.ts"
 import { call_length_max, readReply, spentIn } from "../../src/tool/ToolMessage.ts"
 import type { Reply } from "../../src/tool/ToolMessage.ts"
-import { keyOf } from "../../src/tool/ToolSpec.ts"
+import { isDispatched, keyOf } from "../../src/tool/ToolSpec.ts"
 import type { ToolMessageConflict, ToolQueueFull } from "../../services/ToolQueue.ts"
 import { ToolQueue } from "../../services/ToolQueue.ts"
 import type { StoreError } from "../../services/TaskStore.ts"
 import { lookFor } from "./RemoteOffers.ts"
-import { remote_provider } from "./QueueExecutor.ts"
+import { expired_reason, remote_provider } from "./QueueExecutor.ts"
 
 export interface RemoteOptions extends Governance {
   readonly name: string
@@ -90,6 +91,8 @@ const said = (reply: Reply): Effect.Effect<unknown, ToolError> => {
       )
   }
 }
+
+const idOf = (call: CallContext): string => call.key ?? `${call.run}/${call.call}`
 
 const messageOf = (tool: string, id: string, args: unknown, call: CallContext): ToolCall => ({
   id,
@@ -177,9 +180,53 @@ const ask = Effect.fnUntraced(function* (
   })
 })
 
+/** How long a queue keeps a result at least: for younger calls, one that it does not know was never sent. */
+const kept_ms = 3_600_000
+
+const reconciled = (result: ToolResult, spent: Spend | undefined): Reconciled => {
+  if (spent !== undefined) for (const use of spentIn(result)) spent(use)
+  const reply = readReply(result)
+  switch (reply._tag) {
+    case "Value":
+      return { _tag: "Happened", result: reply.value }
+    case "Unknown":
+      return reply
+    case "Failed": {
+      const { error } = reply
+      if (error.reason === expired_reason) return { _tag: "NotHappened" }
+      const isLost = error.kind === "timeout" || error.kind === "network"
+      return isLost && error._tag === "ToolTransientError"
+        ? { _tag: "Unknown" }
+        : { _tag: "Failed", error }
+    }
+  }
+}
+
+/** What became of a call under its key, as far as the queue knows: its worker may still be at it, for `wait_ms` more. */
+const found = Effect.fnUntraced(function* (
+  queue: ToolQueue["Service"],
+  { call, spent }: GovernedContext,
+  wait_ms: number
+) {
+  const id = idOf(call)
+  const known = yield* queue.look(id)
+  if (known === undefined) {
+    const age = (yield* Clock.currentTimeMillis) - (call.over_at ?? 0)
+    return (age < kept_ms ? { _tag: "NotHappened" } : { _tag: "Unknown" }) satisfies Reconciled
+  }
+  if (known.result !== undefined) return reconciled(known.result, spent)
+  if (known.status !== "waiting") return { _tag: "Unknown" } satisfies Reconciled
+  if (yield* queue.withdraw(id)) return { _tag: "NotHappened" } satisfies Reconciled
+  const result = yield* Effect.timeoutOption(queue.awaited(id), wait_ms)
+  return Option.isSome(result)
+    ? reconciled(result.value, spent)
+    : ({ _tag: "Unknown" } satisfies Reconciled)
+}, Effect.mapError(lostTouch))
+
 /**
  * A tool of this runtime whose calls a worker runs. `timeout_ms` is the whole way: waiting for a worker, its attempts, and
- * back. Its `retry` is the worker's, and so is `reconcile`. What its body shows before its end is shown here too, the last
+ * back. Its `retry` is the worker's, and so is `reconcile` of its body; what became of a call that this runtime lost is
+ * asked of the queue. What its body shows before its end is shown here too, the last
  * of every 100 ms and up to 7,000 bytes of JSON; some of it may be lost.
  */
 export const remote = (
@@ -200,7 +247,8 @@ export const remote = (
         description: descriptionOf(description, documentation),
         input_schema: input.json_schema,
         output_schema: output.json_schema,
-        reconcile: false
+        // The queue knows what became of a call, or at least that its worker does not.
+        reconcile: isDispatched(governance) && governance.transactional !== true
       },
       governance
     )
@@ -224,10 +272,13 @@ export const remote = (
       handler: (args, context) =>
         Effect.suspend(() => {
           const { call } = context
-          const id = call.key ?? `${call.run}/${call.call}`
+          const id = idOf(call)
           const asked = ask(queue, messageOf(key, id, args, call), context, wait_ms)
           return context.show === undefined ? asked : showing(queue, id, context.show, asked)
-        })
+        }),
+      ...(spec.reconcile
+        ? { reconcile: (_, context) => found(queue, context, wait_ms) }
+        : undefined)
     })
     return [{ ...governed, provider: remote_provider }] as const
   })

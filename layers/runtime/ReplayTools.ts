@@ -107,10 +107,11 @@ export const make = Effect.fnUntraced(function* (
 
   const replayTool = (tool: Governed): Governed => {
     const { rate_limit: _none, ...spec } = tool.spec
+    const { reconcile: _nobody, ...parts } = tool
     return {
-      ...tool,
-      // What a recording gives uses up nothing and holds no row.
-      spec: { ...spec, transactional: false },
+      ...parts,
+      // What a recording gives uses up nothing, holds no row and is never lost.
+      spec: { ...spec, transactional: false, reconcile: false },
       decode: (args) => {
         const exit = tool.decode(args)
         if (Exit.isSuccess(exit) && typeof exit.value === "object" && exit.value !== null) {

@@ -13,6 +13,7 @@ import { isDispatched, onLossOf } from "../../src/tool/ToolSpec.ts"
 import type { AgentMemory } from "../../services/AgentMemory.ts"
 import type { Place } from "./BodyPlace.ts"
 import { makePlaces } from "./BodyPlace.ts"
+import * as AskedBody from "./AskedBody.ts"
 import type { Services as AttemptServices } from "./Attempts.ts"
 import { again } from "./Attempts.ts"
 import type { CallHost, Fork, Governed, StartBody, Started } from "./CallHost.ts"
@@ -41,11 +42,12 @@ export interface ToolBody {
   readonly of: (tool: Governed) => StartBody
   /** The same inside a call's own fiber. */
   readonly run: (started: Started) => Effect.Effect<RunInput | undefined, never, AgentMemory>
-  /** Asks the tool what became of this call, which was lost: under its key, and within the tool's timeout. */
+  /** Asks the tool what became of this call, which was lost and over at a time (ms): under its key, within its timeout. */
   readonly reconcile: (
     host: CallHost,
     tool: Governed,
-    args: unknown
+    args: unknown,
+    over_at: number
   ) => Effect.Effect<Reconciliation, never, AgentMemory>
 }
 
@@ -67,10 +69,11 @@ export const make = (services: Services): ToolBody => {
     host: CallHost,
     tool: Governed,
     args: unknown,
-    key: string | undefined
+    key: string | undefined,
+    over_at?: number
   ): Effect.Effect<unknown, unknown, AgentMemory> => {
     const body = Effect.suspend(() =>
-      tool.handler(args, new HandlerContext(host, key, place.meter))
+      tool.handler(args, new HandlerContext(host, key, place.meter, over_at))
     )
     return place.traced ? traced(host, tool, key, body) : body
   }
@@ -80,10 +83,11 @@ export const make = (services: Services): ToolBody => {
     host: CallHost,
     tool: Governed,
     args: unknown,
-    key: string | undefined
+    key: string | undefined,
+    over_at?: number
   ): Effect.Effect<unknown, unknown, AgentMemory> => {
     const place = placeOf(tool, host.context)
-    return Effect.provideContext(bodyIn(place, host, tool, args, key), place.context)
+    return Effect.provideContext(bodyIn(place, host, tool, args, key, over_at), place.context)
   }
 
   /**
@@ -190,6 +194,7 @@ export const make = (services: Services): ToolBody => {
   ) {
     const key = yield* keyOf(host, call, tool)
     const on_loss = onLossOf(tool.spec)
+    if (on_loss === "ask") return yield* asked({ host, call, tool, args, key })
     if (!(yield* host.dispatch({ _tag: "Dispatches", call, key, on_loss }))) return undefined
     const began = clock.currentTimeMillisUnsafe()
     let started_at = began
@@ -212,14 +217,33 @@ export const make = (services: Services): ToolBody => {
     }
   })
 
-  const reconcile = Effect.fnUntraced(function* (host: CallHost, tool: Governed, args: unknown) {
-    const ask = tool.reconcile
-    if (ask === undefined) return unknown
-    const key = yield* keyOf(host, host.call().id, tool)
+  /** Asks the tool once. `over_at`: when what was lost was over, in ms since 1970. */
+  const ask = Effect.fnUntraced(function* (
+    { args, host, key, tool }: Omit<AskedBody.Body, "call">,
+    over_at: number
+  ) {
+    const question = tool.reconcile
+    if (question === undefined) return unknown
     const { context, meter } = placeOf(tool, host.context)
-    const question = Effect.suspend(() => ask(args, new HandlerContext(host, key, meter)))
-    const exit = yield* within(Effect.provideContext(question, context), tool.spec.timeout_ms)
+    const put = Effect.suspend(() => question(args, new HandlerContext(host, key, meter, over_at)))
+    const exit = yield* within(Effect.provideContext(put, context), tool.spec.timeout_ms)
     return reconciliationOf(tool, exit)
+  })
+
+  const reconcile: ToolBody["reconcile"] = (host, tool, args, over_at) =>
+    Effect.flatMap(keyOf(host, host.call().id, tool), (key) =>
+      ask({ host, tool, args, key }, over_at)
+    )
+
+  const asked = AskedBody.make({
+    clock,
+    outcomeOf,
+    ask,
+    attempt: ({ args, host, key, tool }, over_at, ended) =>
+      within(
+        Effect.onExit(bodyOf(host, tool, args, key, over_at), () => Effect.sync(ended)),
+        tool.spec.timeout_ms
+      )
   })
 
   const transact = (host: CallHost, call: CallId, tool: Governed, args: unknown) =>

@@ -18,6 +18,7 @@ import type { RunInput } from "../../src/run/RunDecider.ts"
 import { notAllowed } from "../../src/tool/Allowlist.ts"
 import { strayMembers, suggestion } from "../../src/tool/Nearest.ts"
 import { refusalText } from "../../src/tool/ToolCodec.ts"
+import { onLossOf } from "../../src/tool/ToolSpec.ts"
 import { groupDenied } from "../../src/tool/ToolGroup.ts"
 import type { ResidentAgent } from "../../services/AgentDirectory.ts"
 import type { AgentMemory } from "../../services/AgentMemory.ts"
@@ -217,6 +218,10 @@ export const make = (services: Services): ToolInvoker => {
     if (permission === "deny") return refuse(id, denied(host, tool, given))
     // A dispatch that an older owner lost consumed its approval: it is sent again with its key, nobody is asked.
     const isAsked = permission === "ask" && phase._tag !== "Dispatched"
+    if (phase._tag === "Dispatched" && phase.on_loss === "ask" && onLossOf(tool.spec) !== "ask") {
+      // The tool that came back cannot be asked any more, and what was lost may not be run without.
+      return { effect: Exit.succeed({ _tag: "Lost", call: id }) }
+    }
     if (tool.spec.idempotency_key !== null) {
       const identity = identityOf(tool, host.call())!
       return once(host, tool, identity, () => begin(host, id, gate, args.value, isAsked))

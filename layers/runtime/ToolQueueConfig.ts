@@ -23,7 +23,10 @@ export interface ToolQueueConfig {
   readonly offer_ms: number
   /** The shortest time between two things that a call shows before its end; what comes faster is left out. */
   readonly show_ms: number
-  /** How long results are kept for whoever sends the same call again. */
+  /**
+   * How long results are kept for whoever sends the same call again, or asks for it; more than an hour, because for that
+   * long a runtime takes a call that the queue does not know for one that was never sent.
+   */
   readonly result_ms: number
 }
 

@@ -19,6 +19,7 @@ import {
   call_length_max,
   isInconclusive,
   isMessageName,
+  isSameCall,
   isShowable
 } from "../../src/tool/ToolMessage.ts"
 import { orStoreError, toStoreError } from "./SqlFailure.ts"
@@ -42,6 +43,8 @@ interface Row {
   readonly begun_at: number | null
   readonly result: string | null
 }
+
+const statuses = ["waiting", "over", "dead"] as const
 
 const columns = `id, tool, tenant, payload, expires_at::float8 AS expires_at, deliveries,
   CASE WHEN begun THEN coalesce(begun_at, 0)::float8 END AS begun_at, result`
@@ -109,7 +112,7 @@ const known = Effect.fnUntraced(function* (
   const result = row.result === null ? undefined : yield* resultOf(row.result)
   // What is run again may come with another approval.
   const again = result === undefined ? row.status !== 0 : isInconclusive(result)
-  if (row.tool !== tool || row.tenant !== tenant || (!again && row.payload !== payload)) {
+  if (row.tool !== tool || row.tenant !== tenant || (!again && !isSameCall(row.payload, payload))) {
     return yield* new ToolMessageConflict({ id, message: `the id ${id} names another call` })
   }
   if (row.result === null && row.status === 0) {
@@ -167,6 +170,13 @@ const make = Effect.gen(function* () {
       Effect.mapError(orStoreError)
     ),
     awaited: Effect.fn("ToolQueue.awaited")((id) => bells.until(id, result(id))),
+    look: Effect.fnUntraced(function* (id) {
+      const [row] = yield* sql<Pick<Row, "result"> & { readonly status: 0 | 1 | 2 }>`
+        SELECT status, result FROM troupe.tool_messages WHERE id = ${id}::text`
+      if (row === undefined) return undefined
+      const said = row.result === null ? undefined : yield* resultOf(row.result)
+      return { status: statuses[row.status], result: said }
+    }, Effect.mapError(orStoreError)),
     withdraw: (id) =>
       changes(sql`
         DELETE FROM troupe.tool_messages WHERE id = ${id}::text AND status = 0 AND deliveries = 0 RETURNING 1`).pipe(
@@ -248,11 +258,12 @@ const make = Effect.gen(function* () {
           deliveries = 0, begun = false, result = NULL, error = NULL, over_at = NULL
         WHERE id = ${id}::text AND status = 2 RETURNING pg_notify(${channel}::text, '')`)
     }, Effect.mapError(toStoreError)),
-    discard: (id) =>
-      changes(sql`
-        DELETE FROM troupe.tool_messages WHERE id = ${id}::text AND status = 2 RETURNING 1`).pipe(
-        Effect.mapError(toStoreError)
-      ),
+    discard: Effect.fnUntraced(function* (id) {
+      const now = yield* Clock.currentTimeMillis
+      return yield* changes(sql`
+        UPDATE troupe.tool_messages SET status = 1, over_at = ${now}::int8
+        WHERE id = ${id}::text AND status = 2 RETURNING 1`)
+    }, Effect.mapError(toStoreError)),
     prune: (before) =>
       Effect.mapBoth(
         sql`

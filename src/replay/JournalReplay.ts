@@ -49,17 +49,22 @@ const decided = (
   return decideApproval(state, verdict, 0).events
 }
 
-const settled = (state: RunState, run: RunId, event: CallSettled): ReadonlyArray<RunEvent> => {
+const settled = (
+  state: RunState,
+  run: RunId,
+  event: CallSettled,
+  at: number
+): ReadonlyArray<RunEvent> => {
   const { outcome } = event
   const phase = state.calls.get(event.call)?.phase
-  if (phase?._tag === "Unknown" && event.by !== undefined) {
+  if ((phase?._tag === "Unknown" || phase?._tag === "Dispatched") && event.by !== undefined) {
     if (outcome._tag === "Value") {
       const settlement = { _tag: "Succeeded", json: outcome.json } as const
-      return settleCall(state, run, event.call, settlement, event.by).events
+      return settleCall(state, run, event.call, settlement, event.by, at).events
     }
     if (outcome._tag === "Failed") {
       const settlement = { _tag: "Failed", message: outcome.error.message } as const
-      return settleCall(state, run, event.call, settlement, event.by).events
+      return settleCall(state, run, event.call, settlement, event.by, at).events
     }
   }
   if (phase?._tag === "Delegated" && outcome._tag === "Failed") {
@@ -73,11 +78,27 @@ const settled = (state: RunState, run: RunId, event: CallSettled): ReadonlyArray
       transient: error.class === "ToolTransientError"
     })
   }
-  return decide(state, { _tag: "Finished", settled: event })
+  // Where a tool could be asked what became of a call that was lost, it was.
+  return decide(state, { _tag: "Finished", settled: event, asked: true })
+}
+
+const dispatching = (
+  state: RunState,
+  { call, key, on_loss, over_at }: Extract<RunEvent, { _tag: "CallDispatched" }>
+): RunInput => {
+  const phase = state.calls.get(call)?.phase
+  return {
+    _tag: "Dispatches",
+    call,
+    key,
+    on_loss,
+    ...(over_at === undefined ? undefined : { over_at }),
+    ...(phase?._tag === "Dispatched" && phase.on_loss === "ask" ? { asked: true } : undefined)
+  }
 }
 
 /** The input that a recorded event was decided from, where the event holds all of it. */
-const inputOf = (event: RunEvent): RunInput | undefined => {
+const inputOf = (state: RunState, event: RunEvent): RunInput | undefined => {
   switch (event._tag) {
     case "ModelTurned": {
       const { _tag, frame, step, ...turn } = event
@@ -94,7 +115,7 @@ const inputOf = (event: RunEvent): RunInput | undefined => {
       return { _tag: request.limit === undefined ? "Asks" : "AsksLimit", request }
     }
     case "CallDispatched":
-      return { _tag: "Dispatches", call: event.call, key: event.key, on_loss: event.on_loss }
+      return dispatching(state, event)
     case "CallUnknown":
       return event.spent === undefined
         ? { _tag: "Lost", call: event.call }
@@ -128,11 +149,11 @@ const again = (
         ? expireApproval(state, event.call, event.approval, at).events
         : none
     case "CallReopened":
-      return settleCall(state, run, event.call, { _tag: "RunAgain" }, event.by).events
+      return settleCall(state, run, event.call, { _tag: "RunAgain" }, event.by, at).events
     case "CallSettled":
-      return settled(state, run, event)
+      return settled(state, run, event, at)
     default: {
-      const input = inputOf(event)
+      const input = inputOf(state, event)
       return input === undefined ? none : decide(state, input)
     }
   }

@@ -18,7 +18,7 @@ import type { Outcome, RunEvent } from "./RunEvent.ts"
 import { breach } from "./RunBreach.ts"
 import { conclude } from "./RunConclusion.ts"
 import type { LimitName } from "./RunLimits.ts"
-import type { RunState } from "./RunState.ts"
+import type { CallPhase, RunState } from "./RunState.ts"
 import { evolve } from "./RunState.ts"
 
 /** Nobody knows this run. */
@@ -35,7 +35,7 @@ export class RunIsOver extends Schema.TaggedError<RunIsOver>()(
   { httpApiStatus: 409 }
 ) {}
 
-/** Only a call whose outcome is unknown can be settled by hand. */
+/** Only a call whose outcome is unknown, or asked for, can be settled by hand. */
 export class CallNotUnknown extends Schema.TaggedError<CallNotUnknown>()(
   "CallNotUnknown",
   { call: Schema.String, phase: Schema.String },
@@ -220,17 +220,26 @@ export type Settlement =
   | { readonly _tag: "Failed"; readonly message: string }
   | { readonly _tag: "RunAgain" }
 
+/** Is its tool asked what became of it? An answer that comes after a person's is dropped. */
+const isAskedFor = (state: RunState, phase: CallPhase | undefined, now: number): boolean =>
+  phase?._tag === "Dispatched" &&
+  phase.on_loss === "ask" &&
+  (phase.epoch < state.epoch || now >= (phase.over_at ?? Infinity))
+
+/** A call that its tool is asked for may be settled; it is run again without a person, or once it is unknown. */
 export const settleCall = (
   state: RunState,
   run_id: RunId,
   call: CallId,
   settlement: Settlement,
-  by: string
+  by: string,
+  now: number
 ): Amendment<void, RunIsOver | CallNotUnknown> => {
   if (state.ended !== undefined)
     return refused(new RunIsOver({ run_id, status: state.ended.status }))
   const phase = state.calls.get(call)?.phase
-  if (phase?._tag !== "Unknown") {
+  const isOpen = settlement._tag !== "RunAgain" && isAskedFor(state, phase, now)
+  if (phase?._tag !== "Unknown" && !isOpen) {
     return refused(new CallNotUnknown({ call, phase: phase?._tag ?? "none" }))
   }
   switch (settlement._tag) {

@@ -62,8 +62,12 @@ export type RunInput =
       readonly call: CallId
       readonly key: string
       readonly on_loss: OnLoss
+      readonly over_at?: number
+      /** It was lost, and its tool says that it did nothing. */
+      readonly asked?: true
     }
-  | { readonly _tag: "Finished"; readonly settled: CallSettled }
+  /** `asked`: it was lost, and its tool says what became of it. */
+  | { readonly _tag: "Finished"; readonly settled: CallSettled; readonly asked?: true }
   /** A dispatched call's outcome cannot be known. */
   | { readonly _tag: "Lost"; readonly call: CallId; readonly spent?: Spending }
   | { readonly _tag: "Stops"; readonly stopping: Omit<RunStopping, "_tag"> }
@@ -87,11 +91,23 @@ const waiting = (state: RunState, id: CallId): CallState | undefined => {
   return call !== undefined && canStart(state, call.phase) ? call : undefined
 }
 
-/** A call that may start: never asked, answered, or lost by an older owner and declared safe to send again. */
+/** A call that may start: never asked, answered, or lost by an older owner and declared safe to send again or to ask for. */
 export const canStart = (state: RunState, phase: CallPhase): boolean =>
   phase._tag === "Proposed" ||
   phase._tag === "Decided" ||
-  (phase._tag === "Dispatched" && phase.epoch < state.epoch && phase.on_loss === "again")
+  (phase._tag === "Dispatched" && phase.epoch < state.epoch && phase.on_loss !== "unknown")
+
+/** The call if it may be sent now. One whose tool can be asked is sent again when it was, each time once, and only then. */
+const sendable = (
+  state: RunState,
+  { asked, call: id, over_at }: Extract<RunInput, { _tag: "Dispatches" }>
+): CallState | undefined => {
+  const phase = state.calls.get(id)?.phase
+  const isAsked = phase?._tag === "Dispatched" && phase.on_loss === "ask"
+  if (asked !== true) return isAsked ? undefined : waiting(state, id)
+  if (!isAsked || state.stopping !== undefined || over_at === undefined) return undefined
+  return over_at > (phase.over_at ?? 0) ? state.calls.get(id) : undefined
+}
 
 /** A dispatch that was lost may have taken effect: it is sent again or unknown, and never a question or a frame. */
 const lost = (call: CallId, spent?: Spending): RunEvent =>
@@ -201,14 +217,19 @@ const delegates = (
 }
 
 /** What came of a call. One that an older owner dispatched, and that the gate now refuses, may have taken effect. */
-const finished = (state: RunState, result: CallSettled): ReadonlyArray<RunEvent> => {
+const finished = (
+  state: RunState,
+  { asked, settled: result }: Extract<RunInput, { _tag: "Finished" }>
+): ReadonlyArray<RunEvent> => {
   const phase = state.calls.get(result.call)?.phase
   switch (phase?._tag) {
     case "Proposed":
     case "Decided":
       return [result]
     case "Dispatched":
-      return phase.epoch < state.epoch ? [lost(result.call, result.spent)] : [result]
+      return phase.epoch < state.epoch && !(asked === true && phase.on_loss === "ask")
+        ? [lost(result.call, result.spent)]
+        : [result]
     default:
       return none
   }
@@ -284,7 +305,7 @@ export const decide = (state: RunState, input: RunInput): ReadonlyArray<RunEvent
     case "TimeIsUp":
       return timeIsUp(state)
     case "Dispatches": {
-      const call = waiting(state, input.call)
+      const call = sendable(state, input)
       if (call === undefined) return none
       const twice = duplicate(state, call)
       if (twice !== undefined) return twice
@@ -300,12 +321,13 @@ export const decide = (state: RunState, input: RunInput): ReadonlyArray<RunEvent
           call: input.call,
           key: input.key,
           epoch: state.epoch,
-          on_loss: input.on_loss
+          on_loss: input.on_loss,
+          ...(input.over_at === undefined ? undefined : { over_at: input.over_at })
         }
       ]
     }
     case "Finished":
-      return finished(state, input.settled)
+      return finished(state, input)
     case "Lost":
       return state.calls.get(input.call)?.phase._tag === "Dispatched"
         ? [lost(input.call, input.spent)]

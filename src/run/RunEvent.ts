@@ -194,7 +194,9 @@ const CallDispatched = Schema.TaggedStruct("CallDispatched", {
   key: Schema.String,
   epoch: Schema.Int,
   /** Pinned here, because a pure decider cannot ask a registry that may have changed. */
-  on_loss: OnLoss
+  on_loss: OnLoss,
+  /** Of `ask`, in ms since 1970: its body is over then, and nobody asks what became of it before. */
+  over_at: Schema.optionalKey(Schema.Int)
 })
 const CallUnknown = Schema.TaggedStruct("CallUnknown", {
   call: CallId,

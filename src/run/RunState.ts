@@ -41,6 +41,7 @@ export type CallPhase =
       readonly key: string
       readonly epoch: number
       readonly on_loss: OnLoss
+      readonly over_at?: number
     }
   | { readonly _tag: "Unknown"; readonly key: string }
   /** `copy`: a long result is the journal's; what is kept of it here is what a model is shown. */
@@ -262,7 +263,8 @@ export const evolve = (state: RunState, event: RunEvent): void => {
         _tag: "Dispatched",
         key: event.key,
         epoch: event.epoch,
-        on_loss: event.on_loss
+        on_loss: event.on_loss,
+        ...(event.over_at === undefined ? undefined : { over_at: event.over_at })
       })
     }
     case "CallUnknown": {

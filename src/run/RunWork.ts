@@ -86,7 +86,7 @@ export const calls = (state: RunState, before: Array<Work> = nothing): ReadonlyA
         }
         break
       case "Dispatched":
-        // Of this epoch: its fiber runs. Of an older one: sent again with the same key, if that was declared.
+        // Of this epoch: its fiber runs. Of an older one: sent again with the same key, or asked for, if that was declared.
         wanted = and(wanted, {
           _tag: "RunCall",
           key: id,

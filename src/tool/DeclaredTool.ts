@@ -63,7 +63,9 @@ export interface ToolOptions<
   /**
    * Asks what became of a call that was lost, by its arguments and its key: it happened, and this is its result; it did
    * not, and may be run; or that is not known. Within the tool's own timeout, and not before the lost attempt's is over.
-   * A `ToolTransientError` is a question that could not be put, any other failure is the one that the call ended with.
+   * A `ToolTransientError` is a question that could not be put, and it is put again a few times; any other failure is the
+   * one that the call ended with. Who says that a call did not happen says it for good: give what the body sends
+   * `call.over_at` as its deadline, where a late arrival could still act.
    */
   readonly reconcile?: (
     args: Decoded<Input>,
@@ -113,6 +115,7 @@ class HandedCall implements ToolCall {
   readonly principal: ToolCall["principal"]
   readonly approved_by: ToolCall["approved_by"]
   readonly key: ToolCall["key"]
+  readonly over_at?: number
 
   constructor(context: GovernedContext) {
     const { call } = context
@@ -124,6 +127,7 @@ class HandedCall implements ToolCall {
     this.principal = call.principal
     this.approved_by = call.approved_by
     this.key = call.key
+    if (call.over_at !== undefined) this.over_at = call.over_at
   }
 
   get show(): ToolCall["show"] {

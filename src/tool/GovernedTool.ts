@@ -43,6 +43,11 @@ export interface CallContext {
   readonly approved_by: string | undefined
   /** The idempotency key of a dispatched call: the same at every attempt, also after a crash. */
   readonly key: string | undefined
+  /**
+   * Of a tool with `reconcile`, in ms since 1970: what this attempt sends has to have arrived by then, or never; where
+   * the tool is asked, what was lost was over then.
+   */
+  readonly over_at?: number
 }
 
 /** The second argument of a handler, as `effect/ai` types it, with the call's context inside. */
@@ -70,7 +75,10 @@ export const spentOf = (context: Toolkit.HandlerContext<never>): Spend =>
 /** What became of a call that was lost, as far as the tool can tell. */
 export type Reconciled<Result = unknown> =
   | { readonly _tag: "Happened"; readonly result: Result }
+  /** And it will not: the call may be sent again at once. */
   | { readonly _tag: "NotHappened" }
+  /** It ended with this failure, whatever its class. */
+  | { readonly _tag: "Failed"; readonly error: ToolError }
   | { readonly _tag: "Unknown" }
 
 /** `R` is what the body needs of its actor at each call, beside the services that it was built with. */

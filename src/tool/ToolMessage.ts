@@ -4,6 +4,7 @@
  * what they have no field for stands in `metadata`.
  */
 import { Option, Schema, Struct } from "effect"
+import { canonical } from "../Canonical.ts"
 import type { ModelSpent, Spending } from "../cost/Spending.ts"
 import { ModelUse, uses_max } from "../cost/Spending.ts"
 import {
@@ -42,6 +43,21 @@ export const consumerNameForSubject = (subject: string, suffix?: string): string
 
 /** The id of a call and the name of a tool, as a queue knows them: printable, so that they fit into any subject. */
 export const isMessageName = (name: string): boolean => /^[\x21-\x7e]{1,200}$/.test(name)
+
+/** Who let it run, and on what trail: it is the same call without them. */
+const circumstances = new Set(["approved_by", "trace_id", "metadata"])
+
+const deedOf = (payload: string): string => {
+  const call: unknown = JSON.parse(payload)
+  return typeof call === "object" && call !== null && !Array.isArray(call)
+    ? canonical(
+        Object.fromEntries(Object.entries(call).filter(([name]) => !circumstances.has(name)))
+      )
+    : payload
+}
+
+/** Do two payloads, as canonical JSON, ask for the same thing? A call that is run again may have another approval. */
+export const isSameCall = (a: string, b: string): boolean => a === b || deedOf(a) === deedOf(b)
 
 /** The greatest call that a queue takes, in UTF-16 units of its JSON. */
 export const call_length_max = 1_000_000

@@ -18,8 +18,11 @@ import {
 } from "./SideEffects.ts"
 import { ToolGroup } from "./ToolGroup.ts"
 
-/** What a call becomes when its dispatch is lost: sent again with the same key, or unknown until somebody says. */
-export const OnLoss = Schema.Literals(["again", "unknown"])
+/**
+ * What a call becomes when its dispatch is lost: sent again with the same key, what its tool says when it is asked, or
+ * unknown until somebody says.
+ */
+export const OnLoss = Schema.Literals(["again", "ask", "unknown"])
 export type OnLoss = typeof OnLoss.Type
 
 const ModelName = Schema.String.check(
@@ -198,5 +201,5 @@ export const keyOf = (spec: Pick<ToolSpec, "namespace" | "name" | "version">): s
 export const isDispatched = (spec: Pick<ToolSpec, "side_effects">): boolean =>
   spec.side_effects === "write" || spec.side_effects === "external"
 
-export const onLossOf = (spec: Pick<ToolSpec, "idempotent">): OnLoss =>
-  spec.idempotent ? "again" : "unknown"
+export const onLossOf = (spec: Pick<ToolSpec, "idempotent" | "reconcile">): OnLoss =>
+  spec.idempotent ? "again" : spec.reconcile ? "ask" : "unknown"

@@ -122,7 +122,7 @@ const make = Effect.gen(function* () {
     interrupt: (run, by, reason) =>
       journal.amend(run, (state) => cancelRun(state, run, by.id, reason)),
     settle: (run, call, settlement, by) =>
-      journal.amend(run, (state) => settleCall(state, run, call, settlement, by.id)),
+      journal.amend(run, (state, now) => settleCall(state, run, call, settlement, by.id, now)),
     actors: () =>
       Effect.gen(function* () {
         const found = []

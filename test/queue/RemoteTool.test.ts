@@ -192,12 +192,13 @@ it.live("a queue that is away is a loss for a write and a failure for a read", (
       ToolQueue,
       Effect.map(ToolQueue, (queue) => ({
         ...queue,
-        send: () => Effect.fail(new StoreError({ message: "away" }))
+        send: () => Effect.fail(new StoreError({ message: "away" })),
+        look: () => Effect.fail(new StoreError({ message: "away" }))
       }))
     ).pipe(Layer.provide(EphemeralToolQueue.layer))
     const layer = Runtime.layer({
       agents: [AgentSpec.make({ name: H.agentName, instructions: "", tools: ["day", "send"] })],
-      tools: [remote(day), remote(send)]
+      tools: [remote(day), remote({ ...send, timeout_ms: 100 })]
     }).pipe(
       Layer.provide(ActorMemories.layer(EphemeralAgentMemory.layer)),
       Layer.provide(

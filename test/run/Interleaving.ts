@@ -180,6 +180,13 @@ const outcomeOf = (play: Play): Outcome =>
 export const nextApproval = (play: Play): ApprovalId =>
   ApprovalId.make(`00000000-0000-4000-8000-${(++play.approvals).toString(16).padStart(12, "0")}`)
 
+/** What a call says at its end; half of those that were lost say what their tool says of them. */
+const finished = (play: Play, call: CallId): RunInput => ({
+  _tag: "Finished",
+  settled: { _tag: "CallSettled", call, outcome: outcomeOf(play) },
+  ...(chance(play, 0.5) ? { asked: true } : undefined)
+})
+
 const moveCall = (play: Play): void => {
   const call = anyCall(play)
   switch (below(play, 6)) {
@@ -203,15 +210,20 @@ const moveCall = (play: Play): void => {
         _tag: "Dispatches",
         call,
         key: `key-${call}`,
-        on_loss: chance(play, 0.5) ? "again" : "unknown"
+        ...pick<Pick<Extract<RunInput, { _tag: "Dispatches" }>, "on_loss" | "over_at" | "asked">>(
+          play,
+          [
+            { on_loss: "again" },
+            { on_loss: "unknown" },
+            { on_loss: "ask", over_at: below(play, 1_000) },
+            { on_loss: "ask", over_at: below(play, 1_000), asked: true }
+          ]
+        )
       })
     case 3:
       return give(play, { _tag: "Lost", call })
     default:
-      return give(play, {
-        _tag: "Finished",
-        settled: { _tag: "CallSettled", call, outcome: outcomeOf(play) }
-      })
+      return give(play, finished(play, call))
   }
 }
 
@@ -250,7 +262,8 @@ const settleUnknown = (play: Play): void => {
     { _tag: "Failed", message: "it did not happen" },
     { _tag: "RunAgain" }
   ] as const)
-  command(play, (state) => settleCall(state, run, call, settlement, "operator"))
+  const now = below(play, 1_000)
+  command(play, (state) => settleCall(state, run, call, settlement, "operator", now))
 }
 
 /** One thing that happens to the run. */
@@ -300,10 +313,7 @@ const round = (play: Play): boolean => {
       })
     } else if (each._tag === "AskLimit") askLimit(play)
     else if (play.state.calls.get(each.call)!.phase._tag !== "Asking") {
-      give(play, {
-        _tag: "Finished",
-        settled: { _tag: "CallSettled", call: each.call, outcome: outcomeOf(play) }
-      })
+      give(play, finished(play, each.call))
     }
   }
   const { question } = play.state
@@ -329,7 +339,7 @@ const round = (play: Play): boolean => {
       )
     } else if (phase._tag === "Unknown") {
       const settlement = { _tag: "Failed", message: "it did not happen" } as const
-      command(play, (state) => settleCall(state, run, id, settlement, "operator"))
+      command(play, (state) => settleCall(state, run, id, settlement, "operator", 0))
     }
   }
   settleDown(play)

@@ -143,7 +143,10 @@ const fits = (state: RunState, event: RunEvent, phase: CallPhase, sent: boolean)
       return (
         event.epoch === state.epoch &&
         (mayStart(phase) ||
-          (phase._tag === "Dispatched" && phase.epoch < event.epoch && phase.on_loss === "again"))
+          (phase._tag === "Dispatched" &&
+            (phase.on_loss === "ask"
+              ? event.over_at! > phase.over_at!
+              : phase.epoch < event.epoch && phase.on_loss === "again")))
       )
     case "CallUnknown":
       return phase._tag === "Dispatched"
@@ -151,6 +154,10 @@ const fits = (state: RunState, event: RunEvent, phase: CallPhase, sent: boolean)
       return phase._tag === "Unknown"
     case "CallSettled":
       if (sent && did_not_run.has(event.outcome._tag)) return false
+      // What an older owner dispatched has no result but what somebody says of it who was asked.
+      if (phase._tag === "Dispatched" && phase.epoch < state.epoch && phase.on_loss !== "ask") {
+        return event.outcome._tag === "Unknown"
+      }
       if (phase._tag === "Delegated") return state.frames.get(phase.frame)!.waiting === 0
       return phase._tag === "Unknown"
         ? event.by !== undefined || event.outcome._tag === "Unknown"
@@ -162,7 +169,7 @@ const fits = (state: RunState, event: RunEvent, phase: CallPhase, sent: boolean)
 
 /**
  * Every event fits the state before it: a question is answered before its call moves, a dispatch is repeated only by a
- * new owner and only where that was declared, nobody but an operator settles an unknown call, a call that was sent
+ * new owner or after its tool was asked and only where that was declared, nobody but an operator settles an unknown call, a call that was sent
  * never ends as one that did not run, a delegation ends after the calls of its frame, and a run that stops starts nothing.
  */
 export const assertFacts = ({ events }: Play): void => {

@@ -3,7 +3,7 @@ import { Result } from "effect"
 import type { Decision } from "../../src/approval/Approval.ts"
 import { callId, rootFrame } from "../../src/Ids.ts"
 import type { Role } from "../../src/Principal.ts"
-import type { Amendment } from "../../src/run/RunCommand.ts"
+import type { Amendment, Settlement } from "../../src/run/RunCommand.ts"
 import {
   cancelRun,
   decideApproval,
@@ -13,11 +13,12 @@ import {
 } from "../../src/run/RunCommand.ts"
 import type { ApprovalRequested, RunEvent } from "../../src/run/RunEvent.ts"
 import { RunLimits } from "../../src/run/RunLimits.ts"
+import type { RunState } from "../../src/run/RunState.ts"
 import { fold, statusOf } from "../../src/run/RunState.ts"
 import { work } from "../../src/run/RunWork.ts"
 import * as Samples from "../contracts/Samples.ts"
 import type { Play } from "./Interleaving.ts"
-import { begin, command, give, run, turn } from "./Interleaving.ts"
+import { begin, claim, command, give, run, turn } from "./Interleaving.ts"
 
 const first = callId(rootFrame, 1, 0)
 const second = callId(rootFrame, 1, 1)
@@ -293,10 +294,33 @@ describe("settleCall", () => {
     return play
   }
 
+  it("settles a call that its tool is asked for, once its time is over or its owner is gone", () => {
+    const dispatched = () => {
+      const { play } = asking()
+      give(play, { _tag: "Dispatches", call: second, key: "k", on_loss: "ask", over_at: 100 })
+      return play
+    }
+    const settle = (of: RunState, settlement: Settlement, now: number) =>
+      settleCall(of, run, second, settlement, "bob", now)
+    const succeeded = { _tag: "Succeeded", json: "1" } as const
+    const play = dispatched()
+    assertRefused(settle(fold(play.events), succeeded, 99), "CallNotUnknown")
+    assertRefused(settle(fold(play.events), { _tag: "RunAgain" }, 100), "CallNotUnknown")
+    assert.strictEqual(settle(fold(play.events), succeeded, 100).events.length, 1)
+    claim(play)
+    assert.isTrue(command(play, (state) => settle(state, succeeded, 0)))
+    // Whoever asked comes too late.
+    const late = { _tag: "CallSettled", call: second, outcome: { _tag: "Cancelled" } } as const
+    const { length } = play.events
+    give(play, { _tag: "Finished", settled: late, asked: true })
+    give(play, { _tag: "Lost", call: second })
+    assert.strictEqual(play.events.length, length)
+  })
+
   it("an operator says what became of a call", () => {
     const succeeded = unknown()
     command(succeeded, (state) =>
-      settleCall(state, run, second, { _tag: "Succeeded", json: '{"sent":true}' }, "bob")
+      settleCall(state, run, second, { _tag: "Succeeded", json: '{"sent":true}' }, "bob", 0)
     )
     assert.deepStrictEqual(succeeded.events.at(-1), {
       _tag: "CallSettled",
@@ -306,7 +330,7 @@ describe("settleCall", () => {
     })
     const failed = unknown()
     command(failed, (state) =>
-      settleCall(state, run, second, { _tag: "Failed", message: "never sent" }, "bob")
+      settleCall(state, run, second, { _tag: "Failed", message: "never sent" }, "bob", 0)
     )
     const { phase } = failed.state.calls.get(second)!
     const { outcome } = phase._tag === "Settled" ? phase : { outcome: undefined }
@@ -318,7 +342,7 @@ describe("settleCall", () => {
 
   it("a call that is run again passes the whole gate again", () => {
     const play = unknown()
-    command(play, (state) => settleCall(state, run, second, { _tag: "RunAgain" }, "bob"))
+    command(play, (state) => settleCall(state, run, second, { _tag: "RunAgain" }, "bob", 0))
     const call = play.state.calls.get(second)!
     assert.strictEqual(call.phase._tag, "Proposed")
     assert.isUndefined(call.approved_by)
@@ -330,7 +354,7 @@ describe("settleCall", () => {
   it("only an unknown call of a living run can be settled", () => {
     const { play } = asking()
     const settle = (call: typeof first) =>
-      settleCall(fold(play.events), run, call, { _tag: "RunAgain" }, "bob")
+      settleCall(fold(play.events), run, call, { _tag: "RunAgain" }, "bob", 0)
     for (const call of [first, second, callId(rootFrame, 9, 9)]) {
       assertRefused(settle(call), "CallNotUnknown")
     }

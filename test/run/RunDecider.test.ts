@@ -2,12 +2,24 @@ import { assert, describe, it } from "@effect/vitest"
 import { AgentName, callId, frameOf, rootFrame } from "../../src/Ids.ts"
 import { conclude } from "../../src/run/RunConclusion.ts"
 import { decide } from "../../src/run/RunDecider.ts"
+import { cancelRun } from "../../src/run/RunCommand.ts"
 import { RunLimits } from "../../src/run/RunLimits.ts"
-import { evolve, fold, make, statusOf } from "../../src/run/RunState.ts"
+import { evolve, fold, isParkable, make, statusOf } from "../../src/run/RunState.ts"
 import { work } from "../../src/run/RunWork.ts"
 import * as Samples from "../contracts/Samples.ts"
 import type { Play } from "./Interleaving.ts"
-import { apply, begin, claim, drain, give, interleave, seeded, turn } from "./Interleaving.ts"
+import {
+  apply,
+  begin,
+  claim,
+  command,
+  drain,
+  give,
+  interleave,
+  run,
+  seeded,
+  turn
+} from "./Interleaving.ts"
 import {
   assertCounters,
   assertFacts,
@@ -113,6 +125,7 @@ describe("any interleaving", () => {
       for (const event of play.events) {
         add(event._tag)
         if (event._tag === "CallSettled") add(event.outcome._tag)
+        if (event._tag === "CallDispatched") add(`on loss: ${event.on_loss}`)
         if (event._tag === "CallSettled" && event.outcome._tag === "Failed")
           add(event.outcome.error.reason ?? "")
         if (event._tag === "ApprovalRequested" && event.limit !== undefined)
@@ -130,6 +143,7 @@ describe("any interleaving", () => {
       "ApprovalDecided",
       "ApprovalClosed",
       "CallDispatched",
+      "on loss: ask",
       "CallUnknown",
       "CallReopened",
       "CallSettled",
@@ -310,6 +324,20 @@ describe("steps_max", () => {
   })
 })
 
+/** A call that an older owner dispatched, and whose tool can be asked. */
+const lostAsk = () => {
+  const play = turned(1)
+  give(play, { _tag: "Dispatches", call: first(0), key: "k", on_loss: "ask", over_at: 100 })
+  claim(play)
+  give(play, { _tag: "Recovered" })
+  return play
+}
+
+const resultOf = ({ state }: Play) => {
+  const { phase } = state.calls.get(first(0))!
+  return phase._tag === "Settled" ? phase.outcome : undefined
+}
+
 describe("limits", () => {
   it("calls_max refuses the calls beyond it and fails the run at its next turn", () => {
     const play = turned(3, { calls_max: 2 })
@@ -375,6 +403,50 @@ describe("limits", () => {
     const refused = { _tag: "Cancelled" } as const
     give(play, { _tag: "Finished", settled: { _tag: "CallSettled", call, outcome: refused } })
     assert.strictEqual(play.state.calls.get(call)?.phase._tag, "Unknown")
+  })
+
+  it("a lost dispatch whose tool can be asked is wanted work, and has the result that its tool gives", () => {
+    const play = lostAsk()
+    assert.strictEqual(play.state.unknown, 0)
+    assert.deepStrictEqual(work(play.state), [
+      { _tag: "RunCall", key: first(0), call: first(0), start: true }
+    ])
+    assert.isFalse(isParkable(play.state))
+    const outcome = { _tag: "Value", json: "1" } as const
+    const settled = { _tag: "CallSettled", call: first(0), outcome } as const
+    give(play, { _tag: "Finished", settled, asked: true })
+    assert.deepStrictEqual(resultOf(play), outcome)
+    assertAll(play)
+  })
+
+  it("a lost dispatch whose tool can be asked is unknown where something else says how it ended", () => {
+    const play = lostAsk()
+    const settled = { _tag: "CallSettled", call: first(0), outcome: { _tag: "Cancelled" } } as const
+    give(play, { _tag: "Finished", settled })
+    assert.strictEqual(play.state.unknown, 1)
+  })
+
+  it("a lost dispatch whose tool can be asked is sent again when it was, each time once", () => {
+    const play = lostAsk()
+    const again = { _tag: "Dispatches", call: first(0), key: "k", on_loss: "ask" } as const
+    const dispatches = () => play.events.filter((event) => event._tag === "CallDispatched").length
+    give(play, { ...again, over_at: 200 })
+    give(play, { ...again, over_at: 100, asked: true })
+    assert.strictEqual(dispatches(), 1)
+    for (const over_at of [200, 200, 300]) give(play, { ...again, over_at, asked: true })
+    assert.strictEqual(dispatches(), 3)
+    assert.strictEqual(play.state.dispatches, 1)
+    command(play, (state) => cancelRun(state, run, "ada", "enough"))
+    give(play, { ...again, over_at: 400, asked: true })
+    assert.strictEqual(dispatches(), 3)
+    assertAll(play)
+  })
+
+  it("a lost dispatch whose tool can be asked is unknown when its run is stopped", () => {
+    const play = lostAsk()
+    command(play, (state) => cancelRun(state, run, "ada", "enough"))
+    assert.deepStrictEqual(resultOf(play), { _tag: "Unknown" })
+    assert.strictEqual(play.state.ended?.status, "cancelled")
   })
 
   it("tokens_max fails the run before its next turn", () => {
