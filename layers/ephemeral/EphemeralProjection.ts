@@ -21,7 +21,10 @@ export const write = (
   at: number
 ): void => {
   run.rests = rests
-  for (const event of events) run.entries.push({ seq: run.entries.length, at, event })
+  const { entries } = run
+  for (let i = 0; i < events.length; i++) {
+    entries.push({ seq: entries.length, at, event: events[i]! })
+  }
   if (run.status !== status) {
     run.status = status
     if (isOver(status)) close(store, run)

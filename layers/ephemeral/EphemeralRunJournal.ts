@@ -230,11 +230,7 @@ const isFirst = (store: Store, run: StoredRun): boolean => {
   return true
 }
 
-const adopt = Effect.fn("RunJournal.adopt")(function* (
-  store: Store,
-  owner: string,
-  limit: number
-) {
+const adopt = Effect.fn("RunJournal.adopt")(function* (store: Store, owner: string, limit: number) {
   const now = yield* Clock.currentTimeMillis
   const found: Array<RunHead> = []
   for (const run of store.open) {

@@ -21,7 +21,8 @@ export const teller = (observers: ReadonlyArray<ToolCallObserver>, clock: Clock.
   observers.length === 0
     ? () => {}
     : (run, state, events) => {
-        for (const event of events) {
+        for (let i = 0; i < events.length; i++) {
+          const event = events[i]!
           if (event._tag !== "CallSettled") continue
           // The clock is asked only where the event has no time of its own.
           const now = event.ended_at ?? clock.currentTimeMillisUnsafe()

@@ -7,26 +7,41 @@ import type { CallContext, GovernedContext } from "../../src/tool/GovernedTool.t
 import type { Meter } from "./BodySpending.ts"
 import type { CallHost } from "./CallHost.ts"
 
+const contextOf = (
+  host: CallHost,
+  key: string | undefined,
+  over_at: number | undefined
+): CallContext => {
+  const { accepted, run } = host
+  const { approved_by, id } = host.call()
+  return {
+    run,
+    call: id,
+    tenant: accepted.tenant,
+    trace_id: accepted.trace_id,
+    principal: accepted.by,
+    approved_by,
+    key,
+    ...(over_at === undefined ? undefined : { over_at })
+  }
+}
+
 export class HandlerContext implements GovernedContext {
   readonly #host: CallHost
   readonly #meter: Meter
-  readonly call: CallContext
+  readonly #key: string | undefined
+  readonly #over_at: number | undefined
+  #call: CallContext | undefined
 
   constructor(host: CallHost, key: string | undefined, meter: Meter, over_at?: number) {
-    const { accepted, run } = host
-    const { approved_by, id } = host.call()
     this.#host = host
     this.#meter = meter
-    const call: CallContext = {
-      run,
-      call: id,
-      tenant: accepted.tenant,
-      trace_id: accepted.trace_id,
-      principal: accepted.by,
-      approved_by,
-      key
-    }
-    this.call = over_at === undefined ? call : { ...call, over_at }
+    this.#key = key
+    this.#over_at = over_at
+  }
+
+  get call(): CallContext {
+    return (this.#call ??= contextOf(this.#host, this.#key, this.#over_at))
   }
 
   get toolCallId(): string {

@@ -1,7 +1,7 @@
 /**
  * One turn of a frame's model, as an input for the decider: a turn that fails is an event like any other.
  */
-import { Effect, Exit, Result } from "effect"
+import { Effect, Exit } from "effect"
 import { copyJson } from "../../src/Canonical.ts"
 import type { Prices } from "../../src/cost/PriceTable.ts"
 import { costOf } from "../../src/cost/PriceTable.ts"
@@ -9,13 +9,13 @@ import type { FrameId, RunId } from "../../src/Ids.ts"
 import type { RunInput, Turn } from "../../src/run/RunDecider.ts"
 import type { ModelTurned, ProposedCall } from "../../src/run/RunEvent.ts"
 import type { AskModel } from "../../src/run/RunWork.ts"
-import type { ResidentAgent } from "../../services/AgentDirectory.ts"
 import type {
   ModelDelta,
   ModelError,
   ModelGateway,
   ModelRequest
 } from "../../services/ModelGateway.ts"
+import { attempt } from "./Attempt.ts"
 import type { Asking } from "./Compactor.ts"
 import { compaction } from "./Compactor.ts"
 
@@ -39,20 +39,20 @@ export const turnFailed = (
   transient
 })
 
-const finished = (
-  { prices }: Services,
-  { spec }: ResidentAgent,
-  { frame, step }: AskModel,
-  turn: Turn
-): RunInput => {
+const finished = ({ agent, asked, services }: Turning, turn: Turn): RunInput => {
+  const { frame, step } = asked
+  const { prices } = services
   const calls = ownCalls(turn.calls)
   // The spread comes first: a literal that begins with one is copied at once, any other member by member.
   const turned: ModelTurned = { ...turn, _tag: "ModelTurned", frame, step, calls }
   if (prices === undefined) return { _tag: "TurnFinished", turned }
   // The cost is the turn's own from here on: prices change.
-  const cost = costOf(prices, spec.name, turn, spec.model)
+  const cost = costOf(prices, agent.spec.name, turn, agent.spec.model)
   return { _tag: "TurnFinished", turned: { ...turned, cost } }
 }
+
+export const unknownAgent = (asked: AskModel): RunInput =>
+  turnFailed(asked, "unknown_agent", "the agent is not defined in this process")
 
 /** What a person approves must be what runs, so nobody outside holds the arguments any more (ST-29). */
 const ownCalls = (calls: Turn["calls"]): Turn["calls"] =>
@@ -66,54 +66,52 @@ const ownCall = (call: ProposedCall): ProposedCall => ({
 const failed = (asked: AskModel, { kind, message }: ModelError): RunInput =>
   turnFailed(asked, `model_${kind}`, message, kind === "transient")
 
-/** Asks for the turn, or makes room for it first: then the turn is wanted again once that is journaled. */
-export const askModel = (
-  services: Services,
-  place: Omit<Asking, "agent">,
-  agent: ResidentAgent | undefined,
-  asked: AskModel
-): Effect.Effect<RunInput> => {
-  if (agent === undefined) {
-    return Effect.succeed(
-      turnFailed(asked, "unknown_agent", "the agent is not defined in this process")
-    )
-  }
-  const { meter, run, state } = place
-  if (meter.isOver(state, agent, place.frame)) {
-    const made = compaction(services, { ...place, agent }, "bound")
+/** Everything that a turn is asked by. */
+interface Turning extends Asking {
+  readonly services: Services
+  readonly asked: AskModel
+}
+
+const ask = (turning: Turning): Effect.Effect<RunInput> => {
+  const { agent, asked, frame: place, meter, run, services, state } = turning
+  if (meter.isOver(state, agent, place)) {
+    const made = compaction(services, turning, "bound")
     if (made !== undefined) return made
   }
   const { frame, step } = asked
+  const { spec } = agent
   const request: ModelRequest = {
     run,
     trace_id: state.accepted?.trace_id,
-    agent: agent.spec.name,
+    agent: spec.name,
     frame,
     step,
-    model: agent.spec.model,
-    system: agent.spec.instructions,
-    history: meter.history(state, place.frame),
-    transcript: place.frame.transcript,
+    model: spec.model,
+    system: spec.instructions,
+    history: meter.history(state, place),
+    transcript: place.transcript,
     tools: asked.tools ? agent.modelTools : [],
-    settings: agent.spec.model_settings
+    settings: spec.model_settings
   }
-  const sink = (delta: ModelDelta) => services.delta(run, frame, step, delta)
-  // A gateway that throws, or gives what is not JSON, fails this turn and not the loop.
-  const asking = Result.try((): Effect.Effect<RunInput> => {
-    const turn = services.model.turn(request, sink)
-    // A turn that is there already stays an Exit, which the loop takes without a fiber.
-    return isReady(turn)
-      ? Exit.succeed(finished(services, agent, asked, turn.value))
-      : Effect.matchEffect(turn, {
-          onSuccess: (said) => Exit.succeed(finished(services, agent, asked, said)),
-          onFailure: (error) =>
-            (error.reason === "context_length"
-              ? compaction(services, { ...place, agent }, "refused")
-              : undefined) ?? Exit.succeed(failed(asked, error))
-        })
-  })
-  return Result.isSuccess(asking) ? asking.success : Exit.die(asking.failure)
+  const turn = services.model.turn(request, (delta) => services.delta(run, frame, step, delta))
+  // A turn that is there already stays an Exit, which the loop takes without a fiber.
+  return isReady(turn) ? Exit.succeed(finished(turning, turn.value)) : later(turning, turn)
 }
+
+const later = (turning: Turning, turn: Effect.Effect<Turn, ModelError>): Effect.Effect<RunInput> =>
+  Effect.matchEffect(turn, {
+    onSuccess: (said) => Exit.succeed(finished(turning, said)),
+    onFailure: (error) =>
+      (error.reason === "context_length"
+        ? compaction(turning.services, turning, "refused")
+        : undefined) ?? Exit.succeed(failed(turning.asked, error))
+  })
+
+/**
+ * Asks for the turn, or makes room for it first: then the turn is wanted again once that is journaled. A gateway that
+ * throws, or gives what is not JSON, fails this turn and not the loop.
+ */
+export const askModel = (turning: Turning): Effect.Effect<RunInput> => attempt(ask, turning)
 
 const isReady = <A, E>(effect: Effect.Effect<A, E>): effect is Exit.Success<A, E> =>
   Exit.isExit(effect) && Exit.isSuccess(effect)

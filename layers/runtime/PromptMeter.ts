@@ -77,12 +77,15 @@ export const contextMax = (agent: ResidentAgent, frame: FrameState): number =>
     : Math.min(agent.spec.context_tokens_max, Math.floor(frame.tokens_refused * of_refused))
 
 const nothing: ReadonlyArray<TranscriptEntry> = []
+const unseen: Own = { of: nothing, tokens: 0, counted: 0, most: 0, seen: 0 }
 
 export class PromptMeter {
   readonly #weights: Weights
   readonly #past: Past
   #shown: Shown | undefined
-  readonly #own = new Map<FrameId, Own>()
+  /** Of the supervisor, and of specialists where there are any. */
+  #root: Own = unseen
+  #others: Map<FrameId, Own> | undefined
 
   constructor(weights: Weights, past: Past) {
     this.#weights = weights
@@ -143,11 +146,7 @@ export class PromptMeter {
   /** Tokens of the frame's own transcript, or more, where even that is within `room`. */
   #ownTokens(frame: FrameState, measure: Measure, room: number): number {
     const { transcript } = frame
-    let own = this.#own.get(frame.id)
-    if (own === undefined || own.of !== transcript) {
-      own = { of: transcript, tokens: 0, counted: 0, most: 0, seen: 0 }
-      this.#own.set(frame.id, own)
-    }
+    const own = this.#ownOf(frame)
     for (; own.seen < transcript.length; own.seen++) {
       own.most += entryMost(transcript[own.seen]!)
     }
@@ -158,6 +157,15 @@ export class PromptMeter {
     }
     own.most = 0
     return own.tokens
+  }
+
+  #ownOf({ id, transcript }: FrameState): Own {
+    const known = id === rootFrame ? this.#root : this.#others?.get(id)
+    if (known !== undefined && known.of === transcript) return known
+    const own = { of: transcript, tokens: 0, counted: 0, most: 0, seen: 0 }
+    if (id === rootFrame) this.#root = own
+    else (this.#others ??= new Map()).set(id, own)
+    return own
   }
 
   /** The prompt as a plan looks at it. */

@@ -26,7 +26,7 @@ import type { ToolOutput } from "./Feed.ts"
 import type { Loop as LoopHost } from "./LoopCall.ts"
 import type { AskLimit as LimitQuestion } from "./LimitQuestion.ts"
 import { LoopCall } from "./LoopCall.ts"
-import { askModel, turnFailed } from "./ModelTurn.ts"
+import { askModel, turnFailed, unknownAgent } from "./ModelTurn.ts"
 import type { Weights } from "./PromptMeter.ts"
 import { PromptMeter } from "./PromptMeter.ts"
 import type { Bell, Transaction } from "./RunWriter.ts"
@@ -81,6 +81,9 @@ interface Told {
 /** A list that nobody wrote to yet: the first entry makes a list of one, where a push would make room for many. */
 const nothing: Array<never> = []
 
+const and = <A>(list: Array<A>, item: A): Array<A> =>
+  list === nothing ? [item] : (list.push(item), list)
+
 interface Transacting {
   readonly transaction: Transaction
   readonly done: () => void
@@ -119,7 +122,7 @@ class Loop implements LoopHost, WorkersHost {
   #inbox: Array<RunInput> = nothing
   /** Most of what arrives was done at once, and tells nobody. */
   #told: Array<Told> = nothing
-  #transactions: Array<Transacting> = []
+  #transactions: Array<Transacting> = nothing
   #wake: (() => void) | undefined
   /** Only of a run whose time is bounded. */
   #wall: WallTime | undefined
@@ -179,7 +182,10 @@ class Loop implements LoopHost, WorkersHost {
       const toldOfCalls = self.#inbox === nothing ? nothing : self.#decide()
       // All that has happened so far is decided on, or seen to below.
       self.#news = false
-      if (self.writer.isAhead) yield* self.writer.append()
+      if (self.writer.isAhead) {
+        const refused = yield* self.writer.append()
+        if (refused !== undefined) yield* self.writer.appendAnew(refused)
+      }
       if (told.length > 0) self.#written(told)
       if (toldOfCalls.length > 0) self.#written(toldOfCalls)
       if (self.#transactions.length > 0) yield* Loop.#transact(self)
@@ -257,7 +263,8 @@ class Loop implements LoopHost, WorkersHost {
     const workers = this.#workers
     let parallel = workers.busy
     const most = this.#state.accepted!.limits.calls_parallel_max
-    for (const each of wanted) {
+    for (let i = 0; i < wanted.length; i++) {
+      const each = wanted[i]!
       if (workers.has(each.key)) continue
       if (each._tag !== "RunCall") {
         if (each._tag === "AskLimit" || each.start) workers.start(each)
@@ -291,17 +298,13 @@ class Loop implements LoopHost, WorkersHost {
   }
 
   transact(transaction: Transaction, done: () => void) {
-    this.#transactions.push({ transaction, done })
+    this.#transactions = and(this.#transactions, { transaction, done })
     this.awake()
   }
 
   #report(input: RunInput, told?: Told) {
-    if (this.#inbox === nothing) this.#inbox = [input]
-    else this.#inbox.push(input)
-    if (told !== undefined) {
-      if (this.#told === nothing) this.#told = [told]
-      else this.#told.push(told)
-    }
+    this.#inbox = and(this.#inbox, input)
+    if (told !== undefined) this.#told = and(this.#told, told)
     this.awake()
   }
 
@@ -330,11 +333,13 @@ class Loop implements LoopHost, WorkersHost {
     return this.#services.askLimit(this.writer.run, this.#state, wanted.limit)
   }
 
-  #turn(wanted: AskModel): Effect.Effect<RunInput> {
-    const agent = this.#agentOf(wanted.frame)
-    const frame = this.#state.frames.get(wanted.frame)!
+  #turn(asked: AskModel): Effect.Effect<RunInput> {
     const { run, state } = this.writer
-    return askModel(this.#services, { run, state, frame, meter: this.#meter }, agent, wanted)
+    const frame = state.frames.get(asked.frame)!
+    const agent = this.#services.directory.get(frame.agent)
+    if (agent === undefined) return Effect.succeed(unknownAgent(asked))
+    const services = this.#services
+    return askModel({ services, asked, run, state, frame, agent, meter: this.#meter })
   }
 
   #call(wanted: RunCall): Started {

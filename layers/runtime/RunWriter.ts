@@ -51,6 +51,9 @@ export const drain = (bell: Bell): void => {
 
 const nothing: ReadonlyArray<RunEvent> = []
 
+/** Why an append does not stand. */
+type Refusal = Cause.Cause<FencedOff | JournalError | StaleAppend>
+
 /** Usually a turn and the call that it asked for: a list of two, made at once. */
 const both = <A>(first: ReadonlyArray<A>, then: ReadonlyArray<A>): ReadonlyArray<A> =>
   first.length === 1 && then.length === 1 ? [first[0]!, then[0]!] : first.concat(then)
@@ -101,41 +104,57 @@ export class RunWriter {
     return this.#events.length > 0
   }
 
-  /** Appends what was decided as one. The state is the journal's when the Effect is done. */
-  append(): Effect.Effect<void, FencedOff | JournalError> {
-    if (this.#events.length === 0) return Effect.void
+  /**
+   * Appends what was decided as one. The state is the journal's when it stands; where it does not, the cause is for
+   * `appendAnew`.
+   */
+  append(): Effect.Effect<Refusal | undefined> {
     const status = statusOf(this.#state)
     const rests = isParkable(this.#state)
     const append = { run: this.run, fence: this.#fence, events: this.#events, status, rests }
-    return Effect.matchCauseEffect(this.#host.journal.append(append), this.#answered)
+    return Effect.matchCause(this.#host.journal.append(append), this)
   }
+
+  /** The state is folded anew and the same inputs are decided again, until they stand or somebody else owns the run. */
+  appendAnew(refused: Refusal): Effect.Effect<void, FencedOff | JournalError> {
+    return RunWriter.#appendAnew(this, refused)
+  }
+
+  static readonly #appendAnew = Effect.fnUntraced(function* (self: RunWriter, refused: Refusal) {
+    const inputs = self.#inputs
+    let cause: Refusal | undefined = refused
+    for (let tries = 1; cause !== undefined; tries++) {
+      yield* RunWriter.#refused(self, cause, tries)
+      self.decide(inputs)
+      if (!self.isAhead) return
+      cause = yield* self.append()
+    }
+  })
 
   write(inputs: ReadonlyArray<RunInput>): Effect.Effect<void, FencedOff | JournalError> {
     this.decide(inputs)
-    return this.append()
+    if (!this.isAhead) return Effect.void
+    return Effect.flatMap(this.append(), (refused) =>
+      refused === undefined ? Effect.void : this.appendAnew(refused)
+    )
   }
 
-  // One append is on its way at a time, so what it carries is kept here and not in closures made for each.
+  // One append is on its way at a time, so what it carries is kept here, and the writer is what hears of its end: no
+  // closures are made for each.
   #inputs: ReadonlyArray<RunInput> = []
-  #events: ReadonlyArray<RunEvent> = []
-  #tries = 1
-  readonly #answered = {
-    onSuccess: (): Effect.Effect<void> => {
-      const events = this.#events
-      this.#events = nothing
-      this.#tries = 1
-      this.#advance(events)
-      return Effect.void
-    },
-    onFailure: (
-      cause: Cause.Cause<FencedOff | JournalError | StaleAppend>
-    ): Effect.Effect<void, FencedOff | JournalError> => {
-      // The state is folded anew before the same inputs are decided again.
-      this.#events = nothing
-      return Effect.flatMap(RunWriter.#refused(this, cause, this.#tries++), () =>
-        this.write(this.#inputs)
-      )
-    }
+  #events: ReadonlyArray<RunEvent> = nothing
+
+  /** The append stands. */
+  onSuccess(): undefined {
+    const events = this.#events
+    this.#events = nothing
+    this.#advance(events)
+  }
+
+  /** It does not. */
+  onFailure(cause: Refusal): Refusal {
+    this.#events = nothing
+    return cause
   }
 
   /**
@@ -194,7 +213,7 @@ export class RunWriter {
     if (inputs.length === 1) {
       // The usual step: the decider's own list will do.
       events = decide(this.#state, inputs[0]!)
-      for (const event of events) evolve(this.#state, event)
+      for (let i = 0; i < events.length; i++) evolve(this.#state, events[i]!)
     } else {
       const all: Array<RunEvent> = []
       for (const input of inputs) this.#apply(decide(this.#state, input), all)
@@ -221,7 +240,7 @@ export class RunWriter {
 
   static readonly #refused = Effect.fnUntraced(function* (
     self: RunWriter,
-    cause: Cause.Cause<FencedOff | JournalError | StaleAppend>,
+    cause: Refusal,
     tries: number
   ) {
     const error = Cause.findErrorOption(cause)

@@ -29,9 +29,12 @@ export interface Host {
   died(work: Work, exit: Exit.Failure<unknown, never>): RunInput
 }
 
+/** What no run writes to: one whose work is all done at once has no list of its own. */
+const none = new Map<string, Worker>()
+
 export class Workers {
   readonly #host: Host
-  readonly #workers = new Map<string, Worker>()
+  #workers: Map<string, Worker> = none
 
   constructor(host: Host) {
     this.#host = host
@@ -67,6 +70,7 @@ export class Workers {
       return true
     }
     const worker: Worker = { work, fiber, cancelDeadline: undefined }
+    if (this.#workers === none) this.#workers = new Map()
     this.#workers.set(work.key, worker)
     if (timed !== undefined) {
       worker.cancelDeadline = deadlines.after(timed.timeout_ms, () => {
@@ -110,6 +114,7 @@ export class Workers {
   }
 
   interruptAll(): void {
+    if (this.#workers.size === 0) return
     for (const worker of this.#workers.values()) stop(worker)
     this.#workers.clear()
   }

@@ -90,7 +90,7 @@ export const decideApproval = (
 > => {
   const { approval, by, call, decision, digest } = verdict
   const phase = state.calls.get(call)?.phase
-  const asked = state.asked.get(approval)
+  const asked = state.asked?.get(approval)
   if (asked === undefined || by.tenant !== state.accepted!.tenant) {
     return refused(new ApprovalNotFound({ id: approval }))
   }

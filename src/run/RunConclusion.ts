@@ -99,7 +99,9 @@ export const conclude = (state: RunState): RunEvent | undefined => {
     const { reason, status } = state.stopping
     return { _tag: "RunEnded", status, reason, text: lastText(state) }
   }
-  for (const frame of state.openFrames) {
+  const frames = state.openFrames
+  for (let i = 0; i < frames.length; i++) {
+    const frame = frames[i]!
     if (frame.answer !== undefined) return finished(state, frame)
     if (frame.waiting === 0) {
       const event = limit(state, frame)

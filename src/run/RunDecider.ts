@@ -141,7 +141,7 @@ const asksLimit = (
   request: Omit<ApprovalRequested, "_tag">
 ): ReadonlyArray<RunEvent> => {
   if (state.stopping !== undefined || state.question !== undefined) return none
-  if (state.asked.has(request.approval)) return none
+  if (state.asked?.has(request.approval) === true) return none
   const reached = breach(state)
   return reached !== undefined &&
     reached.limit === request.limit &&
@@ -165,11 +165,11 @@ const asks = (
 ): ReadonlyArray<RunEvent> => {
   const call = waiting(state, request.call)
   // Decided again after a lost acknowledgement, when somebody has answered already: a question is put once.
-  if (call === undefined || state.asked.has(request.approval)) return none
+  if (call === undefined || state.asked?.has(request.approval) === true) return none
   if (call.phase._tag === "Dispatched") return [lost(call.id)]
   const twice = duplicate(state, call)
   if (twice !== undefined) return twice
-  if (state.refused.has(request.proposal)) {
+  if (state.refused?.has(request.proposal) === true) {
     return [
       settle(
         request.call,

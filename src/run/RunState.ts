@@ -119,12 +119,12 @@ export interface RunState {
    */
   readonly open: Array<CallState>
   readonly openFrames: Array<FrameState>
-  /** Proposals that a person denied, by the digest without run and call. */
-  readonly refused: Set<string>
+  /** Proposals that a person denied, by the digest without run and call; undefined = none yet. */
+  refused: Set<string> | undefined
   readonly frames: Map<FrameId, FrameState>
   readonly calls: Map<CallId, CallState>
   /** Every question that was put, to tell a late answer from an unknown one. */
-  readonly asked: Map<ApprovalId, ApprovalRequested>
+  asked: Map<ApprovalId, ApprovalRequested> | undefined
   stopping: RunStopping | undefined
   ended: RunEnded | undefined
 }
@@ -144,10 +144,10 @@ export const make = (): RunState => ({
   unknown: 0,
   open: [],
   openFrames: [],
-  refused: new Set(),
+  refused: undefined,
   frames: new Map(),
   calls: new Map(),
-  asked: new Map(),
+  asked: undefined,
   stopping: undefined,
   ended: undefined
 })
@@ -220,7 +220,7 @@ export const evolve = (state: RunState, event: RunEvent): void => {
       return openFrame(state, frameOf(event.call), event.agent, event.input)
     }
     case "ApprovalRequested": {
-      state.asked.set(event.approval, event)
+      ;(state.asked ??= new Map()).set(event.approval, event)
       if (event.limit !== undefined) {
         state.question = event
         state.asking++
@@ -232,7 +232,7 @@ export const evolve = (state: RunState, event: RunEvent): void => {
       return move(state, call, { _tag: "Asking", request: event })
     }
     case "ApprovalDecided": {
-      const { limit, proposal, tool_digest } = state.asked.get(event.approval)!
+      const { limit, proposal, tool_digest } = state.asked!.get(event.approval)!
       if (limit !== undefined) {
         if (event.decision._tag === "Approve") extend(state.used, limit)
         return unasked(state)
@@ -242,7 +242,7 @@ export const evolve = (state: RunState, event: RunEvent): void => {
         call.arguments = event.decision.arguments
         call.modified = { by: event.by, arguments: event.decision.arguments }
       }
-      if (event.decision._tag === "Deny") state.refused.add(proposal)
+      if (event.decision._tag === "Deny") (state.refused ??= new Set()).add(proposal)
       else if (event.decision._tag !== "RequestRevision") call.approved_by = event.by
       return move(state, call, {
         _tag: "Decided",

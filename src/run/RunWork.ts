@@ -49,7 +49,9 @@ export const work = (state: RunState): ReadonlyArray<Work> => {
     // Turns are reserved before they begin: two frames never share the last one.
     let ahead = 0
     let reached: Breach | undefined
-    for (const frame of state.openFrames) {
+    const frames = state.openFrames
+    for (let i = 0; i < frames.length; i++) {
+      const frame = frames[i]!
       const { id } = frame
       if (frame.waiting > 0 || frame.answer !== undefined) continue
       if (ahead === 0) reached = breach(state)
@@ -76,7 +78,9 @@ export const work = (state: RunState): ReadonlyArray<Work> => {
 /** The calls alone of what should be running now, after what is given. */
 export const calls = (state: RunState, before: Array<Work> = nothing): ReadonlyArray<Work> => {
   let wanted = before
-  for (const { id, phase } of state.open) {
+  const { open } = state
+  for (let i = 0; i < open.length; i++) {
+    const { id, phase } = open[i]!
     switch (phase._tag) {
       case "Proposed":
       case "Decided":

@@ -90,8 +90,8 @@ export const settled = (state: RunState, call: CallState, event: CallSettled) =>
   if (--frame.waiting > 0) return
   let mistaken = true
   // All results of a step enter the transcript together, in the model's order, whatever order they arrived in.
-  for (const id of frame.calls) {
-    const each = state.calls.get(id)!
+  for (let i = 0; i < frame.calls.length; i++) {
+    const each = state.calls.get(frame.calls[i]!)!
     if (each.phase._tag !== "Settled") continue
     mistaken &&= isMistake(each.phase.outcome)
     if (each.phase.stop === true && each.phase.outcome._tag === "Value") {
