@@ -1,18 +1,18 @@
 /**
- * Code from outside that may throw where an Effect is wanted. The one `try` of this room: `Result.try` makes a closure
- * and a result for each turn that nobody looks at twice, and this is on the way of every one.
+ * Code from outside that may throw. The one `try` of this room: `Result.try` makes a closure and a result each time, and
+ * this is on the way of every turn and every call.
  */
-import { Exit } from "effect"
-import type { Effect } from "effect"
 
-/** What `make` makes of `from`; what it throws is the Effect's defect. */
-export const attempt = <A, B, E, R>(
-  make: (from: A) => Effect.Effect<B, E, R>,
-  from: A
-): Effect.Effect<B, E, R> => {
+/** What `make` makes of two values; of what it throws, `failed` makes the same. */
+export const attempt = <A, B, C>(
+  make: (a: A, b: B) => C,
+  a: A,
+  b: B,
+  failed: (defect: unknown) => C
+): C => {
   try {
-    return make(from)
+    return make(a, b)
   } catch (defect) {
-    return Exit.die(defect)
+    return failed(defect)
   }
 }

@@ -1,18 +1,20 @@
 /**
  * What the end of a body means for its call: the encoded result, or a failure of one of the four classes.
  */
-import { Exit } from "effect"
-import type { Cause, Clock } from "effect"
+import { Cause, Exit } from "effect"
+import type { Clock } from "effect"
 import { ToolTerminalError } from "../../src/error/ToolError.ts"
 import type { CallId } from "../../src/Ids.ts"
 import type { RunInput } from "../../src/run/RunDecider.ts"
 import type { CallSettled, Outcome } from "../../src/run/RunEvent.ts"
+import { attempt } from "./Attempt.ts"
+import type { Place } from "./BodyPlace.ts"
 import { withSpent } from "./BodySpending.ts"
-import type { CallHost, Governed, Timed } from "./CallHost.ts"
+import type { Body, CallHost, Fork, Governed } from "./CallHost.ts"
 import { classify, failed, timedOut } from "./Failures.ts"
 
 /** The encoded result as JSON text, once; refused when the schema or the cap refuses it. */
-export const valueOf = (tool: Governed, result: unknown): Outcome => {
+const valueOf = (tool: Governed, result: unknown): Outcome => {
   const encoded = tool.encode(result)
   if (Exit.isFailure(encoded)) {
     return failed(
@@ -77,15 +79,35 @@ export const sharing = (tool: Governed, call: CallId, outcome: Outcome): RunInpu
     : { _tag: "CallSettled", call, outcome }
 })
 
-/** What the end of a read means. One object a call: it is the body's continuation and its deadline. */
-export class Reading implements Timed {
+/** What the end of a body means: nothing that a result does when it is encoded gets further than its own call. */
+export const outcomeOf = (tool: Governed, exit: Exit.Exit<unknown, unknown>): Outcome =>
+  attempt(read, tool, exit, defective)
+
+const read = (tool: Governed, exit: Exit.Exit<unknown, unknown>): Outcome =>
+  Exit.isSuccess(exit) ? valueOf(tool, exit.value) : failed(classify(exit.cause))
+
+const defective = (defect: unknown): Outcome => failed(classify(Cause.die(defect)))
+
+/** A read on its way. One object a call. */
+export class Reading implements Body {
+  readonly effect: Body["effect"]
+  readonly #place: Place
   readonly #host: CallHost
   readonly #clock: Clock.Clock
   readonly #call: CallId
   readonly #tool: Governed
   readonly #started_at: number
 
-  constructor(host: CallHost, clock: Clock.Clock, call: CallId, tool: Governed) {
+  constructor(
+    effect: Body["effect"],
+    place: Place,
+    host: CallHost,
+    clock: Clock.Clock,
+    call: CallId,
+    tool: Governed
+  ) {
+    this.effect = effect
+    this.#place = place
     this.#host = host
     this.#clock = clock
     this.#call = call
@@ -97,16 +119,16 @@ export class Reading implements Timed {
     return this.#tool.spec.timeout_ms
   }
 
+  get fork(): Fork {
+    return this.#place.fork
+  }
+
   late(): RunInput {
     return this.#ended(failed(timedOut(this.timeout_ms)))
   }
 
-  onSuccess(result: unknown): RunInput {
-    return this.#ended(valueOf(this.#tool, result))
-  }
-
-  onFailure(cause: Cause.Cause<unknown>): RunInput {
-    return this.#ended(failed(classify(cause)))
+  ended(exit: Exit.Exit<unknown, unknown>): RunInput {
+    return this.#ended(outcomeOf(this.#tool, exit))
   }
 
   #ended(outcome: Outcome): RunInput {

@@ -44,17 +44,25 @@ export interface BegunEffect {
   readonly done: Deferred.Deferred<RunInput | undefined>
 }
 
-/** A piece ready to run; its value is what it says, and a failure is a defect. */
-export interface Started {
+/** A piece ready to run. */
+export type Started = Piece | Body
+
+/** Its value is what it says, and a failure is a defect. */
+export interface Piece {
   readonly effect: Effect.Effect<RunInput | undefined, never, AgentMemory>
-  /** The body's own surroundings, where they are more than the actor's. */
-  readonly fork?: Fork | undefined
-  /** Its time, if it is not done at once, and what it says when that is over. */
-  readonly timed?: Timed | undefined
+  readonly timeout_ms?: undefined
 }
 
-export interface Timed {
+/** A body as it is: what its end means is said outside its fiber. */
+export interface Body {
+  readonly effect: Effect.Effect<unknown, unknown, AgentMemory>
+  /** Its time, if it is not done at once. */
   readonly timeout_ms: number
+  /** The body's own surroundings: the actor's and more. */
+  readonly fork: Fork
+  /** What it says at its end. Never throws. */
+  readonly ended: (exit: Exit.Exit<unknown, unknown>) => RunInput
+  /** What it says when its time is over. */
   readonly late: () => RunInput
 }
 

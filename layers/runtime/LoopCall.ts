@@ -29,6 +29,9 @@ export interface Loop {
 export class LoopCall implements CallHost {
   readonly #loop: Loop
   readonly #id: CallId
+  /** As it was in that state, which a fold anew replaces. */
+  #of: RunState | undefined
+  #call: CallState | undefined
   readonly agent: ResidentAgent
 
   constructor(loop: Loop, id: CallId, agent: ResidentAgent) {
@@ -50,7 +53,12 @@ export class LoopCall implements CallHost {
   }
 
   call(): CallState {
-    return this.#loop.writer.state.calls.get(this.#id)!
+    const { state } = this.#loop.writer
+    if (this.#of !== state) {
+      this.#of = state
+      this.#call = state.calls.get(this.#id)!
+    }
+    return this.#call!
   }
 
   get state(): RunState {

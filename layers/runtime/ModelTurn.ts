@@ -72,8 +72,8 @@ interface Turning extends Asking {
   readonly asked: AskModel
 }
 
-const ask = (turning: Turning): Effect.Effect<RunInput> => {
-  const { agent, asked, frame: place, meter, run, services, state } = turning
+const ask = (services: Services, turning: Turning): Effect.Effect<RunInput> => {
+  const { agent, asked, frame: place, meter, run, state } = turning
   if (meter.isOver(state, agent, place)) {
     const made = compaction(services, turning, "bound")
     if (made !== undefined) return made
@@ -111,7 +111,8 @@ const later = (turning: Turning, turn: Effect.Effect<Turn, ModelError>): Effect.
  * Asks for the turn, or makes room for it first: then the turn is wanted again once that is journaled. A gateway that
  * throws, or gives what is not JSON, fails this turn and not the loop.
  */
-export const askModel = (turning: Turning): Effect.Effect<RunInput> => attempt(ask, turning)
+export const askModel = (turning: Turning): Effect.Effect<RunInput> =>
+  attempt(ask, turning.services, turning, Exit.die)
 
 const isReady = <A, E>(effect: Effect.Effect<A, E>): effect is Exit.Success<A, E> =>
   Exit.isExit(effect) && Exit.isSuccess(effect)

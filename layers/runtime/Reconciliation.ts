@@ -6,7 +6,7 @@ import { Cause, Exit } from "effect"
 import { isToolError } from "../../src/error/ToolError.ts"
 import type { Outcome } from "../../src/run/RunEvent.ts"
 import type { Reconciled } from "../../src/tool/GovernedTool.ts"
-import { valueOf } from "./BodyResult.ts"
+import { outcomeOf } from "./BodyResult.ts"
 import type { Governed } from "./CallHost.ts"
 import { classify, doubted, failed } from "./Failures.ts"
 
@@ -31,7 +31,7 @@ export const reconciliationOf = (
     const said = exit.value as Reconciled | undefined
     switch (said?._tag) {
       case "Happened":
-        return { _tag: "Settled", outcome: doubted(valueOf(tool, said.result)) }
+        return { _tag: "Settled", outcome: doubted(outcomeOf(tool, Exit.succeed(said.result))) }
       case "NotHappened":
         return { _tag: "NotHappened" }
       case "Failed":

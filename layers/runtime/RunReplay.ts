@@ -11,6 +11,7 @@ import { firstDifference } from "../../src/replay/Comparison.ts"
 import type { Divergence } from "../../src/replay/Divergence.ts"
 import type { Recording } from "../../src/replay/Recording.ts"
 import { cancelRun } from "../../src/run/RunCommand.ts"
+import type { RunInput } from "../../src/run/RunDecider.ts"
 import type { JournalEntry, RunEvent, RunStopping } from "../../src/run/RunEvent.ts"
 import { fold } from "../../src/run/RunState.ts"
 import type { RunState } from "../../src/run/RunState.ts"
@@ -28,6 +29,7 @@ import { versionOf } from "./CallIdentity.ts"
 import * as Deadlines from "./Deadlines.ts"
 import * as LimitQuestion from "./LimitQuestion.ts"
 import * as PromptMeter from "./PromptMeter.ts"
+import type { Started } from "./CallHost.ts"
 import * as ReplayAnswers from "./ReplayAnswers.ts"
 import * as ReplayModel from "./ReplayModel.ts"
 import type { ReplayedCall } from "./ReplayTools.ts"
@@ -124,10 +126,7 @@ const make = Effect.fnUntraced(function* ({ model, recording, run }: Options, be
     },
     invoker: {
       died: invoker.died,
-      start: (host) => {
-        const { effect, ...rest } = invoker.start(host)
-        return { ...rest, effect: Effect.map(effect, (input) => withServed(tools, input)) }
-      }
+      start: (host) => servedBy(tools, invoker.start(host))
     },
     weights: PromptMeter.make(yield* Tokenizer),
     // A recorded turn has its cost.
@@ -147,10 +146,22 @@ const make = Effect.fnUntraced(function* ({ model, recording, run }: Options, be
   return { answers, loop, stop, stopAsRecorded, tools }
 })
 
-type Said = Effect.Success<ReturnType<LoopServices["invoker"]["start"]>["effect"]>
-
-const withServed = (tools: ReplayTools.ReplayTools, input: Said): Said =>
+const withServed = <Input extends RunInput | undefined>(
+  tools: ReplayTools.ReplayTools,
+  input: Input
+): Input =>
   input?._tag === "Finished" ? { ...input, settled: tools.served(input.settled) } : input
+
+const servedBy = (tools: ReplayTools.ReplayTools, started: Started): Started =>
+  started.timeout_ms === undefined
+    ? { effect: Effect.map(started.effect, (input) => withServed(tools, input)) }
+    : {
+        effect: started.effect,
+        timeout_ms: started.timeout_ms,
+        fork: started.fork,
+        ended: (exit) => withServed(tools, started.ended(exit)),
+        late: () => withServed(tools, started.late())
+      }
 
 /**
  * Runs it to its end, or to the end of what was recorded. Needs an empty journal: what it writes is thrown away with it.

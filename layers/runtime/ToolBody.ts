@@ -14,10 +14,11 @@ import type { AgentMemory } from "../../services/AgentMemory.ts"
 import type { Place } from "./BodyPlace.ts"
 import { makePlaces } from "./BodyPlace.ts"
 import * as AskedBody from "./AskedBody.ts"
+import { attempt } from "./Attempt.ts"
 import type { Services as AttemptServices } from "./Attempts.ts"
 import { again } from "./Attempts.ts"
 import type { CallHost, Fork, Governed, StartBody, Started } from "./CallHost.ts"
-import { at, Reading, valueOf } from "./BodyResult.ts"
+import { at, outcomeOf, Reading } from "./BodyResult.ts"
 import { callKey, effectKey } from "./CallIdentity.ts"
 import { withSpent } from "./BodySpending.ts"
 import type { Deadlines } from "./Deadlines.ts"
@@ -59,9 +60,6 @@ const sends_max = 3
 export const make = (services: Services): ToolBody => {
   const { clock, deadlines, digest } = services
   const placeOf = makePlaces(services.prices)
-
-  const outcomeOf = (tool: Governed, exit: Exit.Exit<unknown, unknown>): Outcome =>
-    Exit.isSuccess(exit) ? valueOf(tool, exit.value) : failed(classify(exit.cause))
 
   /** The body in its place; a throw while it is made is a defect like any other. */
   const bodyIn = (
@@ -120,12 +118,16 @@ export const make = (services: Services): ToolBody => {
   /** A read: its body may be redone after a crash, so nothing is written before it. */
   const read = (host: CallHost, call: CallId, tool: Governed, args: unknown): Started => {
     const place = placeOf(tool, host.context)
-    const reading = new Reading(host, clock, call, tool)
-    return {
-      effect: Effect.matchCause(bodyIn(place, host, tool, args, undefined), reading),
-      fork: place.fork,
-      timed: reading
-    }
+    // Made here and not in its fiber, which a body that is a value already does not need.
+    const body = place.traced
+      ? bodyIn(place, host, tool, args, undefined)
+      : attempt(
+          tool.handler,
+          args,
+          new HandlerContext(host, undefined, place.meter),
+          Exit.die as (defect: unknown) => ReturnType<Governed["handler"]>
+        )
+    return new Reading(body, place, host, clock, call, tool)
   }
 
   /** The exit of a body in a fiber of its own, or undefined when its time is over. */
@@ -251,7 +253,7 @@ export const make = (services: Services): ToolBody => {
       const started_at = clock.currentTimeMillisUnsafe()
       // A result that the schema or the cap refuses must undo the body's writes, so it fails inside the transaction.
       const body = Effect.flatMap(bodyOf(host, tool, args, key), (result) => {
-        const outcome = valueOf(tool, result)
+        const outcome = outcomeOf(tool, Exit.succeed(result))
         return outcome._tag === "Value" ? Effect.succeed(outcome) : Effect.fail(outcome)
       })
       // Interruption is waited for: nothing of the body may touch the transaction after it is over.
@@ -303,16 +305,11 @@ export const make = (services: Services): ToolBody => {
   }
 
   /** Runs what the gate gave, inside a call's own fiber. */
-  const run = ({
-    effect,
-    fork,
-    timed
-  }: Started): Effect.Effect<RunInput | undefined, never, AgentMemory> =>
-    timed === undefined
-      ? effect
-      : Effect.flatMap(
-          within(effect, timed.timeout_ms, fork),
-          (exit) => exit ?? Effect.sync(() => timed.late())
+  const run = (started: Started): Effect.Effect<RunInput | undefined, never, AgentMemory> =>
+    started.timeout_ms === undefined
+      ? started.effect
+      : Effect.map(within(started.effect, started.timeout_ms, started.fork), (exit) =>
+          exit === undefined ? started.late() : started.ended(exit)
         )
 
   return { of, run, reconcile }

@@ -58,26 +58,26 @@ export class Workers {
   start(work: Work): boolean {
     const { deadlines } = this.#host
     const started = this.#host.begin(work)
-    const { effect, timed } = started
-    if (isDone(effect)) {
-      this.#said(work, effect, undefined)
+    if (isDone(started.effect)) {
+      this.#ended(work, started, started.effect, undefined)
       return true
     }
-    const fiber = (started.fork ?? this.#host.fork)(effect)
+    const fork = started.timeout_ms === undefined ? this.#host.fork : started.fork
+    const fiber = fork<unknown, unknown>(started.effect)
     const done = fiber.pollUnsafe()
     if (done !== undefined) {
-      this.#said(work, done, undefined)
+      this.#ended(work, started, done, undefined)
       return true
     }
     const worker: Worker = { work, fiber, cancelDeadline: undefined }
     if (this.#workers === none) this.#workers = new Map()
     this.#workers.set(work.key, worker)
-    if (timed !== undefined) {
-      worker.cancelDeadline = deadlines.after(timed.timeout_ms, () => {
+    if (started.timeout_ms !== undefined) {
+      worker.cancelDeadline = deadlines.after(started.timeout_ms, () => {
         if (worker.fiber !== fiber) return
         // The deadline speaks for the piece, so that the end of its fiber is no longer listened to.
         worker.fiber = undefined
-        this.#host.say(work.key, timed.late())
+        this.#host.say(work.key, started.late())
         fiber.interruptUnsafe()
       })
     }
@@ -85,7 +85,7 @@ export class Workers {
       worker.cancelDeadline?.()
       if (worker.fiber !== fiber) return
       worker.fiber = undefined
-      this.#said(work, exit, work.key)
+      this.#ended(work, started, exit, work.key)
     })
     return false
   }
@@ -94,10 +94,19 @@ export class Workers {
    * Reports what a piece says at its end. `key`: it is kept among those that run until that is written; a piece that was
    * done at once never was.
    */
-  #said(work: Work, exit: Exit.Exit<RunInput | undefined>, key: string | undefined): void {
+  #ended(
+    work: Work,
+    started: Started,
+    exit: Exit.Exit<unknown, unknown>,
+    key: string | undefined
+  ): void {
+    if (started.timeout_ms !== undefined) return this.#host.say(key, started.ended(exit))
     // Whoever interrupts a piece forgets it first, so whatever else ended it is a defect.
-    if (Exit.isFailure(exit)) return this.#host.say(key, this.#host.died(work, exit))
-    if (exit.value !== undefined) return this.#host.say(key, exit.value)
+    if (Exit.isFailure(exit)) {
+      return this.#host.say(key, this.#host.died(work, exit as Exit.Failure<unknown, never>))
+    }
+    const said = exit.value as RunInput | undefined
+    if (said !== undefined) return this.#host.say(key, said)
     if (key !== undefined) this.#workers.delete(key)
     this.#host.awake()
   }
@@ -128,7 +137,7 @@ const among = (wanted: ReadonlyArray<Work>): ((key: string) => boolean) => {
 }
 
 /** An Effect that is its own result. */
-const isDone = <A>(effect: Effect.Effect<A, never, AgentMemory>): effect is Exit.Exit<A> =>
+const isDone = <A, E>(effect: Effect.Effect<A, E, AgentMemory>): effect is Exit.Exit<A, E> =>
   Exit.isExit(effect)
 
 const stop = (worker: Worker): void => {

@@ -270,9 +270,10 @@ const turnFailed = (
 /** Does the frame wait for exactly this turn, and is a step left for it? */
 const wantsTurn = (state: RunState, id: FrameId, step: number): boolean => {
   if (state.ended !== undefined || state.stopping !== undefined) return false
-  const frame = state.openFrames.find((open) => open.id === id)
+  const frame = state.frames.get(id)
   return (
     frame !== undefined &&
+    state.openFrames.includes(frame) &&
     frame.waiting === 0 &&
     frame.answer === undefined &&
     frame.step + 1 === step &&

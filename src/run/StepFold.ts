@@ -1,6 +1,7 @@
 /**
  * What a turn and the results of its calls do to a run's state.
  */
+import type { CallId } from "../Ids.ts"
 import { callId } from "../Ids.ts"
 import { answerOf, resultEntry, settledPhase } from "./CallResult.ts"
 import type { CallSettled, ModelTurned } from "./RunEvent.ts"
@@ -40,23 +41,29 @@ export const turned = (state: RunState, event: ModelTurned) => {
     frame.calls = []
     return
   }
-  frame.calls = event.calls.map((proposed, index) => {
-    const id = callId(event.frame, event.step, index)
-    const call: CallState = {
-      id,
-      frame: event.frame,
-      step: event.step,
-      index,
-      proposed,
-      arguments: proposed.arguments,
-      modified: undefined,
-      approved_by: undefined,
-      phase: proposedPhase
-    }
-    state.open.push(call)
-    state.calls.set(id, call)
-    return id
-  })
+  frame.calls =
+    event.calls.length === 1
+      ? [proposed(state, event, 0)]
+      : event.calls.map((_, index) => proposed(state, event, index))
+}
+
+const proposed = (state: RunState, { calls, frame, step }: ModelTurned, index: number): CallId => {
+  const id = callId(frame, step, index)
+  const proposal = calls[index]!
+  const call: CallState = {
+    id,
+    frame,
+    step,
+    index,
+    proposed: proposal,
+    arguments: proposal.arguments,
+    modified: undefined,
+    approved_by: undefined,
+    phase: proposedPhase
+  }
+  state.open.push(call)
+  state.calls.set(id, call)
+  return id
 }
 
 export const proposedPhase: CallPhase = { _tag: "Proposed" }
@@ -91,7 +98,8 @@ export const settled = (state: RunState, call: CallState, event: CallSettled) =>
   let mistaken = true
   // All results of a step enter the transcript together, in the model's order, whatever order they arrived in.
   for (let i = 0; i < frame.calls.length; i++) {
-    const each = state.calls.get(frame.calls[i]!)!
+    const id = frame.calls[i]!
+    const each = id === call.id ? call : state.calls.get(id)!
     if (each.phase._tag !== "Settled") continue
     mistaken &&= isMistake(each.phase.outcome)
     if (each.phase.stop === true && each.phase.outcome._tag === "Value") {
