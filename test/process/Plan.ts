@@ -6,9 +6,9 @@ import type { Settlement } from "../../src/run/RunCommand.ts"
 
 /**
  * `read`: no effect. `once`: an effect outside, at most once. `gated`: the same, and a person is asked. `keyed`: declares
- * idempotency. `row`: a row of the side table, committed with its event.
+ * idempotency. `told`: can be asked what became of it. `row`: a row of the side table, committed with its event.
  */
-export type ToolName = "read" | "once" | "gated" | "keyed" | "row"
+export type ToolName = "read" | "once" | "gated" | "keyed" | "told" | "row"
 
 export interface Plan {
   /** Names the run for stop points. */

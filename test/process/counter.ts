@@ -1,7 +1,7 @@
 /**
  * The outside world: a process of its own that writes down every effect, with fsync, before it does anything else, and
  * knows nothing of runs. Arguments: its log, and how long an answer may take, in ms. Told over IPC to hold a tag, it writes the next such effect
- * down and does not answer.
+ * down and does not answer. A GET says whether it has seen a key.
  */
 import { fsyncSync, openSync, writeSync } from "node:fs"
 import { createServer } from "node:http"
@@ -24,13 +24,22 @@ process.on("message", (message: { readonly hold?: string; readonly release?: boo
 // Nobody is left who could ask what happened.
 process.on("disconnect", () => process.exit())
 
+/** The idempotency keys of what it has seen: who lost an answer may ask. */
+const keys = new Set<string>()
+
 const server = createServer((request, response) => {
+  if (request.method === "GET") {
+    const key = new URL(request.url ?? "", "http://counter").searchParams.get("key")
+    response.writeHead(200).end(JSON.stringify(keys.has(key ?? "")))
+    return
+  }
   let body = ""
   request.on("data", (chunk: Buffer) => (body += chunk.toString()))
   request.on("end", () => {
     writeSync(log, `${body}\n`)
     fsyncSync(log)
-    const { tag, tool } = JSON.parse(body) as { readonly tool: string; readonly tag: string }
+    const { key, tag, tool } = JSON.parse(body) as Record<"key" | "tag" | "tool", string>
+    keys.add(key)
     const answer = () => response.writeHead(200).end("{}")
     // An answer takes its time, so that a kill at random finds calls that wait for one.
     if (held.delete(tag)) waiting.push(answer)

@@ -27,7 +27,8 @@ import type { CallId } from "../../src/Ids.ts"
 import { AgentName, ApprovalId, ConversationId, MessageId, RunId, Tenant } from "../../src/Ids.ts"
 import { Principal } from "../../src/Principal.ts"
 import { RunLimits } from "../../src/run/RunLimits.ts"
-import type { CallContext } from "../../src/tool/GovernedTool.ts"
+import { tool as declared } from "../../src/tool/DeclaredTool.ts"
+import type { CallContext, Reconciled } from "../../src/tool/GovernedTool.ts"
 import { callOf, govern } from "../../src/tool/GovernedTool.ts"
 import type { Hold, Notice, Plan, Point, Question, Request, WorkerConfig } from "./Plan.ts"
 
@@ -85,6 +86,32 @@ const effect = (tool: string, { call, key, run }: CallContext) =>
       new ToolTransientError({ kind: "network", reason: "COUNTER", message: "it did not answer" })
   })
 
+/** Asks the counter whether it has seen the call's key. */
+const happened = ({ key }: CallContext) =>
+  Effect.tryPromise({
+    try: async (signal): Promise<Reconciled<boolean>> => {
+      const response = await fetch(`${config.counter}/?key=${key}`, { signal })
+      return (await response.json()) === true
+        ? { _tag: "Happened", result: true }
+        : { _tag: "NotHappened" }
+    },
+    catch: () => new ToolTransientError({ kind: "network", message: "it did not answer" })
+  })
+
+const toldTool = declared(
+  {
+    namespace: "work",
+    name: "told",
+    side_effects: "external",
+    permission: "allow",
+    timeout_ms: 3_000,
+    input: Schema.Struct({ step: Schema.Int, index: Schema.Int }),
+    output: Schema.Boolean,
+    reconcile: (_, call) => happened(call)
+  },
+  (_, call) => effect("told", call)
+)
+
 const tool = <const Name extends string>(name: Name) =>
   Tool.make(name, {
     description: `The tool ${name}.`,
@@ -127,7 +154,7 @@ const tools = govern(
 const agent = AgentSpec.make({
   name: AgentName.make("worker"),
   instructions: "Follow the plan.",
-  tools: ["read", "once", "gated", "keyed", "row"],
+  tools: ["read", "once", "gated", "keyed", "told", "row"],
   limits: RunLimits.make({ steps_max: 100 })
 })
 
@@ -207,7 +234,7 @@ const watched = Layer.effectContext(
 
 const runtime = Runtime.layer({
   agents: [agent],
-  tools: [tools],
+  tools: [tools, toldTool],
   deliveries: [Effect.succeed(webhook)]
 }).pipe(
   Layer.provide(scripted(model, { requests_max: 0 })),
