@@ -13,7 +13,13 @@ import { AgentName } from "../../src/Ids.ts"
 import type { Turn } from "../../src/run/RunDecider.ts"
 import type { ProposedCall } from "../../src/run/RunEvent.ts"
 import { RunLimits } from "../../src/run/RunLimits.ts"
-import type { CallContext, Governance, GovernedTool } from "../../src/tool/GovernedTool.ts"
+import type {
+  CallContext,
+  Governance,
+  GovernedContext,
+  GovernedTool,
+  Reconciled
+} from "../../src/tool/GovernedTool.ts"
 import { govern } from "../../src/tool/GovernedTool.ts"
 import type { AgentMemory } from "../../services/AgentMemory.ts"
 import { hash } from "./Kernel.ts"
@@ -28,11 +34,16 @@ export const governance: Readonly<Record<string, Omit<Governance, "namespace">>>
   post: { side_effects: "write", permission: "allow", timeout_ms },
   put: { side_effects: "write", permission: "allow", idempotent: true, timeout_ms },
   move: { side_effects: "write", permission: "allow", transactional: true, timeout_ms },
+  // It takes longer than a lease, so that its run may have another owner while it is on its way.
+  wire: { side_effects: "external", permission: "allow", timeout_ms: 6_000 },
   pay: { side_effects: "external", timeout_ms },
   sign: { side_effects: "write", idempotent: true, approval_expires_ms: 4_000, timeout_ms },
   deed: { side_effects: "write", transactional: true, timeout_ms, approvers: ["approver"] },
   peek: { side_effects: "read", permission: "ask", approval_expires_ms: 2_500, timeout_ms }
 }
+
+/** Tools that can be asked what became of a call. */
+export const asksWhenLost = (name: string): boolean => name === "wire"
 
 export const toolKey = (name: string): string => `sim.${name}@1`
 
@@ -67,15 +78,31 @@ const acting = (world: World, process: Process, name: string, n: number, call: C
   stage.push({ tool: name, run: call.run, call: call.call, key: call.key, n })
 }
 
+/** What arrives after its deadline does nothing any more: what a body sends says until when it counts. */
+const tooLate = (world: World, name: string, began: number, { over_at = Infinity }: CallContext) =>
+  world.now > over_at || world.kernel.now > began + governance[name]!.timeout_ms!
+
+const expired = new ToolUserError({ kind: "external", message: "it came too late" })
+
 const bodyOf = (world: World, process: Process, name: string, n: number, call: CallContext) => {
-  const act = Effect.sync(() => acting(world, process, name, n, call))
+  const began = world.kernel.now
+  const act = Effect.suspend((): Effect.Effect<void, ToolError> => {
+    if (asksWhenLost(name) && tooLate(world, name, began, call)) {
+      world.count("an effect that came too late")
+      return Effect.fail(expired)
+    }
+    return Effect.sync(() => acting(world, process, name, n, call))
+  })
   const lost = new ToolTransientError({ kind: "network", message: "the connection was lost" })
   const body = Effect.suspend((): Effect.Effect<number, ToolError> => {
     const how = world.chance(world.faults.tool) ? world.pick(misbehaviours) : "works"
     if (how !== "works") world.count(`a tool that ${how}`)
     switch (how) {
       case "works":
-        return Effect.as(act, n + 1)
+        return Effect.as(
+          asksWhenLost(name) ? Effect.andThen(Effect.sleep(world.between(0, 3_000)), act) : act,
+          n + 1
+        )
       case "fails":
         return Effect.fail(new ToolUserError({ kind: "not_found", message: "no such thing" }))
       case "throws":
@@ -131,9 +158,50 @@ const declared = Effect.runSync(
   })
 )
 
+/** Tells the truth, when it is asked at all: the outside world knows what arrived under a key. */
+const asked = (
+  world: World,
+  process: Process,
+  name: string,
+  n: number,
+  { call, key, run }: CallContext
+) => {
+  const place = `${run} ${call}`
+  const truth = Effect.suspend((): Effect.Effect<Reconciled, ToolError> => {
+    const how = world.chance(world.faults.tool / 2)
+      ? world.pick(["is away", "is mute"] as const)
+      : ""
+    if (how !== "") {
+      world.count(`a question that ${how}`)
+      return how === "is mute"
+        ? Effect.never
+        : Effect.fail(new ToolTransientError({ kind: "network", message: "not now" }))
+    }
+    const has = world.acts.some((act) => act.tool === name && act.key === key)
+    world.count(has ? "a lost call that had happened" : "a lost call that had not happened")
+    world.unasked.delete(place)
+    return Effect.succeed(has ? { _tag: "Happened", result: n + 1 } : { _tag: "NotHappened" })
+  })
+  return counted(
+    world,
+    process,
+    Effect.andThen(
+      Effect.sync(() => world.unasked.add(place)),
+      io(world, process, `ask ${name}`, truth)
+    )
+  )
+}
+
 export const tools = (world: World, process: Process): ReadonlyArray<GovernedTool<AgentMemory>> =>
   declared.map((tool) => ({
     ...tool,
+    ...(asksWhenLost(tool.spec.name)
+      ? {
+          spec: { ...tool.spec, reconcile: true },
+          reconcile: (args: unknown, context: GovernedContext) =>
+            asked(world, process, tool.spec.name, (args as { readonly n: number }).n, context.call)
+        }
+      : undefined),
     handler: (args, context) =>
       bodyOf(world, process, tool.spec.name, (args as { readonly n: number }).n, context.call)
   }))

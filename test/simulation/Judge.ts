@@ -10,7 +10,7 @@ import { project } from "../../src/run/Projection.ts"
 import type { JournalEntry, RunEvent } from "../../src/run/RunEvent.ts"
 import type { RunState } from "../../src/run/RunState.ts"
 import { evolve, isParkable, make as emptyState, statusOf } from "../../src/run/RunState.ts"
-import { governance } from "./Agents.ts"
+import { asksWhenLost, governance } from "./Agents.ts"
 import type { World } from "./World.ts"
 
 type StoredRun = World["store"]["runs"] extends Map<RunId, infer R> ? R : never
@@ -114,7 +114,10 @@ const illegal = (run: StoredRun, state: RunState, entry: JournalEntry): string |
       if (stopping) return "a dispatch of a run that stops"
       if (event.epoch !== state.epoch) return "a dispatch of another epoch"
       const again =
-        phase._tag === "Dispatched" && phase.epoch < state.epoch && phase.on_loss === "again"
+        phase._tag === "Dispatched" &&
+        (phase.on_loss === "ask"
+          ? event.over_at! > phase.over_at!
+          : phase.epoch < state.epoch && phase.on_loss === "again")
       if (again) return phase.key === event.key ? undefined : "sent again with another key"
       if (phase._tag !== "Proposed" && phase._tag !== "Decided")
         return `a dispatch from ${phase._tag}`
@@ -203,6 +206,13 @@ const judgeActs = (world: World, run: StoredRun, state: RunState) => {
       world.violate(
         `${call.proposed.name} acted ${own.length} times on ${dispatches.length} dispatches`
       )
+    }
+    if (
+      asksWhenLost(call.proposed.name) &&
+      of("CallUnknown").length > 0 &&
+      !world.unasked.has(`${run.run_id} ${call.id}`)
+    ) {
+      world.violate(`${call.proposed.name} is unknown, and could have been asked`)
     }
     const reopened = of("CallReopened").length
     if (spec.idempotent !== true && own.length > 1 + reopened) {

@@ -38,8 +38,8 @@ const steps_max = 400_000
 /** How long faults go on, and how long everything may take after them, in ms of simulated time. */
 const noise_ms = 12_000
 const patience_ms = 1_200_000
-/** How long a run may need for what needs no person: a lease, a sweep, and the longest delay of a store. */
-const wait_ms = 30_000
+/** How long a run may need for what needs no person: a lease, a sweep, the longest delay of a store, and a lost call. */
+const wait_ms = 60_000
 
 class Simulation {
   readonly world: World

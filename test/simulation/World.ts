@@ -80,6 +80,8 @@ export class World {
   readonly crash_at: ReadonlySet<number>
   crashes_left: number
   readonly acts: Array<Act> = []
+  /** Calls whose tool was asked what became of them, and did not say. */
+  readonly unasked = new Set<string>()
   readonly deliveries: Array<Delivery> = []
   readonly told = new Map<string, number>()
   readonly decided = new Map<string, Decision>()
