@@ -14,7 +14,7 @@ import type { AgentMemory } from "../../services/AgentMemory.ts"
 import { at } from "./BodyResult.ts"
 import { withSpent } from "./BodySpending.ts"
 import type { CallHost, Governed } from "./CallHost.ts"
-import { doubted, failed, isLoss } from "./Failures.ts"
+import { doubted, failed, isLoss, isUnknowable } from "./Failures.ts"
 import type { Reconciliation } from "./Reconciliation.ts"
 
 export interface Body {
@@ -68,6 +68,8 @@ type Sent =
   | "refused"
   /** It stands too late for a body to begin: whoever owns the run next may ask already. */
   | "late"
+  /** Nobody knows what it did, and nobody has to be asked. */
+  | "unknown"
   /** `isOver`: the attempt's fiber has ended, so that it cannot act any more. */
   | {
       readonly exit: Exit.Exit<unknown, unknown> | undefined
@@ -104,6 +106,7 @@ export const make = ({ ask, attempt, clock, outcomeOf }: Services) => {
     if (exit !== undefined && !(Exit.isFailure(exit) && isLoss(exit.cause))) {
       return { exit, isOver: true, over_at }
     }
+    if (exit !== undefined && isUnknowable(exit.cause)) return "unknown"
     // A connection that was lost may still carry what was sent.
     yield* Effect.sleep(Math.max(0, timeout_ms - (elapsed() - begins)))
     // A body may take its time over an interruption, and act meanwhile.
@@ -156,6 +159,7 @@ export const make = ({ ask, attempt, clock, outcomeOf }: Services) => {
       const isAgain = left !== undefined || sends > 1
       const sent = yield* send(body, isAgain)
       if (sent === "refused") return isAgain ? ended(failed(undone(tool))) : undefined
+      if (sent === "unknown") return lost()
       if (sent !== "late") {
         const { exit, isOver, over_at } = sent
         if (exit !== undefined) return ended(doubted(outcomeOf(tool, exit)))

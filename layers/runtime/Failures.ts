@@ -47,6 +47,12 @@ export const isLoss = (cause: Cause.Cause<unknown>): boolean => {
   )
 }
 
+/** The reason of a loss of which its tool could not say more if it were asked: whoever ran it has said so. */
+export const outcome_unknown = "OUTCOME_UNKNOWN"
+
+export const isUnknowable = (cause: Cause.Cause<unknown>): boolean =>
+  classify(cause).reason === outcome_unknown
+
 export const timedOut = (timeout_ms: number): ToolTransientError =>
   new ToolTransientError({
     kind: "timeout",

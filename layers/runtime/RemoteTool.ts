@@ -34,6 +34,7 @@ import { isDispatched, keyOf } from "../../src/tool/ToolSpec.ts"
 import type { ToolMessageConflict, ToolQueueFull } from "../../services/ToolQueue.ts"
 import { ToolQueue } from "../../services/ToolQueue.ts"
 import type { StoreError } from "../../services/TaskStore.ts"
+import { outcome_unknown } from "./Failures.ts"
 import { lookFor } from "./RemoteOffers.ts"
 import { expired_reason, remote_provider } from "./QueueExecutor.ts"
 
@@ -85,7 +86,7 @@ const said = (reply: Reply): Effect.Effect<unknown, ToolError> => {
       return Effect.fail(
         new ToolTransientError({
           kind: "timeout",
-          reason: "OUTCOME_UNKNOWN",
+          reason: outcome_unknown,
           message: "its worker ended, and nobody knows what it did."
         })
       )

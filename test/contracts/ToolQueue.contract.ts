@@ -87,6 +87,51 @@ const sendTests = (it: Vitest.MethodsNonLive<ToolQueue>): void => {
     })
   )
 
+  it.effect("a call that is sent again under another approval is the same call", () =>
+    Effect.gen(function* () {
+      const queue = yield* ToolQueue
+      const deed = { name: "refund", arguments: { order: "a" } }
+      const first = { ...deed, approved_by: "ann", metadata: { call: "0/1.0" } }
+      const sent = message({ payload: first })
+      const again = {
+        ...sent,
+        payload: { ...deed, approved_by: "bob", metadata: { call: "0/1.0", permission: "allow" } }
+      }
+      yield* queue.send(sent)
+      assert.isUndefined(yield* queue.send(again))
+      const [only] = yield* claim(sent.tool)
+      assert.deepStrictEqual(only?.payload, first)
+      yield* queue.publish(sent.id, value(sent))
+      assert.deepStrictEqual(yield* queue.send(again), value(sent))
+    })
+  )
+
+  it.effect("a look says where a call stands, and changes nothing", () =>
+    Effect.gen(function* () {
+      const queue = yield* ToolQueue
+      const [sent, lost, dead] = [message(), message(), message()]
+      assert.isUndefined(yield* queue.look(sent.id))
+      for (const each of [sent, lost, dead]) {
+        yield* queue.send(each)
+        assert.deepStrictEqual(yield* queue.look(each.id), { status: "waiting", result: undefined })
+        yield* claim(each.tool, { owner: "owner" })
+      }
+      yield* queue.publish(sent.id, value(sent))
+      yield* queue.acknowledge(sent.id, "owner")
+      assert.deepStrictEqual(yield* queue.look(sent.id), { status: "over", result: value(sent) })
+      const unknown = replyOf(callOf(lost), { _tag: "Unknown" })
+      yield* queue.publish(lost.id, unknown)
+      for (let i = 0; i < 2; i++) {
+        assert.deepStrictEqual(yield* queue.look(lost.id), { status: "waiting", result: unknown })
+      }
+      yield* queue.failed(dead.id, "owner", "no", undefined)
+      assert.deepStrictEqual(yield* queue.look(dead.id), { status: "dead", result: undefined })
+      // Who gave it up says nothing of what it did.
+      yield* queue.discard(dead.id)
+      assert.deepStrictEqual(yield* queue.look(dead.id), { status: "over", result: undefined })
+    })
+  )
+
   it.effect("of many sendings and claims at once each call is in exactly one claim", () =>
     Effect.gen(function* () {
       const queue = yield* ToolQueue
