@@ -1,7 +1,7 @@
 /**
  * What a call needs of its run's loop, and what it gives it: a piece of work that is ready to run.
  */
-import type { Context, Deferred, Effect, Exit, Fiber } from "effect"
+import type { Cause, Context, Deferred, Effect, Exit, Fiber } from "effect"
 import type { Spending } from "../../src/cost/Spending.ts"
 import type { CallId, RunId } from "../../src/Ids.ts"
 import type { RunInput } from "../../src/run/RunDecider.ts"
@@ -50,18 +50,20 @@ export type Started = Piece | Body
 /** Its value is what it says, and a failure is a defect. */
 export interface Piece {
   readonly effect: Effect.Effect<RunInput | undefined, never, AgentMemory>
-  readonly timeout_ms?: undefined
+  readonly ended?: undefined
 }
 
-/** A body as it is: what its end means is said outside its fiber. */
+/** A tool's body or a model's turn as it is: what its end means is said outside its fiber. */
 export interface Body {
   readonly effect: Effect.Effect<unknown, unknown, AgentMemory>
-  /** Its time, if it is not done at once. */
+  /** Its time, if it is not done at once; 0 = it sees to that itself. */
   readonly timeout_ms: number
-  /** The body's own surroundings: the actor's and more. */
-  readonly fork: Fork
+  /** Its own surroundings: the actor's and more. Absent = the actor's. */
+  readonly fork?: Fork
   /** What it says at its end. Never throws. */
   readonly ended: (exit: Exit.Exit<unknown, unknown>) => RunInput
+  /** What is to run in its place after this failure, if anything. */
+  readonly instead?: (cause: Cause.Cause<unknown>) => Piece | undefined
   /** What it says when its time is over. */
   readonly late: () => RunInput
 }

@@ -1,23 +1,22 @@
 /**
  * One turn of a frame's model, as an input for the decider: a turn that fails is an event like any other.
  */
-import { Effect, Exit } from "effect"
+import { Cause, Effect, Exit, Option } from "effect"
 import { copyJson } from "../../src/Canonical.ts"
 import type { Prices } from "../../src/cost/PriceTable.ts"
 import { costOf } from "../../src/cost/PriceTable.ts"
 import type { FrameId, RunId } from "../../src/Ids.ts"
 import type { RunInput, Turn } from "../../src/run/RunDecider.ts"
 import type { ModelTurned, ProposedCall } from "../../src/run/RunEvent.ts"
+import type { FrameState, RunState } from "../../src/run/RunState.ts"
 import type { AskModel } from "../../src/run/RunWork.ts"
-import type {
-  ModelDelta,
-  ModelError,
-  ModelGateway,
-  ModelRequest
-} from "../../services/ModelGateway.ts"
+import type { ResidentAgent } from "../../services/AgentDirectory.ts"
+import type { ModelDelta, ModelError, ModelGateway } from "../../services/ModelGateway.ts"
 import { attempt } from "./Attempt.ts"
 import type { Asking } from "./Compactor.ts"
+import type { Body, Piece, Started } from "./CallHost.ts"
 import { compaction } from "./Compactor.ts"
+import type { PromptMeter } from "./PromptMeter.ts"
 
 interface Services {
   readonly prices: Prices | undefined
@@ -39,7 +38,7 @@ export const turnFailed = (
   transient
 })
 
-const finished = ({ agent, asked, services }: Turning, turn: Turn): RunInput => {
+const finished = ({ agent, asked, services }: ModelTurn, turn: Turn): RunInput => {
   const { frame, step } = asked
   const { prices } = services
   const calls = ownCalls(turn.calls)
@@ -66,53 +65,95 @@ const ownCall = (call: ProposedCall): ProposedCall => ({
 const failed = (asked: AskModel, { kind, message }: ModelError): RunInput =>
   turnFailed(asked, `model_${kind}`, message, kind === "transient")
 
-/** Everything that a turn is asked by. */
-interface Turning extends Asking {
+export const died = (asked: AskModel): RunInput =>
+  turnFailed(asked, "model_defect", "the model gateway failed by a defect")
+
+/** A turn on its way, and everything that it is asked by. One object a turn. */
+class ModelTurn implements Asking, Body {
   readonly services: Services
   readonly asked: AskModel
+  readonly run: RunId
+  readonly state: RunState
+  readonly frame: FrameState
+  readonly agent: ResidentAgent
+  readonly meter: PromptMeter
+  effect: Effect.Effect<Turn, ModelError> = Effect.never
+  readonly timeout_ms = 0
+
+  constructor(services: Services, asking: Asking, asked: AskModel) {
+    this.services = services
+    this.asked = asked
+    this.run = asking.run
+    this.state = asking.state
+    this.frame = asking.frame
+    this.agent = asking.agent
+    this.meter = asking.meter
+  }
+
+  ended(exit: Exit.Exit<unknown, unknown>): RunInput {
+    const { asked } = this
+    if (Exit.isSuccess(exit)) {
+      return attempt(finished, this, exit.value as Turn, () => died(asked))
+    }
+    const error = Cause.findErrorOption(exit.cause)
+    return Option.isSome(error) ? failed(asked, error.value as ModelError) : died(asked)
+  }
+
+  instead(cause: Cause.Cause<unknown>): Piece | undefined {
+    const error = Cause.findErrorOption(cause)
+    if (Option.isNone(error) || (error.value as ModelError).reason !== "context_length") {
+      return undefined
+    }
+    return cut(this.services, this, "refused")
+  }
+
+  late(): RunInput {
+    return died(this.asked)
+  }
 }
 
-const ask = (services: Services, turning: Turning): Effect.Effect<RunInput> => {
-  const { agent, asked, frame: place, meter, run, state } = turning
+const begun = (services: Services, turn: ModelTurn): Started => {
+  const { agent, asked, frame: place, meter, run, state } = turn
   if (meter.isOver(state, agent, place)) {
-    const made = compaction(services, turning, "bound")
-    if (made !== undefined) return made
+    const piece = cut(services, turn, "bound")
+    if (piece !== undefined) return piece
   }
   const { frame, step } = asked
   const { spec } = agent
-  const request: ModelRequest = {
-    run,
-    trace_id: state.accepted?.trace_id,
-    agent: spec.name,
-    frame,
-    step,
-    model: spec.model,
-    system: spec.instructions,
-    history: meter.history(state, place),
-    transcript: place.transcript,
-    tools: asked.tools ? agent.modelTools : [],
-    settings: spec.model_settings
-  }
-  const turn = services.model.turn(request, (delta) => services.delta(run, frame, step, delta))
-  // A turn that is there already stays an Exit, which the loop takes without a fiber.
-  return isReady(turn) ? Exit.succeed(finished(turning, turn.value)) : later(turning, turn)
+  turn.effect = services.model.turn(
+    {
+      run,
+      trace_id: state.accepted?.trace_id,
+      agent: spec.name,
+      frame,
+      step,
+      model: spec.model,
+      system: spec.instructions,
+      history: meter.history(state, place),
+      transcript: place.transcript,
+      tools: asked.tools ? agent.modelTools : [],
+      settings: spec.model_settings
+    },
+    (delta) => services.delta(run, frame, step, delta)
+  )
+  return turn
 }
 
-const later = (turning: Turning, turn: Effect.Effect<Turn, ModelError>): Effect.Effect<RunInput> =>
-  Effect.matchEffect(turn, {
-    onSuccess: (said) => Exit.succeed(finished(turning, said)),
-    onFailure: (error) =>
-      (error.reason === "context_length"
-        ? compaction(turning.services, turning, "refused")
-        : undefined) ?? Exit.succeed(failed(turning.asked, error))
-  })
+/** Makes room in the prompt, if there is room to be made. */
+const cut = (
+  services: Services,
+  asking: Asking,
+  cause: Parameters<typeof compaction>[2]
+): Piece | undefined => {
+  const effect = compaction(services, asking, cause)
+  return effect === undefined ? undefined : { effect }
+}
 
 /**
  * Asks for the turn, or makes room for it first: then the turn is wanted again once that is journaled. A gateway that
  * throws, or gives what is not JSON, fails this turn and not the loop.
  */
-export const askModel = (turning: Turning): Effect.Effect<RunInput> =>
-  attempt(ask, turning.services, turning, Exit.die)
+export const askModel = (services: Services, asking: Asking, asked: AskModel): Started =>
+  attempt(begun, services, new ModelTurn(services, asking, asked), defective)
 
-const isReady = <A, E>(effect: Effect.Effect<A, E>): effect is Exit.Success<A, E> =>
-  Exit.isExit(effect) && Exit.isSuccess(effect)
+const defective = (defect: unknown): Started => ({ effect: Exit.die(defect) })

@@ -12,12 +12,12 @@ import type { FrameId, RunId } from "../../src/Ids.ts"
 import { rootFrame } from "../../src/Ids.ts"
 import type { Prices } from "../../src/cost/PriceTable.ts"
 import type { RunInput } from "../../src/run/RunDecider.ts"
-import type { AskLimit, AskModel, RunCall, Work } from "../../src/run/RunWork.ts"
+import type { AskModel, RunCall, Work } from "../../src/run/RunWork.ts"
 import { calls, work } from "../../src/run/RunWork.ts"
 import type { RunEvent } from "../../src/run/RunEvent.ts"
 import type { RunState } from "../../src/run/RunState.ts"
 import { isParkable } from "../../src/run/RunState.ts"
-import type { AgentDirectory, ResidentAgent } from "../../services/AgentDirectory.ts"
+import type { AgentDirectory } from "../../services/AgentDirectory.ts"
 import type { ModelDelta, ModelGateway } from "../../services/ModelGateway.ts"
 import type { AgentMemory } from "../../services/AgentMemory.ts"
 import type { FencedOff, JournalError, RunJournal } from "../../services/RunJournal.ts"
@@ -26,7 +26,7 @@ import type { ToolOutput } from "./Feed.ts"
 import type { Loop as LoopHost } from "./LoopCall.ts"
 import type { AskLimit as LimitQuestion } from "./LimitQuestion.ts"
 import { LoopCall } from "./LoopCall.ts"
-import { askModel, turnFailed, unknownAgent } from "./ModelTurn.ts"
+import { askModel, died, unknownAgent } from "./ModelTurn.ts"
 import type { Weights } from "./PromptMeter.ts"
 import { PromptMeter } from "./PromptMeter.ts"
 import type { Bell, Transaction } from "./RunWriter.ts"
@@ -277,7 +277,7 @@ class Loop implements LoopHost, WorkersHost {
       case "RunCall":
         return this.#services.invoker.died(failed.call, exit.cause)
       case "AskModel":
-        return turnFailed(failed, "model_defect", "the model gateway failed by a defect")
+        return died(failed)
       case "AskLimit": {
         const reason = failed.limit
         return { _tag: "Stops", stopping: { status: "failed", by: "runtime", reason } }
@@ -286,7 +286,14 @@ class Loop implements LoopHost, WorkersHost {
   }
 
   begin(wanted: Work): Started {
-    return wanted._tag === "RunCall" ? this.#call(wanted) : { effect: this.#ask(wanted) }
+    switch (wanted._tag) {
+      case "RunCall":
+        return this.#call(wanted)
+      case "AskModel":
+        return this.#turn(wanted)
+      case "AskLimit":
+        return { effect: this.#services.askLimit(this.writer.run, this.#state, wanted.limit) }
+    }
   }
 
   say(key: string | undefined, input: RunInput) {
@@ -317,33 +324,27 @@ class Loop implements LoopHost, WorkersHost {
 
   /** Until something arrives. */
   #wait(): Effect.Effect<void> {
-    return Effect.callback((resume) => {
-      if (this.#news) return resume(Effect.void)
-      // Nothing to undo: a loop that is interrupted here does not listen any more.
-      this.#wake = () => resume(Effect.void)
-    })
+    return this.#waits
   }
 
-  #agentOf(frame: FrameId): ResidentAgent | undefined {
-    return this.#services.directory.get(this.#state.frames.get(frame)!.agent)
-  }
+  /** One Effect for all waits of the loop. */
+  readonly #waits = Effect.callback<void>((resume) => {
+    if (this.#news) return resume(Effect.void)
+    // Nothing to undo: a loop that is interrupted here does not listen any more.
+    this.#wake = () => resume(Effect.void)
+  })
 
-  #ask(wanted: AskModel | AskLimit): Effect.Effect<RunInput> {
-    if (wanted._tag === "AskModel") return this.#turn(wanted)
-    return this.#services.askLimit(this.writer.run, this.#state, wanted.limit)
-  }
-
-  #turn(asked: AskModel): Effect.Effect<RunInput> {
+  #turn(asked: AskModel): Started {
     const { run, state } = this.writer
     const frame = state.frames.get(asked.frame)!
     const agent = this.#services.directory.get(frame.agent)
-    if (agent === undefined) return Effect.succeed(unknownAgent(asked))
-    const services = this.#services
-    return askModel({ services, asked, run, state, frame, agent, meter: this.#meter })
+    if (agent === undefined) return { effect: Effect.succeed(unknownAgent(asked)) }
+    return askModel(this.#services, { run, state, frame, agent, meter: this.#meter }, asked)
   }
 
   #call(wanted: RunCall): Started {
-    const agent = this.#agentOf(this.#state.calls.get(wanted.call)!.frame)!
+    const { frame } = this.#state.calls.get(wanted.call)!
+    const agent = this.#services.directory.get(this.#state.frames.get(frame)!.agent)!
     return this.#services.invoker.start(new LoopCall(this, wanted.call, agent))
   }
 }

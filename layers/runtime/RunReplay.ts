@@ -153,12 +153,12 @@ const withServed = <Input extends RunInput | undefined>(
   input?._tag === "Finished" ? { ...input, settled: tools.served(input.settled) } : input
 
 const servedBy = (tools: ReplayTools.ReplayTools, started: Started): Started =>
-  started.timeout_ms === undefined
+  started.ended === undefined
     ? { effect: Effect.map(started.effect, (input) => withServed(tools, input)) }
     : {
         effect: started.effect,
         timeout_ms: started.timeout_ms,
-        fork: started.fork,
+        ...(started.fork === undefined ? undefined : { fork: started.fork }),
         ended: (exit) => withServed(tools, started.ended(exit)),
         late: () => withServed(tools, started.late())
       }

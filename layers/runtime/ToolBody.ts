@@ -306,7 +306,7 @@ export const make = (services: Services): ToolBody => {
 
   /** Runs what the gate gave, inside a call's own fiber. */
   const run = (started: Started): Effect.Effect<RunInput | undefined, never, AgentMemory> =>
-    started.timeout_ms === undefined
+    started.ended === undefined
       ? started.effect
       : Effect.map(within(started.effect, started.timeout_ms, started.fork), (exit) =>
           exit === undefined ? started.late() : started.ended(exit)

@@ -29,40 +29,49 @@ export interface Host {
   died(work: Work, exit: Exit.Failure<unknown, never>): RunInput
 }
 
-/** What no run writes to: one whose work is all done at once has no list of its own. */
-const none = new Map<string, Worker>()
+const none: ReadonlyMap<string, Worker> = new Map()
 
 export class Workers {
   readonly #host: Host
-  #workers: Map<string, Worker> = none
+  /** Usually one alone runs: a map of one that is emptied and filled at each step is built anew each time. */
+  #first: Worker | undefined
+  #others: Map<string, Worker> | undefined
 
   constructor(host: Host) {
     this.#host = host
   }
 
   has(key: string): boolean {
-    return this.#workers.has(key)
+    return this.#first?.work.key === key || this.#others?.has(key) === true
+  }
+
+  #add(worker: Worker) {
+    if (this.#first === undefined) this.#first = worker
+    else (this.#others ??= new Map()).set(worker.work.key, worker)
   }
 
   /** What the piece said is written: it runs no more. */
   written(key: string): void {
-    this.#workers.delete(key)
+    if (this.#first?.work.key === key) this.#first = undefined
+    else this.#others?.delete(key)
   }
 
   /** Pieces that run. */
   get busy(): number {
-    return this.#workers.size
+    return (this.#first === undefined ? 0 : 1) + (this.#others?.size ?? 0)
   }
 
   /** Starts a piece. True if it was done at once: then it has reported, and no fiber is left. */
   start(work: Work): boolean {
-    const { deadlines } = this.#host
-    const started = this.#host.begin(work)
+    return this.#run(work, this.#host.begin(work))
+  }
+
+  #run(work: Work, started: Started): boolean {
     if (isDone(started.effect)) {
       this.#ended(work, started, started.effect, undefined)
       return true
     }
-    const fork = started.timeout_ms === undefined ? this.#host.fork : started.fork
+    const fork = started.ended === undefined ? this.#host.fork : (started.fork ?? this.#host.fork)
     const fiber = fork<unknown, unknown>(started.effect)
     const done = fiber.pollUnsafe()
     if (done !== undefined) {
@@ -70,10 +79,9 @@ export class Workers {
       return true
     }
     const worker: Worker = { work, fiber, cancelDeadline: undefined }
-    if (this.#workers === none) this.#workers = new Map()
-    this.#workers.set(work.key, worker)
-    if (started.timeout_ms !== undefined) {
-      worker.cancelDeadline = deadlines.after(started.timeout_ms, () => {
+    this.#add(worker)
+    if (started.ended !== undefined && started.timeout_ms > 0) {
+      worker.cancelDeadline = this.#host.deadlines.after(started.timeout_ms, () => {
         if (worker.fiber !== fiber) return
         // The deadline speaks for the piece, so that the end of its fiber is no longer listened to.
         worker.fiber = undefined
@@ -100,32 +108,44 @@ export class Workers {
     exit: Exit.Exit<unknown, unknown>,
     key: string | undefined
   ): void {
-    if (started.timeout_ms !== undefined) return this.#host.say(key, started.ended(exit))
+    if (started.ended !== undefined) {
+      const piece = Exit.isFailure(exit) ? started.instead?.(exit.cause) : undefined
+      if (piece === undefined) return this.#host.say(key, started.ended(exit))
+      if (key !== undefined) this.written(key)
+      this.#run(work, piece)
+      return
+    }
     // Whoever interrupts a piece forgets it first, so whatever else ended it is a defect.
     if (Exit.isFailure(exit)) {
       return this.#host.say(key, this.#host.died(work, exit as Exit.Failure<unknown, never>))
     }
     const said = exit.value as RunInput | undefined
     if (said !== undefined) return this.#host.say(key, said)
-    if (key !== undefined) this.#workers.delete(key)
+    if (key !== undefined) this.written(key)
     this.#host.awake()
   }
 
   /** Interrupts what runs and is not among the wanted. */
   keep(wanted: ReadonlyArray<Work>): void {
-    if (this.#workers.size === 0) return
+    if (this.busy === 0) return
     const isWanted = among(wanted)
-    for (const [key, worker] of this.#workers) {
+    const first = this.#first
+    if (first !== undefined && !isWanted(first.work.key)) {
+      this.#first = undefined
+      stop(first)
+    }
+    for (const [key, worker] of this.#others ?? none) {
       if (isWanted(key)) continue
-      this.#workers.delete(key)
+      this.#others!.delete(key)
       stop(worker)
     }
   }
 
   interruptAll(): void {
-    if (this.#workers.size === 0) return
-    for (const worker of this.#workers.values()) stop(worker)
-    this.#workers.clear()
+    if (this.#first !== undefined) stop(this.#first)
+    for (const worker of this.#others?.values() ?? []) stop(worker)
+    this.#first = undefined
+    this.#others = undefined
   }
 }
 

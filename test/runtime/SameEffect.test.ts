@@ -195,7 +195,7 @@ describe("the index of effects", () => {
       body: {
         run: (started) => {
           // What this trial gives is never a body with a deadline.
-          const effect = started.timeout_ms === undefined ? started.effect : Effect.undefined
+          const effect = started.ended === undefined ? started.effect : Effect.undefined
           return Effect.suspend(() => (bodies++, effect))
         }
       }
