@@ -2,18 +2,19 @@
  * A thousand runs of ten steps at once, over a model that takes 5 ms a turn: the time of all, and how late a timer is.
  */
 import type { Row } from "./Row.ts"
-import { interleave, ratio, sample } from "./Row.ts"
+import { inTurn, ratio } from "./Row.ts"
 
+/** Of all runs at once, in each round. */
+const trials = 7
 const against = "bare Effect loop, schema interpreter"
 
 export const row: Row = {
   name: "concurrent",
-  lines: async ({ rounds = 7 }) => {
-    const { bareConcurrent, loopConcurrent } = await interleave(
-      rounds,
-      ["bareConcurrent", "loopConcurrent"],
-      (name) => sample("concurrent", name)
-    )
+  lines: async ({ rounds = 5 }) => {
+    const { bareConcurrent, loopConcurrent } = await inTurn(rounds, trials, {
+      bareConcurrent: { row: "concurrent", variant: "bareConcurrent" },
+      loopConcurrent: { row: "concurrent", variant: "loopConcurrent" }
+    })
     return [
       ratio(
         {

@@ -2,7 +2,8 @@
  * One turn that asks for many calls at once, per call; the runtime runs 16 of them at a time, the lower bound all.
  */
 import type { Row } from "./Row.ts"
-import { interleave, ratio, sample } from "./Row.ts"
+import { inTurn, ratio } from "./Row.ts"
+import { slices } from "./Work.ts"
 
 const against = "bare Effect loop, schema interpreter, unbounded"
 
@@ -10,9 +11,11 @@ export const row: Row = {
   name: "fan",
   lines: async ({ rounds = 5 }) => {
     const line = async (calls: number, moonshot: number | undefined) => {
-      const samples = await interleave(rounds, ["bareFan", "loopFan"], (name) =>
-        sample("fan", name, [String(calls)])
-      )
+      const args = [String(calls)]
+      const samples = await inTurn(rounds, slices, {
+        bareFan: { row: "fan", variant: "bareFan", args },
+        loopFan: { row: "fan", variant: "loopFan", args }
+      })
       return ratio(
         {
           row: `fan, ${calls} parallel calls`,

@@ -2,14 +2,16 @@
  * A step late in a long run against a step of a short one: what a step costs must not grow with what came before.
  */
 import type { Row } from "./Row.ts"
-import { interleave, ratio, sample } from "./Row.ts"
+import { inTurn, ratio } from "./Row.ts"
+import { slices } from "./Work.ts"
 
 export const row: Row = {
   name: "history",
   lines: async ({ rounds = 5 }) => {
-    const samples = await interleave(rounds, ["10", "1000"], (steps) =>
-      sample("history", "loopHistory", [steps])
-    )
+    const samples = await inTurn(rounds, slices, {
+      short: { row: "history", variant: "loopHistory", args: ["10"] },
+      long: { row: "history", variant: "loopHistory", args: ["1000"] }
+    })
     return [
       ratio(
         {
@@ -18,8 +20,8 @@ export const row: Row = {
           against: "the same loop in runs of 10 steps",
           bound: { kind: "at most", bound: 1.3, moonshot: 1.1 }
         },
-        samples["1000"],
-        samples["10"],
+        samples.long,
+        samples.short,
         "cpu_us"
       )
     ]

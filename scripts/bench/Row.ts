@@ -3,6 +3,7 @@
  * Each variant runs in a process of its own, in every round, interleaved, so that neither inherits the other's heap,
  * compiled code or luck; what counts is the median of the ratios of the rounds.
  */
+import type { ChildProcess } from "node:child_process"
 import { spawn } from "node:child_process"
 import { fileURLToPath } from "node:url"
 
@@ -45,37 +46,44 @@ export interface Options {
 
 const child = fileURLToPath(new URL("Child.ts", import.meta.url))
 
-const start = (row: string, variant: string, args: ReadonlyArray<string>) =>
+const start = (
+  row: string,
+  variant: string,
+  args: ReadonlyArray<string>,
+  talks = false
+): ChildProcess =>
   spawn(
     process.execPath,
     ["--expose-gc", "--max-old-space-size=8192", child, row, variant, ...args],
-    { stdio: ["ignore", "pipe", "inherit"] }
+    { stdio: talks ? ["ignore", "pipe", "inherit", "ipc"] : ["ignore", "pipe", "inherit"] }
   )
+
+/** The document that a process prints last. */
+const printed = <A>(node: ChildProcess, name: string): Promise<A> =>
+  new Promise((resolve, reject) => {
+    let text = ""
+    node.stdout!.on("data", (chunk: Buffer) => (text += chunk.toString()))
+    node.once("error", reject)
+    node.once("close", (code) => {
+      const last = text.trimEnd().split("\n").at(-1) ?? ""
+      if (code === 0) resolve(JSON.parse(last) as A)
+      else reject(new Error(`${name} ended with ${code}`))
+    })
+  })
 
 /** Runs one variant in a fresh process, and gives the document that it prints. */
 export const sample = <A = Sample>(
   row: string,
   variant: string,
   args: ReadonlyArray<string> = []
-): Promise<A> =>
-  new Promise((resolve, reject) => {
-    const node = start(row, variant, args)
-    let text = ""
-    node.stdout.on("data", (chunk: Buffer) => (text += chunk.toString()))
-    node.once("error", reject)
-    node.once("close", (code) => {
-      const last = text.trimEnd().split("\n").at(-1) ?? ""
-      if (code === 0) resolve(JSON.parse(last) as A)
-      else reject(new Error(`${row} ${variant} ended with ${code}`))
-    })
-  })
+): Promise<A> => printed<A>(start(row, variant, args), `${row} ${variant}`)
 
 /** Runs one variant in a fresh process until it says something, and kills it with signal 9. */
 export const killed = (row: string, variant: string, args: ReadonlyArray<string>): Promise<void> =>
   new Promise((resolve, reject) => {
     const node = start(row, variant, args)
     let said = false
-    node.stdout.once("data", () => {
+    node.stdout!.once("data", () => {
       said = true
       node.kill("SIGKILL")
     })
@@ -84,6 +92,62 @@ export const killed = (row: string, variant: string, args: ReadonlyArray<string>
       said ? resolve() : reject(new Error(`${row} ${variant} ended with ${code}`))
     )
   })
+
+/** A variant that measures in slices. */
+export interface Variant {
+  readonly row: string
+  readonly variant: string
+  readonly args?: ReadonlyArray<string>
+}
+
+const ready = (node: ChildProcess, name: string): Promise<void> =>
+  new Promise((resolve, reject) => {
+    const ended = (code: number | null) => reject(new Error(`${name} ended with ${code}`))
+    node.once("close", ended)
+    node.once("message", () => {
+      node.off("close", ended)
+      resolve()
+    })
+  })
+
+/**
+ * Samples of several variants, each in a fresh process in every round. Within a round they take slices in turn, of some
+ * 50 ms each: what else the machine does falls on all of them alike.
+ */
+export const inTurn = async <Name extends string>(
+  rounds: number,
+  slices: number,
+  variants: Readonly<Record<Name, Variant>>
+): Promise<Readonly<Record<Name, ReadonlyArray<Sample>>>> => {
+  const names = Object.keys(variants) as Array<Name>
+  const samples = Object.fromEntries(names.map((name) => [name, [] as Array<Sample>])) as Record<
+    Name,
+    Array<Sample>
+  >
+  for (let round = 0; round < rounds; round++) {
+    const order = names.map((_, i) => names[(i + round) % names.length]!)
+    const running: Array<{ readonly name: Name; readonly node: ChildProcess }> = []
+    // One after the other: what is compiled while others wait is compiled in peace.
+    for (const name of order) {
+      const { args = [], row, variant } = variants[name]
+      const node = start(row, variant, args, true)
+      running.push({ name, node })
+      await ready(node, name)
+    }
+    for (let slice = 0; slice < slices; slice++) {
+      for (const { name, node } of running) {
+        node.send("slice")
+        await ready(node, name)
+      }
+    }
+    for (const { name, node } of running) {
+      const told = printed<Sample>(node, name)
+      node.send("end")
+      samples[name].push(await told)
+    }
+  }
+  return samples
+}
 
 /** Samples of several variants, interleaved, in an order that turns from round to round. */
 export const interleave = async <Name extends string>(

@@ -2,7 +2,8 @@
  * The in-process step: one model turn and one governed read, JSON kept.
  */
 import type { Row } from "./Row.ts"
-import { interleave, ratio, sample } from "./Row.ts"
+import { inTurn, ratio } from "./Row.ts"
+import { slices } from "./Work.ts"
 
 const unit = "CPU us a step"
 const against = "bare Effect loop, schema interpreter"
@@ -10,9 +11,11 @@ const against = "bare Effect loop, schema interpreter"
 export const row: Row = {
   name: "step",
   lines: async ({ rounds = 7 }) => {
-    const samples = await interleave(rounds, ["bare", "loop", "runtime"], (name) =>
-      sample("step", name)
-    )
+    const samples = await inTurn(rounds, slices, {
+      bare: { row: "step", variant: "bare" },
+      loop: { row: "step", variant: "loop" },
+      runtime: { row: "step", variant: "runtime" }
+    })
     return [
       ratio(
         {

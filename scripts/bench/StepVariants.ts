@@ -11,7 +11,8 @@ import * as Ephemeral from "../../layers/compose/Ephemeral.ts"
 import * as BareLoop from "./BareLoop.ts"
 import * as Rig from "./Rig.ts"
 import type { Sample } from "./Row.ts"
-import { measure, steps_per_run, turnAt } from "./Work.ts"
+import { median } from "./Row.ts"
+import { measure, sliced, steps_per_run, turnAt } from "./Work.ts"
 
 /** Few, so that what is kept until the end of a batch is not what a garbage collector is busy with. */
 const runs_per_batch = 20
@@ -123,11 +124,13 @@ export const loopHistory = async (steps: string): Promise<Sample> => {
 const concurrent_runs = 1_000
 const turn_ms = 5
 
-/** Wall time of all runs, and the 99th percentile of how late the event loop was. */
+/** As many times as it takes until the compiler is done. */
+const warm_trials = 12
+
+/** Wall time of all runs, and the 99th percentile of how late the event loop was: medians of the trials. */
 const atOnce = async (prepare: () => Promise<ReadonlyArray<Effect.Effect<unknown, unknown>>>) => {
-  let sample: Sample = {}
-  // The first times are for the compiler.
-  for (let time = 0; time < 4; time++) {
+  const trials: Array<Sample> = []
+  const trial = async () => {
     const runs = await prepare()
     globalThis.gc?.()
     const lag = monitorEventLoopDelay({ resolution: 1 })
@@ -136,9 +139,22 @@ const atOnce = async (prepare: () => Promise<ReadonlyArray<Effect.Effect<unknown
     await Effect.runPromise(Effect.all(runs, { concurrency: "unbounded", discard: true }))
     const wall_ms = performance.now() - began
     lag.disable()
-    sample = { wall_ms, lag_ms: lag.percentile(99) / 1e6 }
+    trials.push({ wall_ms, lag_ms: lag.percentile(99) / 1e6 })
   }
-  return sample
+  return sliced(
+    {
+      warm: async () => {
+        for (let time = 0; time < warm_trials; time++) await trial()
+        trials.length = 0
+      },
+      slice: trial,
+      sample: () => ({
+        wall_ms: median(trials.map((each) => each["wall_ms"]!)),
+        lag_ms: median(trials.map((each) => each["lag_ms"]!))
+      })
+    },
+    7
+  )
 }
 
 const slow = (turn: ReturnType<typeof turnAt>) => Effect.as(Effect.sleep(turn_ms), turn)

@@ -2,6 +2,7 @@
  * The work that both sides of a row do: a model that asks for one read of a record at every step, the tool that reads it,
  * and the clock that measures a step.
  */
+import { once } from "node:events"
 import { Effect, Schema } from "effect"
 import { Tool } from "effect/ai"
 import { ToolError } from "../../src/error/ToolError.ts"
@@ -59,35 +60,71 @@ export interface Batch<A> {
   readonly run: (prepared: A) => Promise<number>
 }
 
+/** What is warmed up, and then measured in slices that others take turns with. */
+export interface Sliced {
+  readonly warm: () => Promise<void>
+  readonly slice: () => Promise<void>
+  /** Of all slices. */
+  readonly sample: () => Sample
+}
+
 /**
- * Runs batches for `warm_ms` twice and then for `measure_ms` of this thread's CPU, which a busy machine does not shorten, and
- * gives the time of a step: CPU of this thread, and wall.
+ * Takes a slice each time the parent asks for one, so that two variants are measured within the same moments of a machine
+ * that others use too. Without a parent that asks, `slices` of them one after the other.
  */
-export const measure = async <A>(
-  { prepare, run }: Batch<A>,
-  times: { readonly warm_ms: number; readonly measure_ms: number } = {
-    warm_ms: 1_200,
-    measure_ms: 1_200
+export const sliced = async ({ sample, slice, warm }: Sliced, slices: number): Promise<Sample> => {
+  await warm()
+  if (process.send === undefined) {
+    for (let n = 0; n < slices; n++) await slice()
+    return sample()
   }
-): Promise<Sample> => {
-  const until = async (ms: number) => {
-    let steps = 0
-    let cpu = 0
-    let wall = 0
-    while (cpu < ms * 1_000) {
+  process.send("ready")
+  for (;;) {
+    const [message] = (await once(process, "message")) as [string]
+    if (message === "end") return sample()
+    await slice()
+    process.send("ready")
+  }
+}
+
+const warm_ms = 1_200
+const slice_ms = 50
+/** Of CPU 1.2 s in all. */
+export const slices = 24
+
+/**
+ * Runs batches for so much of this thread's CPU, which a busy machine does not shorten, and gives the time of a step: CPU
+ * of this thread, and wall.
+ */
+export const measure = async <A>({ prepare, run }: Batch<A>): Promise<Sample> => {
+  const total = { steps: 0, cpu: 0, wall: 0 }
+  const add = async (ms: number) => {
+    for (const until = total.cpu + ms * 1_000; total.cpu < until;) {
       const prepared = await prepare()
       const began = performance.now()
       const before = process.threadCpuUsage()
-      steps += await run(prepared)
+      total.steps += await run(prepared)
       const used = process.threadCpuUsage(before)
-      wall += performance.now() - began
-      cpu += used.user + used.system
+      total.wall += performance.now() - began
+      total.cpu += used.user + used.system
     }
-    return { cpu_us: cpu / steps, wall_us: (wall * 1_000) / steps }
   }
-  await until(times.warm_ms)
-  // A full collection drops code that was compiled for shapes of which no object lives, so what follows it warms up again.
-  globalThis.gc?.()
-  await until(times.warm_ms)
-  return until(times.measure_ms)
+  return sliced(
+    {
+      warm: async () => {
+        await add(warm_ms)
+        // A full collection drops code that was compiled for shapes of which no object lives, so what follows it warms up
+        // again.
+        globalThis.gc?.()
+        await add(warm_ms)
+        Object.assign(total, { steps: 0, cpu: 0, wall: 0 })
+      },
+      slice: () => add(slice_ms),
+      sample: () => ({
+        cpu_us: total.cpu / total.steps,
+        wall_us: (total.wall * 1_000) / total.steps
+      })
+    },
+    slices
+  )
 }
