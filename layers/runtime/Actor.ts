@@ -77,7 +77,7 @@ export interface Host {
 export const make = (address: Address, found: RunHead | undefined): Actor => ({
   address,
   key: addressKey(address),
-  bell: { rung: false, draining: false, wake: undefined },
+  bell: { rung: false, draining: false, listener: undefined },
   state: "running",
   run: undefined,
   mail: false,
@@ -93,9 +93,7 @@ export const make = (address: Address, found: RunHead | undefined): Actor => ({
 /** New messages may have come. */
 export const mail = (actor: Actor): void => {
   actor.mail = true
-  const wake = actor.wake
-  actor.wake = undefined
-  wake?.()
+  actor.wake?.()
 }
 
 /** What is left to do here: to wait for mail, or for people; or nothing, and the actor has left. */
@@ -108,15 +106,16 @@ const isDue = (actor: Actor, rest: Rest): boolean =>
 const wait = (host: Host, actor: Actor, rest: Exclude<Rest, "left">): Effect.Effect<void> =>
   Effect.callback((resume) => {
     if (isDue(actor, rest)) return resume(Effect.void)
-    const bell = rest === "idle" ? actor : actor.bell
     const end = () => {
-      bell.wake = undefined
+      actor.wake = undefined
+      actor.bell.listener = undefined
       cancel()
       resume(Effect.void)
     }
     const ms = rest === "idle" ? host.config.idle_ms : host.config.park_ms
     const cancel = host.loop.deadlines.after(ms, end)
-    bell.wake = end
+    if (rest === "idle") actor.wake = end
+    else actor.bell.listener = { awake: end }
     return Effect.sync(end)
   })
 

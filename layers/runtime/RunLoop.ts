@@ -123,7 +123,7 @@ class Loop implements LoopHost, WorkersHost {
   /** Most of what arrives was done at once, and tells nobody. */
   #told: Array<Told> = nothing
   #transactions: Array<Transacting> = nothing
-  #wake: (() => void) | undefined
+  #wake: ((effect: Effect.Effect<void>) => void) | undefined
   /** Only of a run whose time is bounded. */
   #wall: WallTime | undefined
   /** Something happened since the loop last looked: a fiber may yield between that look and its wait. */
@@ -139,7 +139,7 @@ class Loop implements LoopHost, WorkersHost {
     this.delta = services.delta
     this.deadlines = services.deadlines
     this.#workers = new Workers(this)
-    bell.wake = () => this.awake()
+    bell.listener = this
   }
 
   get #state(): RunState {
@@ -161,7 +161,7 @@ class Loop implements LoopHost, WorkersHost {
       Loop.#loop(this),
       Effect.sync(() => {
         this.#wall?.stop()
-        this.#bell.wake = undefined
+        this.#bell.listener = undefined
         this.#workers.interruptAll()
       })
     )
@@ -319,7 +319,7 @@ class Loop implements LoopHost, WorkersHost {
     this.#news = true
     const wake = this.#wake
     this.#wake = undefined
-    wake?.()
+    wake?.(Effect.void)
   }
 
   /** Until something arrives. */
@@ -331,7 +331,7 @@ class Loop implements LoopHost, WorkersHost {
   readonly #waits = Effect.callback<void>((resume) => {
     if (this.#news) return resume(Effect.void)
     // Nothing to undo: a loop that is interrupted here does not listen any more.
-    this.#wake = () => resume(Effect.void)
+    this.#wake = resume
   })
 
   #turn(asked: AskModel): Started {

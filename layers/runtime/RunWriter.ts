@@ -36,17 +36,21 @@ export interface Bell {
   rung: boolean
   /** Start no more work, and park as soon as nothing is on its way. */
   draining: boolean
-  wake: (() => void) | undefined
+  /**
+   * Who waits for it. An object and no function: V8 puts a closure that is assigned to a property among what is old, and
+   * there it keeps all that it can reach until a full collection.
+   */
+  listener: { awake(): void } | undefined
 }
 
 export const ring = (bell: Bell): void => {
   bell.rung = true
-  bell.wake?.()
+  bell.listener?.awake()
 }
 
 export const drain = (bell: Bell): void => {
   bell.draining = true
-  bell.wake?.()
+  bell.listener?.awake()
 }
 
 const nothing: ReadonlyArray<RunEvent> = []

@@ -129,7 +129,7 @@ const claimed = Effect.fnUntraced(function* (
             rested: false
           },
           no_past,
-          { rung: false, draining: false, wake: undefined },
+          { rung: false, draining: false, listener: undefined },
           undefined
         ),
         memory

@@ -69,27 +69,28 @@ const denied = (reason: string, message: string): string =>
   rejected_prefix +
   modelText(failureOf(new ToolPolicyError({ kind: "permission", reason, message })))
 
+const textOf = (outcome: Outcome): string => {
+  switch (outcome._tag) {
+    case "Value":
+      return outcome.json
+    case "Failed":
+      return sanitiseText(modelText(outcome.error))
+    case "Denied":
+      return denied("APPROVAL_DENIED", `${outcome.by} denied this call: ${outcome.reason}.`)
+    case "Revised":
+      return `revision_requested: ${outcome.by} asks for another proposal: ${outcome.note}`
+    case "Expired":
+      return denied("APPROVAL_EXPIRED", "the approval timed out: nobody answered in time.")
+    case "Cancelled":
+      return "cancelled: this call did not run."
+    case "Unknown":
+      return "unknown: this call was started and nobody knows whether it took effect. Do not repeat it."
+  }
+}
+
 /** The model's copy of a result, capped at 32,768 bytes on a character boundary. */
 export const resultText = (entry: Extract<TranscriptEntry, { role: "tool" }>): string => {
-  const { outcome } = entry
-  const text = ((): string => {
-    switch (outcome._tag) {
-      case "Value":
-        return outcome.json
-      case "Failed":
-        return sanitiseText(modelText(outcome.error))
-      case "Denied":
-        return denied("APPROVAL_DENIED", `${outcome.by} denied this call: ${outcome.reason}.`)
-      case "Revised":
-        return `revision_requested: ${outcome.by} asks for another proposal: ${outcome.note}`
-      case "Expired":
-        return denied("APPROVAL_EXPIRED", "the approval timed out: nobody answered in time.")
-      case "Cancelled":
-        return "cancelled: this call did not run."
-      case "Unknown":
-        return "unknown: this call was started and nobody knows whether it took effect. Do not repeat it."
-    }
-  })()
+  const text = textOf(entry.outcome)
   const capped = entry.copy === true ? text : capBytes(text, model_copy_bytes_max)
   return entry.modified === undefined
     ? capped
