@@ -20,10 +20,20 @@ export interface Outgoing {
 export interface Answer {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
-  /** Decoded, and no longer than the bound. */
+  /** Decoded unless `encoded`, and no longer than the bound. */
   readonly body: Uint8Array
   /** The answer was longer than the bound. */
   readonly truncated: boolean
+  /** The body is as it came, in an encoding that is not supported. */
+  readonly encoded: boolean
+}
+
+/** What is read of an answer. */
+export interface Reading {
+  /** Of the body, expanded. */
+  readonly bytes_max: number
+  /** Is a body whose encoding is not supported taken as it came? Else it is a failure. */
+  readonly takesEncoded: boolean
 }
 
 const header_bytes_max = 32_768
@@ -55,7 +65,7 @@ const pinned = (addresses: ReadonlyArray<string>): LookupFunction => {
 const read = (
   method: string,
   message: http.IncomingMessage,
-  bytes_max: number,
+  { bytes_max, takesEncoded }: Reading,
   done: (result: Effect.Effect<Answer, FetchError>) => void
 ): void => {
   const [status, headers] = [message.statusCode ?? 0, headersOf(message)]
@@ -64,14 +74,15 @@ const read = (
     ? "identity"
     : (headers["content-encoding"] ?? "identity").trim().toLowerCase()
   const decoder = decoders[encoding]?.()
-  if (decoder === undefined && encoding !== "identity" && encoding !== "") {
+  const encoded = decoder === undefined && encoding !== "identity" && encoding !== ""
+  if (encoded && !takesEncoded) {
     return done(Effect.fail(refuse("encoding", "the answer has an encoding that is not supported")))
   }
   const chunks: Array<Buffer> = []
   let length = 0
   const end = (truncated: boolean) => {
     decoder?.destroy()
-    done(Effect.succeed({ status, headers, body: Buffer.concat(chunks), truncated }))
+    done(Effect.succeed({ status, headers, body: Buffer.concat(chunks), truncated, encoded }))
   }
   const source = decoder === undefined ? message : message.pipe(decoder)
   source.on("data", (chunk: Buffer) => {
@@ -90,11 +101,14 @@ const read = (
   message.on("aborted", broken)
 }
 
-/** Fails with `network`, `encoding` or `address`. Interrupting it closes the connection. */
+/**
+ * Fails with `network`, which says nothing of what the request did, or with `encoding` where such a body is not taken.
+ * Interrupting it closes the connection.
+ */
 export const exchange = (
   { addresses, host, url }: Admitted,
   outgoing: Outgoing,
-  bytes_max: number,
+  reading: Reading,
   ca: string | undefined
 ): Effect.Effect<Answer, FetchError> =>
   Effect.callback<Answer, FetchError>((resume) => {
@@ -121,7 +135,7 @@ export const exchange = (
     request.on("error", () =>
       done(Effect.fail(refuse("network", "the host did not answer, or not in HTTP")))
     )
-    request.on("response", (message) => read(outgoing.method, message, bytes_max, done))
+    request.on("response", (message) => read(outgoing.method, message, reading, done))
     request.on("upgrade", (_, socket) => {
       socket.destroy()
       done(Effect.fail(refuse("network", "the host did not answer, or not in HTTP")))

@@ -29,7 +29,7 @@ export interface Options {
   readonly response_bytes_max?: number
   /** Absent = 1,000,000. */
   readonly request_bytes_max?: number
-  /** Absent = 5; 0 = redirects are answers. */
+  /** Of GET and HEAD. Absent = 5; 0 = redirects are answers, as they are to any other method. */
   readonly redirects_max?: number
   /** Absent = the system's. */
   readonly resolve?: Resolver
@@ -65,7 +65,7 @@ const forbidden =
   /^(?:host|connection|content-length|transfer-encoding|te|trailer|upgrade|expect|keep-alive|accept-encoding|proxy-.*|sec-.*)$/
 const headers_max = 32
 /** What a request may carry to another origin: nothing that could say who asks. */
-const carried = /^(?:accept|accept-language|content-type|user-agent)$/
+const carried = /^(?:accept|accept-language|user-agent)$/
 
 const lowered = (headers: Readonly<Record<string, string>>): Record<string, string> =>
   Object.fromEntries(Object.entries(headers).map(([name, text]) => [name.toLowerCase(), text]))
@@ -161,34 +161,23 @@ const checked = Effect.fnUntraced(function* (tool: string, options: Options) {
 
 const redirects: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
 
+/** Methods that change nothing. An answer to another one is given as it is: what it answers may have taken effect. */
+const isSafe = (method: string): boolean => method === "GET" || method === "HEAD"
+
 /** The request that a redirect asks for. Crossing an origin it takes nothing along that could say who asks. */
-const redirected = (
-  request: Fetch,
-  from: URL,
-  to: URL,
-  status: number
-): Result.Result<Fetch, FetchError> => {
+const redirected = (request: Fetch, from: URL, to: URL): Result.Result<Fetch, FetchError> => {
   const isSame = from.origin === to.origin
   if (from.protocol === "https:" && to.protocol === "http:") {
     return Result.fail(
       refuse("redirect", "the host redirects from https to http, which is not followed")
     )
   }
-  const keeps = status === 307 || status === 308
-  const method = keeps || request.method === "HEAD" ? request.method : "GET"
-  const body = method === request.method ? request.body : undefined
-  if (!isSame && body !== undefined) {
-    return Result.fail(
-      refuse("redirect", "the host redirects a body to another origin, which is not followed")
-    )
-  }
   const headers = Object.fromEntries(
     Object.entries(request.headers).filter(
-      ([name]) =>
-        (isSame || carried.test(name)) && (body !== undefined || !name.startsWith("content-"))
+      ([name]) => (isSame || carried.test(name)) && !name.startsWith("content-")
     )
   )
-  return Result.succeed({ url: to.href, method, headers, body })
+  return Result.succeed({ url: to.href, method: request.method, headers, body: undefined })
 }
 
 /** A guard over these options. Fails where they cannot be right; `tool` is named then. */
@@ -208,7 +197,7 @@ export const make = Effect.fnUntraced(function* (
     }
     const header = wrongHeader(headers)
     if (header !== undefined) return refuse("headers", header)
-    if (body !== undefined && (method === "GET" || method === "HEAD")) {
+    if (body !== undefined && isSafe(method)) {
       return refuse("method", `${method} takes no body`)
     }
     return body !== undefined && Buffer.byteLength(body) > limits.request_bytes_max
@@ -234,7 +223,12 @@ export const make = Effect.fnUntraced(function* (
         ...lowered(credentials[admitted.url.origin] ?? {})
       }
     }
-    const answer = yield* exchange(admitted, outgoing, limits.response_bytes_max, options.ca)
+    const answer = yield* exchange(
+      admitted,
+      outgoing,
+      { bytes_max: limits.response_bytes_max, takesEncoded: !isSafe(request.method) },
+      options.ca
+    )
     return { admitted, answer }
   })
 
@@ -243,7 +237,7 @@ export const make = Effect.fnUntraced(function* (
     for (let hops = 0; ; hops++) {
       const { admitted, answer } = yield* once(request)
       const location = redirects.has(answer.status) ? answer.headers["location"] : undefined
-      if (location === undefined || limits.redirects_max === 0) {
+      if (location === undefined || limits.redirects_max === 0 || !isSafe(request.method)) {
         return { ...answer, url: admitted.url.href }
       }
       if (hops >= limits.redirects_max) {
@@ -254,7 +248,7 @@ export const make = Effect.fnUntraced(function* (
       }
       const to = URL.parse(location, admitted.url.href)
       if (to === null) return yield* refuse("redirect", "the host redirects to no URL")
-      const next = redirected(request, admitted.url, to, answer.status)
+      const next = redirected(request, admitted.url, to)
       if (Result.isFailure(next)) return yield* next.failure
       request = next.success
     }

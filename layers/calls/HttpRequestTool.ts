@@ -1,6 +1,7 @@
 /**
  * `http_request` over the guarded fetch. Only GET and HEAD make it a read; any other method makes it an effect outside,
- * which asks a person and is never sent twice.
+ * which asks a person and is never sent twice. What was sent so ends with the answer, whatever it is, or as a loss: a
+ * failure of any other reason comes about before a connection does.
  */
 import { Effect } from "effect"
 import { http_capability, HttpTools, shown_headers } from "../../src/call/HttpRequest.ts"
@@ -55,9 +56,9 @@ const textOf = (body: Uint8Array, content_type: string): string => {
   return decoder.decode(body, { stream: true })
 }
 
-const shown = ({ body, headers, status, truncated, url }: Fetched) => {
+const shown = ({ body, encoded, headers, status, truncated, url }: Fetched) => {
   const content_type = headers["content-type"] ?? ""
-  const binary = !text_type.test(content_type.trim()) || body.includes(0)
+  const binary = encoded || !text_type.test(content_type.trim()) || body.includes(0)
   return {
     status,
     url,

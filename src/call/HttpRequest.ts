@@ -17,7 +17,8 @@ export const HttpRequest = Tool.make("http_request", {
     }),
     method: Schema.optionalKey(
       Schema.Literals(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"]).annotate({
-        description: "GET if left out. Not every method need be allowed."
+        description:
+          "GET if left out. Not every method need be allowed. Redirects of GET and HEAD are followed; to another method they are the answer."
       })
     ),
     headers: Schema.optionalKey(

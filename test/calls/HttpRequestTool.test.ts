@@ -1,8 +1,9 @@
 /** `http_request` as the gate uses it. */
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Exit } from "effect"
+import { Cause, Effect, Exit } from "effect"
 import type { Options } from "../../layers/calls/GuardedFetch.ts"
 import * as HttpRequestTool from "../../layers/calls/HttpRequestTool.ts"
+import { isLoss } from "../../layers/runtime/Failures.ts"
 import { ToolError } from "../../src/error/ToolError.ts"
 import { web } from "./Web.ts"
 import { Schema } from "effect"
@@ -76,6 +77,58 @@ describe("http_request", () => {
       assert.deepInclude(yield* get("/binary"), { binary: true, body: "", bytes: 2 })
       const cut = yield* get("/cut", { response_bytes_max: 4 })
       assert.deepInclude(cut, { body: "ab", truncated: true })
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("what a POST was answered is its result, or else its outcome is unknown", () =>
+    Effect.gen(function* () {
+      const inside = yield* web((_, response) => response.end("inside"), "127.0.0.2")
+      const server = yield* web(({ url }, response) => {
+        const [, status = "200", to] = /^\/(\d+)(?:\?(.*))?$/.exec(url) ?? []
+        if (to !== undefined) {
+          response.writeHead(Number(status), { location: decodeURIComponent(to) }).end("moved")
+        } else if (url === "/zstd") {
+          response.writeHead(201, { "content-type": "text/plain", "content-encoding": "zstd" })
+          response.end("packed")
+        } else if (url === "/bad_gzip") {
+          response.writeHead(200, { "content-encoding": "gzip" }).end("no gzip")
+        } else if (url === "/cut") {
+          response.writeHead(200, { "content-length": "1000" })
+          response.write("x", () => response.destroy())
+        } else if (url === "/none") response.destroy()
+        else if (url === "/no_http") response.socket?.end("no http\r\n\r\n")
+      })
+      const options: Options = {
+        methods: ["GET", "POST", "DELETE"],
+        ports: [server.port, inside.port],
+        allow_ranges: ["127.0.0.1/32"],
+        timeout_ms: 300
+      }
+      const send = (path: string, method = "POST") =>
+        Effect.exit(use(options, { url: `http://127.0.0.1:${server.port}${path}`, method }))
+      for (const status of [301, 302, 303, 307, 308]) {
+        for (const to of ["/200", `http://127.0.0.2:${inside.port}/`, "http://[", `/${status}`]) {
+          const exit = yield* send(`/${status}?${encodeURIComponent(to)}`)
+          assert.deepNestedInclude(exit, { "value.status": status, "value.body": "moved" }, to)
+          assert.deepNestedInclude(exit, { "value.headers.location": to })
+        }
+      }
+      assert.deepNestedInclude(yield* send("/302?%2F200", "DELETE"), { "value.status": 302 })
+      const packed = { "value.status": 201, "value.binary": true, "value.body": "" }
+      assert.deepNestedInclude(yield* send("/zstd"), packed)
+      for (const path of ["/bad_gzip", "/cut", "/none", "/no_http", "/silent"]) {
+        const exit = yield* send(path)
+        assert.isTrue(Exit.isFailure(exit) && isLoss(exit.cause), path)
+      }
+      // Each was sent once, and nothing went elsewhere.
+      assert.lengthOf(server.seen, 27)
+      assert.strictEqual(inside.connections.made, 0)
+      // A read that fails has done nothing, and says why.
+      const read = yield* send("/zstd", "GET")
+      assert.isTrue(Exit.isFailure(read) && !isLoss(read.cause))
+      if (Exit.isFailure(read)) {
+        assert.deepInclude(Cause.squash(read.cause), { reason: "FETCH_ENCODING" })
+      }
     }).pipe(Effect.scoped)
   )
 
