@@ -30,6 +30,17 @@ export const claimOf = (capability: Capability): Claim => {
   return { name: capability.slice(0, colon), scope: scope === "" ? null : scope }
 }
 
+/** Has the capability a scope with a segment `..`, between `/` or `\\`? Where that leads, no grant can say (D4). */
+export const climbs = (capability: Capability): boolean =>
+  (claimOf(capability).scope ?? "").split(/[/\\]/).includes("..")
+
+/** What a tool asks for: a capability that some grant could cover. */
+export const RequestedCapability = Capability.check(
+  Schema.makeFilter(
+    (capability) => !climbs(capability) || 'the scope has a ".." segment, which no grant covers'
+  )
+)
+
 /** What an author may write for the capabilities of a tool: one, several or none. */
 export type Requires = string | ReadonlyArray<string> | null | undefined
 
@@ -63,13 +74,14 @@ const covers = (grant: Claim, wanted: Claim, default_deny: boolean): boolean => 
 
 /**
  * The first of the capabilities that no grant covers; undefined = all are covered. Without any grants, not even an empty
- * set of them, whatever is asked for is missing.
+ * set of them, whatever is asked for is missing. A scope that climbs is missing whatever is granted (D4).
  */
 export const missingOf = (
   grants: Grants | null,
   capabilities: ReadonlyArray<Capability>
 ): Capability | undefined =>
   capabilities.find((capability) => {
+    if (climbs(capability)) return true
     const wanted = claimOf(capability)
     return !(grants?.granted ?? []).some((grant) => covers(grant, wanted, grants!.default_deny))
   })
@@ -86,5 +98,15 @@ export const capabilityDenied = (tool: string, missing: Capability): ToolPolicyE
   new ToolPolicyError({
     kind: "permission",
     reason: "CAPABILITY_DENIED",
-    message: `"${tool.slice(0, 64)}" needs the capability "${missing.slice(0, 200)}", which this agent does not have.`
+    message: `"${tool.slice(0, 64)}" needs the capability "${missing.slice(0, 200)}", which ${climbs(missing) ? "nobody can be granted" : "this agent does not have"}.`
   })
+
+/** What an operator or an author does about a capability that is missing; a sentence without its full stop. */
+export const grantMend = (missing: Capability, default_deny: boolean): string => {
+  if (climbs(missing)) return 'Declare it without the ".." in its scope: no grant covers it'
+  const wanted = claimOf(missing)
+  if (covers(wanted, wanted, default_deny)) return "Add it to capabilities"
+  return wanted.scope === null
+    ? "Declare it with a scope: under default_deny no grant covers one without"
+    : "Add one whose glob matches it to capabilities: as a grant, its own brackets are a set"
+}

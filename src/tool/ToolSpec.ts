@@ -4,7 +4,7 @@
  * `capabilities`, because `permission` is the answer allow, ask or deny.
  */
 import { Effect, Schema, SchemaTransformation } from "effect"
-import { Capability } from "../capability/Capability.ts"
+import { RequestedCapability } from "../capability/Capability.ts"
 import { Role } from "../Principal.ts"
 import { IdempotencyKey } from "./IdempotencyKey.ts"
 import { RetryPolicy } from "./RetryPolicy.ts"
@@ -59,6 +59,10 @@ export const ToolExample = Schema.Struct({
 })
 export interface ToolExample extends Schema.Schema.Type<typeof ToolExample> {}
 
+const RuleArguments = Schema.Array(
+  Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(200))
+).check(Schema.isMinLength(1), Schema.isMaxLength(16))
+
 const JsonObject = Schema.Record(Schema.String, Schema.Json)
 const Text = (most: number) => Schema.String.check(Schema.isMaxLength(most))
 const Tag = Schema.String.check(Schema.isPattern(/^\S{1,64}$/, { description: "a word" }))
@@ -87,7 +91,7 @@ const fields = {
   side_effects: SideEffects,
   replay_policy: ReplayPolicy,
   /** What the caller must hold, all of them; on the wire `permissions`. */
-  capabilities: Schema.Array(Capability).check(Schema.isMaxLength(32)),
+  capabilities: Schema.Array(RequestedCapability).check(Schema.isMaxLength(32)),
   /** The same text from two calls of one run is one effect (`IdempotencyKey.ts`); null = each call is its own. */
   idempotency_key: Schema.NullOr(IdempotencyKey),
   /** Of one call, in the currency of the ledger; null = nothing is known. */
@@ -103,6 +107,8 @@ const fields = {
   approval: Schema.optionalKey(ApprovalGate),
   /** `allow`, `ask` or `deny` when the tool itself says so; absent = the category decides (mutate asks). */
   permission: Schema.optionalKey(Permission),
+  /** What a rule of a policy reads together, as words: texts and lists of texts. Absent = the first text alone. */
+  rule_arguments: Schema.optionalKey(RuleArguments),
   /** Who may decide when the tool asks; empty = any approver or operator. */
   approvers: Schema.Array(Role),
   /** How long a question waits, in ms; absent = for ever (D5). */
