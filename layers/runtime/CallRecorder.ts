@@ -70,7 +70,6 @@ class Recording implements Recorder {
   readonly #config: RecorderConfig
   readonly #open: Open
   readonly #clock: Clock.Clock
-  readonly #warn: (effect: Effect.Effect<void>) => void
   readonly #bell = Latch.makeUnsafe(false)
   #waiting: Array<CallRecord> = []
   /** On their way to the store. */
@@ -78,21 +77,16 @@ class Recording implements Recorder {
   #bytes = 0
   #last_ns = 0n
   #counts = { stored: 0, dropped: 0, lost: 0 }
-  #dropping = false
+  /** Dropped, and not said yet. */
+  #unsaid = 0
   #stopping = false
   #store: { readonly service: CallRecords["Service"]; readonly scope: Scope.Closeable } | undefined
   #worker: Fiber.Fiber<void> | undefined
 
-  constructor(
-    config: RecorderConfig,
-    open: Open,
-    clock: Clock.Clock,
-    warn: (effect: Effect.Effect<void>) => void
-  ) {
+  constructor(config: RecorderConfig, open: Open, clock: Clock.Clock) {
     this.#config = config
     this.#open = open
     this.#clock = clock
-    this.#warn = warn
   }
 
   readonly observe: ToolCallObserver = (fact) => this.#keep((ns) => recordOf(fact, ns))
@@ -105,13 +99,14 @@ class Recording implements Recorder {
     if (this.#stopping) return
     const { bytes_max, records_max } = this.#config
     if (this.#waiting.length + this.#writing.length >= records_max || this.#bytes >= bytes_max) {
-      return this.#drop()
+      this.#counts.dropped++
+      this.#unsaid++
+      return
     }
     // No two records of one recorder have the same time.
     const now = this.#clock.currentTimeNanosUnsafe()
     this.#last_ns = now > this.#last_ns ? now : this.#last_ns + 1n
     const record = make(this.#last_ns)
-    this.#dropping = false
     this.#bytes += weightOf(record)
     this.#waiting.push(record)
     this.#bell.openUnsafe()
@@ -135,7 +130,7 @@ class Recording implements Recorder {
         }),
         Effect.suspend(() => {
           worker?.interruptUnsafe()
-          return this.#close()
+          return Effect.andThen(this.#saidDropped(), this.#close())
         })
       )
     })
@@ -171,6 +166,7 @@ class Recording implements Recorder {
           reason: reason._tag === "Some" ? reason.value.message : "the store failed by a defect"
         })
       }
+      yield* self.#saidDropped()
     }
   })
 
@@ -201,16 +197,17 @@ class Recording implements Recorder {
     })
   }
 
-  #drop(): void {
-    this.#counts.dropped++
-    if (this.#dropping) return
-    this.#dropping = true
-    this.#warn(
-      Effect.annotateLogs(
-        Effect.logWarning("records of calls are dropped: the store is slower than the tools"),
-        { waiting: this.#waiting.length + this.#writing.length }
+  /** Says how many were dropped since it was last said: a write was on its way then, so its end is the burst's. */
+  #saidDropped(): Effect.Effect<void> {
+    return Effect.suspend(() => {
+      const dropped = this.#unsaid
+      if (dropped === 0) return Effect.void
+      this.#unsaid = 0
+      return Effect.annotateLogs(
+        Effect.logWarning("records of calls were dropped: the store is slower than the tools"),
+        { dropped }
       )
-    )
+    })
   }
 }
 
@@ -219,8 +216,7 @@ export const make = Effect.fnUntraced(function* (
   open: Open
 ): Effect.fn.Return<Recorder, never, Scope.Scope> {
   const config = yield* RecorderConfig
-  const context = yield* Effect.context<never>()
-  const recorder = new Recording(config, open, yield* Clock.Clock, Effect.runForkWith(context))
+  const recorder = new Recording(config, open, yield* Clock.Clock)
   yield* recorder.run()
   return recorder
 })

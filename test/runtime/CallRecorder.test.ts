@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Context, Effect, Exit, Layer, Scope } from "effect"
+import { Context, Deferred, Effect, Exit, Layer, Logger, References, Scope } from "effect"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import { AgentName, CallId, RunId, Tenant } from "../../src/Ids.ts"
 import type { CallRecord } from "../../src/tool/CallRecord.ts"
@@ -92,6 +92,47 @@ describe("the recorder of calls", () => {
       assert.isAtLeast(records.length, 4)
       assert.strictEqual(recorder.counts().dropped, 50 - records.length)
     }).pipe(configured({ bytes_max: 1_000_000 }))
+  )
+
+  it.effect("SM-86 says how many were dropped, once a burst and when it stops", () =>
+    Effect.gen(function* () {
+      const { records, service } = yield* kept
+      const said: Array<unknown> = []
+      const heard = Logger.layer([
+        Logger.make<unknown, void>(({ fiber, logLevel }) => {
+          said.push([logLevel, fiber.getRef(References.CurrentLogAnnotations)["dropped"]])
+        })
+      ])
+      const gates = [yield* Deferred.make<void>(), yield* Deferred.make<void>()] as const
+      let writes = 0
+      const slow: CallRecords["Service"] = {
+        ...service,
+        store: (all) => {
+          const gate = gates[writes++]
+          const passed = gate === undefined ? Effect.void : Deferred.await(gate)
+          return Effect.andThen(passed, service.store(all))
+        }
+      }
+      yield* Effect.gen(function* () {
+        const recorder = yield* CallRecorder.make(Effect.succeed(slow))
+        for (let n = 0; n < 15; n++) recorder.observe(factOf(n))
+        assert.deepEqual(said, [])
+        yield* Deferred.succeed(gates[0], undefined)
+        for (let tries = 0; tries < 50; tries++) yield* Effect.yieldNow
+        assert.deepEqual(said, [["Warn", 5]])
+        for (let n = 0; n < 12; n++) recorder.observe(factOf(n))
+        for (let tries = 0; tries < 50; tries++) yield* Effect.yieldNow
+        assert.lengthOf(said, 1)
+        yield* Deferred.succeed(gates[1], undefined)
+        yield* recorder.stop(5_000)
+        assert.deepEqual(said, [
+          ["Warn", 5],
+          ["Warn", 2]
+        ])
+        assert.lengthOf(records, 20)
+        assert.deepEqual(recorder.counts(), { stored: 20, dropped: 7, lost: 0 })
+      }).pipe(Effect.provide(heard))
+    }).pipe(configured({ records_max: 10 }))
   )
 
   it.live("keeps the records of an embedded runtime where it is told to", () =>
