@@ -5,15 +5,21 @@
  * The first that speaks wins: kill switch, the tool's own permission, its server's, the rules, the mode; without a mode
  * the tool's category decides, and a mutation asks. A tool on `approval_required` asks where it would have been allowed.
  */
-import { Effect, Exit, Schema } from "effect"
+import { Effect, Result, Schema } from "effect"
 import type { Roles } from "../Principal.ts"
 import type { ApprovalGate, Permission as Answer, ToolCategory } from "../tool/SideEffects.ts"
 import { Permission, permissionOf } from "../tool/SideEffects.ts"
+import type { Readable } from "./PermissionRule.ts"
 import { isByRole, PermissionRule, rulesFor } from "./PermissionRule.ts"
 
 /** `allow_reads`: what is known to only read is allowed, everything else asks. */
 export const PermissionMode = Schema.Literals(["allow", "ask", "deny", "allow_reads"])
 export type PermissionMode = typeof PermissionMode.Type
+
+const unread: unique symbol = Symbol("troupe/Policy/unread")
+
+/** Of what is said of a policy that cannot be read. */
+const mistake_units_max = 500
 
 const Name = Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(200))
 
@@ -47,31 +53,41 @@ export const Policy = Schema.Struct({
   approval_required: missing(fields.approval_required, []),
   default_deny: missing(fields.default_deny, false)
 })
-export interface Policy extends Schema.Schema.Type<typeof Policy> {}
+export interface Policy extends Schema.Schema.Type<typeof Policy> {
+  /** Why what was given could not be read. No part of what the policy says: neither stored nor compared. */
+  readonly [unread]?: string
+}
 
 /** Nothing is said: categories decide. */
 export const no_policy: Policy = Policy.make({})
 
-const decoded = Schema.decodeUnknownExit(Policy, { onExcessProperty: "error" })
+const decoded = Schema.decodeUnknownResult(Policy, { onExcessProperty: "error", errors: "all" })
 
 /**
  * A policy from outside, a file or a request. One that cannot be read asks a person for everything, and never runs
- * what it might have forbidden; none at all leaves it to the categories.
+ * what it might have forbidden, and the start says what is wrong with it; none at all leaves it to the categories.
  */
 export const policyOf = (value: unknown): Policy => {
   if (value === undefined || value === null) return no_policy
-  const exit = decoded(value)
-  return Exit.isSuccess(exit) ? exit.value : Policy.make({ mode: "ask" })
+  const result = decoded(value)
+  if (Result.isSuccess(result)) return result.success
+  const mistake = result.failure.message.replaceAll(/\s+/g, " ").slice(0, mistake_units_max)
+  return Object.defineProperty(Policy.make({ mode: "ask" }), unread, { value: mistake })
 }
 
 /** What a start says aloud about a policy; empty = nothing. */
-export const warningsOf = (policy: Policy): ReadonlyArray<string> =>
-  policy.mode === "allow"
+export const warningsOf = (policy: Policy): ReadonlyArray<string> => {
+  const mistake = policy[unread]
+  if (mistake !== undefined) {
+    return [`The policy cannot be read, so that every tool asks a person: ${mistake}`]
+  }
+  return policy.mode === "allow"
     ? ['The policy allows every tool that nothing else speaks of: its mode is "allow".']
     : []
+}
 
 /** What is known of a tool where its permission is decided. */
-export interface Subject {
+export interface Subject extends Readable {
   readonly name: string
   /** Absent = it has no key. */
   readonly key?: string
@@ -83,8 +99,6 @@ export interface Subject {
   readonly read_only: boolean | null
   /** Who brings it. */
   readonly server?: string
-  /** The names of its arguments, in the order in which it declares them. */
-  readonly arguments?: ReadonlyArray<string>
 }
 
 /** Of a call with these arguments, in a run whose sender had these roles. */
@@ -118,7 +132,7 @@ export const permissionFor = (policy: Policy, subject: Subject): Answer | Permis
       ? policy.servers[server]
       : undefined)
   if (spoken !== undefined) return shown(spoken)
-  const rules = rulesFor(policy.rules, names, subject.arguments ?? [])
+  const rules = rulesFor(policy.rules, names, subject)
   const otherwise = byMode(policy, subject)
   const of: PermissionOf = (args, roles) => shown(rules.of(args, roles) ?? otherwise)
   return rules.reads_call ? of : of(undefined, undefined)

@@ -285,6 +285,25 @@ describe("permission", () => {
     )
   })
 
+  it.live("a policy that cannot be read says at the start what is wrong with it", () => {
+    const { layer, lines } = logged()
+    const rules = [{ pattern: "t", permission: "yes" }]
+    return Effect.gen(function* () {
+      yield* H.ended(yield* H.send("hello"))
+      const said = lines.filter((line) => line.startsWith("Warn"))
+      assert.lengthOf(said, 1)
+      assert.include(said[0], "cannot be read")
+      assert.include(said[0], 'at ["rules"][0]["permission"]')
+      assert.include(said[0], 'at ["mood"]')
+    }).pipe(
+      Effect.provide(
+        H.layer({ policy: policyOf({ mood: "allow", rules }), script: [text("hi")] }).pipe(
+          Layer.provide(layer)
+        )
+      )
+    )
+  })
+
   it("AG-62 a policy that cannot be read asks, and its rules allow nothing", () => {
     const broken = policyOf({ mode: "allow", rules: [{ pattern: "t", permission: "yes" }] })
     const reader = { name: "t", category: "read", read_only: true } as const
