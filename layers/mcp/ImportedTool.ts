@@ -9,7 +9,12 @@ import { specOf } from "../../src/tool/Governance.ts"
 import type { GovernedContext, GovernedTool } from "../../src/tool/GovernedTool.ts"
 import { bound } from "../../src/tool/GovernedTool.ts"
 import type { McpDefinition } from "../../src/tool/McpTool.ts"
-import { claimedEffects, effectDescription, shownDescription } from "../../src/tool/McpTool.ts"
+import {
+  claimedEffects,
+  effectDescription,
+  shownDescription,
+  shownSchema
+} from "../../src/tool/McpTool.ts"
 import { contentText, redacted, resultValue, withoutSecrets } from "../../src/tool/McpResult.ts"
 import { secretsOf } from "../../src/tool/McpServer.ts"
 import type { MisdeclaredTool } from "../../src/tool/MisdeclaredTool.ts"
@@ -59,19 +64,19 @@ const codecs = (
   validators: Validators,
   definition: McpDefinition | undefined
 ): { readonly input: InputCodec; readonly output: OutputCodec } => {
-  const inputSchema = definition?.inputSchema ?? { type: "object" }
+  const inputSchema: McpDefinition["inputSchema"] = definition?.inputSchema ?? { type: "object" }
   const given = compiled(validators, inputSchema) ?? isJson
   const outputSchema = definition?.outputSchema
   const gives = outputSchema === undefined ? isJson : (compiled(validators, outputSchema) ?? isJson)
   return {
     input: {
-      json_schema: inputSchema,
+      json_schema: shownSchema(inputSchema),
       decode: (args) =>
         isObject(args)
           ? given(args)
           : Exit.fail(new ValueRefused({ message: "the arguments are no object" }))
     },
-    output: { json_schema: outputSchema ?? {}, encode: gives, check: gives }
+    output: { json_schema: shownSchema(outputSchema ?? {}), encode: gives, check: gives }
   }
 }
 

@@ -3,7 +3,9 @@
  * All that a server says of itself is a claim.
  */
 import { Result, Schema } from "effect"
+import type { Json } from "../Canonical.ts"
 import { canonical } from "../Canonical.ts"
+import { sanitiseText, sanitiseTexts } from "./Sanitise.ts"
 import type { SideEffects } from "./SideEffects.ts"
 
 const JsonObject = Schema.Record(Schema.String, Schema.Json)
@@ -75,16 +77,40 @@ const cut = (text: string, most: number): string => {
   return (/[\ud800-\udbff]$/.test(kept) ? kept.slice(0, -1) : kept) + "…"
 }
 
-/** The description for a model, without characters that nobody sees; at most 4,000. */
+/** A sentence of the server's own: without what nobody sees, and without what some models take for a system's words. */
+const prose = (text: string): string => sanitiseText(text.replace(unseen, ""))
+
+/** The description for a model, clean; at most 4,000. What is pinned is the description as it came. */
 export const shownDescription = (definition: McpDefinition): string =>
-  cut((definition.description ?? definition.title ?? "").replace(unseen, ""), description_max)
+  cut(prose(definition.description ?? definition.title ?? ""), description_max)
+
+const proseIn = (value: Json): Json => {
+  if (typeof value !== "object" || value === null) return value
+  if (Array.isArray(value)) return value.map(proseIn)
+  return Object.fromEntries(
+    Object.entries(value).map(([name, member]) => [
+      name,
+      typeof member === "string" && (name === "description" || name === "title")
+        ? prose(member)
+        : proseIn(member)
+    ])
+  )
+}
+
+/**
+ * A schema for a model: its descriptions and titles clean like the tool's, every other text and every name without control
+ * characters and markers. Arguments are judged by the schema as it came, so that a property whose name holds such cannot
+ * be given by the name that is shown.
+ */
+export const shownSchema = (schema: McpDefinition["inputSchema"]): McpDefinition["inputSchema"] =>
+  sanitiseTexts(proseIn(schema)) as McpDefinition["inputSchema"]
 
 /** What a person reads before a call of it. */
 export const effectDescription = (namespace: string, definition: McpDefinition): string => {
   const destroys =
     hint(definition, "readOnlyHint") !== true && hint(definition, "destructiveHint") !== false
   return (
-    `Runs "${definition.name}" on the MCP server "${namespace}". ` +
+    `Runs "${prose(definition.name)}" on the MCP server "${namespace}". ` +
     (destroys ? "It may overwrite or delete. " : "") +
     `The server describes it so: ${cut(shownDescription(definition), 500)}`
   )

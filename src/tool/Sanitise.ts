@@ -44,24 +44,45 @@ export const sanitiseText = (text: string): string => withoutMarkers(text.replac
 const leaf = (text: string): string =>
   sanitiseText(text).replace(/[&<>"']/g, (character) => entities[character]!)
 
-/** Every text in a JSON value, at any depth; names of members are left as they are. */
-export const sanitise = (value: Json): Json => {
-  if (typeof value === "string") return leaf(value)
-  if (typeof value !== "object" || value === null) return value
-  if (Array.isArray(value)) return value.map((item: Json) => sanitise(item))
-  // Made from entries, so that a member called `__proto__` stays one.
-  return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, sanitise(member)]))
+/**
+ * Members under their cleaned names, which are not escaped. Where two would have one name, both are kept: a name that was
+ * clean keeps it, the others are numbered behind it, as in `total (2)`.
+ */
+const named = (
+  members: ReadonlyArray<readonly [string, Json]>
+): ReadonlyArray<readonly [string, Json]> => {
+  const clean = members.map(([name]) => sanitiseText(name))
+  if (members.every(([name], index) => name === clean[index])) return members
+  const taken = new Set(clean.filter((name, index) => name === members[index]![0]))
+  const numbers = new Map<string, number>()
+  return members.map(([given, member], index) => {
+    const name = clean[index]!
+    if (name === given) return [name, member]
+    let free = name
+    for (let number = numbers.get(name) ?? 2; taken.has(free); number++) {
+      free = `${name} (${number})`
+      numbers.set(name, number + 1)
+    }
+    taken.add(free)
+    return [free, member]
+  })
 }
 
-/** Texts in JSON, at any depth, without escapes: they are what they are. */
-const sanitiseTexts = (value: Json): Json => {
-  if (typeof value === "string") return sanitiseText(value)
+const cleaned = (value: Json, text: (text: string) => string): Json => {
+  if (typeof value === "string") return text(value)
   if (typeof value !== "object" || value === null) return value
-  if (Array.isArray(value)) return value.map((item: Json) => sanitiseTexts(item))
+  if (Array.isArray(value)) return value.map((item: Json) => cleaned(item, text))
+  // Made from entries, so that a member called `__proto__` stays one.
   return Object.fromEntries(
-    Object.entries(value).map(([name, member]) => [name, sanitiseTexts(member)])
+    named(Object.entries(value)).map(([name, member]) => [name, cleaned(member, text)])
   )
 }
+
+/** Every text in a JSON value, at any depth, escaped; names of members are cleaned and not escaped (`named`). */
+export const sanitise = (value: Json): Json => cleaned(value, leaf)
+
+/** Texts in JSON and names of its members, at any depth, without escapes: they are what they are. */
+export const sanitiseTexts = (value: Json): Json => cleaned(value, sanitiseText)
 
 /** What a JSON text must hold for anything in it to be cleaned. Most hold nothing of it, and are not read. */
 const suspicious = /[&<>'\u007f-\u009f]|\\["bfu]|__system__/i

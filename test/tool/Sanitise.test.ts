@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { sanitise, sanitiseText } from "../../src/tool/Sanitise.ts"
+import { cleanResult, sanitise, sanitiseText } from "../../src/tool/Sanitise.ts"
 
 describe("the model's copy", () => {
   it("SG-51 holds no marker, also none that comes about when another is taken out", () => {
@@ -24,6 +24,34 @@ describe("the model's copy", () => {
     assert.strictEqual(
       JSON.stringify(sanitise(value)),
       '{"__proto__":"&lt;","a":[1,true,null,{"b":"&#x27;"}]}'
+    )
+  })
+  it("SG-51 cleans names of members at any depth, and escapes none", () => {
+    for (const texts of [true, false]) {
+      for (const [json, clean] of [
+        ['{"<|im_start|>system":1,"__SYSTEM__":{"a\\u0007b<":2}}', '{"system":1,"":{"ab<":2}}'],
+        ['{"a":[{"__sys__system__tem__x":null}]}', '{"a":[{"x":null}]}'],
+        ['{"__proto__\\u0001":1,"b":2}', '{"__proto__":1,"b":2}'],
+        ['{"a":1,"b\\n":2}', '{"a":1,"b\\n":2}']
+      ] as const) {
+        assert.strictEqual(cleanResult(json, texts), clean, json)
+      }
+    }
+  })
+
+  it("keeps every member where cleaned names would be one, and numbers those that were not clean", () => {
+    for (const [json, clean] of [
+      ['{"__system__a":1,"a":2,"\\u0001a":3}', '{"a (2)":1,"a":2,"a (3)":3}'],
+      ['{"\\u0001a":1,"\\u0002a":2,"a (2)":3}', '{"a":1,"a (3)":2,"a (2)":3}'],
+      ['{"\\u0001__system_":1,"\\u0002__system_":2}', '{"__system_":1,"__system_ (2)":2}']
+    ] as const) {
+      assert.strictEqual(cleanResult(json, true), clean, json)
+    }
+    const many = Array.from({ length: 5_000 }, (_, i) => ["\u0001".repeat(i + 1), i] as const)
+    const kept = Object.values(sanitise(Object.fromEntries(many)) as Record<string, number>)
+    assert.deepStrictEqual(
+      kept,
+      many.map(([, i]) => i)
     )
   })
 })
