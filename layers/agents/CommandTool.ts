@@ -136,6 +136,7 @@ export const tools = (
           side_effects: options.side_effects ?? "external",
           capabilities: command_capability,
           text_result: true,
+          rule_arguments: ["program", "args"],
           // The program's own time is over first, and its end is told as a result.
           timeout_ms: timeout_ms + 5_000,
           effect_description: "Runs a program on the machine of this service."

@@ -1,10 +1,13 @@
 /**
  * Rules of a policy: `refund` speaks of every call of that tool, `run(npm test:*)` of those whose first text argument
- * begins so, and a rule may speak of some senders only. Among the rules that match the strictest wins, whatever their order.
+ * begins so, and a rule may speak of some senders only. Of a tool that declares `rule_arguments` those are read together, as
+ * words. Among the rules that match the strictest wins, whatever their order.
  */
 import { Schema } from "effect"
 import { hasRole, Roles } from "../Principal.ts"
 import { Permission } from "../tool/SideEffects.ts"
+
+const pattern_max = 512
 
 const SomeRoles = Roles.check(Schema.isMinLength(1))
 
@@ -14,20 +17,21 @@ const SomeRoles = Roles.check(Schema.isMinLength(1))
  * did; an admin has every one but `customer`. Where they are not known, as in a worker of a queue, there are none.
  */
 export const PermissionRule = Schema.Struct({
-  pattern: Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(512)),
+  pattern: Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(pattern_max)),
   permission: Permission,
   roles: Schema.optionalKey(SomeRoles),
   unless_roles: Schema.optionalKey(SomeRoles)
 })
 export interface PermissionRule extends Schema.Schema.Type<typeof PermissionRule> {}
 
-interface Pattern {
+/** What a pattern says, if it says something (`PolicyCheck.ts`). */
+export interface Pattern {
   readonly tool: string
   /** Undefined = every call. */
   readonly prefix: string | undefined
 }
 
-const patternOf = (text: string): Pattern => {
+export const patternOf = (text: string): Pattern => {
   const open = text.indexOf("(")
   return open > 0 && text.endsWith(":*)")
     ? { tool: text.slice(0, open), prefix: text.slice(open + 1, -3) }
@@ -47,6 +51,50 @@ const firstText = (args: unknown, order: ReadonlyArray<string>): string | undefi
     if (typeof value === "string") return value
   }
   return undefined
+}
+
+const wordOf = (value: unknown): string =>
+  typeof value === "string" ? value : (JSON.stringify(value) ?? "")
+
+/** The arguments of these names, each a word; of a list, each member. One that was not given has none. */
+const wordsOf = (args: unknown, named: ReadonlyArray<string>): ReadonlyArray<string> => {
+  if (typeof args !== "object" || args === null) return []
+  const given = args as Readonly<Record<string, unknown>>
+  return named.flatMap((name) => {
+    const value = Object.hasOwn(given, name) ? given[name] : undefined
+    if (value === undefined) return []
+    return Array.isArray(value) ? value.map(wordOf) : [wordOf(value)]
+  })
+}
+
+/** Words with one space after each, whatever white space is in and between them, as far as a pattern may reach. */
+const lineOf = (words: ReadonlyArray<string>): string => {
+  let line = ""
+  for (const word of words) {
+    if (line.length > pattern_max) break
+    const plain = word.trim().replaceAll(/\s+/g, " ")
+    if (plain !== "") line += `${plain} `
+  }
+  return line
+}
+
+/** What a call's arguments say to the rules of its tool. */
+type Reading = (rule: Conditional) => boolean
+
+const byText = (text: string | undefined): Reading => {
+  return ({ prefix = "" }) => text?.startsWith(prefix) === true
+}
+
+/**
+ * One text of several words. What allows has to have each of its words as a whole word of the call, so that a word with a
+ * space in it is never taken for two; what asks or denies matches where the line begins so, however its words are cut.
+ */
+const byWords = (words: ReadonlyArray<string>): Reading => {
+  const line = lineOf(words)
+  return ({ line: begin, rule, words: wanted }) =>
+    rule.permission === "allow"
+      ? wanted.every((word, index) => words[index] === word)
+      : line.startsWith(begin)
 }
 
 const rank: Readonly<Record<Permission, number>> = { allow: 0, ask: 1, deny: 2 }
@@ -71,16 +119,34 @@ export interface ToolRules {
 }
 
 interface Conditional {
+  readonly rule: PermissionRule
   /** Undefined = every call. */
   readonly prefix: string | undefined
-  readonly rule: PermissionRule
+  /** The same, for a tool that is read by words: each, and all of them as a line. */
+  readonly words: ReadonlyArray<string>
+  readonly line: string
 }
 
-/** `names`: the tool's plain name and its key. `order`: the names of its arguments, as it declares them. */
+const conditionalOf = (rule: PermissionRule, prefix: string | undefined): Conditional => ({
+  rule,
+  prefix,
+  words: (prefix ?? "").split(/\s+/).filter((word) => word !== ""),
+  line: (prefix ?? "").trimStart().replaceAll(/\s+/g, " ")
+})
+
+/** What of a tool says how rules read its calls. */
+export interface Readable {
+  /** The names of its arguments, in the order in which it declares them. */
+  readonly arguments?: ReadonlyArray<string>
+  /** Those that a rule reads together, as words. Absent = the first text alone. */
+  readonly rule_arguments?: ReadonlyArray<string>
+}
+
+/** `names`: the tool's plain name and its key. */
 export const rulesFor = (
   rules: ReadonlyArray<PermissionRule>,
   names: ReadonlyArray<string>,
-  order: ReadonlyArray<string>
+  { arguments: order = [], rule_arguments }: Readable
 ): ToolRules => {
   let always: Permission | undefined
   const conditional: Array<Conditional> = []
@@ -88,17 +154,21 @@ export const rulesFor = (
     const { prefix, tool } = patternOf(rule.pattern)
     if (!names.includes(tool)) continue
     if (prefix === undefined && !isByRole(rule)) always = stricter(always, rule.permission)
-    else conditional.push({ prefix, rule })
+    else conditional.push(conditionalOf(rule, prefix))
   }
+  const readingOf = (args: unknown): Reading =>
+    rule_arguments === undefined
+      ? byText(firstText(args, order))
+      : byWords(wordsOf(args, rule_arguments))
   return {
     reads_call: conditional.length > 0,
     of: (args, roles) => {
       if (conditional.length === 0) return always
-      const text = firstText(args, order)
+      const reads = readingOf(args)
       let found = always
-      for (const { prefix, rule } of conditional) {
-        const matches = prefix === undefined || text?.startsWith(prefix) === true
-        if (matches && isFor(rule, roles)) found = stricter(found, rule.permission)
+      for (const each of conditional) {
+        const matches = each.prefix === undefined || reads(each)
+        if (matches && isFor(each.rule, roles)) found = stricter(found, each.rule.permission)
       }
       return found
     }

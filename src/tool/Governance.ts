@@ -41,6 +41,8 @@ export interface Governance {
   /** What the caller must hold: one `name[:scope]`, or several. */
   readonly capabilities?: Requires
   readonly permission?: Permission
+  /** Arguments that a rule of a policy reads together, as words: `["program", "args"]`. Absent = the first text. */
+  readonly rule_arguments?: ReadonlyArray<string>
   readonly approval?: ApprovalGate
   readonly approvers?: ReadonlyArray<Role>
   readonly approval_expires_ms?: number
@@ -95,7 +97,7 @@ const said = (record: object): Record<string, unknown> =>
   Object.fromEntries(Object.entries(record).filter(([, value]) => value !== undefined))
 
 const own_fields = [
-  "namespace version side_effects replay_policy produces category group capabilities permission approval approvers",
+  "namespace version side_effects replay_policy produces category group capabilities permission rule_arguments approval approvers",
   "approval_expires_ms effect_description idempotent idempotency_key cost_estimate examples tags deprecated",
   "transactional stop_loop text_result timeout_ms retry rate_limit circuit concurrency_max result_bytes_max input_schema output_schema name description"
 ]
@@ -166,6 +168,19 @@ const keyWrong = (spec: ToolSpec): Wrong | undefined => {
       ]
 }
 
+const ruleArgumentsWrong = (spec: ToolSpec): Wrong | undefined => {
+  const properties = spec.input_schema["properties"]
+  const names = typeof properties === "object" && properties !== null ? Object.keys(properties) : []
+  const missing = spec.rule_arguments?.find((name) => !names.includes(name))
+  return missing === undefined
+    ? undefined
+    : [
+        "rule_arguments",
+        `the tool has no argument "${missing}"`,
+        `Name some of: ${names.join(", ") || "(it takes none)"}`
+      ]
+}
+
 const reconcileWrong = (spec: ToolSpec): Wrong | undefined =>
   spec.reconcile && (!isDispatched(spec) || spec.transactional)
     ? [
@@ -190,7 +205,12 @@ export const specOf = Effect.fnUntraced(function* (
     permissions: required(capabilities),
     ...(retry === undefined ? undefined : { retry: { ...retry, ...retryPolicyOf(retry) } })
   }).pipe(Effect.mapError((error) => ofIssue(name, error.issue, own_fields)))
-  const wrong = transactionWrong(spec) ?? retryWrong(spec) ?? keyWrong(spec) ?? reconcileWrong(spec)
+  const wrong =
+    transactionWrong(spec) ??
+    retryWrong(spec) ??
+    keyWrong(spec) ??
+    ruleArgumentsWrong(spec) ??
+    reconcileWrong(spec)
   if (wrong !== undefined) return yield* misdeclared(name, ...wrong)
   return spec
 })

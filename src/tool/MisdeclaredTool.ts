@@ -36,6 +36,7 @@ const mends: Readonly<Record<string, string>> = {
   category: "Write read, suggest or mutate, or leave it out",
   group: "Write core, knowledge, network, inspect, orchestration or meta",
   permission: "Write allow, ask or deny",
+  rule_arguments: 'Write the names of 1 to 16 arguments, such as ["program", "args"]',
   approval: "Write at-call or at-publication-gate",
   capabilities: 'Write name or name:scope, such as "fs.read:/workspace/*"',
   idempotency_key: 'Write a text with arguments in braces, such as "order-{order_id}"',
