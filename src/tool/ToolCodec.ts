@@ -2,7 +2,7 @@
  * What reads a tool's arguments and writes its result, made once from whatever its author describes them with: an Effect
  * Schema, any Standard Schema (zod, valibot, arktype and others), or plain JSON Schema.
  */
-import { Effect, Exit, JsonSchema, Result, Schema, SchemaRepresentation } from "effect"
+import { Effect, Exit, JsonSchema, Result, Schema, SchemaAST, SchemaRepresentation } from "effect"
 import type { StandardSchema } from "effect"
 import { flatNames, hasOnly } from "./FlatObject.ts"
 import type { MisdeclaredTool } from "./MisdeclaredTool.ts"
@@ -158,18 +158,88 @@ const derived = (
   )
 }
 
-/** Reads arguments with `schema`; `given` is shown in place of the JSON Schema that is derived. */
+/** A class or a schema with an identifier says itself by a reference; a provider reads only what stands at the top. */
+const atTop = (json_schema: JsonObject): JsonObject => {
+  const { $defs, $ref, ...beside } = json_schema
+  if (typeof $ref !== "string" || typeof $defs !== "object" || $defs === null) return json_schema
+  const name = $ref.replace(/^#\/\$defs\//, "")
+  if (!Object.hasOwn($defs, name)) return json_schema
+  const inlined = { ...($defs as Readonly<Record<string, JsonObject>>)[name], ...beside }
+  return JSON.stringify(inlined).includes('"#/$defs/') ? { ...inlined, $defs } : inlined
+}
+
+/**
+ * Providers take the arguments of a tool as one JSON object, and refuse a whole request for one tool of another kind. A
+ * union of objects is another kind, too: a `type` put beside its `anyOf` is refused by those that want no `anyOf` there.
+ * Whoever knows that theirs takes it writes `input_schema`.
+ */
+const object = (
+  tool: string,
+  field: "input" | "input_schema",
+  json_schema: JsonObject
+): Effect.Effect<JsonObject, MisdeclaredTool> => {
+  if (json_schema["type"] === "object") return Effect.succeed(json_schema)
+  return Effect.fail(
+    misdeclared(
+      tool,
+      field,
+      'its JSON Schema has to be of type "object" at its top, because a model gives a tool one object',
+      field === "input"
+        ? "Wrap it in an object: Schema.Struct({ value: ... })"
+        : 'Wrap it in an object: { type: "object", properties: { value: ... } }'
+    )
+  )
+}
+
+const no_arguments: JsonObject = { type: "object", properties: {}, additionalProperties: false }
+
+/** Is it `Schema.Struct({})`, which takes whatever is not null, and means that there are no arguments? */
+const isEmpty = (schema: AnySchema): schema is Schema.Codec<unknown, unknown> => {
+  if (!isEffectSchema(schema)) return false
+  const { ast } = Schema.toEncoded(schema)
+  return (
+    SchemaAST.isObjects(ast) &&
+    ast.propertySignatures.length === 0 &&
+    ast.indexSignatures.length === 0
+  )
+}
+
+const none = new Set<string>()
+
+const emptyDecoder = (schema: Schema.Decoder<unknown>): InputCodec["decode"] => {
+  const decode = Schema.decodeUnknownExit(schema)
+  return (args) => {
+    if (hasOnly(args, none) && !Array.isArray(args)) return decode(args)
+    const given = typeof args === "object" && args !== null ? Object.keys(args)[0] : undefined
+    return refused(
+      given === undefined
+        ? "the arguments are no object"
+        : `Unexpected key at ${given.slice(0, 64)}`
+    )
+  }
+}
+
+/** Reads arguments with `schema`; `given` is shown in place of the JSON Schema that is derived. Either is of an object. */
 export const inputCodec = (
   tool: string,
   schema: AnySchema,
   given?: JsonObject
-): Effect.Effect<InputCodec, MisdeclaredTool> =>
-  Effect.map(derived(tool, "input", schema, given), (json_schema) => ({
-    json_schema,
-    decode: isEffectSchema(schema)
-      ? effectDecoder(schema, json_schema)
-      : standardDecoder(schema, json_schema)
-  }))
+): Effect.Effect<InputCodec, MisdeclaredTool> => {
+  if (given === undefined && isEmpty(schema)) {
+    return Effect.succeed({ json_schema: no_arguments, decode: emptyDecoder(schema) })
+  }
+  return derived(tool, "input", schema, given).pipe(
+    Effect.flatMap((found) =>
+      object(tool, given === undefined ? "input" : "input_schema", atTop(found))
+    ),
+    Effect.map((json_schema) => ({
+      json_schema,
+      decode: isEffectSchema(schema)
+        ? effectDecoder(schema, json_schema)
+        : standardDecoder(schema, json_schema)
+    }))
+  )
+}
 
 export const outputCodec = (
   tool: string,
@@ -201,10 +271,10 @@ export const jsonSchemaInput = (
     )
   )
   return Result.isSuccess(schema)
-    ? Effect.succeed({
-        json_schema,
+    ? Effect.map(object(tool, "input_schema", atTop(json_schema)), (shown) => ({
+        json_schema: shown,
         decode: Schema.decodeUnknownExit(schema.success as Schema.Decoder<unknown>, strictly)
-      })
+      }))
     : Effect.fail(
         misdeclared(
           tool,
