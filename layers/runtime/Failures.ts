@@ -5,10 +5,9 @@ import { Cause } from "effect"
 import type { ToolError } from "../../src/error/ToolError.ts"
 import {
   failureOf,
-  ToolPolicyError,
+  isToolError,
   ToolTerminalError,
-  ToolTransientError,
-  ToolUserError
+  ToolTransientError
 } from "../../src/error/ToolError.ts"
 import type { Outcome } from "../../src/run/RunEvent.ts"
 
@@ -16,24 +15,17 @@ export const failed = (error: ToolError): Outcome => ({ _tag: "Failed", error: f
 
 const defect_message = "The tool failed by a defect of its own."
 
-/** What went wrong in a body, as one of the four classes. The text of a defect is never kept, that of a failure is. */
+/**
+ * What went wrong in a body, as one of the four classes. A failure that is a text is unknown and keeps it (SM-18): whoever
+ * wrote it wrote it for a reader. Any other failure of no class is a defect, of which no text is kept: an error's message
+ * may hold whatever it met.
+ */
 export const classify = (cause: Cause.Cause<unknown>): ToolError => {
-  for (const reason of cause.reasons) {
-    if (reason._tag !== "Fail") continue
-    const error = reason.error
-    if (
-      error instanceof ToolUserError ||
-      error instanceof ToolPolicyError ||
-      error instanceof ToolTransientError ||
-      error instanceof ToolTerminalError
-    ) {
-      return error
-    }
-    return new ToolTerminalError({
-      kind: "unknown",
-      message:
-        typeof error === "string" ? error : error instanceof Error ? error.message : "it failed"
-    })
+  const reason = cause.reasons.find(Cause.isFailReason)
+  if (reason !== undefined) {
+    const { error } = reason
+    if (isToolError(error)) return error
+    if (typeof error === "string") return new ToolTerminalError({ kind: "unknown", message: error })
   }
   return new ToolTerminalError({ kind: "internal", reason: "DEFECT", message: defect_message })
 }

@@ -8,7 +8,7 @@ import type { Outcome } from "../../src/run/RunEvent.ts"
 import type { Reconciled } from "../../src/tool/GovernedTool.ts"
 import { outcomeOf } from "./BodyResult.ts"
 import type { Governed } from "./CallHost.ts"
-import { classify, doubted, failed } from "./Failures.ts"
+import { doubted, failed } from "./Failures.ts"
 
 export type Reconciliation =
   | { readonly _tag: "Settled"; readonly outcome: Outcome }
@@ -44,8 +44,10 @@ export const reconciliationOf = (
   }
   const { cause } = exit
   if (Cause.hasInterruptsOnly(cause)) return { _tag: "Unasked" }
-  if (Cause.findErrorOption(cause)._tag === "None") return unknown
-  const error = classify(cause)
+  const found = Cause.findErrorOption(cause)
+  // A defect, or a failure of no class, is of the question and not of the call.
+  if (found._tag === "None" || !isToolError(found.value)) return unknown
+  const error = found.value
   return error._tag === "ToolTransientError"
     ? { _tag: "Unasked" }
     : { _tag: "Settled", outcome: doubted(failed(error)) }

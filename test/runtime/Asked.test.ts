@@ -126,6 +126,7 @@ describe("a lost write whose tool can be asked, and that", () => {
   for (const [title, asks, questions] of [
     ["nobody can say of is unknown, and waits for an operator", () => unsure, 1],
     ["its tool dies of is unknown", () => Effect.die(new Error("bug")), 1],
+    ["its tool fails at with an Error is unknown", () => Effect.fail(new Error("bug")) as never, 1],
     ["cannot be asked for three times is unknown", () => away, 3]
   ] as ReadonlyArray<readonly [string, Asks, number]>) {
     it.live(title, () => {

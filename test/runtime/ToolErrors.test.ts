@@ -127,7 +127,27 @@ describe("a failing tool", () => {
     { class: "ToolTerminalError", kind: "internal", reason: "DEFECT", says: "defect" }
   )
   fails(
-    "SM-18 a failure that is none of the four classes is unknown and keeps its text",
+    "ST-18 a failure that is an Error is a defect, without its text",
+    { tool: H.reads(() => Effect.fail(new Error("password hunter2")) as never) },
+    { class: "ToolTerminalError", kind: "internal", reason: "DEFECT", says: "defect" }
+  )
+  fails(
+    "ST-18 a failure that is an object of no class is a defect, without its text",
+    { tool: H.reads(() => Effect.fail({ _tag: "X", message: "hunter2" }) as never) },
+    { class: "ToolTerminalError", kind: "internal", reason: "DEFECT", says: "defect" }
+  )
+  fails(
+    "ST-18 a write that fails with an Error may have taken effect, and says so",
+    { tool: H.writes(() => Effect.fail(new Error("hunter2")) as never) },
+    {
+      class: "ToolTerminalError",
+      kind: "internal",
+      reason: "DEFECT",
+      says: "may have taken effect"
+    }
+  )
+  fails(
+    "SM-18 a failure that is a text is unknown and keeps it",
     { tool: H.reads(() => Effect.fail("boom") as never) },
     { class: "ToolTerminalError", kind: "unknown", says: "boom" }
   )
