@@ -57,7 +57,7 @@ export class ModelError extends Schema.TaggedError<ModelError>()("ModelError", {
   /**
    * `context_length`: the provider found the prompt too long, and a shorter one may pass. Or why this end, and not the
    * provider, ended the turn: `circuit_open`, `queue_full`, `queue_timeout`,
-   * `cassette_diverged`. Absent = the provider, or the way to it.
+   * `cassette_diverged`, `graph_stopped` (no model was asked). Absent = the provider, or the way to it.
    */
   reason: Schema.optionalKey(Schema.String)
 }) {}

@@ -102,12 +102,18 @@ export interface Sent {
   readonly created: boolean
 }
 
+/** The end of a run. */
+export interface Ended extends RunEnded {
+  /** Why it did not complete, in a sentence for an operator, where the runtime has one. */
+  readonly detail?: string
+}
+
 /** Every method rejects with the typed error that the port declares, by its `_tag`. */
 export interface NodeService {
   /** Durable when it resolves; handled after. */
   readonly send: (message: Send, by?: Principal) => Promise<Sent>
   /** Sends, and waits for the end of the run: `complete`, `failed` or `cancelled`, with its text. */
-  readonly ask: (message: Send, by?: Principal) => Promise<RunEnded>
+  readonly ask: (message: Send, by?: Principal) => Promise<Ended>
   /** Everything that happens in a conversation from its start, then what is to come. Leaving the loop cancels nothing. */
   readonly watch: (
     conversation: string,
@@ -171,17 +177,15 @@ const mcpOf = async (
   return (await import("../mcp/ImportedMcpServers.ts")).layer(options)
 }
 
-/** Graphs are agents; where there are none, nothing of them is loaded. */
+/** Reads the graphs and puts their answers before the model; where there are none, neither is loaded. */
 const withGraphs = async ({
-  agents,
   graphs = [],
   model
 }: Options): Promise<{
-  readonly agents: Options["agents"]
+  readonly graphs: ReadonlyArray<ToolGraph>
   readonly model: Layer.Layer<ModelGateway, unknown, RunJournal>
 }> => {
-  if (graphs.length === 0) return { agents, model }
-  const { agentOf } = await import("../../src/graph/GraphAgent.ts")
+  if (graphs.length === 0) return { graphs: [], model }
   const GraphModelGateway = await import("../model/GraphModelGateway.ts")
   const loaded: Array<ToolGraph> = []
   for (const graph of graphs) {
@@ -189,7 +193,7 @@ const withGraphs = async ({
     else loaded.push(await Effect.runPromise((await import("../agents/GraphText.ts")).read(graph)))
   }
   return {
-    agents: [...agents, ...loaded.map(agentOf)],
+    graphs: loaded,
     model: GraphModelGateway.layer(loaded).pipe(Layer.provide(model))
   }
 }
@@ -204,10 +208,11 @@ export const start = async (options: Options): Promise<NodeService> => {
   const Runtime = await import("./Runtime.ts")
   const stores = await storesOf(options.store ?? "ephemeral")
   const mcp = await mcpOf(options.mcp)
-  const { agents, model } = await withGraphs(options)
+  const { graphs, model } = await withGraphs(options)
   const recorder = await recorderOf(options.record)
   const layer = Runtime.layer({
-    agents,
+    agents: options.agents,
+    graphs,
     prices: options.prices,
     policy: options.policy,
     tools: [...(options.tools ?? []), mcpTools],
@@ -254,15 +259,22 @@ export const start = async (options: Options): Promise<NodeService> => {
     send,
     ask: async (message, by) => {
       const sent = await send(message, by)
+      let detail: string | undefined
       const ended = feed(sent.conversation, { ordinal: sent.ordinal, seq: -1 }).pipe(
         Stream.map((item) =>
           item._tag === "Event" && item.run === sent.run ? item.entry.event : undefined
+        ),
+        Stream.tap((event) =>
+          Effect.sync(() => {
+            if (event?._tag === "RunStopping") detail = event.message
+          })
         ),
         Stream.filter((event): event is RunEnded => event?._tag === "RunEnded"),
         Stream.runHead
       )
       // A watch never ends by itself, so there is a last event, or the promise is rejected.
-      return Option.getOrThrow(await run(ended))
+      const event = Option.getOrThrow(await run(ended))
+      return detail === undefined ? event : { ...event, detail }
     },
     watch: (conversation, after) => Stream.toAsyncIterableWith(feed(conversation, after), services),
     pending: (by = service_principal) => run(ApprovalDesk.use((desk) => desk.pending(by, 500))),

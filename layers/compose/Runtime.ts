@@ -7,8 +7,12 @@ import { Effect, Layer } from "effect"
 import { SecureRandom } from "effect/crypto"
 import type { MisdeclaredPrice, PriceTable } from "../../src/cost/PriceTable.ts"
 import type { AgentSpec } from "../../src/agent/AgentSpec.ts"
+import { agentOf } from "../../src/graph/GraphAgent.ts"
+import { checkNodes } from "../../src/graph/NodeCheck.ts"
+import type { GraphRefused, ToolGraph } from "../../src/graph/ToolGraph.ts"
 import { RunId } from "../../src/Ids.ts"
 import type { Policy } from "../../src/permission/Policy.ts"
+import type { MisdeclaredPolicy } from "../../src/permission/PolicyCheck.ts"
 import type { DuplicateTool, EmptyFamily } from "../../src/tool/Registry.ts"
 import type { PluginRefused } from "../../src/tool/ToolPlugin.ts"
 import type { AgentDirectory } from "../../services/AgentDirectory.ts"
@@ -26,7 +30,7 @@ import type { JournalError, RunJournal } from "../../services/RunJournal.ts"
 import { TaskDispatch } from "../../services/TaskDispatch.ts"
 import type { StoreError, TaskStore } from "../../services/TaskStore.ts"
 import { dispatched_topic } from "../../services/TaskStore.ts"
-import type { ToolRegistry } from "../../services/ToolRegistry.ts"
+import { ToolRegistry } from "../../services/ToolRegistry.ts"
 import * as DeclaredPriceBook from "../runtime/DeclaredPriceBook.ts"
 import * as LocalAgentDirectory from "../runtime/LocalAgentDirectory.ts"
 import * as LocalAgentRuntime from "../runtime/LocalAgentRuntime.ts"
@@ -41,6 +45,11 @@ import * as ToolRegistryTelemetry from "../telemetry/ToolRegistryTelemetry.ts"
 /** `E` and `R`: how building any of them may fail, and what any of them needs. */
 export interface Options<E = unknown, R = unknown> {
   readonly agents: ReadonlyArray<AgentSpec>
+  /**
+   * Agents that answer by their graphs, for which the model gateway has to be one that knows them (`GraphModelGateway`).
+   * Their nodes are checked against the tools before anything begins.
+   */
+  readonly graphs?: ReadonlyArray<ToolGraph>
   /** Which tools may run, ask or may not, beside what they say of themselves. Absent = their categories decide. */
   readonly policy?: Policy | undefined
   /** What models cost, for the ledger and `cost_max`: checked at start. Absent = nothing is costed. */
@@ -98,12 +107,26 @@ const taskDeliveries: Effect.Effect<RoomHandlers, never, TaskDispatch> = Effect.
   ]
 )
 
+const checked = (
+  graphs: ReadonlyArray<ToolGraph>
+): Layer.Layer<never, GraphRefused, ToolRegistry> =>
+  Layer.effectDiscard(
+    ToolRegistry.use((registry) =>
+      Effect.forEach(graphs, (graph) => checkNodes(graph, registry), { discard: true })
+    )
+  )
+
 const make = <E, R>(options: Options<E, R>) => {
   const crypto = Layer.merge(NodeCrypto.layerDigest, SecureRandom.layerWebCrypto)
+  const { graphs = [] } = options
   const agents = Layer.merge(
-    LocalAgentDirectory.layer(options.agents),
+    LocalAgentDirectory.layer([...options.agents, ...graphs.map(agentOf)]),
     ToolRegistryTelemetry.layer
-  ).pipe(Layer.provideMerge(LocalToolRegistry.layerFrom(options)))
+  ).pipe(
+    // Before the directory, which knows nothing of nodes, says of a tool only that it is not there.
+    Layer.provide(checked(graphs)),
+    Layer.provideMerge(LocalToolRegistry.layerFrom(options))
+  )
   const prices: Layer.Layer<never, MisdeclaredPrice> =
     options.prices === undefined ? Layer.empty : DeclaredPriceBook.layer(options.prices)
   const runtime = LocalAgentRuntime.layer.pipe(
@@ -136,7 +159,9 @@ export const layer = <O extends Options>(
   | Effect.Error<Built<O>>
   | JournalError
   | StoreError
+  | GraphRefused
   | LocalAgentDirectory.MisdeclaredAgent
+  | MisdeclaredPolicy
   | MisdeclaredPrice
   | DuplicateTool
   | EmptyFamily

@@ -62,8 +62,14 @@ const ownCall = (call: ProposedCall): ProposedCall => ({
   arguments: copyJson(call.arguments)
 })
 
-const failed = (asked: AskModel, { kind, message }: ModelError): RunInput =>
-  turnFailed(asked, `model_${kind}`, message, kind === "transient")
+const failed = (asked: AskModel, { kind, message, reason }: ModelError): RunInput =>
+  turnFailed(
+    asked,
+    // No model was asked.
+    reason === "graph_stopped" ? reason : `model_${kind}`,
+    message,
+    kind === "transient"
+  )
 
 export const died = (asked: AskModel): RunInput =>
   turnFailed(asked, "model_defect", "the model gateway failed by a defect")

@@ -51,6 +51,7 @@ const summaryTurn = (
 })
 
 const kinds: Readonly<Record<string, ModelError["kind"]>> = {
+  graph_stopped: "refused",
   model_configuration: "configuration",
   model_refused: "refused",
   model_transient: "transient"
@@ -71,5 +72,11 @@ const failureOf = (
   const kind = kinds[failed?.reason ?? ""]
   return kind === undefined
     ? undefined
-    : Exit.fail(new ModelError({ kind, message: failed!.message }))
+    : Exit.fail(
+        new ModelError({
+          kind,
+          message: failed!.message,
+          ...(failed!.reason === "graph_stopped" ? { reason: failed!.reason } : undefined)
+        })
+      )
 }

@@ -26,6 +26,9 @@ export const readsOf = (value: Json): ReadonlyArray<Path> =>
     [...text.matchAll(each)].map((match) => match[1]!.split("."))
   )
 
+/** The path of a text that is nothing but one template. */
+export const pathOf = (text: string): Path | undefined => whole.exec(text)?.[1]!.split(".")
+
 /** A text in the value with braces that are no template; undefined if there is none. */
 export const malformedIn = (value: Json): string | undefined => {
   for (const text of textsOf(value)) {

@@ -162,7 +162,8 @@ const misshapen = (value: unknown, issue: SchemaIssue.Issue): GraphRefused => {
   )
 }
 
-const refusedOf = (
+/** A refusal whose message names graph, node and field. */
+export const refusedOf = (
   graph: string,
   node: string | undefined,
   field: string,

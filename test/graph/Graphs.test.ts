@@ -156,13 +156,13 @@ output: "{{state.tool_result.notes}}"
     })
 )
 
-it.effect("a node that fails ends the graph, and the run says which one and why", () =>
+it.effect("SG-52 a node that fails ends the graph, and the run says which one and why", () =>
   Effect.gen(function* () {
     const graph = yield* GraphText.read(yaml)
     yield* Effect.gen(function* () {
       const run = yield* send(`{"order":"none"}`)
       const events = yield* H.ended(run)
-      assert.deepInclude(H.end(events), { status: "failed", reason: "model_refused" })
+      assert.deepInclude(H.end(events), { status: "failed", reason: "graph_stopped" })
       const stopping = events.find((event) => event._tag === "RunStopping")
       assert.match(
         stopping?.message ?? "",
