@@ -35,6 +35,7 @@ const settle = (run: RunId, settlement: Settlement) =>
   AgentRuntime.use((runtime) => runtime.settle(run, first, settlement, H.alice))
 
 const network = new ToolTransientError({ kind: "network", message: "connection reset" })
+const bug: unknown = new Error("bug")
 const away: ReturnType<Asks> = Effect.fail(network)
 const happened: ReturnType<Asks> = Effect.succeed({ _tag: "Happened", result: "asked" })
 const not: ReturnType<Asks> = Effect.succeed({ _tag: "NotHappened" })
@@ -126,7 +127,7 @@ describe("a lost write whose tool can be asked, and that", () => {
   for (const [title, asks, questions] of [
     ["nobody can say of is unknown, and waits for an operator", () => unsure, 1],
     ["its tool dies of is unknown", () => Effect.die(new Error("bug")), 1],
-    ["its tool fails at with an Error is unknown", () => Effect.fail(new Error("bug")) as never, 1],
+    ["its tool fails at with an Error is unknown", () => Effect.fail(bug) as never, 1],
     ["cannot be asked for three times is unknown", () => away, 3]
   ] as ReadonlyArray<readonly [string, Asks, number]>) {
     it.live(title, () => {

@@ -61,6 +61,9 @@ const assertNoTrace = (said: string) => {
   assert.notInclude(said, "hunter2")
 }
 
+/** What a body without types may fail with. */
+const thrown: unknown = new Error("password hunter2")
+
 describe("a failing tool", () => {
   fails(
     "ST-14 ST-19 a ToolUserError reaches the model with class, kind and description",
@@ -128,7 +131,7 @@ describe("a failing tool", () => {
   )
   fails(
     "ST-18 a failure that is an Error is a defect, without its text",
-    { tool: H.reads(() => Effect.fail(new Error("password hunter2")) as never) },
+    { tool: H.reads(() => Effect.fail(thrown) as never) },
     { class: "ToolTerminalError", kind: "internal", reason: "DEFECT", says: "defect" }
   )
   fails(
@@ -138,7 +141,7 @@ describe("a failing tool", () => {
   )
   fails(
     "ST-18 a write that fails with an Error may have taken effect, and says so",
-    { tool: H.writes(() => Effect.fail(new Error("hunter2")) as never) },
+    { tool: H.writes(() => Effect.fail(thrown) as never) },
     {
       class: "ToolTerminalError",
       kind: "internal",
