@@ -10,6 +10,7 @@ import type { MisdeclaredPrice, PriceTable } from "../../src/cost/PriceTable.ts"
 import type { RunId, Tenant } from "../../src/Ids.ts"
 import type { Policy } from "../../src/permission/Policy.ts"
 import { effectivePermission, no_policy } from "../../src/permission/Policy.ts"
+import { check } from "../../src/permission/PolicyCheck.ts"
 import { decodeFixture, fixtureText } from "../../src/replay/Fixture.ts"
 import type { Judge } from "../../src/replay/PolicyDryRun.ts"
 import { PolicyDryRun } from "../../src/replay/PolicyDryRun.ts"
@@ -21,7 +22,9 @@ import type { ModelGateway } from "../../services/ModelGateway.ts"
 import { PermissionPolicy } from "../../services/PermissionPolicy.ts"
 import { RunJournal } from "../../services/RunJournal.ts"
 import { TaskStore } from "../../services/TaskStore.ts"
+import { ToolRegistry } from "../../services/ToolRegistry.ts"
 import { Tokenizer } from "../../services/Tokenizer.ts"
+import { checked } from "../runtime/CheckedPolicy.ts"
 import * as DeclaredPriceBook from "../runtime/DeclaredPriceBook.ts"
 import { load as loadPast } from "../runtime/History.ts"
 import * as LocalAgentDirectory from "../runtime/LocalAgentDirectory.ts"
@@ -145,6 +148,7 @@ export const replay = Effect.fnUntraced(function* <E = never, R = never>(
   { app, model }: Options<E, R> = {}
 ) {
   const journal = yield* RunJournal
+  yield* check(app?.policy ?? no_policy)
   const recording = yield* ReplayReport.load(journal, run)
   const digest = yield* Effect.provide(Digest.Digest, crypto)
   const report = yield* ReplayReport.replayed(digest, run, recording)
@@ -199,15 +203,19 @@ export const judgeOf =
 /** Which history a policy is tried over: one run, ended or not, or all of a tenant. */
 export type History = { readonly run: RunId } | { readonly tenant: Tenant }
 
-/** Tries a policy over history: what it would have answered, beside what happened. Nothing runs. */
+/** Tries a policy over history: what it would have answered, beside what happened. Nothing runs. Fails where it cannot be right. */
 export const dryRun = Effect.fnUntraced(function* <E = never, R = never>(
   history: History,
   app: App<E, R>,
   policy: Policy
 ) {
   const journal = yield* RunJournal
+  const { directory, registry } = yield* Effect.provide(
+    Effect.all({ directory: AgentDirectory, registry: ToolRegistry }),
+    directoryOf(app)
+  )
+  yield* checked(policy, registry)
   const runs = "run" in history ? [history.run] : yield* allRuns(history.tenant)
-  const directory = yield* Effect.provide(AgentDirectory, directoryOf(app))
   const trial = new PolicyDryRun(judgeOf(directory, policy))
   for (const run of runs) {
     const recording = yield* ReplayReport.read(journal, run)

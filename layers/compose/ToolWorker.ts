@@ -5,6 +5,7 @@ import * as NodeCrypto from "@effect/platform-node/NodeCrypto"
 import { Layer } from "effect"
 import type { Effect } from "effect"
 import { SecureRandom } from "effect/crypto"
+import type { MisdeclaredPolicy } from "../../src/permission/PolicyCheck.ts"
 import type { DuplicateTool } from "../../src/tool/Registry.ts"
 import type { StoreError } from "../../services/TaskStore.ts"
 import type { ToolQueue } from "../../services/ToolQueue.ts"
@@ -32,7 +33,12 @@ export const layer = <const Families extends ReadonlyArray<Family>>({
   ...options
 }: Options<Families>): Layer.Layer<
   ToolQueueWorker.ToolQueueWorker,
-  Effect.Error<Families[number]> | DuplicateTool | ToolNotQueueable | WorkerRunning | StoreError,
+  | Effect.Error<Families[number]>
+  | DuplicateTool
+  | MisdeclaredPolicy
+  | ToolNotQueueable
+  | WorkerRunning
+  | StoreError,
   Effect.Services<Families[number]> | ToolQueue
 > =>
   ToolQueueWorker.layer({

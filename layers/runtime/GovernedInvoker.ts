@@ -6,6 +6,7 @@ import { Clock, Effect } from "effect"
 import type { Scope } from "effect"
 import { Digest, SecureRandom } from "effect/crypto"
 import { warningsOf } from "../../src/permission/Policy.ts"
+import type { MisdeclaredPolicy } from "../../src/permission/PolicyCheck.ts"
 import { AgentDirectory } from "../../services/AgentDirectory.ts"
 import { KillSwitch } from "../../services/KillSwitch.ts"
 import { PermissionPolicy } from "../../services/PermissionPolicy.ts"
@@ -13,6 +14,7 @@ import { PriceBook } from "../../services/PriceBook.ts"
 import { ToolAttemptObservers } from "../../services/ToolAttemptObserver.ts"
 import { ToolRegistry } from "../../services/ToolRegistry.ts"
 import { versionOf } from "./CallIdentity.ts"
+import { checked } from "./CheckedPolicy.ts"
 import type { Deadlines } from "./Deadlines.ts"
 import { lackingOf } from "./ToolGate.ts"
 import * as ToolGuards from "./ToolGuards.ts"
@@ -24,24 +26,26 @@ export interface GovernedInvoker {
   readonly policy_version: string
 }
 
-/** Limits and circuits live as long as the scope. */
+/** Limits and circuits live as long as the scope. Fails where the policy cannot be right. */
 export const make = Effect.fnUntraced(function* (
   deadlines: Deadlines
 ): Effect.fn.Return<
   GovernedInvoker,
-  never,
+  MisdeclaredPolicy,
   AgentDirectory | Digest.Digest | Scope.Scope | SecureRandom.SecureRandom | ToolRegistry
 > {
   const directory = yield* AgentDirectory
   const digest = yield* Digest.Digest
   const policy = yield* PermissionPolicy
   const policy_version = yield* versionOf(digest, policy)
+  const registry = yield* ToolRegistry
   const switched = yield* Effect.serviceOption(KillSwitch)
+  yield* checked(policy, registry)
   for (const warning of [...warningsOf(policy), ...lackingOf(directory.all, policy)]) {
     yield* Effect.logWarning(warning)
   }
   const invoker = ToolInvoker.make({
-    registry: yield* ToolRegistry,
+    registry,
     digest,
     random: yield* SecureRandom.SecureRandom,
     clock: yield* Clock.Clock,

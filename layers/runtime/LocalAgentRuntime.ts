@@ -11,6 +11,7 @@ import { MessageTooLarge } from "../../src/delivery/AgentTask.ts"
 import type { AgentTask } from "../../src/delivery/AgentTask.ts"
 import type { Address, RunId } from "../../src/Ids.ts"
 import { addressKey, addressOf, ConversationId, MessageId, RunId as RunIds } from "../../src/Ids.ts"
+import type { MisdeclaredPolicy } from "../../src/permission/PolicyCheck.ts"
 import type { Principal } from "../../src/Principal.ts"
 import { rolesOf } from "../../src/Principal.ts"
 import { cancelRun, inTenant, RunNotFound, settleCall } from "../../src/run/RunCommand.ts"
@@ -336,7 +337,7 @@ const stopped_max = 1_000
 
 export const layer: Layer.Layer<
   AgentRuntime | TaskDispatch,
-  JournalError,
+  JournalError | MisdeclaredPolicy,
   | AgentDirectory
   | AgentMemories
   | ApprovalDesk

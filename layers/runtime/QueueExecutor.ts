@@ -14,6 +14,8 @@ import {
 } from "../../src/error/ToolError.ts"
 import { AgentName } from "../../src/Ids.ts"
 import { no_policy } from "../../src/permission/Policy.ts"
+import type { MisdeclaredPolicy } from "../../src/permission/PolicyCheck.ts"
+import { check } from "../../src/permission/PolicyCheck.ts"
 import type { RunInput } from "../../src/run/RunDecider.ts"
 import type { Outcome } from "../../src/run/RunEvent.ts"
 import { ToolCall } from "../../src/tool/SemStreamsCall.ts"
@@ -203,10 +205,13 @@ export const make = Effect.fnUntraced(function* (
   options: Options
 ): Effect.fn.Return<
   QueueExecutor,
-  ToolNotQueueable,
+  MisdeclaredPolicy | ToolNotQueueable,
   ToolRegistry | Digest.Digest | SecureRandom.SecureRandom | Scope.Scope
 > {
   const tools = yield* served(options)
+  const policy = yield* PermissionPolicy
+  // Of tools that are not here nothing is said: a policy is that of all workers, and of the runtime.
+  yield* check(policy)
   const agent = agentOf(tools, options)
   const services: ToolInvoker.Services = {
     registry: yield* ToolRegistry,
@@ -214,7 +219,7 @@ export const make = Effect.fnUntraced(function* (
     random: yield* SecureRandom.SecureRandom,
     clock: yield* Clock.Clock,
     deadlines: yield* Deadlines.make,
-    policy: yield* PermissionPolicy,
+    policy,
     policy_version: "",
     guards: yield* ToolGuards.make(tools.values()),
     attempted: yield* ToolAttemptObservers

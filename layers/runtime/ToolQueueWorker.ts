@@ -4,6 +4,7 @@
  */
 import { Clock, Context, Effect, Exit, FiberSet, Latch, Layer, Random, Schema, Scope } from "effect"
 import type { Digest, SecureRandom } from "effect/crypto"
+import type { MisdeclaredPolicy } from "../../src/permission/PolicyCheck.ts"
 import { consumerNameForTool } from "../../src/tool/ToolMessage.ts"
 import type { StoreError } from "../../services/TaskStore.ts"
 import { ToolQueue } from "../../services/ToolQueue.ts"
@@ -59,7 +60,7 @@ const make = Effect.fnUntraced(function* (
   options: Options
 ): Effect.fn.Return<
   ToolQueueWorker["Service"],
-  ToolNotQueueable,
+  MisdeclaredPolicy | ToolNotQueueable,
   ToolQueue | ToolRegistry | Digest.Digest | SecureRandom.SecureRandom | Scope.Scope
 > {
   const queue = yield* ToolQueue
@@ -192,7 +193,7 @@ export const layerIdle = (
   options: Options = {}
 ): Layer.Layer<
   ToolQueueWorker,
-  ToolNotQueueable,
+  MisdeclaredPolicy | ToolNotQueueable,
   ToolQueue | ToolRegistry | Digest.Digest | SecureRandom.SecureRandom
 > => Layer.effect(ToolQueueWorker, make(options))
 
@@ -201,7 +202,7 @@ export const layer = (
   options: Options = {}
 ): Layer.Layer<
   ToolQueueWorker,
-  ToolNotQueueable | WorkerRunning | StoreError,
+  MisdeclaredPolicy | ToolNotQueueable | WorkerRunning | StoreError,
   ToolQueue | ToolRegistry | Digest.Digest | SecureRandom.SecureRandom
 > =>
   Layer.effect(

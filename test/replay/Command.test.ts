@@ -106,6 +106,17 @@ it.live(
       const misread = yield* troupe(data, "replay", run, "--policy", policy)
       assert.strictEqual(misread.code, 1)
       assert.include(misread.text, "mood")
+      const deny = (pattern: string) =>
+        writeFileSync(policy, JSON.stringify({ rules: [{ pattern, permission: "deny" }] }))
+      deny("look(rm:*")
+      const malformed = yield* troupe(data, "replay", "all", "--policy", policy)
+      assert.strictEqual(malformed.code, 1)
+      assert.include(malformed.text, 'its parenthesis is not closed. Write "look(rm:*)"')
+      deny("no_such_tool")
+      const without = yield* troupe(data, "replay", "all", "--policy", policy)
+      assert.strictEqual(without.code, 0, without.text)
+      assert.include(without.text, "has no effect: no tool here is")
+      assert.include(without.text, "0 would have been denied")
 
       const unknown = yield* troupe(data, "replay", "6f9619ff-8b86-4011-b42d-00c04fc964ff")
       assert.strictEqual(unknown.code, 1)

@@ -1,0 +1,143 @@
+/**
+ * What of a policy cannot be right. A rule that can match nothing, whatever tools there are, ends the start; one that
+ * matches no tool of this runtime is said aloud, because one policy may serve several runtimes.
+ */
+import { Effect, Schema } from "effect"
+import type { GovernedTool } from "../tool/GovernedTool.ts"
+import { suggestion } from "../tool/Nearest.ts"
+import type { Permission } from "../tool/SideEffects.ts"
+import { patternOf } from "./PermissionRule.ts"
+import type { Policy } from "./Policy.ts"
+
+/** `field` is a path such as `rules.2.pattern`; `message` quotes what stands there, and says the mend. */
+export class MisdeclaredPolicy extends Schema.TaggedError<MisdeclaredPolicy>()(
+  "MisdeclaredPolicy",
+  { field: Schema.String, message: Schema.String }
+) {}
+
+type Wrong = readonly [problem: string, mend: string]
+
+const toolName = /^[A-Za-z0-9_-]{1,64}(?:\.[A-Za-z0-9_-]{1,64}@[A-Za-z0-9._-]{1,64})?$/
+
+const wrongName = (name: string): Wrong | undefined =>
+  toolName.test(name)
+    ? undefined
+    : [
+        /^[A-Za-z0-9_.@*-]*\*[A-Za-z0-9_.@*-]*$/.test(name)
+          ? "a tool's name has no wildcards"
+          : `${JSON.stringify(name)} is no tool's name or key`,
+        'Write a name such as "refund", or a key such as "shop.refund@1"'
+      ]
+
+const wrongPattern = (pattern: string): Wrong | undefined => {
+  const open = pattern.indexOf("(")
+  if (open < 0) return wrongName(pattern)
+  const tool = pattern.slice(0, open)
+  const wrong = wrongName(tool)
+  if (wrong !== undefined) return wrong
+  const every = `${JSON.stringify(tool)} for every call`
+  const rest = pattern.slice(open + 1)
+  const begin = rest.replace(/\)$/, "").replace(/:?\*?$/, "")
+  if (begin.trim() === "") return ["it says nothing of how a call begins", `Write ${every}`]
+  if (rest.endsWith(":*)")) return undefined
+  const mend = (text: string) => `Write ${JSON.stringify(`${tool}(${text}:*)`)}, or ${every}`
+  if (!rest.endsWith(")")) return ["its parenthesis is not closed", mend(begin)]
+  const named = /^\w+\s*=\s*(\S.*)$/.exec(begin)
+  return named === null
+    ? ['what is in the parentheses does not end in ":*"', mend(begin)]
+    : ["it names an argument, where only the beginning of a call can stand", mend(named[1]!)]
+}
+
+const misdeclared = (field: string, given: string, [problem, mend]: Wrong): MisdeclaredPolicy =>
+  new MisdeclaredPolicy({
+    field,
+    message: `policy, ${field} ${JSON.stringify(given)}: ${problem}. ${mend}.`
+  })
+
+/** Fails with the first rule, or name of a tool that always asks, that no tool could have. */
+export const check = (policy: Policy): Effect.Effect<void, MisdeclaredPolicy> => {
+  for (const [index, { pattern }] of policy.rules.entries()) {
+    const wrong = wrongPattern(pattern)
+    if (wrong !== undefined)
+      return Effect.fail(misdeclared(`rules.${index}.pattern`, pattern, wrong))
+  }
+  for (const [index, name] of policy.approval_required.entries()) {
+    const wrong = wrongName(name)
+    if (wrong !== undefined)
+      return Effect.fail(misdeclared(`approval_required.${index}`, name, wrong))
+  }
+  return Effect.void
+}
+
+type Tool = Pick<GovernedTool, "key" | "provider" | "spec">
+
+const typeOf = (schema: unknown): unknown =>
+  typeof schema === "object" && schema !== null && "type" in schema ? schema.type : undefined
+
+/** Why a prefix cannot match the calls of this tool; undefined if it may. */
+const unread = (prefix: string, { spec }: Tool): string | undefined => {
+  const properties = spec.input_schema["properties"]
+  if (typeof properties !== "object" || properties === null) return undefined
+  const named = /^(\w+)\s*=/.exec(prefix)?.[1]
+  if (named !== undefined && Object.hasOwn(properties, named)) {
+    return `it names the argument "${named}", where only the beginning of a call can stand.`
+  }
+  if (spec.rule_arguments !== undefined) return undefined
+  const types = Object.values(properties).map(typeOf)
+  const mend = "Declare the tool with the rule_arguments that rules are to read."
+  if (types.length > 0 && types.every((type) => typeof type === "string" && type !== "string")) {
+    return `a rule reads a text, and the tool takes none. ${mend}`
+  }
+  return types.includes("array") && /\S\s+\S/.test(prefix)
+    ? `a rule reads the tool's first text alone, and never its lists. ${mend}`
+    : undefined
+}
+
+/** Something that a policy says for nothing. `deny`: it might have been relied on. */
+export interface Stray {
+  readonly permission: Permission
+  readonly message: string
+}
+
+const strayName = (name: string, tools: ReadonlyArray<Tool>): string =>
+  `no tool here is ${JSON.stringify(name)}.${suggestion(
+    name,
+    tools.map(({ key, spec }) => (name.includes("@") ? key : spec.name))
+  )}`
+
+/** What of a policy has no effect on these tools, all that its runtime has. */
+export const straysOf = (policy: Policy, tools: ReadonlyArray<Tool>): ReadonlyArray<Stray> => {
+  const known = new Map<string, Array<Tool>>()
+  for (const tool of tools) {
+    for (const name of [tool.spec.name, tool.key])
+      known.set(name, [...(known.get(name) ?? []), tool])
+  }
+  const providers = [...new Set(tools.flatMap(({ provider }) => provider ?? []))]
+  const strays: Array<Stray> = []
+  const say = (what: string, permission: Permission, why: string) =>
+    strays.push({
+      permission,
+      message: `The policy's ${what} (${permission}) has no effect: ${why}`
+    })
+  for (const { pattern, permission } of policy.rules) {
+    const { prefix, tool } = patternOf(pattern)
+    const found = known.get(tool)
+    if (found === undefined)
+      say(`rule ${JSON.stringify(pattern)}`, permission, strayName(tool, tools))
+    if (found === undefined || prefix === undefined) continue
+    const whys = found.map((each) => unread(prefix, each))
+    // Where several tools have the name, the rule may be meant for the one that it can read.
+    const why = whys.includes(undefined) ? undefined : whys[0]
+    if (why !== undefined) say(`rule ${JSON.stringify(pattern)}`, permission, why)
+  }
+  for (const name of policy.approval_required) {
+    if (!known.has(name))
+      say(`approval_required ${JSON.stringify(name)}`, "ask", strayName(name, tools))
+  }
+  for (const [name, permission] of Object.entries(policy.servers)) {
+    if (providers.includes(name)) continue
+    const why = `it brings no tool here.${suggestion(name, providers)}`
+    say(`server ${JSON.stringify(name)}`, permission, why)
+  }
+  return strays
+}
