@@ -95,7 +95,7 @@ const undeclared = (offers: Offers): MisdeclaredTool | undefined => {
     : misdeclared(
         stray,
         `servers.${offers.server.namespace}`,
-        `the MCP server has no tool of this name.${nearest(stray, known)}`.replace(/\.$/, ""),
+        `the MCP server has no tool of this name.${nearest(stray, known)}`,
         "Correct the name, or leave it out"
       )
 }

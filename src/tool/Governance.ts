@@ -41,6 +41,8 @@ export interface Governance {
   /** What the caller must hold: one `name[:scope]`, or several. */
   readonly capabilities?: Requires
   readonly permission?: Permission
+  /** `true` is `permission: "ask"`, and may stand beside `deny`, which wins, but not beside `allow`; `false` says nothing. */
+  readonly needs_approval?: boolean
   /** Arguments that a rule of a policy reads together, as words: `["program", "args"]`. Absent = the first text. */
   readonly rule_arguments?: ReadonlyArray<string>
   readonly approval?: ApprovalGate
@@ -97,8 +99,8 @@ const said = (record: object): Record<string, unknown> =>
   Object.fromEntries(Object.entries(record).filter(([, value]) => value !== undefined))
 
 const own_fields = [
-  "namespace version side_effects replay_policy produces category group capabilities permission rule_arguments approval approvers",
-  "approval_expires_ms effect_description idempotent idempotency_key cost_estimate examples tags deprecated",
+  "namespace version side_effects replay_policy produces category group capabilities permission rule_arguments",
+  "needs_approval approval approvers approval_expires_ms effect_description idempotent idempotency_key cost_estimate examples tags deprecated",
   "transactional stop_loop text_result timeout_ms retry rate_limit circuit concurrency_max result_bytes_max input_schema output_schema name description"
 ]
   .join(" ")

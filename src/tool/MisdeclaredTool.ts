@@ -2,6 +2,7 @@
  * A declaration that cannot be right. It ends the start, so its text has to be enough to mend it.
  */
 import { Schema, SchemaIssue } from "effect"
+import { Role } from "../Principal.ts"
 import { nearest } from "./Nearest.ts"
 
 /** `message` names the tool, the field and the mend; `field` is a path such as `retry.max_attempts`. */
@@ -10,6 +11,9 @@ export class MisdeclaredTool extends Schema.TaggedError<MisdeclaredTool>()("Misd
   field: Schema.String,
   message: Schema.String
 }) {}
+
+/** A sentence with the stop that it lacks; a question has its own. */
+const stopped = (sentence: string): string => (/[.?!]$/.test(sentence) ? sentence : `${sentence}.`)
 
 /** `problem` and `mend` are sentences without their full stop. */
 export const misdeclared = (
@@ -21,9 +25,10 @@ export const misdeclared = (
   new MisdeclaredTool({
     tool,
     field,
-    message: `tool "${tool}", field "${field}": ${problem}. ${mend}.`
+    message: `tool "${tool}", field "${field}": ${stopped(problem)} ${stopped(mend)}`
   })
 
+const truth = "Write true or false, or leave it out"
 const word = "Write 1 to 64 letters, digits, _ or -"
 
 /** How a field is written, for whoever wrote it wrongly. */
@@ -34,28 +39,39 @@ const mends: Readonly<Record<string, string>> = {
   side_effects: "Write none, read, write or external",
   replay_policy: "Write must-stub, fail-loud or recorded-result",
   category: "Write read, suggest or mutate, or leave it out",
+  produces: 'Write "proposal", or leave it out',
   group: "Write core, knowledge, network, inspect, orchestration or meta",
   permission: "Write allow, ask or deny",
   rule_arguments: 'Write the names of 1 to 16 arguments, such as ["program", "args"]',
+  needs_approval:
+    "Write true beside no permission or beside ask, which it stands for, or leave it out",
   approval: "Write at-call or at-publication-gate",
-  capabilities: 'Write name or name:scope, such as "fs.read:/workspace/*"',
+  capabilities:
+    'Write name or name:scope, such as "fs.read:/workspace/*", or a list of at most 32 of them',
   idempotency_key: 'Write a text with arguments in braces, such as "order-{order_id}"',
   cost_estimate: 'Write the amount as a text, such as "0.10"',
-  examples: "Write { input, output } with the arguments as the model gives them",
-  rate_limit: "Write { calls_max, window_ms }, both whole numbers above 0",
-  circuit: "Write { failures_max, open_ms }, both whole numbers above 0",
+  examples:
+    "Write a list of at most 16 { input, output, note } with the arguments as the model gives them",
+  rate_limit:
+    "Write { calls_max, window_ms }, whole numbers from 1 to 1000000 and from 1 to 86400000",
+  circuit: "Write { failures_max, open_ms }, whole numbers from 1 to 1000 and from 1 to 3600000",
   concurrency_max: "Write a whole number from 1 to 10000",
   retry:
     "Write { max_attempts, backoff_initial_ms, backoff_max_ms, retry_on_kinds }; what is left out has a default",
   timeout_ms: "Write whole milliseconds, from 1 to 3600000",
   result_bytes_max: "Write whole bytes, from 1 to 64000000",
   approval_expires_ms: "Write whole milliseconds above 0",
-  tags: "Write words without spaces, of at most 64 characters, at most 32 of them",
+  tags: "Write a list of at most 32 words without spaces, each of at most 64 characters",
   input_schema: "Write JSON Schema as a plain JSON object",
   output_schema: "Write JSON Schema as a plain JSON object",
-  description: "Write at most 4000 characters",
-  effect_description: "Write at most 1000 characters",
-  approvers: "Write roles: viewer, approver, operator, admin"
+  description: "Write a text of at most 4000 characters",
+  effect_description: "Write a text of at most 1000 characters",
+  approvers: `Write a list of roles: ${Role.literals.join(", ")}`,
+  idempotent: truth,
+  deprecated: truth,
+  transactional: truth,
+  stop_loop: truth,
+  text_result: truth
 }
 
 const formatter = SchemaIssue.makeFormatterStandardSchemaV1()
@@ -80,12 +96,12 @@ export const ofIssue = (
         tool,
         path.join("."),
         (first?.message ?? "it does not fit").slice(0, 300),
-        mends[field] ?? "Write true or false, or leave it out"
+        mends[field] ?? "Write what its type says, or leave it out"
       )
     : misdeclared(
         tool,
         path.join("."),
-        `no tool has this field.${nearest(field.slice(0, 64), names)}`.replace(/\.?$/, ""),
+        `no tool has this field.${nearest(field.slice(0, 64), names)}`,
         "Leave it out, or correct its name"
       )
 }

@@ -162,11 +162,21 @@ const Wire = Schema.Struct({
   idempotent: Schema.optionalKey(Schema.Boolean),
   transactional: Schema.Boolean.pipe(Schema.withDecodingDefaultKey(Effect.succeed(false))),
   reconcile: Schema.Boolean.pipe(Schema.withDecodingDefaultKey(Effect.succeed(false))),
+  /** `true` is the permission `ask`, in the words of other configurations; a `deny` stands. It is never written back. */
+  needs_approval: Schema.optionalKey(Schema.Boolean),
   timeout_ms: Schema.optionalKey(TimeoutMs),
   result_bytes_max: fields.result_bytes_max.pipe(
     Schema.withDecodingDefaultKey(Effect.succeed(result_bytes_default))
   )
-})
+}).check(
+  Schema.makeFilter(
+    ({ needs_approval, permission }) =>
+      !(needs_approval === true && permission === "allow") || {
+        path: ["needs_approval"],
+        issue: "the permission allow says that nobody is asked"
+      }
+  )
+)
 
 const effect_description_max = 1_000
 
@@ -175,8 +185,9 @@ export const ToolSpec = Wire.pipe(
   Schema.decodeTo(
     Schema.toType(Complete),
     SchemaTransformation.transform({
-      decode: ({ permissions, ...wire }) => ({
+      decode: ({ needs_approval, permissions, ...wire }) => ({
         ...wire,
+        ...(needs_approval === true ? { permission: wire.permission ?? "ask" } : undefined),
         capabilities: permissions,
         category: wire.category ?? categoryOf(wire.side_effects, wire.produces),
         effect_description:
