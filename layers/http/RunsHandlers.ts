@@ -98,6 +98,7 @@ const summaryOf = (task: AgentTask, state: RunState): RunSummary => {
     pending_approvals,
     unknown_calls,
     ...(reason === undefined || reason === "" ? undefined : { reason }),
+    ...(state.stopping?.message === undefined ? undefined : { detail: state.stopping.message }),
     ...(state.ended === undefined ? undefined : { text: state.ended.text })
   }
 }

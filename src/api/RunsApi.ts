@@ -68,6 +68,8 @@ export const RunSummary = Schema.Struct({
   unknown_calls: Schema.Array(UnknownCall),
   /** Why it ended, or is being stopped. */
   reason: Schema.optionalKey(Schema.String),
+  /** The same in a sentence, where the runtime has one: what an operator should know of it. */
+  detail: Schema.optionalKey(Schema.String),
   /** The answer. */
   text: Schema.optionalKey(Schema.String)
 }).annotate({ identifier: "Run" })

@@ -4,6 +4,7 @@ import { Effect, Layer, Schema } from "effect"
 import * as GraphText from "../../layers/agents/GraphText.ts"
 import * as GraphModelGateway from "../../layers/model/GraphModelGateway.ts"
 import * as Runtime from "../../layers/compose/Runtime.ts"
+import * as Server from "../../layers/compose/Server.ts"
 import * as ActorMemories from "../../layers/compose/ActorMemories.ts"
 import * as EphemeralAgentMemory from "../../layers/ephemeral/EphemeralAgentMemory.ts"
 import * as EphemeralStores from "../../layers/ephemeral/EphemeralStores.ts"
@@ -15,6 +16,7 @@ import { agentOf } from "../../src/graph/GraphAgent.ts"
 import type { ToolGraph } from "../../src/graph/ToolGraph.ts"
 import { AgentName, ConversationId } from "../../src/Ids.ts"
 import { tool } from "../../src/tool/DeclaredTool.ts"
+import * as Http from "../http/Service.ts"
 import * as H from "../runtime/Harness.ts"
 
 const yaml = `
@@ -214,6 +216,31 @@ nodes:
         )
       }).pipe(Effect.provide(layer(graph, { paid: [] })))
     })
+)
+
+it.live("SG-52 over HTTP a run of a graph says which node failed, and why", () =>
+  Effect.gen(function* () {
+    const graph = yield* GraphText.read(yaml)
+    yield* Effect.gen(function* () {
+      const run = yield* Http.ask("/v1/messages", {
+        as: "olga",
+        json: { agent: "refund", text: `{"order":"none"}` }
+      })
+      const events = yield* Http.listen(`/v1/conversations/${run.json.conversation_id}/events`, {
+        as: "vera"
+      })
+      yield* Effect.repeat(events.next, { until: ({ event }) => event === "run_ended" })
+      const { json } = yield* Http.ask(`/v1/runs/${run.json.run_id}`, { as: "vera" })
+      assert.deepInclude(json, { status: "failed", reason: "graph_stopped" })
+      assert.match(json.detail, /graph "refund": node "find" failed: .*no such order/)
+    }).pipe(
+      Effect.provide(
+        Server.layer({ listen: { port: 0 }, credentials: Http.credentials }).pipe(
+          Layer.provide(layer(graph, { paid: [] }))
+        )
+      )
+    )
+  })
 )
 
 /** A process over stores that the test holds; it ends with the scope. */

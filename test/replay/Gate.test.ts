@@ -11,6 +11,7 @@ import { dryRunText } from "../../src/replay/PolicyDryRun.ts"
 import type { Turn } from "../../src/run/RunDecider.ts"
 import { RunNotFound } from "../../src/run/RunCommand.ts"
 import * as Replay from "../../layers/compose/Replay.ts"
+import { ModelError } from "../../services/ModelGateway.ts"
 import { call, calls, fails, text } from "../../layers/model/ScriptedModelGateway.ts"
 import type { ScriptedTurn } from "../../layers/model/ScriptedModelGateway.ts"
 import { seeded } from "../run/Interleaving.ts"
@@ -180,14 +181,25 @@ describe("a replay through the gate", () => {
     }).pipe(Effect.provide(H.layer(options)))
   })
 
-  it.live("fails where the model failed, and for the same reason", () => {
-    const ran: Array<string> = []
-    const options = optionsOf(ran, [call("look", { n: 1 }), fails("refused", "no more")])
-    return Effect.gen(function* () {
-      const { recording } = yield* same(options, ran)
-      assert.deepInclude(recording.ended, { status: "failed", reason: "model_refused" })
-    }).pipe(Effect.provide(H.layer(options)))
-  })
+  for (const [who, failure, reason] of [
+    ["the model", fails("refused", "no more"), "model_refused"],
+    [
+      "a graph",
+      Effect.fail(
+        new ModelError({ kind: "refused", reason: "graph_stopped", message: "node a failed" })
+      ),
+      "graph_stopped"
+    ]
+  ] as const) {
+    it.live(`fails where ${who} failed, and for the same reason`, () => {
+      const ran: Array<string> = []
+      const options = optionsOf(ran, [call("look", { n: 1 }), failure])
+      return Effect.gen(function* () {
+        const { recording } = yield* same(options, ran)
+        assert.deepInclude(recording.ended, { status: "failed", reason })
+      }).pipe(Effect.provide(H.layer(options)))
+    })
+  }
 
   it.live("cuts a long prompt where it was cut, with the summaries that were written then", () =>
     Effect.gen(function* () {
