@@ -1,7 +1,7 @@
 /**
  * A row of the bench: what is measured, beside a lower bound written by hand that does the same work without a runtime.
- * Each variant runs in a process of its own, in every round, interleaved, so that neither inherits the other's heap,
- * compiled code or luck; what counts is the median of the ratios of the rounds.
+ * Each variant runs in a process of its own in every round, so that neither inherits the other's heap, compiled code or
+ * luck; one after the other, or in slices that take turns. What counts is the median of the ratios of the rounds.
  */
 import type { ChildProcess } from "node:child_process"
 import { spawn } from "node:child_process"
