@@ -1,9 +1,10 @@
+#!/usr/bin/env node
 /**
  * What an operator does with what is stored, without a service that runs: replays a run, writes it as a test, tries
- * another model or another policy on it. Reads the same directory or server as `npm start`.
+ * another model or another policy on it. Reads the directory or server of a service: that of `npm start`, or the one
+ * that `start` of `troupe/embed` was given. In a clone `npm run troupe`; the package brings it as `troupe`.
  */
-import { existsSync, readFileSync, writeFileSync } from "node:fs"
-import { join } from "node:path"
+import { readFileSync, writeFileSync } from "node:fs"
 import { parseArgs } from "node:util"
 import { Cause, Effect, Logger, Option, References, Schema } from "effect"
 import type { Scope } from "effect"
@@ -17,9 +18,10 @@ import * as Surroundings from "./start/Surroundings.ts"
 import { appOf } from "./troupe/App.ts"
 import { modelOf } from "./troupe/Model.ts"
 import { dryRunJson, dryRunLines, reportJson, reportLines } from "./troupe/Print.ts"
+import { place } from "./troupe/Place.ts"
 import { Refused } from "./troupe/Refused.ts"
 
-const usage = `npm run troupe -- replay RUN [options]
+const usage = `troupe replay RUN [options]          (in a clone: npm run troupe -- replay RUN [options])
 
   replays a run that has ended: its journal through the decider, then the run through the gate. Asks no model, no tool
   and no person, and writes nothing to the store. Exit code: 0 when it is the same, 1 when it is not or cannot be
@@ -33,9 +35,11 @@ const usage = `npm run troupe -- replay RUN [options]
                         with "all" in place of RUN on every run of --tenant
   --tenant NAME         (default)
   --app FILE            a module that exports agents and tools; else those of npm start
+  --data DIR            the directory of the store, whatever the environment says
   --json                the whole report as JSON
 
-  TROUPE_DATA (.troupe) or TROUPE_DATABASE_URL say where the store is, as for npm start.`
+  Without --data, TROUPE_DATA (.troupe) or TROUPE_DATABASE_URL say where the store is. A directory may be the one that
+  start({ store: { directory } }) was given, or the TROUPE_DATA of npm start.`
 
 const options = {
   model: { type: "string" },
@@ -43,6 +47,7 @@ const options = {
   "to-test": { type: "string" },
   tenant: { type: "string", default: "default" },
   app: { type: "string" },
+  data: { type: "string" },
   json: { type: "boolean", default: false },
   help: { type: "boolean", short: "h", default: false }
 } as const
@@ -128,13 +133,7 @@ const replay = Effect.fnUntraced(function* (which: string): Read {
 const main = Effect.gen(function* () {
   const [, which = ""] = positionals
   const work = yield* flags.policy === undefined ? replay(which) : tryPolicy(which, flags.policy)
-  const { data, database } = yield* Surroundings.settings
-  const directory = join(data, "db")
-  if (Option.isNone(database) && !existsSync(directory)) {
-    return yield* new Refused({
-      message: `there is no store in ${data}: set TROUPE_DATA or TROUPE_DATABASE_URL to that of the service`
-    })
-  }
+  const { database, directory } = yield* place(flags.data)
   const stores = Option.match(database, {
     onNone: () => Stores.directory(directory),
     onSome: (url) => Stores.postgres(url)

@@ -1,6 +1,7 @@
 /**
  * The agents and tools that a run is replayed with: those of `npm start`, or those that a module exports.
  */
+import { registerHooks } from "node:module"
 import { resolve } from "node:path"
 import { pathToFileURL } from "node:url"
 import { Effect } from "effect"
@@ -13,6 +14,26 @@ import { Refused } from "./Refused.ts"
 export type StoredApp = App<unknown, ForTools>
 
 const own: StoredApp = { agents: [operations], tools: [OperationsTools.tools] }
+
+/** A clone has sources and nothing compiled. */
+const own_conditions = import.meta.filename.endsWith(".ts") ? ["troupe-source"] : []
+
+/**
+ * The module's `troupe` and `effect` are those that run here, wherever the module lies: a second copy of either in one
+ * process would not know the values of the first.
+ */
+const resolvingOwn = (): void => {
+  registerHooks({
+    resolve: (specifier, context, next) =>
+      /^(?:troupe|effect)(?:\/|$)/.test(specifier)
+        ? next(specifier, {
+            ...context,
+            parentURL: import.meta.url,
+            conditions: [...context.conditions, ...own_conditions]
+          })
+        : next(specifier, context)
+  })
+}
 
 const isApp = (module: unknown): module is StoredApp =>
   typeof module === "object" &&
@@ -27,7 +48,10 @@ export const appOf = (file: string | undefined): Effect.Effect<StoredApp, Refuse
   file === undefined
     ? Effect.succeed(own)
     : Effect.tryPromise({
-        try: (): Promise<unknown> => import(pathToFileURL(resolve(file)).href),
+        try: (): Promise<unknown> => {
+          resolvingOwn()
+          return import(pathToFileURL(resolve(file)).href)
+        },
         catch: (error) =>
           new Refused({
             message: `--app ${file} cannot be loaded: ${error instanceof Error ? error.message : "it failed"}`
