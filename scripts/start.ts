@@ -59,6 +59,7 @@ const banner = Effect.fnUntraced(function* (
     )
   }
   yield* say(`  data            ${data}`)
+  yield* say(`  process         ${process.pid}`)
   yield* say()
 })
 
@@ -82,7 +83,9 @@ const walk = Effect.fnUntraced(function* (receiver: Receiver.Receiver) {
     yield* say(
       '  and ask it: "What is stuck?", then "Replay the first". While the approval waits, kill this process'
     )
-    yield* say("  (kill -9 works), start it again, and approve: it is delivered once.")
+    yield* say(
+      `  (kill -9 ${process.pid} works), start it again, and approve: it is delivered once.`
+    )
     yield* say()
   }).pipe(Effect.catch((error) => Effect.logError("the incident could not be prepared", error)))
 })

@@ -69,6 +69,8 @@ it.live(
     Effect.gen(function* () {
       const data = yield* home
       const first = yield* up(data)
+      // What kill -9 is given, where other services run on the machine too.
+      assert.include(first.text(), `process         ${first.pid}\n`)
 
       const second = yield* launch(data)
       assert.strictEqual((yield* second.ended).code, 1)
