@@ -11,6 +11,7 @@ import type { ToolError } from "../../src/error/ToolError.ts"
 import type { GovernedTool, MisdeclaredTool } from "../../src/tool/GovernedTool.ts"
 import { govern } from "../../src/tool/GovernedTool.ts"
 import { misdeclared } from "../../src/tool/MisdeclaredTool.ts"
+import { strayOption } from "../../src/tool/ToolOptions.ts"
 import { nearest } from "../../src/tool/Nearest.ts"
 import { errorOf } from "./PathFailure.ts"
 import * as ProcessGroup from "./ProcessGroup.ts"
@@ -75,7 +76,19 @@ const programsOf = Effect.fnUntraced(function* (programs: ReadonlyArray<string>,
 const inBounds = (n: number, most: number): boolean =>
   Number.isSafeInteger(n) && n >= 1 && n <= most
 
+const option_names: Readonly<Record<keyof Options, true>> = {
+  root: true,
+  programs: true,
+  path: true,
+  env: true,
+  timeout_ms: true,
+  output_bytes_max: true,
+  side_effects: true
+}
+
 const checked = Effect.fnUntraced(function* (options: Options) {
+  const stray = strayOption(tool_name, options, option_names)
+  if (stray !== undefined) return yield* stray
   const { env = {}, output_bytes_max = 12_000, path = path_default, timeout_ms = 60_000 } = options
   for (const [field, given, most] of [
     ["timeout_ms", timeout_ms, 3_500_000],

@@ -16,6 +16,7 @@ import { ToolUserError } from "../../src/error/ToolError.ts"
 import type { GovernedTool, MisdeclaredTool } from "../../src/tool/GovernedTool.ts"
 import { govern } from "../../src/tool/GovernedTool.ts"
 import { misdeclared } from "../../src/tool/MisdeclaredTool.ts"
+import { strayOption } from "../../src/tool/ToolOptions.ts"
 import { errorOf } from "./PathFailure.ts"
 import type { OpenDirectory } from "./RootedDirectory.ts"
 import * as RootedDirectory from "./RootedDirectory.ts"
@@ -103,6 +104,8 @@ export const reading = (
   options: Pick<Options, "root">
 ): Effect.Effect<ReadonlyArray<GovernedTool>, MisdeclaredTool> =>
   Effect.gen(function* () {
+    const stray = strayOption("read_file", options, { root: true })
+    if (stray !== undefined) return yield* stray
     const files = yield* RootedDirectory.make("read_file", options.root)
     return yield* govern(ReadingTools, readingGovernance, {
       read_file: Effect.fnUntraced(function* ({ max_bytes = page_default, offset = 0, path }) {
@@ -144,6 +147,8 @@ export const writing = (
   options: Options
 ): Effect.Effect<ReadonlyArray<GovernedTool>, MisdeclaredTool> =>
   Effect.gen(function* () {
+    const stray = strayOption("write_file", options, { root: true, write_bytes_max: true })
+    if (stray !== undefined) return yield* stray
     const files = yield* RootedDirectory.make("write_file", options.root)
     const most = options.write_bytes_max ?? write_default
     if (!Number.isSafeInteger(most) || most < 1 || most > write_most) {
@@ -156,6 +161,13 @@ export const writing = (
     }
     return yield* govern(WritingTools, writingGovernance, {
       write_file: Effect.fnUntraced(function* ({ content, create_dirs = false, path }) {
+        if (!content.isWellFormed()) {
+          return yield* new ToolUserError({
+            kind: "invalid_args",
+            reason: "NOT_UNICODE",
+            message: "the content has half a character (a lone surrogate): send whole ones"
+          })
+        }
         const bytes = Buffer.from(content)
         if (bytes.length > most) {
           return yield* new ToolUserError({

@@ -7,6 +7,7 @@ import type { Range } from "../../src/call/Address.ts"
 import { rangeOf } from "../../src/call/Address.ts"
 import { misdeclared } from "../../src/tool/MisdeclaredTool.ts"
 import type { MisdeclaredTool } from "../../src/tool/MisdeclaredTool.ts"
+import { strayOption } from "../../src/tool/ToolOptions.ts"
 import type { Admitted, FetchError, Resolver, Rules } from "./Admission.ts"
 import { admit, refuse, systemResolver } from "./Admission.ts"
 import type { Answer, Outgoing } from "./Exchange.ts"
@@ -35,6 +36,20 @@ export interface Options {
   readonly resolve?: Resolver
   /** A certificate authority to trust beside none other, in PEM. Absent = those that Node trusts. */
   readonly ca?: string
+}
+
+const option_names: Readonly<Record<keyof Options, true>> = {
+  methods: true,
+  hosts: true,
+  ports: true,
+  allow_ranges: true,
+  credentials: true,
+  timeout_ms: true,
+  response_bytes_max: true,
+  request_bytes_max: true,
+  redirects_max: true,
+  resolve: true,
+  ca: true
 }
 
 export interface Fetch {
@@ -185,6 +200,8 @@ export const make = Effect.fnUntraced(function* (
   tool: string,
   options: Options
 ): Effect.fn.Return<GuardedFetch, MisdeclaredTool> {
+  const stray = strayOption(tool, options, option_names)
+  if (stray !== undefined) return yield* stray
   const { limits, methods, rules } = yield* checked(tool, options)
   const { credentials = {} } = options
 

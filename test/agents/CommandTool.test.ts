@@ -207,6 +207,9 @@ describe("run_command", () => {
           const error = yield* Effect.flip(CommandTool.tools(options))
           assert.deepInclude(error, { _tag: "MisdeclaredTool", tool: "run_command", field })
         }
+        const misspelt = { root, programs: ["env"], environment: {} }
+        const error = yield* Effect.flip(CommandTool.tools(misspelt))
+        assert.deepInclude(error, { tool: "run_command", field: "environment" })
       }).pipe(Effect.scoped)
   )
 })

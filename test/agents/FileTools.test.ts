@@ -268,6 +268,11 @@ describe("write_file", () => {
       }
       const long = yield* failure(tools, "write_file", { path: "a.txt", content: "12345" })
       assert.strictEqual(long.reason, "FILE_TOO_LARGE")
+      const half = yield* failure(tools, "write_file", { path: "a.txt", content: "\ud83d" })
+      assert.strictEqual(half.reason, "NOT_UNICODE")
+      const misspelt = { root, write_max: 1 }
+      const error = yield* Effect.flip(FileTools.writing(misspelt))
+      assert.deepInclude(error, { _tag: "MisdeclaredTool", field: "write_max" })
       // A name that is also a file's outside gets a file of its own.
       yield* use(tools, "write_file", { path: "hard", content: "mine" })
       assert.strictEqual(readFileSync(join(outside, "secret"), "utf8"), "canary")

@@ -333,6 +333,11 @@ describe("the guarded fetch", () => {
           assert.deepInclude(error, { _tag: "MisdeclaredTool", tool: "http_request", field })
           assert.include(error.message, "Write")
         }
+        // From JavaScript: a guard that is misspelt would be no guard.
+        const misspelt = { host: ["api.example.org"] } as object
+        const error = yield* Effect.flip(HttpRequestTool.tools(misspelt))
+        assert.deepInclude(error, { _tag: "MisdeclaredTool", tool: "http_request", field: "host" })
+        assert.include(error.message, 'Did you mean "hosts"?')
       })
   )
 })

@@ -1,0 +1,23 @@
+/**
+ * Options of tools that come along. One that is misspelt would be a guard that is not there.
+ */
+import type { MisdeclaredTool } from "./MisdeclaredTool.ts"
+import { misdeclared } from "./MisdeclaredTool.ts"
+import { suggestion } from "./Nearest.ts"
+
+/** Ends the start at the first option that the tool does not have; undefined = it has them all. */
+export const strayOption = <Options extends object>(
+  tool: string,
+  options: Options,
+  known: Readonly<Record<keyof Options, true>>
+): MisdeclaredTool | undefined => {
+  const stray = Object.keys(options).find((name) => !Object.hasOwn(known, name))
+  return stray === undefined
+    ? undefined
+    : misdeclared(
+        tool,
+        stray,
+        `there is no such option.${suggestion(stray, Object.keys(known))}`,
+        "Leave it out"
+      )
+}
