@@ -62,7 +62,7 @@ export interface Body {
   readonly fork?: Fork
   /** What it says at its end. Never throws. */
   readonly ended: (exit: Exit.Exit<unknown, unknown>) => RunInput
-  /** What is to run in its place after this failure, if anything. */
+  /** What is to run in its place after this failure, if anything. Never throws. */
   readonly instead?: (cause: Cause.Cause<unknown>) => Piece | undefined
   /** What it says when its time is over. */
   readonly late: () => RunInput

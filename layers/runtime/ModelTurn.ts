@@ -97,25 +97,29 @@ class ModelTurn implements Asking, Body {
   }
 
   ended(exit: Exit.Exit<unknown, unknown>): RunInput {
-    const { asked } = this
-    if (Exit.isSuccess(exit)) {
-      return attempt(finished, this, exit.value as Turn, () => died(asked))
-    }
-    const error = Cause.findErrorOption(exit.cause)
-    return Option.isSome(error) ? failed(asked, error.value as ModelError) : died(asked)
+    return attempt(said, this, exit, () => died(this.asked))
   }
 
   instead(cause: Cause.Cause<unknown>): Piece | undefined {
-    const error = Cause.findErrorOption(cause)
-    if (Option.isNone(error) || (error.value as ModelError).reason !== "context_length") {
-      return undefined
-    }
-    return cut(this.services, this, "refused")
+    return attempt(shorter, this, cause, (defect) => ({ effect: Exit.die(defect) }))
   }
 
   late(): RunInput {
     return died(this.asked)
   }
+}
+
+const said = (turn: ModelTurn, exit: Exit.Exit<unknown, unknown>): RunInput => {
+  if (Exit.isSuccess(exit)) return finished(turn, exit.value as Turn)
+  const error = Cause.findErrorOption(exit.cause)
+  return Option.isSome(error) ? failed(turn.asked, error.value as ModelError) : died(turn.asked)
+}
+
+const shorter = (turn: ModelTurn, cause: Cause.Cause<unknown>): Piece | undefined => {
+  const error = Cause.findErrorOption(cause)
+  return Option.isSome(error) && (error.value as ModelError).reason === "context_length"
+    ? cut(turn.services, turn, "refused")
+    : undefined
 }
 
 const begun = (services: Services, turn: ModelTurn): Started => {

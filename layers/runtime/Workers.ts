@@ -68,16 +68,12 @@ export class Workers {
 
   #run(work: Work, started: Started): boolean {
     if (isDone(started.effect)) {
-      this.#ended(work, started, started.effect, undefined)
-      return true
+      return this.#ended(work, started, started.effect, undefined)
     }
     const fork = started.ended === undefined ? this.#host.fork : (started.fork ?? this.#host.fork)
     const fiber = fork<unknown, unknown>(started.effect)
     const done = fiber.pollUnsafe()
-    if (done !== undefined) {
-      this.#ended(work, started, done, undefined)
-      return true
-    }
+    if (done !== undefined) return this.#ended(work, started, done, undefined)
     const worker: Worker = { work, fiber, cancelDeadline: undefined }
     this.#add(worker)
     if (started.ended !== undefined && started.timeout_ms > 0) {
@@ -100,29 +96,35 @@ export class Workers {
 
   /**
    * Reports what a piece says at its end. `key`: it is kept among those that run until that is written; a piece that was
-   * done at once never was.
+   * done at once never was. True unless another piece runs in its place.
    */
   #ended(
     work: Work,
     started: Started,
     exit: Exit.Exit<unknown, unknown>,
     key: string | undefined
-  ): void {
+  ): boolean {
     if (started.ended !== undefined) {
       const piece = Exit.isFailure(exit) ? started.instead?.(exit.cause) : undefined
-      if (piece === undefined) return this.#host.say(key, started.ended(exit))
-      if (key !== undefined) this.written(key)
-      this.#run(work, piece)
-      return
+      if (piece !== undefined) {
+        if (key !== undefined) this.written(key)
+        return this.#run(work, piece)
+      }
+      this.#host.say(key, started.ended(exit))
+      return true
     }
     // Whoever interrupts a piece forgets it first, so whatever else ended it is a defect.
     if (Exit.isFailure(exit)) {
-      return this.#host.say(key, this.#host.died(work, exit as Exit.Failure<unknown, never>))
+      this.#host.say(key, this.#host.died(work, exit as Exit.Failure<unknown, never>))
+      return true
     }
     const said = exit.value as RunInput | undefined
-    if (said !== undefined) return this.#host.say(key, said)
-    if (key !== undefined) this.written(key)
-    this.#host.awake()
+    if (said !== undefined) this.#host.say(key, said)
+    else {
+      if (key !== undefined) this.written(key)
+      this.#host.awake()
+    }
+    return true
   }
 
   /** Interrupts what runs and is not among the wanted. */

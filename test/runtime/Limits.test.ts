@@ -182,4 +182,21 @@ describe("a run's limits", () => {
       )
     )
   )
+
+  // From JavaScript: what a gateway fails with may be anything, and it may come later.
+  for (const wait_ms of [0, 5]) {
+    it.live(`a gateway's failure that is no ModelError fails the run, after ${wait_ms} ms`, () =>
+      Effect.gen(function* () {
+        const all = yield* H.ended(yield* H.send("hello"))
+        assert.deepInclude(H.end(all), { status: "failed", reason: "model_defect" })
+      }).pipe(
+        Effect.provide(
+          H.layer({
+            tools: look,
+            script: () => Effect.delay(Effect.fail(undefined as never), wait_ms)
+          })
+        )
+      )
+    )
+  }
 })
