@@ -6,6 +6,7 @@ import type { Append, Claim, Fence, RunHead } from "../../services/RunJournal.ts
 import { FencedOff, JournalError, RunJournal, StaleAppend } from "../../services/RunJournal.ts"
 import type { Address, RunId } from "../../src/Ids.ts"
 import { addressKey } from "../../src/Ids.ts"
+import { suspended } from "../../src/run/FirstStep.ts"
 import type { Amendment } from "../../src/run/RunCommand.ts"
 import { RunIsOver, RunNotFound } from "../../src/run/RunCommand.ts"
 import type { RunAccepted, RunEvent } from "../../src/run/RunEvent.ts"
@@ -261,7 +262,7 @@ const make = Effect.gen(function* () {
   const store = yield* EphemeralStore
   const clock = yield* Clock.Clock
   const append = (request: Append): Effect.Effect<void, StaleAppend | FencedOff | JournalError> =>
-    Effect.suspend(() => {
+    suspended((): Effect.Effect<void, StaleAppend | FencedOff | JournalError> => {
       const run = store.runs.get(request.run)
       if (run === undefined) return unknownRun
       if (run.held !== undefined) return Effect.andThen(Deferred.await(run.held), append(request))

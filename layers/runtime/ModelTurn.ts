@@ -75,7 +75,7 @@ export const died = (asked: AskModel): RunInput =>
   turnFailed(asked, "model_defect", "the model gateway failed by a defect")
 
 /** A turn on its way, and everything that it is asked by. One object a turn. */
-class ModelTurn implements Asking, Body {
+export class ModelTurn implements Asking, Body {
   readonly services: Services
   readonly asked: AskModel
   readonly run: RunId
@@ -86,14 +86,22 @@ class ModelTurn implements Asking, Body {
   effect: Effect.Effect<Turn, ModelError> = Effect.never
   readonly timeout_ms = 0
 
-  constructor(services: Services, asking: Asking, asked: AskModel) {
+  constructor(
+    services: Services,
+    asked: AskModel,
+    run: RunId,
+    state: RunState,
+    frame: FrameState,
+    agent: ResidentAgent,
+    meter: PromptMeter
+  ) {
     this.services = services
     this.asked = asked
-    this.run = asking.run
-    this.state = asking.state
-    this.frame = asking.frame
-    this.agent = asking.agent
-    this.meter = asking.meter
+    this.run = run
+    this.state = state
+    this.frame = frame
+    this.agent = agent
+    this.meter = meter
   }
 
   ended(exit: Exit.Exit<unknown, unknown>): RunInput {
@@ -163,7 +171,6 @@ const cut = (
  * Asks for the turn, or makes room for it first: then the turn is wanted again once that is journaled. A gateway that
  * throws, or gives what is not JSON, fails this turn and not the loop.
  */
-export const askModel = (services: Services, asking: Asking, asked: AskModel): Started =>
-  attempt(begun, services, new ModelTurn(services, asking, asked), defective)
+export const askModel = (turn: ModelTurn): Started => attempt(begun, turn.services, turn, defective)
 
 const defective = (defect: unknown): Started => ({ effect: Exit.die(defect) })

@@ -4,8 +4,8 @@
  * decisions are no special cases: they change the state, and the state says what is wanted. A run that waits only for
  * people leaves the loop: its actor holds its state, and begins another loop when somebody has answered.
  */
-import { Effect } from "effect"
-import type { Context, Exit } from "effect"
+import { Effect, Exit } from "effect"
+import type { Context } from "effect"
 import type { Past } from "../../src/conversation/Compaction.ts"
 import type { TranscriptEntry } from "../../src/conversation/Transcript.ts"
 import type { FrameId, RunId } from "../../src/Ids.ts"
@@ -22,11 +22,13 @@ import type { ModelDelta, ModelGateway } from "../../services/ModelGateway.ts"
 import type { AgentMemory } from "../../services/AgentMemory.ts"
 import type { FencedOff, JournalError, RunJournal } from "../../services/RunJournal.ts"
 import type { Deadlines } from "./Deadlines.ts"
+import type { Steps } from "./Drive.ts"
+import { Drive } from "./Drive.ts"
 import type { ToolOutput } from "./Feed.ts"
 import type { Loop as LoopHost } from "./LoopCall.ts"
 import type { AskLimit as LimitQuestion } from "./LimitQuestion.ts"
 import { LoopCall } from "./LoopCall.ts"
-import { askModel, died, unknownAgent } from "./ModelTurn.ts"
+import { askModel, died, ModelTurn, unknownAgent } from "./ModelTurn.ts"
 import type { Weights } from "./PromptMeter.ts"
 import { PromptMeter } from "./PromptMeter.ts"
 import type { Bell, Transaction } from "./RunWriter.ts"
@@ -123,10 +125,10 @@ class Loop implements LoopHost, WorkersHost {
   /** Most of what arrives was done at once, and tells nobody. */
   #told: Array<Told> = nothing
   #transactions: Array<Transacting> = nothing
-  #wake: ((effect: Effect.Effect<void>) => void) | undefined
+  #drive: Drive<Finish, FencedOff | JournalError> | undefined
   /** Only of a run whose time is bounded. */
   #wall: WallTime | undefined
-  /** Something happened since the loop last looked: a fiber may yield between that look and its wait. */
+  /** Something happened since the loop last looked: an append or a yield may come between that look and its sleep. */
   #news = false
 
   constructor(context: Surroundings, services: Services, held: Held, past: Past, bell: Bell) {
@@ -156,9 +158,11 @@ class Loop implements LoopHost, WorkersHost {
     }
   }
 
-  run(): Effect.Effect<Finish, FencedOff | JournalError, AgentMemory> {
+  run(): Effect.Effect<Finish, FencedOff | JournalError> {
+    const drive = new Drive(this.#steps(), this.fork)
+    this.#drive = drive
     return Effect.ensuring(
-      Loop.#loop(this),
+      drive.effect,
       Effect.sync(() => {
         this.#wall?.stop()
         this.#bell.listener = undefined
@@ -167,38 +171,37 @@ class Loop implements LoopHost, WorkersHost {
     )
   }
 
-  // Static, because an Effect function made anew for each run costs more than a step.
-  static readonly #loop = Effect.fnUntraced(function* (self: Loop) {
-    if (self.#state.accepted!.limits.wall_ms_max > 0) {
-      const timeIsUp = () => self.#report({ _tag: "TimeIsUp" })
-      self.#wall = yield* Wall.make(self.#services, self.writer.run, timeIsUp)
+  *#steps(): Steps<Finish, FencedOff | JournalError> {
+    if (this.#state.accepted!.limits.wall_ms_max > 0) {
+      const timeIsUp = () => this.#report({ _tag: "TimeIsUp" })
+      this.#wall = yield* Wall.make(this.#services, this.writer.run, timeIsUp)
     }
     for (let drains = 1; ; drains++) {
-      if (self.#bell.rung) yield* self.writer.catchUp()
-      const told = self.#decide()
+      if (this.#bell.rung) yield* this.writer.catchUp()
+      const told = this.#decide()
       // A read may be redone, so it does not wait for the journal; whatever may not waits itself. A call that was done
       // at once shares the append of the turn that asked for it.
-      if (self.writer.isAhead) self.#startCalls()
-      const toldOfCalls = self.#inbox === nothing ? nothing : self.#decide()
+      if (this.writer.isAhead) this.#startCalls()
+      const toldOfCalls = this.#inbox === nothing ? nothing : this.#decide()
       // All that has happened so far is decided on, or seen to below.
-      self.#news = false
-      if (self.writer.isAhead) {
-        const refused = yield* self.writer.append()
-        if (refused !== undefined) yield* self.writer.appendAnew(refused)
+      this.#news = false
+      if (this.writer.isAhead) {
+        const refused = yield* this.writer.append()
+        if (refused !== undefined) yield* this.writer.appendAnew(refused)
       }
-      if (told.length > 0) self.#written(told)
-      if (toldOfCalls.length > 0) self.#written(toldOfCalls)
-      if (self.#transactions.length > 0) yield* Loop.#transact(self)
-      if (self.#state.ended !== undefined) return self.#finish("ended")
-      self.#reconcile()
-      self.#wall?.look(self.#state)
+      if (told.length > 0) this.#written(told)
+      if (toldOfCalls.length > 0) this.#written(toldOfCalls)
+      if (this.#transactions.length > 0) yield* Loop.#transact(this)
+      if (this.#state.ended !== undefined) return this.#finish("ended")
+      this.#reconcile()
+      this.#wall?.look(this.#state)
       if (drains % drains_per_yield === 0) yield* Effect.yieldNow
-      if (self.#news || self.#inbox.length > 0 || self.#bell.rung) continue
-      if (self.#bell.draining && self.#workers.busy === 0) return self.#finish("parked")
-      if (self.#workers.busy === 0 && isParkable(self.#state)) return self.#finish("rests")
-      yield* self.#wait()
+      if (this.#news || this.#inbox.length > 0 || this.#bell.rung) continue
+      if (this.#bell.draining && this.#workers.busy === 0) return this.#finish("parked")
+      if (this.#workers.busy === 0 && isParkable(this.#state)) return this.#finish("rests")
+      yield
     }
-  })
+  }
 
   /** Decides on all that has arrived; gives who is told once it is written. */
   #decide(): ReadonlyArray<Told> {
@@ -210,12 +213,12 @@ class Loop implements LoopHost, WorkersHost {
     return told
   }
 
-  #finish(how: Finish["how"]): Finish {
-    return {
+  #finish(how: Finish["how"]): Exit.Exit<Finish> {
+    return Exit.succeed({
       how,
       state: this.#state,
       transcript: this.#state.frames.get(rootFrame)?.transcript ?? []
-    }
+    })
   }
 
   /** What has arrived was decided and appended as one: those who sent it are told. */
@@ -296,8 +299,13 @@ class Loop implements LoopHost, WorkersHost {
     }
   }
 
-  say(key: string | undefined, input: RunInput) {
-    this.#report(input, key === undefined ? undefined : { key })
+  say(key: string | undefined, input: RunInput | undefined) {
+    this.#news = true
+    if (input !== undefined) this.#arrived(input, key === undefined ? undefined : { key })
+  }
+
+  goOn() {
+    this.#drive?.goOn()
   }
 
   report(input: RunInput, written: () => void) {
@@ -310,36 +318,26 @@ class Loop implements LoopHost, WorkersHost {
   }
 
   #report(input: RunInput, told?: Told) {
+    this.#arrived(input, told)
+    this.awake()
+  }
+
+  #arrived(input: RunInput, told: Told | undefined) {
     this.#inbox = and(this.#inbox, input)
     if (told !== undefined) this.#told = and(this.#told, told)
-    this.awake()
   }
 
   awake() {
     this.#news = true
-    const wake = this.#wake
-    this.#wake = undefined
-    wake?.(Effect.void)
+    this.#drive?.wake()
   }
-
-  /** Until something arrives. */
-  #wait(): Effect.Effect<void> {
-    return this.#waits
-  }
-
-  /** One Effect for all waits of the loop. */
-  readonly #waits = Effect.callback<void>((resume) => {
-    if (this.#news) return resume(Effect.void)
-    // Nothing to undo: a loop that is interrupted here does not listen any more.
-    this.#wake = resume
-  })
 
   #turn(asked: AskModel): Started {
     const { run, state } = this.writer
     const frame = state.frames.get(asked.frame)!
     const agent = this.#services.directory.get(frame.agent)
     if (agent === undefined) return { effect: Effect.succeed(unknownAgent(asked)) }
-    return askModel(this.#services, { run, state, frame, agent, meter: this.#meter }, asked)
+    return askModel(new ModelTurn(this.#services, asked, run, state, frame, agent, this.#meter))
   }
 
   #call(wanted: RunCall): Started {

@@ -5,6 +5,7 @@
  */
 import { Cause, Effect, Exit, Random, Schedule } from "effect"
 import type { RunId } from "../../src/Ids.ts"
+import { begun, isDone } from "../../src/run/FirstStep.ts"
 import { conclude } from "../../src/run/RunConclusion.ts"
 import type { RunInput } from "../../src/run/RunDecider.ts"
 import { decide } from "../../src/run/RunDecider.ts"
@@ -54,6 +55,9 @@ export const drain = (bell: Bell): void => {
 }
 
 const nothing: ReadonlyArray<RunEvent> = []
+
+/** The append is durable. */
+const stands = Exit.succeed(undefined)
 
 /** Why an append does not stand. */
 type Refusal = Cause.Cause<FencedOff | JournalError | StaleAppend>
@@ -109,14 +113,18 @@ export class RunWriter {
   }
 
   /**
-   * Appends what was decided as one. The state is the journal's when it stands; where it does not, the cause is for
-   * `appendAnew`.
+   * Appends what was decided as one, at once if the store can: what it returns is to be waited for. The state is the
+   * journal's when it stands; where it does not, the cause is for `appendAnew`.
    */
   append(): Effect.Effect<Refusal | undefined> {
     const status = statusOf(this.#state)
     const rests = isParkable(this.#state)
     const append = { run: this.run, fence: this.#fence, events: this.#events, status, rests }
-    return Effect.matchCause(this.#host.journal.append(append), this)
+    const appended = begun(this.#host.journal.append(append))
+    if (!isDone(appended)) return Effect.matchCause(appended, this)
+    if (Exit.isFailure(appended)) return Exit.succeed(this.onFailure(appended.cause))
+    this.onSuccess()
+    return stands
   }
 
   /** The state is folded anew and the same inputs are decided again, until they stand or somebody else owns the run. */

@@ -3,10 +3,10 @@
  * already done is taken directly, any other reports when it ends. What is done before it begins gets no fiber.
  */
 import { Exit } from "effect"
-import type { Effect, Fiber } from "effect"
+import type { Fiber } from "effect"
+import { isDone } from "../../src/run/FirstStep.ts"
 import type { RunInput } from "../../src/run/RunDecider.ts"
 import type { Work } from "../../src/run/RunWork.ts"
-import type { AgentMemory } from "../../services/AgentMemory.ts"
 import type { Deadlines } from "./Deadlines.ts"
 import type { Fork, Started } from "./CallHost.ts"
 
@@ -21,9 +21,11 @@ export interface Host {
   readonly deadlines: Deadlines
   /** What a piece does. */
   begin(work: Work): Started
-  /** A piece has something to say; with a key it counts as running until that is written. */
-  say(key: string | undefined, input: RunInput): void
-  /** A piece ended with nothing to say: what it did is written already, or did not stand. */
+  /** What a piece says, if anything; with a key it counts as running until that is written. Nobody looks at it yet. */
+  say(key: string | undefined, input: RunInput | undefined): void
+  /** Looks at what was said, in the fiber of the piece that said it. */
+  goOn(): void
+  /** The same, from anywhere. */
   awake(): void
   /** What a piece says whose fiber failed. */
   died(work: Work, exit: Exit.Failure<unknown, never>): RunInput
@@ -82,6 +84,7 @@ export class Workers {
         // The deadline speaks for the piece, so that the end of its fiber is no longer listened to.
         worker.fiber = undefined
         this.#host.say(work.key, started.late())
+        this.#host.awake()
         fiber.interruptUnsafe()
       })
     }
@@ -90,6 +93,7 @@ export class Workers {
       if (worker.fiber !== fiber) return
       worker.fiber = undefined
       this.#ended(work, started, exit, work.key)
+      this.#host.goOn()
     })
     return false
   }
@@ -119,11 +123,9 @@ export class Workers {
       return true
     }
     const said = exit.value as RunInput | undefined
-    if (said !== undefined) this.#host.say(key, said)
-    else {
-      if (key !== undefined) this.written(key)
-      this.#host.awake()
-    }
+    // With nothing to say, what it did is written already, or did not stand.
+    if (said === undefined && key !== undefined) this.written(key)
+    this.#host.say(key, said)
     return true
   }
 
@@ -157,10 +159,6 @@ const among = (wanted: ReadonlyArray<Work>): ((key: string) => boolean) => {
   const keys = new Set(wanted.map((each) => each.key))
   return (key) => keys.has(key)
 }
-
-/** An Effect that is its own result. */
-const isDone = <A, E>(effect: Effect.Effect<A, E, AgentMemory>): effect is Exit.Exit<A, E> =>
-  Exit.isExit(effect)
 
 const stop = (worker: Worker): void => {
   const { fiber } = worker

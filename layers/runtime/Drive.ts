@@ -1,0 +1,104 @@
+/**
+ * Runs a generator of Effects that mostly sleeps, without a fiber that sleeps for it: a suspended fiber costs more to stop
+ * and to start than a step of a run to decide. What is done when it is yielded goes on at once; anything else gets a
+ * fiber for as long as it takes; and who wakes it in a fiber that it started itself goes on right there.
+ */
+import { Effect, Exit, Fiber } from "effect"
+import { isDone } from "../../src/run/FirstStep.ts"
+import type { AgentMemory } from "../../services/AgentMemory.ts"
+import { attempt } from "./Attempt.ts"
+import type { Fork } from "./CallHost.ts"
+
+/** `yield* effect` gives its value, or ends the generator with its failure; a plain `yield` sleeps until it is woken. */
+export type Steps<A, E> = Generator<
+  Effect.Effect<unknown, E, AgentMemory> | undefined,
+  Exit.Exit<A, E>,
+  unknown
+>
+
+export class Drive<A, E> {
+  readonly #steps: Steps<A, E>
+  readonly #fork: Fork
+  #sleeps = true
+  /** What it waits for, if it does not sleep. */
+  #pending: Fiber.Fiber<unknown, E> | undefined
+  #resume: ((effect: Effect.Effect<A, E>) => void) | undefined
+
+  constructor(steps: Steps<A, E>, fork: Fork) {
+    this.#steps = steps
+    this.#fork = fork
+  }
+
+  /** Ends as the generator does; a defect of its code is one of the Effect. Interrupts what it waits for. To be run once. */
+  readonly effect: Effect.Effect<A, E> = Effect.callback<A, E>((resume) => {
+    this.#resume = resume
+    this.goOn()
+    return this.#interrupted
+  })
+
+  /**
+   * Wakes it from outside. It goes on in the fiber that runs it, because whoever wakes it has an asynchronous context of
+   * his own: an approver's request is not where the tools of a run belong.
+   */
+  wake(): void {
+    if (this.#sleeps) this.#resume?.(this.effect)
+  }
+
+  /** Wakes it from a fiber that it started. */
+  goOn(): void {
+    if (this.#sleeps) this.#go(undefined)
+  }
+
+  #go(given: unknown): void {
+    this.#sleeps = false
+    for (let value = given; ;) {
+      const step = attempt(next, this.#steps, value, defective)
+      if (step.done === true) return this.#end(step.value)
+      const effect = step.value
+      if (effect === undefined) {
+        this.#sleeps = true
+        return
+      }
+      const exit = isDone(effect) ? effect : this.#begun(effect)
+      if (exit === undefined) return
+      if (Exit.isFailure(exit)) return this.#end(Exit.failCause(exit.cause))
+      value = exit.value
+    }
+  }
+
+  #begun(effect: Effect.Effect<unknown, E, AgentMemory>): Exit.Exit<unknown, E> | undefined {
+    const fiber = this.#fork(effect)
+    const exit = fiber.pollUnsafe()
+    if (exit === undefined) {
+      this.#pending = fiber
+      fiber.addObserver((exit) => {
+        if (this.#pending !== fiber) return
+        this.#pending = undefined
+        if (Exit.isFailure(exit)) this.#end(Exit.failCause(exit.cause))
+        else this.#go(exit.value)
+      })
+    }
+    return exit
+  }
+
+  #end(exit: Exit.Exit<A, E>): void {
+    const resume = this.#resume
+    this.#resume = undefined
+    resume?.(exit)
+  }
+
+  readonly #interrupted = Effect.suspend(() => {
+    const pending = this.#pending
+    this.#sleeps = false
+    this.#pending = undefined
+    this.#resume = undefined
+    return pending === undefined ? Effect.void : Fiber.interrupt(pending)
+  })
+}
+
+const next = <A, E>(steps: Steps<A, E>, value: unknown) => steps.next(value)
+
+const defective = (defect: unknown): IteratorReturnResult<Exit.Exit<never>> => ({
+  done: true,
+  value: Exit.die(defect)
+})
