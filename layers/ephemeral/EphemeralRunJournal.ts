@@ -261,8 +261,8 @@ const unfinished = (store: Store) => (address: Address, limit: number) =>
 const make = Effect.gen(function* () {
   const store = yield* EphemeralStore
   const clock = yield* Clock.Clock
-  const append = (request: Append): Effect.Effect<void, StaleAppend | FencedOff | JournalError> =>
-    suspended((): Effect.Effect<void, StaleAppend | FencedOff | JournalError> => {
+  const append = suspended(
+    (request: Append): Effect.Effect<void, StaleAppend | FencedOff | JournalError> => {
       const run = store.runs.get(request.run)
       if (run === undefined) return unknownRun
       if (run.held !== undefined) return Effect.andThen(Deferred.await(run.held), append(request))
@@ -271,7 +271,8 @@ const make = Effect.gen(function* () {
       const { events, rests = false, status } = request
       write(store, run, events, status, rests, clock.currentTimeMillisUnsafe())
       return Effect.void
-    })
+    }
+  )
   return RunJournal.of({
     create: (id, ordinal, accepted) => create(store, id, ordinal, accepted),
     claim: claiming(store),

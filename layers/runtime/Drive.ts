@@ -1,13 +1,14 @@
 /**
  * Runs a generator of Effects that mostly sleeps, without a fiber that sleeps for it: a suspended fiber costs more to stop
  * and to start than a step of a run to decide. What is done when it is yielded goes on at once; anything else gets a
- * fiber for as long as it takes; and who wakes it in a fiber that it started itself goes on right there.
+ * fiber for as long as it takes; and where a fiber that it started wakes it, it goes on right there, or at its turn.
  */
 import { Effect, Exit, Fiber } from "effect"
 import { isDone } from "../../src/run/FirstStep.ts"
 import type { AgentMemory } from "../../services/AgentMemory.ts"
 import { attempt } from "./Attempt.ts"
 import type { Fork } from "./CallHost.ts"
+import type { Pace } from "./Pace.ts"
 
 /** `yield* effect` gives its value, or ends the generator with its failure; a plain `yield` sleeps until it is woken. */
 export type Steps<A, E> = Generator<
@@ -19,20 +20,24 @@ export type Steps<A, E> = Generator<
 export class Drive<A, E> {
   readonly #steps: Steps<A, E>
   readonly #fork: Fork
+  readonly #pace: Pace
   #sleeps = true
+  /** It was woken, and has not gone on yet. */
+  #woken = false
   /** What it waits for, if it does not sleep. */
   #pending: Fiber.Fiber<unknown, E> | undefined
   #resume: ((effect: Effect.Effect<A, E>) => void) | undefined
 
-  constructor(steps: Steps<A, E>, fork: Fork) {
+  constructor(steps: Steps<A, E>, fork: Fork, pace: Pace) {
     this.#steps = steps
     this.#fork = fork
+    this.#pace = pace
   }
 
   /** Ends as the generator does; a defect of its code is one of the Effect. Interrupts what it waits for. To be run once. */
   readonly effect: Effect.Effect<A, E> = Effect.callback<A, E>((resume) => {
     this.#resume = resume
-    this.goOn()
+    this.go()
     return this.#interrupted
   })
 
@@ -46,6 +51,14 @@ export class Drive<A, E> {
 
   /** Wakes it from a fiber that it started. */
   goOn(): void {
+    if (!this.#sleeps || this.#woken) return
+    this.#woken = true
+    this.#pace.take(this)
+  }
+
+  /** Goes on, unless it has by now. */
+  go(): void {
+    this.#woken = false
     if (this.#sleeps) this.#go(undefined)
   }
 

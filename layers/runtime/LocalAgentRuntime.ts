@@ -40,6 +40,7 @@ import * as Feed from "./Feed.ts"
 import * as GovernedInvoker from "./GovernedInvoker.ts"
 import * as LimitQuestion from "./LimitQuestion.ts"
 import { drain, ring } from "./RunWriter.ts"
+import * as Pace from "./Pace.ts"
 import * as PromptMeter from "./PromptMeter.ts"
 import * as RoleDirectory from "./RoleDirectory.ts"
 import { RuntimeConfig } from "./RuntimeConfig.ts"
@@ -60,6 +61,7 @@ const make = Effect.gen(function* () {
   const memories = yield* AgentMemories
   const tell = turnTeller(yield* ModelTurnObservers, teller(yield* ToolCallObservers, clock))
   const deadlines = yield* Deadlines.make
+  const pace = yield* Pace.make(config.loops_per_turn)
   const { invoker, policy_version } = yield* GovernedInvoker.make(deadlines)
   const feed = Feed.make()
   const owner = yield* random.uuidV4()
@@ -92,6 +94,7 @@ const make = Effect.gen(function* () {
       model,
       directory,
       deadlines,
+      pace,
       weights: PromptMeter.make(yield* Tokenizer),
       clock,
       prices: yield* PriceBook,

@@ -94,7 +94,9 @@ export class PromptMeter {
 
   /** The conversation before the run as the frame is shown it: the supervisor's alone; the same list until it is cut. */
   history(state: RunState, frame: FrameState): ReadonlyArray<TranscriptEntry> {
-    return frame.id === rootFrame ? this.#history(state).entries : nothing
+    if (frame.id !== rootFrame || (this.#past === no_past && state.past === undefined))
+      return nothing
+    return this.#history(state).entries
   }
 
   #history(state: RunState): Shown {

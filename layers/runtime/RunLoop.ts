@@ -29,6 +29,7 @@ import type { Loop as LoopHost } from "./LoopCall.ts"
 import type { AskLimit as LimitQuestion } from "./LimitQuestion.ts"
 import { LoopCall } from "./LoopCall.ts"
 import { askModel, died, ModelTurn, unknownAgent } from "./ModelTurn.ts"
+import type { Pace } from "./Pace.ts"
 import type { Weights } from "./PromptMeter.ts"
 import { PromptMeter } from "./PromptMeter.ts"
 import type { Bell, Transaction } from "./RunWriter.ts"
@@ -37,7 +38,7 @@ import type { Fork, Started, Surroundings } from "./CallHost.ts"
 import type { ToolInvoker } from "./ToolInvoker.ts"
 import type { Services as WallServices, WallTime } from "./WallTime.ts"
 import * as Wall from "./WallTime.ts"
-import type { Host as WorkersHost } from "./Workers.ts"
+import type { Host as WorkersHost, Worker } from "./Workers.ts"
 import { Workers } from "./Workers.ts"
 
 export interface Services extends WallServices {
@@ -46,6 +47,7 @@ export interface Services extends WallServices {
   readonly directory: AgentDirectory["Service"]
   readonly invoker: ToolInvoker
   readonly deadlines: Deadlines
+  readonly pace: Pace
   readonly weights: Weights
   readonly askLimit: LimitQuestion
   readonly prices: Prices | undefined
@@ -73,12 +75,8 @@ export interface Finish {
   readonly transcript: ReadonlyArray<TranscriptEntry>
 }
 
-/** Who is told when what arrived is written, whether or not its event stands. */
-interface Told {
-  /** A piece that counts as running until then. */
-  readonly key?: string
-  readonly written?: () => void
-}
+/** Who is told when what arrived is written, whether or not its event stands: a piece that counts as running until then. */
+type Told = Worker | { readonly key?: undefined; readonly written: () => void }
 
 /** A list that nobody wrote to yet: the first entry makes a list of one, where a push would make room for many. */
 const nothing: Array<never> = []
@@ -159,7 +157,7 @@ class Loop implements LoopHost, WorkersHost {
   }
 
   run(): Effect.Effect<Finish, FencedOff | JournalError> {
-    const drive = new Drive(this.#steps(), this.fork)
+    const drive = new Drive(this.#steps(), this.fork, this.#services.pace)
     this.#drive = drive
     return Effect.ensuring(
       drive.effect,
@@ -223,9 +221,9 @@ class Loop implements LoopHost, WorkersHost {
 
   /** What has arrived was decided and appended as one: those who sent it are told. */
   #written(told: ReadonlyArray<Told>) {
-    for (const { key, written } of told) {
-      if (key !== undefined) this.#workers.written(key)
-      written?.()
+    for (const each of told) {
+      if (each.key === undefined) each.written()
+      else this.#workers.written(each.key)
     }
   }
 
@@ -299,9 +297,9 @@ class Loop implements LoopHost, WorkersHost {
     }
   }
 
-  say(key: string | undefined, input: RunInput | undefined) {
+  say(worker: Worker | undefined, input: RunInput | undefined) {
     this.#news = true
-    if (input !== undefined) this.#arrived(input, key === undefined ? undefined : { key })
+    if (input !== undefined) this.#arrived(input, worker)
   }
 
   goOn() {

@@ -28,6 +28,7 @@ import { Tokenizer } from "../../services/Tokenizer.ts"
 import { versionOf } from "./CallIdentity.ts"
 import * as Deadlines from "./Deadlines.ts"
 import * as LimitQuestion from "./LimitQuestion.ts"
+import * as Pace from "./Pace.ts"
 import * as PromptMeter from "./PromptMeter.ts"
 import type { Started } from "./CallHost.ts"
 import * as ReplayAnswers from "./ReplayAnswers.ts"
@@ -119,6 +120,7 @@ const make = Effect.fnUntraced(function* ({ model, recording, run }: Options, be
     journal,
     clock,
     deadlines,
+    pace: yield* Pace.make(Pace.loops_per_turn),
     model: model ?? ReplayModel.make(recording, stopAsRecorded),
     directory: {
       all: directory.all,

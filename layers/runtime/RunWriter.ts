@@ -5,7 +5,7 @@
  */
 import { Cause, Effect, Exit, Random, Schedule } from "effect"
 import type { RunId } from "../../src/Ids.ts"
-import { begun, isDone } from "../../src/run/FirstStep.ts"
+import { begin, isDone } from "../../src/run/FirstStep.ts"
 import { conclude } from "../../src/run/RunConclusion.ts"
 import type { RunInput } from "../../src/run/RunDecider.ts"
 import { decide } from "../../src/run/RunDecider.ts"
@@ -120,7 +120,8 @@ export class RunWriter {
     const status = statusOf(this.#state)
     const rests = isParkable(this.#state)
     const append = { run: this.run, fence: this.#fence, events: this.#events, status, rests }
-    const appended = begun(this.#host.journal.append(append))
+    const { journal } = this.#host
+    const appended = begin(journal, journal.append, append)
     if (!isDone(appended)) return Effect.matchCause(appended, this)
     if (Exit.isFailure(appended)) return Exit.succeed(this.onFailure(appended.cause))
     this.onSuccess()

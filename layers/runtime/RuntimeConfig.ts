@@ -2,6 +2,7 @@
  * The runtime's own times and bounds. All in ms unless the name says otherwise.
  */
 import { Context } from "effect"
+import { loops_per_turn } from "./Pace.ts"
 
 export interface RuntimeConfig {
   /** How long a run that waits only for people stays in the process. */
@@ -18,6 +19,8 @@ export interface RuntimeConfig {
   readonly rehydrate_max: number
   /** Runs that one look for ownerless runs may start. */
   readonly recover_max: number
+  /** Runs that go on before the event loop of the process turns; at least 1. Each takes some 10 to 50 us. */
+  readonly loops_per_turn: number
   /** How often a watcher looks at the journal without having been rung: other processes do not ring it. */
   readonly watch_ms: number
 }
@@ -30,6 +33,7 @@ export const defaults: RuntimeConfig = {
   drain_ms: 5_000,
   rehydrate_max: 64,
   recover_max: 10_000,
+  loops_per_turn,
   watch_ms: 1_000
 }
 

@@ -10,8 +10,9 @@ import type { Work } from "../../src/run/RunWork.ts"
 import type { Deadlines } from "./Deadlines.ts"
 import type { Fork, Started } from "./CallHost.ts"
 
-interface Worker {
-  readonly work: Work
+/** A piece that runs, known by its key until what it said is written. */
+export interface Worker {
+  readonly key: string
   fiber: Fiber.Fiber<unknown, unknown> | undefined
   cancelDeadline: (() => void) | undefined
 }
@@ -21,8 +22,8 @@ export interface Host {
   readonly deadlines: Deadlines
   /** What a piece does. */
   begin(work: Work): Started
-  /** What a piece says, if anything; with a key it counts as running until that is written. Nobody looks at it yet. */
-  say(key: string | undefined, input: RunInput | undefined): void
+  /** What a piece says, if anything; a worker counts as running until that is written. Nobody looks at it yet. */
+  say(worker: Worker | undefined, input: RunInput | undefined): void
   /** Looks at what was said, in the fiber of the piece that said it. */
   goOn(): void
   /** The same, from anywhere. */
@@ -44,17 +45,17 @@ export class Workers {
   }
 
   has(key: string): boolean {
-    return this.#first?.work.key === key || this.#others?.has(key) === true
+    return this.#first?.key === key || this.#others?.has(key) === true
   }
 
   #add(worker: Worker) {
     if (this.#first === undefined) this.#first = worker
-    else (this.#others ??= new Map()).set(worker.work.key, worker)
+    else (this.#others ??= new Map()).set(worker.key, worker)
   }
 
   /** What the piece said is written: it runs no more. */
   written(key: string): void {
-    if (this.#first?.work.key === key) this.#first = undefined
+    if (this.#first?.key === key) this.#first = undefined
     else this.#others?.delete(key)
   }
 
@@ -76,14 +77,14 @@ export class Workers {
     const fiber = fork<unknown, unknown>(started.effect)
     const done = fiber.pollUnsafe()
     if (done !== undefined) return this.#ended(work, started, done, undefined)
-    const worker: Worker = { work, fiber, cancelDeadline: undefined }
+    const worker: Worker = { key: work.key, fiber, cancelDeadline: undefined }
     this.#add(worker)
     if (started.ended !== undefined && started.timeout_ms > 0) {
       worker.cancelDeadline = this.#host.deadlines.after(started.timeout_ms, () => {
         if (worker.fiber !== fiber) return
         // The deadline speaks for the piece, so that the end of its fiber is no longer listened to.
         worker.fiber = undefined
-        this.#host.say(work.key, started.late())
+        this.#host.say(worker, started.late())
         this.#host.awake()
         fiber.interruptUnsafe()
       })
@@ -92,40 +93,40 @@ export class Workers {
       worker.cancelDeadline?.()
       if (worker.fiber !== fiber) return
       worker.fiber = undefined
-      this.#ended(work, started, exit, work.key)
+      this.#ended(work, started, exit, worker)
       this.#host.goOn()
     })
     return false
   }
 
   /**
-   * Reports what a piece says at its end. `key`: it is kept among those that run until that is written; a piece that was
-   * done at once never was. True unless another piece runs in its place.
+   * Reports what a piece says at its end. A worker is kept among those that run until that is written; a piece that was
+   * done at once never was one. True unless another piece runs in its place.
    */
   #ended(
     work: Work,
     started: Started,
     exit: Exit.Exit<unknown, unknown>,
-    key: string | undefined
+    worker: Worker | undefined
   ): boolean {
     if (started.ended !== undefined) {
       const piece = Exit.isFailure(exit) ? started.instead?.(exit.cause) : undefined
       if (piece !== undefined) {
-        if (key !== undefined) this.written(key)
+        if (worker !== undefined) this.written(worker.key)
         return this.#run(work, piece)
       }
-      this.#host.say(key, started.ended(exit))
+      this.#host.say(worker, started.ended(exit))
       return true
     }
     // Whoever interrupts a piece forgets it first, so whatever else ended it is a defect.
     if (Exit.isFailure(exit)) {
-      this.#host.say(key, this.#host.died(work, exit as Exit.Failure<unknown, never>))
+      this.#host.say(worker, this.#host.died(work, exit as Exit.Failure<unknown, never>))
       return true
     }
     const said = exit.value as RunInput | undefined
     // With nothing to say, what it did is written already, or did not stand.
-    if (said === undefined && key !== undefined) this.written(key)
-    this.#host.say(key, said)
+    if (said === undefined && worker !== undefined) this.written(worker.key)
+    this.#host.say(worker, said)
     return true
   }
 
@@ -134,7 +135,7 @@ export class Workers {
     if (this.busy === 0) return
     const isWanted = among(wanted)
     const first = this.#first
-    if (first !== undefined && !isWanted(first.work.key)) {
+    if (first !== undefined && !isWanted(first.key)) {
       this.#first = undefined
       stop(first)
     }

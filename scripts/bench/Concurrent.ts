@@ -5,7 +5,7 @@ import type { Row } from "./Row.ts"
 import { inTurn, ratio } from "./Row.ts"
 
 /** Of all runs at once, in each round. */
-const trials = 7
+const trials = 15
 const against = "bare Effect loop, schema interpreter"
 
 export const row: Row = {

@@ -28,6 +28,7 @@ import * as LocalToolRegistry from "../../layers/runtime/LocalToolRegistry.ts"
 import type { Services } from "../../layers/runtime/RunLoop.ts"
 import { no_past } from "../../src/conversation/Compaction.ts"
 import { estimateTokens } from "../../src/conversation/TokenEstimate.ts"
+import * as Pace from "../../layers/runtime/Pace.ts"
 import * as PromptMeter from "../../layers/runtime/PromptMeter.ts"
 import * as RunLoop from "../../layers/runtime/RunLoop.ts"
 import * as ToolInvoker from "../../layers/runtime/ToolInvoker.ts"
@@ -57,11 +58,14 @@ export interface Told {
   calls: number
 }
 
-const layer = (script: Script) =>
+/** The same function as the lower bound's model, behind the port and nothing else. */
+export type Model = ModelGateway["Service"]["turn"]
+
+const layer = (turn: Model) =>
   LocalAgentDirectory.layer([agent]).pipe(
     Layer.provideMerge(LocalToolRegistry.layer(tools)),
     Layer.provideMerge(Layer.merge(NodeCrypto.layerDigest, SecureRandom.layerWebCrypto)),
-    Layer.provideMerge(model(script))
+    Layer.provideMerge(Layer.succeed(ModelGateway, { turn }))
   )
 
 const memory = Context.make(
@@ -139,16 +143,18 @@ const claimed = Effect.fnUntraced(function* (
 })
 
 /** Makes claimed runs, each batch in a new store; a gate, a model and an observer for all of them. */
-export const make = Effect.fnUntraced(function* (script: Script) {
-  const context = yield* Layer.build(layer(script))
+export const make = Effect.fnUntraced(function* (turn: Model) {
+  const context = yield* Layer.build(layer(turn))
   const clock = yield* Clock.Clock
   const deadlines = yield* Deadlines.make
+  const pace = yield* Pace.make(Pace.loops_per_turn)
   const told: Told = { calls: 0 }
   const host = { feed: Feed.make(), tell: teller([() => void told.calls++], clock) }
   const services = {
     model: Context.get(context, ModelGateway),
     directory: Context.get(context, AgentDirectory),
     deadlines,
+    pace,
     weights: PromptMeter.make({ count: estimateTokens }),
     clock,
     prices: undefined,

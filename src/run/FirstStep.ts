@@ -1,28 +1,31 @@
 /**
- * An Effect whose first step needs no fiber. A store in memory is done at once, and a fiber for each of its answers costs
- * more than the answer; yet nothing may happen before the Effect is run.
+ * Effects that are often done at their first step, as those of a store in memory are: a fiber for each would cost more
+ * than what it does.
  */
 import { Effect, Exit } from "effect"
-
-const first = Symbol.for("troupe/FirstStep")
-
-interface Suspended<A, E, R> extends Effect.Effect<A, E, R> {
-  [first]?: () => Effect.Effect<A, E, R>
-}
-
-/** As `Effect.suspend`, and `begun` may take its first step. */
-export const suspended = <A, E, R>(step: () => Effect.Effect<A, E, R>): Effect.Effect<A, E, R> => {
-  const effect: Suspended<A, E, R> = Effect.suspend(step)
-  effect[first] = step
-  return effect
-}
-
-/** Takes the first step of an Effect that allows it, and gives what is left; often an Exit. Any other is left as it is. */
-export const begun = <A, E, R>(effect: Suspended<A, E, R>): Effect.Effect<A, E, R> => {
-  const step = effect[first]
-  return step === undefined ? effect : step()
-}
 
 /** An Effect that is its own result. */
 export const isDone = <A, E, R>(effect: Effect.Effect<A, E, R>): effect is Exit.Exit<A, E> =>
   Exit.isExit(effect)
+
+const first = Symbol.for("troupe/FirstStep")
+
+type Does<Asked, A, E, R> = (asked: Asked) => Effect.Effect<A, E, R>
+
+interface Suspended<Asked, A, E, R> extends Does<Asked, A, E, R> {
+  readonly [first]?: Does<Asked, A, E, R>
+}
+
+/** Gives Effects that do nothing before they are run, as it should be; `begin` runs their first step without a fiber. */
+export const suspended = <Asked, A, E, R>(step: Does<Asked, A, E, R>): Does<Asked, A, E, R> =>
+  Object.assign((asked: Asked) => Effect.suspend(() => step(asked)), { [first]: step })
+
+/** What a port's member is asked, begun if it allows that: then what it gives is what is left to run, often an Exit. */
+export const begin = <Asked, A, E, R>(
+  port: unknown,
+  does: Suspended<Asked, A, E, R>,
+  asked: Asked
+): Effect.Effect<A, E, R> => {
+  const step = does[first]
+  return step === undefined ? does.call(port, asked) : step(asked)
+}

@@ -47,7 +47,8 @@ const config: RuntimeConfig.RuntimeConfig = {
   sweep_ms: 1_000,
   lease_ms,
   drain_ms: 1_000,
-  rehydrate_max: 2
+  rehydrate_max: 2,
+  loops_per_turn: 1
 }
 
 export const note_topic = "sim.note"

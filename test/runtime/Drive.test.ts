@@ -1,0 +1,108 @@
+import { AsyncLocalStorage } from "node:async_hooks"
+import { assert, describe, it } from "@effect/vitest"
+import { Cause, Context, Deferred, Effect, Exit, Fiber } from "effect"
+import type { AgentMemory } from "../../services/AgentMemory.ts"
+import type { Steps } from "../../layers/runtime/Drive.ts"
+import { Drive } from "../../layers/runtime/Drive.ts"
+import * as Pace from "../../layers/runtime/Pace.ts"
+
+const fork = Effect.runForkWith(Context.empty() as Context.Context<AgentMemory>)
+
+const driven = Effect.fnUntraced(function* <A, E>(steps: () => Steps<A, E>) {
+  return new Drive(steps(), fork, yield* Pace.make(8))
+})
+
+describe("a driven generator", () => {
+  it.live("goes on at once with what is done, and waits for what is not", () =>
+    Effect.gen(function* () {
+      const seen: Array<unknown> = []
+      const later = Deferred.makeUnsafe<string>()
+      const drive = yield* driven(function* (): Steps<number, never> {
+        seen.push(yield* Exit.succeed("done"))
+        seen.push(yield* Effect.sync(() => "ran"))
+        seen.push(yield* Deferred.await(later))
+        return Exit.succeed(seen.length)
+      })
+      const fiber = yield* Effect.forkChild(drive.effect, { startImmediately: true })
+      assert.deepStrictEqual(seen, ["done", "ran"])
+      assert.isUndefined(fiber.pollUnsafe())
+      yield* Deferred.succeed(later, "came")
+      assert.strictEqual(yield* Fiber.join(fiber), 3)
+      assert.deepStrictEqual(seen, ["done", "ran", "came"])
+    })
+  )
+
+  it.live("ends with the failure of what it waits for, and with a defect of its own code", () =>
+    Effect.gen(function* () {
+      const failing = yield* driven(function* (): Steps<never, string> {
+        yield* Effect.andThen(Effect.yieldNow, Effect.fail("away"))
+        throw new Error("not reached")
+      })
+      assert.strictEqual(yield* Effect.flip(failing.effect), "away")
+      const broken = yield* driven(function* (): Steps<never, never> {
+        yield
+        throw new Error("broken")
+      })
+      const fiber = yield* Effect.forkChild(broken.effect, { startImmediately: true })
+      broken.wake()
+      const exit = yield* Fiber.await(fiber)
+      assert.isTrue(Exit.isFailure(exit) && Cause.hasDies(exit.cause))
+    })
+  )
+
+  it.live("sleeps until it is woken, and nothing wakes it once it is interrupted", () =>
+    Effect.gen(function* () {
+      let wakes = 0
+      const drive = yield* driven(function* (): Steps<never, never> {
+        for (;;) {
+          yield
+          wakes++
+        }
+      })
+      const fiber = yield* Effect.forkChild(drive.effect, { startImmediately: true })
+      assert.strictEqual(wakes, 0)
+      drive.wake()
+      drive.goOn()
+      assert.strictEqual(wakes, 2)
+      yield* Fiber.interrupt(fiber)
+      drive.wake()
+      drive.goOn()
+      assert.strictEqual(wakes, 2)
+    })
+  )
+
+  it.live("interrupts what it waits for, and waits until that has ended", () =>
+    Effect.gen(function* () {
+      const ended: Array<string> = []
+      const drive = yield* driven(function* (): Steps<never, never> {
+        yield* Effect.onInterrupt(Effect.never, () =>
+          Effect.andThen(
+            Effect.sleep(5),
+            Effect.sync(() => ended.push("released"))
+          )
+        )
+        throw new Error("not reached")
+      })
+      const fiber = yield* Effect.forkChild(drive.effect, { startImmediately: true })
+      yield* Fiber.interrupt(fiber)
+      assert.deepStrictEqual(ended, ["released"])
+    })
+  )
+
+  it.live("goes on in the asynchronous context of whoever runs it, whoever wakes it", () =>
+    Effect.gen(function* () {
+      const storage = new AsyncLocalStorage<string>()
+      const seen: Array<string | undefined> = []
+      const drive = yield* driven(function* (): Steps<void, never> {
+        yield
+        seen.push(storage.getStore())
+        seen.push(yield* Effect.promise(() => Promise.resolve(storage.getStore())))
+        return Exit.void
+      })
+      const run = storage.run("actor", () => Effect.runPromise(drive.effect))
+      storage.run("approver", () => drive.wake())
+      yield* Effect.promise(() => run)
+      assert.deepStrictEqual(seen, ["actor", "actor"])
+    })
+  )
+})
