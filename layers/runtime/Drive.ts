@@ -17,6 +17,8 @@ export type Steps<A, E> = Generator<
   unknown
 >
 
+const awake = Exit.succeed(undefined)
+
 export class Drive<A, E> {
   readonly #steps: Steps<A, E>
   readonly #fork: Fork
@@ -26,7 +28,7 @@ export class Drive<A, E> {
   #woken = false
   /** What it waits for, if it does not sleep. */
   #pending: Fiber.Fiber<unknown, E> | undefined
-  #resume: ((effect: Effect.Effect<A, E>) => void) | undefined
+  #resume: ((effect: Effect.Effect<Exit.Exit<A, E> | undefined>) => void) | undefined
 
   constructor(steps: Steps<A, E>, fork: Fork, pace: Pace) {
     this.#steps = steps
@@ -34,19 +36,25 @@ export class Drive<A, E> {
     this.#pace = pace
   }
 
-  /** Ends as the generator does; a defect of its code is one of the Effect. Interrupts what it waits for. To be run once. */
-  readonly effect: Effect.Effect<A, E> = Effect.callback<A, E>((resume) => {
+  /** Until it ends, or somebody wakes it from outside. */
+  readonly #until = Effect.callback<Exit.Exit<A, E> | undefined>((resume) => {
     this.#resume = resume
     this.go()
     return this.#interrupted
   })
+
+  /** Ends as the generator does; a defect of its code is one of the Effect. Interrupts what it waits for. To be run once. */
+  readonly effect: Effect.Effect<A, E> = Effect.flatMap(
+    this.#until,
+    (ended): Effect.Effect<A, E> => ended ?? this.effect
+  )
 
   /**
    * Wakes it from outside. It goes on in the fiber that runs it, because whoever wakes it has an asynchronous context of
    * his own: an approver's request is not where the tools of a run belong.
    */
   wake(): void {
-    if (this.#sleeps) this.#resume?.(this.effect)
+    if (this.#sleeps) this.#resume?.(awake)
   }
 
   /** Wakes it from a fiber that it started. */
@@ -66,6 +74,8 @@ export class Drive<A, E> {
     this.#sleeps = false
     for (let value = given; ;) {
       const step = attempt(next, this.#steps, value, defective)
+      // What it did may have interrupted whoever runs it.
+      if (this.#resume === undefined) return
       if (step.done === true) return this.#end(step.value)
       const effect = step.value
       if (effect === undefined) {
@@ -97,7 +107,7 @@ export class Drive<A, E> {
   #end(exit: Exit.Exit<A, E>): void {
     const resume = this.#resume
     this.#resume = undefined
-    resume?.(exit)
+    resume?.(Exit.succeed(exit))
   }
 
   readonly #interrupted = Effect.suspend(() => {

@@ -10,14 +10,14 @@ import { message_bytes_max } from "../../src/conversation/Conversation.ts"
 import { MessageTooLarge } from "../../src/delivery/AgentTask.ts"
 import type { AgentTask } from "../../src/delivery/AgentTask.ts"
 import type { Address, RunId } from "../../src/Ids.ts"
-import { addressKey, addressOf, ConversationId, MessageId, RunId as RunIds } from "../../src/Ids.ts"
+import { addressKey, ConversationId, MessageId, RunId as RunIds } from "../../src/Ids.ts"
 import type { MisdeclaredPolicy } from "../../src/permission/PolicyCheck.ts"
 import type { Principal } from "../../src/Principal.ts"
 import { rolesOf } from "../../src/Principal.ts"
 import { cancelRun, inTenant, RunNotFound, settleCall } from "../../src/run/RunCommand.ts"
 import { AgentDirectory } from "../../services/AgentDirectory.ts"
 import { AgentMemories } from "../../services/AgentMemory.ts"
-import type { ActorInfo, Message } from "../../services/AgentRuntime.ts"
+import type { Message } from "../../services/AgentRuntime.ts"
 import { AgentRuntime, ShuttingDown } from "../../services/AgentRuntime.ts"
 import { ApprovalDesk } from "../../services/ApprovalDesk.ts"
 import { ModelGateway } from "../../services/ModelGateway.ts"
@@ -31,6 +31,7 @@ import { ToolCallObservers } from "../../services/ToolCallObserver.ts"
 import { Tokenizer } from "../../services/Tokenizer.ts"
 import type { ToolRegistry } from "../../services/ToolRegistry.ts"
 import * as Acceptance from "./Acceptance.ts"
+import { actorList } from "./ActorList.ts"
 import type { Actor } from "./Actor.ts"
 import * as Actors from "./Actor.ts"
 import { digestOf } from "./CallIdentity.ts"
@@ -264,25 +265,6 @@ const make = Effect.gen(function* () {
     )
   })
 
-  const actorsNow = (limit: number): ReadonlyArray<ActorInfo> => {
-    const found: Array<ActorInfo> = []
-    const show = (actor: Actor) =>
-      found.push({
-        address: actor.address,
-        state: actor.state,
-        run: actor.run,
-        restarts: actor.restarts
-      })
-    for (const actor of actors.values()) if (found.length < limit) show(actor)
-    for (const [run, key] of parked) {
-      if (found.length >= limit) break
-      if (actors.has(key)) continue
-      found.push({ address: addressOf(key), state: "parked", run, restarts: 0 })
-    }
-    for (const actor of stopped.values()) if (found.length < limit) show(actor)
-    return found
-  }
-
   yield* journal.beat(owner, config.lease_ms)
   yield* journal.amended(amended)
   // The last finalizer to be added is the first to run: steps on their way end before their fibers are interrupted.
@@ -328,7 +310,7 @@ const make = Effect.gen(function* () {
       amend(journal, tell, run, (state, now) =>
         inTenant(state, by.tenant, run, () => settleCall(state, run, call, settlement, by.id, now))
       ),
-    actors: (limit) => Effect.sync(() => actorsNow(limit))
+    actors: (limit) => Effect.sync(() => actorList({ actors, parked, stopped }, limit))
   })
   return Context.make(AgentRuntime, runtime).pipe(
     Context.add(TaskDispatch, TaskDispatch.of({ deliver }))

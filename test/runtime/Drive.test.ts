@@ -71,6 +71,38 @@ describe("a driven generator", () => {
     })
   )
 
+  it.live("keeps nothing of the times it was woken", () =>
+    Effect.gen(function* () {
+      const drive = yield* driven(function* (): Steps<never, never> {
+        for (;;) yield
+      })
+      const fiber = yield* Effect.forkChild(drive.effect, { startImmediately: true })
+      // What a fiber has to come back to, where Effect keeps it.
+      const { _stack } = fiber as unknown as { readonly _stack: ReadonlyArray<unknown> }
+      const depth = _stack.length
+      for (let n = 0; n < 100; n++) drive.wake()
+      assert.strictEqual(_stack.length, depth)
+      yield* Fiber.interrupt(fiber)
+    })
+  )
+
+  it.live("begins nothing more once its own code has interrupted whoever runs it", () =>
+    Effect.gen(function* () {
+      let begun = 0
+      let stop = () => {}
+      const drive = yield* driven(function* (): Steps<never, never> {
+        yield
+        stop()
+        for (;;) yield* Effect.sync(() => begun++)
+      })
+      const fiber = yield* Effect.forkChild(drive.effect, { startImmediately: true })
+      stop = () => fiber.interruptUnsafe()
+      drive.goOn()
+      yield* Fiber.await(fiber)
+      assert.strictEqual(begun, 0)
+    })
+  )
+
   it.live("interrupts what it waits for, and waits until that has ended", () =>
     Effect.gen(function* () {
       const ended: Array<string> = []
