@@ -14,12 +14,14 @@ import { tenant } from "./Rig.ts"
 import * as Bare from "./BareCommit.ts"
 
 const window_ms = 400
+/** Of each side in a round, in turn with the other's: a database has moments of its own, such as a checkpoint. */
+const windows = 3
 const concurrencies = [1, 64] as const
 
 /** What a writer takes: runs that were made before the window. */
 type Write = (run: RunId, length: number, event: RunEvent) => Effect.Effect<void, unknown>
 
-/** Writers in a closed loop for one window; steps a second. */
+/** Writers in a closed loop for one window: how many steps, and how long it was. */
 const window = Effect.fnUntraced(function* (writers: number, runs: Array<RunId>, write: Write) {
   let steps = 0
   const began = performance.now()
@@ -40,7 +42,7 @@ const window = Effect.fnUntraced(function* (writers: number, runs: Array<RunId>,
       discard: true
     }
   )
-  return (steps * 1_000) / (performance.now() - began)
+  return { steps, ms: performance.now() - began }
 })
 
 const measured = (rounds: number) =>
@@ -55,16 +57,21 @@ const measured = (rounds: number) =>
     const samples: Array<Record<string, number>> = []
     // The first round is for the compilers and the caches of both sides.
     for (let round = 0; round <= rounds; round++) {
-      const sample: Record<string, number> = {}
       const turns = concurrencies.flatMap((writers) => [
-        { name: `ours_${writers}`, writers, write: ours },
-        { name: `lower_${writers}`, writers, write: lower[writers] }
+        { name: `ours_${writers}`, writers, write: ours, steps: 0, ms: 0 },
+        { name: `lower_${writers}`, writers, write: lower[writers], steps: 0, ms: 0 }
       ])
-      for (let i = 0; i < turns.length; i++) {
-        const { name, write, writers } = turns[(i + round) % turns.length]!
+      for (let i = 0; i < turns.length * windows; i++) {
+        const turn = turns[(i + round) % turns.length]!
+        const { write, writers } = turn
         const runs = yield* Bare.runs(sql, tenant, writers === 1 ? 400 : 2_000, anotherRun)
-        sample[name] = yield* window(writers, runs, write)
+        const { ms, steps } = yield* window(writers, runs, write)
+        turn.steps += steps
+        turn.ms += ms
       }
+      const sample = Object.fromEntries(
+        turns.map(({ ms, name, steps }) => [name, (steps * 1_000) / ms])
+      )
       if (round > 0) samples.push(sample)
     }
     return { samples }
