@@ -9,6 +9,7 @@ import { Clock, Effect } from "effect"
 import type { Layer } from "effect"
 import { ModelError, ModelGateway } from "../../services/ModelGateway.ts"
 import type { ModelDelta } from "../../services/ModelGateway.ts"
+import * as ClientWarnings from "./ClientWarnings.ts"
 import { ofEvent, ofThrown } from "./ProviderError.ts"
 import type { Redaction } from "./ProviderError.ts"
 import { toOptions } from "./ProviderPrompt.ts"
@@ -76,11 +77,12 @@ interface Attempt {
   readonly options: LanguageModelV4CallOptions
   readonly step: number
   readonly sink: (delta: ModelDelta) => void
+  readonly warn: ClientWarnings.Warn
 }
 
 /** A turn that comes in parts. */
 const streamed = Effect.fnUntraced(function* (
-  { model, options, policy, provider }: Attempt,
+  { model, options, policy, provider, warn }: Attempt,
   assembly: TurnAssembly,
   signal: AbortSignal,
   opened: (reader: ReadableStreamDefaultReader) => void
@@ -103,6 +105,7 @@ const streamed = Effect.fnUntraced(function* (
     if (value.type === "error") {
       return yield* ofEvent(value.error, provider, yield* Clock.currentTimeMillis)
     }
+    if (value.type === "stream-start") yield* warn(model.modelId, value.warnings)
     const error = assembly.take(value)
     if (error !== undefined) return yield* error
   }
@@ -110,13 +113,14 @@ const streamed = Effect.fnUntraced(function* (
 
 /** A turn that comes whole. */
 const whole = Effect.fnUntraced(function* (
-  { model, options, provider }: Attempt,
+  { model, options, provider, warn }: Attempt,
   assembly: TurnAssembly,
   signal: AbortSignal
 ) {
   const answer = yield* asked(provider, () => model.doGenerate({ ...options, abortSignal: signal }))
   const heard = yield* AnswerHeard
   heard(answer.response?.headers ?? {})
+  yield* warn(model.modelId, answer.warnings)
   const error = assembly.takeAll(answer)
   if (error !== undefined) return yield* error
 })
@@ -155,6 +159,7 @@ const attempt = (each: Attempt) =>
 
 const make = (provider: ModelProvider, policy: AttemptPolicy): ModelGateway["Service"] => {
   const models = new Map<string, LanguageModelV4>()
+  const warn = ClientWarnings.make()
   const modelOf = (id: string): LanguageModelV4 => {
     let model = models.get(id)
     if (model === undefined) {
@@ -169,7 +174,7 @@ const make = (provider: ModelProvider, policy: AttemptPolicy): ModelGateway["Ser
       const model = modelOf(request.model ?? provider.model_default)
       const options = toOptions(request, originOf(model), provider)
       if (options instanceof ModelError) return yield* options
-      return yield* attempt({ provider, policy, model, options, step: request.step, sink })
+      return yield* attempt({ provider, policy, model, options, step: request.step, sink, warn })
     })
   }
 }

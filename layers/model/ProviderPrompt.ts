@@ -226,7 +226,7 @@ const toChoice = (request: ModelRequest): LanguageModelV4ToolChoice | ModelError
 /** By provider, the agent's options over those of the gateway. */
 const toProviderOptions = (
   usual: SharedV4ProviderOptions | undefined,
-  agent: ModelSettings["provider_options"]
+  agent: ModelSettings["provider_options"] | SharedV4ProviderOptions
 ): SharedV4ProviderOptions | undefined => {
   if (usual === undefined || agent === undefined) {
     return (usual ?? agent) as SharedV4ProviderOptions | undefined
@@ -240,6 +240,8 @@ const toProviderOptions = (
 export interface ProviderHabits {
   /** Sent with every turn; what an agent's settings say goes first. */
   readonly options?: SharedV4ProviderOptions | undefined
+  /** Sent with the turns of an agent that asks for an effort of reasoning, after those above. */
+  readonly reasoning_options?: SharedV4ProviderOptions | undefined
   /** True = tools that were called have to be declared, also where the turn may use none. */
   readonly declares_past_tools?: boolean | undefined
 }
@@ -278,7 +280,11 @@ export const toOptions = (
       options.toolChoice = { type: "none" }
     }
   }
-  const providerOptions = toProviderOptions(habits.options, settings?.provider_options)
+  const reasons = settings?.reasoning_effort !== undefined && settings.reasoning_effort !== "none"
+  const usual = reasons
+    ? toProviderOptions(habits.options, habits.reasoning_options)
+    : habits.options
+  const providerOptions = toProviderOptions(usual, settings?.provider_options)
   if (providerOptions !== undefined) options.providerOptions = providerOptions
   if (settings === undefined) return options
   if (settings.max_output_tokens !== undefined) options.maxOutputTokens = settings.max_output_tokens

@@ -44,6 +44,9 @@ export const peer = <A>(name: string, load: () => Promise<A>): Effect.Effect<A, 
       })
   })
 
+/** The client knows models that reason by their names, and leaves the effort out for any other, a deployment's among them. */
+const reasoning_options = { openai: { forceReasoning: true } }
+
 const wires: Readonly<Record<ProviderName, Wire>> = {
   "openai-compatible": {
     fetch: chatFetch,
@@ -67,6 +70,7 @@ const wires: Readonly<Record<ProviderName, Wire>> = {
   },
   openai: {
     fetch: chatFetch,
+    habits: { reasoning_options },
     client: (settings) =>
       Effect.map(
         peer("@ai-sdk/openai", () => import("@ai-sdk/openai")),
@@ -79,7 +83,7 @@ const wires: Readonly<Record<ProviderName, Wire>> = {
   "openai-responses": {
     fetch: wireFetch,
     // The journal keeps what was said. What the provider kept would be gone some day, and is not ours to govern.
-    habits: { options: { openai: { store: false } } },
+    habits: { options: { openai: { store: false } }, reasoning_options },
     client: (settings) =>
       Effect.map(
         peer("@ai-sdk/openai", () => import("@ai-sdk/openai")),

@@ -23,9 +23,12 @@ export class Drive<A, E> {
   readonly #steps: Steps<A, E>
   readonly #fork: Fork
   readonly #pace: Pace
+  /** It sleeps, or what it waited for has come, and may go on. */
   #sleeps = true
-  /** It was woken, and has not gone on yet. */
+  /** It was told to go on, and has not yet. */
   #woken = false
+  /** What it waited for. */
+  #came: unknown
   /** What it waits for, if it does not sleep. */
   #pending: Fiber.Fiber<unknown, E> | undefined
   #resume: ((effect: Effect.Effect<Exit.Exit<A, E> | undefined>) => void) | undefined
@@ -67,7 +70,10 @@ export class Drive<A, E> {
   /** Goes on, unless it has by now. */
   go(): void {
     this.#woken = false
-    if (this.#sleeps) this.#go(undefined)
+    if (!this.#sleeps) return
+    const came = this.#came
+    this.#came = undefined
+    this.#go(came)
   }
 
   #go(given: unknown): void {
@@ -97,8 +103,11 @@ export class Drive<A, E> {
       fiber.addObserver((exit) => {
         if (this.#pending !== fiber) return
         this.#pending = undefined
-        if (Exit.isFailure(exit)) this.#end(Exit.failCause(exit.cause))
-        else this.#go(exit.value)
+        if (Exit.isFailure(exit)) return this.#end(Exit.failCause(exit.cause))
+        // A journal answers many at once.
+        this.#came = exit.value
+        this.#sleeps = true
+        this.goOn()
       })
     }
     return exit
@@ -114,6 +123,7 @@ export class Drive<A, E> {
     const pending = this.#pending
     this.#sleeps = false
     this.#pending = undefined
+    this.#came = undefined
     this.#resume = undefined
     return pending === undefined ? Effect.void : Fiber.interrupt(pending)
   })

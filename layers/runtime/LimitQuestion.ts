@@ -25,6 +25,10 @@ export type AskLimit = (run: RunId, state: RunState, limit: LimitName) => Effect
 const tool_name = "extend_run"
 const tool_key = `troupe.${tool_name}@1`
 
+/** An exact amount may be so long that it would be hidden as a card's number; the description has all of it. */
+const shownUse = (used: number | string): number | string =>
+  typeof used === "string" ? used.replace(/(\.\d{4})\d+$/, "$1") : used
+
 export const make = ({ digest, policy_version, random }: Services): AskLimit =>
   Effect.fnUntraced(function* (run: RunId, state: RunState, limit: LimitName) {
     const { address, tenant } = state.accepted!
@@ -48,7 +52,7 @@ export const make = ({ digest, policy_version, random }: Services): AskLimit =>
         payload: {
           tool_name,
           agent_name: address.agent,
-          args_summary: argsSummary(args),
+          args_summary: argsSummary({ ...args, used: shownUse(args.used) }),
           effect_description: extensionText(extension),
           correlation_id: approval
         }

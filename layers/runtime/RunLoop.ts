@@ -161,10 +161,10 @@ class Loop implements LoopHost, WorkersHost {
     this.#drive = drive
     return Effect.ensuring(
       drive.effect,
-      Effect.sync(() => {
+      Effect.suspend(() => {
         this.#wall?.stop()
         this.#bell.listener = undefined
-        this.#workers.interruptAll()
+        return this.#workers.interruptAll()
       })
     )
   }

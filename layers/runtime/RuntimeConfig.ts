@@ -19,7 +19,10 @@ export interface RuntimeConfig {
   readonly rehydrate_max: number
   /** Runs that one look for ownerless runs may start. */
   readonly recover_max: number
-  /** Runs that go on before the event loop of the process turns; at least 1. Each takes some 10 to 50 us. */
+  /**
+   * Runs that go on before the event loop of the process turns, when their turns, calls and appends end at once; at least
+   * 1. Each takes some 10 to 50 us. One that a person or a deadline wakes goes on at once.
+   */
   readonly loops_per_turn: number
   /** How often a watcher looks at the journal without having been rung: other processes do not ring it. */
   readonly watch_ms: number

@@ -2,8 +2,7 @@
  * The pieces of work of one run that are in the air, each in a fiber of its own that is polled at once: one that is
  * already done is taken directly, any other reports when it ends. What is done before it begins gets no fiber.
  */
-import { Exit } from "effect"
-import type { Fiber } from "effect"
+import { Effect, Exit, Fiber } from "effect"
 import { isDone } from "../../src/run/FirstStep.ts"
 import type { RunInput } from "../../src/run/RunDecider.ts"
 import type { Work } from "../../src/run/RunWork.ts"
@@ -39,6 +38,8 @@ export class Workers {
   /** Usually one alone runs: a map of one that is emptied and filled at each step is built anew each time. */
   #first: Worker | undefined
   #others: Map<string, Worker> | undefined
+  /** Interrupted, and not known to have ended: a body may clean up for a while. */
+  #ending: Array<Fiber.Fiber<unknown, unknown>> | undefined
 
   constructor(host: Host) {
     this.#host = host
@@ -85,8 +86,8 @@ export class Workers {
         // The deadline speaks for the piece, so that the end of its fiber is no longer listened to.
         worker.fiber = undefined
         this.#host.say(worker, started.late())
+        this.#interrupt(fiber)
         this.#host.awake()
-        fiber.interruptUnsafe()
       })
     }
     fiber.addObserver((exit) => {
@@ -137,33 +138,47 @@ export class Workers {
     const first = this.#first
     if (first !== undefined && !isWanted(first.key)) {
       this.#first = undefined
-      stop(first)
+      this.#stop(first)
     }
     for (const [key, worker] of this.#others ?? none) {
       if (isWanted(key)) continue
       this.#others!.delete(key)
-      stop(worker)
+      this.#stop(worker)
     }
   }
 
-  interruptAll(): void {
-    if (this.#first !== undefined) stop(this.#first)
-    for (const worker of this.#others?.values() ?? []) stop(worker)
+  /** Interrupts what runs. Waits until all of it has cleaned up, but not for ever: a body may hang in that too. */
+  interruptAll(): Effect.Effect<void> {
+    if (this.#first !== undefined) this.#stop(this.#first)
+    for (const worker of this.#others?.values() ?? []) this.#stop(worker)
     this.#first = undefined
     this.#others = undefined
+    return this.#ending === undefined
+      ? Effect.void
+      : Effect.asVoid(Effect.timeoutOption(Fiber.awaitAll(this.#ending), cleanup_ms_max))
+  }
+
+  #stop(worker: Worker): void {
+    const { fiber } = worker
+    worker.fiber = undefined
+    worker.cancelDeadline?.()
+    if (fiber !== undefined) this.#interrupt(fiber)
+  }
+
+  #interrupt(fiber: Fiber.Fiber<unknown, unknown>): void {
+    fiber.interruptUnsafe()
+    if (fiber.pollUnsafe() !== undefined) return
+    const before = this.#ending?.filter((each) => each.pollUnsafe() === undefined) ?? []
+    this.#ending = [...before, fiber]
   }
 }
+
+/** How long the end of a loop waits for what it interrupted. */
+const cleanup_ms_max = 5_000
 
 /** Usually one piece is wanted, and no set is worth making. */
 const among = (wanted: ReadonlyArray<Work>): ((key: string) => boolean) => {
   if (wanted.length <= 4) return (key) => wanted.some((each) => each.key === key)
   const keys = new Set(wanted.map((each) => each.key))
   return (key) => keys.has(key)
-}
-
-const stop = (worker: Worker): void => {
-  const { fiber } = worker
-  worker.fiber = undefined
-  worker.cancelDeadline?.()
-  fiber?.interruptUnsafe()
 }

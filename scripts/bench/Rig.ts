@@ -1,5 +1,6 @@
 /**
- * The runtime's own pieces, put together as `LocalAgentRuntime` does, so that a row can run loops without actors.
+ * The runtime's own pieces, put together as `LocalAgentRuntime` does for an agent without a policy, limits of tools,
+ * prices and telemetry, so that a row can run loops without actors.
  */
 import * as NodeCrypto from "@effect/platform-node/NodeCrypto"
 import { Clock, Context, Effect, Layer } from "effect"

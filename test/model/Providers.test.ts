@@ -124,6 +124,28 @@ describe("Providers: what an agent asks of its model", () => {
     })
   )
 
+  it.live("an effort of reasoning is asked for, whatever name the model has", () =>
+    Effect.gen(function* () {
+      const over = settings({ reasoning_effort: "high" })
+      const { body: asked } = yield* sentFor(responses, over)
+      assert.strictEqual((asked["reasoning"] as { effort: string }).effort, "high")
+      assert.deepStrictEqual(asked["include"], ["reasoning.encrypted_content"])
+      assert.strictEqual(asked["store"], false)
+      for (const wire of [openai, compatible]) {
+        assert.strictEqual((yield* sentFor(wire, over)).body["reasoning_effort"], "high")
+      }
+      // Who says otherwise is heard.
+      const provider_options = { openai: { forceReasoning: false } }
+      const other = yield* sentFor(
+        responses,
+        settings({ reasoning_effort: "high", provider_options })
+      )
+      assert.notProperty(other.body, "reasoning")
+      const none = yield* sentFor(responses, settings({ reasoning_effort: "none" }))
+      assert.notProperty(none.body, "reasoning")
+    })
+  )
+
   it.live("the choice of tools is the agent's, and a first choice holds for the first turn", () =>
     Effect.gen(function* () {
       const choiceOf = (made: ModelSettings, step = 1) =>

@@ -71,6 +71,36 @@ describe("a driven generator", () => {
     })
   )
 
+  it.live("lets others go on too where many have waited for the same", () =>
+    Effect.gen(function* () {
+      const answer = Deferred.makeUnsafe<number>()
+      const pace = yield* Pace.make(2)
+      const came: Array<number> = []
+      const drives = [1, 2, 3].map(
+        (n) =>
+          new Drive(
+            (function* (): Steps<void, never> {
+              came.push(n + (yield* Deferred.await(answer)))
+              return Exit.void
+            })(),
+            fork,
+            pace
+          )
+      )
+      const all = yield* Effect.forkChild(
+        Effect.all(
+          drives.map(({ effect }) => effect),
+          { concurrency: "unbounded" }
+        ),
+        { startImmediately: true }
+      )
+      Deferred.doneUnsafe(answer, Exit.succeed(10))
+      assert.deepStrictEqual(came, [11, 12])
+      yield* Fiber.join(all)
+      assert.deepStrictEqual(came, [11, 12, 13])
+    })
+  )
+
   it.live("keeps nothing of the times it was woken", () =>
     Effect.gen(function* () {
       const drive = yield* driven(function* (): Steps<never, never> {

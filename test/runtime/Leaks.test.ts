@@ -103,4 +103,38 @@ describe("nothing is left behind", () => {
     feed.left(conversation, run)
     assert.strictEqual(feed.size(), 0)
   })
+
+  for (const how of ["cancelled", "late", "on its way"] as const) {
+    it.live(`a stop waits for the clean-up of a body that is ${how}`, () => {
+      const began = Deferred.makeUnsafe<void>()
+      let cleaned = false
+      const body = Effect.onInterrupt(
+        Effect.andThen(Deferred.succeed(began, undefined), Effect.never),
+        () =>
+          Effect.andThen(
+            Effect.sleep(100),
+            Effect.sync(() => (cleaned = true))
+          )
+      )
+      return Effect.gen(function* () {
+        const process = yield* H.boot({
+          tools: { hold: H.reads(() => body, { timeout_ms: how === "late" ? 20 : 60_000 }) },
+          script: ({ transcript }) =>
+            transcript.length === 1 ? call("hold", { n: 1 }) : text("done"),
+          config: { drain_ms: 10 }
+        })
+        const run = yield* process.run(H.send("hello"))
+        yield* Deferred.await(began)
+        if (how === "cancelled") {
+          yield* process.run(
+            AgentRuntime.use((runtime) => runtime.interrupt(run, H.alice, "enough"))
+          )
+        }
+        if (how !== "on its way") yield* process.run(H.ended(run))
+        assert.isFalse(cleaned)
+        yield* process.stop
+        assert.isTrue(cleaned)
+      }).pipe(Effect.provide(EphemeralStores.layer))
+    })
+  }
 })

@@ -1,0 +1,38 @@
+/**
+ * What a provider's client leaves out of a request: an option that it does not take for this model, for example. It says
+ * so and goes on; whoever set the option must hear of it.
+ */
+import type { SharedV4Warning } from "@ai-sdk/provider"
+import { Effect } from "effect"
+
+const known_max = 200
+
+const textOf = (warning: SharedV4Warning): string => {
+  switch (warning.type) {
+    case "unsupported":
+      return `"${warning.feature}" was left out${about(warning.details)}`
+    case "compatibility":
+      return `"${warning.feature}"${about(warning.details)}`
+    case "deprecated":
+      return `"${warning.setting}": ${warning.message}`
+    case "other":
+      return warning.message
+  }
+}
+
+const about = (details: string | undefined): string => (details === undefined ? "" : `: ${details}`)
+
+export type Warn = (model: string, warnings: ReadonlyArray<SharedV4Warning>) => Effect.Effect<void>
+
+/** Logs each warning about a model once; at most 200 of them. */
+export const make = (): Warn => {
+  const known = new Set<string>()
+  return Effect.fnUntraced(function* (model: string, warnings: ReadonlyArray<SharedV4Warning>) {
+    for (const warning of warnings) {
+      const text = `the client of the model ${model} says: ${textOf(warning)}`.slice(0, 500)
+      if (known.has(text) || known.size >= known_max) continue
+      known.add(text)
+      yield* Effect.logWarning(text)
+    }
+  })
+}
