@@ -99,6 +99,12 @@ const connectionOf = (pg: PGlite) => {
   return { connection, commit }
 }
 
+/**
+ * Nothing analyses the tables of a PGlite, and its one session keeps the plans that it made first: on tables that were
+ * nearly empty they read all rows, and each append would take longer the more runs there are.
+ */
+const planning = "SET enable_seqscan = off"
+
 const open = (
   options: PgliteOptions
 ): Effect.Effect<
@@ -118,7 +124,11 @@ const open = (
     }
     return yield* Effect.acquireRelease(
       Effect.tryPromise({
-        try: () => PGlite.create(settings),
+        try: async () => {
+          const pg = await PGlite.create(settings)
+          await pg.exec(planning)
+          return pg
+        },
         catch: (cause) =>
           new SqlError.SqlError({
             reason: new SqlError.ConnectionError({

@@ -1,0 +1,32 @@
+import { assert, it } from "@effect/vitest"
+import { Effect, Layer } from "effect"
+import { SqlClient } from "effect/sql"
+import { RunJournal } from "../../services/RunJournal.ts"
+import * as Pglite from "../../layers/sql/Pglite.ts"
+import * as SqlStores from "../../layers/sql/SqlStores.ts"
+import * as Samples from "../contracts/Samples.ts"
+
+it.live(
+  "the end of a run reads no table whole, though its plan was made when there were few runs",
+  () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const journal = yield* RunJournal
+      // A PGlite never hands these counters on, so that they are those of its whole session.
+      const scans = Effect.map(
+        sql<{ seq_scan: number; idx_scan: number }>`
+        SELECT sum(seq_scan)::int4 AS seq_scan, sum(idx_scan)::int4 AS idx_scan FROM pg_stat_xact_user_tables
+        WHERE schemaname = 'troupe'`,
+        (rows) => rows[0]!
+      )
+      // As many as it takes until a session keeps the plan of a statement.
+      for (let n = 0; n < 10; n++) {
+        const begun = yield* Samples.begin()
+        const before = yield* scans
+        yield* journal.append(begun.next(Samples.runEnded()))
+        const after = yield* scans
+        assert.strictEqual(after.seq_scan, before.seq_scan)
+        assert.isAbove(after.idx_scan, before.idx_scan)
+      }
+    }).pipe(Effect.provide(SqlStores.layer.pipe(Layer.provideMerge(Pglite.layer({})))))
+)
