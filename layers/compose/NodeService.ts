@@ -130,8 +130,10 @@ export interface NodeService {
     settlement: Settlement,
     by: Principal
   ) => Promise<void>
-  /** Stops every tool at once, or lets them run again; for operators, and until the process ends. */
+  /** Stops every tool of `by`'s tenant at once, or lets them run again; for operators, and until the process ends. */
   readonly stopTools: (stopped: boolean, by: Principal) => Promise<void>
+  /** The same for all tenants, whatever theirs say: for whoever runs the process. No token leads here. */
+  readonly stopAllTools: (stopped: boolean) => Promise<void>
   /** Records of a run's calls, oldest first; at most 500. A moment after the call, and only with `record`. */
   readonly records: (run: string, by?: Principal) => Promise<ReadonlyArray<CallRecord>>
   /** What workers offer to run for `remote` tools, sorted by name; also of those that are gone, as not available. */
@@ -287,6 +289,7 @@ export const start = async (options: Options): Promise<NodeService> => {
         AgentRuntime.use((agents) => agents.settle(RunId.make(id), call as CallId, settlement, by))
       ),
     stopTools: (stopped, by) => run(KillSwitch.use(({ turn }) => turn(stopped, by))),
+    stopAllTools: (stopped) => run(KillSwitch.use(({ turnAll }) => turnAll(stopped))),
     records: (id, by = service_principal) =>
       run(CallRecords.use((records) => records.ofRun(by.tenant, RunId.make(id), 500))),
     workerTools: async () => {

@@ -1,5 +1,5 @@
 /**
- * The switch over HTTP. Who may turn it, the endpoint says; the port says it again.
+ * A tenant's switch over HTTP. Who may turn it, the endpoint says; the port says it again. That of the process is not here.
  */
 import { Effect } from "effect"
 import type { Layer } from "effect"
@@ -22,13 +22,13 @@ export const layer: Layer.Layer<
     const killSwitch = yield* KillSwitch
 
     return handlers.handleAll({
-      get: () => Effect.sync(() => ({ on: killSwitch.isOn() })),
+      get: () => Effect.map(CurrentPrincipal, ({ tenant }) => ({ on: killSwitch.isOn(tenant) })),
       turn: Effect.fnUntraced(function* ({ payload }) {
         const by = yield* CurrentPrincipal
         yield* Effect.mapError(killSwitch.turn(payload.on, by), () =>
           forbidden("Only operators turn the switch.")
         )
-        return { on: killSwitch.isOn() }
+        return { on: killSwitch.isOn(by.tenant) }
       })
     })
   })

@@ -1,8 +1,9 @@
 /**
- * A switch in this process.
+ * Switches in this process: one of its own, and one for each tenant that has turned it on.
  */
 import { Effect, Layer } from "effect"
 import { NotEntitled } from "../../src/approval/Approval.ts"
+import type { Tenant } from "../../src/Ids.ts"
 import type { Role } from "../../src/Principal.ts"
 import { holds } from "../../src/Principal.ts"
 import { KillSwitch } from "../../services/KillSwitch.ts"
@@ -10,15 +11,21 @@ import { KillSwitch } from "../../services/KillSwitch.ts"
 const turning: ReadonlyArray<Role> = ["operator"]
 
 const make = Effect.sync(() => {
-  let on = false
+  let all = false
+  const stopped = new Set<Tenant>()
   return KillSwitch.of({
-    isOn: () => on,
-    turn: Effect.fn("KillSwitch.turn")(function* (wanted, by) {
+    isOn: (tenant) => all || stopped.has(tenant),
+    turn: Effect.fn("KillSwitch.turn")(function* (on, by) {
       if (!holds(by, turning)) return yield* new NotEntitled({ principal: by.id, needs: turning })
-      on = wanted
-      yield* Effect.logWarning(wanted ? "every tool is stopped" : "tools may run again").pipe(
-        Effect.annotateLogs({ by: by.id })
-      )
+      if (on) stopped.add(by.tenant)
+      else stopped.delete(by.tenant)
+      yield* Effect.logWarning(
+        on ? "every tool of a tenant is stopped" : "a tenant's tools may run again"
+      ).pipe(Effect.annotateLogs({ tenant: by.tenant, by: by.id }))
+    }),
+    turnAll: Effect.fn("KillSwitch.turnAll")(function* (on) {
+      all = on
+      yield* Effect.logWarning(on ? "every tool is stopped" : "tools may run again")
     })
   })
 })

@@ -125,7 +125,7 @@ export const make = (services: Services): ToolInvoker => {
   })
 
   const denied = ({ accepted }: CallHost, tool: Governed, given: unknown): ToolPolicyError => {
-    if (services.killed?.isOn() === true) {
+    if (services.killed?.isOn(accepted.tenant) === true) {
       const message = "an operator has stopped every tool."
       return new ToolPolicyError({ kind: "permission", reason: "KILL_SWITCH", message })
     }
@@ -210,7 +210,7 @@ export const make = (services: Services): ToolInvoker => {
     }
     if (gate.refusal !== undefined) return refuse(id, gate.refusal)
     const permission =
-      services.killed?.isOn() === true
+      services.killed?.isOn(host.accepted.tenant) === true
         ? "deny"
         : typeof gate.permission === "function"
           ? gate.permission(given, host.accepted.roles)

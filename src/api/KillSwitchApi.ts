@@ -1,5 +1,5 @@
 /**
- * The switch that stops every tool of this process at once.
+ * The switch that stops every tool of the caller's tenant at once.
  */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
@@ -8,16 +8,16 @@ import { Authentication, Needs, RequestBody, Validation } from "./Boundary.ts"
 const State = Schema.Struct({ on: Schema.Boolean })
 
 const get = HttpApiEndpoint.get("get", "/v1/kill-switch", { success: State }).annotateMerge(
-  OpenApi.annotations({ summary: "Are all tools stopped?" })
+  OpenApi.annotations({ summary: "Are the tools of this tenant stopped?" })
 )
 
 const turn = HttpApiEndpoint.put("turn", "/v1/kill-switch", { payload: State, success: State })
   .annotate(Needs, ["operator"])
   .annotateMerge(
     OpenApi.annotations({
-      summary: "Stop all tools, or let them run again",
+      summary: "Stop the tenant's tools, or let them run again",
       description:
-        "Holds at once for every call of this process that has not begun, until it is turned again or the process ends."
+        "Holds at once for every call of the tenant's runs in this process that has not begun, until it is turned again or the process ends. Other tenants are not touched. `on` stays true while the process itself has stopped every tool."
     })
   )
   .middleware(RequestBody)

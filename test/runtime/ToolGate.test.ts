@@ -5,6 +5,8 @@ import { matches } from "../../src/capability/Glob.ts"
 import { effectivePermission, Policy, policyOf } from "../../src/permission/Policy.ts"
 import { read_only_groups } from "../../src/tool/ToolGroup.ts"
 import { KillSwitch } from "../../services/KillSwitch.ts"
+import { Tenant } from "../../src/Ids.ts"
+import type { Principal } from "../../src/Principal.ts"
 import * as EphemeralStores from "../../layers/ephemeral/EphemeralStores.ts"
 import { call, calls, text } from "../../layers/model/ScriptedModelGateway.ts"
 import * as H from "./Harness.ts"
@@ -169,7 +171,7 @@ describe("permission", () => {
         const switched = yield* KillSwitch
         const stranger = H.person("victor", ["viewer"])
         assert.strictEqual((yield* Effect.flip(switched.turn(true, stranger)))._tag, "NotEntitled")
-        assert.isFalse(switched.isOn())
+        assert.isFalse(switched.isOn(H.tenant))
         yield* switched.turn(true, H.alice)
         const stopped = yield* H.ended(yield* H.send("hello"))
         assert.deepStrictEqual(reasons(stopped), ["KILL_SWITCH"])
@@ -205,6 +207,45 @@ describe("permission", () => {
           H.layer({
             tools: { t: H.asks(body) },
             script: [call("t", { n: 1 }), text("done")]
+          })
+        )
+      )
+    }
+  )
+
+  it.live(
+    "AG-62 a tenant's switch stops its own tools and nobody else's, who cannot turn it",
+    () => {
+      const { body, ran } = counted()
+      const other = H.person("otto", ["operator"], Tenant.make("other"))
+      return Effect.gen(function* () {
+        const { turn, turnAll } = yield* KillSwitch
+        const become = Effect.fnUntraced(function* (conversation: string, by: Principal) {
+          return reasons(yield* H.ended(yield* H.send("hello", conversation, by), conversation))[0]
+        })
+        yield* turn(true, H.alice)
+        assert.strictEqual(yield* become("c-1", H.alice), "KILL_SWITCH")
+        assert.strictEqual(yield* become("c-2", other), "Value")
+        yield* turn(false, other)
+        assert.strictEqual(yield* become("c-3", H.alice), "KILL_SWITCH")
+        yield* turn(true, other)
+        yield* turn(false, H.alice)
+        assert.strictEqual(yield* become("c-4", H.alice), "Value")
+        assert.strictEqual(yield* become("c-5", other), "KILL_SWITCH")
+        yield* turn(false, other)
+        yield* turnAll(true)
+        yield* turn(false, H.alice)
+        assert.strictEqual(yield* become("c-6", H.alice), "KILL_SWITCH")
+        assert.strictEqual(yield* become("c-7", other), "KILL_SWITCH")
+        yield* turnAll(false)
+        assert.strictEqual(yield* become("c-8", H.alice), "Value")
+        assert.lengthOf(ran, 3)
+      }).pipe(
+        Effect.provide(
+          H.layer({
+            tools: { t: H.reads(body, { permission: "allow" }) },
+            script: ({ transcript }) =>
+              transcript.length === 1 ? call("t", { n: 1 }) : text("done")
           })
         )
       )
