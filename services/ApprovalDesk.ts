@@ -5,6 +5,7 @@ import { Context } from "effect"
 import type { Effect } from "effect"
 import type {
   Approval,
+  ApprovalAltered,
   ApprovalExpired,
   ApprovalNotFound,
   ApprovalSettled,
@@ -20,13 +21,17 @@ import type { StoreError } from "./TaskStore.ts"
 export class ApprovalDesk extends Context.Service<
   ApprovalDesk,
   {
-    /** Settles one question for every channel: durable and rung when it returns. Of several at once, one wins. */
+    /**
+     * Settles one question for every channel: durable and rung when it returns. Of several at once, one
+     * wins. A record that does not say what its run asked decides nothing.
+     */
     decide(
       id: ApprovalId,
       decision: Decision,
       by: Principal
     ): Effect.Effect<
       void,
+      | ApprovalAltered
       | ApprovalNotFound
       | ApprovalSettled
       | ApprovalExpired

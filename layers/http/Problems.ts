@@ -10,6 +10,7 @@ import type { AgentNotFound } from "../../src/agent/AgentSpec.ts"
 import type { Problem } from "../../src/api/Problem.ts"
 import { makeProblem } from "../../src/api/Problem.ts"
 import type {
+  ApprovalAltered,
   ApprovalExpired,
   ApprovalNotFound,
   ApprovalSettled,
@@ -31,6 +32,7 @@ export type PortError =
   | AddressConflict
   | AgentBusy
   | AgentNotFound
+  | ApprovalAltered
   | ApprovalExpired
   | ApprovalNotFound
   | ApprovalSettled
@@ -55,6 +57,7 @@ const kinds = {
   AddressConflict: [409, "address-conflict", "The conversation belongs to another agent"],
   AgentBusy: [409, "agent-busy", "The agent is busy"],
   AgentNotFound: [404, "agent-not-found", "Agent not found"],
+  ApprovalAltered: [409, "approval-altered", "The approval is not what its run asked"],
   ApprovalExpired: [410, "approval-expired", "The approval has expired"],
   ApprovalNotFound: [404, "approval-not-found", "Approval not found"],
   ApprovalSettled: [409, "approval-settled", "The approval is settled"],
@@ -83,6 +86,8 @@ const detailOf = (error: PortError): string => {
       return `${error.address} handles a message and takes no other until it has ended.`
     case "AgentNotFound":
       return `There is no agent ${quoted(error.agent)}.`
+    case "ApprovalAltered":
+      return `The record of approval ${error.id} was changed since its run asked; nothing was decided. Tell an operator.`
     case "ApprovalExpired":
       return `Approval ${error.id} expired at ${error.expired_at} ms.`
     case "ApprovalNotFound":

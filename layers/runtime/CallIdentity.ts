@@ -3,6 +3,8 @@
  */
 import { Context, Effect } from "effect"
 import { Digest } from "effect/crypto"
+import type { ShownApproval } from "../../src/approval/ShownApproval.ts"
+import { shownOf } from "../../src/approval/ShownApproval.ts"
 import { canonical } from "../../src/Canonical.ts"
 import type { CallId, RunId, Tenant } from "../../src/Ids.ts"
 import type { Policy } from "../../src/permission/Policy.ts"
@@ -47,6 +49,12 @@ export const approvalDigest = (
   run: RunId,
   call: CallId
 ): Effect.Effect<string> => digestOf(digest, { ...proposal, run, call })
+
+/** All that a person is shown, so that what is decided on is what was asked. */
+export const shownDigest = (
+  digest: Digest.Digest["Service"],
+  shown: ShownApproval
+): Effect.Effect<string> => digestOf(digest, shownOf(shown))
 
 /** The same without run and call: the model proposing the same thing again has the same one. */
 export const proposalDigest = (

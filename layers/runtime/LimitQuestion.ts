@@ -5,6 +5,7 @@
 import { Effect } from "effect"
 import type { Digest, SecureRandom } from "effect/crypto"
 import { argsSummary } from "../../src/approval/ArgsSummary.ts"
+import { askedOf } from "../../src/approval/ShownApproval.ts"
 import { ApprovalId } from "../../src/Ids.ts"
 import type { RunId } from "../../src/Ids.ts"
 import { extensionOf, extensionText, limitPlace } from "../../src/run/RunBreach.ts"
@@ -12,7 +13,7 @@ import type { RunInput } from "../../src/run/RunDecider.ts"
 import type { LimitName } from "../../src/run/RunLimits.ts"
 import type { RunState } from "../../src/run/RunState.ts"
 import type { Proposal } from "./CallIdentity.ts"
-import { approvalDigest, proposalDigest } from "./CallIdentity.ts"
+import { approvalDigest, proposalDigest, shownDigest } from "./CallIdentity.ts"
 
 export interface Services {
   readonly digest: Digest.Digest["Service"]
@@ -37,25 +38,24 @@ export const make = ({ digest, policy_version, random }: Services): AskLimit =>
     const args = { ...extension }
     const proposal: Proposal = { tenant, tool: tool_key, arguments: args, policy_version }
     const approval = ApprovalId.make(yield* random.uuidV4())
-    return {
-      _tag: "AsksLimit",
-      request: {
-        call,
-        limit,
-        approval,
-        digest: yield* approvalDigest(digest, proposal, run, call),
-        proposal: yield* proposalDigest(digest, proposal),
-        tool_key,
-        arguments: args,
-        policy_version,
-        approvers: [],
-        payload: {
-          tool_name,
-          agent_name: address.agent,
-          args_summary: argsSummary({ ...args, used: shownUse(args.used) }),
-          effect_description: extensionText(extension),
-          correlation_id: approval
-        }
+    const request = {
+      call,
+      limit,
+      approval,
+      digest: yield* approvalDigest(digest, proposal, run, call),
+      proposal: yield* proposalDigest(digest, proposal),
+      tool_key,
+      arguments: args,
+      policy_version,
+      approvers: [],
+      payload: {
+        tool_name,
+        agent_name: address.agent,
+        args_summary: argsSummary({ ...args, used: shownUse(args.used) }),
+        effect_description: extensionText(extension),
+        correlation_id: approval
       }
     }
+    const shown_digest = yield* shownDigest(digest, askedOf(run, tenant, request))
+    return { _tag: "AsksLimit", request: { ...request, shown_digest } }
   })

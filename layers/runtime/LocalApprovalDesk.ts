@@ -2,19 +2,48 @@
  * Decides by amending the run under its lock, so that of several decisions at once one wins, whichever process and
  * channel they come from. Rings nobody itself: the journal's amendment does, wherever the run is.
  */
-import { Clock, Effect, Layer } from "effect"
+import { Clock, Effect, Layer, Result } from "effect"
 import { Digest } from "effect/crypto"
-import type { Decision } from "../../src/approval/Approval.ts"
-import { ApprovalNotFound } from "../../src/approval/Approval.ts"
-import type { ApprovalId } from "../../src/Ids.ts"
+import type { Approval, Decision } from "../../src/approval/Approval.ts"
+import { ApprovalAltered, ApprovalNotFound } from "../../src/approval/Approval.ts"
+import { askedOf, differencesOf } from "../../src/approval/ShownApproval.ts"
+import type { ApprovalId, RunId } from "../../src/Ids.ts"
 import type { Principal } from "../../src/Principal.ts"
+import type { Amendment } from "../../src/run/RunCommand.ts"
+import type { RunState } from "../../src/run/RunState.ts"
 import { decideApproval, expireApproval } from "../../src/run/RunCommand.ts"
 import { ApprovalDesk } from "../../services/ApprovalDesk.ts"
 import { ApprovalRecords } from "../../services/ApprovalRecords.ts"
 import { RunJournal } from "../../services/RunJournal.ts"
 import { ToolCallObservers } from "../../services/ToolCallObserver.ts"
-import { approvalDigest } from "./CallIdentity.ts"
+import { approvalDigest, shownDigest } from "./CallIdentity.ts"
 import { amend, teller } from "./Facts.ts"
+
+/** What people were shown, and its digest. */
+interface Record {
+  readonly id: ApprovalId
+  readonly run: RunId
+  readonly record: Approval
+  readonly shown: string
+}
+
+/** Decides only on a record that says what the run asked. A question that the run does not know is the decider's to refuse. */
+const asShown = <A, E>(
+  state: RunState,
+  { id, record, run, shown }: Record,
+  decided: () => Amendment<A, E>
+): Amendment<A, E | ApprovalAltered> => {
+  const request = state.asked?.get(id)
+  if (request === undefined) return decided()
+  const fields = differencesOf(record, askedOf(run, state.accepted!.tenant, request))
+  const isAltered =
+    fields.length > 0 ||
+    record.shown_digest !== request.shown_digest ||
+    (request.shown_digest !== undefined && request.shown_digest !== shown)
+  if (!isAltered) return decided()
+  const error = new ApprovalAltered({ id, fields: fields.length > 0 ? fields : ["shown_digest"] })
+  return { events: [], answer: Result.fail(error) }
+}
 
 const make = Effect.gen(function* () {
   const journal = yield* RunJournal
@@ -39,6 +68,7 @@ const make = Effect.gen(function* () {
       by: Principal
     ) {
       const approval = yield* get(id, by)
+      const shown = yield* shownDigest(digest, approval)
       const { call, policy_version, run_id, tenant, tool_key } = approval
       const bound =
         decision._tag === "Modify"
@@ -50,8 +80,15 @@ const make = Effect.gen(function* () {
             )
           : approval.digest
       yield* amend(journal, tell, run_id, (state, now) =>
-        decideApproval(state, { call, approval: id, decision, by, digest: bound }, now)
-      ).pipe(Effect.catchTag("RunNotFound", () => new ApprovalNotFound({ id })))
+        asShown(state, { id, record: approval, shown, run: run_id }, () =>
+          decideApproval(state, { call, approval: id, decision, by, digest: bound }, now)
+        )
+      ).pipe(
+        Effect.catchTag("RunNotFound", () => new ApprovalNotFound({ id })),
+        Effect.tapErrorTag("ApprovalAltered", ({ message, fields }) =>
+          Effect.annotateLogs(Effect.logError(message), { approval: id, run: run_id, fields })
+        )
+      )
     }),
     pending: (by, limit, after) =>
       records.list({ tenant: by.tenant, status: "pending", limit, after }),

@@ -7,6 +7,7 @@
 import { Cause, Effect, Exit, Schema } from "effect"
 import type { SecureRandom } from "effect/crypto"
 import { argsSummary } from "../../src/approval/ArgsSummary.ts"
+import { askedOf } from "../../src/approval/ShownApproval.ts"
 import type { ToolError } from "../../src/error/ToolError.ts"
 import { ToolPolicyError, ToolUserError } from "../../src/error/ToolError.ts"
 import type { AgentName, CallId } from "../../src/Ids.ts"
@@ -25,7 +26,7 @@ import type { AgentMemory } from "../../services/AgentMemory.ts"
 import type { KillSwitch } from "../../services/KillSwitch.ts"
 import type { ToolRegistry } from "../../services/ToolRegistry.ts"
 import type { Proposal } from "./CallIdentity.ts"
-import { approvalDigest, proposalDigest, toolDigest } from "./CallIdentity.ts"
+import { approvalDigest, proposalDigest, shownDigest, toolDigest } from "./CallIdentity.ts"
 import type { CallHost, Governed, Started } from "./CallHost.ts"
 import { finished } from "./BodyResult.ts"
 import { classify, failed } from "./Failures.ts"
@@ -98,30 +99,32 @@ export const make = (services: Services): ToolInvoker => {
     }
     const approval = ApprovalId.make(yield* random.uuidV4())
     const { spec } = tool
-    return {
-      _tag: "Asks",
-      request: {
-        call: call.id,
-        approval,
-        digest: wanted,
-        proposal: yield* proposalDigest(digest, proposal),
-        tool_key: tool.key,
-        tool_digest,
-        arguments: call.arguments as never,
-        policy_version: services.policy_version,
-        approvers: spec.approvers,
-        payload: {
-          tool_name: spec.name,
-          agent_name: host.agent.spec.name,
-          args_summary: argsSummary(call.arguments),
-          effect_description: spec.effect_description,
-          correlation_id: approval
-        },
-        ...(spec.approval_expires_ms === undefined
-          ? undefined
-          : { expires_at: clock.currentTimeMillisUnsafe() + spec.approval_expires_ms })
-      }
+    const request = {
+      call: call.id,
+      approval,
+      digest: wanted,
+      proposal: yield* proposalDigest(digest, proposal),
+      tool_key: tool.key,
+      tool_digest,
+      arguments: call.arguments as never,
+      policy_version: services.policy_version,
+      approvers: spec.approvers,
+      payload: {
+        tool_name: spec.name,
+        agent_name: host.agent.spec.name,
+        args_summary: argsSummary(call.arguments),
+        effect_description: spec.effect_description,
+        correlation_id: approval
+      },
+      ...(spec.approval_expires_ms === undefined
+        ? undefined
+        : { expires_at: clock.currentTimeMillisUnsafe() + spec.approval_expires_ms })
     }
+    const shown_digest = yield* shownDigest(
+      digest,
+      askedOf(host.run, host.accepted.tenant, request)
+    )
+    return { _tag: "Asks", request: { ...request, shown_digest } }
   })
 
   const denied = ({ accepted }: CallHost, tool: Governed, given: unknown): ToolPolicyError => {

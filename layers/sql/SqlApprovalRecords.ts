@@ -4,9 +4,11 @@
 import { Effect, Layer, Result, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import type { SqlError } from "effect/sql"
+import type { ApprovalQuery } from "../../services/ApprovalRecords.ts"
 import { ApprovalRecords } from "../../services/ApprovalRecords.ts"
 import { StoreError } from "../../services/TaskStore.ts"
 import { Approval } from "../../src/approval/Approval.ts"
+import { ApprovalId } from "../../src/Ids.ts"
 import { approvalCode, approvalStatus } from "./Codes.ts"
 import { toStoreError } from "./SqlFailure.ts"
 
@@ -25,43 +27,69 @@ const pending = approvalCode("pending")
 
 const decode = Schema.decodeUnknownResult(Approval)
 
-/** The payload is the question, the answer is what came of it; tenant and status are the row's. */
-const approvalOf = (row: ApprovalRow): Result.Result<Approval, unknown> =>
-  decode({
-    ...JSON.parse(row.payload),
-    ...(row.answer === null ? undefined : JSON.parse(row.answer)),
-    tenant: row.tenant,
-    status: approvalStatus(row.status)
-  })
+/**
+ * The payload is the question, the answer is what came of it; id, tenant and status are the row's. Undefined = it cannot be
+ * read, which only a change from outside does.
+ */
+const approvalOf = (row: ApprovalRow): Approval | undefined => {
+  const parts = Result.try(() => [
+    JSON.parse(row.payload) as object,
+    row.answer === null ? undefined : (JSON.parse(row.answer) as object)
+  ])
+  if (Result.isFailure(parts)) return undefined
+  const [question, answer] = parts.success
+  const { id, status, tenant } = row
+  const read = decode({ ...question, ...answer, id, tenant, status: approvalStatus(status) })
+  return Result.isSuccess(read) ? read.success : undefined
+}
 
-const approvals = (
-  rows: Effect.Effect<ReadonlyArray<ApprovalRow>, SqlError.SqlError>
-): Effect.Effect<ReadonlyArray<Approval>, StoreError> =>
+const unreadable = ({ id }: ApprovalRow): string => `approval ${id} cannot be read`
+
+type Rows = Effect.Effect<ReadonlyArray<ApprovalRow>, SqlError.SqlError>
+
+/** One that cannot be read is left out and logged, so that it hides none of the others. */
+const approvals = (rows: Rows): Effect.Effect<ReadonlyArray<Approval>, StoreError> =>
   Effect.flatMap(Effect.mapError(rows, toStoreError), (all) =>
-    Effect.forEach(all, (row) =>
-      Result.match(approvalOf(row), {
-        onSuccess: (approval) => Effect.succeed(approval),
-        onFailure: () =>
-          Effect.fail(new StoreError({ message: `approval ${row.id} cannot be read` }))
-      })
+    Effect.map(
+      Effect.forEach(all, (row) => {
+        const approval = approvalOf(row)
+        return approval === undefined
+          ? Effect.as(Effect.logError(unreadable(row)), [])
+          : Effect.succeed([approval])
+      }),
+      (found) => found.flat()
     )
   )
 
+/** A page is full while there are rows, so that whoever pages does not take one that cannot be read for the end. */
+const whole = Effect.fnUntraced(function* (
+  query: ApprovalQuery,
+  rowsOf: (query: ApprovalQuery) => Rows
+) {
+  const limit = Math.min(query.limit, page_max)
+  const found: Array<Approval> = []
+  let after = query.after
+  while (true) {
+    const wanted = limit - found.length
+    const rows = yield* Effect.mapError(rowsOf({ ...query, after, limit: wanted }), toStoreError)
+    found.push(...(yield* approvals(Effect.succeed(rows))))
+    if (rows.length < wanted || found.length === limit) return found
+    after = ApprovalId.make(rows.at(-1)!.id)
+  }
+})
+
+const only = (rows: Rows): Effect.Effect<Approval | undefined, StoreError> =>
+  Effect.flatMap(Effect.mapError(rows, toStoreError), ([row]) => {
+    const approval = row === undefined ? undefined : approvalOf(row)
+    return row !== undefined && approval === undefined
+      ? Effect.fail(new StoreError({ message: unreadable(row) }))
+      : Effect.succeed(approval)
+  })
+
 const make = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
-  return ApprovalRecords.of({
-    get: (id) =>
-      Effect.map(
-        approvals(
-          sql.unsafe<ApprovalRow>(
-            `SELECT ${columns} FROM troupe.approvals a WHERE a.id = $1::uuid`,
-            [id]
-          )
-        ),
-        ([approval]) => approval
-      ),
-    list: ({ after, limit, run_id, status, tenant }) =>
-      approvals(sql<ApprovalRow>`
+  const rowsOf = ({ after, limit, run_id, status, tenant }: ApprovalQuery): Rows =>
+    sql<ApprovalRow>`
         SELECT ${sql.literal(columns)} FROM troupe.approvals a WHERE ${sql.and([
           sql`a.tenant = ${tenant}`,
           ...(status === undefined
@@ -74,7 +102,15 @@ const make = Effect.gen(function* () {
             : [
                 sql`a.position > (SELECT p.position FROM troupe.approvals p WHERE p.id = ${after}::uuid)`
               ])
-        ])} ORDER BY a.position LIMIT ${Math.min(limit, page_max)}::int4`),
+        ])} ORDER BY a.position LIMIT ${Math.min(limit, page_max)}::int4`
+  return ApprovalRecords.of({
+    get: (id) =>
+      only(
+        sql.unsafe<ApprovalRow>(`SELECT ${columns} FROM troupe.approvals a WHERE a.id = $1::uuid`, [
+          id
+        ])
+      ),
+    list: (query) => whole(query, rowsOf),
     overdue: (now, limit) =>
       approvals(
         sql.unsafe<ApprovalRow>(

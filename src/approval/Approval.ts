@@ -47,6 +47,8 @@ export const Approval = Schema.Struct({
   arguments: Schema.Json,
   /** SHA-256, hex, over canonical JSON of tenant, run, call, tool key, arguments and policy version. */
   digest: Schema.String,
+  /** SHA-256, hex, over canonical JSON of all that a person is shown (`ShownApproval.ts`). Absent = asked before there was one. */
+  shown_digest: Schema.optionalKey(Schema.String),
   policy_version: Schema.String,
   /** Who may decide; empty = any approver or operator. */
   approvers: Schema.Array(Role),
@@ -93,6 +95,20 @@ export class DecisionUnfit extends Schema.TaggedError<DecisionUnfit>()(
   { id: Schema.String, decision: Schema.String, fits: Schema.Array(Schema.String) },
   { httpApiStatus: 409 }
 ) {}
+
+/**
+ * The record that people were shown is not what the run asked: `fields` say where they differ. Nothing was decided. Only a
+ * change of the database from outside does this.
+ */
+export class ApprovalAltered extends Schema.TaggedError<ApprovalAltered>()(
+  "ApprovalAltered",
+  { id: Schema.String, fields: Schema.Array(Schema.String) },
+  { httpApiStatus: 409 }
+) {
+  override get message(): string {
+    return `The record of approval ${this.id} was changed since its run asked (${this.fields.join(", ")}); nothing was decided.`
+  }
+}
 
 /** pending goes to one of the three others, and nothing leaves those. */
 export const canMove = (from: ApprovalStatus, to: ApprovalStatus): boolean =>

@@ -123,6 +123,7 @@ export const project = (
           tool_key: event.tool_key,
           arguments: event.arguments,
           digest: event.digest,
+          ...(event.shown_digest === undefined ? undefined : { shown_digest: event.shown_digest }),
           policy_version: event.policy_version,
           approvers: event.approvers,
           requested_at: at,

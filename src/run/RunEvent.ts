@@ -163,6 +163,8 @@ const ApprovalRequested = Schema.TaggedStruct("ApprovalRequested", {
   limit: Schema.optionalKey(LimitName),
   approval: ApprovalId,
   digest: Schema.String,
+  /** Of all that people are shown. Absent = asked before there was one. */
+  shown_digest: Schema.optionalKey(Schema.String),
   /** A digest without run and call: the same proposal again has the same one. */
   proposal: Schema.String,
   payload: ApprovalPayload,
