@@ -1,8 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
+import { either, isFull } from "../Long.ts"
 import { mixed, said, sometimes } from "./Suite.ts"
 import { simulate } from "./Simulation.ts"
 
-const seeds = 1_000
+const seeds = either(100, 1_000)
 const part = 50
 
 describe("the simulation", () => {
@@ -23,10 +24,10 @@ describe("the simulation", () => {
     })
   }
 
-  it("met every fault and every way back at least once", () => {
-    assert.deepStrictEqual(
-      sometimes.filter((what) => !counts.has(what)),
-      []
-    )
+  // A hundred seeds do not meet all; that they meet most shows that faults are played at all.
+  it("met every fault and every way back at least once, or most of them in the short form", () => {
+    const missing = sometimes.filter((what) => !counts.has(what))
+    if (isFull) assert.deepStrictEqual(missing, [])
+    else assert.isBelow(missing.length, sometimes.length / 5, missing.join(", "))
   })
 })

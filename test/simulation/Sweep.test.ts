@@ -1,7 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
+import { either } from "../Long.ts"
 import { said, swept } from "./Suite.ts"
 
-const seeds = 50
+const seeds = either(10, 50)
 const part = 10
 
 describe("a crash at every I/O of a conversation", () => {
