@@ -1,13 +1,16 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Clock, Effect } from "effect"
+import { Effect } from "effect"
 import { Outbox } from "../../services/Outbox.ts"
-import { ApprovalId, MessageId, RunId, Tenant } from "../../src/Ids.ts"
+import type { ApprovalId } from "../../src/Ids.ts"
+import { CallId, MessageId, RunId, Tenant } from "../../src/Ids.ts"
 import type { RunEvent } from "../../src/run/RunEvent.ts"
-import { answered, asked, call, ended, proposed, Script } from "./ScriptedRuntime.ts"
+import * as H from "../runtime/Harness.ts"
+import { asks, calls, ends, Script, turns } from "./Script.ts"
 import type { Who } from "./Service.ts"
 import { ask, layer } from "./Service.ts"
 
-const approval = ApprovalId.make("11111111-1111-4111-8111-111111111111")
+/** The first call of a run's first turn. */
+const call = CallId.make("0/1.0")
 
 const say = Effect.fnUntraced(function* (text: string, as: Who = "olga", agent = "operations") {
   const answer = yield* ask("/v1/messages", { as, json: { agent, text } })
@@ -19,14 +22,13 @@ const say = Effect.fnUntraced(function* (text: string, as: Who = "olga", agent =
 })
 
 /** A run that waits for a decision. */
-const waiting = Effect.fnUntraced(function* (expires_at?: number) {
-  const script = yield* Script
+const waiting = Effect.gen(function* () {
   const said = yield* say("replay it")
-  yield* script.append(said.run, [proposed, asked(approval, expires_at)])
-  return said
+  return { ...said, approval: yield* asks(said) }
 })
 
-const decide = (as: Who, json: unknown) => ask(`/v1/approvals/${approval}/decision`, { as, json })
+const decide = (approval: ApprovalId, as: Who, json: unknown) =>
+  ask(`/v1/approvals/${approval}/decision`, { as, json })
 
 describe("messages", () => {
   it.live("are accepted with 202, a task, and where to look for its run", () =>
@@ -92,9 +94,9 @@ describe("messages", () => {
 describe("conversations and runs", () => {
   it.live("are given in pages that neither repeat nor leave out anything", () =>
     Effect.gen(function* () {
-      const script = yield* Script
-      const { conversation, run } = yield* say("one")
-      yield* script.append(run, [answered, ended])
+      const first = yield* say("one")
+      const { conversation, run } = first
+      yield* ends(first)
       for (const text of ["two", "three"]) {
         yield* ask(`/v1/conversations/${conversation}/messages`, {
           as: "olga",
@@ -132,24 +134,28 @@ describe("conversations and runs", () => {
 
   it.live("a page is bounded by its size too, and the next one goes on behind it", () =>
     Effect.gen(function* () {
+      const said = yield* say("a long story")
+      const { run } = said
       const script = yield* Script
-      const { run } = yield* say("a long story")
-      const long = { ...answered, text: "x".repeat(3_000_000) } as RunEvent
-      yield* script.append(run, [long, { ...long, step: 2 } as RunEvent])
-      yield* script.append(run, [{ ...long, step: 3 } as RunEvent, ended])
+      const long = { ...calls("look", { n: 1 }), text: "x".repeat(3_000_000) }
+      for (let step = 0; step < 3; step++) yield* script.turn(run, long)
+      yield* ends(said)
+      const all = (yield* H.events(run)).length
       const first = yield* ask(`/v1/runs/${run}/events?limit=500`, { as: "vera" })
-      assert.strictEqual(first.json.items.length, 5)
-      assert.strictEqual(first.json.next_after, 4)
-      const second = yield* ask(`/v1/runs/${run}/events?limit=500&after=4`, { as: "vera" })
-      assert.strictEqual(second.json.items.length, 1)
+      const items: Array<{ event: RunEvent }> = first.json.items
+      assert.strictEqual(items.filter(({ event }) => event._tag === "ModelTurned").length, 3)
+      assert.strictEqual(items.at(-1)?.event._tag, "ModelTurned")
+      assert.strictEqual(first.json.next_after, items.length - 1)
+      const path = `/v1/runs/${run}/events?limit=500&after=${first.json.next_after}`
+      const second = yield* ask(path, { as: "vera" })
+      assert.strictEqual(second.json.items.length, all - items.length)
       assert.notProperty(second.json, "next_after")
     }).pipe(Effect.provide(layer))
   )
 
   it.live("a run says what it waits for, and then how it ended", () =>
     Effect.gen(function* () {
-      const script = yield* Script
-      const { run } = yield* waiting()
+      const { approval, run } = yield* waiting
       const asking = yield* ask(`/v1/runs/${run}`, { as: "vera" })
       assert.strictEqual(asking.json.status, "awaiting_approval")
       assert.strictEqual(asking.json.task_status, "processing")
@@ -157,7 +163,7 @@ describe("conversations and runs", () => {
       assert.strictEqual(asking.json.pending_approvals[0].call, call)
       assert.strictEqual(asking.json.pending_approvals[0].payload.correlation_id, approval)
       const other = yield* say("another")
-      yield* script.append(other.run, [answered, ended])
+      yield* ends(other)
       const over = yield* ask(`/v1/runs/${other.run}`, { as: "vera" })
       assert.strictEqual(over.json.status, "complete")
       assert.strictEqual(over.json.text, "Done.")
@@ -166,7 +172,7 @@ describe("conversations and runs", () => {
 
   it.live("cancelling closes the question, once, and keeps who and why", () =>
     Effect.gen(function* () {
-      const { run } = yield* waiting()
+      const { approval, run } = yield* waiting
       const json = { reason: "not today" }
       assert.strictEqual((yield* ask(`/v1/runs/${run}/cancel`, { as: "olga", json })).status, 204)
       const after = yield* ask(`/v1/runs/${run}`, { as: "vera" })
@@ -188,21 +194,17 @@ describe("conversations and runs", () => {
 
   it.live("an unknown call is settled by an operator, in each of three ways, and only once", () =>
     Effect.gen(function* () {
-      const script = yield* Script
       for (const [outcome, tag] of [
         [{ succeeded: { sent: [1, null] } }, "CallSettled"],
         [{ failed: "it never arrived" }, "CallSettled"],
         ["run_again", "CallReopened"]
       ] as const) {
-        const { run } = yield* say("send it")
-        yield* script.append(run, [
-          proposed,
-          { _tag: "CallDispatched", call, key: "k", epoch: 1, on_loss: "unknown" } as never,
-          { _tag: "CallUnknown", call }
-        ])
+        const said = yield* say("send it")
+        const { run } = said
+        yield* turns(said, calls("send", { n: 7 }), "CallUnknown")
         const before = yield* ask(`/v1/runs/${run}`, { as: "vera" })
         assert.deepStrictEqual(before.json.unknown_calls, [
-          { call, tool: "replay_dlq_event", arguments: { event_id: "e", reason: "r" } }
+          { call, tool: "send", arguments: { n: 7 } }
         ])
         const json = { call, outcome }
         const first = yield* ask(`/v1/runs/${run}/settle`, { as: "olga", json })
@@ -211,8 +213,8 @@ describe("conversations and runs", () => {
         assert.strictEqual(second.status, 409)
         assert.strictEqual(second.json.type, "urn:troupe:problem:call-not-unknown")
         const { json: events } = yield* ask(`/v1/runs/${run}/events`, { as: "vera" })
-        assert.strictEqual(events.items.at(-1).event._tag, tag)
-        assert.strictEqual(events.items.at(-1).event.by, "olga")
+        const settled = events.items.find((each: { event: RunEvent }) => each.event._tag === tag)
+        assert.strictEqual(settled.event.by, "olga")
       }
     }).pipe(Effect.provide(layer))
   )
@@ -221,7 +223,7 @@ describe("conversations and runs", () => {
 describe("approvals", () => {
   it.live("ST-27 show exactly the five members of their payload, and wait", () =>
     Effect.gen(function* () {
-      yield* waiting()
+      yield* waiting
       const list = yield* ask("/v1/approvals", { as: "ada" })
       assert.strictEqual(list.json.items.length, 1)
       assert.sameMembers(Object.keys(list.json.items[0].payload), [
@@ -254,13 +256,13 @@ describe("approvals", () => {
         ]
       ] as const) {
         yield* Effect.gen(function* () {
-          yield* waiting()
-          const answer = yield* decide("ada", json)
+          const { approval } = yield* waiting
+          const answer = yield* decide(approval, "ada", json)
           assert.strictEqual(answer.status, 200, answer.text)
           assert.strictEqual(answer.json.status, "decided")
           assert.deepStrictEqual(answer.json.decision, decision)
           assert.strictEqual(answer.json.decided_by, "ada")
-          assert.strictEqual((yield* decide("ada", json)).status, 409)
+          assert.strictEqual((yield* decide(approval, "ada", json)).status, 409)
         }).pipe(Effect.provide(layer))
       }
     })
@@ -270,14 +272,16 @@ describe("approvals", () => {
     "ST-33 an answer to an unknown, a settled or an expired question changes nothing and says so",
     () =>
       Effect.gen(function* () {
-        const unknown = yield* decide("ada", { decision: "approve" })
+        const nobody = "11111111-1111-4111-8111-111111111111" as ApprovalId
+        const unknown = yield* decide(nobody, "ada", { decision: "approve" })
         assert.strictEqual(unknown.status, 404)
         assert.strictEqual(unknown.json.type, "urn:troupe:problem:approval-not-found")
 
-        const { run } = yield* waiting()
-        yield* decide("ada", { decision: "deny", reason: "no" })
+        const { approval, conversation, run } = yield* waiting
+        yield* decide(approval, "ada", { decision: "deny", reason: "no" })
+        yield* H.happened(run, "CallSettled", 1, conversation)
         const before = yield* ask(`/v1/runs/${run}/events`, { as: "vera" })
-        const settled = yield* decide("olga", { decision: "approve" })
+        const settled = yield* decide(approval, "olga", { decision: "approve" })
         assert.strictEqual(settled.status, 409)
         assert.strictEqual(settled.json.type, "urn:troupe:problem:approval-settled")
         const after = yield* ask(`/v1/runs/${run}/events`, { as: "vera" })
@@ -287,9 +291,12 @@ describe("approvals", () => {
 
   it.live("ST-33 an answer that comes too late is gone (410), at once and ever after", () =>
     Effect.gen(function* () {
-      const { run } = yield* waiting((yield* Clock.currentTimeMillis) - 1)
+      const said = yield* say("replay it")
+      const { conversation, run } = said
+      const approval = yield* asks(said, calls("hurried", { event_id: "e", reason: "r" }))
+      yield* H.happened(run, "ApprovalClosed", 1, conversation)
       for (const _ of [1, 2]) {
-        const late = yield* decide("ada", { decision: "approve" })
+        const late = yield* decide(approval, "ada", { decision: "approve" })
         assert.strictEqual(late.status, 410)
         assert.strictEqual(late.json.type, "urn:troupe:problem:approval-expired")
       }
@@ -301,10 +308,14 @@ describe("approvals", () => {
 
   it.live("16 decisions at once: one is taken, 15 are told that they came late", () =>
     Effect.gen(function* () {
-      yield* waiting()
+      const { approval } = yield* waiting
       const answers = yield* Effect.all(
         Array.from({ length: 16 }, (_, i) =>
-          decide("ada", i % 2 === 0 ? { decision: "approve" } : { decision: "deny", reason: "no" })
+          decide(
+            approval,
+            "ada",
+            i % 2 === 0 ? { decision: "approve" } : { decision: "deny", reason: "no" }
+          )
         ),
         { concurrency: 16 }
       )
@@ -316,9 +327,9 @@ describe("approvals", () => {
 
   it.live("SM-21 a body cannot say who approved, nor anything else that nobody asked for", () =>
     Effect.gen(function* () {
-      yield* waiting()
+      const { approval } = yield* waiting
       for (const more of [{ approved_by: "boss" }, { by: "boss" }, { reason: "why" }]) {
-        const answer = yield* decide("ada", { decision: "approve", ...more })
+        const answer = yield* decide(approval, "ada", { decision: "approve", ...more })
         assert.strictEqual(answer.status, 400)
         assert.deepStrictEqual(answer.json.errors[0].path, ["payload", Object.keys(more)[0]])
       }
@@ -333,7 +344,11 @@ describe("approvals", () => {
         [],
         "approve"
       ]) {
-        assert.strictEqual((yield* decide("ada", wrong)).status, 400, JSON.stringify(wrong))
+        assert.strictEqual(
+          (yield* decide(approval, "ada", wrong)).status,
+          400,
+          JSON.stringify(wrong)
+        )
       }
       const record = yield* ask(`/v1/approvals/${approval}`, { as: "vera" })
       assert.strictEqual(record.json.status, "pending")
@@ -349,7 +364,7 @@ describe("roles and tenants", () => {
 
   it.live("a role opens what it is for and nothing else", () =>
     Effect.gen(function* () {
-      const { run } = yield* waiting()
+      const { approval, run } = yield* waiting
       const reads = ["/v1/conversations", `/v1/runs/${run}`, "/v1/approvals", "/v1/dead-letters"]
       const acts: ReadonlyArray<readonly [string, unknown]> = [
         ["/v1/messages", { agent: "operations", text: "x" }],
@@ -370,10 +385,10 @@ describe("roles and tenants", () => {
       for (const who of ["vera", "ada"] as const) {
         assert.deepStrictEqual(yield* statuses(who, acts), [403, 403, 403, 403, 403])
       }
-      const viewer = yield* decide("vera", { decision: "approve" })
+      const viewer = yield* decide(approval, "vera", { decision: "approve" })
       assert.strictEqual(viewer.status, 403)
       assert.strictEqual(viewer.json.type, "urn:troupe:problem:not-entitled")
-      assert.strictEqual((yield* decide("ada", { decision: "approve" })).status, 200)
+      assert.strictEqual((yield* decide(approval, "ada", { decision: "approve" })).status, 200)
       assert.deepStrictEqual(yield* statuses("olga", acts), [202, 204, 409, 404, 404])
     }).pipe(Effect.provide(layer))
   )
@@ -398,7 +413,7 @@ describe("roles and tenants", () => {
           ["/v1/approvals"],
           ["/v1/agents"],
           ["/v1/dead-letters"],
-          [`/v1/approvals/${approval}/decision`, { decision: "approve" }]
+          [`/v1/approvals/${own.run}/decision`, { decision: "approve" }]
         ]),
         [200, 403, 403, 403, 403, 403, 403, 403, 403, 403]
       )
@@ -412,7 +427,7 @@ describe("roles and tenants", () => {
 
   it.live("nothing of another tenant is found, listed or changed", () =>
     Effect.gen(function* () {
-      const { conversation, run } = yield* waiting()
+      const { approval, conversation, run } = yield* waiting
       yield* deadLetter
       assert.deepStrictEqual(
         yield* statuses("stranger", [

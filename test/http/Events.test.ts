@@ -1,12 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Effect, Exit, Layer, Scope } from "effect"
+import { Effect, Exit, Layer, Scope } from "effect"
 import { HttpSettings } from "../../layers/http/HttpSettings.ts"
-import { ApprovalId, RunId } from "../../src/Ids.ts"
+import { RunId } from "../../src/Ids.ts"
 import type { Who } from "./Service.ts"
-import { answered, asked, ended, proposed, Script } from "./ScriptedRuntime.ts"
+import * as H from "../runtime/Harness.ts"
+import { asks, calls, ends, proposed, Script, turns } from "./Script.ts"
 import { ask, layer, listen } from "./Service.ts"
-
-const approval = ApprovalId.make("11111111-1111-4111-8111-111111111111")
 
 const say = Effect.fnUntraced(function* (
   text: string,
@@ -29,8 +28,8 @@ const ids = (events: ReadonlyArray<{ id: string | undefined }>) => events.map(({
 describe("event streams", () => {
   it.live("begin at event 0, are named, and say at once that they are there", () =>
     Effect.gen(function* () {
-      const script = yield* Script
-      const { conversation, run } = yield* say("one")
+      const said = yield* say("one")
+      const { conversation, run } = said
       const stream = yield* listen(`/v1/conversations/${conversation}/events`, { as: "vera" })
       assert.strictEqual(stream.response.status, 200)
       assert.match(stream.response.headers.get("content-type")!, /^text\/event-stream/)
@@ -45,7 +44,7 @@ describe("event streams", () => {
       assert.strictEqual(first[0]!.data.seq, 0)
       assert.isNumber(first[0]!.data.at)
       assert.strictEqual(first[0]!.data.event.message, "one")
-      yield* script.append(run, [answered, ended])
+      yield* ends(said)
       assert.deepStrictEqual(
         (yield* stream.take(2)).map(({ event }) => event),
         ["model_turned", "run_ended"]
@@ -65,11 +64,10 @@ describe("event streams", () => {
 
   it.live("resume with Last-Event-ID behind any event, without a gap and without a duplicate", () =>
     Effect.gen(function* () {
-      const script = yield* Script
-      const { conversation, run } = yield* say("one")
-      yield* script.append(run, [answered, ended])
-      const second = yield* say("two", conversation)
-      yield* script.append(second.run, [answered, ended])
+      const first = yield* say("one")
+      const { conversation } = first
+      yield* ends(first)
+      yield* ends(yield* say("two", conversation))
       const path = `/v1/conversations/${conversation}/events`
       const all = ["1.0", "1.1", "1.2", "1.3", "2.0", "2.1", "2.2", "2.3"]
       for (let seen = 0; seen < all.length; seen++) {
@@ -92,14 +90,13 @@ describe("event streams", () => {
 
   it.live("events that come while a client is away are there when it is back", () =>
     Effect.gen(function* () {
-      const script = yield* Script
-      const { conversation, run } = yield* say("one")
+      const said = yield* say("one")
+      const { conversation, run } = said
       const path = `/v1/conversations/${conversation}/events`
       const before = yield* listen(path, { as: "vera" })
       const seen = ids(yield* before.take(2))
       yield* before.close
-      yield* Deferred.await(script.left)
-      yield* script.append(run, [proposed, asked(approval)])
+      yield* asks(said)
       const after = yield* listen(path, { as: "vera", headers: { "last-event-id": seen[1]! } })
       assert.deepStrictEqual(ids(yield* after.take(2)), ["1.2", "1.3"])
       // The disconnect cancelled nothing.
@@ -122,7 +119,7 @@ describe("event streams", () => {
   )
 
   it.live(
-    "ST-03 two conversations at the same time each show only their own events, in order",
+    "ST-03 two conversations at the same time each show only their own events and pieces, in order",
     () =>
       Effect.gen(function* () {
         const script = yield* Script
@@ -130,18 +127,39 @@ describe("event streams", () => {
         const b = yield* say("to b")
         const one = yield* listen(`/v1/conversations/${a.conversation}/events`, { as: "vera" })
         const two = yield* listen(`/v1/conversations/${b.conversation}/events`, { as: "vera" })
-        yield* script.append(a.run, [proposed])
-        yield* script.append(b.run, [answered])
-        yield* script.append(a.run, [asked(approval)])
-        yield* script.append(b.run, [ended])
-        const seenA = yield* one.take(4)
-        const seenB = yield* two.take(4)
-        assert.deepStrictEqual(ids(seenA), ["1.0", "1.1", "1.2", "1.3"])
-        assert.deepStrictEqual(ids(seenB), ["1.0", "1.1", "1.2", "1.3"])
+        const begun = yield* Effect.all([one.take(2), two.take(2)])
+        const piece = (text: string) => ({ kind: "text", text, offset: 0 }) as const
+        yield* script.piece(a.run, piece("for a"))
+        yield* script.piece(b.run, piece("for b"))
+        const approval = yield* asks(a)
+        const seenA = [...begun[0], ...(yield* one.take(3))]
+        yield* script.turn(b.run, calls("scan", { n: 1 }))
+        const seenB = [...begun[1]]
+        while (seenB.at(-1)?.data.kind !== "output") seenB.push(yield* two.next)
+        yield* script.release(b.run)
+        yield* ends(b)
+        while (seenB.at(-1)?.event !== "run_ended") seenB.push(yield* two.next)
+        assert.strictEqual(seenA.at(-1)?.event, "approval_requested")
+        yield* ask(`/v1/approvals/${approval}/decision`, {
+          as: "ada",
+          json: { decision: "approve" }
+        })
+        yield* ends(a)
+        while (seenA.at(-1)?.event !== "run_ended") seenA.push(yield* one.next)
+        const journaled = (seen: typeof seenA) => seen.filter(({ event }) => event !== "delta")
+        for (const [{ run }, seen] of [
+          [a, seenA],
+          [b, seenB]
+        ] as const) {
+          const all = (yield* H.events(run)).map((_, seq) => `1.${seq}`)
+          assert.deepStrictEqual(ids(journaled(seen)), all)
+        }
         assert.isTrue(seenA.every(({ data }) => data.run_id === a.run))
         assert.isTrue(seenB.every(({ data }) => data.run_id === b.run))
-        assert.strictEqual(seenA[3]!.event, "approval_requested")
-        assert.strictEqual(seenB[3]!.event, "run_ended")
+        const texts = (seen: typeof seenA) =>
+          seen.filter(({ event }) => event === "delta").map(({ data }) => data.text)
+        assert.deepStrictEqual(texts(seenA), ["for a"])
+        assert.deepStrictEqual(texts(seenB), ["for b", '{"rows":1}'])
       }).pipe(Effect.provide(layer))
   )
 
@@ -151,8 +169,7 @@ describe("event streams", () => {
       const { conversation, run } = yield* say("one")
       const stream = yield* listen(`/v1/conversations/${conversation}/events`, { as: "vera" })
       yield* stream.take(2)
-      const place = { _tag: "Delta", run, ordinal: 1, frame: "0", step: 1, offset: 0 } as const
-      yield* script.delta({ ...place, kind: "text", text: "line\nline" } as never)
+      yield* script.piece(run, { kind: "text", text: "line\nline", offset: 0 })
       const delta = yield* stream.next
       assert.strictEqual(delta.id, undefined)
       assert.strictEqual(delta.event, "delta")
@@ -170,15 +187,15 @@ describe("event streams", () => {
     "what a call shows before it ends comes as a delta with its id, and not to customers",
     () =>
       Effect.gen(function* () {
-        const script = yield* Script
-        const output = { _tag: "Output", ordinal: 1, frame: "0", step: 1, call: "0/1.0" } as const
         const staff = yield* say("one")
         const stream = yield* listen(`/v1/conversations/${staff.conversation}/events`, {
           as: "vera"
         })
         yield* stream.take(2)
-        yield* script.delta({ ...output, run: staff.run, text: '{"rows":7}' } as never)
-        const delta = yield* stream.next
+        const script = yield* Script
+        yield* script.turn(staff.run, calls("scan", { n: 7 }))
+        let delta = yield* stream.next
+        while (delta.event !== "delta") delta = yield* stream.next
         assert.deepStrictEqual([delta.id, delta.event], [undefined, "delta"])
         assert.deepStrictEqual(delta.data, {
           turn: "0/1",
@@ -190,11 +207,21 @@ describe("event streams", () => {
         const theirs = yield* say("two", undefined, "carl", "spectral")
         const events = `/v1/conversations/${theirs.conversation}/events`
         const shown = yield* listen(events, { as: "carl" })
-        yield* shown.take(2)
-        yield* script.delta({ ...output, run: theirs.run, text: '{"rows":7}' } as never)
-        const place = { run: theirs.run, ordinal: 1, frame: "0", step: 1, offset: 0 }
-        yield* script.delta({ _tag: "Delta", ...place, kind: "text", text: "hi" } as never)
-        assert.strictEqual((yield* shown.next).data.kind, "text")
+        const beside = yield* listen(events, { as: "vera" })
+        yield* Effect.all([shown.take(1), beside.take(1)])
+        yield* script.turn(theirs.run, calls("scan", { n: 7 }))
+        while ((yield* beside.next).data.kind !== "output");
+        yield* script.release(theirs.run)
+        yield* script.piece(theirs.run, { kind: "text", text: "Done.", offset: 0 })
+        while ((yield* beside.next).data.kind !== "text");
+        yield* ends(theirs)
+        const seen = []
+        while (seen.at(-1)?.event !== "run_ended") seen.push(yield* shown.next)
+        const deltas = seen.filter(({ event }) => event === "delta")
+        assert.deepStrictEqual(
+          deltas.map(({ data }) => [data.kind, data.text]),
+          [["text", "Done."]]
+        )
       }).pipe(Effect.provide(layer))
   )
 
@@ -202,23 +229,15 @@ describe("event streams", () => {
     "ST-21 a customer reads neither reasoning nor arguments nor the text of an internal fault",
     () =>
       Effect.gen(function* () {
-        const script = yield* Script
-        const { conversation, run } = yield* say("one", undefined, "carl", "spectral")
+        const said = yield* say("one", undefined, "carl", "spectral")
+        const { conversation } = said
         const secret = "a thought of the model"
         const stream = yield* listen(`/v1/conversations/${conversation}/events`, { as: "carl" })
-        yield* script.append(run, [
-          proposed,
-          {
-            _tag: "CallSettled",
-            call: "0/1.0",
-            outcome: {
-              _tag: "Failed",
-              error: { class: "ToolTerminalError", kind: "internal", message: "row 7 of table t" }
-            },
-            spent: { tool: "look", uses: [{ model: "a model that a tool called" }] }
-          } as never
-        ])
-        const seen = yield* stream.take(4)
+        const looking = { ...proposed, calls: calls("look", { n: -1 }).calls }
+        yield* turns(said, looking, "CallSettled")
+        yield* ends(said)
+        const seen = []
+        while (seen.at(-1)?.event !== "run_ended") seen.push(yield* stream.next)
         const text = JSON.stringify(seen)
         assert.notInclude(text, secret)
         assert.notInclude(text, "a signature of the model")
@@ -227,7 +246,9 @@ describe("event streams", () => {
         assert.notInclude(text, "a model that a tool called")
         assert.include(text, "internal fault")
         const staff = yield* listen(`/v1/conversations/${conversation}/events`, { as: "vera" })
-        const whole = JSON.stringify(yield* staff.take(4))
+        const all = []
+        while (all.at(-1)?.event !== "run_ended") all.push(yield* staff.next)
+        const whole = JSON.stringify(all)
         assert.include(whole, secret)
         assert.include(whole, "row 7 of table t")
         assert.include(whole, "a model that a tool called")
@@ -238,7 +259,6 @@ describe("event streams", () => {
     "the streams that may be open at the same time are bounded, and a closed one makes room",
     () =>
       Effect.gen(function* () {
-        const script = yield* Script
         const { conversation } = yield* say("one")
         const path = `/v1/conversations/${conversation}/events`
         const first = yield* listen(path, { as: "vera" })
@@ -248,7 +268,6 @@ describe("event streams", () => {
         assert.strictEqual(second.headers.get("retry-after"), "1")
         yield* first.take(2)
         yield* first.close
-        yield* Deferred.await(script.left)
         let third = yield* listen(path, { as: "vera" })
         while (third.response.status === 503) third = yield* listen(path, { as: "vera" })
         assert.strictEqual(third.response.status, 200)

@@ -6,22 +6,18 @@ import { createHash } from "node:crypto"
 import { Effect, Layer } from "effect"
 import type { Scope } from "effect"
 import { HttpServer } from "effect/http"
+import * as Runtime from "../../layers/compose/Runtime.ts"
+import * as Stores from "../../layers/compose/Stores.ts"
 import type { Credential } from "../../layers/ephemeral/EphemeralCredentials.ts"
 import * as EphemeralCredentials from "../../layers/ephemeral/EphemeralCredentials.ts"
-import * as EphemeralStores from "../../layers/ephemeral/EphemeralStores.ts"
 import * as HttpService from "../../layers/http/HttpService.ts"
 import * as NodeServer from "../../layers/http/NodeServer.ts"
-import * as LocalAgentDirectory from "../../layers/runtime/LocalAgentDirectory.ts"
-import * as LocalApprovalDesk from "../../layers/runtime/LocalApprovalDesk.ts"
-import * as LocalKillSwitch from "../../layers/runtime/LocalKillSwitch.ts"
+import { defaults, RuntimeConfig } from "../../layers/runtime/RuntimeConfig.ts"
 import { TaskStore } from "../../services/TaskStore.ts"
-import { ToolRegistry } from "../../services/ToolRegistry.ts"
-import { AgentSpec } from "../../src/agent/AgentSpec.ts"
-import * as Registry from "../../src/tool/Registry.ts"
-import { AgentName, Tenant } from "../../src/Ids.ts"
+import { Tenant } from "../../src/Ids.ts"
 import type { Role } from "../../src/Principal.ts"
 import { Principal } from "../../src/Principal.ts"
-import * as ScriptedRuntime from "./ScriptedRuntime.ts"
+import * as Script from "./Script.ts"
 
 const tokenOf = (id: string): string => `token-of-${id}`
 
@@ -40,22 +36,14 @@ export const credentials = [
 ]
 export type Who = "vera" | "ada" | "olga" | "admin" | "carl" | "stranger"
 
-const registry = Layer.succeed(ToolRegistry, Registry.empty)
-
-const directory = LocalAgentDirectory.layer(
-  ["operations", "spectral"].map((name) =>
-    AgentSpec.make({ name: AgentName.make(name), instructions: "Help." })
-  )
-).pipe(Layer.provide(registry))
-
+/** The real runtime over ephemeral stores; a stop does not wait for models that were told nothing. */
 const ports = Layer.mergeAll(
-  ScriptedRuntime.layer,
-  LocalApprovalDesk.layer,
-  LocalKillSwitch.layer
+  Runtime.layer({ agents: Script.agents, tools: Script.tools }),
+  EphemeralCredentials.layer(credentials)
 ).pipe(
-  Layer.provideMerge(Layer.mergeAll(directory, EphemeralStores.layer)),
-  Layer.provideMerge(EphemeralCredentials.layer(credentials)),
-  Layer.provideMerge(NodeCrypto.layer)
+  Layer.provideMerge(Layer.mergeAll(Script.layer, Stores.ephemeral, NodeCrypto.layer)),
+  Layer.provide(Layer.succeed(RuntimeConfig, { ...defaults, drain_ms: 1, sweep_ms: 50 })),
+  Layer.orDie
 )
 
 /** Everything: the ports stay visible, so that a test can look behind the API. */

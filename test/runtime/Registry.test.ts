@@ -8,7 +8,7 @@ import { AgentName } from "../../src/Ids.ts"
 import { govern } from "../../src/tool/GovernedTool.ts"
 import { timeout_ms_default } from "../../src/tool/ToolSpec.ts"
 import { ToolRegistry } from "../../services/ToolRegistry.ts"
-import { call, text } from "../../layers/model/ScriptedModelGateway.ts"
+import { call, calls, text } from "../../layers/model/ScriptedModelGateway.ts"
 import * as LocalAgentDirectory from "../../layers/runtime/LocalAgentDirectory.ts"
 import * as LocalToolRegistry from "../../layers/runtime/LocalToolRegistry.ts"
 import * as H from "./Harness.ts"
@@ -57,6 +57,33 @@ describe("a tool and its registry", () => {
         assert.deepStrictEqual(result, { total: 42 })
         assert.deepStrictEqual(given, [{ id: "order-1003" }])
       })
+  )
+
+  it.live(
+    "ST-06 a run's call gives the body its arguments alone and journals its plain result",
+    () => {
+      const given: Array<unknown> = []
+      const body: H.Body = (_n, _call, args) => {
+        given.push(args)
+        return Effect.succeed({ total: 42 })
+      }
+      return Effect.gen(function* () {
+        const all = yield* H.ended(yield* H.send("hello"))
+        assert.deepStrictEqual(given, [{ n: 7 }, { n: 8 }])
+        for (const { outcome } of H.settled(all)) {
+          assert.deepStrictEqual(outcome, { _tag: "Value", json: '{"total":42}' })
+        }
+        const shown = H.resultsShown((yield* H.requests).at(-1))
+        assert.deepStrictEqual(shown, ['{"total":42}', '{"total":42}'])
+      }).pipe(
+        Effect.provide(
+          H.layer({
+            tools: { read: H.reads(body), write: H.writes(body) },
+            script: [calls([call("read", { n: 7 }), call("write", { n: 8 })]), text("done")]
+          })
+        )
+      )
+    }
   )
 
   it.effect("SM-02 a name that is registered twice ends the start", () =>
