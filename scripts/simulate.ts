@@ -15,12 +15,16 @@ const usage = `npm run simulate -- [options]
   --mutant TEXT    only planted bugs whose name has the text
   --seed N         one seed again: whether it holds, then what happened and its events
   --crash P        with --seed: a crash at I/O point P
+  --loops N        with --seed: N loops a turn, instead of what the seed draws
+  --from N         the first seed of those with mixed faults (1)
 
 Exit code: 0 when everything holds and every planted bug is seen, else 1.`
 
 const options = {
   seed: { type: "string" },
   crash: { type: "string" },
+  loops: { type: "string" },
+  from: { type: "string", default: "1" },
   seeds: { type: "string", default: "10000" },
   sweep: { type: "string", default: "300" },
   mutant: { type: "string" },
@@ -61,8 +65,12 @@ const timed = (what: string, play: () => Outcome): boolean => {
   return failures.length === 0 && (missing.length === 0 || runs < 1_000)
 }
 
-const one = (seed: number, crash: number | undefined): boolean => {
-  const result = crash === undefined ? simulate(seed) : crashedAt(seed, crash)
+const one = (
+  seed: number,
+  crash: number | undefined,
+  loops_per_turn: number | undefined
+): boolean => {
+  const result = crash === undefined ? simulate(seed, { loops_per_turn }) : crashedAt(seed, crash)
   console.log(result.violations.length === 0 ? `seed ${seed} holds` : `seed ${seed} fails`)
   for (const violation of result.violations) console.log(violation)
   for (const [what, count] of [...result.counts].sort()) console.log(`  ${count} x ${what}`)
@@ -88,16 +96,18 @@ const planted = (text: string, seeds: number): boolean => {
 }
 
 const seeds = number("seeds", values.seeds, 1)
+const from = number("from", values.from, 0)
 const good =
   values.seed !== undefined
     ? one(
         number("seed", values.seed, 0),
-        values.crash === undefined ? undefined : number("crash", values.crash, 0)
+        values.crash === undefined ? undefined : number("crash", values.crash, 0),
+        values.loops === undefined ? undefined : number("loops", values.loops, 1)
       )
     : values.mutant !== undefined
       ? planted(values.mutant, Math.min(seeds, 1_000))
       : [
-          timed("mixed faults", () => mixed(1, seeds)),
+          timed("mixed faults", () => mixed(from, from + seeds - 1)),
           timed("a crash at every I/O", () => swept(1, number("sweep", values.sweep, 0))),
           planted("", 1_000)
         ].every(Boolean)

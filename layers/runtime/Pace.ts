@@ -2,7 +2,7 @@
  * How many loops of a runtime go on before the event loop turns. A thousand model turns that end within one moment would
  * otherwise hold it for as long as all of them take to decide, and with it every request and every timer of the process.
  */
-import { Effect } from "effect"
+import { Context, Effect } from "effect"
 import type { Scope } from "effect"
 
 /** What goes on now or a little later, and may have no reason to by then. */
@@ -27,7 +27,10 @@ export const make = Effect.fnUntraced(function* (
   let left = per_turn
   let wake: ((go: Effect.Effect<void>) => void) | undefined
 
+  // Who came between the last look and this sleep woke nobody, so the queue is looked at once more, in the same
+  // synchronous block that makes the sleep one that can be ended.
   const asleep = Effect.callback<void>((resume) => {
+    if (waiting.length > 0) return resume(Effect.void)
     wake = resume
   })
 
@@ -62,3 +65,6 @@ export const make = Effect.fnUntraced(function* (
     waiting: () => waiting.length
   }
 })
+
+/** How a runtime makes its pace. */
+export const Pacing = Context.Reference<typeof make>("troupe/Pacing", { defaultValue: () => make })

@@ -1,9 +1,50 @@
 import { AsyncLocalStorage } from "node:async_hooks"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Context, Effect, Exit, Scheduler, Scope } from "effect"
 import * as Pace from "../../layers/runtime/Pace.ts"
 
 const turn = Effect.promise(() => new Promise<void>((resolve) => void setImmediate(resolve)))
+
+/** Runs one task at a time, when it is told to: a fiber yields before every third operation. */
+class Steps implements Scheduler.Scheduler {
+  readonly executionMode = "async"
+  readonly #tasks: Array<() => void> = []
+  #operations: number
+  readonly shouldYield = () => ++this.#operations % 3 === 0
+  readonly makeDispatcher = (): Scheduler.SchedulerDispatcher => ({
+    scheduleTask: (task) => void this.#tasks.push(task),
+    flush: () => {}
+  })
+
+  /** `phase`: 0 to 2, which third of the operations. */
+  constructor(phase: number) {
+    this.#operations = phase
+  }
+
+  /** At most `count` tasks, oldest first; how many there were. */
+  run(count: number): number {
+    for (let done = 0; done < count; done++) {
+      const task = this.#tasks.shift()
+      if (task === undefined) return done
+      task()
+    }
+    return count
+  }
+}
+
+const plenty = 1_000
+
+/** A pace and its scheduler, once nothing is left to be done. */
+const stepped = (per_turn: number, phase: number) => {
+  const steps = new Steps(phase)
+  const made = Effect.runForkWith(Context.make(Scheduler.Scheduler, steps))(
+    Scope.provide(Pace.make(per_turn), Scope.makeUnsafe())
+  )
+  steps.run(plenty)
+  const exit = made.pollUnsafe()
+  assert.isTrue(exit !== undefined && Exit.isSuccess(exit))
+  return { steps, pace: (exit as Exit.Success<Pace.Pace>).value }
+}
 
 describe("the pace of a runtime's loops", () => {
   it.live("lets so many go on before the event loop turns, the others in their order", () =>
@@ -51,4 +92,25 @@ describe("the pace of a runtime's loops", () => {
       assert.deepStrictEqual(seen, ["a", undefined, undefined])
     })
   )
+
+  for (const per_turn of [1, 2, 3, Pace.loops_per_turn]) {
+    it(`wakes everybody, wherever its own fiber is when they come (${per_turn} a turn)`, () => {
+      for (const phase of [0, 1, 2]) {
+        // Its fiber is stopped after so many pieces of what it does: at each of them in turn.
+        let pieces = 0
+        for (let place = 0; place <= pieces; place++) {
+          const { pace, steps } = stepped(per_turn, phase)
+          let went = 0
+          const take = () => pace.take({ go: () => void went++ })
+          take()
+          if (steps.run(place) === place) pieces = place + 1
+          for (let n = 0; n < per_turn * 2 + 1; n++) take()
+          steps.run(plenty)
+          assert.strictEqual(pace.waiting(), 0, `loops wait for ever after piece ${place}`)
+          assert.strictEqual(went, per_turn * 2 + 2)
+        }
+        assert.isAbove(pieces, 2)
+      }
+    })
+  }
 })

@@ -6,6 +6,7 @@ import { Context, Effect, Exit, Layer, Scope } from "effect"
 import type { Fiber } from "effect"
 import { PolicyVersion } from "../../layers/runtime/CallIdentity.ts"
 import { RelayConfig } from "../../layers/runtime/OutboxRelay.ts"
+import { make, Pacing } from "../../layers/runtime/Pace.ts"
 import * as RuntimeConfig from "../../layers/runtime/RuntimeConfig.ts"
 import * as ActorMemories from "../../layers/compose/ActorMemories.ts"
 import * as Runtime from "../../layers/compose/Runtime.ts"
@@ -28,6 +29,12 @@ import type { World } from "./World.ts"
 
 export type Services = AgentRuntime | ApprovalDesk | Outbox | OutboxReplayer
 
+/** A seed that is played with so many loops a turn. */
+export interface Played {
+  readonly seed: number
+  readonly loops_per_turn: number
+}
+
 /** A bug that is planted: ports, tools or a model that answer wrongly. */
 export interface Mutation {
   readonly ports?: (ports: Ports, world: World, process: Process) => Partial<Ports>
@@ -36,6 +43,9 @@ export interface Mutation {
     world: World
   ) => ReadonlyArray<GovernedTool<AgentMemory>>
   readonly model?: (model: ModelGateway["Service"], world: World) => ModelGateway["Service"]
+  readonly pacing?: typeof make
+  /** Seeds that see it, where most do not: they are tried first. */
+  readonly known?: ReadonlyArray<Played>
 }
 
 export const lease_ms = 3_000
@@ -47,8 +57,7 @@ const config: RuntimeConfig.RuntimeConfig = {
   sweep_ms: 1_000,
   lease_ms,
   drain_ms: 1_000,
-  rehydrate_max: 2,
-  loops_per_turn: 1
+  rehydrate_max: 2
 }
 
 export const note_topic = "sim.note"
@@ -85,7 +94,8 @@ const runtime = (world: World, process: Process, mutation: Mutation, policy_vers
   const gateway = model(world, process)
   const made = tools(world, process)
   const settings = Layer.mergeAll(
-    Layer.succeed(RuntimeConfig.RuntimeConfig, config),
+    Layer.succeed(RuntimeConfig.RuntimeConfig, { ...config, loops_per_turn: world.loops_per_turn }),
+    Layer.succeed(Pacing, mutation.pacing ?? make),
     Layer.succeed(PolicyVersion, policy_version),
     Layer.succeed(RelayConfig, {
       concurrency: 4,

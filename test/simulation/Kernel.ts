@@ -50,16 +50,20 @@ export class Kernel {
   /** Every choice that was made, so that two runs can be compared. */
   trace = 0
   readonly #random: Rng
-  /** Some seeds keep the order of arrival, as a real event loop does; the others have none. */
-  readonly #fifo: boolean
+  /**
+   * Some seeds keep the order of arrival, as a real event loop does; some turn it round, so that whoever yields waits
+   * until all that follows from the others is done; most have none.
+   */
+  readonly #order: "arrival" | "reverse" | "drawn"
   readonly #yields_max: number
   #tasks: Array<Task> = []
   #timers: Array<Timer> = []
 
   constructor(seed: number) {
     this.#random = rng(seed)
-    this.#fifo = this.#random() < 0.2
-    this.#yields_max = 2 ** (3 + Math.floor(this.#random() * 9))
+    const order = this.#random()
+    this.#order = order < 0.2 ? "arrival" : order < 0.4 ? "reverse" : "drawn"
+    this.#yields_max = 2 ** (2 + Math.floor(this.#random() * 10))
   }
 
   /** How many operations a fiber may do before it yields. */
@@ -99,7 +103,8 @@ export class Kernel {
   #next(): Task | undefined {
     const tasks = this.#tasks
     if (tasks.length === 0) return undefined
-    if (this.#fifo) return tasks.shift()
+    if (this.#order === "arrival") return tasks.shift()
+    if (this.#order === "reverse") return tasks.pop()
     const i = Math.floor(this.#random() * tasks.length)
     this.trace = (Math.imul(this.trace, 31) + i) | 0
     const task = tasks[i]!

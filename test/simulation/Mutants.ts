@@ -8,7 +8,9 @@ import { fold, statusOf } from "../../src/run/RunState.ts"
 import type { RunEvent } from "../../src/run/RunEvent.ts"
 import type { Append, Fence } from "../../services/RunJournal.ts"
 import type { Mutation } from "./Generation.ts"
+import type { Paced } from "../../layers/runtime/Pace.ts"
 import type { Journal } from "./Ports.ts"
+import { regressions } from "./Suite.ts"
 import type { World } from "./World.ts"
 
 const entriesOf = (world: World, run: RunId) => world.store.runs.get(run)?.entries ?? []
@@ -63,9 +65,47 @@ const respec = (name: string, spec: object): Mutation => ({
     )
 })
 
+/** A pace whose fiber sleeps without a look at who came since its last turn. */
+const sleepy: NonNullable<Mutation["pacing"]> = Effect.fnUntraced(function* (per_turn) {
+  const waiting: Array<Paced> = []
+  let left = per_turn
+  let wake: (() => void) | undefined
+  const asleep = Effect.callback<void>((resume) => {
+    wake = () => resume(Effect.void)
+  })
+  const turns = Effect.gen(function* () {
+    for (;;) {
+      // The same gap as between two operations of a fiber, and wide enough to be met within a few seeds.
+      yield* Effect.yieldNow
+      yield* asleep
+      for (let more = true; more;) {
+        yield* Effect.yieldNow
+        const now = waiting.splice(0, per_turn)
+        left = per_turn - now.length
+        for (const paced of now) paced.go()
+        more = now.length > 0
+      }
+    }
+  })
+  yield* Effect.forkScoped(turns, { startImmediately: true })
+  return {
+    take: (paced) => {
+      const begin = wake
+      wake = undefined
+      begin?.()
+      if (left > 0 && waiting.length === 0) {
+        left--
+        paced.go()
+      } else waiting.push(paced)
+    },
+    waiting: () => waiting.length
+  }
+})
+
 let counter = 0
 
 export const mutants: Readonly<Record<string, Mutation>> = {
+  "the pace of loops sleeps while some of them wait": { pacing: sleepy, known: regressions },
   // The epoch alone is no bug that can be seen: a claim makes the journal longer, so that the length refuses a zombie
   // too, and what it then loads tells it of the claim.
   "neither epoch nor length is checked": fenced((_, run, world) => ({

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { either, isFull } from "../Long.ts"
-import { mixed, said, sometimes } from "./Suite.ts"
+import { mixed, regressions, replayed, said, sometimes } from "./Suite.ts"
 import { simulate } from "./Simulation.ts"
 
 const seeds = either(100, 1_000)
@@ -23,6 +23,10 @@ describe("the simulation", () => {
       for (const [what, count] of outcome.counts) counts.set(what, (counts.get(what) ?? 0) + count)
     })
   }
+
+  it("holds every promise over seeds that failed once", { timeout: 120_000 }, () => {
+    assert.deepStrictEqual(replayed(regressions).map(said), [])
+  })
 
   // A hundred seeds do not meet all; that they meet most shows that faults are played at all.
   it("met every fault and every way back at least once, or most of them in the short form", () => {

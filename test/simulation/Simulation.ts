@@ -22,6 +22,8 @@ export interface Options {
   readonly mutation?: Mutation
   /** One short conversation and no chaos: for the sweep, which repeats it at every point. */
   readonly small?: boolean
+  /** Absent = drawn from the seed. */
+  readonly loops_per_turn?: number | undefined
 }
 
 export interface Result {
@@ -55,8 +57,8 @@ class Simulation {
 
   constructor(seed: number, options: Options) {
     this.options = options
-    const { crash_at = [], faults } = options
-    this.world = new World(seed, faults, new Set(crash_at), options.small)
+    const { crash_at = [], faults, loops_per_turn, small } = options
+    this.world = new World(seed, faults, new Set(crash_at), small, loops_per_turn)
     this.world.crashed = (process) => this.#crashed(process)
     this.town = {
       world: this.world,

@@ -3,13 +3,14 @@
  * `npm run simulate` all of.
  */
 import { calm } from "./World.ts"
-import type { Mutation } from "./Generation.ts"
+import type { Mutation, Played } from "./Generation.ts"
 import type { Result } from "./Simulation.ts"
 import { simulate } from "./Simulation.ts"
 
 export interface Failure {
   readonly seed: number
   readonly crash_at: number | undefined
+  readonly loops_per_turn?: number | undefined
   readonly violations: ReadonlyArray<string>
 }
 
@@ -20,8 +21,12 @@ export interface Outcome {
 }
 
 /** Says how to see it again. */
-export const said = ({ crash_at, seed, violations }: Failure): string =>
-  `${violations.join("; ")}\n  npm run simulate -- --seed ${seed}${crash_at === undefined ? "" : ` --crash ${crash_at}`}`
+export const said = ({ crash_at, loops_per_turn, seed, violations }: Failure): string =>
+  [
+    `${violations.join("; ")}\n  npm run simulate -- --seed ${seed}`,
+    ...(crash_at === undefined ? [] : [`--crash ${crash_at}`]),
+    ...(loops_per_turn === undefined ? [] : [`--loops ${loops_per_turn}`])
+  ].join(" ")
 
 const failureOf = (result: Result, crash_at?: number): Failure => ({
   seed: result.seed,
@@ -65,8 +70,25 @@ export const swept = (from: number, to: number, failures_max = 5): Outcome => {
   return { runs, failures, counts }
 }
 
+/** Seeds that failed once, as they were played then. */
+export const regressions: ReadonlyArray<Played> = [
+  1392, 7_000_782, 7_003_252, 7_003_487, 7_004_479, 7_005_070
+].map((seed) => ({ seed, loops_per_turn: 1 }))
+
+/** The seeds that failed once, again. */
+export const replayed = (
+  played: ReadonlyArray<Played>,
+  mutation?: Mutation
+): ReadonlyArray<Failure> =>
+  played.flatMap(({ loops_per_turn, seed }) => {
+    const result = simulate(seed, { loops_per_turn, ...(mutation && { mutation }) })
+    return result.violations.length === 0 ? [] : [{ ...failureOf(result), loops_per_turn }]
+  })
+
 /** The first seed that sees a planted bug; undefined if none does. */
 export const caught = (mutation: Mutation, seeds: number): Failure | undefined => {
+  const [known] = replayed(mutation.known ?? [], mutation)
+  if (known !== undefined) return known
   for (let seed = 1; seed <= seeds; seed++) {
     const result = simulate(seed, { mutation })
     if (result.violations.length > 0) return failureOf(result)

@@ -3,13 +3,14 @@
  * and the list of what went wrong.
  */
 import { Context, Effect, Layer } from "effect"
+import { loops_per_turn } from "../../layers/runtime/Pace.ts"
 import * as EphemeralStore from "../../layers/ephemeral/EphemeralStore.ts"
 import type { CallContext } from "../../src/tool/GovernedTool.ts"
 import type { Decision } from "../../src/approval/Approval.ts"
 import type { CallId, RunId } from "../../src/Ids.ts"
 import type { JournalEntry } from "../../src/run/RunEvent.ts"
 import type { Rng } from "./Kernel.ts"
-import { Kernel, Process, rng } from "./Kernel.ts"
+import { hash, Kernel, Process, rng } from "./Kernel.ts"
 
 /** Probabilities of one seed, each 0 to 1. */
 export interface Faults {
@@ -64,8 +65,13 @@ export interface Delivery {
   readonly place: number
 }
 
+/** Few, so that loops wait for each other at every turn, or as many as in production. */
+const paces = [1, 1, 2, 3, loops_per_turn]
+
 export class World {
   readonly seed: number
+  /** Loops of one process that go on before the others' turn, the same in all its processes. */
+  readonly loops_per_turn: number
   /** Short turns, for the sweep. */
   readonly small: boolean
   readonly kernel: Kernel
@@ -101,9 +107,11 @@ export class World {
     seed: number,
     faults: Faults | undefined,
     crash_at: ReadonlySet<number>,
-    small = false
+    small = false,
+    loops: number = paces[hash(seed, "pace") % paces.length]!
   ) {
     this.seed = seed
+    this.loops_per_turn = loops
     this.small = small
     this.kernel = new Kernel(seed)
     this.random = rng(seed ^ 0x5bd1e995)
