@@ -149,10 +149,13 @@ export const extensionOf = (state: RunState, limit: LimitName): Extension => {
   const limits = state.accepted!.limits
   if (limit === "cost_max") {
     const declared = limits.cost_max ?? "0"
+    const { scale, value } = state.used.cost ?? zero
+    // A copy: a decimal keeps its normal form once somebody asks for it, and a state changes by events alone.
+    const spent = BigDecimal.make(value, scale)
     return {
       limit,
       max: decimalText(costMax(state, declared)),
-      used: decimalText(state.used.cost ?? zero),
+      used: decimalText(spent),
       extend_by: limits.extend_by?.cost_max ?? declared
     }
   }
@@ -180,6 +183,19 @@ const things: Record<LimitName, string> = {
   wall_ms_max: "ms of time",
   repeats_max: "failures of the same call",
   mistakes_max: "turns of mistakes in a row"
+}
+
+/** Why a run stopped at a bound, in a sentence for an operator. */
+export const breachText = (state: RunState, { limit, reason }: Breach): string => {
+  if (reason === "cost_unknown") {
+    return "what the run has cost is not known: a turn has no price (cost_max)"
+  }
+  const { max, used } = extensionOf(state, limit)
+  const last =
+    limit === "mistakes_max" && state.used.mistake !== undefined
+      ? `; the last mistake: ${state.used.mistake}`
+      : ""
+  return `the run has used ${used} of ${max} ${things[limit]} (${limit})${last}`
 }
 
 /** Says to a person what was reached and what an approval does. */

@@ -3,9 +3,11 @@
  */
 import type { CallId } from "../Ids.ts"
 import { rootFrame } from "../Ids.ts"
-import { breach, lastStep, onBreach } from "./RunBreach.ts"
+import type { Breach } from "./RunBreach.ts"
+import { breach, breachText, lastStep, onBreach } from "./RunBreach.ts"
+import { cutNote } from "./CutTurn.ts"
 import { policy, settle } from "./RunDecider.ts"
-import type { ApprovalRequested, RunEvent, RunStopping } from "./RunEvent.ts"
+import type { ApprovalRequested, EndStatus, FinishReason, RunEvent } from "./RunEvent.ts"
 import type { CallState, FrameState, RunState } from "./RunState.ts"
 
 /** How a call that has no result yet ends when its run stops; undefined while it must be waited for. */
@@ -37,11 +39,12 @@ const closing = (state: RunState, call: CallState): RunEvent | undefined => {
   }
 }
 
-const stop = (status: RunStopping["status"], reason: string): RunEvent => ({
+const stop = (state: RunState, reached: Breach): RunEvent => ({
   _tag: "RunStopping",
-  status,
+  status: "failed",
   by: "runtime",
-  reason
+  reason: reached.reason,
+  message: breachText(state, reached)
 })
 
 /** What follows from a bound that a frame which waits for a turn has reached. */
@@ -51,12 +54,12 @@ const limit = (state: RunState, frame: FrameState): RunEvent | undefined => {
   const supervisor = frame.id === rootFrame
   switch (onBreach(state, reached.limit)) {
     case "stop":
-      return stop("failed", reached.reason)
+      return stop(state, reached)
     case "ask":
       return undefined
     case "answer":
       if (supervisor) {
-        return state.steps < lastStep(state, true) ? undefined : stop("failed", reached.reason)
+        return state.steps < lastStep(state, true) ? undefined : stop(state, reached)
       }
       // The supervisor's last turn is kept for it: the specialist's call fails, and the run does not.
       return settle(
@@ -78,13 +81,33 @@ const unasked = ({ approval, call }: ApprovalRequested, by: string): RunEvent =>
   by
 })
 
-const finished = ({ question }: RunState, frame: FrameState): RunEvent =>
-  frame.id === rootFrame && question !== undefined
-    ? // The supervisor's answer was on its way when the question was put.
-      unasked(question, "runtime")
-    : frame.id === rootFrame
-      ? { _tag: "RunEnded", status: "complete", reason: "complete", text: frame.answer! }
-      : settle(frame.id as string as CallId, { _tag: "Value", json: JSON.stringify(frame.answer) })
+/** A frame whose answer is a call's value has it whole, however its last turn ended. */
+const finishOf = (frame: FrameState | undefined): FinishReason | undefined =>
+  frame === undefined || frame.calls.length > 0 ? undefined : frame.finish
+
+const finished = ({ question }: RunState, frame: FrameState): RunEvent => {
+  if (frame.id === rootFrame) {
+    return question === undefined
+      ? ended("complete", "complete", frame.answer!, frame)
+      : // The supervisor's answer was on its way when the question was put.
+        unasked(question, "runtime")
+  }
+  const finish = finishOf(frame)
+  const said = finish === undefined ? frame.answer : frame.answer! + cutNote(finish)
+  return settle(frame.id as string as CallId, { _tag: "Value", json: JSON.stringify(said) })
+}
+
+const ended = (
+  status: EndStatus,
+  reason: string,
+  text: string,
+  supervisor: FrameState | undefined
+): RunEvent => {
+  const finish = status === "complete" ? finishOf(supervisor) : supervisor?.finish
+  return finish === undefined
+    ? { _tag: "RunEnded", status, reason, text }
+    : { _tag: "RunEnded", status, reason, text, finish }
+}
 
 /** One event that follows from the state alone, or none. Call it until it has none. */
 export const conclude = (state: RunState): RunEvent | undefined => {
@@ -97,7 +120,7 @@ export const conclude = (state: RunState): RunEvent | undefined => {
     }
     if (state.open.length > 0) return undefined
     const { reason, status } = state.stopping
-    return { _tag: "RunEnded", status, reason, text: lastText(state) }
+    return ended(status, reason, lastText(state), state.frames.get(rootFrame))
   }
   const frames = state.openFrames
   for (let i = 0; i < frames.length; i++) {
@@ -116,7 +139,7 @@ const lastText = (state: RunState): string => {
   const transcript = state.frames.get(rootFrame)?.transcript ?? []
   for (let i = transcript.length - 1; i >= 0; i--) {
     const entry = transcript[i]!
-    if (entry.role === "assistant" && entry.text !== "") return entry.text
+    if (entry.role === "assistant" && entry.text.trim() !== "") return entry.text
   }
   return ""
 }

@@ -15,6 +15,7 @@ import type { AgentName, CallId, FrameId } from "../Ids.ts"
 import { callId, depthOf, frameOf, rootFrame } from "../Ids.ts"
 import type { OnLoss } from "../tool/ToolSpec.ts"
 import { breach, callsUsed, callsMax, isAnswering, lastStep, onBreach } from "./RunBreach.ts"
+import { deadEnd, withheld } from "./CutTurn.ts"
 import { isEmpty, twinOf } from "./RunGuard.ts"
 import type {
   ApprovalRequested,
@@ -235,37 +236,59 @@ const finished = (
   }
 }
 
-/** A call beyond `calls_max` has its result at once: it never runs. */
+/** A call beyond `calls_max`, or of a turn that was cut, has its result at once: it never runs. */
 const turnFinished = (state: RunState, said: ModelTurned): ReadonlyArray<RunEvent> => {
   const { frame, step } = said
   if (!wantsTurn(state, frame, step)) return none
   const turned = fitting(state, said)
   const left = Math.max(0, callsMax(state) - callsUsed(state))
-  if (turned.calls.length <= left) return [turned]
   const events: Array<RunEvent> = [turned]
-  for (let index = left; index < turned.calls.length; index++) {
-    const refused = policy("CALLS_MAX", "this run may make no more calls")
-    events.push(settle(callId(frame, step, index), refused))
+  for (let index = 0; index < turned.calls.length; index++) {
+    const refused =
+      index < left
+        ? withheld(turned, turned.calls[index]!)
+        : policy("CALLS_MAX", "this run may make no more calls")
+    if (refused !== undefined) events.push(settle(callId(frame, step, index), refused))
   }
+  const end = deadEnd(turned) ?? silence(state, turned)
+  if (end !== undefined) events.push(fails(frame, end, false))
   return events
+}
+
+/** A run that was to answer, whatever it had, and did not. */
+const silence = (
+  state: RunState,
+  { frame, text }: ModelTurned
+): { readonly reason: string; readonly message: string } | undefined =>
+  frame === rootFrame && text.trim() === "" && isAnswering(state)
+    ? {
+        reason: breach(state)!.reason,
+        message: "the last turn was to answer without tools, and said nothing"
+      }
+    : undefined
+
+/** A frame that goes no further: the supervisor's ends the run, a specialist's its call. */
+const fails = (
+  frame: FrameId,
+  { message, reason }: { readonly reason: string; readonly message: string },
+  transient: boolean
+): RunEvent => {
+  if (frame === rootFrame) {
+    return { _tag: "RunStopping", status: "failed", by: "runtime", reason, message }
+  }
+  const error: ToolFailure = failureOf(
+    transient
+      ? new ToolTransientError({ kind: "external", reason, message })
+      : new ToolTerminalError({ kind: "external", reason, message })
+  )
+  return settle(frame as string as CallId, { _tag: "Failed", error })
 }
 
 const turnFailed = (
   state: RunState,
   input: Extract<RunInput, { _tag: "TurnFailed" }>
-): ReadonlyArray<RunEvent> => {
-  if (!wantsTurn(state, input.frame, input.step)) return none
-  if (input.frame === rootFrame) {
-    const { message, reason } = input
-    return [{ _tag: "RunStopping", status: "failed", by: "runtime", reason, message }]
-  }
-  const error: ToolFailure = failureOf(
-    input.transient
-      ? new ToolTransientError({ kind: "external", reason: input.reason, message: input.message })
-      : new ToolTerminalError({ kind: "external", reason: input.reason, message: input.message })
-  )
-  return [settle(input.frame as string as CallId, { _tag: "Failed", error })]
-}
+): ReadonlyArray<RunEvent> =>
+  wantsTurn(state, input.frame, input.step) ? [fails(input.frame, input, input.transient)] : none
 
 /** Does the frame wait for exactly this turn, and is a step left for it? */
 const wantsTurn = (state: RunState, id: FrameId, step: number): boolean => {

@@ -123,7 +123,9 @@ const ModelTurned = Schema.TaggedStruct("ModelTurned", {
   model: Schema.optionalKey(Schema.String),
   /** Absent where no price table was given. */
   cost: Schema.optionalKey(TurnCost),
-  /** Neither text nor a call, where there should have been one: its frame is asked again. */
+  /** The provider says that there was a call that it could not read, and this is what it says of it. At most 4,000 units. */
+  unreadable: Schema.optionalKey(Schema.String),
+  /** Neither text nor a call, where there should have been one, or an unreadable call: its frame is asked again. */
   empty: Schema.optionalKey(Schema.Literal(true))
 })
 /**
@@ -232,7 +234,9 @@ const RunStopping = Schema.TaggedStruct("RunStopping", {
 const RunEnded = Schema.TaggedStruct("RunEnded", {
   status: EndStatus,
   reason: Schema.String,
-  text: Schema.String
+  text: Schema.String,
+  /** How the supervisor's last turn ended, where it did not end well: the text is cut, refused or filtered. */
+  finish: Schema.optionalKey(FinishReason)
 })
 
 export const RunEvent = Schema.Union([

@@ -3,6 +3,8 @@
  * for one thing.
  */
 import type { CallId } from "../Ids.ts"
+import { sanitiseText } from "../tool/Sanitise.ts"
+import { endedWell } from "./CutTurn.ts"
 import type { ModelTurned, Outcome } from "./RunEvent.ts"
 import type { CallState, RunState } from "./RunState.ts"
 
@@ -13,7 +15,8 @@ const mistakes: ReadonlySet<string> = new Set([
   "UNKNOWN_TOOL",
   "NOT_ALLOWED",
   "ROLE_DENIED",
-  "DUPLICATE_CALL"
+  "DUPLICATE_CALL",
+  "TURN_CUT"
 ])
 
 export const isMistake = (outcome: Outcome): boolean =>
@@ -21,16 +24,40 @@ export const isMistake = (outcome: Outcome): boolean =>
   outcome.error.reason !== undefined &&
   mistakes.has(outcome.error.reason)
 
-/** Nothing for the user and nothing to do. One that the provider refused or filtered is an answer of its own kind. */
-export const isEmpty = (turn: Pick<ModelTurned, "text" | "calls" | "finish">): boolean =>
-  turn.calls.length === 0 &&
-  turn.text.trim() === "" &&
-  turn.finish !== "refusal" &&
-  turn.finish !== "content_filter"
+/** A mistake as an operator is told of it, at most 300 units. */
+export const mistakeOf = ({ proposed }: CallState, outcome: Outcome): string =>
+  outcome._tag === "Failed"
+    ? `${outcome.error.reason ?? outcome.error.kind} of "${proposed.name.slice(0, 64)}": ${outcome.error.message}`.slice(
+        0,
+        300
+      )
+    : ""
+
+/**
+ * Nothing for the user and nothing to do, or a call that the provider could not read. One that was cut, refused or filtered
+ * would only come again.
+ */
+export const isEmpty = ({
+  calls,
+  finish,
+  text,
+  unreadable
+}: Pick<ModelTurned, "text" | "calls" | "finish" | "unreadable">): boolean =>
+  calls.length === 0 &&
+  (unreadable !== undefined || (text.trim() === "" && (endedWell(finish) || finish === "other")))
 
 /** What the model is told after an empty turn. */
 export const empty_text =
   "[runtime] Your last turn was empty: it had neither text nor a call. Answer the user in words, or call a tool."
+
+/** As much of what a provider could not read goes back to the model, in UTF-16 units. */
+const unreadable_shown_max = 2_000
+
+/** The same, where the provider says that there was a call and that it could not read it. */
+export const emptyText = ({ unreadable }: Pick<ModelTurned, "unreadable">): string =>
+  unreadable === undefined
+    ? empty_text
+    : `[runtime] Your last turn was lost: it called a tool in a way that could not be read. Call it again with its name and with arguments that are valid JSON, or answer in words. What was wrong: ${sanitiseText(unreadable.slice(0, unreadable_shown_max))}`
 
 /** Are two values the same JSON? The order of keys means nothing. Ends at the first difference. */
 const isSame = (a: unknown, b: unknown): boolean => {

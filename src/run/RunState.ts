@@ -11,6 +11,7 @@ import type { OnLoss } from "../tool/ToolSpec.ts"
 import type {
   ApprovalRequested,
   Compacted,
+  FinishReason,
   Outcome,
   ProposedCall,
   RunAccepted,
@@ -86,6 +87,8 @@ export interface FrameState {
   tokens_refused: number | undefined
   /** The last turn asked for nothing: its text is the frame's answer. */
   answer: string | undefined
+  /** How the last turn ended, where it did not end well. */
+  finish: FinishReason | undefined
 }
 
 export type RunStatus =
@@ -188,7 +191,8 @@ const openFrame = (state: RunState, id: FrameId, agent: AgentName, text: string)
     cut: undefined,
     compacted: undefined,
     tokens_refused: undefined,
-    answer: undefined
+    answer: undefined,
+    finish: undefined
   }
   state.frames.set(id, frame)
   state.openFrames.push(frame)

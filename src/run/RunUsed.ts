@@ -24,6 +24,8 @@ export interface RunUsed {
   repeats: number
   /** Turns in a row with nothing but mistakes of the model's own. */
   mistakes: number
+  /** The last of them, for an operator; undefined = none yet. At most 300 units. */
+  mistake: string | undefined
   /** `wall_ms_max` has passed. */
   timed_out: boolean
   /** How often people have extended a limit. */
@@ -40,6 +42,7 @@ export const make = (): RunUsed => ({
   failures: undefined,
   repeats: 0,
   mistakes: 0,
+  mistake: undefined,
   timed_out: false,
   extended: undefined
 })

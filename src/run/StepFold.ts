@@ -5,7 +5,8 @@ import type { CallId } from "../Ids.ts"
 import { callId } from "../Ids.ts"
 import { answerOf, resultEntry, settledPhase } from "./CallResult.ts"
 import type { CallSettled, ModelTurned } from "./RunEvent.ts"
-import { empty_text, isMistake, recount } from "./RunGuard.ts"
+import { endedWell } from "./CutTurn.ts"
+import { emptyText, isMistake, mistakeOf, recount } from "./RunGuard.ts"
 import type { CallPhase, CallState, RunState } from "./RunState.ts"
 import { charge, tokensOf } from "./RunUsed.ts"
 
@@ -17,11 +18,13 @@ export const turned = (state: RunState, event: ModelTurned) => {
   if (event.cost !== undefined) charge(state.used, event.cost)
   frame.step = event.step
   frame.waiting = event.calls.length
+  frame.finish = endedWell(event.finish) ? undefined : event.finish
   if (event.empty === true) {
     // Providers refuse a turn with nothing in it, so the model reads only what it is told of it.
     state.used.mistakes++
+    state.used.mistake = event.unreadable === undefined ? "an empty turn" : "an unreadable call"
     frame.calls = []
-    frame.transcript.push({ role: "user", text: empty_text })
+    frame.transcript.push({ role: "user", text: emptyText(event) })
     return
   }
   frame.transcript.push(
@@ -108,4 +111,5 @@ export const settled = (state: RunState, call: CallState, event: CallSettled) =>
     frame.transcript.push(resultEntry(each, each.phase))
   }
   state.used.mistakes = mistaken ? state.used.mistakes + 1 : 0
+  if (mistaken) state.used.mistake = mistakeOf(call, outcome)
 }

@@ -110,18 +110,21 @@ export const turn = (calls: number, text = calls === 0 ? "done" : "let me look")
   return { text, calls: proposed, finish, usage: { input_tokens: 8, output_tokens: 2 } }
 }
 
-/** A turn as a model may give it: with a price, without one, empty, or asking for one thing twice. */
+const ends = ["length", "content_filter", "refusal", "other"] as const
+
+/** A turn as a model may give it: with a price, without one, empty, cut, or asking for one thing twice. */
 const anyTurn = (play: Play): Turn => {
   const given = turn(chance(play, 0.25) ? 0 : 1 + below(play, 3))
   const said = chance(play, 0.1) ? { ...given, text: "", calls: [] } : given
   const [first] = said.calls
   const twice = first !== undefined && chance(play, 0.1) ? [...said.calls, first] : said.calls
+  const finish = chance(play, 0.1) ? pick(play, ends) : said.finish
   const cost: TurnCost | undefined = chance(play, 0.4)
     ? undefined
     : chance(play, 0.2)
       ? { _tag: "Unpriced", agent: Samples.operations, prices: "v1", reason: "no_price" }
       : { _tag: "Priced", agent: Samples.operations, prices: "v1", currency: "USD", amount: "0.3" }
-  return { ...said, calls: twice, ...(cost === undefined ? undefined : { cost }) }
+  return { ...said, calls: twice, finish, ...(cost === undefined ? undefined : { cost }) }
 }
 
 const anyCall = (play: Play): CallId => {

@@ -244,7 +244,13 @@ describe("steps_max", () => {
     const play = begin(RunLimits.make({ steps_max: 3 }))
     runaway(play)
     assert.deepStrictEqual(play.events.slice(-2), [
-      { _tag: "RunStopping", status: "failed", by: "runtime", reason: "recursion_limit" },
+      {
+        _tag: "RunStopping",
+        status: "failed",
+        by: "runtime",
+        reason: "recursion_limit",
+        message: "the run has used 3 of 3 model turns (steps_max)"
+      },
       { _tag: "RunEnded", status: "failed", reason: "recursion_limit", text: "let me look" }
     ])
     assert.strictEqual(statusOf(play.state), "failed")

@@ -1,0 +1,94 @@
+/**
+ * What becomes of a turn that did not end well: its provider cut it short, refused it or filtered it. Which of its calls may
+ * run all the same, and whether it is worth asking again.
+ */
+import { failureOf, ToolUserError } from "../error/ToolError.ts"
+import type { FinishReason, ModelTurned, Outcome, ProposedCall } from "./RunEvent.ts"
+
+/** Ends after which a turn is what its model meant to say. */
+export const endedWell = (finish: FinishReason): boolean =>
+  finish === "stop" || finish === "tool_calls"
+
+/** Ends that stand above anything that a turn asks for: none of its calls ever runs. */
+const isBarred = (finish: FinishReason): boolean =>
+  finish === "refusal" || finish === "content_filter"
+
+/** An object with a member: one without any is also what a gateway makes of arguments that never came. */
+const isWhole = ({ arguments: args, malformed }: ProposedCall): boolean =>
+  malformed === undefined &&
+  typeof args === "object" &&
+  args !== null &&
+  !Array.isArray(args) &&
+  Object.keys(args).length > 0
+
+const withheldText = (finish: FinishReason): string => {
+  switch (finish) {
+    case "refusal":
+      return "the turn was cut: its provider says that it was refused, so none of its calls ran."
+    case "content_filter":
+      return "the turn was cut: its provider filtered it, so none of its calls ran."
+    case "length":
+      return "the turn was cut at the limit of its length, before the arguments of this call were complete: it did not run. Call again with shorter arguments, or with less before the call."
+    default:
+      return "the turn was cut: nothing says that the arguments of this call are complete, so it did not run. Call again."
+  }
+}
+
+/**
+ * The result of a call that must not run, because its turn did not end in `tool_calls` or `stop`: any call of a refused or
+ * filtered turn, and one whose arguments are not for certain complete. Undefined = it may run.
+ */
+export const withheld = (turn: ModelTurned, call: ProposedCall): Outcome | undefined => {
+  const { finish } = turn
+  if (endedWell(finish) || (!isBarred(finish) && isWhole(call))) return undefined
+  const error = new ToolUserError({
+    kind: "invalid_args",
+    reason: "TURN_CUT",
+    message: withheldText(finish)
+  })
+  return { _tag: "Failed", error: failureOf(error) }
+}
+
+/** What a supervisor reads below the text of a specialist whose last turn did not end well. */
+export const cutNote = (finish: FinishReason): string => {
+  switch (finish) {
+    case "length":
+      return "\n[runtime] This answer was cut at the limit of its length."
+    case "refusal":
+      return "\n[runtime] This answer was refused by the model."
+    case "content_filter":
+      return "\n[runtime] This answer was filtered by the provider."
+    default:
+      return ""
+  }
+}
+
+/** Why a turn is the end of its frame without an answer. `message` is for operators. */
+export interface DeadEnd {
+  readonly reason: "truncated" | "refused" | "content_filtered"
+  readonly message: string
+}
+
+const because = ({ finish_raw }: ModelTurned): string =>
+  finish_raw === undefined ? "" : ` (${finish_raw})`
+
+/**
+ * A turn that has nothing to show and that the same prompt would only bring again, for money: one cut at its limit before it
+ * said anything, and one refused or filtered that has no text, or that asked for calls. Undefined = it goes on, or answers.
+ */
+export const deadEnd = (turn: ModelTurned): DeadEnd | undefined => {
+  const { calls, finish, text } = turn
+  if (endedWell(finish)) return undefined
+  const silent = text.trim() === ""
+  if (finish === "length" && silent && calls.length === 0) {
+    return {
+      reason: "truncated",
+      message: `the turn was cut at the limit of its output before it said anything${because(turn)}: raise max_output_tokens, or ask for less reasoning. It is not asked again, because the same prompt has the same limit.`
+    }
+  }
+  if (!isBarred(finish) || (!silent && calls.length === 0)) return undefined
+  const what = calls.length > 0 ? "; none of its calls ran" : " and said nothing"
+  return finish === "refusal"
+    ? { reason: "refused", message: `the model refused to go on${because(turn)}${what}` }
+    : { reason: "content_filtered", message: `the provider filtered${because(turn)}${what}` }
+}
