@@ -6,7 +6,7 @@ import { rootFrame } from "../Ids.ts"
 import type { Breach } from "./RunBreach.ts"
 import { breach, breachText, lastStep, onBreach } from "./RunBreach.ts"
 import { cutNote } from "./CutTurn.ts"
-import { policy, settle } from "./RunDecider.ts"
+import { policy, settle } from "./CallRefusal.ts"
 import type { ApprovalRequested, EndStatus, FinishReason, RunEvent } from "./RunEvent.ts"
 import type { CallState, FrameState, RunState } from "./RunState.ts"
 

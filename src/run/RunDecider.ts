@@ -3,30 +3,23 @@
  * What follows from the state alone is in `RunConclusion`, what has to be running in `RunWork`.
  */
 import type { Spending } from "../cost/Spending.ts"
-import type { ToolFailure } from "../error/ToolError.ts"
-import {
-  failureOf,
-  ToolPolicyError,
-  ToolTerminalError,
-  ToolTransientError,
-  ToolUserError
-} from "../error/ToolError.ts"
+import { failureOf, ToolUserError } from "../error/ToolError.ts"
 import type { AgentName, CallId, FrameId } from "../Ids.ts"
-import { callId, depthOf, frameOf, rootFrame } from "../Ids.ts"
+import { depthOf, frameOf } from "../Ids.ts"
 import type { OnLoss } from "../tool/ToolSpec.ts"
-import { breach, callsUsed, callsMax, isAnswering, lastStep, onBreach } from "./RunBreach.ts"
-import { deadEnd, withheld } from "./CutTurn.ts"
-import { isEmpty, twinOf } from "./RunGuard.ts"
+import { breach, onBreach } from "./RunBreach.ts"
+import { twinOf } from "./RunGuard.ts"
 import type {
   ApprovalRequested,
   CallSettled,
   Compacted,
   ModelTurned,
-  Outcome,
   RunEvent,
   RunStopping
 } from "./RunEvent.ts"
 import type { CallPhase, CallState, RunState } from "./RunState.ts"
+import { policy, settle } from "./CallRefusal.ts"
+import { turnFailed, turnFinished, wantsTurn } from "./TurnDecision.ts"
 import { mayCompact } from "./RunCompaction.ts"
 
 /** A model's finished turn, before it has a place in the run. */
@@ -74,16 +67,6 @@ export type RunInput =
   | { readonly _tag: "Stops"; readonly stopping: Omit<RunStopping, "_tag"> }
 
 const none: ReadonlyArray<RunEvent> = []
-
-export const settle = (call: CallId, outcome: Outcome, by?: string): RunEvent =>
-  by === undefined
-    ? { _tag: "CallSettled", call, outcome }
-    : { _tag: "CallSettled", call, outcome, by }
-
-export const policy = (reason: string, message: string): Outcome => ({
-  _tag: "Failed",
-  error: failureOf(new ToolPolicyError({ kind: "permission", reason, message }))
-})
 
 /** The call if it still waits for this kind of input. */
 const waiting = (state: RunState, id: CallId): CallState | undefined => {
@@ -236,74 +219,6 @@ const finished = (
   }
 }
 
-/** A call beyond `calls_max`, or of a turn that was cut, has its result at once: it never runs. */
-const turnFinished = (state: RunState, said: ModelTurned): ReadonlyArray<RunEvent> => {
-  const { frame, step } = said
-  if (!wantsTurn(state, frame, step)) return none
-  const turned = fitting(state, said)
-  const left = Math.max(0, callsMax(state) - callsUsed(state))
-  const events: Array<RunEvent> = [turned]
-  for (let index = 0; index < turned.calls.length; index++) {
-    const refused =
-      index < left
-        ? withheld(turned, turned.calls[index]!)
-        : policy("CALLS_MAX", "this run may make no more calls")
-    if (refused !== undefined) events.push(settle(callId(frame, step, index), refused))
-  }
-  const end = deadEnd(turned) ?? silence(state, turned)
-  if (end !== undefined) events.push(fails(frame, end, false))
-  return events
-}
-
-/** A run that was to answer, whatever it had, and did not. */
-const silence = (
-  state: RunState,
-  { frame, text }: ModelTurned
-): { readonly reason: string; readonly message: string } | undefined =>
-  frame === rootFrame && text.trim() === "" && isAnswering(state)
-    ? {
-        reason: breach(state)!.reason,
-        message: "the last turn was to answer without tools, and said nothing"
-      }
-    : undefined
-
-/** A frame that goes no further: the supervisor's ends the run, a specialist's its call. */
-const fails = (
-  frame: FrameId,
-  { message, reason }: { readonly reason: string; readonly message: string },
-  transient: boolean
-): RunEvent => {
-  if (frame === rootFrame) {
-    return { _tag: "RunStopping", status: "failed", by: "runtime", reason, message }
-  }
-  const error: ToolFailure = failureOf(
-    transient
-      ? new ToolTransientError({ kind: "external", reason, message })
-      : new ToolTerminalError({ kind: "external", reason, message })
-  )
-  return settle(frame as string as CallId, { _tag: "Failed", error })
-}
-
-const turnFailed = (
-  state: RunState,
-  input: Extract<RunInput, { _tag: "TurnFailed" }>
-): ReadonlyArray<RunEvent> =>
-  wantsTurn(state, input.frame, input.step) ? [fails(input.frame, input, input.transient)] : none
-
-/** Does the frame wait for exactly this turn, and is a step left for it? */
-const wantsTurn = (state: RunState, id: FrameId, step: number): boolean => {
-  if (state.ended !== undefined || state.stopping !== undefined) return false
-  const frame = state.frames.get(id)
-  return (
-    frame !== undefined &&
-    state.openFrames.includes(frame) &&
-    frame.waiting === 0 &&
-    frame.answer === undefined &&
-    frame.step + 1 === step &&
-    state.steps < lastStep(state, id === rootFrame)
-  )
-}
-
 /** The events that an input causes, none if it no longer fits. */
 export const decide = (state: RunState, input: RunInput): ReadonlyArray<RunEvent> => {
   if (state.ended !== undefined) return none
@@ -359,12 +274,4 @@ export const decide = (state: RunState, input: RunInput): ReadonlyArray<RunEvent
     case "Stops":
       return state.stopping === undefined ? [{ _tag: "RunStopping", ...input.stopping }] : none
   }
-}
-
-/** A last turn answers: it was given no tools, so a call in it is dropped. Any other turn must say or ask something. */
-const fitting = (state: RunState, turn: ModelTurned): ModelTurned => {
-  if (turn.frame === rootFrame && isAnswering(state)) {
-    return turn.calls.length === 0 ? turn : { ...turn, calls: [] }
-  }
-  return isEmpty(turn) ? { ...turn, empty: true } : turn
 }

@@ -1,0 +1,16 @@
+/**
+ * A call's result that no tool gave: the event that says so, and a refusal by a bound of the run.
+ */
+import { failureOf, ToolPolicyError } from "../error/ToolError.ts"
+import type { CallId } from "../Ids.ts"
+import type { Outcome, RunEvent } from "./RunEvent.ts"
+
+export const settle = (call: CallId, outcome: Outcome, by?: string): RunEvent =>
+  by === undefined
+    ? { _tag: "CallSettled", call, outcome }
+    : { _tag: "CallSettled", call, outcome, by }
+
+export const policy = (reason: string, message: string): Outcome => ({
+  _tag: "Failed",
+  error: failureOf(new ToolPolicyError({ kind: "permission", reason, message }))
+})

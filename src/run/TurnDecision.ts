@@ -1,0 +1,98 @@
+/**
+ * What a model's turn causes, the finished one and the one that failed: which of its calls may run, and whether its frame goes
+ * on.
+ */
+import type { ToolFailure } from "../error/ToolError.ts"
+import { failureOf, ToolTerminalError, ToolTransientError } from "../error/ToolError.ts"
+import type { CallId, FrameId } from "../Ids.ts"
+import { callId, rootFrame } from "../Ids.ts"
+import { policy, settle } from "./CallRefusal.ts"
+import { deadEnd, withheld } from "./CutTurn.ts"
+import { breach, callsMax, callsUsed, isAnswering, lastStep } from "./RunBreach.ts"
+import type { ModelTurned, RunEvent } from "./RunEvent.ts"
+import { isEmpty } from "./RunGuard.ts"
+import type { RunState } from "./RunState.ts"
+
+const none: ReadonlyArray<RunEvent> = []
+
+/** A call beyond `calls_max`, or of a turn that was cut, has its result at once: it never runs. */
+export const turnFinished = (state: RunState, said: ModelTurned): ReadonlyArray<RunEvent> => {
+  const { frame, step } = said
+  if (!wantsTurn(state, frame, step)) return none
+  const turned = fitting(state, said)
+  const left = Math.max(0, callsMax(state) - callsUsed(state))
+  const events: Array<RunEvent> = [turned]
+  for (let index = 0; index < turned.calls.length; index++) {
+    const refused =
+      index < left
+        ? withheld(turned, turned.calls[index]!)
+        : policy("CALLS_MAX", "this run may make no more calls")
+    if (refused !== undefined) events.push(settle(callId(frame, step, index), refused))
+  }
+  const end = deadEnd(turned) ?? silence(state, turned)
+  if (end !== undefined) events.push(fails(frame, end, false))
+  return events
+}
+
+/** A run that was to answer, whatever it had, and did not. */
+const silence = (
+  state: RunState,
+  { frame, text }: ModelTurned
+): { readonly reason: string; readonly message: string } | undefined =>
+  frame === rootFrame && text.trim() === "" && isAnswering(state)
+    ? {
+        reason: breach(state)!.reason,
+        message: "the last turn was to answer without tools, and said nothing"
+      }
+    : undefined
+
+/** A frame that goes no further: the supervisor's ends the run, a specialist's its call. */
+const fails = (
+  frame: FrameId,
+  { message, reason }: { readonly reason: string; readonly message: string },
+  transient: boolean
+): RunEvent => {
+  if (frame === rootFrame) {
+    return { _tag: "RunStopping", status: "failed", by: "runtime", reason, message }
+  }
+  const error: ToolFailure = failureOf(
+    transient
+      ? new ToolTransientError({ kind: "external", reason, message })
+      : new ToolTerminalError({ kind: "external", reason, message })
+  )
+  return settle(frame as string as CallId, { _tag: "Failed", error })
+}
+
+export const turnFailed = (
+  state: RunState,
+  input: {
+    readonly frame: FrameId
+    readonly step: number
+    readonly reason: string
+    readonly message: string
+    readonly transient: boolean
+  }
+): ReadonlyArray<RunEvent> =>
+  wantsTurn(state, input.frame, input.step) ? [fails(input.frame, input, input.transient)] : none
+
+/** Does the frame wait for exactly this turn, and is a step left for it? */
+export const wantsTurn = (state: RunState, id: FrameId, step: number): boolean => {
+  if (state.ended !== undefined || state.stopping !== undefined) return false
+  const frame = state.frames.get(id)
+  return (
+    frame !== undefined &&
+    state.openFrames.includes(frame) &&
+    frame.waiting === 0 &&
+    frame.answer === undefined &&
+    frame.step + 1 === step &&
+    state.steps < lastStep(state, id === rootFrame)
+  )
+}
+
+/** A last turn answers: it was given no tools, so a call in it is dropped. Any other turn must say or ask something. */
+const fitting = (state: RunState, turn: ModelTurned): ModelTurned => {
+  if (turn.frame === rootFrame && isAnswering(state)) {
+    return turn.calls.length === 0 ? turn : { ...turn, calls: [] }
+  }
+  return isEmpty(turn) ? { ...turn, empty: true } : turn
+}
