@@ -57,6 +57,8 @@ export interface Fetch {
   readonly method: string
   readonly headers: Readonly<Record<string, string>>
   readonly body: string | undefined
+  /** May a redirect be followed to this URL? One that may not is the answer. Absent = it may. */
+  readonly follows?: (url: string) => boolean
 }
 
 export interface Fetched extends Answer {
@@ -267,6 +269,9 @@ export const make = Effect.fnUntraced(function* (
       if (to === null) return yield* refuse("redirect", "the host redirects to no URL")
       const next = redirected(request, admitted.url, to)
       if (Result.isFailure(next)) return yield* next.failure
+      if (given.follows?.(next.success.url) === false) {
+        return { ...answer, url: admitted.url.href }
+      }
       request = next.success
     }
   })

@@ -13,7 +13,7 @@ import {
 } from "../../src/error/ToolError.ts"
 import type { ToolError } from "../../src/error/ToolError.ts"
 import type { GovernedTool, MisdeclaredTool } from "../../src/tool/GovernedTool.ts"
-import { govern } from "../../src/tool/GovernedTool.ts"
+import { callOf, govern } from "../../src/tool/GovernedTool.ts"
 import type { FetchError } from "./Admission.ts"
 import type { Fetched, Options } from "./GuardedFetch.ts"
 import * as GuardedFetch from "./GuardedFetch.ts"
@@ -97,11 +97,16 @@ export const tools = (
         }
       },
       {
-        http_request: ({ body, headers = {}, method = "GET", url }) =>
-          Effect.mapBoth(guard.fetch({ url, method, headers, body }), {
+        http_request: (args, context) => {
+          const { body, headers = {}, method = "GET", url } = args
+          // What a rule denies, or a person is to be asked for, no redirect of another host may lead to.
+          const { permits } = callOf(context)
+          const follows = (to: string) => permits?.({ ...args, url: to }) !== false
+          return Effect.mapBoth(guard.fetch({ url, method, headers, body, follows }), {
             onSuccess: shown,
             onFailure: errorOf
           })
+        }
       }
     )
   })

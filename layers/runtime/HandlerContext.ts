@@ -7,10 +7,18 @@ import type { CallContext, GovernedContext } from "../../src/tool/GovernedTool.t
 import type { Meter } from "./BodySpending.ts"
 import type { CallHost } from "./CallHost.ts"
 
+/** What bodies of a tool may ask and tell beyond their call. */
+export interface Around {
+  readonly meter: Meter
+  /** Would the gate let the tool run with these arguments, without a question? */
+  readonly permits: (host: CallHost, args: unknown) => boolean
+}
+
 const contextOf = (
   host: CallHost,
   key: string | undefined,
-  over_at: number | undefined
+  over_at: number | undefined,
+  around: Around
 ): CallContext => {
   const { accepted, run } = host
   const { approved_by, id } = host.call()
@@ -22,26 +30,27 @@ const contextOf = (
     principal: accepted.by,
     approved_by,
     key,
+    permits: (args) => around.permits(host, args),
     ...(over_at === undefined ? undefined : { over_at })
   }
 }
 
 export class HandlerContext implements GovernedContext {
   readonly #host: CallHost
-  readonly #meter: Meter
+  readonly #around: Around
   readonly #key: string | undefined
   readonly #over_at: number | undefined
   #call: CallContext | undefined
 
-  constructor(host: CallHost, key: string | undefined, meter: Meter, over_at?: number) {
+  constructor(host: CallHost, key: string | undefined, around: Around, over_at?: number) {
     this.#host = host
-    this.#meter = meter
+    this.#around = around
     this.#key = key
     this.#over_at = over_at
   }
 
   get call(): CallContext {
-    return (this.#call ??= contextOf(this.#host, this.#key, this.#over_at))
+    return (this.#call ??= contextOf(this.#host, this.#key, this.#over_at, this.#around))
   }
 
   get toolCallId(): string {
@@ -60,7 +69,7 @@ export class HandlerContext implements GovernedContext {
 
   get spent(): Spend {
     const host = this.#host
-    const meter = this.#meter
+    const { meter } = this.#around
     return (spent) => meter(host, spent)
   }
 }

@@ -6,12 +6,11 @@ import { Cause, Effect, Exit, Tracer } from "effect"
 import type { Context } from "effect"
 import type { Digest } from "effect/crypto"
 import type { CallId } from "../../src/Ids.ts"
-import type { Prices } from "../../src/cost/PriceTable.ts"
 import type { RunInput } from "../../src/run/RunDecider.ts"
 import type { Outcome } from "../../src/run/RunEvent.ts"
 import { isDispatched, onLossOf } from "../../src/tool/ToolSpec.ts"
 import type { AgentMemory } from "../../services/AgentMemory.ts"
-import type { Place } from "./BodyPlace.ts"
+import type { Known, Place } from "./BodyPlace.ts"
 import { makePlaces } from "./BodyPlace.ts"
 import * as AskedBody from "./AskedBody.ts"
 import { attempt } from "./Attempt.ts"
@@ -29,11 +28,9 @@ import { reconciliationOf, unknown } from "./Reconciliation.ts"
 import { identityOf } from "./EffectIndex.ts"
 import type { Guards } from "./ToolGuards.ts"
 
-export interface Services extends AttemptServices {
+export interface Services extends AttemptServices, Known {
   readonly digest: Digest.Digest["Service"]
   readonly deadlines: Deadlines
-  /** Absent = what bodies spend on models is counted and not costed. */
-  readonly prices?: Prices | undefined
   /** Absent = no tool has limits of its own. */
   readonly guards?: Guards
 }
@@ -59,7 +56,7 @@ const sends_max = 3
 
 export const make = (services: Services): ToolBody => {
   const { clock, deadlines, digest } = services
-  const placeOf = makePlaces(services.prices)
+  const placeOf = makePlaces(services)
 
   /** The body in its place; a throw while it is made is a defect like any other. */
   const bodyIn = (
@@ -71,7 +68,7 @@ export const make = (services: Services): ToolBody => {
     over_at?: number
   ): Effect.Effect<unknown, unknown, AgentMemory> => {
     const body = Effect.suspend(() =>
-      tool.handler(args, new HandlerContext(host, key, place.meter, over_at))
+      tool.handler(args, new HandlerContext(host, key, place, over_at))
     )
     return place.traced ? traced(host, tool, key, body) : body
   }
@@ -124,7 +121,7 @@ export const make = (services: Services): ToolBody => {
       : attempt(
           tool.handler,
           args,
-          new HandlerContext(host, undefined, place.meter),
+          new HandlerContext(host, undefined, place),
           Exit.die as (defect: unknown) => ReturnType<Governed["handler"]>
         )
     return new Reading(body, place, host, clock, call, tool)
@@ -226,9 +223,9 @@ export const make = (services: Services): ToolBody => {
   ) {
     const question = tool.reconcile
     if (question === undefined) return unknown
-    const { context, meter } = placeOf(tool, host.context)
-    const put = Effect.suspend(() => question(args, new HandlerContext(host, key, meter, over_at)))
-    const exit = yield* within(Effect.provideContext(put, context), tool.spec.timeout_ms)
+    const place = placeOf(tool, host.context)
+    const put = Effect.suspend(() => question(args, new HandlerContext(host, key, place, over_at)))
+    const exit = yield* within(Effect.provideContext(put, place.context), tool.spec.timeout_ms)
     return reconciliationOf(tool, exit)
   })
 

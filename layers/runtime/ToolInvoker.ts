@@ -13,7 +13,7 @@ import { ToolPolicyError, ToolUserError } from "../../src/error/ToolError.ts"
 import type { AgentName, CallId } from "../../src/Ids.ts"
 import { ApprovalId } from "../../src/Ids.ts"
 import type { Policy } from "../../src/permission/Policy.ts"
-import { isDeniedByRole, no_policy } from "../../src/permission/Policy.ts"
+import { effectivePermission, isDeniedByRole, no_policy } from "../../src/permission/Policy.ts"
 import { rolesText } from "../../src/Principal.ts"
 import type { RunInput } from "../../src/run/RunDecider.ts"
 import { notAllowed } from "../../src/tool/Allowlist.ts"
@@ -69,8 +69,11 @@ const Delegation = Schema.decodeUnknownExit(
 
 export const make = (services: Services): ToolInvoker => {
   const { clock, digest, random } = services
-  const body = makeBody(services)
   const policy = services.policy ?? no_policy
+  const permits = (tool: Governed, { accepted }: CallHost, args: unknown): boolean =>
+    services.killed?.isOn(accepted.tenant) !== true &&
+    effectivePermission(policy, subjectOf(tool), args, false, accepted.roles) === "allow"
+  const body = makeBody({ ...services, permits })
   const gateOf = makeGates(policy, body)
   const once = makeOnce({ body, agentOf: services.agentOf ?? (() => undefined) })
 

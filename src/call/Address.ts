@@ -109,3 +109,11 @@ export const isGlobal = (address: string, allow: ReadonlyArray<Range> = []): boo
   }
   return isIn(bytes, global6!) && !special6.some((range) => isIn(bytes, range))
 }
+
+/** The IPv4 address, in its four parts, that an IPv6 one stands for; undefined = it stands for none. */
+export const heldFour = (address: string): string | undefined => {
+  const bytes = parse(address)
+  return bytes !== undefined && four_in_six.some((range) => isIn(bytes, range))
+    ? bytes.slice(12).join(".")
+    : undefined
+}

@@ -1,10 +1,11 @@
 /**
  * What a caller may touch, as a tool asks for it: `name` or `name:scope`, split at the first colon. A name matches
- * exactly; a granted scope is a glob. An empty scope is none.
+ * exactly; a granted scope is a glob, and one with a URL compares URLs (`UrlGrant.ts`). An empty scope is none.
  */
 import { Schema } from "effect"
 import { ToolPolicyError } from "../error/ToolError.ts"
 import { matches } from "./Glob.ts"
+import { coversUrl, urlGlobOf } from "./UrlGrant.ts"
 
 const name = "[A-Za-z0-9_](?:[A-Za-z0-9_.-]{0,126}[A-Za-z0-9_])?"
 
@@ -69,7 +70,9 @@ export const grantsOf = (granted: ReadonlyArray<Claim>, default_deny: boolean): 
 const covers = (grant: Claim, wanted: Claim, default_deny: boolean): boolean => {
   if (grant.name !== wanted.name) return false
   if (grant.scope === null) return !default_deny
-  return wanted.scope !== null && matches(grant.scope, wanted.scope)
+  if (wanted.scope === null) return false
+  const url = urlGlobOf(grant.scope)
+  return url === undefined ? matches(grant.scope, wanted.scope) : coversUrl(url, wanted.scope)
 }
 
 /**

@@ -1,9 +1,12 @@
 /**
  * Rules of a policy: `refund` speaks of every call of that tool, `run(npm test:*)` of those whose first text argument
  * begins so, and a rule may speak of some senders only. Of a tool that declares `rule_arguments` those are read together, as
- * words. Among the rules that match the strictest wins, whatever their order.
+ * words. A rule with a URL compares URLs, and not their texts. Among the rules that match the strictest wins, whatever
+ * their order.
  */
 import { Schema } from "effect"
+import type { UrlScope } from "../call/UrlScope.ts"
+import { holds, isUrlLike, meets, scopeOf } from "../call/UrlScope.ts"
 import { hasRole, Roles } from "../Principal.ts"
 import { Permission } from "../tool/SideEffects.ts"
 
@@ -81,8 +84,40 @@ const lineOf = (words: ReadonlyArray<string>): string => {
 /** What a call's arguments say to the rules of its tool. */
 type Reading = (rule: Conditional) => boolean
 
+/** A path with one slash between its segments, and none of `.` and `..`: the file that it leads to from where it begins. */
+const straight = (text: string): string => {
+  const isRooted = text.startsWith("/")
+  const kept: Array<string> = []
+  for (const segment of text.split("/")) {
+    if (segment === ".." && (isRooted || (kept.length > 0 && kept.at(-1) !== ".."))) kept.pop()
+    else if (segment !== "" && segment !== ".") kept.push(segment)
+  }
+  return (isRooted ? "/" : "") + kept.join("/") + (/[^.]\/$/.test(text) ? "/" : "")
+}
+
+/** `src/:*` speaks of `src` itself too, where it denies. */
+const begins = (text: string, prefix: string): boolean =>
+  text.startsWith(prefix) || (prefix.endsWith("/") && text === prefix.slice(0, -1))
+
+/**
+ * What denies or asks matches a text as it stands and the file or the address that it leads to; what allows has to match
+ * both.
+ */
 const byText = (text: string | undefined): Reading => {
-  return ({ prefix = "" }) => text?.startsWith(prefix) === true
+  if (text === undefined) return () => false
+  // Anything longer is read as it stands, and no rule reaches further.
+  const path = straight(text.slice(0, 8 * pattern_max))
+  const href = isUrlLike(text) ? URL.parse(text)?.href : undefined
+  return ({ prefix = "", rule, urls: [url] }) => {
+    const wanted = straight(prefix)
+    if (rule.permission === "allow") {
+      if (url !== undefined) return url.scope !== undefined && holds(url.scope, text)
+      return text.startsWith(prefix) && (href?.startsWith(prefix) ?? path.startsWith(wanted))
+    }
+    if (begins(text, prefix) || begins(path, wanted) || href?.startsWith(prefix) === true)
+      return true
+    return url !== undefined && (url.scope === undefined || meets(url.scope, text))
+  }
 }
 
 /**
@@ -91,10 +126,33 @@ const byText = (text: string | undefined): Reading => {
  */
 const byWords = (words: ReadonlyArray<string>): Reading => {
   const line = lineOf(words)
-  return ({ line: begin, rule, words: wanted }) =>
-    rule.permission === "allow"
-      ? wanted.every((word, index) => words[index] === word)
-      : line.startsWith(begin)
+  return ({ line: begin, rule, urls, words: wanted }) => {
+    if (rule.permission === "allow") {
+      return wanted.every((word, index) => {
+        const url = urls[index]
+        const said = words[index]
+        if (url === undefined || said === undefined) return said === word
+        return url.scope !== undefined && holds(url.scope, said)
+      })
+    }
+    if (line.startsWith(begin)) return true
+    return urls.some(Boolean) && meetsWords(wanted, urls, line)
+  }
+}
+
+/** The words of a call, however they were cut, against those of a rule that has a URL among them. */
+const meetsWords = (
+  wanted: ReadonlyArray<string>,
+  urls: Conditional["urls"],
+  line: string
+): boolean => {
+  const said = line.split(" ")
+  return wanted.every((word, index) => {
+    const url = urls[index]
+    const given = said[index] ?? ""
+    if (url === undefined) return given === word
+    return given !== "" && (url.scope === undefined || meets(url.scope, given))
+  })
 }
 
 const rank: Readonly<Record<Permission, number>> = { allow: 0, ask: 1, deny: 2 }
@@ -125,14 +183,18 @@ interface Conditional {
   /** The same, for a tool that is read by words: each, and all of them as a line. */
   readonly words: ReadonlyArray<string>
   readonly line: string
+  /** For each word that is a URL what it says; without a scope it cannot be read. Of a text: the first is the text's. */
+  readonly urls: ReadonlyArray<{ readonly scope: UrlScope | undefined } | undefined>
 }
 
-const conditionalOf = (rule: PermissionRule, prefix: string | undefined): Conditional => ({
-  rule,
-  prefix,
-  words: (prefix ?? "").split(/\s+/).filter((word) => word !== ""),
-  line: (prefix ?? "").trimStart().replaceAll(/\s+/g, " ")
-})
+const urlsOf = (words: ReadonlyArray<string>): Conditional["urls"] =>
+  words.map((word) => (isUrlLike(word) ? { scope: scopeOf(word) } : undefined))
+
+const conditionalOf = (rule: PermissionRule, prefix: string | undefined): Conditional => {
+  const words = (prefix ?? "").split(/\s+/).filter((word) => word !== "")
+  const line = (prefix ?? "").trimStart().replaceAll(/\s+/g, " ")
+  return { rule, prefix, words, line, urls: urlsOf(words) }
+}
 
 /** What of a tool says how rules read its calls. */
 export interface Readable {

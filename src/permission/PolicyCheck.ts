@@ -6,6 +6,7 @@ import { Effect, Schema } from "effect"
 import type { GovernedTool } from "../tool/GovernedTool.ts"
 import { suggestion } from "../tool/Nearest.ts"
 import type { Permission } from "../tool/SideEffects.ts"
+import { isUrlLike, scopeOf } from "../call/UrlScope.ts"
 import { patternOf } from "./PermissionRule.ts"
 import type { Policy } from "./Policy.ts"
 
@@ -29,6 +30,17 @@ const wrongName = (name: string): Wrong | undefined =>
         'Write a name such as "refund", or a key such as "shop.refund@1"'
       ]
 
+/** Each word of a rule that looks like a URL is one that can be read, or the rule would deny all and allow nothing. */
+const wrongUrl = (tool: string, begin: string): Wrong | undefined => {
+  const bad = begin.split(/\s+/).find((word) => isUrlLike(word) && scopeOf(word) === undefined)
+  return bad === undefined
+    ? undefined
+    : [
+        `${JSON.stringify(bad)} is no URL that can be compared`,
+        `Write ${JSON.stringify(`${tool}(https://api.example.com:*)`)}, perhaps with a path, or https://*.example.com for those below it`
+      ]
+}
+
 const wrongPattern = (pattern: string): Wrong | undefined => {
   const open = pattern.indexOf("(")
   if (open < 0) return wrongName(pattern)
@@ -39,7 +51,7 @@ const wrongPattern = (pattern: string): Wrong | undefined => {
   const rest = pattern.slice(open + 1)
   const begin = rest.replace(/\)$/, "").replace(/:?\*?$/, "")
   if (begin.trim() === "") return ["it says nothing of how a call begins", `Write ${every}`]
-  if (rest.endsWith(":*)")) return undefined
+  if (rest.endsWith(":*)")) return wrongUrl(tool, begin)
   const mend = (text: string) => `Write ${JSON.stringify(`${tool}(${text}:*)`)}, or ${every}`
   if (!rest.endsWith(")")) return ["its parenthesis is not closed", mend(begin)]
   const named = /^\w+\s*=\s*(\S.*)$/.exec(begin)

@@ -48,6 +48,8 @@ export interface CallContext {
    * the tool is asked, what was lost was over then.
    */
   readonly over_at?: number
+  /** Would these arguments of the same tool run now, without asking anybody? For a body that is led elsewhere, as by a redirect. */
+  readonly permits?: (args: unknown) => boolean
 }
 
 /** The second argument of a handler, as `effect/ai` types it, with the call's context inside. */

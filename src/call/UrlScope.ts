@@ -1,0 +1,137 @@
+/**
+ * Which URLs a rule or a grant speaks of, compared as a fetch reads them (WHATWG URL) and never as texts: one host has
+ * many spellings, and the text of one host may begin like that of another.
+ *
+ * What allows has to meet a plain spelling of the same origin and whole segments of its path. What denies or asks meets
+ * every spelling, and whatever cannot be read.
+ */
+import { heldFour } from "./Address.ts"
+
+/** `https://api.example.com/v1`, read. */
+export interface UrlScope {
+  /** With its colon. */
+  readonly scheme: string
+  /** As `hostOf` has it. Undefined = any. */
+  readonly host: string | undefined
+  /** The names below `host`, and not itself. */
+  readonly below: boolean
+  /** Empty = the scheme's own. */
+  readonly port: string
+  readonly path: string
+  readonly search: string
+}
+
+/** Does a text look like a URL with an authority, however its slashes lean? */
+export const isUrlLike = (text: string): boolean =>
+  /^\s*[a-z][a-z0-9+.-]{0,31}:[\\/]{2}/i.test(text)
+
+const units_max = 8_192
+
+const parsed = (text: string): URL | undefined =>
+  text.length > units_max ? undefined : (URL.parse(text) ?? undefined)
+
+/** In lower case, without dots at the end; an IPv6 address that stands for an IPv4 one is that. */
+export const hostOf = ({ hostname }: URL): string => {
+  const host = hostname.toLowerCase().replace(/\.{1,64}$/, "")
+  return host.startsWith("[") ? (heldFour(host.slice(1, -1)) ?? host) : host
+}
+
+/** What a rule says; undefined = its URL cannot be read. `https://` is any host, `https://*.example.com` those below one. */
+export const scopeOf = (text: string): UrlScope | undefined => {
+  const [, word] = /^\s*([a-z][a-z0-9+.-]{0,31}:)[\\/]{2}\s*$/i.exec(text) ?? []
+  if (word !== undefined) {
+    const scheme = word.toLowerCase()
+    return { scheme, host: undefined, below: false, port: "", path: "/", search: "" }
+  }
+  const url = parsed(text)
+  if (url === undefined || url.username !== "" || url.password !== "") return undefined
+  const host = hostOf(url)
+  const below = host.startsWith("*.")
+  const name = below ? host.slice(2) : host
+  if (name === "" || name.includes("*")) return undefined
+  const { pathname, port, protocol, search } = url
+  // Whoever ends a path with a star means what is below it, as in a grant.
+  const path = pathname.replace(/\/\*$/, "/") || "/"
+  return { scheme: protocol, host: name, below, port, path, search }
+}
+
+const isHost = ({ below, host: wanted }: UrlScope, host: string): boolean =>
+  wanted === undefined || (below ? host.endsWith(`.${wanted}`) : host === wanted)
+
+/** A URL that every program reads alike: no control, space or backslash, no user, one authority behind two slashes. */
+export const plainUrl = (text: string): URL | undefined => {
+  // oxlint-disable-next-line no-control-regex -- control characters are what is refused
+  if (/[\u0000-\u0020\u007f-\u00a0\\]/.test(text)) return undefined
+  if (!/^[a-z][a-z0-9+.-]{0,31}:\/\/[^/?#@]+(?:[/?#]|$)/i.test(text)) return undefined
+  const url = parsed(text)
+  // A separator or a dot that hides in a path is another path for some servers.
+  return url === undefined || /%(?:25)*(?:2e|2f|5c)|\/\.\.?;/i.test(text.replace(/[?#].*$/, ""))
+    ? undefined
+    : url
+}
+
+const isBelow = (path: string, wanted: string): boolean =>
+  path === wanted || path.startsWith(wanted.endsWith("/") ? wanted : `${wanted}/`)
+
+/** Does a scope that allows hold this URL? */
+export const holds = (scope: UrlScope, text: string): boolean => {
+  const url = plainUrl(text)
+  if (url === undefined || url.protocol !== scope.scheme || !isHost(scope, hostOf(url)))
+    return false
+  if (url.port !== scope.port && scope.host !== undefined) return false
+  return scope.search === ""
+    ? isBelow(url.pathname || "/", scope.path)
+    : url.pathname === scope.path && url.search === scope.search
+}
+
+const unescaped = (text: string): string =>
+  text.replace(/%([0-9a-f]{2})/gi, (_, code: string) =>
+    String.fromCharCode(Number.parseInt(code, 16))
+  )
+
+/** A path without empty and climbing segments, in lower case: what a lenient server may take it for. */
+const flat = (path: string): string => {
+  const kept: Array<string> = []
+  const segments = path.toLowerCase().split(/[\\/]/)
+  for (const segment of segments) {
+    if (segment === "..") kept.pop()
+    else if (segment !== "" && segment !== ".") kept.push(segment)
+  }
+  const last = segments.at(-1)
+  return `/${kept.join("/")}${last === "" && kept.length > 0 ? "/" : ""}`
+}
+
+/** A path as it is sent, and as servers may read it that undo its escapes once, twice or three times. */
+const readings = (path: string): ReadonlyArray<string> => {
+  const found = [path]
+  for (let round = 0; round < 3; round++) found.push(unescaped(found.at(-1)!))
+  return found.map(flat)
+}
+
+const isMetPath = (path: string, wanted: string): boolean => {
+  const prefix = flat(unescaped(wanted))
+  const whole = prefix.replace(/\/$/, "") || "/"
+  return readings(path).some((reading) => reading === whole || reading.startsWith(prefix))
+}
+
+/** Has the query each of the pairs, whatever their order? A value may go on. */
+const isMetSearch = (search: string, wanted: string): boolean => {
+  const given = [...new URLSearchParams(search)]
+  return [...new URLSearchParams(wanted)].every(([name, value]) =>
+    given.some(([key, held]) => key === name && held.startsWith(value))
+  )
+}
+
+/**
+ * May a request for this URL be one that the scope, which denies or asks, speaks of? A text that is no URL may be. A port
+ * that the scope does not name is any; who speaks of `https:` speaks of the same host in plain `http:` too.
+ */
+export const meets = (scope: UrlScope, text: string): boolean => {
+  const url = parsed(text)
+  if (url === undefined || !(isUrlLike(text) || /^https?:$/.test(url.protocol))) return true
+  const isScheme =
+    url.protocol === scope.scheme || (scope.scheme === "https:" && url.protocol === "http:")
+  if (!isScheme || !isHost(scope, hostOf(url))) return false
+  if (scope.port !== "" && url.port !== scope.port) return false
+  return isMetPath(url.pathname, scope.path) && isMetSearch(url.search, scope.search)
+}
