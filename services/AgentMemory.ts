@@ -1,9 +1,9 @@
 /**
- * What one actor remembers. Each address has its own; two never share one.
+ * What one actor remembers. Each address of a tenant has its own; two never share one.
  */
 import { Context } from "effect"
 import type { Effect, Scope } from "effect"
-import type { Address } from "../src/Ids.ts"
+import type { Address, Tenant } from "../src/Ids.ts"
 
 export interface Memory {
   readonly text: string
@@ -21,11 +21,14 @@ export class AgentMemory extends Context.Service<
   }
 >()("troupe/services/AgentMemory") {}
 
-/** The memory Layer of each actor: one per address, released when nobody holds it any more. */
+/** The memory Layer of each actor: one per address of a tenant, released when nobody holds it any more. */
 export class AgentMemories extends Context.Service<
   AgentMemories,
   {
     /** Built on first use; held until the scope closes. */
-    get(address: Address): Effect.Effect<Context.Context<AgentMemory>, never, Scope.Scope>
+    get(
+      tenant: Tenant,
+      address: Address
+    ): Effect.Effect<Context.Context<AgentMemory>, never, Scope.Scope>
   }
 >()("troupe/services/AgentMemories") {}

@@ -11,7 +11,15 @@ import type {
   MailboxFull,
   MessageTooLarge
 } from "../src/delivery/AgentTask.ts"
-import type { Address, AgentName, CallId, ConversationId, FrameId, RunId } from "../src/Ids.ts"
+import type {
+  Address,
+  AgentName,
+  CallId,
+  ConversationId,
+  FrameId,
+  RunId,
+  Tenant
+} from "../src/Ids.ts"
 import type { Principal } from "../src/Principal.ts"
 import type { CallNotUnknown, RunIsOver, RunNotFound, Settlement } from "../src/run/RunCommand.ts"
 import type { JournalEntry } from "../src/run/RunEvent.ts"
@@ -76,6 +84,7 @@ export type FeedItem =
     }
 
 export interface ActorInfo {
+  readonly tenant: Tenant
   readonly address: Address
   /** `running`: a fiber works; `parked`: only a record waits for a person; `stopped`: it crashed too often. */
   readonly state: "running" | "idle" | "parked" | "stopped"
@@ -101,10 +110,14 @@ export class AgentRuntime extends Context.Service<
       | ShuttingDown
       | StoreError
     >
-    /** Events of a conversation after the cursor, then those to come; never ends by itself. */
+    /**
+     * Events of a conversation of the principal's tenant after the cursor, then those to come; never ends by itself. What
+     * another tenant has under the same id is another conversation.
+     */
     watch(
       conversation: ConversationId,
-      after: Cursor
+      after: Cursor,
+      by: Principal
     ): Stream.Stream<FeedItem, StoreError | JournalError>
     /** Cancels a run: journaled when it returns; its questions are closed. */
     interrupt(
@@ -119,7 +132,7 @@ export class AgentRuntime extends Context.Service<
       settlement: Settlement,
       by: Principal
     ): Effect.Effect<void, RunNotFound | RunIsOver | CallNotUnknown | JournalError>
-    /** Actors known to this process, busy ones first; at most `limit`. */
-    actors(limit: number): Effect.Effect<ReadonlyArray<ActorInfo>>
+    /** Actors known to this process, those with a fiber first; at most `limit`. Absent tenant = of all of them. */
+    actors(limit: number, tenant?: Tenant): Effect.Effect<ReadonlyArray<ActorInfo>>
   }
 >()("troupe/services/AgentRuntime") {}

@@ -118,8 +118,12 @@ export class RunJournal extends Context.Service<
 
     head(run: RunId): Effect.Effect<RunHead, RunNotFound | JournalError>
 
-    /** Runs of an address that have not ended, by ordinal; at most `limit`. */
-    unfinished(address: Address, limit: number): Effect.Effect<ReadonlyArray<RunHead>, JournalError>
+    /** Runs of a tenant's address that have not ended, by ordinal; at most `limit`. */
+    unfinished(
+      tenant: Tenant,
+      address: Address,
+      limit: number
+    ): Effect.Effect<ReadonlyArray<RunHead>, JournalError>
 
     /** Says that the process `owner` lives for another `lease_ms`. */
     beat(owner: string, lease_ms: number): Effect.Effect<void, JournalError>
@@ -128,7 +132,7 @@ export class RunJournal extends Context.Service<
     release(owner: string): Effect.Effect<void, JournalError>
 
     /**
-     * Runs with something to do whose owner has no lease, and those of `owner` itself; of each address only the first
+     * Runs with something to do whose owner has no lease, and those of `owner` itself; of each address of a tenant only the first
      * that has not ended; oldest first, at most `limit`. One that awaits a person is among them unless it rests: beside
      * the question other work may have been on its way.
      */

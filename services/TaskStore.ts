@@ -65,14 +65,16 @@ export class TaskStore extends Context.Service<
     >
     /** Undefined if unknown. Whoever shows it to a person compares the tenant. */
     get(id: RunId): Effect.Effect<AgentTask | undefined, StoreError>
-    /** Tasks of a conversation with an ordinal above `after`, in order; at most `limit` (up to 500). */
+    /** Tasks of a tenant's conversation with an ordinal above `after`, in order; at most `limit` (up to 500). */
     ofConversation(
+      tenant: Tenant,
       conversation: ConversationId,
       after: number,
       limit: number
     ): Effect.Effect<ReadonlyArray<AgentTask>, StoreError>
-    /** The newest ended tasks of a conversation below an ordinal, newest first; at most `limit` (up to 500). */
+    /** The newest ended tasks of a tenant's conversation below an ordinal, newest first; at most `limit` (up to 500). */
     before(
+      tenant: Tenant,
       conversation: ConversationId,
       ordinal: number,
       limit: number

@@ -61,11 +61,18 @@ export const depthOf = (frame: FrameId): number => frame.split("/").length - 1
 export const Address = Schema.Struct({ agent: AgentName, key: ConversationId })
 export interface Address extends Schema.Schema.Type<typeof Address> {}
 
-/** One text per address; `key` cannot hold a slash. */
+/** One text per address of a tenant; `key` cannot hold a slash. */
 export const addressKey = (address: Address): string => `${address.agent}/${address.key}`
 
-/** The address of a text that `addressKey` made. */
-export const addressOf = (key: string): Address => {
-  const slash = key.indexOf("/")
-  return { agent: key.slice(0, slash) as AgentName, key: key.slice(slash + 1) as ConversationId }
+/** One text per actor: an address belongs to one tenant, and the same address of another is another actor. */
+export const actorKey = (tenant: Tenant, address: Address): string =>
+  `${tenant}/${addressKey(address)}`
+
+/** The tenant and the address of a text that `actorKey` made. */
+export const actorOf = (key: string): { readonly tenant: Tenant; readonly address: Address } => {
+  const [tenant, agent, conversation] = key.split("/")
+  return {
+    tenant: tenant as Tenant,
+    address: { agent: agent as AgentName, key: conversation as ConversationId }
+  }
 }

@@ -4,17 +4,23 @@
 import { Effect, Layer, LayerMap } from "effect"
 import type { AgentMemory } from "../../services/AgentMemory.ts"
 import { AgentMemories } from "../../services/AgentMemory.ts"
-import type { Address } from "../../src/Ids.ts"
-import { addressKey, addressOf } from "../../src/Ids.ts"
+import type { Address, Tenant } from "../../src/Ids.ts"
+import { actorKey, actorOf } from "../../src/Ids.ts"
 
 /** `memory` must make a new Layer for each key: layers are memoised across keys, and a shared one would leak. */
 export const layer = <R>(
-  memory: (address: Address) => Layer.Layer<AgentMemory, never, R>
+  memory: (tenant: Tenant, address: Address) => Layer.Layer<AgentMemory, never, R>
 ): Layer.Layer<AgentMemories, never, R> =>
   Layer.effect(
     AgentMemories,
     Effect.map(
-      LayerMap.make((key: string) => memory(addressOf(key))),
-      (map) => AgentMemories.of({ get: (address) => map.contextEffect(addressKey(address)) })
+      LayerMap.make((key: string) => {
+        const { address, tenant } = actorOf(key)
+        return memory(tenant, address)
+      }),
+      (map) =>
+        AgentMemories.of({
+          get: (tenant, address) => map.contextEffect(actorKey(tenant, address))
+        })
     )
   )

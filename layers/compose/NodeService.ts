@@ -114,10 +114,14 @@ export interface NodeService {
   readonly send: (message: Send, by?: Principal) => Promise<Sent>
   /** Sends, and waits for the end of the run: `complete`, `failed` or `cancelled`, with its text. */
   readonly ask: (message: Send, by?: Principal) => Promise<Ended>
-  /** Everything that happens in a conversation from its start, then what is to come. Leaving the loop cancels nothing. */
+  /**
+   * Everything that happens in a conversation of the principal's tenant from its start, then what is to come. Leaving the
+   * loop cancels nothing.
+   */
   readonly watch: (
     conversation: string,
-    after?: { readonly ordinal: number; readonly seq: number }
+    after?: { readonly ordinal: number; readonly seq: number },
+    by?: Principal
   ) => AsyncIterable<FeedItem>
   /** Questions that wait for a person, oldest first; at most 500. */
   readonly pending: (by?: Principal) => Promise<ReadonlyArray<Approval>>
@@ -252,9 +256,13 @@ export const start = async (options: Options): Promise<NodeService> => {
     return { run: task.id, conversation: task.conversation, ordinal: task.ordinal, created }
   }
 
-  const feed = (conversation: string, after = { ordinal: 0, seq: -1 }) =>
+  const feed = (
+    conversation: string,
+    after = { ordinal: 0, seq: -1 },
+    by: Principal = service_principal
+  ) =>
     Stream.unwrap(
-      AgentRuntime.useSync((agents) => agents.watch(ConversationId.make(conversation), after))
+      AgentRuntime.useSync((agents) => agents.watch(ConversationId.make(conversation), after, by))
     )
 
   return {
@@ -262,7 +270,7 @@ export const start = async (options: Options): Promise<NodeService> => {
     ask: async (message, by) => {
       const sent = await send(message, by)
       let detail: string | undefined
-      const ended = feed(sent.conversation, { ordinal: sent.ordinal, seq: -1 }).pipe(
+      const ended = feed(sent.conversation, { ordinal: sent.ordinal, seq: -1 }, by).pipe(
         Stream.map((item) =>
           item._tag === "Event" && item.run === sent.run ? item.entry.event : undefined
         ),
@@ -278,7 +286,8 @@ export const start = async (options: Options): Promise<NodeService> => {
       const event = Option.getOrThrow(await run(ended))
       return detail === undefined ? event : { ...event, detail }
     },
-    watch: (conversation, after) => Stream.toAsyncIterableWith(feed(conversation, after), services),
+    watch: (conversation, after, by) =>
+      Stream.toAsyncIterableWith(feed(conversation, after, by), services),
     pending: (by = service_principal) => run(ApprovalDesk.use((desk) => desk.pending(by, 500))),
     decide: (approval, decision, by) =>
       run(ApprovalDesk.use((desk) => desk.decide(ApprovalId.make(approval), decision, by))),

@@ -100,11 +100,12 @@ const pastOf = Effect.fnUntraced(function* (run: RunId) {
   const tasks = yield* TaskStore
   const directory = yield* AgentDirectory
   const tokenizer = yield* Tokenizer
-  const { address, conversation, ordinal } = yield* journal.head(run)
+  const { address, conversation, ordinal, tenant } = yield* journal.head(run)
   const spec = directory.get(address.agent)?.spec
   return yield* loadPast(
     { journal, tasks },
     {
+      tenant,
       conversation,
       ordinal,
       cut: undefined,
@@ -179,7 +180,7 @@ const allRuns = Effect.fnUntraced(function* (tenant: Tenant) {
     for (const { id } of fresh) {
       seen.add(id)
       for (let after = 0; ;) {
-        const its = yield* tasks.ofConversation(id, after, page_max)
+        const its = yield* tasks.ofConversation(tenant, id, after, page_max)
         runs.push(...its.map((task) => task.id))
         if (its.length < page_max) break
         after = its.at(-1)!.ordinal

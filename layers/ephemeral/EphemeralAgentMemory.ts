@@ -1,18 +1,18 @@
 /**
- * What an actor remembers, kept in the store by its address, so that it outlives the actor's fiber and not the process.
+ * What an actor remembers, kept in the store by its tenant and address, so that it outlives the actor's fiber and not the process.
  */
 import { Clock, Effect, Layer } from "effect"
 import type { Memory } from "../../services/AgentMemory.ts"
 import { AgentMemory } from "../../services/AgentMemory.ts"
-import type { Address } from "../../src/Ids.ts"
-import { addressKey } from "../../src/Ids.ts"
+import type { Address, Tenant } from "../../src/Ids.ts"
+import { actorKey } from "../../src/Ids.ts"
 import { EphemeralStore } from "./EphemeralStore.ts"
 
 const memories_max = 1_000
 
-const make = (address: Address) =>
+const make = (tenant: Tenant, address: Address) =>
   Effect.map(EphemeralStore, ({ memories }) => {
-    const key = addressKey(address)
+    const key = actorKey(tenant, address)
     return AgentMemory.of({
       remember: (text) =>
         Effect.map(Clock.currentTimeMillis, (at) => {
@@ -26,6 +26,9 @@ const make = (address: Address) =>
     })
   })
 
-/** A layer of its own for each address: one that all shared would be built once, and leak. */
-export const layer = (address: Address): Layer.Layer<AgentMemory, never, EphemeralStore> =>
-  Layer.effect(AgentMemory, make(address))
+/** A layer of its own for each actor: one that all shared would be built once, and leak. */
+export const layer = (
+  tenant: Tenant,
+  address: Address
+): Layer.Layer<AgentMemory, never, EphemeralStore> =>
+  Layer.effect(AgentMemory, make(tenant, address))

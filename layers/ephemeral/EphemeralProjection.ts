@@ -3,10 +3,11 @@
  */
 import type { Projection } from "../../src/run/Projection.ts"
 import { project } from "../../src/run/Projection.ts"
-import { addressKey } from "../../src/Ids.ts"
+import { actorKey } from "../../src/Ids.ts"
 import type { RunEvent } from "../../src/run/RunEvent.ts"
 import type { RunStatus } from "../../src/run/RunState.ts"
 import type { Store, StoredRun } from "./EphemeralStore.ts"
+import { pair } from "./EphemeralStore.ts"
 
 const isOver = (status: RunStatus): boolean =>
   status === "complete" || status === "failed" || status === "cancelled"
@@ -40,7 +41,7 @@ export const write = (
 
 const close = (store: Store, run: StoredRun) => {
   store.open.delete(run)
-  const key = addressKey(run.address)
+  const key = actorKey(run.tenant, run.address)
   const open = store.openOf.get(key)
   open?.delete(run)
   if (open?.size === 0) store.openOf.delete(key)
@@ -83,14 +84,14 @@ const writeTask = (
     return
   stored.task = { ...stored.task, status, ...(reason === undefined ? undefined : { reason }) }
   if (status !== "complete" && status !== "failed") return
-  const key = addressKey(run.address)
+  const key = actorKey(run.tenant, run.address)
   const left = (store.waiting.get(key) ?? 1) - 1
   if (left > 0) store.waiting.set(key, left)
   else store.waiting.delete(key)
 }
 
 const writeAnswer = (store: Store, run: StoredRun, content: string, at: number) => {
-  const stored = store.conversations.get(run.conversation)
+  const stored = store.conversations.get(pair(run.tenant, run.conversation))
   if (stored === undefined) return
   stored.messages.push({
     conversation: run.conversation,

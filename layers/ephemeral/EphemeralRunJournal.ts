@@ -4,8 +4,8 @@
 import { Clock, Deferred, Effect, Exit, Layer, identity } from "effect"
 import type { Append, Claim, Fence, RunHead } from "../../services/RunJournal.ts"
 import { FencedOff, JournalError, RunJournal, StaleAppend } from "../../services/RunJournal.ts"
-import type { Address, RunId } from "../../src/Ids.ts"
-import { addressKey } from "../../src/Ids.ts"
+import type { Address, RunId, Tenant } from "../../src/Ids.ts"
+import { actorKey } from "../../src/Ids.ts"
 import { suspended } from "../../src/run/FirstStep.ts"
 import type { Amendment } from "../../src/run/RunCommand.ts"
 import { RunIsOver, RunNotFound } from "../../src/run/RunCommand.ts"
@@ -92,7 +92,7 @@ const create = Effect.fn("RunJournal.create")(function* (
   }
   store.runs.set(id, run)
   store.open.add(run)
-  const key = addressKey(run.address)
+  const key = actorKey(run.tenant, run.address)
   const open = store.openOf.get(key)
   if (open === undefined) store.openOf.set(key, new Set([run]))
   else open.add(run)
@@ -225,7 +225,7 @@ const recoverable = Effect.fn("RunJournal.recoverable")(function* (
 
 /** Has every run of the address that came before it ended? */
 const isFirst = (store: Store, run: StoredRun): boolean => {
-  for (const other of store.openOf.get(addressKey(run.address)) ?? []) {
+  for (const other of store.openOf.get(actorKey(run.tenant, run.address)) ?? []) {
     if (other.ordinal < run.ordinal) return false
   }
   return true
@@ -250,9 +250,9 @@ const head = Effect.fn("RunJournal.head")(function* (store: Store, id: RunId) {
     : headOf(store, run, yield* Clock.currentTimeMillis)
 })
 
-const unfinished = (store: Store) => (address: Address, limit: number) =>
+const unfinished = (store: Store) => (tenant: Tenant, address: Address, limit: number) =>
   Effect.map(Clock.currentTimeMillis, (now) =>
-    [...(store.openOf.get(addressKey(address)) ?? [])]
+    [...(store.openOf.get(actorKey(tenant, address)) ?? [])]
       .sort((a, b) => a.ordinal - b.ordinal)
       .slice(0, limit)
       .map((run) => headOf(store, run, now))

@@ -82,17 +82,18 @@ export interface Store {
   readonly runs: Map<RunId, StoredRun>
   /** Those that have not ended, oldest first. */
   readonly open: Set<StoredRun>
-  /** The same by address. */
+  /** The same by actor. */
   readonly openOf: Map<string, Set<StoredRun>>
   /** When the lease of an owner ends, in ms since 1970. */
   readonly leases: Map<string, number>
   readonly amended: Set<(run: RunId) => void>
   readonly tasks: Map<RunId, StoredTask>
-  /** Tasks that are neither complete nor failed, by address. */
+  /** Tasks that are neither complete nor failed, by actor. */
   readonly waiting: Map<string, number>
   /** By tenant and idempotency key. */
   readonly accepted: Map<string, StoredTask>
-  readonly conversations: Map<ConversationId, StoredConversation>
+  /** By tenant and conversation. */
+  readonly conversations: Map<string, StoredConversation>
   /** Oldest first. */
   readonly conversationsOf: Map<Tenant, Array<Conversation>>
   readonly approvals: Map<ApprovalId, StoredApproval>
@@ -105,7 +106,7 @@ export interface Store {
   readonly written: Set<() => void>
   /** Turns that have a cost, oldest first. */
   readonly costs: Map<Tenant, Array<StoredCost>>
-  /** By address, oldest first. */
+  /** By actor, oldest first. */
   readonly memories: Map<string, Array<Memory>>
   /** The last place given out. */
   place: number

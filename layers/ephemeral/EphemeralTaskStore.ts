@@ -12,7 +12,7 @@ import {
   IdempotencyConflict,
   MailboxFull
 } from "../../src/delivery/AgentTask.ts"
-import { addressKey } from "../../src/Ids.ts"
+import { actorKey, addressKey } from "../../src/Ids.ts"
 import type { Store, StoredConversation, StoredTask } from "./EphemeralStore.ts"
 import { EphemeralStore, pair, put } from "./EphemeralStore.ts"
 
@@ -34,14 +34,11 @@ const known = (store: Store, task: NewTask) => {
 /** Why the task may not be accepted. */
 const obstacle = (store: Store, task: NewTask) => {
   const address = addressKey(task.address)
-  const conversation = store.conversations.get(task.conversation)?.conversation
-  if (
-    conversation !== undefined &&
-    (conversation.tenant !== task.tenant || addressKey(conversation.address) !== address)
-  ) {
+  const conversation = store.conversations.get(pair(task.tenant, task.conversation))?.conversation
+  if (conversation !== undefined && addressKey(conversation.address) !== address) {
     return new AddressConflict({ conversation: task.conversation, agent: task.address.agent })
   }
-  const waiting = store.waiting.get(address) ?? 0
+  const waiting = store.waiting.get(actorKey(task.tenant, task.address)) ?? 0
   if (task.reject_when_busy && waiting > 0) return new AgentBusy({ address })
   if (waiting >= task.waiting_max) {
     return new MailboxFull({ address, waiting_max: task.waiting_max })
@@ -52,7 +49,8 @@ const obstacle = (store: Store, task: NewTask) => {
 }
 
 const conversationOf = (store: Store, task: NewTask, now: number): StoredConversation => {
-  const known = store.conversations.get(task.conversation)
+  const key = pair(task.tenant, task.conversation)
+  const known = store.conversations.get(key)
   if (known !== undefined) return known
   const made: StoredConversation = {
     conversation: {
@@ -68,7 +66,7 @@ const conversationOf = (store: Store, task: NewTask, now: number): StoredConvers
     messages: [],
     tasks: []
   }
-  store.conversations.set(task.conversation, made)
+  store.conversations.set(key, made)
   const others = store.conversationsOf.get(task.tenant)
   if (others === undefined) store.conversationsOf.set(task.tenant, [made.conversation])
   else others.push(made.conversation)
@@ -102,8 +100,8 @@ const writeAll = (store: Store, request: NewTask, now: number): AgentTask => {
   const stored: StoredTask = { task, channel_origin: request.channel_origin }
   tasks.push(stored)
   store.tasks.set(request.id, stored)
-  const address = addressKey(request.address)
-  store.waiting.set(address, (store.waiting.get(address) ?? 0) + 1)
+  const actor = actorKey(request.tenant, request.address)
+  store.waiting.set(actor, (store.waiting.get(actor) ?? 0) + 1)
   if (request.idempotency_key !== undefined) {
     store.accepted.set(pair(request.tenant, request.idempotency_key), stored)
   }
@@ -112,7 +110,7 @@ const writeAll = (store: Store, request: NewTask, now: number): AgentTask => {
     {
       id: request.message_id,
       tenant: request.tenant,
-      key: address,
+      key: addressKey(request.address),
       topic: dispatched_topic,
       payload: { task_id: request.id }
     },
@@ -135,16 +133,16 @@ const make = Effect.map(EphemeralStore, (store) =>
       return { task, created: true }
     }),
     get: (id) => Effect.sync(() => store.tasks.get(id)?.task),
-    ofConversation: (conversation, after, limit) =>
+    ofConversation: (tenant, conversation, after, limit) =>
       Effect.sync(() => {
         const from = Math.max(after, 0)
-        return (store.conversations.get(conversation)?.tasks ?? [])
+        return (store.conversations.get(pair(tenant, conversation))?.tasks ?? [])
           .slice(from, from + Math.min(limit, page_max))
           .map((stored) => stored.task)
       }),
-    before: (conversation, ordinal, limit) =>
+    before: (tenant, conversation, ordinal, limit) =>
       Effect.sync(() => {
-        const tasks = store.conversations.get(conversation)?.tasks ?? []
+        const tasks = store.conversations.get(pair(tenant, conversation))?.tasks ?? []
         const found: Array<AgentTask> = []
         for (let i = Math.min(ordinal - 1, tasks.length) - 1; i >= 0; i--) {
           if (found.length >= Math.min(limit, page_max)) break

@@ -150,7 +150,7 @@ export const layer: Layer.Layer<
           )
         }
         return HttpServerResponse.stream(
-          EventStream.bytes(runtime.watch(params.id, cursor), {
+          EventStream.bytes(runtime.watch(params.id, cursor, by), {
             customer: isCustomer(by),
             heartbeat_ms,
             until: Deferred.await(stopping)

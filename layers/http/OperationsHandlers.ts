@@ -7,7 +7,6 @@ import type { HttpApiGroup } from "effect/http-api"
 import { AgentDirectory } from "../../services/AgentDirectory.ts"
 import type { ActorInfo } from "../../services/AgentRuntime.ts"
 import { AgentRuntime } from "../../services/AgentRuntime.ts"
-import { ConversationStore } from "../../services/ConversationStore.ts"
 import { OutboxReader } from "../../services/OutboxReader.ts"
 import { OutboxReplayer } from "../../services/OutboxReplayer.ts"
 import { StoreError, TaskStore } from "../../services/TaskStore.ts"
@@ -33,26 +32,18 @@ const actorView = ({ address, restarts, run, state }: ActorInfo) => ({
 const agents: Layer.Layer<
   HttpApiGroup.Service<"troupe", "agents">,
   never,
-  AgentDirectory | AgentRuntime | ConversationStore | Authentication | Validation
+  AgentDirectory | AgentRuntime | Authentication | Validation
 > = HttpApiBuilder.group(
   TroupeApi,
   "agents",
   Effect.fnUntraced(function* (handlers) {
     const directory = yield* AgentDirectory
     const runtime = yield* AgentRuntime
-    const conversations = yield* ConversationStore
 
     return handlers.handleAll({
       list: Effect.fnUntraced(function* () {
         const { tenant } = yield* CurrentPrincipal
-        const known = yield* runtime.actors(actors_max)
-        // An address says nothing of its tenant: its conversation does.
-        const seen = yield* Effect.filter(
-          known,
-          ({ address }) =>
-            Effect.map(conversations.get(tenant, address.key), (found) => found !== undefined),
-          { concurrency: 8 }
-        ).pipe(Effect.mapError(problemOf))
+        const known = yield* runtime.actors(actors_max, tenant)
         return {
           items: directory.all.map(({ spec, specialists, tools }) => ({
             name: spec.name,
@@ -60,7 +51,7 @@ const agents: Layer.Layer<
             ...(spec.model === undefined ? undefined : { model: spec.model }),
             tools: Array.from(tools, ([name, { key }]) => ({ name, key })),
             specialists: Array.from(specialists.values()),
-            actors: seen.filter(({ address }) => address.agent === spec.name).map(actorView)
+            actors: known.filter(({ address }) => address.agent === spec.name).map(actorView)
           }))
         }
       })
@@ -155,7 +146,6 @@ export const layer: Layer.Layer<
   never,
   | AgentDirectory
   | AgentRuntime
-  | ConversationStore
   | OutboxReader
   | OutboxReplayer
   | TaskStore

@@ -37,7 +37,7 @@ export const make = ({ directory, journal, tasks }: Services) => {
   /** Begins a task's run, and before it those of the tasks that came before it: begun early, it may not overtake them. */
   const acceptUpTo = Effect.fnUntraced(function* (task: AgentTask) {
     for (let after = 0; ;) {
-      const page = yield* tasks.ofConversation(task.conversation, after, page_max)
+      const page = yield* tasks.ofConversation(task.tenant, task.conversation, after, page_max)
       for (const each of page) {
         if (each.ordinal > task.ordinal) return
         if (each.status === "pending") yield* accept(each)

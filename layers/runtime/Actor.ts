@@ -9,8 +9,8 @@ import { cancelRun } from "../../src/run/RunCommand.ts"
 import type { Past } from "../../src/conversation/Compaction.ts"
 import { no_past } from "../../src/conversation/Compaction.ts"
 import { units } from "../../src/conversation/PromptSize.ts"
-import type { Address, RunId } from "../../src/Ids.ts"
-import { addressKey } from "../../src/Ids.ts"
+import type { Address, RunId, Tenant } from "../../src/Ids.ts"
+import { actorKey } from "../../src/Ids.ts"
 import type { RunEvent, RunStopping } from "../../src/run/RunEvent.ts"
 import type { RunState } from "../../src/run/RunState.ts"
 import { fold } from "../../src/run/RunState.ts"
@@ -20,6 +20,7 @@ import type { StoreError, TaskStore } from "../../services/TaskStore.ts"
 import type { Tell } from "./Facts.ts"
 import { amend } from "./Facts.ts"
 import type { Feed } from "./Feed.ts"
+import { placeOf } from "./Feed.ts"
 import { cutOf, load, withChapter } from "./History.ts"
 import type { DirectoryFor } from "./RoleDirectory.ts"
 import type { Services as LoopServices } from "./RunLoop.ts"
@@ -28,6 +29,7 @@ import type { Bell } from "./RunWriter.ts"
 import type { RuntimeConfig } from "./RuntimeConfig.ts"
 
 export interface Actor {
+  readonly tenant: Tenant
   readonly address: Address
   readonly key: string
   readonly bell: Bell
@@ -74,9 +76,10 @@ export interface Host {
   readonly failing: (run: RunId, event: RunStopping) => void
 }
 
-export const make = (address: Address, found: RunHead | undefined): Actor => ({
+export const make = (tenant: Tenant, address: Address, found: RunHead | undefined): Actor => ({
+  tenant,
   address,
-  key: addressKey(address),
+  key: actorKey(tenant, address),
   bell: { rung: false, draining: false, listener: undefined },
   state: "running",
   run: undefined,
@@ -122,7 +125,7 @@ const wait = (host: Host, actor: Actor, rest: Exclude<Rest, "left">): Effect.Eff
 /** Claims a run, and loads what it is shown of its conversation's past. */
 const begin = Effect.fnUntraced(function* (host: Host, actor: Actor, head: RunHead) {
   const { feed, loop } = host
-  const { conversation, ordinal, run_id: run } = head
+  const { conversation, ordinal, run_id: run, tenant } = head
   const agent = loop.directory.get(actor.address.agent)
   const budget = agent?.spec.history_tokens_max ?? 0
   // From here on a bell is kept for the loop that is about to begin: what is claimed may be amended before it looks.
@@ -139,6 +142,7 @@ const begin = Effect.fnUntraced(function* (host: Host, actor: Actor, head: RunHe
           : yield* load(
               { journal: loop.journal, tasks: host.tasks },
               {
+                tenant,
                 conversation,
                 ordinal,
                 cut: cutOf(claim.entries),
@@ -150,7 +154,7 @@ const begin = Effect.fnUntraced(function* (host: Host, actor: Actor, head: RunHe
     })
   )
   // The claim is an event like any other, and whoever watches sees that the run has begun.
-  feed.ring(conversation)
+  feed.ring(placeOf(tenant, conversation))
   return { head, state: fold(claim.entries.map((entry) => entry.event)), past }
 })
 
@@ -163,7 +167,8 @@ const runOne = Effect.fnUntraced(function* (
   rested: boolean
 ) {
   const { feed, loop, tell } = host
-  const { conversation, ordinal, run_id: run } = head
+  const { ordinal, run_id: run } = head
+  const place = placeOf(head.tenant, head.conversation)
   const agent = loop.directory.get(actor.address.agent)
   const pins = state.accepted?.pins
   const changed =
@@ -173,30 +178,26 @@ const runOne = Effect.fnUntraced(function* (
     (pins.definition !== agent.pins.definition || pins.tools !== agent.pins.tools)
   const committed: LoopServices["committed"] = (id, now, events: ReadonlyArray<RunEvent>) => {
     for (const event of events) {
-      if (event._tag === "ModelTurned") feed.turned(conversation, id, event.frame)
-      else if (event._tag === "RunEnded") feed.left(conversation, id)
+      if (event._tag === "ModelTurned") feed.turned(place, id, event.frame)
+      else if (event._tag === "RunEnded") feed.left(place, id)
       else if (event._tag === "RunStopping" && event.status === "failed") host.failing(id, event)
     }
     tell(id, now, events)
-    feed.ring(conversation)
+    feed.ring(place)
   }
   const finish = yield* runLoop(
     {
       ...loop,
       directory: host.directoryFor(state.accepted?.roles),
       committed,
-      amended: () => feed.ring(conversation),
-      delta: (id, frame, step, delta) =>
-        feed.delta(conversation, { run: id, ordinal, frame, step }, delta)
+      amended: () => feed.ring(place),
+      delta: (id, frame, step, delta) => feed.delta(place, { run: id, ordinal, frame, step }, delta)
     },
     { run, state, rested },
     past,
     actor.bell,
     changed ? "definition_changed" : undefined
-  ).pipe(
-    Effect.provideContext(memory),
-    Effect.ensuring(Effect.sync(() => feed.left(conversation, run)))
-  )
+  ).pipe(Effect.provideContext(memory), Effect.ensuring(Effect.sync(() => feed.left(place, run))))
   if (finish.how === "ended") {
     host.ended(run)
     const budget = agent?.spec.history_tokens_max ?? 0
@@ -204,7 +205,7 @@ const runOne = Effect.fnUntraced(function* (
     actor.past = budget === 0 ? no_past : withChapter(past, chapter, finish.state.past)
     actor.past_to = ordinal
     // What was cancelled from outside rang nobody who watches.
-    feed.ring(conversation)
+    feed.ring(place)
   } else if (finish.how === "rests") actor.resting = { head, state: finish.state, past }
   return finish.how
 })
@@ -214,7 +215,7 @@ const first = Effect.fnUntraced(function* (host: Host, actor: Actor) {
   const { found } = actor
   actor.found = undefined
   if (found !== undefined) return found
-  return (yield* host.loop.journal.unfinished(actor.address, 1))[0]
+  return (yield* host.loop.journal.unfinished(actor.tenant, actor.address, 1))[0]
 })
 
 /** Runs what there is to run. Fails with FencedOff when another process has the run. */

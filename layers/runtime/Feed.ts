@@ -4,8 +4,9 @@
  * from its start again.
  */
 import { Result } from "effect"
+import type { Brand } from "effect"
 import { capBytes } from "../../src/conversation/Transcript.ts"
-import type { CallId, ConversationId, FrameId, RunId } from "../../src/Ids.ts"
+import type { CallId, ConversationId, FrameId, RunId, Tenant } from "../../src/Ids.ts"
 import type { FeedItem } from "../../services/AgentRuntime.ts"
 import type { ModelDelta } from "../../services/ModelGateway.ts"
 
@@ -56,18 +57,24 @@ interface Channel {
   readonly turns: Map<string, Turn>
 }
 
+/** A conversation of one tenant: what another has under the same id is another place. */
+export type Place = Brand.Branded<string, "Place">
+
+export const placeOf = (tenant: Tenant, conversation: ConversationId): Place =>
+  `${tenant}/${conversation}` as Place
+
 export interface Feed {
-  readonly watch: (conversation: ConversationId, wake: () => void) => Watcher
-  readonly ring: (conversation: ConversationId) => void
+  readonly watch: (at: Place, wake: () => void) => Watcher
+  readonly ring: (at: Place) => void
   readonly delta: (
-    conversation: ConversationId,
+    at: Place,
     place: Pick<Turn, "run" | "ordinal" | "frame" | "step">,
     delta: ModelDelta | ToolOutput
   ) => void
   /** The turn is journaled, or will not be: its pieces are over. */
-  readonly turned: (conversation: ConversationId, run: RunId, frame: FrameId) => void
+  readonly turned: (at: Place, run: RunId, frame: FrameId) => void
   /** The run is over, or left this process. */
-  readonly left: (conversation: ConversationId, run: RunId) => void
+  readonly left: (at: Place, run: RunId) => void
   /** Conversations that are watched or have a turn in progress. */
   readonly size: () => number
 }
@@ -82,26 +89,26 @@ const pieces = (turn: Turn): ReadonlyArray<Delta> => {
 }
 
 export const make = (): Feed => {
-  const channels = new Map<ConversationId, Channel>()
+  const channels = new Map<Place, Channel>()
 
-  const open = (conversation: ConversationId): Channel => {
-    const found = channels.get(conversation)
+  const open = (at: Place): Channel => {
+    const found = channels.get(at)
     if (found !== undefined) return found
     const channel: Channel = { watchers: new Set(), turns: new Map() }
-    channels.set(conversation, channel)
+    channels.set(at, channel)
     return channel
   }
 
-  const closeIfUnused = (conversation: ConversationId, channel: Channel) => {
-    if (channel.watchers.size === 0 && channel.turns.size === 0) channels.delete(conversation)
+  const closeIfUnused = (at: Place, channel: Channel) => {
+    if (channel.watchers.size === 0 && channel.turns.size === 0) channels.delete(at)
   }
 
   const shown = (
-    conversation: ConversationId,
+    at: Place,
     place: Pick<Turn, "run" | "ordinal" | "frame" | "step">,
     { call, value }: ToolOutput
   ): void => {
-    const watchers = channels.get(conversation)?.watchers
+    const watchers = channels.get(at)?.watchers
     if (watchers === undefined || watchers.size === 0) return
     const text = outputText(value)
     if (text === undefined) return
@@ -111,13 +118,13 @@ export const make = (): Feed => {
 
   return {
     size: () => channels.size,
-    ring: (conversation) => {
-      const channel = channels.get(conversation)
+    ring: (at) => {
+      const channel = channels.get(at)
       if (channel !== undefined) for (const tell of channel.watchers) tell(undefined)
     },
-    delta: (conversation, place, delta) => {
-      if (delta.kind === "output") return shown(conversation, place, delta)
-      const channel = open(conversation)
+    delta: (at, place, delta) => {
+      if (delta.kind === "output") return shown(at, place, delta)
+      const channel = open(at)
       const key = `${place.run}/${place.frame}`
       let turn = channel.turns.get(key)
       if (turn === undefined || turn.step !== place.step) {
@@ -128,19 +135,19 @@ export const make = (): Feed => {
       const item: Delta = { _tag: "Delta", ...place, ...delta }
       for (const tell of channel.watchers) tell(item)
     },
-    turned: (conversation, run, frame) => {
-      const channel = channels.get(conversation)
-      if (channel?.turns.delete(`${run}/${frame}`) === true) closeIfUnused(conversation, channel)
+    turned: (at, run, frame) => {
+      const channel = channels.get(at)
+      if (channel?.turns.delete(`${run}/${frame}`) === true) closeIfUnused(at, channel)
     },
-    left: (conversation, run) => {
-      const channel = channels.get(conversation)
+    left: (at, run) => {
+      const channel = channels.get(at)
       if (channel === undefined) return
       for (const key of channel.turns.keys())
         if (key.startsWith(`${run}/`)) channel.turns.delete(key)
-      closeIfUnused(conversation, channel)
+      closeIfUnused(at, channel)
     },
-    watch: (conversation, wake) => {
-      const channel = open(conversation)
+    watch: (at, wake) => {
+      const channel = open(at)
       const partial = () => [...channel.turns.values()].flatMap(pieces)
       let waiting: Array<Delta | Output> = partial()
       const watcher: Watcher = {
@@ -152,7 +159,7 @@ export const make = (): Feed => {
         },
         close: () => {
           channel.watchers.delete(tell)
-          closeIfUnused(conversation, channel)
+          closeIfUnused(at, channel)
         }
       }
       const tell = (piece: Delta | Output | undefined) => {

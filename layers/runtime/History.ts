@@ -9,7 +9,7 @@ import { chapters_max } from "../../src/conversation/CompactionPlan.ts"
 import type { HistoryCut } from "../../src/conversation/Cut.ts"
 import type { Measure } from "../../src/conversation/PromptSize.ts"
 import { sizeOf } from "../../src/conversation/PromptSize.ts"
-import type { ConversationId, RunId } from "../../src/Ids.ts"
+import type { ConversationId, RunId, Tenant } from "../../src/Ids.ts"
 import { rootFrame } from "../../src/Ids.ts"
 import type { JournalEntry } from "../../src/run/RunEvent.ts"
 import { evolve, make as emptyState } from "../../src/run/RunState.ts"
@@ -49,6 +49,7 @@ export const withChapter = (past: Past, chapter: Chapter, cut: HistoryCut | unde
 }
 
 export interface Wanted {
+  readonly tenant: Tenant
   readonly conversation: ConversationId
   /** Of the run that is to be shown its past. */
   readonly ordinal: number
@@ -63,13 +64,14 @@ export const load = Effect.fnUntraced(function* (
   stores: { readonly journal: RunJournal["Service"]; readonly tasks: TaskStore["Service"] },
   wanted: Wanted
 ): Effect.fn.Return<Past, JournalError | StoreError> {
-  const { conversation, ordinal, tokens_max } = wanted
+  const { conversation, ordinal, tenant, tokens_max } = wanted
   if (ordinal <= 1 || tokens_max === 0) return no_past
   const chapters: Array<Chapter> = []
   let { cut } = wanted
   let tokens = 0
   // One more than a prompt may hold, so that it is seen to be too many.
-  for (const task of yield* stores.tasks.before(conversation, ordinal, chapters_max + 1)) {
+  const ended = yield* stores.tasks.before(tenant, conversation, ordinal, chapters_max + 1)
+  for (const task of ended) {
     if (task.ordinal <= (cut?.dropped ?? 0)) break
     const state = yield* foldRun(stores.journal, task.id)
     cut ??= state.past

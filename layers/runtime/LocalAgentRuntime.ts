@@ -9,8 +9,8 @@ import { AgentNotFound } from "../../src/agent/AgentSpec.ts"
 import { message_bytes_max } from "../../src/conversation/Conversation.ts"
 import { MessageTooLarge } from "../../src/delivery/AgentTask.ts"
 import type { AgentTask } from "../../src/delivery/AgentTask.ts"
-import type { Address, RunId } from "../../src/Ids.ts"
-import { addressKey, ConversationId, MessageId, RunId as RunIds } from "../../src/Ids.ts"
+import type { Address, RunId, Tenant } from "../../src/Ids.ts"
+import { actorKey, ConversationId, MessageId, RunId as RunIds } from "../../src/Ids.ts"
 import type { MisdeclaredPolicy } from "../../src/permission/PolicyCheck.ts"
 import type { Principal } from "../../src/Principal.ts"
 import { rolesOf } from "../../src/Principal.ts"
@@ -127,19 +127,19 @@ const make = Effect.gen(function* () {
     }
   }
 
-  /** Wakes the actor of an address, or starts it, with its first run if that was just found. */
-  const wake = (address: Address, found?: RunHead): void => {
-    const key = addressKey(address)
+  /** Wakes the actor of a tenant's address, or starts it, with its first run if that was just found. */
+  const wake = (tenant: Tenant, address: Address, found?: RunHead): void => {
+    const key = actorKey(tenant, address)
     const present = actors.get(key)
     if (present !== undefined) return Actors.mail(present)
     if (stopping) return
-    const actor = Actors.make(address, found)
+    const actor = Actors.make(tenant, address, found)
     actors.set(key, actor)
     stopped.delete(key)
     // The scope is not in the fiber's context: a context of its own would be most of what a waiting actor holds.
     const scope = Scope.makeUnsafe()
     const life = Effect.onExit(
-      Effect.flatMap(Scope.provide(memories.get(address), scope), (memory) =>
+      Effect.flatMap(Scope.provide(memories.get(tenant, address), scope), (memory) =>
         Actors.supervise(host, actor, memory)
       ),
       (exit) => Scope.close(scope, exit)
@@ -151,7 +151,7 @@ const make = Effect.gen(function* () {
   /** A command from outside: the run's owner looks at it now, or, where nobody has the run, an actor is started. */
   const rouse = Effect.fnUntraced(function* (run: RunId) {
     const head = yield* journal.head(run)
-    feed.ring(head.conversation)
+    feed.ring(Feed.placeOf(head.tenant, head.conversation))
     if (head.rests) return void unseen.delete(run)
     parked.delete(run)
     const over =
@@ -159,7 +159,7 @@ const make = Effect.gen(function* () {
     const isFree = head.owner === undefined || head.owner === owner
     if (over || !isFree) unseen.delete(run)
     // Also for one that is over: messages may have waited behind it.
-    if (isFree) wake(head.address)
+    if (isFree) wake(head.tenant, head.address)
   })
 
   const amended = (run: RunId): void => {
@@ -173,11 +173,12 @@ const make = Effect.gen(function* () {
   const recover = Effect.fnUntraced(function* () {
     for (const head of yield* journal.recoverable(owner, config.recover_max)) {
       // Also for an actor that is idle, and for one that was stopped while the journal was away.
-      if (!resident.has(head.run_id)) wake(head.address, head)
+      if (!resident.has(head.run_id)) wake(head.tenant, head.address, head)
     }
     // What waits only for people is taken up when somebody answers; until then all that there is of it is its entry.
     for (const head of yield* journal.adopt(owner, config.recover_max)) {
-      if (!resident.has(head.run_id)) parked.set(head.run_id, addressKey(head.address))
+      if (resident.has(head.run_id)) continue
+      parked.set(head.run_id, actorKey(head.tenant, head.address))
     }
     // The journal was away at the bell, or another run of the address was first.
     for (const run of unseen) {
@@ -188,7 +189,7 @@ const make = Effect.gen(function* () {
   /** A message to a busy actor whose policy is `interrupt` cancels what came before it. */
   const supersede = Effect.fnUntraced(function* (task: AgentTask) {
     if (directory.get(task.address.agent)?.spec.mailbox !== "interrupt") return
-    for (const head of yield* journal.unfinished(task.address, 100)) {
+    for (const head of yield* journal.unfinished(task.tenant, task.address, 100)) {
       if (head.ordinal >= task.ordinal) continue
       yield* amend(journal, tell, head.run_id, (state) =>
         cancelRun(state, head.run_id, task.by, "superseded")
@@ -201,8 +202,8 @@ const make = Effect.gen(function* () {
     if (task === undefined || task.status === "complete" || task.status === "failed") return
     yield* accept(task)
     yield* supersede(task)
-    feed.ring(task.conversation)
-    wake(task.address)
+    feed.ring(Feed.placeOf(task.tenant, task.conversation))
+    wake(task.tenant, task.address)
   })
 
   const send = Effect.fn("AgentRuntime.send")(function* (message: Message, by: Principal) {
@@ -297,8 +298,13 @@ const make = Effect.gen(function* () {
 
   const runtime = AgentRuntime.of({
     send,
-    watch: (conversation, after) =>
-      watch({ journal, tasks, deadlines, feed, watch_ms: config.watch_ms }, conversation, after),
+    watch: (conversation, after, { tenant }) =>
+      watch(
+        { journal, tasks, deadlines, feed, watch_ms: config.watch_ms },
+        tenant,
+        conversation,
+        after
+      ),
     interrupt: (run, by, reason) =>
       begun(
         run,
@@ -310,7 +316,8 @@ const make = Effect.gen(function* () {
       amend(journal, tell, run, (state, now) =>
         inTenant(state, by.tenant, run, () => settleCall(state, run, call, settlement, by.id, now))
       ),
-    actors: (limit) => Effect.sync(() => actorList({ actors, parked, stopped }, limit))
+    actors: (limit, tenant) =>
+      Effect.sync(() => actorList({ actors, parked, stopped }, limit, tenant))
   })
   return Context.make(AgentRuntime, runtime).pipe(
     Context.add(TaskDispatch, TaskDispatch.of({ deliver }))

@@ -190,7 +190,8 @@ const replay = Effect.fnUntraced(function* (options: Options) {
   const { journal } = loop
   yield* journal.create(run, 1, recording.accepted)
   const claim = yield* Effect.orDie(journal.claim(run, owner))
-  const memory = yield* (yield* AgentMemories).get(recording.accepted.address)
+  const { address, tenant } = recording.accepted
+  const memory = yield* (yield* AgentMemories).get(tenant, address)
   let state = fold(claim.entries.map(({ event }) => event))
   let rested = false
   for (;;) {

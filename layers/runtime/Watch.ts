@@ -3,12 +3,13 @@
  * and the pieces of the turn in progress come from the feed. A watcher that goes away cancels nothing.
  */
 import { Effect, Stream } from "effect"
-import type { ConversationId } from "../../src/Ids.ts"
+import type { ConversationId, Tenant } from "../../src/Ids.ts"
 import type { Cursor, FeedItem } from "../../services/AgentRuntime.ts"
 import type { JournalError, RunJournal } from "../../services/RunJournal.ts"
 import type { StoreError, TaskStore } from "../../services/TaskStore.ts"
 import type { Deadlines } from "./Deadlines.ts"
 import type { Feed } from "./Feed.ts"
+import { placeOf } from "./Feed.ts"
 
 interface Services {
   readonly journal: RunJournal["Service"]
@@ -23,6 +24,7 @@ const page_max = 64
 
 export const watch = (
   services: Services,
+  tenant: Tenant,
   conversation: ConversationId,
   after: Cursor
 ): Stream.Stream<FeedItem, StoreError | JournalError> =>
@@ -34,7 +36,7 @@ export const watch = (
       let resume: (() => void) | undefined
       const watcher = yield* Effect.acquireRelease(
         Effect.sync(() =>
-          feed.watch(conversation, () => {
+          feed.watch(placeOf(tenant, conversation), () => {
             rung = true
             const wake = resume
             resume = undefined
@@ -66,7 +68,8 @@ export const watch = (
 
       const events = Effect.fnUntraced(function* () {
         const found: Array<FeedItem> = []
-        for (const task of yield* tasks.ofConversation(conversation, cursor.ordinal - 1, 100)) {
+        const { ordinal } = cursor
+        for (const task of yield* tasks.ofConversation(tenant, conversation, ordinal - 1, 100)) {
           if (task.ordinal > cursor.ordinal) cursor = { ordinal: task.ordinal, seq: -1 }
           const entries = yield* journal.read(task.id, cursor.seq + 1, page_max)
           for (const entry of entries) {

@@ -1,6 +1,7 @@
 /**
  * An append as its function in the database takes it: arrays, so that there is one text whatever the size of the batch.
- * The functions are in `migrations/0003_append.ts`, `0004_costs.ts` and `0010_tool_costs.ts`. Private to this room.
+ * The functions are in `migrations/0003_append.ts`, `0004_costs.ts`, `0010_tool_costs.ts` and, those that
+ * end a run, `0012_tenants.ts`. Private to this room.
  */
 import { canonical } from "../../src/Canonical.ts"
 import type { Tenant } from "../../src/Ids.ts"

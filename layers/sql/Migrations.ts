@@ -16,6 +16,7 @@ import { migration as toolQueue } from "./migrations/0008_tool_queue.ts"
 import { migration as claims } from "./migrations/0009_claims.ts"
 import { migration as toolCosts } from "./migrations/0010_tool_costs.ts"
 import { migration as toolWorkers } from "./migrations/0011_tool_workers.ts"
+import { migration as tenants } from "./migrations/0012_tenants.ts"
 
 /** The name begins with the number. */
 const migrations = {
@@ -29,7 +30,8 @@ const migrations = {
   "0008_tool_queue": toolQueue,
   "0009_claims": claims,
   "0010_tool_costs": toolCosts,
-  "0011_tool_workers": toolWorkers
+  "0011_tool_workers": toolWorkers,
+  "0012_tenants": tenants
 }
 
 /** A step may take longer than the statements of a run may. */

@@ -88,8 +88,8 @@ const make = Effect.gen(function* () {
       Effect.mapBoth(
         sql.unsafe<MessageRow>(
           `SELECT m.conversation, m.seq, m.role, m.content, m.channel_origin, m.tool_calls, m.run_id, m.created_at
-           FROM troupe.conversations c JOIN troupe.conversation_messages m ON m.conversation = c.id
-           WHERE c.id = $1::text AND c.tenant = $2::text AND m.seq > $3::int4 ORDER BY m.seq LIMIT $4::int4`,
+           FROM troupe.conversation_messages m
+           WHERE m.conversation = $1::text AND m.tenant = $2::text AND m.seq > $3::int4 ORDER BY m.seq LIMIT $4::int4`,
           [id, tenant, after, Math.min(limit, page_max)]
         ),
         { onSuccess: (rows) => rows.map(messageOf), onFailure: toStoreError }

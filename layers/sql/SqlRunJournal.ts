@@ -10,7 +10,7 @@ import type { SqlError } from "effect/sql"
 import type { Append, Fence, RunHead } from "../../services/RunJournal.ts"
 import { FencedOff, JournalError, RunJournal, StaleAppend } from "../../services/RunJournal.ts"
 import { canonical } from "../../src/Canonical.ts"
-import type { Address, RunId } from "../../src/Ids.ts"
+import type { Address, RunId, Tenant } from "../../src/Ids.ts"
 import type { Amendment } from "../../src/run/RunCommand.ts"
 import { RunNotFound } from "../../src/run/RunCommand.ts"
 import type { RunAccepted } from "../../src/run/RunEvent.ts"
@@ -51,8 +51,8 @@ const creating = (sql: SqlClient.SqlClient) =>
       .unsafe(
         `WITH r AS (INSERT INTO troupe.runs (run_id, tenant, length) VALUES ($1::uuid, $2::text, 1)
            ON CONFLICT DO NOTHING RETURNING run_id),
-         d AS (INSERT INTO troupe.run_details (run_id, agent, address_key, conversation, ordinal, created_at)
-           SELECT run_id, $3::text, $4::text, $5::text, $6::int4, $7::int8 FROM r),
+         d AS (INSERT INTO troupe.run_details (run_id, tenant, agent, address_key, conversation, ordinal, created_at)
+           SELECT run_id, $2::text, $3::text, $4::text, $5::text, $6::int4, $7::int8 FROM r),
          e AS (INSERT INTO troupe.run_events (run_id, seq, at, type, payload)
            SELECT run_id, 0, $7::int8, $8::text, $9::text FROM r)
          SELECT 1 AS made FROM r`,
@@ -234,14 +234,16 @@ const heads = (
 const done = (self: Effect.Effect<unknown, SqlError.SqlError>): Effect.Effect<void, JournalError> =>
   Effect.asVoid(Effect.mapError(self, toJournalError))
 
-const unfinished = (sql: SqlClient.SqlClient) => (address: Address, limit: number) =>
-  heads(
-    sql.unsafe<HeadRow>(
-      `SELECT ${head_columns} FROM troupe.run_details d JOIN troupe.runs r ON r.run_id = d.run_id
-       WHERE d.agent = $1::text AND d.address_key = $2::text AND d.open ORDER BY d.ordinal LIMIT $3::int4`,
-      [address.agent, address.key, Math.min(limit, runs_max)]
+const unfinished =
+  (sql: SqlClient.SqlClient) => (tenant: Tenant, address: Address, limit: number) =>
+    heads(
+      sql.unsafe<HeadRow>(
+        `SELECT ${head_columns} FROM troupe.run_details d JOIN troupe.runs r ON r.run_id = d.run_id
+       WHERE d.tenant = $1::text AND d.agent = $2::text AND d.address_key = $3::text AND d.open
+       ORDER BY d.ordinal LIMIT $4::int4`,
+        [tenant, address.agent, address.key, Math.min(limit, runs_max)]
+      )
     )
-  )
 
 /** Nobody who lives has the run of the details `d`. */
 const no_owner = `(d.owner IS NULL OR NOT EXISTS (
@@ -265,8 +267,8 @@ const leasing = (sql: SqlClient.SqlClient) => ({
       sql.unsafe<HeadRow>(
         `SELECT ${head_columns} FROM troupe.runs r JOIN troupe.run_details d ON d.run_id = r.run_id
          WHERE r.status > ${run_rests} AND r.status < ${run_over} AND (d.owner = $1::text OR ${no_owner}) AND NOT EXISTS (
-           SELECT FROM troupe.run_details o WHERE o.agent = d.agent AND o.address_key = d.address_key AND o.open
-             AND o.ordinal < d.ordinal)
+           SELECT FROM troupe.run_details o WHERE o.tenant = d.tenant AND o.agent = d.agent
+             AND o.address_key = d.address_key AND o.open AND o.ordinal < d.ordinal)
          ORDER BY d.created_at, d.run_id LIMIT $2::int4`,
         [owner, Math.min(limit, runs_max)]
       )

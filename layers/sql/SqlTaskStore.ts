@@ -86,12 +86,9 @@ const known = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, task: NewTa
     : yield* new IdempotencyConflict({ key })
 })
 
-interface Counters {
-  readonly tenant: string
+interface Inhabitant {
   readonly agent: string
   readonly address_key: string
-  readonly tasks: number
-  readonly messages: number
 }
 
 /** The conversation's row, locked; made if it is new. */
@@ -109,16 +106,13 @@ const lock = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, task: NewTas
       now
     ]
   )
-  const [row] = yield* sql.unsafe<Counters>(
-    `SELECT tenant, agent, address_key, tasks, messages FROM troupe.conversations WHERE id = $1::text FOR UPDATE`,
-    [task.conversation]
+  const [row] = yield* sql.unsafe<Inhabitant>(
+    `SELECT agent, address_key FROM troupe.conversations WHERE tenant = $1::text AND id = $2::text FOR UPDATE`,
+    [task.tenant, task.conversation]
   )
   if (row === undefined) return yield* new StoreError({ message: "the conversation is gone" })
-  return row.tenant === task.tenant &&
-    row.agent === task.address.agent &&
-    row.address_key === task.address.key
-    ? row
-    : yield* new AddressConflict({ conversation: task.conversation, agent: task.address.agent })
+  if (row.agent === task.address.agent && row.address_key === task.address.key) return
+  return yield* new AddressConflict({ conversation: task.conversation, agent: task.address.agent })
 })
 
 /** Counts no further than the bound. */
@@ -126,8 +120,8 @@ const checkMailbox = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, task
   const { reject_when_busy, waiting_max } = task
   const [row] = yield* sql.unsafe<{ readonly n: number }>(
     `SELECT count(*)::int4 AS n FROM (SELECT 1 FROM troupe.agent_tasks
-     WHERE agent = $1::text AND address_key = $2::text AND status < 2 LIMIT $3::int4) AS waiting`,
-    [task.address.agent, task.address.key, reject_when_busy ? 1 : waiting_max]
+     WHERE tenant = $1::text AND agent = $2::text AND address_key = $3::text AND status < 2 LIMIT $4::int4) AS waiting`,
+    [task.tenant, task.address.agent, task.address.key, reject_when_busy ? 1 : waiting_max]
   )
   const waiting = row?.n ?? 0
   const address = addressKey(task.address)
@@ -136,9 +130,10 @@ const checkMailbox = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, task
 })
 
 const insert_statement = `WITH c AS (
-  UPDATE troupe.conversations SET tasks = tasks + 1, messages = messages + 1 WHERE id = $1::text RETURNING tasks, messages),
-m AS (INSERT INTO troupe.conversation_messages (conversation, seq, role, content, channel_origin, run_id, created_at)
-  SELECT $1::text, c.messages - 1, 'user', $7::text, $10::text, $2::uuid, $11::int8 FROM c)
+  UPDATE troupe.conversations SET tasks = tasks + 1, messages = messages + 1
+  WHERE tenant = $3::text AND id = $1::text RETURNING tasks, messages),
+m AS (INSERT INTO troupe.conversation_messages (tenant, conversation, seq, role, content, channel_origin, run_id, created_at)
+  SELECT $3::text, $1::text, c.messages - 1, 'user', $7::text, $10::text, $2::uuid, $11::int8 FROM c)
 INSERT INTO troupe.agent_tasks
   (id, tenant, agent, address_key, conversation, ordinal, idempotency_key, message, by, trace_id, channel_origin, created_at, message_id)
 SELECT $2::uuid, $3::text, $4::text, $5::text, $1::text, c.tasks, $6::text, $7::text, $8::text, $9::text, $10::text, $11::int8, $12::uuid FROM c
@@ -204,17 +199,18 @@ const make = Effect.gen(function* () {
         tasks(`SELECT ${columns} FROM troupe.agent_tasks WHERE id = $1::uuid`, [id]),
         ([task]) => task
       ),
-    ofConversation: (conversation, after, limit) =>
+    ofConversation: (tenant, conversation, after, limit) =>
       tasks(
         `SELECT ${columns} FROM troupe.agent_tasks
-         WHERE conversation = $1::text AND ordinal > $2::int4 ORDER BY ordinal LIMIT $3::int4`,
-        [conversation, after, Math.min(limit, page_max)]
+         WHERE tenant = $1::text AND conversation = $2::text AND ordinal > $3::int4 ORDER BY ordinal LIMIT $4::int4`,
+        [tenant, conversation, after, Math.min(limit, page_max)]
       ),
-    before: (conversation, ordinal, limit) =>
+    before: (tenant, conversation, ordinal, limit) =>
       tasks(
         `SELECT ${columns} FROM troupe.agent_tasks
-         WHERE conversation = $1::text AND ordinal < $2::int4 AND status >= 2 ORDER BY ordinal DESC LIMIT $3::int4`,
-        [conversation, ordinal, Math.min(limit, page_max)]
+         WHERE tenant = $1::text AND conversation = $2::text AND ordinal < $3::int4 AND status >= 2
+         ORDER BY ordinal DESC LIMIT $4::int4`,
+        [tenant, conversation, ordinal, Math.min(limit, page_max)]
       )
   })
 })

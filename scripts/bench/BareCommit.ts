@@ -30,8 +30,8 @@ export const runs = Effect.fnUntraced(function* (
   const ids = Array.from({ length: count }, id)
   const statements = [
     `INSERT INTO troupe.runs (run_id, tenant, epoch, length, status) SELECT id::uuid, $2::text, 1, 2, 1 FROM unnest($1::text[]) AS t(id)`,
-    `INSERT INTO troupe.run_details (run_id, agent, address_key, conversation, ordinal, owner, created_at)
-     SELECT id::uuid, $2::text, id, id, 1, 'bench', 0 FROM unnest($1::text[]) AS t(id)`,
+    `INSERT INTO troupe.run_details (run_id, tenant, agent, address_key, conversation, ordinal, owner, created_at)
+     SELECT id::uuid, $2::text, 'reader', id, id, 1, 'bench', 0 FROM unnest($1::text[]) AS t(id)`,
     `INSERT INTO troupe.conversations (id, tenant, agent, address_key, initiated_by, created_at, tasks)
      SELECT id, $2::text, 'reader', id, 'customer', 0, 1 FROM unnest($1::text[]) AS t(id)`,
     ...["troupe", "bare"].map(
@@ -62,8 +62,8 @@ const group = `WITH ev AS (${event_insert}
 ap AS (INSERT INTO bare.approvals (id, tenant, run_id, payload)
   SELECT id::uuid, 'acme', run_id::uuid, payload FROM unnest($6::text[], $7::text[], $8::text[]) AS a(id, run_id, payload)),
 tk AS (UPDATE bare.agent_tasks t SET status = 2 FROM unnest($9::text[]) AS x(id) WHERE t.id = x.id::uuid)
-INSERT INTO bare.conversation_messages (conversation, seq, role, content, channel_origin, run_id, created_at)
-SELECT id, 0, 'assistant', content, '"api"', id::uuid, $5::int8 FROM unnest($9::text[], $10::text[]) AS m(id, content)`
+INSERT INTO bare.conversation_messages (tenant, conversation, seq, role, content, channel_origin, run_id, created_at)
+SELECT 'acme', id, 0, 'assistant', content, '"api"', id::uuid, $5::int8 FROM unnest($9::text[], $10::text[]) AS m(id, content)`
 
 const groupParams = (steps: ReadonlyArray<Step>): ReadonlyArray<unknown> => {
   const asked: Array<Step> = []

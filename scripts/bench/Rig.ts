@@ -91,6 +91,7 @@ const claimed = Effect.fnUntraced(function* (
   const journal = yield* RunJournal
   const { feed, tell } = host
   const conversation = ConversationId.make("c")
+  const place = Feed.placeOf(tenant, conversation)
   const claims: Array<Claim> = []
   for (let n = 0; n < runs; n++) {
     const run = uuid(n)
@@ -112,15 +113,15 @@ const claimed = Effect.fnUntraced(function* (
     journal,
     committed: (id, state, events) => {
       for (const event of events) {
-        if (event._tag === "ModelTurned") feed.turned(conversation, id, event.frame)
-        else if (event._tag === "RunEnded") feed.left(conversation, id)
+        if (event._tag === "ModelTurned") feed.turned(place, id, event.frame)
+        else if (event._tag === "RunEnded") feed.left(place, id)
       }
       tell(id, state, events)
-      feed.ring(conversation)
+      feed.ring(place)
     },
-    amended: () => feed.ring(conversation),
+    amended: () => feed.ring(place),
     delta: (id, frame, step, delta) =>
-      feed.delta(conversation, { run: id, ordinal: 1, frame, step }, delta)
+      feed.delta(place, { run: id, ordinal: 1, frame, step }, delta)
   }
   const found: Claimed = {
     claims,

@@ -8,6 +8,7 @@ export const InitiatedBy = Schema.Literals(["customer", "agent", "system"])
 export type InitiatedBy = typeof InitiatedBy.Type
 
 export const Conversation = Schema.Struct({
+  /** Known within its tenant: another tenant may have a conversation of the same id. */
   id: ConversationId,
   tenant: Tenant,
   /** The actor that answers here. */

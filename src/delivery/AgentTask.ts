@@ -78,7 +78,7 @@ export class IdempotencyConflict extends Schema.TaggedError<IdempotencyConflict>
   { httpApiStatus: 422 }
 ) {}
 
-/** The conversation belongs to another agent. */
+/** The conversation belongs to another agent of the tenant. */
 export class AddressConflict extends Schema.TaggedError<AddressConflict>()(
   "AddressConflict",
   { conversation: Schema.String, agent: Schema.String },

@@ -3,17 +3,17 @@ import { assert, describe, it } from "@effect/vitest"
 import type { Layer } from "effect"
 import { Effect } from "effect"
 import { AgentMemory } from "../../services/AgentMemory.ts"
-import type { Address } from "../../src/Ids.ts"
+import type { Address, Tenant } from "../../src/Ids.ts"
 import * as Samples from "./Samples.ts"
 
 const remember = (...texts: ReadonlyArray<string>) =>
   Effect.flatMap(AgentMemory, (memory) => Effect.forEach(texts, memory.remember))
 const recall = (limit: number) => Effect.flatMap(AgentMemory, (memory) => memory.recall(limit))
 
-/** `answer` gives the memory of an address; all of them are over one store. */
+/** `answer` gives the memory of an address of a tenant; all of them are over one store. */
 export const agentMemoryContract = <E>(
   name: string,
-  answer: (address: Address) => Layer.Layer<AgentMemory, E>
+  answer: (tenant: Tenant, address: Address) => Layer.Layer<AgentMemory, E>
 ): void => {
   describe(`AgentMemory (${name})`, () => {
     it.live("recalls the newest first, as many as were asked for", () =>
@@ -27,7 +27,7 @@ export const agentMemoryContract = <E>(
         assert.isAbove(two[0]!.at, 0)
         assert.strictEqual((yield* recall(10)).length, 3)
         assert.deepStrictEqual(yield* recall(0), [])
-      }).pipe(Effect.provide(answer(Samples.newTask().address)))
+      }).pipe(Effect.provide(answer(Samples.acme, Samples.newTask().address)))
     )
 
     it.live("keeps 1,000 and drops the oldest first", () =>
@@ -37,14 +37,24 @@ export const agentMemoryContract = <E>(
         assert.strictEqual(all.length, 1_000)
         assert.strictEqual(all[0]!.text, "m1002")
         assert.strictEqual(all.at(-1)!.text, "m3")
-      }).pipe(Effect.provide(answer(Samples.newTask().address)))
+      }).pipe(Effect.provide(answer(Samples.acme, Samples.newTask().address)))
     )
 
     it.live("SA-02 two addresses share nothing", () =>
       Effect.gen(function* () {
         const [a, b] = [Samples.newTask().address, Samples.newTask().address]
-        yield* Effect.provide(remember("only a"), answer(a))
-        assert.deepStrictEqual(yield* Effect.provide(recall(10), answer(b)), [])
+        yield* Effect.provide(remember("only a"), answer(Samples.acme, a))
+        assert.deepStrictEqual(yield* Effect.provide(recall(10), answer(Samples.acme, b)), [])
+      })
+    )
+
+    it.live("one address of two tenants is two memories", () =>
+      Effect.gen(function* () {
+        const { address } = Samples.newTask()
+        const [a, b] = [Samples.tenant(), Samples.tenant()]
+        yield* Effect.provide(remember("only a"), answer(a, address))
+        assert.deepStrictEqual(yield* Effect.provide(recall(10), answer(b, address)), [])
+        assert.strictEqual((yield* Effect.provide(recall(10), answer(a, address))).length, 1)
       })
     )
   })

@@ -207,7 +207,10 @@ export const projectionTests = (it: Vitest.MethodsNonLive<Needs>): void => {
       assert.isUndefined(yield* records.get(request.approval))
       assert.deepStrictEqual(yield* statusOf(begun.run), ["processing", undefined])
       assert.deepStrictEqual(yield* answersOf(begun), [])
-      assert.strictEqual((yield* journal.unfinished(begun.task.address, 1)).length, 1)
+      assert.strictEqual(
+        (yield* journal.unfinished(begun.task.tenant, begun.task.address, 1)).length,
+        1
+      )
     })
   )
 }

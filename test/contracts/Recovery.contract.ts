@@ -210,12 +210,12 @@ export const recoveryTests = (it: Vitest.MethodsNonLive<Needs>): void => {
       const journal = yield* RunJournal
       const tasks = yield* TaskStore
       const first = yield* Samples.finish()
-      const { address, conversation } = first.task
+      const { address, conversation, tenant } = first.task
       const second = yield* tasks.accept(Samples.newTask({ conversation }))
       const third = yield* tasks.accept(Samples.newTask({ conversation }))
       yield* journal.create(third.task.id, third.task.ordinal, Samples.runAccepted(third.task))
       yield* journal.create(second.task.id, second.task.ordinal, Samples.runAccepted(second.task))
-      const heads = yield* journal.unfinished(address, 10)
+      const heads = yield* journal.unfinished(tenant, address, 10)
       assert.deepStrictEqual(
         heads.map((head) => [head.run_id, head.ordinal]),
         [
@@ -223,9 +223,9 @@ export const recoveryTests = (it: Vitest.MethodsNonLive<Needs>): void => {
           [third.task.id, 3]
         ]
       )
-      assert.strictEqual((yield* journal.unfinished(address, 1))[0]?.run_id, second.task.id)
+      assert.strictEqual((yield* journal.unfinished(tenant, address, 1))[0]?.run_id, second.task.id)
       const other = Samples.newTask().address
-      assert.deepStrictEqual(yield* journal.unfinished(other, 10), [])
+      assert.deepStrictEqual(yield* journal.unfinished(tenant, other, 10), [])
     })
   )
 }

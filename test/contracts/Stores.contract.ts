@@ -25,6 +25,7 @@ import { outboxTests } from "./Outbox.contract.ts"
 import type { Options } from "./RunJournal.contract.ts"
 import { runJournalTests } from "./RunJournal.contract.ts"
 import { taskStoreTests } from "./TaskStore.contract.ts"
+import { tenantsTests } from "./Tenants.contract.ts"
 import { toolStoresTests } from "./ToolStores.contract.ts"
 
 export type Stores =
@@ -52,6 +53,7 @@ export const storesContract = <R, E>(
     runJournalTests(it, options)
     taskStoreTests(it)
     conversationStoreTests(it)
+    tenantsTests(it)
     approvalRecordsTests(it)
     callRecordsTests(it)
     costLedgerTests(it)

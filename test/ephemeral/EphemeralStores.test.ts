@@ -14,8 +14,8 @@ const store = Layer.succeed(
   EphemeralStore.EphemeralStore,
   Effect.runSync(Effect.scoped(Effect.provide(EphemeralStore.EphemeralStore, EphemeralStore.layer)))
 )
-agentMemoryContract("ephemeral", (address) =>
-  Layer.provide(EphemeralAgentMemory.layer(address), store)
+agentMemoryContract("ephemeral", (tenant, address) =>
+  Layer.provide(EphemeralAgentMemory.layer(tenant, address), store)
 )
 
 it.effect("each build has a store of its own", () =>

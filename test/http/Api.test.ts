@@ -445,17 +445,22 @@ describe("roles and tenants", () => {
         ]),
         [404, 404, 404, 404, 404, 404, 404, 404, 404, 404, 404]
       )
-      const intruding = yield* ask(`/v1/conversations/${conversation}/messages`, {
-        as: "stranger",
-        json: { agent: "operations", text: "let me in" }
-      })
-      assert.strictEqual(intruding.status, 409)
       for (const path of ["/v1/conversations", "/v1/approvals", "/v1/dead-letters"]) {
         assert.deepStrictEqual((yield* ask(path, { as: "stranger" })).json.items, [])
       }
       const agents = yield* ask("/v1/agents", { as: "stranger" })
       assert.isTrue(
         agents.json.items.every((each: { actors: Array<unknown> }) => each.actors.length === 0)
+      )
+      // Under the same id the stranger's tenant begins a conversation of its own.
+      const own = yield* ask(`/v1/conversations/${conversation}/messages`, {
+        as: "stranger",
+        json: { agent: "operations", text: "let me in" }
+      })
+      assert.deepInclude(own.json, { conversation_id: conversation, ordinal: 1 })
+      assert.strictEqual(
+        (yield* ask(`/v1/conversations/${conversation}`, { as: "vera" })).json.messages.length,
+        1
       )
       assert.strictEqual(
         (yield* ask(`/v1/runs/${run}`, { as: "vera" })).json.status,

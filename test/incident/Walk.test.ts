@@ -84,7 +84,7 @@ const send = (text: string) =>
 /** What the agent said at the end of a run. */
 const said = (run: string) =>
   AgentRuntime.use((it) =>
-    it.watch(conversation, { ordinal: 0, seq: -1 }).pipe(
+    it.watch(conversation, { ordinal: 0, seq: -1 }, olga).pipe(
       Stream.flatMap((item) =>
         item._tag === "Event" && item.run === run && item.entry.event._tag === "RunEnded"
           ? Stream.succeed(item.entry.event.text)

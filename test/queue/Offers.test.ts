@@ -250,7 +250,7 @@ it.live("what a worker's body shows before its end reaches who watches the run t
       yield* Layer.build(worker([shows], { show_ms: 20 }))
       yield* H.send("go")
       const watching = yield* AgentRuntime.use((agents) =>
-        agents.watch(conversation, { ordinal: 0, seq: -1 }).pipe(
+        agents.watch(conversation, { ordinal: 0, seq: -1 }, H.alice).pipe(
           Stream.takeUntil((item) => item._tag === "Event" && item.entry.event._tag === "RunEnded"),
           Stream.runCollect
         )

@@ -218,9 +218,13 @@ export const send = (text: string, conversation = "c-1", by = alice) =>
   )
 
 /** Every event of a conversation from the start, until one of them is what the test waits for. */
-export const until = (is: (event: RunEvent, run: RunId) => boolean, conversation = "c-1") =>
+export const until = (
+  is: (event: RunEvent, run: RunId) => boolean,
+  conversation = "c-1",
+  by = alice
+) =>
   AgentRuntime.use((runtime) =>
-    runtime.watch(ConversationId.make(conversation), { ordinal: 0, seq: -1 }).pipe(
+    runtime.watch(ConversationId.make(conversation), { ordinal: 0, seq: -1 }, by).pipe(
       Stream.filter((item) => item._tag === "Event"),
       Stream.takeUntil((item) => is(item.entry.event, item.run)),
       Stream.runDrain
@@ -228,8 +232,8 @@ export const until = (is: (event: RunEvent, run: RunId) => boolean, conversation
   )
 
 /** Waits for the run to end, and gives its events. */
-export const ended = Effect.fnUntraced(function* (run: RunId, conversation = "c-1") {
-  yield* until((event, id) => id === run && event._tag === "RunEnded", conversation)
+export const ended = Effect.fnUntraced(function* (run: RunId, conversation = "c-1", by = alice) {
+  yield* until((event, id) => id === run && event._tag === "RunEnded", conversation, by)
   return yield* events(run)
 })
 

@@ -6,7 +6,7 @@ import { EphemeralStore } from "../../layers/ephemeral/EphemeralStore.ts"
 import * as Deadlines from "../../layers/runtime/Deadlines.ts"
 import * as Feed from "../../layers/runtime/Feed.ts"
 import { call, text } from "../../layers/model/ScriptedModelGateway.ts"
-import { ConversationId, FrameId, RunId } from "../../src/Ids.ts"
+import { ConversationId, FrameId, RunId, Tenant } from "../../src/Ids.ts"
 import * as H from "./Harness.ts"
 
 describe("nothing is left behind", () => {
@@ -86,21 +86,17 @@ describe("nothing is left behind", () => {
 
   it("a feed keeps no channel without a watcher or a turn", () => {
     const feed = Feed.make()
-    const conversation = ConversationId.make("c-1")
+    const place = Feed.placeOf(Tenant.make("acme"), ConversationId.make("c-1"))
     const run = RunId.make("019381ce-0000-7000-8000-000000000001")
     const frame = FrameId.make("0")
-    const watcher = feed.watch(conversation, () => {})
-    feed.delta(
-      conversation,
-      { run, ordinal: 1, frame, step: 1 },
-      { kind: "text", text: "a", offset: 0 }
-    )
+    const watcher = feed.watch(place, () => {})
+    feed.delta(place, { run, ordinal: 1, frame, step: 1 }, { kind: "text", text: "a", offset: 0 })
     watcher.close()
     assert.strictEqual(feed.size(), 1)
-    feed.turned(conversation, run, frame)
+    feed.turned(place, run, frame)
     assert.strictEqual(feed.size(), 0)
-    feed.ring(conversation)
-    feed.left(conversation, run)
+    feed.ring(place)
+    feed.left(place, run)
     assert.strictEqual(feed.size(), 0)
   })
 

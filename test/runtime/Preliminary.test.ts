@@ -67,7 +67,7 @@ const runtime = ({ begun, go, seen }: Stage) =>
   )
 
 const watch = AgentRuntime.use((agents) =>
-  agents.watch(conversation, { ordinal: 0, seq: -1 }).pipe(
+  agents.watch(conversation, { ordinal: 0, seq: -1 }, H.alice).pipe(
     Stream.takeUntil((item) => item._tag === "Event" && item.entry.event._tag === "RunEnded"),
     Stream.runCollect
   )

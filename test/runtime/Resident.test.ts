@@ -30,7 +30,8 @@ describe("an actor that was stopped while the journal was away", () => {
                 Effect.sync(() => void (looks = 2)).pipe(Effect.andThen(away))
               )
             : journal.claim(run, owner),
-        unfinished: (address, limit) => (looks-- > 0 ? away : journal.unfinished(address, limit))
+        unfinished: (tenant, address, limit) =>
+          looks-- > 0 ? away : journal.unfinished(tenant, address, limit)
       }
       const process = yield* Effect.provideService(H.boot(options), RunJournal, service)
       const run = yield* process.run(H.send("hello"))

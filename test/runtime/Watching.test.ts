@@ -12,7 +12,7 @@ const looks = { look: H.reads((n) => Effect.succeed(n)) }
 const watch = (after: Cursor = start, conversation = "c-1") =>
   Stream.unwrap(
     AgentRuntime.use((runtime) =>
-      Effect.succeed(runtime.watch(ConversationId.make(conversation), after))
+      Effect.succeed(runtime.watch(ConversationId.make(conversation), after, H.alice))
     )
   )
 

@@ -319,8 +319,10 @@ export const mutants: Readonly<Record<string, Mutation>> = {
   },
   "runs of an address begin in any order": {
     ports: journal((inner) => ({
-      unfinished: (address, limit) =>
-        Effect.map(inner.unfinished(address, 100), (heads) => heads.toReversed().slice(0, limit))
+      unfinished: (tenant, address, limit) =>
+        Effect.map(inner.unfinished(tenant, address, 100), (heads) =>
+          heads.toReversed().slice(0, limit)
+        )
     }))
   },
   "messages of a key are claimed in any order": {

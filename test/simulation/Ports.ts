@@ -156,7 +156,8 @@ const journalOf = (world: World, process: Process, inner: Journal): Journal => {
     read: (run, from, limit) => call("read", inner.read(run, from, limit)),
     amend: (run, command) => call("amend", inner.amend(run, command)),
     head: (run) => call("head", inner.head(run)),
-    unfinished: (address, limit) => call("unfinished", inner.unfinished(address, limit)),
+    unfinished: (tenant, address, limit) =>
+      call("unfinished", inner.unfinished(tenant, address, limit)),
     beat: (owner, lease_ms) => call("beat", inner.beat(owner, lease_ms)),
     release: (owner) => call("release", inner.release(owner)),
     recoverable: (owner, limit) => call("recoverable", inner.recoverable(owner, limit)),
@@ -186,10 +187,10 @@ const tasksOf = (world: World, process: Process, inner: Tasks): Tasks => {
   return TaskStore.of({
     accept: (task) => call("accept", inner.accept(task)),
     get: (id) => call("task", inner.get(id)),
-    ofConversation: (conversation, after, limit) =>
-      call("ofConversation", inner.ofConversation(conversation, after, limit)),
-    before: (conversation, ordinal, limit) =>
-      call("before", inner.before(conversation, ordinal, limit))
+    ofConversation: (tenant, conversation, after, limit) =>
+      call("ofConversation", inner.ofConversation(tenant, conversation, after, limit)),
+    before: (tenant, conversation, ordinal, limit) =>
+      call("before", inner.before(tenant, conversation, ordinal, limit))
   })
 }
 

@@ -33,7 +33,7 @@ const outcome = Effect.gen(function* () {
   const conversation = ConversationId.make("c-1")
   const by = new Principal({ id: "ada", tenant: Tenant.make("acme"), roles: ["operator"] })
   yield* runtime.send({ agent: AgentName.make("caller"), conversation, text: "Go." }, by)
-  const settled = yield* runtime.watch(conversation, { ordinal: 0, seq: -1 }).pipe(
+  const settled = yield* runtime.watch(conversation, { ordinal: 0, seq: -1 }, by).pipe(
     Stream.filter((item) => item._tag === "Event"),
     Stream.map((item) => item.entry.event),
     Stream.takeUntil((event) => event._tag === "RunEnded"),

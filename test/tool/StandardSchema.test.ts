@@ -160,7 +160,7 @@ describe("a tool of a Standard Schema", () => {
       const conversation = ConversationId.make("c-1")
       const by = new Principal({ id: "ada", tenant: Tenant.make("acme"), roles: ["operator"] })
       yield* runtime.send({ agent: AgentName.make("clerk"), conversation, text: "Go." }, by)
-      const settled = yield* runtime.watch(conversation, { ordinal: 0, seq: -1 }).pipe(
+      const settled = yield* runtime.watch(conversation, { ordinal: 0, seq: -1 }, by).pipe(
         Stream.filter((item) => item._tag === "Event"),
         Stream.map((item) => item.entry.event),
         Stream.takeUntil((event) => event._tag === "RunEnded"),

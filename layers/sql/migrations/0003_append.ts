@@ -80,8 +80,13 @@ export const question_types =
 export const end_types = "int4[], int4[], text[], int4[], int4[], text[]"
 
 /** A function that gives the places, from 1, of the appends that it refused. */
-export const batch = (name: string, types: ReadonlyArray<string>, body: string): string =>
-  `CREATE FUNCTION troupe.${name}(${types.join(", ")}) RETURNS TABLE (refused int4) LANGUAGE plpgsql AS $body$
+export const batch = (
+  name: string,
+  types: ReadonlyArray<string>,
+  body: string,
+  create: "CREATE" | "CREATE OR REPLACE" = "CREATE"
+): string =>
+  `${create} FUNCTION troupe.${name}(${types.join(", ")}) RETURNS TABLE (refused int4) LANGUAGE plpgsql AS $body$
 BEGIN
   RETURN QUERY ${body};
 END $body$`

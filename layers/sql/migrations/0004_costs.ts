@@ -16,7 +16,7 @@ import {
 } from "./0003_append.ts"
 
 /** Turns with a cost, or that should have one. Parameters are numbered from `first` on. */
-const costs = (first: number): string => {
+export const costs = (first: number): string => {
   const params = Array.from({ length: 12 }, (_, n) => `$${first + n}`).join(", ")
   return `,
 co AS (INSERT INTO troupe.turn_costs (run_id, seq, at, tenant, agent, model, currency, amount, prices,
@@ -27,7 +27,7 @@ co AS (INSERT INTO troupe.turn_costs (run_id, seq, at, tenant, agent, model, cur
     AS c(i, off, agent, model, currency, amount, prices, input, output, cached, written, reasoning) ON c.i = h.i)`
 }
 
-const cost_types =
+export const cost_types =
   "int4[], int4[], text[], text[], text[], text[], text[], text[], text[], text[], text[], text[]"
 
 const statements = [

@@ -19,7 +19,7 @@ import {
 const params = Array.from({ length: 15 }, (_, n) => `$${27 + n}`).join(", ")
 
 /** Turns have no tool. Parameters from $27 on. */
-const costs = `,
+export const costs = `,
 co AS (INSERT INTO troupe.turn_costs (run_id, seq, at, tenant, agent, model, currency, amount, prices,
     input_tokens, output_tokens, cached_tokens, cache_write_tokens, reasoning_tokens, tool, part, turns)
   SELECT h.run_id, h.base + c.off, h.at, h.tenant, c.agent, c.model, NULLIF(c.currency, ''), NULLIF(c.amount, '')::numeric, c.prices,
@@ -27,7 +27,7 @@ co AS (INSERT INTO troupe.turn_costs (run_id, seq, at, tenant, agent, model, cur
   FROM head h JOIN unnest(${params})
     AS c(i, off, agent, model, currency, amount, prices, input, output, cached, written, reasoning, tool, part, turns) ON c.i = h.i)`
 
-const cost_types =
+export const cost_types =
   "int4[], int4[], text[], text[], text[], text[], text[], text[], text[], text[], text[], text[], text[], int4[], text[]"
 
 const statements = [

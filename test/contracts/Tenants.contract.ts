@@ -1,0 +1,199 @@
+/** Two tenants that use the same ids: each has its own conversation, tasks, runs and queue, and notices no other. */
+import type { Vitest } from "@effect/vitest"
+import { assert } from "@effect/vitest"
+import { Effect } from "effect"
+import { ConversationStore } from "../../services/ConversationStore.ts"
+import { Outbox } from "../../services/Outbox.ts"
+import { RunJournal } from "../../services/RunJournal.ts"
+import type { NewTask } from "../../services/TaskStore.ts"
+import { dispatched_topic, TaskStore } from "../../services/TaskStore.ts"
+import { AgentName, ConversationId } from "../../src/Ids.ts"
+import type { Tenant } from "../../src/Ids.ts"
+import * as Samples from "./Samples.ts"
+
+type Needs = ConversationStore | Outbox | RunJournal | TaskStore
+
+const accept = (task: NewTask) => Effect.flatMap(TaskStore, (tasks) => tasks.accept(task))
+
+/** A conversation's id, and what each of two tenants has under it: another agent, unless `agent` is theirs both. */
+const pair = (agent?: AgentName) => {
+  const conversation = ConversationId.make(Samples.unique("c"))
+  const of = (name: AgentName) => {
+    const tenant = Samples.tenant()
+    const address = { agent: name, key: conversation }
+    return {
+      tenant,
+      address,
+      task: (given: Partial<NewTask> = {}) =>
+        Samples.newTask({ tenant, address, conversation, ...given })
+    }
+  }
+  return {
+    conversation,
+    a: of(agent ?? Samples.operations),
+    b: of(agent ?? AgentName.make("spectral"))
+  }
+}
+
+const accepting = (it: Vitest.MethodsNonLive<Needs>) => {
+  it.effect("100 accepts of two tenants at once under one id and the same keys stay apart", () =>
+    Effect.gen(function* () {
+      const tasks = yield* TaskStore
+      const conversations = yield* ConversationStore
+      const { a, b, conversation } = pair()
+      const requests = Array.from({ length: 100 }, (_, i) => {
+        const one = i % 2 === 0 ? a : b
+        const n = Math.floor(i / 2)
+        return one.task({ message: `${one.tenant} ${n}`, idempotency_key: `key-${n}` })
+      })
+      const accepted = yield* Effect.forEach(requests, accept, { concurrency: "unbounded" })
+      assert.isTrue(accepted.every(({ created }) => created))
+      for (const { address, tenant } of [a, b]) {
+        const own = requests.filter((request) => request.tenant === tenant)
+        const stored = yield* tasks.ofConversation(tenant, conversation, 0, 500)
+        assert.deepStrictEqual(
+          stored.map(({ ordinal }) => ordinal),
+          Array.from({ length: 50 }, (_, i) => i + 1)
+        )
+        assert.sameMembers(
+          stored.map(({ message }) => message),
+          own.map(({ message }) => message)
+        )
+        assert.isTrue(stored.every((task) => task.tenant === tenant))
+        const page = yield* conversations.messages(tenant, conversation, -1, 500)
+        assert.deepStrictEqual(
+          page.map(({ content, seq }) => [seq, content]),
+          stored.map(({ message }, i) => [i, message])
+        )
+        const known = yield* conversations.get(tenant, conversation)
+        assert.deepStrictEqual(known?.address, address)
+        const listed = yield* conversations.list(tenant, 10)
+        assert.deepStrictEqual(
+          listed.map(({ id }) => id),
+          [conversation]
+        )
+        // The same message again is the tenant's own task.
+        const again = yield* accept({ ...own[7]!, id: Samples.runId() })
+        assert.deepInclude(again, { created: false })
+        assert.deepInclude(again.task, { id: own[7]!.id, tenant })
+      }
+    })
+  )
+
+  it.effect("no tenant's messages fill another's mailbox or make its agent busy", () =>
+    Effect.gen(function* () {
+      const { a, b } = pair(Samples.operations)
+      yield* accept(a.task())
+      yield* accept(a.task())
+      const full = a.task({ waiting_max: 2 })
+      assert.strictEqual((yield* Effect.flip(accept(full)))._tag, "MailboxFull")
+      assert.isTrue((yield* accept(b.task({ reject_when_busy: true, waiting_max: 2 }))).created)
+      const busy = b.task({ reject_when_busy: true })
+      assert.strictEqual((yield* Effect.flip(accept(busy)))._tag, "AgentBusy")
+    })
+  )
+
+  it.effect("the dispatches of two tenants wait in keys of their own", () =>
+    Effect.gen(function* () {
+      const outbox = yield* Outbox
+      const { a, b } = pair(Samples.operations)
+      const requests = [a.task(), a.task(), b.task(), b.task()]
+      for (const request of requests) yield* accept(request)
+      const heads = [requests[0]!.message_id, requests[2]!.message_id]
+      const claim = {
+        owner: Samples.unique("relay"),
+        topics: [dispatched_topic],
+        limit: 500,
+        lease_ms: 600_000
+      }
+      const found = new Set<string>()
+      for (;;) {
+        const messages = yield* outbox.claim(claim)
+        for (const { id } of messages) found.add(id)
+        if (messages.length === 0) break
+      }
+      assert.deepStrictEqual(
+        requests.map(({ message_id }) => found.has(message_id)),
+        requests.map(({ message_id }) => heads.includes(message_id))
+      )
+    })
+  )
+}
+
+const running = (it: Vitest.MethodsNonLive<Needs>) => {
+  it.effect("runs, answers and history of two tenants stay apart", () =>
+    Effect.gen(function* () {
+      const tasks = yield* TaskStore
+      const journal = yield* RunJournal
+      const conversations = yield* ConversationStore
+      const { a, b, conversation } = pair(Samples.operations)
+      const given = ({ address, tenant }: typeof a) => ({ address, conversation, tenant })
+      const openB = yield* Samples.begin(given(b))
+      const endedA = yield* Samples.begin(given(a), [Samples.modelTurned(1)])
+      yield* journal.append(endedA.next(Samples.runEnded({ text: "a's answer" })))
+      const openA = yield* Samples.begin(given(a))
+      const unfinished = (of: typeof a) =>
+        Effect.map(journal.unfinished(of.tenant, of.address, 10), (heads) =>
+          heads.map(({ run_id, tenant }) => [run_id, tenant])
+        )
+      assert.deepStrictEqual(yield* unfinished(a), [[openA.run, a.tenant]])
+      assert.deepStrictEqual(yield* unfinished(b), [[openB.run, b.tenant]])
+      // The first of B is no reason to let the second of A wait.
+      const found = (yield* journal.recoverable(Samples.unique("heir"), 10_000)).map(
+        ({ run_id }) => run_id
+      )
+      assert.includeMembers(found, [openA.run, openB.run])
+      const before = (tenant: Tenant) =>
+        Effect.map(tasks.before(tenant, conversation, 10, 10), (all) => all.map(({ id }) => id))
+      assert.deepStrictEqual(yield* before(a.tenant), [endedA.run])
+      assert.deepStrictEqual(yield* before(b.tenant), [])
+      const said = (tenant: Tenant) =>
+        Effect.map(conversations.messages(tenant, conversation, -1, 10), (page) =>
+          page.map(({ content, role, seq }) => [seq, role, content])
+        )
+      assert.deepStrictEqual(yield* said(a.tenant), [
+        [0, "user", endedA.task.message],
+        [1, "assistant", "a's answer"],
+        [2, "user", openA.task.message]
+      ])
+      assert.deepStrictEqual(yield* said(b.tenant), [[0, "user", openB.task.message]])
+    })
+  )
+
+  it.effect(
+    "answers of two tenants that are written at once are each in their own conversation",
+    () =>
+      Effect.gen(function* () {
+        const journal = yield* RunJournal
+        const conversations = yield* ConversationStore
+        const { a, b, conversation } = pair()
+        const begun = yield* Effect.forEach([a, b, a, b], ({ address, tenant }) =>
+          Samples.begin({ address, conversation, tenant }, [Samples.modelTurned(1)])
+        )
+        yield* Effect.forEach(
+          begun,
+          ({ next, task }, i) =>
+            journal.append(next(Samples.runEnded({ text: `${task.tenant} ${i}` }))),
+          { concurrency: "unbounded" }
+        )
+        for (const { tenant } of [a, b]) {
+          const page = yield* conversations.messages(tenant, conversation, -1, 10)
+          assert.deepStrictEqual(
+            page.map(({ role, seq }) => [seq, role]),
+            [
+              [0, "user"],
+              [1, "user"],
+              [2, "assistant"],
+              [3, "assistant"]
+            ]
+          )
+          for (const { content } of page.slice(2)) assert.isTrue(content.startsWith(tenant))
+        }
+      })
+  )
+}
+
+export const tenantsTests = (it: Vitest.MethodsNonLive<Needs>): void => {
+  accepting(it)
+  running(it)
+}

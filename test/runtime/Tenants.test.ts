@@ -1,0 +1,238 @@
+import { assert, layer } from "@effect/vitest"
+import type { Vitest } from "@effect/vitest"
+import { Deferred, Effect, Fiber, Layer, Stream } from "effect"
+import type { FeedItem } from "../../services/AgentRuntime.ts"
+import { AgentRuntime } from "../../services/AgentRuntime.ts"
+import { ApprovalDesk } from "../../services/ApprovalDesk.ts"
+import type { ModelRequest } from "../../services/ModelGateway.ts"
+import { AgentMemory } from "../../services/AgentMemory.ts"
+import * as EphemeralStore from "../../layers/ephemeral/EphemeralStore.ts"
+import * as EphemeralStores from "../../layers/ephemeral/EphemeralStores.ts"
+import { call, text } from "../../layers/model/ScriptedModelGateway.ts"
+import * as Pglite from "../../layers/sql/Pglite.ts"
+import * as SqlStores from "../../layers/sql/SqlStores.ts"
+import { AgentSpec } from "../../src/agent/AgentSpec.ts"
+import { AgentName, ConversationId, Tenant } from "../../src/Ids.ts"
+import type { Principal } from "../../src/Principal.ts"
+import type { Stores } from "../contracts/Stores.contract.ts"
+import * as Samples from "../contracts/Samples.ts"
+import * as EmbeddedPostgres from "../sql/EmbeddedPostgres.ts"
+import * as H from "./Harness.ts"
+
+const person = (tenant: string) => H.person("ada", ["admin"], Tenant.make(Samples.unique(tenant)))
+
+/** What the users of a conversation said, in their order. */
+const heard = ({ history, transcript }: ModelRequest) =>
+  [...history, ...transcript].flatMap((entry) => (entry.role === "user" ? [entry.text] : []))
+
+const isEnd = (item: FeedItem) => item._tag === "Event" && item.entry.event._tag === "RunEnded"
+
+/** Everything that a principal is shown of a conversation until so many runs of it have ended. */
+const shown = (conversation: ConversationId, by: Principal, runs: number) => {
+  let ends = 0
+  return AgentRuntime.use((runtime) =>
+    runtime.watch(conversation, { ordinal: 0, seq: -1 }, by).pipe(
+      Stream.takeUntil((item) => isEnd(item) && ++ends === runs),
+      Stream.runCollect
+    )
+  )
+}
+
+const send = (conversation: ConversationId, words: string, by: Principal, agent = H.agentName) =>
+  Effect.map(
+    AgentRuntime.use((runtime) =>
+      runtime.send({ agent, conversation, text: words, idempotency_key: "one" }, by)
+    ),
+    ({ created, task }) => {
+      assert.isTrue(created)
+      return task.id
+    }
+  )
+
+const pendingOf = (by: Principal) => ApprovalDesk.use((desk) => desk.pending(by, 500))
+
+const other = AgentName.make("other")
+
+const tests = (it: Vitest.MethodsNonLive<Stores | EphemeralStore.EphemeralStore>) => {
+  it.effect(
+    "two tenants in one conversation id are sent, watched, decided and restarted apart",
+    () => {
+      const conversation = ConversationId.make(Samples.unique("c"))
+      const [a, b] = [person("a"), person("b")]
+      const sold: Array<string> = []
+      const seen: Array<ReadonlyArray<string>> = []
+      const options: H.Options = {
+        tools: {
+          sell: H.asks((n, { tenant }) => Effect.sync(() => sold.push(`${tenant} ${n}`)))
+        },
+        agents: [AgentSpec.make({ name: other, instructions: "Help.", tools: ["test.sell@1"] })],
+        script: (request) => {
+          const said = heard(request)
+          seen.push(said)
+          const last = request.transcript.at(-1)!
+          return last.role === "user" && last.text.startsWith("sell")
+            ? call("sell", { n: said.length })
+            : text(`answer to ${said.at(-1)}`)
+        }
+      }
+      return Effect.gen(function* () {
+        const first = yield* H.boot(options)
+        const [runA, runB] = yield* first.run(
+          Effect.all(
+            [
+              send(conversation, `sell for ${a.tenant}`, a),
+              send(conversation, `sell for ${b.tenant}`, b, other)
+            ],
+            { concurrency: "unbounded" }
+          )
+        )
+        yield* first.run(
+          Effect.all([
+            H.until((event) => event._tag === "ApprovalRequested", conversation, a),
+            H.until((event) => event._tag === "ApprovalRequested", conversation, b)
+          ])
+        )
+        const listed = (by: Principal) =>
+          Effect.map(
+            AgentRuntime.use((runtime) => runtime.actors(100, by.tenant)),
+            (actors) => actors.map(({ address, run, tenant }) => [tenant, address.agent, run])
+          )
+        assert.deepStrictEqual(yield* first.run(listed(a)), [[a.tenant, H.agentName, runA]])
+        assert.deepStrictEqual(yield* first.run(listed(b)), [[b.tenant, other, runB]])
+        yield* first.stop
+
+        const second = yield* H.boot(options)
+        const [ofA, ofB] = [yield* second.run(pendingOf(a)), yield* second.run(pendingOf(b))]
+        assert.deepStrictEqual(
+          [ofA, ofB].map((all) => all.map(({ run_id }) => run_id as string)),
+          [[runA], [runB]]
+        )
+        const theirs = yield* Effect.exit(second.run(H.decide(ofA[0]!.id, H.approve, b)))
+        assert.strictEqual(theirs._tag, "Failure")
+        yield* second.run(H.decide(ofA[0]!.id, H.approve, a))
+        yield* second.run(H.ended(runA, conversation, a))
+        // B's question is as it was.
+        assert.strictEqual((yield* second.run(pendingOf(b))).length, 1)
+        assert.deepStrictEqual(sold, [`${a.tenant} 1`])
+        yield* second.run(H.decide(ofB[0]!.id, H.deny, b))
+        yield* second.run(H.ended(runB, conversation, b))
+        assert.deepStrictEqual(sold, [`${a.tenant} 1`])
+
+        yield* second.stop
+
+        // A second message of each is shown its own past, by a process that has seen none of it.
+        const third = yield* H.boot(options)
+        const again = (by: Principal, agent?: AgentName) =>
+          AgentRuntime.use((runtime) =>
+            runtime.send({ agent: agent ?? H.agentName, conversation, text: "and then?" }, by)
+          )
+        yield* third.run(again(a))
+        yield* third.run(again(b, other))
+        const feeds = yield* third.run(
+          Effect.all([shown(conversation, a, 2), shown(conversation, b, 2)])
+        )
+        for (const [i, by] of [a, b].entries()) {
+          const own = `sell for ${by.tenant}`
+          const accepted = feeds[i]!.flatMap((item) =>
+            item._tag === "Event" && item.entry.event._tag === "RunAccepted"
+              ? [[item.entry.event.tenant, item.entry.event.message, item.ordinal]]
+              : []
+          )
+          assert.deepStrictEqual(accepted, [
+            [by.tenant, own, 1],
+            [by.tenant, "and then?", 2]
+          ])
+          assert.deepInclude(seen, [own, "and then?"])
+        }
+        for (const words of seen) {
+          const tenants = [a, b].filter(({ tenant }) => words.some((said) => said.includes(tenant)))
+          assert.strictEqual(tenants.length, 1)
+        }
+        yield* third.stop
+      }).pipe(Effect.scoped)
+    }
+  )
+
+  it.effect("a watcher is shown no event, piece or output of another tenant's turn", () => {
+    const conversation = ConversationId.make(Samples.unique("c"))
+    const [a, b] = [person("a"), person("b")]
+    const midway = Deferred.makeUnsafe<void>()
+    const go = Deferred.makeUnsafe<void>()
+    const options: H.Options = {
+      tools: {
+        look: H.reads(() => Effect.andThen(Deferred.succeed(midway, undefined), Deferred.await(go)))
+      },
+      script: ({ transcript }) =>
+        transcript.length === 1
+          ? call("look", { n: 1 }, { text: "a secret" })
+          : text("a long secret of theirs"),
+      model: { piece_units: 4, piece_delay_ms: 1 }
+    }
+    return Effect.gen(function* () {
+      const process = yield* H.boot(options)
+      yield* process.run(
+        Effect.gen(function* () {
+          const runtime = yield* AgentRuntime
+          const spied: Array<FeedItem> = []
+          const spying = yield* Effect.forkChild(
+            Stream.runForEach(runtime.watch(conversation, { ordinal: 0, seq: -1 }, b), (item) =>
+              Effect.sync(() => spied.push(item))
+            ),
+            { startImmediately: true }
+          )
+          const run = yield* send(conversation, "look", a)
+          yield* Deferred.await(midway)
+          yield* Deferred.succeed(go, undefined)
+          yield* H.ended(run, conversation, a)
+          const own = yield* shown(conversation, a, 1)
+          assert.isAbove(own.length, 4)
+          // Its own message comes through the same watch, and nothing before it.
+          yield* send(conversation, "mine", b)
+          yield* shown(conversation, b, 1)
+          yield* Fiber.interrupt(spying)
+          assert.isAbove(spied.length, 0)
+          for (const item of spied) assert.notStrictEqual(item.run, run)
+        })
+      )
+      yield* process.stop
+    }).pipe(Effect.scoped)
+  })
+
+  it.effect("actors of one address at two tenants have memories of their own", () => {
+    const conversation = ConversationId.make(Samples.unique("c"))
+    const [a, b] = [person("a"), person("b")]
+    const recalled: Array<ReadonlyArray<string>> = []
+    const options: H.Options = {
+      tools: {
+        note: H.reads((_, { tenant }) =>
+          Effect.gen(function* () {
+            const memory = yield* AgentMemory
+            yield* memory.remember(tenant)
+            recalled.push((yield* memory.recall(10)).map((each) => each.text))
+          })
+        )
+      },
+      script: ({ transcript }) => (transcript.length === 1 ? call("note", { n: 1 }) : text("noted"))
+    }
+    return Effect.gen(function* () {
+      const process = yield* H.boot(options)
+      for (const by of [a, b]) {
+        const run = yield* process.run(send(conversation, "note", by))
+        yield* process.run(H.ended(run, conversation, by))
+      }
+      assert.deepStrictEqual(recalled, [[a.tenant], [b.tenant]])
+      yield* process.stop
+    }).pipe(Effect.scoped)
+  })
+}
+
+for (const [name, stores] of [
+  ["ephemeral", Layer.fresh(EphemeralStores.layer)],
+  ["PGlite", Layer.provide(SqlStores.layer, Pglite.layer())],
+  ["PostgreSQL", Layer.provide(SqlStores.layer, EmbeddedPostgres.layer)]
+] as const) {
+  layer(Layer.merge(stores, EphemeralStore.layer), {
+    excludeTestServices: true,
+    timeout: "2 minutes"
+  })(`two tenants (${name})`, tests)
+}
