@@ -1,5 +1,6 @@
 /**
- * Actors and their runs. Owns who lives where and what happens next; everything it knows comes from the journal.
+ * Actors and their runs. Owns who lives where and what happens next; everything it knows comes from the journal. Every
+ * method decodes what it is given: a value that is not what its type says is `InvalidInput`, and nothing is done.
  */
 import { Context, Schema } from "effect"
 import type { Effect, Stream } from "effect"
@@ -11,6 +12,7 @@ import type {
   MailboxFull,
   MessageTooLarge
 } from "../src/delivery/AgentTask.ts"
+import type { InvalidInput } from "../src/entry/InvalidInput.ts"
 import type {
   Address,
   AgentName,
@@ -107,6 +109,7 @@ export class AgentRuntime extends Context.Service<
       | AgentBusy
       | IdempotencyConflict
       | AddressConflict
+      | InvalidInput
       | ShuttingDown
       | StoreError
     >
@@ -118,21 +121,24 @@ export class AgentRuntime extends Context.Service<
       conversation: ConversationId,
       after: Cursor,
       by: Principal
-    ): Stream.Stream<FeedItem, StoreError | JournalError>
-    /** Cancels a run: journaled when it returns; its questions are closed. */
+    ): Stream.Stream<FeedItem, InvalidInput | StoreError | JournalError>
+    /** Cancels a run: journaled when it returns; its questions are closed. The reason has 1 to 4,000 characters. */
     interrupt(
       run: RunId,
       by: Principal,
       reason: string
-    ): Effect.Effect<void, RunNotFound | RunIsOver | JournalError>
+    ): Effect.Effect<void, InvalidInput | RunNotFound | RunIsOver | JournalError>
     /** Says what became of a call whose outcome is unknown. */
     settle(
       run: RunId,
       call: CallId,
       settlement: Settlement,
       by: Principal
-    ): Effect.Effect<void, RunNotFound | RunIsOver | CallNotUnknown | JournalError>
-    /** Actors known to this process, those with a fiber first; at most `limit`. Absent tenant = of all of them. */
-    actors(limit: number, tenant?: Tenant): Effect.Effect<ReadonlyArray<ActorInfo>>
+    ): Effect.Effect<void, InvalidInput | RunNotFound | RunIsOver | CallNotUnknown | JournalError>
+    /**
+     * Actors known to this process, those with a fiber first; at most `limit` (1 to 100,000). Absent tenant = of all of
+     * them.
+     */
+    actors(limit: number, tenant?: Tenant): Effect.Effect<ReadonlyArray<ActorInfo>, InvalidInput>
   }
 >()("troupe/services/AgentRuntime") {}

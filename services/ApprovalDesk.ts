@@ -1,5 +1,6 @@
 /**
- * Where people decide. Owns decisions and who may take them; runs no tools.
+ * Where people decide. Owns decisions and who may take them; runs no tools. Every method decodes what it is given: a
+ * value that is not what its type says is `InvalidInput`, and nothing is done.
  */
 import { Context } from "effect"
 import type { Effect } from "effect"
@@ -9,10 +10,11 @@ import type {
   ApprovalExpired,
   ApprovalNotFound,
   ApprovalSettled,
-  Decision,
   DecisionUnfit,
   NotEntitled
 } from "../src/approval/Approval.ts"
+import type { AnyDecision } from "../src/approval/DecisionPayload.ts"
+import type { InvalidInput } from "../src/entry/InvalidInput.ts"
 import type { ApprovalId } from "../src/Ids.ts"
 import type { Principal } from "../src/Principal.ts"
 import type { JournalError } from "./RunJournal.ts"
@@ -22,12 +24,13 @@ export class ApprovalDesk extends Context.Service<
   ApprovalDesk,
   {
     /**
-     * Settles one question for every channel: durable and rung when it returns. Of several at once, one
-     * wins. A record that does not say what its run asked decides nothing.
+     * Settles one question for every channel: durable and rung when it returns. Of several at once, one wins. Takes a
+     * `Decision`, or what the HTTP API takes in its place; anything else is refused and decides nothing. A record that
+     * does not say what its run asked decides nothing.
      */
     decide(
       id: ApprovalId,
-      decision: Decision,
+      decision: AnyDecision,
       by: Principal
     ): Effect.Effect<
       void,
@@ -36,18 +39,22 @@ export class ApprovalDesk extends Context.Service<
       | ApprovalSettled
       | ApprovalExpired
       | DecisionUnfit
+      | InvalidInput
       | NotEntitled
       | JournalError
       | StoreError
     >
     /** One record of the principal's tenant. */
-    get(id: ApprovalId, by: Principal): Effect.Effect<Approval, ApprovalNotFound | StoreError>
-    /** Questions still waiting in the principal's tenant, oldest first; at most `limit` (up to 500). */
+    get(
+      id: ApprovalId,
+      by: Principal
+    ): Effect.Effect<Approval, ApprovalNotFound | InvalidInput | StoreError>
+    /** Questions still waiting in the principal's tenant, oldest first; at most `limit` (1 to 500). */
     pending(
       by: Principal,
       limit: number,
       after?: ApprovalId
-    ): Effect.Effect<ReadonlyArray<Approval>, StoreError>
+    ): Effect.Effect<ReadonlyArray<Approval>, InvalidInput | StoreError>
     /** Closes questions whose time is over, at most `limit`; how many. One whose run does not answer is left for later. */
     expire(limit: number): Effect.Effect<number, StoreError>
   }

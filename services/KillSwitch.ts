@@ -6,6 +6,7 @@
 import { Context } from "effect"
 import type { Effect } from "effect"
 import type { NotEntitled } from "../src/approval/Approval.ts"
+import type { InvalidInput } from "../src/entry/InvalidInput.ts"
 import type { Tenant } from "../src/Ids.ts"
 import type { Principal } from "../src/Principal.ts"
 
@@ -15,8 +16,8 @@ export class KillSwitch extends Context.Service<
     /** Are the tools of this tenant's runs stopped, by its own switch or that of the process? Asked for every call. */
     isOn(tenant: Tenant): boolean
     /** Turns the switch of the principal's own tenant, at once; for operators. */
-    turn(on: boolean, by: Principal): Effect.Effect<void, NotEntitled>
+    turn(on: boolean, by: Principal): Effect.Effect<void, InvalidInput | NotEntitled>
     /** Turns that of the process, for all tenants. No principal is asked for: no token may lead here. */
-    turnAll(on: boolean): Effect.Effect<void>
+    turnAll(on: boolean): Effect.Effect<void, InvalidInput>
   }
 >()("troupe/services/KillSwitch") {}

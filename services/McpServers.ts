@@ -5,6 +5,7 @@
 import { Context } from "effect"
 import type { Effect } from "effect"
 import type { NotEntitled } from "../src/approval/Approval.ts"
+import type { InvalidInput } from "../src/entry/InvalidInput.ts"
 import type { Principal } from "../src/Principal.ts"
 import type { GovernedTool } from "../src/tool/GovernedTool.ts"
 import type {
@@ -62,7 +63,12 @@ export class McpServers extends Context.Service<
       by: Principal
     ): Effect.Effect<
       McpPin,
-      McpToolNotFound | McpDefinitionNotOffered | McpPinConflict | NotEntitled | StoreError
+      | InvalidInput
+      | McpToolNotFound
+      | McpDefinitionNotOffered
+      | McpPinConflict
+      | NotEntitled
+      | StoreError
     >
     /** Acceptances of one server, newest first; at most `limit` (up to 500). */
     history(server: string, limit: number): Effect.Effect<ReadonlyArray<McpPinChange>, StoreError>

@@ -29,6 +29,12 @@ export class StaleAppend extends Schema.TaggedError<StaleAppend>()("StaleAppend"
   length: Schema.Int
 }) {}
 
+/** A command made an event that its own codec could not read back: nothing was written. */
+export const unreadable = new JournalError({
+  message: "an event that could not be read again is not written",
+  lost: false
+})
+
 /** What a writer believes: who owns the run, and how long it is. */
 export interface Fence {
   readonly epoch: number
@@ -109,7 +115,8 @@ export class RunJournal extends Context.Service<
     /**
      * A command from outside, under the run's lock, at its length and epoch. `command` is pure, owns the state it is
      * given and may change it; `now` is in ms since 1970. What it returns is durable, and listeners of `amended` are
-     * rung after the commit, wherever they are.
+     * rung after the commit, wherever they are. Where the codec could not read what it returns, nothing is written, and
+     * it fails with a JournalError that is not lost.
      */
     amend<A, E>(
       run: RunId,

@@ -114,7 +114,7 @@ const waysToTheLoop = (tree: Tree): ReadonlyArray<string> =>
     )
 
 const srcRooms =
-  "error tool capability permission approval run replay memory conversation delivery cost call graph agent agents api"
+  "error tool capability permission approval run replay memory conversation delivery cost call graph agent agents api entry"
 const layerRooms =
   "runtime ephemeral sql model calls mcp channel http cluster telemetry agents bridge compose"
 const vague = /^(utils?|common|helpers?|shared|types?|misc)$/i

@@ -10,11 +10,13 @@
 import { Effect, Layer, ManagedRuntime, Option, Redacted, Stream } from "effect"
 import type { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import type { ToolGraph } from "../../src/graph/ToolGraph.ts"
-import type { Approval, Decision } from "../../src/approval/Approval.ts"
+import type { Approval } from "../../src/approval/Approval.ts"
 import type { Policy } from "../../src/permission/Policy.ts"
 import type { PriceTable } from "../../src/cost/PriceTable.ts"
-import { AgentName, ApprovalId, ConversationId, RunId, Tenant } from "../../src/Ids.ts"
-import type { CallId } from "../../src/Ids.ts"
+import type { AnyDecision } from "../../src/approval/DecisionPayload.ts"
+import { Tenant } from "../../src/Ids.ts"
+import type { ApprovalId, CallId, ConversationId, RunId } from "../../src/Ids.ts"
+import * as Entries from "../../src/entry/Entries.ts"
 import { Principal } from "../../src/Principal.ts"
 import type { Settlement } from "../../src/run/RunCommand.ts"
 import type { RunEnded } from "../../src/run/RunEvent.ts"
@@ -22,7 +24,7 @@ import type { CallRecord } from "../../src/tool/CallRecord.ts"
 import type { McpPin } from "../../src/tool/McpPin.ts"
 import type { McpOptions } from "../../src/tool/McpServer.ts"
 import type { ToolListing } from "../../src/tool/Registry.ts"
-import type { FeedItem } from "../../services/AgentRuntime.ts"
+import type { FeedItem, Message } from "../../services/AgentRuntime.ts"
 import { AgentRuntime } from "../../services/AgentRuntime.ts"
 import { ApprovalDesk } from "../../services/ApprovalDesk.ts"
 import { CallRecords } from "../../services/CallRecords.ts"
@@ -108,7 +110,10 @@ export interface Ended extends RunEnded {
   readonly detail?: string
 }
 
-/** Every method rejects with the typed error that the port declares, by its `_tag`. */
+/**
+ * Every method rejects with the typed error that the port declares, by its `_tag`. Whatever is given is decoded first: a
+ * value that is not what its type says is `InvalidInput`, with its `field` and what is expected there, and nothing is done.
+ */
 export interface NodeService {
   /** Durable when it resolves; handled after. */
   readonly send: (message: Send, by?: Principal) => Promise<Sent>
@@ -125,7 +130,8 @@ export interface NodeService {
   ) => AsyncIterable<FeedItem>
   /** Questions that wait for a person, oldest first; at most 500. */
   readonly pending: (by?: Principal) => Promise<ReadonlyArray<Approval>>
-  readonly decide: (approval: string, decision: Decision, by: Principal) => Promise<void>
+  /** Takes a `Decision`, or what the HTTP API takes: `{ decision: "deny", reason: "fraud" }`. Anything else is refused. */
+  readonly decide: (approval: string, decision: AnyDecision, by: Principal) => Promise<void>
   readonly cancel: (run: string, by: Principal, reason: string) => Promise<void>
   /** Says what became of a call whose outcome nobody knows. */
   readonly settle: (
@@ -238,20 +244,7 @@ export const start = async (options: Options): Promise<NodeService> => {
 
   const send = async (message: Send, by: Principal = service_principal): Promise<Sent> => {
     const { created, task } = await run(
-      AgentRuntime.use((agents) =>
-        agents.send(
-          {
-            agent: AgentName.make(message.agent),
-            text: message.text,
-            conversation:
-              message.conversation === undefined
-                ? undefined
-                : ConversationId.make(message.conversation),
-            idempotency_key: message.idempotency_key
-          },
-          by
-        )
-      )
+      AgentRuntime.use((agents) => agents.send(message as Message, by))
     )
     return { run: task.id, conversation: task.conversation, ordinal: task.ordinal, created }
   }
@@ -262,7 +255,7 @@ export const start = async (options: Options): Promise<NodeService> => {
     by: Principal = service_principal
   ) =>
     Stream.unwrap(
-      AgentRuntime.useSync((agents) => agents.watch(ConversationId.make(conversation), after, by))
+      AgentRuntime.useSync((agents) => agents.watch(conversation as ConversationId, after, by))
     )
 
   return {
@@ -290,17 +283,21 @@ export const start = async (options: Options): Promise<NodeService> => {
       Stream.toAsyncIterableWith(feed(conversation, after, by), services),
     pending: (by = service_principal) => run(ApprovalDesk.use((desk) => desk.pending(by, 500))),
     decide: (approval, decision, by) =>
-      run(ApprovalDesk.use((desk) => desk.decide(ApprovalId.make(approval), decision, by))),
+      run(ApprovalDesk.use((desk) => desk.decide(approval as ApprovalId, decision, by))),
     cancel: (id, by, reason) =>
-      run(AgentRuntime.use((agents) => agents.interrupt(RunId.make(id), by, reason))),
+      run(AgentRuntime.use((agents) => agents.interrupt(id as RunId, by, reason))),
     settle: (id, call, settlement, by) =>
-      run(
-        AgentRuntime.use((agents) => agents.settle(RunId.make(id), call as CallId, settlement, by))
-      ),
+      run(AgentRuntime.use((agents) => agents.settle(id as RunId, call as CallId, settlement, by))),
     stopTools: (stopped, by) => run(KillSwitch.use(({ turn }) => turn(stopped, by))),
     stopAllTools: (stopped) => run(KillSwitch.use(({ turnAll }) => turnAll(stopped))),
     records: (id, by = service_principal) =>
-      run(CallRecords.use((records) => records.ofRun(by.tenant, RunId.make(id), 500))),
+      run(
+        Effect.gen(function* () {
+          const { tenant } = yield* Entries.principal(by, "by")
+          const which = yield* Entries.runId(id, "run")
+          return yield* CallRecords.use((records) => records.ofRun(tenant, which, 500))
+        })
+      ),
     workerTools: async () => {
       const { discover } = await import("../../src/tool/ToolOffer.ts")
       return discover(await run(ToolQueue.use((queue) => queue.list())))

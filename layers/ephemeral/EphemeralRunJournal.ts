@@ -3,13 +3,20 @@
  */
 import { Clock, Deferred, Effect, Exit, Layer, identity } from "effect"
 import type { Append, Claim, Fence, RunHead } from "../../services/RunJournal.ts"
-import { FencedOff, JournalError, RunJournal, StaleAppend } from "../../services/RunJournal.ts"
+import {
+  FencedOff,
+  JournalError,
+  RunJournal,
+  StaleAppend,
+  unreadable
+} from "../../services/RunJournal.ts"
 import type { Address, RunId, Tenant } from "../../src/Ids.ts"
 import { actorKey } from "../../src/Ids.ts"
 import { suspended } from "../../src/run/FirstStep.ts"
 import type { Amendment } from "../../src/run/RunCommand.ts"
 import { RunIsOver, RunNotFound } from "../../src/run/RunCommand.ts"
 import type { RunAccepted, RunEvent } from "../../src/run/RunEvent.ts"
+import { isReadable } from "../../src/run/Readable.ts"
 import type { RunState } from "../../src/run/RunState.ts"
 import { fold, isParkable, statusOf } from "../../src/run/RunState.ts"
 import { transaction_ms_max } from "../../src/tool/ToolSpec.ts"
@@ -127,10 +134,11 @@ const amending =
   <A, E>(
     id: RunId,
     command: (state: RunState, now: number) => Amendment<A, E>
-  ): Effect.Effect<A, E | RunNotFound> =>
-    whenFree<A, E | RunNotFound, never>(store, id, (run, now) => {
+  ): Effect.Effect<A, E | RunNotFound | JournalError> =>
+    whenFree<A, E | RunNotFound | JournalError, never>(store, id, (run, now) => {
       if (run === undefined) return Effect.fail(new RunNotFound({ run_id: id }))
       const { answer, events } = command(fold(eventsOf(run)), now)
+      if (!isReadable(events)) return Effect.fail(unreadable)
       if (events.length > 0) {
         // The command may have changed the state that it was given: what counts is the fold of what is written.
         const after = fold([...eventsOf(run), ...events])

@@ -8,33 +8,14 @@ import type { HttpApiGroup } from "effect/http-api"
 import { ApprovalDesk } from "../../services/ApprovalDesk.ts"
 import { ApprovalRecords } from "../../services/ApprovalRecords.ts"
 import type { StoreError } from "../../services/TaskStore.ts"
-import type { DecisionPayload } from "../../src/api/ApprovalsApi.ts"
 import type { Authentication, RequestBody, Validation } from "../../src/api/Boundary.ts"
 import { CurrentPrincipal } from "../../src/api/Boundary.ts"
 import { limit_default } from "../../src/api/Page.ts"
 import { TroupeApi } from "../../src/api/TroupeApi.ts"
-import type { Approval, Decision } from "../../src/approval/Approval.ts"
+import type { Approval } from "../../src/approval/Approval.ts"
+import { decisionOf } from "../../src/approval/DecisionPayload.ts"
 import { boundedPage } from "./BoundedPage.ts"
 import { problemOf } from "./Problems.ts"
-
-const decisionOf = (payload: DecisionPayload): Decision => {
-  switch (payload.decision) {
-    case "approve":
-      return payload.note === undefined
-        ? { _tag: "Approve" }
-        : { _tag: "Approve", note: payload.note }
-    case "deny":
-      return { _tag: "Deny", reason: payload.reason }
-    case "request_revision":
-      return { _tag: "RequestRevision", note: payload.note }
-    case "modify": {
-      const { arguments: args, note } = payload
-      return note === undefined
-        ? { _tag: "Modify", arguments: args }
-        : { _tag: "Modify", arguments: args, note }
-    }
-  }
-}
 
 export const layer: Layer.Layer<
   HttpApiGroup.Service<"troupe", "approvals">,

@@ -7,6 +7,7 @@ import type { Effect } from "effect"
 import type { Cursor, FeedItem } from "../../services/AgentRuntime.ts"
 import type { JournalError } from "../../services/RunJournal.ts"
 import type { StoreError } from "../../services/TaskStore.ts"
+import type { InvalidInput } from "../../src/entry/InvalidInput.ts"
 import { userText } from "../../src/error/ToolError.ts"
 import type { RunEvent } from "../../src/run/RunEvent.ts"
 import { problemOf } from "./Problems.ts"
@@ -114,7 +115,7 @@ const frameOf = (item: FeedItem, customer: boolean): string => {
  * every `heartbeat_ms`. Ends, with a problem as its last event, when a store fails: the client comes back to its place.
  */
 export const bytes = (
-  feed: Stream.Stream<FeedItem, StoreError | JournalError>,
+  feed: Stream.Stream<FeedItem, InvalidInput | StoreError | JournalError>,
   options: FeedOptions
 ): Stream.Stream<Uint8Array> => {
   const events = feed.pipe(

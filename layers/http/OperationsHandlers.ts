@@ -43,7 +43,7 @@ const agents: Layer.Layer<
     return handlers.handleAll({
       list: Effect.fnUntraced(function* () {
         const { tenant } = yield* CurrentPrincipal
-        const known = yield* runtime.actors(actors_max, tenant)
+        const known = yield* Effect.mapError(runtime.actors(actors_max, tenant), problemOf)
         return {
           items: directory.all.map(({ spec, specialists, tools }) => ({
             name: spec.name,

@@ -26,6 +26,7 @@ import type {
   MessageTooLarge
 } from "../../src/delivery/AgentTask.ts"
 import type { DeadLetterNotFound, DeadLetterResolved } from "../../src/delivery/Outbox.ts"
+import type { InvalidInput } from "../../src/entry/InvalidInput.ts"
 import type { CallNotUnknown, RunIsOver, RunNotFound } from "../../src/run/RunCommand.ts"
 
 export type PortError =
@@ -42,6 +43,7 @@ export type PortError =
   | DeadLetterResolved
   | DecisionUnfit
   | IdempotencyConflict
+  | InvalidInput
   | JournalError
   | MailboxFull
   | MessageTooLarge
@@ -67,6 +69,7 @@ const kinds = {
   DeadLetterResolved: [409, "dead-letter-resolved", "The dead letter is resolved"],
   DecisionUnfit: [409, "decision-unfit", "The decision does not fit the question"],
   IdempotencyConflict: [422, "idempotency-conflict", "The idempotency key was used before"],
+  InvalidInput: [400, "invalid-input", "A value is not what it must be"],
   JournalError: [503, "store-unavailable", "A store did not answer"],
   MailboxFull: [429, "mailbox-full", "Too many messages wait"],
   MessageTooLarge: [413, "message-too-large", "The message is too large"],
@@ -106,6 +109,8 @@ const detailOf = (error: PortError): string => {
       return `Approval ${error.id} is about a limit of its run: it takes ${error.fits.join(" or ")}, not ${error.decision}. Nothing was changed.`
     case "IdempotencyConflict":
       return "This Idempotency-Key came with another message before."
+    case "InvalidInput":
+      return `${error.field}: ${error.message}`
     case "JournalError":
     case "StoreError":
       return "Nothing was done, or its acknowledgement was lost. Try again; a message with the same Idempotency-Key."

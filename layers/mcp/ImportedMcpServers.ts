@@ -17,6 +17,7 @@ import { McpPins } from "../../services/McpPins.ts"
 import { McpServers } from "../../services/McpServers.ts"
 import type { StoreError } from "../../services/TaskStore.ts"
 import { NotEntitled } from "../../src/approval/Approval.ts"
+import * as Entries from "../../src/entry/Entries.ts"
 import type { Role } from "../../src/Principal.ts"
 import { holds } from "../../src/Principal.ts"
 import type { GovernedTool } from "../../src/tool/GovernedTool.ts"
@@ -195,7 +196,11 @@ const make = Effect.fnUntraced(function* (options: McpOptions) {
   return McpServers.of({
     tools: imported.flatMap(({ tools }) => tools),
     status: Effect.sync(() => sorted.map(({ keys, offers }) => statusOf(offers, keys))),
-    accept: Effect.fn("McpServers.accept")(function* (server, tool, hash, by) {
+    accept: Effect.fn("McpServers.accept")(function* (given, which, said, who) {
+      const server = yield* Entries.word(given, "server")
+      const tool = yield* Entries.name(which, "tool")
+      const hash = yield* Entries.word(said, "hash")
+      const by = yield* Entries.principal(who, "by")
       if (!holds(by, accepting))
         return yield* new NotEntitled({ principal: by.id, needs: accepting })
       const offers = byName.get(server)

@@ -36,11 +36,10 @@ export const make = Effect.fnUntraced(function* (
 > {
   const directory = yield* AgentDirectory
   const digest = yield* Digest.Digest
-  const policy = yield* PermissionPolicy
-  const policy_version = yield* versionOf(digest, policy)
   const registry = yield* ToolRegistry
   const switched = yield* Effect.serviceOption(KillSwitch)
-  yield* checked(policy, registry)
+  const policy = yield* checked(yield* PermissionPolicy, registry)
+  const policy_version = yield* versionOf(digest, policy)
   for (const warning of [...warningsOf(policy), ...lackingOf(directory.all, policy)]) {
     yield* Effect.logWarning(warning)
   }

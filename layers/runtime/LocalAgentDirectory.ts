@@ -4,7 +4,7 @@
  */
 import { Effect, Layer, Result, Schema } from "effect"
 import { Digest } from "effect/crypto"
-import type { AgentSpec } from "../../src/agent/AgentSpec.ts"
+import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import type { AgentName } from "../../src/Ids.ts"
 import type { GovernedTool } from "../../src/tool/GovernedTool.ts"
 import { jsonSchemaInput } from "../../src/tool/ToolCodec.ts"
@@ -41,12 +41,31 @@ const delegation = (spec: AgentSpec): ModelTool => ({
   }
 })
 
+const decode = Schema.decodeUnknownResult(AgentSpec, { onExcessProperty: "error" })
+
+/** From JavaScript it may be anything: a limit that is a text would hold nothing back. */
+const decoded = (spec: unknown, index: number): Effect.Effect<AgentSpec, MisdeclaredAgent> => {
+  const read = decode(spec)
+  if (Result.isSuccess(read)) return Effect.succeed(read.success)
+  const named = typeof spec === "object" && spec !== null && "name" in spec ? spec.name : ""
+  const agent = String(named).slice(0, 64)
+  return Effect.fail(
+    new MisdeclaredAgent({
+      agent,
+      field: `agents.${index}`,
+      name: agent,
+      message: read.failure.message.slice(0, 500)
+    })
+  )
+}
+
 const make = Effect.fnUntraced(function* (specs: ReadonlyArray<AgentSpec>) {
   const registry = yield* ToolRegistry
   const priced = (yield* PriceBook) !== undefined
   const digest = yield* Digest.Digest
   const byName = new Map<string, AgentSpec>()
-  for (const spec of specs) {
+  for (const [index, given] of specs.entries()) {
+    const spec = yield* decoded(given, index)
     if (byName.has(spec.name)) {
       return yield* new MisdeclaredAgent({
         agent: spec.name,

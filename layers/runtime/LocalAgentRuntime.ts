@@ -35,6 +35,7 @@ import { actorList } from "./ActorList.ts"
 import type { Actor } from "./Actor.ts"
 import * as Actors from "./Actor.ts"
 import { digestOf } from "./CallIdentity.ts"
+import { decoded } from "./DecodedRuntime.ts"
 import * as Deadlines from "./Deadlines.ts"
 import { amend, teller, turnTeller } from "./Facts.ts"
 import * as Feed from "./Feed.ts"
@@ -296,7 +297,7 @@ const make = Effect.gen(function* () {
   yield* every(config.sweep_ms, Effect.andThen(desk.expire(500), recover()))
   yield* recover()
 
-  const runtime = AgentRuntime.of({
+  const runtime = decoded({
     send,
     watch: (conversation, after, { tenant }) =>
       watch(

@@ -4,9 +4,11 @@
  */
 import { Clock, Effect, Layer, Result } from "effect"
 import { Digest } from "effect/crypto"
-import type { Approval, Decision } from "../../src/approval/Approval.ts"
+import type { Approval } from "../../src/approval/Approval.ts"
 import { ApprovalAltered, ApprovalNotFound } from "../../src/approval/Approval.ts"
+import type { AnyDecision } from "../../src/approval/DecisionPayload.ts"
 import { askedOf, differencesOf } from "../../src/approval/ShownApproval.ts"
+import * as Entries from "../../src/entry/Entries.ts"
 import type { ApprovalId, RunId } from "../../src/Ids.ts"
 import type { Principal } from "../../src/Principal.ts"
 import type { Amendment } from "../../src/run/RunCommand.ts"
@@ -19,6 +21,7 @@ import { ToolCallObservers } from "../../services/ToolCallObserver.ts"
 import { approvalDigest, shownDigest } from "./CallIdentity.ts"
 import { amend, teller } from "./Facts.ts"
 
+const pendingLimit = Entries.limitUpTo(500)
 /** What people were shown, and its digest. */
 interface Record {
   readonly id: ApprovalId
@@ -52,7 +55,7 @@ const make = Effect.gen(function* () {
   const clock = yield* Clock.Clock
   const tell = teller(yield* ToolCallObservers, clock)
 
-  const get = Effect.fn("ApprovalDesk.get")(function* (id: ApprovalId, by: Principal) {
+  const found = Effect.fnUntraced(function* (id: ApprovalId, by: Principal) {
     const approval = yield* records.get(id)
     if (approval === undefined || approval.tenant !== by.tenant) {
       return yield* new ApprovalNotFound({ id })
@@ -61,13 +64,18 @@ const make = Effect.gen(function* () {
   })
 
   return ApprovalDesk.of({
-    get,
+    get: Effect.fn("ApprovalDesk.get")(function* (id: ApprovalId, by: Principal) {
+      return yield* found(yield* Entries.approvalId(id, "id"), yield* Entries.principal(by, "by"))
+    }),
     decide: Effect.fn("ApprovalDesk.decide")(function* (
-      id: ApprovalId,
-      decision: Decision,
-      by: Principal
+      given: ApprovalId,
+      said: AnyDecision,
+      who: Principal
     ) {
-      const approval = yield* get(id, by)
+      const id = yield* Entries.approvalId(given, "id")
+      const decision = yield* Entries.decision(said, "decision")
+      const by = yield* Entries.principal(who, "by")
+      const approval = yield* found(id, by)
       const shown = yield* shownDigest(digest, approval)
       const { call, policy_version, run_id, tenant, tool_key } = approval
       const bound =
@@ -90,8 +98,15 @@ const make = Effect.gen(function* () {
         )
       )
     }),
-    pending: (by, limit, after) =>
-      records.list({ tenant: by.tenant, status: "pending", limit, after }),
+    pending: Effect.fn("ApprovalDesk.pending")(function* (by, limit, after) {
+      const { tenant } = yield* Entries.principal(by, "by")
+      return yield* records.list({
+        tenant,
+        status: "pending",
+        limit: yield* pendingLimit(limit, "limit"),
+        after: after === undefined ? undefined : yield* Entries.approvalId(after, "after")
+      })
+    }),
     expire: Effect.fn("ApprovalDesk.expire")(function* (limit: number) {
       const overdue = yield* records.overdue(clock.currentTimeMillisUnsafe(), limit)
       // One whose run cannot be amended now keeps none of the others waiting.

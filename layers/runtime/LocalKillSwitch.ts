@@ -3,6 +3,7 @@
  */
 import { Effect, Layer } from "effect"
 import { NotEntitled } from "../../src/approval/Approval.ts"
+import * as Entries from "../../src/entry/Entries.ts"
 import type { Tenant } from "../../src/Ids.ts"
 import type { Role } from "../../src/Principal.ts"
 import { holds } from "../../src/Principal.ts"
@@ -15,7 +16,9 @@ const make = Effect.sync(() => {
   const stopped = new Set<Tenant>()
   return KillSwitch.of({
     isOn: (tenant) => all || stopped.has(tenant),
-    turn: Effect.fn("KillSwitch.turn")(function* (on, by) {
+    turn: Effect.fn("KillSwitch.turn")(function* (given, who) {
+      const on = yield* Entries.flag(given, "on")
+      const by = yield* Entries.principal(who, "by")
       if (!holds(by, turning)) return yield* new NotEntitled({ principal: by.id, needs: turning })
       if (on) stopped.add(by.tenant)
       else stopped.delete(by.tenant)
@@ -23,7 +26,8 @@ const make = Effect.sync(() => {
         on ? "every tool of a tenant is stopped" : "a tenant's tools may run again"
       ).pipe(Effect.annotateLogs({ tenant: by.tenant, by: by.id }))
     }),
-    turnAll: Effect.fn("KillSwitch.turnAll")(function* (on) {
+    turnAll: Effect.fn("KillSwitch.turnAll")(function* (given) {
+      const on = yield* Entries.flag(given, "on")
       all = on
       yield* Effect.logWarning(on ? "every tool is stopped" : "tools may run again")
     })

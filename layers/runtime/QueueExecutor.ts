@@ -15,7 +15,6 @@ import {
 import { AgentName } from "../../src/Ids.ts"
 import { no_policy } from "../../src/permission/Policy.ts"
 import type { MisdeclaredPolicy } from "../../src/permission/PolicyCheck.ts"
-import { check } from "../../src/permission/PolicyCheck.ts"
 import type { RunInput } from "../../src/run/RunDecider.ts"
 import type { Outcome } from "../../src/run/RunEvent.ts"
 import { ToolCall } from "../../src/tool/SemStreamsCall.ts"
@@ -30,6 +29,7 @@ import { ToolAttemptObservers } from "../../services/ToolAttemptObserver.ts"
 import type { ToolDelivery } from "../../services/ToolQueue.ts"
 import { ToolRegistry } from "../../services/ToolRegistry.ts"
 import type { Governed, Surroundings } from "./CallHost.ts"
+import { readable } from "./CheckedPolicy.ts"
 import * as Deadlines from "./Deadlines.ts"
 import type { Reconciliation } from "./Reconciliation.ts"
 import { unknown } from "./Reconciliation.ts"
@@ -209,9 +209,8 @@ export const make = Effect.fnUntraced(function* (
   ToolRegistry | Digest.Digest | SecureRandom.SecureRandom | Scope.Scope
 > {
   const tools = yield* served(options)
-  const policy = yield* PermissionPolicy
   // Of tools that are not here nothing is said: a policy is that of all workers, and of the runtime.
-  yield* check(policy)
+  const policy = yield* readable(yield* PermissionPolicy)
   const agent = agentOf(tools, options)
   const services: ToolInvoker.Services = {
     registry: yield* ToolRegistry,

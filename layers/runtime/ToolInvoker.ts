@@ -6,6 +6,7 @@
  */
 import { Cause, Effect, Exit, Schema } from "effect"
 import type { SecureRandom } from "effect/crypto"
+import type { Decision } from "../../src/approval/Approval.ts"
 import { argsSummary } from "../../src/approval/ArgsSummary.ts"
 import { askedOf } from "../../src/approval/ShownApproval.ts"
 import type { ToolError } from "../../src/error/ToolError.ts"
@@ -62,6 +63,9 @@ const refuse = (call: CallId, error: ToolError): Started => ({
 const issueText = (exit: Exit.Exit<unknown, unknown>): string =>
   refusalText(Exit.isFailure(exit) ? Cause.squash(exit.cause) : undefined)
 
+/** The two decisions that let a call run. */
+const approving = ({ _tag }: Decision): boolean => _tag === "Approve" || _tag === "Modify"
+
 const Delegation = Schema.decodeUnknownExit(
   Schema.Struct({ task: Schema.String.check(Schema.isMinLength(1)) }),
   { onExcessProperty: "error" }
@@ -97,7 +101,8 @@ export const make = (services: Services): ToolInvoker => {
     const tool_digest = yield* toolDigest(digest, tool.spec)
     const { phase } = call
     const isSame = phase._tag === "Decided" && phase.tool_digest === tool_digest
-    if (isSame && phase.digest === wanted) {
+    const isYes = isSame && approving(phase.decision)
+    if (isYes && phase.digest === wanted) {
       return yield* body.run(start(host, call.id, args))
     }
     const approval = ApprovalId.make(yield* random.uuidV4())
@@ -221,7 +226,10 @@ export const make = (services: Services): ToolInvoker => {
         : typeof gate.permission === "function"
           ? gate.permission(given, host.accepted.roles)
           : gate.permission
-    if (permission === "deny") return refuse(id, denied(host, tool, given))
+    // Whatever does not say that it may run, or that a person is asked, refuses.
+    if (permission !== "allow" && permission !== "ask") {
+      return refuse(id, denied(host, tool, given))
+    }
     // A dispatch that an older owner lost consumed its approval: it is sent again with its key, nobody is asked.
     const isAsked = permission === "ask" && phase._tag !== "Dispatched"
     if (phase._tag === "Dispatched" && phase.on_loss === "ask" && onLossOf(tool.spec) !== "ask") {

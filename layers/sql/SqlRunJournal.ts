@@ -8,12 +8,19 @@ import { Clock, Context, Effect, Exit, Layer, Semaphore } from "effect"
 import { SqlClient } from "effect/sql"
 import type { SqlError } from "effect/sql"
 import type { Append, Fence, RunHead } from "../../services/RunJournal.ts"
-import { FencedOff, JournalError, RunJournal, StaleAppend } from "../../services/RunJournal.ts"
+import {
+  FencedOff,
+  JournalError,
+  RunJournal,
+  StaleAppend,
+  unreadable
+} from "../../services/RunJournal.ts"
 import { canonical } from "../../src/Canonical.ts"
 import type { Address, RunId, Tenant } from "../../src/Ids.ts"
 import type { Amendment } from "../../src/run/RunCommand.ts"
 import { RunNotFound } from "../../src/run/RunCommand.ts"
 import type { RunAccepted } from "../../src/run/RunEvent.ts"
+import { isReadable } from "../../src/run/Readable.ts"
 import type { RunState } from "../../src/run/RunState.ts"
 import { fold, isParkable, statusOf } from "../../src/run/RunState.ts"
 import { transaction_ms_max } from "../../src/tool/ToolSpec.ts"
@@ -94,6 +101,7 @@ const amending = (
           if (head === undefined) return yield* new RunNotFound({ run_id: run })
           const before = (yield* entries(sql, run, 0, head.length)).map(({ event }) => event)
           const { answer, events } = command(fold(before), yield* Clock.currentTimeMillis)
+          if (!isReadable(events)) return yield* unreadable
           if (events.length > 0) {
             // The command may have changed the state that it was given: what counts is the fold of what is written.
             const after = fold([...before, ...events])

@@ -4,28 +4,11 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { Approval, ApprovalStatus } from "../approval/Approval.ts"
+import { DecisionPayload } from "../approval/DecisionPayload.ts"
 import { ApprovalId, RunId } from "../Ids.ts"
 import { Authentication, RequestBody, Validation } from "./Boundary.ts"
-import { Limit, Reason } from "./Page.ts"
+import { Limit } from "./Page.ts"
 import { Problem404, Problem409, Problem410 } from "./Problem.ts"
-
-/** Who decided is stamped by the runtime from the token: there is no member for it, and unknown members are refused. */
-export const DecisionPayload = Schema.Union([
-  Schema.Struct({ decision: Schema.Literal("approve"), note: Schema.optionalKey(Reason) }),
-  Schema.Struct({ decision: Schema.Literal("deny"), reason: Reason }),
-  Schema.Struct({ decision: Schema.Literal("request_revision"), note: Reason }),
-  Schema.Struct({
-    decision: Schema.Literal("modify"),
-    /** The full replacement: these pass the whole gate again. */
-    arguments: Schema.Record(Schema.String, Schema.Json),
-    note: Schema.optionalKey(Reason)
-  })
-]).annotate({
-  identifier: "Decision",
-  message:
-    'Expected an object whose decision is "approve", "deny" with a reason, "request_revision" with a note, or "modify" with arguments'
-})
-export type DecisionPayload = typeof DecisionPayload.Type
 
 const params = { id: ApprovalId }
 

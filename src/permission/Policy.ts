@@ -63,6 +63,12 @@ export const no_policy: Policy = Policy.make({})
 
 const decoded = Schema.decodeUnknownResult(Policy, { onExcessProperty: "error", errors: "all" })
 
+const mistakeOf = (message: string): string =>
+  message
+    .slice(0, mistake_units_max * 2)
+    .replaceAll(/\s+/g, " ")
+    .slice(0, mistake_units_max)
+
 /**
  * A policy from outside, a file or a request. One that cannot be read asks a person for everything, and never runs
  * what it might have forbidden, and the start says what is wrong with it; none at all leaves it to the categories.
@@ -71,8 +77,17 @@ export const policyOf = (value: unknown): Policy => {
   if (value === undefined || value === null) return no_policy
   const result = decoded(value)
   if (Result.isSuccess(result)) return result.success
-  const mistake = result.failure.message.replaceAll(/\s+/g, " ").slice(0, mistake_units_max)
+  const mistake = mistakeOf(result.failure.message)
   return Object.defineProperty(Policy.make({ mode: "ask" }), unread, { value: mistake })
+}
+
+/**
+ * A policy that a program gave, whatever its types say of it: as it was decoded, or why it cannot be. One of `policyOf`
+ * and `Policy.make` is itself.
+ */
+export const decodedPolicy = (policy: Policy): Result.Result<Policy, string> => {
+  if (policy === no_policy || policy[unread] !== undefined) return Result.succeed(policy)
+  return Result.mapError(decoded(policy), ({ message }) => mistakeOf(message))
 }
 
 /** What a start says aloud about a policy; empty = nothing. */
@@ -112,8 +127,14 @@ const byMode = (policy: Policy, subject: Subject): Answer => {
     }
     case "allow_reads":
       return subject.read_only === true ? "allow" : "ask"
-    default:
+    case "allow":
+    case "ask":
+    case "deny":
       return policy.mode
+    default:
+      // From JavaScript it may be anything: what nobody knows allows nothing.
+      policy.mode satisfies never
+      return "deny"
   }
 }
 

@@ -97,6 +97,7 @@ export const decideApproval = (
   const { approvers, expires_at } = asked
   const needs = approvers.length === 0 ? approver : approvers
   if (!holds(by, needs)) return refused(new NotEntitled({ principal: by.id, needs }))
+  if (!isKnown(decision)) return refused(unknownDecision(approval, decision))
   if (asked.limit !== undefined) return decideLimit(state, verdict, asked.limit)
   if (phase?._tag !== "Asking" || phase.request.approval !== approval) {
     return phase?._tag === "Settled" && phase.outcome._tag === "Expired" && expires_at !== undefined
@@ -170,13 +171,31 @@ const stopped = (
   return events
 }
 
+/** Every variant and what it means for the call: one that is added here must be said there, or this does not compile. */
+const known: Record<Decision["_tag"], true> = {
+  Approve: true,
+  Deny: true,
+  Modify: true,
+  RequestRevision: true
+}
+const isKnown = (decision: Decision): boolean => Object.hasOwn(known, decision._tag)
+
+/** From JavaScript it may be anything: what nobody knows decides nothing. */
+const unknownDecision = (id: ApprovalId, decision: Decision) =>
+  new DecisionUnfit({
+    id,
+    decision: String(decision._tag).slice(0, 64),
+    fits: Object.keys(known)
+  })
+
 const refusal = (decision: Decision, by: string): Outcome | undefined => {
   switch (decision._tag) {
     case "Deny":
       return { _tag: "Denied", by, reason: decision.reason }
     case "RequestRevision":
       return { _tag: "Revised", by, note: decision.note }
-    default:
+    case "Approve":
+    case "Modify":
       return undefined
   }
 }

@@ -45,6 +45,33 @@ export const amendTests = (it: Vitest.MethodsNonLive<Needs>): void => {
     })
   )
 
+  it.effect("an event that its codec cannot read back is not written, and the run goes on", () =>
+    Effect.gen(function* () {
+      const journal = yield* RunJournal
+      const { request, run } = yield* asking()
+      const before = yield* Samples.snapshot(run)
+      const decided = {
+        _tag: "ApprovalDecided",
+        call: request.call,
+        approval: request.approval,
+        by: "ada",
+        digest: request.digest
+      }
+      for (const decision of [{ _tag: "deny" }, { _tag: "Deny" }, "Deny", false, { n: NaN }]) {
+        const error = yield* Effect.flip(
+          journal.amend(run, () => ({
+            events: [{ ...decided, decision } as never],
+            answer: Result.succeed(undefined)
+          }))
+        )
+        assert.deepInclude(error, { _tag: "JournalError", lost: false })
+      }
+      assert.deepStrictEqual(yield* Samples.snapshot(run), before)
+      yield* journal.amend(run, (state) => cancelRun(state, run, "ada", "enough"))
+      assert.strictEqual((yield* Samples.snapshot(run)).head.status, "cancelled")
+    })
+  )
+
   it.effect("a refusal is typed, and what the amendment carries is appended with it", () =>
     Effect.gen(function* () {
       const journal = yield* RunJournal

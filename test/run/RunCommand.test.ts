@@ -85,6 +85,15 @@ describe("decideApproval", () => {
     assert.isTrue(wanted?._tag === "RunCall" && wanted.start)
   })
 
+  it("a decision of no known variant decides nothing", () => {
+    for (const _tag of ["deny", "approve", "", undefined, "toString", "__proto__", 5]) {
+      const { play, request } = asking()
+      const amendment = decideBy(play, request, { _tag } as never)
+      assert.strictEqual(tagOf(amendment), "DecisionUnfit")
+      assert.deepStrictEqual(amendment.events, [])
+    }
+  })
+
   it("a denial and a revision are the call's result at once", () => {
     const denied = asking()
     command(denied.play, () =>

@@ -1,0 +1,199 @@
+/**
+ * The one reader of JSON that comes from outside: a request, a model, a tool, a server, a queue, an embedder. What it
+ * gives is plain data within bounds, so that whatever walks it afterwards may be recursive. It reads a text once, in time
+ * that grows with its length alone.
+ */
+import { Result, Schema } from "effect"
+
+type Json = Schema.Json
+
+export interface JsonBounds {
+  /** Objects and lists within each other; the outermost is 1. */
+  readonly depth_max: number
+  /** Values altogether: members of objects, items of lists and the outermost. */
+  readonly values_max: number
+  /** UTF-16 units of the text, or of all names and texts of a value. */
+  readonly units_max: number
+}
+
+/** Deeper than anything that people or programs write by hand, and far from where a stack ends. */
+export const depth_max = 128
+
+/** Whatever has no bounds of its own: 128 deep, 20,000 values, 16,000,000 units. */
+export const bounds_default: JsonBounds = { depth_max, values_max: 20_000, units_max: 16_000_000 }
+
+/** A result of a tool, or a message that carries one: as deep, and as many values as its size allows. */
+export const bounds_result: JsonBounds = { depth_max, values_max: 2_000_000, units_max: 64_000_000 }
+
+/** `too_large`: it may be JSON, and is beyond a bound. `not_json`: it is none, or says something in two ways. */
+export class JsonRefused extends Schema.TaggedError<JsonRefused>()("JsonRefused", {
+  reason: Schema.Literals(["too_large", "not_json"]),
+  message: Schema.String
+}) {}
+
+const large = (message: string) => new JsonRefused({ reason: "too_large", message })
+const wrong = (message: string) => new JsonRefused({ reason: "not_json", message })
+
+const tooDeep = ({ depth_max }: JsonBounds) => large(`it nests deeper than ${depth_max}`)
+const tooMany = ({ values_max }: JsonBounds) => large(`it has more than ${values_max} values`)
+const tooLong = ({ units_max }: JsonBounds) => large(`it has more than ${units_max} characters`)
+const twice = wrong("an object has a member twice")
+const notJson = wrong("it is not JSON")
+const infinite = wrong("a number is larger than a number can be")
+
+const quote = 34
+const backslash = 92
+
+/** Where the string that begins at `from` ends: the index of its closing quote; the text's length if it has none. */
+const endOfString = (text: string, from: number): number => {
+  for (let end = text.indexOf('"', from + 1); end >= 0; end = text.indexOf('"', end + 1)) {
+    let slashes = 0
+    while (text.charCodeAt(end - 1 - slashes) === backslash) slashes++
+    if (slashes % 2 === 0) return end
+  }
+  return text.length
+}
+
+/** The next character that is no white space. */
+const after = (text: string, from: number): number => {
+  let at = from
+  for (let unit = text.charCodeAt(at); ; unit = text.charCodeAt(++at)) {
+    if (unit !== 32 && unit !== 10 && unit !== 13 && unit !== 9) return at
+  }
+}
+
+/** One name may be written in several ways; undefined if it is no string. */
+const nameOf = (text: string, from: number, end: number): string | undefined => {
+  const raw = text.slice(from + 1, end)
+  if (!raw.includes("\\")) return raw
+  const read = Result.try(() => JSON.parse(`"${raw}"`) as string)
+  return Result.isSuccess(read) ? read.success : undefined
+}
+
+/** May this unit stand in a number behind its first one? */
+const inNumber = (unit: number): boolean =>
+  (unit >= 48 && unit <= 57) ||
+  unit === 46 ||
+  unit === 43 ||
+  unit === 45 ||
+  unit === 69 ||
+  unit === 101
+
+const endOfNumber = (text: string, from: number): number => {
+  let end = from + 1
+  while (inNumber(text.charCodeAt(end))) end++
+  return end
+}
+
+/** Looks at a text before it is parsed. Says nothing of its syntax, which the parser judges. */
+const refusalOf = (text: string, bounds: JsonBounds): JsonRefused | undefined => {
+  /** The names of each open object so far; a list has none. */
+  const open: Array<Set<string> | undefined> = []
+  let values = 1
+  for (let at = 0; at < text.length; at++) {
+    const unit = text.charCodeAt(at)
+    if (unit === quote) {
+      const end = endOfString(text, at)
+      const names = open.at(-1)
+      if (names !== undefined && text.charCodeAt(after(text, end + 1)) === 58) {
+        const name = nameOf(text, at, end)
+        if (name === undefined) return notJson
+        if (names.has(name)) return twice
+        names.add(name)
+      }
+      at = end
+    } else if (unit === 123 || unit === 91) {
+      if (open.length === bounds.depth_max) return tooDeep(bounds)
+      open.push(unit === 123 ? new Set() : undefined)
+      if (++values > bounds.values_max) return tooMany(bounds)
+    } else if (unit === 125 || unit === 93) open.pop()
+    else if (unit === 44) {
+      if (++values > bounds.values_max) return tooMany(bounds)
+    } else if (unit >= 48 && unit <= 57) {
+      const end = endOfNumber(text, at)
+      if (Number(text.slice(at, end)) === Infinity) return infinite
+      at = end - 1
+    }
+  }
+  return undefined
+}
+
+/**
+ * The value of a JSON text. Refuses what is beyond the bounds before it is parsed, a number beyond 1.8e308, which would
+ * be read as Infinity, and a member that stands twice in an object, because its readers do not agree on which counts. A
+ * member `__proto__` is one like any other.
+ */
+export const readJson = (
+  text: string,
+  bounds: JsonBounds = bounds_default
+): Result.Result<Json, JsonRefused> => {
+  if (text.length > bounds.units_max) return Result.fail(tooLong(bounds))
+  const refusal = refusalOf(text, bounds)
+  if (refusal !== undefined) return Result.fail(refusal)
+  return Result.mapError(
+    Result.try(() => JSON.parse(text) as Json),
+    () => notJson
+  )
+}
+
+/** What is left of the bounds while a value is walked. */
+interface Left {
+  values: number
+  units: number
+}
+
+const isPlain = (value: object): boolean => {
+  const prototype: unknown = Object.getPrototypeOf(value)
+  return prototype === Object.prototype || prototype === null
+}
+
+/** Throws the refusal: nothing of a value that is refused in one place is kept. */
+const copied = (value: unknown, depth: number, left: Left, bounds: JsonBounds): Json => {
+  if (--left.values < 0) throw tooMany(bounds)
+  switch (typeof value) {
+    case "string":
+      if ((left.units -= value.length) < 0) throw tooLong(bounds)
+      return value
+    case "boolean":
+      return value
+    case "number":
+      if (!Number.isFinite(value)) throw wrong("a number is not finite")
+      return value
+    case "object":
+      break
+    default:
+      throw wrong(`${typeof value} is not JSON`)
+  }
+  if (value === null) return null
+  if (depth === bounds.depth_max) throw tooDeep(bounds)
+  if (Array.isArray(value)) {
+    if (value.length > left.values) throw tooMany(bounds)
+    return Array.from(value, (item: unknown) => copied(item, depth + 1, left, bounds))
+  }
+  if (!isPlain(value)) throw wrong("an object of a class is not JSON")
+  const members: Array<readonly [string, Json]> = []
+  for (const [name, member] of Object.entries(value)) {
+    // As everywhere in JavaScript, a member that is undefined is one that is not there.
+    if (member === undefined) continue
+    if ((left.units -= name.length) < 0) throw tooLong(bounds)
+    members.push([name, copied(member, depth + 1, left, bounds)])
+  }
+  // From entries, so that a member called `__proto__` stays one.
+  return Object.fromEntries(members)
+}
+
+/**
+ * A value that a program gave, as JSON in objects of its own: each member is read once, and what happens to the given
+ * value later changes nothing. Refuses what JSON cannot say, and what is beyond the bounds, a circle for example.
+ */
+export const readValue = (
+  value: unknown,
+  bounds: JsonBounds = bounds_default
+): Result.Result<Json, JsonRefused> => {
+  const left: Left = { values: bounds.values_max, units: bounds.units_max }
+  return Result.mapError(
+    Result.try(() => copied(value, 0, left, bounds)),
+    // A getter or a proxy may throw anything.
+    (error) => (error instanceof JsonRefused ? error : wrong("it cannot be read"))
+  )
+}

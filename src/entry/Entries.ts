@@ -1,0 +1,120 @@
+/**
+ * What comes in through a public entry, decoded: each reader takes anything and gives what its type says, or fails with
+ * `InvalidInput`. The answer of a port reads with them before it does anything else, so that an embedder who composes
+ * Layers, one who calls the facade and a client over HTTP are held to the same.
+ */
+import { Effect, Schema } from "effect"
+import type { Decision } from "../approval/Approval.ts"
+import { AnyDecision, decision_expected, decisionOf, Reason } from "../approval/DecisionPayload.ts"
+import * as Ids from "../Ids.ts"
+import { Principal, Role } from "../Principal.ts"
+import type { Settlement } from "../run/RunCommand.ts"
+import { bounds_result, readJson } from "./BoundedJson.ts"
+import { InvalidInput, reader } from "./InvalidInput.ts"
+
+/** Whether there is such a call, its run says. */
+const CallId = Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(2_000)).pipe(
+  Schema.brand("CallId")
+)
+
+export const runId = reader(Ids.RunId)
+export const approvalId = reader(Ids.ApprovalId)
+export const conversationId = reader(Ids.ConversationId)
+export const tenant = reader(Ids.Tenant)
+export const callId = reader(CallId)
+export const reason = reader(Reason)
+export const flag = reader(Schema.Boolean)
+/** A name or a hash that is looked up as it is: 1 to 200 characters. */
+export const word = reader(Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(200)))
+
+/** A name of somebody else's, such as a server's of its tool: 1 to 2,000 characters. */
+export const name = reader(Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(2_000)))
+
+/** Of rows: 1 to `max`. */
+export const limitUpTo = (max: number) =>
+  reader(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: max })))
+
+/** Behind `{ ordinal: 0, seq: -1 }` is everything. */
+export const cursor = reader(
+  Schema.Struct({
+    ordinal: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 2 ** 31 - 1 })),
+    seq: Schema.Int.check(Schema.isBetween({ minimum: -1, maximum: 2 ** 31 - 1 }))
+  })
+)
+
+const PrincipalShape = Schema.Struct({
+  ...Principal.fields,
+  // A text would do where only `includes` is asked of it.
+  roles: Schema.Array(Role).check(Schema.isMaxLength(16))
+})
+const readPrincipal = reader(PrincipalShape)
+
+/**
+ * Who acts: a `Principal`, or an object of its shape. A new one is made of what was read, so that whoever gave it cannot
+ * change it any more.
+ */
+export const principal = (value: unknown, field: string): Effect.Effect<Principal, InvalidInput> =>
+  Effect.map(
+    Effect.flatMap(
+      Effect.try({
+        try: () =>
+          value instanceof Principal
+            ? { id: value.id, tenant: value.tenant, roles: value.roles }
+            : value,
+        catch: () => new InvalidInput({ field, message: "it cannot be read" })
+      }),
+      (plain) => readPrincipal(plain, field)
+    ),
+    (read) => new Principal(read)
+  )
+
+const readDecision = reader(AnyDecision, {
+  expected: `${decision_expected}; or one of the type Decision, with _tag`
+})
+
+/** A `Decision`, or what the HTTP API takes in its place. */
+export const decision = (value: unknown, field: string): Effect.Effect<Decision, InvalidInput> =>
+  Effect.map(readDecision(value, field), decisionOf)
+
+const readSettlement = reader(
+  Schema.Union([
+    Schema.TaggedStruct("Succeeded", { json: Schema.String }),
+    Schema.TaggedStruct("Failed", { message: Reason }),
+    Schema.TaggedStruct("RunAgain", {})
+  ]),
+  {
+    expected:
+      'Expected { _tag: "Succeeded", json }, { _tag: "Failed", message } with 1 to 4,000 characters, or { _tag: "RunAgain" }'
+  }
+)
+
+/** A settlement; the JSON of one that succeeded is JSON, within the bounds of a result. */
+export const settlement = (
+  value: unknown,
+  field: string
+): Effect.Effect<Settlement, InvalidInput> =>
+  Effect.flatMap(readSettlement(value, field), (read) =>
+    read._tag === "Succeeded"
+      ? Effect.mapBoth(Effect.fromResult(readJson(read.json, bounds_result)), {
+          onSuccess: (): Settlement => read,
+          onFailure: ({ message }) => new InvalidInput({ field: `${field}.json`, message })
+        })
+      : Effect.succeed(read)
+  )
+
+const key = Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(200))
+
+/** Longer texts are refused by their bytes, in words of their own. */
+const text = Schema.String.check(Schema.isMinLength(1))
+
+/** A message to an agent. */
+export const message = reader(
+  Schema.Struct({
+    agent: Ids.AgentName,
+    conversation: Schema.optionalKey(Ids.ConversationId),
+    text,
+    idempotency_key: Schema.optionalKey(key),
+    channel_origin: Schema.optionalKey(key)
+  }),
+  { bounds: { depth_max: 2, values_max: 20, units_max: 256_000_000 } }
+)
