@@ -19,6 +19,7 @@ import type { FencedOff, JournalError, RunHead } from "../../services/RunJournal
 import type { StoreError, TaskStore } from "../../services/TaskStore.ts"
 import type { Tell } from "./Facts.ts"
 import { amend } from "./Facts.ts"
+import { crashed } from "./Faults.ts"
 import type { Feed } from "./Feed.ts"
 import { placeOf } from "./Feed.ts"
 import { cutOf, load, withChapter } from "./History.ts"
@@ -300,18 +301,15 @@ const mayStartAgain = Effect.fnUntraced(function* (
   const at = host.now()
   actor.crashes = [...actor.crashes.filter((each) => each > at - window_ms), at]
   actor.restarts++
+  const about = { address: actor.key, crashes: actor.crashes.length }
   if (actor.crashes.length > restarts_max) {
     if (actor.run !== undefined && !isAway(cause)) {
       yield* Effect.ignoreCause(giveUp(host, actor.run))
     }
-    yield* Effect.logError("an actor crashed too often and was stopped", cause).pipe(
-      Effect.annotateLogs({ address: actor.key, crashes: actor.crashes.length })
-    )
+    yield* crashed("an actor crashed too often and was stopped", cause, about, "Error")
     return false
   }
-  yield* Effect.logWarning("an actor crashed and is started again", cause).pipe(
-    Effect.annotateLogs({ address: actor.key, crashes: actor.crashes.length })
-  )
+  yield* crashed("an actor crashed and is started again", cause, about, "Warn")
   const ms = Math.min(backoff_initial_ms * 2 ** (actor.crashes.length - 1), backoff_max_ms)
   yield* Effect.sleep(ms + (yield* Random.nextIntBetween(0, Math.ceil(ms / 4) + 1)))
   return true

@@ -34,7 +34,7 @@ export interface Services {
     over_at: number,
     ended: () => void
   ) => Effect.Effect<Exit.Exit<unknown, unknown> | undefined, never, AgentMemory>
-  readonly outcomeOf: (tool: Governed, exit: Exit.Exit<unknown, unknown>) => Outcome
+  readonly outcomeOf: (host: CallHost, tool: Governed, exit: Exit.Exit<unknown, unknown>) => Outcome
   /** One question, bounded by the tool's timeout. */
   readonly ask: (body: Body, over_at: number) => Effect.Effect<Reconciliation, never, AgentMemory>
 }
@@ -162,7 +162,7 @@ export const make = ({ ask, attempt, clock, outcomeOf }: Services) => {
       if (sent === "unknown") return lost()
       if (sent !== "late") {
         const { exit, isOver, over_at } = sent
-        if (exit !== undefined) return ended(doubted(outcomeOf(tool, exit)))
+        if (exit !== undefined) return ended(doubted(outcomeOf(host, tool, exit)))
         if (!isOver) return lost()
         const end = said(yield* answered(body, over_at))
         if (end !== undefined) return end

@@ -11,19 +11,18 @@ import { attempt } from "./Attempt.ts"
 import type { Place } from "./BodyPlace.ts"
 import { withSpent } from "./BodySpending.ts"
 import type { Body, CallHost, Fork, Governed } from "./CallHost.ts"
-import { classify, failed, timedOut } from "./Failures.ts"
+import { exceptionIn, failed, failedBy, noted, timedOut } from "./Failures.ts"
 
 /** The encoded result as JSON text, once; refused when the schema or the cap refuses it. */
 const valueOf = (tool: Governed, result: unknown): Outcome => {
   const encoded = tool.encode(result)
   if (Exit.isFailure(encoded)) {
-    return failed(
-      new ToolTerminalError({
-        kind: "internal",
-        reason: "OUTPUT_SCHEMA",
-        message: `${tool.spec.name} returned a value that its schema refuses.`
-      })
-    )
+    const refused = new ToolTerminalError({
+      kind: "internal",
+      reason: "OUTPUT_SCHEMA",
+      message: `${tool.spec.name} returned a value that its schema refuses.`
+    })
+    return noted(failed(refused), encoded.cause)
   }
   const json = JSON.stringify(encoded.value) ?? "null"
   const most = tool.spec.result_bytes_max
@@ -80,13 +79,26 @@ export const sharing = (tool: Governed, call: CallId, outcome: Outcome): RunInpu
 })
 
 /** What the end of a body means: nothing that a result does when it is encoded gets further than its own call. */
-export const outcomeOf = (tool: Governed, exit: Exit.Exit<unknown, unknown>): Outcome =>
-  attempt(read, tool, exit, defective)
+export const outcomeOf = (
+  host: Pick<CallHost, "broke">,
+  tool: Governed,
+  exit: Exit.Exit<unknown, unknown>
+): Outcome => {
+  const outcome = attempt(read, tool, exit, defective)
+  return outcome._tag === "Failed" ? told(host, tool, outcome) : outcome
+}
+
+/** Tells operators of a failure that is the tool's own fault. */
+export const told = (host: Pick<CallHost, "broke">, { spec }: Governed, outcome: Outcome) => {
+  const exception = exceptionIn(outcome)
+  if (exception !== undefined) host.broke("a tool broke", exception, spec.name)
+  return outcome
+}
 
 const read = (tool: Governed, exit: Exit.Exit<unknown, unknown>): Outcome =>
-  Exit.isSuccess(exit) ? valueOf(tool, exit.value) : failed(classify(exit.cause))
+  Exit.isSuccess(exit) ? valueOf(tool, exit.value) : failedBy(exit.cause)
 
-const defective = (defect: unknown): Outcome => failed(classify(Cause.die(defect)))
+const defective = (defect: unknown): Outcome => failedBy(Cause.die(defect))
 
 /** A read on its way. One object a call. */
 export class Reading implements Body {
@@ -128,7 +140,7 @@ export class Reading implements Body {
   }
 
   ended(exit: Exit.Exit<unknown, unknown>): RunInput {
-    return this.#ended(outcomeOf(this.#tool, exit))
+    return this.#ended(outcomeOf(this.#host, this.#tool, exit))
   }
 
   #ended(outcome: Outcome): RunInput {

@@ -3,6 +3,7 @@
  */
 import type { Cause, Context, Deferred, Effect, Exit, Fiber } from "effect"
 import type { Spending } from "../../src/cost/Spending.ts"
+import type { Exception } from "../../src/error/Exception.ts"
 import type { CallId, RunId } from "../../src/Ids.ts"
 import type { RunInput } from "../../src/run/RunDecider.ts"
 import type { RunAccepted } from "../../src/run/RunEvent.ts"
@@ -26,6 +27,8 @@ export interface CallHost {
   readonly effects: Map<string, BegunEffect>
   /** What its bodies have spent on models so far; there only once one of them has. */
   spent?: Spending
+  /** Tells operators that code of the call broke, and nobody else. `what` is the line of the log. */
+  readonly broke: (what: string, exception: Exception, tool: string) => void
   /** Shows those who watch what the call has so far. */
   readonly show: (result: unknown) => void
   /** Reports a dispatch and waits until it is durable. False: it does not stand, and nothing may be done. */

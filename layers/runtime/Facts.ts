@@ -2,7 +2,7 @@
  * Tells observers of completed calls and of model turns. Whoever appends a `CallSettled` tells of it, so that each is told of once: the
  * run's loop of its own appends, and a command of those it made.
  */
-import { Effect } from "effect"
+import { Cause, Effect } from "effect"
 import type { Clock } from "effect"
 import type { Spending } from "../../src/cost/Spending.ts"
 import type { RunId } from "../../src/Ids.ts"
@@ -12,12 +12,39 @@ import type { RunState } from "../../src/run/RunState.ts"
 import { completed } from "../../src/tool/ToolCallMetadata.ts"
 import type { RunJournal } from "../../services/RunJournal.ts"
 import { JournalError } from "../../services/RunJournal.ts"
-import type { ModelTurnObserver } from "../../services/ModelTurnObserver.ts"
+import type { ModelTurnObserver, ModelUsed } from "../../services/ModelTurnObserver.ts"
+import { ModelTurnObservers } from "../../services/ModelTurnObserver.ts"
 import type { ToolCallObserver } from "../../services/ToolCallObserver.ts"
+import { ToolCallObservers } from "../../services/ToolCallObserver.ts"
+import { attempt } from "./Attempt.ts"
+import { exceptionIn } from "./Failures.ts"
+import type { Report } from "./Faults.ts"
+import { exceptionOf } from "./Faults.ts"
 
 export type Tell = (run: RunId, state: RunState, events: ReadonlyArray<RunEvent>) => void
 
-export const teller = (observers: ReadonlyArray<ToolCallObserver>, clock: Clock.Clock): Tell =>
+/** Tells each; one that throws is said to operators, and takes nothing from the others, nor from the run. */
+const tellEach = <A>(
+  observers: ReadonlyArray<(fact: A) => void>,
+  fact: A,
+  report: Report
+): void => {
+  for (const observe of observers) {
+    const thrown = attempt(told, observe, fact, Cause.die)
+    if (thrown !== undefined) report("an observer broke", exceptionOf(thrown), {})
+  }
+}
+
+const told = <A>(observe: (fact: A) => void, fact: A): Cause.Cause<never> | undefined => {
+  observe(fact)
+  return undefined
+}
+
+export const teller = (
+  observers: ReadonlyArray<ToolCallObserver>,
+  clock: Clock.Clock,
+  report: Report
+): Tell =>
   observers.length === 0
     ? () => {}
     : (run, state, events) => {
@@ -27,29 +54,42 @@ export const teller = (observers: ReadonlyArray<ToolCallObserver>, clock: Clock.
           // The clock is asked only where the event has no time of its own.
           const now = event.ended_at ?? clock.currentTimeMillisUnsafe()
           const fact = completed(run, state, event, now)
-          if (fact !== undefined) for (const observe of observers) observe(fact)
+          if (fact === undefined) continue
+          const exception = exceptionIn(event.outcome)
+          tellEach(observers, exception === undefined ? fact : { ...fact, exception }, report)
         }
       }
 
 /** Tells observers of model turns too, and of what tools spent on models; where there are none, it is the other alone. */
-export const turnTeller = (observers: ReadonlyArray<ModelTurnObserver>, tell: Tell): Tell =>
+const turnTeller = (
+  observers: ReadonlyArray<ModelTurnObserver>,
+  tell: Tell,
+  report: Report
+): Tell =>
   observers.length === 0
     ? tell
     : (run, state, events) => {
         tell(run, state, events)
         for (const event of events) {
-          if (event._tag === "ModelTurned") for (const observe of observers) observe(event)
+          if (event._tag === "ModelTurned") tellEach<ModelUsed>(observers, event, report)
           else if (event._tag === "CallSettled" || event._tag === "CallUnknown") {
-            if (event.spent !== undefined) tellSpent(observers, event.spent)
+            if (event.spent !== undefined) tellSpent(observers, event.spent, report)
           }
         }
       }
 
-const tellSpent = (observers: ReadonlyArray<ModelTurnObserver>, { tool, uses }: Spending) => {
-  for (const use of uses) {
-    const used = { ...use, tool }
-    for (const observe of observers) observe(used)
-  }
+/** Both, over the observers that there are where it is made. */
+export const tellerOf = Effect.fnUntraced(function* (clock: Clock.Clock, report: Report) {
+  const calls = teller(yield* ToolCallObservers, clock, report)
+  return turnTeller(yield* ModelTurnObservers, calls, report)
+})
+
+const tellSpent = (
+  observers: ReadonlyArray<ModelTurnObserver>,
+  { tool, uses }: Spending,
+  report: Report
+) => {
+  for (const use of uses) tellEach<ModelUsed>(observers, { ...use, tool }, report)
 }
 
 /** Amends a run, and tells of the calls that the amendment settled once it is durable. */

@@ -2,6 +2,7 @@
  * What went wrong in a tool's body, in the four classes, and what that says about its effect.
  */
 import { Cause } from "effect"
+import type { Exception } from "../../src/error/Exception.ts"
 import type { ToolError } from "../../src/error/ToolError.ts"
 import {
   failureOf,
@@ -10,9 +11,26 @@ import {
   ToolTransientError
 } from "../../src/error/ToolError.ts"
 import type { Outcome } from "../../src/run/RunEvent.ts"
+import { exceptionOf } from "./Faults.ts"
 
 export const failed = (error: ToolError): Outcome => ({ _tag: "Failed", error: failureOf(error) })
 
+/**
+ * What broke, beside the outcome that says that it did: nothing of it is in the outcome itself, which the journal keeps
+ * and a model reads. It lives as long as the outcome does in this process.
+ */
+const exceptions = new WeakMap<Outcome, Exception>()
+
+/** What broke, where code did that by itself. */
+export const exceptionIn = (outcome: Outcome): Exception | undefined => exceptions.get(outcome)
+
+/** The same outcome, with what an operator is told of it. */
+export const noted = (outcome: Outcome, cause: Cause.Cause<unknown>): Outcome => {
+  exceptions.set(outcome, exceptionOf(cause))
+  return outcome
+}
+
+const defect_reason = "DEFECT"
 const defect_message = "The tool failed by a defect of its own."
 
 /**
@@ -27,7 +45,14 @@ export const classify = (cause: Cause.Cause<unknown>): ToolError => {
     if (isToolError(error)) return error
     if (typeof error === "string") return new ToolTerminalError({ kind: "unknown", message: error })
   }
-  return new ToolTerminalError({ kind: "internal", reason: "DEFECT", message: defect_message })
+  return new ToolTerminalError({ kind: "internal", reason: defect_reason, message: defect_message })
+}
+
+/** The same as the call's outcome. */
+export const failedBy = (cause: Cause.Cause<unknown>): Outcome => {
+  const error = classify(cause)
+  const outcome = failed(error)
+  return error.reason === defect_reason ? noted(outcome, cause) : outcome
 }
 
 /** After a dispatch a lost connection, a timeout or an interruption from inside says nothing about the effect. */
@@ -53,10 +78,11 @@ export const timedOut = (timeout_ms: number): ToolTransientError =>
   })
 
 /** A write that failed by a fault of its own may have done what it was asked to: the model must not take it for undone. */
-export const doubted = (outcome: Outcome): Outcome =>
-  outcome._tag === "Failed" && outcome.error.kind === "internal"
-    ? {
-        _tag: "Failed",
-        error: { ...outcome.error, message: `${outcome.error.message} It may have taken effect.` }
-      }
-    : outcome
+export const doubted = (outcome: Outcome): Outcome => {
+  if (outcome._tag !== "Failed" || outcome.error.kind !== "internal") return outcome
+  const message = `${outcome.error.message} It may have taken effect.`
+  const doubt: Outcome = { _tag: "Failed", error: { ...outcome.error, message } }
+  const exception = exceptions.get(outcome)
+  if (exception !== undefined) exceptions.set(doubt, exception)
+  return doubt
+}

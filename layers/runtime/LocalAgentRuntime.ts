@@ -21,13 +21,11 @@ import type { Message } from "../../services/AgentRuntime.ts"
 import { AgentRuntime, ShuttingDown } from "../../services/AgentRuntime.ts"
 import { ApprovalDesk } from "../../services/ApprovalDesk.ts"
 import { ModelGateway } from "../../services/ModelGateway.ts"
-import { ModelTurnObservers } from "../../services/ModelTurnObserver.ts"
 import { PriceBook } from "../../services/PriceBook.ts"
 import type { RunHead } from "../../services/RunJournal.ts"
 import { JournalError, RunJournal } from "../../services/RunJournal.ts"
 import { TaskDispatch } from "../../services/TaskDispatch.ts"
 import { TaskStore } from "../../services/TaskStore.ts"
-import { ToolCallObservers } from "../../services/ToolCallObserver.ts"
 import { Tokenizer } from "../../services/Tokenizer.ts"
 import type { ToolRegistry } from "../../services/ToolRegistry.ts"
 import * as Acceptance from "./Acceptance.ts"
@@ -37,11 +35,13 @@ import * as Actors from "./Actor.ts"
 import { digestOf } from "./CallIdentity.ts"
 import { decoded } from "./DecodedRuntime.ts"
 import * as Deadlines from "./Deadlines.ts"
-import { amend, teller, turnTeller } from "./Facts.ts"
+import { amend, tellerOf } from "./Facts.ts"
+import { reporter, reportExit } from "./Faults.ts"
 import * as Feed from "./Feed.ts"
 import * as GovernedInvoker from "./GovernedInvoker.ts"
 import * as LimitQuestion from "./LimitQuestion.ts"
 import { drain, ring } from "./RunWriter.ts"
+import { every } from "./Periodic.ts"
 import * as Pace from "./Pace.ts"
 import * as PromptMeter from "./PromptMeter.ts"
 import * as RoleDirectory from "./RoleDirectory.ts"
@@ -61,7 +61,8 @@ const make = Effect.gen(function* () {
   const model = yield* ModelGateway
   const desk = yield* ApprovalDesk
   const memories = yield* AgentMemories
-  const tell = turnTeller(yield* ModelTurnObservers, teller(yield* ToolCallObservers, clock))
+  const report = yield* reporter
+  const tell = yield* tellerOf(clock, report)
   const deadlines = yield* Deadlines.make
   const pace = yield* (yield* Pace.Pacing)(config.loops_per_turn)
   const { invoker, policy_version } = yield* GovernedInvoker.make(deadlines)
@@ -100,6 +101,7 @@ const make = Effect.gen(function* () {
       weights: PromptMeter.make(yield* Tokenizer),
       clock,
       prices: yield* PriceBook,
+      report,
       askLimit: LimitQuestion.make({ digest, random, policy_version }),
       invoker
     },
@@ -146,7 +148,10 @@ const make = Effect.gen(function* () {
       (exit) => Scope.close(scope, exit)
     )
     // Whatever ended it, an entry without a fiber would swallow every later message.
-    fork(key, life).addObserver(() => host.leave(actor, undefined))
+    fork(key, life).addObserver((exit) => {
+      host.leave(actor, undefined)
+      reportExit(report, "an actor broke", exit, { address: key, run_id: actor.run })
+    })
   }
 
   /** A command from outside: the run's owner looks at it now, or, where nobody has the run, an actor is started. */
@@ -282,17 +287,6 @@ const make = Effect.gen(function* () {
       yield* Effect.ignore(journal.release(owner))
     })
   )
-  const every = (ms: number, work: Effect.Effect<unknown, unknown>) =>
-    Effect.forkScoped(
-      Effect.forever(
-        Effect.andThen(
-          Effect.sleep(ms),
-          Effect.catchCause(work, (cause) =>
-            Effect.logWarning("a periodic task of the runtime failed", cause)
-          )
-        )
-      )
-    )
   yield* every(Math.max(config.lease_ms / 3, 1), journal.beat(owner, config.lease_ms))
   yield* every(config.sweep_ms, Effect.andThen(desk.expire(500), recover()))
   yield* recover()

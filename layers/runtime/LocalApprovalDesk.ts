@@ -20,6 +20,7 @@ import { RunJournal } from "../../services/RunJournal.ts"
 import { ToolCallObservers } from "../../services/ToolCallObserver.ts"
 import { approvalDigest, shownDigest } from "./CallIdentity.ts"
 import { amend, teller } from "./Facts.ts"
+import { reporter } from "./Faults.ts"
 
 const pendingLimit = Entries.limitUpTo(500)
 /** What people were shown, and its digest. */
@@ -53,7 +54,7 @@ const make = Effect.gen(function* () {
   const records = yield* ApprovalRecords
   const digest = yield* Digest.Digest
   const clock = yield* Clock.Clock
-  const tell = teller(yield* ToolCallObservers, clock)
+  const tell = teller(yield* ToolCallObservers, clock, yield* reporter)
 
   const found = Effect.fnUntraced(function* (id: ApprovalId, by: Principal) {
     const approval = yield* records.get(id)

@@ -4,12 +4,14 @@
  */
 import { Effect } from "effect"
 import type { Exit } from "effect"
+import type { Exception } from "../../src/error/Exception.ts"
 import type { CallId, FrameId, RunId } from "../../src/Ids.ts"
 import type { RunInput } from "../../src/run/RunDecider.ts"
 import type { RunAccepted } from "../../src/run/RunEvent.ts"
 import type { CallState, RunState } from "../../src/run/RunState.ts"
 import type { ResidentAgent } from "../../services/AgentDirectory.ts"
 import type { AgentMemory } from "../../services/AgentMemory.ts"
+import type { About } from "./Faults.ts"
 import type { ToolOutput } from "./Feed.ts"
 import type { RunWriter, Transaction } from "./RunWriter.ts"
 import type { BegunEffect, CallHost, Surroundings } from "./CallHost.ts"
@@ -23,6 +25,8 @@ export interface Loop {
   /** Runs when no append is on its way. */
   transact(transaction: Transaction, done: () => void): void
   readonly delta: (run: RunId, frame: FrameId, step: number, output: ToolOutput) => void
+  /** Tells operators of code that broke: with the run's own ids, and these. */
+  broke(what: string, exception: Exception, about: About): void
   effects?: Map<string, BegunEffect>
 }
 
@@ -67,6 +71,10 @@ export class LoopCall implements CallHost {
 
   get effects(): Map<string, BegunEffect> {
     return (this.#loop.effects ??= new Map())
+  }
+
+  broke(what: string, exception: Exception, tool: string): void {
+    this.#loop.broke(what, exception, { call_id: this.#id, tool, agent: this.agent.spec.name })
   }
 
   show(value: unknown): void {

@@ -16,10 +16,13 @@ import { attempt } from "./Attempt.ts"
 import type { Asking } from "./Compactor.ts"
 import type { Body, Piece, Started } from "./CallHost.ts"
 import { compaction } from "./Compactor.ts"
+import type { Report } from "./Faults.ts"
+import { exceptionOf } from "./Faults.ts"
 import type { PromptMeter } from "./PromptMeter.ts"
 
 interface Services {
   readonly prices: Prices | undefined
+  readonly report: Report
   readonly model: ModelGateway["Service"]
   readonly delta: (run: RunId, frame: FrameId, step: number, delta: ModelDelta) => void
 }
@@ -105,7 +108,7 @@ export class ModelTurn implements Asking, Body {
   }
 
   ended(exit: Exit.Exit<unknown, unknown>): RunInput {
-    return attempt(said, this, exit, () => died(this.asked))
+    return attempt(said, this, exit, (defect) => broke(this, Cause.die(defect)))
   }
 
   instead(cause: Cause.Cause<unknown>): Piece | undefined {
@@ -117,10 +120,25 @@ export class ModelTurn implements Asking, Body {
   }
 }
 
+/** What broke is an operator's to know: the run is told that it did. */
+const broke = ({ agent, asked, run, services, state }: ModelTurn, cause: Cause.Cause<unknown>) => {
+  services.report("a turn of a model broke", exceptionOf(cause), {
+    run_id: run,
+    tenant: state.accepted?.tenant,
+    trace_id: state.accepted?.trace_id,
+    agent: agent.spec.name,
+    frame: asked.frame,
+    step: asked.step
+  })
+  return died(asked)
+}
+
 const said = (turn: ModelTurn, exit: Exit.Exit<unknown, unknown>): RunInput => {
   if (Exit.isSuccess(exit)) return finished(turn, exit.value as Turn)
   const error = Cause.findErrorOption(exit.cause)
-  return Option.isSome(error) ? failed(turn.asked, error.value as ModelError) : died(turn.asked)
+  return Option.isSome(error)
+    ? failed(turn.asked, error.value as ModelError)
+    : broke(turn, exit.cause)
 }
 
 const shorter = (turn: ModelTurn, cause: Cause.Cause<unknown>): Piece | undefined => {

@@ -29,6 +29,7 @@ import type { OutboxMessage } from "../../src/delivery/Outbox.ts"
 import { attempts_max_default, backoff_initial_ms, backoffMs } from "../../src/delivery/Outbox.ts"
 import { sanitiseError } from "../../src/delivery/SanitisedError.ts"
 import { takeWheneverDue } from "./DueWatch.ts"
+import { exceptionOf, logged } from "./Faults.ts"
 
 /** Times in ms. The lease is the timeout and the margin, so that it always outlives the handler. */
 export interface RelayConfig {
@@ -100,6 +101,13 @@ const failureOf = (cause: Cause.Cause<DeliveryFailed | DeliveryRefused>): Failur
   }
 }
 
+/** Did the handler break, where it should have failed by one of its two errors? */
+const isBroken = (cause: Cause.Cause<DeliveryFailed | DeliveryRefused>): boolean => {
+  const error = Cause.squash(cause)
+  const isDeclared = error instanceof DeliveryRefused || error instanceof DeliveryFailed
+  return !isDeclared && !Cause.hasInterruptsOnly(cause)
+}
+
 /** A message under the name of the claim that took it. */
 interface Claimed {
   readonly owner: string
@@ -159,6 +167,10 @@ const outcomes = (outbox: Outbox["Service"], config: RelayConfig, isStopping: ()
       return
     }
     yield* count(failed_total, message.topic)
+    if (isBroken(exit.cause)) {
+      const about = { message_id: message.id, topic: message.topic, tenant: message.tenant }
+      yield* logged("a delivery handler broke", exceptionOf(exit.cause), about)
+    }
     const { error, final } = failureOf(exit.cause)
     if (final || message.attempts >= config.attempts_max) return yield* bury(claimed, error)
     const retry_at = now + backoffMs(message.attempts, config.backoff_initial_ms)

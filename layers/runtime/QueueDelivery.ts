@@ -2,22 +2,12 @@
  * One delivery of a call, from its claim to its end: execute, publish, acknowledge; or back to the queue. Private to the
  * worker.
  */
-import {
-  Cause,
-  Clock,
-  Deferred,
-  Effect,
-  Exit,
-  Fiber,
-  Latch,
-  Metric,
-  Result,
-  Schedule
-} from "effect"
+import { Clock, Deferred, Effect, Exit, Fiber, Latch, Metric, Result, Schedule } from "effect"
 import type { ToolResult } from "../../src/tool/SemStreamsCall.ts"
 import { executeSubject } from "../../src/tool/ToolMessage.ts"
 import type { StoreError } from "../../services/TaskStore.ts"
 import type { ToolDelivery, ToolQueue } from "../../services/ToolQueue.ts"
+import { exceptionOf, logged } from "./Faults.ts"
 import type { Executed, QueueExecutor } from "./QueueExecutor.ts"
 import type { ToolQueueConfig } from "./ToolQueueConfig.ts"
 
@@ -169,7 +159,7 @@ export const make = (
         Effect.catch((error: StoreError) =>
           giveBack(owner, delivery, `its result was not published: ${error.message}`)
         ),
-        Effect.catchCause((cause) => Effect.logError("a delivery broke", Cause.squash(cause))),
+        Effect.catchCause((cause) => logged("a delivery broke", exceptionOf(cause), {})),
         Effect.annotateLogs({ call_id: delivery.id, subject: executeSubject(delivery.tool) })
       )
     )

@@ -34,6 +34,7 @@ import * as Deadlines from "./Deadlines.ts"
 import type { Reconciliation } from "./Reconciliation.ts"
 import { unknown } from "./Reconciliation.ts"
 import { makeGates } from "./ToolGate.ts"
+import { exceptionOf, reporter } from "./Faults.ts"
 import * as QueuedCall from "./QueuedCall.ts"
 import * as ToolBody from "./ToolBody.ts"
 import * as ToolGuards from "./ToolGuards.ts"
@@ -223,6 +224,7 @@ export const make = Effect.fnUntraced(function* (
     guards: yield* ToolGuards.make(tools.values()),
     attempted: yield* ToolAttemptObservers
   }
+  const report = yield* reporter
   const invoker = ToolInvoker.make(services)
   const body = ToolBody.make(services)
   const gateOf = makeGates(services.policy ?? no_policy, body)
@@ -238,13 +240,16 @@ export const make = Effect.fnUntraced(function* (
     call: ToolCall,
     line: QueuedCall.Line
   ): Effect.Effect<RunInput | undefined> => {
-    const host = QueuedCall.make(delivery, call, agent, memoryless, line)
+    const host = QueuedCall.make(delivery, call, agent, memoryless, line, report)
     return Effect.suspend(() => body.run(invoker.start(host))).pipe(
       Effect.provideContext(memoryless),
       Effect.catchCause((cause) =>
         Cause.hasInterruptsOnly(cause)
           ? Effect.interrupt
-          : Effect.succeed(invoker.died(host.call().id, cause))
+          : Effect.sync(() => {
+              host.broke("a call from the queue broke", exceptionOf(cause), delivery.tool)
+              return invoker.died(host.call().id, cause)
+            })
       )
     )
   }
@@ -261,7 +266,7 @@ export const make = Effect.fnUntraced(function* (
     }
     const args = gate.tool.decode(call.arguments ?? {})
     if (Exit.isFailure(args)) return Effect.succeed(unknown)
-    const host = QueuedCall.make(delivery, call, agent, memoryless, unheard)
+    const host = QueuedCall.make(delivery, call, agent, memoryless, unheard, report)
     return Effect.provideContext(body.reconcile(host, gate.tool, args.value, over_at), memoryless)
   }
 

@@ -13,6 +13,7 @@ import type { ToolCall } from "../../src/tool/SemStreamsCall.ts"
 import type { ResidentAgent } from "../../services/AgentDirectory.ts"
 import type { ToolDelivery } from "../../services/ToolQueue.ts"
 import type { BegunEffect, CallHost, Surroundings } from "./CallHost.ts"
+import type { Report } from "./Faults.ts"
 
 /** What the sender says beside SemStreams' fields; from another sender than ours all of it may be missing. */
 export interface SenderTold {
@@ -63,7 +64,8 @@ export const make = (
   call: ToolCall,
   agent: ResidentAgent,
   context: Surroundings,
-  line: Line
+  line: Line,
+  report: Report
 ): CallHost => {
   const state: RunState = noState()
   const args = call.arguments ?? {}
@@ -86,6 +88,14 @@ export const make = (
     call: () => own,
     state,
     effects: new Map<string, BegunEffect>(),
+    broke: (what, exception, tool) =>
+      report(what, exception, {
+        run_id: call.loop_id,
+        call_id: own.id,
+        tool,
+        tenant: delivery.tenant,
+        trace_id: call.trace_id
+      }),
     show: line.show,
     dispatch: () => line.begin,
     // Tools that need a run's transaction are refused when the worker starts.

@@ -7,8 +7,9 @@ import { isToolError } from "../../src/error/ToolError.ts"
 import type { Outcome } from "../../src/run/RunEvent.ts"
 import type { Reconciled } from "../../src/tool/GovernedTool.ts"
 import { outcomeOf } from "./BodyResult.ts"
-import type { Governed } from "./CallHost.ts"
+import type { CallHost, Governed } from "./CallHost.ts"
 import { doubted, failed } from "./Failures.ts"
+import { exceptionOf } from "./Faults.ts"
 
 export type Reconciliation =
   | { readonly _tag: "Settled"; readonly outcome: Outcome }
@@ -22,6 +23,7 @@ export const unknown: Reconciliation = { _tag: "Unknown" }
 
 /** `exit` is that of the tool's `reconcile`; undefined = it did not end in time. */
 export const reconciliationOf = (
+  host: Pick<CallHost, "broke">,
   tool: Governed,
   exit: Exit.Exit<Reconciled, unknown> | undefined
 ): Reconciliation => {
@@ -31,7 +33,10 @@ export const reconciliationOf = (
     const said = exit.value as Reconciled | undefined
     switch (said?._tag) {
       case "Happened":
-        return { _tag: "Settled", outcome: doubted(outcomeOf(tool, Exit.succeed(said.result))) }
+        return {
+          _tag: "Settled",
+          outcome: doubted(outcomeOf(host, tool, Exit.succeed(said.result)))
+        }
       case "NotHappened":
         return { _tag: "NotHappened" }
       case "Failed":
@@ -46,7 +51,10 @@ export const reconciliationOf = (
   if (Cause.hasInterruptsOnly(cause)) return { _tag: "Unasked" }
   const found = Cause.findErrorOption(cause)
   // A defect, or a failure of no class, is of the question and not of the call.
-  if (found._tag === "None" || !isToolError(found.value)) return unknown
+  if (found._tag === "None" || !isToolError(found.value)) {
+    host.broke("the reconcile of a tool broke", exceptionOf(cause), tool.spec.name)
+    return unknown
+  }
   const error = found.value
   return error._tag === "ToolTransientError"
     ? { _tag: "Unasked" }

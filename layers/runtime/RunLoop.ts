@@ -8,6 +8,7 @@ import { Effect, Exit } from "effect"
 import type { Context } from "effect"
 import type { Past } from "../../src/conversation/Compaction.ts"
 import type { TranscriptEntry } from "../../src/conversation/Transcript.ts"
+import type { Exception } from "../../src/error/Exception.ts"
 import type { FrameId, RunId } from "../../src/Ids.ts"
 import { rootFrame } from "../../src/Ids.ts"
 import type { Prices } from "../../src/cost/PriceTable.ts"
@@ -21,14 +22,16 @@ import type { AgentDirectory } from "../../services/AgentDirectory.ts"
 import type { ModelDelta, ModelGateway } from "../../services/ModelGateway.ts"
 import type { AgentMemory } from "../../services/AgentMemory.ts"
 import type { FencedOff, JournalError, RunJournal } from "../../services/RunJournal.ts"
+import { brokenWork } from "./BrokenWork.ts"
 import type { Deadlines } from "./Deadlines.ts"
 import type { Steps } from "./Drive.ts"
 import { Drive } from "./Drive.ts"
+import type { About, Report } from "./Faults.ts"
 import type { ToolOutput } from "./Feed.ts"
 import type { Loop as LoopHost } from "./LoopCall.ts"
 import type { AskLimit as LimitQuestion } from "./LimitQuestion.ts"
 import { LoopCall } from "./LoopCall.ts"
-import { askModel, died, ModelTurn, unknownAgent } from "./ModelTurn.ts"
+import { askModel, ModelTurn, unknownAgent } from "./ModelTurn.ts"
 import type { Pace } from "./Pace.ts"
 import type { Weights } from "./PromptMeter.ts"
 import { PromptMeter } from "./PromptMeter.ts"
@@ -51,6 +54,8 @@ export interface Services extends WallServices {
   readonly weights: Weights
   readonly askLimit: LimitQuestion
   readonly prices: Prices | undefined
+  /** Tells operators what broke. */
+  readonly report: Report
   /** Called after each commit, never before. */
   readonly committed: (run: RunId, state: RunState, events: ReadonlyArray<RunEvent>) => void
   /** Called when others appended to the run. */
@@ -273,17 +278,14 @@ class Loop implements LoopHost, WorkersHost {
     }
   }
 
-  died(failed: Work, exit: Exit.Failure<unknown, never>): RunInput {
-    switch (failed._tag) {
-      case "RunCall":
-        return this.#services.invoker.died(failed.call, exit.cause)
-      case "AskModel":
-        return died(failed)
-      case "AskLimit": {
-        const reason = failed.limit
-        return { _tag: "Stops", stopping: { status: "failed", by: "runtime", reason } }
-      }
-    }
+  broke(what: string, exception: Exception, about: About) {
+    const { tenant, trace_id } = this.#state.accepted!
+    const run_id = this.writer.run
+    this.#services.report(what, exception, { run_id, tenant, trace_id, ...about })
+  }
+
+  died(failed: Work, { cause }: Exit.Failure<unknown, never>): RunInput {
+    return brokenWork({ broke: this.broke.bind(this) }, this.#services.invoker, failed, cause)
   }
 
   begin(wanted: Work): Started {

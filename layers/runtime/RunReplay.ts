@@ -27,6 +27,7 @@ import { ToolRegistry } from "../../services/ToolRegistry.ts"
 import { Tokenizer } from "../../services/Tokenizer.ts"
 import { versionOf } from "./CallIdentity.ts"
 import * as Deadlines from "./Deadlines.ts"
+import { reporter } from "./Faults.ts"
 import * as LimitQuestion from "./LimitQuestion.ts"
 import * as Pace from "./Pace.ts"
 import * as PromptMeter from "./PromptMeter.ts"
@@ -134,6 +135,7 @@ const make = Effect.fnUntraced(function* ({ model, recording, run }: Options, be
     // A recorded turn has its cost.
     prices: model === undefined ? undefined : yield* PriceBook,
     askLimit: LimitQuestion.make({ digest, random, policy_version }),
+    report: yield* reporter,
     // Once it is written what was refused: the stop would take the call's result from it.
     committed: (_run, _state, events) => {
       for (const event of events) {

@@ -17,11 +17,11 @@ import { attempt } from "./Attempt.ts"
 import type { Services as AttemptServices } from "./Attempts.ts"
 import { again } from "./Attempts.ts"
 import type { CallHost, Fork, Governed, StartBody, Started } from "./CallHost.ts"
-import { at, outcomeOf, Reading } from "./BodyResult.ts"
+import { at, outcomeOf, Reading, told } from "./BodyResult.ts"
 import { callKey, effectKey } from "./CallIdentity.ts"
 import { withSpent } from "./BodySpending.ts"
 import type { Deadlines } from "./Deadlines.ts"
-import { classify, doubted, failed, isLoss, timedOut } from "./Failures.ts"
+import { doubted, failed, failedBy, isLoss, timedOut } from "./Failures.ts"
 import { HandlerContext } from "./HandlerContext.ts"
 import type { Reconciliation } from "./Reconciliation.ts"
 import { reconciliationOf, unknown } from "./Reconciliation.ts"
@@ -171,7 +171,7 @@ export const make = (services: Services): ToolBody => {
         continue
       }
       const outcome =
-        exit === undefined ? failed(timedOut(tool.spec.timeout_ms)) : outcomeOf(tool, exit)
+        exit === undefined ? failed(timedOut(tool.spec.timeout_ms)) : outcomeOf(host, tool, exit)
       return at(host, tool, call, outcome, began, clock.currentTimeMillisUnsafe())
     }
   })
@@ -208,7 +208,7 @@ export const make = (services: Services): ToolBody => {
       }
       const loss = exit === undefined || (Exit.isFailure(exit) && isLoss(exit.cause))
       if (!loss) {
-        const outcome = doubted(outcomeOf(tool, exit))
+        const outcome = doubted(outcomeOf(host, tool, exit))
         return at(host, tool, call, outcome, began, clock.currentTimeMillisUnsafe())
       }
       if (on_loss === "unknown" || tool.spec.retry !== undefined || sends === sends_max)
@@ -226,7 +226,7 @@ export const make = (services: Services): ToolBody => {
     const place = placeOf(tool, host.context)
     const put = Effect.suspend(() => question(args, new HandlerContext(host, key, place, over_at)))
     const exit = yield* within(Effect.provideContext(put, place.context), tool.spec.timeout_ms)
-    return reconciliationOf(tool, exit)
+    return reconciliationOf(host, tool, exit)
   })
 
   const reconcile: ToolBody["reconcile"] = (host, tool, args, over_at) =>
@@ -250,7 +250,7 @@ export const make = (services: Services): ToolBody => {
       const started_at = clock.currentTimeMillisUnsafe()
       // A result that the schema or the cap refuses must undo the body's writes, so it fails inside the transaction.
       const body = Effect.flatMap(bodyOf(host, tool, args, key), (result) => {
-        const outcome = outcomeOf(tool, Exit.succeed(result))
+        const outcome = outcomeOf(host, tool, Exit.succeed(result))
         return outcome._tag === "Value" ? Effect.succeed(outcome) : Effect.fail(outcome)
       })
       // Interruption is waited for: nothing of the body may touch the transaction after it is over.
@@ -259,16 +259,23 @@ export const make = (services: Services): ToolBody => {
         orElse: () => Effect.fail(timedOut(tool.spec.timeout_ms))
       })
       const record = (exit: Exit.Exit<unknown, unknown>): RunInput =>
-        at(host, tool, call, recorded(exit), started_at, clock.currentTimeMillisUnsafe())
+        at(
+          host,
+          tool,
+          call,
+          recorded(host, tool, exit),
+          started_at,
+          clock.currentTimeMillisUnsafe()
+        )
       return Effect.as(host.transact(key, bounded, record), undefined)
     })
 
-  const recorded = (exit: Exit.Exit<unknown, unknown>): Outcome => {
+  const recorded = (host: CallHost, tool: Governed, exit: Exit.Exit<unknown, unknown>): Outcome => {
     if (Exit.isSuccess(exit)) return exit.value as Outcome
     const error = Cause.findErrorOption(exit.cause)
     return error._tag === "Some" && isOutcome(error.value)
       ? error.value
-      : failed(classify(exit.cause))
+      : told(host, tool, failedBy(exit.cause))
   }
 
   const isOutcome = (value: unknown): value is Outcome =>

@@ -30,7 +30,7 @@ import type { Proposal } from "./CallIdentity.ts"
 import { approvalDigest, proposalDigest, shownDigest, toolDigest } from "./CallIdentity.ts"
 import type { CallHost, Governed, Started } from "./CallHost.ts"
 import { finished } from "./BodyResult.ts"
-import { classify, failed } from "./Failures.ts"
+import { failed, failedBy } from "./Failures.ts"
 import { identityOf } from "./EffectIndex.ts"
 import { make as makeOnce } from "./SameEffect.ts"
 import type { Services as BodyServices } from "./ToolBody.ts"
@@ -245,6 +245,6 @@ export const make = (services: Services): ToolInvoker => {
 
   return {
     start,
-    died: (call, cause) => finished(call, failed(classify(cause)))
+    died: (call, cause) => finished(call, failedBy(cause))
   }
 }

@@ -23,6 +23,7 @@ import type { Script } from "../../layers/model/ScriptedModelGateway.ts"
 import * as ScriptedModelGateway from "../../layers/model/ScriptedModelGateway.ts"
 import * as Deadlines from "../../layers/runtime/Deadlines.ts"
 import { teller } from "../../layers/runtime/Facts.ts"
+import { reporter } from "../../layers/runtime/Faults.ts"
 import * as Feed from "../../layers/runtime/Feed.ts"
 import * as LocalAgentDirectory from "../../layers/runtime/LocalAgentDirectory.ts"
 import * as LocalToolRegistry from "../../layers/runtime/LocalToolRegistry.ts"
@@ -151,7 +152,8 @@ export const make = Effect.fnUntraced(function* (turn: Model) {
   const deadlines = yield* Deadlines.make
   const pace = yield* Pace.make(Pace.loops_per_turn)
   const told: Told = { calls: 0 }
-  const host = { feed: Feed.make(), tell: teller([() => void told.calls++], clock) }
+  const report = yield* reporter
+  const host = { feed: Feed.make(), tell: teller([() => void told.calls++], clock, report) }
   const services = {
     model: Context.get(context, ModelGateway),
     directory: Context.get(context, AgentDirectory),
@@ -160,6 +162,7 @@ export const make = Effect.fnUntraced(function* (turn: Model) {
     weights: PromptMeter.make({ count: estimateTokens }),
     clock,
     prices: undefined,
+    report,
     askLimit: () => Effect.die("no run of the bench has a limit that asks"),
     invoker: ToolInvoker.make({
       registry: Context.get(context, ToolRegistry),

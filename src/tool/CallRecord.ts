@@ -3,6 +3,7 @@
  * runs. SemStreams records the same (SM-85); its key is the call's id and a time, so that retries keep several records.
  */
 import { Schema } from "effect"
+import { Exception } from "../error/Exception.ts"
 import { ToolFailure } from "../error/ToolError.ts"
 import { CallId, RunId, Tenant } from "../Ids.ts"
 import { Outcome } from "../run/RunEvent.ts"
@@ -21,6 +22,8 @@ export const CallRecord = Schema.Struct({
   arguments: Schema.Json,
   outcome: Schema.optionalKey(Outcome),
   retried: Schema.optionalKey(ToolFailure),
+  /** What broke, where the tool did by itself; the outcome says no more than that. */
+  exception: Schema.optionalKey(Exception),
   /** ms since 1970. */
   started_at: Schema.Int,
   ended_at: Schema.Int,
@@ -45,6 +48,7 @@ export const recordOf = (fact: ToolCompleted, timestamp_ns: bigint): CallRecord 
     tool_name,
     arguments: fact.arguments as Schema.Json,
     outcome: fact.outcome,
+    ...(fact.exception === undefined ? undefined : { exception: fact.exception }),
     started_at,
     ended_at,
     duration_ms: latency_ms
@@ -79,7 +83,8 @@ export const recordOfRetried = (attempt: Retried, timestamp_ns: bigint): CallRec
 })
 
 /** About how many bytes a record holds: what a bounded buffer counts. */
-export const weightOf = ({ outcome, ...record }: CallRecord): number =>
+export const weightOf = ({ exception, outcome, ...record }: CallRecord): number =>
+  (exception === undefined ? 0 : (exception.message.length + exception.stacktrace.length) * 2) +
   (outcome?._tag === "Value" ? outcome.json.length * 2 : 0) +
   JSON.stringify(record.arguments ?? null).length * 2 +
   1_000

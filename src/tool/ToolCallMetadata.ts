@@ -4,6 +4,7 @@
 import { Schema } from "effect"
 import { ToolErrorClass } from "../error/ToolError.ts"
 import type { ToolErrorKind } from "../error/ToolError.ts"
+import type { Exception } from "../error/Exception.ts"
 import type { CallId, RunId, Tenant } from "../Ids.ts"
 import type { CallSettled, Outcome } from "../run/RunEvent.ts"
 import { errorClassOf, errorKindOf } from "../run/RunEvent.ts"
@@ -34,6 +35,8 @@ export interface ToolCompleted {
   readonly arguments: unknown
   /** The result, whole. */
   readonly outcome: Outcome
+  /** What broke, where the tool did by itself; for operators, and for nobody else. */
+  readonly exception?: Exception
 }
 
 const reasonOf = (outcome: Outcome): string | undefined => {

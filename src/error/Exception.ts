@@ -1,0 +1,50 @@
+/**
+ * What an operator is told of code that broke by itself: its error, its stack and what caused it. It may quote anything
+ * that the code met, so it goes to logs, spans and records, and never to a model, a customer or the journal.
+ */
+import { Cause, Schema } from "effect"
+import { redact } from "../approval/ArgsSummary.ts"
+
+const type_max = 200
+const message_max = 2_000
+const stacktrace_max = 8_000
+
+/** The names are OpenTelemetry's (`exception.*`). Keys, e-mail addresses and numbers of cards and phones are taken out. */
+export const Exception = Schema.Struct({
+  /** At most 200 characters. */
+  type: Schema.String,
+  /** At most 2,000 characters. */
+  message: Schema.String,
+  /** With its causes; at most 8,000 characters. */
+  stacktrace: Schema.String
+})
+export interface Exception extends Schema.Schema.Type<typeof Exception> {}
+
+/** All control characters but tab and line feed: a log is read in a terminal. */
+// oxlint-disable-next-line no-control-regex -- control characters are what is taken out here
+const control = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g
+
+/** What is read is bounded before it is searched. */
+const bounded = (text: string, most: number): string => {
+  const read = text.length > most ? `${text.slice(0, most - 1)}…` : text
+  return redact(read.replace(control, "")).slice(0, most)
+}
+
+/** May throw where an error's own members do. */
+export const exceptionFrom = (cause: Cause.Cause<unknown>): Exception => {
+  const error = Cause.squash(cause)
+  const isError = error instanceof Error
+  const named = isError && "_tag" in error ? error._tag : isError ? error.name : typeof error
+  return {
+    type: bounded(String(named), type_max),
+    message: bounded(isError ? error.message : String(error), message_max),
+    stacktrace: bounded(Cause.pretty(cause), stacktrace_max)
+  }
+}
+
+/** Of what cannot even be read. */
+export const unreadable: Exception = {
+  type: "unreadable",
+  message: "an error whose members cannot be read",
+  stacktrace: ""
+}
