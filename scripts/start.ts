@@ -9,7 +9,7 @@ import { createHash } from "node:crypto"
 import { writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { Cause, Effect, Layer, Logger, Option, References } from "effect"
-import { FetchHttpClient, HttpServer } from "effect/http"
+import { HttpServer } from "effect/http"
 import { SqlError } from "effect/sql"
 import * as OperationsTools from "../layers/agents/OperationsTools.ts"
 import * as WebhookDelivery from "../layers/channel/WebhookDelivery.ts"
@@ -100,8 +100,11 @@ const main = Effect.gen(function* () {
     tools: [OperationsTools.tools],
     deliveries: [
       WebhookDelivery.handlers.pipe(
-        Effect.provideService(WebhookDelivery.WebhookConfig, { url: receiver.url }),
-        Effect.provide(FetchHttpClient.layer)
+        Effect.provideService(WebhookDelivery.WebhookConfig, {
+          url: receiver.url,
+          // The receiver of the incident is in this process.
+          allow_ranges: ["127.0.0.0/8"]
+        })
       )
     ]
   }).pipe(

@@ -80,6 +80,30 @@ const value = /^[\t\x20-\x7e]{0,4000}$/
 /** What belongs to the connection and not to a request. */
 const forbidden =
   /^(?:host|connection|content-length|transfer-encoding|te|trailer|upgrade|expect|keep-alive|accept-encoding|proxy-.*|sec-.*)$/
+/**
+ * What says who asks, for whom, by which way or how a request is to be read: nothing of it is a model's to give. Credentials,
+ * sessions, methods and paths behind the line (`X-HTTP-Method-Override`), proxies' words, and what clouds want to see
+ * before they tell their secrets.
+ */
+const withheld = new RegExp(
+  [
+    "^(?:cookie2?|forwarded|via|origin|from|max-forwards|alt-used|client-ip|true-client-ip|metadata|metadata-flavor)$",
+    "auth|token|secret|password|passwd|credential|session|cookie|csrf|xsrf|signature|jwt",
+    "(?:^|[-_])(?:api[-_]?key|access[-_]?key|key|user(?!-agent$)|username|tenant|role|roles|identity|account)(?:$|[-_])",
+    "^x[-_](?:http[-_])?method|method[-_]override|^x[-_](?:original|rewrite|forwarded|real|host|remote|proxy)",
+    "^x[-_](?:client|cluster|envoy|amz|aws|goog|google|ms|azure|middleware|sendfile|accel)",
+    "(?:client|connecting|remote|real|source|original)[-_](?:ip|addr|host|port)"
+  ].join("|")
+)
+
+/** Why a model may not give one of these headers; undefined = it may. */
+const withheldHeader = (headers: Readonly<Record<string, string>>): string | undefined => {
+  const bad = Object.keys(headers).find((name) => withheld.test(name.toLowerCase()))
+  return bad === undefined
+    ? undefined
+    : `the header ${JSON.stringify(bad.slice(0, 100))} is not yours to give: credentials, sessions, methods and senders are set by the operator`
+}
+
 const headers_max = 32
 /** What a request may carry to another origin: nothing that could say who asks. */
 const carried = /^(?:accept|accept-language|user-agent)$/
@@ -208,6 +232,8 @@ export const make = Effect.fnUntraced(function* (
   const { credentials = {} } = options
 
   const refusal = ({ body, headers, method }: Fetch): FetchError | undefined => {
+    const held = withheldHeader(headers)
+    if (held !== undefined) return refuse("headers", held)
     if (!methods.includes(method)) {
       return refuse(
         "method",

@@ -1,12 +1,16 @@
 /**
  * Delivers events to one webhook by HTTP POST. 2xx is delivered; an answer that another try cannot change (4xx, except
- * 408, 425 and 429) is refused; anything else failed. Says nothing of the address, in errors or in spans.
+ * 408, 425 and 429) is refused; anything else failed. Reaches public addresses, and ranges that its config names. Says
+ * nothing of the address, in errors or in spans.
  */
-import { Context, Effect, Schema } from "effect"
+import { Context, Effect, Layer, Result, Schema } from "effect"
 import { FetchHttpClient, HttpBody, HttpClient, HttpClientRequest } from "effect/http"
 import type { DeliveryHandler, RoomHandlers } from "../../services/DeliveryHandlers.ts"
 import { DeliveryFailed, DeliveryRefused } from "../../services/DeliveryHandlers.ts"
+import type { Range } from "../../src/call/Address.ts"
+import { rangeOf } from "../../src/call/Address.ts"
 import { cloudEventOf, webhook_topic, WebhookEvent } from "../../src/delivery/Webhook.ts"
+import { judgedFetch } from "./JudgedFetch.ts"
 
 /** Where events go. */
 export class WebhookConfig extends Context.Service<
@@ -17,8 +21,28 @@ export class WebhookConfig extends Context.Service<
     readonly source?: string | undefined
     /** How long one answer may take; absent = 10,000. The relay's own timeout must be longer. */
     readonly timeout_ms?: number | undefined
+    /** Address ranges to be reached although they are not public, such as `127.0.0.0/8`. Absent = none. */
+    readonly allow_ranges?: ReadonlyArray<string> | undefined
   }
 >()("troupe/layers/channel/WebhookConfig") {}
+
+/** What is configured cannot be right. */
+export class WebhookMisconfigured extends Schema.TaggedError<WebhookMisconfigured>()(
+  "WebhookMisconfigured",
+  { field: Schema.String, message: Schema.String }
+) {}
+
+const rangesOf = (
+  texts: ReadonlyArray<string>
+): Effect.Effect<ReadonlyArray<Range>, WebhookMisconfigured> =>
+  Effect.forEach(texts, (text) => {
+    const range = rangeOf(text)
+    return Result.isSuccess(range)
+      ? Effect.succeed(range.success)
+      : Effect.fail(
+          new WebhookMisconfigured({ field: "allow_ranges", message: `${range.failure}.` })
+        )
+  })
 
 const timeout_ms_default = 10_000
 
@@ -36,11 +60,14 @@ const judge = (status: number): Effect.Effect<void, DeliveryFailed | DeliveryRef
 }
 
 /** The handler of `webhook.deliver`. */
-export const handlers: Effect.Effect<RoomHandlers, never, WebhookConfig | HttpClient.HttpClient> =
+export const handlers: Effect.Effect<RoomHandlers, WebhookMisconfigured, WebhookConfig> =
   Effect.gen(function* () {
-    const { source = "troupe", timeout_ms = timeout_ms_default, url } = yield* WebhookConfig
+    const config = yield* WebhookConfig
+    const { source = "troupe", timeout_ms = timeout_ms_default, url } = config
+    const fetch = judgedFetch({ allow: yield* rangesOf(config.allow_ranges ?? []) })
+    const context = yield* Layer.build(FetchHttpClient.layer)
     // Only the status is read: the scope gives the connection back without the body, however long that is.
-    const client = HttpClient.withScope(yield* HttpClient.HttpClient)
+    const client = HttpClient.withScope(Context.get(context, HttpClient.HttpClient))
 
     const deliver: DeliveryHandler = Effect.fnUntraced(
       function* (message) {
@@ -73,8 +100,9 @@ export const handlers: Effect.Effect<RoomHandlers, never, WebhookConfig | HttpCl
       },
       Effect.scoped,
       // A redirect would carry the event to where nobody configured it to go.
+      Effect.provideService(FetchHttpClient.Fetch, fetch),
       Effect.provideService(FetchHttpClient.RequestInit, { redirect: "manual" }),
       Effect.provideService(HttpClient.TracerDisabledWhen, () => true)
     )
-    return [[webhook_topic, deliver]]
-  })
+    return [[webhook_topic, deliver] as const]
+  }).pipe(Effect.scoped)

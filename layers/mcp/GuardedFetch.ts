@@ -3,7 +3,9 @@
  * and a bound for each message that comes back.
  */
 import { Redacted } from "effect"
+import type { Reach } from "../../src/call/Dialling.ts"
 import type { McpHttpServer } from "../../src/tool/McpServer.ts"
+import { judgedFetch } from "./JudgedFetch.ts"
 
 const headersOf = (server: McpHttpServer): ReadonlyArray<readonly [string, string]> => [
   ...Object.entries(server.headers ?? {}).map(
@@ -49,7 +51,8 @@ const bounded = (
 }
 
 /** For the official client. */
-export const guardedFetch = (server: McpHttpServer, message_bytes_max: number) => {
+export const guardedFetch = (server: McpHttpServer, message_bytes_max: number, reach: Reach) => {
+  const fetch = judgedFetch(reach)
   const { origin } = new URL(server.url)
   const own = headersOf(server)
   return async (input: string | URL, init?: RequestInit): Promise<Response> => {

@@ -3,6 +3,7 @@
  * once; by itself the client would wait until its time is over.
  */
 import type { JSONRPCMessage, StreamableHTTPClientTransport } from "@modelcontextprotocol/client"
+import type { Reach } from "../../src/call/Dialling.ts"
 import type { McpHttpServer } from "../../src/tool/McpServer.ts"
 import { guardedFetch } from "./GuardedFetch.ts"
 import type { Sdk } from "./Sdk.ts"
@@ -15,7 +16,8 @@ export const stream_lost = -32_099
 export const httpTransport = (
   sdk: Sdk,
   server: McpHttpServer,
-  message_bytes_max: number
+  message_bytes_max: number,
+  reach: Reach
 ): StreamableHTTPClientTransport => {
   class AnsweringTransport extends sdk.StreamableHTTPClientTransport {
     override send(
@@ -38,6 +40,6 @@ export const httpTransport = (
     }
   }
   return new AnsweringTransport(new URL(server.url), {
-    fetch: guardedFetch(server, message_bytes_max)
+    fetch: guardedFetch(server, message_bytes_max, reach)
   })
 }

@@ -23,8 +23,8 @@ import { holds } from "../../src/Principal.ts"
 import type { GovernedTool } from "../../src/tool/GovernedTool.ts"
 import { McpDefinitionNotOffered, McpToolNotFound } from "../../src/tool/McpPin.ts"
 import type { McpAcceptance, McpPin } from "../../src/tool/McpPin.ts"
-import type { McpOptions, McpServer } from "../../src/tool/McpServer.ts"
-import { McpServerRefused, refusalOf, servers_max } from "../../src/tool/McpServer.ts"
+import type { McpAllow, McpOptions, McpServer } from "../../src/tool/McpServer.ts"
+import { McpServerRefused, reachOf, refusalOf, servers_max } from "../../src/tool/McpServer.ts"
 import { misdeclared } from "../../src/tool/MisdeclaredTool.ts"
 import type { MisdeclaredTool } from "../../src/tool/MisdeclaredTool.ts"
 import { nearest } from "../../src/tool/Nearest.ts"
@@ -105,7 +105,8 @@ const importServer = Effect.fnUntraced(function* (
   sdk: Sdk,
   validators: Validators,
   pins: McpPins["Service"],
-  server: McpServer
+  server: McpServer,
+  allow: McpAllow
 ): Effect.fn.Return<
   {
     readonly offers: Offers
@@ -118,6 +119,7 @@ const importServer = Effect.fnUntraced(function* (
 > {
   const offers: Offers = {
     server,
+    reach: reachOf(server, allow),
     connected: yield* Latch.make(false),
     connection: undefined,
     listed: undefined,
@@ -186,7 +188,7 @@ const make = Effect.fnUntraced(function* (options: McpOptions) {
   const { sdk, validators } = yield* load
   const imported = yield* Effect.forEach(
     options.servers,
-    (server) => importServer(sdk, validators, pins, server),
+    (server) => importServer(sdk, validators, pins, server, options.allow),
     { concurrency: 8 }
   )
   const byName = new Map(imported.map(({ offers }) => [offers.server.namespace, offers]))

@@ -8,6 +8,7 @@ import { sanitiseError } from "../../src/delivery/SanitisedError.ts"
 import type { ToolError } from "../../src/error/ToolError.ts"
 import type { McpCallResult } from "../../src/tool/McpResult.ts"
 import { redacted } from "../../src/tool/McpResult.ts"
+import type { Reach } from "../../src/call/Dialling.ts"
 import type { McpServer } from "../../src/tool/McpServer.ts"
 import { commandLine, secretsOf } from "../../src/tool/McpServer.ts"
 import type { McpDefinition } from "../../src/tool/McpTool.ts"
@@ -56,11 +57,11 @@ const Page = Schema.toStandardSchemaV1(
   })
 )
 
-const transportOf = (sdk: Sdk, server: McpServer): Transport => {
+const transportOf = (sdk: Sdk, server: McpServer, reach: Reach): Transport => {
   const most = server.message_bytes_max ?? message_bytes_default
   return server.transport === "stdio"
     ? new StdioTransport(server, most)
-    : httpTransport(sdk, server, most)
+    : httpTransport(sdk, server, most, reach)
 }
 
 /** What is started or reached, for logs and operators. */
@@ -122,6 +123,7 @@ export interface Hears {
 export const open = Effect.fnUntraced(function* (
   sdk: Sdk,
   server: McpServer,
+  reach: Reach,
   { changed, ended }: Hears
 ): Effect.fn.Return<McpConnection, McpServerUnavailable, Scope.Scope> {
   const { namespace } = server
@@ -130,7 +132,7 @@ export const open = Effect.fnUntraced(function* (
   const end = (reason: string): void => {
     if (Deferred.doneUnsafe(lost, Effect.succeed(reason))) ended()
   }
-  const transport = transportOf(sdk, server)
+  const transport = transportOf(sdk, server, reach)
   const complaint = () => (transport instanceof StdioTransport ? transport.complaint : "")
   const client = new sdk.Client(
     { name: "troupe", version: "1" },

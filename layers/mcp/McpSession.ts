@@ -31,7 +31,7 @@ const backoff = (failures: number): number =>
 const connected = (sdk: Sdk, offers: Offers, hears: Hears) =>
   Effect.gen(function* () {
     const { server } = offers
-    const connection = yield* open(sdk, server, hears)
+    const connection = yield* open(sdk, server, offers.reach, hears)
     return { connection, listed: offersOf(server, yield* connection.list) }
   }).pipe(
     Effect.timeoutOrElse({

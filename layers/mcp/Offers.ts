@@ -6,6 +6,7 @@ import { Result } from "effect"
 import type { Latch } from "effect"
 import type { ToolError } from "../../src/error/ToolError.ts"
 import { ToolPolicyError, ToolTerminalError, ToolUserError } from "../../src/error/ToolError.ts"
+import type { Reach } from "../../src/call/Dialling.ts"
 import type { McpPin, McpToolState } from "../../src/tool/McpPin.ts"
 import type { McpServer } from "../../src/tool/McpServer.ts"
 import type { McpDefinition } from "../../src/tool/McpTool.ts"
@@ -20,6 +21,8 @@ export type Offer =
 /** Of one server. `pins` are the accepted definitions now, `started` those that the registry's tools were made of. */
 export interface Offers {
   readonly server: McpServer
+  /** Where one that speaks HTTP may be dialled. */
+  readonly reach: Reach
   /** Open while there is a connection. */
   readonly connected: Latch.Latch
   connection: McpConnection | undefined

@@ -82,9 +82,13 @@ const isIn = (bytes: Bytes, range: Range): boolean => {
 const ranges = (texts: string): ReadonlyArray<Range> =>
   texts.split(" ").map((text) => Result.getOrThrow(rangeOf(text)))
 
-/** This network, private, shared (carriers), loopback, link-local, protocols, documentation, 6to4 relays, benchmarks, groups, reserved. */
+/**
+ * This network, private, shared (carriers; Alibaba's metadata), loopback, link-local, protocols (Oracle's metadata),
+ * documentation, 6to4 relays, benchmarks, groups, reserved; and Azure's wire server, which is a public address that every
+ * virtual machine there reaches (Microsoft Learn, "What is IP address 168.63.129.16?").
+ */
 const special4 = ranges(
-  "0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 169.254.0.0/16 172.16.0.0/12 192.0.0.0/24 192.0.2.0/24 " +
+  "168.63.129.16/32 0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 169.254.0.0/16 172.16.0.0/12 192.0.0.0/24 192.0.2.0/24 " +
     "192.88.99.0/24 192.168.0.0/16 198.18.0.0/15 198.51.100.0/24 203.0.113.0/24 224.0.0.0/4 240.0.0.0/4"
 )
 /** What holds an IPv4 address in its last four bytes: mapped ones, and those that a NAT64 translates. */
@@ -93,6 +97,30 @@ const [mapped_four] = four_in_six
 const [global6] = ranges("2000::/3")
 /** Within it: protocols (Teredo among them), documentation, 6to4 (which holds any IPv4 address). */
 const special6 = ranges("2001::/23 2001:db8::/32 2002::/16 3fff::/20")
+
+/**
+ * Where clouds tell a machine its secrets: link-local addresses (AWS, Azure, Google and others), the wire server, and those
+ * of Alibaba, Oracle and of AWS in IPv6.
+ */
+const metadata = ranges(
+  "169.254.0.0/16 168.63.129.16/32 100.100.100.200/32 192.0.0.192/32 fe80::/10 fd00:ec2::/32"
+)
+
+/** The IPv4 address in an ISATAP one (RFC 5214): its interface is `0000:5efe` or `0200:5efe`, and then that address. */
+const tunnelled = (bytes: Bytes): Bytes | undefined =>
+  (bytes[8]! & 0xfd) === 0 && bytes[9] === 0 && bytes[10] === 0x5e && bytes[11] === 0xfe
+    ? [...mapped, ...bytes.slice(12)]
+    : undefined
+
+/** Is this address, or the IPv4 one in it, where a cloud tells its machines their secrets? */
+export const isMetadata = (address: string): boolean => {
+  const bytes = parse(address)
+  if (bytes === undefined) return false
+  const held = four_in_six.some((range) => isIn(bytes, range))
+    ? [...mapped, ...bytes.slice(12)]
+    : (tunnelled(bytes) ?? bytes)
+  return metadata.some((range) => isIn(held, range))
+}
 
 /**
  * May a tool dial this address? True only for global unicast; an IPv6 address that stands for an IPv4 one is judged as
@@ -107,6 +135,8 @@ export const isGlobal = (address: string, allow: ReadonlyArray<Range> = []): boo
     if (!isIn(bytes, mapped_four!) && allow.some((range) => isIn(four, range))) return true
     return !special4.some((range) => isIn(four, range))
   }
+  const four = tunnelled(bytes)
+  if (four !== undefined && special4.some((range) => isIn(four, range))) return false
   return isIn(bytes, global6!) && !special6.some((range) => isIn(bytes, range))
 }
 

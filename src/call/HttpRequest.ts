@@ -23,7 +23,8 @@ export const HttpRequest = Tool.make("http_request", {
     ),
     headers: Schema.optionalKey(
       Schema.Record(Schema.String, Schema.String).annotate({
-        description: "Such as accept or content-type. Credentials are not yours to give."
+        description:
+          "Such as accept or content-type. Authorization, Cookie, X-HTTP-Method-Override and the like are not yours to give."
       })
     ),
     body: Schema.optionalKey(Schema.String.annotate({ description: "For POST, PUT and PATCH." }))

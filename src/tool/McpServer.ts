@@ -2,7 +2,10 @@
  * An MCP server as an operator declares it: where it is, what its tools are allowed to be, and the exact command that a
  * local one is started with.
  */
-import { Redacted, Schema } from "effect"
+import { Redacted, Result, Schema } from "effect"
+import { isMetadata, rangeOf } from "../call/Address.ts"
+import type { Reach } from "../call/Dialling.ts"
+import { literalOf, mayDial } from "../call/Dialling.ts"
 import type { Governance } from "./GovernedTool.ts"
 
 /** What an operator says of one tool; it wins over whatever the server claims. */
@@ -69,7 +72,11 @@ export type McpServer = McpStdioServer | McpHttpServer
 export interface McpAllow {
   /** Exact command lines, as `commandLine` writes them. Absent = none. */
   readonly commands?: ReadonlyArray<string>
-  /** Hosts of HTTP servers, as `name` or `name:port`. Absent = https to the hosts that are declared, http on loopback only. */
+  /**
+   * Hosts of HTTP servers, as `name` or `name:port`. Absent = https to the hosts that are declared, at public addresses, and
+   * http on loopback. A host that is listed here may also be at a private address, but never where a cloud tells its
+   * machines their secrets.
+   */
   readonly hosts?: ReadonlyArray<string>
 }
 
@@ -109,6 +116,18 @@ export const commandLine = (server: McpStdioServer): string => {
 const isLoopback = (host: string): boolean =>
   host === "localhost" || host === "[::1]" || /^127(?:\.\d{1,3}){3}$/.test(host)
 
+const isListed = (url: URL, { hosts = [] }: McpAllow): boolean =>
+  hosts.some((host) => host === url.host || host === url.hostname)
+
+const loopback = ["127.0.0.0/8", "::1"].map((text) => Result.getOrThrow(rangeOf(text)))
+
+/** Where a server may be dialled: at public addresses, on loopback if it is declared there, anywhere if it is listed. */
+export const reachOf = (server: McpServer, allow: McpAllow): Reach => {
+  const url = server.transport === "http" ? URL.parse(server.url) : null
+  if (url === null) return { allow: [] }
+  return { allow: isLoopback(url.hostname) ? loopback : [], named: isListed(url, allow) }
+}
+
 /** The greatest number of servers of one runtime. */
 export const servers_max = 64
 
@@ -123,8 +142,14 @@ const refusalOfUrl = (server: McpHttpServer, allow: McpAllow): string | undefine
   if (url.protocol !== "https:" && !(url.protocol === "http:" && isLocal)) {
     return "it must be https, or http on loopback"
   }
-  if (allow.hosts !== undefined && !allow.hosts.some((h) => h === url.host || h === url.hostname)) {
+  if (allow.hosts !== undefined && !isListed(url, allow)) {
     return `its host is not allowed: add ${JSON.stringify(url.host)} to allow.hosts`
+  }
+  const address = literalOf(url)
+  if (address !== undefined && !mayDial(address, reachOf(server, allow))) {
+    return isMetadata(address)
+      ? "no server of tools is where a cloud tells its machines their secrets"
+      : `its address is not public: add ${JSON.stringify(url.host)} to allow.hosts`
   }
   return undefined
 }

@@ -2,7 +2,6 @@ import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import { assert, describe, it } from "@effect/vitest"
 import { Cause, Effect, Exit, Schema } from "effect"
-import { FetchHttpClient } from "effect/http"
 import * as WebhookDelivery from "../../layers/channel/WebhookDelivery.ts"
 import type { OutboxMessage } from "../../src/delivery/Outbox.ts"
 import { CloudEvent, webhook_topic } from "../../src/delivery/Webhook.ts"
@@ -70,11 +69,15 @@ const message: OutboxMessage = {
   replayed: false
 }
 
-const deliver = (url: string, it: OutboxMessage, timeout_ms?: number) =>
+const deliver = (
+  url: string,
+  it: OutboxMessage,
+  timeout_ms?: number,
+  allow_ranges = ["127.0.0.0/8"]
+) =>
   WebhookDelivery.handlers.pipe(
     Effect.flatMap(([entry]) => entry![1](it)),
-    Effect.provideService(WebhookDelivery.WebhookConfig, { url, timeout_ms }),
-    Effect.provide(FetchHttpClient.layer)
+    Effect.provideService(WebhookDelivery.WebhookConfig, { url, timeout_ms, allow_ranges })
   )
 
 describe("WebhookDelivery", () => {
@@ -131,6 +134,22 @@ describe("WebhookDelivery", () => {
       })
     )
   }
+
+  it.live("reaches no address that is not public and that nobody opened", () =>
+    Effect.gen(function* () {
+      const hook = yield* receiver(() => 200)
+      const named = hook.url.replace("127.0.0.1", "localhost")
+      for (const url of [hook.url, named, "http://169.254.169.254/latest", "http://[::1]:1/"]) {
+        const error = yield* Effect.flip(deliver(url, message, undefined, []))
+        assert.strictEqual((error as { readonly _tag: string })._tag, "DeliveryFailed", url)
+      }
+      assert.strictEqual(hook.seen.length, 0)
+      yield* deliver(named, message, undefined, ["127.0.0.0/8", "::1"])
+      assert.strictEqual(hook.seen.length, 1)
+      const bad = yield* Effect.flip(deliver(hook.url, message, undefined, ["home"]))
+      assert.strictEqual((bad as { readonly _tag: string })._tag, "WebhookMisconfigured")
+    })
+  )
 
   it.live("fails without the address when nobody listens", () =>
     Effect.gen(function* () {

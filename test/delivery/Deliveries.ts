@@ -3,7 +3,6 @@
  * on after them.
  */
 import { Effect, Layer, Redacted } from "effect"
-import { FetchHttpClient } from "effect/http"
 import * as WebhookDelivery from "../../layers/channel/WebhookDelivery.ts"
 import * as Stores from "../../layers/compose/Stores.ts"
 import * as MergedDeliveryHandlers from "../../layers/runtime/MergedDeliveryHandlers.ts"
@@ -30,8 +29,7 @@ export const relay = (url: string, after: Effect.Effect<void> = Effect.void) => 
     Effect.map((entries): RoomHandlers =>
       entries.map(([topic, deliver]) => [topic, (it) => Effect.andThen(deliver(it), after)])
     ),
-    Effect.provideService(WebhookDelivery.WebhookConfig, { url }),
-    Effect.provide(FetchHttpClient.layer)
+    Effect.provideService(WebhookDelivery.WebhookConfig, { url, allow_ranges: ["127.0.0.0/8"] })
   )
   return OutboxRelay.layer.pipe(
     Layer.provide(MergedDeliveryHandlers.layer(handlers)),

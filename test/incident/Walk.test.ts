@@ -4,7 +4,6 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Layer, Option, Redacted, Scope, Stream } from "effect"
-import { FetchHttpClient } from "effect/http"
 import * as OperationsTools from "../../layers/agents/OperationsTools.ts"
 import * as WebhookDelivery from "../../layers/channel/WebhookDelivery.ts"
 import * as Runtime from "../../layers/compose/Runtime.ts"
@@ -43,8 +42,10 @@ const runtime = (receiver: Receiver.Receiver, model: ScriptedModelGateway.Script
     tools: [OperationsTools.tools],
     deliveries: [
       WebhookDelivery.handlers.pipe(
-        Effect.provideService(WebhookDelivery.WebhookConfig, { url: receiver.url }),
-        Effect.provide(FetchHttpClient.layer)
+        Effect.provideService(WebhookDelivery.WebhookConfig, {
+          url: receiver.url,
+          allow_ranges: ["127.0.0.0/8"]
+        })
       )
     ]
   }).pipe(

@@ -5,9 +5,12 @@ import * as ImportedMcpServers from "../../layers/mcp/ImportedMcpServers.ts"
 import { McpPins } from "../../services/McpPins.ts"
 import { McpServers } from "../../services/McpServers.ts"
 import type { McpServer } from "../../src/tool/McpServer.ts"
-import { commandLine } from "../../src/tool/McpServer.ts"
+import { commandLine, reachOf } from "../../src/tool/McpServer.ts"
 import { eventually } from "../contracts/Contract.ts"
 import * as H from "../runtime/Harness.ts"
+import { web } from "../calls/Web.ts"
+import type { Reach } from "../../src/call/Dialling.ts"
+import { judgedFetch } from "../../layers/mcp/JudgedFetch.ts"
 import * as S from "./Servers.ts"
 
 const operator = H.person("olga", ["operator"])
@@ -203,13 +206,37 @@ describe("what may be started", () => {
         ["file:///etc/passwd", /must be https/],
         ["https://user:pass@example.com/mcp", /credentials/],
         ["mcp", /absolute URL/],
-        ["https://example.com/mcp", /add "example.com" to allow.hosts/, ["example.org"]]
+        ["https://example.com/mcp", /add "example.com" to allow.hosts/, ["example.org"]],
+        ["https://169.254.169.254", /where a cloud tells/],
+        ["https://169.254.169.254", /where a cloud tells/, ["169.254.169.254"]],
+        ["https://168.63.129.16", /where a cloud tells/, ["168.63.129.16"]],
+        ["https://[fd00:ec2::254]/", /where a cloud tells/, ["[fd00:ec2::254]"]],
+        ["https://[::ffff:a9fe:a9fe]/", /where a cloud tells/],
+        ["https://2852039166/mcp", /where a cloud tells/],
+        ["https://10.0.0.5/mcp", /not public: add "10.0.0.5" to allow.hosts/],
+        ["https://[fd12::1]:8443/mcp", /add "\[fd12::1\]:8443" to allow.hosts/]
       ] as const) {
         const error = yield* refusal(at(url), [], hosts === undefined ? undefined : [...hosts])
         assert.deepInclude(error, { _tag: "McpServerRefused", field: "url" })
         assert.match(error.message, why)
       }
     })
+  )
+
+  it.live("a name is dialled at public addresses alone, unless its host is listed", () =>
+    Effect.gen(function* () {
+      const { port } = yield* web((_, response) => response.end("here"))
+      const server: McpServer = { namespace: "n", transport: "http", url: "https://mcp.example" }
+      const get = (host: string, reach: Reach) =>
+        Effect.tryPromise(() => judgedFetch(reach)(`http://${host}:${port}/`)).pipe(
+          Effect.flatMap((response) => Effect.promise(() => response.text()))
+        )
+      const unlisted = reachOf(server, {})
+      for (const host of ["localhost", "127.0.0.1"]) {
+        assert.strictEqual((yield* Effect.flip(get(host, unlisted)))._tag, "UnknownError")
+        assert.strictEqual(yield* get(host, reachOf(server, { hosts: ["mcp.example"] })), "here")
+      }
+    }).pipe(Effect.scoped)
   )
 
   it.live("the exact command is logged before it is started", () => {

@@ -1,0 +1,34 @@
+/**
+ * A fetch that dials nothing but addresses that were judged: they are those that its connection is made to, so that a name
+ * which resolves otherwise a moment later changes nothing. No redirects, no proxy of the environment's.
+ */
+import { lookup } from "node:dns"
+import type { LookupFunction } from "node:net"
+import { Agent, fetch as dial } from "undici"
+import type { Reach } from "../../src/call/Dialling.ts"
+import { literalOf, mayDial } from "../../src/call/Dialling.ts"
+
+const refused = (): Error => new Error("the host is not at an address that may be reached")
+
+const judged =
+  (reach: Reach): LookupFunction =>
+  (host, options, done) =>
+    lookup(host, { ...options, all: true }, (error, found) => {
+      if (error !== null) return done(error, [])
+      return found.length > 0 && found.every(({ address }) => mayDial(address, reach))
+        ? done(null, found)
+        : done(refused(), [])
+    })
+
+/** Fails like `fetch` does where the host may not be reached. */
+export const judgedFetch = (reach: Reach): typeof globalThis.fetch => {
+  const dispatcher = new Agent({ connect: { lookup: judged(reach) } })
+  // One and the same fetch as Node's own, of another release: the types differ in what they leave out.
+  const send = dial as unknown as (input: unknown, init: unknown) => Promise<Response>
+  return (input, init) => {
+    const address = literalOf(new URL(input instanceof Request ? input.url : input))
+    return address !== undefined && !mayDial(address, reach)
+      ? Promise.reject(refused())
+      : send(input, { ...init, dispatcher })
+  }
+}
