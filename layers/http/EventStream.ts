@@ -7,8 +7,8 @@ import type { Effect } from "effect"
 import type { Cursor, FeedItem } from "../../services/AgentRuntime.ts"
 import type { JournalError } from "../../services/RunJournal.ts"
 import type { StoreError } from "../../services/TaskStore.ts"
+import { customerEvent, isForCustomers } from "../../src/conversation/CustomerView.ts"
 import type { InvalidInput } from "../../src/entry/InvalidInput.ts"
-import { userText } from "../../src/error/ToolError.ts"
 import type { RunEvent } from "../../src/run/RunEvent.ts"
 import { problemOf } from "./Problems.ts"
 
@@ -33,52 +33,6 @@ const nameOf = (tag: RunEvent["_tag"]): string => {
   return name
 }
 
-/**
- * What a customer may read of an event: the texts of user and policy errors, of others only that they failed; no
- * reasoning, of a question not its arguments, and of a failed run not the model's own words.
- */
-const forCustomer = (event: RunEvent): RunEvent => {
-  switch (event._tag) {
-    case "RunAccepted": {
-      // It may have been a colleague of theirs who wrote, or one of ours.
-      const { roles: _roles, ...rest } = event
-      return rest
-    }
-    case "CallSettled": {
-      // What anything costs its operator is none of a customer's business.
-      const { spent: _spent, ...rest } = event
-      if (rest.outcome._tag !== "Failed") return rest
-      const error = { ...rest.outcome.error, message: userText(rest.outcome.error) }
-      return { ...rest, outcome: { _tag: "Failed", error } }
-    }
-    case "CallUnknown":
-      return { _tag: event._tag, call: event.call }
-    case "ModelTurned": {
-      const {
-        calls,
-        cost: _cost,
-        origin: _origin,
-        parts: _parts,
-        reasoning: _reasoning,
-        ...rest
-      } = event
-      return { ...rest, calls: calls.map(({ provider: _provider, ...call }) => call) }
-    }
-    case "ApprovalRequested":
-      if (event.limit !== undefined) {
-        const payload = { ...event.payload, args_summary: "", effect_description: "" }
-        return { ...event, arguments: null, payload }
-      }
-      return { ...event, arguments: null }
-    case "RunStopping": {
-      const { message: _, ...rest } = event
-      return rest
-    }
-    default:
-      return event
-  }
-}
-
 export interface FeedOptions {
   readonly customer: boolean
   readonly heartbeat_ms: number
@@ -88,14 +42,13 @@ export interface FeedOptions {
 
 const frameOf = (item: FeedItem, customer: boolean): string => {
   if (item._tag === "Output") {
-    // A customer reads the answer, and no tool's output.
-    if (customer) return ""
+    if (customer && !isForCustomers(item.frame, "output")) return ""
     const { call, frame, run, step, text } = item
     const data = { turn: `${frame}/${step}`, kind: "output", call, text, run_id: run }
     return `event: delta\ndata: ${JSON.stringify(data)}\n\n`
   }
   if (item._tag === "Delta") {
-    if (customer && item.kind === "reasoning") return ""
+    if (customer && !isForCustomers(item.frame, item.kind)) return ""
     const data = {
       turn: `${item.frame}/${item.step}`,
       offset: item.offset,
@@ -105,8 +58,10 @@ const frameOf = (item: FeedItem, customer: boolean): string => {
     }
     return `event: delta\ndata: ${JSON.stringify(data)}\n\n`
   }
-  const { at, event, seq } = item.entry
-  const data = { run_id: item.run, seq, at, event: customer ? forCustomer(event) : event }
+  const { at, seq } = item.entry
+  const event = customer ? customerEvent(item.entry.event) : item.entry.event
+  if (event === undefined) return ""
+  const data = { run_id: item.run, seq, at, event }
   return `id: ${item.ordinal}.${seq}\nevent: ${nameOf(event._tag)}\ndata: ${JSON.stringify(data)}\n\n`
 }
 

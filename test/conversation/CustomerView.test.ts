@@ -1,0 +1,156 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Arbitrary, Effect, Stream } from "effect"
+import * as EventStream from "../../layers/http/EventStream.ts"
+import type { FeedItem } from "../../services/AgentRuntime.ts"
+import { ConversationMessage } from "../../src/conversation/Conversation.ts"
+import { customerEvent, customerMessage } from "../../src/conversation/CustomerView.ts"
+import { CallId, FrameId, RunId } from "../../src/Ids.ts"
+import { RunEvent } from "../../src/run/RunEvent.ts"
+
+const secret = "planted secret"
+
+/** All that a customer may read of each event, by path; a path that is not here shows nothing of what it holds. */
+const shown: Readonly<Record<string, ReadonlyArray<string>>> = {
+  RunAccepted: ["message"],
+  ModelTurned: ["frame", "text", "finish"],
+  ApprovalRequested: [],
+  ApprovalDecided: [],
+  ApprovalClosed: [],
+  CallSettled: ["outcome.error.class", "outcome.error.message"],
+  RunStopping: ["status"],
+  RunEnded: ["status", "text"]
+}
+
+/** The value with a secret in the place of each text but tags and what `keep` names, and in members that nobody knows. */
+const planted = (value: unknown, keep: ReadonlyArray<string>, path = ""): unknown => {
+  if (typeof value === "string") return keep.includes(path) ? value : secret
+  if (Array.isArray(value)) return [...value, secret].map((each) => planted(each, keep, path))
+  if (typeof value !== "object" || value === null) return value
+  const made: Record<string, unknown> = { unheard_of: secret }
+  for (const [key, each] of Object.entries(value)) {
+    made[key] = key === "_tag" ? each : planted(each, keep, path === "" ? key : `${path}.${key}`)
+  }
+  return made
+}
+
+const item = (event: unknown): FeedItem => ({
+  _tag: "Event",
+  run: RunId.make("00000000-0000-4000-8000-000000000001"),
+  ordinal: 1,
+  entry: { seq: 0, at: 0, event: event as RunEvent }
+})
+
+const bytesOf = (items: ReadonlyArray<FeedItem>) =>
+  EventStream.bytes(Stream.fromIterable(items), {
+    customer: true,
+    heartbeat_ms: 60_000,
+    until: Effect.never
+  }).pipe(
+    Stream.decodeText,
+    Stream.runFold(
+      () => "",
+      (all, text) => all + text
+    )
+  )
+
+describe("what a customer sees", () => {
+  it.effect("of any event is what is listed, whatever else the event holds", () =>
+    Effect.gen(function* () {
+      const seen = new Set<string>()
+      const result = yield* Arbitrary.checkEffect(
+        Arbitrary.schema(RunEvent),
+        Effect.fnUntraced(function* (event) {
+          seen.add(event._tag)
+          const hidden = planted(event, shown[event._tag] ?? [])
+          assert.notInclude(yield* bytesOf([item(hidden)]), secret, event._tag)
+          assert.notInclude(JSON.stringify(customerEvent(hidden as RunEvent)) ?? "", secret)
+          return true
+        }),
+        { runs: 1_000 }
+      )
+      assert.isUndefined(Arbitrary.formatCheckFailure(result))
+      const tags = RunEvent.members.map(({ fields }) => fields._tag.schema.literal)
+      assert.sameMembers([...seen], tags)
+    })
+  )
+
+  it("of a run that did not complete is that it did not, and not why", () => {
+    for (const status of ["failed", "cancelled"]) {
+      const event = { _tag: "RunEnded", status, reason: secret, text: secret } as RunEvent
+      assert.deepStrictEqual<unknown>(customerEvent(event), { ...event, reason: status, text: "" })
+    }
+  })
+
+  it.effect("of an event that this release does not know is nothing", () =>
+    Effect.gen(function* () {
+      const unknown = { _tag: "ServerToolRan", text: secret, frame: "0" }
+      assert.isUndefined(customerEvent(unknown as never))
+      assert.notInclude(yield* bytesOf([item(unknown)]), secret)
+    })
+  )
+
+  it.effect(
+    "of turns in progress is the answer's text: no reasoning, no output, no specialist",
+    () =>
+      Effect.gen(function* () {
+        const run = RunId.make("00000000-0000-4000-8000-000000000001")
+        const place = { run, ordinal: 1, step: 1, offset: 0 }
+        const [root, inner] = [FrameId.make("0"), FrameId.make("0/1.0")]
+        const text = yield* bytesOf([
+          { _tag: "Delta", ...place, frame: root, kind: "text", text: "hello" },
+          { _tag: "Delta", ...place, frame: root, kind: "reasoning", text: secret },
+          { _tag: "Delta", ...place, frame: inner, kind: "text", text: secret },
+          { _tag: "Output", ...place, frame: root, call: CallId.make("0/1.0"), text: secret }
+        ])
+        assert.include(text, "hello")
+        assert.notInclude(text, secret)
+      })
+  )
+
+  it("ST-21 of a failure is its author's text, of the runtime's own texts no name and no argument", () => {
+    const said = (error: object) =>
+      JSON.stringify(
+        customerEvent({
+          _tag: "CallSettled",
+          call: CallId.make("0/1.0"),
+          outcome: { _tag: "Failed", error: { kind: "unknown", message: "order 7", ...error } }
+        } as RunEvent)
+      )
+    assert.include(said({ class: "ToolUserError" }), "order 7")
+    assert.include(said({ class: "ToolPolicyError" }), "Not allowed: order 7")
+    for (const cls of ["ToolTransientError", "ToolTerminalError"]) {
+      assert.notInclude(said({ class: cls }), "order 7")
+    }
+    for (const cls of ["ToolUserError", "ToolPolicyError"]) {
+      assert.notInclude(said({ class: cls, reason: "INPUT_SCHEMA" }), "order 7")
+    }
+    const inner: unknown = {
+      _tag: "CallSettled",
+      call: CallId.make("0/1.0/1.0"),
+      outcome: { _tag: "Failed", error: { class: "ToolUserError", kind: "unknown", message: "x" } }
+    }
+    assert.isUndefined(customerEvent(inner as RunEvent))
+  })
+
+  it.effect("of the history is what it and its agent said, without what was called", () =>
+    Effect.gen(function* () {
+      const keep = ["conversation", "role", "content", "channel_origin", "run_id"]
+      const result = yield* Arbitrary.checkEffect(
+        Arbitrary.schema(ConversationMessage),
+        (message) =>
+          Effect.sync(() => {
+            const hidden = planted(message, keep) as ConversationMessage
+            const view = customerMessage(hidden)
+            assert.strictEqual(
+              view === undefined,
+              message.role === "tool" || message.role === "system"
+            )
+            assert.notInclude(JSON.stringify(view) ?? "", secret)
+            return true
+          }),
+        { runs: 200 }
+      )
+      assert.isUndefined(Arbitrary.formatCheckFailure(result))
+    })
+  )
+})
