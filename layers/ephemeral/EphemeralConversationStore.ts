@@ -13,12 +13,14 @@ const make = Effect.map(EphemeralStore, (store) => {
   const find = (tenant: Tenant, id: ConversationId) => store.conversations.get(pair(tenant, id))
   return ConversationStore.of({
     get: (tenant, id) => Effect.sync(() => find(tenant, id)?.conversation),
-    list: (tenant, limit, before = Infinity) =>
+    list: (tenant, limit, before = Infinity, begun_by) =>
       Effect.sync(() => {
         const all = store.conversationsOf.get(tenant) ?? []
         const found: Array<Conversation> = []
         for (let i = all.length - 1; i >= 0 && found.length < Math.min(limit, page_max); i--) {
-          if (all[i]!.created_at < before) found.push(all[i]!)
+          const each = all[i]!
+          if (each.created_at >= before) continue
+          if (begun_by === undefined || each.begun_by === begun_by) found.push(each)
         }
         return found
       }),

@@ -61,6 +61,7 @@ const conversationOf = (store: Store, task: NewTask, now: number): StoredConvers
       ...(task.trigger_event_id === undefined
         ? undefined
         : { trigger_event_id: task.trigger_event_id }),
+      begun_by: task.by,
       created_at: now
     },
     messages: [],

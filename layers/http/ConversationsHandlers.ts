@@ -11,22 +11,26 @@ import { AgentRuntime } from "../../services/AgentRuntime.ts"
 import type { Message } from "../../services/AgentRuntime.ts"
 import { ConversationStore } from "../../services/ConversationStore.ts"
 import type { Accepted, StoreError } from "../../services/TaskStore.ts"
+import { AgentNotFound } from "../../src/agent/AgentSpec.ts"
 import type { Authentication, RequestBody, Validation } from "../../src/api/Boundary.ts"
 import { CurrentPrincipal } from "../../src/api/Boundary.ts"
 import { limit_default } from "../../src/api/Page.ts"
 import { makeProblem } from "../../src/api/Problem.ts"
 import { TroupeApi } from "../../src/api/TroupeApi.ts"
 import type { ConversationMessage } from "../../src/conversation/Conversation.ts"
+import { customerConversation, customerMessage } from "../../src/conversation/CustomerView.ts"
 import type { Tenant } from "../../src/Ids.ts"
 import { ConversationId } from "../../src/Ids.ts"
-import { conversationFor, customer_agent, isCustomer, notForCustomers } from "./Access.ts"
+import type { Principal } from "../../src/Principal.ts"
+import { conversationFor, isCustomer, refusalOf } from "./Access.ts"
 import { boundedPage } from "./BoundedPage.ts"
 import * as EventStream from "./EventStream.ts"
 import { HttpSettings } from "./HttpSettings.ts"
 import { problemOf } from "./Problems.ts"
 import { Readiness } from "./Readiness.ts"
 
-const acceptedResponse = ({ task }: Accepted) =>
+/** A customer has no run to look at, but its conversation. */
+const acceptedResponse = ({ task }: Accepted, by: Principal) =>
   HttpApiSchema.withHeaders({
     body: {
       task_id: task.id,
@@ -35,7 +39,9 @@ const acceptedResponse = ({ task }: Accepted) =>
       ordinal: task.ordinal,
       status: task.status
     },
-    headers: { location: `/v1/runs/${task.id}` }
+    headers: {
+      location: isCustomer(by) ? `/v1/conversations/${task.conversation}` : `/v1/runs/${task.id}`
+    }
   })
 
 /**
@@ -46,6 +52,12 @@ const conversationOf = (tenant: Tenant, key: string): ConversationId =>
   ConversationId.make(
     `k-${createHash("sha256").update(`${tenant}\n${key}`).digest("hex").slice(0, 40)}`
   )
+
+/** Staff share the keys of their tenant; those of a customer are its own, and name nobody else's task. */
+const keyOf = (by: Principal, key: string | undefined): string | undefined =>
+  key === undefined || !isCustomer(by)
+    ? key
+    : `c-${createHash("sha256").update(`${by.id}\n${key}`).digest("hex")}`
 
 const badCursor = makeProblem(
   400,
@@ -82,41 +94,49 @@ export const layer: Layer.Layer<
     const runtime = yield* AgentRuntime
     const store = yield* ConversationStore
     const { stopping } = yield* Readiness
-    const { heartbeat_ms, streams_max } = yield* HttpSettings
+    const { customer_agents, heartbeat_ms, streams_max } = yield* HttpSettings
     const place = makePlaces(streams_max)
 
-    const post = Effect.fnUntraced(function* (message: Message) {
-      const by = yield* CurrentPrincipal
-      if (isCustomer(by) && message.agent !== customer_agent) {
-        return yield* Effect.fail(notForCustomers)
-      }
-      return acceptedResponse(
-        yield* Effect.mapError(runtime.send(message, by), (error) => problemOf(error))
+    const post = Effect.fnUntraced(function* (message: Message, by: Principal) {
+      const refusal = refusalOf(by, message.agent, customer_agents)
+      if (refusal !== undefined) return yield* Effect.fail(refusal)
+      const accepted = yield* Effect.mapError(runtime.send(message, by), (error) =>
+        // Which other agents there are is not for customers.
+        problemOf(
+          error._tag === "AgentNotFound" && isCustomer(by)
+            ? new AgentNotFound({ agent: error.agent, available: customer_agents })
+            : error
+        )
       )
+      return acceptedResponse(accepted, by)
     })
 
     return handlers.handleAll({
       send: Effect.fnUntraced(function* ({ headers, payload }) {
-        const { tenant } = yield* CurrentPrincipal
-        const key = headers["idempotency-key"]
-        return yield* post({
-          ...payload,
-          conversation: key === undefined ? undefined : conversationOf(tenant, key),
-          idempotency_key: key
-        })
+        const by = yield* CurrentPrincipal
+        const key = keyOf(by, headers["idempotency-key"])
+        const conversation = key === undefined ? undefined : conversationOf(by.tenant, key)
+        return yield* post({ ...payload, conversation, idempotency_key: key }, by)
       }),
-      sendTo: ({ headers, params, payload }) =>
-        post({
-          ...payload,
-          conversation: params.id,
-          idempotency_key: headers["idempotency-key"]
-        }),
+      sendTo: Effect.fnUntraced(function* ({ headers, params, payload }) {
+        const by = yield* CurrentPrincipal
+        // A customer names only what it began: a name of its own choosing might be somebody else's.
+        if (isCustomer(by)) yield* conversationFor(store, by, params.id, customer_agents)
+        const key = keyOf(by, headers["idempotency-key"])
+        return yield* post({ ...payload, conversation: params.id, idempotency_key: key }, by)
+      }),
       list: Effect.fnUntraced(function* ({ query }) {
         const by = yield* CurrentPrincipal
         const limit = query.limit ?? limit_default
-        const found = yield* Effect.mapError(store.list(by.tenant, limit, query.before), problemOf)
+        const begun_by = isCustomer(by) ? by.id : undefined
+        const found = yield* Effect.mapError(
+          store.list(by.tenant, limit, query.before, begun_by),
+          problemOf
+        )
         const items = isCustomer(by)
-          ? found.filter(({ address }) => address.agent === customer_agent)
+          ? found
+              .filter(({ address }) => customer_agents.includes(address.agent))
+              .map(customerConversation)
           : found
         return found.length < limit
           ? { items }
@@ -124,21 +144,24 @@ export const layer: Layer.Layer<
       }),
       get: Effect.fnUntraced(function* ({ params, query }) {
         const by = yield* CurrentPrincipal
-        const conversation = yield* conversationFor(store, by, params.id)
-        const { items: messages, more } = yield* boundedPage<ConversationMessage, StoreError>(
+        const found = yield* conversationFor(store, by, params.id, customer_agents)
+        const { items, more } = yield* boundedPage<ConversationMessage, StoreError>(
           query.limit ?? limit_default,
           (last, limit) =>
             store.messages(by.tenant, params.id, last?.seq ?? query.after ?? -1, limit)
         ).pipe(Effect.mapError(problemOf))
-        return more
-          ? { conversation, messages, next_after: messages.at(-1)!.seq }
-          : { conversation, messages }
+        const isTheirs = isCustomer(by)
+        return {
+          conversation: isTheirs ? customerConversation(found) : found,
+          messages: isTheirs ? items.flatMap((each) => customerMessage(each) ?? []) : items,
+          ...(more ? { next_after: items.at(-1)!.seq } : undefined)
+        }
       }),
       events: Effect.fnUntraced(function* ({ headers, params, query }) {
         const by = yield* CurrentPrincipal
         const cursor = EventStream.parseCursor(headers["last-event-id"] ?? query.after)
         if (cursor === undefined) return yield* Effect.fail(badCursor)
-        yield* conversationFor(store, by, params.id)
+        yield* conversationFor(store, by, params.id, customer_agents)
         if (!(yield* place)) {
           return yield* Effect.fail(
             makeProblem(

@@ -2,6 +2,7 @@
  * Bounds of the HTTP room, with defaults that hold where nobody sets others.
  */
 import { Context } from "effect"
+import type { AgentName } from "../../src/Ids.ts"
 
 export interface HttpSettings {
   /** The largest body, in bytes; refused before it is parsed. A message of 1,000,000 bytes fits, escapes included. */
@@ -10,9 +11,18 @@ export interface HttpSettings {
   readonly streams_max: number
   /** Between two signs of life on an event stream, in ms. */
   readonly heartbeat_ms: number
+  /** The agents that customers speak with. Absent ones are not found; without any, customers are refused (403). */
+  readonly customer_agents: ReadonlyArray<AgentName>
+}
+
+export const defaults: HttpSettings = {
+  body_bytes_max: 2_000_000,
+  streams_max: 1_000,
+  heartbeat_ms: 15_000,
+  customer_agents: []
 }
 
 export const HttpSettings: Context.Reference<HttpSettings> = Context.Reference<HttpSettings>(
   "troupe/http/HttpSettings",
-  { defaultValue: () => ({ body_bytes_max: 2_000_000, streams_max: 1_000, heartbeat_ms: 15_000 }) }
+  { defaultValue: () => defaults }
 )

@@ -23,10 +23,12 @@ interface ConversationRow {
   readonly address_key: string
   readonly initiated_by: string
   readonly trigger_event_id: string | null
+  readonly begun_by: string | null
   readonly created_at: bigint
 }
 
-const columns = "id, tenant, agent, address_key, initiated_by, trigger_event_id, created_at"
+const columns =
+  "id, tenant, agent, address_key, initiated_by, trigger_event_id, begun_by, created_at"
 
 const conversationOf = (row: ConversationRow): Conversation => ({
   id: row.id as ConversationId,
@@ -36,6 +38,7 @@ const conversationOf = (row: ConversationRow): Conversation => ({
   ...(row.trigger_event_id === null
     ? undefined
     : { trigger_event_id: textOf(row.trigger_event_id) }),
+  ...(row.begun_by === null ? undefined : { begun_by: textOf(row.begun_by) }),
   created_at: Number(row.created_at)
 })
 
@@ -75,12 +78,17 @@ const make = Effect.gen(function* () {
           onFailure: toStoreError
         }
       ),
-    list: (tenant, limit, before) =>
+    list: (tenant, limit, before, begun_by) =>
       Effect.mapBoth(
         sql.unsafe<ConversationRow>(
           `SELECT ${columns} FROM troupe.conversations WHERE tenant = $1::text AND created_at < $2::int8
-           ORDER BY created_at DESC, position DESC LIMIT $3::int4`,
-          [tenant, before ?? Number.MAX_SAFE_INTEGER, Math.min(limit, page_max)]
+           ${begun_by === undefined ? "" : "AND begun_by = $4::text"} ORDER BY created_at DESC, position DESC LIMIT $3::int4`,
+          [
+            tenant,
+            before ?? Number.MAX_SAFE_INTEGER,
+            Math.min(limit, page_max),
+            ...(begun_by === undefined ? [] : [JSON.stringify(begun_by)])
+          ]
         ),
         { onSuccess: (rows) => rows.map(conversationOf), onFailure: toStoreError }
       ),

@@ -94,8 +94,8 @@ interface Inhabitant {
 /** The conversation's row, locked; made if it is new. */
 const lock = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, task: NewTask, now: number) {
   yield* sql.unsafe(
-    `INSERT INTO troupe.conversations (id, tenant, agent, address_key, initiated_by, trigger_event_id, created_at)
-     VALUES ($1::text, $2::text, $3::text, $4::text, $5::text, $6::text, $7::int8) ON CONFLICT DO NOTHING`,
+    `INSERT INTO troupe.conversations (id, tenant, agent, address_key, initiated_by, trigger_event_id, created_at, begun_by)
+     VALUES ($1::text, $2::text, $3::text, $4::text, $5::text, $6::text, $7::int8, $8::text) ON CONFLICT DO NOTHING`,
     [
       task.conversation,
       task.tenant,
@@ -103,7 +103,8 @@ const lock = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, task: NewTas
       task.address.key,
       task.initiated_by,
       task.trigger_event_id === undefined ? null : JSON.stringify(task.trigger_event_id),
-      now
+      now,
+      JSON.stringify(task.by)
     ]
   )
   const [row] = yield* sql.unsafe<Inhabitant>(

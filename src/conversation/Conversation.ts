@@ -16,6 +16,11 @@ export const Conversation = Schema.Struct({
   initiated_by: InitiatedBy,
   /** The domain event that opened it, for one that a system began (SA-15). */
   trigger_event_id: Schema.optionalKey(Schema.String),
+  /**
+   * The principal that sent its first message: a customer reads and writes only conversations that it began itself.
+   * Absent = not known, and then it is no customer's.
+   */
+  begun_by: Schema.optionalKey(Schema.String),
   created_at: Schema.Int
 })
 export interface Conversation extends Schema.Schema.Type<typeof Conversation> {}

@@ -36,6 +36,31 @@ export const conversationStoreTests = (it: Vitest.MethodsNonLive<Needs>): void =
     })
   )
 
+  it.effect("a conversation is of whoever began it, and listed by that", () =>
+    Effect.gen(function* () {
+      const conversations = yield* ConversationStore
+      const tenant = Samples.tenant()
+      const names = ["carl", 'co"ra\u0000', "carl"]
+      for (const by of names) {
+        const { task } = yield* accept(Samples.newTask({ tenant, by }))
+        const { address, conversation } = task
+        yield* accept(Samples.newTask({ tenant, by: "somebody else", address, conversation }))
+        const found = yield* conversations.get(tenant, conversation)
+        assert.strictEqual(found?.begun_by, by)
+        yield* Effect.sleep("3 millis")
+      }
+      for (const by of names) {
+        const listed = yield* conversations.list(tenant, 500, undefined, by)
+        assert.isTrue(listed.every(({ begun_by }) => begun_by === by))
+        assert.lengthOf(listed, names.filter((name) => name === by).length)
+      }
+      const [first, second] = yield* conversations.list(tenant, 500, undefined, "carl")
+      const page = yield* conversations.list(tenant, 1, first!.created_at, "carl")
+      assert.deepStrictEqual(page, [second!])
+      assert.deepStrictEqual(yield* conversations.list(tenant, 500, undefined, "somebody else"), [])
+    })
+  )
+
   it.effect("messages are read in pages", () =>
     Effect.gen(function* () {
       const conversations = yield* ConversationStore

@@ -151,6 +151,7 @@ const writing = (it: Vitest.MethodsNonLive<Needs>) => {
           address: request.address,
           initiated_by,
           ...(initiated_by === "system" ? { trigger_event_id: "verdict-7" } : undefined),
+          begun_by: request.by,
           created_at: task.created_at
         })
       }

@@ -1,11 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Layer, Scope } from "effect"
-import { HttpSettings } from "../../layers/http/HttpSettings.ts"
 import { RunId } from "../../src/Ids.ts"
 import type { Who } from "./Service.ts"
 import * as H from "../runtime/Harness.ts"
 import { asks, calls, ends, proposed, Script, turns } from "./Script.ts"
-import { ask, layer, listen } from "./Service.ts"
+import { ask, layer, layerWith, listen } from "./Service.ts"
 
 const say = Effect.fnUntraced(function* (
   text: string,
@@ -271,19 +270,7 @@ describe("event streams", () => {
         let third = yield* listen(path, { as: "vera" })
         while (third.response.status === 503) third = yield* listen(path, { as: "vera" })
         assert.strictEqual(third.response.status, 200)
-      }).pipe(
-        Effect.provide(
-          layer.pipe(
-            Layer.provide(
-              Layer.succeed(HttpSettings, {
-                body_bytes_max: 1_000,
-                streams_max: 1,
-                heartbeat_ms: 10
-              })
-            )
-          )
-        )
-      )
+      }).pipe(Effect.provide(layerWith({ streams_max: 1, heartbeat_ms: 10 })))
   )
 
   it.live("an idle stream shows signs of life", () =>
@@ -293,19 +280,7 @@ describe("event streams", () => {
         as: "vera"
       })
       assert.deepStrictEqual(yield* stream.comments(3), [": alive", ": alive", ": alive"])
-    }).pipe(
-      Effect.provide(
-        layer.pipe(
-          Layer.provide(
-            Layer.succeed(HttpSettings, {
-              body_bytes_max: 1_000,
-              streams_max: 10,
-              heartbeat_ms: 10
-            })
-          )
-        )
-      )
-    )
+    }).pipe(Effect.provide(layerWith({ heartbeat_ms: 10 })))
   )
 
   it.live("a service that stops ends its streams, with nothing cut in the middle", () =>

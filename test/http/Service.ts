@@ -11,10 +11,11 @@ import * as Stores from "../../layers/compose/Stores.ts"
 import type { Credential } from "../../layers/ephemeral/EphemeralCredentials.ts"
 import * as EphemeralCredentials from "../../layers/ephemeral/EphemeralCredentials.ts"
 import * as HttpService from "../../layers/http/HttpService.ts"
+import * as HttpSettings from "../../layers/http/HttpSettings.ts"
 import * as NodeServer from "../../layers/http/NodeServer.ts"
 import { defaults, RuntimeConfig } from "../../layers/runtime/RuntimeConfig.ts"
 import { TaskStore } from "../../services/TaskStore.ts"
-import { Tenant } from "../../src/Ids.ts"
+import { AgentName, Tenant } from "../../src/Ids.ts"
 import type { Role } from "../../src/Principal.ts"
 import { Principal } from "../../src/Principal.ts"
 import * as Script from "./Script.ts"
@@ -32,9 +33,11 @@ export const credentials = [
   credential("olga", "acme", ["operator"]),
   credential("admin", "acme", ["admin"]),
   credential("carl", "acme", ["customer"]),
+  credential("cora", "acme", ["customer"]),
+  credential("otto", "other", ["operator"]),
   credential("stranger", "other", ["admin"])
 ]
-export type Who = "vera" | "ada" | "olga" | "admin" | "carl" | "stranger"
+export type Who = "vera" | "ada" | "olga" | "admin" | "carl" | "cora" | "otto" | "stranger"
 
 /** The real runtime over ephemeral stores; a stop does not wait for models that were told nothing. */
 const ports = Layer.mergeAll(
@@ -46,11 +49,21 @@ const ports = Layer.mergeAll(
   Layer.orDie
 )
 
-/** Everything: the ports stay visible, so that a test can look behind the API. */
-export const layer = HttpService.layer.pipe(
-  Layer.provideMerge(ports),
-  Layer.provideMerge(Layer.orDie(NodeServer.layer({ port: 0 })))
-)
+/** Everything, with some settings of its own: the ports stay visible, so that a test can look behind the API. */
+export const layerWith = (settings: Partial<HttpSettings.HttpSettings>) =>
+  HttpService.layer.pipe(
+    Layer.provideMerge(ports),
+    Layer.provideMerge(Layer.orDie(NodeServer.layer({ port: 0 }))),
+    Layer.provide(
+      Layer.succeed(HttpSettings.HttpSettings, {
+        ...HttpSettings.defaults,
+        customer_agents: [AgentName.make("spectral")],
+        ...settings
+      })
+    )
+  )
+
+export const layer = layerWith({})
 
 /** The same, where reading a task does what the test says. */
 export const layerReading = (get: TaskStore["Service"]["get"]) =>
