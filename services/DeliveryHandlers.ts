@@ -5,6 +5,7 @@
 import { Context, Schema } from "effect"
 import type { Effect } from "effect"
 import type { OutboxMessage } from "../src/delivery/Outbox.ts"
+import type { AgentName } from "../src/Ids.ts"
 
 /** This try failed and another may succeed. The message is sanitised before it is kept. */
 export class DeliveryFailed extends Schema.TaggedError<DeliveryFailed>()("DeliveryFailed", {
@@ -25,12 +26,16 @@ export type DeliveryHandler = (
   message: OutboxMessage
 ) => Effect.Effect<void, DeliveryFailed | DeliveryRefused>
 
-/** What a room gives: its topics with their handlers. */
-export type RoomHandlers = ReadonlyArray<readonly [topic: string, handler: DeliveryHandler]>
+/** What a room gives: its topics with their handlers, and the agents whose messages its handler delivers, if it does. */
+export type RoomHandlers = ReadonlyArray<
+  readonly [topic: string, handler: DeliveryHandler, agents?: ReadonlyArray<AgentName>]
+>
 
 export class DeliveryHandlers extends Context.Service<
   DeliveryHandlers,
   {
     readonly byTopic: ReadonlyMap<string, DeliveryHandler>
+    /** Whose messages are delivered here: those for other agents wait for a process that hosts them. */
+    readonly agents: ReadonlyArray<AgentName>
   }
 >()("troupe/services/DeliveryHandlers") {}

@@ -5,7 +5,7 @@
  */
 import { Context, Schema } from "effect"
 import type { Effect, Exit, Scope } from "effect"
-import type { Address, ConversationId, RunId, Tenant } from "../src/Ids.ts"
+import type { Address, AgentName, ConversationId, RunId, Tenant } from "../src/Ids.ts"
 import type { Amendment, RunIsOver, RunNotFound } from "../src/run/RunCommand.ts"
 import type { JournalEntry, RunAccepted, RunEvent } from "../src/run/RunEvent.ts"
 import type { RunState, RunStatus } from "../src/run/RunState.ts"
@@ -139,18 +139,26 @@ export class RunJournal extends Context.Service<
     release(owner: string): Effect.Effect<void, JournalError>
 
     /**
-     * Runs with something to do whose owner has no lease, and those of `owner` itself; of each address of a tenant only the first
-     * that has not ended; oldest first, at most `limit`. One that awaits a person is among them unless it rests: beside
-     * the question other work may have been on its way.
+     * Runs of these agents with something to do whose owner has no lease, and those of `owner` itself; of each address of
+     * a tenant only the first that has not ended; tenants in turn, each with its oldest, at most `limit`. One that awaits
+     * a person is among them unless it rests: beside the question other work may have been on its way.
      */
-    recoverable(owner: string, limit: number): Effect.Effect<ReadonlyArray<RunHead>, JournalError>
+    recoverable(
+      owner: string,
+      agents: ReadonlyArray<AgentName>,
+      limit: number
+    ): Effect.Effect<ReadonlyArray<RunHead>, JournalError>
 
     /**
-     * Makes `owner` the one who looks after runs that rest and whose owner has no lease: oldest first, at most `limit`.
-     * Gives those it took. It is no claim: nothing is appended and nobody is fenced, because nothing of them is to be
+     * Makes `owner` the one who looks after runs of these agents that rest and whose owner has no lease: oldest first, at
+     * most `limit`. Gives those it took. It is no claim: nothing is appended and nobody is fenced, because nothing of them is to be
      * done until somebody answers.
      */
-    adopt(owner: string, limit: number): Effect.Effect<ReadonlyArray<RunHead>, JournalError>
+    adopt(
+      owner: string,
+      agents: ReadonlyArray<AgentName>,
+      limit: number
+    ): Effect.Effect<ReadonlyArray<RunHead>, JournalError>
 
     /** Calls back after each amendment of any run, in this process or another one, until the scope closes. */
     amended(listener: (run: RunId) => void): Effect.Effect<void, JournalError, Scope.Scope>

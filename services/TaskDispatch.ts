@@ -3,13 +3,15 @@
  */
 import { Context } from "effect"
 import type { Effect } from "effect"
-import type { RunId } from "../src/Ids.ts"
+import type { AgentName, RunId } from "../src/Ids.ts"
 import type { JournalError } from "./RunJournal.ts"
 import type { StoreError } from "./TaskStore.ts"
 
 export class TaskDispatch extends Context.Service<
   TaskDispatch,
   {
+    /** The agents that live in this process: tasks of others are not delivered here. */
+    readonly agents: ReadonlyArray<AgentName>
     /** Begins the task's run, once, and wakes its actor. Delivered again it does nothing. */
     deliver(task: RunId): Effect.Effect<void, JournalError | StoreError>
   }

@@ -102,7 +102,8 @@ const taskDeliveries: Effect.Effect<RoomHandlers, never, TaskDispatch> = Effect.
               (error) => new DeliveryFailed({ message: error.message })
             )
           : Effect.fail(new DeliveryRefused({ message: "the payload names no task" }))
-      }
+      },
+      dispatch.agents
     ]
   ]
 )

@@ -2,10 +2,10 @@
  * The queue in one process. It knows no transaction: what is enqueued waits at once.
  */
 import { Clock, Effect, Layer } from "effect"
-import type { OutboxClaim } from "../../services/Outbox.ts"
+import type { OutboxClaim, OutboxRoutes } from "../../services/Outbox.ts"
 import { Outbox } from "../../services/Outbox.ts"
 import type { OutboxMessage } from "../../src/delivery/Outbox.ts"
-import type { MessageId } from "../../src/Ids.ts"
+import type { MessageId, Tenant } from "../../src/Ids.ts"
 import type { Store, StoredMessage } from "./EphemeralStore.ts"
 import { EphemeralStore, pair, put } from "./EphemeralStore.ts"
 
@@ -24,14 +24,42 @@ function* heads(store: Store): Iterable<StoredMessage> {
   }
 }
 
-const take = (store: Store, claim: OutboxClaim, now: number): ReadonlyArray<OutboxMessage> => {
-  const due: Array<StoredMessage> = []
+const isOn =
+  ({ agents = [], topics }: OutboxRoutes) =>
+  ({ message: { agent, topic } }: StoredMessage): boolean =>
+    topics.includes(topic) && (agent === undefined || agents.includes(agent))
+
+/** What is due of each tenant, oldest first; the tenants by name, from the one behind `after` on. */
+const dueByTenant = (store: Store, claim: OutboxClaim, now: number) => {
+  const mine = isOn(claim)
+  const due = new Map<Tenant, Array<StoredMessage>>()
   for (const head of heads(store)) {
-    if (head.due_at <= now && head.leased_until <= now && claim.topics.includes(head.message.topic))
-      due.push(head)
+    if (head.due_at > now || head.leased_until > now || !mine(head)) continue
+    const { tenant } = head.message
+    const those = due.get(tenant)
+    if (those === undefined) due.set(tenant, [head])
+    else those.push(head)
   }
-  due.sort((a, b) => a.place - b.place)
-  return due.slice(0, Math.min(claim.limit, claim_max)).map((stored) => {
+  const behind = (tenant: Tenant) => (claim.after !== undefined && tenant <= claim.after ? 1 : 0)
+  return [...due]
+    .sort(([a], [b]) => behind(a) - behind(b) || (a < b ? -1 : 1))
+    .map(([tenant, those]) =>
+      those
+        .sort((a, b) => a.due_at - b.due_at || a.place - b.place)
+        .slice(0, Math.max(0, claim.rooms?.get(tenant) ?? claim.room ?? claim_max))
+    )
+}
+
+/** The first of each in turn, then the second of each, and so on. */
+function* inTurns<A>(lists: ReadonlyArray<ReadonlyArray<A>>): Iterable<A> {
+  for (let i = 0; lists.some((list) => i < list.length); i++) {
+    for (const list of lists) if (i < list.length) yield list[i]!
+  }
+}
+
+const take = (store: Store, claim: OutboxClaim, now: number): ReadonlyArray<OutboxMessage> => {
+  const picked = [...inTurns(dueByTenant(store, claim, now))]
+  return picked.slice(0, Math.max(0, Math.min(claim.limit, claim_max))).map((stored) => {
     stored.owner = claim.owner
     stored.leased_until = now + claim.lease_ms
     stored.message = { ...stored.message, attempts: stored.message.attempts + 1 }
@@ -75,9 +103,11 @@ const bury = (store: Store, stored: StoredMessage, now: number) => {
   })
 }
 
-const nextDueAt = (store: Store): number | undefined => {
+const nextDueAt = (store: Store, routes: OutboxRoutes): number | undefined => {
+  const mine = isOn(routes)
   let next: number | undefined
   for (const head of heads(store)) {
+    if (!mine(head)) continue
     const due = Math.max(head.due_at, head.leased_until)
     if (next === undefined || due < next) next = due
   }
@@ -115,7 +145,7 @@ const make = Effect.map(EphemeralStore, (store) =>
       return true
     }),
     depth: Effect.sync(() => store.messages.size),
-    nextDueAt: Effect.sync(() => nextDueAt(store)),
+    nextDueAt: (routes) => Effect.sync(() => nextDueAt(store, routes)),
     written: (listener) =>
       Effect.acquireRelease(
         Effect.sync(() => void store.written.add(listener)),

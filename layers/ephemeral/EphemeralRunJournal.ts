@@ -10,7 +10,7 @@ import {
   StaleAppend,
   unreadable
 } from "../../services/RunJournal.ts"
-import type { Address, RunId, Tenant } from "../../src/Ids.ts"
+import type { Address, AgentName, RunId, Tenant } from "../../src/Ids.ts"
 import { actorKey } from "../../src/Ids.ts"
 import { suspended } from "../../src/run/FirstStep.ts"
 import type { Amendment } from "../../src/run/RunCommand.ts"
@@ -218,17 +218,23 @@ const bounded = <A, E, R>(body: Effect.Effect<A, E, R>): Effect.Effect<Exit.Exit
 const recoverable = Effect.fn("RunJournal.recoverable")(function* (
   store: Store,
   owner: string,
+  agents: ReadonlyArray<AgentName>,
   limit: number
 ) {
   const now = yield* Clock.currentTimeMillis
-  const found: Array<RunHead> = []
+  const found: Array<readonly [turn: number, head: RunHead]> = []
+  const turns = new Map<Tenant, number>()
   for (const run of store.open) {
-    if (found.length >= limit) break
-    if (run.rests || !isFirst(store, run)) continue
+    if (run.rests || !agents.includes(run.address.agent) || !isFirst(store, run)) continue
     const head = headOf(store, run, now)
-    if (head.owner === undefined || head.owner === owner) found.push(head)
+    if (head.owner !== undefined && head.owner !== owner) continue
+    const turn = turns.get(run.tenant) ?? 0
+    turns.set(run.tenant, turn + 1)
+    found.push([turn, head])
   }
-  return found
+  // Stable: of each turn the oldest first.
+  found.sort(([a], [b]) => a - b)
+  return found.slice(0, limit).map(([, head]) => head)
 })
 
 /** Has every run of the address that came before it ended? */
@@ -239,12 +245,18 @@ const isFirst = (store: Store, run: StoredRun): boolean => {
   return true
 }
 
-const adopt = Effect.fn("RunJournal.adopt")(function* (store: Store, owner: string, limit: number) {
+const adopt = Effect.fn("RunJournal.adopt")(function* (
+  store: Store,
+  owner: string,
+  agents: ReadonlyArray<AgentName>,
+  limit: number
+) {
   const now = yield* Clock.currentTimeMillis
   const found: Array<RunHead> = []
   for (const run of store.open) {
     if (found.length >= limit) break
-    if (!run.rests || headOf(store, run, now).owner !== undefined) continue
+    if (!run.rests || !agents.includes(run.address.agent)) continue
+    if (headOf(store, run, now).owner !== undefined) continue
     run.owner = owner
     found.push(headOf(store, run, now))
   }
@@ -299,8 +311,8 @@ const make = Effect.gen(function* () {
         store.leases.set(owner, now + lease_ms)
       }),
     release: (owner) => Effect.sync(() => void store.leases.delete(owner)),
-    recoverable: (owner, limit) => recoverable(store, owner, limit),
-    adopt: (owner, limit) => adopt(store, owner, limit),
+    recoverable: (owner, agents, limit) => recoverable(store, owner, agents, limit),
+    adopt: (owner, agents, limit) => adopt(store, owner, agents, limit),
     amended: (listener) =>
       Effect.acquireRelease(
         Effect.sync(() => void store.amended.add(listener)),

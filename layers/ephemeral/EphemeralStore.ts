@@ -149,6 +149,7 @@ export const put = (
       key: message.key,
       key_seq: place,
       topic: message.topic,
+      ...(message.agent === undefined ? undefined : { agent: message.agent }),
       payload: message.payload,
       attempts: 0,
       created_at: now,

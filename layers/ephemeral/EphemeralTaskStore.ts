@@ -113,6 +113,7 @@ const writeAll = (store: Store, request: NewTask, now: number): AgentTask => {
       tenant: request.tenant,
       key: addressKey(request.address),
       topic: dispatched_topic,
+      agent: task.address.agent,
       payload: { task_id: request.id }
     },
     now,

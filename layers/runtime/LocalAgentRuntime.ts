@@ -25,7 +25,7 @@ import { PriceBook } from "../../services/PriceBook.ts"
 import type { RunHead } from "../../services/RunJournal.ts"
 import { JournalError, RunJournal } from "../../services/RunJournal.ts"
 import { TaskDispatch } from "../../services/TaskDispatch.ts"
-import { TaskStore } from "../../services/TaskStore.ts"
+import { StoreError, TaskStore } from "../../services/TaskStore.ts"
 import { Tokenizer } from "../../services/Tokenizer.ts"
 import type { ToolRegistry } from "../../services/ToolRegistry.ts"
 import * as Acceptance from "./Acceptance.ts"
@@ -68,6 +68,8 @@ const make = Effect.gen(function* () {
   const { invoker, policy_version } = yield* GovernedInvoker.make(deadlines)
   const feed = Feed.make()
   const owner = yield* random.uuidV4()
+  const agents = directory.all.map((each) => each.spec.name)
+  const isHosted = ({ agent }: Address): boolean => directory.get(agent) !== undefined
   const rehydrating = yield* Semaphore.make(config.rehydrate_max)
   const fibers = yield* FiberMap.make<string, void, never>()
   const fork = yield* FiberMap.runtime(fibers)<never>()
@@ -132,6 +134,8 @@ const make = Effect.gen(function* () {
 
   /** Wakes the actor of a tenant's address, or starts it, with its first run if that was just found. */
   const wake = (tenant: Tenant, address: Address, found?: RunHead): void => {
+    // What is not hosted here waits for a process that has it: here it could only fail.
+    if (!isHosted(address)) return
     const key = actorKey(tenant, address)
     const present = actors.get(key)
     if (present !== undefined) return Actors.mail(present)
@@ -158,7 +162,7 @@ const make = Effect.gen(function* () {
   const rouse = Effect.fnUntraced(function* (run: RunId) {
     const head = yield* journal.head(run)
     feed.ring(Feed.placeOf(head.tenant, head.conversation))
-    if (head.rests) return void unseen.delete(run)
+    if (head.rests || !isHosted(head.address)) return void unseen.delete(run)
     parked.delete(run)
     const over =
       head.status === "complete" || head.status === "failed" || head.status === "cancelled"
@@ -177,12 +181,12 @@ const make = Effect.gen(function* () {
   }
 
   const recover = Effect.fnUntraced(function* () {
-    for (const head of yield* journal.recoverable(owner, config.recover_max)) {
+    for (const head of yield* journal.recoverable(owner, agents, config.recover_max)) {
       // Also for an actor that is idle, and for one that was stopped while the journal was away.
       if (!resident.has(head.run_id)) wake(head.tenant, head.address, head)
     }
     // What waits only for people is taken up when somebody answers; until then all that there is of it is its entry.
-    for (const head of yield* journal.adopt(owner, config.recover_max)) {
+    for (const head of yield* journal.adopt(owner, agents, config.recover_max)) {
       if (resident.has(head.run_id)) continue
       parked.set(head.run_id, actorKey(head.tenant, head.address))
     }
@@ -206,6 +210,10 @@ const make = Effect.gen(function* () {
   const deliver = Effect.fn("TaskDispatch.deliver")(function* (id: RunId) {
     const task = yield* tasks.get(id)
     if (task === undefined || task.status === "complete" || task.status === "failed") return
+    // Claims leave it to its host; begun here, its run would have no limits and no definition.
+    if (!isHosted(task.address)) {
+      return yield* new StoreError({ message: `"${task.address.agent}" is not hosted here` })
+    }
     yield* accept(task)
     yield* supersede(task)
     feed.ring(Feed.placeOf(task.tenant, task.conversation))
@@ -264,7 +272,9 @@ const make = Effect.gen(function* () {
         Effect.gen(function* () {
           const task = yield* Effect.orElseSucceed(tasks.get(run), () => undefined)
           if (task === undefined) return yield* Effect.fail(missing)
-          yield* Effect.catchTag(acceptUpTo(task), "StoreError", ({ message }) =>
+          // One of an agent that is not hosted here is begun alone: the command ends it, so that it overtakes nothing.
+          const begin = isHosted(task.address) ? acceptUpTo(task) : accept(task)
+          yield* Effect.catchTag(begin, "StoreError", ({ message }) =>
             Effect.fail(new JournalError({ message, lost: false }))
           )
           return yield* command
@@ -315,7 +325,7 @@ const make = Effect.gen(function* () {
       Effect.sync(() => actorList({ actors, parked, stopped }, limit, tenant))
   })
   return Context.make(AgentRuntime, runtime).pipe(
-    Context.add(TaskDispatch, TaskDispatch.of({ deliver }))
+    Context.add(TaskDispatch, TaskDispatch.of({ agents, deliver }))
   )
 })
 

@@ -3,6 +3,7 @@
  */
 import { Effect, Layer, Schema } from "effect"
 import type { DeliveryHandler, RoomHandlers } from "../../services/DeliveryHandlers.ts"
+import type { AgentName } from "../../src/Ids.ts"
 import { DeliveryHandlers } from "../../services/DeliveryHandlers.ts"
 
 /** Two rooms deliver the same topic. */
@@ -13,11 +14,13 @@ export class DuplicateDeliveryHandler extends Schema.TaggedError<DuplicateDelive
 
 const merge = Effect.fnUntraced(function* (rooms: ReadonlyArray<RoomHandlers>) {
   const byTopic = new Map<string, DeliveryHandler>()
-  for (const [topic, handler] of rooms.flat()) {
+  const agents = new Set<AgentName>()
+  for (const [topic, handler, hosted = []] of rooms.flat()) {
     if (byTopic.has(topic)) return yield* new DuplicateDeliveryHandler({ topic })
     byTopic.set(topic, handler)
+    for (const agent of hosted) agents.add(agent)
   }
-  return DeliveryHandlers.of({ byTopic })
+  return DeliveryHandlers.of({ byTopic, agents: [...agents] })
 })
 
 export const layer = <E = never, R = never>(

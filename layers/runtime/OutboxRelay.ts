@@ -26,6 +26,7 @@ import {
 import { Outbox } from "../../services/Outbox.ts"
 import type { StoreError } from "../../services/TaskStore.ts"
 import type { OutboxMessage } from "../../src/delivery/Outbox.ts"
+import type { Tenant } from "../../src/Ids.ts"
 import { attempts_max_default, backoff_initial_ms, backoffMs } from "../../src/delivery/Outbox.ts"
 import { sanitiseError } from "../../src/delivery/SanitisedError.ts"
 import { takeWheneverDue } from "./DueWatch.ts"
@@ -33,7 +34,10 @@ import { exceptionOf, logged } from "./Faults.ts"
 
 /** Times in ms. The lease is the timeout and the margin, so that it always outlives the handler. */
 export interface RelayConfig {
-  /** Deliveries at the same time, 1 to 500. */
+  /**
+   * Deliveries at the same time, 1 to 500. One tenant has at most half of those that the others leave, so that its slow
+   * deliveries never take the last place of a relay that has more than one.
+   */
   readonly concurrency: number
   /** Of one try. */
   readonly timeout_ms: number
@@ -49,7 +53,7 @@ export interface RelayConfig {
 
 export const RelayConfig = Context.Reference<RelayConfig>("troupe/layers/runtime/RelayConfig", {
   defaultValue: () => ({
-    concurrency: 16,
+    concurrency: 32,
     timeout_ms: 30_000,
     lease_margin_ms: 15_000,
     sweep_ms: 5_000,
@@ -192,18 +196,43 @@ const attempt = (message: OutboxMessage, handler: DeliveryHandler, timeout_ms: n
     })
   )
 
+/** How many deliveries of each tenant are on their way, and how many more it may have. */
+const makePlaces = (concurrency: number) => {
+  const held = new Map<Tenant, number>()
+  let in_flight = 0
+  // Rounded up: the last place is anybody's.
+  const room = (mine: number) => Math.max(0, Math.ceil((concurrency - in_flight + mine) / 2) - mine)
+  return {
+    /** Places that are free. */
+    free: () => concurrency - in_flight,
+    room: () => room(0),
+    rooms: () => new Map([...held].map(([tenant, mine]) => [tenant, room(mine)])),
+    take: (tenant: Tenant) => {
+      in_flight++
+      held.set(tenant, (held.get(tenant) ?? 0) + 1)
+    },
+    leave: (tenant: Tenant) => {
+      in_flight--
+      const left = (held.get(tenant) ?? 1) - 1
+      if (left > 0) held.set(tenant, left)
+      else held.delete(tenant)
+    }
+  }
+}
+
 const make: Effect.Effect<void, StoreError, Outbox | DeliveryHandlers | Scope.Scope> = Effect.gen(
   function* () {
     const outbox = yield* Outbox
-    const { byTopic } = yield* DeliveryHandlers
+    const { agents, byTopic } = yield* DeliveryHandlers
     const config = yield* RelayConfig
     if (byTopic.size === 0) return
     const relay = `relay-${(yield* Random.nextInt).toString(36)}-${(yield* Random.nextInt).toString(36)}`
-    const topics = [...byTopic.keys()]
+    const routes = { topics: [...byTopic.keys()], agents }
     const lease_ms = config.timeout_ms + config.lease_margin_ms
     const bell = yield* Latch.make(true)
     const running = yield* FiberSet.make<void>()
-    let in_flight = 0
+    const places = makePlaces(config.concurrency)
+    let after: Tenant | undefined
     let claims = 0
     let stopping = false
     const { bury, settle } = outcomes(outbox, config, () => stopping)
@@ -221,7 +250,7 @@ const make: Effect.Effect<void, StoreError, Outbox | DeliveryHandlers | Scope.Sc
                 (exit) => settle(claimed, exit)
               )
         const over = Effect.sync(() => {
-          in_flight--
+          places.leave(message.tenant)
           // There is room again, and the key's next message may be due.
           bell.openUnsafe()
         })
@@ -231,13 +260,24 @@ const make: Effect.Effect<void, StoreError, Outbox | DeliveryHandlers | Scope.Sc
     /** Claims as much as there is room for and starts it; how many. A stop cannot fall between the two. */
     const take = Effect.uninterruptible(
       Effect.gen(function* () {
-        const limit = config.concurrency - in_flight
+        const limit = places.free()
         if (limit <= 0) return undefined
         // A name of its own for each claim: a try that outlived its lease cannot end a later one of the same relay.
         const owner = `${relay}.${++claims}`
-        const messages = yield* outbox.claim({ owner, topics, limit, lease_ms })
+        const room = places.room()
+        const rooms = places.rooms()
+        const messages = yield* outbox.claim({
+          ...routes,
+          owner,
+          limit,
+          lease_ms,
+          after,
+          room,
+          rooms
+        })
         for (const message of messages) {
-          in_flight++
+          places.take(message.tenant)
+          after = message.tenant
           yield* FiberSet.run(running, deliver({ owner, message }))
         }
         return messages.length
@@ -255,7 +295,7 @@ const make: Effect.Effect<void, StoreError, Outbox | DeliveryHandlers | Scope.Sc
       takeWheneverDue({
         name: "outbox",
         take,
-        nextDueAt: outbox.nextDueAt,
+        nextDueAt: outbox.nextDueAt(routes),
         bell,
         sweep_ms: config.sweep_ms
       })

@@ -17,6 +17,7 @@ import { migration as claims } from "./migrations/0009_claims.ts"
 import { migration as toolCosts } from "./migrations/0010_tool_costs.ts"
 import { migration as toolWorkers } from "./migrations/0011_tool_workers.ts"
 import { migration as tenants } from "./migrations/0012_tenants.ts"
+import { migration as hosts } from "./migrations/0013_hosts.ts"
 import { migration as conversationOwners } from "./migrations/0016_conversation_owners.ts"
 
 /** The name begins with the number. */
@@ -33,6 +34,7 @@ const migrations = {
   "0010_tool_costs": toolCosts,
   "0011_tool_workers": toolWorkers,
   "0012_tenants": tenants,
+  "0013_hosts": hosts,
   "0016_conversation_owners": conversationOwners
 }
 

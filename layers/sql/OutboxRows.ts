@@ -58,8 +58,9 @@ export const put = Effect.fnUntraced(function* (
         FROM unnest(
           ${messages.map((message) => message.id)}::text[]::uuid[], ${tenants}::text[], ${keys}::text[],
           ${messages.map((message) => message.topic)}::text[],
+          ${messages.map((message) => message.agent ?? "")}::text[],
           ${messages.map((message) => JSON.stringify(message.payload))}::text[]
-        ) WITH ORDINALITY AS t(id, tenant, key, topic, payload, i)
+        ) WITH ORDINALITY AS t(id, tenant, key, topic, agent, payload, i)
         WHERE NOT EXISTS (SELECT FROM troupe.outbox o WHERE o.id = t.id)
           AND (${replayed}::boolean OR NOT EXISTS (SELECT FROM troupe.dead_letters d WHERE d.event_id = t.id))
         ORDER BY t.i
@@ -69,15 +70,19 @@ export const put = Effect.fnUntraced(function* (
         seq = k.seq + c.n,
         pending = k.pending + c.n,
         due_at = CASE WHEN k.pending = 0 THEN ${now}::int8 ELSE k.due_at END,
-        place = CASE WHEN k.pending = 0 THEN c.place ELSE k.place END
+        place = CASE WHEN k.pending = 0 THEN c.place ELSE k.place END,
+        topic = CASE WHEN k.pending = 0 THEN c.topic ELSE k.topic END,
+        agent = CASE WHEN k.pending = 0 THEN c.agent ELSE k.agent END
       FROM (
-        SELECT f.tenant, f.key, count(*)::int4 AS n, min(f.place) AS place FROM fresh f GROUP BY f.tenant, f.key
+        SELECT f.tenant, f.key, count(*)::int4 AS n, min(f.place) AS place,
+          (array_agg(f.topic ORDER BY f.place))[1] AS topic, (array_agg(f.agent ORDER BY f.place))[1] AS agent
+        FROM fresh f GROUP BY f.tenant, f.key
       ) c
       WHERE k.tenant = c.tenant AND k.key = c.key
       RETURNING k.tenant, k.key, k.seq - c.n AS base
     )
-    INSERT INTO troupe.outbox (tenant, key, key_seq, id, place, topic, payload, created_at, replayed, failures)
-    SELECT f.tenant, f.key, c.base + f.n, f.id, f.place, f.topic, f.payload, ${now}::int8, ${replayed}::boolean,
+    INSERT INTO troupe.outbox (tenant, key, key_seq, id, place, topic, agent, payload, created_at, replayed, failures)
+    SELECT f.tenant, f.key, c.base + f.n, f.id, f.place, f.topic, f.agent, f.payload, ${now}::int8, ${replayed}::boolean,
       coalesce((SELECT d.failures FROM troupe.dead_letters d WHERE d.event_id = f.id), '{}')
     FROM fresh f JOIN counted c ON c.tenant = f.tenant AND c.key = f.key
     RETURNING 1 AS put`

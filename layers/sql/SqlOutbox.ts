@@ -1,13 +1,14 @@
 /**
  * The transactional queue in PostgreSQL. A key is claimed by its row, locked with SKIP LOCKED, and only its first message
- * is taken; the lease is the key's `due_at` and the message's `lease_owner`.
+ * is taken; the lease is the key's `due_at` and the message's `lease_owner`. A key's row has the topic and the agent of
+ * its first message, so that a claim finds what it may take, of each tenant in turn, without a look at what it may not.
  */
 import { Clock, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { Outbox } from "../../services/Outbox.ts"
-import type { OutboxClaim } from "../../services/Outbox.ts"
+import type { OutboxClaim, OutboxRoutes } from "../../services/Outbox.ts"
 import type { OutboxMessage } from "../../src/delivery/Outbox.ts"
-import { MessageId, Tenant } from "../../src/Ids.ts"
+import { AgentName, MessageId, Tenant } from "../../src/Ids.ts"
 import { outbox_channel, put } from "./OutboxRows.ts"
 import { toStoreError } from "./SqlFailure.ts"
 import { SqlNotify } from "./SqlNotify.ts"
@@ -23,11 +24,16 @@ interface MessageRow {
   readonly key: string
   readonly key_seq: number
   readonly topic: string
+  /** Empty = for none. */
+  readonly agent: string
   readonly payload: string
   readonly attempts: number
   readonly created_at: number
   readonly replayed: boolean
 }
+
+/** The agents of a route; a message that is for none has an empty one. */
+const agentsOf = ({ agents = [] }: OutboxRoutes): ReadonlyArray<string> => ["", ...agents]
 
 const messageOf = (row: MessageRow): OutboxMessage => ({
   id: MessageId.make(row.id),
@@ -35,38 +41,34 @@ const messageOf = (row: MessageRow): OutboxMessage => ({
   key: row.key,
   key_seq: row.key_seq,
   topic: row.topic,
+  ...(row.agent === "" ? undefined : { agent: AgentName.make(row.agent) }),
   payload: JSON.parse(row.payload) as OutboxMessage["payload"],
   attempts: row.attempts,
   created_at: row.created_at,
   replayed: row.replayed
 })
 
-/**
- * One statement. A head that was removed between its snapshot and the key's lock is not updated, and its key not leased:
- * the next look finds the next message. A key that another claim took in between is judged again by its new `due_at`.
- */
-const take = (sql: SqlClient.SqlClient, claim: OutboxClaim, now: number) => sql<MessageRow>`
-  WITH head AS MATERIALIZED (
-    SELECT k.tenant, k.key, h.id
-    FROM troupe.outbox_keys k
-    CROSS JOIN LATERAL (
-      SELECT o.id, o.topic FROM troupe.outbox o
-      WHERE o.tenant = k.tenant AND o.key = k.key ORDER BY o.key_seq LIMIT 1
-    ) h
-    WHERE k.due_at <= ${now}::int8 AND h.topic = ANY(${claim.topics}::text[])
-    ORDER BY k.place
-    LIMIT ${Math.max(0, Math.min(claim.limit, claim_max))}::int4
-    FOR UPDATE OF k SKIP LOCKED
-  ), taken AS (
-    UPDATE troupe.outbox o SET attempts = o.attempts + 1, lease_owner = ${claim.owner}::text
-    FROM head h WHERE o.id = h.id
-    RETURNING o.*
-  ), leased AS (
-    UPDATE troupe.outbox_keys k SET due_at = ${now + claim.lease_ms}::int8
-    FROM taken t WHERE k.tenant = t.tenant AND k.key = t.key
+/** One call: what waits is not read, only what is taken, and the next turn of each tenant that is asked. */
+const take = (sql: SqlClient.SqlClient, claim: OutboxClaim, now: number) => {
+  const wanted = Math.max(0, Math.min(claim.limit, claim_max))
+  const rooms = [...(claim.rooms ?? [])]
+  return sql.unsafe<MessageRow>(
+    `SELECT id::text AS id, tenant, key, key_seq, topic, agent, payload, attempts, created_at::float8 AS created_at, replayed
+     FROM troupe.claim_outbox($1::text, $2::int8, $3::int8, $4::text[], $5::text[], $6::int4, $7::text, $8::int4, $9::text[], $10::int4[])`,
+    [
+      claim.owner,
+      now,
+      now + claim.lease_ms,
+      claim.topics,
+      agentsOf(claim),
+      wanted,
+      claim.after ?? "",
+      Math.min(claim.room ?? wanted, claim_max),
+      rooms.map(([tenant]) => tenant),
+      rooms.map(([, room]) => room)
+    ]
   )
-  SELECT id::text AS id, tenant, key, key_seq, topic, payload, attempts, created_at::float8 AS created_at, replayed
-  FROM taken ORDER BY place`
+}
 
 /** The key of a message that this owner holds, locked, with its figures as they are under the lock. */
 const held = (sql: SqlClient.SqlClient, id: MessageId, owner: string) => sql`
@@ -85,12 +87,16 @@ const removed = (sql: SqlClient.SqlClient, id: MessageId, owner: string, now: nu
   ), freed AS (
     UPDATE troupe.outbox_keys x SET
       pending = x.pending - 1,
-      due_at = ${now}::int8,
-      place = coalesce(
-        (SELECT o.place FROM troupe.outbox o
-         WHERE o.tenant = g.tenant AND o.key = g.key AND o.key_seq > g.key_seq ORDER BY o.key_seq LIMIT 1),
-        x.place)
-    FROM gone g WHERE x.tenant = g.tenant AND x.key = g.key AND g.pending > 1
+      -- As old as it is: what waited behind another message of its key does not begin at the end of its tenant's line.
+      due_at = coalesce(n.created_at, ${now}::int8),
+      place = coalesce(n.place, x.place),
+      topic = coalesce(n.topic, x.topic),
+      agent = coalesce(n.agent, x.agent)
+    FROM gone g LEFT JOIN LATERAL (
+      SELECT o.created_at, o.place, o.topic, o.agent FROM troupe.outbox o
+      WHERE o.tenant = g.tenant AND o.key = g.key AND o.key_seq > g.key_seq ORDER BY o.key_seq LIMIT 1
+    ) n ON true
+    WHERE x.tenant = g.tenant AND x.key = g.key AND g.pending > 1
   ), emptied AS (
     DELETE FROM troupe.outbox_keys x USING gone g
     WHERE x.tenant = g.tenant AND x.key = g.key AND g.pending = 1
@@ -129,8 +135,8 @@ const bury = (
 ) => sql`
   WITH ${held(sql, id, owner)}, ${removed(sql, id, owner, now)}
   INSERT INTO troupe.dead_letters
-    (event_id, tenant, handler_name, key, payload, attempts, failures, dead_at, place)
-  SELECT o.id, o.tenant, o.topic, o.key, o.payload, o.attempts, ${failuresWith(sql, error, now)}, ${now}::int8,
+    (event_id, tenant, handler_name, agent, key, payload, attempts, failures, dead_at, place)
+  SELECT o.id, o.tenant, o.topic, o.agent, o.key, o.payload, o.attempts, ${failuresWith(sql, error, now)}, ${now}::int8,
     nextval('troupe.outbox_place')
   FROM gone o
   -- One that died before is the newest again, and open.
@@ -138,6 +144,15 @@ const bury = (
     attempts = excluded.attempts, failures = excluded.failures, dead_at = excluded.dead_at, place = excluded.place,
     status = 0, resolved_by = NULL, resolved_at = NULL, resolved_reason = NULL
   RETURNING 1 AS held`
+
+/** The first of each route, and of those the first. */
+const nextDue = (sql: SqlClient.SqlClient, routes: OutboxRoutes) => sql<{
+  readonly due_at: number | null
+}>`
+  SELECT min(x.due_at)::float8 AS due_at
+  FROM unnest(${routes.topics}::text[]) t(topic) CROSS JOIN unnest(${agentsOf(routes)}::text[]) a(agent) CROSS JOIN LATERAL (
+    SELECT k.due_at FROM troupe.outbox_keys k WHERE k.topic = t.topic AND k.agent = a.agent ORDER BY k.due_at LIMIT 1
+  ) x`
 
 const make = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
@@ -168,11 +183,11 @@ const make = Effect.gen(function* () {
       Effect.map((rows) => rows[0]!.n),
       Effect.mapError(toStoreError)
     ),
-    nextDueAt: sql<{ readonly due_at: number | null }>`
-      SELECT min(due_at)::float8 AS due_at FROM troupe.outbox_keys`.pipe(
-      Effect.map((rows) => rows[0]!.due_at ?? undefined),
-      Effect.mapError(toStoreError)
-    ),
+    nextDueAt: (routes) =>
+      Effect.mapBoth(nextDue(sql, routes), {
+        onSuccess: (rows) => rows[0]!.due_at ?? undefined,
+        onFailure: toStoreError
+      }),
     written: (listener) =>
       Effect.mapError(
         notify.listen(outbox_channel, () => listener()),

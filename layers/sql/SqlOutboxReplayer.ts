@@ -8,13 +8,15 @@ import type { Resolution } from "../../services/OutboxReplayer.ts"
 import { OutboxReplayer } from "../../services/OutboxReplayer.ts"
 import type { DeadLetterStatus, NewOutboxMessage } from "../../src/delivery/Outbox.ts"
 import { DeadLetterNotFound, DeadLetterResolved } from "../../src/delivery/Outbox.ts"
-import { MessageId } from "../../src/Ids.ts"
+import { AgentName, MessageId } from "../../src/Ids.ts"
 import { isEventId, letterCode, letterStatus, put } from "./OutboxRows.ts"
 import { orStoreError } from "./SqlFailure.ts"
 
 interface LetterRow {
   readonly key: string
   readonly topic: string
+  /** Empty = for none. */
+  readonly agent: string
   readonly payload: string
   readonly status: number
 }
@@ -28,7 +30,7 @@ const resolve = Effect.fnUntraced(function* (
   if (!isEventId(event_id)) return yield* new DeadLetterNotFound({ event_id })
   const now = yield* Clock.currentTimeMillis
   const [row] = yield* sql<LetterRow>`
-    SELECT d.key, d.handler_name AS topic, d.payload, d.status FROM troupe.dead_letters d
+    SELECT d.key, d.handler_name AS topic, d.agent, d.payload, d.status FROM troupe.dead_letters d
     WHERE d.event_id = ${event_id}::uuid AND d.tenant = ${tenant}::text FOR UPDATE`
   if (row === undefined) return yield* new DeadLetterNotFound({ event_id })
   const was = letterStatus(row.status)
@@ -42,6 +44,7 @@ const resolve = Effect.fnUntraced(function* (
     tenant,
     key: row.key,
     topic: row.topic,
+    ...(row.agent === "" ? undefined : { agent: AgentName.make(row.agent) }),
     payload: JSON.parse(row.payload) as NewOutboxMessage["payload"]
   }
   return message

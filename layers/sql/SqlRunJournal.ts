@@ -16,7 +16,7 @@ import {
   unreadable
 } from "../../services/RunJournal.ts"
 import { canonical } from "../../src/Canonical.ts"
-import type { Address, RunId, Tenant } from "../../src/Ids.ts"
+import type { Address, AgentName, RunId, Tenant } from "../../src/Ids.ts"
 import type { Amendment } from "../../src/run/RunCommand.ts"
 import { RunNotFound } from "../../src/run/RunCommand.ts"
 import type { RunAccepted } from "../../src/run/RunEvent.ts"
@@ -270,28 +270,30 @@ const leasing = (sql: SqlClient.SqlClient) => ({
     ),
   release: (owner: string) =>
     done(sql.unsafe(`DELETE FROM troupe.processes WHERE owner = $1::text`, [owner])),
-  recoverable: (owner: string, limit: number) =>
+  recoverable: (owner: string, agents: ReadonlyArray<AgentName>, limit: number) =>
     heads(
       sql.unsafe<HeadRow>(
-        `SELECT ${head_columns} FROM troupe.runs r JOIN troupe.run_details d ON d.run_id = r.run_id
-         WHERE r.status > ${run_rests} AND r.status < ${run_over} AND (d.owner = $1::text OR ${no_owner}) AND NOT EXISTS (
+        `SELECT ${head_columns}, row_number() OVER (PARTITION BY r.tenant ORDER BY d.created_at, d.run_id) AS turn
+         FROM troupe.runs r JOIN troupe.run_details d ON d.run_id = r.run_id
+         WHERE d.agent = ANY($3::text[]) AND r.status > ${run_rests} AND r.status < ${run_over}
+           AND (d.owner = $1::text OR ${no_owner}) AND NOT EXISTS (
            SELECT FROM troupe.run_details o WHERE o.tenant = d.tenant AND o.agent = d.agent
              AND o.address_key = d.address_key AND o.open AND o.ordinal < d.ordinal)
-         ORDER BY d.created_at, d.run_id LIMIT $2::int4`,
-        [owner, Math.min(limit, runs_max)]
+         ORDER BY turn, d.created_at, d.run_id LIMIT $2::int4`,
+        [owner, Math.min(limit, runs_max), agents]
       )
     ),
   // What another process writes at this moment is that one's: it is left out, and not waited for.
-  adopt: (owner: string, limit: number) =>
+  adopt: (owner: string, agents: ReadonlyArray<AgentName>, limit: number) =>
     heads(
       sql.unsafe<HeadRow>(
         `WITH found AS MATERIALIZED (SELECT d.run_id FROM troupe.runs r JOIN troupe.run_details d ON d.run_id = r.run_id
-           WHERE r.status = ${run_rests} AND ${no_owner}
+           WHERE r.status = ${run_rests} AND d.agent = ANY($3::text[]) AND ${no_owner}
            ORDER BY d.created_at, d.run_id LIMIT $2::int4 FOR UPDATE OF d SKIP LOCKED),
          d AS (UPDATE troupe.run_details d SET owner = $1::text FROM found f WHERE d.run_id = f.run_id
            RETURNING d.run_id, d.agent, d.address_key, d.conversation, d.ordinal, d.owner, d.created_at)
          SELECT ${head_columns} FROM d JOIN troupe.runs r ON r.run_id = d.run_id ORDER BY d.created_at, d.run_id`,
-        [owner, Math.min(limit, runs_max)]
+        [owner, Math.min(limit, runs_max), agents]
       )
     )
 })

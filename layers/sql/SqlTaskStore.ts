@@ -178,6 +178,7 @@ const accepting = (sql: SqlClient.SqlClient, outbox: Outbox["Service"]) =>
           tenant: task.tenant,
           key: addressKey(task.address),
           topic: dispatched_topic,
+          agent: task.address.agent,
           payload: { task_id: task.id }
         }
       ])

@@ -3,7 +3,7 @@
  * per key; after `attempts_max` tries it is a dead letter, which releases its key.
  */
 import { Schema } from "effect"
-import { MessageId, Tenant } from "../Ids.ts"
+import { AgentName, MessageId, Tenant } from "../Ids.ts"
 
 export const OutboxMessage = Schema.Struct({
   id: MessageId,
@@ -13,6 +13,8 @@ export const OutboxMessage = Schema.Struct({
   key_seq: Schema.Int,
   /** Names the handler. */
   topic: Schema.String,
+  /** Whose process delivers it: only one that hosts this agent. Absent = any that handles the topic. */
+  agent: Schema.optionalKey(AgentName),
   payload: Schema.Json,
   /** Tries so far. */
   attempts: Schema.Int,
@@ -23,7 +25,10 @@ export const OutboxMessage = Schema.Struct({
 export interface OutboxMessage extends Schema.Schema.Type<typeof OutboxMessage> {}
 
 /** A message as its writer gives it; `key_seq` is allotted under the key's row. */
-export type NewOutboxMessage = Pick<OutboxMessage, "id" | "tenant" | "key" | "topic" | "payload">
+export type NewOutboxMessage = Pick<
+  OutboxMessage,
+  "id" | "tenant" | "key" | "topic" | "agent" | "payload"
+>
 
 /** One failed try: when, and a sentence without secrets, addresses or stack, at most 500 characters. */
 export const DeliveryFailure = Schema.Struct({

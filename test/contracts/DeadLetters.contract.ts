@@ -8,6 +8,7 @@ import { OutboxReader } from "../../services/OutboxReader.ts"
 import { OutboxReplayer } from "../../services/OutboxReplayer.ts"
 import type { NewOutboxMessage } from "../../src/delivery/Outbox.ts"
 import type { Tenant } from "../../src/Ids.ts"
+import { AgentName } from "../../src/Ids.ts"
 import { contract } from "./Contract.ts"
 import * as Samples from "./Samples.ts"
 
@@ -147,6 +148,24 @@ const resolving = (it: Vitest.MethodsNonLive<Needs>) => {
         const second = yield* Effect.flip(resolve({ tenant, event_id: message.id, ...why }))
         assert.strictEqual(second._tag, "DeadLetterResolved")
       }
+    })
+  )
+
+  it.effect("a replayed message still waits for a host of its agent", () =>
+    Effect.gen(function* () {
+      const outbox = yield* Outbox
+      const replayer = yield* OutboxReplayer
+      const tenant = Samples.tenant()
+      const agent = AgentName.make("hosted")
+      const message = Samples.outboxMessage({ tenant, agent })
+      const claim = { owner: "a", topics: [message.topic], limit: 10, lease_ms: 600_000 }
+      yield* outbox.enqueue([message])
+      yield* outbox.claim({ ...claim, agents: [agent] })
+      assert.isTrue(yield* outbox.failed(message.id, "a", "no", undefined))
+      yield* replayer.replay({ tenant, event_id: message.id, ...why })
+      assert.deepStrictEqual(yield* outbox.claim(claim), [])
+      const [again] = yield* outbox.claim({ ...claim, agents: [agent] })
+      assert.strictEqual(again?.id, message.id)
     })
   )
 

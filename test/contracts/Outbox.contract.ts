@@ -5,6 +5,7 @@ import { Clock, Deferred, Effect, Exit, Scope } from "effect"
 import type { OutboxClaim } from "../../services/Outbox.ts"
 import { Outbox } from "../../services/Outbox.ts"
 import type { OutboxMessage } from "../../src/delivery/Outbox.ts"
+import { AgentName, Tenant } from "../../src/Ids.ts"
 import { contract, eventually } from "./Contract.ts"
 import * as Samples from "./Samples.ts"
 
@@ -126,6 +127,118 @@ const order = (it: Vitest.MethodsNonLive<Needs>) => {
   )
 }
 
+const hosts = (it: Vitest.MethodsNonLive<Needs>) => {
+  const [mine, other] = [AgentName.make("mine"), AgentName.make("other")]
+  const forAgents = Effect.fnUntraced(function* (
+    topic: string,
+    ...agents: ReadonlyArray<AgentName | undefined>
+  ) {
+    const outbox = yield* Outbox
+    const messages = agents.map((agent) =>
+      Samples.outboxMessage({ topic, ...(agent === undefined ? undefined : { agent }) })
+    )
+    yield* outbox.enqueue(messages)
+    return messages
+  })
+
+  it.effect("a message for an agent is claimed only by who hosts it, and waits for no time", () =>
+    Effect.gen(function* () {
+      const outbox = yield* Outbox
+      const { claim, topic: about } = topic()
+      const [a, b, anybody] = yield* forAgents(about, mine, other, undefined)
+      assert.deepStrictEqual(ids(yield* claim("none")), [anybody!.id])
+      assert.isTrue(yield* outbox.delivered(anybody!.id, "none"))
+      assert.isUndefined(
+        yield* outbox.nextDueAt({ topics: [about], agents: [AgentName.make("x")] })
+      )
+      assert.isDefined(yield* outbox.nextDueAt({ topics: [about], agents: [mine] }))
+      const claimed = yield* claim("a", { agents: [mine] })
+      assert.deepStrictEqual(ids(claimed), [a!.id])
+      assert.strictEqual(claimed[0]!.agent, mine)
+      assert.deepStrictEqual(yield* claim("a", { agents: [mine, AgentName.make("third")] }), [])
+      assert.deepStrictEqual(ids(yield* claim("b", { agents: [mine, other] })), [b!.id])
+    })
+  )
+
+  it.effect("thousands that nobody hosts hold up none of those that somebody does", () =>
+    Effect.gen(function* () {
+      const { claim, topic: about } = topic()
+      yield* forAgents(about, ...Array.from({ length: 2_000 }, () => other))
+      const [hosted] = yield* forAgents(about, mine)
+      assert.deepStrictEqual(ids(yield* claim("a", { agents: [mine], limit: 1 })), [hosted!.id])
+    })
+  )
+
+  it.effect("a key's next message waits for its own host", () =>
+    Effect.gen(function* () {
+      const outbox = yield* Outbox
+      const { claim, topic: about } = topic()
+      const key = Samples.unique("k")
+      const first = Samples.outboxMessage({ topic: about, key, agent: mine })
+      const second = Samples.outboxMessage({ topic: about, key, agent: other })
+      yield* outbox.enqueue([first, second])
+      assert.deepStrictEqual(yield* claim("b", { agents: [other] }), [])
+      assert.deepStrictEqual(ids(yield* claim("a", { agents: [mine] })), [first.id])
+      assert.isTrue(yield* outbox.delivered(first.id, "a"))
+      assert.deepStrictEqual(yield* claim("a", { agents: [mine] }), [])
+      assert.deepStrictEqual(ids(yield* claim("b", { agents: [other] })), [second.id])
+    })
+  )
+}
+
+const turns = (it: Vitest.MethodsNonLive<Needs>) => {
+  const of = Effect.fnUntraced(function* (topic: string, tenant: Tenant, n: number) {
+    const outbox = yield* Outbox
+    const messages = Array.from({ length: n }, () => Samples.outboxMessage({ topic, tenant }))
+    yield* outbox.enqueue(messages)
+    return messages
+  })
+  const tenants = (n: number) =>
+    Array.from({ length: n }, () => Tenant.make(Samples.unique("tenant"))).sort()
+
+  it.effect("one message of a tenant is in the first claim behind 4,000 of another's", () =>
+    Effect.gen(function* () {
+      const { claim, topic: about } = topic()
+      const [a, b] = tenants(2)
+      const many = yield* of(about, a!, 4_000)
+      const [one] = yield* of(about, b!, 1)
+      const claimed = ids(yield* claim("r", { limit: 16 }))
+      assert.deepStrictEqual(claimed.slice(0, 2), [many[0]!.id, one!.id])
+      assert.deepStrictEqual(claimed.slice(2), ids(many.slice(1, 15)))
+    })
+  )
+
+  it.effect("tenants take turns from the one behind the last on, once around", () =>
+    Effect.gen(function* () {
+      const { claim, topic: about } = topic()
+      const all = tenants(3)
+      const written = new Map<Tenant, ReadonlyArray<string>>()
+      for (const tenant of all) written.set(tenant, ids(yield* of(about, tenant, 5)))
+      const [a, b, c] = all as [Tenant, Tenant, Tenant]
+      const at = (tenant: Tenant, n: number) => written.get(tenant)![n]
+      assert.deepStrictEqual(ids(yield* claim("r", { limit: 2, after: a })), [at(b, 0), at(c, 0)])
+      const next = ids(yield* claim("r", { limit: 4, after: c }))
+      assert.deepStrictEqual(next, [at(a, 0), at(b, 1), at(c, 1), at(a, 1)])
+      const gone = Tenant.make(`${b}~`)
+      assert.deepStrictEqual(ids(yield* claim("r", { limit: 1, after: gone })), [at(c, 2)])
+    })
+  )
+
+  it.effect("a tenant gets no more than there is room for, and the others theirs", () =>
+    Effect.gen(function* () {
+      const { claim, topic: about } = topic()
+      const [a, b, c] = tenants(3) as [Tenant, Tenant, Tenant]
+      for (const tenant of [a, b, c]) yield* of(about, tenant, 5)
+      const claimed = yield* claim("r", { room: 2, rooms: new Map([[b, 0]]) })
+      assert.deepStrictEqual(
+        claimed.map(({ tenant }) => tenant),
+        [a, c, a, c]
+      )
+      assert.strictEqual((yield* claim("r", { room: 0, rooms: new Map([[b, 9]]) })).length, 5)
+    })
+  )
+}
+
 const leases = (it: Vitest.MethodsNonLive<Needs>) => {
   it.effect("a lease that ends gives the message to another, under the same id", () =>
     Effect.gen(function* () {
@@ -146,15 +259,15 @@ const leases = (it: Vitest.MethodsNonLive<Needs>) => {
   it.effect("a failed message waits until retry_at and holds its key", () =>
     Effect.gen(function* () {
       const outbox = yield* Outbox
-      const { claim, enqueue } = topic()
+      const { claim, enqueue, topic: mine } = topic()
       const key = Samples.unique("k")
       const [first] = yield* enqueue(key, key)
       yield* claim("a")
       const now = yield* Clock.currentTimeMillis
       assert.isTrue(yield* outbox.failed(first!.id, "a", "refused", now + 3_600_000))
       assert.deepStrictEqual(yield* claim("a"), [])
-      const next = yield* outbox.nextDueAt
-      assert.isAtMost(next ?? Infinity, now + 3_600_000)
+      assert.strictEqual(yield* outbox.nextDueAt({ topics: [mine] }), now + 3_600_000)
+      assert.isUndefined(yield* outbox.nextDueAt({ topics: [Samples.unique("other")] }))
       assert.isAtLeast(yield* outbox.depth, 2)
     })
   )
@@ -219,6 +332,8 @@ const leases = (it: Vitest.MethodsNonLive<Needs>) => {
 
 export const outboxTests = (it: Vitest.MethodsNonLive<Needs>): void => {
   order(it)
+  hosts(it)
+  turns(it)
   leases(it)
 }
 

@@ -4,7 +4,8 @@ import { assert } from "@effect/vitest"
 import { Effect, Result } from "effect"
 import { RunJournal } from "../../services/RunJournal.ts"
 import { TaskStore } from "../../services/TaskStore.ts"
-import type { RunId } from "../../src/Ids.ts"
+import type { RunId, Tenant } from "../../src/Ids.ts"
+import { AgentName, ConversationId } from "../../src/Ids.ts"
 import type { RunEvent } from "../../src/run/RunEvent.ts"
 import { eventually } from "./Contract.ts"
 import * as Samples from "./Samples.ts"
@@ -13,8 +14,9 @@ type Needs = RunJournal | TaskStore
 
 export const recoveryTests = (it: Vitest.MethodsNonLive<Needs>): void => {
   const every = 100_000
+  const hosted = [Samples.newTask().address.agent]
   const recoverable = (owner: string) =>
-    Effect.flatMap(RunJournal, (journal) => journal.recoverable(owner, every))
+    Effect.flatMap(RunJournal, (journal) => journal.recoverable(owner, hosted, every))
   const has = (run: RunId) => (heads: ReadonlyArray<{ readonly run_id: RunId }>) =>
     heads.some((head) => head.run_id === run)
 
@@ -62,10 +64,49 @@ export const recoveryTests = (it: Vitest.MethodsNonLive<Needs>): void => {
       assert.isTrue(has(claimed.run)(found))
       assert.isTrue(has(asking.run)(found))
       assert.isFalse(has(ended.run)(found))
-      for (let i = 1; i < found.length; i++) {
-        assert.isAtLeast(found[i]!.created_at, found[i - 1]!.created_at)
+      const ours = found.filter((head) => head.tenant === Samples.acme)
+      for (let i = 1; i < ours.length; i++) {
+        assert.isAtLeast(ours[i]!.created_at, ours[i - 1]!.created_at)
       }
-      assert.strictEqual((yield* journal.recoverable("b", 1)).length, 1)
+      assert.strictEqual((yield* journal.recoverable("b", hosted, 1)).length, 1)
+    })
+  )
+
+  it.effect("runs are recoverable and adopted only by who hosts their agent", () =>
+    Effect.gen(function* () {
+      const journal = yield* RunJournal
+      const agent = AgentName.make("elsewhere")
+      const address = () => ({ agent, key: ConversationId.make(Samples.unique("c")) })
+      const moving = yield* Samples.begin({ address: address() })
+      const resting = yield* Samples.begin({ address: address() }, asks())
+      assert.isTrue((yield* journal.head(resting.run)).rests)
+      assert.isFalse(has(moving.run)(yield* recoverable("b")))
+      assert.isTrue(has(moving.run)(yield* journal.recoverable("b", [agent], every)))
+      assert.isFalse(has(resting.run)(yield* journal.adopt("b", hosted, every)))
+      assert.isFalse(has(resting.run)(yield* journal.adopt("b", [], every)))
+      assert.isTrue(has(resting.run)(yield* journal.adopt("b", [agent], every)))
+    })
+  )
+
+  it.effect("tenants take turns: one run is found behind many of another tenant", () =>
+    Effect.gen(function* () {
+      const journal = yield* RunJournal
+      const agent = AgentName.make("crowded")
+      const create = Effect.fnUntraced(function* (tenant: Tenant) {
+        const key = ConversationId.make(Samples.unique("c"))
+        const task = Samples.newTask({ tenant, address: { agent, key } })
+        yield* journal.create(task.id, 1, Samples.runAccepted(task))
+        return task.id
+      })
+      const [a, b] = [Samples.tenant(), Samples.tenant()]
+      const many = yield* Effect.replicateEffect(create(a), 30)
+      const one = yield* create(b)
+      const found = yield* journal.recoverable("heir", [agent], 3)
+      assert.deepStrictEqual(
+        new Set(found.slice(0, 2).map((head) => head.run_id)),
+        new Set([many[0], one])
+      )
+      assert.strictEqual(found[2]!.run_id, many[1])
     })
   )
 
@@ -125,7 +166,7 @@ export const recoveryTests = (it: Vitest.MethodsNonLive<Needs>): void => {
       const moving = yield* Samples.begin({}, [Samples.modelTurned(1, 1)], a)
       yield* journal.release(a)
       const before = yield* Samples.snapshot(first.run)
-      const adopted = yield* journal.adopt(heir, every)
+      const adopted = yield* journal.adopt(heir, hosted, every)
       assert.isTrue(has(first.run)(adopted))
       assert.isTrue(has(second.run)(adopted))
       assert.isFalse(has(living.run)(adopted))
@@ -134,7 +175,7 @@ export const recoveryTests = (it: Vitest.MethodsNonLive<Needs>): void => {
       const after = yield* Samples.snapshot(first.run)
       assert.deepStrictEqual(after, { ...before, head: { ...before.head, owner: heir } })
       assert.strictEqual((yield* journal.head(living.run)).owner, b)
-      assert.deepStrictEqual(yield* journal.adopt(Samples.unique("late"), every), [])
+      assert.deepStrictEqual(yield* journal.adopt(Samples.unique("late"), hosted, every), [])
       // It may still be claimed by whoever is rung first, at the epoch at which it was left.
       const { head } = yield* journal.claim(first.run, b, first.fence.epoch)
       assert.strictEqual(head.owner, b)
@@ -146,13 +187,13 @@ export const recoveryTests = (it: Vitest.MethodsNonLive<Needs>): void => {
       const journal = yield* RunJournal
       const [a, heir] = [Samples.unique("a"), Samples.unique("heir")]
       for (const owner of [a, heir]) yield* journal.beat(owner, 600_000)
-      yield* journal.adopt(heir, every)
+      yield* journal.adopt(heir, hosted, every)
       const runs: Array<RunId> = []
       for (let i = 0; i < 3; i++) runs.push((yield* Samples.begin({}, asks(), a)).run)
       yield* journal.release(a)
-      const adopted = [...(yield* journal.adopt(heir, 2))]
+      const adopted = [...(yield* journal.adopt(heir, hosted, 2))]
       assert.strictEqual(adopted.length, 2)
-      adopted.push(...(yield* journal.adopt(heir, 2)))
+      adopted.push(...(yield* journal.adopt(heir, hosted, 2)))
       assert.deepStrictEqual(adopted.map((head) => head.run_id).sort(), runs.sort())
       for (let i = 1; i < adopted.length; i++) {
         assert.isAtLeast(adopted[i]!.created_at, adopted[i - 1]!.created_at)

@@ -21,6 +21,7 @@ const dispatchOf = Effect.fnUntraced(function* (task: NewTask) {
   const claim = {
     owner: Samples.unique("relay"),
     topics: [dispatched_topic],
+    agents: [task.address.agent],
     limit: 500,
     lease_ms: 600_000
   }

@@ -103,6 +103,7 @@ const accepting = (it: Vitest.MethodsNonLive<Needs>) => {
       const claim = {
         owner: Samples.unique("relay"),
         topics: [dispatched_topic],
+        agents: [Samples.operations],
         limit: 500,
         lease_ms: 600_000
       }
@@ -139,9 +140,8 @@ const running = (it: Vitest.MethodsNonLive<Needs>) => {
       assert.deepStrictEqual(yield* unfinished(a), [[openA.run, a.tenant]])
       assert.deepStrictEqual(yield* unfinished(b), [[openB.run, b.tenant]])
       // The first of B is no reason to let the second of A wait.
-      const found = (yield* journal.recoverable(Samples.unique("heir"), 10_000)).map(
-        ({ run_id }) => run_id
-      )
+      const heads = yield* journal.recoverable(Samples.unique("heir"), [a.address.agent], 10_000)
+      const found = heads.map(({ run_id }) => run_id)
       assert.includeMembers(found, [openA.run, openB.run])
       const before = (tenant: Tenant) =>
         Effect.map(tasks.before(tenant, conversation, 10, 10), (all) => all.map(({ id }) => id))

@@ -162,8 +162,8 @@ describe("a question outlives the fiber that asked it", () => {
             run === broken
               ? Effect.fail(new JournalError({ message: "cannot be read", lost: false }))
               : amend(run, command),
-          recoverable: (owner, limit) =>
-            Effect.tap(recoverable(owner, limit), () => Effect.sync(() => swept++))
+          recoverable: (owner, agents, limit) =>
+            Effect.tap(recoverable(owner, agents, limit), () => Effect.sync(() => swept++))
         }))
         broken = yield* process.run(H.send("hello"))
         yield* process.run(H.question(broken))

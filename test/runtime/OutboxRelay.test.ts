@@ -94,6 +94,31 @@ describe("OutboxRelay", () => {
   )
 
   test(
+    "one tenant's slow deliveries take half of the places, and another's are delivered",
+    Effect.gen(function* () {
+      const outbox = yield* Outbox
+      const of = (name: string, n: number) => ({
+        ...message(n, `${name}${n}`),
+        tenant: Tenant.make(name)
+      })
+      const began: Array<string> = []
+      const gate = yield* Deferred.make<void>()
+      const stop = yield* start((m) => {
+        began.push(m.key)
+        return m.tenant === "slow" ? Deferred.await(gate) : Effect.void
+      })
+      yield* outbox.enqueue(Array.from({ length: 40 }, (_, n) => of("slow", n)))
+      yield* settle
+      assert.deepStrictEqual(began.splice(0), ["slow0", "slow1"])
+      yield* outbox.enqueue([of("quick", 50), of("quick", 51), of("quick", 52)])
+      yield* settle
+      assert.deepStrictEqual(began.splice(0), ["quick50", "quick51", "quick52"])
+      yield* Deferred.succeed(gate, undefined)
+      yield* stop()
+    }).pipe(Effect.scoped)
+  )
+
+  test(
     "runs at most `concurrency` deliveries at once and one of a key",
     Effect.gen(function* () {
       const outbox = yield* Outbox
@@ -111,7 +136,13 @@ describe("OutboxRelay", () => {
           running.delete(m.key)
         })
       )
-      yield* outbox.enqueue(Array.from({ length: 40 }, (_, n) => message(n, `k${n % 20}`)))
+      // Of two tenants: one alone leaves places for another.
+      yield* outbox.enqueue(
+        Array.from({ length: 40 }, (_, n) => ({
+          ...message(n, `k${n % 20}`),
+          tenant: Tenant.make(`tenant${n % 2}`)
+        }))
+      )
       yield* settle
       assert.strictEqual(running.size, 4)
       yield* Deferred.succeed(gate, undefined)
@@ -243,7 +274,7 @@ describe("OutboxRelay", () => {
           ...outbox,
           claim: (claim) => flaky(outbox.claim(claim)),
           delivered: (id, owner) => flaky(outbox.delivered(id, owner)),
-          nextDueAt: flaky(outbox.nextDueAt)
+          nextDueAt: (routes) => flaky(outbox.nextDueAt(routes))
         }
       )
       yield* outbox.enqueue([message(1, "a")])

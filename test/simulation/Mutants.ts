@@ -150,8 +150,8 @@ export const mutants: Readonly<Record<string, Mutation>> = {
   "bells are lost, and the sweep looks at no run of its own": {
     ports: journal((inner) => ({
       amended: () => Effect.void,
-      recoverable: (owner, limit) =>
-        Effect.map(inner.recoverable(owner, limit), (heads) =>
+      recoverable: (owner, agents, limit) =>
+        Effect.map(inner.recoverable(owner, agents, limit), (heads) =>
           heads.filter((head) => head.owner === undefined && head.epoch === 0)
         )
     }))
@@ -159,8 +159,8 @@ export const mutants: Readonly<Record<string, Mutation>> = {
   "nothing is recovered": { ports: journal(() => ({ recoverable: () => Effect.succeed([]) })) },
   "a run that was begun is not recovered": {
     ports: journal((inner) => ({
-      recoverable: (owner, limit) =>
-        Effect.map(inner.recoverable(owner, limit), (heads) =>
+      recoverable: (owner, agents, limit) =>
+        Effect.map(inner.recoverable(owner, agents, limit), (heads) =>
           heads.filter((head) => head.epoch === 0)
         )
     }))

@@ -160,8 +160,9 @@ const journalOf = (world: World, process: Process, inner: Journal): Journal => {
       call("unfinished", inner.unfinished(tenant, address, limit)),
     beat: (owner, lease_ms) => call("beat", inner.beat(owner, lease_ms)),
     release: (owner) => call("release", inner.release(owner)),
-    recoverable: (owner, limit) => call("recoverable", inner.recoverable(owner, limit)),
-    adopt: (owner, limit) => call("adopt", inner.adopt(owner, limit)),
+    recoverable: (owner, agents, limit) =>
+      call("recoverable", inner.recoverable(owner, agents, limit)),
+    adopt: (owner, agents, limit) => call("adopt", inner.adopt(owner, agents, limit)),
     amended: (listener) => inner.amended((run) => listening(process, () => listener(run))())
   })
 }
@@ -176,7 +177,7 @@ const outboxOf = (world: World, process: Process, inner: OutboxPort): OutboxPort
     failed: (id, owner, error, retry_at) =>
       call("failed", inner.failed(id, owner, error, retry_at)),
     depth: inner.depth,
-    nextDueAt: call("nextDueAt", inner.nextDueAt),
+    nextDueAt: (routes) => call("nextDueAt", inner.nextDueAt(routes)),
     written: (listener) => inner.written(listening(process, listener))
   })
 }
