@@ -55,7 +55,8 @@ export class ModelError extends Schema.TaggedError<ModelError>()("ModelError", {
   message: Schema.String,
   retry_after_ms: Schema.optionalKey(Schema.Int),
   /**
-   * `context_length`: the provider found the prompt too long, and a shorter one may pass. Or why this end, and not the
+   * `context_length`: the provider found the prompt too long, and a shorter one may pass. `content_filter`: it did not let
+   * the prompt pass. `tool_use_failed`: it could not read a call of the model's. Or why this end, and not the
    * provider, ended the turn: `circuit_open`, `queue_full`, `queue_timeout`,
    * `cassette_diverged`, `graph_stopped` (no model was asked). Absent = the provider, or the way to it.
    */

@@ -17,7 +17,7 @@ import { TroupeApi } from "../../src/api/TroupeApi.ts"
 import { decimalText } from "../../src/cost/Decimal.ts"
 import type { AgentTask } from "../../src/delivery/AgentTask.ts"
 import type { Settlement } from "../../src/run/RunCommand.ts"
-import type { JournalEntry, RunEvent } from "../../src/run/RunEvent.ts"
+import type { JournalEntry, RunEnded, RunEvent } from "../../src/run/RunEvent.ts"
 import type { RunState } from "../../src/run/RunState.ts"
 import * as State from "../../src/run/RunState.ts"
 import type { RunUsed } from "../../src/run/RunUsed.ts"
@@ -57,6 +57,16 @@ const costOf = ({ cost, currency, unpriced_turns }: RunUsed): Pick<RunSummary, "
             : { currency, amount: decimalText(cost) })
         }
       }
+
+const endOf = (ended: RunEnded | undefined): Pick<RunSummary, "text" | "finish" | "sources"> => {
+  if (ended === undefined) return {}
+  const { finish, sources, text } = ended
+  return {
+    text,
+    ...(finish === undefined ? undefined : { finish }),
+    ...(sources === undefined ? undefined : { sources })
+  }
+}
 
 const summaryOf = (task: AgentTask, state: RunState): RunSummary => {
   const pending_approvals: Array<RunSummary["pending_approvals"][number]> = []
@@ -99,7 +109,7 @@ const summaryOf = (task: AgentTask, state: RunState): RunSummary => {
     unknown_calls,
     ...(reason === undefined || reason === "" ? undefined : { reason }),
     ...(state.stopping?.message === undefined ? undefined : { detail: state.stopping.message }),
-    ...(state.ended === undefined ? undefined : { text: state.ended.text })
+    ...endOf(state.ended)
   }
 }
 

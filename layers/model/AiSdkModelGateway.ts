@@ -4,18 +4,25 @@
  * `ResilientModelGateway`.
  */
 import { APICallError } from "@ai-sdk/provider"
-import type { LanguageModelV4, LanguageModelV4CallOptions } from "@ai-sdk/provider"
+import type {
+  LanguageModelV4,
+  LanguageModelV4CallOptions,
+  LanguageModelV4StreamResult
+} from "@ai-sdk/provider"
 import { Clock, Effect } from "effect"
 import type { Layer } from "effect"
 import { ModelError, ModelGateway } from "../../services/ModelGateway.ts"
 import type { ModelDelta } from "../../services/ModelGateway.ts"
 import * as ClientWarnings from "./ClientWarnings.ts"
+import { isUnreadableCall, unreadableTurn } from "./ErrorReason.ts"
 import { ofEvent, ofThrown } from "./ProviderError.ts"
 import type { Redaction } from "./ProviderError.ts"
 import { toOptions } from "./ProviderPrompt.ts"
 import type { ProviderHabits } from "./ProviderPrompt.ts"
 import { AnswerHeard } from "./RateLimitHeaders.ts"
 import * as ResilientModelGateway from "./ResilientModelGateway.ts"
+import type { AssistantPart } from "./SoFar.ts"
+import { WholeAnswer } from "./WholeAnswer.ts"
 import { TurnAssembly } from "./TurnAssembly.ts"
 
 /** A provider: its client, and what its errors must not show. */
@@ -70,6 +77,9 @@ const asked = <A>(provider: ModelProvider, promise: () => PromiseLike<A>) =>
 /** Who gets back what is theirs: a provider's data for one model means nothing to another. */
 const originOf = (model: LanguageModelV4): string => `${model.provider}:${model.modelId}`
 
+/** A provider that pauses is asked to go on at most so often in one turn. */
+const continuations_max = 8
+
 interface Attempt {
   readonly provider: ModelProvider
   readonly policy: AttemptPolicy
@@ -80,16 +90,46 @@ interface Attempt {
   readonly warn: ClientWarnings.Warn
 }
 
-/** A turn that comes in parts. */
+/** A turn that comes whole. */
+const whole = Effect.fnUntraced(function* (
+  { model, options, provider, warn }: Attempt,
+  assembly: TurnAssembly,
+  signal: AbortSignal
+) {
+  const answer = yield* asked(provider, () => model.doGenerate({ ...options, abortSignal: signal }))
+  const heard = yield* AnswerHeard
+  heard(answer.response?.headers ?? {})
+  yield* warn(model.modelId, answer.warnings)
+  const error = assembly.takeAll(answer)
+  if (error !== undefined) return yield* error
+})
+
+const open = async (
+  model: LanguageModelV4,
+  options: LanguageModelV4CallOptions
+): Promise<LanguageModelV4StreamResult | WholeAnswer> => {
+  try {
+    return await model.doStream(options)
+  } catch (error) {
+    if (error instanceof WholeAnswer) return error
+    throw error
+  }
+}
+
+/** A turn that comes in parts, or whole where the provider would not. */
 const streamed = Effect.fnUntraced(function* (
-  { model, options, policy, provider, warn }: Attempt,
+  each: Attempt,
   assembly: TurnAssembly,
   signal: AbortSignal,
   opened: (reader: ReadableStreamDefaultReader) => void
 ) {
-  const { response, stream } = yield* asked(provider, () =>
-    model.doStream({ ...options, abortSignal: signal })
-  )
+  const { model, options, policy, provider, warn } = each
+  const result = yield* asked(provider, () => open(model, { ...options, abortSignal: signal }))
+  if (result instanceof WholeAnswer) {
+    const headers = { ...options.headers, ...result.headers }
+    return yield* whole({ ...each, options: { ...options, headers } }, assembly, signal)
+  }
+  const { response, stream } = result
   const heard = yield* AnswerHeard
   heard(response?.headers ?? {})
   const parts = stream.getReader()
@@ -111,21 +151,16 @@ const streamed = Effect.fnUntraced(function* (
   }
 })
 
-/** A turn that comes whole. */
-const whole = Effect.fnUntraced(function* (
-  { model, options, provider, warn }: Attempt,
-  assembly: TurnAssembly,
-  signal: AbortSignal
-) {
-  const answer = yield* asked(provider, () => model.doGenerate({ ...options, abortSignal: signal }))
-  const heard = yield* AnswerHeard
-  heard(answer.response?.headers ?? {})
-  yield* warn(model.modelId, answer.warnings)
-  const error = assembly.takeAll(answer)
-  if (error !== undefined) return yield* error
+/** The same request, with what the provider said before it paused. */
+const continued = (each: Attempt, said: ReadonlyArray<AssistantPart>): Attempt => ({
+  ...each,
+  options: {
+    ...each.options,
+    prompt: [...each.options.prompt, { role: "assistant", content: [...said] }]
+  }
 })
 
-/** One request, from its first byte to its last part. Its connection is given up however it ends. */
+/** One turn, from its first byte to its last part: one request, or more where the provider pauses. Its connection is given up however it ends. */
 const attempt = (each: Attempt) =>
   Effect.suspend(() => {
     const { model, policy, provider, sink, step } = each
@@ -133,16 +168,29 @@ const attempt = (each: Attempt) =>
     let reader: ReadableStreamDefaultReader | undefined
     const run = Effect.fnUntraced(function* () {
       const assembly = new TurnAssembly(sink)
-      yield* provider.stream === false
-        ? whole(each, assembly, abort.signal)
-        : streamed(each, assembly, abort.signal, (opened) => {
-            reader = opened
-          })
+      const request = (asked: Attempt) =>
+        provider.stream === false
+          ? whole(asked, assembly, abort.signal)
+          : streamed(asked, assembly, abort.signal, (opened) => {
+              reader = opened
+            })
+      yield* request(each)
+      for (let n = 0; n < continuations_max; n++) {
+        const content = assembly.paused
+        if (content === undefined) break
+        assembly.goOn()
+        yield* request(continued(each, content))
+      }
       const turn = assembly.end(step, model.modelId, provider.made_up_ids, originOf(model))
       return turn instanceof ModelError ? yield* turn : turn
     })
     return Effect.ensuring(
-      run(),
+      Effect.catchIf(run(), isUnreadableCall, (error) =>
+        Effect.sync(() => {
+          for (const kind of ["text", "reasoning"] as const) sink({ kind, text: "", offset: 0 })
+          return unreadableTurn(error, model.modelId)
+        })
+      ),
       Effect.sync(() => {
         abort.abort()
         // A client that does not listen to the signal still hears that nobody reads.

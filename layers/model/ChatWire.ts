@@ -4,6 +4,9 @@
  * where the client does not look, and arguments that are no text. Also bounds what comes back.
  */
 
+import { kindOf } from "./BodyKind.ts"
+import { waitingFor, WholeAnswer } from "./WholeAnswer.ts"
+
 /** The greatest answer, in bytes as they come off the wire. */
 const response_bytes_max = 32_000_000
 
@@ -41,9 +44,9 @@ const callsOf = (said: Record<string, unknown>): Record<string, unknown> => {
   }
 }
 
-/** A whole answer for a client that was asked for one: every call has arguments, and they are text. */
+/** A whole answer for a client that was asked for one: every choice has a message, every call arguments that are text. */
 const wholeOf = (text: string): string => {
-  if (!/"tool_calls"/.test(text)) return text
+  if (!/"tool_calls"|"content_filter"/.test(text)) return text
   let body: unknown
   try {
     body = JSON.parse(text)
@@ -59,7 +62,8 @@ const wholeOf = (text: string): string => {
   return JSON.stringify({
     ...record(body),
     choices: choices.map((choice) => {
-      const message = callsOf(record(record(choice)["message"]))
+      // A filtered choice may have none.
+      const message = callsOf({ content: null, ...record(record(choice)["message"]) })
       const calls = message["tool_calls"]
       return {
         ...record(choice),
@@ -103,13 +107,39 @@ const unstatedFinish = `data: ${JSON.stringify({
   choices: [{ index: 0, delta: {}, finish_reason: unstated }]
 })}\n\n`
 
+/** Groq's clients lose what the model wrote where it could not be read: it goes into the error's text. */
+const withGenerationSaid = (line: string): string => {
+  try {
+    const body = record(JSON.parse(line.slice("data:".length)))
+    const error = record(body["error"])
+    const message = `${String(error["message"] ?? "")} ${String(error["failed_generation"] ?? "")}`
+    return `data: ${JSON.stringify({ ...body, error: { ...error, message } })}`
+  } catch {
+    return line
+  }
+}
+
+const withoutError = (line: string): string => {
+  try {
+    const { error, ...rest } = record(JSON.parse(line.slice("data:".length)))
+    return error === undefined ? line : `data: ${JSON.stringify(rest)}`
+  } catch {
+    return line
+  }
+}
+
 /** Lets the stream's first choice through and no other, and moves the usage of a vendor's field to its place. */
 class Choices {
   private index: unknown
+  /** The turn was cut at its limit: an error that says so again is none. */
+  private cut = false
 
   /** A line of the stream, mended; undefined = nothing is left of it. */
   mended(line: string): string | undefined {
     if (!/^data:\s*\{/.test(line)) return line
+    if (/"failed_generation"\s*:/.test(line)) return withGenerationSaid(line)
+    this.cut ||= /"finish_reason"\s*:\s*"length"/.test(line)
+    if (this.cut && /"error"\s*:\s*\{/.test(line)) return withoutError(line)
     if (!/"index"\s*:\s*[1-9]|"x_groq"|"arguments"\s*:\s*\{/.test(line)) {
       if (/"index"\s*:\s*0/.test(line)) this.index ??= 0
       return line
@@ -170,44 +200,72 @@ const finished = () => {
   })
 }
 
-/** The body of a good answer as the client's stream parser wants it. */
-const mended = async (response: Response, body: ReadableStream<Uint8Array>) => {
-  if (/^application\/json\b/i.test(response.headers.get("content-type") ?? "")) {
-    return streamOf(await new Response(body).text())
-  }
-  return body
-    .pipeThrough(new TextDecoderStream() as ReadableWritablePair<string, Uint8Array>)
-    .pipeThrough(finished())
-    .pipeThrough(new TextEncoderStream())
+const utf8 = (body: ReadableStream<Uint8Array>): ReadableStream<string> =>
+  body.pipeThrough(new TextDecoderStream() as ReadableWritablePair<string, Uint8Array>)
+
+/** The body of a good answer as the client's stream parser wants it, whatever it is labelled as. */
+const mended = async (body: ReadableStream<Uint8Array>): Promise<Mended> => {
+  const known = await kindOf(body)
+  return known.isJson
+    ? streamOf(await new Response(known.body).text())
+    : utf8(known.body).pipeThrough(finished()).pipeThrough(new TextEncoderStream())
 }
+
+type Mended = ReadableStream<Uint8Array> | string
 
 /** Asks, and answers with a bounded body. Follows no redirect, so that prompt and key go where they were sent. */
 const ask = async (
   input: Parameters<typeof fetch>[0],
   init: RequestInit | undefined,
-  mend: (
-    response: Response,
-    body: ReadableStream<Uint8Array>
-  ) => Promise<ReadableStream<Uint8Array> | string>
+  mend: (body: ReadableStream<Uint8Array>, answer: ResponseInit) => Promise<Mended>
 ): Promise<Response> => {
   const response = await fetch(input, { ...init, redirect: "manual" })
   if (response.body === null) return response
   const body = response.body.pipeThrough(bounded(response_bytes_max))
-  return new Response(response.ok ? await mend(response, body) : body, {
-    status: response.status,
-    statusText: response.statusText,
-    headers: response.headers
-  })
+  const { headers, status, statusText } = response
+  const answer = { headers, status, statusText }
+  return new Response(response.ok ? await mend(body, answer) : body, answer)
 }
-
-/** For any wire format: what comes back is bounded. */
-export const wireFetch: typeof fetch = (input, init) => ask(input, init, async (_, body) => body)
 
 const wantsStream = (init: RequestInit | undefined): boolean =>
   typeof init?.body === "string" && /"stream"\s*:\s*true/.test(init.body)
 
+/** For any wire format: what comes back is bounded. A whole answer to a request for a stream is thrown as one. */
+export const wireFetch: typeof fetch = async (input, init) =>
+  waitingFor(init) ??
+  ask(input, init, async (body, answer) => {
+    if (!wantsStream(init)) return body
+    const known = await kindOf(body)
+    if (known.isJson) {
+      throw new WholeAnswer(new Response(await new Response(known.body).text(), answer))
+    }
+    return known.body
+  })
+
+/** Gemini's events, which it gives as a list where nobody asks for events: one after the other. */
+const eventsOf = (text: string): string => {
+  let body: unknown
+  try {
+    body = JSON.parse(text)
+  } catch {
+    return text
+  }
+  return (Array.isArray(body) ? body : [body])
+    .map((event) => `data: ${JSON.stringify(event)}\n\n`)
+    .join("")
+}
+
+/** For Gemini: what comes back is bounded, and a stream of events where one was asked for. */
+export const geminiFetch: typeof fetch = (input, init) =>
+  ask(input, init, async (body) => {
+    const url = input instanceof Request ? input.url : String(input)
+    if (!/:streamGenerateContent\b/.test(url)) return body
+    const known = await kindOf(body)
+    return known.isJson ? eventsOf(await new Response(known.body).text()) : known.body
+  })
+
 /** For chat completions: what comes back is bounded, and mended. */
 export const chatFetch: typeof fetch = (input, init) =>
-  ask(input, init, async (response, body) =>
-    wantsStream(init) ? mended(response, body) : wholeOf(await new Response(body).text())
+  ask(input, init, async (body) =>
+    wantsStream(init) ? mended(body) : wholeOf(await new Response(body).text())
   )

@@ -3,6 +3,7 @@
  * reasoning beside a message, and other names for tokens of the cache.
  */
 import type { LanguageModelV4Usage, SharedV4ProviderMetadata } from "@ai-sdk/provider"
+import { CompatibleFound } from "./CompatibleFound.ts"
 import { onMessage } from "./TurnParts.ts"
 
 /** The name under which the client keeps and takes what is its own. */
@@ -66,18 +67,26 @@ const firstChoice = (body: unknown): Entry => {
   return record(Array.isArray(choices) ? choices[0] : undefined)
 }
 
-/** Gives back, with a finished answer, what belongs to its message as a whole. */
+/** Gives back, with a finished answer, what belongs to its message as a whole, and what was found on the way. */
 export const metadataExtractor = {
   extractMetadata: async ({ parsedBody }: { parsedBody: unknown }) => {
+    const { message } = firstChoice(parsedBody)
     const details = new ReasoningDetails()
-    details.add(firstChoice(parsedBody)["message"])
-    return details.metadata()
+    const found = new CompatibleFound()
+    details.add(message)
+    found.add(parsedBody, message)
+    return { ...details.metadata(), ...found.metadata() }
   },
   createStreamExtractor: () => {
     const details = new ReasoningDetails()
+    const found = new CompatibleFound()
     return {
-      processChunk: (chunk: unknown) => details.add(firstChoice(chunk)["delta"]),
-      buildMetadata: () => details.metadata()
+      processChunk: (chunk: unknown) => {
+        const { delta } = firstChoice(chunk)
+        details.add(delta)
+        found.add(chunk, delta)
+      },
+      buildMetadata: () => ({ ...details.metadata(), ...found.metadata() })
     }
   }
 }

@@ -10,6 +10,7 @@ import { ModelError, ModelGateway } from "../../services/ModelGateway.ts"
 import type { ModelDelta, ModelRequest, ModelTool } from "../../services/ModelGateway.ts"
 import { partOf } from "./LanguageModelParts.ts"
 import type { StreamedPart } from "./LanguageModelParts.ts"
+import { isUnreadableCall, unreadableTurn } from "./ErrorReason.ts"
 import { ofEvent, sanitise } from "./ProviderError.ts"
 import { toOptions } from "./ProviderPrompt.ts"
 import { AnswerHeard } from "./RateLimitHeaders.ts"
@@ -138,9 +139,10 @@ const ofAiError = (error: AiError.AiError): ModelError => {
   const { reason } = error
   const description = "description" in reason ? reason.description : undefined
   const said = sanitise(description ?? "", [])
-  const as = (kind: ModelError["kind"], message: string) =>
+  const as = (kind: ModelError["kind"], message: string, reason?: string) =>
     new ModelError({
       kind,
+      ...(reason === undefined ? undefined : { reason }),
       message: (said === "" ? message : `${message}: ${said}`).slice(0, 500),
       ...(error.retryAfter === undefined || kind !== "transient"
         ? undefined
@@ -165,7 +167,12 @@ const ofAiError = (error: AiError.AiError): ModelError => {
       return as("transient", "the provider's answer could not be read")
     case "QuotaExhaustedError":
       return as("refused", "the quota is exhausted")
+    case "ContentPolicyError":
+      return as("refused", "the provider filtered the request", "content_filter")
     default:
+      if (/tool_use_failed/.test(description ?? "")) {
+        return as("refused", "the provider could not read a call", "tool_use_failed")
+      }
       return error.isRetryable
         ? as("transient", "the provider failed")
         : as("refused", "the provider refused the request")
@@ -257,6 +264,9 @@ const make = (options: LanguageModelOptions) =>
         Effect.suspend(() =>
           ask({ model, options, request, sink, toolkit: toolkitFor(request.tools) })
         ).pipe(
+          Effect.catchIf(isUnreadableCall, (error) =>
+            Effect.succeed(unreadableTurn(error, request.model ?? options.origin))
+          ),
           Effect.timeoutOrElse({
             duration: options.timeout_ms,
             orElse: () =>

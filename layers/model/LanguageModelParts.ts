@@ -2,6 +2,7 @@
  * The parts of an `effect/ai` stream as those that a turn is put together from.
  */
 import type {
+  JSONValue,
   LanguageModelV4FinishReason,
   LanguageModelV4StreamPart,
   SharedV4ProviderMetadata
@@ -61,6 +62,43 @@ export const partOf = (part: StreamedPart): LanguageModelV4StreamPart | undefine
         providerExecuted: part.providerExecuted,
         ...metadataOf(part)
       }
+    case "tool-params-start":
+      return {
+        type: "tool-input-start",
+        id: part.id,
+        toolName: part.name,
+        providerExecuted: part.providerExecuted
+      }
+    case "tool-params-delta":
+      return { type: "tool-input-delta", id: part.id, delta: part.delta }
+    case "tool-result":
+      return part.providerExecuted === true && !part.preliminary
+        ? {
+            type: "tool-result",
+            toolCallId: part.id,
+            toolName: part.name,
+            result: (part.encodedResult ?? {}) as JSONValue & {},
+            isError: part.isFailure,
+            ...metadataOf(part)
+          }
+        : undefined
+    case "source":
+      return part.sourceType === "url"
+        ? {
+            type: "source",
+            sourceType: "url",
+            id: part.id,
+            url: part.url.href,
+            title: part.title
+          }
+        : {
+            type: "source",
+            sourceType: "document",
+            id: part.id,
+            mediaType: part.mediaType,
+            title: part.title,
+            ...(part.fileName === undefined ? undefined : { filename: part.fileName })
+          }
     case "response-metadata":
       return part.modelId === undefined
         ? undefined

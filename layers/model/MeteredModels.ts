@@ -16,7 +16,7 @@ import type { Spend } from "../../src/cost/Spending.ts"
 import { ModelGateway } from "../../services/ModelGateway.ts"
 import { partOf } from "./LanguageModelParts.ts"
 import type { StreamedPart } from "./LanguageModelParts.ts"
-import { usageOf } from "./TurnAssembly.ts"
+import { usageOf } from "./TurnFinish.ts"
 
 /** The second argument of a body; of one that `govern` was given, `{ spent: spentOf(context) }`. */
 export interface Metering {

@@ -5,7 +5,7 @@
 import { APICallError, LoadAPIKeyError } from "@ai-sdk/provider"
 import { ModelError } from "../../services/ModelGateway.ts"
 import type { ModelErrorKind } from "../../services/ModelGateway.ts"
-import { isTooLong } from "./ContextLength.ts"
+import { isFiltered, reasonOf as ownReason, withGeneration } from "./ErrorReason.ts"
 import { rateLimitSaid } from "./RateLimitHeaders.ts"
 
 type Kind = typeof ModelErrorKind.Type
@@ -72,7 +72,8 @@ const kindOfName = (name: string): Kind | undefined => {
     return "transient"
   if (/api_?key|authentication|unauthenticated|permission|forbidden|not_found/i.test(name))
     return "configuration"
-  if (/invalid|unsupported|content_|context_length|policy|too_large/i.test(name)) return "refused"
+  if (/invalid|unsupported|content_|context_length|policy|too_large|tool_use_failed/i.test(name))
+    return "refused"
   return undefined
 }
 
@@ -164,12 +165,8 @@ const aboutKey = (status: number, body: Record<string, unknown>): boolean =>
   status === 403 ||
   (status === 400 && names(body).some((name) => /api_?key/i.test(name)))
 
-const tooLong = (
-  kind: Kind,
-  body: Record<string, unknown>,
-  reason: string
-): { readonly reason?: string } =>
-  kind === "refused" && isTooLong(names(body), reason) ? { reason: "context_length" } : {}
+const named = (kind: Kind, body: Record<string, unknown>, reason: string) =>
+  kind === "refused" ? ownReason(body, names(body), reason) : {}
 
 /** An answer with an error status. */
 const ofAnswer = (
@@ -178,8 +175,10 @@ const ofAnswer = (
   redaction: Redaction,
   now: number
 ): ModelError => {
-  const body = errorObject(error.data ?? parsed(error.responseBody))
-  if (aboutKey(status, body)) {
+  // A client's own form of the error leaves out what it does not know.
+  const body = errorObject(parsed(error.responseBody) ?? error.data)
+  const filtered = isFiltered(body, names(body))
+  if (!filtered && aboutKey(status, body)) {
     // A provider's text about a key likes to show parts of it.
     return new ModelError({
       kind: "configuration",
@@ -193,8 +192,8 @@ const ofAnswer = (
     })
   }
   const exhausted = names(body).some((name) => /insufficient_quota/i.test(name))
-  const kind = exhausted ? "refused" : kindOfStatus(status)
-  const reason = sanitise(reasonOf(body), redaction.secrets)
+  const kind = exhausted || filtered ? "refused" : kindOfStatus(status)
+  const reason = sanitise(withGeneration(body, reasonOf(body)), redaction.secrets)
   const after =
     retryAfterMs(error.responseHeaders, now) ??
     retryInfoMs(body) ??
@@ -202,7 +201,7 @@ const ofAnswer = (
   return new ModelError({
     kind,
     message: messageOf(status, reason),
-    ...tooLong(kind, body, reason),
+    ...named(kind, body, reason),
     ...(kind === "transient" && after !== undefined ? { retry_after_ms: after } : undefined)
   })
 }
@@ -272,11 +271,14 @@ export const ofEvent = (event: unknown, redaction: Redaction, now: number): Mode
   const error = errorObject(event)
   const code = Number(error["code"] ?? error["status"])
   const status = Number.isInteger(code) && code >= 400 && code <= 599 ? code : undefined
-  const named = names(error)
+  const said = names(error)
     .map(kindOfName)
     .find((kind) => kind !== undefined)
-  const kind = named ?? (status === undefined ? "transient" : kindOfStatus(status))
-  const reason = sanitise(typeof event === "string" ? event : reasonOf(error), redaction.secrets)
+  const kind = isFiltered(error, names(error))
+    ? "refused"
+    : (said ?? (status === undefined ? "transient" : kindOfStatus(status)))
+  const text = typeof event === "string" ? event : withGeneration(error, reasonOf(error))
+  const reason = sanitise(text, redaction.secrets)
   if (kind === "configuration") {
     const missing = status === 404 || names(error).some((name) => /not_found/i.test(name))
     return new ModelError({
@@ -288,7 +290,7 @@ export const ofEvent = (event: unknown, redaction: Redaction, now: number): Mode
   return new ModelError({
     kind,
     message: withReason("the provider broke off its answer", reason),
-    ...tooLong(kind, error, reason),
+    ...named(kind, error, reason),
     ...(kind === "transient" && after !== undefined ? { retry_after_ms: after } : undefined)
   })
 }

@@ -17,7 +17,7 @@ import type { ModelSettings } from "../../src/agent/ModelSettings.ts"
 import { resultText } from "../../src/conversation/Transcript.ts"
 import type { TranscriptEntry } from "../../src/conversation/Transcript.ts"
 import type { ProposedCall, TurnPart } from "../../src/run/RunEvent.ts"
-import { onMessage } from "./TurnParts.ts"
+import { onCompaction, onMessage } from "./TurnParts.ts"
 
 type AssistantEntry = Extract<TranscriptEntry, { role: "assistant" }>
 type ToolEntry = Extract<TranscriptEntry, { role: "tool" }>
@@ -34,6 +34,13 @@ const optionsOf = (part: object): { providerOptions?: SharedV4ProviderOptions } 
   return typeof provider === "object" && provider !== null && !Array.isArray(provider)
     ? { providerOptions: provider as SharedV4ProviderOptions }
     : {}
+}
+
+/** What the provider made of what came before, as its client takes it back. */
+const compactionOf = (part: object): AssistantPart => {
+  const { [onCompaction]: kept, ...providerOptions } = optionsOf(part).providerOptions ?? {}
+  const text = kept?.["text"]
+  return { type: "text", text: typeof text === "string" ? text : "", providerOptions }
 }
 
 /** Reasoning, text, calls. */
@@ -124,6 +131,7 @@ class PromptBuilder {
         }
         case "custom":
           if (own && part.kind === onMessage) whole = optionsOf(part)
+          else if (own && part.kind === onCompaction) content.push(compactionOf(part))
           else if (own) {
             const kind = part.kind as `${string}.${string}`
             content.push({ type: "custom", kind, ...optionsOf(part) })

@@ -5,7 +5,7 @@
 import { Effect, Redacted } from "effect"
 import { ModelError } from "../../services/ModelGateway.ts"
 import type { ModelProvider } from "./AiSdkModelGateway.ts"
-import { chatFetch, wireFetch } from "./ChatWire.ts"
+import { chatFetch, geminiFetch, wireFetch } from "./ChatWire.ts"
 import { compatible, convertUsage, metadataExtractor } from "./CompatibleAnswer.ts"
 import type { ModelConfig, ProviderName } from "./ModelConfig.ts"
 import type { ProviderHabits } from "./ProviderPrompt.ts"
@@ -106,7 +106,7 @@ const wires: Readonly<Record<ProviderName, Wire>> = {
       )
   },
   google: {
-    fetch: wireFetch,
+    fetch: geminiFetch,
     client: (settings) =>
       Effect.map(
         peer("@ai-sdk/google", () => import("@ai-sdk/google")),

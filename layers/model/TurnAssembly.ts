@@ -4,19 +4,23 @@
  */
 import type {
   LanguageModelV4Content,
-  LanguageModelV4FinishReason,
   LanguageModelV4GenerateResult,
   LanguageModelV4StreamPart,
   LanguageModelV4ToolCall,
-  LanguageModelV4Usage,
   SharedV4ProviderMetadata
 } from "@ai-sdk/provider"
 import { ModelError } from "../../services/ModelGateway.ts"
 import type { ModelDelta } from "../../services/ModelGateway.ts"
-import type { FinishReason, Usage } from "../../src/run/RunEvent.ts"
+import type { Usage } from "../../src/run/RunEvent.ts"
+import { endedWell } from "../../src/run/CutTurn.ts"
 import type { Turn } from "../../src/run/RunDecider.ts"
-import { unstated } from "./ChatWire.ts"
-import { Kept, merged, onMessage } from "./TurnParts.ts"
+import { onFound, ProviderFound } from "./ProviderFound.ts"
+import type { Found } from "./ProviderFound.ts"
+import { OpenInputs } from "./OpenInputs.ts"
+import { SoFar } from "./SoFar.ts"
+import type { AssistantPart } from "./SoFar.ts"
+import { finishOf, isPaused, isUnreadable, rawOf, summed, usageOf } from "./TurnFinish.ts"
+import { isCompaction, Kept, merged, onMessage } from "./TurnParts.ts"
 import type { Piece, Slot } from "./TurnParts.ts"
 
 /** Text, reasoning and arguments of one turn together, in UTF-16 units. */
@@ -30,67 +34,12 @@ const transient = (message: string) => new ModelError({ kind: "transient", messa
 const tooLarge = () =>
   new ModelError({ kind: "refused", message: "the provider's answer is too large" })
 
-const count = (tokens: number | undefined): number | undefined =>
-  tokens !== undefined && Number.isFinite(tokens) && tokens >= 0 ? Math.trunc(tokens) : undefined
-
-/** Undefined where the provider counted nothing. */
-export const usageOf = (usage: LanguageModelV4Usage): Usage | undefined => {
-  const input = count(usage.inputTokens.total)
-  const output = count(usage.outputTokens.total)
-  if (input === undefined && output === undefined) return undefined
-  const cached = count(usage.inputTokens.cacheRead)
-  const written = count(usage.inputTokens.cacheWrite)
-  const reasoning = count(usage.outputTokens.reasoning)
-  return {
-    input_tokens: input ?? 0,
-    output_tokens: output ?? 0,
-    ...(cached === undefined ? undefined : { cached_tokens: cached }),
-    ...(written === undefined || written === 0 ? undefined : { cache_write_tokens: written }),
-    ...(reasoning === undefined ? undefined : { reasoning_tokens: reasoning })
-  }
-}
-
-/** Undefined = the turn did not finish. */
-const finishOf = (finish: LanguageModelV4FinishReason, calls: number): FinishReason | undefined => {
-  switch (finish.unified) {
-    case "stop":
-      // Some servers say stop after a call.
-      return calls > 0 ? "tool_calls" : "stop"
-    case "tool-calls":
-      return "tool_calls"
-    case "length":
-      return "length"
-    case "content-filter":
-      return refusals.has(finish.raw) ? "refusal" : "content_filter"
-    case "other":
-      return calls > 0 ? "tool_calls" : "other"
-    case "error":
-    case "interrupted":
-      return undefined
-  }
-}
-
-/** A refusal ends with the wire's word for a good end, or with none; the client makes it a filter of content. */
-const refusals: ReadonlySet<string | undefined> = new Set([undefined, "stop", "refusal"])
-
-/** Words that say what `finish` says already. */
-const plain = new Set(
-  (
-    "stop end_turn completed tool_calls tool-calls tool_use function_call length max_tokens " +
-    "max_output_tokens content_filter refusal"
-  ).split(" ")
-)
-
-/** The wire's own word where it says more than `finish`; `unstated` is what the wire did not give. */
-const rawOf = (raw: string | undefined, finish: FinishReason): string | undefined => {
-  if (raw === undefined || raw === "" || raw === unstated) return undefined
-  return finish !== "other" && plain.has(raw.toLowerCase()) ? undefined : raw.slice(0, 200)
-}
-
 /** Parts of a client's own making that it takes back; of others there are many, and they only tell. */
 const wanted: ReadonlySet<string> = new Set(["anthropic.fallback", "openai.compaction"])
 
-/** One attempt at a turn. Deltas go to `sink` as they come, offsets from 0 per kind. */
+type End = Pick<LanguageModelV4GenerateResult, "finishReason" | "usage" | "providerMetadata">
+
+/** One attempt at a turn, of one request or of several where the provider paused. Deltas go to `sink` as they come, offsets from 0 per kind. */
 export class TurnAssembly {
   private text = ""
   private readonly slots: Array<Slot> = []
@@ -98,9 +47,17 @@ export class TurnAssembly {
   private readonly newest: { text?: Piece; reasoning?: Piece } = {}
   private reasoning_units = 0
   private argument_units = 0
+  private compacted_units = 0
   private calls = 0
+  /** A call came without a text of arguments. */
+  private silent_calls = false
   private model: string | undefined
-  private finish: Pick<LanguageModelV4GenerateResult, "finishReason" | "usage"> | undefined
+  private finish: End | undefined
+  /** Of the requests before this one, where the provider paused. */
+  private counted: Usage | undefined
+  private readonly found = new ProviderFound()
+  private readonly inputs = new OpenInputs()
+  private readonly soFar = new SoFar()
   private readonly sink: (delta: ModelDelta) => void
 
   constructor(sink: (delta: ModelDelta) => void) {
@@ -110,6 +67,23 @@ export class TurnAssembly {
   /** Was the last part seen? */
   get finished(): boolean {
     return this.finish !== undefined
+  }
+
+  /** Does the provider go on, when it is sent what it said so far? Undefined = no. */
+  get paused(): ReadonlyArray<AssistantPart> | undefined {
+    if (this.finish === undefined || this.calls > 0 || !isPaused(this.finish.finishReason)) {
+      return undefined
+    }
+    const parts = this.soFar.parts()
+    return parts.length === 0 ? undefined : parts
+  }
+
+  /** The parts of another request follow, and belong to the same turn. */
+  goOn(): void {
+    if (this.finish !== undefined) this.counted = summed(this.counted, usageOf(this.finish.usage))
+    this.finish = undefined
+    delete this.newest.text
+    delete this.newest.reasoning
   }
 
   /** Takes a part; an error if the turn has become too large. Error parts are the caller's. */
@@ -125,8 +99,19 @@ export class TurnAssembly {
         return this.said("reasoning", part.id, "", part.providerMetadata)
       case "reasoning-delta":
         return this.said("reasoning", part.id, part.delta, part.providerMetadata)
+      case "tool-input-start":
+      case "tool-input-delta":
+        this.inputs.take(part)
+        return this.oversize()
       case "tool-call":
         return this.called(part)
+      case "tool-result":
+        this.found.gave(part)
+        this.soFar.gave(part)
+        return this.oversize()
+      case "source":
+        this.found.refers(part)
+        return undefined
       case "custom":
         if (wanted.has(part.kind)) {
           this.slots.push({ of: "custom", kind: part.kind, provider: part.providerMetadata })
@@ -160,6 +145,8 @@ export class TurnAssembly {
       case "reasoning":
         return this.said(part.type, id, part.text, part.providerMetadata)
       case "tool-call":
+      case "tool-result":
+      case "source":
       case "custom":
         return this.take(part)
       default:
@@ -167,10 +154,10 @@ export class TurnAssembly {
     }
   }
 
-  private ended(
-    end: Pick<LanguageModelV4GenerateResult, "finishReason" | "usage" | "providerMetadata">
-  ): void {
+  private ended(end: End): void {
     this.finish = end
+    const found = end.providerMetadata?.[onFound]
+    if (found !== undefined) this.found.told(found as Found)
     const back = end.providerMetadata?.[onMessage]
     if (back !== undefined) {
       this.slots.push({
@@ -196,9 +183,18 @@ export class TurnAssembly {
     if (piece === undefined || piece.id !== id) {
       piece = { id, units: 0, text: "", provider }
       this.newest[of] = piece
-      this.slots.push({ of, piece })
+      this.slots.push(
+        of === "text" && isCompaction(provider) ? { of: "compaction", piece } : { of, piece }
+      )
+      this.soFar.said(of, piece)
     } else piece.provider = merged(piece.provider, provider)
     if (delta === "") return this.oversize()
+    piece.text += delta
+    if (isCompaction(piece.provider)) {
+      // A summary of what came before, for the provider alone: nobody reads it as an answer.
+      this.compacted_units += delta.length
+      return this.oversize()
+    }
     piece.units += delta.length
     if (of === "text") {
       this.sink({ kind: of, text: delta, offset: this.text.length })
@@ -206,22 +202,30 @@ export class TurnAssembly {
     } else {
       this.sink({ kind: of, text: delta, offset: this.reasoning_units })
       this.reasoning_units += delta.length
-      piece.text += delta
     }
     return this.oversize()
   }
 
   private called(call: LanguageModelV4ToolCall): ModelError | undefined {
-    // What the provider ran itself is no proposal.
-    if (call.providerExecuted === true) return undefined
     this.argument_units += call.input.length
-    this.calls++
-    this.slots.push({ of: "call", call })
+    this.soFar.called(call)
+    const wire = this.inputs.close(call.toolCallId)
+    // What the provider ran itself is no proposal: it is kept to be seen.
+    if (call.providerExecuted === true) this.found.called(call)
+    else this.propose(call, isNothing(call.input) && (wire ?? call.input).trim() === "", false)
     return this.oversize()
+  }
+
+  /** `empty`: no text of arguments came, whatever a client made of it. `open`: nobody closed the call. */
+  private propose(call: LanguageModelV4ToolCall, empty: boolean, open: boolean): void {
+    this.calls++
+    this.silent_calls ||= empty
+    this.slots.push({ of: "call", call, empty, open })
   }
 
   private oversize(): ModelError | undefined {
     return this.text.length + this.reasoning_units + this.argument_units > turn_units_max ||
+      this.compacted_units + this.inputs.units > turn_units_max ||
       this.calls > calls_max ||
       this.slots.length > parts_max
       ? tooLarge()
@@ -230,30 +234,51 @@ export class TurnAssembly {
 
   /** The turn, or that it did not finish. `step` names calls without an id, `origin` is who gets back what is its own. */
   end(step: number, requested: string, madeUp?: RegExp, origin?: string): Turn | ModelError {
-    const finish =
-      this.finish === undefined ? undefined : finishOf(this.finish.finishReason, this.calls)
-    if (this.finish === undefined || finish === undefined) {
-      return transient("the provider's answer ended before it was finished")
-    }
+    if (this.finish === undefined) return unfinished()
+    // A call that was begun and never closed is one that the turn was cut in.
+    for (const call of this.inputs.open()) this.propose(call, call.input.trim() === "", true)
+    const { finishReason, providerMetadata, usage: counted } = this.finish
+    const finish = finishOf(finishReason, { calls: this.calls, whole: !this.silent_calls })
+    if (finish === undefined) return unfinished()
     if (finish === "tool_calls" && this.calls === 0 && this.text === "") {
       return transient("the provider asked for tools and named none")
     }
-    const raw = rawOf(this.finish.finishReason.raw, finish)
-    if (finish === "other" && raw === undefined && this.text === "") {
+    const raw = rawOf(finishReason.raw, finish)
+    if (finish === "other" && raw === undefined && this.text === "" && this.calls === 0) {
       return transient("the provider answered nothing and did not say why")
     }
-    const kept = new Kept(step, madeUp)
+    const kept = new Kept(step, madeUp, endedWell(finish))
     for (const slot of this.slots) kept.add(slot)
     if (kept.units > metadata_units_max) return tooLarge()
-    const usage = usageOf(this.finish.usage)
+    const usage = summed(this.counted, usageOf(counted))
     return {
       text: this.text,
       calls: kept.calls,
       finish,
       ...(raw === undefined ? undefined : { finish_raw: raw }),
+      ...(isUnreadable(finishReason) && this.calls === 0
+        ? { unreadable: unreadableText(finishReason.raw, providerMetadata) }
+        : undefined),
       ...kept.rest(origin),
+      ...this.found.found(),
       ...(usage === undefined ? undefined : { usage }),
       model: this.model ?? requested
     }
   }
+}
+
+/** Also the `{}` that clients make of arguments that never came. */
+const isNothing = (input: string): boolean => /^\s*(\{\s*\})?\s*$/.test(input)
+
+const unfinished = () => transient("the provider's answer ended before it was finished")
+
+const unreadable_units_max = 4_000
+
+/** What the provider says of a call that it could not read. */
+const unreadableText = (
+  raw: string | undefined,
+  metadata: SharedV4ProviderMetadata | undefined
+): string => {
+  const said = metadata?.["google"]?.["finishMessage"]
+  return `${raw ?? ""}${typeof said === "string" ? `: ${said}` : ""}`.slice(0, unreadable_units_max)
 }

@@ -10,6 +10,12 @@ import type { Turn } from "../../src/run/RunDecider.ts"
 /** The kind of a part that is no part: what it holds goes back with the message as a whole. */
 export const onMessage = "troupe.message"
 
+/** The kind of a part that a provider made of what came before it: it goes back as it came, and is shown to nobody. */
+export const onCompaction = "troupe.compaction"
+
+export const isCompaction = (provider: SharedV4ProviderMetadata | undefined): boolean =>
+  provider?.["anthropic"]?.["type"] === "compaction"
+
 /** Whoever walks the arguments later does so by recursion. */
 const depth_max = 100
 
@@ -60,7 +66,14 @@ export interface Piece {
 export type Slot =
   | { readonly of: "text"; readonly piece: Piece }
   | { readonly of: "reasoning"; readonly piece: Piece }
-  | { readonly of: "call"; readonly call: LanguageModelV4ToolCall }
+  /** `empty`: no text of arguments came for it; `open`: it was begun and never closed. */
+  | {
+      readonly of: "call"
+      readonly call: LanguageModelV4ToolCall
+      readonly empty: boolean
+      readonly open: boolean
+    }
+  | { readonly of: "compaction"; readonly piece: Piece }
   | {
       readonly of: "custom"
       readonly kind: string
@@ -78,10 +91,13 @@ export class Kept {
   private owned = false
   private readonly step: number
   private readonly madeUp: RegExp | undefined
+  /** Did the turn end as its model meant it to? */
+  private readonly ended: boolean
 
-  constructor(step: number, madeUp: RegExp | undefined) {
+  constructor(step: number, madeUp: RegExp | undefined, ended: boolean) {
     this.step = step
     this.madeUp = madeUp
+    this.ended = ended
   }
 
   add(slot: Slot): void {
@@ -102,8 +118,19 @@ export class Kept {
         return
       }
       case "call":
-        this.call(slot.call)
+        this.call(slot.call, slot.empty && (slot.open || !this.ended))
         return
+      case "compaction": {
+        const { provider, text } = slot.piece
+        if (text === "") return
+        this.owned = true
+        this.parts.push({
+          of: "custom",
+          kind: onCompaction,
+          ...this.back({ ...provider, [onCompaction]: { text } })
+        })
+        return
+      }
       case "custom":
         this.owned = true
         this.parts.push({ of: "custom", kind: slot.kind, ...this.back(slot.provider) })
@@ -111,7 +138,7 @@ export class Kept {
   }
 
   /** Ids of the wire stay; one that is missing, repeated or made up by the client is named by its place. */
-  private call(call: LanguageModelV4ToolCall): void {
+  private call(call: LanguageModelV4ToolCall, missing: boolean): void {
     let id = call.toolCallId
     if (id === "" || this.used.has(id) || this.madeUp?.test(id) === true) {
       id = `call_${this.step}_${this.calls.length}`
@@ -120,7 +147,8 @@ export class Kept {
     this.calls.push({
       model_id: id,
       name: call.toolName,
-      ...argumentsOf(call.input),
+      // Of a turn that was cut, nothing is not no arguments: they never came.
+      ...(missing ? { arguments: null, malformed: "" } : argumentsOf(call.input)),
       ...this.back(call.providerMetadata)
     })
     this.parts.push({ of: "call" })

@@ -68,8 +68,12 @@ const ownCall = (call: ProposedCall): ProposedCall => ({
 const failed = (asked: AskModel, { kind, message, reason }: ModelError): RunInput =>
   turnFailed(
     asked,
-    // No model was asked.
-    reason === "graph_stopped" ? reason : `model_${kind}`,
+    reason === "graph_stopped"
+      ? // No model was asked.
+        reason
+      : reason === "content_filter"
+        ? "content_filtered"
+        : `model_${kind}`,
     message,
     kind === "transient"
   )

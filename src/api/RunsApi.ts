@@ -7,7 +7,8 @@ import { ApprovalPayload } from "../approval/Approval.ts"
 import { TaskStatus } from "../delivery/AgentTask.ts"
 import { AgentName, CallId, ConversationId, RunId } from "../Ids.ts"
 import { Roles } from "../Principal.ts"
-import { RunEvent } from "../run/RunEvent.ts"
+import { Source } from "../run/ProviderWork.ts"
+import { FinishReason, RunEvent } from "../run/RunEvent.ts"
 import { LimitName } from "../run/RunLimits.ts"
 import { Authentication, Needs, RequestBody, Validation } from "./Boundary.ts"
 import { Limit, Reason } from "./Page.ts"
@@ -71,7 +72,11 @@ export const RunSummary = Schema.Struct({
   /** The same in a sentence, where the runtime has one: what an operator should know of it. */
   detail: Schema.optionalKey(Schema.String),
   /** The answer. */
-  text: Schema.optionalKey(Schema.String)
+  text: Schema.optionalKey(Schema.String),
+  /** How its last turn ended, where it did not end well: the answer is cut, refused or filtered. */
+  finish: Schema.optionalKey(FinishReason),
+  /** What the answer refers to. */
+  sources: Schema.optionalKey(Schema.Array(Source))
 }).annotate({ identifier: "Run" })
 export interface RunSummary extends Schema.Schema.Type<typeof RunSummary> {}
 

@@ -104,9 +104,18 @@ const ended = (
   supervisor: FrameState | undefined
 ): RunEvent => {
   const finish = status === "complete" ? finishOf(supervisor) : supervisor?.finish
-  return finish === undefined
-    ? { _tag: "RunEnded", status, reason, text }
-    : { _tag: "RunEnded", status, reason, text, finish }
+  const sources = status === "complete" ? supervisor?.sources : undefined
+  if (finish === undefined && sources === undefined) {
+    return { _tag: "RunEnded", status, reason, text }
+  }
+  return {
+    _tag: "RunEnded",
+    status,
+    reason,
+    text,
+    ...(finish === undefined ? undefined : { finish }),
+    ...(sources === undefined ? undefined : { sources })
+  }
 }
 
 /** One event that follows from the state alone, or none. Call it until it has none. */

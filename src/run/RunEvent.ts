@@ -12,6 +12,7 @@ import { ToolErrorClass, ToolErrorKind, ToolFailure } from "../error/ToolError.t
 import { Address, AgentName, ApprovalId, CallId, ConversationId, FrameId, Tenant } from "../Ids.ts"
 import { Role, Roles } from "../Principal.ts"
 import { OnLoss } from "../tool/ToolSpec.ts"
+import { ProviderRan, Source } from "./ProviderWork.ts"
 import { LimitName, RunLimits } from "./RunLimits.ts"
 
 export { Usage } from "../cost/Usage.ts"
@@ -123,6 +124,10 @@ const ModelTurned = Schema.TaggedStruct("ModelTurned", {
   model: Schema.optionalKey(Schema.String),
   /** Absent where no price table was given. */
   cost: Schema.optionalKey(TurnCost),
+  /** What the provider ran by itself: it passed no gate. */
+  ran: Schema.optionalKey(Schema.Array(ProviderRan)),
+  /** What the text refers to, as the provider says. */
+  sources: Schema.optionalKey(Schema.Array(Source)),
   /** The provider says that there was a call that it could not read, and this is what it says of it. At most 4,000 units. */
   unreadable: Schema.optionalKey(Schema.String),
   /** Neither text nor a call, where there should have been one, or an unreadable call: its frame is asked again. */
@@ -236,7 +241,9 @@ const RunEnded = Schema.TaggedStruct("RunEnded", {
   reason: Schema.String,
   text: Schema.String,
   /** How the supervisor's last turn ended, where it did not end well: the text is cut, refused or filtered. */
-  finish: Schema.optionalKey(FinishReason)
+  finish: Schema.optionalKey(FinishReason),
+  /** What the answer refers to. */
+  sources: Schema.optionalKey(Schema.Array(Source))
 })
 
 export const RunEvent = Schema.Union([

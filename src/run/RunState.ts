@@ -19,6 +19,7 @@ import type {
   RunEvent,
   RunStopping
 } from "./RunEvent.ts"
+import type { Source } from "./ProviderWork.ts"
 import type { RunUsed } from "./RunUsed.ts"
 import { extend, make as noneUsed, spend } from "./RunUsed.ts"
 import { compacted } from "./RunCompaction.ts"
@@ -89,6 +90,8 @@ export interface FrameState {
   answer: string | undefined
   /** How the last turn ended, where it did not end well. */
   finish: FinishReason | undefined
+  /** What the last turn refers to. */
+  sources: ReadonlyArray<Source> | undefined
 }
 
 export type RunStatus =
@@ -192,7 +195,8 @@ const openFrame = (state: RunState, id: FrameId, agent: AgentName, text: string)
     compacted: undefined,
     tokens_refused: undefined,
     answer: undefined,
-    finish: undefined
+    finish: undefined,
+    sources: undefined
   }
   state.frames.set(id, frame)
   state.openFrames.push(frame)

@@ -18,6 +18,7 @@ export const turned = (state: RunState, event: ModelTurned) => {
   if (event.cost !== undefined) charge(state.used, event.cost)
   frame.step = event.step
   frame.waiting = event.calls.length
+  frame.sources = event.sources
   frame.finish = endedWell(event.finish) ? undefined : event.finish
   if (event.empty === true) {
     // Providers refuse a turn with nothing in it, so the model reads only what it is told of it.

@@ -84,6 +84,48 @@ describe("TurnAssembly", () => {
       finish("stop")
     ])
     assert.deepStrictEqual([turn.calls, turn.finish], [[], "stop"])
+    assert.deepStrictEqual(turn.ran, [
+      { id: "s", name: "search", arguments: "{}", arguments_units: 2 }
+    ])
+  })
+
+  it("what the provider ran and what the text refers to are kept within their bounds", () => {
+    const long = "x".repeat(10_000)
+    const turn = turnOf([
+      ...Array.from({ length: 300 }, (_, n): LanguageModelV4StreamPart => ({
+        ...(call(`s${n}`, "search", long) as Extract<
+          LanguageModelV4StreamPart,
+          { type: "tool-call" }
+        >),
+        providerExecuted: true
+      })),
+      { type: "tool-result", toolCallId: "s0", toolName: "search", result: long, isError: true },
+      ...Array.from({ length: 300 }, (_, n): LanguageModelV4StreamPart => ({
+        type: "source",
+        sourceType: "url",
+        id: `${n}`,
+        url: `https://example.org/${n}/${long}`
+      })),
+      finish("stop")
+    ])
+    assert.deepStrictEqual([turn.ran?.length, turn.sources?.length], [200, 200])
+    const [first] = turn.ran ?? []
+    assert.deepInclude(first, { arguments_units: 10_000, result_units: 10_002, failed: true })
+    assert.deepStrictEqual([first?.arguments.length, first?.result?.length], [4_000, 4_000])
+    assert.strictEqual(turn.sources?.[0]?.url?.length, 2_000)
+  })
+
+  it("a call that was begun and never closed is no call without arguments, however its turn ended", () => {
+    for (const delta of ["", '{"n":']) {
+      const turn = turnOf([
+        { type: "tool-input-start", id: "a", toolName: "wipe" },
+        { type: "tool-input-delta", id: "a", delta },
+        finish("stop")
+      ])
+      assert.deepStrictEqual(turn.calls, [
+        { model_id: "a", name: "wipe", arguments: null, malformed: delta }
+      ])
+    }
   })
 
   it("a turn without a finish, an interrupted one and one that calls nothing are transient", () => {

@@ -1,0 +1,41 @@
+/**
+ * Is a body one JSON value or a stream of events? Its first character says it; what it is labelled as does not.
+ */
+
+/** White space and a byte order mark, before which nothing is known. At most 65,536 bytes of it. */
+const blank = new Set([0x20, 0x09, 0x0a, 0x0d, 0xef, 0xbb, 0xbf])
+const blank_bytes_max = 65_536
+
+export interface Known {
+  readonly isJson: boolean
+  /** The whole body, from its beginning. */
+  readonly body: ReadableStream<Uint8Array>
+}
+
+/** Reads up to the first character that says something. An empty body is no JSON. */
+export const kindOf = async (body: ReadableStream<Uint8Array>): Promise<Known> => {
+  const reader = body.getReader()
+  const read: Array<Uint8Array> = []
+  let bytes = 0
+  let first: number | undefined
+  let done = false
+  while (first === undefined && !done && bytes < blank_bytes_max) {
+    const piece = await reader.read()
+    done = piece.done
+    if (piece.value === undefined) continue
+    read.push(piece.value)
+    bytes += piece.value.byteLength
+    first = piece.value.find((byte) => !blank.has(byte))
+  }
+  const again = new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      const early = read.shift()
+      if (early !== undefined) return controller.enqueue(early)
+      const piece = done ? undefined : await reader.read()
+      if (piece?.value !== undefined) controller.enqueue(piece.value)
+      else controller.close()
+    },
+    cancel: (reason) => reader.cancel(reason)
+  })
+  return { isJson: first === 0x7b || first === 0x5b, body: again }
+}

@@ -1,0 +1,79 @@
+/**
+ * What endpoints that call themselves compatible tell of their own searches and tools, and their client leaves out: annotations
+ * of a message, lists of citations, and tools that ran beside the model.
+ */
+import type { SharedV4ProviderMetadata } from "@ai-sdk/provider"
+import { ran_max, sources_max } from "../../src/run/ProviderWork.ts"
+import type { Source } from "../../src/run/ProviderWork.ts"
+import { onFound } from "./ProviderFound.ts"
+import type { Found } from "./ProviderFound.ts"
+
+type Entry = Readonly<Record<string, unknown>>
+
+const record = (value: unknown): Entry =>
+  typeof value === "object" && value !== null ? (value as Entry) : {}
+
+const list = (value: unknown): ReadonlyArray<unknown> => (Array.isArray(value) ? value : [])
+
+const sourceOf = (url: unknown, title?: unknown): Source | undefined =>
+  typeof url === "string" && url !== ""
+    ? { url, ...(typeof title === "string" && title !== "" ? { title } : undefined) }
+    : undefined
+
+const jsonText = (value: unknown): string =>
+  typeof value === "string" ? value : (JSON.stringify(value) ?? "")
+
+type Ran = NonNullable<Found["ran"]>[number]
+
+/** `executed_tools`: what ran beside the model. */
+const ranOf = (value: unknown): Ran => {
+  const tool = record(value)
+  const { output, search_results } = tool
+  const result = output ?? search_results
+  return {
+    name: jsonText(tool["name"] ?? tool["type"] ?? ""),
+    arguments: jsonText(tool["arguments"]),
+    ...(result === undefined || result === null ? undefined : { result: jsonText(result) })
+  }
+}
+
+/** Put together from the pieces of an answer; of a stream each chunk may repeat what those before it said. */
+export class CompatibleFound {
+  private readonly sources = new Map<string, Source>()
+  private readonly ran = new Map<string, Ran>()
+
+  /** `body` is an answer or a chunk of one, `message` its message or delta. */
+  add(body: unknown, message: unknown): void {
+    const whole = record(body)
+    const said = record(message)
+    for (const each of list(said["annotations"])) {
+      const annotation = record(each)
+      const cited = record(annotation["url_citation"] ?? annotation)
+      this.source(sourceOf(cited["url"], cited["title"]))
+    }
+    for (const each of [...list(whole["search_results"]), ...list(said["search_results"])]) {
+      this.source(sourceOf(record(each)["url"], record(each)["title"]))
+    }
+    for (const each of [...list(whole["citations"]), ...list(said["citations"])]) {
+      this.source(typeof each === "string" ? sourceOf(each) : sourceOf(record(each)["url"]))
+    }
+    for (const each of list(said["executed_tools"])) {
+      const key = String(record(each)["index"] ?? this.ran.size)
+      if (this.ran.has(key) || this.ran.size < ran_max) this.ran.set(key, ranOf(each))
+    }
+  }
+
+  metadata(): SharedV4ProviderMetadata | undefined {
+    if (this.sources.size === 0 && this.ran.size === 0) return undefined
+    const found: Found = { sources: [...this.sources.values()], ran: [...this.ran.values()] }
+    return { [onFound]: found } as unknown as SharedV4ProviderMetadata
+  }
+
+  private source(source: Source | undefined): void {
+    if (source === undefined) return
+    const known = this.sources.get(source.url!)
+    if (known === undefined ? this.sources.size < sources_max : known.title === undefined) {
+      this.sources.set(source.url!, source)
+    }
+  }
+}

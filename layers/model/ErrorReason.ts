@@ -1,0 +1,61 @@
+/**
+ * Errors of providers that mean something of their own: a prompt that was filtered, and a call of the model's that the
+ * provider could not read. Each says so in words of its own.
+ */
+import type { ModelError } from "../../services/ModelGateway.ts"
+import type { Turn } from "../../src/run/RunDecider.ts"
+import { isTooLong } from "./ContextLength.ts"
+
+type Entry = Readonly<Record<string, unknown>>
+
+const record = (value: unknown): Entry =>
+  typeof value === "object" && value !== null ? (value as Entry) : {}
+
+const filterNames =
+  /^(content_filter|content_policy_violation|ResponsibleAIPolicyViolation|moderation_blocked|data_inspection_failed)$/i
+
+/** OpenRouter says who flagged the prompt, and why, in the error's metadata. */
+const isModerated = (error: Entry): boolean => {
+  const metadata = record(error["metadata"])
+  return "flagged_input" in metadata || Array.isArray(metadata["reasons"])
+}
+
+/** Was the prompt filtered? `names` are the provider's codes. */
+export const isFiltered = (error: Entry, names: ReadonlyArray<string>): boolean =>
+  isModerated(error) ||
+  [...names, record(error["innererror"])["code"]].some(
+    (name) => typeof name === "string" && filterNames.test(name)
+  )
+
+/** Groq: the model called a tool in a way that could not be read. */
+const isUseFailed = (names: ReadonlyArray<string>): boolean =>
+  names.some((name) => /^tool_use_failed$/i.test(name))
+
+/** The error's own reason, where its kind is `refused`. */
+export const reasonOf = (
+  error: Entry,
+  names: ReadonlyArray<string>,
+  text: string
+): { readonly reason?: string } => {
+  if (isUseFailed(names)) return { reason: "tool_use_failed" }
+  if (isFiltered(error, names)) return { reason: "content_filter" }
+  return isTooLong(names, text) ? { reason: "context_length" } : {}
+}
+
+/** The provider's words for what it could not read, with the text that the model wrote. */
+export const withGeneration = (error: Entry, text: string): string => {
+  const written = error["failed_generation"]
+  return typeof written === "string" && written !== "" ? `${text} ${written}` : text
+}
+
+export const isUnreadableCall = (error: ModelError): boolean => error.reason === "tool_use_failed"
+
+/** The turn that it was: its model reads what was wrong, and is asked again within the bound on mistakes. */
+export const unreadableTurn = (error: ModelError, model: string): Turn => ({
+  text: "",
+  calls: [],
+  finish: "other",
+  finish_raw: "tool_use_failed",
+  unreadable: error.message,
+  model
+})

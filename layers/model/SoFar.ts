@@ -1,0 +1,73 @@
+/**
+ * What a provider said before it paused, in the order of its parts, as its client takes it back: a turn goes on from there.
+ */
+import type {
+  LanguageModelV4Message,
+  LanguageModelV4ToolCall,
+  LanguageModelV4ToolResult,
+  SharedV4ProviderMetadata
+} from "@ai-sdk/provider"
+import type { Piece } from "./TurnParts.ts"
+
+export type AssistantPart = Extract<
+  LanguageModelV4Message,
+  { role: "assistant" }
+>["content"][number]
+
+const options = (metadata: SharedV4ProviderMetadata | undefined) =>
+  metadata === undefined ? undefined : { providerOptions: metadata }
+
+const parsed = (text: string): unknown => {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return {}
+  }
+}
+
+export class SoFar {
+  private readonly list: Array<() => AssistantPart> = []
+
+  said(type: "text" | "reasoning", piece: Piece): void {
+    // The piece grows until it is asked for.
+    this.list.push(() => ({ type, text: piece.text, ...options(piece.provider) }))
+  }
+
+  called({
+    input,
+    providerExecuted,
+    providerMetadata,
+    toolCallId,
+    toolName
+  }: LanguageModelV4ToolCall): void {
+    if (providerExecuted !== true) return
+    this.list.push(() => ({
+      type: "tool-call",
+      toolCallId,
+      toolName,
+      input: parsed(input),
+      providerExecuted,
+      ...options(providerMetadata)
+    }))
+  }
+
+  gave({
+    isError,
+    providerMetadata,
+    result,
+    toolCallId,
+    toolName
+  }: LanguageModelV4ToolResult): void {
+    this.list.push(() => ({
+      type: "tool-result",
+      toolCallId,
+      toolName,
+      output: { type: isError === true ? "error-json" : "json", value: result },
+      ...options(providerMetadata)
+    }))
+  }
+
+  parts(): ReadonlyArray<AssistantPart> {
+    return this.list.map((part) => part())
+  }
+}

@@ -1,0 +1,110 @@
+/**
+ * How a provider says that its answer ended, and what it counted, in the words of a turn.
+ */
+import type { LanguageModelV4FinishReason, LanguageModelV4Usage } from "@ai-sdk/provider"
+import type { FinishReason, Usage } from "../../src/run/RunEvent.ts"
+import { unstated } from "./ChatWire.ts"
+
+const count = (tokens: number | undefined): number | undefined =>
+  tokens !== undefined && Number.isFinite(tokens) && tokens >= 0 ? Math.trunc(tokens) : undefined
+
+/** Undefined where the provider counted nothing. */
+export const usageOf = (usage: LanguageModelV4Usage): Usage | undefined => {
+  const input = count(usage.inputTokens.total)
+  const output = count(usage.outputTokens.total)
+  if (input === undefined && output === undefined) return undefined
+  const cached = count(usage.inputTokens.cacheRead)
+  const written = count(usage.inputTokens.cacheWrite)
+  const reasoning = count(usage.outputTokens.reasoning)
+  return {
+    input_tokens: input ?? 0,
+    output_tokens: output ?? 0,
+    ...(cached === undefined ? undefined : { cached_tokens: cached }),
+    ...(written === undefined || written === 0 ? undefined : { cache_write_tokens: written }),
+    ...(reasoning === undefined ? undefined : { reasoning_tokens: reasoning })
+  }
+}
+
+/** Of the requests that one turn took. */
+export const summed = (one: Usage | undefined, two: Usage | undefined): Usage | undefined => {
+  if (one === undefined || two === undefined) return one ?? two
+  const add = (name: "cached_tokens" | "cache_write_tokens" | "reasoning_tokens") => {
+    const sum = (one[name] ?? 0) + (two[name] ?? 0)
+    return one[name] === undefined && two[name] === undefined ? {} : { [name]: sum }
+  }
+  return {
+    input_tokens: one.input_tokens + two.input_tokens,
+    output_tokens: one.output_tokens + two.output_tokens,
+    ...add("cached_tokens"),
+    ...add("cache_write_tokens"),
+    ...add("reasoning_tokens")
+  }
+}
+
+/** A refusal ends with the wire's word for a good end, or with none; the client makes it a filter of content. */
+const refusals: ReadonlySet<string | undefined> = new Set([undefined, "stop", "refusal"])
+
+const words = (text: string): ReadonlySet<string> => new Set(text.split(" "))
+
+/** The wire's words for a turn that asks for tools. A client says so of others too, such as a cut that it does not know. */
+const asking = words("stop tool_calls tool-calls tool_use function_call")
+
+/** Words of some servers for an end that is a good one, and no word at all. */
+const natural = new Set(["", unstated, "eos", "eos_token", "end_of_text", "end", "completed"])
+
+/** What Gemini says where it made a call that it cannot read itself, here and through other endpoints. */
+const unread =
+  /MALFORMED_FUNCTION_CALL|UNEXPECTED_TOOL_CALL|TOO_MANY_TOOL_CALLS|MALFORMED_RESPONSE/i
+
+export const isUnreadable = ({ raw }: LanguageModelV4FinishReason): boolean =>
+  raw !== undefined && unread.test(raw)
+
+/** The provider stopped in the middle, and goes on when it is sent what it said so far. */
+export const isPaused = ({ raw }: LanguageModelV4FinishReason): boolean =>
+  raw === "pause_turn" || raw === "pause" || raw === "compaction"
+
+/** What finishes depend on beside their words. */
+export interface Asked {
+  readonly calls: number
+  /** Every call came with a text of arguments that can be read. */
+  readonly whole: boolean
+}
+
+/** Undefined = the turn did not finish. */
+export const finishOf = (
+  finish: LanguageModelV4FinishReason,
+  { calls, whole }: Asked
+): FinishReason | undefined => {
+  const { raw, unified } = finish
+  if (isPaused(finish) || isUnreadable(finish)) return "other"
+  const word = raw?.toLowerCase()
+  switch (unified) {
+    case "stop":
+      // Some servers say stop after a call.
+      return calls > 0 ? "tool_calls" : "stop"
+    case "tool-calls":
+      return word === undefined || asking.has(word) ? "tool_calls" : "other"
+    case "length":
+      return "length"
+    case "content-filter":
+      return refusals.has(raw) ? "refusal" : "content_filter"
+    case "other":
+      // Also where a stream was ended in order, and never said why.
+      return calls > 0 && whole && natural.has(word ?? "") ? "tool_calls" : "other"
+    case "error":
+    case "interrupted":
+      return undefined
+  }
+}
+
+/** Words that say what `finish` says already. */
+const plain = words(
+  "stop end_turn completed tool_calls tool-calls tool_use function_call length max_tokens " +
+    "max_output_tokens content_filter refusal"
+)
+
+/** The wire's own word where it says more than `finish`; `unstated` is what the wire did not give. */
+export const rawOf = (raw: string | undefined, finish: FinishReason): string | undefined => {
+  if (raw === undefined || raw === "" || raw === unstated) return undefined
+  return finish !== "other" && plain.has(raw.toLowerCase()) ? undefined : raw.slice(0, 200)
+}

@@ -1,0 +1,36 @@
+/**
+ * What a model's provider did by itself during a turn: tools that it ran, such as a search, code or a remote MCP server's, and
+ * what its text refers to. Kept to be seen; it passed no gate and is never run again from here.
+ */
+import { Schema } from "effect"
+
+/** Of one turn; what is beyond is counted and not kept. */
+export const ran_max = 200
+export const sources_max = 200
+/** Arguments and a result of a tool that a provider ran, in UTF-16 units each: the beginning is kept. */
+export const ran_units_max = 4_000
+/** A title, an address or a name, in UTF-16 units. */
+export const source_units_max = 2_000
+
+/** A tool that the provider ran. Texts are JSON, each at most 4,000 units of it: `*_units` says how long it was. */
+export const ProviderRan = Schema.Struct({
+  id: Schema.String,
+  name: Schema.String,
+  arguments: Schema.String,
+  arguments_units: Schema.Int,
+  /** Absent = the provider showed none. */
+  result: Schema.optionalKey(Schema.String),
+  result_units: Schema.optionalKey(Schema.Int),
+  /** The provider says that it failed. */
+  failed: Schema.optionalKey(Schema.Literal(true))
+})
+export interface ProviderRan extends Schema.Schema.Type<typeof ProviderRan> {}
+
+/** What a text refers to: a page by its address, or a document by its name. */
+export const Source = Schema.Struct({
+  url: Schema.optionalKey(Schema.String),
+  title: Schema.optionalKey(Schema.String),
+  /** The name of a file, or the type of a document without one. */
+  document: Schema.optionalKey(Schema.String)
+})
+export interface Source extends Schema.Schema.Type<typeof Source> {}

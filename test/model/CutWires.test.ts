@@ -1,0 +1,559 @@
+/**
+ * How providers cut, filter, refuse, pause and lose a turn, over real HTTP: whole and in pieces of 7 bytes, streamed and not.
+ */
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { serve, status } from "./ChatServer.ts"
+import type { Answer } from "./ChatServer.ts"
+import { askAt, body, pieces } from "./Wires.ts"
+import type { Asking } from "./Wires.ts"
+import { anthropic, compatible, google, openai, responses } from "./WireTurns.ts"
+import type { Wire } from "./WireTurns.ts"
+
+const plain: Asking = { env: { TROUPE_MODEL_STREAM: "off" } }
+
+const turnOf = (wire: Wire, answers: ReadonlyArray<Answer>, asking?: Asking) =>
+  Effect.gen(function* () {
+    const server = yield* serve(answers)
+    const { deltas, turn } = yield* askAt(wire, server, asking)
+    return { turn, deltas, asked: server.asked }
+  }).pipe(Effect.scoped)
+
+/** The turn of these events, whole and in pieces of 7 bytes, and of the whole answer where there is one. */
+const turnsOf = (wire: Wire, events: ReadonlyArray<object>, whole?: object) =>
+  Effect.gen(function* () {
+    const text = body(wire, events)
+    const one = yield* turnOf(wire, [pieces(text, [text.length])])
+    const many = yield* turnOf(wire, [pieces(text, [7])])
+    assert.deepStrictEqual(many.turn, one.turn)
+    if (whole === undefined) return [one.turn]
+    const other = yield* turnOf(wire, [status(200, whole)], plain)
+    return [one.turn, other.turn]
+  })
+
+const chunk = (choice: object) => ({
+  id: "1",
+  object: "chat.completion.chunk",
+  created: 1,
+  model: "m",
+  choices: [{ index: 0, finish_reason: null, ...choice }]
+})
+const delta = (said: object) => chunk({ delta: said })
+const end = (finish_reason: string) => chunk({ delta: {}, finish_reason })
+const whole = (message: object | undefined, finish_reason: string) => ({
+  id: "1",
+  object: "chat.completion",
+  created: 1,
+  model: "m",
+  choices: [{ index: 0, finish_reason, ...(message === undefined ? {} : { message }) }]
+})
+const asks = (args: string) => ({
+  index: 0,
+  id: "c",
+  type: "function",
+  function: { name: "wipe", arguments: args }
+})
+const saidWhole = (args: string, finish: string) =>
+  whole({ role: "assistant", content: null, tool_calls: [asks(args)] }, finish)
+
+const claudeStart = {
+  type: "message_start",
+  message: {
+    id: "msg",
+    type: "message",
+    role: "assistant",
+    model: "claude",
+    content: [],
+    stop_reason: null,
+    stop_sequence: null,
+    usage: { input_tokens: 3, output_tokens: 1 }
+  }
+}
+const claudeBlock = (index: number, content_block: object, ...deltas: ReadonlyArray<object>) => [
+  { type: "content_block_start", index, content_block },
+  ...deltas.map((each) => ({ type: "content_block_delta", index, delta: each })),
+  { type: "content_block_stop", index }
+]
+const claudeEnd = (stop_reason: string) => [
+  {
+    type: "message_delta",
+    delta: { stop_reason, stop_sequence: null },
+    usage: { input_tokens: 3, output_tokens: 9 }
+  },
+  { type: "message_stop" }
+]
+const claudeWhole = (content: ReadonlyArray<object>, stop_reason: string) => ({
+  ...claudeStart.message,
+  content,
+  stop_reason
+})
+const toolUse = { type: "tool_use", id: "c", name: "wipe", input: {} }
+
+const incomplete = {
+  incomplete_details: { reason: "max_output_tokens" },
+  status: "incomplete"
+}
+const functionCall = (args: string) => ({
+  type: "function_call",
+  id: "fc",
+  call_id: "c",
+  name: "wipe",
+  arguments: args,
+  status: "incomplete"
+})
+
+describe("a call that its wire cut off", () => {
+  for (const wire of [openai, compatible]) {
+    it.live(`has no arguments instead of {}: ${wire.provider}`, () =>
+      Effect.gen(function* () {
+        for (const args of ["", '{"n":']) {
+          const events = [delta({ tool_calls: [asks("")] }), delta({ tool_calls: [asks(args)] })]
+          const turns = yield* turnsOf(wire, [...events, end("length")], saidWhole(args, "length"))
+          for (const turn of turns) {
+            assert.strictEqual(turn.finish, "length")
+            assert.deepInclude(turn.calls[0], { name: "wipe", arguments: null, malformed: args })
+          }
+        }
+      })
+    )
+  }
+
+  it.live("has no arguments instead of {}: anthropic", () =>
+    Effect.gen(function* () {
+      const cut = yield* turnsOf(
+        anthropic,
+        [claudeStart, ...claudeBlock(0, toolUse), ...claudeEnd("max_tokens")],
+        undefined
+      )
+      assert.deepInclude(cut[0]?.calls[0], { arguments: null, malformed: "" })
+      // A block that nobody closed, in an answer that ended in order.
+      const [begun] = claudeBlock(0, toolUse)
+      const open = yield* turnsOf(anthropic, [claudeStart, begun!, ...claudeEnd("max_tokens")])
+      assert.strictEqual(open[0]?.finish, "length")
+      assert.deepInclude(open[0]?.calls[0], { name: "wipe", arguments: null, malformed: "" })
+    })
+  )
+
+  it.live("has no arguments instead of {}: openai-responses", () =>
+    Effect.gen(function* () {
+      const response = { ...responses.whole, ...incomplete, output: [functionCall("")] }
+      const [streamed, answered] = yield* turnsOf(
+        responses,
+        [
+          { type: "response.created", response: { id: "r", created_at: 1, model: "m" } },
+          { type: "response.output_item.added", output_index: 0, item: functionCall("") },
+          { type: "response.output_item.done", output_index: 0, item: functionCall("") },
+          { type: "response.incomplete", response }
+        ],
+        response
+      )
+      for (const turn of [streamed, answered]) {
+        assert.strictEqual(turn?.finish, "length")
+        assert.deepInclude(turn?.calls[0], { name: "wipe", arguments: null, malformed: "" })
+      }
+    })
+  )
+
+  it.live("is none where its arguments are whole, or its turn ended well without any", () =>
+    Effect.gen(function* () {
+      const full = asks('{"n":1}')
+      const turns = yield* turnsOf(
+        compatible,
+        [delta({ tool_calls: [full] }), end("length")],
+        saidWhole('{"n":1}', "length")
+      )
+      for (const turn of turns) assert.deepStrictEqual(turn.calls[0]?.arguments, { n: 1 })
+      const free = yield* turnsOf(
+        compatible,
+        [delta({ tool_calls: [asks("")] }), end("tool_calls")],
+        saidWhole("", "tool_calls")
+      )
+      for (const turn of free) assert.deepStrictEqual(turn.calls[0]?.arguments, {})
+    })
+  )
+
+  it.live("an end that nobody knows is no good end, whatever a client makes of it", () =>
+    Effect.gen(function* () {
+      const response = {
+        ...responses.whole,
+        status: "incomplete",
+        incomplete_details: { reason: "preempted" },
+        output: [functionCall('{"n":1}')]
+      }
+      const { turn } = yield* turnOf(responses, [status(200, response)], plain)
+      assert.deepStrictEqual([turn.finish, turn.finish_raw], ["other", "preempted"])
+      const [odd] = yield* turnsOf(compatible, [delta({ tool_calls: [asks("{}")] }), end("hiccup")])
+      assert.strictEqual(odd?.finish, "other")
+    })
+  )
+})
+
+describe("a filter", () => {
+  for (const wire of [openai, compatible]) {
+    it.live(`of Azure without a message is an end: ${wire.provider}`, () =>
+      Effect.gen(function* () {
+        const results = { hate: { filtered: true, severity: "high" } }
+        const turns = yield* turnsOf(
+          wire,
+          [
+            {
+              id: "",
+              object: "",
+              created: 0,
+              model: "",
+              choices: [],
+              prompt_filter_results: [{ prompt_index: 0, content_filter_results: results }]
+            },
+            {
+              id: "",
+              object: "",
+              created: 0,
+              model: "",
+              choices: [
+                {
+                  index: 0,
+                  finish_reason: "content_filter",
+                  content_filter_results: results,
+                  content_filter_offsets: { check_offset: 0, start_offset: 0, end_offset: 0 }
+                }
+              ]
+            }
+          ],
+          {
+            ...whole(undefined, "content_filter"),
+            prompt_filter_results: [{ prompt_index: 0, content_filter_results: results }]
+          }
+        )
+        for (const turn of turns) {
+          assert.deepStrictEqual(
+            [turn.text, turn.calls.length, turn.finish],
+            ["", 0, "content_filter"]
+          )
+        }
+      })
+    )
+  }
+
+  it.live("of a prompt, by Azure's 400 or OpenRouter's 403, is refused and says so", () =>
+    Effect.gen(function* () {
+      const azure = {
+        error: {
+          message: "The response was filtered",
+          type: null,
+          param: "prompt",
+          code: "content_filter",
+          status: 400,
+          innererror: { code: "ResponsibleAIPolicyViolation", content_filter_result: {} }
+        }
+      }
+      const moderated = {
+        error: {
+          code: 403,
+          message: "Your input was flagged",
+          metadata: { reasons: ["violence"], flagged_input: "…", provider_name: "p" }
+        }
+      }
+      for (const [code, said] of [
+        [400, azure],
+        [403, moderated]
+      ] as const) {
+        for (const asking of [{}, plain]) {
+          const server = yield* serve([status(code, said)])
+          const failure = yield* Effect.flip(askAt(compatible, server, asking))
+          assert.deepInclude(failure, { kind: "refused", reason: "content_filter" })
+          assert.include(failure.message, said.error.message)
+        }
+      }
+      const server = yield* serve([status(403, { error: { code: 403, message: "no" } })])
+      const failure = yield* Effect.flip(askAt(compatible, server))
+      assert.strictEqual(failure.kind, "configuration")
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("of Gemini's prompt is a filtered turn", () =>
+    Effect.gen(function* () {
+      const blocked = { promptFeedback: { blockReason: "PROHIBITED_CONTENT" } }
+      for (const turn of yield* turnsOf(google, [blocked], blocked)) {
+        assert.deepStrictEqual(
+          [turn.text, turn.finish, turn.finish_raw],
+          ["", "content_filter", "PROHIBITED_CONTENT"]
+        )
+      }
+    })
+  )
+})
+
+describe("a call that its provider cannot read", () => {
+  it.live("of Gemini goes to the model with what the provider says of it", () =>
+    Effect.gen(function* () {
+      const answer = {
+        candidates: [
+          {
+            content: {},
+            finishReason: "MALFORMED_FUNCTION_CALL",
+            finishMessage: "Malformed function call: print(wipe("
+          }
+        ]
+      }
+      for (const turn of yield* turnsOf(google, [answer], answer)) {
+        assert.strictEqual(turn.finish, "other")
+        assert.include(turn.unreadable, "print(wipe(")
+      }
+      const [through] = yield* turnsOf(compatible, [
+        delta({ content: "" }),
+        end("function_call_filter: MALFORMED_FUNCTION_CALL")
+      ])
+      assert.include(through?.unreadable, "MALFORMED_FUNCTION_CALL")
+    })
+  )
+
+  it.live("of Groq goes to the model with what it wrote, by status or in the stream", () =>
+    Effect.gen(function* () {
+      const failed = {
+        error: {
+          message: "Failed to call a function.",
+          type: "invalid_request_error",
+          code: "tool_use_failed",
+          failed_generation: "<function=wipe>{n:1}"
+        }
+      }
+      const text = body(compatible, [delta({ content: "I w" }), failed])
+      const all = [
+        yield* turnOf(compatible, [status(400, failed)]),
+        yield* turnOf(compatible, [status(400, failed)], plain),
+        yield* turnOf(openai, [status(400, failed)]),
+        yield* turnOf(compatible, [pieces(text, [7])])
+      ]
+      for (const { turn } of all) {
+        assert.include(turn.unreadable, "<function=wipe>{n:1}")
+        assert.deepStrictEqual([turn.text, turn.calls.length], ["", 0])
+      }
+      // What was shown of it is taken back.
+      assert.deepStrictEqual(all[3]?.deltas.at(-1), { kind: "reasoning", text: "", offset: 0 })
+    })
+  )
+})
+
+describe("a body that is not what its label says", () => {
+  const labelled =
+    (text: string, type: string): Answer =>
+    async (reply) => {
+      reply.writeHead(200, { "content-type": type })
+      const bytes = Buffer.from(text)
+      for (let at = 0; at < bytes.length; at += 7) reply.write(bytes.subarray(at, at + 7))
+      reply.end()
+    }
+
+  for (const wire of [openai, compatible, responses, anthropic, google]) {
+    it.live(`is read for what it is: ${wire.provider}`, () =>
+      Effect.gen(function* () {
+        const events = yield* turnOf(wire, [pieces(body(wire), [7])])
+        const json = yield* turnOf(wire, [labelled(`\n${body(wire)}`, "application/json")])
+        assert.deepStrictEqual(json.turn, events.turn)
+        const once = yield* turnOf(wire, [status(200, wire.whole)], plain)
+        for (const type of ["application/json", "text/event-stream", "text/plain"]) {
+          const given = yield* turnOf(wire, [labelled(JSON.stringify(wire.whole), type)])
+          assert.deepStrictEqual(given.turn, once.turn, type)
+          assert.strictEqual(given.asked.length, 1)
+        }
+      })
+    )
+  }
+
+  it.live("Gemini's list of events is its stream", () =>
+    Effect.gen(function* () {
+      const events = yield* turnOf(google, [pieces(body(google), [7])])
+      const listed = yield* turnOf(google, [
+        labelled(JSON.stringify(google.streamed), "application/json")
+      ])
+      assert.deepStrictEqual(listed.turn, events.turn)
+    })
+  )
+
+  it.live("an error that repeats that the turn was cut is none", () =>
+    Effect.gen(function* () {
+      const said = delta({ content: "", reasoning: "Let me" })
+      const error = {
+        ...delta({ content: "" }),
+        error: { code: 400, message: "Token limit reached" }
+      }
+      const [turn] = yield* turnsOf(compatible, [said, end("length"), error])
+      assert.deepStrictEqual([turn?.text, turn?.finish], ["", "length"])
+    })
+  )
+})
+
+describe("Anthropic's pause", () => {
+  const search = [
+    ...claudeBlock(0, { type: "text", text: "" }, { type: "text_delta", text: "Let me look. " }),
+    ...claudeBlock(
+      1,
+      { type: "server_tool_use", id: "srv_1", name: "web_search", input: {} },
+      { type: "input_json_delta", partial_json: '{"query":"x"}' }
+    ),
+    ...claudeBlock(2, {
+      type: "web_search_tool_result",
+      tool_use_id: "srv_1",
+      content: [
+        {
+          type: "web_search_result",
+          url: "https://example.org/a",
+          title: "A",
+          encrypted_content: "e",
+          page_age: null
+        }
+      ]
+    })
+  ]
+  const paused = body(anthropic, [claudeStart, ...search, ...claudeEnd("pause_turn")])
+  const ended = body(anthropic, [
+    claudeStart,
+    ...claudeBlock(0, { type: "text", text: "" }, { type: "text_delta", text: "Found." }),
+    ...claudeEnd("end_turn")
+  ])
+
+  it.live("is gone on from, with what was said so far, as one turn", () =>
+    Effect.gen(function* () {
+      const { asked, turn } = yield* turnOf(anthropic, [pieces(paused, [7]), pieces(ended, [7])])
+      assert.deepStrictEqual([turn.text, turn.finish], ["Let me look. Found.", "stop"])
+      assert.strictEqual(asked.length, 2)
+      const messages = asked[1]?.body["messages"] as ReadonlyArray<Record<string, unknown>>
+      const last = messages.at(-1)
+      assert.strictEqual(last?.["role"], "assistant")
+      const types = (last?.["content"] as ReadonlyArray<{ type: string }>).map(({ type }) => type)
+      assert.deepStrictEqual(types, ["text", "server_tool_use", "web_search_tool_result"])
+      assert.deepInclude(turn.usage, { input_tokens: 6, output_tokens: 18 })
+      assert.strictEqual(turn.ran?.[0]?.name, "web_search")
+      assert.deepStrictEqual(turn.sources, [{ url: "https://example.org/a", title: "A" }])
+    })
+  )
+
+  it.live("without an end is gone on from 8 times, and is then no good end", () =>
+    Effect.gen(function* () {
+      const { asked, turn } = yield* turnOf(anthropic, [pieces(paused, [4_096])])
+      assert.strictEqual(asked.length, 9)
+      assert.deepStrictEqual([turn.finish, turn.finish_raw], ["other", "pause_turn"])
+    })
+  )
+
+  it.live("a summary of what came before is no answer, and goes back as it came", () =>
+    Effect.gen(function* () {
+      const summary = "SUMMARY OF EVERYTHING"
+      const turns = yield* turnsOf(
+        anthropic,
+        [
+          claudeStart,
+          ...claudeBlock(
+            0,
+            { type: "compaction", content: null },
+            { type: "compaction_delta", content: summary }
+          ),
+          ...claudeBlock(1, { type: "text", text: "" }, { type: "text_delta", text: "Yes." }),
+          ...claudeEnd("end_turn")
+        ],
+        claudeWhole(
+          [
+            { type: "compaction", content: summary },
+            { type: "text", text: "Yes." }
+          ],
+          "end_turn"
+        )
+      )
+      for (const turn of turns) {
+        assert.strictEqual(turn.text, "Yes.")
+        const { parts, origin, text } = turn
+        const { asked } = yield* turnOf(anthropic, [pieces(ended, [4_096])], {
+          over: {
+            transcript: [
+              { role: "user", text: "hello" },
+              { role: "assistant", text, calls: [], parts: parts!, origin: origin! },
+              { role: "user", text: "and?" }
+            ]
+          }
+        })
+        assert.include(JSON.stringify(asked[0]?.body), '"type":"compaction"')
+        assert.include(JSON.stringify(asked[0]?.body), summary)
+      }
+    })
+  )
+})
+
+describe("what a provider did by itself", () => {
+  it.live("is in the turn, with its arguments and what came of it", () =>
+    Effect.gen(function* () {
+      const whole = {
+        ...responses.whole,
+        output: [
+          {
+            type: "code_interpreter_call",
+            id: "ci_1",
+            status: "completed",
+            code: "print(1)",
+            container_id: "c",
+            outputs: [{ type: "logs", logs: "1" }]
+          },
+          {
+            type: "message",
+            id: "msg_1",
+            role: "assistant",
+            status: "completed",
+            content: [
+              {
+                type: "output_text",
+                text: "One.",
+                annotations: [
+                  {
+                    type: "url_citation",
+                    start_index: 0,
+                    end_index: 3,
+                    url: "https://example.org/one",
+                    title: "One"
+                  }
+                ]
+              }
+            ]
+          }
+        ]
+      }
+      const { turn } = yield* turnOf(responses, [status(200, whole)], plain)
+      assert.deepStrictEqual([turn.text, turn.calls, turn.finish], ["One.", [], "stop"])
+      const [ran] = turn.ran ?? []
+      assert.include(ran?.arguments, "print(1)")
+      assert.include(ran?.result, "logs")
+      assert.deepStrictEqual(turn.sources, [{ url: "https://example.org/one", title: "One" }])
+    })
+  )
+
+  it.live("is in the turn where only the wire tells of it", () =>
+    Effect.gen(function* () {
+      const said = {
+        annotations: [
+          {
+            type: "url_citation",
+            url_citation: { url: "https://example.org/a", title: "A", start_index: 0, end_index: 1 }
+          }
+        ],
+        executed_tools: [
+          { index: 0, type: "search", arguments: '{"query":"x"}', output: "found", name: null }
+        ]
+      }
+      const lists = { citations: ["https://example.org/b", "https://example.org/a"] }
+      const turns = yield* turnsOf(
+        compatible,
+        [
+          { ...delta({ content: "Yes.", ...said }), ...lists },
+          { ...end("stop"), ...lists }
+        ],
+        { ...whole({ role: "assistant", content: "Yes.", ...said }, "stop"), ...lists }
+      )
+      for (const turn of turns) {
+        assert.deepStrictEqual(turn.sources, [
+          { url: "https://example.org/a", title: "A" },
+          { url: "https://example.org/b" }
+        ])
+        const [ran] = turn.ran ?? []
+        assert.deepInclude(ran, { name: "search", arguments: '{"query":"x"}', result: '"found"' })
+      }
+    })
+  )
+})
