@@ -418,9 +418,9 @@ describe("Anthropic's pause", () => {
       assert.deepStrictEqual([turn.text, turn.finish], ["Let me look. Found.", "stop"])
       assert.strictEqual(asked.length, 2)
       const messages = asked[1]?.body["messages"] as ReadonlyArray<Record<string, unknown>>
-      const last = messages.at(-1)
-      assert.strictEqual(last?.["role"], "assistant")
-      const types = (last?.["content"] as ReadonlyArray<{ type: string }>).map(({ type }) => type)
+      const last = messages.at(-1)!
+      assert.strictEqual(last["role"], "assistant")
+      const types = (last["content"] as ReadonlyArray<{ type: string }>).map(({ type }) => type)
       assert.deepStrictEqual(types, ["text", "server_tool_use", "web_search_tool_result"])
       assert.deepInclude(turn.usage, { input_tokens: 6, output_tokens: 18 })
       assert.strictEqual(turn.ran?.[0]?.name, "web_search")
