@@ -19,19 +19,22 @@ import { makeProblem } from "../../src/api/Problem.ts"
 import { holds } from "../../src/Principal.ts"
 import type { Principal } from "../../src/Principal.ts"
 import { HttpSettings } from "./HttpSettings.ts"
+import { Limits } from "./Limits.ts"
 import { forbidden, problemOf } from "./Problems.ts"
 
 /** The roles that an endpoint needs, of which one is enough. A customer is one by its own role only. */
 const mayUse = (principal: Principal, endpoint: HttpApiEndpoint.Top): boolean =>
   holds(principal, Context.get(endpoint.annotations, Needs))
 
-const authentication: Layer.Layer<Authentication, never, Credentials> = Layer.effect(
+const authentication: Layer.Layer<Authentication, never, Credentials | Limits> = Layer.effect(
   Authentication,
   Effect.gen(function* () {
     const credentials = yield* Credentials
+    const limits = yield* Limits
     return Authentication.of({
       bearer: Effect.fnUntraced(function* (httpEffect, { credential, endpoint }) {
         const principal = yield* Effect.mapError(credentials.verify(credential), problemOf)
+        yield* limits.request(principal)
         if (!mayUse(principal, endpoint)) {
           const needs = Context.get(endpoint.annotations, Needs).join(", ")
           return yield* Effect.fail(forbidden(`This needs one of the roles ${needs}.`))
@@ -205,5 +208,8 @@ const requestBody: Layer.Layer<RequestBody> = Layer.effect(
   })
 )
 
-export const layer: Layer.Layer<Authentication | Validation | RequestBody, never, Credentials> =
-  Layer.mergeAll(authentication, validation, requestBody)
+export const layer: Layer.Layer<
+  Authentication | Validation | RequestBody,
+  never,
+  Credentials | Limits
+> = Layer.mergeAll(authentication, validation, requestBody)

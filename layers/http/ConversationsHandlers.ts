@@ -2,7 +2,7 @@
  * Messages in, conversations and their events out.
  */
 import { createHash } from "node:crypto"
-import { Deferred, Effect, Metric } from "effect"
+import { Deferred, Effect } from "effect"
 import type { Layer } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { HttpApiBuilder, HttpApiSchema } from "effect/http-api"
@@ -26,6 +26,7 @@ import { conversationFor, isCustomer, refusalOf } from "./Access.ts"
 import { boundedPage } from "./BoundedPage.ts"
 import * as EventStream from "./EventStream.ts"
 import { HttpSettings } from "./HttpSettings.ts"
+import { Limits } from "./Limits.ts"
 import { problemOf } from "./Problems.ts"
 import { Readiness } from "./Readiness.ts"
 
@@ -66,27 +67,10 @@ const badCursor = makeProblem(
   "Last-Event-ID and after are the id of an event, `{run_ordinal}.{seq}`, or 0 for the start."
 )
 
-const open = Metric.gauge("troupe_event_streams_open")
-
-/** Takes one of the places for event streams until the request's scope closes; false if none is free. */
-const makePlaces = (streams_max: number) => {
-  let taken = 0
-  const change = (by: 1 | -1) => {
-    taken += by
-    return Metric.update(open, taken)
-  }
-  return Effect.acquireRelease(
-    Effect.suspend(() =>
-      taken >= streams_max ? Effect.succeed(false) : Effect.as(change(1), true)
-    ),
-    (mine) => (mine ? change(-1) : Effect.void)
-  )
-}
-
 export const layer: Layer.Layer<
   HttpApiGroup.Service<"troupe", "conversations">,
   never,
-  AgentRuntime | ConversationStore | Readiness | Authentication | Validation | RequestBody
+  AgentRuntime | ConversationStore | Limits | Readiness | Authentication | Validation | RequestBody
 > = HttpApiBuilder.group(
   TroupeApi,
   "conversations",
@@ -94,12 +78,13 @@ export const layer: Layer.Layer<
     const runtime = yield* AgentRuntime
     const store = yield* ConversationStore
     const { stopping } = yield* Readiness
-    const { customer_agents, heartbeat_ms, streams_max } = yield* HttpSettings
-    const place = makePlaces(streams_max)
+    const { customer_agents, heartbeat_ms } = yield* HttpSettings
+    const limits = yield* Limits
 
     const post = Effect.fnUntraced(function* (message: Message, by: Principal) {
       const refusal = refusalOf(by, message.agent, customer_agents)
       if (refusal !== undefined) return yield* Effect.fail(refusal)
+      yield* limits.message(by)
       const accepted = yield* Effect.mapError(runtime.send(message, by), (error) =>
         // Which other agents there are is not for customers.
         problemOf(
@@ -162,16 +147,7 @@ export const layer: Layer.Layer<
         const cursor = EventStream.parseCursor(headers["last-event-id"] ?? query.after)
         if (cursor === undefined) return yield* Effect.fail(badCursor)
         yield* conversationFor(store, by, params.id, customer_agents)
-        if (!(yield* place)) {
-          return yield* Effect.fail(
-            makeProblem(
-              503,
-              "too-many-streams",
-              "Too many event streams",
-              `At most ${streams_max} are open at the same time. Try again later.`
-            )
-          )
-        }
+        yield* limits.stream(by)
         return HttpServerResponse.stream(
           EventStream.bytes(runtime.watch(params.id, cursor, by), {
             customer: isCustomer(by),

@@ -26,6 +26,7 @@ import * as Boundary from "./Boundary.ts"
 import * as ConversationsHandlers from "./ConversationsHandlers.ts"
 import * as CostsHandlers from "./CostsHandlers.ts"
 import * as KillSwitchHandlers from "./KillSwitchHandlers.ts"
+import * as Limits from "./Limits.ts"
 import * as OperationsHandlers from "./OperationsHandlers.ts"
 import * as Outcomes from "./Outcomes.ts"
 import * as Readiness from "./Readiness.ts"
@@ -38,7 +39,7 @@ const handlers = Layer.mergeAll(
   CostsHandlers.layer,
   KillSwitchHandlers.layer,
   OperationsHandlers.layer
-).pipe(Layer.provide(Boundary.layer))
+).pipe(Layer.provide(Boundary.layer), Layer.provide(Limits.layer))
 
 const routes = Layer.mergeAll(
   HttpApiBuilder.layer(TroupeApi, { openapiPath: Outcomes.openapi_path }),

@@ -7,8 +7,16 @@ import type { AgentName } from "../../src/Ids.ts"
 export interface HttpSettings {
   /** The largest body, in bytes; refused before it is parsed. A message of 1,000,000 bytes fits, escapes included. */
   readonly body_bytes_max: number
-  /** Event streams that may be open at the same time. */
+  /** Event streams that may be open at the same time: all, those of one tenant, those of one principal. */
   readonly streams_max: number
+  readonly streams_tenant_max: number
+  readonly streams_principal_max: number
+  /** Messages that are taken in a minute; a whole minute's may come at once. Beyond it 429, with `Retry-After`. */
+  readonly messages_principal_per_minute: number
+  readonly messages_tenant_per_minute: number
+  /** The same for requests of any kind that carry a good token. */
+  readonly requests_principal_per_minute: number
+  readonly requests_tenant_per_minute: number
   /** Between two signs of life on an event stream, in ms. */
   readonly heartbeat_ms: number
   /** The agents that customers speak with. Absent ones are not found; without any, customers are refused (403). */
@@ -18,6 +26,12 @@ export interface HttpSettings {
 export const defaults: HttpSettings = {
   body_bytes_max: 2_000_000,
   streams_max: 1_000,
+  streams_tenant_max: 250,
+  streams_principal_max: 50,
+  messages_principal_per_minute: 300,
+  messages_tenant_per_minute: 1_200,
+  requests_principal_per_minute: 6_000,
+  requests_tenant_per_minute: 24_000,
   heartbeat_ms: 15_000,
   customer_agents: []
 }

@@ -20,7 +20,7 @@ interface Services {
 }
 
 /** Events that one look at the journal takes: few, because each may hold a result of several megabytes. */
-const page_max = 64
+const page_max = 16
 
 export const watch = (
   services: Services,
@@ -83,7 +83,7 @@ export const watch = (
             }
           }
           if (entries.length > 0) cursor = { ordinal: task.ordinal, seq: entries.at(-1)!.seq }
-          if (entries.length === page_max) return found
+          if (found.length >= page_max) return found
           // Runs of a conversation follow each other: the next has nothing to show before this one has ended.
           if (entries.length === 0 ? !over(task.status) : entries.at(-1)!.event._tag !== "RunEnded")
             break

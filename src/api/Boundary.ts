@@ -11,6 +11,7 @@ import {
   Problem403,
   Problem413,
   Problem415,
+  Problem429,
   Problem500,
   Problem503
 } from "./Problem.ts"
@@ -29,13 +30,13 @@ export const Needs: Context.Reference<ReadonlyArray<Role>> = Context.Reference<R
   { defaultValue: () => staff }
 )
 
-/** A bearer token. 401 without a good one, 403 without a role that the endpoint needs. */
+/** A bearer token. 401 without a good one, 403 without a role that the endpoint needs, 429 if it asks too often. */
 export class Authentication extends HttpApiMiddleware.Service<
   Authentication,
   { provides: CurrentPrincipal }
 >()("troupe/api/Authentication", {
   security: { bearer: HttpApiSecurity.bearer },
-  error: [Problem401, Problem403]
+  error: [Problem401, Problem403, Problem429]
 }) {}
 
 /** Turns a request that does not fit its schema into a problem with the paths that are wrong. */

@@ -20,7 +20,7 @@ import type { Role } from "../../src/Principal.ts"
 import { Principal } from "../../src/Principal.ts"
 import * as Script from "./Script.ts"
 
-const tokenOf = (id: string): string => `token-of-${id}`
+export const tokenOf = (id: string): string => `token-of-${id}`
 
 const credential = (id: string, tenant: string, roles: ReadonlyArray<Role>): Credential => ({
   sha256: createHash("sha256").update(tokenOf(id)).digest("hex"),
@@ -50,10 +50,13 @@ const ports = Layer.mergeAll(
 )
 
 /** Everything, with some settings of its own: the ports stay visible, so that a test can look behind the API. */
-export const layerWith = (settings: Partial<HttpSettings.HttpSettings>) =>
+export const layerWith = (
+  settings: Partial<HttpSettings.HttpSettings>,
+  listen: Partial<NodeServer.Listen> = {}
+) =>
   HttpService.layer.pipe(
     Layer.provideMerge(ports),
-    Layer.provideMerge(Layer.orDie(NodeServer.layer({ port: 0 }))),
+    Layer.provideMerge(Layer.orDie(NodeServer.layer({ port: 0, ...listen }))),
     Layer.provide(
       Layer.succeed(HttpSettings.HttpSettings, {
         ...HttpSettings.defaults,

@@ -1,0 +1,147 @@
+/**
+ * What keeps one tenant, or one of its people, from taking the service from all others: requests and messages by the
+ * minute, and places for event streams. Each is counted for the principal and for its tenant, in this process.
+ */
+import { Context, Duration, Effect, Layer, Metric } from "effect"
+import type { Scope } from "effect"
+import { HttpEffect, HttpServerResponse } from "effect/http"
+import type { HttpServerRequest } from "effect/http"
+import { RateLimiter } from "effect/persistence"
+import type { Problem } from "../../src/api/Problem.ts"
+import { makeProblem } from "../../src/api/Problem.ts"
+import type { Principal } from "../../src/Principal.ts"
+import type { HttpSettings } from "./HttpSettings.ts"
+import { HttpSettings as Settings } from "./HttpSettings.ts"
+
+type Limited = Effect.Effect<void, Problem<429>, HttpServerRequest.HttpServerRequest>
+
+export class Limits extends Context.Service<
+  Limits,
+  {
+    /** Any request of a principal that is known. Fails with 429 and how long to wait. */
+    request(by: Principal): Limited
+    /** One more message to an agent. */
+    message(by: Principal): Limited
+    /** A place for an event stream until the scope closes: 429 where its own are taken, 503 where all are. */
+    stream(
+      by: Principal
+    ): Effect.Effect<
+      void,
+      Problem<429> | Problem<503>,
+      HttpServerRequest.HttpServerRequest | Scope.Scope
+    >
+  }
+>()("troupe/http/Limits") {}
+
+/** How long to wait for a place on which somebody sits: nobody knows, so it is asked again soon. */
+const place_wait_s = 5
+
+/** Sends the answer's `Retry-After`, in whole seconds, at least 1. */
+const refused = (seconds: number, name: string, title: string, detail: string) =>
+  Effect.andThen(
+    HttpEffect.appendPreResponseHandler((_, response) =>
+      Effect.succeed(HttpServerResponse.setHeader(response, "retry-after", String(seconds)))
+    ),
+    Effect.fail(makeProblem(429, name, title, detail))
+  )
+
+const keysOf = ({ id, tenant }: Principal) => ({
+  tenant: JSON.stringify([tenant]),
+  principal: JSON.stringify([tenant, id])
+})
+
+type Keys = ReturnType<typeof keysOf>
+
+const whose = { principal: "for one token's owner", tenant: "for one tenant" } as const
+
+/** Two buckets, of the principal and of its tenant, that fill evenly and hold a minute's worth. */
+const makeRate = (
+  limiter: RateLimiter.RateLimiter,
+  what: string,
+  per_minute: Readonly<Record<keyof Keys, number>>
+) =>
+  Effect.fnUntraced(function* (by: Principal) {
+    const keys = keysOf(by)
+    for (const of of ["principal", "tenant"] as const) {
+      const limit = per_minute[of]
+      yield* limiter
+        .consume({
+          algorithm: "token-bucket",
+          window: "1 minute",
+          limit,
+          key: `${what} ${keys[of]}`
+        })
+        .pipe(
+          Effect.catch(({ reason }) => {
+            // A store in memory always answers.
+            if (reason._tag !== "RateLimitExceeded") return Effect.die(reason)
+            const seconds = Math.max(1, Math.ceil(Duration.toMillis(reason.retryAfter) / 1_000))
+            const detail = `At most ${limit} ${what} a minute are taken ${whose[of]}. Try again in ${seconds} s.`
+            return refused(seconds, "too-many-requests", `Too many ${what}`, detail)
+          })
+        )
+    }
+  })
+
+const open = Metric.gauge("troupe_event_streams_open")
+
+/** Counts who sits where; a key without anybody is forgotten. */
+const makePlaces = (settings: HttpSettings) => {
+  const taken = new Map<string, number>()
+  let all = 0
+  const change = (keys: Keys, by: 1 | -1) => {
+    for (const key of Object.values(keys)) {
+      const count = (taken.get(key) ?? 0) + by
+      if (count > 0) taken.set(key, count)
+      else taken.delete(key)
+    }
+    all += by
+    return Metric.update(open, all)
+  }
+  const bounds = {
+    principal: settings.streams_principal_max,
+    tenant: settings.streams_tenant_max
+  }
+  const obstacle = (
+    keys: Keys
+  ):
+    | Effect.Effect<never, Problem<429> | Problem<503>, HttpServerRequest.HttpServerRequest>
+    | undefined => {
+    for (const of of ["principal", "tenant"] as const) {
+      if ((taken.get(keys[of]) ?? 0) < bounds[of]) continue
+      const detail = `At most ${bounds[of]} are open at the same time ${whose[of]}. Close one first.`
+      return refused(place_wait_s, "too-many-streams", "Too many event streams", detail)
+    }
+    if (all < settings.streams_max) return undefined
+    const detail = `At most ${settings.streams_max} are open at the same time. Try again later.`
+    return Effect.fail(makeProblem(503, "too-many-streams", "Too many event streams", detail))
+  }
+  return (by: Principal) => {
+    const keys = keysOf(by)
+    return Effect.asVoid(
+      Effect.acquireRelease(
+        Effect.suspend(() => obstacle(keys) ?? change(keys, 1)),
+        () => change(keys, -1)
+      )
+    )
+  }
+}
+
+export const layer: Layer.Layer<Limits> = Layer.effect(
+  Limits,
+  Effect.gen(function* () {
+    const settings = yield* Settings
+    const limiter = yield* RateLimiter.RateLimiter
+    return Limits.of({
+      request: makeRate(limiter, "requests", {
+        principal: settings.requests_principal_per_minute,
+        tenant: settings.requests_tenant_per_minute
+      }),
+      message: makeRate(limiter, "messages", {
+        principal: settings.messages_principal_per_minute,
+        tenant: settings.messages_tenant_per_minute
+      }),
+      stream: makePlaces(settings)
+    })
+  })
+).pipe(Layer.provide(RateLimiter.layer), Layer.provide(RateLimiter.layerStoreMemory))
