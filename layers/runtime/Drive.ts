@@ -32,6 +32,8 @@ export class Drive<A, E> {
   /** What it waits for, if it does not sleep. */
   #pending: Fiber.Fiber<unknown, E> | undefined
   #resume: ((effect: Effect.Effect<Exit.Exit<A, E> | undefined>) => void) | undefined
+  /** How it ended. Kept, because it may end between a wake from outside and the fiber that goes on because of it. */
+  #ended: Exit.Exit<A, E> | undefined
 
   constructor(steps: Steps<A, E>, fork: Fork, pace: Pace) {
     this.#steps = steps
@@ -41,16 +43,18 @@ export class Drive<A, E> {
 
   /** Until it ends, or somebody wakes it from outside. */
   readonly #until = Effect.callback<Exit.Exit<A, E> | undefined>((resume) => {
+    if (this.#ended !== undefined) return resume(Exit.succeed(this.#ended))
     this.#resume = resume
     this.go()
-    return this.#interrupted
   })
 
-  /** Ends as the generator does; a defect of its code is one of the Effect. Interrupts what it waits for. To be run once. */
-  readonly effect: Effect.Effect<A, E> = Effect.flatMap(
+  readonly #again: Effect.Effect<A, E> = Effect.flatMap(
     this.#until,
-    (ended): Effect.Effect<A, E> => ended ?? this.effect
+    (ended): Effect.Effect<A, E> => ended ?? this.#again
   )
+
+  /** Ends as the generator does; a defect of its code is one of the Effect. Interrupts what it waits for. To be run once. */
+  readonly effect: Effect.Effect<A, E> = Effect.onInterrupt(this.#again, () => this.#interrupted)
 
   /**
    * Wakes it from outside. It goes on in the fiber that runs it, because whoever wakes it has an asynchronous context of
@@ -116,6 +120,7 @@ export class Drive<A, E> {
   #end(exit: Exit.Exit<A, E>): void {
     const resume = this.#resume
     this.#resume = undefined
+    this.#ended = exit
     resume?.(Exit.succeed(exit))
   }
 

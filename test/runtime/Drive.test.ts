@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from "node:async_hooks"
 import { assert, describe, it } from "@effect/vitest"
-import { Cause, Context, Deferred, Effect, Exit, Fiber } from "effect"
+import { Cause, Context, Deferred, Effect, Exit, Fiber, Scheduler } from "effect"
 import type { AgentMemory } from "../../services/AgentMemory.ts"
 import type { Steps } from "../../layers/runtime/Drive.ts"
 import { Drive } from "../../layers/runtime/Drive.ts"
@@ -12,7 +12,69 @@ const driven = Effect.fnUntraced(function* <A, E>(steps: () => Steps<A, E>) {
   return new Drive(steps(), fork, yield* Pace.make(8))
 })
 
+/** Makes fibers yield when it is told to; what they left is run by hand. */
+class Halting implements Scheduler.Scheduler {
+  readonly executionMode = "async"
+  readonly #tasks: Array<() => void> = []
+  halts = false
+  readonly shouldYield = () => this.halts
+  readonly makeDispatcher = (): Scheduler.SchedulerDispatcher => ({
+    scheduleTask: (task) => void this.#tasks.push(task),
+    flush: () => {}
+  })
+
+  run() {
+    this.halts = false
+    for (let task = this.#tasks.shift(); task !== undefined; task = this.#tasks.shift()) task()
+  }
+}
+
+/** A drive whose fiber was woken from outside, and has yielded before it did anything. */
+const halted = Effect.fnUntraced(function* <A>(steps: () => Steps<A, never>) {
+  const drive = yield* driven(steps)
+  const scheduler = new Halting()
+  const forkThere = Effect.runForkWith(Context.make(Scheduler.Scheduler, scheduler))
+  const fiber = forkThere(drive.effect)
+  scheduler.run()
+  scheduler.halts = true
+  drive.wake()
+  return { drive, fiber, scheduler }
+})
+
 describe("a driven generator", () => {
+  it.live("ends where it is driven on between a wake from outside and the fiber that it woke", () =>
+    Effect.gen(function* () {
+      const { drive, fiber, scheduler } = yield* halted(function* (): Steps<string, never> {
+        yield
+        return Exit.succeed("the end")
+      })
+      drive.goOn()
+      scheduler.run()
+      assert.deepStrictEqual(fiber.pollUnsafe(), Exit.succeed("the end"))
+    })
+  )
+
+  it.live(
+    "does nothing more where it is interrupted between a wake and the fiber that it woke",
+    () =>
+      Effect.gen(function* () {
+        let went = 0
+        const { drive, fiber, scheduler } = yield* halted(function* (): Steps<never, never> {
+          for (;;) {
+            yield
+            went++
+          }
+        })
+        fiber.interruptUnsafe()
+        scheduler.run()
+        drive.goOn()
+        drive.wake()
+        scheduler.run()
+        assert.isDefined(fiber.pollUnsafe())
+        assert.strictEqual(went, 0)
+      })
+  )
+
   it.live("goes on at once with what is done, and waits for what is not", () =>
     Effect.gen(function* () {
       const seen: Array<unknown> = []
