@@ -34,7 +34,7 @@ import { keep } from "./McpSession.ts"
 import type { Offers } from "./Offers.ts"
 import { collisions } from "./Offers.ts"
 import { statusOf } from "./Status.ts"
-import type { McpClientMissing, Sdk, Validators } from "./Sdk.ts"
+import type { McpClientMissing, Sdk } from "./Sdk.ts"
 import { load } from "./Sdk.ts"
 
 /** What keeps a runtime with MCP servers from starting. */
@@ -103,7 +103,6 @@ const undeclared = (offers: Offers): MisdeclaredTool | undefined => {
 
 const importServer = Effect.fnUntraced(function* (
   sdk: Sdk,
-  validators: Validators,
   pins: McpPins["Service"],
   server: McpServer,
   allow: McpAllow
@@ -148,9 +147,9 @@ const importServer = Effect.fnUntraced(function* (
     const isUnreadable = offers.listed?.get(tool)?.problem !== undefined && !offers.pins.has(tool)
     if (collided.has(tool) || isUnreadable) continue
     const definition = offers.started.get(tool)?.definition
-    const bad = definition === undefined ? undefined : badSchema(validators, definition)
+    const bad = definition === undefined ? undefined : badSchema(definition)
     if (bad !== undefined) refused.set(tool, bad)
-    const made = yield* toolOf(offers, validators, tool)
+    const made = yield* toolOf(offers, tool)
     tools.push(made)
     keys.set(tool, made.key)
   }
@@ -185,10 +184,10 @@ const checked = Effect.fnUntraced(function* ({ allow, servers }: McpOptions) {
 const make = Effect.fnUntraced(function* (options: McpOptions) {
   yield* checked(options)
   const pins = yield* McpPins
-  const { sdk, validators } = yield* load
+  const sdk = yield* load
   const imported = yield* Effect.forEach(
     options.servers,
-    (server) => importServer(sdk, validators, pins, server, options.allow),
+    (server) => importServer(sdk, pins, server, options.allow),
     { concurrency: 8 }
   )
   const byName = new Map(imported.map(({ offers }) => [offers.server.namespace, offers]))

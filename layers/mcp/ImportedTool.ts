@@ -2,7 +2,7 @@
  * A tool of an MCP server as one of ours: its accepted definition as a spec, its schemas as codecs, and a body that asks
  * the server.
  */
-import { Context, Effect, Exit, Latch } from "effect"
+import { Context, Effect, Exit, Latch, Result } from "effect"
 import { ToolUserError } from "../../src/error/ToolError.ts"
 import type { Governance } from "../../src/tool/Governance.ts"
 import { specOf } from "../../src/tool/Governance.ts"
@@ -20,54 +20,43 @@ import { secretsOf } from "../../src/tool/McpServer.ts"
 import type { MisdeclaredTool } from "../../src/tool/MisdeclaredTool.ts"
 import { ValueRefused } from "../../src/tool/ToolCodec.ts"
 import type { InputCodec, OutputCodec } from "../../src/tool/ToolCodec.ts"
+import { compiled } from "./ForeignSchema.ts"
+import type { Validate } from "./ForeignSchema.ts"
 import { serverDown } from "./McpFailure.ts"
 import type { Offers } from "./Offers.ts"
 import { nameOf, refusalOn } from "./Offers.ts"
-import type { Validators } from "./Sdk.ts"
 
 type JsonObject = Readonly<Record<string, unknown>>
-type Validate = (value: unknown) => Exit.Exit<unknown, ValueRefused>
-
 /** How long a call waits for a server that is being started anew. */
 const reconnect_wait_ms = 5_000
-
-/** Compiles a server's schema; undefined if it cannot be. */
-const compiled = (validators: Validators, schema: JsonObject): Validate | undefined => {
-  try {
-    const validate = new validators.AjvJsonSchemaValidator().getValidator(schema as never)
-    return (value) => {
-      const said = validate(value)
-      return said.valid
-        ? Exit.succeed(value)
-        : Exit.fail(new ValueRefused({ message: said.errorMessage.slice(0, 1_000) }))
-    }
-  } catch {
-    return undefined
-  }
-}
 
 const isObject = (value: unknown): value is JsonObject =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
 const isJson = (value: unknown): Exit.Exit<unknown, ValueRefused> => Exit.succeed(value)
 
-/** Which schema of a definition cannot be compiled, if one cannot. */
-export const badSchema = (validators: Validators, definition: McpDefinition): string | undefined =>
-  compiled(validators, definition.inputSchema) === undefined
-    ? "its inputSchema cannot be compiled"
-    : definition.outputSchema !== undefined &&
-        compiled(validators, definition.outputSchema) === undefined
-      ? "its outputSchema cannot be compiled"
-      : undefined
+/** Which schema of a definition cannot be compiled, and why, if one cannot. */
+export const badSchema = (definition: McpDefinition): string | undefined => {
+  for (const side of ["inputSchema", "outputSchema"] as const) {
+    const schema = definition[side]
+    const made = schema === undefined ? undefined : compiled(schema)
+    if (made !== undefined && Result.isFailure(made)) {
+      return `its ${side} cannot be compiled: ${made.failure}`
+    }
+  }
+  return undefined
+}
+
+/** A tool whose schema cannot be compiled is refused before its arguments are looked at, and again by its body. */
+const checking = (schema: JsonObject): Validate => Result.getOrElse(compiled(schema), () => isJson)
 
 const codecs = (
-  validators: Validators,
   definition: McpDefinition | undefined
 ): { readonly input: InputCodec; readonly output: OutputCodec } => {
   const inputSchema: McpDefinition["inputSchema"] = definition?.inputSchema ?? { type: "object" }
-  const given = compiled(validators, inputSchema) ?? isJson
+  const given = checking(inputSchema)
   const outputSchema = definition?.outputSchema
-  const gives = outputSchema === undefined ? isJson : (compiled(validators, outputSchema) ?? isJson)
+  const gives = outputSchema === undefined ? isJson : checking(outputSchema)
   return {
     input: {
       json_schema: shownSchema(inputSchema),
@@ -122,13 +111,12 @@ const closed_description =
 /** The tool of an accepted definition, or a closed one for a tool that has none: a model never reads what nobody accepted. */
 export const toolOf = Effect.fnUntraced(function* (
   offers: Offers,
-  validators: Validators,
   tool: string
 ): Effect.fn.Return<GovernedTool, MisdeclaredTool> {
   const { server } = offers
   const { namespace } = server
   const definition = offers.started.get(tool)?.definition
-  const { input, output } = codecs(validators, definition)
+  const { input, output } = codecs(definition)
   const { name: _, ...declared } =
     server.tools !== undefined && Object.hasOwn(server.tools, tool) ? server.tools[tool]! : {}
   const claims = server.hints !== "ignore" && definition !== undefined

@@ -3,7 +3,7 @@
  */
 import { Deferred, Effect, Schema, Semaphore } from "effect"
 import type { Scope } from "effect"
-import type { Client, Progress, Transport } from "@modelcontextprotocol/client"
+import type { Client, jsonSchemaValidator, Progress, Transport } from "@modelcontextprotocol/client"
 import { sanitiseError } from "../../src/delivery/SanitisedError.ts"
 import type { ToolError } from "../../src/error/ToolError.ts"
 import type { McpCallResult } from "../../src/tool/McpResult.ts"
@@ -12,6 +12,7 @@ import type { Reach } from "../../src/call/Dialling.ts"
 import type { McpServer } from "../../src/tool/McpServer.ts"
 import { commandLine, secretsOf } from "../../src/tool/McpServer.ts"
 import type { McpDefinition } from "../../src/tool/McpTool.ts"
+import { bounded } from "./BoundedTransport.ts"
 import { httpTransport } from "./HttpTransport.ts"
 import { failureOf } from "./McpFailure.ts"
 import type { Sdk } from "./Sdk.ts"
@@ -57,11 +58,18 @@ const Page = Schema.toStandardSchemaV1(
   })
 )
 
+/** Results are checked by the gate. */
+const unchecked: jsonSchemaValidator = {
+  getValidator: () => (input) => ({ valid: true, data: input as never, errorMessage: undefined })
+}
+
 const transportOf = (sdk: Sdk, server: McpServer, reach: Reach): Transport => {
   const most = server.message_bytes_max ?? message_bytes_default
-  return server.transport === "stdio"
-    ? new StdioTransport(server, most)
-    : httpTransport(sdk, server, most, reach)
+  return bounded(
+    server.transport === "stdio"
+      ? new StdioTransport(server, most)
+      : httpTransport(sdk, server, most, reach)
+  )
 }
 
 /** What is started or reached, for logs and operators. */
@@ -138,6 +146,8 @@ export const open = Effect.fnUntraced(function* (
     { name: "troupe", version: "1" },
     {
       capabilities: {},
+      // It would check results once more, with patterns that it runs in any time that they take.
+      jsonSchemaValidator: unchecked,
       versionNegotiation:
         server.protocol === "legacy"
           ? { mode: "legacy" }

@@ -4,7 +4,6 @@
 import { Effect, Schema } from "effect"
 
 export type Sdk = typeof import("@modelcontextprotocol/client")
-export type Validators = typeof import("@modelcontextprotocol/client/validators/ajv")
 
 /** `@modelcontextprotocol/client` is not installed, or is not one that this release knows. */
 export class McpClientMissing extends Schema.TaggedError<McpClientMissing>()("McpClientMissing", {
@@ -17,13 +16,7 @@ const missing = () =>
       "tools of MCP servers need the package @modelcontextprotocol/client 2: npm install @modelcontextprotocol/client"
   })
 
-export const load: Effect.Effect<
-  { readonly sdk: Sdk; readonly validators: Validators },
-  McpClientMissing
-> = Effect.all({
-  sdk: Effect.tryPromise({ try: () => import("@modelcontextprotocol/client"), catch: missing }),
-  validators: Effect.tryPromise({
-    try: () => import("@modelcontextprotocol/client/validators/ajv"),
-    catch: missing
-  })
+export const load: Effect.Effect<Sdk, McpClientMissing> = Effect.tryPromise({
+  try: () => import("@modelcontextprotocol/client"),
+  catch: missing
 })

@@ -197,3 +197,22 @@ export const readValue = (
     (error) => (error instanceof JsonRefused ? error : wrong("it cannot be read"))
   )
 }
+
+/**
+ * Is a value that was parsed, or encoded, within the bounds of depth and number? Looks at objects and lists of any class,
+ * and stops at the first bound that is passed, so that a circle ends too.
+ */
+export const isWithin = (value: unknown, bounds: JsonBounds = bounds_result): boolean => {
+  let left = bounds.values_max
+  const fits = (each: unknown, depth: number): boolean => {
+    if (--left < 0) return false
+    if (typeof each !== "object" || each === null) return true
+    if (depth === bounds.depth_max) return false
+    if (Array.isArray(each)) return each.every((item: unknown) => fits(item, depth + 1))
+    for (const name in each) {
+      if (!fits((each as Readonly<Record<string, unknown>>)[name], depth + 1)) return false
+    }
+    return true
+  }
+  return fits(value, 0)
+}

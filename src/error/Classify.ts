@@ -163,11 +163,15 @@ const vague: ReadonlySet<string> = new Set([
   "error"
 ])
 
+/** A longer text is no name; to look for one in it takes the square of its length. */
+const name_units_max = 200
+
 /**
  * Any source's name, with an optional qualifier in brackets: `timeout`, `external(429)`, `not_allowed(allowlist)`,
  * `ReplayError(cassette-miss)`, `404`. A name that nobody knows is unknown, and so terminal.
  */
 export const ofName = (name: string): Classified => {
+  if (name.length > name_units_max) return ofKind("unknown")
   const [, given = name, qualifier] = /^([^()]+?)\s*(?:\((.*)\))?$/s.exec(name.trim()) ?? []
   const base = snake(given)
   const refined = qualifier !== undefined && vague.has(base) ? known(snake(qualifier)) : undefined

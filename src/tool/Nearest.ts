@@ -2,6 +2,9 @@
  * The name that was probably meant, for an error that helps.
  */
 
+/** What is compared of a name: time grows with the product of two. */
+const names_units_max = 64
+
 /** Small edit distance, for "did you mean"; only names of at most 64 characters come here. */
 const distance = (a: string, b: string): number => {
   let row = Array.from({ length: b.length + 1 }, (_, i) => i)
@@ -20,9 +23,11 @@ const distance = (a: string, b: string): number => {
 /** ` Did you mean "x"?` with a leading space, or nothing when no name is near. */
 export const nearest = (name: string, names: Iterable<string>): string => {
   let best: string | undefined
-  let least = Math.max(2, name.length >> 1)
+  // Before its letters are lowered, which for a long name alone takes longer than all the rest.
+  const near = name.slice(0, names_units_max).toLowerCase()
+  let least = Math.max(2, near.length >> 1)
   for (const each of names) {
-    const d = distance(name.toLowerCase().slice(0, 64), each.toLowerCase())
+    const d = distance(near, each.slice(0, names_units_max).toLowerCase())
     if (d < least) {
       least = d
       best = each

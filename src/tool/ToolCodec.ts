@@ -5,6 +5,7 @@
 import { Effect, Exit, JsonSchema, Result, Schema, SchemaAST, SchemaRepresentation } from "effect"
 import type { StandardSchema } from "effect"
 import { flatNames, hasOnly } from "./FlatObject.ts"
+import { withLinearPatterns } from "./SchemaPatterns.ts"
 import type { MisdeclaredTool } from "./MisdeclaredTool.ts"
 import { misdeclared } from "./MisdeclaredTool.ts"
 
@@ -259,15 +260,18 @@ export const outputCodec = (
     }
   })
 
-/** Reads arguments that only a JSON Schema describes. Patterns in it are run, so it must come from somebody trusted. */
+/** Reads arguments that only a JSON Schema describes. Its patterns are run in linear time; one that cannot be is refused. */
 export const jsonSchemaInput = (
   tool: string,
   json_schema: JsonObject
 ): Effect.Effect<InputCodec, MisdeclaredTool> => {
   const schema = Result.try(() =>
-    SchemaRepresentation.fromJsonSchemaDocument(
-      JsonSchema.fromSchemaDraft2020_12(json_schema as JsonSchema.JsonSchema),
-      { patterns: "apply" }
+    withLinearPatterns(
+      SchemaRepresentation.fromJsonSchemaDocument(
+        JsonSchema.fromSchemaDraft2020_12(json_schema as JsonSchema.JsonSchema),
+        { patterns: "apply" }
+      ),
+      json_schema
     )
   )
   return Result.isSuccess(schema)

@@ -143,6 +143,24 @@ describe("a server that breaks the rules", () => {
     }).pipe(Effect.provide(S.importing(S.misbehaving("bad_list"))))
   )
 
+  it.live(
+    "sends patterns that take for ever, and answers that nest without end: each is refused",
+    () =>
+      Effect.gen(function* () {
+        const { tools } = yield* state
+        const behind = tools.find(({ tool }) => tool === "behind")
+        assert.strictEqual(behind?.state, "refused")
+        assert.include(behind?.message, "linear time")
+        assert.deepInclude(yield* Effect.flip(S.callBody("odd.evil_out@1")), {
+          _tag: "ValueRefused"
+        })
+        const deep = yield* Effect.flip(S.callBody("odd.deep@1"))
+        assert.deepInclude(deep, { _tag: "ToolTerminalError", reason: "MCP_PROTOCOL_ERROR" })
+        assert.strictEqual(yield* S.callBody("odd.look@1"), "{}")
+        assert.strictEqual((yield* state).restarts, 0)
+      }).pipe(Effect.provide(S.importing(S.misbehaving("patterns"))))
+  )
+
   it.live("lists two tools whose names become one: neither is used until one is renamed", () =>
     Effect.gen(function* () {
       const collided = yield* Effect.provide(state, S.importing(S.misbehaving("collide")))

@@ -71,6 +71,19 @@ const lists: Readonly<Record<string, () => ReadonlyArray<unknown>>> = {
     }),
     tool("names")
   ],
+  patterns: () => [
+    tool("evil_in", {
+      inputSchema: { type: "object", properties: { s: { type: "string", pattern: "^(a+)+$" } } }
+    }),
+    tool("evil_out", {
+      outputSchema: { type: "object", properties: { s: { type: "string", pattern: "^(a+)+$" } } }
+    }),
+    tool("behind", {
+      inputSchema: { type: "object", properties: { s: { type: "string", pattern: "(?<=a)b" } } }
+    }),
+    tool("deep"),
+    tool("look")
+  ],
   collide: () => [tool("a.b"), tool("a_b"), tool("look")],
   bad_list: () => [
     tool("look"),
@@ -92,6 +105,12 @@ const calls: Readonly<Record<string, (id: unknown, params: Message["params"]) =>
   put: (id) => {
     note("put")
     answer(id, { content: [{ type: "text", text: "put" }] })
+  },
+  evil_out: (id) => answer(id, { content: [], structuredContent: { s: `${"a".repeat(30)}!` } }),
+  deep: (id) => {
+    const nested = `${"[".repeat(5_000)}${"]".repeat(5_000)}`
+    const result = `{"content":[],"structuredContent":{"n":${nested}}}`
+    process.stdout.write(`{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${result}}\n`)
   },
   hang: () => note("hang"),
   giant: (id) => answer(id, { content: [{ type: "text", text: "x".repeat(3_000_000) }] }),

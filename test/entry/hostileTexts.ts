@@ -1,0 +1,108 @@
+/**
+ * Runs every function that looks for something in a text from outside over long texts that were made to be looked through
+ * again and again, and writes the name of each when it is done. In a process of its own, so that one that never ends can
+ * be stopped.
+ */
+import { argsSummary, redact } from "../../src/approval/ArgsSummary.ts"
+import { detailOf } from "../../src/call/ErrorDetail.ts"
+import { matches } from "../../src/capability/Glob.ts"
+import { sanitiseError } from "../../src/delivery/SanitisedError.ts"
+import { ofName } from "../../src/error/Classify.ts"
+import { readJson } from "../../src/entry/BoundedJson.ts"
+import { linearPattern } from "../../src/entry/LinearPattern.ts"
+import { fill, malformedIn, readsOf } from "../../src/graph/StateTemplate.ts"
+import { Policy, permissionFor } from "../../src/permission/Policy.ts"
+import { stepOfCall } from "../../src/replay/Divergence.ts"
+import { shownDescription } from "../../src/tool/McpTool.ts"
+import { redacted } from "../../src/tool/McpResult.ts"
+import { nearest, strayMembers, suggestion } from "../../src/tool/Nearest.ts"
+import { cleanResult, sanitiseText } from "../../src/tool/Sanitise.ts"
+import { timeoutMs } from "../../src/tool/ToolTimeout.ts"
+import { rateLimitSaid } from "../../layers/model/RateLimitHeaders.ts"
+import { isTooLong } from "../../layers/model/ContextLength.ts"
+import { ofThrown } from "../../layers/model/ProviderError.ts"
+import { parseCursor } from "../../layers/http/EventStream.ts"
+import { Result } from "effect"
+
+const units = Number(process.argv[2] ?? 200_000)
+const many = (piece: string): string =>
+  piece.repeat(Math.ceil(units / piece.length)).slice(0, units)
+
+const words =
+  "a. a- a1 1- 1. a@ @a. a: :: a/ /a \\a 1: {{ {{state.a. (( a( __system__ <|im_ %20 \\u00 http:// https://a. token= " +
+  "eyJ. eyJa.a sk- ABCD1234 0123456789abcdef- a=b& &amp; user:pass@"
+const phrases =
+  "a b|1 | (|bearer |{{ state.a |1234 |+1 (415) |Bearer a |rate limit |exceeds the model"
+const characters = "a1A_-. /:@%\"'\\,;=+(<{[~\t\n\u200b\u00e90"
+const pieces = [...characters.split(""), ...words.split(" "), ...phrases.split("|")]
+const texts = pieces.flatMap((piece) => {
+  const long = many(piece)
+  return [long, `${long}!`, `"${long}`, `a ${long}\u0000`, `(${long}) x`, `\n${long}@`]
+})
+
+const redaction = { secrets: [], provider: "p" } as never
+
+const policy = Policy.make({ rules: [{ pattern: "t(git push:*)", permission: "deny" }] })
+const permission = permissionFor(policy, {
+  name: "t",
+  category: "mutate",
+  read_only: false,
+  arguments: ["command"],
+  rule_arguments: ["command"]
+})
+const patterns = ["^(a+)+$", "(a|a)*b", "([^@]+)+@", "^(\\d+\\.?)+$", "\\s+$", "(x+x+)+y"].map(
+  (each) => Result.getOrThrow(linearPattern(each))
+)
+
+const table: Readonly<Record<string, (text: string) => unknown>> = {
+  linearPattern: (text) => patterns.map((each) => each.test(text)),
+  readJson: (text) => [readJson(text), readJson(JSON.stringify([text]))],
+  redact,
+  argsSummary: (text) => argsSummary({ text, [text]: 1 }),
+  sanitiseError,
+  sanitiseText,
+  cleanResult: (text) => [
+    cleanResult(JSON.stringify({ text }), false),
+    cleanResult(JSON.stringify(text), true)
+  ],
+  ofName,
+  nearest: (text) => nearest(text, ["refund", text]),
+  suggestion: (text) => suggestion(text, ["refund", "repay"]),
+  strayMembers: (text) => strayMembers({ [text]: 1 }, { properties: { [text + "x"]: {}, a: {} } }),
+  timeoutMs,
+  template: (text) => [readsOf(text), malformedIn(text), fill(text, new Map([["a", text]]))],
+  permission: (text) =>
+    typeof permission === "function" ? permission({ command: text }, undefined) : permission,
+  glob: (text) => [matches("/srv/*/*.txt", text), matches("*a*b", text)],
+  stepOfCall,
+  detailOf: (text) => detailOf(JSON.stringify({ detail: text })),
+  mcpDescription: (text) =>
+    shownDescription({ name: "t", description: text.slice(0, 65_536), inputSchema: {} } as never),
+  mcpRedacted: (text) => redacted(text, ["canary"]),
+  rateLimit: (text) =>
+    rateLimitSaid({ "retry-after": text, "x-ratelimit-reset-requests": text }, 0),
+  contextLength: (text) => isTooLong([text], text),
+  providerError: (text) => ofThrown(new Error(text), redaction, 0),
+  cursor: parseCursor
+}
+
+const slow = process.argv[3] !== undefined
+for (const [name, look] of Object.entries(table)) {
+  const began = performance.now()
+  let worst = 0
+  let at = ""
+  for (const text of texts) {
+    const before = performance.now()
+    look(text)
+    const took = performance.now() - before
+    if (took > worst) {
+      worst = took
+      at = text.slice(0, 24)
+    }
+  }
+  process.stdout.write(
+    slow
+      ? `${name} ${Math.round(performance.now() - began)} worst ${Math.round(worst)} ${JSON.stringify(at)}\n`
+      : `${name}\n`
+  )
+}
