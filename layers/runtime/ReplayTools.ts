@@ -5,7 +5,7 @@
 import { Effect, Exit } from "effect"
 import type { Digest } from "effect/crypto"
 import type { ToolFailure } from "../../src/error/ToolError.ts"
-import { failureOf, ToolTerminalError } from "../../src/error/ToolError.ts"
+import { failureOf, ToolPolicyError, ToolTerminalError } from "../../src/error/ToolError.ts"
 import type { Spending } from "../../src/cost/Spending.ts"
 import type { CallId } from "../../src/Ids.ts"
 import { Cassette } from "../../src/replay/Cassette.ts"
@@ -48,14 +48,15 @@ class Given {
 
 const nothing = new Given(() => Exit.succeed(null))
 
-const stopped = (error: ReplayError): ToolFailure =>
-  failureOf(
-    new ToolTerminalError({
-      kind: "internal",
-      reason: `REPLAY_${error.reason.toUpperCase()}`,
-      message: error.message
-    })
+/** A tool that may not be replayed is refused by its policy; what is not there, or no more, is nobody's to mend. */
+const stopped = ({ message, reason: why }: ReplayError): ToolFailure => {
+  const reason = `REPLAY_${why.toUpperCase()}`
+  return failureOf(
+    why === "fail_loud"
+      ? new ToolPolicyError({ kind: "permission", reason, message })
+      : new ToolTerminalError({ kind: "internal", reason, message })
   )
+}
 
 /** A result as the cassette keeps it: what it was, and what it cost, which limits know of and no ledger is told again. */
 type Kept = Pick<CallSettled, "outcome" | "spent">

@@ -49,8 +49,15 @@ const valueAt = (params: unknown, name: string): unknown => {
   return value
 }
 
-const substituted = (path: string, params: unknown): Result.Result<string, TargetRefusal> => {
+interface Filled {
+  readonly path: string
+  /** The same with a letter for each `%` that a value brought, which is text and hides nothing. */
+  readonly probe: string
+}
+
+const substituted = (path: string, params: unknown): Result.Result<Filled, TargetRefusal> => {
   let refusal: TargetRefusal | undefined
+  const values: Array<string> = []
   const filled = path.replaceAll(parameter, (_, name: string) => {
     const value = valueAt(params, name)
     if (value === undefined || value === null) {
@@ -64,12 +71,17 @@ const substituted = (path: string, params: unknown): Result.Result<string, Targe
         refusal ??= "unsafe-path"
         return ""
       }
-      return encodeURIComponent(text)
+      const encoded = encodeURIComponent(text)
+      values.push(encoded)
+      return encoded
     }
     refusal ??= "path-param-not-scalar"
     return ""
   })
-  return refusal === undefined ? Result.succeed(filled) : Result.fail(refusal)
+  if (refusal !== undefined) return Result.fail(refusal)
+  let next = 0
+  const probe = path.replaceAll(parameter, () => values[next++]!.replaceAll("%25", "p"))
+  return Result.succeed({ path: filled, probe })
 }
 
 /** Once or many times encoded: `.` and `..` segments, and separators that hide in a segment. */
@@ -84,8 +96,11 @@ const mountOf = (profile: CallProfile, endpoint: URL): string =>
     ? "/api"
     : endpoint.pathname.replace(/\/tools\/call\/?$/, "").replace(/\/$/, "")
 
-const isBelow = (pathname: string, mount: string): boolean =>
-  mount === "" || (pathname.startsWith(`${mount}/`) && pathname.length > mount.length + 1)
+/** The seed's paths have something behind the mount; the extended ones may name the mount itself. */
+const isBelow = (pathname: string, mount: string, profile: CallProfile): boolean =>
+  profile === "extended"
+    ? mount === "" || pathname === mount || pathname.startsWith(`${mount}/`)
+    : pathname.startsWith(`${mount}/`) && pathname.length > mount.length + 1
 
 /**
  * The URL of a call, or why there is none. `endpoint` is the run's callback, whose origin is the only one; `params` fill
@@ -100,7 +115,7 @@ export const targetOf = (
   if (!methods[profile].has(method)) return Result.fail("method-not-allowed")
   const filled = substituted(path, params)
   if (Result.isFailure(filled)) return Result.fail(filled.failure)
-  const text = filled.success
+  const { path: text, probe } = filled.success
   if (text[0] !== "/" || text[1] === "/") return Result.fail("not-single-slash-path")
   if (text.includes("..") || unsafe.test(text)) return Result.fail("unsafe-path")
   const base = URL.parse(endpoint)
@@ -112,9 +127,8 @@ export const targetOf = (
   if (url.origin !== base.origin || url.username !== "" || url.password !== "") {
     return Result.fail("origin-mismatch")
   }
-  if (!isBelow(url.pathname, mountOf(profile, base))) return Result.fail("outside-mount")
+  if (!isBelow(url.pathname, mountOf(profile, base), profile)) return Result.fail("outside-mount")
   if (profile === "seed" && !grammar.test(path)) return Result.fail("unsafe-path")
-  const query = text.indexOf("?")
-  if (climbs(query === -1 ? text : text.slice(0, query))) return Result.fail("unsafe-path")
+  if (climbs(probe.split("?", 1)[0]!)) return Result.fail("unsafe-path")
   return Result.succeed(url)
 }

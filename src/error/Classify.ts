@@ -88,7 +88,8 @@ const named: ReadonlyMap<string, Classified> = new Map([
   ...family(
     user("invalid_args"),
     "input_schema tool_input_schema post_merge_schema invalid_arguments bad_request validation_error malformed_json " +
-      "ir_validation_error missing_context missing_reason unprocessable conflict precondition_failed non_scalar_argument"
+      "ir_validation_error missing_context missing_reason unprocessable conflict precondition_failed non_scalar_argument " +
+      "path_param_missing path_param_not_scalar"
   ),
   ...family(
     user("not_found"),
@@ -101,7 +102,8 @@ const named: ReadonlyMap<string, Classified> = new Map([
       "revision_requested capability_error capability capability_denied permission_denied permission_error " +
       "unauthorized unauthenticated forbidden denied not_entitled kill_switch policy scope read_only " +
       "ssrf ssrf_blocked blocked_address private_address canonical_content nested_depth budget_exceeded " +
-      "quota_exceeded limit_exceeded recursion_limit questions_max writes_max delegations_max cancelled"
+      "quota_exceeded limit_exceeded recursion_limit questions_max writes_max delegations_max cancelled " +
+      "fail_loud fail_loud_miss"
   ),
   ...family(
     transient("timeout"),
@@ -120,8 +122,8 @@ const named: ReadonlyMap<string, Classified> = new Map([
   ...family(
     terminal("internal"),
     "output_schema tool_output_schema non_object_output tool_non_dict_output missing_spec replay_error cassette_miss " +
-      "fail_loud runtime_error stargraph_runtime_error no_broker unsafe_path_segment unsafe_path path_not_allowed " +
-      "method_not_allowed origin_mismatch path_conflict missing_run_context missing_tool_callback defect die " +
+      "runtime_error stargraph_runtime_error no_broker unsafe_path_segment unsafe_path path_not_allowed " +
+      "method_not_allowed origin_mismatch not_single_slash_path no_origin outside_mount path_conflict missing_run_context missing_tool_callback defect die " +
       "invariant too_large result_too_large"
   ),
   ...family(terminal("external"), "redirect redirect_not_followed gateway_error")
@@ -160,6 +162,7 @@ const vague: ReadonlySet<string> = new Set([
   "http",
   "http_error",
   "ir_validation_error",
+  "replay_error",
   "error"
 ])
 

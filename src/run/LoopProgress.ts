@@ -2,9 +2,8 @@
  * A loop's way through SemStreams' states, for loops that speak it: forward and back until it ends, and then no more. A
  * run of ours is shown in these states by `loopOf`, and bounded by `RunLimits`.
  */
-import { Result } from "effect"
-import type { LoopState } from "../approval/SemStreams.ts"
-import { isTerminal } from "../approval/SemStreams.ts"
+import { Result, Schema } from "effect"
+import { isTerminal, LoopState } from "../approval/SemStreams.ts"
 
 /** One iteration is one model turn. */
 export interface LoopProgress {
@@ -28,14 +27,19 @@ export const begin = (
     : Result.fail(`max_iterations must be a whole number of at most ${max_iterations_most}`)
 }
 
-/** Any state but a terminal one may become any other; to stay is nothing (SM-92). */
-export const transition = (
-  loop: LoopProgress,
-  to: LoopState
-): Result.Result<LoopProgress, string> =>
-  isTerminal(loop.state)
+const isState = Schema.is(LoopState)
+
+/**
+ * Any state but a terminal one may become any other; to stay is nothing, of a terminal one too (SM-92). A state is given
+ * by its name, which another runtime may have made up: one that nobody knows is refused.
+ */
+export const transition = (loop: LoopProgress, to: string): Result.Result<LoopProgress, string> => {
+  if (!isState(to)) return Result.fail(`unknown loop state ${to}`)
+  if (loop.state === to) return Result.succeed(loop)
+  return isTerminal(loop.state)
     ? Result.fail(`cannot transition from terminal state ${loop.state}`)
-    : Result.succeed(loop.state === to ? loop : { ...loop, state: to })
+    : Result.succeed({ ...loop, state: to })
+}
 
 /** One more turn, or why there may be none (SM-93). */
 export const increment = (loop: LoopProgress): Result.Result<LoopProgress, string> =>
@@ -48,6 +52,8 @@ export const receive = (
   loop: LoopProgress,
   { content = "", stop_loop }: { readonly content?: string; readonly stop_loop?: boolean }
 ): Result.Result<LoopProgress, string> =>
-  stop_loop === true
-    ? Result.map(transition(loop, "complete"), (ended) => ({ ...ended, result: content }))
-    : Result.succeed(loop)
+  stop_loop === true && isTerminal(loop.state)
+    ? Result.fail(`cannot complete a loop from terminal state ${loop.state}`)
+    : stop_loop === true
+      ? Result.map(transition(loop, "complete"), (ended) => ({ ...ended, result: content }))
+      : Result.succeed(loop)

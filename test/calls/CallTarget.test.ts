@@ -41,6 +41,12 @@ describe("the target of a direct call", () => {
       "https://agenta.example:8443/base/api/x"
     )
     assert.strictEqual(target("/api/x", {}, "extended"), "outside-mount")
+    // The mount itself is the extended profile's alone; what only begins like it is nobody's.
+    for (const path of ["/base/api", "/base/api/"]) {
+      assert.strictEqual(target(path, {}, "extended"), `https://agenta.example:8443${path}`)
+    }
+    assert.strictEqual(target("/base/apix", {}, "extended"), "outside-mount")
+    assert.strictEqual(target("/api"), "outside-mount")
   })
 
   it("AG-23 fills parameters with encoded scalars, by own members only", () => {
@@ -60,6 +66,26 @@ describe("the target of a direct call", () => {
       ["\ud800", "unsafe-path"]
     ] as const) {
       assert.strictEqual(target(path, { id }), reason, String(id))
+    }
+    // A value is text: what is encoded in it is encoded once more, and climbs nowhere.
+    for (const [id, shown] of [
+      ["%2e%2e", "%252e%252e"],
+      ["%2E", "%252E"],
+      ["%5c", "%255c"],
+      ["100%", "100%25"]
+    ] as const) {
+      assert.strictEqual(target(path, { id }), `https://agenta.example:8443/api/x/${shown}`)
+    }
+    // Unless the path makes more of it.
+    for (const [made, id] of [
+      ["/api/x/%{id}", "2e"],
+      ["/api/x/%{id}%2e", "2e"],
+      ["/api/x/.{id}", "."],
+      ["/api/x/%2e{id}", "."],
+      ["/api/x/%25{id}", "2e"],
+      ["/api/x/%2{id}", "e"]
+    ] as const) {
+      assert.notMatch(target(made, { id }), /^https:/, made)
     }
     assert.strictEqual(target("/api/{constructor.name}", {}), "path-param-missing")
     assert.strictEqual(target("/api/{toString}", {}), "path-param-missing")

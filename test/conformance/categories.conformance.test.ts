@@ -4,7 +4,7 @@ import { tool } from "../../src/tool/DeclaredTool.ts"
 import type { ToolGroup } from "../../src/tool/ToolGroup.ts"
 import { groupOf, read_only_groups } from "../../src/tool/ToolGroup.ts"
 import type { Driven } from "./Vectors.ts"
-import { conformance, hasShape } from "./Vectors.ts"
+import { conformance, hasShape, isRecord } from "./Vectors.ts"
 
 const declared = (name: string, group?: ToolGroup) =>
   tool(
@@ -17,11 +17,31 @@ const declared = (name: string, group?: ToolGroup) =>
     () => null
   ).spec
 
+/** The groups that are not among those that only read, where a case says that. */
+const excluded = (expect: unknown): ReadonlyArray<string> | undefined => {
+  const names = ["excludes", "exclude", "excluded", "not", "without"]
+  if (!isRecord(expect) || Object.keys(expect).length !== 1) return undefined
+  const name = Object.keys(expect)[0]!
+  const list = [expect[name]].flat()
+  return names.includes(name) && list.length > 0 && list.every((each) => typeof each === "string")
+    ? list
+    : undefined
+}
+
 conformance("categories", ({ expect, input }): Driven => {
   if (input === "ReadOnlyCategories") {
+    const rows = "SM-82"
+    if (Array.isArray(expect)) {
+      return { rows, run: Effect.sync(() => assert.sameMembers([...read_only_groups], expect)) }
+    }
+    const out = excluded(expect)
+    if (out === undefined) return undefined
+    const groups: ReadonlySet<string> = new Set(read_only_groups)
     return {
-      rows: "SM-82",
-      run: Effect.sync(() => assert.sameMembers([...read_only_groups], expect as Array<ToolGroup>))
+      rows,
+      run: Effect.sync(() => {
+        for (const group of out) assert.isFalse(groups.has(group), group)
+      })
     }
   }
   const named: readonly [string, ToolGroup?] | undefined =
@@ -30,6 +50,13 @@ conformance("categories", ({ expect, input }): Driven => {
       : hasShape(input, ["register"])
         ? (input.register as [string, ToolGroup])
         : undefined
+  // No tool can be declared without a name; a list of another runtime may hold one all the same.
+  if (input === "") {
+    return {
+      rows: "SM-81",
+      run: Effect.sync(() => assert.strictEqual(groupOf({ name: input }), expect))
+    }
+  }
   return named === undefined
     ? undefined
     : {

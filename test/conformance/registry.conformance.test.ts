@@ -268,8 +268,9 @@ conformance("registry", ({ expect, input }): Driven => {
       rows: "SM-02 SM-04",
       run: Effect.gen(function* () {
         if (isError(expect)) {
-          const error = yield* failing(registry(plans), expect)
-          assert.propertyVal(error, "_tag", "DuplicateTool")
+          const unnamed = plans.some(({ name }) => name === "")
+          const error = yield* failing(registry(plans), unnamed ? { error: true } : expect)
+          assert.propertyVal(error, "_tag", unnamed ? "MisdeclaredTool" : "DuplicateTool")
           return
         }
         const lines = (yield* registry(plans)).discover()

@@ -165,6 +165,10 @@ describe("a replay of a run", () => {
         failed.calls.map(({ how }) => how),
         ["fail_loud"]
       )
+      const refused = failed.entries.flatMap(({ event }) =>
+        event._tag === "CallSettled" && event.outcome._tag === "Failed" ? [event.outcome.error] : []
+      )
+      assert.deepInclude(refused[0], { class: "ToolPolicyError", reason: "REPLAY_FAIL_LOUD" })
       assert.strictEqual(failed.divergence?.call, "0/1.0")
     }).pipe(Effect.provide(Harness.layer(options)))
   })
