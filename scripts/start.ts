@@ -22,6 +22,7 @@ import * as ScriptedModelGateway from "../layers/model/ScriptedModelGateway.ts"
 import * as OutboxRelay from "../layers/runtime/OutboxRelay.ts"
 import * as ModelUsageTelemetry from "../layers/telemetry/ModelUsageTelemetry.ts"
 import * as ToolCallTelemetry from "../layers/telemetry/ToolCallTelemetry.ts"
+import * as UnknownCallsTelemetry from "../layers/telemetry/UnknownCallsTelemetry.ts"
 import { operations } from "../src/agents/Operations.ts"
 import { Tenant } from "../src/Ids.ts"
 import { Principal } from "../src/Principal.ts"
@@ -114,6 +115,7 @@ const main = Effect.gen(function* () {
         onSome: (model) => model.layer
       })
     ),
+    Layer.merge(UnknownCallsTelemetry.layer),
     Layer.provide(ToolCallTelemetry.layer),
     Layer.provide(ModelUsageTelemetry.layer),
     Layer.provide(

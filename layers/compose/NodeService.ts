@@ -20,6 +20,8 @@ import * as Entries from "../../src/entry/Entries.ts"
 import { Principal } from "../../src/Principal.ts"
 import type { Settlement } from "../../src/run/RunCommand.ts"
 import type { RunEnded } from "../../src/run/RunEvent.ts"
+import type { RunItem } from "../../src/run/RunItem.ts"
+import type { UnknownCall } from "../../src/run/UnknownCall.ts"
 import type { CallRecord } from "../../src/tool/CallRecord.ts"
 import type { McpPin } from "../../src/tool/McpPin.ts"
 import type { McpOptions } from "../../src/tool/McpServer.ts"
@@ -41,6 +43,7 @@ import type { OutboxReader } from "../../services/OutboxReader.ts"
 import type { OutboxReplayer } from "../../services/OutboxReplayer.ts"
 import type * as LocalToolRegistry from "../runtime/LocalToolRegistry.ts"
 import type { RunJournal } from "../../services/RunJournal.ts"
+import { RunList } from "../../services/RunList.ts"
 import { ToolQueue } from "../../services/ToolQueue.ts"
 import type { TriplePublisher } from "../../services/TriplePublisher.ts"
 import type { Stores } from "./Stores.ts"
@@ -104,6 +107,18 @@ export interface Sent {
   readonly created: boolean
 }
 
+/** Which runs: all where nothing is said. */
+export interface RunsQuery {
+  readonly status?: RunItem["status"]
+  /** `approval`: a person has to decide. `unknown`: an operator has to say what became of a call. */
+  readonly waiting?: "approval" | "unknown"
+  readonly agent?: string
+  /** At most 500; absent = 50. */
+  readonly limit?: number
+  /** Those behind this one, the last of the page before. */
+  readonly after?: string
+}
+
 /** The end of a run. */
 export interface Ended extends RunEnded {
   /** Why it did not complete, in a sentence for an operator, where the runtime has one. */
@@ -132,6 +147,10 @@ export interface NodeService {
   readonly pending: (by?: Principal) => Promise<ReadonlyArray<Approval>>
   /** Takes a `Decision`, or what the HTTP API takes: `{ decision: "deny", reason: "fraud" }`. Anything else is refused. */
   readonly decide: (approval: string, decision: AnyDecision, by: Principal) => Promise<void>
+  /** Runs of the principal's tenant, newest first: 50 a page unless `limit` (to 500) says otherwise. */
+  readonly runs: (query?: RunsQuery, by?: Principal) => Promise<ReadonlyArray<RunItem>>
+  /** Calls whose outcome nobody knows, oldest first, at most 500: `settle` says what became of each. */
+  readonly unknown: (by?: Principal) => Promise<ReadonlyArray<UnknownCall>>
   readonly cancel: (run: string, by: Principal, reason: string) => Promise<void>
   /** Says what became of a call whose outcome nobody knows. */
   readonly settle: (
@@ -222,6 +241,7 @@ export const start = async (options: Options): Promise<NodeService> => {
   const mcp = await mcpOf(options.mcp)
   const { graphs, model } = await withGraphs(options)
   const recorder = await recorderOf(options.record)
+  const UnknownCallsTelemetry = await import("../telemetry/UnknownCallsTelemetry.ts")
   const layer = Runtime.layer({
     agents: options.agents,
     graphs,
@@ -232,6 +252,7 @@ export const start = async (options: Options): Promise<NodeService> => {
     plugins: options.plugins ?? [],
     deliveries: options.deliveries ?? []
   }).pipe(
+    Layer.merge(UnknownCallsTelemetry.layer),
     Layer.provideMerge(mcp),
     Layer.provide(recorder),
     Layer.provide(model),
@@ -296,6 +317,21 @@ export const start = async (options: Options): Promise<NodeService> => {
           const { tenant } = yield* Entries.principal(by, "by")
           const which = yield* Entries.runId(id, "run")
           return yield* CallRecords.use((records) => records.ofRun(tenant, which, 500))
+        })
+      ),
+    runs: (query = {}, by = service_principal) =>
+      run(
+        Effect.gen(function* () {
+          const { tenant } = yield* Entries.principal(by, "by")
+          const { limit = 50, ...filters } = yield* Entries.runs(query, "query")
+          return yield* RunList.use((runs) => runs.list({ ...filters, tenant, limit }))
+        })
+      ),
+    unknown: (by = service_principal) =>
+      run(
+        Effect.gen(function* () {
+          const { tenant } = yield* Entries.principal(by, "by")
+          return yield* RunList.use((runs) => runs.unknown({ tenant, limit: 500 }))
         })
       ),
     workerTools: async () => {

@@ -17,6 +17,7 @@ import type { Outbox } from "../../services/Outbox.ts"
 import type { OutboxReader } from "../../services/OutboxReader.ts"
 import type { OutboxReplayer } from "../../services/OutboxReplayer.ts"
 import type { RunJournal } from "../../services/RunJournal.ts"
+import type { RunList } from "../../services/RunList.ts"
 import type { TaskStore } from "../../services/TaskStore.ts"
 import type { ToolQueue } from "../../services/ToolQueue.ts"
 import type { TriplePublisher } from "../../services/TriplePublisher.ts"
@@ -42,6 +43,7 @@ export type Stores =
   | OutboxReader
   | OutboxReplayer
   | RunJournal
+  | RunList
   | TaskStore
   | ToolQueue
   | TriplePublisher

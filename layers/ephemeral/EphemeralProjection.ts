@@ -3,9 +3,11 @@
  */
 import type { Projection } from "../../src/run/Projection.ts"
 import { project } from "../../src/run/Projection.ts"
+import type { CallId } from "../../src/Ids.ts"
 import { actorKey } from "../../src/Ids.ts"
 import type { RunEvent } from "../../src/run/RunEvent.ts"
 import type { RunStatus } from "../../src/run/RunState.ts"
+import type { UnknownCall } from "../../src/run/UnknownCall.ts"
 import type { Store, StoredRun } from "./EphemeralStore.ts"
 import { pair } from "./EphemeralStore.ts"
 
@@ -37,6 +39,9 @@ export const write = (
   if (projection.task !== undefined) writeTask(store, run, projection.task)
   if (projection.answer !== undefined) writeAnswer(store, run, projection.answer, at)
   if (projection.costs.length > 0) writeCosts(store, run, projection.costs, at)
+  if (projection.known.length > 0 || projection.unknown.length > 0) {
+    writeUnknown(store, run, projection, at)
+  }
 }
 
 const close = (store: Store, run: StoredRun) => {
@@ -65,6 +70,21 @@ const writeApprovals = (store: Store, projection: Projection, at: number) => {
       ...(change.by === undefined ? undefined : { decided_by: change.by })
     }
   }
+}
+
+const writeUnknown = (
+  store: Store,
+  { address, conversation, run_id }: StoredRun,
+  { known, unknown }: Projection,
+  at: number
+) => {
+  const calls = store.unknown.get(run_id) ?? new Map<CallId, UnknownCall>()
+  for (const call of known) calls.delete(call)
+  for (const { call, tool } of unknown) {
+    calls.set(call, { run_id, call, tool, agent: address.agent, conversation, since: at })
+  }
+  if (calls.size === 0) store.unknown.delete(run_id)
+  else store.unknown.set(run_id, calls)
 }
 
 const writeCosts = (store: Store, run: StoredRun, costs: Projection["costs"], at: number) => {

@@ -17,6 +17,7 @@ import type {
 import type {
   Address,
   ApprovalId,
+  CallId,
   ConversationId,
   MessageId,
   RunId,
@@ -25,6 +26,7 @@ import type {
 import type { CostEntry } from "../../src/run/Projection.ts"
 import type { JournalEntry } from "../../src/run/RunEvent.ts"
 import type { RunStatus } from "../../src/run/RunState.ts"
+import type { UnknownCall } from "../../src/run/UnknownCall.ts"
 
 /** A run's head and its events; its length is the number of entries. */
 export interface StoredRun {
@@ -108,6 +110,8 @@ export interface Store {
   readonly costs: Map<Tenant, Array<StoredCost>>
   /** By actor, oldest first. */
   readonly memories: Map<string, Array<Memory>>
+  /** Calls that wait for an operator; no run without one. */
+  readonly unknown: Map<RunId, Map<CallId, UnknownCall>>
   /** The last place given out. */
   place: number
 }
@@ -184,6 +188,7 @@ const empty = (): Store => ({
   written: new Set(),
   costs: new Map(),
   memories: new Map(),
+  unknown: new Map(),
   place: 0
 })
 

@@ -15,6 +15,7 @@ import type { Outbox } from "../../services/Outbox.ts"
 import type { OutboxReader } from "../../services/OutboxReader.ts"
 import type { OutboxReplayer } from "../../services/OutboxReplayer.ts"
 import type { RunJournal } from "../../services/RunJournal.ts"
+import type { RunList } from "../../services/RunList.ts"
 import type { TaskStore } from "../../services/TaskStore.ts"
 import type { ToolQueue } from "../../services/ToolQueue.ts"
 import type { TriplePublisher } from "../../services/TriplePublisher.ts"
@@ -27,12 +28,14 @@ import * as EphemeralOutboxReader from "./EphemeralOutboxReader.ts"
 import * as EphemeralOutboxReplayer from "./EphemeralOutboxReplayer.ts"
 import * as EphemeralRunJournal from "./EphemeralRunJournal.ts"
 import * as EphemeralStore from "./EphemeralStore.ts"
+import * as EphemeralRunList from "./EphemeralRunList.ts"
 import * as EphemeralTaskStore from "./EphemeralTaskStore.ts"
 import * as EphemeralToolQueue from "./EphemeralToolQueue.ts"
 import * as EphemeralToolStores from "./EphemeralToolStores.ts"
 
 export const layer: Layer.Layer<
   | RunJournal
+  | RunList
   | TaskStore
   | ConversationStore
   | ApprovalRecords
@@ -50,6 +53,7 @@ export const layer: Layer.Layer<
   | EphemeralStore.EphemeralStore
 > = Layer.mergeAll(
   EphemeralRunJournal.layer,
+  EphemeralRunList.layer,
   EphemeralTaskStore.layer,
   EphemeralConversationStore.layer,
   EphemeralCostLedger.layer,

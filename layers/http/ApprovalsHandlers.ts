@@ -7,6 +7,7 @@ import { HttpApiBuilder } from "effect/http-api"
 import type { HttpApiGroup } from "effect/http-api"
 import { ApprovalDesk } from "../../services/ApprovalDesk.ts"
 import { ApprovalRecords } from "../../services/ApprovalRecords.ts"
+import { RunList } from "../../services/RunList.ts"
 import type { StoreError } from "../../services/TaskStore.ts"
 import type { Authentication, RequestBody, Validation } from "../../src/api/Boundary.ts"
 import { CurrentPrincipal } from "../../src/api/Boundary.ts"
@@ -17,16 +18,20 @@ import { decisionOf } from "../../src/approval/DecisionPayload.ts"
 import { boundedPage } from "./BoundedPage.ts"
 import { problemOf } from "./Problems.ts"
 
+/** Unknown calls beside a page of approvals. */
+const unknown_max = 100
+
 export const layer: Layer.Layer<
   HttpApiGroup.Service<"troupe", "approvals">,
   never,
-  ApprovalDesk | ApprovalRecords | Authentication | Validation | RequestBody
+  ApprovalDesk | ApprovalRecords | RunList | Authentication | Validation | RequestBody
 > = HttpApiBuilder.group(
   TroupeApi,
   "approvals",
   Effect.fnUntraced(function* (handlers) {
     const desk = yield* ApprovalDesk
     const records = yield* ApprovalRecords
+    const runs = yield* RunList
 
     return handlers.handleAll({
       list: Effect.fnUntraced(function* ({ query }) {
@@ -37,7 +42,23 @@ export const layer: Layer.Layer<
           (last, limit) =>
             records.list({ tenant, status, run_id, limit, after: last?.id ?? query.after })
         ).pipe(Effect.mapError(problemOf))
-        return more ? { items, next_after: items.at(-1)!.id } : { items }
+        // Whoever works the inbox sees what waits for an operator too.
+        const unknown_calls =
+          status === "pending"
+            ? yield* Effect.mapError(
+                runs.unknown({
+                  tenant,
+                  runs: run_id === undefined ? undefined : [run_id],
+                  limit: unknown_max
+                }),
+                problemOf
+              )
+            : []
+        return {
+          items,
+          ...(more ? { next_after: items.at(-1)!.id } : undefined),
+          ...(unknown_calls.length === 0 ? undefined : { unknown_calls })
+        }
       }),
       get: Effect.fnUntraced(function* ({ params }) {
         const by = yield* CurrentPrincipal

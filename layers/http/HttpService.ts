@@ -19,6 +19,7 @@ import type { KillSwitch } from "../../services/KillSwitch.ts"
 import type { OutboxReader } from "../../services/OutboxReader.ts"
 import type { OutboxReplayer } from "../../services/OutboxReplayer.ts"
 import type { RunJournal } from "../../services/RunJournal.ts"
+import type { RunList } from "../../services/RunList.ts"
 import type { TaskStore } from "../../services/TaskStore.ts"
 import { TroupeApi } from "../../src/api/TroupeApi.ts"
 import * as ApprovalsHandlers from "./ApprovalsHandlers.ts"
@@ -78,6 +79,7 @@ export const layer: Layer.Layer<
   | OutboxReader
   | OutboxReplayer
   | RunJournal
+  | RunList
   | TaskStore
   | HttpServer.HttpServer
   | HttpPlatform.HttpPlatform

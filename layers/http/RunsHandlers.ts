@@ -8,6 +8,8 @@ import type { HttpApiGroup } from "effect/http-api"
 import { AgentRuntime } from "../../services/AgentRuntime.ts"
 import type { JournalError } from "../../services/RunJournal.ts"
 import { RunJournal } from "../../services/RunJournal.ts"
+import { RunList } from "../../services/RunList.ts"
+import type { StoreError } from "../../services/TaskStore.ts"
 import { TaskStore } from "../../services/TaskStore.ts"
 import type { Authentication, RequestBody, Validation } from "../../src/api/Boundary.ts"
 import { CurrentPrincipal } from "../../src/api/Boundary.ts"
@@ -18,6 +20,7 @@ import { decimalText } from "../../src/cost/Decimal.ts"
 import type { AgentTask } from "../../src/delivery/AgentTask.ts"
 import type { Settlement } from "../../src/run/RunCommand.ts"
 import type { JournalEntry, RunEnded, RunEvent } from "../../src/run/RunEvent.ts"
+import type { RunItem } from "../../src/run/RunItem.ts"
 import type { RunState } from "../../src/run/RunState.ts"
 import * as State from "../../src/run/RunState.ts"
 import type { RunUsed } from "../../src/run/RunUsed.ts"
@@ -123,7 +126,7 @@ const settlementOf = (outcome: SettleOutcome): Settlement =>
 export const layer: Layer.Layer<
   HttpApiGroup.Service<"troupe", "runs">,
   never,
-  AgentRuntime | TaskStore | RunJournal | Authentication | Validation | RequestBody
+  AgentRuntime | TaskStore | RunJournal | RunList | Authentication | Validation | RequestBody
 > = HttpApiBuilder.group(
   TroupeApi,
   "runs",
@@ -132,7 +135,21 @@ export const layer: Layer.Layer<
     const tasks = yield* TaskStore
     const journal = yield* RunJournal
 
+    const runs = yield* RunList
+
     return handlers.handleAll({
+      list: Effect.fnUntraced(function* ({ query }) {
+        const { tenant } = yield* CurrentPrincipal
+        const { after, limit = limit_default, ...filters } = query
+        const found = yield* Effect.mapError(
+          boundedPage<RunItem, StoreError>(limit, (last, count) =>
+            runs.list({ ...filters, tenant, limit: count, after: last?.id ?? after })
+          ),
+          problemOf
+        )
+        const { items, more } = found
+        return more ? { items, next_after: items.at(-1)!.id } : { items }
+      }),
       get: Effect.fnUntraced(function* ({ params }) {
         const task = yield* taskFor(tasks, yield* CurrentPrincipal, params.id)
         return summaryOf(task, yield* foldRun(journal, task))

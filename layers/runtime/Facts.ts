@@ -20,6 +20,7 @@ import { attempt } from "./Attempt.ts"
 import { exceptionIn } from "./Failures.ts"
 import type { Report } from "./Faults.ts"
 import { exceptionOf } from "./Faults.ts"
+import { unknownTeller } from "./UnknownCalls.ts"
 
 export type Tell = (run: RunId, state: RunState, events: ReadonlyArray<RunEvent>) => void
 
@@ -81,7 +82,7 @@ const turnTeller = (
 /** Both, over the observers that there are where it is made. */
 export const tellerOf = Effect.fnUntraced(function* (clock: Clock.Clock, report: Report) {
   const calls = teller(yield* ToolCallObservers, clock, report)
-  return turnTeller(yield* ModelTurnObservers, calls, report)
+  return yield* unknownTeller(turnTeller(yield* ModelTurnObservers, calls, report))
 })
 
 const tellSpent = (

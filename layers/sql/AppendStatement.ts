@@ -5,7 +5,7 @@
  */
 import { canonical } from "../../src/Canonical.ts"
 import type { Tenant } from "../../src/Ids.ts"
-import type { CostEntry } from "../../src/run/Projection.ts"
+import type { CostEntry, Projection } from "../../src/run/Projection.ts"
 import { project } from "../../src/run/Projection.ts"
 import type { Append } from "../../services/RunJournal.ts"
 import { approvalCode, run_over, run_rests, runCode, taskCode } from "./Codes.ts"
@@ -38,6 +38,9 @@ export interface Encoded extends Item {
   readonly task: { readonly status: number; readonly reason: string | null } | undefined
   readonly message: string | undefined
   readonly costs: ReadonlyArray<CostEntry>
+  /** Calls whose outcome nobody knows from here on, and those that are no longer among them. */
+  readonly unknown: Projection["unknown"]
+  readonly known: Projection["known"]
 }
 
 /** Throws a RangeError where an event is not JSON. */
@@ -83,7 +86,9 @@ export const encode = (append: Append, at: number): Encoded => {
               projection.task.reason === undefined ? null : JSON.stringify(projection.task.reason)
           },
     message: projection.answer === undefined ? undefined : JSON.stringify(projection.answer),
-    costs: projection.costs
+    costs: projection.costs,
+    unknown: projection.unknown,
+    known: projection.known
   }
 }
 

@@ -19,6 +19,7 @@ import { migration as toolWorkers } from "./migrations/0011_tool_workers.ts"
 import { migration as tenants } from "./migrations/0012_tenants.ts"
 import { migration as hosts } from "./migrations/0013_hosts.ts"
 import { migration as conversationOwners } from "./migrations/0016_conversation_owners.ts"
+import { migration as runList } from "./migrations/0018_run_list.ts"
 
 /** The name begins with the number. */
 const migrations = {
@@ -35,7 +36,8 @@ const migrations = {
   "0011_tool_workers": toolWorkers,
   "0012_tenants": tenants,
   "0013_hosts": hosts,
-  "0016_conversation_owners": conversationOwners
+  "0016_conversation_owners": conversationOwners,
+  "0018_run_list": runList
 }
 
 /** A step may take longer than the statements of a run may. */

@@ -8,6 +8,7 @@ import { FencedOff, JournalError, StaleAppend } from "../../services/RunJournal.
 import type { Encoded } from "./AppendStatement.ts"
 import { encode, statementOf } from "./AppendStatement.ts"
 import { run_over } from "./Codes.ts"
+import * as UnknownCalls from "./UnknownCalls.ts"
 
 export type Refusal = FencedOff | StaleAppend | JournalError
 
@@ -57,14 +58,31 @@ export const commit =
   (
     batch: ReadonlyArray<Encoded>
   ): Effect.Effect<ReadonlyArray<Refusal | undefined>, SqlError.SqlError> => {
-    const statement = statementOf(batch)
-    return Effect.flatMap(
-      sql.unsafe<{ readonly i: number }>(statement.text, statement.params),
-      (rows) => {
-        const refused = rows.map(({ i }) => batch[i - 1]!)
-        return refused.length === 0
-          ? Effect.succeed(batch.map(() => undefined))
-          : Effect.map(refusals(sql, refused), (why) => batch.map((item) => why.get(item)))
-      }
-    )
+    // Few say anything of an unknown call: those are written in a transaction with it, all others by one statement.
+    return batch.some(UnknownCalls.isTouched)
+      ? sql.withTransaction(
+          Effect.tap(append(sql, batch), (refused) =>
+            UnknownCalls.write(
+              sql,
+              batch.filter((_, i) => refused[i] === undefined)
+            )
+          )
+        )
+      : append(sql, batch)
   }
+
+const append = (
+  sql: SqlClient.SqlClient,
+  batch: ReadonlyArray<Encoded>
+): Effect.Effect<ReadonlyArray<Refusal | undefined>, SqlError.SqlError> => {
+  const statement = statementOf(batch)
+  return Effect.flatMap(
+    sql.unsafe<{ readonly i: number }>(statement.text, statement.params),
+    (rows) => {
+      const refused = rows.map(({ i }) => batch[i - 1]!)
+      return refused.length === 0
+        ? Effect.succeed(batch.map(() => undefined))
+        : Effect.map(refusals(sql, refused), (why) => batch.map((item) => why.get(item)))
+    }
+  )
+}

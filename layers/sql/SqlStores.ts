@@ -15,6 +15,7 @@ import type { Outbox } from "../../services/Outbox.ts"
 import type { OutboxReader } from "../../services/OutboxReader.ts"
 import type { OutboxReplayer } from "../../services/OutboxReplayer.ts"
 import type { RunJournal } from "../../services/RunJournal.ts"
+import type { RunList } from "../../services/RunList.ts"
 import type { TaskStore } from "../../services/TaskStore.ts"
 import type { ToolQueue } from "../../services/ToolQueue.ts"
 import type { TriplePublisher } from "../../services/TriplePublisher.ts"
@@ -28,6 +29,7 @@ import * as SqlOutbox from "./SqlOutbox.ts"
 import * as SqlOutboxReader from "./SqlOutboxReader.ts"
 import * as SqlOutboxReplayer from "./SqlOutboxReplayer.ts"
 import * as SqlRunJournal from "./SqlRunJournal.ts"
+import * as SqlRunList from "./SqlRunList.ts"
 import * as SqlTaskStore from "./SqlTaskStore.ts"
 import * as SqlToolQueue from "./SqlToolQueue.ts"
 import * as SqlToolStores from "./SqlToolStores.ts"
@@ -40,6 +42,7 @@ export type Client = SqlClient.SqlClient
 
 export const layer: Layer.Layer<
   | RunJournal
+  | RunList
   | TaskStore
   | ConversationStore
   | ApprovalRecords
@@ -58,6 +61,7 @@ export const layer: Layer.Layer<
   SqlClient.SqlClient | SqlNotify
 > = Layer.mergeAll(
   SqlRunJournal.layer,
+  SqlRunList.layer,
   SqlTaskStore.layer,
   SqlConversationStore.layer,
   SqlCostLedger.layer,

@@ -23,7 +23,8 @@ import { textOf } from "./StoredText.ts"
 
 const page_max = 500
 
-interface TaskRow {
+/** A row of tasks, for the lists of this room too. */
+export interface TaskRow {
   readonly id: string
   readonly tenant: string
   readonly agent: string
@@ -53,7 +54,7 @@ const senderOf = (stored: string): Pick<AgentTask, "by" | "roles"> => {
 const columns =
   "id, tenant, agent, address_key, conversation, ordinal, status, reason, message, by, trace_id, created_at"
 
-const taskOf = (row: TaskRow): AgentTask => ({
+export const taskOf = (row: TaskRow): AgentTask => ({
   id: row.id as RunId,
   tenant: row.tenant as Tenant,
   address: { agent: row.agent, key: row.address_key } as Address,

@@ -6,6 +6,7 @@ import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { Approval, ApprovalStatus } from "../approval/Approval.ts"
 import { DecisionPayload } from "../approval/DecisionPayload.ts"
 import { ApprovalId, RunId } from "../Ids.ts"
+import { UnknownCall } from "../run/UnknownCall.ts"
 import { Authentication, RequestBody, Validation } from "./Boundary.ts"
 import { Limit } from "./Page.ts"
 import { Problem404, Problem409, Problem410 } from "./Problem.ts"
@@ -23,7 +24,9 @@ const list = HttpApiEndpoint.get("list", "/v1/approvals", {
   },
   success: Schema.Struct({
     items: Schema.Array(Approval),
-    next_after: Schema.optionalKey(ApprovalId)
+    next_after: Schema.optionalKey(ApprovalId),
+    /** Calls whose outcome nobody knows, oldest first, at most 100: they wait for an operator. Absent = none. */
+    unknown_calls: Schema.optionalKey(Schema.Array(UnknownCall))
   })
 }).annotateMerge(OpenApi.annotations({ summary: "Approvals, oldest first" }))
 

@@ -10,6 +10,7 @@ import { Roles } from "../Principal.ts"
 import { Source } from "../run/ProviderWork.ts"
 import { FinishReason, RunEvent } from "../run/RunEvent.ts"
 import { LimitName } from "../run/RunLimits.ts"
+import { filters, RunItem, Status } from "../run/RunItem.ts"
 import { Authentication, Needs, RequestBody, Validation } from "./Boundary.ts"
 import { Limit, Reason } from "./Page.ts"
 import { Problem404, Problem409 } from "./Problem.ts"
@@ -42,14 +43,7 @@ export const RunSummary = Schema.Struct({
   conversation: ConversationId,
   agent: AgentName,
   ordinal: Schema.Int,
-  status: Schema.Literals([
-    "pending",
-    "processing",
-    "awaiting_approval",
-    "complete",
-    "failed",
-    "cancelled"
-  ]),
+  status: Status,
   task_status: TaskStatus,
   message: Schema.String,
   by: Schema.String,
@@ -97,6 +91,17 @@ export type SettleOutcome = typeof SettleOutcome.Type
 
 const params = { id: RunId }
 
+const list = HttpApiEndpoint.get("list", "/v1/runs", {
+  query: {
+    ...filters,
+    limit: Schema.optionalKey(Limit)
+  },
+  success: Schema.Struct({
+    items: Schema.Array(RunItem),
+    next_after: Schema.optionalKey(RunId)
+  })
+}).annotateMerge(OpenApi.annotations({ summary: "Runs, newest first, and those that wait" }))
+
 const get = HttpApiEndpoint.get("get", "/v1/runs/:id", {
   params,
   success: RunSummary,
@@ -136,7 +141,7 @@ const settle = HttpApiEndpoint.post("settle", "/v1/runs/:id/settle", {
   .middleware(RequestBody)
 
 export class RunsApi extends HttpApiGroup.make("runs")
-  .add(get, events, cancel, settle)
+  .add(list, get, events, cancel, settle)
   .middleware(Validation)
   .middleware(Authentication)
   .annotateMerge(OpenApi.annotations({ title: "Runs" })) {}

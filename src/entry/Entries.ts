@@ -8,6 +8,7 @@ import type { Decision } from "../approval/Approval.ts"
 import { AnyDecision, decision_expected, decisionOf, Reason } from "../approval/DecisionPayload.ts"
 import * as Ids from "../Ids.ts"
 import { Principal, Role } from "../Principal.ts"
+import { filters } from "../run/RunItem.ts"
 import type { Settlement } from "../run/RunCommand.ts"
 import { bounds_result, readJson } from "./BoundedJson.ts"
 import { InvalidInput, reader } from "./InvalidInput.ts"
@@ -33,6 +34,14 @@ export const name = reader(Schema.String.check(Schema.isMinLength(1), Schema.isM
 /** Of rows: 1 to `max`. */
 export const limitUpTo = (max: number) =>
   reader(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: max })))
+
+/** Which runs a list shows, and how many: 50 where nobody says. */
+export const runs = reader(
+  Schema.Struct({
+    ...filters,
+    limit: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 500 })))
+  })
+)
 
 /** Behind `{ ordinal: 0, seq: -1 }` is everything. */
 export const cursor = reader(

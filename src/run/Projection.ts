@@ -6,7 +6,7 @@ import type { Approval, ApprovalStatus, Decision } from "../approval/Approval.ts
 import type { TaskStatus } from "../delivery/AgentTask.ts"
 import type { Spending } from "../cost/Spending.ts"
 import type { TurnCost } from "../cost/TurnCost.ts"
-import type { AgentName, ApprovalId, RunId, Tenant } from "../Ids.ts"
+import type { AgentName, ApprovalId, CallId, RunId, Tenant } from "../Ids.ts"
 import type { RunEvent, Usage } from "./RunEvent.ts"
 
 export interface ApprovalChange {
@@ -45,6 +45,10 @@ export interface Projection {
   readonly answer: string | undefined
   /** Turns and uses of models by tools that have a cost, or that should have one. */
   readonly costs: ReadonlyArray<CostEntry>
+  /** Calls whose outcome nobody knows from here on. */
+  readonly unknown: ReadonlyArray<{ readonly call: CallId; readonly tool: string }>
+  /** Calls that are none of those any more; whether they were is not known here. */
+  readonly known: ReadonlyArray<CallId>
 }
 
 const no_costs: ReadonlyArray<CostEntry> = []
@@ -53,7 +57,9 @@ const nothing: Projection = {
   answered: [],
   task: undefined,
   answer: undefined,
-  costs: no_costs
+  costs: no_costs,
+  unknown: [],
+  known: []
 }
 
 const no_usage: Usage = { input_tokens: 0, output_tokens: 0 }
@@ -99,6 +105,8 @@ export const project = (
   let task: Projection["task"]
   let answer: string | undefined
   let costs: Array<CostEntry> | undefined
+  let unknown: Array<Projection["unknown"][number]> | undefined
+  let known: Array<CallId> | undefined
   for (let offset = 0; offset < events.length; offset++) {
     const event = events[offset]!
     switch (event._tag) {
@@ -106,8 +114,17 @@ export const project = (
       case "Compacted":
         if (event.cost !== undefined) (costs ??= []).push(costEntry(event, event.cost, offset))
         break
+      case "CallReopened":
+        ;(known ??= []).push(event.call)
+        break
       case "CallSettled":
       case "CallUnknown":
+        // Nobody but an operator settles an unknown call, and the end of its run, which leaves it unknown.
+        if (event._tag === "CallUnknown") {
+          ;(unknown ??= []).push({ call: event.call, tool: event.tool ?? "" })
+        } else if (event.by !== undefined || event.outcome._tag === "Unknown") {
+          ;(known ??= []).push(event.call)
+        }
         if (event.spent !== undefined) (costs ??= []).push(...spentEntries(event.spent, offset))
         break
       case "RunClaimed":
@@ -161,13 +178,17 @@ export const project = (
     answered === undefined &&
     task === undefined &&
     answer === undefined &&
-    costs === undefined
+    costs === undefined &&
+    unknown === undefined &&
+    known === undefined
     ? nothing
     : {
         requested: requested ?? [],
         answered: answered ?? [],
         task,
         answer,
-        costs: costs ?? no_costs
+        costs: costs ?? no_costs,
+        unknown: unknown ?? nothing.unknown,
+        known: known ?? nothing.known
       }
 }

@@ -94,14 +94,19 @@ const sendable = (
 }
 
 /** A dispatch that was lost may have taken effect: it is sent again or unknown, and never a question or a frame. */
-const lost = (call: CallId, spent?: Spending): RunEvent =>
-  spent === undefined ? { _tag: "CallUnknown", call } : { _tag: "CallUnknown", call, spent }
+const lost = ({ id, proposed }: CallState, spent?: Spending): RunEvent => ({
+  _tag: "CallUnknown",
+  call: id,
+  tool: proposed.name,
+  ...(spent === undefined ? undefined : { spent })
+})
 
 const recovered = (state: RunState): ReadonlyArray<RunEvent> => {
   const events: Array<RunEvent> = []
-  for (const { id, phase } of state.open) {
+  for (const call of state.open) {
+    const { phase } = call
     if (phase._tag === "Dispatched" && phase.epoch < state.epoch && phase.on_loss === "unknown") {
-      events.push(lost(id))
+      events.push(lost(call))
     }
   }
   return events
@@ -150,7 +155,7 @@ const asks = (
   const call = waiting(state, request.call)
   // Decided again after a lost acknowledgement, when somebody has answered already: a question is put once.
   if (call === undefined || state.asked?.has(request.approval) === true) return none
-  if (call.phase._tag === "Dispatched") return [lost(call.id)]
+  if (call.phase._tag === "Dispatched") return [lost(call)]
   const twice = duplicate(state, call)
   if (twice !== undefined) return twice
   if (state.refused?.has(request.proposal) === true) {
@@ -173,7 +178,7 @@ const delegates = (
 ): ReadonlyArray<RunEvent> => {
   const call = waiting(state, input.call)
   if (call === undefined) return none
-  if (call.phase._tag === "Dispatched") return [lost(call.id)]
+  if (call.phase._tag === "Dispatched") return [lost(call)]
   const twice = duplicate(state, call)
   if (twice !== undefined) return twice
   const { delegations_per_turn_max: most, depth_max } = state.accepted!.limits
@@ -205,14 +210,15 @@ const finished = (
   state: RunState,
   { asked, settled: result }: Extract<RunInput, { _tag: "Finished" }>
 ): ReadonlyArray<RunEvent> => {
-  const phase = state.calls.get(result.call)?.phase
+  const call = state.calls.get(result.call)
+  const phase = call?.phase
   switch (phase?._tag) {
     case "Proposed":
     case "Decided":
       return [result]
     case "Dispatched":
       return phase.epoch < state.epoch && !(asked === true && phase.on_loss === "ask")
-        ? [lost(result.call, result.spent)]
+        ? [lost(call!, result.spent)]
         : [result]
     default:
       return none
@@ -267,10 +273,10 @@ export const decide = (state: RunState, input: RunInput): ReadonlyArray<RunEvent
     }
     case "Finished":
       return finished(state, input)
-    case "Lost":
-      return state.calls.get(input.call)?.phase._tag === "Dispatched"
-        ? [lost(input.call, input.spent)]
-        : none
+    case "Lost": {
+      const call = state.calls.get(input.call)
+      return call?.phase._tag === "Dispatched" ? [lost(call, input.spent)] : none
+    }
     case "Stops":
       return state.stopping === undefined ? [{ _tag: "RunStopping", ...input.stopping }] : none
   }

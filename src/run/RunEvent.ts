@@ -209,6 +209,8 @@ const CallDispatched = Schema.TaggedStruct("CallDispatched", {
 })
 const CallUnknown = Schema.TaggedStruct("CallUnknown", {
   call: CallId,
+  /** Its tool, as the model called it: whoever lists what waits has no fold at hand. */
+  tool: Schema.optionalKey(Schema.String),
   /** What its body had spent on models. */
   spent: Schema.optionalKey(Spending)
 })

@@ -13,6 +13,7 @@ import type { Outbox } from "../../services/Outbox.ts"
 import type { OutboxReader } from "../../services/OutboxReader.ts"
 import type { OutboxReplayer } from "../../services/OutboxReplayer.ts"
 import type { RunJournal } from "../../services/RunJournal.ts"
+import type { RunList } from "../../services/RunList.ts"
 import type { TaskStore } from "../../services/TaskStore.ts"
 import type { TriplePublisher } from "../../services/TriplePublisher.ts"
 import { approvalRecordsTests } from "./ApprovalRecords.contract.ts"
@@ -24,12 +25,14 @@ import { mcpPinsTests } from "./McpPins.contract.ts"
 import { outboxTests } from "./Outbox.contract.ts"
 import type { Options } from "./RunJournal.contract.ts"
 import { runJournalTests } from "./RunJournal.contract.ts"
+import { runListTests } from "./RunList.contract.ts"
 import { taskStoreTests } from "./TaskStore.contract.ts"
 import { tenantsTests } from "./Tenants.contract.ts"
 import { toolStoresTests } from "./ToolStores.contract.ts"
 
 export type Stores =
   | RunJournal
+  | RunList
   | TaskStore
   | ConversationStore
   | ApprovalRecords
@@ -52,6 +55,7 @@ export const storesContract = <R, E>(
   layer(answer, { excludeTestServices: true, timeout: "2 minutes" })(`stores (${name})`, (it) => {
     runJournalTests(it, options)
     taskStoreTests(it)
+    runListTests(it)
     conversationStoreTests(it)
     tenantsTests(it)
     approvalRecordsTests(it)

@@ -22,6 +22,7 @@ const routes = [
   "post /v1/dead-letters/{event_id}/discard",
   "post /v1/dead-letters/{event_id}/replay",
   "post /v1/messages",
+  "get /v1/runs",
   "get /v1/runs/{id}",
   "post /v1/runs/{id}/cancel",
   "get /v1/runs/{id}/events",

@@ -1,0 +1,71 @@
+/**
+ * Runs of one process, as operators look for them.
+ */
+import { Effect, Layer } from "effect"
+import type { RunQuery } from "../../services/RunList.ts"
+import { RunList } from "../../services/RunList.ts"
+import type { AgentTask } from "../../src/delivery/AgentTask.ts"
+import type { RunItem } from "../../src/run/RunItem.ts"
+import { runItem } from "../../src/run/RunItem.ts"
+import type { UnknownCall } from "../../src/run/UnknownCall.ts"
+import type { Store } from "./EphemeralStore.ts"
+import { EphemeralStore } from "./EphemeralStore.ts"
+
+const page_max = 500
+const tools_max = 500
+
+/** Newest first. */
+const newer = (a: AgentTask, b: AgentTask): number =>
+  b.created_at - a.created_at || (a.id < b.id ? 1 : a.id > b.id ? -1 : 0)
+
+const isWaiting = (store: Store, task: AgentTask, waiting: RunQuery["waiting"]): boolean => {
+  if (waiting === undefined) return true
+  if (waiting === "unknown") return store.unknown.has(task.id)
+  for (const { record } of store.pending.values()) if (record.run_id === task.id) return true
+  return false
+}
+
+const list = (store: Store, query: RunQuery): ReadonlyArray<RunItem> => {
+  const { after, agent, limit, status, tenant, waiting } = query
+  const last = after === undefined ? undefined : store.tasks.get(after)?.task
+  if (after !== undefined && last?.tenant !== tenant) return []
+  const found: Array<[AgentTask, RunItem["status"]]> = []
+  for (const { task } of store.tasks.values()) {
+    if (task.tenant !== tenant || (agent !== undefined && task.address.agent !== agent)) continue
+    if (last !== undefined && newer(task, last) <= 0) continue
+    const is = store.runs.get(task.id)?.status ?? "pending"
+    if (status !== undefined && is !== status) continue
+    if (isWaiting(store, task, waiting)) found.push([task, is])
+  }
+  return found
+    .sort(([a], [b]) => newer(a, b))
+    .slice(0, Math.min(limit, page_max))
+    .map(([task, is]) => runItem(task, is, [...(store.unknown.get(task.id)?.values() ?? [])]))
+}
+
+const older = (a: UnknownCall, b: UnknownCall): number =>
+  a.since - b.since || (a.run_id < b.run_id ? -1 : a.run_id > b.run_id ? 1 : 0)
+
+const make = Effect.map(EphemeralStore, (store) =>
+  RunList.of({
+    list: (query) => Effect.sync(() => list(store, query)),
+    unknown: ({ limit, runs, tenant }) =>
+      Effect.sync(() => {
+        const found: Array<UnknownCall> = []
+        for (const [run, calls] of store.unknown) {
+          if (store.runs.get(run)?.tenant !== tenant) continue
+          if (runs === undefined || runs.includes(run)) found.push(...calls.values())
+        }
+        return found.sort(older).slice(0, Math.min(limit, page_max))
+      }),
+    unknownByTool: Effect.sync(() => {
+      const counts = new Map<string, number>()
+      for (const calls of store.unknown.values()) {
+        for (const { tool } of calls.values()) counts.set(tool, (counts.get(tool) ?? 0) + 1)
+      }
+      return [...counts].map(([tool, calls]) => ({ tool, calls })).slice(0, tools_max)
+    })
+  })
+)
+
+export const layer: Layer.Layer<RunList, never, EphemeralStore> = Layer.effect(RunList, make)

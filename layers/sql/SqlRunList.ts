@@ -1,0 +1,124 @@
+/**
+ * Runs in SQL, as operators look for them.
+ */
+import { Effect, Layer } from "effect"
+import { SqlClient } from "effect/sql"
+import type { RunQuery, UnknownQuery } from "../../services/RunList.ts"
+import { RunList } from "../../services/RunList.ts"
+import type { AgentName, CallId, ConversationId, RunId } from "../../src/Ids.ts"
+import type { RunItem, WaitingFor } from "../../src/run/RunItem.ts"
+import { runItem } from "../../src/run/RunItem.ts"
+import type { UnknownCall } from "../../src/run/UnknownCall.ts"
+import { run_over, run_rests, runCode, runStatus } from "./Codes.ts"
+import { toStoreError } from "./SqlFailure.ts"
+import type { TaskRow } from "./SqlTaskStore.ts"
+import { taskOf } from "./SqlTaskStore.ts"
+import { textOf } from "./StoredText.ts"
+
+const page_max = 500
+
+interface Row extends TaskRow {
+  /** Null where nobody has begun the run. */
+  readonly run_status: number | null
+}
+
+interface UnknownRow {
+  readonly run_id: string
+  readonly call: string
+  readonly tool: string
+  readonly agent: string
+  readonly conversation: string
+  readonly since: bigint
+}
+
+const columns = `t.id, t.tenant, t.agent, t.address_key, t.conversation, t.ordinal, t.status, t.reason, t.message, t.by,
+  t.trace_id, t.created_at, r.status AS run_status`
+
+/** Written out, so that the index of runs that are not over serves those that are not. */
+const ofStatus = (status: NonNullable<RunQuery["status"]>): string => {
+  const code = runCode(status)
+  if (status === "pending") return `(r.status IS NULL OR r.status = ${code})`
+  if (status === "awaiting_approval") return `r.status IN (${code}, ${run_rests})`
+  return code < run_over ? `r.status = ${code} AND r.status < ${run_over}` : `r.status = ${code}`
+}
+
+/** What waits is few among all runs, and has an index of its own. */
+const waits = (sql: SqlClient.SqlClient, waiting: WaitingFor, tenant: string) =>
+  waiting === "approval"
+    ? sql`t.id IN (SELECT a.run_id FROM troupe.approvals a WHERE a.tenant = ${tenant} AND a.status = 0)`
+    : sql`t.id IN (SELECT u.run_id FROM troupe.unknown_calls u WHERE u.tenant = ${tenant})`
+
+const unknownOf = (row: UnknownRow): UnknownCall => ({
+  run_id: row.run_id as RunId,
+  call: textOf(row.call) as CallId,
+  tool: textOf(row.tool),
+  agent: row.agent as AgentName,
+  conversation: row.conversation as ConversationId,
+  since: Number(row.since)
+})
+
+const selected = (
+  sql: SqlClient.SqlClient,
+  { after, agent, limit, status, tenant, waiting }: RunQuery
+) =>
+  sql<Row>`
+    SELECT ${sql.literal(columns)} FROM troupe.agent_tasks t LEFT JOIN troupe.runs r ON r.run_id = t.id
+    WHERE ${sql.and([
+      sql`t.tenant = ${tenant}`,
+      ...(agent === undefined ? [] : [sql`t.agent = ${agent}`]),
+      ...(status === undefined ? [] : [sql.literal(ofStatus(status))]),
+      ...(waiting === undefined ? [] : [waits(sql, waiting, tenant)]),
+      ...(after === undefined
+        ? []
+        : [
+            sql`(t.created_at, t.id) < (SELECT p.created_at, p.id FROM troupe.agent_tasks p
+              WHERE p.id = ${after}::uuid AND p.tenant = ${tenant})`
+          ])
+    ])} ORDER BY t.created_at DESC, t.id DESC LIMIT ${Math.min(limit, page_max)}::int4`
+
+const unknownIn = (sql: SqlClient.SqlClient, { limit, runs, tenant }: UnknownQuery) =>
+  Effect.mapBoth(
+    sql.unsafe<UnknownRow>(
+      `SELECT u.run_id, u.call, u.tool, d.agent, d.conversation, u.since
+       FROM troupe.unknown_calls u JOIN troupe.run_details d ON d.run_id = u.run_id
+       WHERE u.tenant = $1::text AND ($3::text[] IS NULL OR u.run_id = ANY($3::text[]::uuid[]))
+       ORDER BY u.since, u.run_id, u.call LIMIT $2::int4`,
+      [tenant, Math.min(limit, page_max), runs === undefined ? null : [...runs]]
+    ),
+    { onSuccess: (found) => found.map(unknownOf), onFailure: toStoreError }
+  )
+
+const statusOf = ({ run_status }: Row): RunItem["status"] =>
+  run_status === null ? "pending" : runStatus(run_status)
+
+const make = Effect.map(SqlClient.SqlClient, (sql) =>
+  RunList.of({
+    list: Effect.fnUntraced(function* (query) {
+      const rows = yield* Effect.mapError(selected(sql, query), toStoreError)
+      const runs = rows.flatMap((row) =>
+        statusOf(row) === "awaiting_approval" ? [row.id as RunId] : []
+      )
+      const { tenant } = query
+      const unknown = runs.length === 0 ? [] : yield* unknownIn(sql, { tenant, runs, limit: 500 })
+      return rows.map((row) =>
+        runItem(
+          taskOf(row),
+          statusOf(row),
+          unknown.filter(({ run_id }) => run_id === row.id)
+        )
+      )
+    }),
+    unknown: (query) => unknownIn(sql, query),
+    unknownByTool: Effect.mapBoth(
+      sql.unsafe<{ readonly tool: string; readonly calls: number }>(
+        `SELECT tool, count(*)::int4 AS calls FROM troupe.unknown_calls GROUP BY tool ORDER BY tool LIMIT 500`
+      ),
+      {
+        onSuccess: (found) => found.map(({ calls, tool }) => ({ tool: textOf(tool), calls })),
+        onFailure: toStoreError
+      }
+    )
+  })
+)
+
+export const layer: Layer.Layer<RunList, never, SqlClient.SqlClient> = Layer.effect(RunList, make)

@@ -1,0 +1,70 @@
+/**
+ * A run as a list shows it: what its task and its head say. Its events are not read for it.
+ */
+import { Schema } from "effect"
+import type { AgentTask } from "../delivery/AgentTask.ts"
+import { TaskStatus } from "../delivery/AgentTask.ts"
+import { AgentName, ConversationId, RunId } from "../Ids.ts"
+import { UnknownCall } from "./UnknownCall.ts"
+
+export const Status = Schema.Literals([
+  "pending",
+  "processing",
+  "awaiting_approval",
+  "complete",
+  "failed",
+  "cancelled"
+])
+
+/** For whom a run waits: a person who decides, or an operator who says what became of a call. */
+export const WaitingFor = Schema.Literals(["approval", "unknown"])
+export type WaitingFor = typeof WaitingFor.Type
+
+/** Which runs a list shows. */
+export const filters = {
+  status: Schema.optionalKey(Status),
+  waiting: Schema.optionalKey(WaitingFor),
+  agent: Schema.optionalKey(AgentName),
+  /** Those behind this one, which is the last of the page before. */
+  after: Schema.optionalKey(RunId)
+}
+
+export const RunItem = Schema.Struct({
+  id: RunId,
+  conversation: ConversationId,
+  agent: AgentName,
+  ordinal: Schema.Int,
+  status: Status,
+  task_status: TaskStatus,
+  /** The first 200 characters of the message. */
+  message: Schema.String,
+  by: Schema.String,
+  trace_id: Schema.String,
+  /** ms since 1970. */
+  created_at: Schema.Int,
+  reason: Schema.optionalKey(Schema.String),
+  /** Calls that wait for an operator, who settles each; of one page at most 500. */
+  unknown_calls: Schema.Array(UnknownCall)
+}).annotate({ identifier: "RunItem" })
+export interface RunItem extends Schema.Schema.Type<typeof RunItem> {}
+
+const message_shown = 200
+
+export const runItem = (
+  task: AgentTask,
+  status: RunItem["status"],
+  unknown_calls: RunItem["unknown_calls"]
+): RunItem => ({
+  id: task.id,
+  conversation: task.conversation,
+  agent: task.address.agent,
+  ordinal: task.ordinal,
+  status,
+  task_status: task.status,
+  message: task.message.slice(0, message_shown).toWellFormed(),
+  by: task.by,
+  trace_id: task.trace_id,
+  created_at: task.created_at,
+  ...(task.reason === undefined || task.reason === "" ? undefined : { reason: task.reason }),
+  unknown_calls
+})

@@ -1,0 +1,192 @@
+/** What operators look for: the newest runs, and those that wait for somebody. */
+import type { Vitest } from "@effect/vitest"
+import { assert } from "@effect/vitest"
+import { Effect } from "effect"
+import type { ApprovalRecords } from "../../services/ApprovalRecords.ts"
+import type { ConversationStore } from "../../services/ConversationStore.ts"
+import type { Fence } from "../../services/RunJournal.ts"
+import { RunJournal } from "../../services/RunJournal.ts"
+import type { RunQuery } from "../../services/RunList.ts"
+import { RunList } from "../../services/RunList.ts"
+import { TaskStore } from "../../services/TaskStore.ts"
+import { AgentName, callId, rootFrame } from "../../src/Ids.ts"
+import type { CallId, RunId, Tenant } from "../../src/Ids.ts"
+import { cancelRun, settleCall } from "../../src/run/RunCommand.ts"
+import type { RunEvent } from "../../src/run/RunEvent.ts"
+import { fold, isParkable, statusOf } from "../../src/run/RunState.ts"
+import * as Samples from "./Samples.ts"
+
+export type Needs = RunJournal | RunList | TaskStore | ConversationStore | ApprovalRecords
+
+const listed = (tenant: Tenant, more: Partial<RunQuery> = {}) =>
+  Effect.map(
+    RunList.use((runs) => runs.list({ tenant, limit: 500, ...more })),
+    (all) => all.map(({ id }) => id)
+  )
+
+const unknown = (tenant: Tenant, runs?: ReadonlyArray<RunId>) =>
+  Effect.map(
+    RunList.use((list) => list.unknown({ tenant, runs, limit: 500 })),
+    (all) => all.map(({ call, run_id, tool }) => [run_id, call, tool] as const)
+  )
+
+const first = callId(rootFrame, 1, 0)
+const second = callId(rootFrame, 1, 1)
+
+const dispatched = (call: CallId): RunEvent => ({
+  _tag: "CallDispatched",
+  call,
+  key: call,
+  epoch: 1,
+  on_loss: "unknown"
+})
+const lost = (call: CallId): RunEvent => ({ _tag: "CallUnknown", call, tool: "replay" })
+
+/** Appends where the run is now, unless the test says otherwise. */
+const append = Effect.fnUntraced(function* (
+  run: RunId,
+  events: ReadonlyArray<RunEvent>,
+  given?: Fence
+) {
+  const journal = yield* RunJournal
+  const { epoch, length } = yield* journal.head(run)
+  const past = (yield* journal.read(run, 0, 100)).map(({ event }) => event)
+  const after = fold([...past, ...events])
+  const fence = given ?? { epoch, length }
+  yield* journal.append({ run, fence, events, status: statusOf(after), rests: isParkable(after) })
+})
+
+const accepted = (tenant: Tenant) =>
+  Effect.map(
+    TaskStore.use((tasks) => tasks.accept(Samples.newTask({ tenant }))),
+    ({ task }) => task
+  )
+
+/** A run with two calls on their way. */
+const sent = (tenant: Tenant) =>
+  Samples.begin({ tenant }, [Samples.modelTurned(1, 2), dispatched(first), dispatched(second)])
+
+const calls = (it: Vitest.MethodsNonLive<Needs>) => {
+  it.effect("an unknown call is listed with its event, until somebody says what became of it", () =>
+    Effect.gen(function* () {
+      const journal = yield* RunJournal
+      const tenant = Samples.tenant()
+      const { run } = yield* sent(tenant)
+      assert.deepStrictEqual(yield* unknown(tenant), [])
+      yield* append(run, [lost(first), lost(second)])
+      const one = [run, first, "replay"] as const
+      const two = [run, second, "replay"] as const
+      assert.deepStrictEqual(yield* unknown(tenant), [one, two])
+      assert.deepStrictEqual(yield* unknown(tenant, [run]), [one, two])
+      assert.deepStrictEqual(yield* unknown(tenant, [Samples.runId()]), [])
+      assert.deepStrictEqual(yield* unknown(Samples.tenant()), [])
+      assert.deepStrictEqual(yield* listed(tenant, { waiting: "unknown" }), [run])
+      assert.deepStrictEqual(yield* listed(tenant, { waiting: "approval" }), [])
+      const happened = { _tag: "Succeeded", json: "1" } as const
+      yield* journal.amend(run, (state, now) =>
+        settleCall(state, run, first, happened, "olga", now)
+      )
+      assert.deepStrictEqual(yield* unknown(tenant), [two])
+      const again = { _tag: "RunAgain" } as const
+      yield* journal.amend(run, (state, now) => settleCall(state, run, second, again, "olga", now))
+      assert.deepStrictEqual(yield* unknown(tenant), [])
+      assert.deepStrictEqual(yield* listed(tenant, { waiting: "unknown" }), [])
+    })
+  )
+
+  it.effect("the end of a run takes its unknown calls from the list", () =>
+    Effect.gen(function* () {
+      const journal = yield* RunJournal
+      const tenant = Samples.tenant()
+      const { run } = yield* sent(tenant)
+      yield* append(run, [lost(first)])
+      yield* append(run, [
+        { _tag: "CallSettled", call: second, outcome: { _tag: "Value", json: "2" } }
+      ])
+      assert.strictEqual((yield* unknown(tenant)).length, 1)
+      yield* journal.amend(run, (state) => cancelRun(state, run, "olga", "enough"))
+      assert.deepStrictEqual(yield* unknown(tenant), [])
+      assert.deepStrictEqual(yield* listed(tenant, { status: "cancelled" }), [run])
+    })
+  )
+
+  it.effect("an append that is refused lists nothing", () =>
+    Effect.gen(function* () {
+      const tenant = Samples.tenant()
+      const { run } = yield* sent(tenant)
+      const refused = yield* Effect.exit(append(run, [lost(first)], { epoch: 1, length: 1 }))
+      assert.strictEqual(refused._tag, "Failure")
+      assert.deepStrictEqual(yield* unknown(tenant), [])
+    })
+  )
+
+  it.effect("calls of many runs at once are each listed, and counted by tool", () =>
+    Effect.gen(function* () {
+      const tenant = Samples.tenant()
+      const begun = yield* Effect.forEach([1, 2, 3, 4, 5], () => sent(tenant))
+      yield* Effect.forEach(begun, ({ run }) => append(run, [lost(first)]), {
+        concurrency: "unbounded"
+      })
+      const found = yield* unknown(tenant)
+      assert.sameMembers(
+        found.map(([run]) => run),
+        begun.map(({ run }) => run)
+      )
+      const counts = yield* Effect.flatMap(RunList, (runs) => runs.unknownByTool)
+      const count = counts.find(({ tool }) => tool === "replay")
+      assert.isAtLeast(count?.calls ?? 0, 5)
+    })
+  )
+}
+
+export const runListTests = (it: Vitest.MethodsNonLive<Needs>): void => {
+  calls(it)
+
+  it.effect("lists the runs of a tenant, newest first, page by page", () =>
+    Effect.gen(function* () {
+      const tenant = Samples.tenant()
+      const runs: Array<RunId> = []
+      for (let n = 0; n < 5; n++) runs.unshift((yield* accepted(tenant)).id)
+      yield* accepted(Samples.tenant())
+      const all = yield* listed(tenant)
+      assert.sameMembers([...all], runs)
+      const paged: Array<RunId> = []
+      for (let after: RunId | undefined; ;) {
+        const page = yield* listed(tenant, { limit: 2, after })
+        paged.push(...page)
+        if (page.length < 2) break
+        after = page.at(-1)!
+      }
+      assert.deepStrictEqual(paged, [...all])
+      const times = (yield* RunList.use((list) => list.list({ tenant, limit: 10 }))).map(
+        ({ created_at }) => created_at
+      )
+      assert.deepStrictEqual(
+        times,
+        [...times].sort((a, b) => b - a)
+      )
+      assert.deepStrictEqual(yield* listed(tenant, { after: Samples.runId() }), [])
+      const foreign = (yield* accepted(Samples.tenant())).id
+      assert.deepStrictEqual(yield* listed(tenant, { after: foreign }), [])
+    })
+  )
+
+  it.effect("lists by agent, by status and by whom a run waits for", () =>
+    Effect.gen(function* () {
+      const tenant = Samples.tenant()
+      const waiting = yield* Samples.begin({ tenant }, [
+        Samples.modelTurned(1, 1),
+        Samples.approvalRequested()
+      ])
+      const going = yield* Samples.begin({ tenant }, [])
+      const fresh = (yield* accepted(tenant)).id
+      assert.deepStrictEqual(yield* listed(tenant, { waiting: "approval" }), [waiting.run])
+      assert.deepStrictEqual(yield* listed(tenant, { status: "awaiting_approval" }), [waiting.run])
+      assert.deepStrictEqual(yield* listed(tenant, { status: "processing" }), [going.run])
+      assert.deepStrictEqual(yield* listed(tenant, { status: "pending" }), [fresh])
+      assert.deepStrictEqual(yield* listed(tenant, { status: "complete" }), [])
+      assert.deepStrictEqual(yield* listed(tenant, { agent: AgentName.make("nobody") }), [])
+      assert.strictEqual((yield* listed(tenant, { agent: Samples.operations })).length, 3)
+    })
+  )
+}
