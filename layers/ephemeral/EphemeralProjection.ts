@@ -1,7 +1,7 @@
 /**
  * Writes events to a run, and with them what `project` makes of them. Private to this room.
  */
-import type { Projection } from "../../src/run/Projection.ts"
+import type { Answer, Projection } from "../../src/run/Projection.ts"
 import { project } from "../../src/run/Projection.ts"
 import type { CallId } from "../../src/Ids.ts"
 import { actorKey } from "../../src/Ids.ts"
@@ -110,14 +110,14 @@ const writeTask = (
   else store.waiting.delete(key)
 }
 
-const writeAnswer = (store: Store, run: StoredRun, content: string, at: number) => {
+const writeAnswer = (store: Store, run: StoredRun, answer: Answer, at: number) => {
   const stored = store.conversations.get(pair(run.tenant, run.conversation))
   if (stored === undefined) return
   stored.messages.push({
     conversation: run.conversation,
     seq: stored.messages.length,
     role: "assistant",
-    content,
+    ...answer,
     channel_origin: store.tasks.get(run.run_id)?.channel_origin ?? "api",
     run_id: run.run_id,
     created_at: at

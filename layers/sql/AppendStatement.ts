@@ -7,6 +7,7 @@ import { canonical } from "../../src/Canonical.ts"
 import type { Tenant } from "../../src/Ids.ts"
 import type { CostEntry, Projection } from "../../src/run/Projection.ts"
 import { project } from "../../src/run/Projection.ts"
+import { storedAnswer } from "./StoredText.ts"
 import type { Append } from "../../services/RunJournal.ts"
 import { approvalCode, run_over, run_rests, runCode, taskCode } from "./Codes.ts"
 import type { Item } from "./GroupCommit.ts"
@@ -85,7 +86,7 @@ export const encode = (append: Append, at: number): Encoded => {
             reason:
               projection.task.reason === undefined ? null : JSON.stringify(projection.task.reason)
           },
-    message: projection.answer === undefined ? undefined : JSON.stringify(projection.answer),
+    message: projection.answer === undefined ? undefined : storedAnswer(projection.answer),
     costs: projection.costs,
     unknown: projection.unknown,
     known: projection.known

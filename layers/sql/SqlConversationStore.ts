@@ -12,7 +12,7 @@ import type {
 } from "../../src/conversation/Conversation.ts"
 import type { Address, ConversationId, RunId, Tenant } from "../../src/Ids.ts"
 import { toStoreError } from "./SqlFailure.ts"
-import { textOf } from "./StoredText.ts"
+import { answerOf, textOf } from "./StoredText.ts"
 
 const page_max = 500
 
@@ -57,7 +57,7 @@ const messageOf = (row: MessageRow): ConversationMessage => ({
   conversation: row.conversation as ConversationId,
   seq: row.seq,
   role: row.role as MessageRole,
-  content: textOf(row.content),
+  ...answerOf(row.content),
   channel_origin: row.channel_origin,
   ...(row.tool_calls === null ? undefined : { tool_calls: JSON.parse(row.tool_calls) }),
   ...(row.run_id === null ? undefined : { run_id: row.run_id as RunId }),

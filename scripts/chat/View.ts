@@ -1,7 +1,8 @@
 /**
  * What a run does, as lines of a terminal. Text comes as it is written; every call and every result is one line.
  */
-import type { Outcome, ProposedCall, RunEvent } from "../../src/run/RunEvent.ts"
+import type { Source } from "../../src/run/ProviderWork.ts"
+import type { FinishReason, Outcome, ProposedCall, RunEvent } from "../../src/run/RunEvent.ts"
 
 interface Delta {
   readonly turn: string
@@ -63,6 +64,22 @@ const decisions = {
   Modify: "approved with other arguments"
 }
 
+const cutLine = (finish: FinishReason): string => {
+  switch (finish) {
+    case "length":
+      return "the answer was cut at the limit of its length"
+    case "refusal":
+      return "the model refused"
+    case "content_filter":
+      return "the provider filtered the answer"
+    default:
+      return "the provider did not say that the answer is whole"
+  }
+}
+
+const sourceLine = ({ document, title, url }: Source): string =>
+  oneLine([title, url ?? document].filter((each) => each !== undefined).join(", "), 600)
+
 export class View {
   readonly #write: (text: string) => void
   readonly #calls = new Map<string, ProposedCall>()
@@ -109,8 +126,11 @@ export class View {
       case "RunStopping":
         return this.line(`  · stopping: ${oneLine(stoppingLine(event), 600)}`)
       case "RunEnded":
+        this.#endText()
         if (event.status !== "complete") this.line(`  ! ${event.status}: ${oneLine(event.reason)}`)
-        return this.#endText()
+        else if (event.finish !== undefined) this.line(`  ! ${cutLine(event.finish)}`)
+        for (const each of event.sources ?? []) this.line(`  · source: ${sourceLine(each)}`)
+        return
       default:
         return
     }
@@ -138,6 +158,9 @@ export class View {
       this.#show(event.text)
     }
     this.#endText()
+    for (const { arguments: args, name } of event.ran ?? []) {
+      this.line(`  ⇢ the provider ran ${oneLine(name)} ${oneLine(args)}`)
+    }
     event.calls.forEach((call, index) => {
       this.#calls.set(`${turn}.${index}`, call)
       this.line(`  → ${oneLine(call.name)} ${oneLine(JSON.stringify(call.arguments))}`)

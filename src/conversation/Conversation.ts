@@ -2,6 +2,8 @@
  * A conversation with an agent, independent of the channel it is held in, and its messages.
  */
 import { Schema } from "effect"
+import { FinishReason } from "../run/FinishReason.ts"
+import { Source } from "../run/ProviderWork.ts"
 import { Address, ConversationId, RunId, Tenant } from "../Ids.ts"
 
 export const InitiatedBy = Schema.Literals(["customer", "agent", "system"])
@@ -38,6 +40,12 @@ export const ConversationMessage = Schema.Struct({
   channel_origin: Schema.String,
   tool_calls: Schema.optionalKey(Schema.Array(Schema.Json)),
   run_id: Schema.optionalKey(RunId),
+  /** Of an answer that did not end well: it is cut, refused or filtered, and may be empty. */
+  finish: Schema.optionalKey(FinishReason),
+  /** Why its run did not complete, where the answer did not end well. */
+  reason: Schema.optionalKey(Schema.String),
+  /** What an answer refers to. */
+  sources: Schema.optionalKey(Schema.Array(Source)),
   created_at: Schema.Int
 })
 export interface ConversationMessage extends Schema.Schema.Type<typeof ConversationMessage> {}

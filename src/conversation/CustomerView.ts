@@ -6,7 +6,8 @@ import type { ToolFailure } from "../error/ToolError.ts"
 import { userText } from "../error/ToolError.ts"
 import type { CallId, FrameId } from "../Ids.ts"
 import { depthOf, frameOf, rootFrame } from "../Ids.ts"
-import type { EndStatus, FinishReason, Outcome, RunEvent } from "../run/RunEvent.ts"
+import type { Source } from "../run/ProviderWork.ts"
+import type { EndStatus, FinishReason, Outcome, RunEnded, RunEvent } from "../run/RunEvent.ts"
 import type { Conversation, ConversationMessage } from "./Conversation.ts"
 
 /** What failed, in words that are for end users: no name of a tool, no argument of a call. */
@@ -40,7 +41,21 @@ export type CustomerEvent =
       readonly status: EndStatus
       readonly reason: string
       readonly text: string
+      readonly finish?: FinishReason
+      readonly sources?: ReadonlyArray<Source>
     }
+
+/** What the answer refers to and how it ended are part of it. */
+const ofAnswer = ({ finish, sources }: Pick<RunEnded, "finish" | "sources">) => ({
+  ...(finish === undefined ? undefined : { finish }),
+  ...(sources === undefined ? undefined : { sources: sources.map(sourceOf) })
+})
+
+const sourceOf = ({ document, title, url }: Source): Source => ({
+  ...(url === undefined ? undefined : { url }),
+  ...(title === undefined ? undefined : { title }),
+  ...(document === undefined ? undefined : { document })
+})
 
 /** The texts that the runtime makes name tools and arguments; those that a tool's author wrote are for its users. */
 const failureText = (error: ToolFailure): string => {
@@ -86,8 +101,11 @@ export const customerEvent = (event: RunEvent): CustomerEvent | undefined => {
     case "RunStopping":
       return { _tag: "RunStopping", status: event.status }
     case "RunEnded": {
-      const { status, text } = event
-      return { _tag: "RunEnded", status, reason: status, text: status === "complete" ? text : "" }
+      const { finish, status, text } = event
+      const ended = { _tag: "RunEnded", status, reason: status } as const
+      return status === "complete"
+        ? { ...ended, text, ...ofAnswer(event) }
+        : { ...ended, text: "", ...(finish === undefined ? undefined : { finish }) }
     }
     default:
       return undefined
@@ -103,7 +121,8 @@ export const customerMessage = (message: ConversationMessage): ConversationMessa
   const { channel_origin, content, conversation, created_at, role, run_id, seq } = message
   if (role !== "user" && role !== "assistant") return undefined
   const run = run_id === undefined ? undefined : { run_id }
-  return { conversation, seq, role, content, channel_origin, ...run, created_at }
+  const answer = ofAnswer(message)
+  return { conversation, seq, role, content, channel_origin, ...run, ...answer, created_at }
 }
 
 export const customerConversation = (conversation: Conversation): Conversation => {

@@ -3,11 +3,12 @@
  * a turn, or of what a tool's body spent. A pure function, so that every journal writes the same.
  */
 import type { Approval, ApprovalStatus, Decision } from "../approval/Approval.ts"
+import type { ConversationMessage } from "../conversation/Conversation.ts"
 import type { TaskStatus } from "../delivery/AgentTask.ts"
 import type { Spending } from "../cost/Spending.ts"
 import type { TurnCost } from "../cost/TurnCost.ts"
 import type { AgentName, ApprovalId, CallId, RunId, Tenant } from "../Ids.ts"
-import type { RunEvent, Usage } from "./RunEvent.ts"
+import type { RunEnded, RunEvent, Usage } from "./RunEvent.ts"
 
 export interface ApprovalChange {
   readonly id: ApprovalId
@@ -36,13 +37,27 @@ export interface CostEntry {
   }
 }
 
+/** The assistant's message. Without `finish` and `sources` it is its text alone. */
+export type Answer = Pick<ConversationMessage, "content" | "finish" | "reason" | "sources">
+
+const answerOf = ({ finish, reason, sources, status, text }: RunEnded): Answer | undefined => {
+  // An end that was cut, refused or filtered is told, also where there is no text.
+  if (text === "" && finish === undefined) return undefined
+  return {
+    content: text,
+    ...(finish === undefined ? undefined : { finish }),
+    ...(finish === undefined || status === "complete" ? undefined : { reason }),
+    ...(sources === undefined ? undefined : { sources })
+  }
+}
+
 export interface Projection {
   readonly requested: ReadonlyArray<Approval>
   readonly answered: ReadonlyArray<ApprovalChange>
   /** The task's new status, when it changes. */
   readonly task: { readonly status: TaskStatus; readonly reason?: string } | undefined
   /** The assistant's message, when the run ends with one. */
-  readonly answer: string | undefined
+  readonly answer: Answer | undefined
   /** Turns and uses of models by tools that have a cost, or that should have one. */
   readonly costs: ReadonlyArray<CostEntry>
   /** Calls whose outcome nobody knows from here on. */
@@ -103,7 +118,7 @@ export const project = (
   let requested: Array<Approval> | undefined
   let answered: Array<ApprovalChange> | undefined
   let task: Projection["task"]
-  let answer: string | undefined
+  let answer: Answer | undefined
   let costs: Array<CostEntry> | undefined
   let unknown: Array<Projection["unknown"][number]> | undefined
   let known: Array<CallId> | undefined
@@ -168,7 +183,7 @@ export const project = (
           event.status === "complete"
             ? { status: "complete" }
             : { status: "failed", reason: event.reason }
-        if (event.text !== "") answer = event.text
+        answer = answerOf(event)
         break
       default:
         break

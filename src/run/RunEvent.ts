@@ -12,10 +12,12 @@ import { ToolErrorClass, ToolErrorKind, ToolFailure } from "../error/ToolError.t
 import { Address, AgentName, ApprovalId, CallId, ConversationId, FrameId, Tenant } from "../Ids.ts"
 import { Role, Roles } from "../Principal.ts"
 import { OnLoss } from "../tool/ToolSpec.ts"
+import { FinishReason } from "./FinishReason.ts"
 import { ProviderRan, Source } from "./ProviderWork.ts"
 import { LimitName, RunLimits } from "./RunLimits.ts"
 
 export { Usage } from "../cost/Usage.ts"
+export { FinishReason } from "./FinishReason.ts"
 
 /** A use of a tool as the model asked for it. `model_id` is the model's own id: it may repeat, and names nothing. */
 export const ProposedCall = Schema.Struct({
@@ -28,16 +30,6 @@ export const ProposedCall = Schema.Struct({
   provider: Schema.optionalKey(Schema.Json)
 })
 export interface ProposedCall extends Schema.Schema.Type<typeof ProposedCall> {}
-
-export const FinishReason = Schema.Literals([
-  "stop",
-  "tool_calls",
-  "length",
-  "content_filter",
-  "refusal",
-  "other"
-])
-export type FinishReason = typeof FinishReason.Type
 
 /** A reasoning part that must go back to its provider unchanged. */
 export const Reasoning = Schema.Struct({

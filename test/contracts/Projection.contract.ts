@@ -166,27 +166,50 @@ export const projectionTests = (it: Vitest.MethodsNonLive<Needs>): void => {
     })
   )
 
-  it.effect("the answer appears in the conversation when the run ends, and no empty one", () =>
-    Effect.gen(function* () {
-      const journal = yield* RunJournal
-      const begun = yield* Samples.begin({ channel_origin: "slack" }, [Samples.modelTurned(1)])
-      assert.deepStrictEqual(yield* answersOf(begun), [])
-      yield* journal.append(begun.next(Samples.runEnded({ text: "all ünstuck" })))
-      const answers = yield* answersOf(begun)
-      assert.strictEqual(answers.length, 1)
-      const { created_at, ...answer } = answers[0]!
-      assert.isAbove(created_at, 0)
-      assert.deepStrictEqual(answer, {
-        conversation: begun.task.conversation,
-        seq: 1,
-        role: "assistant",
-        content: "all ünstuck",
-        channel_origin: "slack",
-        run_id: begun.run
+  it.effect(
+    "the answer appears in the conversation when the run ends, with how it ended, and no empty one",
+    () =>
+      Effect.gen(function* () {
+        const journal = yield* RunJournal
+        const begun = yield* Samples.begin({ channel_origin: "slack" }, [Samples.modelTurned(1)])
+        assert.deepStrictEqual(yield* answersOf(begun), [])
+        yield* journal.append(begun.next(Samples.runEnded({ text: "all ünstuck" })))
+        const answers = yield* answersOf(begun)
+        assert.strictEqual(answers.length, 1)
+        const { created_at, ...answer } = answers[0]!
+        assert.isAbove(created_at, 0)
+        assert.deepStrictEqual(answer, {
+          conversation: begun.task.conversation,
+          seq: 1,
+          role: "assistant",
+          content: "all ünstuck",
+          channel_origin: "slack",
+          run_id: begun.run
+        })
+        const cut = yield* Samples.finish(
+          {},
+          {
+            text: "all üns",
+            finish: "length",
+            sources: [{ url: "https://example.org/ü", title: "Ü\u0000" }]
+          }
+        )
+        const [said] = yield* answersOf(cut)
+        assert.deepInclude(said, {
+          content: "all üns",
+          finish: "length",
+          sources: [{ url: "https://example.org/ü", title: "Ü\u0000" }]
+        })
+        assert.notProperty(said, "reason")
+        const refused = yield* Samples.finish(
+          {},
+          { status: "failed", reason: "refused", text: "", finish: "refusal" }
+        )
+        const [why] = yield* answersOf(refused)
+        assert.deepInclude(why, { content: "", finish: "refusal", reason: "refused" })
+        const silent = yield* Samples.finish({}, { status: "failed", text: "" })
+        assert.deepStrictEqual(yield* answersOf(silent), [])
       })
-      const silent = yield* Samples.finish({}, { status: "failed", text: "" })
-      assert.deepStrictEqual(yield* answersOf(silent), [])
-    })
   )
 
   it.effect("nothing of a refused append is projected", () =>

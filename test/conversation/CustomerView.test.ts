@@ -9,6 +9,9 @@ import { RunEvent } from "../../src/run/RunEvent.ts"
 
 const secret = "planted secret"
 
+/** What an answer refers to is a part of it. */
+const sources = ["sources.url", "sources.title", "sources.document"]
+
 /** All that a customer may read of each event, by path; a path that is not here shows nothing of what it holds. */
 const shown: Readonly<Record<string, ReadonlyArray<string>>> = {
   RunAccepted: ["message"],
@@ -18,7 +21,7 @@ const shown: Readonly<Record<string, ReadonlyArray<string>>> = {
   ApprovalClosed: [],
   CallSettled: ["outcome.error.class", "outcome.error.message"],
   RunStopping: ["status"],
-  RunEnded: ["status", "text"]
+  RunEnded: ["status", "text", "finish", ...sources]
 }
 
 /** The value with a secret in the place of each text but tags and what `keep` names, and in members that nobody knows. */
@@ -134,7 +137,15 @@ describe("what a customer sees", () => {
 
   it.effect("of the history is what it and its agent said, without what was called", () =>
     Effect.gen(function* () {
-      const keep = ["conversation", "role", "content", "channel_origin", "run_id"]
+      const keep = [
+        "conversation",
+        "role",
+        "content",
+        "channel_origin",
+        "run_id",
+        "finish",
+        ...sources
+      ]
       const result = yield* Arbitrary.checkEffect(
         Arbitrary.schema(ConversationMessage),
         (message) =>

@@ -1,0 +1,111 @@
+/**
+ * How an answer ended, and what it refers to, wherever people read it: over HTTP, in code and in a terminal.
+ */
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { start } from "../../layers/compose/NodeService.ts"
+import { layer as scripted, text } from "../../layers/model/ScriptedModelGateway.ts"
+import { View } from "../../scripts/chat/View.ts"
+import { AgentSpec } from "../../src/agent/AgentSpec.ts"
+import { AgentName, RunId } from "../../src/Ids.ts"
+import type { Turn } from "../../src/run/RunDecider.ts"
+import type { RunEvent } from "../../src/run/RunEvent.ts"
+import { ends, Script } from "./Script.ts"
+import { ask, layer } from "./Service.ts"
+
+const sources = [{ url: "https://example.org/a", title: "A" }]
+const ran = [{ id: "s", name: "web_search", arguments: '{"query":"x"}', arguments_units: 13 }]
+
+/** A run of this one turn, to its end. */
+const said = Effect.fnUntraced(function* (turn: Turn) {
+  const answer = yield* ask("/v1/messages", {
+    as: "olga",
+    json: { agent: "operations", text: "hello" }
+  })
+  const run = RunId.make(answer.json.run_id)
+  const conversation = answer.json.conversation_id as string
+  yield* Script.use((script) => script.turn(run, turn))
+  yield* ends({ run, conversation })
+  const shown = yield* ask(`/v1/runs/${run}`, { as: "vera" })
+  const history = yield* ask(`/v1/conversations/${conversation}`, { as: "vera" })
+  const events = yield* ask(`/v1/runs/${run}/events?limit=50`, { as: "vera" })
+  const items = events.json.items as ReadonlyArray<{ readonly event: RunEvent }>
+  return {
+    run: shown.json,
+    last: history.json.messages.at(-1),
+    events: items.map((it) => it.event)
+  }
+})
+
+describe("an answer", () => {
+  it.live("that was cut says so in its run and in its conversation, with what it refers to", () =>
+    Effect.gen(function* () {
+      const { events, last, run } = yield* said(text("Half of", { finish: "length", sources, ran }))
+      assert.deepInclude(run, { status: "complete", text: "Half of", finish: "length", sources })
+      assert.deepInclude(last, { content: "Half of", finish: "length", sources })
+      const turned = events.find((event) => event._tag === "ModelTurned")
+      assert.deepStrictEqual(turned?.ran, ran)
+    }).pipe(Effect.provide(layer))
+  )
+
+  it.live("that never came says why in its run and in its conversation", () =>
+    Effect.gen(function* () {
+      const { last, run } = yield* said(text("", { finish: "refusal" }))
+      assert.deepInclude(run, { status: "failed", reason: "refused", finish: "refusal", text: "" })
+      assert.include(run.detail, "refused")
+      assert.deepInclude(last, { content: "", finish: "refusal", reason: "refused" })
+    }).pipe(Effect.provide(layer))
+  )
+
+  it.live("that ended well says nothing of it", () =>
+    Effect.gen(function* () {
+      const { last, run } = yield* said(text("All of it."))
+      for (const each of [run, last]) {
+        for (const name of ["finish", "sources"]) assert.notProperty(each, name)
+      }
+    }).pipe(Effect.provide(layer))
+  )
+
+  it("asked for in code says how it ended, and why there is none", async () => {
+    const agents = [
+      AgentSpec.make({ name: AgentName.make("shop"), instructions: "Be kind.", tools: [] })
+    ]
+    const model = scripted([
+      text("Half of", { finish: "length", sources }),
+      text("", { finish: "content_filter", finish_raw: "SAFETY" })
+    ])
+    const troupe = await start({ agents, model })
+    try {
+      const cut = await troupe.ask({ agent: "shop", text: "hello" })
+      assert.deepInclude(cut, { status: "complete", text: "Half of", finish: "length", sources })
+      const none = await troupe.ask({ agent: "shop", text: "hello" })
+      assert.deepInclude(none, {
+        status: "failed",
+        reason: "content_filtered",
+        finish: "content_filter",
+        text: ""
+      })
+      assert.include(none.detail, "SAFETY")
+    } finally {
+      await troupe.stop()
+    }
+  })
+
+  it("in a terminal has a line for what cut it, what it refers to and what its provider ran", () => {
+    let out = ""
+    const view = new View((text) => (out += text))
+    const frame = "0"
+    view.event({ _tag: "ModelTurned", frame, step: 1, ran, ...text("Half of") } as RunEvent)
+    view.event({
+      _tag: "RunEnded",
+      status: "complete",
+      reason: "complete",
+      text: "Half of",
+      finish: "length",
+      sources: [{ url: "https://example.org/a", title: "A\u001b[2J" }]
+    })
+    assert.include(out, 'the provider ran web_search {"query":"x"}')
+    assert.include(out, "cut at the limit of its length")
+    assert.include(out, "source: A[2J, https://example.org/a")
+  })
+})
