@@ -2,7 +2,7 @@
  * What stands before every endpoint: the token and its roles, the body and its bound, the schema and its problems.
  */
 import { isUtf8 } from "node:buffer"
-import { ByteSize, Context, Effect, Layer, SchemaAST, SchemaIssue } from "effect"
+import { ByteSize, Context, Effect, Layer, Result, SchemaAST, SchemaIssue } from "effect"
 import { HttpIncomingMessage, HttpMethod, HttpServerRequest } from "effect/http"
 import { HttpApiMiddleware } from "effect/http-api"
 import type { HttpApiEndpoint, HttpApiError } from "effect/http-api"
@@ -16,6 +16,8 @@ import {
 } from "../../src/api/Boundary.ts"
 import type { Problem, ProblemIssue } from "../../src/api/Problem.ts"
 import { makeProblem } from "../../src/api/Problem.ts"
+import { readJson } from "../../src/entry/BoundedJson.ts"
+import type { JsonRefused } from "../../src/entry/BoundedJson.ts"
 import { holds } from "../../src/Principal.ts"
 import type { Principal } from "../../src/Principal.ts"
 import { HttpSettings } from "./HttpSettings.ts"
@@ -137,6 +139,13 @@ const unsupported = makeProblem(
   "Send the body as application/json in UTF-8."
 )
 
+const encodedBody = makeProblem(
+  415,
+  "unsupported-encoding",
+  "Unsupported content encoding",
+  "Send the body as it is, without a Content-Encoding."
+)
+
 const validation: Layer.Layer<Validation> = HttpApiMiddleware.layerSchemaErrorTransform(
   Validation,
   (error, { endpoint }) =>
@@ -173,6 +182,18 @@ const isJson = (contentType: string | undefined): boolean => {
   )
 }
 
+/** A small body could become a very large one: none is decompressed. */
+const isPlain = (encoding: string | undefined): boolean =>
+  encoding === undefined || /^\s*(?:identity\s*)?$/i.test(encoding.slice(0, 64))
+
+const decoder = new TextDecoder()
+
+/** Refused before any schema looks at it, which would take longer than the reading did. */
+const beyond = ({ message, reason }: JsonRefused) =>
+  reason === "too_large"
+    ? makeProblem(413, "body-too-complex", "The body is too complex", `Of the body: ${message}.`)
+    : makeProblem(400, "malformed-json", "Malformed JSON", `Of the body: ${message}.`)
+
 const requestBody: Layer.Layer<RequestBody> = Layer.effect(
   RequestBody,
   Effect.gen(function* () {
@@ -187,6 +208,7 @@ const requestBody: Layer.Layer<RequestBody> = Layer.effect(
     const read = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest) {
       if (!HttpMethod.hasBody(request.method)) return
       if (!isJson(request.headers["content-type"])) return yield* Effect.fail(unsupported)
+      if (!isPlain(request.headers["content-encoding"])) return yield* Effect.fail(encodedBody)
       if (Number(request.headers["content-length"] ?? 0) > body_bytes_max) {
         return yield* Effect.fail(tooLarge)
       }
@@ -199,6 +221,10 @@ const requestBody: Layer.Layer<RequestBody> = Layer.effect(
         )
       )
       if (!isUtf8(bytes)) return yield* Effect.fail(brokenText)
+      const text = decoder.decode(bytes)
+      if (text.trim() === "") return
+      const json = readJson(text)
+      if (Result.isFailure(json)) return yield* Effect.fail(beyond(json.failure))
     })
     return RequestBody.of((httpEffect) =>
       Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>

@@ -3,6 +3,8 @@
  * own reason where it gave one, and no address, no key and no body.
  */
 import { APICallError, LoadAPIKeyError } from "@ai-sdk/provider"
+import { Result } from "effect"
+import { readJson } from "../../src/entry/BoundedJson.ts"
 import { ModelError } from "../../services/ModelGateway.ts"
 import type { ModelErrorKind } from "../../services/ModelGateway.ts"
 import { isFiltered, reasonOf as ownReason, withGeneration } from "./ErrorReason.ts"
@@ -34,11 +36,7 @@ const record = (value: unknown): Record<string, unknown> | undefined =>
 
 const parsed = (text: string | undefined): unknown => {
   if (text === undefined || text.length > 1_000_000) return undefined
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
+  return Result.getOrUndefined(readJson(text))
 }
 
 /**

@@ -3,7 +3,9 @@
  * provider wants back with each, unchanged.
  */
 import type { LanguageModelV4ToolCall, SharedV4ProviderMetadata } from "@ai-sdk/provider"
+import { Result } from "effect"
 import type { Json } from "../../src/Canonical.ts"
+import { readJson } from "../../src/entry/BoundedJson.ts"
 import type { ProposedCall, Reasoning, TurnPart } from "../../src/run/RunEvent.ts"
 import type { Turn } from "../../src/run/RunDecider.ts"
 
@@ -16,26 +18,16 @@ export const onCompaction = "troupe.compaction"
 export const isCompaction = (provider: SharedV4ProviderMetadata | undefined): boolean =>
   provider?.["anthropic"]?.["type"] === "compaction"
 
-/** Whoever walks the arguments later does so by recursion. */
-const depth_max = 100
-
-const shallow = (value: unknown, depth: number): boolean => {
-  if (typeof value !== "object" || value === null) return true
-  if (depth === 0) return false
-  for (const member of Object.values(value)) if (!shallow(member, depth - 1)) return false
-  return true
-}
-
-/** The arguments of a call; what is not JSON, or nested more than 100 deep, is kept as text. No text = no arguments. */
+/**
+ * The arguments of a call; what is not JSON, or beyond its bounds (128 deep, 20,000 values), is kept as text: the model is
+ * told. No text = no arguments.
+ */
 export const argumentsOf = (input: string): Pick<ProposedCall, "arguments" | "malformed"> => {
   if (input.trim() === "") return { arguments: {} }
-  try {
-    const value: unknown = JSON.parse(input)
-    if (shallow(value, depth_max)) return { arguments: value as Json }
-  } catch {
-    // Kept as text below: the model is told, and nothing crashes.
-  }
-  return { arguments: null, malformed: input }
+  const read = readJson(input)
+  return Result.isSuccess(read)
+    ? { arguments: read.success }
+    : { arguments: null, malformed: input }
 }
 
 /** Later data wins, but does not unsay: a start may hold what an end leaves out. */

@@ -3,6 +3,7 @@
  */
 import { Cause, Exit } from "effect"
 import type { Clock } from "effect"
+import { depth_max, isWithin } from "../../src/entry/BoundedJson.ts"
 import { ToolTerminalError } from "../../src/error/ToolError.ts"
 import type { CallId } from "../../src/Ids.ts"
 import type { RunInput } from "../../src/run/RunDecider.ts"
@@ -25,6 +26,16 @@ const valueOf = (tool: Governed, result: unknown): Outcome => {
     return noted(failed(refused), encoded.cause)
   }
   const json = JSON.stringify(encoded.value) ?? "null"
+  // Whatever walks a result later does so by recursion. A short text cannot nest so deep.
+  if (json.length > depth_max && !isWithin(encoded.value)) {
+    return failed(
+      new ToolTerminalError({
+        kind: "internal",
+        reason: "RESULT_TOO_DEEP",
+        message: `${tool.spec.name} returned a value that nests deeper than ${depth_max}, or holds too many values.`
+      })
+    )
+  }
   const most = tool.spec.result_bytes_max
   if (json.length * 3 > most && new TextEncoder().encode(json).length > most) {
     return failed(

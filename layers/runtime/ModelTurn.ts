@@ -3,6 +3,7 @@
  */
 import { Cause, Effect, Exit, Option } from "effect"
 import { copyJson } from "../../src/Canonical.ts"
+import { bounds_default, isWithin } from "../../src/entry/BoundedJson.ts"
 import type { Prices } from "../../src/cost/PriceTable.ts"
 import { costOf } from "../../src/cost/PriceTable.ts"
 import type { FrameId, RunId } from "../../src/Ids.ts"
@@ -41,9 +42,11 @@ export const turnFailed = (
   transient
 })
 
-const finished = ({ agent, asked, services }: ModelTurn, turn: Turn): RunInput => {
+const finished = (asking: ModelTurn, turn: Turn): RunInput => {
+  const { agent, asked, services } = asking
   const { frame, step } = asked
   const { prices } = services
+  if (!isTurn(turn)) return broke(asking, Cause.die(new TypeError("the gateway gave no turn")))
   const calls = ownCalls(turn.calls)
   // The spread comes first: a literal that begins with one is copied at once, any other member by member.
   const turned: ModelTurned = { ...turn, _tag: "ModelTurned", frame, step, calls }
@@ -60,10 +63,20 @@ export const unknownAgent = (asked: AskModel): RunInput =>
 const ownCalls = (calls: Turn["calls"]): Turn["calls"] =>
   calls.length === 1 ? [ownCall(calls[0]!)] : calls.map(ownCall)
 
-const ownCall = (call: ProposedCall): ProposedCall => ({
-  ...call,
-  arguments: copyJson(call.arguments)
-})
+const ownCall = (call: ProposedCall): ProposedCall =>
+  isWithin(call.arguments, bounds_default, true)
+    ? { ...call, arguments: copyJson(call.arguments) }
+    : { ...call, arguments: null, malformed: call.malformed ?? beyond }
+
+/** What the model is told in the place of a text that was no JSON. */
+const beyond = `they nest deeper than ${bounds_default.depth_max}, hold more than ${bounds_default.values_max} values, or a number that JSON cannot say`
+
+/** A gateway may be anybody's: what is written of a turn has to be what its event says that it is. */
+const isTurn = ({ calls, text, usage }: Turn): boolean =>
+  typeof text === "string" &&
+  Array.isArray(calls) &&
+  calls.every(({ model_id, name }) => typeof model_id === "string" && typeof name === "string") &&
+  (usage === undefined || Object.values(usage).every(Number.isSafeInteger))
 
 const failed = (asked: AskModel, { kind, message, reason }: ModelError): RunInput =>
   turnFailed(

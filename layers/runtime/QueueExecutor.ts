@@ -7,6 +7,7 @@ import { Cause, Clock, Effect, Exit, Schema } from "effect"
 import { Digest, SecureRandom } from "effect/crypto"
 import type { Scope } from "effect"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
+import { bounds_default, isWithin } from "../../src/entry/BoundedJson.ts"
 import {
   ToolPolicyError,
   ToolTerminalError,
@@ -150,6 +151,7 @@ const readCall = Schema.decodeUnknownExit(ToolCall)
 
 /** What it was routed by is what runs: a name in the message cannot reach another tool. Undefined = it is no call. */
 const callIn = ({ id, payload, tool }: ToolDelivery): ToolCall | undefined => {
+  if (!isWithin(payload, bounds_default, true)) return undefined
   const read = readCall(payload)
   return Exit.isSuccess(read) && read.value.id === id ? { ...read.value, name: tool } : undefined
 }

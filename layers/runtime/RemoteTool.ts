@@ -11,6 +11,7 @@
 import { Clock, Effect, Exit, Option, Result, Schema } from "effect"
 import type { Context } from "effect"
 import { Tool } from "effect/ai"
+import { readJson } from "../../src/entry/BoundedJson.ts"
 import type { Spend } from "../../src/cost/Spending.ts"
 import { ToolTerminalError, ToolTransientError, ToolUserError } from "../../src/error/ToolError.ts"
 import type { ToolError } from "../../src/error/ToolError.ts"
@@ -127,7 +128,7 @@ const showing = <A, E>(
   asked: Effect.Effect<A, E>
 ): Effect.Effect<A, E> => {
   const pass = (json: string) => {
-    const value = Result.try(() => JSON.parse(json) as unknown)
+    const value = readJson(json)
     if (Result.isSuccess(value)) show(value.success)
   }
   return Effect.scoped(Effect.andThen(Effect.ignore(queue.shown(id, pass)), asked))

@@ -2,7 +2,8 @@
  * What of a platform's error answer a model may read: the `detail` of its own envelope, and nothing else. Any other body
  * may hold hosts, addresses and stacks.
  */
-import { Option, Schema } from "effect"
+import { Option, Result, Schema } from "effect"
+import { readJson } from "../entry/BoundedJson.ts"
 
 /** The greatest detail, in UTF-16 units. */
 const detail_max = 2_000
@@ -11,13 +12,14 @@ const cut_mark = " (truncated)"
 const body_max = 100_000
 
 const decode = Schema.decodeUnknownOption(
-  Schema.fromJsonString(Schema.Struct({ detail: Schema.optionalKey(Schema.Json) }))
+  Schema.Struct({ detail: Schema.optionalKey(Schema.Json) })
 )
 
 /** The detail of an error answer, at most 2,000 characters and a mark; null where there is none (AG-12). */
 export const detailOf = (body: string): string | null => {
   if (body.length > body_max) return null
-  const envelope = Option.getOrUndefined(decode(body))
+  const read = readJson(body)
+  const envelope = Result.isSuccess(read) ? Option.getOrUndefined(decode(read.success)) : undefined
   const detail = envelope?.detail
   if (detail === null || detail === undefined || detail === "") return null
   const text = typeof detail === "string" ? detail : JSON.stringify(detail)

@@ -200,13 +200,20 @@ export const readValue = (
 
 /**
  * Is a value that was parsed, or encoded, within the bounds of depth and number? Looks at objects and lists of any class,
- * and stops at the first bound that is passed, so that a circle ends too.
+ * and stops at the first bound that is passed, so that a circle ends too. `finite`: no number may be Infinity or NaN,
+ * as 1e400 is once it was parsed.
  */
-export const isWithin = (value: unknown, bounds: JsonBounds = bounds_result): boolean => {
+export const isWithin = (
+  value: unknown,
+  bounds: JsonBounds = bounds_result,
+  finite = false
+): boolean => {
   let left = bounds.values_max
   const fits = (each: unknown, depth: number): boolean => {
     if (--left < 0) return false
-    if (typeof each !== "object" || each === null) return true
+    if (typeof each !== "object" || each === null) {
+      return !finite || typeof each !== "number" || Number.isFinite(each)
+    }
     if (depth === bounds.depth_max) return false
     if (Array.isArray(each)) return each.every((item: unknown) => fits(item, depth + 1))
     for (const name in each) {

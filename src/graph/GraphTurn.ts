@@ -2,17 +2,16 @@
  * What a graph says next, from what its frame's journal holds: a turn is a wave of calls, and the last one is the answer.
  * A graph is asked like a model and answers by its own rule, so that its calls are a run's calls like any others.
  */
-import { Option, Result, Schema } from "effect"
+import { Result } from "effect"
 import type { Json } from "../Canonical.ts"
 import { resultText } from "../conversation/Transcript.ts"
+import { readJson } from "../entry/BoundedJson.ts"
 import type { FrameId } from "../Ids.ts"
 import { callId, rootFrame } from "../Ids.ts"
 import type { Turn } from "../run/RunDecider.ts"
 import type { Outcome, ProposedCall, RunEvent } from "../run/RunEvent.ts"
 import { fill } from "./StateTemplate.ts"
 import type { GraphNode, ToolGraph } from "./ToolGraph.ts"
-
-const readJson = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Json))
 
 /** What its frame was opened with, and how its nodes' calls ended. */
 interface Progress {
@@ -77,6 +76,8 @@ const turnOf = (text: string, calls: ReadonlyArray<ProposedCall>): Turn => ({
   finish: calls.length > 0 ? "tool_calls" : "stop"
 })
 
+const inputRefused = "the input is not JSON, or is beyond its bounds (128 deep, 20,000 values)"
+
 /** The turn of a frame at a step (from 1 on), or why the graph cannot go on, in a sentence. */
 export const nextTurn = (
   graph: ToolGraph,
@@ -86,7 +87,7 @@ export const nextTurn = (
 ): Result.Result<Turn, string> => {
   const { input, outcomes } = progressOf(frame, events)
   const read = readJson(input)
-  const begun = Option.isNone(read) ? Result.fail("the input is not JSON") : graph.begin(read.value)
+  const begun = Result.isFailure(read) ? Result.fail(inputRefused) : graph.begin(read.success)
   if (Result.isFailure(begun)) return Result.fail(`its input is refused: ${begun.failure}`)
   const state = new Map(begun.success)
   for (const node of graph.waves.slice(0, step - 1).flat()) {

@@ -17,6 +17,7 @@ import { Cause, Effect, Exit, Result, Schema, SchemaIssue } from "effect"
 import { Capability } from "../capability/Capability.ts"
 import { canonical } from "../Canonical.ts"
 import type { Json } from "../Canonical.ts"
+import { bounds_default, isWithin } from "../entry/BoundedJson.ts"
 import { AgentName } from "../Ids.ts"
 import { nearest } from "../tool/Nearest.ts"
 import { jsonSchemaInput, refusalText } from "../tool/ToolCodec.ts"
@@ -312,7 +313,7 @@ const decode = Schema.decodeUnknownExit(GraphSpec, { onExcessProperty: "error" }
 export const load = Effect.fnUntraced(function* (
   value: unknown
 ): Effect.fn.Return<ToolGraph, GraphRefused> {
-  const read = decode(value)
+  const read = isWithin(value, bounds_default) ? decode(value) : Exit.die("too deep, or too large")
   if (Exit.isFailure(read)) {
     const error = Cause.squash(read.cause)
     return yield* Schema.isSchemaError(error)

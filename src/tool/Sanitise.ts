@@ -2,7 +2,9 @@
  * The model's copy of a tool's result, cleaned: without control characters, without the markers by which some models tell
  * a system's words from data, and with markup written out. The journal keeps the result as it came.
  */
+import { Result } from "effect"
 import type { Json } from "../Canonical.ts"
+import { bounds_result, readJson } from "../entry/BoundedJson.ts"
 
 /** All but tab, line feed and carriage return. */
 // oxlint-disable-next-line no-control-regex -- control characters are what is taken out here
@@ -90,17 +92,22 @@ const suspicious = /[&<>'\u007f-\u009f]|\\["bfu]|__system__/i
 /** Beyond this a text is cleaned as it stands: nobody reads more of it than its beginning. */
 const parsed_units_max = 262_144
 
+const asText = (json: string, texts: boolean): string => {
+  const text = sanitiseText(json)
+  return texts ? text : text.replace(/[&<>']/g, (character) => entities[character]!)
+}
+
 /**
  * The cleaned form of an encoded result, for its model; the same text where there is nothing to clean. A result that is
  * one text is a text of its own; `texts` says that all texts in it are (U11).
  */
 export const cleanResult = (json: string, texts: boolean): string => {
   if (!suspicious.test(json)) return json
-  if (json.length > parsed_units_max) {
-    const text = sanitiseText(json)
-    return texts ? text : text.replace(/[&<>']/g, (character) => entities[character]!)
-  }
-  const value = JSON.parse(json) as Json
+  if (json.length > parsed_units_max) return asText(json, texts)
+  const read = readJson(json, bounds_result)
+  // It was written before there were bounds: what is too deep to be walked is cleaned as it stands.
+  if (Result.isFailure(read)) return asText(json, texts)
+  const value = read.success
   const clean = texts || typeof value === "string" ? sanitiseTexts(value) : sanitise(value)
   return JSON.stringify(clean)
 }

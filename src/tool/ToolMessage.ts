@@ -3,10 +3,11 @@
  * what a result has to say so that its sender knows as much as if the tool had run beside it. The shapes are SemStreams';
  * what they have no field for stands in `metadata`.
  */
-import { Option, Schema, Struct } from "effect"
+import { Option, Result, Schema, Struct } from "effect"
 import { canonical } from "../Canonical.ts"
 import type { ModelSpent, Spending } from "../cost/Spending.ts"
 import { ModelUse, uses_max } from "../cost/Spending.ts"
+import { bounds_result, readJson } from "../entry/BoundedJson.ts"
 import {
   failureOf,
   ToolErrorClass,
@@ -145,16 +146,18 @@ export type Reply =
 
 const classes = { ToolUserError, ToolPolicyError, ToolTransientError, ToolTerminalError }
 
-const readJson = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Json))
-
 /** A result of ours says what it is; one of another runtime is a text, and its error has a kind at most (SM-18). */
 export const readReply = (result: ToolResult): Reply => {
   const told = toldOf(result)
   if (told.outcome === "unknown") return { _tag: "Unknown" }
   const { content, error, error_kind } = result
   if (error === undefined || error === "") {
-    const value = told.encoding === "json" ? readJson(content) : Option.none()
-    return { _tag: "Value", value: Option.getOrElse(value, () => content ?? null) }
+    if (told.encoding !== "json" || content === undefined)
+      return { _tag: "Value", value: content ?? null }
+    return {
+      _tag: "Value",
+      value: Result.getOrElse(readJson(content, bounds_result), () => content)
+    }
   }
   if (told.error_class === undefined) return { _tag: "Failed", error: errorOf(error_kind, error) }
   const Class = classes[told.error_class]

@@ -9,7 +9,7 @@ import { ofName } from "../../src/error/Classify.ts"
 /** A generous hard stop: what looks through its text once is done within a few seconds. */
 const stop_ms = 120_000
 
-describe("texts of 200,000 characters that were made to be searched for ever", () => {
+describe("texts of 100,000 characters that were made to be searched for ever", () => {
   it(
     "are looked through by everything that reads texts from outside",
     { timeout: stop_ms + 10_000 },

@@ -24,7 +24,7 @@ import { ofThrown } from "../../layers/model/ProviderError.ts"
 import { parseCursor } from "../../layers/http/EventStream.ts"
 import { Result } from "effect"
 
-const units = Number(process.argv[2] ?? 200_000)
+const units = Number(process.argv[2] ?? 100_000)
 const many = (piece: string): string =>
   piece.repeat(Math.ceil(units / piece.length)).slice(0, units)
 
@@ -37,7 +37,7 @@ const characters = "a1A_-. /:@%\"'\\,;=+(<{[~\t\n\u200b\u00e90"
 const pieces = [...characters.split(""), ...words.split(" "), ...phrases.split("|")]
 const texts = pieces.flatMap((piece) => {
   const long = many(piece)
-  return [long, `${long}!`, `"${long}`, `a ${long}\u0000`, `(${long}) x`, `\n${long}@`]
+  return [long, `${long}!`, `(\n"${long}\u0000) x@`]
 })
 
 const redaction = { secrets: [], provider: "p" } as never

@@ -144,10 +144,10 @@ describe("TurnAssembly", () => {
     assert.strictEqual(assembly.take({ type: "text-delta", id: "t", delta: "!" })?.kind, "refused")
   })
 
-  it("arguments nested more than 100 deep are malformed", () => {
+  it("arguments nested more than 128 deep are malformed", () => {
     const deep = (n: number) => `${"[".repeat(n)}${"]".repeat(n)}`
-    assert.isUndefined(argumentsOf(deep(100)).malformed)
-    assert.strictEqual(argumentsOf(deep(101)).malformed, deep(101))
+    assert.isUndefined(argumentsOf(deep(128)).malformed)
+    assert.strictEqual(argumentsOf(deep(129)).malformed, deep(129))
     assert.strictEqual(argumentsOf(deep(100_000)).arguments, null)
   })
 })

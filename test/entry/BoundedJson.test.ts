@@ -1,0 +1,133 @@
+import { assert, describe, it } from "vitest"
+import { Result } from "effect"
+import { canonical, copyJson } from "../../src/Canonical.ts"
+import {
+  bounds_default,
+  depth_max,
+  isWithin,
+  readJson,
+  readValue
+} from "../../src/entry/BoundedJson.ts"
+import { argumentsOf } from "../../layers/model/TurnParts.ts"
+import { anyValue, random } from "./HostileValues.ts"
+
+const lists = (depth: number): string => "[".repeat(depth) + "]".repeat(depth)
+const objects = (depth: number): string => `${'{"a":'.repeat(depth)}1${"}".repeat(depth)}`
+const why = (read: Result.Result<unknown, { readonly reason: string }>): string =>
+  Result.isFailure(read) ? read.failure.reason : "read"
+
+describe("readJson", () => {
+  it("reads what JSON.parse reads, and refuses what it refuses", () => {
+    const next = random(11)
+    for (let i = 0; i < 3_000; i++) {
+      const value = anyValue(next, 4)
+      const text = JSON.stringify(value) ?? "null"
+      assert.deepStrictEqual(Result.getOrThrow(readJson(text)), JSON.parse(text))
+      // A text with one character less, or another one, is JSON for both or for neither.
+      const at = Math.floor(next() * text.length)
+      for (const odd of [
+        text.slice(0, at),
+        text.slice(0, at) + '"\\x{[,'[i % 7]! + text.slice(at + 1)
+      ]) {
+        const parsed = Result.try(() => JSON.parse(odd) as unknown)
+        const read = readJson(odd)
+        if (Result.isFailure(parsed)) assert.strictEqual(why(read), "not_json", odd)
+        else if (Result.isSuccess(read)) assert.deepStrictEqual(read.success, parsed.success)
+      }
+    }
+    for (const text of [
+      '"\\"[{"',
+      ' {"a\\"" : [1, -2.5e3, true ] } ',
+      '"\\\\"',
+      "1e308",
+      '{"a":{},"b":{}}'
+    ]) {
+      assert.deepStrictEqual(Result.getOrThrow(readJson(text)), JSON.parse(text))
+    }
+  })
+
+  it("refuses what nests too deep, however deep, and takes what just fits", () => {
+    for (const nested of [lists, objects]) {
+      assert.strictEqual(why(readJson(nested(depth_max))), "read")
+      for (const depth of [depth_max + 1, 2_500, 990_000]) {
+        assert.strictEqual(why(readJson(nested(depth))), "too_large")
+      }
+    }
+    for (const depth of [depth_max + 1, 990_000]) {
+      assert.strictEqual(why(readJson("[".repeat(depth))), "too_large")
+    }
+  })
+
+  it("refuses too many values and too many characters", () => {
+    const { values_max } = bounds_default
+    const members = (n: number) =>
+      JSON.stringify(Object.fromEntries(Array.from({ length: n }, (_, i) => [`k${i}`, 0])))
+    assert.strictEqual(why(readJson(members(values_max - 2))), "read")
+    assert.strictEqual(why(readJson(members(150_000))), "too_large")
+    assert.strictEqual(why(readJson(`[${"0,".repeat(values_max)}0]`)), "too_large")
+    assert.strictEqual(why(readJson('"xxxx"', { ...bounds_default, units_max: 5 })), "too_large")
+  })
+
+  it("refuses numbers that would become Infinity, and members that stand twice", () => {
+    for (const text of ["1e400", "-1e400", '{"a":[1E999]}', `1${"0".repeat(400)}`]) {
+      assert.strictEqual(why(readJson(text)), "not_json", text)
+    }
+    for (const text of ['{"a":1,"a":2}', '{"a":1,"\\u0061":2}', '[{"b":{"x":1,"y":[],"x":2}}]']) {
+      assert.strictEqual(why(readJson(text)), "not_json", text)
+    }
+    assert.strictEqual(why(readJson('[{"a":1},{"a":{"a":"a:a"}},"a","a"]')), "read")
+  })
+
+  it("gives a member __proto__ as one like any other", () => {
+    const read = Result.getOrThrow(readJson('{"__proto__":{"admin":true}}')) as object
+    assert.deepStrictEqual(Object.keys(read), ["__proto__"])
+    assert.isUndefined((read as { admin?: true }).admin)
+    const value = Result.getOrThrow(readValue(read)) as object
+    assert.deepStrictEqual(Object.keys(value), ["__proto__"])
+    assert.strictEqual(Object.getPrototypeOf(value), Object.prototype)
+  })
+})
+
+describe("values of a program", () => {
+  it("are copied, and refused where JSON has no word for them", () => {
+    const given = { a: [1, { b: "x" }], u: undefined }
+    const read = Result.getOrThrow(readValue(given))
+    given.a.push(2)
+    assert.deepStrictEqual(read, { a: [1, { b: "x" }] })
+    const circle: Record<string, unknown> = {}
+    circle["self"] = circle
+    for (const value of [
+      NaN,
+      1n,
+      () => 1,
+      new Date(0),
+      new Map(),
+      [undefined],
+      circle,
+      Symbol("s")
+    ]) {
+      assert.notStrictEqual(why(readValue(value)), "read")
+    }
+  })
+
+  it("that are within the bounds can be walked by whatever walks them by recursion", () => {
+    const deepest = JSON.parse(objects(depth_max)) as never
+    assert.isTrue(isWithin(deepest))
+    assert.strictEqual(canonical(copyJson(deepest)), objects(depth_max))
+    assert.isFalse(isWithin(JSON.parse(objects(depth_max + 1))))
+    assert.isFalse(isWithin({ n: Infinity }, bounds_default, true))
+  })
+
+  it("arguments of a call beyond the bounds are a malformed call, with its text", () => {
+    for (const text of [
+      lists(2_500),
+      '{"n":1e400}',
+      '{"n":1,"n":2}',
+      `[${"0,".repeat(30_000)}0]`,
+      "{"
+    ]) {
+      assert.deepStrictEqual(argumentsOf(text), { arguments: null, malformed: text })
+    }
+    assert.deepStrictEqual(argumentsOf('{"n":1}'), { arguments: { n: 1 } })
+  })
+})

@@ -1,0 +1,76 @@
+import { gzipSync } from "node:zlib"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { ask, layer } from "./Service.ts"
+
+const id = "00000000-0000-4000-8000-000000000000"
+const decide = (body: string | Uint8Array, headers: Record<string, string> = {}) =>
+  ask(`/v1/approvals/${id}/decision`, { as: "olga", method: "POST", body: body as string, headers })
+
+const modify = (value: string) => `{"decision":"modify","arguments":{"n":${value}}}`
+
+describe("bodies", () => {
+  it.live("that nest too deep or hold too much are refused before any schema sees them", () =>
+    Effect.gen(function* () {
+      const members = Array.from({ length: 150_000 }, (_, i) => `"k${i}":0`).join(",")
+      for (const body of [
+        modify("[".repeat(990_000)),
+        modify("[".repeat(129) + "]".repeat(129)),
+        modify("[".repeat(10_000) + "]".repeat(10_000)),
+        `{"decision":"approve",${members}}`,
+        `[${"[],".repeat(100_000)}[]]`
+      ]) {
+        const answer = yield* decide(body)
+        assert.strictEqual(answer.status, 413, answer.text)
+        assert.strictEqual(answer.json.type, "urn:troupe:problem:body-too-complex")
+      }
+    }).pipe(Effect.provide(layer))
+  )
+
+  it.live("with more mistakes than are shown name the first ones", () =>
+    Effect.gen(function* () {
+      const members = Array.from({ length: 15_000 }, (_, i) => `"k${i}":0`).join(",")
+      const answer = yield* decide(`{"decision":"approve",${members}}`)
+      assert.strictEqual(answer.status, 400)
+      assert.isAtMost(answer.json.errors.length, 20)
+      assert.isBelow(answer.text.length, 20_000)
+    }).pipe(Effect.provide(layer))
+  )
+
+  it.live("of decisions in every strange shape are answered with 4xx", () =>
+    Effect.gen(function* () {
+      for (const body of [
+        '{"decision":{"decision":"approve"}}',
+        '{"decision":["approve"]}',
+        '{"decision":"modify","arguments":[]}',
+        '{"decision":"modify","arguments":null}',
+        modify("1e400"),
+        '{"decision":"deny","decision":"approve","reason":"x"}',
+        '{"__proto__":{"decision":"approve"}}',
+        '{"decision":"approve","__proto__":{}}',
+        '{"_tag":"Approve"}',
+        '"approve"',
+        "[]",
+        "null",
+        "1"
+      ]) {
+        const answer = yield* decide(body)
+        assert.strictEqual(answer.status, 400, `${body}: ${answer.text}`)
+      }
+      assert.strictEqual((yield* decide(modify("1"))).status, 404)
+    }).pipe(Effect.provide(layer))
+  )
+
+  it.live("with a Content-Encoding are a 415 problem, whatever it is", () =>
+    Effect.gen(function* () {
+      const body = gzipSync('{"decision":"approve"}')
+      for (const encoding of ["gzip", "GZIP", "br", "deflate", "zstd", "gzip, identity", "x"]) {
+        const answer = yield* decide(body, { "content-encoding": encoding })
+        assert.strictEqual(answer.status, 415, encoding)
+        assert.strictEqual(answer.json.type, "urn:troupe:problem:unsupported-encoding")
+      }
+      const plain = yield* decide('{"decision":"approve"}', { "content-encoding": "identity" })
+      assert.strictEqual(plain.status, 404)
+    }).pipe(Effect.provide(layer))
+  )
+})
