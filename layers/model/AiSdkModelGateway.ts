@@ -23,7 +23,7 @@ import { AnswerHeard } from "./RateLimitHeaders.ts"
 import * as ResilientModelGateway from "./ResilientModelGateway.ts"
 import type { AssistantPart } from "./SoFar.ts"
 import { WholeAnswer } from "./WholeAnswer.ts"
-import { TurnAssembly } from "./TurnAssembly.ts"
+import { continuations_max, TurnAssembly } from "./TurnAssembly.ts"
 
 /** A provider: its client, and what its errors must not show. */
 export interface ModelProvider extends Redaction, ProviderHabits {
@@ -76,9 +76,6 @@ const asked = <A>(provider: ModelProvider, promise: () => PromiseLike<A>) =>
 
 /** Who gets back what is theirs: a provider's data for one model means nothing to another. */
 const originOf = (model: LanguageModelV4): string => `${model.provider}:${model.modelId}`
-
-/** A provider that pauses is asked to go on at most so often in one turn. */
-const continuations_max = 8
 
 interface Attempt {
   readonly provider: ModelProvider

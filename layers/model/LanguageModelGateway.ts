@@ -15,7 +15,7 @@ import { ofEvent, sanitise } from "./ProviderError.ts"
 import { toOptions } from "./ProviderPrompt.ts"
 import { AnswerHeard } from "./RateLimitHeaders.ts"
 import type { AnswerHeaders } from "./RateLimitHeaders.ts"
-import { TurnAssembly } from "./TurnAssembly.ts"
+import { continuations_max, TurnAssembly } from "./TurnAssembly.ts"
 
 export interface LanguageModelOptions {
   /** One turn at most, in ms. */
@@ -55,7 +55,19 @@ const assistant = (entry: Extract<Entry, { role: "assistant" }>): Message => {
           id: part.toolCallId,
           name: part.toolName,
           params: part.input,
-          providerExecuted: false,
+          providerExecuted: part.providerExecuted === true,
+          ...optionsOf(part)
+        })
+      )
+    } else if (part.type === "tool-result") {
+      const { output } = part
+      content.push(
+        Prompt.makePart("tool-result", {
+          id: part.toolCallId,
+          name: part.toolName,
+          result: "value" in output ? output.value : "",
+          isFailure: output.type === "error-json",
+          providerExecuted: true,
           ...optionsOf(part)
         })
       )
@@ -199,22 +211,26 @@ interface Asking {
 
 const redaction = { secrets: [], keyed: true }
 
-const ask = Effect.fnUntraced(function* ({ model, options, request, sink, toolkit }: Asking) {
-  const strange = inexpressible(request)
-  if (strange !== undefined) return yield* strange
-  const asked = toOptions(request, options.origin)
-  if (asked instanceof ModelError) return yield* asked
+interface Request extends Pick<Asking, "model" | "options" | "toolkit"> {
+  readonly toolChoice: LanguageModel.ToolChoice<string>
+}
+
+/** One request, from its first part to its last. */
+const heard = Effect.fnUntraced(function* (
+  assembly: TurnAssembly,
+  { model, options, toolChoice, toolkit }: Request,
+  prompt: LanguageModelV4Prompt
+) {
   // The services that handlers would need are lost in the types of a toolkit that is data, and no handler runs.
   const stream = model.streamText({
-    prompt: Prompt.fromMessages(asked.prompt.map(messageOf)),
+    prompt: Prompt.fromMessages(prompt.map(messageOf)),
     ...(toolkit === undefined ? undefined : { toolkit }),
-    toolChoice: choiceOf(asked),
+    toolChoice,
     disableToolCallResolution: true,
     toolCallValidation: "deferred"
   } as LanguageModel.GenerateTextOptions<Tools> & {
     readonly toolkit: Toolkit.WithHandler<Tools>
   }) as Stream.Stream<StreamedPart, AiError.AiError>
-  const assembly = new TurnAssembly(sink)
   yield* stream.pipe(
     Stream.catch((error) =>
       Stream.fromEffect(
@@ -240,6 +256,22 @@ const ask = Effect.fnUntraced(function* ({ model, options, request, sink, toolki
       return error === undefined ? Effect.void : Effect.fail(error)
     })
   )
+})
+
+const ask = Effect.fnUntraced(function* ({ model, options, request, sink, toolkit }: Asking) {
+  const strange = inexpressible(request)
+  if (strange !== undefined) return yield* strange
+  const asked = toOptions(request, options.origin)
+  if (asked instanceof ModelError) return yield* asked
+  const assembly = new TurnAssembly(sink)
+  const each = { model, options, toolkit, toolChoice: choiceOf(asked) }
+  yield* heard(assembly, each, asked.prompt)
+  for (let n = 0; n < continuations_max; n++) {
+    const content = assembly.paused
+    if (content === undefined) break
+    assembly.goOn()
+    yield* heard(assembly, each, [...asked.prompt, { role: "assistant", content: [...content] }])
+  }
   const turn = assembly.end(
     request.step,
     request.model ?? options.origin,

@@ -23,6 +23,9 @@ import { finishOf, isPaused, isUnreadable, rawOf, summed, usageOf } from "./Turn
 import { isCompaction, Kept, merged, onMessage } from "./TurnParts.ts"
 import type { Piece, Slot } from "./TurnParts.ts"
 
+/** A provider that pauses is asked to go on at most so often in one turn. */
+export const continuations_max = 8
+
 /** Text, reasoning and arguments of one turn together, in UTF-16 units. */
 const turn_units_max = 16_000_000
 const calls_max = 1_000

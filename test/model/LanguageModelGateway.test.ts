@@ -71,6 +71,70 @@ describe("LanguageModelGateway", () => {
     })
   )
 
+  it.effect("a call that was cut has no arguments", () =>
+    Effect.gen(function* () {
+      for (const parts of [
+        call("c", "search", {}).filter((part) => part.type !== "tool-params-delta"),
+        [{ type: "tool-params-start", id: "c", name: "search", providerExecuted: false } as const]
+      ]) {
+        const { turn } = yield* ask([...parts, finish("length")], { tools: [search] })
+        assert.deepStrictEqual(turn.calls, [
+          { model_id: "c", name: "search", arguments: null, malformed: "" }
+        ])
+      }
+    })
+  )
+
+  it.effect("a pause is gone on from, and what the provider ran is in the turn", () =>
+    Effect.gen(function* () {
+      const model = languageModel(
+        [
+          ...say("t", ["Let me look. "]),
+          { type: "source", sourceType: "url", id: "u", url: "https://example.org/a", title: "A" },
+          {
+            type: "tool-call",
+            id: "s",
+            name: "search",
+            params: { q: "a" },
+            providerExecuted: true
+          },
+          {
+            type: "tool-result",
+            id: "s",
+            name: "search",
+            result: { hits: 1 },
+            isFailure: false,
+            providerExecuted: true
+          },
+          finish("pause")
+        ],
+        [...say("t", ["Found."]), finish("stop")]
+      )
+      const turn = yield* ModelGateway.use((gateway) =>
+        gateway.turn(request({ tools: [search] }), () => {})
+      ).pipe(Effect.provide(Layer.provide(LanguageModelGateway.layer(), model.layer)))
+      assert.deepStrictEqual([turn.text, turn.finish], ["Let me look. Found.", "stop"])
+      assert.deepStrictEqual(turn.ran, [
+        {
+          id: "s",
+          name: "search",
+          arguments: '{"q":"a"}',
+          arguments_units: 9,
+          result: '{"hits":1}',
+          result_units: 10
+        }
+      ])
+      assert.deepStrictEqual(turn.sources, [{ url: "https://example.org/a", title: "A" }])
+      assert.strictEqual(model.asked.length, 2)
+      const last = model.asked[1]?.prompt.content.at(-1)
+      assert.strictEqual(last?.role, "assistant")
+      assert.deepStrictEqual(
+        typeof last?.content === "string" ? [] : last?.content.map(({ type }) => type),
+        ["text", "tool-call", "tool-result"]
+      )
+    })
+  )
+
   it.effect("sends back reasoning with its signature, calls and results, and the tools", () =>
     Effect.gen(function* () {
       const { asked } = yield* ask([...say("t", ["ok"]), finish("stop")], {
