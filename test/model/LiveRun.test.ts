@@ -13,7 +13,7 @@ import * as H from "../runtime/Harness.ts"
 import { error, serve, status } from "./ChatServer.ts"
 import { environment, key } from "./Gateway.ts"
 import { body, pieces, stalled } from "./Wires.ts"
-import { anthropic, wires } from "./WireTurns.ts"
+import { anthropic, compatible, wires } from "./WireTurns.ts"
 import type { Wire } from "./WireTurns.ts"
 
 const parameters = { limit: Schema.optionalKey(Schema.Int), note: Schema.optionalKey(H.textField) }
@@ -73,6 +73,59 @@ describe("a run with a live model", () => {
       }).pipe(Effect.scoped)
     )
   }
+
+  it.live("runs no call that its wire cut off, and the model reads why", () =>
+    Effect.gen(function* () {
+      const message = {
+        id: "msg",
+        type: "message",
+        role: "assistant",
+        model: "claude",
+        content: [],
+        stop_reason: null,
+        stop_sequence: null,
+        usage: { input_tokens: 3, output_tokens: 1 }
+      }
+      const said = (content_block: object, stop_reason: string) =>
+        body(anthropic, [
+          { type: "message_start", message },
+          { type: "content_block_start", index: 0, content_block },
+          { type: "content_block_stop", index: 0 },
+          {
+            type: "message_delta",
+            delta: { stop_reason, stop_sequence: null },
+            usage: { input_tokens: 3, output_tokens: 9 }
+          },
+          { type: "message_stop" }
+        ])
+      const look = { type: "tool_use", id: "c", name: "look", input: {} }
+      const server = yield* serve([
+        pieces(said(look, "max_tokens"), [7]),
+        pieces(said({ type: "text", text: "Done." }, "end_turn"), [7])
+      ])
+      const events = yield* Effect.gen(function* () {
+        return yield* H.ended(yield* H.send("look"))
+      }).pipe(Effect.provide(runtime(anthropic, server)))
+      const [settled] = H.settled(events)
+      const outcome = settled?.outcome
+      assert.strictEqual(outcome?._tag === "Failed" ? outcome.error.reason : "", "TURN_CUT")
+      assert.include(JSON.stringify(server.asked[1]!.body), "the turn was cut")
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("ends a run whose prompt was filtered as filtered, and asks once", () =>
+    Effect.gen(function* () {
+      const moderated = {
+        error: { code: 403, message: "flagged", metadata: { reasons: ["violence"] } }
+      }
+      const server = yield* serve([status(403, moderated)])
+      const events = yield* Effect.gen(function* () {
+        return yield* H.ended(yield* H.send("hello"))
+      }).pipe(Effect.provide(runtime(compatible, server)))
+      assert.deepInclude(H.end(events), { status: "failed", reason: "content_filtered" })
+      assert.strictEqual(server.asked.length, 1)
+    }).pipe(Effect.scoped)
+  )
 
   it.live("hangs up when it is cancelled in the middle of a turn", () =>
     Effect.gen(function* () {
