@@ -1,60 +1,85 @@
 /**
- * What a person is shown of a call's arguments: enough to decide, without secrets and personal data (ST-28).
+ * What a person is shown of a call's arguments: enough to decide, without secrets and personal data (ST-28), with every
+ * amount, and with what cannot be seen written out.
  */
+import { redact } from "../error/Redaction.ts"
+import { isAmountName, isSecretName } from "../error/SecretNames.ts"
+import { withVisible } from "../tool/InvisibleText.ts"
 
 /** The greatest summary, in characters. */
 export const summary_max = 600
-const value_max = 160
+/** The greatest text in it; a summary that would be cut is tried with shorter ones first. */
+const text_sizes = [160, 60, 20]
+const members_max = 20
+const items_max = 5
 
-const secretKey =
-  /pass(word|phrase)?|secret|token|api[-_]?key|authorization|credential|cookie|private[-_]?key|ssn/i
-/** Begins only where a word begins: tried at each letter of a long one, it would cost the square of its length. */
-const email = /(?<![\p{L}\p{N}._%+-])[\p{L}\p{N}._%+-]+@[\p{L}\p{N}.-]+\.\p{L}{2,}/gu
-/** Not a date, which a time of day may follow. */
-const phone =
-  /(?<![\p{L}\p{N}-])(?!\d{4}-\d\d-\d\d(?!\d))\+?\d(?:[\s().-]?\d){8,14}(?![\p{L}\p{N}-])/gu
-const card = /(?<![\p{L}\p{N}-])(?:\d[ -]?){13,19}(?![\p{L}\p{N}-])/gu
-/** Bearer tokens, JWTs, `sk-...` style keys and any long run of mixed letters and digits that is not a UUID. */
-const token =
-  /\bBearer\s+\S+|\beyJ[\w-]+\.[\w-]+\.[\w-]*|\b(?:sk|pk|ghp|gho|xox[abp])[-_][\w-]{8,}|(?<![\w-])(?=[\w-]*\d)(?=[\w-]*[A-Za-z])(?![0-9a-f]{8}-)[\w-]{32,}\b/g
+/** An amount: digits, with separators, a sign or a currency. */
+const isAmount = (text: string): boolean =>
+  /^[\p{Sc}\p{L} ]{0,8}[-+]?\d[\d., '_]{0,40}[\p{Sc}\p{L}% ]{0,8}$/u.test(text)
 
-/** One text without e-mail addresses, phone and card numbers, and keys. */
-export const redact = (text: string): string =>
-  text
-    .replace(token, "[token]")
-    .replace(email, "[e-mail]")
-    .replace(card, "[number]")
-    .replace(phone, "[phone]")
-
-const short = (text: string): string => {
-  const clean = redact(text.length > 4_000 ? text.slice(0, 4_000) : text)
-  return clean.length > value_max ? `${clean.slice(0, value_max)}…` : clean
+const short = (text: string, units_max: number): string => {
+  const clean = withVisible(redact(text.length > 4_000 ? text.slice(0, 4_000) : text))
+  if (clean.length <= units_max) return clean
+  const cut = clean.slice(0, units_max)
+  return `${/[\ud800-\udbff]$/.test(cut) ? cut.slice(0, -1) : cut}…`
 }
 
-const shown = (value: unknown, depth: number): string => {
-  if (typeof value === "string") return JSON.stringify(short(value))
-  if (value === null || typeof value !== "object")
-    return typeof value === "number" ? short(String(value)) : String(value)
+/** How one summary is written. */
+interface Style {
+  readonly text_units_max: number
+  /** Amounts stand before all else, so that no cut hides one. */
+  readonly amountsFirst: boolean
+}
+
+const shown = (value: unknown, depth: number, style: Style, name?: string): string => {
+  const isExact = name !== undefined && isAmountName(name)
+  if (typeof value === "string") {
+    return JSON.stringify(isExact && isAmount(value) ? value : short(value, style.text_units_max))
+  }
+  if (value === null || typeof value !== "object") {
+    return typeof value === "number" && !isExact
+      ? short(String(value), style.text_units_max)
+      : String(value)
+  }
   if (depth === 0) return Array.isArray(value) ? `[${value.length} items]` : "{…}"
   if (Array.isArray(value)) {
-    const items = value.slice(0, 5).map((item) => shown(item, depth - 1))
-    return `[${items.join(", ")}${value.length > 5 ? `, … ${value.length - 5} more` : ""}]`
+    const items = value.slice(0, items_max).map((item) => shown(item, depth - 1, style, name))
+    const more = value.length - items_max
+    return `[${items.join(", ")}${more > 0 ? `, … ${more} more` : ""}]`
   }
-  return `{${members(value as Record<string, unknown>, depth - 1).join(", ")}}`
+  return `{${members(value as Record<string, unknown>, depth - 1, style).join(", ")}}`
 }
 
-const members = (record: Record<string, unknown>, depth: number): ReadonlyArray<string> =>
-  Object.keys(record)
-    .slice(0, 20)
-    .map(
-      (key) => `${short(key)}: ${secretKey.test(key) ? "[redacted]" : shown(record[key], depth)}`
-    )
+const members = (
+  record: Record<string, unknown>,
+  depth: number,
+  style: Style
+): ReadonlyArray<string> => {
+  const names = Object.keys(record)
+  const isFirst = (name: string) => (isAmountName(name) ? 0 : 1)
+  const sorted = style.amountsFirst ? names.toSorted((a, b) => isFirst(a) - isFirst(b)) : names
+  const written = sorted.slice(0, members_max).map((name) => {
+    const value = record[name]
+    const text = isSecretName(name, value) ? "[redacted]" : shown(value, depth, style, name)
+    return `${short(name, style.text_units_max)}: ${text}`
+  })
+  const more = names.length - members_max
+  return more > 0 ? [...written, `… ${more} more`] : written
+}
+
+const written = (args: unknown, style: Style): string =>
+  args !== null && typeof args === "object" && !Array.isArray(args)
+    ? members(args as Record<string, unknown>, 3, style).join(", ")
+    : shown(args, 3, style)
 
 /** `name: value` pairs of the arguments, redacted, at most 600 characters. */
 export const argsSummary = (args: unknown): string => {
-  const text =
-    args !== null && typeof args === "object" && !Array.isArray(args)
-      ? members(args as Record<string, unknown>, 3).join(", ")
-      : shown(args, 3)
-  return text.length > summary_max ? `${text.slice(0, summary_max - 1)}…` : text
+  const names = args !== null && typeof args === "object" ? Object.keys(args).length : 0
+  let text = ""
+  for (const text_units_max of text_sizes) {
+    const amountsFirst = names > members_max || text_units_max !== text_sizes[0]
+    text = written(args, { text_units_max, amountsFirst })
+    if (text.length <= summary_max) return text
+  }
+  return `${text.slice(0, summary_max - 1)}…`
 }

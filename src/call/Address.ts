@@ -54,6 +54,9 @@ const parse = (text: string): Bytes | undefined => {
   return four === undefined ? undefined : [...mapped, ...four]
 }
 
+/** Is it the text of an address, of either kind? */
+export const isAddress = (text: string): boolean => parse(text) !== undefined
+
 /** The first `bits` of an address. */
 export interface Range {
   readonly bytes: Bytes

@@ -1,10 +1,12 @@
 /**
  * What a model is shown of a frame: user text, its own turns, and results in the model's order.
  */
+import type { Json } from "../Canonical.ts"
+import { redact } from "../error/Redaction.ts"
 import { failureOf, modelText, ToolPolicyError } from "../error/ToolError.ts"
 import type { CallId } from "../Ids.ts"
 import type { Outcome, ProposedCall, Reasoning, TurnPart } from "../run/RunEvent.ts"
-import { cleanResult, sanitiseText } from "../tool/Sanitise.ts"
+import { cleanResult, sanitiseText, sanitiseTexts } from "../tool/Sanitise.ts"
 import { model_copy_bytes_max } from "../tool/ToolSpec.ts"
 
 export type TranscriptEntry =
@@ -69,16 +71,27 @@ const denied = (reason: string, message: string): string =>
   rejected_prefix +
   modelText(failureOf(new ToolPolicyError({ kind: "permission", reason, message })))
 
+/** A text that somebody wrote for a person or for a log, for a model: clean, and without secrets and personal data. */
+const said = (text: string): string => sanitiseText(redact(text))
+
+/** Each is said anew at every turn of its model, and cleaned once. */
+const texts = new WeakMap<Outcome, string>()
+
 const textOf = (outcome: Outcome): string => {
+  if (outcome._tag === "Value") return outcome.json
+  let text = texts.get(outcome)
+  if (text === undefined) texts.set(outcome, (text = textWithout(outcome)))
+  return text
+}
+
+const textWithout = (outcome: Exclude<Outcome, { readonly _tag: "Value" }>): string => {
   switch (outcome._tag) {
-    case "Value":
-      return outcome.json
     case "Failed":
-      return sanitiseText(modelText(outcome.error))
+      return said(modelText(outcome.error))
     case "Denied":
-      return denied("APPROVAL_DENIED", `${outcome.by} denied this call: ${outcome.reason}.`)
+      return denied("APPROVAL_DENIED", said(`${outcome.by} denied this call: ${outcome.reason}.`))
     case "Revised":
-      return `revision_requested: ${outcome.by} asks for another proposal: ${outcome.note}`
+      return said(`revision_requested: ${outcome.by} asks for another proposal: ${outcome.note}`)
     case "Expired":
       return denied("APPROVAL_EXPIRED", "the approval timed out: nobody answered in time.")
     case "Cancelled":
@@ -94,5 +107,5 @@ export const resultText = (entry: Extract<TranscriptEntry, { role: "tool" }>): s
   const capped = entry.copy === true ? text : capBytes(text, model_copy_bytes_max)
   return entry.modified === undefined
     ? capped
-    : `${entry.modified.by} changed the arguments to ${JSON.stringify(entry.modified.arguments)}. Result: ${capped}`
+    : `${said(entry.modified.by)} changed the arguments to ${JSON.stringify(sanitiseTexts(entry.modified.arguments as Json))}. Result: ${capped}`
 }

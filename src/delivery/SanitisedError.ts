@@ -2,12 +2,16 @@
  * What an error may say outside the place where it happened: a sentence without secrets, addresses, paths or stack.
  */
 
+import { redact } from "../error/Redaction.ts"
+import { withoutInvisible } from "../tool/InvisibleText.ts"
+
 /** The greatest kept sentence, in UTF-16 units, as `DeliveryFailure.error` has it. */
 export const error_text_max = 500
 
 /** What is read of an error; the patterns below are linear, and this bounds them. */
 const read_max = 4_000
 
+/** Beside what `redact` hides: where a service runs, and the forms of secrets that errors of drivers have. */
 const rules: ReadonlyArray<readonly [RegExp, string]> = [
   [/\b[a-z][a-z0-9+.-]{1,20}:\/\/[^\s"'<>]+/gi, "[address]"],
   [/[A-Za-z0-9._%+-]+@[A-Za-z0-9.-]+/g, "[address]"],
@@ -18,9 +22,9 @@ const rules: ReadonlyArray<readonly [RegExp, string]> = [
     "$1=[secret]"
   ],
   [/\b(?:sk|pk|rk|ghp|gho|ghs|xox[abps]|AKIA|eyJ)[-_A-Za-z0-9.]{8,}/g, "[secret]"],
-  // An id of ours is 36 characters of this alphabet, and is no secret.
+  // An id of ours is 36 characters of this alphabet, a digest 64 or 128, and neither is a secret.
   [
-    /(?![0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}(?![A-Za-z0-9+/_=-]))(?<![A-Za-z0-9+/_=-])(?=[A-Za-z+/_=-]*[0-9])[A-Za-z0-9+/_=-]{32,}/g,
+    /(?!(?:[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|[0-9a-f]{64}|[0-9a-f]{128})(?![A-Za-z0-9+/_=-]))(?<![A-Za-z0-9+/_=-])(?=[A-Za-z+/_=-]*[0-9])[A-Za-z0-9+/_=-]{32,}/g,
     "[secret]"
   ],
   [/\b(ENOTFOUND|EAI_AGAIN)\s+\S+/g, "$1 [address]"],
@@ -50,7 +54,7 @@ export const sanitiseError = (text: string): string => {
   const read = text.length > read_max ? text.slice(0, read_max).replace(/\S+$/, "") : text
   let clean = firstSentence(read)
   for (const [pattern, replacement] of rules) clean = clean.replace(pattern, replacement)
-  clean = clean.replace(/\s+/g, " ").trim()
+  clean = withoutInvisible(redact(clean)).replace(/\s+/g, " ").trim()
   if (clean === "") return "no reason was given"
   if (clean.length <= error_text_max) return clean
   const cut = clean.slice(0, error_text_max - 1)

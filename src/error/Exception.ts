@@ -3,7 +3,7 @@
  * that the code met, so it goes to logs, spans and records, and never to a model, a customer or the journal.
  */
 import { Cause, Schema } from "effect"
-import { redact } from "../approval/ArgsSummary.ts"
+import { redact } from "./Redaction.ts"
 
 const type_max = 200
 const message_max = 2_000

@@ -1,17 +1,36 @@
 /**
- * The model's copy of a tool's result, cleaned: without control characters, without the markers by which some models tell
- * a system's words from data, and with markup written out. The journal keeps the result as it came.
+ * The model's copy of a text from outside, cleaned: without characters that cannot be seen, without the markers by which
+ * models tell a system's words from data, and with markup written out. The journal keeps the result as it came.
  */
 import { Result } from "effect"
 import type { Json } from "../Canonical.ts"
 import { bounds_result, readJson } from "../entry/BoundedJson.ts"
+import { may_be_invisible, withoutInvisible } from "./InvisibleText.ts"
+import {
+  any_marker,
+  last_marker,
+  marker_ends,
+  marker_holds,
+  marker_units_max
+} from "./RoleMarkers.ts"
 
-/** All but tab, line feed and carriage return. */
-// oxlint-disable-next-line no-control-regex -- control characters are what is taken out here
-const controls = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]/g
+const low_marker = "__system__"
 
-const markers: ReadonlyArray<string> = ["__system__", "<|im_start|>", "<|im_end|>"]
-const any_marker = /__system__|<\|im_(?:start|end)\|>/i
+/** Where the marker begins that ends at the end of what was kept; undefined = none does. */
+const markerAt = (kept: ReadonlyArray<string>): number | undefined => {
+  if (kept.at(-1) === "_") {
+    // Many may stand in a row: only the one marker that ends so is compared.
+    const begins = kept.length - low_marker.length
+    return kept.slice(-low_marker.length).join("").toLowerCase() === low_marker ? begins : undefined
+  }
+  const least = Math.max(0, kept.length - marker_units_max)
+  let at = kept.length - 1
+  // What closes a marker stands twice at the end of `<<SYS>>`.
+  while (at > least && (marker_holds.test(kept[at - 1]!) || at === kept.length - 1)) at--
+  const tail = kept.slice(at).join("")
+  const found = last_marker.exec(tail)
+  return found === null ? undefined : at + found.index
+}
 
 /**
  * Takes markers out, also those that only come about when another one is taken out. One pass: a marker is seen when its
@@ -22,12 +41,9 @@ const withoutMarkers = (text: string): string => {
   const kept: Array<string> = []
   for (const unit of text.split("")) {
     kept.push(unit)
-    if (unit !== "_" && unit !== ">") continue
-    for (const marker of markers) {
-      if (kept.slice(-marker.length).join("").toLowerCase() !== marker) continue
-      kept.length -= marker.length
-      break
-    }
+    if (!marker_ends.has(unit)) continue
+    const at = markerAt(kept)
+    if (at !== undefined) kept.length = at
   }
   return kept.join("")
 }
@@ -41,7 +57,7 @@ const entities: Readonly<Record<string, string>> = {
 }
 
 /** A text of its own, such as a file's: nothing is escaped, because it would no longer be what it is (U11). */
-export const sanitiseText = (text: string): string => withoutMarkers(text.replace(controls, ""))
+export const sanitiseText = (text: string): string => withoutMarkers(withoutInvisible(text))
 
 const leaf = (text: string): string =>
   sanitiseText(text).replace(/[&<>"']/g, (character) => entities[character]!)
@@ -87,7 +103,10 @@ export const sanitise = (value: Json): Json => cleaned(value, leaf)
 export const sanitiseTexts = (value: Json): Json => cleaned(value, sanitiseText)
 
 /** What a JSON text must hold for anything in it to be cleaned. Most hold nothing of it, and are not read. */
-const suspicious = /[&<>'\u007f-\u009f]|\\["bfu]|__system__/i
+const suspicious = new RegExp(
+  `[&<>']|\\\\["bfu]|__system__|\\[/?(?:INST|SYSTEM|AVAILABLE|TOOL)|${may_be_invisible.source}`,
+  "i"
+)
 
 /** Beyond this a text is cleaned as it stands: nobody reads more of it than its beginning. */
 const parsed_units_max = 262_144

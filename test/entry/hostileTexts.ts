@@ -3,7 +3,8 @@
  * again and again, and writes the name of each when it is done. In a process of its own, so that one that never ends can
  * be stopped.
  */
-import { argsSummary, redact } from "../../src/approval/ArgsSummary.ts"
+import { argsSummary } from "../../src/approval/ArgsSummary.ts"
+import { redact } from "../../src/error/Redaction.ts"
 import { detailOf } from "../../src/call/ErrorDetail.ts"
 import { matches } from "../../src/capability/Glob.ts"
 import { sanitiseError } from "../../src/delivery/SanitisedError.ts"

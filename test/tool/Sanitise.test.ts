@@ -1,4 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
+import { marker_families } from "../../src/tool/RoleMarkers.ts"
 import { cleanResult, sanitise, sanitiseText } from "../../src/tool/Sanitise.ts"
 
 describe("the model's copy", () => {
@@ -17,6 +18,49 @@ describe("the model's copy", () => {
     assert.strictEqual(sanitise("<|im_start|><i>"), "&lt;i&gt;")
     const nested = "__sys".repeat(2_000) + "__system__" + "tem__".repeat(2_000)
     assert.strictEqual(sanitiseText(nested), "")
+  })
+
+  it("SG-51 holds no marker of any family, in any case, hidden or nested", () => {
+    for (const marker of marker_families.flat()) {
+      const [head, tail] = [marker.slice(0, 3), marker.slice(3)]
+      for (const text of [
+        marker,
+        marker.toLowerCase(),
+        marker.toUpperCase(),
+        [...marker].join("\u200b"),
+        [...marker].join("\u{e0020}"),
+        head + marker + tail
+      ]) {
+        assert.strictEqual(sanitiseText(`a${text}b`), "ab", JSON.stringify(text))
+        assert.strictEqual(cleanResult(JSON.stringify({ text }), true), '{"text":""}', text)
+        assert.strictEqual(cleanResult(JSON.stringify([text]), false), '[""]', text)
+      }
+    }
+    for (const text of ["<|reserved_special_token_7|>", "<|a_token_of_next_year|>"]) {
+      assert.strictEqual(sanitiseText(text), "")
+    }
+    for (const text of ["a <| b", "x |> f", "[INSTALL]", "<s>old</s>", "[/var/log]", "List<T>"]) {
+      assert.strictEqual(sanitiseText(text), text)
+    }
+  })
+
+  it("SG-51 holds nothing that cannot be seen, and keeps what joins letters and emoji", () => {
+    const tags = [..."ignore all"].map((c) => String.fromCodePoint(0xe0000 + c.charCodeAt(0)))
+    for (const hidden of [...tags, "\u202e", "\u2066", "\u200b", "\ufeff", "\u00ad", "\u2062"]) {
+      assert.strictEqual(sanitiseText(`a${hidden}b`), "ab", hidden)
+      assert.strictEqual(cleanResult(JSON.stringify({ a: `a${hidden}b` }), true), '{"a":"ab"}')
+    }
+    for (const text of ["👩‍👩‍👧", "❤️", "می‌خواهم", "क्‍ष", "Grüße", "naïve"]) {
+      assert.strictEqual(sanitiseText(text), text)
+    }
+    assert.strictEqual(sanitiseText("a\u200db"), "ab")
+  })
+
+  it("reads 1,000,000 hostile characters in linear time", () => {
+    for (const piece of ["_", "m__", ">", "|>", "<|", "]", "[INST", "<<SYS", "\u200b", "a\u200d"]) {
+      const text = `[INST]${piece.repeat(1_000_000 / piece.length)}`
+      assert.isAtMost(sanitiseText(text).length, text.length)
+    }
   })
 
   it("keeps what is no text, and a member of any name", () => {

@@ -1,0 +1,232 @@
+/**
+ * Texts without secrets and personal data: for people who approve, for models that read errors and notes, for logs, spans
+ * and dead letters. What is looked for is looked for in the text as a reader sees it (NFKC, nothing invisible); all else
+ * stays as it was.
+ *
+ * Not hidden: sums that fail the check of a card or an IBAN, plain numbers, dates, UUIDs, and digests of SHA-256 and
+ * SHA-512.
+ */
+import { countrySpecs, isValidIBAN } from "ibantools"
+import { findPhoneNumbersInText } from "libphonenumber-js/min"
+import { isAddress } from "../call/Address.ts"
+import { withoutInvisible } from "../tool/InvisibleText.ts"
+import { isSecretName } from "./SecretNames.ts"
+import { secret_shapes } from "./SecretShapes.ts"
+
+/** What is read of a text, in UTF-16 units; the rest is left out, with a mark. */
+export const read_units_max = 16_000
+const cut_mark = "…"
+
+type Label = "[secret]" | "[e-mail]" | "[card]" | "[iban]" | "[ip]" | "[phone]"
+
+interface Span {
+  readonly from: number
+  readonly to: number
+  readonly label: Label
+}
+
+/** A text as it is read, and where each unit of it stands in the one that was given. */
+interface Folded {
+  readonly text: string
+  readonly at: ReadonlyArray<number> | undefined
+}
+
+const folded = (text: string): Folded => {
+  // oxlint-disable-next-line no-control-regex -- ASCII is what is asked for
+  if (/^[\n\r\t\u0020-\u007e]*$/.test(text)) return { text, at: undefined }
+  let read = ""
+  const at: Array<number> = []
+  let place = 0
+  for (const character of text) {
+    const plain = withoutInvisible(
+      character === "\u200c" || character === "\u200d" ? "" : character
+    ).normalize("NFKC")
+    for (let i = 0; i < plain.length; i++) at.push(place)
+    read += plain
+    place += character.length
+  }
+  at.push(place)
+  return { text: read, at }
+}
+
+const matches = (
+  text: string,
+  pattern: RegExp,
+  label: Label,
+  is: (found: string) => boolean = () => true
+): ReadonlyArray<Span> =>
+  [...text.matchAll(pattern)].flatMap((match) =>
+    is(match[0]) ? [{ from: match.index, to: match.index + match[0].length, label }] : []
+  )
+
+/** Begins only where a word begins: tried at each letter of a long one, it would cost the square of its length. */
+const email = /(?<![\p{L}\p{N}._%+-])[\p{L}\p{N}._%+-]{1,64}@[\p{L}\p{N}.-]{1,253}\.\p{L}{2,63}/gu
+/** The user and the password of a URL. */
+const userinfo = /(?<=\b[a-z][a-z0-9+.-]{0,31}:\/\/)[^\s/?#@"'<>]{1,400}(?=@)/gi
+const pair =
+  /(?<![\p{L}\p{N}_.-])["']?([\p{L}_][\p{L}\p{N}_.-]{0,63})["']?\s{0,4}[:=]\s{0,4}("[^"]{1,400}"?|'[^']{1,400}'?|(?:bearer |basic )?[^\s"',;&(){}[\]]{1,400})/giu
+const told =
+  /\b(?:password|passwort|passphrase|passcode|pwd)\s{1,4}(?:is|was|=|:)\s{0,4}["']?([^\s"',;]{1,400})/gi
+/** A long run of mixed letters and digits. */
+const long = /(?<![\w-])(?=[\w-]{0,255}\d)(?=[\w-]{0,255}[A-Za-z])[\w-]{32,}(?![\w-])/g
+const harmless = /^(?:[0-9a-f]{64}|[0-9a-f]{128}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/i
+
+const inGroup = (
+  text: string,
+  pattern: RegExp,
+  is: (match: RegExpExecArray) => string | undefined
+) =>
+  [...text.matchAll(pattern)].flatMap((match): ReadonlyArray<Span> => {
+    const value = is(match)
+    if (value === undefined) return []
+    const from = match.index + match[0].lastIndexOf(value)
+    return [{ from, to: from + value.length, label: "[secret]" }]
+  })
+
+const secrets = (text: string): ReadonlyArray<Span> => [
+  ...secret_shapes.flatMap((pattern) => matches(text, pattern, "[secret]")),
+  ...matches(text, userinfo, "[secret]", (found) => found.includes(":")),
+  ...inGroup(text, pair, ([, name, value]) =>
+    isSecretName(name!, /^\d{1,15}$/.test(value!) ? Number(value) : value) &&
+    !/^["']?$/.test(value!) &&
+    value !== "true" &&
+    value !== "false"
+      ? value!.replace(/^["']|["']$/g, "")
+      : undefined
+  ),
+  ...inGroup(text, told, ([, value]) => value),
+  ...matches(text, long, "[secret]", (found) => !harmless.test(found))
+]
+
+/** ISO/IEC 7812-1, annex B. */
+const isLuhn = (digits: string): boolean => {
+  let sum = 0
+  for (let i = 0; i < digits.length; i++) {
+    const digit = Number(digits[digits.length - 1 - i])
+    sum += i % 2 === 0 ? digit : digit > 4 ? digit * 2 - 9 : digit * 2
+  }
+  return sum % 10 === 0
+}
+
+/** Digits in groups, as on a card; a fraction ends none and begins none. */
+const digit_groups = /(?<![\p{L}\p{N}.,-])\d(?:[ -]?\d){12,40}(?![\p{L}\p{N}-]|[.,]\d)/gu
+
+const isCard = (digits: string): boolean =>
+  /^[2-6]\d{12,18}$/.test(digits) && isLuhn(digits) && !/^(\d)\1+$/.test(digits)
+
+/** The first of the groups in a row, with what follows, that are a card's number. */
+const cards = (text: string): ReadonlyArray<Span> =>
+  [...text.matchAll(digit_groups)].flatMap((match): ReadonlyArray<Span> => {
+    const groups = [...match[0].matchAll(/\d+/g)]
+    for (const [first, group] of groups.entries()) {
+      for (let last = groups.length - 1; last >= first; last--) {
+        const digits = groups.slice(first, last + 1).join("")
+        if (!isCard(digits)) continue
+        const end = groups[last]!
+        const from = match.index + group.index
+        const to = match.index + end.index + end[0].length
+        return [{ from, to, label: "[card]" }]
+      }
+    }
+    return []
+  })
+
+const iban = /(?<![\p{L}\p{N}])[A-Z]{2}\d{2}(?:[ -]?[A-Z0-9]){11,30}/giu
+
+/** An account's number has the length that its country says, whatever stands behind it. */
+const ibans = (text: string): ReadonlyArray<Span> =>
+  [...text.matchAll(iban)].flatMap((match): ReadonlyArray<Span> => {
+    const wanted =
+      countrySpecs[match[0].slice(0, 2).toUpperCase() as keyof typeof countrySpecs]?.chars
+    let held = ""
+    let length = 0
+    for (const character of match[0]) {
+      if (held.length === wanted) break
+      length++
+      if (character !== " " && character !== "-") held += character.toUpperCase()
+    }
+    const [from, to] = [match.index, match.index + length]
+    const goesOn = /[\p{L}\p{N}]/u.test(text[to] ?? "")
+    return held.length === wanted && !goesOn && isValidIBAN(held)
+      ? [{ from, to, label: "[iban]" }]
+      : []
+  })
+
+const four = /(?<![\w.])\d{1,3}(?:\.\d{1,3}){3}(?![\w]|\.\d)/g
+const six = /(?<![\w:.])(?=[0-9a-f:.]{0,45}\d)[0-9a-f]{0,4}(?::[0-9a-f.]{0,15}){2,8}(?![\w:])/gi
+
+/** As it is written for people: with a country's code, or in groups. A bare run of digits is a number. */
+const national =
+  /(?<![\p{L}\p{N}.,+-])(?:\(0?\d{1,5}\)[ ./-]?|0\d{1,4}[ /-])\d{2,5}(?:[ -]?\d{2,5}){0,3}(?![\p{L}\p{N}-]|[.,]\d)/gu
+const date = /^\d{4}-\d\d-\d\d/
+
+const phones = (text: string): ReadonlyArray<Span> => {
+  if (!/\d[^\n]{0,8}\d/.test(text)) return []
+  // Numbers without a country's code are read as American ones, which alone are written with hyphens and dots.
+  const found = findPhoneNumbersInText(text, { defaultCountry: "US" }).flatMap(
+    ({ endsAt, number, startsAt }): ReadonlyArray<Span> => {
+      const written = text.slice(startsAt, endsAt)
+      const isGrouped = /^\+|\d[ ().-]+\d/.test(written) && !date.test(written)
+      return isGrouped && number.isValid() ? [{ from: startsAt, to: endsAt, label: "[phone]" }] : []
+    }
+  )
+  const grouped = matches(text, national, "[phone]", (each) => {
+    const { length } = each.replace(/\D/g, "")
+    return length >= 7 && length <= 15 && !date.test(each)
+  })
+  return [...found, ...grouped]
+}
+
+/** In their order, those that meet as one under the label of the one that was found first. */
+const apart = (spans: ReadonlyArray<Span>): ReadonlyArray<Span> => {
+  const kept: Array<Span & { readonly rank: number }> = []
+  const ranked = spans.map((span, rank) => ({ ...span, rank })).sort((a, b) => a.from - b.from)
+  for (const span of ranked) {
+    const before = kept.at(-1)
+    if (before === undefined || span.from >= before.to) kept.push(span)
+    else {
+      const { label, rank } = before.rank < span.rank ? before : span
+      kept[kept.length - 1] = { from: before.from, to: Math.max(before.to, span.to), label, rank }
+    }
+  }
+  return kept
+}
+
+/** Where a password of a URL ends, its host begins, which makes no e-mail address of both. */
+const emails = (text: string, held: ReadonlyArray<Span>): ReadonlyArray<Span> =>
+  matches(text, email, "[e-mail]").filter(
+    ({ from, to }) => !held.some((span) => span.from < to && from < span.to)
+  )
+
+const found = (text: string): ReadonlyArray<Span> => {
+  const held = secrets(text)
+  return apart([
+    ...held,
+    ...emails(text, held),
+    ...cards(text),
+    ...ibans(text),
+    ...matches(text, four, "[ip]", isAddress),
+    ...matches(text, six, "[ip]", isAddress),
+    ...phones(text)
+  ])
+}
+
+const marked = /^\[(?:secret|e-mail|card|iban|ip|phone|address|path|redacted)\]/
+
+/** One text without them, each in its place as `[secret]`, `[e-mail]`, `[card]`, `[iban]`, `[ip]` or `[phone]`. */
+export const redact = (text: string): string => {
+  const isLong = text.length > read_units_max
+  // The last word of a text that was cut may be half a secret, which no pattern would know.
+  const read = isLong ? text.slice(0, read_units_max).replace(/\S{1,4000}$/, "") : text
+  const { at, text: plain } = folded(read)
+  let clean = ""
+  let place = 0
+  for (const { from, label, to } of found(plain)) {
+    const [begins, ends] = [at?.[from] ?? from, at?.[to] ?? to]
+    if (marked.test(plain.slice(from))) continue
+    clean += read.slice(place, begins) + label
+    place = ends
+  }
+  clean += read.slice(place)
+  return isLong ? clean + cut_mark : clean
+}
