@@ -33,7 +33,11 @@ export class ShuttingDown extends Schema.TaggedError<ShuttingDown>()(
   "ShuttingDown",
   {},
   { httpApiStatus: 503 }
-) {}
+) {
+  override get message(): string {
+    return "the runtime is stopping and takes no new work"
+  }
+}
 
 export interface Message {
   readonly agent: AgentName
@@ -54,7 +58,8 @@ export interface Cursor {
 
 /**
  * What a watcher gets: journaled events under a cursor; without one, pieces of the turn in progress, and what calls show
- * before they end, which only those who watch just then are given.
+ * before they end, which only those who watch just then are given; and once `CaughtUp`, which says that the past is over:
+ * what was journaled when the watch began has been given, and what follows happens from here on.
  */
 export type FeedItem =
   | {
@@ -83,6 +88,12 @@ export type FeedItem =
       readonly call: CallId
       /** What the call has so far, as JSON text: it takes the place of what was shown of it before. Cut at 16,384 bytes. */
       readonly text: string
+    }
+  | {
+      readonly _tag: "CaughtUp"
+      /** The last event that was given, or where the watch began. */
+      readonly ordinal: number
+      readonly seq: number
     }
 
 export interface ActorInfo {

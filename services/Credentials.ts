@@ -10,7 +10,11 @@ export class Unauthorized extends Schema.TaggedError<Unauthorized>()(
   "Unauthorized",
   {},
   { httpApiStatus: 401 }
-) {}
+) {
+  override get message(): string {
+    return "the token is not one that this service knows"
+  }
+}
 
 export class Credentials extends Context.Service<
   Credentials,

@@ -7,7 +7,7 @@
  * for await (const item of troupe.watch(run)) console.log(item)
  * ```
  */
-import { Effect, Layer, ManagedRuntime, Option, Redacted, Stream } from "effect"
+import { Effect, Layer, ManagedRuntime, Redacted, Stream } from "effect"
 import type { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import type { ToolGraph } from "../../src/graph/ToolGraph.ts"
 import type { Approval } from "../../src/approval/Approval.ts"
@@ -15,11 +15,10 @@ import type { Policy } from "../../src/permission/Policy.ts"
 import type { PriceTable } from "../../src/cost/PriceTable.ts"
 import type { AnyDecision } from "../../src/approval/DecisionPayload.ts"
 import { Tenant } from "../../src/Ids.ts"
-import type { ApprovalId, CallId, ConversationId, RunId } from "../../src/Ids.ts"
+import type { ApprovalId, CallId, RunId } from "../../src/Ids.ts"
 import * as Entries from "../../src/entry/Entries.ts"
 import { Principal } from "../../src/Principal.ts"
 import type { Settlement } from "../../src/run/RunCommand.ts"
-import type { RunEnded } from "../../src/run/RunEvent.ts"
 import type { RunItem } from "../../src/run/RunItem.ts"
 import type { UnknownCall } from "../../src/run/UnknownCall.ts"
 import type { CallRecord } from "../../src/tool/CallRecord.ts"
@@ -47,6 +46,11 @@ import { RunList } from "../../services/RunList.ts"
 import { ToolQueue } from "../../services/ToolQueue.ts"
 import type { TriplePublisher } from "../../services/TriplePublisher.ts"
 import type { Stores } from "./Stores.ts"
+import type { Answer, Wait } from "./Waiting.ts"
+import { answerOf, watched } from "./Waiting.ts"
+
+export type { Answer, Awaiting, Ended, Wait } from "./Waiting.ts"
+export { WaitTimedOut } from "./Waiting.ts"
 
 /** `ephemeral`: gone with the process. `directory`: PGlite, one process. `postgres`: a connection URL. */
 export type Store = "ephemeral" | { readonly directory: string } | { readonly postgres: string }
@@ -119,12 +123,6 @@ export interface RunsQuery {
   readonly after?: string
 }
 
-/** The end of a run. */
-export interface Ended extends RunEnded {
-  /** Why it did not complete, in a sentence for an operator, where the runtime has one. */
-  readonly detail?: string
-}
-
 /**
  * Every method rejects with the typed error that the port declares, by its `_tag`. Whatever is given is decoded first: a
  * value that is not what its type says is `InvalidInput`, with its `field` and what is expected there, and nothing is done.
@@ -132,14 +130,21 @@ export interface Ended extends RunEnded {
 export interface NodeService {
   /** Durable when it resolves; handled after. */
   readonly send: (message: Send, by?: Principal) => Promise<Sent>
-  /** Sends, and waits for the end of the run: `complete`, `failed` or `cancelled`, with its text. */
-  readonly ask: (message: Send, by?: Principal) => Promise<Ended>
   /**
-   * Everything that happens in a conversation of the principal's tenant from its start, then what is to come. Leaving the
-   * loop cancels nothing.
+   * Sends, and waits: for the end of the run (`complete`, `failed` or `cancelled`, with its text), or, where it asks
+   * people, for its question (`awaiting_approval`, with the approvals). `result` waits on. Leaving early cancels nothing
+   * unless `cancel` says so.
+   */
+  readonly ask: (message: Send, by?: Principal, wait?: Wait) => Promise<Answer>
+  /** The same for a run that was sent before; rejects with `RunNotFound` where there is none. */
+  readonly result: (run: string, by?: Principal, wait?: Wait) => Promise<Answer>
+  /**
+   * Everything that happens in a conversation of the principal's tenant from its start, or in one run to its end, then
+   * what is to come; `CaughtUp` says where the past is over. Rejects with `ConversationNotFound` where neither has this
+   * id. Leaving the loop cancels nothing.
    */
   readonly watch: (
-    conversation: string,
+    conversation_or_run: string,
     after?: { readonly ordinal: number; readonly seq: number },
     by?: Principal
   ) => AsyncIterable<FeedItem>
@@ -270,38 +275,15 @@ export const start = async (options: Options): Promise<NodeService> => {
     return { run: task.id, conversation: task.conversation, ordinal: task.ordinal, created }
   }
 
-  const feed = (
-    conversation: string,
-    after = { ordinal: 0, seq: -1 },
-    by: Principal = service_principal
-  ) =>
-    Stream.unwrap(
-      AgentRuntime.useSync((agents) => agents.watch(conversation as ConversationId, after, by))
-    )
-
   return {
     send,
-    ask: async (message, by) => {
-      const sent = await send(message, by)
-      let detail: string | undefined
-      const ended = feed(sent.conversation, { ordinal: sent.ordinal, seq: -1 }, by).pipe(
-        Stream.map((item) =>
-          item._tag === "Event" && item.run === sent.run ? item.entry.event : undefined
-        ),
-        Stream.tap((event) =>
-          Effect.sync(() => {
-            if (event?._tag === "RunStopping") detail = event.message
-          })
-        ),
-        Stream.filter((event): event is RunEnded => event?._tag === "RunEnded"),
-        Stream.runHead
-      )
-      // A watch never ends by itself, so there is a last event, or the promise is rejected.
-      const event = Option.getOrThrow(await run(ended))
-      return detail === undefined ? event : { ...event, detail }
+    ask: async (message, by = service_principal, wait) => {
+      wait?.signal?.throwIfAborted()
+      return answerOf(run, (await send(message, by)).run, by, wait)
     },
-    watch: (conversation, after, by) =>
-      Stream.toAsyncIterableWith(feed(conversation, after, by), services),
+    result: (id, by = service_principal, wait) => answerOf(run, id, by, wait),
+    watch: (id, after, by = service_principal) =>
+      Stream.toAsyncIterableWith(watched(id, after, by), services),
     pending: (by = service_principal) => run(ApprovalDesk.use((desk) => desk.pending(by, 500))),
     decide: (approval, decision, by) =>
       run(ApprovalDesk.use((desk) => desk.decide(approval as ApprovalId, decision, by))),

@@ -58,6 +58,8 @@ const frameOf = (item: FeedItem, customer: boolean): string => {
     }
     return `event: delta\ndata: ${JSON.stringify(data)}\n\n`
   }
+  // For a program that reads the stream by hand: a client of events does not see it.
+  if (item._tag === "CaughtUp") return ": caught up\n\n"
   const { at, seq } = item.entry
   const event = customer ? customerEvent(item.entry.event) : item.entry.event
   if (event === undefined) return ""

@@ -33,6 +33,7 @@ export const watch = (
       const { deadlines, feed, journal, tasks, watch_ms } = services
       let cursor = after
       let rung = true
+      let isCaughtUp = false
       let resume: (() => void) | undefined
       const watcher = yield* Effect.acquireRelease(
         Effect.sync(() =>
@@ -95,6 +96,10 @@ export const watch = (
         yield* wait
         rung = false
         const items = yield* events()
+        if (!isCaughtUp && items.length < page_max) {
+          isCaughtUp = true
+          items.push({ _tag: "CaughtUp", ordinal: cursor.ordinal, seq: cursor.seq })
+        }
         if (items.length >= page_max) rung = true
         for (const piece of watcher.take()) {
           const isStale =

@@ -110,4 +110,8 @@ export class AgentNotFound extends Schema.TaggedError<AgentNotFound>()(
   "AgentNotFound",
   { agent: Schema.String, available: Schema.Array(Schema.String) },
   { httpApiStatus: 404 }
-) {}
+) {
+  override get message(): string {
+    return `there is no agent ${JSON.stringify(this.agent)}`
+  }
+}

@@ -58,4 +58,8 @@ export class ConversationNotFound extends Schema.TaggedError<ConversationNotFoun
   "ConversationNotFound",
   { id: Schema.String },
   { httpApiStatus: 404 }
-) {}
+) {
+  override get message(): string {
+    return `there is no conversation ${JSON.stringify(this.id)}`
+  }
+}

@@ -62,32 +62,52 @@ export class MailboxFull extends Schema.TaggedError<MailboxFull>()(
   "MailboxFull",
   { address: Schema.String, waiting_max: Schema.Int },
   { httpApiStatus: 429 }
-) {}
+) {
+  override get message(): string {
+    return `${this.address} has ${this.waiting_max} messages waiting, which is its limit`
+  }
+}
 
 /** The agent's mailbox policy is `reject`, and it is busy. */
 export class AgentBusy extends Schema.TaggedError<AgentBusy>()(
   "AgentBusy",
   { address: Schema.String },
   { httpApiStatus: 409 }
-) {}
+) {
+  override get message(): string {
+    return `${this.address} handles a message and takes no other until it has ended`
+  }
+}
 
 /** The same idempotency key came with another message before. */
 export class IdempotencyConflict extends Schema.TaggedError<IdempotencyConflict>()(
   "IdempotencyConflict",
   { key: Schema.String },
   { httpApiStatus: 422 }
-) {}
+) {
+  override get message(): string {
+    return "this idempotency key came with another message before"
+  }
+}
 
 /** The conversation belongs to another agent of the tenant. */
 export class AddressConflict extends Schema.TaggedError<AddressConflict>()(
   "AddressConflict",
   { conversation: Schema.String, agent: Schema.String },
   { httpApiStatus: 409 }
-) {}
+) {
+  override get message(): string {
+    return `conversation ${this.conversation} is not one of agent ${this.agent}`
+  }
+}
 
 /** The message is larger than a message may be. */
 export class MessageTooLarge extends Schema.TaggedError<MessageTooLarge>()(
   "MessageTooLarge",
   { bytes_max: Schema.Int },
   { httpApiStatus: 413 }
-) {}
+) {
+  override get message(): string {
+    return `a message has at most ${this.bytes_max} bytes of UTF-8`
+  }
+}

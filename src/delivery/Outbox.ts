@@ -63,14 +63,22 @@ export class DeadLetterNotFound extends Schema.TaggedError<DeadLetterNotFound>()
   "DeadLetterNotFound",
   { event_id: Schema.String },
   { httpApiStatus: 404 }
-) {}
+) {
+  override get message(): string {
+    return `there is no dead letter ${JSON.stringify(this.event_id)}`
+  }
+}
 
 /** It was replayed or discarded before. */
 export class DeadLetterResolved extends Schema.TaggedError<DeadLetterResolved>()(
   "DeadLetterResolved",
   { event_id: Schema.String, status: DeadLetterStatus },
   { httpApiStatus: 409 }
-) {}
+) {
+  override get message(): string {
+    return `dead letter ${this.event_id} was ${this.status} before`
+  }
+}
 
 /** Tries before a message is a dead letter. */
 export const attempts_max_default = 5

@@ -43,6 +43,11 @@ export const runs = reader(
   })
 )
 
+/** How long somebody waits: as long as a timer can. */
+export const wait_ms = reader(
+  Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 2 ** 31 - 1 }))
+)
+
 /** Behind `{ ordinal: 0, seq: -1 }` is everything. */
 export const cursor = reader(
   Schema.Struct({

@@ -43,14 +43,22 @@ export class McpPinConflict extends Schema.TaggedError<McpPinConflict>()(
   "McpPinConflict",
   { server: Schema.String, tool: Schema.String },
   { httpApiStatus: 409 }
-) {}
+) {
+  override get message(): string {
+    return `another definition of "${this.tool}" of the MCP server "${this.server}" was accepted meanwhile`
+  }
+}
 
 /** The server, or a tool of it, is not known. */
 export class McpToolNotFound extends Schema.TaggedError<McpToolNotFound>()(
   "McpToolNotFound",
   { server: Schema.String, tool: Schema.String },
   { httpApiStatus: 404 }
-) {}
+) {
+  override get message(): string {
+    return `there is no tool "${this.tool}" of an MCP server "${this.server}"`
+  }
+}
 
 /** The server does not offer the definition that was to be accepted; `offered` is what it offers now. */
 export class McpDefinitionNotOffered extends Schema.TaggedError<McpDefinitionNotOffered>()(
@@ -62,7 +70,11 @@ export class McpDefinitionNotOffered extends Schema.TaggedError<McpDefinitionNot
     offered: Schema.NullOr(Schema.String)
   },
   { httpApiStatus: 409 }
-) {}
+) {
+  override get message(): string {
+    return `the MCP server "${this.server}" does not offer this definition of "${this.tool}"`
+  }
+}
 
 /**
  * `available`: it can be called. `changed`: the server's definition is another than the accepted one. `not_accepted`: it

@@ -279,7 +279,9 @@ describe("event streams", () => {
       const stream = yield* listen(`/v1/conversations/${conversation}/events?after=1.9`, {
         as: "vera"
       })
-      assert.deepStrictEqual(yield* stream.comments(3), [": alive", ": alive", ": alive"])
+      const comments = yield* stream.comments(4)
+      assert.include(comments, ": caught up")
+      assert.strictEqual(comments.filter((each) => each === ": alive").length, 3)
     }).pipe(Effect.provide(layerWith({ heartbeat_ms: 10 })))
   )
 
