@@ -37,6 +37,20 @@ describe("a journal's replay", () => {
     assert.isAbove(events, seeds.length * 8)
   })
 
+  it("takes an end from before ends said how the last turn had ended", () => {
+    let cut = 0
+    for (const seed of seeds) {
+      const events = played(seed).map(({ event }) => event)
+      const end = events.at(-1)!
+      if (end._tag !== "RunEnded" || end.finish === undefined) continue
+      cut++
+      const { finish, ...before } = end
+      const entries = entriesOf(events.with(-1, before))
+      assert.isUndefined(replayJournal(run, entries).divergence, `${seed} ${finish}`)
+    }
+    assert.isAbove(cut, 5)
+  })
+
   it("finds an event that no decider makes, and says where", { timeout: 120_000 }, () => {
     let tampered = 0
     for (const seed of seeds) {
