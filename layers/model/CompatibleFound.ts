@@ -5,7 +5,7 @@
 import type { SharedV4ProviderMetadata } from "@ai-sdk/provider"
 import { ran_max, sources_max } from "../../src/run/ProviderWork.ts"
 import type { Source } from "../../src/run/ProviderWork.ts"
-import { onFound } from "./ProviderFound.ts"
+import { jsonText, onFound } from "./ProviderFound.ts"
 import type { Found } from "./ProviderFound.ts"
 
 type Entry = Readonly<Record<string, unknown>>
@@ -20,8 +20,7 @@ const sourceOf = (url: unknown, title?: unknown): Source | undefined =>
     ? { url, ...(typeof title === "string" && title !== "" ? { title } : undefined) }
     : undefined
 
-const jsonText = (value: unknown): string =>
-  typeof value === "string" ? value : (JSON.stringify(value) ?? "")
+const textOf = (value: unknown): string => (typeof value === "string" ? value : jsonText(value))
 
 type Ran = NonNullable<Found["ran"]>[number]
 
@@ -31,9 +30,9 @@ const ranOf = (value: unknown): Ran => {
   const { output, search_results } = tool
   const result = output ?? search_results
   return {
-    name: jsonText(tool["name"] ?? tool["type"] ?? ""),
-    arguments: jsonText(tool["arguments"]),
-    ...(result === undefined || result === null ? undefined : { result: jsonText(result) })
+    name: textOf(tool["name"] ?? tool["type"] ?? ""),
+    arguments: textOf(tool["arguments"]),
+    ...(result === undefined || result === null ? undefined : { result: textOf(result) })
   }
 }
 

@@ -31,6 +31,15 @@ const whole = (text: string): string => text.toWellFormed()
 
 const cut = (text: string, units: number): string => whole(text.slice(0, units))
 
+/** As JSON; what is nested too deep to be written is nothing. */
+export const jsonText = (value: unknown): string => {
+  try {
+    return JSON.stringify(value) ?? ""
+  } catch {
+    return ""
+  }
+}
+
 type Mutable<A> = { -readonly [K in keyof A]: A[K] }
 
 export class ProviderFound {
@@ -61,8 +70,7 @@ export class ProviderFound {
       ran = this.ran.find((each) => each.id === id)
     }
     if (ran === undefined) return
-    const text =
-      typeof result === "string" ? JSON.stringify(result) : (JSON.stringify(result) ?? "null")
+    const text = jsonText(result)
     ran.result = cut(text, ran_units_max)
     ran.result_units = text.length
     if (isError === true) ran.failed = true

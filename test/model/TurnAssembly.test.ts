@@ -115,6 +115,16 @@ describe("TurnAssembly", () => {
     assert.strictEqual(turn.sources?.[0]?.url?.length, 2_000)
   })
 
+  it("a result that is nested too deep to be written is none, and breaks nothing", () => {
+    let deep: unknown = 1
+    for (let n = 0; n < 200_000; n++) deep = [deep]
+    const turn = turnOf([
+      { type: "tool-result", toolCallId: "s", toolName: "x", result: deep as never },
+      finish("stop")
+    ])
+    assert.deepInclude(turn.ran?.[0], { name: "x", result: "", result_units: 0 })
+  })
+
   it("a call that was begun and never closed is no call without arguments, however its turn ended", () => {
     for (const delta of ["", '{"n":']) {
       const turn = turnOf([
