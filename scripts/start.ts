@@ -137,6 +137,7 @@ const main = Effect.gen(function* () {
       ? Surroundings.explainedDatabase(database.value, error)
       : error
   )
+  yield* Surroundings.forgetSecrets
   yield* Effect.provideContext(
     Effect.andThen(
       banner(

@@ -8,7 +8,16 @@
  * The file of the process id is only for the message of whoever is refused. On a network file system the lock is as good
  * as that system's byte-range locks.
  */
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  writeFileSync
+} from "node:fs"
 import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
 import { Effect, Schema } from "effect"
@@ -56,14 +65,42 @@ const holder = (file: string): number => {
 /** Reachable from here, so that no lock is closed by the garbage collector. */
 const held = new Set<DatabaseSync>()
 
+/** For this user alone: a database holds what every conversation says. False where the system does not let us. */
+const closeToOthers = (path: string, mode: number): boolean => {
+  try {
+    if ((statSync(path).mode & 0o077) !== 0) chmodSync(path, mode)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** Closes what the database made, where its directory is open to others: what it makes later has the modes of that. */
+const closeFiles = (directory: string): void => {
+  for (const entry of readdirSync(directory, { withFileTypes: true, recursive: true })) {
+    const path = join(entry.parentPath, entry.name)
+    if (entry.isFile()) closeToOthers(path, 0o600)
+    else if (entry.isDirectory()) closeToOthers(path, 0o700)
+  }
+}
+
+/** Directories are 0700 and files 0600 after this, also those that were made before. */
+export const harden = (directory: string): Effect.Effect<void> =>
+  Effect.sync(() => {
+    if (!existsSync(directory) || (statSync(directory).mode & 0o077) === 0) return
+    closeFiles(directory)
+    closeToOthers(directory, 0o700)
+  })
+
 const take = (directory: string, pidFile: string): DatabaseSync => {
-  mkdirSync(directory, { recursive: true })
+  mkdirSync(directory, { recursive: true, mode: 0o700 })
   const file = new DatabaseSync(join(directory, "lock"), { timeout: 0 })
+  closeToOthers(join(directory, "lock"), 0o600)
   try {
     // No journal file: the transaction never writes.
     file.exec("PRAGMA journal_mode = OFF")
     file.exec("BEGIN EXCLUSIVE")
-    writeFileSync(pidFile, String(process.pid))
+    writeFileSync(pidFile, String(process.pid), { mode: 0o600 })
     held.add(file)
     return file
   } catch (error) {
@@ -72,12 +109,15 @@ const take = (directory: string, pidFile: string): DatabaseSync => {
   }
 }
 
-/** Holds the directory, which is made if it is missing, until the scope closes or the process ends. */
+/**
+ * Holds the directory, which is made if it is missing, until the scope closes or the process ends. It is this user's alone
+ * from then on (0700), also where it was there before; a warning says where that cannot be.
+ */
 export const acquire = (
   directory: string
 ): Effect.Effect<void, DirectoryInUse | DirectoryUnusable, Scope.Scope> => {
   const pidFile = join(directory, "pid")
-  return Effect.asVoid(
+  return Effect.andThen(
     Effect.acquireRelease(
       Effect.try({
         try: () => take(directory, pidFile),
@@ -92,6 +132,13 @@ export const acquire = (
           rmSync(pidFile, { force: true })
           file.close()
         })
+    ),
+    Effect.suspend(() =>
+      closeToOthers(directory, 0o700)
+        ? Effect.void
+        : Effect.logWarning(
+            `${directory} is open to other users of this machine, and its mode cannot be changed to 0700`
+          )
     )
   )
 }

@@ -122,7 +122,7 @@ const open = (
       ...(extensions === undefined ? undefined : { extensions }),
       ...(load === undefined ? undefined : { loadDataDir: load })
     }
-    return yield* Effect.acquireRelease(
+    const opened = Effect.acquireRelease(
       Effect.tryPromise({
         try: async () => {
           const pg = await PGlite.create(settings)
@@ -140,6 +140,9 @@ const open = (
       }),
       (pg) => Effect.ignoreCause(Effect.promise(() => pg.close()))
     )
+    return yield* settings.dataDir === undefined
+      ? opened
+      : Effect.tap(opened, DirectoryLock.harden(settings.dataDir))
   })
 
 const make = (options: PgliteOptions) =>

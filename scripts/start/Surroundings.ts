@@ -15,6 +15,7 @@ import { randomBytes } from "node:crypto"
 import { dirname, join, resolve } from "node:path"
 import { Config, Effect, Option, Redacted, Schema } from "effect"
 import { SqlError } from "effect/sql"
+import { isSecretName } from "../../src/error/SecretNames.ts"
 
 /** A variable of the environment cannot be used. The message is for whoever set it. */
 export class Unusable extends Schema.TaggedError<Unusable>()("Unusable", {
@@ -72,6 +73,16 @@ export const settings: Effect.Effect<Settings, Unusable> = Effect.gen(function* 
       (yield* textOf("TROUPE_MODEL")) !== undefined &&
       (yield* textOf("TROUPE_MODEL_BASE_URL")) === undefined &&
       (yield* textOf("TROUPE_MODEL_PROVIDER")) === undefined
+  }
+})
+
+/**
+ * Drops what is secret from `process.env` once it was read, so that nothing that is started or loaded later finds it there.
+ * What the system itself shows of a process (`/proc/PID/environ`) stays as it began.
+ */
+export const forgetSecrets: Effect.Effect<void> = Effect.sync(() => {
+  for (const name of Object.keys(process.env)) {
+    if (name === "TROUPE_DATABASE_URL" || isSecretName(name)) delete process.env[name]
   }
 })
 

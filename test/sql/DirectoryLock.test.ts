@@ -1,8 +1,20 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync
+} from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { assert, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Layer } from "effect"
+import { SqlClient } from "effect/sql"
+import * as Pglite from "../../layers/sql/Pglite.ts"
 import * as DirectoryLock from "../../layers/sql/DirectoryLock.ts"
 import * as Process from "./Process.ts"
 
@@ -74,4 +86,34 @@ it.live("a path that is no directory is refused with the reason", () =>
     const error = yield* Effect.flip(DirectoryLock.acquire(join(file, "data")))
     assert.deepInclude(error, { _tag: "DirectoryUnusable", reason: "ENOTDIR" })
   })
+)
+
+/** Permissions of everything in a directory that others could use, as `mode path`. */
+const open = (path: string): ReadonlyArray<string> =>
+  [
+    path,
+    ...readdirSync(path, { recursive: true, encoding: "utf8" }).map((name) => join(path, name))
+  ]
+    .map((each) => [statSync(each).mode & 0o777, each] as const)
+    .filter(([mode]) => (mode & 0o077) !== 0)
+    .map(([mode, each]) => `${mode.toString(8)} ${each}`)
+
+it.live(
+  "a store's directory and all of its files are this user's alone, also those made before",
+  () =>
+    Effect.gen(function* () {
+      const path = yield* directory
+      const made = join(path, "made")
+      const was = join(path, "was")
+      mkdirSync(was, { mode: 0o755 })
+      chmodSync(was, 0o755)
+      for (const place of [made, was, was]) {
+        yield* Effect.provide(
+          SqlClient.SqlClient.use((sql) => sql`CREATE TABLE IF NOT EXISTS a (b int4)`),
+          Layer.fresh(Pglite.layer({ directory: place }))
+        )
+        assert.deepStrictEqual(open(place), [])
+        if (place === was) chmodSync(join(was, "pgdata"), 0o755)
+      }
+    }).pipe(Effect.scoped)
 )
