@@ -23,6 +23,7 @@ import * as OutboxRelay from "../layers/runtime/OutboxRelay.ts"
 import * as ModelUsageTelemetry from "../layers/telemetry/ModelUsageTelemetry.ts"
 import * as ToolCallTelemetry from "../layers/telemetry/ToolCallTelemetry.ts"
 import * as UnknownCallsTelemetry from "../layers/telemetry/UnknownCallsTelemetry.ts"
+import { logText } from "../src/LogText.ts"
 import { operations } from "../src/agents/Operations.ts"
 import { Tenant } from "../src/Ids.ts"
 import { Principal } from "../src/Principal.ts"
@@ -173,7 +174,9 @@ NodeMain.run(
             process.exitCode = 1
           })
     ),
-    Effect.provide(Logger.layer([Logger.withConsoleError(Logger.formatLogFmt)])),
+    Effect.provide(
+      Logger.layer([Logger.withConsoleError(Logger.map(Logger.formatLogFmt, logText))])
+    ),
     Effect.provideService(References.MinimumLogLevel, "Info")
   ),
   { disableErrorReporting: true }

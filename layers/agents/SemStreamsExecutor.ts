@@ -3,6 +3,7 @@
  * runs of ours go through the gate.
  */
 import { Cause, Effect, Exit, Schema } from "effect"
+import { logText } from "../../src/LogText.ts"
 import type { Decision } from "../../src/agents/Coordination.ts"
 import type { Platform } from "../../src/agents/Triple.ts"
 import { loopEntity } from "../../src/agents/Triple.ts"
@@ -102,7 +103,7 @@ export const execute = Effect.fnUntraced(function* (
   }
   if (call.name !== tool.spec.name) {
     yield* Effect.logError("a tool call was routed to another tool", {
-      called: call.name.slice(0, 200),
+      called: logText(call.name.slice(0, 200)),
       tool: tool.key
     })
     const error = `unknown tool: ${call.name.slice(0, 200)}`

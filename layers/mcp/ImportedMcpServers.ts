@@ -16,6 +16,7 @@ import type { NewMcpPin } from "../../services/McpPins.ts"
 import { McpPins } from "../../services/McpPins.ts"
 import { McpServers } from "../../services/McpServers.ts"
 import type { StoreError } from "../../services/TaskStore.ts"
+import { logText } from "../../src/LogText.ts"
 import { NotEntitled } from "../../src/approval/Approval.ts"
 import * as Entries from "../../src/entry/Entries.ts"
 import type { Role } from "../../src/Principal.ts"
@@ -232,7 +233,7 @@ const make = Effect.fnUntraced(function* (options: McpOptions) {
       )
       offers.pins = new Map([...offers.pins, [tool, accepted]])
       yield* Effect.logInfo(
-        `accepted a definition of "${tool}" of the MCP server "${server}"`
+        `accepted a definition of "${logText(tool)}" of the MCP server "${server}"`
       ).pipe(Effect.annotateLogs({ by: by.id, old_hash: stands?.hash ?? "none", new_hash: hash }))
       return accepted
     }),

@@ -4,6 +4,7 @@
  */
 import { Clock, Deferred, Effect, Exit, Latch } from "effect"
 import type { Scope } from "effect"
+import { logText } from "../../src/LogText.ts"
 import { secretsOf } from "../../src/tool/McpServer.ts"
 import { redacted } from "../../src/tool/McpResult.ts"
 import type { Hears, McpConnection } from "./McpConnection.ts"
@@ -73,7 +74,7 @@ const attended = (
   )
 
 const say = (offers: Offers, message: string) =>
-  Effect.annotateLogs(Effect.logWarning(redacted(message, secretsOf(offers.server))), {
+  Effect.annotateLogs(Effect.logWarning(logText(redacted(message, secretsOf(offers.server)))), {
     mcp_server: offers.server.namespace
   })
 

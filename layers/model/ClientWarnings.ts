@@ -4,6 +4,7 @@
  */
 import type { SharedV4Warning } from "@ai-sdk/provider"
 import { Effect } from "effect"
+import { logText } from "../../src/LogText.ts"
 
 const known_max = 200
 
@@ -32,7 +33,7 @@ export const make = (): Warn => {
       const text = `the client of the model ${model} says: ${textOf(warning)}`.slice(0, 500)
       if (known.has(text) || known.size >= known_max) continue
       known.add(text)
-      yield* Effect.logWarning(text)
+      yield* Effect.logWarning(logText(text))
     }
   })
 }

@@ -4,6 +4,7 @@
  * ToolCallMetadata's eight (ST-07).
  */
 import { Context, Effect, Layer, Metric } from "effect"
+import { logText } from "../../src/LogText.ts"
 import type { ToolCompleted } from "../../src/tool/ToolCallMetadata.ts"
 import type { ToolAttempt, ToolAttemptObserver } from "../../services/ToolAttemptObserver.ts"
 import { ToolAttemptObservers } from "../../services/ToolAttemptObserver.ts"
@@ -93,12 +94,18 @@ const measureAttempt = (
   Metric.withAttributes(retries_total, attributes).updateUnsafe(1, context)
 }
 
+/** The model chose the name. */
+const shown = (metadata: ToolCompleted["metadata"]) => ({
+  ...metadata,
+  tool_name: logText(metadata.tool_name)
+})
+
 const make = Effect.gen(function* () {
   const context = yield* Effect.context<never>()
   const log = Effect.runSyncWith(context)
   const calls: ReadonlyArray<ToolCallObserver> = [
     (fact) => measure(fact, context),
-    (fact) => log(Effect.annotateLogs(Effect.logInfo("tool_call"), { ...fact.metadata }))
+    (fact) => log(Effect.annotateLogs(Effect.logInfo("tool_call"), shown(fact.metadata)))
   ]
   const attempt: ToolAttemptObserver = (each) => measureAttempt(each, context)
   return Context.make(ToolCallObservers, [...(yield* ToolCallObservers), ...calls]).pipe(

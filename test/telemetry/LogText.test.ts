@@ -1,0 +1,30 @@
+import { assert, it } from "@effect/vitest"
+import { Effect, Layer, Logger } from "effect"
+import * as ToolCallTelemetry from "../../layers/telemetry/ToolCallTelemetry.ts"
+import { call, text } from "../../layers/model/ScriptedModelGateway.ts"
+import { logText } from "../../src/LogText.ts"
+import * as H from "../runtime/Harness.ts"
+
+it("a text from outside keeps its letters and shows its control characters as what they are", () => {
+  assert.strictEqual(
+    logText("a\u001b[2Jb\r\nc\u009b\u2028d"),
+    "a\\u001b[2Jb\\u000d\\u000ac\\u009b\\u2028d"
+  )
+  assert.strictEqual(logText("Grüße, 日本 \u{1f600}"), "Grüße, 日本 \u{1f600}")
+})
+
+it.live("a name that a model made up reaches no log line with an escape sequence", () => {
+  const lines: Array<string> = []
+  const logger = Logger.map(Logger.formatLogFmt, (line) => void lines.push(line))
+  const layer = H.layer({
+    script: [call("x\u001b[2J\u0007", {}), text("done")],
+    observers: "ambient"
+  }).pipe(Layer.provide(ToolCallTelemetry.layer), Layer.provideMerge(Logger.layer([logger])))
+  return Effect.gen(function* () {
+    yield* H.ended(yield* H.send("hello"))
+    const all = lines.join("\n")
+    assert.include(all, "tool_call")
+    // oxlint-disable-next-line no-control-regex -- they are what is looked for
+    assert.notMatch(all, /[\u0000-\u0009\u000b-\u001f]/)
+  }).pipe(Effect.provide(layer))
+})
