@@ -39,7 +39,7 @@ const say = (line = "") => Effect.sync(() => process.stdout.write(`${line}\n`))
 
 const banner = Effect.fnUntraced(function* (
   data: string,
-  token: string,
+  { file, isNew, token }: Surroundings.Token,
   model: Option.Option<string>,
   model_ignored: boolean
 ) {
@@ -49,7 +49,9 @@ const banner = Effect.fnUntraced(function* (
   writeFileSync(join(data, "url"), `${url}\n`)
   yield* say()
   yield* say(`  Troupe is up.   ${url}   (API: ${url}/docs)`)
-  yield* say(`  token           ${token}`)
+  yield* say(
+    `  token           ${isNew ? `${token}   (shown this once; kept in ${file})` : `in ${file}`}`
+  )
   yield* say(
     Option.isSome(model)
       ? `  model           ${model.value}`
@@ -94,7 +96,7 @@ const walk = Effect.fnUntraced(function* (receiver: Receiver.Receiver) {
 
 const main = Effect.gen(function* () {
   const { data, database, model_ignored, port } = yield* Surroundings.settings
-  const token = yield* Surroundings.prepare(data)
+  const kept = yield* Surroundings.prepare(data)
   const chosen = yield* ModelFromEnv.choose()
   const receiver = yield* Receiver.start(join(data, "receiver"))
   const runtime = Runtime.layer({
@@ -126,7 +128,7 @@ const main = Effect.gen(function* () {
       )
     )
   )
-  const sha256 = createHash("sha256").update(token).digest("hex")
+  const sha256 = createHash("sha256").update(kept.token).digest("hex")
   const server = Server.layer({ listen: { port }, credentials: [{ sha256, principal: operator }] })
   const stores = Option.match(database, {
     onNone: () => Stores.directory(join(data, "db")),
@@ -143,7 +145,7 @@ const main = Effect.gen(function* () {
     Effect.andThen(
       banner(
         data,
-        token,
+        kept,
         Option.map(chosen, ({ model }) => model),
         model_ignored
       ),

@@ -28,6 +28,33 @@ import { forbidden, problemOf } from "./Problems.ts"
 const mayUse = (principal: Principal, endpoint: HttpApiEndpoint.Top): boolean =>
   holds(principal, Context.get(endpoint.annotations, Needs))
 
+const parametersOf = (endpoint: HttpApiEndpoint.Top): ReadonlySet<string> => {
+  const ast = endpoint.query?.ast
+  return new Set(
+    ast !== undefined && SchemaAST.isObjects(ast)
+      ? ast.propertySignatures.map(({ name }) => String(name))
+      : []
+  )
+}
+
+/** A parameter that nobody reads is a filter that somebody believes in: each is named. */
+const strayParameters = (
+  url: string,
+  endpoint: HttpApiEndpoint.Top
+): ReadonlyArray<ProblemIssue> => {
+  const at = url.indexOf("?")
+  if (at < 0) return []
+  const known = parametersOf(endpoint)
+  const names = new Set(new URLSearchParams(url.slice(at + 1)).keys())
+  return [...names]
+    .filter((name) => !known.has(name))
+    .slice(0, issues_max)
+    .map((name) => ({
+      path: ["query", name.slice(0, name_max)],
+      message: `Unknown parameter; known: ${known.size === 0 ? "none" : [...known].join(", ")}`
+    }))
+}
+
 const authentication: Layer.Layer<Authentication, never, Credentials | Limits> = Layer.effect(
   Authentication,
   Effect.gen(function* () {
@@ -35,12 +62,15 @@ const authentication: Layer.Layer<Authentication, never, Credentials | Limits> =
     const limits = yield* Limits
     return Authentication.of({
       bearer: Effect.fnUntraced(function* (httpEffect, { credential, endpoint }) {
+        const request = yield* HttpServerRequest.HttpServerRequest
         const principal = yield* Effect.mapError(credentials.verify(credential), problemOf)
         yield* limits.request(principal)
         if (!mayUse(principal, endpoint)) {
           const needs = Context.get(endpoint.annotations, Needs).join(", ")
           return yield* Effect.fail(forbidden(`This needs one of the roles ${needs}.`))
         }
+        const stray = strayParameters(request.url, endpoint)
+        if (stray.length > 0) return yield* Effect.fail(invalidRequest(stray))
         return yield* Effect.provideService(httpEffect, CurrentPrincipal, principal)
       })
     })
@@ -49,6 +79,8 @@ const authentication: Layer.Layer<Authentication, never, Credentials | Limits> =
 
 /** Of a request that is wrong in more places than this, the first ones are named. */
 const issues_max = 20
+/** A name that was sent is quoted so far. */
+const name_max = 100
 /** A message may quote what was sent. */
 const message_max = 300
 
@@ -85,17 +117,19 @@ const issuesOf = (
     })
 }
 
-const invalid = (
-  error: HttpApiError.HttpApiSchemaError,
-  endpoint: HttpApiEndpoint.Top
-): Problem<400> =>
+const invalidRequest = (errors: ReadonlyArray<ProblemIssue>): Problem<400> =>
   makeProblem(
     400,
     "invalid-request",
     "The request does not have the shape it must have",
     `See errors: each names the place and what is expected there.`,
-    { errors: issuesOf(error, endpoint) }
+    { errors }
   )
+
+const invalid = (
+  error: HttpApiError.HttpApiSchemaError,
+  endpoint: HttpApiEndpoint.Top
+): Problem<400> => invalidRequest(issuesOf(error, endpoint))
 
 const malformed = makeProblem(400, "malformed-json", "Malformed JSON", "The body is not JSON.")
 

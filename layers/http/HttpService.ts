@@ -7,7 +7,6 @@ import type { FileSystem, Path } from "effect"
 import type { Etag, HttpPlatform, HttpServer } from "effect/http"
 import { HttpRouter } from "effect/http"
 import { HttpApiBuilder, HttpApiSwagger } from "effect/http-api"
-import { PrometheusMetrics } from "effect/observability"
 import type { AgentDirectory } from "../../services/AgentDirectory.ts"
 import type { AgentRuntime } from "../../services/AgentRuntime.ts"
 import type { ApprovalDesk } from "../../services/ApprovalDesk.ts"
@@ -28,6 +27,7 @@ import * as ConversationsHandlers from "./ConversationsHandlers.ts"
 import * as CostsHandlers from "./CostsHandlers.ts"
 import * as KillSwitchHandlers from "./KillSwitchHandlers.ts"
 import * as Limits from "./Limits.ts"
+import * as Metrics from "./Metrics.ts"
 import * as OperationsHandlers from "./OperationsHandlers.ts"
 import * as Outcomes from "./Outcomes.ts"
 import * as Readiness from "./Readiness.ts"
@@ -45,7 +45,7 @@ const handlers = Layer.mergeAll(
 const routes = Layer.mergeAll(
   HttpApiBuilder.layer(TroupeApi, { openapiPath: Outcomes.openapi_path }),
   HttpApiSwagger.layer(TroupeApi, { path: Outcomes.docs_path }),
-  PrometheusMetrics.layerHttp({ path: Outcomes.metrics_path }),
+  Metrics.layer,
   Outcomes.layer
 ).pipe(Layer.provide(handlers))
 

@@ -19,6 +19,13 @@ export interface HttpSettings {
   readonly requests_tenant_per_minute: number
   /** Between two signs of life on an event stream, in ms. */
   readonly heartbeat_ms: number
+  /**
+   * Names by which this service is reached, without ports, beside localhost, 127.0.0.1 and [::1]; requests for others are
+   * refused (421). None: a server on loopback takes those three, and one that others reach takes any.
+   */
+  readonly hosts: ReadonlyArray<string>
+  /** Is `/metrics` served without a token? Only for a server that nobody else reaches. */
+  readonly metrics_open: boolean
   /** The agents that customers speak with. Absent ones are not found; without any, customers are refused (403). */
   readonly customer_agents: ReadonlyArray<AgentName>
 }
@@ -33,6 +40,8 @@ export const defaults: HttpSettings = {
   requests_principal_per_minute: 6_000,
   requests_tenant_per_minute: 24_000,
   heartbeat_ms: 15_000,
+  hosts: [],
+  metrics_open: false,
   customer_agents: []
 }
 

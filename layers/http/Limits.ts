@@ -62,21 +62,21 @@ const makeRate = (
 ) =>
   Effect.fnUntraced(function* (by: Principal) {
     const keys = keysOf(by)
-    for (const of of ["principal", "tenant"] as const) {
-      const limit = per_minute[of]
+    for (const whom of ["principal", "tenant"] as const) {
+      const limit = per_minute[whom]
       yield* limiter
         .consume({
           algorithm: "token-bucket",
           window: "1 minute",
           limit,
-          key: `${what} ${keys[of]}`
+          key: `${what} ${keys[whom]}`
         })
         .pipe(
           Effect.catch(({ reason }) => {
             // A store in memory always answers.
             if (reason._tag !== "RateLimitExceeded") return Effect.die(reason)
             const seconds = Math.max(1, Math.ceil(Duration.toMillis(reason.retryAfter) / 1_000))
-            const detail = `At most ${limit} ${what} a minute are taken ${whose[of]}. Try again in ${seconds} s.`
+            const detail = `At most ${limit} ${what} a minute are taken ${whose[whom]}. Try again in ${seconds} s.`
             return refused(seconds, "too-many-requests", `Too many ${what}`, detail)
           })
         )
@@ -107,9 +107,9 @@ const makePlaces = (settings: HttpSettings) => {
   ):
     | Effect.Effect<never, Problem<429> | Problem<503>, HttpServerRequest.HttpServerRequest>
     | undefined => {
-    for (const of of ["principal", "tenant"] as const) {
-      if ((taken.get(keys[of]) ?? 0) < bounds[of]) continue
-      const detail = `At most ${bounds[of]} are open at the same time ${whose[of]}. Close one first.`
+    for (const whom of ["principal", "tenant"] as const) {
+      if ((taken.get(keys[whom]) ?? 0) < bounds[whom]) continue
+      const detail = `At most ${bounds[whom]} are open at the same time ${whose[whom]}. Close one first.`
       return refused(place_wait_s, "too-many-streams", "Too many event streams", detail)
     }
     if (all < settings.streams_max) return undefined

@@ -5,6 +5,7 @@ import { createServer } from "node:http"
 import type { Server } from "node:http"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { makeProblem, problem_content_type } from "../../src/api/Problem.ts"
+import { newCorrelation } from "./Edge.ts"
 
 export interface Listen {
   /** Absent = 127.0.0.1: nobody else reaches it. */
@@ -27,27 +28,74 @@ const request_ms = 60_000
 /** Of one answer, as much waits in this process for its reader; what is behind it is not made before that. */
 const unread_bytes = 16_384
 
-const broken = JSON.stringify(
-  makeProblem(400, "unreadable-request", "The request could not be read", "It is not HTTP/1.1.")
-)
+type Refusal = readonly [
+  status: number,
+  phrase: string,
+  name: string,
+  title: string,
+  detail: string
+]
 
-const too_large = JSON.stringify(
-  makeProblem(431, "headers-too-large", "The headers are too large", "Send fewer or shorter ones.")
-)
+const broken: Refusal = [
+  400,
+  "Bad Request",
+  "unreadable-request",
+  "The request could not be read",
+  "It is not HTTP/1.1."
+]
+const too_large: Refusal = [
+  431,
+  "Request Header Fields Too Large",
+  "headers-too-large",
+  "The headers are too large",
+  "Send fewer or shorter ones."
+]
+const too_slow: Refusal = [
+  408,
+  "Request Timeout",
+  "request-timeout",
+  "The request did not arrive in time",
+  `It has ${request_ms} ms, body and all.`
+]
+
+const refusalOf = (error: Error): Refusal => {
+  const code = "code" in error ? error.code : undefined
+  if (code === "HPE_HEADER_OVERFLOW") return too_large
+  return code === "ERR_HTTP_REQUEST_TIMEOUT" ? too_slow : broken
+}
+
+/** The whole answer to what never became a request, with what every answer carries. */
+const answerTo = (error: Error): string => {
+  const [status, phrase, name, title, detail] = refusalOf(error)
+  const correlation_id = newCorrelation()
+  const body = JSON.stringify({ ...makeProblem(status, name, title, detail), correlation_id })
+  return [
+    `HTTP/1.1 ${status} ${phrase}`,
+    "Connection: close",
+    `Content-Type: ${problem_content_type}`,
+    `Content-Length: ${Buffer.byteLength(body)}`,
+    "Cache-Control: no-store",
+    "X-Content-Type-Options: nosniff",
+    `X-Correlation-Id: ${correlation_id}`,
+    "",
+    body
+  ].join("\r\n")
+}
 
 /** Node answers what is not HTTP with an empty 400; we answer it as we answer every error. */
 const listener = (stall_ms: number) => (): Server =>
-  createServer({ requestTimeout: request_ms, highWaterMark: unread_bytes })
+  createServer({
+    requestTimeout: request_ms,
+    highWaterMark: unread_bytes,
+    // Of two Authorization headers Node would take the first, and a proxy before us perhaps the second: neither counts.
+    joinDuplicateHeaders: true,
+    // The room says itself what is wrong with a request that names no host.
+    requireHostHeader: false
+  })
     .setTimeout(stall_ms)
     .on("clientError", (error, socket) => {
       if (!socket.writable) return socket.destroy()
-      const overflow = "code" in error && error.code === "HPE_HEADER_OVERFLOW"
-      const status = overflow ? "431 Request Header Fields Too Large" : "400 Bad Request"
-      const body = overflow ? too_large : broken
-      return socket.end(
-        `HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Type: ${problem_content_type}\r\n` +
-          `Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`
-      )
+      return socket.end(answerTo(error))
     })
 
 export const layer = ({

@@ -1,10 +1,11 @@
 /**
  * The last word on every response: what no endpoint answered becomes a problem, and every response gets its headers.
  */
-import { Cause, Effect, Metric } from "effect"
+import { Cause, Effect, Metric, Option } from "effect"
 import type { Layer, Types } from "effect"
 import {
   HttpRouter,
+  HttpServer,
   HttpServerError,
   HttpServerRequest,
   HttpServerResponse,
@@ -14,6 +15,8 @@ import { HttpApi } from "effect/http-api"
 import type { Problem } from "../../src/api/Problem.ts"
 import { makeProblem } from "../../src/api/Problem.ts"
 import { TroupeApi } from "../../src/api/TroupeApi.ts"
+import { contentPolicy, makeHostCheck, named, newCorrelation } from "./Edge.ts"
+import { HttpSettings } from "./HttpSettings.ts"
 
 interface Place {
   readonly method: string
@@ -84,7 +87,7 @@ const fault = respond(
     500,
     "internal-fault",
     "Internal fault",
-    "This is a bug of the service. It is in its log, under the time of this request."
+    "This is a bug of the service. It is in its log, under this correlation_id."
   )
 )
 
@@ -100,7 +103,8 @@ const unreadable = respond(
 /** Interruption is not an outcome: the client is gone, or the server is. A defect is logged and its text stays here. */
 const answer = (
   request: HttpServerRequest.HttpServerRequest,
-  cause: Cause.Cause<unknown>
+  cause: Cause.Cause<unknown>,
+  correlation_id: string
 ): Effect.Effect<HttpServerResponse.HttpServerResponse, Types.unhandled> => {
   if (Cause.hasInterruptsOnly(cause)) {
     return Effect.failCause(cause as Cause.Cause<Types.unhandled>)
@@ -117,46 +121,61 @@ const answer = (
         break
     }
   }
-  return Effect.as(Effect.logError("a request met a defect", cause), fault)
+  return Effect.as(
+    Effect.annotateLogs(Effect.logError("a request met a defect", cause), { correlation_id }),
+    fault
+  )
 }
 
 const requests = Metric.counter("troupe_http_requests_total", { incremental: true })
 
-/** What a client or a cache must be told beside the body. */
+/** What a client or a cache must be told beside the body. Nothing here is the same for the next one who asks. */
 const dress = (
-  request: HttpServerRequest.HttpServerRequest,
-  response: HttpServerResponse.HttpServerResponse
+  response: HttpServerResponse.HttpServerResponse,
+  correlation_id: string
 ): HttpServerResponse.HttpServerResponse => {
   const { status } = response
   const headers: Record<string, string> = {
     "x-content-type-options": "nosniff",
-    "referrer-policy": "no-referrer"
-  }
-  if (response.headers["cache-control"] === undefined && request.url.startsWith("/v1/")) {
-    headers["cache-control"] = "no-store"
+    "referrer-policy": "no-referrer",
+    "cache-control": "no-store",
+    "content-security-policy": contentPolicy(response),
+    "x-correlation-id": correlation_id
   }
   // RFC 9110, section 11.6.1: a 401 says how to do better.
   if (status === 401) headers["www-authenticate"] = 'Bearer realm="troupe"'
   if (status === 429 || status === 503) headers["retry-after"] = "1"
-  return HttpServerResponse.setHeaders(response, headers)
+  return HttpServerResponse.setHeaders(named(response, correlation_id), headers)
 }
 
-export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter> = HttpRouter.middleware(
-  (httpEffect) =>
-    Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
-      httpEffect.pipe(
-        Effect.catchCause((cause) => answer(request, cause)),
-        Effect.map((response) => dress(request, response)),
-        Effect.tap((response) =>
-          Metric.update(
+/** The trace of the request where there is one: by it its spans are found as well. */
+const correlation = Effect.map(Effect.option(Effect.currentSpan), (span) =>
+  Option.isSome(span) ? span.value.traceId : newCorrelation()
+)
+
+export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter | HttpServer.HttpServer> =
+  HttpRouter.middleware(
+    Effect.gen(function* () {
+      const { hosts } = yield* HttpSettings
+      const { address } = yield* HttpServer.HttpServer
+      const misdirected = makeHostCheck(address, hosts)
+      return (httpEffect) =>
+        Effect.gen(function* () {
+          const request = yield* HttpServerRequest.HttpServerRequest
+          const correlation_id = yield* correlation
+          const problem = misdirected(request)
+          const response = yield* problem === undefined
+            ? Effect.catchCause(httpEffect, (cause) => answer(request, cause, correlation_id))
+            : Effect.succeed(respond(problem))
+          yield* Metric.update(
             Metric.withAttributes(requests, {
               method: request.method,
               status: String(response.status)
             }),
             1
           )
-        )
-      )
-    ),
-  { global: true }
-)
+          return dress(response, correlation_id)
+        })
+    }),
+    { global: true }
+  )

@@ -113,18 +113,26 @@ const make = (path: string): void => {
   if (!statSync(path).isDirectory()) throw Object.assign(new Error(path), { code: "ENOTDIR" })
 }
 
+export interface Token {
+  readonly token: string
+  /** It was made just now: the only time that it is shown. */
+  readonly isNew: boolean
+  /** Where it is kept. */
+  readonly file: string
+}
+
 /** Kept in a file of this user's, so that the terminal client finds it; the server keeps only its digest. */
-const tokenOf = (data: string): string => {
+const tokenOf = (data: string): Token => {
   const file = join(data, "token")
   const found = existsSync(file) ? readFileSync(file, "utf8").trim() : ""
-  if (found !== "") return found
+  if (found !== "") return { token: found, isNew: false, file }
   const token = `troupe_${randomBytes(24).toString("base64url")}`
   writeFileSync(file, `${token}\n`, { mode: 0o600 })
-  return token
+  return { token, isNew: true, file }
 }
 
 /** Makes the data directory if it is missing; the token in it. Fails with Unusable where nothing can be written. */
-export const prepare = (data: string): Effect.Effect<string, Unusable> =>
+export const prepare = (data: string): Effect.Effect<Token, Unusable> =>
   Effect.try({
     try: () => {
       make(resolve(data))

@@ -36,7 +36,7 @@ export class Authentication extends HttpApiMiddleware.Service<
   { provides: CurrentPrincipal }
 >()("troupe/api/Authentication", {
   security: { bearer: HttpApiSecurity.bearer },
-  error: [Problem401, Problem403, Problem429]
+  error: [Problem400, Problem401, Problem403, Problem429]
 }) {}
 
 /** Turns a request that does not fit its schema into a problem with the paths that are wrong. */

@@ -7,7 +7,7 @@ import { Conversation, ConversationMessage } from "../conversation/Conversation.
 import { TaskStatus } from "../delivery/AgentTask.ts"
 import { AgentName, ConversationId, RunId } from "../Ids.ts"
 import { Authentication, Needs, RequestBody, staff, Validation } from "./Boundary.ts"
-import { Limit } from "./Page.ts"
+import { After, Limit, Moment } from "./Page.ts"
 import { Problem404, Problem409, Problem413, Problem422, Problem429 } from "./Problem.ts"
 
 const MessagePayload = Schema.Struct({
@@ -68,7 +68,7 @@ const list = HttpApiEndpoint.get("list", "/v1/conversations", {
   query: {
     limit: Schema.optionalKey(Limit),
     /** Those made before this moment, in ms since 1970. */
-    before: Schema.optionalKey(Schema.Int)
+    before: Schema.optionalKey(Moment)
   },
   success: Schema.Struct({
     items: Schema.Array(Conversation),
@@ -84,7 +84,7 @@ const get = HttpApiEndpoint.get("get", "/v1/conversations/:id", {
   query: {
     limit: Schema.optionalKey(Limit),
     /** Messages with a `seq` above this one. */
-    after: Schema.optionalKey(Schema.Int)
+    after: Schema.optionalKey(After)
   },
   success: Schema.Struct({
     conversation: Conversation,

@@ -6,24 +6,24 @@ import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { CostGroup, CostTotal } from "../cost/CostTotal.ts"
 import { AgentName, RunId } from "../Ids.ts"
 import { Authentication, Validation } from "./Boundary.ts"
-import { Limit } from "./Page.ts"
+import { Filter, Limit, Moment } from "./Page.ts"
 
 const list = HttpApiEndpoint.get("list", "/v1/costs", {
   query: {
     /** What the totals are made for; absent = `agent`. */
     by: Schema.optionalKey(CostGroup),
     /** What was journaled at or after, and before, in ms since 1970. */
-    from: Schema.optionalKey(Schema.Int),
-    to: Schema.optionalKey(Schema.Int),
+    from: Schema.optionalKey(Moment),
+    to: Schema.optionalKey(Moment),
     agent: Schema.optionalKey(AgentName),
-    model: Schema.optionalKey(Schema.String.check(Schema.isMaxLength(200))),
+    model: Schema.optionalKey(Filter),
     run: Schema.optionalKey(RunId),
     /** The plain name of a tool: what its bodies spent on models. */
-    tool: Schema.optionalKey(Schema.String.check(Schema.isMaxLength(200))),
-    trace_id: Schema.optionalKey(Schema.String.check(Schema.isMaxLength(200))),
+    tool: Schema.optionalKey(Filter),
+    trace_id: Schema.optionalKey(Filter),
     limit: Schema.optionalKey(Limit),
     /** Totals behind this key. */
-    after: Schema.optionalKey(Schema.String.check(Schema.isMaxLength(200)))
+    after: Schema.optionalKey(Filter)
   },
   success: Schema.Struct({
     items: Schema.Array(CostTotal),

@@ -6,7 +6,7 @@ import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { DeadLetter, DeadLetterStatus } from "../delivery/Outbox.ts"
 import { AgentName, ConversationId, MessageId, RunId } from "../Ids.ts"
 import { Authentication, Needs, RequestBody, Validation } from "./Boundary.ts"
-import { Limit, Reason } from "./Page.ts"
+import { Filter, Limit, Moment, Reason } from "./Page.ts"
 import { Problem404, Problem409, Problem503 } from "./Problem.ts"
 
 const Actor = Schema.Struct({
@@ -45,10 +45,10 @@ const resolving = {
 
 const listLetters = HttpApiEndpoint.get("list", "/v1/dead-letters", {
   query: {
-    handler_name: Schema.optionalKey(Schema.String),
+    handler_name: Schema.optionalKey(Filter),
     /** Died at or after, and at or before, in ms since 1970. */
-    dead_from: Schema.optionalKey(Schema.Int),
-    dead_to: Schema.optionalKey(Schema.Int),
+    dead_from: Schema.optionalKey(Moment),
+    dead_to: Schema.optionalKey(Moment),
     /** Absent = `dead`. */
     status: Schema.optionalKey(DeadLetterStatus),
     limit: Schema.optionalKey(Limit)

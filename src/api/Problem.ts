@@ -25,6 +25,8 @@ export interface Problem<Status extends number = number> {
   readonly errors?: ReadonlyArray<ProblemIssue>
   /** What would have been found, where a name was not. */
   readonly available?: ReadonlyArray<string>
+  /** Of the request, for whoever asks about it: it is in the header `x-correlation-id` and in the log as well. */
+  readonly correlation_id?: string
 }
 
 /** The problem of one status, as an endpoint declares it. */
@@ -36,7 +38,8 @@ export const problem = <const Status extends number>(status: Status) =>
     detail: Schema.String,
     instance: Schema.optionalKey(Schema.String),
     errors: Schema.optionalKey(Schema.Array(ProblemIssue)),
-    available: Schema.optionalKey(Schema.Array(Schema.String))
+    available: Schema.optionalKey(Schema.Array(Schema.String)),
+    correlation_id: Schema.optionalKey(Schema.String)
   })
     .annotate({ httpApiStatus: status, identifier: `Problem${status}` })
     .pipe(HttpApiSchema.asJson({ contentType: problem_content_type }))

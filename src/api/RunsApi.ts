@@ -12,7 +12,7 @@ import { FinishReason, RunEvent } from "../run/RunEvent.ts"
 import { LimitName } from "../run/RunLimits.ts"
 import { filters, RunItem, Status } from "../run/RunItem.ts"
 import { Authentication, Needs, RequestBody, Validation } from "./Boundary.ts"
-import { Limit, Reason } from "./Page.ts"
+import { After, Limit, Reason } from "./Page.ts"
 import { Problem404, Problem409 } from "./Problem.ts"
 
 /** `limit` where the question is about a bound of the run; then no call has the name `call`. */
@@ -113,7 +113,7 @@ const events = HttpApiEndpoint.get("events", "/v1/runs/:id/events", {
   query: {
     limit: Schema.optionalKey(Limit),
     /** Events with a `seq` above this one. */
-    after: Schema.optionalKey(Schema.Int)
+    after: Schema.optionalKey(After)
   },
   success: Schema.Struct({
     items: Schema.Array(Entry),

@@ -103,11 +103,11 @@ describe("documents", () => {
     }).pipe(Effect.provide(layer))
   )
 
-  it.live("metrics are scraped without a token and count what was asked", () =>
+  it.live("metrics are scraped with a token and count what was asked", () =>
     Effect.gen(function* () {
       yield* ask("/v1/agents", { as: "vera" })
       yield* ask("/v1/agents")
-      const { headers, status, text } = yield* ask("/metrics")
+      const { headers, status, text } = yield* ask("/metrics", { as: "vera" })
       assert.strictEqual(status, 200)
       assert.match(headers.get("content-type")!, /^text\/plain/)
       assert.match(text, /^troupe_http_requests_total\{[^}]*status="200"[^}]*\} \d+$/m)

@@ -71,6 +71,8 @@ it.live(
       const first = yield* up(data)
       // What kill -9 is given, where other services run on the machine too.
       assert.include(first.text(), `process         ${first.pid}\n`)
+      const token = textOf(data, "token")
+      assert.include(first.text(), token)
 
       const second = yield* launch(data)
       assert.strictEqual((yield* second.ended).code, 1)
@@ -87,6 +89,8 @@ it.live(
       yield* first.signal("SIGTERM")
       assert.deepStrictEqual(yield* first.ended, { code: 143, signal: null }, first.text())
       const third = yield* up(data)
+      assert.notInclude(third.text(), token)
+      assert.include(third.text(), join(data, "token"))
       assert.deepStrictEqual(yield* pending(data), [line])
       yield* third.kill
 

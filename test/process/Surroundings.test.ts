@@ -69,9 +69,10 @@ describe("what is around the main job", () => {
   it.live("makes a data directory however deep, and keeps its token", () =>
     Effect.gen(function* () {
       const data = join(yield* Homes.temporary, "a", "b", "c")
-      const token = yield* Surroundings.prepare(data)
-      assert.match(token, /^troupe_[\w-]{32}$/)
-      assert.strictEqual(yield* Surroundings.prepare(data), token)
+      const made = yield* Surroundings.prepare(data)
+      assert.match(made.token, /^troupe_[\w-]{32}$/)
+      assert.isTrue(made.isNew)
+      assert.deepStrictEqual(yield* Surroundings.prepare(data), { ...made, isNew: false })
     })
   )
 

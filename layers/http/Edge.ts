@@ -1,0 +1,99 @@
+/**
+ * What is asked of every request before anything else, and what every answer carries: the host that it is meant for, an
+ * id by which people and the log speak of it, and what a browser may do with it.
+ */
+import { createHash, randomUUID } from "node:crypto"
+import { HttpBody, HttpServerResponse } from "effect/http"
+import type { HttpServer, HttpServerRequest } from "effect/http"
+import { NetAddress } from "effect/net"
+import type { Problem } from "../../src/api/Problem.ts"
+import { makeProblem, problem_content_type } from "../../src/api/Problem.ts"
+
+const loopback: ReadonlySet<string> = new Set(["localhost", "127.0.0.1", "[::1]"])
+
+/** The name of a Host header without its port, in lower case; undefined if it is none. */
+const hostOf = (header: string | undefined): string | undefined =>
+  /^(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::\d{1,5})?$/.exec((header ?? "").toLowerCase())?.[1]
+
+/** Is the server bound to this machine alone? */
+const isLocal = (address: HttpServer.HttpServer["Service"]["address"]): boolean =>
+  address._tag === "UnixPathAddress" || NetAddress.isLoopback(address.address)
+
+export type HostCheck = (
+  request: HttpServerRequest.HttpServerRequest
+) => Problem<400> | Problem<421> | undefined
+
+/**
+ * Refuses what was not meant for this server. A page of another site that has its name resolve to 127.0.0.1 (DNS
+ * rebinding) speaks to it with a Host of its own. Without configured hosts, a server that others reach takes any.
+ */
+export const makeHostCheck = (
+  address: HttpServer.HttpServer["Service"]["address"],
+  configured: ReadonlyArray<string>
+): HostCheck => {
+  const isChecked = configured.length > 0 || isLocal(address)
+  const allowed = new Set([...loopback, ...configured.map((host) => host.toLowerCase())])
+  return (request) => {
+    const host = hostOf(request.headers["host"])
+    if (host === undefined) {
+      return makeProblem(400, "bad-host", "The Host header is missing or malformed", "Send one.")
+    }
+    if (!isChecked || allowed.has(host)) return undefined
+    return makeProblem(
+      421,
+      "misdirected-request",
+      "This is another host",
+      "The Host header names none of the hosts of this service: localhost and those of its setting hosts."
+    )
+  }
+}
+
+/** Of an answer that no browser is to run. */
+const closed = "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
+
+const policies = new Map<string, string>()
+
+/** Scripts of a page that is made here run by their hashes, and none that anybody else brings. */
+const policyOf = (html: string): string => {
+  let policy = policies.get(html)
+  if (policy === undefined) {
+    const hashes = Array.from(
+      html.matchAll(/<script(?:\s[^>]*)?>([\s\S]*?)<\/script>/g),
+      ([, script]) => `'sha256-${createHash("sha256").update(script!).digest("base64")}'`
+    )
+    // The page's library styles its elements by itself.
+    policy = `${closed}; script-src ${hashes.join(" ")}; style-src 'unsafe-inline'; img-src 'self' data:; connect-src 'self'`
+    policies.set(html, policy)
+  }
+  return policy
+}
+
+const typeOf = ({ body, headers }: HttpServerResponse.HttpServerResponse): string =>
+  (body._tag === "Empty" ? undefined : body.contentType) ?? headers["content-type"] ?? ""
+
+const textOf = ({ body }: HttpServerResponse.HttpServerResponse): string | undefined =>
+  body._tag === "Uint8Array" ? new TextDecoder().decode(body.body) : undefined
+
+export const contentPolicy = (response: HttpServerResponse.HttpServerResponse): string => {
+  const isPage = /^text\/html\b/.test(typeOf(response))
+  const html = isPage ? textOf(response) : undefined
+  return html === undefined ? closed : policyOf(html)
+}
+
+export const newCorrelation = (): string => randomUUID().replaceAll("-", "")
+
+/** A problem says itself which request it is about. */
+export const named = (
+  response: HttpServerResponse.HttpServerResponse,
+  correlation_id: string
+): HttpServerResponse.HttpServerResponse => {
+  if (!typeOf(response).startsWith(problem_content_type)) return response
+  const text = textOf(response)
+  if (text === undefined || text === "") return response
+  const problem: unknown = JSON.parse(text)
+  if (typeof problem !== "object" || problem === null) return response
+  return HttpServerResponse.setBody(
+    response,
+    HttpBody.jsonUnsafe({ ...problem, correlation_id }, problem_content_type)
+  )
+}

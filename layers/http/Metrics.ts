@@ -1,0 +1,41 @@
+/**
+ * Metrics in Prometheus' text form, for staff. They name tools, models and tenants' habits, so that they need a token
+ * unless the settings open them.
+ */
+import { Effect, Redacted } from "effect"
+import type { Layer } from "effect"
+import { HttpRouter, HttpServerRequest, HttpServerResponse, ProblemDetails } from "effect/http"
+import { PrometheusMetrics } from "effect/observability"
+import { Credentials, Unauthorized } from "../../services/Credentials.ts"
+import { staff } from "../../src/api/Boundary.ts"
+import { holds } from "../../src/Principal.ts"
+import { HttpSettings } from "./HttpSettings.ts"
+import { metrics_path } from "./Outcomes.ts"
+import { forbidden, problemOf } from "./Problems.ts"
+
+const check = Effect.fnUntraced(function* (
+  credentials: Credentials["Service"],
+  request: HttpServerRequest.HttpServerRequest
+) {
+  const token = /^Bearer (.+)$/i.exec(request.headers["authorization"] ?? "")?.[1]
+  if (token === undefined) return yield* new Unauthorized()
+  return yield* credentials.verify(Redacted.make(token))
+})
+
+export const layer: Layer.Layer<never, never, Credentials | HttpRouter.HttpRouter> = HttpRouter.use(
+  Effect.fnUntraced(function* (router) {
+    const credentials = yield* Credentials
+    const { metrics_open } = yield* HttpSettings
+    const text = Effect.map(PrometheusMetrics.format(), (body) =>
+      HttpServerResponse.text(body, { contentType: "text/plain; version=0.0.4; charset=utf-8" })
+    )
+    const guarded = Effect.gen(function* () {
+      const principal = yield* check(credentials, yield* HttpServerRequest.HttpServerRequest)
+      if (holds(principal, staff)) return yield* text
+      return ProblemDetails.toResponse({ ...forbidden("Metrics are for staff.") })
+    }).pipe(
+      Effect.catch((error) => Effect.succeed(ProblemDetails.toResponse({ ...problemOf(error) })))
+    )
+    yield* router.add("GET", metrics_path, metrics_open ? text : guarded)
+  })
+)
