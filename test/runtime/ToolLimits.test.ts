@@ -31,7 +31,7 @@ describe("a rate limit", () => {
         const shown = H.resultsShown((yield* H.requests)[3])[2]
         assert.match(shown!, /^ToolTransientError .*This may work again in \d+ ms\.$/)
         const other = H.person("olga", ["operator"], Tenant.make("others"))
-        const theirs = yield* H.ended(yield* H.send("hello", "c-2", other), "c-2")
+        const theirs = yield* H.ended(yield* H.send("hello", "c-2", other), "c-2", other)
         assert.deepStrictEqual(reasons(theirs), ["Value", "Value", "RATE_LIMITED"])
       }).pipe(
         Effect.provide(
