@@ -60,6 +60,38 @@ it.effect("the transport policy is SemStreams'", () =>
   })
 )
 
+/** The plain names that a worker takes calls for, with this list of allowed tools. */
+const servedWith = Effect.fnUntraced(function* (given: object) {
+  const named = (name: string) => tool({ namespace: "t", name, side_effects: "read" }, () => null)
+  const config = yield* decodeSemStreamsConfig(given)
+  const { tools } = yield* ToolQueueWorker.pipe(
+    Effect.provide(
+      ToolWorker.layer({
+        tools: [named("file_read"), named("file_write"), named("list")],
+        ...workerOf(config)
+      }).pipe(Layer.provide(EphemeralToolQueue.layer))
+    )
+  )
+  return tools.filter((name) => !name.includes("@"))
+})
+
+it.live("SM-23 no list and an empty one allow every tool; otherwise only those that it names", () =>
+  Effect.gen(function* () {
+    const all = ["file_read", "file_write", "list"]
+    assert.sameMembers([...(yield* servedWith({}))], all)
+    assert.sameMembers([...(yield* servedWith({ allowed_tools: null }))], all)
+    assert.sameMembers([...(yield* servedWith({ allowed_tools: [] }))], all)
+    assert.sameMembers([...(yield* servedWith({ allowed_tools: ["list"] }))], ["list"])
+    const two = ["file_write", "file_read"]
+    assert.sameMembers([...(yield* servedWith({ allowed_tools: two }))], two)
+    // By exact name: neither a part of one nor another case of it.
+    for (const name of ["file", "LIST", "list "]) {
+      const refused = yield* Effect.flip(servedWith({ allowed_tools: [name] }))
+      assert.include(String(refused), "there is no such tool")
+    }
+  })
+)
+
 it.live("SM-33 a worker takes the allowed tools only, each under its consumer's name", () =>
   Effect.gen(function* () {
     const named = (name: string) => tool({ namespace: "t", name, side_effects: "read" }, () => null)

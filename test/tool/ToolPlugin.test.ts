@@ -44,10 +44,38 @@ describe("a plugin", () => {
     })
   )
 
+  it.effect("SG-57 an order is 5,000 where none is given, and 0 to 10,000 where it is", () =>
+    Effect.gen(function* () {
+      const built: Array<string> = []
+      const noted = (name: string, order?: number) =>
+        plugin(
+          name,
+          Effect.tap(says(name, "t"), () => Effect.sync(() => built.push(name))),
+          order === undefined ? {} : { order }
+        )
+      yield* load(
+        noted("last", 10_000),
+        noted("after", 5_001),
+        noted("b-default"),
+        noted("a-same", 5_000),
+        noted("before", 4_999),
+        noted("first", 0)
+      )
+      assert.deepStrictEqual(built, ["first", "before", "a-same", "b-default", "after", "last"])
+    })
+  )
+
   it.effect("SG-57 is refused with a manifest that cannot be read, naming what and the mend", () =>
     Effect.gen(function* () {
       const wrong: ReadonlyArray<readonly [object, string]> = [
         [{ api_version: "2" }, "api_version"],
+        [{ api_version: 1 }, "api_version"],
+        [{ api_version: undefined }, "api_version"],
+        [{ namespaces: undefined }, "namespaces"],
+        [{ namespaces: Array.from({ length: 33 }, (_, i) => `n${i}`) }, "namespaces"],
+        [{ name: "" }, "name"],
+        [{ name: "a b" }, "name"],
+        [{ version: "" }, "version"],
         [{ order: 10_001 }, "order"],
         [{ order: -1 }, "order"],
         [{ order: 1.5 }, "order"],
@@ -58,8 +86,8 @@ describe("a plugin", () => {
       ]
       for (const [manifest, field] of wrong) {
         const error = yield* refused(plugin("p", says("p", "t"), manifest))
-        assert.deepInclude(error, { _tag: "PluginRefused", plugin: "p", field })
-        assert.isTrue(error.message.startsWith(`plugin "p", field "${field}": `), error.message)
+        assert.deepInclude(error, { _tag: "PluginRefused", field })
+        assert.include(error.message, `, field "${field}": `)
         assert.include(error.message, "A manifest has")
       }
       assert.deepInclude(yield* refused({ manifest: null, tools: says("p", "t") } as never), {
@@ -76,6 +104,12 @@ describe("a plugin", () => {
       )
       assert.deepInclude(clash, { plugin: "b", field: "namespaces" })
       assert.include(clash.message, 'plugin "a"')
+      // Whoever is loaded first has it, though it stands behind.
+      const order = yield* refused(
+        plugin("b", says("b", "t"), { namespaces: ["b", "shop"] }),
+        plugin("a", says("a", "t"), { namespaces: ["a", "shop"], order: 1 })
+      )
+      assert.deepInclude(order, { plugin: "b", field: "namespaces" })
       const twice = yield* refused(plugin("a", says("a", "t")), plugin("a", says("a", "u")))
       assert.deepInclude(twice, { plugin: "a", field: "name" })
       const outside = yield* refused(plugin("a", says("shop", "t")))

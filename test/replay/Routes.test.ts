@@ -1,0 +1,73 @@
+/** What a replay does with each kind of tool, policy and recording, through the whole gate: whose bodies run. */
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Exit } from "effect"
+import type { ModelGateway } from "../../services/ModelGateway.ts"
+import * as Replay from "../../layers/compose/Replay.ts"
+import { call, text } from "../../layers/model/ScriptedModelGateway.ts"
+import { ReplayPolicy, SideEffects } from "../../src/tool/SideEffects.ts"
+import * as H from "../runtime/Harness.ts"
+
+/** As the table says: `recorded` gives the result, `run` runs the body, the rest is a refusal. */
+const expected = (policy: ReplayPolicy, effects: SideEffects, hit: boolean): string => {
+  if (policy === "fail-loud") return "fail_loud"
+  if (hit) return "replayed"
+  const harmless = effects === "none" || effects === "read"
+  return policy === "recorded-result" && harmless ? "run" : "no_recording"
+}
+
+const rows: Readonly<Record<ReplayPolicy, string>> = {
+  "must-stub": "SG-15 SG-16",
+  "fail-loud": "SG-17",
+  "recorded-result": "SG-18 SG-19"
+}
+
+describe("a replay", () => {
+  for (const replay_policy of ReplayPolicy.literals) {
+    for (const side_effects of SideEffects.literals) {
+      for (const hit of [true, false]) {
+        const how = expected(replay_policy, side_effects, hit)
+        const title = `${rows[replay_policy]} of ${side_effects} under ${replay_policy}`
+        it.live(`${title}, ${hit ? "recorded" : "not recorded"}: ${how}`, () => {
+          let bodies = 0
+          const options: H.Options = {
+            tools: {
+              work: {
+                governance: { side_effects, replay_policy, permission: "allow" },
+                body: (n) => Effect.sync(() => ({ n, body: ++bodies }))
+              }
+            },
+            script: [call("work", { n: 1 }), text("done")]
+          }
+          const other: ModelGateway["Service"] = {
+            turn: ({ step }) =>
+              Exit.succeed(step === 1 ? call("work", { n: hit ? 1 : 2 }) : text("done"))
+          }
+          return Effect.gen(function* () {
+            const run = yield* H.send("go")
+            const recorded = H.outcome(yield* H.ended(run))
+            assert.deepStrictEqual(recorded, { _tag: "Value", json: '{"n":1,"body":1}' })
+            const app = { agents: H.agentsOf(options), tools: [H.toolsOf(options.tools ?? {})] }
+            const { gate } = yield* Replay.replay(run, { app, model: other })
+            assert.isObject(gate)
+            if (typeof gate === "string") return
+            assert.deepStrictEqual(
+              gate.calls.map((each) => each.how),
+              [how]
+            )
+            assert.strictEqual(bodies, how === "run" ? 2 : 1)
+            const outcome = H.outcome(gate.entries.map(({ event }) => event))
+            if (how === "replayed") assert.deepStrictEqual(outcome, recorded)
+            else if (how === "run") {
+              assert.deepStrictEqual(outcome, { _tag: "Value", json: '{"n":2,"body":2}' })
+            } else {
+              assert.deepNestedInclude(outcome, {
+                "error.class": how === "fail_loud" ? "ToolPolicyError" : "ToolTerminalError",
+                "error.reason": `REPLAY_${how.toUpperCase()}`
+              })
+            }
+          }).pipe(Effect.provide(H.layer(options)))
+        })
+      }
+    }
+  }
+})

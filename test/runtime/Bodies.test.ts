@@ -1,0 +1,90 @@
+/** What goes into a body and what comes out of it, of every kind of tool. */
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Schema } from "effect"
+import { factsOf } from "../../src/tool/ToolFacts.ts"
+import { ToolTransientError } from "../../src/error/ToolError.ts"
+import { call, text } from "../../layers/model/ScriptedModelGateway.ts"
+import * as H from "./Harness.ts"
+
+type Governance = H.TestTool["governance"]
+
+const kinds: Readonly<Record<string, Governance>> = {
+  none: { side_effects: "none" },
+  read: { side_effects: "read" },
+  write: { side_effects: "write", permission: "allow" },
+  external: { side_effects: "external", permission: "allow" },
+  "idempotent external": { side_effects: "external", permission: "allow", idempotent: true },
+  transactional: { side_effects: "write", permission: "allow", transactional: true },
+  approved: { side_effects: "external", effect_description: "Changes something." },
+  "retried read": {
+    side_effects: "read",
+    retry: { max_attempts: 2, backoff_initial_ms: 1, backoff_max_ms: 1 }
+  }
+}
+
+const finished = Effect.fnUntraced(function* (name: string) {
+  const run = yield* H.send("go")
+  if (name === "approved") yield* H.decide((yield* H.question(run)).approval, H.approve)
+  return yield* H.ended(run)
+})
+
+describe("the body of a tool", () => {
+  for (const [name, governance] of Object.entries(kinds)) {
+    it.live(
+      `SG-50 of kind ${name} may not break its output schema, and leaves no result fact`,
+      () => {
+        const tools = {
+          work: { governance, success: Schema.Int, body: () => Effect.succeed("no number") }
+        }
+        const script = [call("work", { n: 1 }), text("done")]
+        return Effect.gen(function* () {
+          const all = yield* finished(name)
+          assert.deepNestedInclude(H.outcome(all), {
+            "error.class": "ToolTerminalError",
+            "error.reason": "OUTPUT_SCHEMA"
+          })
+          assert.notInclude(JSON.stringify(all), "no number")
+          const facts = factsOf(all).map(({ _tag }) => _tag as string)
+          assert.deepStrictEqual(facts, ["tool-call"])
+        }).pipe(Effect.provide(H.layer({ tools, script })))
+      }
+    )
+
+    it.live(
+      `ST-06 of kind ${name} is given its arguments alone, and its plain output is the result`,
+      () => {
+        const given: Array<unknown> = []
+        const tools: H.Options["tools"] = {
+          work: {
+            governance,
+            parameters: { n: Schema.Int, at: Schema.optionalKey(Schema.DateFromString) },
+            body: (_n, _call, args) =>
+              Effect.suspend(() => {
+                given.push(args)
+                return name === "retried read" && given.length === 1
+                  ? Effect.fail(new ToolTransientError({ kind: "network", message: "once more" }))
+                  : Effect.succeed({ total: 42, list: [null, "a"] })
+              })
+          }
+        }
+        const at = "2026-01-02T03:04:05.000Z"
+        const script = [call("work", { n: 7, at }), text("done")]
+        return Effect.gen(function* () {
+          const all = yield* finished(name)
+          const decoded = { n: 7, at: new Date(at) }
+          const times = name === "retried read" ? 2 : 1
+          assert.deepStrictEqual(
+            given,
+            Array.from({ length: times }, () => decoded)
+          )
+          for (const args of given) assert.sameMembers(Reflect.ownKeys(args as object), ["n", "at"])
+          const outcome = H.outcome(all)
+          assert.strictEqual(outcome?._tag, "Value")
+          const json = outcome?._tag === "Value" ? outcome.json : ""
+          assert.deepStrictEqual(JSON.parse(json), { total: 42, list: [null, "a"] })
+          assert.deepStrictEqual(H.resultsShown((yield* H.requests).at(-1)), [json])
+        }).pipe(Effect.provide(H.layer({ tools, script })))
+      }
+    )
+  }
+})
