@@ -184,8 +184,9 @@ describe("a customer", () => {
           "424242",
           "replay_dlq_event",
           "look",
-          "ada",
-          "olga",
+          // As whole texts: three letters may be a part of an id.
+          '"ada"',
+          '"olga"',
           "a thought of the model",
           "a signature of the model"
         ]) {

@@ -117,6 +117,6 @@ describe("a reader that does not read", () => {
       const seen = []
       while (seen.at(-1)?.event !== "run_ended") seen.push(yield* whole.next)
       assert.strictEqual(seen.filter(({ event }) => event === "model_turned").length, 5)
-    }).pipe(Effect.provide(layerWith({ heartbeat_ms: 50 }, { stall_ms: 400 })))
+    }).pipe(Effect.provide(layerWith({ heartbeat_ms: 50 }, { stall_ms: 2_000 })))
   )
 })
