@@ -67,6 +67,15 @@ const sql = <E>(
     )
   ).pipe(Layer.provideMerge(engine))
 
+/** Says at once which of the processes that share a server are gone. */
+const shared = <E>(stores: Layer.Layer<Stores | Client, E>): Layer.Layer<Stores | Client, E> =>
+  Layer.unwrap(
+    Effect.map(
+      Effect.promise(() => import("../sql/SqlOwners.ts")),
+      (SqlOwners) => SqlOwners.layer
+    )
+  ).pipe(Layer.provideMerge(stores))
+
 /** What an earlier process left behind is free before anybody asks. */
 const alone = <E>(
   engine: Layer.Layer<Client | SqlNotify, E>
@@ -95,11 +104,13 @@ export const directory = (
 
 /** A PostgreSQL server, shared by as many processes as like. */
 export const postgres = (url: Redacted.Redacted): Layer.Layer<Stores | Client, StartError> =>
-  sql(
-    Layer.unwrap(
-      Effect.map(
-        Effect.promise(() => import("../sql/Postgres.ts")),
-        (Postgres) => Postgres.layer({ url })
+  shared(
+    sql(
+      Layer.unwrap(
+        Effect.map(
+          Effect.promise(() => import("../sql/Postgres.ts")),
+          (Postgres) => Postgres.layer({ url })
+        )
       )
     )
   )

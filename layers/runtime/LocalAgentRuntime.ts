@@ -21,6 +21,7 @@ import type { Message } from "../../services/AgentRuntime.ts"
 import { AgentRuntime, ShuttingDown } from "../../services/AgentRuntime.ts"
 import { ApprovalDesk } from "../../services/ApprovalDesk.ts"
 import { ModelGateway } from "../../services/ModelGateway.ts"
+import { Owners } from "../../services/Owners.ts"
 import { PriceBook } from "../../services/PriceBook.ts"
 import type { RunHead } from "../../services/RunJournal.ts"
 import { JournalError, RunJournal } from "../../services/RunJournal.ts"
@@ -68,6 +69,7 @@ const make = Effect.gen(function* () {
   const { invoker, policy_version } = yield* GovernedInvoker.make(deadlines)
   const feed = Feed.make()
   const owner = yield* random.uuidV4()
+  const owners = yield* Owners
   const agents = directory.all.map((each) => each.spec.name)
   const isHosted = ({ agent }: Address): boolean => directory.get(agent) !== undefined
   const rehydrating = yield* Semaphore.make(config.rehydrate_max)
@@ -283,6 +285,7 @@ const make = Effect.gen(function* () {
   })
 
   yield* journal.beat(owner, config.lease_ms)
+  yield* owners.attend(owner)
   yield* journal.amended(amended)
   // The last finalizer to be added is the first to run: steps on their way end before their fibers are interrupted.
   yield* Effect.addFinalizer(() =>
@@ -299,6 +302,10 @@ const make = Effect.gen(function* () {
   )
   yield* every(Math.max(config.lease_ms / 3, 1), journal.beat(owner, config.lease_ms))
   yield* every(config.sweep_ms, Effect.andThen(desk.expire(500), recover()))
+  // What those had is taken up now, and not at the next sweep.
+  yield* owners.gone(() => {
+    if (!stopping) background(Effect.ignore(recover()))
+  })
   yield* recover()
 
   const runtime = decoded({

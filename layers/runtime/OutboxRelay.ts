@@ -24,6 +24,7 @@ import {
   DeliveryRefused
 } from "../../services/DeliveryHandlers.ts"
 import { Outbox } from "../../services/Outbox.ts"
+import { Owners } from "../../services/Owners.ts"
 import type { StoreError } from "../../services/TaskStore.ts"
 import type { OutboxMessage } from "../../src/delivery/Outbox.ts"
 import type { Tenant } from "../../src/Ids.ts"
@@ -290,6 +291,7 @@ const make: Effect.Effect<void, StoreError, Outbox | DeliveryHandlers | Scope.Sc
         Effect.timeoutOption(Effect.interruptible(FiberSet.awaitEmpty(running)), config.stop_ms)
       )
     })
+    yield* (yield* Owners).attend(relay)
     yield* outbox.written(() => bell.openUnsafe())
     yield* Effect.forkScoped(
       takeWheneverDue({

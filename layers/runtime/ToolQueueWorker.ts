@@ -6,6 +6,7 @@ import { Clock, Context, Effect, Exit, FiberSet, Latch, Layer, Random, Schema, S
 import type { Digest, SecureRandom } from "effect/crypto"
 import type { MisdeclaredPolicy } from "../../src/permission/PolicyCheck.ts"
 import { consumerNameForTool } from "../../src/tool/ToolMessage.ts"
+import { Owners } from "../../services/Owners.ts"
 import type { StoreError } from "../../services/TaskStore.ts"
 import { ToolQueue } from "../../services/ToolQueue.ts"
 import type { ToolRegistry } from "../../services/ToolRegistry.ts"
@@ -95,6 +96,7 @@ const make = Effect.fnUntraced(function* (
     yield* Effect.ignore(again).pipe(Effect.delay(offer_ms / 3), Effect.forever, Effect.forkScoped)
   })
 
+  const owners = yield* Owners
   const session_ = Effect.fnUntraced(function* (scope: Scope.Closeable) {
     const bell = yield* Latch.make(true)
     const running = yield* FiberSet.make<void>()
@@ -139,6 +141,7 @@ const make = Effect.fnUntraced(function* (
         Effect.timeoutOption(Effect.interruptible(FiberSet.awaitEmpty(running)), config.stop_ms)
       )
     })
+    yield* owners.attend(name)
     yield* offered
     yield* queue.sent(() => bell.openUnsafe())
     yield* queue.nextDueAt(tools)

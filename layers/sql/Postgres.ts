@@ -10,7 +10,7 @@ import { SqlNotify } from "./SqlNotify.ts"
 
 export interface PostgresOptions {
   readonly url: Redacted.Redacted
-  /** Connections of the pool, three of which may listen. 4 to 500; 12 by default. */
+  /** Connections of the pool, three of which may listen, and one holds the locks of its owners. 5 to 500; 13 by default. */
   readonly connections_max?: number | undefined
   /** What a statement may take, in ms; 30,000 by default. */
   readonly statement_timeout_ms?: number | undefined
@@ -22,7 +22,7 @@ const idle_in_transaction_ms = 60_000
 const settings = (options: PostgresOptions): PgClient.PgPoolConfig => ({
   url: options.url,
   applicationName: "troupe",
-  maxConnections: Math.min(Math.max(options.connections_max ?? 12, 4), 500),
+  maxConnections: Math.min(Math.max(options.connections_max ?? 13, 5), 500),
   connectTimeout: "10 seconds",
   keepAlive: "30 seconds",
   startupParameters: {

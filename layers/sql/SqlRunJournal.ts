@@ -262,7 +262,7 @@ const leasing = (sql: SqlClient.SqlClient) => ({
   beat: (owner: string, lease_ms: number) =>
     done(
       sql.unsafe(
-        `WITH old AS (DELETE FROM troupe.processes WHERE expires_at < clock_timestamp() - interval '1 day' AND owner <> $1::text)
+        `WITH old AS (DELETE FROM troupe.processes WHERE expires_at < clock_timestamp() - interval '1 day' AND NOT guarded AND owner <> $1::text)
          INSERT INTO troupe.processes (owner, expires_at) VALUES ($1::text, clock_timestamp() + $2::int4 * interval '1 millisecond')
          ON CONFLICT (owner) DO UPDATE SET expires_at = excluded.expires_at`,
         [owner, lease_ms]

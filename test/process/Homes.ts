@@ -14,7 +14,8 @@ import {
 } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { Effect } from "effect"
+import { PgClient } from "@effect/sql-pg"
+import { Effect, Redacted } from "effect"
 import type { Scope } from "effect"
 import * as EmbeddedPostgres from "../sql/EmbeddedPostgres.ts"
 import type { Store } from "./Plan.ts"
@@ -79,3 +80,13 @@ export const both: ReadonlyArray<readonly [engine: string, home: Home]> = [
   ["PGlite", directory],
   ["PostgreSQL", database]
 ]
+
+/** Ends every session of a database from the server's side, as a network that breaks does. */
+export const cut = (url: string) =>
+  Effect.flatMap(PgClient.PgClient, (sql) =>
+    sql.unsafe(`SELECT pg_terminate_backend(pid)::text FROM pg_stat_activity
+      WHERE datname = current_database() AND pid <> pg_backend_pid()`)
+  ).pipe(
+    Effect.provide(PgClient.layer({ url: Redacted.make(url), maxConnections: 1 })),
+    Effect.asVoid
+  )

@@ -104,3 +104,67 @@ for (const [engine, home] of Homes.both) {
     120_000
   )
 }
+
+/** Far longer than the test: whatever waits for it does not come about. */
+const lease_ms = 600_000
+
+for (const [engine, home] of Homes.both) {
+  it.live(
+    `SA-42 nobody waits for the leases of a process that was killed: runs and deliveries go on (${engine})`,
+    () =>
+      Effect.gen(function* () {
+        const judge = yield* Judge.start
+        const options = {
+          store: yield* home,
+          counter: judge.url,
+          lease_ms,
+          relay_ms: lease_ms
+        }
+        const first = yield* Service.start({
+          ...options,
+          holds: [
+            { point: "model", tag: "moving" },
+            { point: "send", tag: "claimed" }
+          ]
+        })
+        const moving = yield* first.send("moving", ["read"])
+        yield* first.reached("model", "moving")
+        yield* first.webhooks("claimed")
+        yield* first.reached("send", "claimed")
+        // On a server beside it, as it is killed: on a directory only once it is.
+        const shares = "postgres" in options.store
+        const beside = shares ? yield* Service.start(options) : undefined
+        yield* first.child.kill
+        const second = beside ?? (yield* Service.start(options))
+        Judge.assertComplete(yield* Service.ended(second, moving), "moving")
+        yield* Service.until(second.depth, (depth) => depth === 0)
+      }),
+    120_000
+  )
+}
+
+it.live(
+  "a living process whose sessions are cut keeps its runs: it locks again before anybody judges it",
+  () =>
+    Effect.gen(function* () {
+      const judge = yield* Judge.start
+      const store = yield* Homes.database
+      const options = { store, counter: judge.url, lease_ms, relay_ms: lease_ms }
+      const holds = [{ point: "model", tag: "moving" }] as const
+      const first = yield* Service.start({ ...options, holds })
+      const run = yield* first.send("moving", ["read"])
+      yield* first.reached("model", "moving")
+      const second = yield* Service.start(options)
+      const url = "postgres" in store ? store.postgres : ""
+      for (let cut = 0; cut < 3; cut++) {
+        yield* Homes.cut(url)
+        yield* Effect.sleep("2 seconds")
+      }
+      yield* first.release("model", "moving")
+      const entries = yield* Service.ended(second, run)
+      Judge.assertComplete(entries, "moving")
+      const claims = Service.events(entries).filter(({ _tag }) => _tag === "RunClaimed")
+      assert.strictEqual(claims.length, 1)
+    }),
+  120_000
+)
