@@ -13,6 +13,7 @@ import type { CallPhase } from "../../src/run/RunState.ts"
 import type { AgentMemory } from "../../services/AgentMemory.ts"
 import { at } from "./BodyResult.ts"
 import { withSpent } from "./BodySpending.ts"
+import { viaOf } from "./CallIdentity.ts"
 import type { CallHost, Governed } from "./CallHost.ts"
 import { doubted, failed, isLoss, isUnknowable } from "./Failures.ts"
 import type { Reconciliation } from "./Reconciliation.ts"
@@ -96,6 +97,7 @@ export const make = ({ ask, attempt, clock, outcomeOf }: Services) => {
       key,
       on_loss: "ask",
       over_at,
+      ...viaOf(tool),
       ...(isAgain ? { asked: true } : undefined)
     })
     if (!stands) return "refused"

@@ -10,6 +10,7 @@ import type { CallId, RunId, Tenant } from "../../src/Ids.ts"
 import type { Policy } from "../../src/permission/Policy.ts"
 import { no_policy } from "../../src/permission/Policy.ts"
 import type { ToolSpec } from "../../src/tool/ToolSpec.ts"
+import { remote_provider } from "../../src/tool/ToolMessage.ts"
 
 /** Part of every approval digest: a changed policy asks again. */
 export const PolicyVersion = Context.Reference<string>("troupe/PolicyVersion", {
@@ -67,6 +68,14 @@ export const toolDigest = (
   digest: Digest.Digest["Service"],
   spec: ToolSpec
 ): Effect.Effect<string> => digestOf(digest, spec)
+
+/** What a dispatch says of where its call goes: to a queue, which runs a key once, or nothing. */
+export const viaOf = ({
+  provider
+}: {
+  readonly provider?: string
+}): { readonly via?: "queue" } | undefined =>
+  provider === remote_provider ? { via: "queue" } : undefined
 
 /** The idempotency key of a dispatched call: from run and call ordinal only, never random, never from the model. */
 export const callKey = (

@@ -213,9 +213,7 @@ const make = Effect.gen(function* () {
     const task = yield* tasks.get(id)
     if (task === undefined || task.status === "complete" || task.status === "failed") return
     // Claims leave it to its host; begun here, its run would have no limits and no definition.
-    if (!isHosted(task.address)) {
-      return yield* new StoreError({ message: `"${task.address.agent}" is not hosted here` })
-    }
+    if (!isHosted(task.address)) return yield* new StoreError({ message: "it is not hosted here" })
     yield* accept(task)
     yield* supersede(task)
     feed.ring(Feed.placeOf(task.tenant, task.conversation))
@@ -303,9 +301,7 @@ const make = Effect.gen(function* () {
   yield* every(Math.max(config.lease_ms / 3, 1), journal.beat(owner, config.lease_ms))
   yield* every(config.sweep_ms, Effect.andThen(desk.expire(500), recover()))
   // What those had is taken up now, and not at the next sweep.
-  yield* owners.gone(() => {
-    if (!stopping) background(Effect.ignore(recover()))
-  })
+  yield* owners.gone(() => void (stopping || background(Effect.ignore(recover()))))
   yield* recover()
 
   const runtime = decoded({

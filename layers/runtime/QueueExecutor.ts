@@ -20,7 +20,7 @@ import type { RunInput } from "../../src/run/RunDecider.ts"
 import type { Outcome } from "../../src/run/RunEvent.ts"
 import { ToolCall } from "../../src/tool/SemStreamsCall.ts"
 import type { ToolResult } from "../../src/tool/SemStreamsCall.ts"
-import { readReply, refusalReply, replyOf } from "../../src/tool/ToolMessage.ts"
+import { readReply, refusalReply, remote_provider, replyOf } from "../../src/tool/ToolMessage.ts"
 import type { ToolSpec } from "../../src/tool/ToolSpec.ts"
 import { isDispatched } from "../../src/tool/ToolSpec.ts"
 import type { ResidentAgent } from "../../services/AgentDirectory.ts"
@@ -80,9 +80,6 @@ export interface QueueExecutor {
   /** The same for a call that was delivered too often. Runs no body; `asks`: may ask the tool what became of the call. */
   readonly giveUp: (delivery: ToolDelivery, why: string, asks: boolean) => Effect.Effect<Executed>
 }
-
-/** Marks tools that only send their calls elsewhere: a worker of them would send each call to itself. */
-export const remote_provider = "queue"
 
 type Why = readonly [field: string, problem: string, mend: string]
 

@@ -29,7 +29,7 @@ import type { ToolCall, ToolResult } from "../../src/tool/SemStreamsCall.ts"
 import { misdeclared } from "../../src/tool/MisdeclaredTool.ts"
 import type { AnySchema } from "../../src/tool/ToolCodec.ts"
 import { inputCodec, jsonSchemaInput, outputCodec } from "../../src/tool/ToolCodec.ts"
-import { call_length_max, readReply, spentIn } from "../../src/tool/ToolMessage.ts"
+import { call_length_max, readReply, remote_provider, spentIn } from "../../src/tool/ToolMessage.ts"
 import type { Reply } from "../../src/tool/ToolMessage.ts"
 import { isDispatched, keyOf } from "../../src/tool/ToolSpec.ts"
 import type { ToolMessageConflict, ToolQueueFull } from "../../services/ToolQueue.ts"
@@ -37,7 +37,7 @@ import { ToolQueue } from "../../services/ToolQueue.ts"
 import type { StoreError } from "../../services/TaskStore.ts"
 import { outcome_unknown } from "./Failures.ts"
 import { lookFor } from "./RemoteOffers.ts"
-import { expired_reason, remote_provider } from "./QueueExecutor.ts"
+import { expired_reason } from "./QueueExecutor.ts"
 
 export interface RemoteOptions extends Governance {
   readonly name: string

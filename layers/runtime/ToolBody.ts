@@ -18,7 +18,7 @@ import type { Services as AttemptServices } from "./Attempts.ts"
 import { again } from "./Attempts.ts"
 import type { CallHost, Fork, Governed, StartBody, Started } from "./CallHost.ts"
 import { at, outcomeOf, Reading, told } from "./BodyResult.ts"
-import { callKey, effectKey } from "./CallIdentity.ts"
+import { callKey, effectKey, viaOf } from "./CallIdentity.ts"
 import { withSpent } from "./BodySpending.ts"
 import type { Deadlines } from "./Deadlines.ts"
 import { doubted, failed, failedBy, isLoss, timedOut } from "./Failures.ts"
@@ -194,7 +194,8 @@ export const make = (services: Services): ToolBody => {
     const key = yield* keyOf(host, call, tool)
     const on_loss = onLossOf(tool.spec)
     if (on_loss === "ask") return yield* asked({ host, call, tool, args, key })
-    if (!(yield* host.dispatch({ _tag: "Dispatches", call, key, on_loss }))) return undefined
+    if (!(yield* host.dispatch({ _tag: "Dispatches", call, key, on_loss, ...viaOf(tool) })))
+      return undefined
     const began = clock.currentTimeMillisUnsafe()
     let started_at = began
     const lost = () => withSpent<Lost>(host, { _tag: "Lost", call })

@@ -59,6 +59,7 @@ export type RunInput =
       readonly over_at?: number
       /** It was lost, and its tool says that it did nothing. */
       readonly asked?: true
+      readonly via?: "queue"
     }
   /** `asked`: it was lost, and its tool says what became of it. */
   | { readonly _tag: "Finished"; readonly settled: CallSettled; readonly asked?: true }
@@ -267,7 +268,8 @@ export const decide = (state: RunState, input: RunInput): ReadonlyArray<RunEvent
           key: input.key,
           epoch: state.epoch,
           on_loss: input.on_loss,
-          ...(input.over_at === undefined ? undefined : { over_at: input.over_at })
+          ...(input.over_at === undefined ? undefined : { over_at: input.over_at }),
+          ...(input.via === undefined ? undefined : { via: input.via })
         }
       ]
     }

@@ -197,7 +197,12 @@ const CallDispatched = Schema.TaggedStruct("CallDispatched", {
   /** Pinned here, because a pure decider cannot ask a registry that may have changed. */
   on_loss: OnLoss,
   /** Of `ask`, in ms since 1970: its body is over then, and nobody asks what became of it before. */
-  over_at: Schema.optionalKey(Schema.Int)
+  over_at: Schema.optionalKey(Schema.Int),
+  /**
+   * `queue`: sent to the queue of a worker, which runs a key once however often it is sent; a second dispatch is a
+   * question to that queue, and no second execution. Absent = the body ran in the runtime, or an earlier release sent it.
+   */
+  via: Schema.optionalKey(Schema.Literal("queue"))
 })
 const CallUnknown = Schema.TaggedStruct("CallUnknown", {
   call: CallId,

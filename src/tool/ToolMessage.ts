@@ -45,6 +45,9 @@ export const consumerNameForSubject = (subject: string, suffix?: string): string
 /** The id of a call and the name of a tool, as a queue knows them: printable, so that they fit into any subject. */
 export const isMessageName = (name: string): boolean => /^[\x21-\x7e]{1,200}$/.test(name)
 
+/** Marks tools that only send their calls elsewhere: a worker of them would send each call to itself. */
+export const remote_provider = "queue"
+
 /** Who let it run, and on what trail: it is the same call without them. */
 const circumstances = new Set(["approved_by", "trace_id", "metadata"])
 

@@ -99,14 +99,12 @@ export const recoveryTests = (it: Vitest.MethodsNonLive<Needs>): void => {
         return task.id
       })
       const [a, b] = [Samples.tenant(), Samples.tenant()]
-      const many = yield* Effect.replicateEffect(create(a), 30)
+      yield* Effect.replicateEffect(create(a), 30)
       const one = yield* create(b)
+      // Those of one millisecond come in any order.
       const found = yield* journal.recoverable("heir", [agent], 3)
-      assert.deepStrictEqual(
-        new Set(found.slice(0, 2).map((head) => head.run_id)),
-        new Set([many[0], one])
-      )
-      assert.strictEqual(found[2]!.run_id, many[1])
+      assert.deepStrictEqual(found.map((head) => head.tenant).sort(), [a, a, b].sort())
+      assert.isTrue(has(one)(found.slice(0, 2)))
     })
   )
 
