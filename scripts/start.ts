@@ -21,6 +21,7 @@ import * as ModelFromEnv from "../layers/model/ModelFromEnv.ts"
 import * as ScriptedModelGateway from "../layers/model/ScriptedModelGateway.ts"
 import * as OutboxRelay from "../layers/runtime/OutboxRelay.ts"
 import * as ModelUsageTelemetry from "../layers/telemetry/ModelUsageTelemetry.ts"
+import * as OpenTelemetry from "../layers/telemetry/OpenTelemetry.ts"
 import * as ToolCallTelemetry from "../layers/telemetry/ToolCallTelemetry.ts"
 import * as UnknownCallsTelemetry from "../layers/telemetry/UnknownCallsTelemetry.ts"
 import { logText } from "../src/LogText.ts"
@@ -134,7 +135,13 @@ const main = Effect.gen(function* () {
     onNone: () => Stores.directory(join(data, "db")),
     onSome: (url) => Stores.postgres(url)
   })
-  const app = server.pipe(Layer.provideMerge(runtime), Layer.provideMerge(stores))
+  // Where the standard variables say, if they say anything.
+  const telemetry = yield* Effect.promise(() => OpenTelemetry.layer(undefined, process.env))
+  const app = server.pipe(
+    Layer.provideMerge(runtime),
+    Layer.provideMerge(stores),
+    Layer.provideMerge(telemetry)
+  )
   const context = yield* Effect.mapError(Layer.build(app), (error) =>
     Option.isSome(database) && SqlError.isSqlError(error)
       ? Surroundings.explainedDatabase(database.value, error)

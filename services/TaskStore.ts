@@ -32,6 +32,8 @@ export interface NewTask {
   /** The roles of whoever sends it, kept with the task. Absent = not known. */
   readonly roles?: Roles | undefined
   readonly trace_id: string
+  /** The span of that trace which sends it. Absent = nobody traces it. */
+  readonly span_id?: string | undefined
   readonly channel_origin: string
   readonly initiated_by: InitiatedBy
   readonly trigger_event_id?: string | undefined

@@ -19,7 +19,7 @@ import type { ApprovalId, CallId, RunId } from "../../src/Ids.ts"
 import * as Entries from "../../src/entry/Entries.ts"
 import { Principal } from "../../src/Principal.ts"
 import type { Settlement } from "../../src/run/RunCommand.ts"
-import type { RunItem } from "../../src/run/RunItem.ts"
+import type { RunItem, RunsQuery } from "../../src/run/RunItem.ts"
 import type { UnknownCall } from "../../src/run/UnknownCall.ts"
 import type { CallRecord } from "../../src/tool/CallRecord.ts"
 import type { McpPin } from "../../src/tool/McpPin.ts"
@@ -45,6 +45,7 @@ import type { RunJournal } from "../../services/RunJournal.ts"
 import { RunList } from "../../services/RunList.ts"
 import { ToolQueue } from "../../services/ToolQueue.ts"
 import type { TriplePublisher } from "../../services/TriplePublisher.ts"
+import type { Telemetry } from "../telemetry/OpenTelemetry.ts"
 import type { Stores } from "./Stores.ts"
 import type { Answer, Wait } from "./Waiting.ts"
 import { answerOf, watched } from "./Waiting.ts"
@@ -91,6 +92,11 @@ export interface Options {
   readonly prices?: PriceTable
   /** Absent = `ephemeral`. */
   readonly store?: Store
+  /**
+   * Where traces, metrics and logs go. Absent = where the standard `OTEL_*` variables say, if they name a collector;
+   * `true` = also to the default one, or to the OpenTelemetry provider that the application registered; `false` = nowhere.
+   */
+  readonly telemetry?: boolean | Telemetry
   /** Keeps a record of every call beside the journal, for audits (`records`). Absent = no. */
   readonly record?: boolean
 }
@@ -109,18 +115,6 @@ export interface Sent {
   readonly ordinal: number
   /** False: the idempotency key was known, and this is what it named. */
   readonly created: boolean
-}
-
-/** Which runs: all where nothing is said. */
-export interface RunsQuery {
-  readonly status?: RunItem["status"]
-  /** `approval`: a person has to decide. `unknown`: an operator has to say what became of a call. */
-  readonly waiting?: "approval" | "unknown"
-  readonly agent?: string
-  /** At most 500; absent = 50. */
-  readonly limit?: number
-  /** Those behind this one, the last of the page before. */
-  readonly after?: string
 }
 
 /**
@@ -247,6 +241,8 @@ export const start = async (options: Options): Promise<NodeService> => {
   const { graphs, model } = await withGraphs(options)
   const recorder = await recorderOf(options.record)
   const UnknownCallsTelemetry = await import("../telemetry/UnknownCallsTelemetry.ts")
+  const OpenTelemetry = await import("../telemetry/OpenTelemetry.ts")
+  const telemetry = await OpenTelemetry.layer(options.telemetry, process.env)
   const layer = Runtime.layer({
     agents: options.agents,
     graphs,
@@ -262,7 +258,8 @@ export const start = async (options: Options): Promise<NodeService> => {
     Layer.provide(recorder),
     Layer.provide(model),
     Layer.provide(options.tokenizer ?? Layer.empty),
-    Layer.provideMerge(stores)
+    Layer.provideMerge(stores),
+    Layer.provideMerge(telemetry)
   )
   const runtime = ManagedRuntime.make(layer)
   const services = await runtime.context()

@@ -86,6 +86,7 @@ const writeAll = (store: Store, request: NewTask, now: number): AgentTask => {
     by: request.by,
     ...(request.roles === undefined ? undefined : { roles: request.roles }),
     trace_id: request.trace_id,
+    ...(request.span_id === undefined ? undefined : { span_id: request.span_id }),
     status: "pending",
     created_at: now
   }

@@ -5,7 +5,7 @@
 import { Deferred, Effect, Layer } from "effect"
 import type { FileSystem, Path } from "effect"
 import type { Etag, HttpPlatform, HttpServer } from "effect/http"
-import { HttpRouter } from "effect/http"
+import { HttpMiddleware, HttpRouter } from "effect/http"
 import { HttpApiBuilder, HttpApiSwagger } from "effect/http-api"
 import type { AgentDirectory } from "../../services/AgentDirectory.ts"
 import type { AgentRuntime } from "../../services/AgentRuntime.ts"
@@ -88,5 +88,9 @@ export const layer: Layer.Layer<
   | Path.Path
 > = announced.pipe(
   Layer.provide(HttpRouter.serve(routes, { disableLogger: true, disableListenLog: true })),
+  // Whoever looks whether we live is nobody's trace.
+  Layer.provide(
+    HttpMiddleware.layerTracerDisabledForUrls(["/health", "/ready", Outcomes.metrics_path])
+  ),
   Layer.provide(Readiness.layer)
 )

@@ -29,6 +29,7 @@ export const make = ({ directory, journal, tasks }: Services) => {
       by: task.by,
       ...(task.roles === undefined ? undefined : { roles: task.roles }),
       trace_id: task.trace_id,
+      ...(task.span_id === undefined ? undefined : { span_id: task.span_id }),
       limits: agent?.spec.limits ?? RunLimits.make({}),
       pins: agent?.pins ?? unpinned
     })

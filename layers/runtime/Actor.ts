@@ -27,6 +27,7 @@ import type { DirectoryFor } from "./RoleDirectory.ts"
 import type { Services as LoopServices } from "./RunLoop.ts"
 import { run as runLoop } from "./RunLoop.ts"
 import type { Bell } from "./RunWriter.ts"
+import * as RunSpans from "./RunSpans.ts"
 import type { RuntimeConfig } from "./RuntimeConfig.ts"
 
 export interface Actor {
@@ -186,7 +187,7 @@ const runOne = Effect.fnUntraced(function* (
     tell(id, now, events)
     feed.ring(place)
   }
-  const finish = yield* runLoop(
+  const going = runLoop(
     {
       ...loop,
       directory: host.directoryFor(state.accepted?.roles),
@@ -199,6 +200,7 @@ const runOne = Effect.fnUntraced(function* (
     actor.bell,
     changed ? "definition_changed" : undefined
   ).pipe(Effect.provideContext(memory), Effect.ensuring(Effect.sync(() => feed.left(place, run))))
+  const finish = yield* RunSpans.leg(loop.journal, run, state, going)
   if (finish.how === "ended") {
     host.ended(run)
     const budget = agent?.spec.history_tokens_max ?? 0

@@ -46,10 +46,13 @@ import { every } from "./Periodic.ts"
 import * as Pace from "./Pace.ts"
 import * as PromptMeter from "./PromptMeter.ts"
 import * as RoleDirectory from "./RoleDirectory.ts"
+import * as RunSpans from "./RunSpans.ts"
 import { RuntimeConfig } from "./RuntimeConfig.ts"
 import { watch } from "./Watch.ts"
 
 const encoder = new TextEncoder()
+/** Stopped actors that are remembered, for the list and so that a sweep leaves them alone. */
+const stopped_max = 1_000
 
 const make = Effect.gen(function* () {
   const config = yield* RuntimeConfig
@@ -220,18 +223,20 @@ const make = Effect.gen(function* () {
     wake(task.tenant, task.address)
   })
 
-  const send = Effect.fn("AgentRuntime.send")(function* (message: Message, by: Principal) {
+  const send = Effect.fn("AgentRuntime.send", { kind: "producer" })(function* (
+    message: Message,
+    by: Principal
+  ) {
     if (stopping) return yield* new ShuttingDown()
     const agent = directory.get(message.agent)
     if (agent === undefined) {
       const available = directory.all.map((each) => each.spec.name)
       return yield* new AgentNotFound({ agent: message.agent, available })
     }
-    const { text } = message
+    const { idempotency_key, text } = message
     if (text.length * 3 > message_bytes_max && encoder.encode(text).length > message_bytes_max) {
       return yield* new MessageTooLarge({ bytes_max: message_bytes_max })
     }
-    const { idempotency_key } = message
     // The same key again must name the same conversation, or a retry would never find what the first try accepted.
     const conversation =
       message.conversation ??
@@ -240,7 +245,6 @@ const make = Effect.gen(function* () {
           ? yield* random.uuidV7()
           : (yield* digestOf(digest, { tenant: by.tenant, idempotency_key })).slice(0, 32)
       )
-    const span = yield* Effect.option(Effect.currentSpan)
     return yield* tasks.accept({
       id: RunIds.make(yield* random.uuidV7()),
       tenant: by.tenant,
@@ -249,8 +253,7 @@ const make = Effect.gen(function* () {
       message: text,
       by: by.id,
       roles: rolesOf(by),
-      trace_id:
-        span._tag === "Some" ? span.value.traceId : (yield* random.uuidV4()).replaceAll("-", ""),
+      ...(yield* RunSpans.sender(random)),
       channel_origin: message.channel_origin ?? "api",
       initiated_by: "customer",
       idempotency_key,
@@ -331,9 +334,6 @@ const make = Effect.gen(function* () {
     Context.add(TaskDispatch, TaskDispatch.of({ agents, deliver }))
   )
 })
-
-/** Stopped actors that are remembered, for the list and so that a sweep leaves them alone. */
-const stopped_max = 1_000
 
 export const layer: Layer.Layer<
   AgentRuntime | TaskDispatch,

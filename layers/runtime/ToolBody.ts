@@ -2,8 +2,7 @@
  * Runs the body of a call that the gate let through: a read within its deadline, a write behind its journaled dispatch, a
  * transactional one inside the journal's transaction. Whatever a body does becomes one of the outcomes.
  */
-import { Cause, Effect, Exit, Tracer } from "effect"
-import type { Context } from "effect"
+import { Cause, Context, Effect, Exit, Tracer } from "effect"
 import type { Digest } from "effect/crypto"
 import type { CallId } from "../../src/Ids.ts"
 import type { RunInput } from "../../src/run/RunDecider.ts"
@@ -54,6 +53,14 @@ type Lost = Extract<RunInput, { readonly _tag: "Lost" }>
 /** How often an idempotent call is sent with its key before its outcome counts as unknown. */
 const sends_max = 3
 
+/** The span of the run's own time, in which the call is made; a tool's services may have been built in another. */
+const parentOf = ({ context }: CallHost): { readonly parent?: Tracer.AnySpan } => {
+  const parent = Context.getOrUndefined(context, Tracer.ParentSpan as never) as
+    | Tracer.AnySpan
+    | undefined
+  return parent === undefined ? {} : { parent }
+}
+
 export const make = (services: Services): ToolBody => {
   const { clock, deadlines, digest } = services
   const placeOf = makePlaces(services)
@@ -97,10 +104,7 @@ export const make = (services: Services): ToolBody => {
   ): Effect.Effect<unknown, unknown, AgentMemory> =>
     Effect.withSpan(body, `execute_tool ${tool.spec.name}`, {
       kind: "internal",
-      parent: Tracer.externalSpan({
-        traceId: host.accepted.trace_id,
-        spanId: host.run.replaceAll("-", "").slice(16)
-      }),
+      ...parentOf(host),
       attributes: {
         "gen_ai.operation.name": "execute_tool",
         "gen_ai.agent.name": host.agent.spec.name,

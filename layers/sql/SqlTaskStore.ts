@@ -51,6 +51,17 @@ const senderOf = (stored: string): Pick<AgentTask, "by" | "roles"> => {
   return typeof sender === "string" ? { by: sender } : { by: sender.id, roles: sender.roles }
 }
 
+/** The column `trace_id`, JSON text: the id of the trace alone where no span sent it, else both ids. */
+const traceText = ({ span_id, trace_id }: NewTask): string =>
+  JSON.stringify(span_id === undefined ? trace_id : { trace_id, span_id })
+
+const traceOf = (stored: string): Pick<AgentTask, "trace_id" | "span_id"> => {
+  const trace = JSON.parse(stored) as
+    | string
+    | { readonly trace_id: string; readonly span_id: string }
+  return typeof trace === "string" ? { trace_id: trace } : trace
+}
+
 const columns =
   "id, tenant, agent, address_key, conversation, ordinal, status, reason, message, by, trace_id, created_at"
 
@@ -62,7 +73,7 @@ export const taskOf = (row: TaskRow): AgentTask => ({
   ordinal: row.ordinal,
   message: textOf(row.message),
   ...senderOf(row.by),
-  trace_id: textOf(row.trace_id),
+  ...traceOf(row.trace_id),
   status: taskStatus(row.status),
   ...(row.reason === null ? undefined : { reason: textOf(row.reason) }),
   created_at: Number(row.created_at)
@@ -151,7 +162,7 @@ const insert = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, task: NewT
     task.idempotency_key === undefined ? null : JSON.stringify(task.idempotency_key),
     JSON.stringify(task.message),
     senderText(task),
-    JSON.stringify(task.trace_id),
+    traceText(task),
     task.channel_origin,
     now,
     task.message_id

@@ -40,23 +40,12 @@ const answered = (span: Tracer.Span, turn: Turn): void => {
   }
 }
 
-/** The run's own trace, if it has one: its turns, its calls and whatever happens after a park of days are one trace. */
-const parentOf = ({ run, trace_id }: ModelRequest): { readonly parent?: Tracer.AnySpan } =>
-  trace_id === undefined
-    ? {}
-    : {
-        parent: Tracer.externalSpan({
-          traceId: trace_id,
-          spanId: run.replaceAll("-", "").slice(16)
-        })
-      }
-
 const traced =
   (gateway: ModelGateway["Service"]): ModelGateway["Service"]["turn"] =>
   (request, sink) =>
     Effect.useSpan(
       request.model === undefined ? "chat" : `chat ${request.model}`,
-      { kind: "client", ...parentOf(request), attributes: asked(request) },
+      { kind: "client", attributes: asked(request) },
       (span) =>
         Effect.suspend(() => gateway.turn(request, sink)).pipe(
           Effect.withParentSpan(span),

@@ -22,6 +22,8 @@ export const AgentTask = Schema.Struct({
   /** The roles that it had when it did. Absent = not known. */
   roles: Schema.optionalKey(Roles),
   trace_id: Schema.String,
+  /** The span that sent it, of that trace. Absent = nobody traced it. */
+  span_id: Schema.optionalKey(Schema.String),
   status: TaskStatus,
   /** Why it failed. */
   reason: Schema.optionalKey(Schema.String),

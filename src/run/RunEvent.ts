@@ -93,6 +93,8 @@ const RunAccepted = Schema.TaggedStruct("RunAccepted", {
   /** The roles that it had then: what they open and close does not change while the run lasts. Absent = not known. */
   roles: Schema.optionalKey(Roles),
   trace_id: Schema.String,
+  /** The span that sent the message, of that trace: the parent of the run's own. Absent = nobody traced it. */
+  span_id: Schema.optionalKey(Schema.String),
   /** Decoded, so that a run that began before a limit was thought of has its default. */
   limits: RunLimits,
   pins: Pins

@@ -48,6 +48,18 @@ export const RunItem = Schema.Struct({
 }).annotate({ identifier: "RunItem" })
 export interface RunItem extends Schema.Schema.Type<typeof RunItem> {}
 
+/** Which runs: all where nothing is said. */
+export interface RunsQuery {
+  readonly status?: RunItem["status"]
+  /** `approval`: a person has to decide. `unknown`: an operator has to say what became of a call. */
+  readonly waiting?: "approval" | "unknown"
+  readonly agent?: string
+  /** At most 500; absent = 50. */
+  readonly limit?: number
+  /** Those behind this one, the last of the page before. */
+  readonly after?: string
+}
+
 const message_shown = 200
 
 export const runItem = (

@@ -171,6 +171,23 @@ export const runListTests = (it: Vitest.MethodsNonLive<Needs>): void => {
     })
   )
 
+  it.effect("a task keeps the span that sent it, and one that none sent has none", () =>
+    Effect.gen(function* () {
+      const tasks = yield* TaskStore
+      const span_id = "00f067aa0ba902b7"
+      const trace_id = "4bf92f3577b34da6a3ce929d0e0e4736"
+      const traced = Samples.newTask({ trace_id, span_id })
+      const bare = Samples.newTask({ trace_id })
+      yield* tasks.accept(traced)
+      yield* tasks.accept(bare)
+      const kept = yield* tasks.get(traced.id)
+      assert.deepStrictEqual([kept?.trace_id, kept?.span_id], [trace_id, span_id])
+      const other = yield* tasks.get(bare.id)
+      assert.strictEqual(other?.trace_id, trace_id)
+      assert.notProperty(other, "span_id")
+    })
+  )
+
   it.effect("lists by agent, by status and by whom a run waits for", () =>
     Effect.gen(function* () {
       const tenant = Samples.tenant()

@@ -95,3 +95,14 @@ describe("the example of a graph of tools", () => {
     assert.strictEqual(stdout, "acme-12 for 12 pieces\nTea is on its way.\n")
   })
 })
+
+describe("the example of telemetry", () => {
+  it("sends a run's traces, metrics and logs to a collector", async () => {
+    const { stdout } = await run(
+      process.execPath,
+      ["-C", "troupe-source", "test/examples/telemetry.ts"],
+      { cwd: root, timeout: 60_000 }
+    )
+    assert.match(stdout, /^complete .*\/v1\/metrics \/v1\/traces/m)
+  })
+})

@@ -1,0 +1,26 @@
+/**
+ * Traces, metrics and logs of a run at an OTLP collector. Here the collector is a few lines; yours is an address.
+ */
+import { createServer } from "node:http"
+import type { AddressInfo } from "node:net"
+import { AgentName, AgentSpec } from "troupe"
+import { start } from "troupe/embed"
+import { layer, text } from "troupe/layers/model/ScriptedModelGateway"
+
+const received = new Set<string>()
+const collector = createServer((request, response) => {
+  received.add(request.url!)
+  request.resume().on("end", () => response.end())
+})
+await new Promise<void>((resolve) => collector.listen(0, "127.0.0.1", resolve))
+const { port } = collector.address() as AddressInfo
+
+const troupe = await start({
+  agents: [AgentSpec.make({ name: AgentName.make("shop"), instructions: "Help customers." })],
+  model: layer([text("Good morning.")]),
+  telemetry: { endpoint: `http://127.0.0.1:${port}`, service: "shop" }
+})
+const { status } = await troupe.ask({ agent: "shop", text: "Good morning" })
+await troupe.stop()
+console.log(status, [...received].sort().join(" "))
+collector.close()

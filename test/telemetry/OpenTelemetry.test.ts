@@ -1,0 +1,314 @@
+/** What leaves the process by OpenTelemetry: one tree of spans for a run, and three signals at a collector. */
+import { assert, describe, it } from "@effect/vitest"
+import { mkdtempSync, rmSync } from "node:fs"
+import { createServer } from "node:http"
+import type { AddressInfo } from "node:net"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { InMemoryLogRecordExporter, SimpleLogRecordProcessor } from "@opentelemetry/sdk-logs"
+import {
+  AggregationTemporality,
+  InMemoryMetricExporter,
+  PeriodicExportingMetricReader
+} from "@opentelemetry/sdk-metrics"
+import type { ReadableSpan, SpanProcessor } from "@opentelemetry/sdk-trace-base"
+import { Effect } from "effect"
+import type { Options } from "../../layers/compose/NodeService.ts"
+import { service_principal, start } from "../../layers/compose/NodeService.ts"
+import * as ScriptedModelGateway from "../../layers/model/ScriptedModelGateway.ts"
+import { call, text } from "../../layers/model/ScriptedModelGateway.ts"
+import { variables } from "../../layers/telemetry/OpenTelemetry.ts"
+import { AgentSpec } from "../../src/agent/AgentSpec.ts"
+import { AgentName } from "../../src/Ids.ts"
+import { Principal } from "../../src/Principal.ts"
+import { tool } from "../../src/tool/DeclaredTool.ts"
+
+const pay = tool({ namespace: "shop", name: "pay", side_effects: "external" }, () => "paid")
+const shop = AgentSpec.make({ name: AgentName.make("shop"), instructions: "Pay.", tools: ["pay"] })
+const boss = new Principal({ id: "boss", tenant: service_principal.tenant, roles: ["approver"] })
+
+const model = () =>
+  ScriptedModelGateway.layer(({ transcript }) =>
+    transcript.some(({ role }) => role === "tool") ? text("done") : call("pay", {})
+  )
+
+/** Spans that have ended, kept for longer than an SDK. */
+const keeping = () => {
+  const spans: Array<ReadableSpan> = []
+  const processor: SpanProcessor = {
+    onStart: () => {},
+    onEnd: (span) => void spans.push(span),
+    forceFlush: () => Promise.resolve(),
+    shutdown: () => Promise.resolve()
+  }
+  return { spans, processor }
+}
+
+const scoped = <A>(acquire: () => A, release: (value: A) => void) =>
+  Effect.acquireRelease(Effect.sync(acquire), (value) => Effect.sync(() => release(value)))
+
+const directory = scoped(
+  () => mkdtempSync(join(tmpdir(), "troupe-telemetry-")),
+  (path) => rmSync(path, { recursive: true, force: true })
+)
+
+const started = (options: Partial<Options>) =>
+  Effect.acquireRelease(
+    Effect.promise(() => start({ agents: [shop], tools: [pay], model: model(), ...options })),
+    (troupe) => Effect.promise(() => troupe.stop())
+  )
+
+/** Waits for the question of a conversation, or for its end. */
+const until = (
+  troupe: Effect.Success<ReturnType<typeof started>>,
+  conversation: string,
+  tag: string
+) =>
+  Effect.promise(async () => {
+    for await (const item of troupe.watch(conversation)) {
+      if (item._tag === "Event" && item.entry.event._tag === tag) return
+    }
+  })
+
+describe("spans", () => {
+  it.live(
+    "of a run that waits for a person over a restart are one tree, whose root is who sent it",
+    () =>
+      Effect.gen(function* () {
+        const path = yield* directory
+        const { processor, spans } = keeping()
+        const options = {
+          store: { directory: path },
+          telemetry: { sdk: () => ({ spanProcessor: processor }) }
+        }
+        const first = yield* Effect.promise(() =>
+          start({ agents: [shop], tools: [pay], model: model(), ...options })
+        )
+        const { conversation, run } = yield* Effect.promise(() =>
+          first.send({ agent: "shop", text: "Pay" })
+        )
+        yield* until(first, conversation, "ApprovalRequested")
+        yield* Effect.promise(() => first.stop())
+        const second = yield* started(options)
+        const [asked] = yield* Effect.promise(() => second.pending(boss))
+        yield* Effect.promise(() => second.decide(asked!.id, { _tag: "Approve" }, boss))
+        yield* until(second, conversation, "RunEnded")
+        yield* Effect.promise(() => second.stop())
+
+        const item = spans.find(({ name }) => name === "AgentRuntime.send")
+        assert.isDefined(item)
+        assert.isUndefined(item!.parentSpanContext)
+        const { traceId } = item!.spanContext()
+        const known = new Map(spans.map((span) => [span.spanContext().spanId, span]))
+        for (const span of spans) {
+          const parent = span.parentSpanContext?.spanId
+          if (span !== item) assert.isDefined(parent, `${span.name} has no parent`)
+          if (parent !== undefined) assert.isTrue(known.has(parent), `${span.name} has a phantom`)
+          assert.strictEqual(span.spanContext().traceId, traceId, span.name)
+        }
+        const named = (prefix: string) => spans.filter(({ name }) => name.startsWith(prefix))
+        const legs = named("invoke_agent shop")
+        assert.isAtLeast(legs.length, 2)
+        const ids = legs.map((leg) => leg.spanContext().spanId)
+        for (const leg of legs) {
+          assert.strictEqual(leg.parentSpanContext?.spanId, item!.spanContext().spanId)
+          assert.strictEqual(leg.attributes["troupe.run_id"], run)
+        }
+        assert.strictEqual(named("chat").length, 2)
+        assert.strictEqual(named("execute_tool pay").length, 1)
+        assert.strictEqual(named("approval.wait").length, 1)
+        for (const span of [
+          ...named("chat"),
+          ...named("execute_tool"),
+          ...named("approval.wait")
+        ]) {
+          assert.include(ids, span.parentSpanContext?.spanId, span.name)
+        }
+        assert.strictEqual(named("approval.wait")[0]?.attributes["gen_ai.tool.name"], "pay")
+      }).pipe(Effect.scoped)
+  )
+
+  it.live("of an idle process there are none", () =>
+    Effect.gen(function* () {
+      const { processor, spans } = keeping()
+      const troupe = yield* started({ telemetry: { sdk: () => ({ spanProcessor: processor }) } })
+      yield* Effect.promise(() => troupe.stop())
+      assert.deepStrictEqual(
+        spans.map(({ name }) => name),
+        []
+      )
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("of a tool that breaks have its exception", () =>
+    Effect.gen(function* () {
+      const { processor, spans } = keeping()
+      const bad = tool({ namespace: "shop", name: "pay", side_effects: "read" }, () => {
+        throw new TypeError("the till is jammed")
+      })
+      const troupe = yield* started({
+        tools: [bad],
+        telemetry: { sdk: () => ({ spanProcessor: processor }) }
+      })
+      yield* Effect.promise(() => troupe.ask({ agent: "shop", text: "Pay" }))
+      const span = spans.find(({ name }) => name === "execute_tool pay")
+      const event = span?.events.find(({ name }) => name === "exception")
+      assert.strictEqual(event?.attributes?.["exception.message"], "the till is jammed")
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("go with metrics and logs to the parts of an SDK", () =>
+    Effect.gen(function* () {
+      const { processor, spans } = keeping()
+      const metrics = new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE)
+      const logs = new InMemoryLogRecordExporter()
+      const reader = new PeriodicExportingMetricReader({
+        exporter: metrics,
+        exportIntervalMillis: 3_600_000
+      })
+      const bad = tool({ namespace: "shop", name: "pay", side_effects: "read" }, () => {
+        throw new TypeError("the till is jammed")
+      })
+      const troupe = yield* started({
+        tools: [bad],
+        telemetry: {
+          sdk: () => ({
+            spanProcessor: processor,
+            metricReader: reader,
+            logRecordProcessor: new SimpleLogRecordProcessor(logs)
+          })
+        }
+      })
+      yield* Effect.promise(() => troupe.ask({ agent: "shop", text: "Pay" }))
+      assert.isNotEmpty(spans)
+      const said = logs.getFinishedLogRecords().map(({ body }) => String(body))
+      assert.include(said, "a tool broke")
+      yield* Effect.promise(() => reader.forceFlush())
+      const names = metrics
+        .getMetrics()
+        .flatMap(({ scopeMetrics }) => scopeMetrics.flatMap((scope) => scope.metrics))
+        .map(({ descriptor }) => descriptor.name)
+      assert.include(names, "troupe_outbox_delivered_total")
+    }).pipe(Effect.scoped)
+  )
+})
+
+interface Posted {
+  readonly path: string
+  readonly key: string | undefined
+  readonly body: string
+}
+
+/** A collector on this machine that keeps what it is sent. */
+const collector = Effect.acquireRelease(
+  Effect.callback<{
+    readonly posted: Array<Posted>
+    readonly url: string
+    readonly end: () => void
+  }>((resume) => {
+    const posted: Array<Posted> = []
+    const server = createServer((request, response) => {
+      let body = ""
+      request.on("data", (chunk) => (body += String(chunk)))
+      request.on("end", () => {
+        posted.push({ path: request.url!, key: request.headers["x-key"] as string, body })
+        response.end("{}")
+      })
+    })
+    server.listen(0, "127.0.0.1", () => {
+      const { port } = server.address() as AddressInfo
+      const end = () => void server.close()
+      resume(Effect.succeed({ posted, url: `http://127.0.0.1:${port}`, end }))
+    })
+  }),
+  ({ end }) => Effect.sync(end)
+)
+
+describe("a collector", () => {
+  it.live(
+    "gets a run's spans, metrics and logs when the runtime has stopped, with the headers",
+    () =>
+      Effect.gen(function* () {
+        const { posted, url } = yield* collector
+        const bad = tool({ namespace: "shop", name: "pay", side_effects: "read" }, () => {
+          throw new TypeError("the till is jammed")
+        })
+        const troupe = yield* started({
+          tools: [bad],
+          telemetry: {
+            endpoint: url,
+            headers: { "x-key": "a key" },
+            protocol: "http/json",
+            service: "till"
+          }
+        })
+        yield* Effect.promise(() => troupe.ask({ agent: "shop", text: "Pay" }))
+        yield* Effect.promise(() => troupe.stop())
+        const of = (path: string) =>
+          posted
+            .filter((each) => each.path === path)
+            .map(({ body }) => body)
+            .join()
+        assert.include(of("/v1/traces"), "invoke_agent shop")
+        assert.include(of("/v1/traces"), '"till"')
+        assert.include(of("/v1/logs"), "a tool broke")
+        assert.include(of("/v1/metrics"), "troupe_outbox_delivered_total")
+        for (const { key } of posted) assert.strictEqual(key, "a key")
+        // The key went with the requests, and is in none of them.
+        assert.notInclude(posted.map(({ body }) => body).join(), "a key")
+      }).pipe(Effect.scoped)
+  )
+
+  it.live("that is away costs no run anything", () =>
+    Effect.gen(function* () {
+      const read = tool({ namespace: "shop", name: "pay", side_effects: "read" }, () => "paid")
+      const troupe = yield* started({
+        tools: [read],
+        telemetry: { endpoint: "http://127.0.0.1:1" }
+      })
+      const ended = yield* Effect.promise(() => troupe.ask({ agent: "shop", text: "Pay" }))
+      assert.strictEqual(ended.status, "complete")
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("whose address is none is said in the log, and nothing is sent", () =>
+    Effect.gen(function* () {
+      const troupe = yield* started({ telemetry: { endpoint: "nowhere" } })
+      assert.isDefined(yield* Effect.promise(() => troupe.runs()))
+    }).pipe(Effect.scoped)
+  )
+})
+
+describe("the standard variables", () => {
+  const endpoint = { OTEL_EXPORTER_OTLP_ENDPOINT: "http://collector:4318" }
+
+  it("name a collector, or nothing is sent", () => {
+    assert.isUndefined(variables(undefined, {}))
+    assert.isUndefined(variables(undefined, { OTEL_SERVICE_NAME: "till" }))
+    assert.isUndefined(variables(undefined, { OTEL_EXPORTER_OTLP_ENDPOINT: " " }))
+    assert.isDefined(variables(undefined, endpoint))
+    assert.isDefined(variables(undefined, { OTEL_EXPORTER_OTLP_LOGS_ENDPOINT: "http://c/l" }))
+  })
+
+  it("turn it off, as the option does", () => {
+    assert.isUndefined(variables(undefined, { ...endpoint, OTEL_SDK_DISABLED: "TRUE" }))
+    assert.isUndefined(variables(true, { ...endpoint, OTEL_SDK_DISABLED: "true" }))
+    assert.isUndefined(variables(false, endpoint))
+  })
+
+  it("have the defaults of OpenTelemetry, and a signal of its own may be none", () => {
+    const all = variables(true, { OTEL_LOGS_EXPORTER: "none", SECRET: "s" })
+    assert.deepStrictEqual(all, {
+      OTEL_EXPORTER_OTLP_ENDPOINT: "http://localhost:4318",
+      OTEL_LOGS_EXPORTER: "none",
+      OTEL_TRACES_EXPORTER: "otlp",
+      OTEL_METRICS_EXPORTER: "otlp",
+      OTEL_SERVICE_NAME: "troupe"
+    })
+    const named = variables(undefined, {
+      ...endpoint,
+      OTEL_RESOURCE_ATTRIBUTES: "service.name=till"
+    })
+    assert.notProperty(named, "OTEL_SERVICE_NAME")
+  })
+})
