@@ -82,7 +82,8 @@ export const conformance = (name: string, drive: (each: Case) => Driven): void =
       } else if ("later" in driven) {
         notes.push(`${each.id} is not driven yet: ${driven.later}`)
       } else {
-        it.effect(`${each.id} holds (${driven.rows})`, () => driven.run)
+        const shown = driven.rows === "" ? "and shows no row" : `(${driven.rows})`
+        it.effect(`${each.id} holds ${shown}`, () => driven.run)
       }
     }
     it("was read from its file, and says which of its cases are not driven", ({ task }) => {
@@ -92,6 +93,10 @@ export const conformance = (name: string, drive: (each: Case) => Driven): void =
     })
   })
 }
+
+/** The rows of those of these facts that are true of a case: a row that it does not show is not its label. */
+export const rowsOf = (...facts: ReadonlyArray<readonly [shows: boolean, row: string]>): string =>
+  facts.flatMap(([shows, row]) => (shows ? [row] : [])).join(" ")
 
 export const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === "object" && value !== null && !Array.isArray(value)

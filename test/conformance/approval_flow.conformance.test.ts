@@ -12,7 +12,7 @@ import type { Turn } from "../../src/run/RunDecider.ts"
 import type { StageTool } from "./Stage.ts"
 import * as Stage from "./Stage.ts"
 import type { Driven } from "./Vectors.ts"
-import { conformance, hasShape, isRecord } from "./Vectors.ts"
+import { conformance, hasShape, isRecord, rowsOf } from "./Vectors.ts"
 
 type Fields = Readonly<Record<string, unknown>>
 
@@ -47,7 +47,7 @@ const pendingOf = (fields: Fields): SemStreams.PendingApproval => ({
 
 /** The rules of a loop's record: into the gate, past it, and where it stands then. */
 const record = (input: Fields, expect: Fields | string): Driven => ({
-  rows: "SM-50 SM-60",
+  rows: input.resolve === true ? "SM-60" : "SM-50",
   run: Effect.sync(() => {
     let at: Result.Result<SemStreams.LoopRecord, string> = Result.succeed({
       state: input.state as SemStreams.LoopState,
@@ -153,13 +153,25 @@ const meets = (seen: Looks, expect: Fields) => {
   }
 }
 
+const answered = (given: Fields | null, response: Fields | undefined): string => {
+  const meant = response?.call_id === undefined || response.call_id === given?.call_id
+  const decision = given !== null && meant ? response?.decision : undefined
+  return rowsOf(
+    [given !== null, "ST-26 SM-50"],
+    [decision === "approve", "ST-29 SM-53"],
+    [decision === "modify", "SM-54"],
+    [decision === "reject", "SM-55"],
+    [response !== undefined && decision === undefined, "ST-33 SM-57"]
+  )
+}
+
 /** One gated call, and an answer to it, to another one, or to none. */
 const gate = (given: Fields | null, response: Fields | undefined, expect: Fields): Driven => {
   const seen: Array<Seen> = []
   const tool = String(given?.tool ?? "delete_rule")
   const turn = given === null ? text("nothing to do") : proposing(given.call_id, tool, given.args)
   return {
-    rows: "ST-26 ST-29 ST-33 SM-50 SM-53 SM-54 SM-55 SM-57",
+    rows: answered(given, response),
     run: Stage.stage(
       { tools: { [tool]: gated(seen) }, script: [turn, text("so be it")] },
       Effect.gen(function* () {

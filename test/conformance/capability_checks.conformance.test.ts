@@ -13,7 +13,7 @@ import { Policy } from "../../src/permission/Policy.ts"
 import { call, text } from "../../layers/model/ScriptedModelGateway.ts"
 import * as Stage from "./Stage.ts"
 import type { Driven } from "./Vectors.ts"
-import { conformance, hasShape, isRecord } from "./Vectors.ts"
+import { conformance, hasShape, isRecord, rowsOf } from "./Vectors.ts"
 
 const decode = Schema.decodeUnknownResult(Schema.Array(Capability))
 
@@ -66,6 +66,22 @@ const claims = (granted: unknown): ReadonlyArray<Claim> =>
     typeof each === "string" ? claimOf(each) : each
   )
 
+const shownBy = ({ granted, permissions }: Given): string => {
+  const scoped = permissions.filter((each) => /:./.test(each))
+  const some = granted ?? []
+  return rowsOf(
+    [true, "SG-35"],
+    [permissions.length === 0, "SG-36"],
+    [scoped.length > 0, "SG-37"],
+    [some.some(({ name }) => !permissions.some((each) => each.split(":")[0] === name)), "SG-38"],
+    [scoped.length > 0 && some.some(({ scope }) => scope !== null), "SG-39"],
+    [scoped.length < permissions.length && some.some(({ scope }) => scope !== null), "SG-40"],
+    [some.some(({ scope }) => scope === null), "SG-41"],
+    [permissions.length > 1, "SG-42"],
+    [granted === null && permissions.length > 0, "SG-43"]
+  )
+}
+
 conformance("capability_checks", ({ expect, input }): Driven => {
   if (
     typeof expect === "boolean" &&
@@ -77,7 +93,7 @@ conformance("capability_checks", ({ expect, input }): Driven => {
       default_deny: input.default_deny === true
     }
     return {
-      rows: "SG-35 SG-36 SG-37 SG-38 SG-39 SG-40 SG-41 SG-42 SG-43",
+      rows: shownBy(given),
       run: holds(given, expect)
     }
   }

@@ -4,7 +4,7 @@ import { TriplePublisher } from "../../services/TriplePublisher.ts"
 import { loopEntity } from "../../src/agents/Triple.ts"
 import type { Fields } from "./Executors.ts"
 import { called, meets, noPublisher, platformOf, stores, tenant } from "./Executors.ts"
-import { conformance, hasShape, isRecord } from "./Vectors.ts"
+import { conformance, hasShape, isRecord, rowsOf } from "./Vectors.ts"
 
 const proof = (input: Fields, expect: Fields) =>
   Effect.gen(function* () {
@@ -27,9 +27,22 @@ const proof = (input: Fields, expect: Fields) =>
     }
   }).pipe(Effect.provide(stores))
 
+const shownBy = (input: Fields, expect: Fields): string => {
+  const failed = "errorKind" in expect
+  return rowsOf(
+    [!failed || expect.errorKind === "invalid_args", "SM-61"],
+    ["triples" in expect && !failed, "SM-62"],
+    [expect.contentEqualsArgs === true || "metadata" in expect, "SM-63"],
+    [expect.errorKind === "invalid_args", "SM-64"],
+    [input.publisher === "fails", "SM-65"],
+    [expect.errorKind === "internal", "SM-66"],
+    [input.tool !== undefined, "SM-80"]
+  )
+}
+
 conformance("decide", ({ expect, input }) =>
   hasShape(input, [], ["loop_id", "org", "platform", "arguments", "publisher", "tool"]) &&
   isRecord(expect)
-    ? { rows: "SM-61 SM-62 SM-63 SM-64 SM-65 SM-66 SM-80", run: proof(input, expect) }
+    ? { rows: shownBy(input, expect), run: proof(input, expect) }
     : undefined
 )

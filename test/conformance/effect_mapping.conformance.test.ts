@@ -11,7 +11,7 @@ import {
 } from "../../src/tool/SideEffects.ts"
 import { tool } from "../../src/tool/DeclaredTool.ts"
 import type { Driven } from "./Vectors.ts"
-import { conformance, hasShape, isRecord } from "./Vectors.ts"
+import { conformance, hasShape, isRecord, rowsOf } from "./Vectors.ts"
 
 interface Declaration {
   readonly side_effects: SideEffects | null
@@ -30,7 +30,13 @@ conformance("effect_mapping", ({ expect, input }): Driven => {
   const declaration = declarationOf(input)
   if (declaration === undefined || !isRecord(expect)) return undefined
   return {
-    rows: "SG-12 SG-13 SA-23 SA-24 SA-25",
+    rows: rowsOf(
+      [expect.replay === "recorded-result", "SG-12"],
+      [expect.replay === "must-stub", "SG-13"],
+      [expect.category === "read", "SA-23"],
+      [expect.category === "suggest", "SA-24"],
+      [expect.category === "mutate" || "approvalByDefault" in expect, "SA-25"]
+    ),
     run: Effect.gen(function* () {
       const { side_effects: declared, ...rest } = declaration
       const effects = effectsOf(declared)

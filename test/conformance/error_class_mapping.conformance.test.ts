@@ -1,13 +1,21 @@
 import { assert } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Schema } from "effect"
 import * as Classify from "../../src/error/Classify.ts"
-import { failureOf } from "../../src/error/ToolError.ts"
-import { conformance } from "./Vectors.ts"
+import { failureOf, ToolErrorKind } from "../../src/error/ToolError.ts"
+import { conformance, rowsOf } from "./Vectors.ts"
+
+const isKind = Schema.is(ToolErrorKind)
 
 conformance("error_class_mapping", ({ expect, input }) =>
   typeof input === "string" && typeof expect === "string"
     ? {
-        rows: "ST-14 ST-15 ST-16 ST-17 SM-17",
+        rows: rowsOf(
+          [expect === "ToolUserError", "ST-14"],
+          [expect === "ToolPolicyError", "ST-15"],
+          [expect === "ToolTransientError", "ST-16"],
+          [expect === "ToolTerminalError", "ST-17"],
+          [isKind(input), "SM-17"]
+        ),
         run: Effect.sync(() => {
           assert.strictEqual(Classify.ofName(input).class, expect)
           const failure = failureOf(Classify.errorOf(input, "it failed"))

@@ -49,8 +49,12 @@ const meets = (outcome: Result.Result<LoopProgress, string>, expect: unknown) =>
 
 const fresh = Result.getOrThrow(Loop.begin())
 
-const pure = (outcome: Result.Result<LoopProgress, string>, expect: unknown): Driven => ({
-  rows: "SM-92 SM-93",
+const pure = (
+  outcome: Result.Result<LoopProgress, string>,
+  expect: unknown,
+  rows = "SM-92"
+): Driven => ({
+  rows,
   run: Effect.sync(() => meets(outcome, expect))
 })
 
@@ -84,7 +88,7 @@ const staged = (result: Fields, expect: Fields): Driven => {
 }
 
 conformance("loop_state", ({ expect, input }): Driven => {
-  if (input === "new") return pure(Loop.begin(), expect)
+  if (input === "new") return pure(Loop.begin(), expect, "SM-92 SM-93")
   if (input === "agent default" && hasShape(expect, ["recursionLimit"])) {
     const agent = AgentSpec.make({ name: AgentName.make("agent"), instructions: "" })
     return {
@@ -110,10 +114,14 @@ conformance("loop_state", ({ expect, input }): Driven => {
       iterations: Number(input.iterations),
       max_iterations: Number(input.max)
     }
-    return pure(input.increment === true ? Loop.increment(loop) : Result.succeed(loop), expect)
+    return pure(
+      input.increment === true ? Loop.increment(loop) : Result.succeed(loop),
+      expect,
+      "SM-93"
+    )
   }
   if (hasShape(input, ["validate"]) && hasShape(input.validate, ["max_iterations"])) {
-    return pure(Loop.begin(Number(input.validate.max_iterations)), expect)
+    return pure(Loop.begin(Number(input.validate.max_iterations)), expect, "SM-93")
   }
   if (hasShape(input, ["toolResult"]) && isRecord(input.toolResult) && isRecord(expect)) {
     return staged(input.toolResult, expect)

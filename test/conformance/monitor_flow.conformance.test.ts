@@ -7,7 +7,7 @@ import { completionKey } from "../../src/agents/LoopRecord.ts"
 import type { Fields } from "./Executors.ts"
 import { away, called, meets, stores, tenant } from "./Executors.ts"
 import type { Driven } from "./Vectors.ts"
-import { conformance, hasShape, isRecord } from "./Vectors.ts"
+import { conformance, hasShape, isRecord, rowsOf } from "./Vectors.ts"
 
 /** More loops than any list shows by default, to see where it ends. */
 const crowd = 60
@@ -91,5 +91,14 @@ conformance("monitor_flow", ({ expect, input }): Driven => {
     return undefined
   }
   const given = "effectiveLimit" in expect ? crowded(input) : input
-  return { rows: "SM-74 SM-75 SM-76 SM-80", run: proof(given, expect) }
+  const list = ["recentIds", "recentCount", "firstRecent", "effectiveLimit"]
+  const odd = ["rawKeys", "flowState"].some((key) => key in input) || "runtime_state" in expect
+  const records = JSON.stringify(input.records ?? [])
+  const rows = rowsOf(
+    [!("errorKind" in expect), "SM-74"],
+    [list.some((key) => key in expect), "SM-75"],
+    [odd || /getFails|"outcome":"(?!success|failed|cancelled)/.test(records), "SM-76"],
+    [input.tool !== undefined, "SM-80"]
+  )
+  return { rows: rows === "" ? "SM-74" : rows, run: proof(given, expect) }
 })

@@ -1,7 +1,12 @@
 import { assert } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Schema } from "effect"
 import type { Subject } from "../../src/permission/Policy.ts"
-import { effectivePermission, policyOf, verdict } from "../../src/permission/Policy.ts"
+import {
+  effectivePermission,
+  PermissionMode,
+  policyOf,
+  verdict
+} from "../../src/permission/Policy.ts"
 import type { Permission, SideEffects } from "../../src/tool/SideEffects.ts"
 import { categoryOf, effectsOf } from "../../src/tool/SideEffects.ts"
 import { ApprovalDesk } from "../../services/ApprovalDesk.ts"
@@ -9,7 +14,7 @@ import { KillSwitch } from "../../services/KillSwitch.ts"
 import { call, text } from "../../layers/model/ScriptedModelGateway.ts"
 import * as Stage from "./Stage.ts"
 import type { Driven } from "./Vectors.ts"
-import { conformance, hasShape, isRecord } from "./Vectors.ts"
+import { conformance, hasShape, isRecord, rowsOf } from "./Vectors.ts"
 
 type Fields = Readonly<Record<string, unknown>>
 
@@ -36,6 +41,8 @@ const subject = (input: Fields, name: string): Subject => ({
     ? { permission: input.specPermission as Permission }
     : undefined)
 })
+
+const isMode = Schema.is(PermissionMode)
 
 const decided = (stored: unknown) => (stored === "allow" || stored === "deny" ? stored : undefined)
 
@@ -117,7 +124,13 @@ conformance("permission_decisions", ({ expect, input }): Driven =>
     ].flat()
   )
     ? {
-        rows: "AG-58 AG-59 AG-60 AG-61 AG-62 AG-64",
+        rows: rowsOf(
+          [true, "AG-58 AG-59"],
+          [Array.isArray(input.rules) && input.rules.length > 1, "AG-60"],
+          ["storedConsulted" in expect || input.storedDecision !== undefined, "AG-61"],
+          [input.killSwitch === true || !isMode(input.default), "AG-62"],
+          [expect.verdict !== "allow", "AG-64"]
+        ),
         run: Effect.gen(function* () {
           const name = typeof input.toolName === "string" ? input.toolName : "touch"
           pure(input, expect, name)

@@ -6,7 +6,7 @@ import { factsOf } from "../../src/tool/ToolFacts.ts"
 import { call, text } from "../../layers/model/ScriptedModelGateway.ts"
 import * as Stage from "./Stage.ts"
 import type { Driven } from "./Vectors.ts"
-import { conformance, hasShape, isRecord } from "./Vectors.ts"
+import { conformance, hasShape, isRecord, rowsOf } from "./Vectors.ts"
 
 type Fields = Readonly<Record<string, unknown>>
 
@@ -91,6 +91,15 @@ conformance("pipeline_order", ({ expect, input }): Driven => {
     "output"
   ]
   return hasShape(input, [], known)
-    ? { rows: "SG-46 SG-47 SG-48 SG-49 SG-50", run: driven(input, expect) }
+    ? {
+        rows: rowsOf(
+          [true, "SG-46"],
+          [input.argsValid === false, "SG-47"],
+          ["facts" in expect, "SG-48"],
+          ["tokens" in expect || "_tokens" in input, "SG-49"],
+          [input.outputValid === false || "output" in input, "SG-50"]
+        ),
+        run: driven(input, expect)
+      }
     : undefined
 })

@@ -4,7 +4,7 @@ import { LoopStore } from "../../services/LoopStore.ts"
 import { completionKey } from "../../src/agents/LoopRecord.ts"
 import type { Fields } from "./Executors.ts"
 import { away, called, meets, stores, tenant } from "./Executors.ts"
-import { conformance, hasShape, isRecord } from "./Vectors.ts"
+import { conformance, hasShape, isRecord, rowsOf } from "./Vectors.ts"
 
 const paging = ["returned_bytes", "offset", "has_more", "next_offset", "total_bytes"]
 
@@ -80,9 +80,19 @@ const proof = (input: Fields, expect: Fields) =>
     }).pipe(Effect.provideService(LoopStore, loops))
   }).pipe(Effect.provide(stores))
 
+const shownBy = (input: Fields, expect: Fields): string => {
+  const given = isRecord(input.arguments) ? input.arguments : {}
+  return rowsOf(
+    [!("errorKind" in expect) || expect.errorKind === "invalid_args", "SM-77"],
+    ["offset" in given || "max_bytes" in given, "SM-78"],
+    [expect.errorKind === "not_found" && input.tool === undefined, "SM-79"],
+    [input.tool !== undefined || input.store === "fails", "SM-80"]
+  )
+}
+
 conformance("read_loop_result_paging", ({ expect, input }) =>
   hasShape(input, [], ["arguments", "resultBytes", "result", "record", "store", "tool"]) &&
   isRecord(expect)
-    ? { rows: "SM-77 SM-78 SM-79 SM-80", run: proof(input, expect) }
+    ? { rows: shownBy(input, expect), run: proof(input, expect) }
     : undefined
 )

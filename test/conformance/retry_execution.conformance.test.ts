@@ -7,7 +7,7 @@ import type { ToolAttempt } from "../../services/ToolAttemptObserver.ts"
 import { call, text } from "../../layers/model/ScriptedModelGateway.ts"
 import * as Stage from "./Stage.ts"
 import type { Driven } from "./Vectors.ts"
-import { conformance, hasShape, isRecord } from "./Vectors.ts"
+import { conformance, hasShape, isRecord, rowsOf } from "./Vectors.ts"
 
 type Fields = Readonly<Record<string, unknown>>
 
@@ -68,10 +68,24 @@ const driven = (policy: RetryConfig | null, outcomes: ReadonlyArray<unknown>, ex
   )
 }
 
+const shownBy = (policy: unknown, outcomes: ReadonlyArray<unknown>, expect: Fields): string => {
+  const kinds = outcomes.map((each) => (isRecord(each) ? each.errorKind : undefined))
+  const never = kinds.includes("invalid_args") || kinds.includes("not_found")
+  const lists = isRecord(policy) && "retry_on_kinds" in policy
+  return rowsOf(
+    [policy === null, "SM-38"],
+    [never && !lists, "SM-42"],
+    [lists, "SM-43"],
+    [isRecord(expect.final) && expect.final.interrupted === true, "SM-45"],
+    ["retries" in expect || "exhausted" in expect, "SM-46"],
+    [Number(expect.calls) > 1, "SM-47"]
+  )
+}
+
 conformance("retry_execution", ({ expect, input }): Driven =>
   hasShape(input, ["policy", "outcomes"]) && isRecord(expect) && Array.isArray(input.outcomes)
     ? {
-        rows: "SM-38 SM-42 SM-43 SM-45 SM-46 SM-47",
+        rows: shownBy(input.policy, input.outcomes, expect),
         run: driven(input.policy as RetryConfig | null, input.outcomes, expect)
       }
     : undefined

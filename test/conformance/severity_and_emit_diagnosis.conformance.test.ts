@@ -4,7 +4,7 @@ import { TriplePublisher } from "../../services/TriplePublisher.ts"
 import type { Triple } from "../../src/agents/Triple.ts"
 import type { Fields } from "./Executors.ts"
 import { called, meets, noPublisher, stores } from "./Executors.ts"
-import { conformance, hasShape, isRecord } from "./Vectors.ts"
+import { conformance, hasShape, isRecord, rowsOf } from "./Vectors.ts"
 
 /** What was published, whatever its subject. */
 const watched = (graph: TriplePublisher["Service"], published: Array<Triple>) => ({
@@ -59,7 +59,12 @@ conformance("severity_and_emit_diagnosis", ({ expect, input }) =>
   hasShape(input, [], ["loop_id", "org", "platform", "arguments", "publisher", "tool"]) &&
   isRecord(expect)
     ? {
-        rows: "SM-68 SM-69 SM-70 SM-80",
+        rows: rowsOf(
+          [!("errorKind" in expect), "SM-68"],
+          ["severity" in expect, "SM-69"],
+          [expect.errorKind === "invalid_args", "SM-70"],
+          [input.tool !== undefined, "SM-80"]
+        ),
         run: proof(input, expect)
       }
     : undefined

@@ -11,7 +11,7 @@ import { call, calls, text } from "../../layers/model/ScriptedModelGateway.ts"
 import type { StageTool } from "./Stage.ts"
 import * as Stage from "./Stage.ts"
 import type { Driven } from "./Vectors.ts"
-import { conformance, hasShape, isRecord } from "./Vectors.ts"
+import { conformance, hasShape, isRecord, rowsOf } from "./Vectors.ts"
 
 /** Cases of features that come later, by the beginning of their ids. */
 const later: ReadonlyArray<readonly [prefix: string, feature: string]> = [
@@ -77,7 +77,12 @@ const metadata = (words: string, expect: Readonly<Record<string, unknown>>): Dri
     assert.strictEqual(settled.length, all.length)
   })
   return {
-    rows: "ST-07 ST-08 ST-09 ST-11 SA-30",
+    rows: rowsOf(
+      [true, "ST-07"],
+      ["latency_ms" in expect, "ST-08"],
+      ["error_class" in expect, "ST-09"],
+      [interrupted, "ST-11"]
+    ),
     run: Stage.stage({ tools: { tool: found.tool }, script: [call("tool"), text("done")] }, proof)
   }
 }
@@ -228,7 +233,11 @@ conformance("spectral_shapes", ({ expect, id, input }): Driven => {
   }
   if (isCategory(input) && hasShape(expect, ["approvalRequired"])) {
     return {
-      rows: "SA-23 SA-24 SA-25",
+      rows: rowsOf(
+        [input === "read", "SA-23"],
+        [input === "suggest", "SA-24"],
+        [input === "mutate", "SA-25"]
+      ),
       run: Effect.sync(() => {
         assert.strictEqual(permissionOf({ category: input }) === "ask", expect.approvalRequired)
       })

@@ -9,7 +9,7 @@ import { call, text } from "../../layers/model/ScriptedModelGateway.ts"
 import type { Body } from "./Stage.ts"
 import * as Stage from "./Stage.ts"
 import type { Driven } from "./Vectors.ts"
-import { conformance, hasShape, isRecord } from "./Vectors.ts"
+import { conformance, hasShape, isRecord, rowsOf } from "./Vectors.ts"
 
 type Fields = Readonly<Record<string, unknown>>
 
@@ -111,7 +111,10 @@ const timed = (input: Fields, expect: Fields): Driven => {
       : { interrupt_ms: Number(input.interruptAfterMs) })
   }
   return {
-    rows: "SM-19 SM-26 SM-27 ST-11",
+    rows: rowsOf(
+      [ran.interrupt_ms === undefined, "SM-19 SM-26"],
+      [ran.interrupt_ms !== undefined, "SM-27 ST-11"]
+    ),
     run: staged(
       ran,
       Effect.gen(function* () {
