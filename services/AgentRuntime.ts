@@ -23,6 +23,7 @@ import type {
   Tenant
 } from "../src/Ids.ts"
 import type { Principal } from "../src/Principal.ts"
+import type { RunQuarantined } from "../src/run/Quarantine.ts"
 import type { CallNotUnknown, RunIsOver, RunNotFound, Settlement } from "../src/run/RunCommand.ts"
 import type { JournalEntry } from "../src/run/RunEvent.ts"
 import type { JournalError } from "./RunJournal.ts"
@@ -132,20 +133,23 @@ export class AgentRuntime extends Context.Service<
       conversation: ConversationId,
       after: Cursor,
       by: Principal
-    ): Stream.Stream<FeedItem, InvalidInput | StoreError | JournalError>
+    ): Stream.Stream<FeedItem, InvalidInput | RunQuarantined | StoreError | JournalError>
     /** Cancels a run: journaled when it returns; its questions are closed. The reason has 1 to 4,000 characters. */
     interrupt(
       run: RunId,
       by: Principal,
       reason: string
-    ): Effect.Effect<void, InvalidInput | RunNotFound | RunIsOver | JournalError>
+    ): Effect.Effect<void, InvalidInput | RunNotFound | RunIsOver | RunQuarantined | JournalError>
     /** Says what became of a call whose outcome is unknown. */
     settle(
       run: RunId,
       call: CallId,
       settlement: Settlement,
       by: Principal
-    ): Effect.Effect<void, InvalidInput | RunNotFound | RunIsOver | CallNotUnknown | JournalError>
+    ): Effect.Effect<
+      void,
+      InvalidInput | RunNotFound | RunIsOver | RunQuarantined | CallNotUnknown | JournalError
+    >
     /**
      * Actors known to this process, those with a fiber first; at most `limit` (1 to 100,000). Absent tenant = of all of
      * them.

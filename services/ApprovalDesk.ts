@@ -16,6 +16,7 @@ import type {
 import type { AnyDecision } from "../src/approval/DecisionPayload.ts"
 import type { InvalidInput } from "../src/entry/InvalidInput.ts"
 import type { ApprovalId } from "../src/Ids.ts"
+import type { RunQuarantined } from "../src/run/Quarantine.ts"
 import type { Principal } from "../src/Principal.ts"
 import type { JournalError } from "./RunJournal.ts"
 import type { StoreError } from "./TaskStore.ts"
@@ -41,6 +42,7 @@ export class ApprovalDesk extends Context.Service<
       | DecisionUnfit
       | InvalidInput
       | NotEntitled
+      | RunQuarantined
       | JournalError
       | StoreError
     >

@@ -1,11 +1,13 @@
 /**
  * The append-only list of what happened to each run, and the only place where it is written. Owns order, fencing and the
  * projections that commit with an event (approvals, task status, the answer in the conversation). Knows no agent, no
- * model and no tool.
+ * model and no tool. A run whose journal does not fold is put in quarantine by whoever finds it so: claim, read and amend
+ * fail with RunQuarantined, nothing is appended to it, recovery and sweeps pass it by.
  */
-import { Context, Schema } from "effect"
-import type { Effect, Exit, Scope } from "effect"
+import { Context, Effect, Metric, Schema } from "effect"
+import type { Exit, Scope } from "effect"
 import type { Address, AgentName, ConversationId, RunId, Tenant } from "../src/Ids.ts"
+import type { QuarantinedRun, RawEvent, RunQuarantined } from "../src/run/Quarantine.ts"
 import type { Amendment, RunIsOver, RunNotFound } from "../src/run/RunCommand.ts"
 import type { JournalEntry, RunAccepted, RunEvent } from "../src/run/RunEvent.ts"
 import type { RunState, RunStatus } from "../src/run/RunState.ts"
@@ -66,6 +68,8 @@ export interface RunHead {
   readonly owner: string | undefined
   /** Only an amendment can move it: nothing of it is to be done until somebody answers. */
   readonly rests: boolean
+  /** Its journal does not fold: nobody goes on with it, and later runs of its address wait. */
+  readonly quarantined?: true
 }
 
 export interface Claim {
@@ -73,6 +77,28 @@ export interface Claim {
   /** Everything so far; the last event is this claim's `RunClaimed`. */
   readonly entries: ReadonlyArray<JournalEntry>
 }
+
+export interface QuarantineQuery {
+  readonly tenant: Tenant
+  /** 1 to 500. */
+  readonly limit: number
+  /** Continue after this one. */
+  readonly after?: RunId | undefined
+}
+
+const quarantined_total = Metric.counter("troupe_runs_quarantined_total", {
+  description: "Runs that were put in quarantine, by reason",
+  incremental: true
+})
+
+/** Tells operators of a run that was just put in quarantine. Every journal does so, once a run. */
+export const announceQuarantine = (error: RunQuarantined): Effect.Effect<void> =>
+  Effect.andThen(
+    Metric.update(Metric.withAttributes(quarantined_total, { reason: error.reason }), 1),
+    Effect.logError(`a run was put in quarantine: ${error.message}`).pipe(
+      Effect.annotateLogs({ run_id: error.run_id, reason: error.reason, seq: error.seq })
+    )
+  )
 
 export class RunJournal extends Context.Service<
   RunJournal,
@@ -88,7 +114,7 @@ export class RunJournal extends Context.Service<
       run: RunId,
       owner: string,
       seen?: number
-    ): Effect.Effect<Claim, RunNotFound | RunIsOver | FencedOff | JournalError>
+    ): Effect.Effect<Claim, RunNotFound | RunIsOver | RunQuarantined | FencedOff | JournalError>
 
     /** Durable when it returns. A refusal changes nothing. */
     append(append: Append): Effect.Effect<void, StaleAppend | FencedOff | JournalError>
@@ -110,7 +136,7 @@ export class RunJournal extends Context.Service<
       run: RunId,
       from: number,
       limit: number
-    ): Effect.Effect<ReadonlyArray<JournalEntry>, JournalError>
+    ): Effect.Effect<ReadonlyArray<JournalEntry>, RunQuarantined | JournalError>
 
     /**
      * A command from outside, under the run's lock, at its length and epoch. `command` is pure, owns the state it is
@@ -121,7 +147,7 @@ export class RunJournal extends Context.Service<
     amend<A, E>(
       run: RunId,
       command: (state: RunState, now: number) => Amendment<A, E>
-    ): Effect.Effect<A, E | RunNotFound | JournalError>
+    ): Effect.Effect<A, E | RunNotFound | RunQuarantined | JournalError>
 
     head(run: RunId): Effect.Effect<RunHead, RunNotFound | JournalError>
 
@@ -159,6 +185,25 @@ export class RunJournal extends Context.Service<
       agents: ReadonlyArray<AgentName>,
       limit: number
     ): Effect.Effect<ReadonlyArray<RunHead>, JournalError>
+
+    /** Runs of a tenant in quarantine, first found first; at most `limit` (1 to 500). */
+    quarantined(query: QuarantineQuery): Effect.Effect<ReadonlyArray<QuarantinedRun>, JournalError>
+
+    /** What is stored of any run from `from` on, as it is stored; at most `limit` (up to 10,000). Missing rows are absent. */
+    raw(
+      run: RunId,
+      from: number,
+      limit: number
+    ): Effect.Effect<ReadonlyArray<RawEvent>, JournalError>
+
+    /**
+     * Folds a run in quarantine again: one that folds is released and goes on, listeners of `amended` are rung; of one
+     * that does not the mark says where. A run that is in none is left alone.
+     */
+    readmit(
+      run: RunId,
+      tenant: Tenant
+    ): Effect.Effect<void, RunNotFound | RunQuarantined | JournalError>
 
     /** Calls back after each amendment of any run, in this process or another one, until the scope closes. */
     amended(listener: (run: RunId) => void): Effect.Effect<void, JournalError, Scope.Scope>

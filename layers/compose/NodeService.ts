@@ -18,6 +18,7 @@ import { Tenant } from "../../src/Ids.ts"
 import type { ApprovalId, CallId, RunId } from "../../src/Ids.ts"
 import * as Entries from "../../src/entry/Entries.ts"
 import { Principal } from "../../src/Principal.ts"
+import type { QuarantinedRun, RawEvent } from "../../src/run/Quarantine.ts"
 import type { Settlement } from "../../src/run/RunCommand.ts"
 import type { RunItem, RunsQuery } from "../../src/run/RunItem.ts"
 import type { UnknownCall } from "../../src/run/UnknownCall.ts"
@@ -46,6 +47,7 @@ import { RunList } from "../../services/RunList.ts"
 import { ToolQueue } from "../../services/ToolQueue.ts"
 import type { TriplePublisher } from "../../services/TriplePublisher.ts"
 import type { Telemetry } from "../telemetry/OpenTelemetry.ts"
+import * as Quarantine from "./Quarantine.ts"
 import type { Stores } from "./Stores.ts"
 import type { Answer, Wait } from "./Waiting.ts"
 import { answerOf, watched } from "./Waiting.ts"
@@ -162,6 +164,16 @@ export interface NodeService {
   readonly stopTools: (stopped: boolean, by: Principal) => Promise<void>
   /** The same for all tenants, whatever theirs say: for whoever runs the process. No token leads here. */
   readonly stopAllTools: (stopped: boolean) => Promise<void>
+  /** Runs of the tenant whose journal does not fold, first found first; at most 500. */
+  readonly quarantined: (by?: Principal) => Promise<ReadonlyArray<QuarantinedRun>>
+  /** Rows of a run as they are stored, from `from` (0) on, whether or not they can be read; at most 10,000. */
+  readonly rawEvents: (
+    run: string,
+    from?: number,
+    by?: Principal
+  ) => Promise<ReadonlyArray<RawEvent>>
+  /** Folds a run in quarantine again, and lets it go on if it does; for operators. */
+  readonly releaseRun: (run: string, by: Principal) => Promise<void>
   /** Records of a run's calls, oldest first; at most 500. A moment after the call, and only with `record`. */
   readonly records: (run: string, by?: Principal) => Promise<ReadonlyArray<CallRecord>>
   /** What workers offer to run for `remote` tools, sorted by name; also of those that are gone, as not available. */
@@ -290,6 +302,9 @@ export const start = async (options: Options): Promise<NodeService> => {
       run(AgentRuntime.use((agents) => agents.settle(id as RunId, call as CallId, settlement, by))),
     stopTools: (stopped, by) => run(KillSwitch.use(({ turn }) => turn(stopped, by))),
     stopAllTools: (stopped) => run(KillSwitch.use(({ turnAll }) => turnAll(stopped))),
+    quarantined: (by = service_principal) => run(Quarantine.list(by)),
+    rawEvents: (id, from = 0, by = service_principal) => run(Quarantine.rows(id, from, by)),
+    releaseRun: (id, by) => run(Quarantine.release(id, by)),
     records: (id, by = service_principal) =>
       run(
         Effect.gen(function* () {

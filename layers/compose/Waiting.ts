@@ -12,6 +12,7 @@ import type { ApprovalId, CallId, RunId } from "../../src/Ids.ts"
 import { RunId as RunIds } from "../../src/Ids.ts"
 import type { Principal } from "../../src/Principal.ts"
 import { RunNotFound } from "../../src/run/RunCommand.ts"
+import type { RunQuarantined } from "../../src/run/Quarantine.ts"
 import type { RunEnded, RunEvent } from "../../src/run/RunEvent.ts"
 import type { Cursor, FeedItem } from "../../services/AgentRuntime.ts"
 import { AgentRuntime } from "../../services/AgentRuntime.ts"
@@ -205,7 +206,7 @@ export const watched = (
   who: Principal
 ): Stream.Stream<
   FeedItem,
-  InvalidInput | ConversationNotFound | JournalError | StoreError,
+  InvalidInput | ConversationNotFound | RunQuarantined | JournalError | StoreError,
   AgentRuntime | ConversationStore | TaskStore
 > =>
   Stream.unwrap(

@@ -1,56 +1,66 @@
 /**
  * Runs in one process, gone with it. An append is a synchronous check and a push, so that a step costs next to nothing.
  */
-import { Clock, Deferred, Effect, Exit, Layer, identity } from "effect"
-import type { Append, Claim, Fence, RunHead } from "../../services/RunJournal.ts"
+import { Clock, Deferred, Effect, Exit, Layer, Result, identity } from "effect"
+import type { Append, Claim, Fence } from "../../services/RunJournal.ts"
 import {
+  announceQuarantine,
   FencedOff,
   JournalError,
   RunJournal,
   StaleAppend,
   unreadable
 } from "../../services/RunJournal.ts"
-import type { Address, AgentName, RunId, Tenant } from "../../src/Ids.ts"
+import type { Address, RunId, Tenant } from "../../src/Ids.ts"
 import { actorKey } from "../../src/Ids.ts"
 import { suspended } from "../../src/run/FirstStep.ts"
 import type { Amendment } from "../../src/run/RunCommand.ts"
 import { RunIsOver, RunNotFound } from "../../src/run/RunCommand.ts"
-import type { RunAccepted, RunEvent } from "../../src/run/RunEvent.ts"
+import { foldWhole, RunQuarantined } from "../../src/run/Quarantine.ts"
+import type { JournalEntry, RunAccepted, RunEvent } from "../../src/run/RunEvent.ts"
 import { isReadable } from "../../src/run/Readable.ts"
 import type { RunState } from "../../src/run/RunState.ts"
 import { fold, isParkable, statusOf } from "../../src/run/RunState.ts"
 import { transaction_ms_max } from "../../src/tool/ToolSpec.ts"
+import { adopt, headOf, recoverable } from "./EphemeralRecovery.ts"
+import * as EphemeralQuarantine from "./EphemeralQuarantine.ts"
 import { write } from "./EphemeralProjection.ts"
 import type { Store, StoredRun } from "./EphemeralStore.ts"
 import { EphemeralStore } from "./EphemeralStore.ts"
 
 const read_max = 10_000
 
-const headOf = (store: Store, run: StoredRun, now: number): RunHead => ({
-  run_id: run.run_id,
-  tenant: run.tenant,
-  address: run.address,
-  conversation: run.conversation,
-  ordinal: run.ordinal,
-  status: run.status,
-  epoch: run.epoch,
-  length: run.entries.length,
-  created_at: run.created_at,
-  owner:
-    run.owner !== undefined && (store.leases.get(run.owner) ?? 0) > now ? run.owner : undefined,
-  rests: run.rests
-})
-
 const refusal = (run: StoredRun, fence: Fence): FencedOff | StaleAppend | undefined =>
   run.epoch !== fence.epoch
     ? new FencedOff({ run_id: run.run_id, epoch: run.epoch })
-    : run.entries.length !== fence.length
+    : run.entries.length !== fence.length || run.quarantined !== undefined
       ? new StaleAppend({ run_id: run.run_id, length: run.entries.length })
       : undefined
+
+/** The first seq, from `from` on, that has no entry. */
+const gapIn = (entries: ReadonlyArray<JournalEntry>, from: number): number | undefined => {
+  for (let i = 0; i < entries.length; i++) if (entries[i]!.seq !== from + i) return from + i
+  return undefined
+}
+
+const gapOf = ({ run_id }: StoredRun, seq: number) =>
+  new RunQuarantined({ run_id, reason: "gap", seq })
 
 const unknownRun = Effect.fail(
   new JournalError({ message: "append to a run that was never created", lost: false })
 )
+
+/** Marks the run, once. */
+const quarantine = <A = never>(
+  run: StoredRun,
+  why: RunQuarantined,
+  at: number
+): Effect.Effect<A, RunQuarantined> =>
+  Effect.suspend(() => {
+    if (run.quarantined !== undefined) return Effect.fail(run.quarantined.why)
+    run.quarantined = { why, at }
+    return Effect.andThen(announceQuarantine(why), Effect.fail(why))
+  })
 
 function* eventsOf(run: StoredRun): Iterable<RunEvent> {
   for (const entry of run.entries) yield entry.event
@@ -95,7 +105,8 @@ const create = Effect.fn("RunJournal.create")(function* (
     rests: false,
     epoch: 0,
     owner: undefined,
-    held: undefined
+    held: undefined,
+    quarantined: undefined
   }
   store.runs.set(id, run)
   store.open.add(run)
@@ -113,31 +124,42 @@ const claiming =
     id: RunId,
     owner: string,
     seen?: number
-  ): Effect.Effect<Claim, RunNotFound | RunIsOver | FencedOff> =>
-    whenFree<Claim, RunNotFound | RunIsOver | FencedOff, never>(store, id, (run, now) => {
-      if (run === undefined) return Effect.fail(new RunNotFound({ run_id: id }))
-      if (!store.open.has(run)) {
-        return Effect.fail(new RunIsOver({ run_id: id, status: run.status }))
+  ): Effect.Effect<Claim, RunNotFound | RunIsOver | RunQuarantined | FencedOff> =>
+    whenFree<Claim, RunNotFound | RunIsOver | RunQuarantined | FencedOff, never>(
+      store,
+      id,
+      (run, now) => {
+        if (run === undefined) return Effect.fail(new RunNotFound({ run_id: id }))
+        if (run.quarantined !== undefined) return Effect.fail(run.quarantined.why)
+        if (!store.open.has(run)) {
+          return Effect.fail(new RunIsOver({ run_id: id, status: run.status }))
+        }
+        if (seen !== undefined && seen !== run.epoch) {
+          return Effect.fail(new FencedOff({ run_id: id, epoch: run.epoch }))
+        }
+        const epoch = ++run.epoch
+        run.owner = owner
+        const status = run.status === "pending" ? "processing" : run.status
+        write(store, run, [{ _tag: "RunClaimed", epoch, owner }], status, run.rests, now)
+        const gap = gapIn(run.entries, 0)
+        return gap === undefined
+          ? Effect.succeed({ head: headOf(store, run, now), entries: run.entries.slice() })
+          : quarantine(run, gapOf(run, gap), now)
       }
-      if (seen !== undefined && seen !== run.epoch) {
-        return Effect.fail(new FencedOff({ run_id: id, epoch: run.epoch }))
-      }
-      const epoch = ++run.epoch
-      run.owner = owner
-      const status = run.status === "pending" ? "processing" : run.status
-      write(store, run, [{ _tag: "RunClaimed", epoch, owner }], status, run.rests, now)
-      return Effect.succeed({ head: headOf(store, run, now), entries: run.entries.slice() })
-    })
+    )
 
 const amending =
   (store: Store) =>
   <A, E>(
     id: RunId,
     command: (state: RunState, now: number) => Amendment<A, E>
-  ): Effect.Effect<A, E | RunNotFound | JournalError> =>
-    whenFree<A, E | RunNotFound | JournalError, never>(store, id, (run, now) => {
+  ): Effect.Effect<A, E | RunNotFound | RunQuarantined | JournalError> =>
+    whenFree<A, E | RunNotFound | RunQuarantined | JournalError, never>(store, id, (run, now) => {
       if (run === undefined) return Effect.fail(new RunNotFound({ run_id: id }))
-      const { answer, events } = command(fold(eventsOf(run)), now)
+      if (run.quarantined !== undefined) return Effect.fail(run.quarantined.why)
+      const state = foldWhole(id, run.entries, run.entries.length)
+      if (Result.isFailure(state)) return quarantine(run, state.failure, now)
+      const { answer, events } = command(state.success, now)
       if (!isReadable(events)) return Effect.fail(unreadable)
       if (events.length > 0) {
         // The command may have changed the state that it was given: what counts is the fold of what is written.
@@ -215,54 +237,6 @@ const bounded = <A, E, R>(body: Effect.Effect<A, E, R>): Effect.Effect<Exit.Exit
     })
   )
 
-const recoverable = Effect.fn("RunJournal.recoverable")(function* (
-  store: Store,
-  owner: string,
-  agents: ReadonlyArray<AgentName>,
-  limit: number
-) {
-  const now = yield* Clock.currentTimeMillis
-  const found: Array<readonly [turn: number, head: RunHead]> = []
-  const turns = new Map<Tenant, number>()
-  for (const run of store.open) {
-    if (run.rests || !agents.includes(run.address.agent) || !isFirst(store, run)) continue
-    const head = headOf(store, run, now)
-    if (head.owner !== undefined && head.owner !== owner) continue
-    const turn = turns.get(run.tenant) ?? 0
-    turns.set(run.tenant, turn + 1)
-    found.push([turn, head])
-  }
-  // Stable: of each turn the oldest first.
-  found.sort(([a], [b]) => a - b)
-  return found.slice(0, limit).map(([, head]) => head)
-})
-
-/** Has every run of the address that came before it ended? */
-const isFirst = (store: Store, run: StoredRun): boolean => {
-  for (const other of store.openOf.get(actorKey(run.tenant, run.address)) ?? []) {
-    if (other.ordinal < run.ordinal) return false
-  }
-  return true
-}
-
-const adopt = Effect.fn("RunJournal.adopt")(function* (
-  store: Store,
-  owner: string,
-  agents: ReadonlyArray<AgentName>,
-  limit: number
-) {
-  const now = yield* Clock.currentTimeMillis
-  const found: Array<RunHead> = []
-  for (const run of store.open) {
-    if (found.length >= limit) break
-    if (!run.rests || !agents.includes(run.address.agent)) continue
-    if (headOf(store, run, now).owner !== undefined) continue
-    run.owner = owner
-    found.push(headOf(store, run, now))
-  }
-  return found
-})
-
 const head = Effect.fn("RunJournal.head")(function* (store: Store, id: RunId) {
   const run = store.runs.get(id)
   return run === undefined
@@ -298,10 +272,19 @@ const make = Effect.gen(function* () {
     claim: claiming(store),
     append,
     transact: transacting(store),
-    read: (run, from, limit) =>
-      Effect.sync(
-        () => store.runs.get(run)?.entries.slice(from, from + Math.min(limit, read_max)) ?? []
-      ),
+    read: (id, from, limit) =>
+      Effect.suspend(() => {
+        const run = store.runs.get(id)
+        if (run === undefined) return Effect.succeed([])
+        const found = run.entries.slice(from, from + Math.min(limit, read_max))
+        if (found.length === 0 && run.quarantined !== undefined) {
+          return Effect.fail(run.quarantined.why)
+        }
+        const gap = gapIn(found, from)
+        return gap === undefined
+          ? Effect.succeed(found)
+          : quarantine(run, gapOf(run, gap), clock.currentTimeMillisUnsafe())
+      }),
     amend: amending(store),
     head: (id) => head(store, id),
     unfinished: unfinished(store),
@@ -313,6 +296,7 @@ const make = Effect.gen(function* () {
     release: (owner) => Effect.sync(() => void store.leases.delete(owner)),
     recoverable: (owner, agents, limit) => recoverable(store, owner, agents, limit),
     adopt: (owner, agents, limit) => adopt(store, owner, agents, limit),
+    ...EphemeralQuarantine.make(store),
     amended: (listener) =>
       Effect.acquireRelease(
         Effect.sync(() => void store.amended.add(listener)),

@@ -25,6 +25,7 @@ import type {
 } from "../../src/Ids.ts"
 import type { CostEntry } from "../../src/run/Projection.ts"
 import type { JournalEntry } from "../../src/run/RunEvent.ts"
+import type { RunQuarantined } from "../../src/run/Quarantine.ts"
 import type { RunStatus } from "../../src/run/RunState.ts"
 import type { UnknownCall } from "../../src/run/UnknownCall.ts"
 
@@ -44,6 +45,8 @@ export interface StoredRun {
   owner: string | undefined
   /** Done when the transaction that holds the run is over; other writers wait for it. */
   held: Deferred.Deferred<void> | undefined
+  /** Why its journal does not fold, and since when, in ms since 1970. */
+  quarantined: { readonly why: RunQuarantined; readonly at: number } | undefined
 }
 
 export interface StoredTask {

@@ -5,6 +5,7 @@
 import { Schedule, Stream } from "effect"
 import type { Effect } from "effect"
 import type { Cursor, FeedItem } from "../../services/AgentRuntime.ts"
+import type { RunQuarantined } from "../../src/run/Quarantine.ts"
 import type { JournalError } from "../../services/RunJournal.ts"
 import type { StoreError } from "../../services/TaskStore.ts"
 import { customerEvent, isForCustomers } from "../../src/conversation/CustomerView.ts"
@@ -72,7 +73,7 @@ const frameOf = (item: FeedItem, customer: boolean): string => {
  * every `heartbeat_ms`. Ends, with a problem as its last event, when a store fails: the client comes back to its place.
  */
 export const bytes = (
-  feed: Stream.Stream<FeedItem, InvalidInput | StoreError | JournalError>,
+  feed: Stream.Stream<FeedItem, InvalidInput | RunQuarantined | StoreError | JournalError>,
   options: FeedOptions
 ): Stream.Stream<Uint8Array> => {
   const events = feed.pipe(

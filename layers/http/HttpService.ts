@@ -31,6 +31,7 @@ import * as Metrics from "./Metrics.ts"
 import * as OperationsHandlers from "./OperationsHandlers.ts"
 import * as Outcomes from "./Outcomes.ts"
 import * as Readiness from "./Readiness.ts"
+import * as QuarantineHandlers from "./QuarantineHandlers.ts"
 import * as RunsHandlers from "./RunsHandlers.ts"
 
 const handlers = Layer.mergeAll(
@@ -39,6 +40,7 @@ const handlers = Layer.mergeAll(
   ApprovalsHandlers.layer,
   CostsHandlers.layer,
   KillSwitchHandlers.layer,
+  QuarantineHandlers.layer,
   OperationsHandlers.layer
 ).pipe(Layer.provide(Boundary.layer), Layer.provide(Limits.layer))
 

@@ -27,6 +27,7 @@ import type {
 } from "../../src/delivery/AgentTask.ts"
 import type { DeadLetterNotFound, DeadLetterResolved } from "../../src/delivery/Outbox.ts"
 import type { InvalidInput } from "../../src/entry/InvalidInput.ts"
+import type { RunQuarantined } from "../../src/run/Quarantine.ts"
 import type { CallNotUnknown, RunIsOver, RunNotFound } from "../../src/run/RunCommand.ts"
 
 export type PortError =
@@ -50,6 +51,7 @@ export type PortError =
   | NotEntitled
   | RunIsOver
   | RunNotFound
+  | RunQuarantined
   | ShuttingDown
   | StoreError
   | Unauthorized
@@ -75,6 +77,7 @@ const kinds = {
   MessageTooLarge: [413, "message-too-large", "The message is too large"],
   NotEntitled: [403, "not-entitled", "Not entitled to decide"],
   RunIsOver: [409, "run-is-over", "The run has ended"],
+  RunQuarantined: [409, "run-quarantined", "The run is in quarantine"],
   RunNotFound: [404, "run-not-found", "Run not found"],
   ShuttingDown: [503, "shutting-down", "The service is stopping"],
   StoreError: [503, "store-unavailable", "A store did not answer"],
@@ -124,6 +127,8 @@ const detailOf = (error: PortError): string => {
       return `Run ${error.run_id} is ${error.status}.`
     case "RunNotFound":
       return `There is no run ${quoted(error.run_id)}.`
+    case "RunQuarantined":
+      return `The journal of run ${error.run_id} does not fold at event ${error.seq} (${error.reason}). Nothing was changed; operators read it at /v1/quarantine.`
     case "ShuttingDown":
       return "It takes no new work. Try again when it is back."
     case "Unauthorized":

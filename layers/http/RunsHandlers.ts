@@ -19,6 +19,7 @@ import { TroupeApi } from "../../src/api/TroupeApi.ts"
 import { decimalText } from "../../src/cost/Decimal.ts"
 import type { AgentTask } from "../../src/delivery/AgentTask.ts"
 import type { Settlement } from "../../src/run/RunCommand.ts"
+import type { RunQuarantined } from "../../src/run/Quarantine.ts"
 import type { JournalEntry, RunEnded, RunEvent } from "../../src/run/RunEvent.ts"
 import type { RunItem } from "../../src/run/RunItem.ts"
 import type { RunState } from "../../src/run/RunState.ts"
@@ -156,7 +157,7 @@ export const layer: Layer.Layer<
       }),
       events: Effect.fnUntraced(function* ({ params, query }) {
         yield* taskFor(tasks, yield* CurrentPrincipal, params.id)
-        const { items, more } = yield* boundedPage<JournalEntry, JournalError>(
+        const { items, more } = yield* boundedPage<JournalEntry, JournalError | RunQuarantined>(
           query.limit ?? limit_default,
           (last, limit) =>
             journal.read(params.id, Math.max((last?.seq ?? query.after ?? -1) + 1, 0), limit)

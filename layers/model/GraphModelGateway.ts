@@ -34,7 +34,10 @@ const make = Effect.fnUntraced(function* (graphs: ReadonlyArray<ToolGraph>) {
       const message = `graph "${graph.spec.name}": ${next.failure}`.slice(0, 2_000)
       return yield* new ModelError({ kind: "refused", reason: "graph_stopped", message })
     },
-    Effect.catchTag("JournalError", ({ message }) => new ModelError({ kind: "transient", message }))
+    Effect.catchTag(
+      ["JournalError", "RunQuarantined"],
+      ({ message }) => new ModelError({ kind: "transient", message })
+    )
   )
 
   return ModelGateway.of({

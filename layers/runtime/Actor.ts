@@ -3,9 +3,8 @@
  * for people, holds little: its state, its memory and a fiber in one wait. After a while it leaves the process; its
  * journal brings it back.
  */
-import { Effect, Random } from "effect"
-import type { Cause, Context, Semaphore } from "effect"
-import { cancelRun } from "../../src/run/RunCommand.ts"
+import { Effect, Result } from "effect"
+import type { Context, Semaphore } from "effect"
 import type { Past } from "../../src/conversation/Compaction.ts"
 import { no_past } from "../../src/conversation/Compaction.ts"
 import { units } from "../../src/conversation/PromptSize.ts"
@@ -13,21 +12,20 @@ import type { Address, RunId, Tenant } from "../../src/Ids.ts"
 import { actorKey } from "../../src/Ids.ts"
 import type { RunEvent, RunStopping } from "../../src/run/RunEvent.ts"
 import type { RunState } from "../../src/run/RunState.ts"
-import { fold } from "../../src/run/RunState.ts"
+import { foldWhole } from "../../src/run/Quarantine.ts"
 import type { AgentMemory } from "../../services/AgentMemory.ts"
-import type { FencedOff, JournalError, RunHead } from "../../services/RunJournal.ts"
+import type { RunHead } from "../../services/RunJournal.ts"
 import type { StoreError, TaskStore } from "../../services/TaskStore.ts"
+import { check, isInQuarantine, mayStartAgain } from "./ActorCrash.ts"
 import type { Tell } from "./Facts.ts"
-import { amend } from "./Facts.ts"
-import { crashed } from "./Faults.ts"
 import type { Feed } from "./Feed.ts"
 import { placeOf } from "./Feed.ts"
 import { cutOf, load, withChapter } from "./History.ts"
 import type { DirectoryFor } from "./RoleDirectory.ts"
 import type { Services as LoopServices } from "./RunLoop.ts"
 import { run as runLoop } from "./RunLoop.ts"
-import type { Bell } from "./RunWriter.ts"
 import * as RunSpans from "./RunSpans.ts"
+import type { Bell, Lost } from "./RunWriter.ts"
 import type { RuntimeConfig } from "./RuntimeConfig.ts"
 
 export interface Actor {
@@ -155,9 +153,15 @@ const begin = Effect.fnUntraced(function* (host: Host, actor: Actor, head: RunHe
       return { claim, past: known }
     })
   )
+  const folded = foldWhole(run, claim.entries, claim.head.length)
+  // The journal finds the same when it folds the run, and marks it.
+  if (Result.isFailure(folded)) {
+    yield* check(host, run)
+    return yield* folded.failure
+  }
   // The claim is an event like any other, and whoever watches sees that the run has begun.
   feed.ring(placeOf(tenant, conversation))
-  return { head, state: fold(claim.entries.map((entry) => entry.event)), past }
+  return { head, state: folded.success, past }
 })
 
 /** Runs what was begun, or what rested, until it ends or waits. */
@@ -226,7 +230,7 @@ const live = Effect.fnUntraced(function* (
   host: Host,
   actor: Actor,
   memory: Context.Context<AgentMemory>
-): Effect.fn.Return<Rest, FencedOff | JournalError | StoreError> {
+): Effect.fn.Return<Rest, Lost | StoreError> {
   const leave = (head: RunHead | undefined): Rest => {
     host.leave(actor, head)
     return "left"
@@ -245,6 +249,12 @@ const live = Effect.fnUntraced(function* (
       if (head === undefined) {
         actor.state = "idle"
         return "idle"
+      }
+      if (head.quarantined === true) {
+        yield* Effect.logWarning("messages wait behind a run in quarantine").pipe(
+          Effect.annotateLogs({ address: actor.key, run_id: head.run_id })
+        )
+        return leave(undefined)
       }
       if (head.owner !== undefined && head.owner !== host.owner) return leave(undefined)
       // What came was behind it: to take it again would be a claim in its journal for each message.
@@ -265,56 +275,6 @@ const live = Effect.fnUntraced(function* (
     if (how === "rests") return how
     if (how === "parked" && (host.isStopping() || !actor.bell.rung)) return leave(begun.head)
   }
-})
-
-/**
- * Ends the run in hand of an actor that crashed too often: a typed reason, and nothing is guessed. It is claimed once
- * more, because what was dispatched by an owner that still counts is waited for, and here nobody waits any more. A run
- * that another process has by now is that one's; where the journal does not answer, a sweep begins again.
- */
-const giveUp = Effect.fnUntraced(function* (host: Host, run: RunId) {
-  const { journal } = host.loop
-  const head = yield* journal.head(run)
-  if (head.owner !== undefined && head.owner !== host.owner) return
-  yield* journal.claim(run, host.owner, head.epoch)
-  yield* amend(journal, host.tell, run, (state) =>
-    cancelRun(state, run, "runtime:supervisor", "restart_intensity_exceeded", "failed")
-  )
-})
-
-/** A journal that was away says nothing of the run: it goes on when the journal is back. */
-const isAway = (cause: Cause.Cause<FencedOff | JournalError | StoreError>): boolean =>
-  cause.reasons.some(
-    (reason) => reason._tag === "Fail" && reason.error._tag === "JournalError" && reason.error.lost
-  )
-
-/** Has it crashed too often, or may it start again? Then it has waited, longer each time. */
-const mayStartAgain = Effect.fnUntraced(function* (
-  host: Host,
-  actor: Actor,
-  cause: Cause.Cause<FencedOff | JournalError | StoreError>
-) {
-  const {
-    backoff_initial_ms = 100,
-    backoff_max_ms = 5_000,
-    restarts_max = 3,
-    window_ms = 60_000
-  } = host.loop.directory.get(actor.address.agent)?.spec.supervision ?? {}
-  const at = host.now()
-  actor.crashes = [...actor.crashes.filter((each) => each > at - window_ms), at]
-  actor.restarts++
-  const about = { address: actor.key, crashes: actor.crashes.length }
-  if (actor.crashes.length > restarts_max) {
-    if (actor.run !== undefined && !isAway(cause)) {
-      yield* Effect.ignoreCause(giveUp(host, actor.run))
-    }
-    yield* crashed("an actor crashed too often and was stopped", cause, about, "Error")
-    return false
-  }
-  yield* crashed("an actor crashed and is started again", cause, about, "Warn")
-  const ms = Math.min(backoff_initial_ms * 2 ** (actor.crashes.length - 1), backoff_max_ms)
-  yield* Effect.sleep(ms + (yield* Random.nextIntBetween(0, Math.ceil(ms / 4) + 1)))
-  return true
 })
 
 /** Lets an actor crash and starts it again, as often as its supervision allows. */
@@ -342,6 +302,8 @@ export const supervise = Effect.fnUntraced(function* (
     if (exit.cause.reasons.every((reason) => reason._tag === "Interrupt")) {
       return yield* Effect.interrupt
     }
+    // Of a run in quarantine nothing is begun again; what waits behind it waits.
+    if (yield* isInQuarantine(host, actor, exit.cause)) return host.leave(actor, undefined)
     if (!(yield* mayStartAgain(host, actor, exit.cause))) {
       actor.state = "stopped"
       return host.leave(actor, undefined)

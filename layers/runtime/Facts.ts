@@ -7,6 +7,7 @@ import type { Clock } from "effect"
 import type { Spending } from "../../src/cost/Spending.ts"
 import type { RunId } from "../../src/Ids.ts"
 import type { Amendment, RunNotFound } from "../../src/run/RunCommand.ts"
+import { RunQuarantined } from "../../src/run/Quarantine.ts"
 import type { RunEvent } from "../../src/run/RunEvent.ts"
 import type { RunState } from "../../src/run/RunState.ts"
 import { completed } from "../../src/tool/ToolCallMetadata.ts"
@@ -99,7 +100,7 @@ export const amend = <A, E>(
   tell: Tell,
   run: RunId,
   command: (state: RunState, now: number) => Amendment<A, E>
-): Effect.Effect<A, E | RunNotFound | JournalError> =>
+): Effect.Effect<A, E | RunNotFound | RunQuarantined | JournalError> =>
   Effect.suspend(() => {
     let settled: { readonly state: RunState; readonly events: ReadonlyArray<RunEvent> } | undefined
     const amended = journal.amend(run, (state, now) => {
@@ -114,7 +115,9 @@ export const amend = <A, E>(
       Effect.tap(amended, () => Effect.sync(toldOf)),
       (error) =>
         // A typed refusal may have appended too; a journal that failed appended nothing that it knows of.
-        error instanceof JournalError ? Effect.void : Effect.sync(toldOf)
+        error instanceof JournalError || error instanceof RunQuarantined
+          ? Effect.void
+          : Effect.sync(toldOf)
     )
     // Whoever asked may leave, as a request does whose client hangs up: what is committed is told of all the same.
     return Effect.uninterruptible(told)

@@ -13,6 +13,7 @@ import type { ConversationId, RunId, Tenant } from "../../src/Ids.ts"
 import { rootFrame } from "../../src/Ids.ts"
 import type { JournalEntry } from "../../src/run/RunEvent.ts"
 import { evolve, make as emptyState } from "../../src/run/RunState.ts"
+import type { RunQuarantined } from "../../src/run/Quarantine.ts"
 import type { RunState } from "../../src/run/RunState.ts"
 import type { JournalError, RunJournal } from "../../services/RunJournal.ts"
 import type { StoreError, TaskStore } from "../../services/TaskStore.ts"
@@ -23,7 +24,7 @@ const page_max = 10_000
 export const foldRun = Effect.fnUntraced(function* (
   journal: RunJournal["Service"],
   run: RunId
-): Effect.fn.Return<RunState, JournalError> {
+): Effect.fn.Return<RunState, JournalError | RunQuarantined> {
   const state = emptyState()
   for (;;) {
     const page = yield* journal.read(run, state.length, page_max)
@@ -73,7 +74,10 @@ export const load = Effect.fnUntraced(function* (
   const ended = yield* stores.tasks.before(tenant, conversation, ordinal, chapters_max + 1)
   for (const task of ended) {
     if (task.ordinal <= (cut?.dropped ?? 0)) break
-    const state = yield* foldRun(stores.journal, task.id)
+    // A past that cannot be read is left out, as one that is too long is; operators are told by the journal.
+    const state = yield* Effect.catchTag(foldRun(stores.journal, task.id), "RunQuarantined", () =>
+      Effect.succeed(emptyState())
+    )
     cut ??= state.past
     const chapter = {
       ordinal: task.ordinal,

@@ -167,10 +167,10 @@ const make = Effect.gen(function* () {
   const rouse = Effect.fnUntraced(function* (run: RunId) {
     const head = yield* journal.head(run)
     feed.ring(Feed.placeOf(head.tenant, head.conversation))
-    if (head.rests || !isHosted(head.address)) return void unseen.delete(run)
+    const waits = head.rests || head.quarantined === true
+    if (waits || !isHosted(head.address)) return void unseen.delete(run)
     parked.delete(run)
-    const over =
-      head.status === "complete" || head.status === "failed" || head.status === "cancelled"
+    const over = ["complete", "failed", "cancelled"].includes(head.status)
     const isFree = head.owner === undefined || head.owner === owner
     if (over || !isFree) unseen.delete(run)
     // Also for one that is over: messages may have waited behind it.
@@ -208,7 +208,7 @@ const make = Effect.gen(function* () {
       if (head.ordinal >= task.ordinal) continue
       yield* amend(journal, tell, head.run_id, (state) =>
         cancelRun(state, head.run_id, task.by, "superseded")
-      ).pipe(Effect.catchTag(["RunIsOver", "RunNotFound"], () => Effect.void))
+      ).pipe(Effect.catchTag(["RunIsOver", "RunNotFound", "RunQuarantined"], () => Effect.void))
     }
   })
 

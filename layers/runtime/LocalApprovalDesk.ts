@@ -113,7 +113,7 @@ const make = Effect.gen(function* () {
       // One whose run cannot be amended now keeps none of the others waiting.
       const closed = yield* Effect.filter(overdue, ({ call, id, run_id }) =>
         amend(journal, tell, run_id, (state, now) => expireApproval(state, call, id, now)).pipe(
-          Effect.catchTag("RunNotFound", () => Effect.void),
+          Effect.catchTag(["RunNotFound", "RunQuarantined"], () => Effect.void),
           Effect.as(true),
           Effect.catchTag("JournalError", ({ message }) =>
             Effect.as(

@@ -15,6 +15,7 @@ import type { Recording } from "../../src/replay/Recording.ts"
 import { recordingOf } from "../../src/replay/Recording.ts"
 import { RunNotFound } from "../../src/run/RunCommand.ts"
 import type { JournalEntry } from "../../src/run/RunEvent.ts"
+import type { RunQuarantined } from "../../src/run/Quarantine.ts"
 import type { JournalError, RunJournal } from "../../services/RunJournal.ts"
 import { replaySteps } from "./ReplayInputs.ts"
 
@@ -67,7 +68,7 @@ const page_max = 10_000
 export const read = Effect.fnUntraced(function* (
   journal: RunJournal["Service"],
   run: RunId
-): Effect.fn.Return<Recording | undefined, JournalError> {
+): Effect.fn.Return<Recording | undefined, JournalError | RunQuarantined> {
   const entries: Array<JournalEntry> = []
   for (;;) {
     const page = yield* journal.read(run, entries.length, page_max)
@@ -80,7 +81,7 @@ export const read = Effect.fnUntraced(function* (
 export const load = Effect.fnUntraced(function* (
   journal: RunJournal["Service"],
   run: RunId
-): Effect.fn.Return<Recording, RunNotFound | RunStillOpen | JournalError> {
+): Effect.fn.Return<Recording, RunNotFound | RunStillOpen | RunQuarantined | JournalError> {
   const head = yield* journal.head(run)
   const recording = yield* read(journal, run)
   if (recording === undefined) return yield* new RunNotFound({ run_id: run })

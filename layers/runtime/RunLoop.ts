@@ -21,7 +21,7 @@ import { isParkable } from "../../src/run/RunState.ts"
 import type { AgentDirectory } from "../../services/AgentDirectory.ts"
 import type { ModelDelta, ModelGateway } from "../../services/ModelGateway.ts"
 import type { AgentMemory } from "../../services/AgentMemory.ts"
-import type { FencedOff, JournalError, RunJournal } from "../../services/RunJournal.ts"
+import type { RunJournal } from "../../services/RunJournal.ts"
 import { brokenWork } from "./BrokenWork.ts"
 import type { Deadlines } from "./Deadlines.ts"
 import type { Steps } from "./Drive.ts"
@@ -35,7 +35,7 @@ import { askModel, ModelTurn, unknownAgent } from "./ModelTurn.ts"
 import type { Pace } from "./Pace.ts"
 import type { Weights } from "./PromptMeter.ts"
 import { PromptMeter } from "./PromptMeter.ts"
-import type { Bell, Transaction } from "./RunWriter.ts"
+import type { Bell, Lost, Transaction } from "./RunWriter.ts"
 import { RunWriter } from "./RunWriter.ts"
 import type { Fork, Started, Surroundings } from "./CallHost.ts"
 import type { ToolInvoker } from "./ToolInvoker.ts"
@@ -98,8 +98,8 @@ interface Transacting {
 const drains_per_yield = 32
 
 /**
- * Runs a claimed run until it ends or waits only for people. Fails with FencedOff when another owner has taken it, and with JournalError
- * when the journal stays away. Its fibers end with it. `stop` is a reason to fail it at once.
+ * Runs a claimed run until it ends or waits only for people. Fails with FencedOff when another owner has taken it, with JournalError
+ * when the journal stays away, and with RunQuarantined when it does not fold. Its fibers end with it. `stop` is a reason to fail it at once.
  */
 export const run = (
   services: Services,
@@ -107,7 +107,7 @@ export const run = (
   past: Past,
   bell: Bell,
   stop: string | undefined
-): Effect.Effect<Finish, FencedOff | JournalError, AgentMemory> =>
+): Effect.Effect<Finish, Lost, AgentMemory> =>
   Effect.contextWith((context: Context.Context<AgentMemory>) => {
     const loop = new Loop(context, services, held, past, bell)
     if (!held.rested) loop.recover(stop)
@@ -128,7 +128,7 @@ class Loop implements LoopHost, WorkersHost {
   /** Most of what arrives was done at once, and tells nobody. */
   #told: Array<Told> = nothing
   #transactions: Array<Transacting> = nothing
-  #drive: Drive<Finish, FencedOff | JournalError> | undefined
+  #drive: Drive<Finish, Lost> | undefined
   /** Only of a run whose time is bounded. */
   #wall: WallTime | undefined
   /** Something happened since the loop last looked: an append or a yield may come between that look and its sleep. */
@@ -161,7 +161,7 @@ class Loop implements LoopHost, WorkersHost {
     }
   }
 
-  run(): Effect.Effect<Finish, FencedOff | JournalError> {
+  run(): Effect.Effect<Finish, Lost> {
     const drive = new Drive(this.#steps(), this.fork, this.#services.pace)
     this.#drive = drive
     return Effect.ensuring(
@@ -174,7 +174,7 @@ class Loop implements LoopHost, WorkersHost {
     )
   }
 
-  *#steps(): Steps<Finish, FencedOff | JournalError> {
+  *#steps(): Steps<Finish, Lost> {
     if (this.#state.accepted!.limits.wall_ms_max > 0) {
       const timeIsUp = () => this.#report({ _tag: "TimeIsUp" })
       this.#wall = yield* Wall.make(this.#services, this.writer.run, timeIsUp)

@@ -21,7 +21,6 @@ import { AgentMemories } from "../../services/AgentMemory.ts"
 import type { ModelGateway } from "../../services/ModelGateway.ts"
 import { PermissionPolicy } from "../../services/PermissionPolicy.ts"
 import { PriceBook } from "../../services/PriceBook.ts"
-import type { FencedOff, JournalError } from "../../services/RunJournal.ts"
 import { RunJournal } from "../../services/RunJournal.ts"
 import { ToolRegistry } from "../../services/ToolRegistry.ts"
 import { Tokenizer } from "../../services/Tokenizer.ts"
@@ -39,7 +38,7 @@ import * as ReplayTools from "./ReplayTools.ts"
 import * as RoleDirectory from "./RoleDirectory.ts"
 import type { Services as LoopServices } from "./RunLoop.ts"
 import { run as runLoop } from "./RunLoop.ts"
-import type { Bell } from "./RunWriter.ts"
+import type { Bell, Lost } from "./RunWriter.ts"
 import { ring } from "./RunWriter.ts"
 import * as ToolInvoker from "./ToolInvoker.ts"
 
@@ -174,7 +173,7 @@ export const replayRun = Effect.fnUntraced(function* (
   options: Options
 ): Effect.fn.Return<
   RunReplayed,
-  FencedOff | JournalError,
+  Lost,
   | AgentDirectory
   | AgentMemories
   | Digest.Digest

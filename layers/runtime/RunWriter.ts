@@ -10,6 +10,7 @@ import { conclude } from "../../src/run/RunConclusion.ts"
 import type { RunInput } from "../../src/run/RunDecider.ts"
 import { decide } from "../../src/run/RunDecider.ts"
 import type { RunEvent } from "../../src/run/RunEvent.ts"
+import type { RunQuarantined } from "../../src/run/Quarantine.ts"
 import type { RunState } from "../../src/run/RunState.ts"
 import { evolve, isParkable, make as emptyState, statusOf } from "../../src/run/RunState.ts"
 import type { AgentMemory } from "../../services/AgentMemory.ts"
@@ -62,12 +63,18 @@ const stands = Exit.succeed(undefined)
 /** Why an append does not stand. */
 type Refusal = Cause.Cause<FencedOff | JournalError | StaleAppend>
 
+/** Why a run's writer gives up. */
+export type Lost = FencedOff | JournalError | RunQuarantined
+
 /** Usually a turn and the call that it asked for: a list of two, made at once. */
 const both = <A>(first: ReadonlyArray<A>, then: ReadonlyArray<A>): ReadonlyArray<A> =>
   first.length === 1 && then.length === 1 ? [first[0]!, then[0]!] : first.concat(then)
 
 /** Tries of an append whose store does not answer, before the actor's supervisor takes over. */
 const tries_max = 8
+/** Refusals in a row of one append whose run had not become longer, and of one append at all, each for another reason to give up. */
+const stuck_max = 8
+const stale_max = 10_000
 const page_max = 10_000
 /** Waits in between, about 5 s in all: a crash of the actor makes writes that are on their way unknown. */
 const reading = { schedule: Schedule.exponential("20 millis"), times: tries_max }
@@ -129,7 +136,7 @@ export class RunWriter {
   }
 
   /** The state is folded anew and the same inputs are decided again, until they stand or somebody else owns the run. */
-  appendAnew(refused: Refusal): Effect.Effect<void, FencedOff | JournalError> {
+  appendAnew(refused: Refusal): Effect.Effect<void, Lost> {
     return RunWriter.#appendAnew(this, refused)
   }
 
@@ -144,7 +151,7 @@ export class RunWriter {
     }
   })
 
-  write(inputs: ReadonlyArray<RunInput>): Effect.Effect<void, FencedOff | JournalError> {
+  write(inputs: ReadonlyArray<RunInput>): Effect.Effect<void, Lost> {
     this.decide(inputs)
     if (!this.isAhead) return Effect.void
     return Effect.flatMap(this.append(), (refused) =>
@@ -156,11 +163,14 @@ export class RunWriter {
   // closures are made for each.
   #inputs: ReadonlyArray<RunInput> = []
   #events: ReadonlyArray<RunEvent> = nothing
+  /** Refusals since the run last became longer. */
+  #stuck = 0
 
   /** The append stands. */
   onSuccess(): undefined {
     const events = this.#events
     this.#events = nothing
+    this.#stuck = 0
     this.#advance(events)
   }
 
@@ -262,8 +272,17 @@ export class RunWriter {
     if (error.value._tag === "JournalError") {
       if (tries >= tries_max) return yield* error.value
       yield* Effect.sleep((yield* Random.nextIntBetween(10, 50)) * 2 ** tries)
+      return yield* RunWriter.#reload(self)
     }
+    const { length } = self.#fence
     yield* RunWriter.#reload(self)
+    // Whoever came first made the run longer. One that is not is refused for a reason that no read shows.
+    self.#stuck = self.#fence.length > length ? 0 : self.#stuck + 1
+    if (self.#stuck >= stuck_max || tries >= stale_max) {
+      const message = `an append was refused ${tries} times although the journal is as it was read`
+      return yield* new JournalError({ message, lost: false })
+    }
+    if (self.#stuck > 0) yield* Effect.sleep((yield* Random.nextIntBetween(10, 50)) * self.#stuck)
   })
 
   static readonly #reload = Effect.fnUntraced(function* (self: RunWriter) {

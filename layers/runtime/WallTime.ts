@@ -6,6 +6,7 @@ import { Effect } from "effect"
 import type { Clock } from "effect"
 import type { RunId } from "../../src/Ids.ts"
 import { maxOf } from "../../src/run/RunBreach.ts"
+import type { RunQuarantined } from "../../src/run/Quarantine.ts"
 import type { RunState } from "../../src/run/RunState.ts"
 import { evolve, isParkable, make as emptyState } from "../../src/run/RunState.ts"
 import type { JournalError, RunJournal } from "../../services/RunJournal.ts"
@@ -46,7 +47,7 @@ export const make = Effect.fnUntraced(function* (
   { clock, deadlines, journal }: Services,
   run: RunId,
   ring: () => void
-): Effect.fn.Return<WallTime, JournalError> {
+): Effect.fn.Return<WallTime, JournalError | RunQuarantined> {
   const { counts, last, worked } = yield* elapsed(journal, run)
   const now = () => clock.currentTimeMillisUnsafe()
   let spent = worked

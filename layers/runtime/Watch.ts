@@ -5,6 +5,7 @@
 import { Effect, Stream } from "effect"
 import type { ConversationId, Tenant } from "../../src/Ids.ts"
 import type { Cursor, FeedItem } from "../../services/AgentRuntime.ts"
+import type { RunQuarantined } from "../../src/run/Quarantine.ts"
 import type { JournalError, RunJournal } from "../../services/RunJournal.ts"
 import type { StoreError, TaskStore } from "../../services/TaskStore.ts"
 import type { Deadlines } from "./Deadlines.ts"
@@ -27,7 +28,7 @@ export const watch = (
   tenant: Tenant,
   conversation: ConversationId,
   after: Cursor
-): Stream.Stream<FeedItem, StoreError | JournalError> =>
+): Stream.Stream<FeedItem, RunQuarantined | StoreError | JournalError> =>
   Stream.unwrap(
     Effect.gen(function* () {
       const { deadlines, feed, journal, tasks, watch_ms } = services
@@ -72,7 +73,16 @@ export const watch = (
         const { ordinal } = cursor
         for (const task of yield* tasks.ofConversation(tenant, conversation, ordinal - 1, 100)) {
           if (task.ordinal > cursor.ordinal) cursor = { ordinal: task.ordinal, seq: -1 }
-          const entries = yield* journal.read(task.id, cursor.seq + 1, page_max)
+          const from = cursor.seq + 1
+          const entries = yield* Effect.catchTag(
+            journal.read(task.id, from, page_max),
+            "RunQuarantined",
+            (why) =>
+              // What can be read is shown first.
+              why.seq > from
+                ? journal.read(task.id, from, Math.min(why.seq - from, page_max))
+                : Effect.fail(why)
+          )
           for (const entry of entries) {
             found.push({ _tag: "Event", run: task.id, ordinal: task.ordinal, entry })
             if (entry.event._tag === "ModelTurned")

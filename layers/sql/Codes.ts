@@ -35,7 +35,11 @@ export const taskCode = (status: TaskStatus): number => taskNumbers.get(status)!
 export const approvalCode = (status: ApprovalStatus): number => approvalNumbers.get(status)!
 
 export const runStatus = (code: number): RunStatus =>
-  code === run_rests ? "awaiting_approval" : runStatuses[code]!
+  isQuarantined(code)
+    ? runStatus(code - run_quarantined)
+    : code === run_rests
+      ? "awaiting_approval"
+      : runStatuses[code]!
 export const taskStatus = (code: number): TaskStatus => taskStatuses[code]!
 export const approvalStatus = (code: number): ApprovalStatus => approvalStatuses[code]!
 
@@ -43,3 +47,7 @@ export const approvalStatus = (code: number): ApprovalStatus => approvalStatuses
 export const run_over = 3
 /** A run that awaits approval, and of which nothing is to be done until somebody answers. */
 export const run_rests = -1
+/** Added to the number of a run in quarantine: from 99 on nobody claims, appends, recovers or adopts it. */
+export const run_quarantined = 100
+/** Is it the number of a run in quarantine? */
+export const isQuarantined = (code: number): boolean => code >= run_quarantined + run_rests

@@ -19,6 +19,7 @@ import { migration as toolWorkers } from "./migrations/0011_tool_workers.ts"
 import { migration as tenants } from "./migrations/0012_tenants.ts"
 import { migration as hosts } from "./migrations/0013_hosts.ts"
 import { migration as owners } from "./migrations/0014_owners.ts"
+import { migration as quarantine } from "./migrations/0015_quarantine.ts"
 import { migration as conversationOwners } from "./migrations/0016_conversation_owners.ts"
 import { migration as runList } from "./migrations/0018_run_list.ts"
 
@@ -38,6 +39,7 @@ const migrations = {
   "0012_tenants": tenants,
   "0013_hosts": hosts,
   "0014_owners": owners,
+  "0015_quarantine": quarantine,
   "0016_conversation_owners": conversationOwners,
   "0018_run_list": runList
 }

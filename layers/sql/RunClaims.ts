@@ -13,7 +13,7 @@ import { run_over, runCode } from "./Codes.ts"
 import type { Item } from "./GroupCommit.ts"
 import * as GroupCommit from "./GroupCommit.ts"
 import type { HeadRow } from "./RunRows.ts"
-import { entries, entriesIn, find, headOf } from "./RunRows.ts"
+import { entries, entriesIn, find, headOf, whyOf } from "./RunRows.ts"
 import { toJournalError } from "./SqlFailure.ts"
 
 interface Wanted extends Item {
@@ -68,6 +68,9 @@ const patiently = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, wanted:
   if (row !== undefined) return row
   const known = yield* Effect.mapError(find(sql, run), toJournalError)
   if (known === undefined) return yield* new RunNotFound({ run_id: run })
+  if (known.quarantined === true) {
+    return yield* Effect.flatMap(whyOf(sql, run), Effect.fail)
+  }
   return yield* runCode(known.status) < run_over
     ? new FencedOff({ run_id: run, epoch: known.epoch })
     : new RunIsOver({ run_id: run, status: known.status })

@@ -9,7 +9,9 @@ import { JournalError } from "../../services/RunJournal.ts"
 import type { Address, ConversationId, RunId, Tenant } from "../../src/Ids.ts"
 import type { JournalEntry } from "../../src/run/RunEvent.ts"
 import { RunEvent } from "../../src/run/RunEvent.ts"
-import { run_rests, runStatus } from "./Codes.ts"
+import type { QuarantineReason } from "../../src/run/Quarantine.ts"
+import { RunQuarantined } from "../../src/run/Quarantine.ts"
+import { isQuarantined, run_quarantined, run_rests, runStatus } from "./Codes.ts"
 import { toJournalError } from "./SqlFailure.ts"
 
 export interface HeadRow {
@@ -41,7 +43,8 @@ export const headOf = (row: HeadRow): RunHead => ({
   length: row.length,
   owner: row.owner ?? undefined,
   created_at: Number(row.created_at),
-  rests: row.status === run_rests
+  rests: row.status === run_rests || row.status === run_rests + run_quarantined,
+  ...(isQuarantined(row.status) ? { quarantined: true } : undefined)
 })
 
 interface EventRow {
@@ -58,19 +61,44 @@ const decode = (event: unknown) => Result.orElse(complete(event), () => older(ev
 
 const parsed = (text: string) => Result.try((): unknown => JSON.parse(text))
 
+/** Of those that this version knows. */
+const known: ReadonlySet<unknown> = new Set(
+  RunEvent.members.map(({ fields }) => fields._tag.ast.literal)
+)
+
+const isUnknown = (event: Result.Result<unknown, unknown>): boolean => {
+  if (Result.isFailure(event)) return false
+  const given = event.success
+  return (
+    typeof given === "object" &&
+    given !== null &&
+    "_tag" in given &&
+    typeof given._tag === "string" &&
+    !known.has(given._tag)
+  )
+}
+
+/** The entries of these rows, of which there must be `count`, from `from` on without a gap. */
 const entriesOf = (
-  run: RunId,
-  rows: ReadonlyArray<EventRow>
-): Effect.Effect<ReadonlyArray<JournalEntry>, JournalError> => {
+  run_id: RunId,
+  rows: ReadonlyArray<EventRow>,
+  from: number,
+  count: number
+): Effect.Effect<ReadonlyArray<JournalEntry>, RunQuarantined> => {
   const entries: Array<JournalEntry> = []
-  for (const { at, payload, seq } of rows) {
-    const event = Result.flatMap(parsed(payload), decode)
-    if (Result.isFailure(event)) {
-      return Effect.fail(
-        new JournalError({ message: `event ${seq} of run ${run} cannot be read`, lost: false })
-      )
+  for (let i = 0; i < count; i++) {
+    const seq = from + i
+    const row = rows[i]
+    if (row === undefined || row.seq !== seq) {
+      return Effect.fail(new RunQuarantined({ run_id, reason: "gap", seq }))
     }
-    entries.push({ seq, at: Number(at), event: event.success })
+    const text = parsed(row.payload)
+    const event = Result.flatMap(text, decode)
+    if (Result.isFailure(event)) {
+      const reason = isUnknown(text) ? "unknown_event" : "unreadable"
+      return Effect.fail(new RunQuarantined({ run_id, reason, seq }))
+    }
+    entries.push({ seq, at: Number(row.at), event: event.success })
   }
   return Effect.succeed(entries)
 }
@@ -88,13 +116,13 @@ export const entriesIn = (text: string): ReadonlyArray<JournalEntry> | undefined
   return entries
 }
 
-/** Entries from `from` up to and without `to`, in order. */
+/** Entries from `from` up to and without `to`, in order: the run has at least `to`. */
 export const entries = (
   sql: SqlClient.SqlClient,
   run: RunId,
   from: number,
   to: number
-): Effect.Effect<ReadonlyArray<JournalEntry>, JournalError> =>
+): Effect.Effect<ReadonlyArray<JournalEntry>, JournalError | RunQuarantined> =>
   Effect.flatMap(
     Effect.mapError(
       sql.unsafe<EventRow>(
@@ -104,7 +132,63 @@ export const entries = (
       ),
       toJournalError
     ),
-    (rows) => entriesOf(run, rows)
+    (rows) => entriesOf(run, rows, from, to - from)
+  )
+
+interface PageRow {
+  readonly length: number
+  readonly status: number
+  readonly seq: number | null
+  readonly at: bigint
+  readonly payload: string
+}
+
+/**
+ * At most `limit` entries from `from` on, in order; an unknown run has none. The head is read in the same statement: it
+ * says how many there are to be. Behind the last one of a run in quarantine it fails: nothing is to come.
+ */
+export const page = Effect.fnUntraced(function* (
+  sql: SqlClient.SqlClient,
+  run: RunId,
+  from: number,
+  limit: number
+) {
+  const rows = yield* Effect.mapError(
+    sql.unsafe<PageRow>(
+      `SELECT r.length, r.status, e.seq, e.at, e.payload FROM troupe.runs r
+         LEFT JOIN troupe.run_events e ON e.run_id = r.run_id AND e.seq >= $2::int4 AND e.seq < $3::int4
+       WHERE r.run_id = $1::uuid ORDER BY e.seq`,
+      [run, from, from + limit]
+    ),
+    toJournalError
+  )
+  const [first] = rows
+  if (first === undefined) return []
+  const found = rows.filter((row): row is PageRow & EventRow => row.seq !== null)
+  const count = Math.max(0, Math.min(first.length - from, limit))
+  if (count === 0 && isQuarantined(first.status)) return yield* yield* whyOf(sql, run)
+  return yield* entriesOf(run, found, from, count)
+})
+
+/** Why a run that is marked is. */
+export const whyOf = (
+  sql: SqlClient.SqlClient,
+  run: RunId
+): Effect.Effect<RunQuarantined, JournalError> =>
+  Effect.mapBoth(
+    sql.unsafe<{ readonly reason: string; readonly seq: number }>(
+      `SELECT reason, seq FROM troupe.quarantine WHERE run_id = $1::uuid`,
+      [run]
+    ),
+    {
+      onFailure: toJournalError,
+      onSuccess: ([row]) =>
+        new RunQuarantined({
+          run_id: run,
+          reason: (row?.reason ?? "unfoldable") as QuarantineReason,
+          seq: row?.seq ?? 0
+        })
+    }
   )
 
 /** The head as it is now; with `lock` nobody else writes the run until the transaction ends. */

@@ -7,7 +7,7 @@ import type { Append } from "../../services/RunJournal.ts"
 import { FencedOff, JournalError, StaleAppend } from "../../services/RunJournal.ts"
 import type { Encoded } from "./AppendStatement.ts"
 import { encode, statementOf } from "./AppendStatement.ts"
-import { run_over } from "./Codes.ts"
+import { isQuarantined, run_over } from "./Codes.ts"
 import * as UnknownCalls from "./UnknownCalls.ts"
 
 export type Refusal = FencedOff | StaleAppend | JournalError
@@ -34,6 +34,8 @@ const refusalOf = (item: Encoded, row: FenceRow | undefined): Refusal => {
   const { fence, run } = item.append
   if (row === undefined) return overBy("append to a run that was never created")
   if (row.epoch !== fence.epoch) return new FencedOff({ run_id: run, epoch: row.epoch })
+  // Stale: what its writer then loads says why it may not go on.
+  if (isQuarantined(row.status)) return new StaleAppend({ run_id: run, length: row.length })
   return row.length === fence.length && row.status >= run_over
     ? overBy("append to a run that is over")
     : new StaleAppend({ run_id: run, length: row.length })

@@ -115,7 +115,8 @@ const make = Effect.gen(function* () {
       approvals(
         sql.unsafe<ApprovalRow>(
           `SELECT ${columns} FROM troupe.approvals a
-           WHERE a.status = ${pending} AND a.expires_at <= $1::int8 ORDER BY a.position LIMIT $2::int4`,
+           WHERE a.status = ${pending} AND a.expires_at <= $1::int8
+             AND NOT EXISTS (SELECT FROM troupe.quarantine q WHERE q.run_id = a.run_id) ORDER BY a.position LIMIT $2::int4`,
           [now, Math.min(limit, page_max)]
         )
       )

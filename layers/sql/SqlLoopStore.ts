@@ -9,7 +9,7 @@ import { LoopStore } from "../../services/LoopStore.ts"
 import { StoreError } from "../../services/TaskStore.ts"
 import { completionKey, flowOf, loopIdOf, recordOf } from "../../src/agents/LoopRecord.ts"
 import type { RunId, Tenant } from "../../src/Ids.ts"
-import { run_over } from "./Codes.ts"
+import { run_over, run_quarantined, run_rests } from "./Codes.ts"
 import { entries } from "./RunRows.ts"
 import { toStoreError } from "./SqlFailure.ts"
 import { textOf } from "./StoredText.ts"
@@ -53,8 +53,8 @@ const save = (
 const settle = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, tenant: Tenant, run: RunId) {
   const [row] = yield* Effect.mapError(
     sql.unsafe<{ readonly length: number }>(
-      `SELECT length FROM troupe.runs WHERE run_id = $1::uuid AND tenant = $2::text AND status >= $3::int2`,
-      [run, tenant, run_over]
+      `SELECT length FROM troupe.runs WHERE run_id = $1::uuid AND tenant = $2::text AND status >= $3::int2 AND status < $4::int2`,
+      [run, tenant, run_over, run_rests + run_quarantined]
     ),
     toStoreError
   )
@@ -80,11 +80,11 @@ const settleAll = Effect.fnUntraced(function* (
     const rows = yield* Effect.mapError(
       sql.unsafe<{ readonly run_id: RunId }>(
         `SELECT r.run_id FROM troupe.run_details d JOIN troupe.runs r ON r.run_id = d.run_id
-         WHERE d.agent = $1::text AND NOT d.open AND r.tenant = $2::text AND r.status >= $3::int2
+         WHERE d.agent = $1::text AND NOT d.open AND r.tenant = $2::text AND r.status >= $3::int2 AND r.status < $5::int2
            AND NOT EXISTS (SELECT 1 FROM troupe.loop_records l
              WHERE l.tenant = r.tenant AND l.key = '"COMPLETE_' || r.run_id::text || '"')
          LIMIT $4::int4`,
-        [flow, tenant, run_over, made_max]
+        [flow, tenant, run_over, made_max, run_rests + run_quarantined]
       ),
       toStoreError
     )

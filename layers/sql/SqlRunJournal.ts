@@ -20,6 +20,7 @@ import type { Address, AgentName, RunId, Tenant } from "../../src/Ids.ts"
 import type { Amendment } from "../../src/run/RunCommand.ts"
 import { RunNotFound } from "../../src/run/RunCommand.ts"
 import type { RunAccepted } from "../../src/run/RunEvent.ts"
+import { foldWhole } from "../../src/run/Quarantine.ts"
 import { isReadable } from "../../src/run/Readable.ts"
 import type { RunState } from "../../src/run/RunState.ts"
 import { fold, isParkable, statusOf } from "../../src/run/RunState.ts"
@@ -28,7 +29,8 @@ import { run_over, run_rests } from "./Codes.ts"
 import * as GroupCommit from "./GroupCommit.ts"
 import type { HeadRow } from "./RunRows.ts"
 import * as RunClaims from "./RunClaims.ts"
-import { entries, find, head_columns, headOf } from "./RunRows.ts"
+import * as QuarantineRows from "./QuarantineRows.ts"
+import { entries, find, head_columns, headOf, page, whyOf } from "./RunRows.ts"
 import { commit, encoded } from "./RunWriter.ts"
 import { orJournalError, toJournalError } from "./SqlFailure.ts"
 import { SqlNotify } from "./SqlNotify.ts"
@@ -88,36 +90,47 @@ const appendWithin = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, appe
 
 const amending = (
   sql: SqlClient.SqlClient,
-  ring: (run: RunId) => Effect.Effect<void, SqlError.SqlError>
+  ring: (run: RunId) => Effect.Effect<void, SqlError.SqlError>,
+  marking: ReturnType<typeof QuarantineRows.marking>
 ) =>
   Effect.fn("RunJournal.amend")(function* <A, E>(
     run: RunId,
     command: (state: RunState, now: number) => Amendment<A, E>
   ) {
     const answer = yield* Effect.mapError(
-      sql.withTransaction(
-        Effect.gen(function* () {
-          const head = yield* find(sql, run, "FOR UPDATE OF r")
-          if (head === undefined) return yield* new RunNotFound({ run_id: run })
-          const before = (yield* entries(sql, run, 0, head.length)).map(({ event }) => event)
-          const { answer, events } = command(fold(before), yield* Clock.currentTimeMillis)
-          if (!isReadable(events)) return yield* unreadable
-          if (events.length > 0) {
-            // The command may have changed the state that it was given: what counts is the fold of what is written.
-            const after = fold([...before, ...events])
-            const fence = { epoch: head.epoch, length: head.length }
-            const append = { status: statusOf(after), rests: isParkable(after) }
-            yield* appendWithin(sql, { run, fence, events, ...append }).pipe(
-              Effect.catchTag(["FencedOff", "StaleAppend"], () =>
-                Effect.fail(
-                  new JournalError({ message: "a locked run was written by another", lost: false })
+      marking(
+        sql.withTransaction(
+          Effect.gen(function* () {
+            const head = yield* find(sql, run, "FOR UPDATE OF r")
+            if (head === undefined) return yield* new RunNotFound({ run_id: run })
+            if (head.quarantined === true) {
+              return yield* Effect.flatMap(whyOf(sql, run), Effect.fail)
+            }
+            const all = yield* entries(sql, run, 0, head.length)
+            const state = yield* Effect.fromResult(foldWhole(run, all, head.length))
+            const before = all.map(({ event }) => event)
+            const { answer, events } = command(state, yield* Clock.currentTimeMillis)
+            if (!isReadable(events)) return yield* unreadable
+            if (events.length > 0) {
+              // The command may have changed the state that it was given: what counts is the fold of what is written.
+              const after = fold([...before, ...events])
+              const fence = { epoch: head.epoch, length: head.length }
+              const append = { status: statusOf(after), rests: isParkable(after) }
+              yield* appendWithin(sql, { run, fence, events, ...append }).pipe(
+                Effect.catchTag(["FencedOff", "StaleAppend"], () =>
+                  Effect.fail(
+                    new JournalError({
+                      message: "a locked run was written by another",
+                      lost: false
+                    })
+                  )
                 )
               )
-            )
-            yield* ring(run)
-          }
-          return answer
-        })
+              yield* ring(run)
+            }
+            return answer
+          })
+        )
       ),
       orJournalError
     )
@@ -301,14 +314,17 @@ const leasing = (sql: SqlClient.SqlClient) => ({
 const make = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const { amended, ring } = yield* ringing(sql)
+  const marking = QuarantineRows.marking(sql)
+  const claim = yield* RunClaims.make(sql)
   return RunJournal.of({
     create: creating(sql),
-    claim: yield* RunClaims.make(sql),
+    claim: (run, owner, seen) => marking(claim(run, owner, seen)),
     append: yield* appending(sql),
     transact: transacting(sql, yield* Semaphore.make(bodies_max)),
     read: (run, from, limit) =>
-      entries(sql, run, from, from + Math.min(Math.max(limit, 0), read_max)),
-    amend: amending(sql, ring),
+      marking(page(sql, run, Math.max(from, 0), Math.min(Math.max(limit, 0), read_max))),
+    amend: amending(sql, ring, marking),
+    ...QuarantineRows.make(sql, ring),
     head: Effect.fn("RunJournal.head")(function* (run) {
       const head = yield* Effect.mapError(find(sql, run), toJournalError)
       return head ?? (yield* new RunNotFound({ run_id: run }))

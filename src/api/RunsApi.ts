@@ -105,7 +105,7 @@ const list = HttpApiEndpoint.get("list", "/v1/runs", {
 const get = HttpApiEndpoint.get("get", "/v1/runs/:id", {
   params,
   success: RunSummary,
-  error: Problem404
+  error: [Problem404, Problem409]
 }).annotateMerge(OpenApi.annotations({ summary: "A run and what it waits for" }))
 
 const events = HttpApiEndpoint.get("events", "/v1/runs/:id/events", {
@@ -119,7 +119,7 @@ const events = HttpApiEndpoint.get("events", "/v1/runs/:id/events", {
     items: Schema.Array(Entry),
     next_after: Schema.optionalKey(Schema.Int)
   }),
-  error: Problem404
+  error: [Problem404, Problem409]
 }).annotateMerge(OpenApi.annotations({ summary: "A run's events" }))
 
 const cancel = HttpApiEndpoint.post("cancel", "/v1/runs/:id/cancel", {

@@ -7,6 +7,7 @@ import { ConversationsApi } from "./ConversationsApi.ts"
 import { CostsApi } from "./CostsApi.ts"
 import { KillSwitchApi } from "./KillSwitchApi.ts"
 import { AgentsApi, DeadLettersApi, HealthApi } from "./OperationsApi.ts"
+import { QuarantineApi } from "./QuarantineApi.ts"
 import { RunsApi } from "./RunsApi.ts"
 
 export class TroupeApi extends HttpApi.make("troupe")
@@ -18,6 +19,7 @@ export class TroupeApi extends HttpApi.make("troupe")
     AgentsApi,
     DeadLettersApi,
     KillSwitchApi,
+    QuarantineApi,
     HealthApi
   )
   // A member that nobody knows is a mistake or a claim (`approved_by`): refused, and every mistake is named at once.

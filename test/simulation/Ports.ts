@@ -163,6 +163,9 @@ const journalOf = (world: World, process: Process, inner: Journal): Journal => {
     recoverable: (owner, agents, limit) =>
       call("recoverable", inner.recoverable(owner, agents, limit)),
     adopt: (owner, agents, limit) => call("adopt", inner.adopt(owner, agents, limit)),
+    quarantined: (query) => call("quarantined", inner.quarantined(query)),
+    raw: (run, from, limit) => call("raw", inner.raw(run, from, limit)),
+    readmit: (run, tenant) => call("readmit", inner.readmit(run, tenant)),
     amended: (listener) => inner.amended((run) => listening(process, () => listener(run))())
   })
 }

@@ -1,0 +1,70 @@
+/**
+ * Runs in quarantine: their list, their entries as they are, and the way back. Private to this room.
+ */
+import { Effect, Result } from "effect"
+import type { RunJournal } from "../../services/RunJournal.ts"
+import { actorKey } from "../../src/Ids.ts"
+import type { QuarantinedRun, RunQuarantined } from "../../src/run/Quarantine.ts"
+import { foldWhole } from "../../src/run/Quarantine.ts"
+import { RunNotFound } from "../../src/run/RunCommand.ts"
+import type { Store, StoredRun } from "./EphemeralStore.ts"
+
+const page_max = 500
+const raw_max = 10_000
+
+const viewOf = (store: Store, run: StoredRun): QuarantinedRun => {
+  const { at, why } = run.quarantined!
+  const open = store.openOf.get(actorKey(run.tenant, run.address)) ?? []
+  return {
+    run_id: run.run_id,
+    agent: run.address.agent,
+    conversation: run.conversation,
+    reason: why.reason,
+    seq: why.seq,
+    length: run.entries.length,
+    at,
+    waiting: [...open].filter((other) => other.ordinal > run.ordinal).length
+  }
+}
+
+export const make = (
+  store: Store
+): Pick<RunJournal["Service"], "quarantined" | "raw" | "readmit"> => ({
+  quarantined: ({ after, limit, tenant }) =>
+    Effect.sync(() => {
+      const all = [...store.runs.values()]
+        .filter((run) => run.tenant === tenant && run.quarantined !== undefined)
+        .sort((a, b) => a.quarantined!.at - b.quarantined!.at || (a.run_id < b.run_id ? -1 : 1))
+      const from = after === undefined ? 0 : all.findIndex((run) => run.run_id === after) + 1
+      const page = all.slice(from, from + Math.min(Math.max(limit, 1), page_max))
+      return page.map((run) => viewOf(store, run))
+    }),
+  raw: (id, from, limit) =>
+    Effect.sync(() =>
+      (store.runs.get(id)?.entries ?? [])
+        .filter(({ seq }) => seq >= from)
+        .slice(0, Math.min(Math.max(limit, 0), raw_max))
+        .map(({ at, event, seq }) => ({
+          seq,
+          at,
+          type: event._tag,
+          payload: JSON.stringify(event)
+        }))
+    ),
+  readmit: (id, tenant) =>
+    Effect.suspend((): Effect.Effect<void, RunNotFound | RunQuarantined> => {
+      const run = store.runs.get(id)
+      if (run === undefined || run.tenant !== tenant) {
+        return Effect.fail(new RunNotFound({ run_id: id }))
+      }
+      if (run.quarantined === undefined) return Effect.void
+      const state = foldWhole(id, run.entries, run.entries.length)
+      if (Result.isFailure(state)) {
+        run.quarantined = { ...run.quarantined, why: state.failure }
+        return Effect.fail(state.failure)
+      }
+      run.quarantined = undefined
+      for (const listener of store.amended) listener(id)
+      return Effect.void
+    })
+})

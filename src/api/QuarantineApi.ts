@@ -1,0 +1,51 @@
+/**
+ * Runs whose journal does not fold: what is stored of them, and their release once somebody has repaired it.
+ */
+import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
+import { RunId } from "../Ids.ts"
+import { QuarantinedRun, RawEvent } from "../run/Quarantine.ts"
+import { Authentication, Needs, Validation } from "./Boundary.ts"
+import { Limit } from "./Page.ts"
+import { Problem404, Problem409 } from "./Problem.ts"
+
+const params = { id: RunId }
+
+const list = HttpApiEndpoint.get("list", "/v1/quarantine", {
+  query: { limit: Schema.optionalKey(Limit), after: Schema.optionalKey(RunId) },
+  success: Schema.Struct({
+    items: Schema.Array(QuarantinedRun),
+    next_after: Schema.optionalKey(RunId)
+  })
+})
+  .annotate(Needs, ["operator"])
+  .annotateMerge(OpenApi.annotations({ summary: "Runs whose journal does not fold" }))
+
+const events = HttpApiEndpoint.get("events", "/v1/quarantine/:id/events", {
+  params,
+  query: {
+    limit: Schema.optionalKey(Limit),
+    /** Rows with a `seq` above this one. */
+    after: Schema.optionalKey(Schema.Int)
+  },
+  success: Schema.Struct({
+    items: Schema.Array(RawEvent),
+    next_after: Schema.optionalKey(Schema.Int)
+  }),
+  error: Problem404
+})
+  .annotate(Needs, ["operator"])
+  .annotateMerge(OpenApi.annotations({ summary: "A run's rows as they are stored" }))
+
+const release = HttpApiEndpoint.post("release", "/v1/quarantine/:id/release", {
+  params,
+  error: [Problem404, Problem409]
+})
+  .annotate(Needs, ["operator"])
+  .annotateMerge(OpenApi.annotations({ summary: "Fold a run again, and let it go on if it does" }))
+
+export class QuarantineApi extends HttpApiGroup.make("quarantine")
+  .add(list, events, release)
+  .middleware(Validation)
+  .middleware(Authentication)
+  .annotateMerge(OpenApi.annotations({ title: "Quarantine" })) {}

@@ -1,0 +1,79 @@
+/**
+ * Runs whose journal does not fold: an event is missing, cannot be read, is of a kind that this version does not know, or
+ * breaks the fold. Such a run is named, listed and left as it is; nothing goes on with it before somebody has repaired it.
+ */
+import { Result, Schema } from "effect"
+import { AgentName, ConversationId, RunId } from "../Ids.ts"
+import type { JournalEntry } from "./RunEvent.ts"
+import type { RunState } from "./RunState.ts"
+import { evolve, make } from "./RunState.ts"
+
+/** `gap`: there is no event at `seq`. `unfoldable`: each event can be read, and the one at `seq` does not fit the others. */
+export const QuarantineReason = Schema.Literals([
+  "gap",
+  "unreadable",
+  "unknown_event",
+  "unfoldable"
+])
+export type QuarantineReason = typeof QuarantineReason.Type
+
+/** Nothing was done to the run, and nothing is until it is repaired and released. `seq`: the first event at fault. */
+export class RunQuarantined extends Schema.TaggedError<RunQuarantined>()(
+  "RunQuarantined",
+  { run_id: Schema.String, reason: QuarantineReason, seq: Schema.Int },
+  { httpApiStatus: 409 }
+) {
+  override get message(): string {
+    return `run ${this.run_id} is in quarantine: its journal does not fold at event ${this.seq} (${this.reason})`
+  }
+}
+
+/** A run in quarantine, as operators see it. */
+export const QuarantinedRun = Schema.Struct({
+  run_id: RunId,
+  agent: AgentName,
+  conversation: ConversationId,
+  reason: QuarantineReason,
+  /** The first event at fault. */
+  seq: Schema.Int,
+  /** How many events its head counts. */
+  length: Schema.Int,
+  /** Since when; ms since 1970. */
+  at: Schema.Int,
+  /** Later runs of the conversation, which wait until it is released. */
+  waiting: Schema.Int
+}).annotate({ identifier: "QuarantinedRun" })
+export interface QuarantinedRun extends Schema.Schema.Type<typeof QuarantinedRun> {}
+
+/** A row of a journal as it is stored. `payload` is a text that may be no JSON; absent seqs are missing rows. */
+export const RawEvent = Schema.Struct({
+  seq: Schema.Int,
+  /** ms since 1970. */
+  at: Schema.Int,
+  type: Schema.String,
+  payload: Schema.String
+}).annotate({ identifier: "RawEvent" })
+export interface RawEvent extends Schema.Schema.Type<typeof RawEvent> {}
+
+/** The state after all of a run's entries, of which there are `length`; or why there is none. */
+export const foldWhole = (
+  run_id: RunId,
+  entries: ReadonlyArray<JournalEntry>,
+  length: number
+): Result.Result<RunState, RunQuarantined> => {
+  const state = make()
+  for (let seq = 0; seq < length; seq++) {
+    const entry = entries[seq]
+    if (entry === undefined || entry.seq !== seq) {
+      return Result.fail(new RunQuarantined({ run_id, reason: "gap", seq }))
+    }
+    const isBegun = entry.event._tag === "RunAccepted" ? seq === 0 : state.accepted !== undefined
+    const folded = isBegun
+      ? Result.try(() => evolve(state, entry.event))
+      : Result.fail("a run begins with its acceptance")
+    if (Result.isFailure(folded)) {
+      return Result.fail(new RunQuarantined({ run_id, reason: "unfoldable", seq }))
+    }
+  }
+  return Result.succeed(state)
+}

@@ -1,0 +1,89 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import type { Layer } from "effect"
+import * as EphemeralStore from "../../layers/ephemeral/EphemeralStore.ts"
+import { RunId } from "../../src/Ids.ts"
+import { asks } from "./Script.ts"
+import type { Who } from "./Service.ts"
+import { ask, layer } from "./Service.ts"
+
+/** The ephemeral stores show what they share to whoever asks for it, though their type does not say so. */
+const withStore = layer as unknown as Layer.Layer<
+  Layer.Success<typeof layer> | EphemeralStore.EphemeralStore
+>
+
+/** A run that waits for a person and whose third event is gone; and what its rows were. */
+const broken = Effect.gen(function* () {
+  const sent = yield* ask("/v1/messages", {
+    as: "olga",
+    json: { agent: "operations", text: "replay it" }
+  })
+  const run = RunId.make(sent.json.run_id)
+  const approval = yield* asks({ run, conversation: sent.json.conversation_id as string })
+  const { entries } = (yield* EphemeralStore.EphemeralStore).runs.get(run)!
+  const [lost] = entries.splice(2, 1)
+  return { run, approval, mend: Effect.sync(() => entries.splice(2, 0, lost!)) }
+})
+
+const statuses = (run: RunId, as: Who) =>
+  Effect.forEach(
+    [
+      ["/v1/quarantine"],
+      [`/v1/quarantine/${run}/events`],
+      [`/v1/quarantine/${run}/release`, {}]
+    ] as const,
+    ([path, json]) => ask(path, { as, ...(json === undefined ? undefined : { json }) })
+  ).pipe(Effect.map((answers) => answers.map(({ status }) => status)))
+
+describe("runs in quarantine", () => {
+  it.live("are refused with 409, listed for operators of their tenant, read raw and released", () =>
+    Effect.gen(function* () {
+      const { approval, mend, run } = yield* broken
+      const decide = () =>
+        ask(`/v1/approvals/${approval}/decision`, { as: "ada", json: { decision: "approve" } })
+      const refused = yield* decide()
+      assert.strictEqual(refused.status, 409)
+      assert.include(refused.json.type, "run-quarantined")
+      for (const [path, json] of [
+        [`/v1/runs/${run}`],
+        [`/v1/runs/${run}/events`],
+        [`/v1/runs/${run}/cancel`, { reason: "x" }]
+      ] as const) {
+        const answer = yield* ask(path, { as: "olga", ...(json && { json }) })
+        assert.strictEqual(answer.status, 409, path)
+      }
+      for (const path of ["/health", "/ready"]) {
+        assert.strictEqual((yield* ask(path, {})).status, 200)
+      }
+      const metrics = yield* ask("/metrics", { as: "vera" })
+      assert.include(metrics.text, `troupe_runs_quarantined_total{reason="gap"}`)
+
+      const list = yield* ask("/v1/quarantine", { as: "olga" })
+      assert.strictEqual(list.json.items.length, 1)
+      assert.deepInclude(list.json.items[0], { run_id: run, reason: "gap", seq: 2, waiting: 0 })
+      const rows = yield* ask(`/v1/quarantine/${run}/events?limit=2`, { as: "olga" })
+      assert.deepStrictEqual(
+        rows.json.items.map(({ seq, type }: { seq: number; type: string }) => [seq, type]),
+        [
+          [0, "RunAccepted"],
+          [1, "RunClaimed"]
+        ]
+      )
+      const more = yield* ask(`/v1/quarantine/${run}/events?after=${rows.json.next_after}`, {
+        as: "olga"
+      })
+      assert.strictEqual(more.json.items[0].seq, 3)
+
+      assert.deepStrictEqual(yield* statuses(run, "ada"), [403, 403, 403])
+      assert.deepStrictEqual(yield* statuses(run, "stranger"), [200, 404, 404])
+      assert.deepStrictEqual((yield* ask("/v1/quarantine", { as: "stranger" })).json.items, [])
+
+      const release = () => ask(`/v1/quarantine/${run}/release`, { as: "olga", json: {} })
+      assert.strictEqual((yield* release()).status, 409)
+      yield* mend
+      assert.strictEqual((yield* release()).status, 204)
+      assert.strictEqual((yield* decide()).status, 200)
+      assert.deepStrictEqual((yield* ask("/v1/quarantine", { as: "olga" })).json.items, [])
+    }).pipe(Effect.provide(withStore))
+  )
+})

@@ -1,0 +1,42 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Exit } from "effect"
+import { RunJournal, StaleAppend } from "../../services/RunJournal.ts"
+import * as EphemeralStores from "../../layers/ephemeral/EphemeralStores.ts"
+import { RunWriter } from "../../layers/runtime/RunWriter.ts"
+import { fold } from "../../src/run/RunState.ts"
+import * as Samples from "../contracts/Samples.ts"
+
+/** A writer whose appends are always refused as stale, and how often it tried. */
+const refused = Effect.fnUntraced(function* () {
+  const journal = yield* RunJournal
+  const { run } = yield* Samples.begin()
+  let tries = 0
+  const host = {
+    journal: RunJournal.of({
+      ...journal,
+      append: () =>
+        Effect.suspend(() => {
+          tries++
+          return Effect.fail(new StaleAppend({ run_id: run, length: 2 }))
+        })
+    }),
+    committed: () => {},
+    amended: () => {}
+  }
+  const state = fold((yield* journal.read(run, 0, 10)).map(({ event }) => event))
+  const bell = { rung: false, draining: false, listener: undefined }
+  return { writer: new RunWriter(host, run, state, bell), tries: () => tries }
+})
+
+describe("an append that is refused as stale again and again", () => {
+  it.live("is given up with a typed failure after 8 tries, when the journal stays as it was", () =>
+    Effect.gen(function* () {
+      const { tries, writer } = yield* refused()
+      const stopping = { status: "failed", by: "runtime", reason: "enough" } as const
+      const exit = yield* Effect.exit(writer.write([{ _tag: "Stops", stopping }]))
+      assert.isTrue(Exit.isFailure(exit))
+      assert.include(String(exit), "refused 8 times")
+      assert.strictEqual(tries(), 8)
+    }).pipe(Effect.provide(EphemeralStores.layer))
+  )
+})
