@@ -11,7 +11,7 @@ import { foldWhole, RunQuarantined } from "../../src/run/Quarantine.ts"
 import { RunNotFound } from "../../src/run/RunCommand.ts"
 import { run_quarantined } from "./Codes.ts"
 import { entries, find } from "./RunRows.ts"
-import { orJournalError, toJournalError } from "./SqlFailure.ts"
+import { inTransaction, orJournalError, toJournalError } from "./SqlFailure.ts"
 
 const page_max = 500
 const raw_max = 10_000
@@ -105,40 +105,38 @@ const raw = (sql: SqlClient.SqlClient) => (run: RunId, from: number, limit: numb
 const readmit =
   (sql: SqlClient.SqlClient, ring: (run: RunId) => Effect.Effect<void, SqlError.SqlError>) =>
   (run: RunId, tenant: Tenant) =>
-    sql
-      .withTransaction(
-        Effect.gen(function* () {
-          const head = yield* find(sql, run, "FOR UPDATE OF r")
-          if (head === undefined || head.tenant !== tenant) {
-            return yield* new RunNotFound({ run_id: run })
-          }
-          if (head.quarantined !== true) return undefined
-          const state = yield* Effect.result(entries(sql, run, 0, head.length))
-          const folded =
-            Result.isFailure(state) && state.failure._tag === "JournalError"
-              ? yield* state.failure
-              : Result.flatMap(state, (all) => foldWhole(run, all, head.length))
-          if (Result.isFailure(folded)) {
-            const why = folded.failure as RunQuarantined
-            yield* sql.unsafe(
-              `UPDATE troupe.quarantine SET reason = $2::text, seq = $3::int4 WHERE run_id = $1::uuid`,
-              [run, why.reason, why.seq]
-            )
-            return why
-          }
+    inTransaction(sql)(
+      Effect.gen(function* () {
+        const head = yield* find(sql, run, "FOR UPDATE OF r")
+        if (head === undefined || head.tenant !== tenant) {
+          return yield* new RunNotFound({ run_id: run })
+        }
+        if (head.quarantined !== true) return undefined
+        const state = yield* Effect.result(entries(sql, run, 0, head.length))
+        const folded =
+          Result.isFailure(state) && state.failure._tag === "JournalError"
+            ? yield* state.failure
+            : Result.flatMap(state, (all) => foldWhole(run, all, head.length))
+        if (Result.isFailure(folded)) {
+          const why = folded.failure as RunQuarantined
           yield* sql.unsafe(
-            `WITH q AS (DELETE FROM troupe.quarantine WHERE run_id = $1::uuid)
-             UPDATE troupe.runs SET status = status - ${run_quarantined} WHERE run_id = $1::uuid`,
-            [run]
+            `UPDATE troupe.quarantine SET reason = $2::text, seq = $3::int4 WHERE run_id = $1::uuid`,
+            [run, why.reason, why.seq]
           )
-          yield* ring(run)
-          return undefined
-        })
-      )
-      .pipe(
-        Effect.mapError(orJournalError),
-        Effect.flatMap((why) => (why === undefined ? Effect.void : Effect.fail(why)))
-      )
+          return why
+        }
+        yield* sql.unsafe(
+          `WITH q AS (DELETE FROM troupe.quarantine WHERE run_id = $1::uuid)
+             UPDATE troupe.runs SET status = status - ${run_quarantined} WHERE run_id = $1::uuid`,
+          [run]
+        )
+        yield* ring(run)
+        return undefined
+      })
+    ).pipe(
+      Effect.mapError(orJournalError),
+      Effect.flatMap((why) => (why === undefined ? Effect.void : Effect.fail(why)))
+    )
 
 export const make = (
   sql: SqlClient.SqlClient,

@@ -9,6 +9,7 @@ import type { Encoded } from "./AppendStatement.ts"
 import { encode, statementOf } from "./AppendStatement.ts"
 import { isQuarantined, run_over } from "./Codes.ts"
 import * as UnknownCalls from "./UnknownCalls.ts"
+import { inTransaction } from "./SqlFailure.ts"
 
 export type Refusal = FencedOff | StaleAppend | JournalError
 
@@ -62,7 +63,7 @@ export const commit =
   ): Effect.Effect<ReadonlyArray<Refusal | undefined>, SqlError.SqlError> => {
     // Few say anything of an unknown call: those are written in a transaction with it, all others by one statement.
     return batch.some(UnknownCalls.isTouched)
-      ? sql.withTransaction(
+      ? inTransaction(sql)(
           Effect.tap(append(sql, batch), (refused) =>
             UnknownCalls.write(
               sql,

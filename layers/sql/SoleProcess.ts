@@ -6,9 +6,10 @@ import { Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import type { Migrator, SqlError } from "effect/sql"
 import * as Migrations from "./Migrations.ts"
+import { inTransaction } from "./SqlFailure.ts"
 
 const free = Effect.flatMap(SqlClient.SqlClient, (sql) =>
-  sql.withTransaction(
+  inTransaction(sql)(
     Effect.gen(function* () {
       yield* sql`DELETE FROM troupe.processes`
       yield* sql`

@@ -2,7 +2,10 @@
  * A database's errors as those of the ports, with a sentence that holds no statement, no parameter and no address.
  * Private to this room.
  */
+import type { Cause } from "effect"
+import { Effect } from "effect"
 import { SqlError } from "effect/sql"
+import type { SqlClient } from "effect/sql"
 import { JournalError } from "../../services/RunJournal.ts"
 import { StoreError } from "../../services/TaskStore.ts"
 
@@ -63,3 +66,45 @@ export const orStoreError = <E>(
   error: E | SqlError.SqlError
 ): Exclude<E, SqlError.SqlError> | StoreError =>
   SqlError.isSqlError(error) ? toStoreError(error) : (error as Exclude<E, SqlError.SqlError>)
+
+/** What a reason is about. A failure of the body comes as a defect where the rollback died after it. */
+const subject = <E>(reason: Cause.Reason<E>): unknown =>
+  reason._tag === "Fail" ? reason.error : reason._tag === "Die" ? reason.defect : undefined
+
+/** The lost connection that a rollback died of; undefined where it did not, or died of something else as well. */
+const lostIn = <E>(
+  cause: Cause.Cause<E>,
+  body: Cause.Cause<E> | undefined
+): SqlError.SqlError | undefined => {
+  const known = new Set(body?.reasons.map(subject))
+  let lost: SqlError.SqlError | undefined
+  for (const reason of cause.reasons) {
+    if (reason._tag !== "Die") continue
+    // Body and rollback may meet the very same error: that of the connection.
+    if (SqlError.isSqlError(reason.defect) && isLost(reason.defect)) lost = reason.defect
+    else if (!known.has(reason.defect)) return undefined
+  }
+  return lost
+}
+
+/**
+ * A transaction, or a savepoint in the open one. Where its connection is lost the client cannot roll back and dies of
+ * that: here it fails as a database that is away, which the ports have an error for. Every other defect, also one that
+ * the body died of before, and an interruption stay what they are.
+ */
+export const inTransaction =
+  (sql: SqlClient.SqlClient) =>
+  <A, E, R>(self: Effect.Effect<A, E, R>): Effect.Effect<A, E | SqlError.SqlError, R> =>
+    Effect.suspend(() => {
+      let body: Cause.Cause<E> | undefined
+      const noted = Effect.onError(self, (cause) => Effect.sync(() => void (body = cause)))
+      return Effect.catchCause(
+        sql.withTransaction(noted),
+        (cause): Effect.Effect<never, E | SqlError.SqlError> => {
+          const lost = lostIn<E | SqlError.SqlError>(cause, body)
+          if (lost === undefined) return Effect.failCause(cause)
+          const isBroken = body?.reasons.some(({ _tag }) => _tag !== "Fail") === true
+          return isBroken ? Effect.failCause(body!) : Effect.fail(lost)
+        }
+      )
+    })

@@ -7,7 +7,7 @@ import type { NewMcpPin } from "../../services/McpPins.ts"
 import { McpPins } from "../../services/McpPins.ts"
 import { StoreError } from "../../services/TaskStore.ts"
 import { McpPin, McpPinChange, McpPinConflict } from "../../src/tool/McpPin.ts"
-import { orStoreError, toStoreError } from "./SqlFailure.ts"
+import { inTransaction, orStoreError, toStoreError } from "./SqlFailure.ts"
 import { textOf } from "./StoredText.ts"
 
 const page_max = 500
@@ -80,7 +80,7 @@ const make = Effect.gen(function* () {
           Effect.map((pins) => [...pins].sort((a, b) => (a.tool < b.tool ? -1 : 1)))
         ),
     accept: Effect.fn("McpPins.accept")(
-      (pins) => sql.withTransaction(Effect.forEach(pins, set, { discard: true })),
+      (pins) => inTransaction(sql)(Effect.forEach(pins, set, { discard: true })),
       Effect.mapError(orStoreError)
     ),
     history: (server, limit) =>

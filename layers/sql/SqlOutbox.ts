@@ -10,7 +10,7 @@ import type { OutboxClaim, OutboxRoutes } from "../../services/Outbox.ts"
 import type { OutboxMessage } from "../../src/delivery/Outbox.ts"
 import { AgentName, MessageId, Tenant } from "../../src/Ids.ts"
 import { outbox_channel, put } from "./OutboxRows.ts"
-import { toStoreError } from "./SqlFailure.ts"
+import { inTransaction, toStoreError } from "./SqlFailure.ts"
 import { SqlNotify } from "./SqlNotify.ts"
 
 const claim_max = 500
@@ -159,7 +159,7 @@ const make = Effect.gen(function* () {
   const notify = yield* SqlNotify
   return Outbox.of({
     enqueue: Effect.fn("Outbox.enqueue")(
-      (messages) => sql.withTransaction(put(sql, messages, false)),
+      (messages) => inTransaction(sql)(put(sql, messages, false)),
       Effect.mapError(toStoreError)
     ),
     claim: Effect.fn("Outbox.claim")(function* (claim) {

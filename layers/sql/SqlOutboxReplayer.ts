@@ -10,7 +10,7 @@ import type { DeadLetterStatus, NewOutboxMessage } from "../../src/delivery/Outb
 import { DeadLetterNotFound, DeadLetterResolved } from "../../src/delivery/Outbox.ts"
 import { AgentName, MessageId } from "../../src/Ids.ts"
 import { isEventId, letterCode, letterStatus, put } from "./OutboxRows.ts"
-import { orStoreError } from "./SqlFailure.ts"
+import { inTransaction, orStoreError } from "./SqlFailure.ts"
 
 interface LetterRow {
   readonly key: string
@@ -54,7 +54,7 @@ const make = Effect.map(SqlClient.SqlClient, (sql) =>
   OutboxReplayer.of({
     replay: Effect.fn("OutboxReplayer.replay")(
       (resolution) =>
-        sql.withTransaction(
+        inTransaction(sql)(
           Effect.flatMap(resolve(sql, resolution, "replayed"), (message) =>
             put(sql, [message], true)
           )
@@ -62,7 +62,7 @@ const make = Effect.map(SqlClient.SqlClient, (sql) =>
       Effect.mapError(orStoreError)
     ),
     discard: Effect.fn("OutboxReplayer.discard")(
-      (resolution) => sql.withTransaction(Effect.asVoid(resolve(sql, resolution, "discarded"))),
+      (resolution) => inTransaction(sql)(Effect.asVoid(resolve(sql, resolution, "discarded"))),
       Effect.mapError(orStoreError)
     )
   })

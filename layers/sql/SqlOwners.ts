@@ -11,6 +11,7 @@ import type { SqlConnection, SqlError } from "effect/sql"
 import { Owners } from "../../services/Owners.ts"
 import { outbox_channel } from "./OutboxRows.ts"
 import { channel as tool_channel } from "./ToolBells.ts"
+import { inTransaction } from "./SqlFailure.ts"
 
 /** How often each process looks; also how soon it finds that its own session was lost. */
 const look_ms = 500
@@ -46,7 +47,7 @@ const held_by = (column: string) => `split_part(${column}, '.', 1) = $1::text`
 
 /** Frees what a dead owner held. While this lasts nobody can take its lock; false: it, or another, was first. */
 const bury = (sql: SqlClient.SqlClient, owner: string) =>
-  sql.withTransaction(
+  inTransaction(sql)(
     Effect.gen(function* () {
       const now = yield* Clock.currentTimeMillis
       const [taken] = yield* sql.unsafe<{ readonly free: boolean }>(

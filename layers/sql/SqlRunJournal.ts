@@ -32,7 +32,7 @@ import * as RunClaims from "./RunClaims.ts"
 import * as QuarantineRows from "./QuarantineRows.ts"
 import { entries, find, head_columns, headOf, page, whyOf } from "./RunRows.ts"
 import { commit, encoded } from "./RunWriter.ts"
-import { orJournalError, toJournalError } from "./SqlFailure.ts"
+import { inTransaction, orJournalError, toJournalError } from "./SqlFailure.ts"
 import { SqlNotify } from "./SqlNotify.ts"
 
 const read_max = 10_000
@@ -84,7 +84,7 @@ const creating = (sql: SqlClient.SqlClient) =>
 /** One append in the transaction that is open. A refusal or a failure leaves the transaction usable. */
 const appendWithin = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, append: Append) {
   const item = yield* encoded(append, yield* Clock.currentTimeMillis)
-  const [refused] = yield* Effect.mapError(sql.withTransaction(commit(sql)([item])), toJournalError)
+  const [refused] = yield* Effect.mapError(inTransaction(sql)(commit(sql)([item])), toJournalError)
   if (refused !== undefined) return yield* refused
 })
 
@@ -99,7 +99,7 @@ const amending = (
   ) {
     const answer = yield* Effect.mapError(
       marking(
-        sql.withTransaction(
+        inTransaction(sql)(
           Effect.gen(function* () {
             const head = yield* find(sql, run, "FOR UPDATE OF r")
             if (head === undefined) return yield* new RunNotFound({ run_id: run })
@@ -162,7 +162,7 @@ const savepoint = <A, E, R>(
     Effect.exit,
     Effect.filterOrFail(Exit.isSuccess, (exit) => new RolledBack(exit)),
     Effect.tap(() => isUsable),
-    sql.withTransaction,
+    inTransaction(sql),
     Effect.catchTag("RolledBack", ({ exit }) => Effect.succeed(exit))
   )
 }
@@ -189,7 +189,7 @@ const transacting =
         return yield* new StaleAppend({ run_id: run, length: head.length })
       const exit = yield* savepoint(sql, body)
       yield* appendWithin(sql, { run, fence, ...record(exit) })
-    }).pipe(sql.withTransaction, bodies.withPermit, Effect.mapError(orJournalError))
+    }).pipe(inTransaction(sql), bodies.withPermit, Effect.mapError(orJournalError))
 
 /** Appends: in the ambient transaction, if there is one, otherwise with those of other runs. */
 const appending = Effect.fnUntraced(function* (sql: SqlClient.SqlClient) {

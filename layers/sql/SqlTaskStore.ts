@@ -18,7 +18,7 @@ import type { Address, ConversationId, RunId, Tenant } from "../../src/Ids.ts"
 import { addressKey } from "../../src/Ids.ts"
 import type { Roles } from "../../src/Principal.ts"
 import { taskStatus } from "./Codes.ts"
-import { orStoreError, toStoreError } from "./SqlFailure.ts"
+import { inTransaction, orStoreError, toStoreError } from "./SqlFailure.ts"
 import { textOf } from "./StoredText.ts"
 
 const page_max = 500
@@ -195,7 +195,7 @@ const accepting = (sql: SqlClient.SqlClient, outbox: Outbox["Service"]) =>
         }
       ])
       return { task: accepted, created: true } satisfies Accepted
-    }).pipe(sql.withTransaction, Effect.mapError(orStoreError))
+    }).pipe(inTransaction(sql), Effect.mapError(orStoreError))
   })
 
 const make = Effect.gen(function* () {

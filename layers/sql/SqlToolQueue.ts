@@ -22,7 +22,7 @@ import {
   isSameCall,
   isShowable
 } from "../../src/tool/ToolMessage.ts"
-import { orStoreError, toStoreError } from "./SqlFailure.ts"
+import { inTransaction, orStoreError, toStoreError } from "./SqlFailure.ts"
 import type { SqlNotify } from "./SqlNotify.ts"
 import * as SqlToolOffers from "./SqlToolOffers.ts"
 import { textOf } from "./StoredText.ts"
@@ -143,7 +143,7 @@ const send = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, message: New
   for (;;) {
     const [said] = yield* put(sql, message, payload, now)
     if (said!.put) return undefined
-    const found = yield* sql.withTransaction(known(sql, message, payload, now))
+    const found = yield* inTransaction(sql)(known(sql, message, payload, now))
     if (found !== "gone") return found
     if (!said!.room) return yield* new ToolQueueFull({ tool: message.tool, waiting_max })
   }
