@@ -1,0 +1,150 @@
+/**
+ * A service whose PostgreSQL goes away under it: whoever asks hears that the store is away, which is no fault of the
+ * service, and is served again when it is back.
+ */
+import { assert, it } from "@effect/vitest"
+import { Context, Effect, Fiber, Layer, Redacted, Schedule } from "effect"
+import * as Runtime from "../../layers/compose/Runtime.ts"
+import * as Server from "../../layers/compose/Server.ts"
+import * as Stores from "../../layers/compose/Stores.ts"
+import { defaults, RuntimeConfig } from "../../layers/runtime/RuntimeConfig.ts"
+import * as EmbeddedPostgres from "../sql/EmbeddedPostgres.ts"
+import * as PostgresServer from "../sql/PostgresServer.ts"
+import * as Script from "./Script.ts"
+import type { Ask } from "./Service.ts"
+import { ask, credentials } from "./Service.ts"
+
+class Postgres extends Context.Service<Postgres, PostgresServer.PostgresServer>()(
+  "test/http/Postgres"
+) {}
+
+const postgres = Layer.effect(
+  Postgres,
+  Effect.acquireRelease(
+    Effect.promise(() => PostgresServer.launch()),
+    (server) => Effect.promise(() => server.stop())
+  )
+)
+
+/** The requests on their way are not to be turned away for their number. */
+const generous = { messages_principal_per_minute: 100_000, messages_tenant_per_minute: 100_000 }
+
+const service = Layer.unwrap(
+  Postgres.useSync(({ port }) =>
+    Server.layer({ listen: { port: 0 }, credentials, settings: generous }).pipe(
+      Layer.provideMerge(Runtime.layer({ agents: Script.agents, tools: Script.tools })),
+      Layer.provideMerge(Script.layer),
+      Layer.provideMerge(
+        Stores.postgres(Redacted.make(EmbeddedPostgres.urlOf(String(port), "postgres")))
+      ),
+      Layer.provide(Layer.succeed(RuntimeConfig, { ...defaults, drain_ms: 1 })),
+      Layer.orDie
+    )
+  )
+).pipe(Layer.provideMerge(postgres))
+
+const json = { agent: "operations", text: "hello" }
+const reason = "test"
+const unknown = "00000000-0000-4000-8000-000000000001"
+
+/** Each by somebody who may. */
+const routes = (
+  run: string,
+  conversation: string,
+  approval: string
+): ReadonlyArray<readonly [path: string, how: Ask]> => [
+  ["/ready", {}],
+  ["/v1/messages", { as: "olga", json }],
+  [`/v1/conversations/${conversation}/messages`, { as: "olga", json }],
+  ["/v1/conversations", { as: "vera" }],
+  [`/v1/conversations/${conversation}`, { as: "vera" }],
+  [`/v1/conversations/${conversation}/events`, { as: "vera" }],
+  ["/v1/runs", { as: "vera" }],
+  ["/v1/runs?waiting=unknown", { as: "vera" }],
+  [`/v1/runs/${run}`, { as: "vera" }],
+  [`/v1/runs/${run}/events`, { as: "vera" }],
+  ["/v1/approvals", { as: "vera" }],
+  [`/v1/approvals/${approval}`, { as: "vera" }],
+  [`/v1/approvals/${approval}/decision`, { as: "ada", json: { decision: "deny", reason } }],
+  [`/v1/runs/${run}/cancel`, { as: "olga", json: { reason } }],
+  ["/v1/dead-letters", { as: "olga" }],
+  [`/v1/dead-letters/${unknown}`, { as: "olga" }],
+  [`/v1/dead-letters/${unknown}/replay`, { as: "olga", json: { reason } }],
+  [`/v1/dead-letters/${unknown}/discard`, { as: "olga", json: { reason } }],
+  ["/v1/costs", { as: "vera" }]
+]
+
+/** What every route answers, with the text where it is no problem document. */
+const answers = (asked: ReturnType<typeof routes>) =>
+  Effect.forEach(
+    asked,
+    ([path, how]) =>
+      Effect.map(ask(path, how), ({ headers, json: problem, status, text }) => {
+        const isProblem = headers.get("content-type")?.startsWith("application/problem+json")
+        return `${path}: ${status} ${isProblem === true ? problem.type : text}`
+      }).pipe(
+        Effect.timeoutOrElse({
+          duration: "20 seconds",
+          orElse: () => Effect.succeed(`${path}: silent`)
+        })
+      ),
+    { concurrency: "unbounded" }
+  )
+
+const served = Effect.repeat(ask("/ready"), {
+  until: ({ status }) => status === 200,
+  schedule: Schedule.spaced("50 millis")
+})
+
+it.live(
+  "a service whose PostgreSQL is away answers 503, never 500, and serves again when it is back",
+  () =>
+    Effect.gen(function* () {
+      const server = yield* Postgres
+      yield* served
+      const sent = (yield* ask("/v1/messages", { as: "olga", json })).json
+      const { conversation_id: conversation, run_id: run } = sent
+      yield* Script.turns({ run, conversation }, Script.proposed, "ApprovalRequested")
+      const approval = (yield* ask("/v1/approvals", { as: "vera" })).json.items[0].id
+
+      // Requests are on their way while it goes.
+      const seen = new Set<number>()
+      const busy = yield* Effect.forkChild(
+        Effect.forEach(
+          Array.from({ length: 8 }),
+          () =>
+            Effect.forever(
+              Effect.tap(ask("/v1/messages", { as: "olga", json }), ({ status }) =>
+                Effect.andThen(
+                  Effect.sync(() => seen.add(status)),
+                  Effect.sleep(20)
+                )
+              )
+            ),
+          { concurrency: "unbounded" }
+        )
+      )
+      yield* Effect.repeat(
+        Effect.sync(() => seen.has(202)),
+        { until: (is) => is, schedule: Schedule.spaced("10 millis") }
+      )
+      yield* Effect.promise(() => server.crash())
+      const asked = routes(run, conversation, approval)
+      const away = asked.map(([path]) => `${path}: 503 urn:troupe:problem:store-unavailable`)
+      assert.deepStrictEqual(yield* answers(asked), away)
+      yield* Fiber.interrupt(busy)
+      assert.deepStrictEqual(
+        [...seen].sort((a, b) => a - b),
+        [202, 503]
+      )
+      assert.deepStrictEqual(yield* answers(asked), away)
+      assert.strictEqual((yield* ask("/health")).status, 200)
+
+      yield* Effect.promise(() => server.start())
+      yield* served
+      const back = yield* answers(asked.filter(([path]) => !path.endsWith("/events")))
+      assert.isEmpty(back.filter((answer) => /: (5\d\d|silent)/.test(answer)))
+      assert.strictEqual((yield* ask(`/v1/approvals/${approval}`, { as: "vera" })).status, 200)
+    }).pipe(Effect.provide(service)),
+  120_000
+)
