@@ -38,21 +38,21 @@ describe("capabilities", () => {
       assert.deepStrictEqual(reasons(all), ["CAPABILITY_DENIED", "Value"])
       assert.deepStrictEqual(ran, [2])
       const [shown] = H.resultsShown((yield* H.requests)[1])
-      assert.include(shown, '"secrets.read:prod/db"')
+      assert.include(shown, '"vault.read:prod/db"')
       assert.include(shown, "ToolPolicyError (permission")
       // An operator reads at the start what a model would find out call by call.
       assert.lengthOf(
-        lines.filter((line) => line.includes('needs the capability "secrets.read:prod/db"')),
+        lines.filter((line) => line.includes('needs the capability "vault.read:prod/db"')),
         1
       )
     }).pipe(
       Effect.provide(
         H.layer({
           tools: {
-            secret: H.reads(body, { capabilities: ["files.read", "secrets.read:prod/db"] }),
+            secret: H.reads(body, { capabilities: ["files.read", "vault.read:prod/db"] }),
             file: H.reads(body, { capabilities: "files.read:/work/a.txt" })
           },
-          agent: { capabilities: ["files.read", "secrets.read:test/*"] },
+          agent: { capabilities: ["files.read", "vault.read:test/*"] },
           script: [calls([call("secret", { n: 1 }), call("file", { n: 2 })]), text("done")]
         }).pipe(Layer.provide(layer))
       )
@@ -221,7 +221,9 @@ describe("permission", () => {
       return Effect.gen(function* () {
         const { turn, turnAll } = yield* KillSwitch
         const become = Effect.fnUntraced(function* (conversation: string, by: Principal) {
-          return reasons(yield* H.ended(yield* H.send("hello", conversation, by), conversation))[0]
+          return reasons(
+            yield* H.ended(yield* H.send("hello", conversation, by), conversation, by)
+          )[0]
         })
         yield* turn(true, H.alice)
         assert.strictEqual(yield* become("c-1", H.alice), "KILL_SWITCH")
