@@ -23,6 +23,7 @@ import * as OutboxRelay from "../layers/runtime/OutboxRelay.ts"
 import * as ModelUsageTelemetry from "../layers/telemetry/ModelUsageTelemetry.ts"
 import * as OpenTelemetry from "../layers/telemetry/OpenTelemetry.ts"
 import * as ToolCallTelemetry from "../layers/telemetry/ToolCallTelemetry.ts"
+import * as UnhostedTelemetry from "../layers/telemetry/UnhostedTelemetry.ts"
 import * as UnknownCallsTelemetry from "../layers/telemetry/UnknownCallsTelemetry.ts"
 import { logText } from "../src/LogText.ts"
 import { operations } from "../src/agents/Operations.ts"
@@ -138,6 +139,7 @@ const main = Effect.gen(function* () {
   // Where the standard variables say, if they say anything.
   const telemetry = yield* Effect.promise(() => OpenTelemetry.layer(undefined, process.env))
   const app = server.pipe(
+    Layer.merge(UnhostedTelemetry.layer),
     Layer.provideMerge(runtime),
     Layer.provideMerge(stores),
     Layer.provideMerge(telemetry)

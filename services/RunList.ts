@@ -7,6 +7,7 @@ import type { Effect } from "effect"
 import type { AgentName, RunId, Tenant } from "../src/Ids.ts"
 import type { RunItem, WaitingFor } from "../src/run/RunItem.ts"
 import type { RunStatus } from "../src/run/RunState.ts"
+import type { UnhostedWork } from "../src/run/UnhostedWork.ts"
 import type { UnknownCall } from "../src/run/UnknownCall.ts"
 import type { StoreError } from "./TaskStore.ts"
 
@@ -29,6 +30,13 @@ export interface UnknownQuery {
   readonly limit: number
 }
 
+export interface UnhostedQuery {
+  /** Absent = of all. */
+  readonly tenant?: Tenant | undefined
+  /** The agents of the process that asks. */
+  readonly here: ReadonlyArray<AgentName>
+}
+
 /** How many calls of a tool wait for an operator, over all tenants. */
 export interface UnknownCount {
   readonly tool: string
@@ -47,5 +55,10 @@ export class RunList extends Context.Service<
     unknown(query: UnknownQuery): Effect.Effect<ReadonlyArray<UnknownCall>, StoreError>
     /** The same as numbers, for metrics; at most 500 tools. */
     unknownByTool: Effect.Effect<ReadonlyArray<UnknownCount>, StoreError>
+    /**
+     * Agents with messages or runs that are not over, that neither who asks nor another living process hosts; by tenant
+     * and agent, at most 500.
+     */
+    unhosted(query: UnhostedQuery): Effect.Effect<ReadonlyArray<UnhostedWork>, StoreError>
   }
 >()("troupe/services/RunList") {}

@@ -21,6 +21,7 @@ import { Principal } from "../../src/Principal.ts"
 import type { QuarantinedRun, RawEvent } from "../../src/run/Quarantine.ts"
 import type { Settlement } from "../../src/run/RunCommand.ts"
 import type { RunItem, RunsQuery } from "../../src/run/RunItem.ts"
+import type { UnhostedWork } from "../../src/run/UnhostedWork.ts"
 import type { UnknownCall } from "../../src/run/UnknownCall.ts"
 import type { CallRecord } from "../../src/tool/CallRecord.ts"
 import type { McpPin } from "../../src/tool/McpPin.ts"
@@ -48,6 +49,7 @@ import { ToolQueue } from "../../services/ToolQueue.ts"
 import type { TriplePublisher } from "../../services/TriplePublisher.ts"
 import type { Telemetry } from "../telemetry/OpenTelemetry.ts"
 import * as Quarantine from "./Quarantine.ts"
+import { listed } from "./ListedRuns.ts"
 import type { Stores } from "./Stores.ts"
 import type { Answer, Wait } from "./Waiting.ts"
 import { answerOf, watched } from "./Waiting.ts"
@@ -152,6 +154,8 @@ export interface NodeService {
   readonly runs: (query?: RunsQuery, by?: Principal) => Promise<ReadonlyArray<RunItem>>
   /** Calls whose outcome nobody knows, oldest first, at most 500: `settle` says what became of each. */
   readonly unknown: (by?: Principal) => Promise<ReadonlyArray<UnknownCall>>
+  /** What waits for an agent that no living process hosts, by agent; at most 500. */
+  readonly unhosted: (by?: Principal) => Promise<ReadonlyArray<UnhostedWork>>
   readonly cancel: (run: string, by: Principal, reason: string) => Promise<void>
   /** Says what became of a call whose outcome nobody knows. */
   readonly settle: (
@@ -253,9 +257,10 @@ export const start = async (options: Options): Promise<NodeService> => {
   const { graphs, model } = await withGraphs(options)
   const recorder = await recorderOf(options.record)
   const UnknownCallsTelemetry = await import("../telemetry/UnknownCallsTelemetry.ts")
+  const UnhostedTelemetry = await import("../telemetry/UnhostedTelemetry.ts")
   const OpenTelemetry = await import("../telemetry/OpenTelemetry.ts")
   const telemetry = await OpenTelemetry.layer(options.telemetry, process.env)
-  const layer = Runtime.layer({
+  const agents = Runtime.layer({
     agents: options.agents,
     graphs,
     prices: options.prices,
@@ -264,7 +269,9 @@ export const start = async (options: Options): Promise<NodeService> => {
     shared: options.shared ?? [],
     plugins: options.plugins ?? [],
     deliveries: options.deliveries ?? []
-  }).pipe(
+  })
+  const layer = UnhostedTelemetry.layer.pipe(
+    Layer.provideMerge(agents),
     Layer.merge(UnknownCallsTelemetry.layer),
     Layer.provideMerge(mcp),
     Layer.provide(recorder),
@@ -322,12 +329,9 @@ export const start = async (options: Options): Promise<NodeService> => {
         })
       ),
     unknown: (by = service_principal) =>
-      run(
-        Effect.gen(function* () {
-          const { tenant } = yield* Entries.principal(by, "by")
-          return yield* RunList.use((runs) => runs.unknown({ tenant, limit: 500 }))
-        })
-      ),
+      run(listed(by, ({ tenant }, runs) => runs.unknown({ tenant, limit: 500 }))),
+    unhosted: (by = service_principal) =>
+      run(listed(by, ({ here, tenant }, runs) => runs.unhosted({ tenant, here }))),
     workerTools: async () => {
       const { discover } = await import("../../src/tool/ToolOffer.ts")
       return discover(await run(ToolQueue.use((queue) => queue.list())))

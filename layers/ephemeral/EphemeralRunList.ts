@@ -2,11 +2,12 @@
  * Runs of one process, as operators look for them.
  */
 import { Effect, Layer } from "effect"
-import type { RunQuery } from "../../services/RunList.ts"
+import type { RunQuery, UnhostedQuery } from "../../services/RunList.ts"
 import { RunList } from "../../services/RunList.ts"
 import type { AgentTask } from "../../src/delivery/AgentTask.ts"
 import type { RunItem } from "../../src/run/RunItem.ts"
 import { runItem } from "../../src/run/RunItem.ts"
+import type { UnhostedWork } from "../../src/run/UnhostedWork.ts"
 import type { UnknownCall } from "../../src/run/UnknownCall.ts"
 import type { Store } from "./EphemeralStore.ts"
 import { EphemeralStore } from "./EphemeralStore.ts"
@@ -46,9 +47,32 @@ const list = (store: Store, query: RunQuery): ReadonlyArray<RunItem> => {
 const older = (a: UnknownCall, b: UnknownCall): number =>
   a.since - b.since || (a.run_id < b.run_id ? -1 : a.run_id > b.run_id ? 1 : 0)
 
+const byName = (a: UnhostedWork, b: UnhostedWork): number =>
+  a.tenant !== b.tenant ? (a.tenant < b.tenant ? -1 : 1) : a.agent < b.agent ? -1 : 1
+
+/** There is one process: whoever asks. */
+const unhosted = (store: Store, { here, tenant }: UnhostedQuery): ReadonlyArray<UnhostedWork> => {
+  const found = new Map<string, UnhostedWork>()
+  for (const { task } of store.tasks.values()) {
+    const { agent } = task.address
+    if (task.status === "complete" || task.status === "failed" || here.includes(agent)) continue
+    if (tenant !== undefined && task.tenant !== tenant) continue
+    const name = JSON.stringify([task.tenant, agent])
+    const known = found.get(name)
+    found.set(name, {
+      tenant: task.tenant,
+      agent,
+      count: (known?.count ?? 0) + 1,
+      oldest_at: Math.min(known?.oldest_at ?? task.created_at, task.created_at)
+    })
+  }
+  return [...found.values()].sort(byName).slice(0, page_max)
+}
+
 const make = Effect.map(EphemeralStore, (store) =>
   RunList.of({
     list: (query) => Effect.sync(() => list(store, query)),
+    unhosted: (query) => Effect.sync(() => unhosted(store, query)),
     unknown: ({ limit, runs, tenant }) =>
       Effect.sync(() => {
         const found: Array<UnknownCall> = []

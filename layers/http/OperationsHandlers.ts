@@ -9,6 +9,7 @@ import type { ActorInfo } from "../../services/AgentRuntime.ts"
 import { AgentRuntime } from "../../services/AgentRuntime.ts"
 import { OutboxReader } from "../../services/OutboxReader.ts"
 import { OutboxReplayer } from "../../services/OutboxReplayer.ts"
+import { RunList } from "../../services/RunList.ts"
 import { StoreError, TaskStore } from "../../services/TaskStore.ts"
 import type { Authentication, RequestBody, Validation } from "../../src/api/Boundary.ts"
 import { CurrentPrincipal } from "../../src/api/Boundary.ts"
@@ -32,15 +33,21 @@ const actorView = ({ address, restarts, run, state }: ActorInfo) => ({
 const agents: Layer.Layer<
   HttpApiGroup.Service<"troupe", "agents">,
   never,
-  AgentDirectory | AgentRuntime | Authentication | Validation
+  AgentDirectory | AgentRuntime | RunList | Authentication | Validation
 > = HttpApiBuilder.group(
   TroupeApi,
   "agents",
   Effect.fnUntraced(function* (handlers) {
     const directory = yield* AgentDirectory
     const runtime = yield* AgentRuntime
+    const runs = yield* RunList
+    const here = directory.all.map(({ spec }) => spec.name)
 
     return handlers.handleAll({
+      unhosted: Effect.fnUntraced(function* () {
+        const { tenant } = yield* CurrentPrincipal
+        return { items: yield* Effect.mapError(runs.unhosted({ tenant, here }), problemOf) }
+      }),
       list: Effect.fnUntraced(function* () {
         const { tenant } = yield* CurrentPrincipal
         const known = yield* Effect.mapError(runtime.actors(actors_max, tenant), problemOf)
@@ -148,6 +155,7 @@ export const layer: Layer.Layer<
   | AgentRuntime
   | OutboxReader
   | OutboxReplayer
+  | RunList
   | TaskStore
   | Readiness
   | Authentication

@@ -291,7 +291,7 @@ const make: Effect.Effect<void, StoreError, Outbox | DeliveryHandlers | Scope.Sc
         Effect.timeoutOption(Effect.interruptible(FiberSet.awaitEmpty(running)), config.stop_ms)
       )
     })
-    yield* (yield* Owners).attend(relay)
+    yield* (yield* Owners).attend(relay, agents)
     yield* outbox.written(() => bell.openUnsafe())
     yield* Effect.forkScoped(
       takeWheneverDue({

@@ -21,6 +21,7 @@ import { migration as hosts } from "./migrations/0013_hosts.ts"
 import { migration as owners } from "./migrations/0014_owners.ts"
 import { migration as quarantine } from "./migrations/0015_quarantine.ts"
 import { migration as conversationOwners } from "./migrations/0016_conversation_owners.ts"
+import { migration as hosted } from "./migrations/0017_hosted.ts"
 import { migration as runList } from "./migrations/0018_run_list.ts"
 
 /** The name begins with the number. */
@@ -41,6 +42,7 @@ const migrations = {
   "0014_owners": owners,
   "0015_quarantine": quarantine,
   "0016_conversation_owners": conversationOwners,
+  "0017_hosted": hosted,
   "0018_run_list": runList
 }
 

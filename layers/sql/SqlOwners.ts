@@ -28,8 +28,9 @@ const lock = `SELECT pg_advisory_lock(${key("$1::text")})::text`
 const unlock = `SELECT pg_advisory_unlock(${key("$1::text")})::text`
 
 /** A lease of its own is its runtime's to take; a relay has none. */
-const register = `INSERT INTO troupe.processes (owner, expires_at, guarded)
-  VALUES ($1::text, clock_timestamp(), true) ON CONFLICT (owner) DO UPDATE SET guarded = true`
+const register = `INSERT INTO troupe.processes (owner, expires_at, guarded, agents)
+  VALUES ($1::text, clock_timestamp(), true, $2::text[])
+  ON CONFLICT (owner) DO UPDATE SET guarded = true, agents = excluded.agents`
 
 /** Shared, so that several may look at once: only the owner's own lock is in the way. It ends with the statement. */
 const look = `SELECT p.owner, p.owner <> ALL ($1::text[]) AND pg_try_advisory_xact_lock_shared(${key("p.owner")}) AS free,
@@ -89,7 +90,8 @@ const bury = (sql: SqlClient.SqlClient, owner: string) =>
 
 const make = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
-  const mine = new Set<string>()
+  /** With the agents that each hosts. */
+  const mine = new Map<string, ReadonlyArray<string>>()
   const listeners = new Set<() => void>()
   const bell = yield* Latch.make(false)
   /** Those that were there at the last look. */
@@ -132,14 +134,15 @@ const make = Effect.gen(function* () {
         yield* run(connection, unlock, [owner])
         locked.delete(owner)
       }
-      for (const owner of mine) {
+      for (const owner of mine.keys()) {
         if (locked.has(owner)) continue
         yield* run(connection, lock, [owner])
         locked.add(owner)
       }
-      const seen = (yield* run(connection, look, [[...mine]])) as ReadonlyArray<Seen>
-      for (const owner of mine) {
-        if (!seen.some((each) => each.owner === owner)) yield* run(connection, register, [owner])
+      const seen = (yield* run(connection, look, [[...mine.keys()]])) as ReadonlyArray<Seen>
+      for (const [owner, agents] of mine) {
+        if (!seen.some((each) => each.owner === owner))
+          yield* run(connection, register, [owner, agents])
       }
       yield* judge(seen)
       yield* Effect.timeoutOption(bell.await, look_ms)
@@ -149,10 +152,10 @@ const make = Effect.gen(function* () {
 
   yield* Effect.forkScoped(Effect.ignoreCause(Effect.retry(session, reconnect)))
   return Owners.of({
-    attend: (owner) =>
+    attend: (owner, agents = []) =>
       Effect.acquireRelease(
         Effect.sync(() => {
-          mine.add(owner)
+          mine.set(owner, agents)
           bell.openUnsafe()
         }),
         () =>

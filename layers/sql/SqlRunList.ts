@@ -3,9 +3,9 @@
  */
 import { Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
-import type { RunQuery, UnknownQuery } from "../../services/RunList.ts"
+import type { RunQuery, UnhostedQuery, UnknownQuery } from "../../services/RunList.ts"
 import { RunList } from "../../services/RunList.ts"
-import type { AgentName, CallId, ConversationId, RunId } from "../../src/Ids.ts"
+import type { AgentName, CallId, ConversationId, RunId, Tenant } from "../../src/Ids.ts"
 import type { RunItem, WaitingFor } from "../../src/run/RunItem.ts"
 import { runItem } from "../../src/run/RunItem.ts"
 import type { UnknownCall } from "../../src/run/UnknownCall.ts"
@@ -88,6 +88,26 @@ const unknownIn = (sql: SqlClient.SqlClient, { limit, runs, tenant }: UnknownQue
     { onSuccess: (found) => found.map(unknownOf), onFailure: toStoreError }
   )
 
+/** Few tasks are not over, and those have an index. Who holds a lock lives until somebody finds it free. */
+const unhosted = (sql: SqlClient.SqlClient, { here, tenant }: UnhostedQuery) =>
+  Effect.mapBoth(
+    sql.unsafe<{
+      readonly tenant: Tenant
+      readonly agent: AgentName
+      readonly count: number
+      readonly oldest_at: number
+    }>(
+      `SELECT t.tenant, t.agent, count(*)::int4 AS count, min(t.created_at)::float8 AS oldest_at
+       FROM troupe.agent_tasks t
+       WHERE t.status < 2 AND t.agent <> ALL ($1::text[]) AND ($2::text IS NULL OR t.tenant = $2::text)
+         AND t.agent NOT IN (SELECT unnest(p.agents) FROM troupe.processes p
+           WHERE p.guarded OR p.expires_at > clock_timestamp())
+       GROUP BY t.tenant, t.agent ORDER BY t.tenant, t.agent LIMIT ${page_max}`,
+      [here, tenant ?? null]
+    ),
+    { onSuccess: (found) => found.map((row) => ({ ...row })), onFailure: toStoreError }
+  )
+
 const statusOf = ({ run_status }: Row): RunItem["status"] =>
   run_status === null ? "pending" : runStatus(run_status)
 
@@ -109,6 +129,7 @@ const make = Effect.map(SqlClient.SqlClient, (sql) =>
       )
     }),
     unknown: (query) => unknownIn(sql, query),
+    unhosted: (query) => unhosted(sql, query),
     unknownByTool: Effect.mapBoth(
       sql.unsafe<{ readonly tool: string; readonly calls: number }>(
         `SELECT tool, count(*)::int4 AS calls FROM troupe.unknown_calls GROUP BY tool ORDER BY tool LIMIT 500`

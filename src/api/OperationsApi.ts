@@ -5,6 +5,7 @@ import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { DeadLetter, DeadLetterStatus } from "../delivery/Outbox.ts"
 import { AgentName, ConversationId, MessageId, RunId } from "../Ids.ts"
+import { UnhostedWork } from "../run/UnhostedWork.ts"
 import { Authentication, Needs, RequestBody, Validation } from "./Boundary.ts"
 import { Filter, Limit, Moment, Reason } from "./Page.ts"
 import { Problem404, Problem409, Problem503 } from "./Problem.ts"
@@ -30,8 +31,14 @@ const listAgents = HttpApiEndpoint.get("list", "/v1/agents", {
   success: Schema.Struct({ items: Schema.Array(Agent) })
 }).annotateMerge(OpenApi.annotations({ summary: "Agents with their actors" }))
 
+const unhosted = HttpApiEndpoint.get("unhosted", "/v1/unhosted", {
+  success: Schema.Struct({ items: Schema.Array(UnhostedWork) })
+}).annotateMerge(
+  OpenApi.annotations({ summary: "What waits for an agent that no living process hosts" })
+)
+
 export class AgentsApi extends HttpApiGroup.make("agents")
-  .add(listAgents)
+  .add(listAgents, unhosted)
   .middleware(Validation)
   .middleware(Authentication)
   .annotateMerge(OpenApi.annotations({ title: "Agents" })) {}

@@ -67,6 +67,26 @@ const sent = (tenant: Tenant) =>
   Samples.begin({ tenant }, [Samples.modelTurned(1, 2), dispatched(first), dispatched(second)])
 
 const calls = (it: Vitest.MethodsNonLive<Needs>) => {
+  it.effect("work of agents that nobody hosts is listed by agent and tenant until it is over", () =>
+    Effect.gen(function* () {
+      const tenant = Samples.tenant()
+      const first = yield* accepted(tenant)
+      yield* accepted(tenant)
+      yield* accepted(Samples.tenant())
+      const { agent } = first.address
+      const of = (here: ReadonlyArray<AgentName>) =>
+        RunList.use((runs) => runs.unhosted({ tenant, here }))
+      const oldest_at = first.created_at
+      assert.deepStrictEqual(yield* of([]), [{ tenant, agent, count: 2, oldest_at }])
+      assert.deepStrictEqual(yield* of([AgentName.make("another")]), [
+        { tenant, agent, count: 2, oldest_at }
+      ])
+      assert.deepStrictEqual(yield* of([agent]), [])
+      const all = yield* RunList.use((runs) => runs.unhosted({ here: [] }))
+      assert.isAbove(new Set(all.map((each) => each.tenant)).size, 1)
+    })
+  )
+
   it.effect("an unknown call is listed with its event, until somebody says what became of it", () =>
     Effect.gen(function* () {
       const journal = yield* RunJournal

@@ -29,7 +29,8 @@ const routes = [
   "get /v1/runs/{id}",
   "post /v1/runs/{id}/cancel",
   "get /v1/runs/{id}/events",
-  "post /v1/runs/{id}/settle"
+  "post /v1/runs/{id}/settle",
+  "get /v1/unhosted"
 ]
 
 interface Operation {

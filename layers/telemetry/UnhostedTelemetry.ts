@@ -1,0 +1,56 @@
+/**
+ * Tells operators of agents with waiting work that no living process hosts: as a metric, and by a warning where that
+ * lasts. What one process says is true of all that share its store.
+ */
+import { Clock, Context, Effect, Layer, Metric } from "effect"
+import { AgentDirectory } from "../../services/AgentDirectory.ts"
+import { RunList } from "../../services/RunList.ts"
+
+const waiting = Metric.gauge("troupe_unhosted", {
+  description: "Messages and runs that wait for a process that hosts their agent, by agent"
+})
+
+/** How often it is asked, and how long an agent is to be without a host before it is warned of, in ms. */
+export const UnhostedPace = Context.Reference<{
+  readonly interval_ms: number
+  readonly grace_ms: number
+}>("troupe/UnhostedPace", { defaultValue: () => ({ interval_ms: 5_000, grace_ms: 10_000 }) })
+
+const make = Effect.gen(function* () {
+  const runs = yield* RunList
+  const here = (yield* AgentDirectory).all.map(({ spec }) => spec.name)
+  const { grace_ms, interval_ms } = yield* UnhostedPace
+  /** Since when each agent is seen without a host, in ms; undefined = it was warned of. */
+  const since = new Map<string, number | undefined>()
+  const look = Effect.gen(function* () {
+    const found = yield* runs.unhosted({ here })
+    const now = yield* Clock.currentTimeMillis
+    const counts = new Map<string, number>()
+    for (const { agent, count } of found) counts.set(agent, (counts.get(agent) ?? 0) + count)
+    for (const agent of since.keys()) {
+      if (counts.has(agent)) continue
+      since.delete(agent)
+      yield* Metric.update(Metric.withAttributes(waiting, { agent }), 0)
+    }
+    for (const [agent, count] of counts) {
+      yield* Metric.update(Metric.withAttributes(waiting, { agent }), count)
+      if (!since.has(agent)) since.set(agent, now)
+      const first = since.get(agent)
+      if (first === undefined || now - first < grace_ms) continue
+      since.set(agent, undefined)
+      yield* Effect.logWarning("work waits for an agent that no living process hosts", {
+        agent,
+        count
+      })
+    }
+  })
+  // A store that is away says nothing for a while; its own users say that it is.
+  yield* Effect.ignore(look).pipe(
+    Effect.andThen(Effect.sleep(interval_ms)),
+    Effect.forever,
+    Effect.withTracerEnabled(false),
+    Effect.forkScoped
+  )
+})
+
+export const layer: Layer.Layer<never, never, AgentDirectory | RunList> = Layer.effectDiscard(make)
