@@ -1,0 +1,109 @@
+/** Rules and lists at their edges: what is not spoken of is not allowed, and what is denied stays so. */
+import { assert, describe, it } from "@effect/vitest"
+import { Result } from "effect"
+import { filterApproval } from "../../src/permission/ApprovalFilter.ts"
+import { patternOf, rulesFor } from "../../src/permission/PermissionRule.ts"
+import { decodedPolicy, effectivePermission, policyOf } from "../../src/permission/Policy.ts"
+import { claimOf, grantsOf, missingOf } from "../../src/capability/Capability.ts"
+
+const said = (permission: "allow" | "deny", prefix: string, args: unknown) =>
+  rulesFor([{ pattern: `read(${prefix}:*)`, permission }], ["read"], { arguments: ["path"] }).of(
+    args,
+    undefined
+  )
+
+describe("a rule of a path", () => {
+  it("AG-59 allows nothing that climbs out of where it says, and denies what climbs in", () => {
+    assert.strictEqual(said("allow", "../lib/", { path: "../lib/x" }), "allow")
+    for (const path of ["../lib/../../lib/x", "../lib/../x", "lib/x", "../../lib/x"]) {
+      assert.isUndefined(said("allow", "../lib/", { path }), path)
+    }
+    for (const path of ["../../etc/passwd", "a/../../../etc/passwd", "./../.././etc//passwd"]) {
+      assert.strictEqual(said("deny", "../../etc/", { path }), "deny", path)
+    }
+    assert.isUndefined(said("deny", "../../etc/", { path: "../etc/passwd" }))
+  })
+
+  it("AG-59 speaks of the folder that it denies, and of no other", () => {
+    assert.strictEqual(said("deny", "src/", { path: "src" }), "deny")
+    assert.isUndefined(said("deny", "src/", { path: "other" }))
+    assert.isUndefined(said("deny", "src", { path: "sr" }))
+  })
+
+  it("reads a text that is the whole argument, and nothing of what has no text", () => {
+    assert.strictEqual(said("deny", "src/", "src/x"), "deny")
+    for (const args of [null, undefined, 5, true, {}, { path: 5 }]) {
+      assert.isUndefined(said("deny", "src/", args))
+      assert.isUndefined(said("allow", "", args))
+    }
+  })
+
+  it("is one only with a name before its brackets and with both of them", () => {
+    for (const text of ["read", "read(src/", "read:*)", "(src/:*)", "read(src/)"]) {
+      assert.deepStrictEqual(patternOf(text), { tool: text, prefix: undefined })
+    }
+    assert.deepStrictEqual(patternOf("read(src/:*)"), { tool: "read", prefix: "src/" })
+  })
+})
+
+describe("a policy", () => {
+  const subject = { name: "t", category: "mutate", read_only: false } as const
+
+  it("AG-61 keeps denying a tool that is on the list of those that ask", () => {
+    const approval_required = ["t"]
+    const of = (policy: object, own: object = {}) =>
+      effectivePermission(
+        policyOf({ ...policy, approval_required }),
+        { ...subject, ...own },
+        {},
+        false
+      )
+    assert.strictEqual(of({ mode: "deny" }), "deny")
+    assert.strictEqual(of({ rules: [{ pattern: "t", permission: "deny" }] }), "deny")
+    assert.strictEqual(of({ mode: "allow" }, { permission: "deny" }), "deny")
+    assert.strictEqual(of({ mode: "allow" }), "ask")
+  })
+
+  it("asks for a mutation unless it is approved where it is published", () => {
+    const of = (own: object) => effectivePermission(policyOf({}), { ...subject, ...own }, {}, false)
+    assert.strictEqual(of({}), "ask")
+    assert.strictEqual(of({ approval: "at-publication-gate" }), "allow")
+    assert.strictEqual(of({ category: "read" }), "allow")
+  })
+
+  it("that no schema knows is refused, whatever its types said", () => {
+    const policy = policyOf({ mode: "deny" })
+    for (const wrong of [{ mode: "perhaps" }, { rules: "none" }, { servers: { a: "yes" } }]) {
+      assert.isTrue(Result.isFailure(decodedPolicy({ ...policy, ...wrong } as never)))
+    }
+    assert.isTrue(Result.isSuccess(decodedPolicy(policy)))
+  })
+})
+
+it("SM-48 a call that waits for approval is only among the rejected, and any other only among the approved", () => {
+  const calls = [
+    { id: "1", name: "send", approved_by: undefined },
+    { id: "2", name: "read", approved_by: undefined },
+    { id: "3", name: "send", approved_by: "ada" },
+    { id: "4", name: "send", approved_by: "" }
+  ]
+  const { approved, rejected } = filterApproval(["send"], calls as never)
+  assert.deepStrictEqual(
+    approved.map(({ id }) => id),
+    ["2", "3"]
+  )
+  assert.deepStrictEqual(
+    rejected.map(({ call }) => call.id),
+    ["1", "4"]
+  )
+})
+
+it("a granted URL with a user or a password, or without a host, holds nothing", () => {
+  for (const grant of ["https://user@a.example/*", "https://:pw@a.example/*", "https://[x/*"]) {
+    const grants = grantsOf([claimOf(`net:${grant}`)], false)
+    assert.isDefined(missingOf(grants, ["net:https://a.example/x"]), grant)
+  }
+  const root = grantsOf([claimOf("net:https://a.example")], false)
+  assert.isDefined(missingOf(root, ["net:https://a.example/x"]))
+  assert.isUndefined(missingOf(root, ["net:https://a.example/"]))
+})
