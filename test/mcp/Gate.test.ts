@@ -81,7 +81,7 @@ describe("a tool of an MCP server behind the gate", () => {
         $defs: { n: { enum: ["a", "b"] } },
         properties: {
           n: { description: "A number.", $ref: "#/$defs/n" },
-          description: { type: "string", default: "\u200d" }
+          description: { type: "string", default: "" }
         },
         required: ["n"]
       })

@@ -48,7 +48,9 @@ const killed = Effect.fnUntraced(function* (
   const file = join(yield* home, "begun")
   const begun = Effect.sync(() => {
     try {
-      return readFileSync(file, "utf8").trim().split("\n")
+      return readFileSync(file, "utf8")
+        .split("\n")
+        .filter((line) => line !== "")
     } catch {
       return []
     }

@@ -42,7 +42,7 @@ const afterRun = <A, E, R, F>(
       },
       operator
     )
-    yield* ended(task.id, conversation)
+    yield* ended(task.id, conversation, operator)
     return yield* then(task.id)
   }).pipe(
     Effect.provide(

@@ -49,7 +49,12 @@ const claims = (it: Vitest.MethodsNonLive<Needs>) => {
       )
       assert.strictEqual(failed.length, 1)
       assert.strictEqual(failed[0]![0], 3)
-      assert.deepInclude(failed[0]![1], { message: `event 0 of run ${spoilt} cannot be read` })
+      assert.deepInclude(failed[0]![1], {
+        _tag: "RunQuarantined",
+        run_id: spoilt,
+        seq: 0,
+        reason: "unreadable"
+      })
     })
   )
 
