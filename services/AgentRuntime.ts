@@ -22,6 +22,7 @@ import type {
   RunId,
   Tenant
 } from "../src/Ids.ts"
+import type { NotEntitled } from "../src/approval/Approval.ts"
 import type { Principal } from "../src/Principal.ts"
 import type { RunQuarantined } from "../src/run/Quarantine.ts"
 import type { CallNotUnknown, RunIsOver, RunNotFound, Settlement } from "../src/run/RunCommand.ts"
@@ -139,8 +140,11 @@ export class AgentRuntime extends Context.Service<
       run: RunId,
       by: Principal,
       reason: string
-    ): Effect.Effect<void, InvalidInput | RunNotFound | RunIsOver | RunQuarantined | JournalError>
-    /** Says what became of a call whose outcome is unknown. */
+    ): Effect.Effect<
+      void,
+      InvalidInput | NotEntitled | RunNotFound | RunIsOver | RunQuarantined | JournalError
+    >
+    /** Says what became of a call whose outcome is unknown; for operators. */
     settle(
       run: RunId,
       call: CallId,
@@ -148,7 +152,13 @@ export class AgentRuntime extends Context.Service<
       by: Principal
     ): Effect.Effect<
       void,
-      InvalidInput | RunNotFound | RunIsOver | RunQuarantined | CallNotUnknown | JournalError
+      | InvalidInput
+      | NotEntitled
+      | RunNotFound
+      | RunIsOver
+      | RunQuarantined
+      | CallNotUnknown
+      | JournalError
     >
     /**
      * Actors known to this process, those with a fiber first; at most `limit` (1 to 100,000). Absent tenant = of all of

@@ -52,7 +52,7 @@ import * as Quarantine from "./Quarantine.ts"
 import { listed } from "./ListedRuns.ts"
 import type { Stores } from "./Stores.ts"
 import type { Answer, Wait } from "./Waiting.ts"
-import { answerOf, watched } from "./Waiting.ts"
+import { answerOf, waitOf, watched } from "./Waiting.ts"
 
 export type { Answer, Awaiting, Ended, Wait } from "./Waiting.ts"
 export { WaitTimedOut } from "./Waiting.ts"
@@ -294,7 +294,8 @@ export const start = async (options: Options): Promise<NodeService> => {
   return {
     send,
     ask: async (message, by = service_principal, wait) => {
-      wait?.signal?.throwIfAborted()
+      const { signal } = await run(waitOf(wait))
+      signal?.throwIfAborted()
       return answerOf(run, (await send(message, by)).run, by, wait)
     },
     result: (id, by = service_principal, wait) => answerOf(run, id, by, wait),

@@ -7,7 +7,7 @@ import type { Approval } from "../../src/approval/Approval.ts"
 import { ConversationNotFound } from "../../src/conversation/Conversation.ts"
 import type { AgentTask } from "../../src/delivery/AgentTask.ts"
 import * as Entries from "../../src/entry/Entries.ts"
-import type { InvalidInput } from "../../src/entry/InvalidInput.ts"
+import { InvalidInput } from "../../src/entry/InvalidInput.ts"
 import type { ApprovalId, CallId, RunId } from "../../src/Ids.ts"
 import { RunId as RunIds } from "../../src/Ids.ts"
 import type { Principal } from "../../src/Principal.ts"
@@ -168,25 +168,52 @@ type Run = <A, E>(
   options?: { readonly signal?: AbortSignal | undefined }
 ) => Promise<A>
 
+const members: ReadonlyArray<string> = ["signal", "timeout_ms", "cancel"]
+
+const isSignal = (value: unknown): value is AbortSignal =>
+  typeof value === "object" && value !== null && "aborted" in value && "addEventListener" in value
+
+/** How long to wait, read before anything is sent: what is wrong here must not leave a run behind. */
+export const waitOf = Effect.fnUntraced(function* (given: unknown) {
+  if (given === undefined) return {}
+  const wrong = (field: string, message: string) => new InvalidInput({ field, message })
+  if (typeof given !== "object" || given === null || Array.isArray(given)) {
+    return yield* wrong("wait", "Expected an object with signal, timeout_ms and cancel")
+  }
+  const stray = Object.keys(given).find((name) => !members.includes(name))
+  if (stray !== undefined) return yield* wrong(`wait.${stray}`, "there is no such member")
+  const { cancel, signal, timeout_ms } = given as Readonly<Record<string, unknown>>
+  if (signal !== undefined && !isSignal(signal)) {
+    return yield* wrong("wait.signal", "Expected an AbortSignal")
+  }
+  const wait: Wait = {
+    ...(signal === undefined ? undefined : { signal }),
+    ...(timeout_ms === undefined
+      ? undefined
+      : { timeout_ms: yield* Entries.wait_ms(timeout_ms, "wait.timeout_ms") }),
+    ...(cancel === undefined ? undefined : { cancel: yield* Entries.flag(cancel, "wait.cancel") })
+  }
+  return wait
+})
+
 /** Waits for a run until its answer, its question, its time or its signal, whichever is first. */
 export const answerOf = async (
   run: Run,
   given: string,
   who: Principal,
-  { cancel = false, signal, timeout_ms }: Wait = {}
+  asked?: Wait
 ): Promise<Answer> => {
-  const { by, place, time_ms } = await run(
+  const { by, place, wait } = await run(
     Effect.gen(function* () {
+      const wait = yield* waitOf(asked)
       const by = yield* Entries.principal(who, "by")
-      const time_ms =
-        timeout_ms === undefined ? undefined : yield* Entries.wait_ms(timeout_ms, "timeout_ms")
-      yield* Entries.flag(cancel, "cancel")
-      return { by, time_ms, place: yield* placeOf(yield* Entries.runId(given, "run"), by) }
+      return { by, wait, place: yield* placeOf(yield* Entries.runId(given, "run"), by) }
     })
   )
+  const { cancel = false, signal, timeout_ms } = wait
   try {
     signal?.throwIfAborted()
-    return await run(waited(place, by, time_ms), { signal })
+    return await run(waited(place, by, timeout_ms), { signal })
   } catch (error) {
     const isLeft = signal?.aborted === true || error instanceof WaitTimedOut
     if (cancel && isLeft) await run(Effect.ignore(left(place.id, by)))

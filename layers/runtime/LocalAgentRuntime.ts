@@ -14,7 +14,7 @@ import { actorKey, ConversationId, MessageId, RunId as RunIds } from "../../src/
 import type { MisdeclaredPolicy } from "../../src/permission/PolicyCheck.ts"
 import type { Principal } from "../../src/Principal.ts"
 import { rolesOf } from "../../src/Principal.ts"
-import { cancelRun, inTenant, RunNotFound, settleCall } from "../../src/run/RunCommand.ts"
+import { cancelBy, cancelRun, RunNotFound, settleBy } from "../../src/run/RunCommand.ts"
 import { AgentDirectory } from "../../services/AgentDirectory.ts"
 import { AgentMemories } from "../../services/AgentMemory.ts"
 import type { Message } from "../../services/AgentRuntime.ts"
@@ -319,14 +319,10 @@ const make = Effect.gen(function* () {
     interrupt: (run, by, reason) =>
       begun(
         run,
-        amend(journal, tell, run, (state) =>
-          inTenant(state, by.tenant, run, () => cancelRun(state, run, by.id, reason))
-        )
+        amend(journal, tell, run, (state) => cancelBy(state, run, by, reason))
       ),
     settle: (run, call, settlement, by) =>
-      amend(journal, tell, run, (state, now) =>
-        inTenant(state, by.tenant, run, () => settleCall(state, run, call, settlement, by.id, now))
-      ),
+      amend(journal, tell, run, (state, now) => settleBy(state, run, call, settlement, by, now)),
     actors: (limit, tenant) =>
       Effect.sync(() => actorList({ actors, parked, stopped }, limit, tenant))
   })

@@ -63,8 +63,9 @@ const matches = (
 const email = /(?<![\p{L}\p{N}._%+-])[\p{L}\p{N}._%+-]{1,64}@[\p{L}\p{N}.-]{1,253}\.\p{L}{2,63}/gu
 /** The user and the password of a URL. */
 const userinfo = /(?<=\b[a-z][a-z0-9+.-]{0,31}:\/\/)[^\s/?#@"'<>]{1,400}(?=@)/gi
+/** Looks ahead at the value, which may be a pair of its own: `Error: password=...`. */
 const pair =
-  /(?<![\p{L}\p{N}_.-])["']?([\p{L}_][\p{L}\p{N}_.-]{0,63})["']?\s{0,4}[:=]\s{0,4}("[^"]{1,400}"?|'[^']{1,400}'?|(?:bearer |basic )?[^\s"',;&(){}[\]]{1,400})/giu
+  /(?<![\p{L}\p{N}_.-])["']?([\p{L}_][\p{L}\p{N}_.-]{0,63})["']?\s{0,4}[:=]\s{0,4}(?=("[^"]{1,400}"?|'[^']{1,400}'?|(?:bearer |basic )?[^\s"',;&(){}[\]]{1,400}))/giu
 const told =
   /\b(?:password|passwort|passphrase|passcode|pwd)\s{1,4}(?:is|was|=|:)\s{0,4}["']?([^\s"',;]{1,400})/gi
 /** A long run of mixed letters and digits. */
@@ -86,14 +87,18 @@ const inGroup = (
 const secrets = (text: string): ReadonlyArray<Span> => [
   ...secret_shapes.flatMap((pattern) => matches(text, pattern, "[secret]")),
   ...matches(text, userinfo, "[secret]", (found) => found.includes(":")),
-  ...inGroup(text, pair, ([, name, value]) =>
-    isSecretName(name!, /^\d{1,15}$/.test(value!) ? Number(value) : value) &&
-    !/^["']?$/.test(value!) &&
-    value !== "true" &&
-    value !== "false"
-      ? value!.replace(/^["']|["']$/g, "")
-      : undefined
-  ),
+  ...[...text.matchAll(pair)].flatMap((match): ReadonlyArray<Span> => {
+    const [read, name, value] = match
+    const isSecret =
+      isSecretName(name!, /^\d{1,15}$/.test(value!) ? Number(value) : value) &&
+      !/^["']?$/.test(value!) &&
+      value !== "true" &&
+      value !== "false"
+    if (!isSecret) return []
+    const bare = value!.replace(/^["']|["']$/g, "")
+    const from = match.index + read.length + value!.indexOf(bare)
+    return [{ from, to: from + bare.length, label: "[secret]" }]
+  }),
   ...inGroup(text, told, ([, value]) => value),
   ...matches(text, long, "[secret]", (found) => !harmless.test(found))
 ]

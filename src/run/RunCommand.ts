@@ -75,6 +75,7 @@ export const inTenant = <A, E>(
 ): Amendment<A, E | RunNotFound> =>
   state.accepted?.tenant === tenant ? amendment() : refused(new RunNotFound({ run_id }))
 
+const operator: ReadonlyArray<Role> = ["operator"]
 const approver: ReadonlyArray<Role> = ["approver", "operator"]
 
 const expired = (call: CallId, approval: ApprovalId): ReadonlyArray<RunEvent> => [
@@ -299,3 +300,32 @@ export const settleCall = (
       return done([{ _tag: "CallReopened", call, by }])
   }
 }
+
+/** For operators of the run's tenant, and for `or`, if somebody else may too. */
+const byOperator = <A, E>(
+  state: RunState,
+  by: Principal,
+  run_id: RunId,
+  or: string | undefined,
+  amendment: () => Amendment<A, E>
+): Amendment<A, E | RunNotFound | NotEntitled> =>
+  inTenant(state, by.tenant, run_id, (): Amendment<A, E | NotEntitled> =>
+    holds(by, operator) || by.id === or
+      ? amendment()
+      : refused(new NotEntitled({ principal: by.id, needs: operator }))
+  )
+
+/** A cancel by an operator, or by whoever sent the run's message. */
+export const cancelBy = (state: RunState, run: RunId, by: Principal, reason: string) =>
+  byOperator(state, by, run, state.accepted?.by, () => cancelRun(state, run, by.id, reason))
+
+/** An operator's word on what became of a call. */
+export const settleBy = (
+  state: RunState,
+  run: RunId,
+  call: CallId,
+  settlement: Settlement,
+  by: Principal,
+  now: number
+) =>
+  byOperator(state, by, run, undefined, () => settleCall(state, run, call, settlement, by.id, now))

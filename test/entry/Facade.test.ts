@@ -2,7 +2,7 @@ import { assert, describe, it } from "vitest"
 import { Effect, Schema } from "effect"
 import { call, layer, text } from "../../layers/model/ScriptedModelGateway.ts"
 import type { NodeService } from "../../layers/compose/NodeService.ts"
-import { start } from "../../layers/compose/NodeService.ts"
+import { service_principal, start } from "../../layers/compose/NodeService.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import { AgentName, Tenant } from "../../src/Ids.ts"
 import { Principal } from "../../src/Principal.ts"
@@ -107,6 +107,10 @@ describe("the facade", () => {
         ["InvalidInput", troupe.result("x")],
         ["InvalidInput", troupe.ask({ agent: "shop", text: "" })],
         ["InvalidInput", troupe.ask(message, boss, { timeout_ms: 0 })],
+        ["InvalidInput", troupe.ask(message, boss, { cancel: "yes" } as never)],
+        ["InvalidInput", troupe.ask(message, boss, { signal: {} } as never)],
+        ["InvalidInput", troupe.ask(message, boss, { foo: 1 } as never)],
+        ["InvalidInput", troupe.ask(message, boss, null as never)],
         ["InvalidInput", troupe.pending("boss" as never)],
         ["InvalidInput", troupe.stopTools("no" as never, boss)],
         ["ApprovalNotFound", troupe.decide(none, say, boss)],
@@ -121,6 +125,8 @@ describe("the facade", () => {
         assert.strictEqual(error._tag, tag)
         assert.isNotEmpty(error.message, tag)
       }
+      // What is wrong with a wait is found before anything is sent.
+      assert.deepStrictEqual(await troupe.runs({}, boss), [])
     }))
 
   it("a wait ends by its time and by its signal, and the run goes on unless it is cancelled too", () =>
@@ -145,8 +151,8 @@ describe("the facade", () => {
       gone.abort(new Error("gone"))
       assert.strictEqual((await waiting).message, "gone")
       assert.strictEqual((await troupe.result(run)).status, "awaiting_approval")
-      await rejected(troupe.result(next.run, boss, { timeout_ms: 5, cancel: true }))
-      await troupe.cancel(run, boss, "enough")
+      await rejected(troupe.result(next.run, service_principal, { timeout_ms: 5, cancel: true }))
+      await troupe.cancel(run, service_principal, "enough")
       assert.strictEqual((await troupe.result(next.run)).status, "cancelled")
     }))
 
@@ -172,7 +178,7 @@ describe("the facade", () => {
       assert.strictEqual((await rejected(of(asked.run, stranger)))._tag, "ConversationNotFound")
       assert.strictEqual((await rejected(of("a b")))._tag, "InvalidInput")
       // A run's own watch ends with it.
-      await troupe.cancel(asked.run, boss, "enough")
+      await troupe.cancel(asked.run, service_principal, "enough")
       let last: string | undefined
       for await (const item of troupe.watch(asked.run)) {
         if (item._tag === "Event") last = item.entry.event._tag

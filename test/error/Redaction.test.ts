@@ -35,6 +35,8 @@ const inside: ReadonlyArray<readonly [text: string, clean: string]> = [
   ["see https://app:hunter2@db.example/x now", "see https://[secret]@db.example/x now"],
   ["postgres://app:hunter2@db:5432/main", "postgres://[secret]@db:5432/main"],
   ["login with password=hunter2 please", "login with password=[secret] please"],
+  ["Error: password=hunter2", "Error: password=[secret]"],
+  ["login failed: pwd: hunter2 x", "login failed: pwd: [secret] x"],
   ["pwd: hunter2, user: jane", "pwd: [secret], user: jane"],
   ['{"access_key":"hunter2","id":7}', '{"access_key":"[secret]","id":7}'],
   ["the password is hunter2", "the password is [secret]"],

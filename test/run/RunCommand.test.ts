@@ -3,12 +3,15 @@ import { Result } from "effect"
 import type { Decision } from "../../src/approval/Approval.ts"
 import { callId, rootFrame } from "../../src/Ids.ts"
 import type { Role } from "../../src/Principal.ts"
+import { Principal } from "../../src/Principal.ts"
 import type { Amendment, Settlement } from "../../src/run/RunCommand.ts"
 import {
+  cancelBy,
   cancelRun,
   decideApproval,
   expireApproval,
   inTenant,
+  settleBy,
   settleCall
 } from "../../src/run/RunCommand.ts"
 import type { ApprovalRequested, RunEvent } from "../../src/run/RunEvent.ts"
@@ -282,6 +285,24 @@ describe("cancelRun", () => {
     give(play, { _tag: "Lost", call: second })
     assert.isDefined(play.state.ended)
     assertRefused(cancelRun(fold(play.events), run, "bob", "too"), "RunIsOver")
+  })
+
+  it("is for operators and for who sent the message; a settlement for operators alone", () => {
+    const { play } = asking()
+    const by = (id: string, ...roles: ReadonlyArray<Role>) =>
+      new Principal({ id, tenant: Samples.acme, roles })
+    const sender = fold(play.events).accepted!.by
+    const cancel = (who: Principal) => cancelBy(fold(play.events), run, who, "enough")
+    const settle = (who: Principal) =>
+      settleBy(fold(play.events), run, callId(rootFrame, 1, 0), { _tag: "RunAgain" }, who, 0)
+    for (const roles of [[], ["viewer"], ["approver"], ["customer"]] as const) {
+      assertRefused(cancel(by("eve", ...roles)), "NotEntitled")
+      assertRefused(settle(by("eve", ...roles)), "NotEntitled")
+      assertRefused(settle(by(sender, ...roles)), "NotEntitled")
+      assert.isUndefined(tagOf(cancel(by(sender, ...roles))))
+    }
+    assert.isUndefined(tagOf(cancel(by("olga", "operator"))))
+    assert.notStrictEqual(tagOf(settle(by("olga", "operator"))), "NotEntitled")
   })
 
   it("a run of another tenant does not exist", () => {
