@@ -54,7 +54,7 @@ const refusal = (path: string, name: string): string | undefined => {
   if (path.startsWith("src/")) {
     if (isOwn(name)) return name.startsWith("src/") ? undefined : "src imports only src"
     return name === "effect" ||
-      name === "effect/ai" ||
+      under(name, "effect/ai") ||
       // A pure function of texts: the one engine for patterns that others wrote.
       (name === "re2js" && path === "src/entry/LinearPattern.ts") ||
       (name === "effect/http-api" && path.startsWith("src/api/")) ||

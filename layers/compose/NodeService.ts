@@ -7,7 +7,7 @@
  * for await (const item of troupe.watch(run)) console.log(item)
  * ```
  */
-import { Effect, Layer, ManagedRuntime, Redacted, Stream } from "effect"
+import type { Effect, Layer } from "effect"
 import type { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import type { ToolGraph } from "../../src/graph/ToolGraph.ts"
 import type { Approval } from "../../src/approval/Approval.ts"
@@ -15,8 +15,6 @@ import type { Policy } from "../../src/permission/Policy.ts"
 import type { PriceTable } from "../../src/cost/PriceTable.ts"
 import type { AnyDecision } from "../../src/approval/DecisionPayload.ts"
 import { Tenant } from "../../src/Ids.ts"
-import type { ApprovalId, CallId, RunId } from "../../src/Ids.ts"
-import * as Entries from "../../src/entry/Entries.ts"
 import { Principal } from "../../src/Principal.ts"
 import type { QuarantinedRun, RawEvent } from "../../src/run/Quarantine.ts"
 import type { Settlement } from "../../src/run/RunCommand.ts"
@@ -27,35 +25,23 @@ import type { CallRecord } from "../../src/tool/CallRecord.ts"
 import type { McpPin } from "../../src/tool/McpPin.ts"
 import type { McpOptions } from "../../src/tool/McpServer.ts"
 import type { ToolListing } from "../../src/tool/Registry.ts"
-import type { FeedItem, Message } from "../../services/AgentRuntime.ts"
-import { AgentRuntime } from "../../services/AgentRuntime.ts"
-import { ApprovalDesk } from "../../services/ApprovalDesk.ts"
-import { CallRecords } from "../../services/CallRecords.ts"
+import type { FeedItem } from "../../services/AgentRuntime.ts"
 import type { RoomHandlers } from "../../services/DeliveryHandlers.ts"
-import { KillSwitch } from "../../services/KillSwitch.ts"
 import type { ModelGateway } from "../../services/ModelGateway.ts"
 import type { ComponentCatalog } from "../../services/ComponentCatalog.ts"
 import type { FlowState } from "../../services/FlowState.ts"
 import type { LoopStore } from "../../services/LoopStore.ts"
-import type { McpPins } from "../../services/McpPins.ts"
 import type { McpServerStatus } from "../../services/McpServers.ts"
-import { McpServers } from "../../services/McpServers.ts"
 import type { OutboxReader } from "../../services/OutboxReader.ts"
 import type { OutboxReplayer } from "../../services/OutboxReplayer.ts"
 import type * as LocalToolRegistry from "../runtime/LocalToolRegistry.ts"
-import type { RunJournal } from "../../services/RunJournal.ts"
-import { RunList } from "../../services/RunList.ts"
-import { ToolQueue } from "../../services/ToolQueue.ts"
+import type { ToolQueue } from "../../services/ToolQueue.ts"
 import type { TriplePublisher } from "../../services/TriplePublisher.ts"
 import type { Telemetry } from "../telemetry/OpenTelemetry.ts"
-import * as Quarantine from "./Quarantine.ts"
-import { listed } from "./ListedRuns.ts"
-import type { Stores } from "./Stores.ts"
-import type { Answer, Wait } from "./Waiting.ts"
-import { answerOf, waitOf, watched } from "./Waiting.ts"
+import type { Answer, Wait } from "./Answer.ts"
 
-export type { Answer, Awaiting, Ended, Wait } from "./Waiting.ts"
-export { WaitTimedOut } from "./Waiting.ts"
+export type { Answer, Awaiting, Ended, Wait } from "./Answer.ts"
+export { WaitTimedOut } from "./Answer.ts"
 
 /** `ephemeral`: gone with the process. `directory`: PGlite, one process. `postgres`: a connection URL. */
 export type Store = "ephemeral" | { readonly directory: string } | { readonly postgres: string }
@@ -202,144 +188,11 @@ export const service_principal = new Principal({
   roles: ["viewer", "operator"]
 })
 
-const storesOf = async (store: Store): Promise<Layer.Layer<Stores, unknown>> => {
-  const { directory, ephemeral, postgres } = await import("./Stores.ts")
-  return store === "ephemeral"
-    ? ephemeral
-    : "directory" in store
-      ? directory(store.directory)
-      : postgres(Redacted.make(store.postgres))
-}
-
-/** Nothing is recorded where nobody asked for it. */
-const recorderOf = async (record = false): Promise<Layer.Layer<never, never, CallRecords>> =>
-  record ? (await import("../runtime/CallRecorder.ts")).layer : Layer.empty
-
-/** Nothing of the client is loaded where no server is declared. */
-const mcpOf = async (
-  options: McpOptions | undefined
-): Promise<Layer.Layer<McpServers, unknown, McpPins>> => {
-  if (options === undefined) return (await import("../mcp/NoMcpServers.ts")).layer
-  return (await import("../mcp/ImportedMcpServers.ts")).layer(options)
-}
-
-/** Reads the graphs and puts their answers before the model; where there are none, neither is loaded. */
-const withGraphs = async ({
-  graphs = [],
-  model
-}: Options): Promise<{
-  readonly graphs: ReadonlyArray<ToolGraph>
-  readonly model: Layer.Layer<ModelGateway, unknown, RunJournal>
-}> => {
-  if (graphs.length === 0) return { graphs: [], model }
-  const GraphModelGateway = await import("../model/GraphModelGateway.ts")
-  const loaded: Array<ToolGraph> = []
-  for (const graph of graphs) {
-    if (typeof graph !== "string") loaded.push(graph)
-    else loaded.push(await Effect.runPromise((await import("../agents/GraphText.ts")).read(graph)))
-  }
-  return {
-    graphs: loaded,
-    model: GraphModelGateway.layer(loaded).pipe(Layer.provide(model))
-  }
-}
-
-const mcpTools = McpServers.useSync(({ tools }) => tools)
-
 /** Starts a runtime and recovers what an earlier one left. Rejects with the typed error that kept it from starting. */
 export const start = async (options: Options): Promise<NodeService> => {
   // Process-wide, and it compiles code: an application asks for it, a library import never does.
   await import("effect/schema/SchemaJITCompiler/enable")
   // Who imports this module and starts nothing, such as a test or a command line, does not load a hundred others.
-  const Runtime = await import("./Runtime.ts")
-  const stores = await storesOf(options.store ?? "ephemeral")
-  const mcp = await mcpOf(options.mcp)
-  const { graphs, model } = await withGraphs(options)
-  const recorder = await recorderOf(options.record)
-  const UnknownCallsTelemetry = await import("../telemetry/UnknownCallsTelemetry.ts")
-  const UnhostedTelemetry = await import("../telemetry/UnhostedTelemetry.ts")
-  const OpenTelemetry = await import("../telemetry/OpenTelemetry.ts")
-  const telemetry = await OpenTelemetry.layer(options.telemetry, process.env)
-  const agents = Runtime.layer({
-    agents: options.agents,
-    graphs,
-    prices: options.prices,
-    policy: options.policy,
-    tools: [...(options.tools ?? []), mcpTools],
-    shared: options.shared ?? [],
-    plugins: options.plugins ?? [],
-    deliveries: options.deliveries ?? []
-  })
-  const layer = UnhostedTelemetry.layer.pipe(
-    Layer.provideMerge(agents),
-    Layer.merge(UnknownCallsTelemetry.layer),
-    Layer.provideMerge(mcp),
-    Layer.provide(recorder),
-    Layer.provide(model),
-    Layer.provide(options.tokenizer ?? Layer.empty),
-    Layer.provideMerge(stores),
-    Layer.provideMerge(telemetry)
-  )
-  const runtime = ManagedRuntime.make(layer)
-  const services = await runtime.context()
-  const run = Effect.runPromiseWith(services)
-
-  const send = async (message: Send, by: Principal = service_principal): Promise<Sent> => {
-    const { created, task } = await run(
-      AgentRuntime.use((agents) => agents.send(message as Message, by))
-    )
-    return { run: task.id, conversation: task.conversation, ordinal: task.ordinal, created }
-  }
-
-  return {
-    send,
-    ask: async (message, by = service_principal, wait) => {
-      const { signal } = await run(waitOf(wait))
-      signal?.throwIfAborted()
-      return answerOf(run, (await send(message, by)).run, by, wait)
-    },
-    result: (id, by = service_principal, wait) => answerOf(run, id, by, wait),
-    watch: (id, after, by = service_principal) =>
-      Stream.toAsyncIterableWith(watched(id, after, by), services),
-    pending: (by = service_principal) => run(ApprovalDesk.use((desk) => desk.pending(by, 500))),
-    decide: (approval, decision, by) =>
-      run(ApprovalDesk.use((desk) => desk.decide(approval as ApprovalId, decision, by))),
-    cancel: (id, by, reason) =>
-      run(AgentRuntime.use((agents) => agents.interrupt(id as RunId, by, reason))),
-    settle: (id, call, settlement, by) =>
-      run(AgentRuntime.use((agents) => agents.settle(id as RunId, call as CallId, settlement, by))),
-    stopTools: (stopped, by) => run(KillSwitch.use(({ turn }) => turn(stopped, by))),
-    stopAllTools: (stopped) => run(KillSwitch.use(({ turnAll }) => turnAll(stopped))),
-    quarantined: (by = service_principal) => run(Quarantine.list(by)),
-    rawEvents: (id, from = 0, by = service_principal) => run(Quarantine.rows(id, from, by)),
-    releaseRun: (id, by) => run(Quarantine.release(id, by)),
-    records: (id, by = service_principal) =>
-      run(
-        Effect.gen(function* () {
-          const { tenant } = yield* Entries.principal(by, "by")
-          const which = yield* Entries.runId(id, "run")
-          return yield* CallRecords.use((records) => records.ofRun(tenant, which, 500))
-        })
-      ),
-    runs: (query = {}, by = service_principal) =>
-      run(
-        Effect.gen(function* () {
-          const { tenant } = yield* Entries.principal(by, "by")
-          const { limit = 50, ...filters } = yield* Entries.runs(query, "query")
-          return yield* RunList.use((runs) => runs.list({ ...filters, tenant, limit }))
-        })
-      ),
-    unknown: (by = service_principal) =>
-      run(listed(by, ({ tenant }, runs) => runs.unknown({ tenant, limit: 500 }))),
-    unhosted: (by = service_principal) =>
-      run(listed(by, ({ here, tenant }, runs) => runs.unhosted({ tenant, here }))),
-    workerTools: async () => {
-      const { discover } = await import("../../src/tool/ToolOffer.ts")
-      return discover(await run(ToolQueue.use((queue) => queue.list())))
-    },
-    mcpServers: () => run(McpServers.use(({ status }) => status)),
-    acceptMcpTool: (server, tool, hash, by) =>
-      run(McpServers.use(({ accept }) => accept(server, tool, hash, by))),
-    stop: () => runtime.dispose()
-  }
+  const { started } = await import("./StartedService.ts")
+  return started(options)
 }

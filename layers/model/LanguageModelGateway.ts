@@ -4,7 +4,10 @@
  */
 import type { LanguageModelV4CallOptions, LanguageModelV4Prompt } from "@ai-sdk/provider"
 import { Clock, Duration, Effect, Layer, Stream } from "effect"
-import { LanguageModel, Prompt, Tool, Toolkit } from "effect/ai"
+import * as LanguageModel from "effect/ai/LanguageModel"
+import * as Prompt from "effect/ai/Prompt"
+import * as Tool from "effect/ai/Tool"
+import * as Toolkit from "effect/ai/Toolkit"
 import type { AiError } from "effect/ai"
 import { ModelError, ModelGateway } from "../../services/ModelGateway.ts"
 import type { ModelDelta, ModelRequest, ModelTool } from "../../services/ModelGateway.ts"

@@ -11,7 +11,8 @@
  * though its provider may charge for it.
  */
 import { Context, Effect, Stream } from "effect"
-import { LanguageModel, Model } from "effect/ai"
+import * as LanguageModel from "effect/ai/LanguageModel"
+import * as Model from "effect/ai/Model"
 import type { Spend } from "../../src/cost/Spending.ts"
 import { ModelGateway } from "../../services/ModelGateway.ts"
 import { partOf } from "./LanguageModelParts.ts"

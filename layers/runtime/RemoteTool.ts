@@ -10,7 +10,7 @@
  */
 import { Clock, Effect, Exit, Option, Result, Schema } from "effect"
 import type { Context } from "effect"
-import { Tool } from "effect/ai"
+import * as Tool from "effect/ai/Tool"
 import { readJson } from "../../src/entry/BoundedJson.ts"
 import type { Spend } from "../../src/cost/Spending.ts"
 import { ToolTerminalError, ToolTransientError, ToolUserError } from "../../src/error/ToolError.ts"

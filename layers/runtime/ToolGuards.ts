@@ -3,7 +3,8 @@
  * concurrency, for tools that declare them. It stands before the dispatch, so that a refusal starts nothing; a call that
  * a person approved is not refused but waits, because its approval would be lost with it.
  */
-import { CircuitBreaker, RateLimiter } from "effect/persistence"
+import * as CircuitBreaker from "effect/persistence/CircuitBreaker"
+import * as RateLimiter from "effect/persistence/RateLimiter"
 import { Context, Duration, Effect, Exit, Layer, Option, Semaphore } from "effect"
 import type { Scope } from "effect"
 import { ToolTransientError } from "../../src/error/ToolError.ts"

@@ -3,7 +3,7 @@
  * without one. Neither is loaded unless it is asked for, and a collector that is away costs no run anything.
  */
 import { ConfigProvider, Effect, Layer, Option, Tracer } from "effect"
-import { FetchHttpClient } from "effect/http"
+import * as FetchHttpClient from "effect/http/FetchHttpClient"
 
 /** Parts of an OpenTelemetry SDK; needs `@effect/opentelemetry` and the SDK's packages. What is left out is not told. */
 export interface SdkParts {

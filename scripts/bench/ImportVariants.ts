@@ -23,6 +23,5 @@ export const embed = (root: string) => imported(() => module(root, entry))
 export const started = (root: string) =>
   imported(async () => {
     await module(root, entry)
-    await module(root, "layers/compose/Runtime.js")
-    await module(root, "layers/compose/Stores.js")
+    await module(root, "layers/compose/StartedService.js")
   })

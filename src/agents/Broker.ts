@@ -3,7 +3,8 @@
  * same in a graph's node and as a tool of an agent.
  */
 import { Schema } from "effect"
-import { Tool, Toolkit } from "effect/ai"
+import * as Tool from "effect/ai/Tool"
+import * as Toolkit from "effect/ai/Toolkit"
 import { ToolError } from "../error/ToolError.ts"
 import type { Governance } from "../tool/GovernedTool.ts"
 

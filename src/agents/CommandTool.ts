@@ -3,7 +3,8 @@
  * puts it there, with the programs that it may run.
  */
 import { Schema } from "effect"
-import { Tool, Toolkit } from "effect/ai"
+import * as Tool from "effect/ai/Tool"
+import * as Toolkit from "effect/ai/Toolkit"
 import { ToolError } from "../error/ToolError.ts"
 
 /** The capability that a caller must hold. */

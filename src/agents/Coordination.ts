@@ -3,7 +3,8 @@
  * `emit_diagnosis` leaves a finding with its evidence. Which actions there are is said by the agent's instructions.
  */
 import { Schema } from "effect"
-import { Tool, Toolkit } from "effect/ai"
+import * as Tool from "effect/ai/Tool"
+import * as Toolkit from "effect/ai/Toolkit"
 import { ToolError, ToolUserError } from "../error/ToolError.ts"
 import type { Governance } from "../tool/GovernedTool.ts"
 import type { Platform, Triple } from "./Triple.ts"

@@ -3,7 +3,8 @@
  * there, with the directory that they may see.
  */
 import { Schema } from "effect"
-import { Tool, Toolkit } from "effect/ai"
+import * as Tool from "effect/ai/Tool"
+import * as Toolkit from "effect/ai/Toolkit"
 import { ToolError } from "../error/ToolError.ts"
 
 const namespace = "files"

@@ -2,7 +2,8 @@
  * What an agent may see of the platform: the components that there are, how a flow's loops went, and what one loop said.
  */
 import { Schema } from "effect"
-import { Tool, Toolkit } from "effect/ai"
+import * as Tool from "effect/ai/Tool"
+import * as Toolkit from "effect/ai/Toolkit"
 import { ToolError } from "../error/ToolError.ts"
 import type { Governance } from "../tool/GovernedTool.ts"
 import { namespace } from "./Coordination.ts"

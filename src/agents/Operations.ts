@@ -3,7 +3,8 @@
  * delivered and sends it again. An address of it is an operator's task; it keeps no memory.
  */
 import { Effect, Schema } from "effect"
-import { Tool, Toolkit } from "effect/ai"
+import * as Tool from "effect/ai/Tool"
+import * as Toolkit from "effect/ai/Toolkit"
 import { AgentSpec } from "../agent/AgentSpec.ts"
 import { AgeRange } from "../delivery/AgeRange.ts"
 import { DeadLetterStatus } from "../delivery/Outbox.ts"

@@ -2,7 +2,8 @@
  * `http_request`: a request to the public internet, behind a guard. It is in no registry unless somebody puts it there.
  */
 import { Schema } from "effect"
-import { Tool, Toolkit } from "effect/ai"
+import * as Tool from "effect/ai/Tool"
+import * as Toolkit from "effect/ai/Toolkit"
 import { ToolError } from "../error/ToolError.ts"
 
 /** The capability that a caller must hold. */

@@ -14,7 +14,7 @@
  * declares is a family of one: it stands in `tools: [refund]`, and a body whose service nobody provides does not compile.
  */
 import { Context, Effect, Exit, Result, Schema } from "effect"
-import { Tool } from "effect/ai"
+import * as Tool from "effect/ai/Tool"
 import type { Spend } from "../cost/Spending.ts"
 import type { ToolError } from "../error/ToolError.ts"
 import { isToolError } from "../error/ToolError.ts"

@@ -13,7 +13,7 @@
  */
 import { Cause, Effect, Exit } from "effect"
 import type { Context, Schema } from "effect"
-import { Tool } from "effect/ai"
+import * as Tool from "effect/ai/Tool"
 import type { Toolkit } from "effect/ai"
 import type { Spend } from "../cost/Spending.ts"
 import type { ToolError } from "../error/ToolError.ts"

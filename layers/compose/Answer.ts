@@ -1,0 +1,49 @@
+/**
+ * What a wait for a run ends with, and how long it may take.
+ */
+import { Schema } from "effect"
+import type { Approval } from "../../src/approval/Approval.ts"
+import type { RunEnded } from "../../src/run/RunEvent.ts"
+
+/** The end of a run. */
+export interface Ended extends RunEnded {
+  readonly run: string
+  readonly conversation: string
+  /** Why it did not complete, in a sentence for an operator, where the runtime has one. */
+  readonly detail?: string
+}
+
+/** It has not ended: people have to act first. `decide` and `settle` do; `result(run)` waits on. */
+export interface Awaiting {
+  readonly status: "awaiting_approval"
+  readonly run: string
+  readonly conversation: string
+  /** Its open questions, oldest first. */
+  readonly approvals: ReadonlyArray<Approval>
+  /** Its calls whose outcome nobody knows: an operator settles them. */
+  readonly unknown: ReadonlyArray<string>
+  readonly text?: undefined
+  readonly detail?: undefined
+}
+
+export type Answer = Ended | Awaiting
+
+export interface Wait {
+  /** Aborting ends the wait, which rejects with the signal's reason. */
+  readonly signal?: AbortSignal
+  /** The longest wait, 1 to 2,147,483,647 ms; then it rejects with `WaitTimedOut`. Absent = as long as it takes. */
+  readonly timeout_ms?: number
+  /** Cancels the run too, where the wait ends by its signal or its time. Absent = no: it goes on. */
+  readonly cancel?: boolean
+}
+
+/** The time of a wait was over before its run was. `result(run)` waits on. */
+export class WaitTimedOut extends Schema.TaggedError<WaitTimedOut>()("WaitTimedOut", {
+  run: Schema.String,
+  conversation: Schema.String,
+  timeout_ms: Schema.Int
+}) {
+  override get message(): string {
+    return `run ${this.run} did not end within ${this.timeout_ms} ms`
+  }
+}
