@@ -20,40 +20,15 @@ import { readJson } from "../../src/entry/BoundedJson.ts"
 import type { JsonRefused } from "../../src/entry/BoundedJson.ts"
 import { holds } from "../../src/Principal.ts"
 import type { Principal } from "../../src/Principal.ts"
+import { hasBody } from "./Admission.ts"
 import { HttpSettings } from "./HttpSettings.ts"
 import { Limits } from "./Limits.ts"
+import { invalidRequest, issues_max, issuesIn, parametersOf } from "./Parameters.ts"
 import { forbidden, problemOf } from "./Problems.ts"
 
 /** The roles that an endpoint needs, of which one is enough. A customer is one by its own role only. */
 const mayUse = (principal: Principal, endpoint: HttpApiEndpoint.Top): boolean =>
   holds(principal, Context.get(endpoint.annotations, Needs))
-
-const parametersOf = (endpoint: HttpApiEndpoint.Top): ReadonlySet<string> => {
-  const ast = endpoint.query?.ast
-  return new Set(
-    ast !== undefined && SchemaAST.isObjects(ast)
-      ? ast.propertySignatures.map(({ name }) => String(name))
-      : []
-  )
-}
-
-/** A parameter that nobody reads is a filter that somebody believes in: each is named. */
-const strayParameters = (
-  url: string,
-  endpoint: HttpApiEndpoint.Top
-): ReadonlyArray<ProblemIssue> => {
-  const at = url.indexOf("?")
-  if (at < 0) return []
-  const known = parametersOf(endpoint)
-  const names = new Set(new URLSearchParams(url.slice(at + 1)).keys())
-  return [...names]
-    .filter((name) => !known.has(name))
-    .slice(0, issues_max)
-    .map((name) => ({
-      path: ["query", name.slice(0, name_max)],
-      message: `Unknown parameter; known: ${known.size === 0 ? "none" : [...known].join(", ")}`
-    }))
-}
 
 const authentication: Layer.Layer<Authentication, never, Credentials | Limits> = Layer.effect(
   Authentication,
@@ -69,18 +44,14 @@ const authentication: Layer.Layer<Authentication, never, Credentials | Limits> =
           const needs = Context.get(endpoint.annotations, Needs).join(", ")
           return yield* Effect.fail(forbidden(`This needs one of the roles ${needs}.`))
         }
-        const stray = strayParameters(request.url, endpoint)
-        if (stray.length > 0) return yield* Effect.fail(invalidRequest(stray))
+        const issues = issuesIn(request.url, parametersOf(endpoint))
+        if (issues.length > 0) return yield* Effect.fail(invalidRequest(issues))
         return yield* Effect.provideService(httpEffect, CurrentPrincipal, principal)
       })
     })
   })
 )
 
-/** Of a request that is wrong in more places than this, the first ones are named. */
-const issues_max = 20
-/** A name that was sent is quoted so far. */
-const name_max = 100
 /** A message may quote what was sent. */
 const message_max = 300
 
@@ -116,15 +87,6 @@ const issuesOf = (
       }
     })
 }
-
-const invalidRequest = (errors: ReadonlyArray<ProblemIssue>): Problem<400> =>
-  makeProblem(
-    400,
-    "invalid-request",
-    "The request does not have the shape it must have",
-    `See errors: each names the place and what is expected there.`,
-    { errors }
-  )
 
 const invalid = (
   error: HttpApiError.HttpApiSchemaError,
@@ -207,12 +169,12 @@ const problemIn = (error: HttpApiError.HttpApiSchemaError, endpoint: HttpApiEndp
         )
       )
 
-const isJson = (contentType: string | undefined): boolean => {
-  if (contentType === undefined) return true
+/** JSON is UTF-8 and says of itself that it is JSON. */
+const isJson = (contentType: string): boolean => {
   const [type, ...parameters] = contentType.toLowerCase().split(";")
   return (
     type!.trim() === "application/json" &&
-    parameters.every((each) => !/^\s*charset\s*=/.test(each) || /=\s*"?utf-?8"?\s*$/.test(each))
+    parameters.every((each) => !/^\s*charset\b/.test(each) || /=\s*"?utf-?8"?\s*$/.test(each))
   )
 }
 
@@ -241,7 +203,8 @@ const requestBody: Layer.Layer<RequestBody> = Layer.effect(
     const size = ByteSize.bytes(body_bytes_max)
     const read = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest) {
       if (!HttpMethod.hasBody(request.method)) return
-      if (!isJson(request.headers["content-type"])) return yield* Effect.fail(unsupported)
+      const type = request.headers["content-type"] ?? (hasBody(request) ? "" : undefined)
+      if (type !== undefined && !isJson(type)) return yield* Effect.fail(unsupported)
       if (!isPlain(request.headers["content-encoding"])) return yield* Effect.fail(encodedBody)
       if (Number(request.headers["content-length"] ?? 0) > body_bytes_max) {
         return yield* Effect.fail(tooLarge)

@@ -31,6 +31,7 @@ import * as Metrics from "./Metrics.ts"
 import * as OperationsHandlers from "./OperationsHandlers.ts"
 import * as Outcomes from "./Outcomes.ts"
 import * as Readiness from "./Readiness.ts"
+import * as Routes from "./Routes.ts"
 import * as QuarantineHandlers from "./QuarantineHandlers.ts"
 import * as RunsHandlers from "./RunsHandlers.ts"
 
@@ -45,8 +46,8 @@ const handlers = Layer.mergeAll(
 ).pipe(Layer.provide(Boundary.layer), Layer.provide(Limits.layer))
 
 const routes = Layer.mergeAll(
-  HttpApiBuilder.layer(TroupeApi, { openapiPath: Outcomes.openapi_path }),
-  HttpApiSwagger.layer(TroupeApi, { path: Outcomes.docs_path }),
+  HttpApiBuilder.layer(TroupeApi, { openapiPath: Routes.openapi_path }),
+  HttpApiSwagger.layer(TroupeApi, { path: Routes.docs_path }),
   Metrics.layer,
   Outcomes.layer
 ).pipe(Layer.provide(handlers))
@@ -89,10 +90,21 @@ export const layer: Layer.Layer<
   | FileSystem.FileSystem
   | Path.Path
 > = announced.pipe(
-  Layer.provide(HttpRouter.serve(routes, { disableLogger: true, disableListenLog: true })),
+  Layer.provide(
+    HttpRouter.serve(routes, {
+      disableLogger: true,
+      disableListenLog: true,
+      routerConfig: {
+        caseSensitive: true,
+        ignoreDuplicateSlashes: false,
+        ignoreTrailingSlash: false,
+        maxParamLength: Routes.part_max
+      }
+    })
+  ),
   // Whoever looks whether we live is nobody's trace.
   Layer.provide(
-    HttpMiddleware.layerTracerDisabledForUrls(["/health", "/ready", Outcomes.metrics_path])
+    HttpMiddleware.layerTracerDisabledForUrls(["/health", "/ready", Routes.metrics_path])
   ),
   Layer.provide(Readiness.layer)
 )

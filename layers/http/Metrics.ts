@@ -10,8 +10,9 @@ import { Credentials, Unauthorized } from "../../services/Credentials.ts"
 import { staff } from "../../src/api/Boundary.ts"
 import { holds } from "../../src/Principal.ts"
 import { HttpSettings } from "./HttpSettings.ts"
-import { metrics_path } from "./Outcomes.ts"
+import { invalidRequest, issuesIn, noParameters } from "./Parameters.ts"
 import { forbidden, problemOf } from "./Problems.ts"
+import { metrics_path } from "./Routes.ts"
 
 const check = Effect.fnUntraced(function* (
   credentials: Credentials["Service"],
@@ -26,9 +27,14 @@ export const layer: Layer.Layer<never, never, Credentials | HttpRouter.HttpRoute
   Effect.fnUntraced(function* (router) {
     const credentials = yield* Credentials
     const { metrics_open } = yield* HttpSettings
-    const text = Effect.map(PrometheusMetrics.format(), (body) =>
-      HttpServerResponse.text(body, { contentType: "text/plain; version=0.0.4; charset=utf-8" })
-    )
+    const text = Effect.gen(function* () {
+      const { url } = yield* HttpServerRequest.HttpServerRequest
+      const issues = issuesIn(url, noParameters)
+      if (issues.length > 0) return ProblemDetails.toResponse({ ...invalidRequest(issues) })
+      return HttpServerResponse.text(yield* PrometheusMetrics.format(), {
+        contentType: "text/plain; version=0.0.4; charset=utf-8"
+      })
+    })
     const guarded = Effect.gen(function* () {
       const principal = yield* check(credentials, yield* HttpServerRequest.HttpServerRequest)
       if (holds(principal, staff)) return yield* text

@@ -11,76 +11,14 @@ import {
   HttpServerResponse,
   ProblemDetails
 } from "effect/http"
-import { HttpApi } from "effect/http-api"
 import type { Problem } from "../../src/api/Problem.ts"
 import { makeProblem } from "../../src/api/Problem.ts"
-import { TroupeApi } from "../../src/api/TroupeApi.ts"
+import { refusalOf } from "./Admission.ts"
 import { contentPolicy, makeHostCheck, named, newCorrelation } from "./Edge.ts"
 import { HttpSettings } from "./HttpSettings.ts"
 
-interface Place {
-  readonly method: string
-  readonly pattern: RegExp
-}
-
-/** Served beside the API: they are described by it, not in it. */
-export const openapi_path = "/openapi.json"
-export const docs_path = "/docs"
-export const metrics_path = "/metrics"
-
-const places = ((): ReadonlyArray<Place> => {
-  const found: Array<Place> = [openapi_path, docs_path, metrics_path].map((path) => ({
-    method: "GET",
-    pattern: patternOf(path)
-  }))
-  HttpApi.reflect(TroupeApi, {
-    onGroup: () => undefined,
-    onEndpoint: ({ endpoint }) => {
-      found.push({ method: endpoint.method, pattern: patternOf(endpoint.path) })
-    }
-  })
-  return found
-})()
-
-function patternOf(path: string): RegExp {
-  const escaped = path.replace(/[.]/g, "\\$&").replace(/:\w+/g, "[^/]+")
-  return new RegExp(`^${escaped}/?$`)
-}
-
-/** Methods that a path knows; none if there is nothing there. HEAD goes wherever GET does. */
-const methodsAt = (url: string): ReadonlyArray<string> => {
-  const path = url.split("?", 1)[0]!
-  const methods = new Set<string>()
-  for (const { method, pattern } of places) if (pattern.test(path)) methods.add(method)
-  if (methods.has("GET")) methods.add("HEAD")
-  return Array.from(methods)
-}
-
 const respond = (problem: Problem): HttpServerResponse.HttpServerResponse =>
   ProblemDetails.toResponse({ ...problem })
-
-const noRoute = (request: HttpServerRequest.HttpServerRequest) => {
-  const methods = methodsAt(request.url)
-  if (methods.length === 0 || methods.includes(request.method)) {
-    return respond(
-      makeProblem(
-        404,
-        "no-such-route",
-        "There is nothing here",
-        `See ${docs_path} for what there is.`,
-        { instance: request.url.split("?", 1)[0]!.slice(0, 200) }
-      )
-    )
-  }
-  const allow = methods.join(", ")
-  const problem = makeProblem(
-    405,
-    "method-not-allowed",
-    "Method not allowed",
-    `This takes ${allow}.`
-  )
-  return HttpServerResponse.setHeader(respond(problem), "allow", allow)
-}
 
 const fault = respond(
   makeProblem(
@@ -102,7 +40,6 @@ const unreadable = respond(
 
 /** Interruption is not an outcome: the client is gone, or the server is. A defect is logged and its text stays here. */
 const answer = (
-  request: HttpServerRequest.HttpServerRequest,
   cause: Cause.Cause<unknown>,
   correlation_id: string
 ): Effect.Effect<HttpServerResponse.HttpServerResponse, Types.unhandled> => {
@@ -111,15 +48,8 @@ const answer = (
   }
   const error = Cause.squash(cause)
   if (HttpServerResponse.isHttpServerResponse(error)) return Effect.succeed(error)
-  if (HttpServerError.isHttpServerError(error)) {
-    switch (error.reason._tag) {
-      case "RouteNotFound":
-        return Effect.succeed(noRoute(request))
-      case "RequestParseError":
-        return Effect.succeed(unreadable)
-      default:
-        break
-    }
+  if (HttpServerError.isHttpServerError(error) && error.reason._tag === "RequestParseError") {
+    return Effect.succeed(unreadable)
   }
   return Effect.as(
     Effect.annotateLogs(Effect.logError("a request met a defect", cause), { correlation_id }),
@@ -164,9 +94,10 @@ export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter | HttpServer
           const request = yield* HttpServerRequest.HttpServerRequest
           const correlation_id = yield* correlation
           const problem = misdirected(request)
-          const response = yield* problem === undefined
-            ? Effect.catchCause(httpEffect, (cause) => answer(request, cause, correlation_id))
-            : Effect.succeed(respond(problem))
+          const refusal = problem === undefined ? refusalOf(request) : respond(problem)
+          const response = yield* refusal === undefined
+            ? Effect.catchCause(httpEffect, (cause) => answer(cause, correlation_id))
+            : Effect.succeed(refusal)
           yield* Metric.update(
             Metric.withAttributes(requests, {
               method: request.method,

@@ -5,25 +5,34 @@ import { Effect } from "effect"
 import type { Layer } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import type { HttpApiGroup } from "effect/http-api"
+import type { JournalError } from "../../services/RunJournal.ts"
 import { RunJournal } from "../../services/RunJournal.ts"
-import { TaskStore } from "../../services/TaskStore.ts"
 import type { Authentication, Validation } from "../../src/api/Boundary.ts"
 import { CurrentPrincipal } from "../../src/api/Boundary.ts"
 import { limit_default } from "../../src/api/Page.ts"
+import { makeProblem } from "../../src/api/Problem.ts"
 import { TroupeApi } from "../../src/api/TroupeApi.ts"
-import { taskFor } from "./Access.ts"
+import type { RawEvent } from "../../src/run/Quarantine.ts"
+import { RunNotFound } from "../../src/run/RunCommand.ts"
+import { boundedPage } from "./BoundedPage.ts"
 import { problemOf } from "./Problems.ts"
+
+const notHere = makeProblem(
+  404,
+  "not-in-quarantine",
+  "The run is not in quarantine",
+  "Its journal folds: read it at /v1/runs/{id}/events."
+)
 
 export const layer: Layer.Layer<
   HttpApiGroup.Service<"troupe", "quarantine">,
   never,
-  RunJournal | TaskStore | Authentication | Validation
+  RunJournal | Authentication | Validation
 > = HttpApiBuilder.group(
   TroupeApi,
   "quarantine",
   Effect.fnUntraced(function* (handlers) {
     const journal = yield* RunJournal
-    const tasks = yield* TaskStore
 
     return handlers.handleAll({
       list: Effect.fnUntraced(function* ({ query }) {
@@ -40,17 +49,17 @@ export const layer: Layer.Layer<
         }
       }),
       events: Effect.fnUntraced(function* ({ params, query }) {
-        yield* taskFor(tasks, yield* CurrentPrincipal, params.id)
-        const limit = query.limit ?? limit_default
-        const items = yield* Effect.mapError(
-          journal.raw(params.id, (query.after ?? -1) + 1, limit),
-          problemOf
-        )
-        const last = items.at(-1)
-        return {
-          items,
-          ...(last === undefined || items.length < limit ? undefined : { next_after: last.seq })
+        const { tenant } = yield* CurrentPrincipal
+        const head = yield* Effect.mapError(journal.head(params.id), (error) => problemOf(error))
+        if (head.tenant !== tenant) {
+          return yield* Effect.fail(problemOf(new RunNotFound({ run_id: params.id })))
         }
+        if (head.quarantined !== true) return yield* Effect.fail(notHere)
+        const { items, more } = yield* boundedPage<RawEvent, JournalError>(
+          query.limit ?? limit_default,
+          (last, limit) => journal.raw(params.id, (last?.seq ?? query.after ?? -1) + 1, limit)
+        ).pipe(Effect.mapError(problemOf))
+        return more ? { items, next_after: items.at(-1)!.seq } : { items }
       }),
       release: Effect.fnUntraced(function* ({ params }) {
         const { tenant } = yield* CurrentPrincipal

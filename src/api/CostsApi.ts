@@ -6,10 +6,10 @@ import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { CostGroup, CostTotal } from "../cost/CostTotal.ts"
 import { AgentName, RunId } from "../Ids.ts"
 import { Authentication, Validation } from "./Boundary.ts"
-import { Filter, Limit, Moment } from "./Page.ts"
+import { Filter, Limit, Moment, ordered } from "./Page.ts"
 
 const list = HttpApiEndpoint.get("list", "/v1/costs", {
-  query: {
+  query: Schema.Struct({
     /** What the totals are made for; absent = `agent`. */
     by: Schema.optionalKey(CostGroup),
     /** What was journaled at or after, and before, in ms since 1970. */
@@ -24,7 +24,7 @@ const list = HttpApiEndpoint.get("list", "/v1/costs", {
     limit: Schema.optionalKey(Limit),
     /** Totals behind this key. */
     after: Schema.optionalKey(Filter)
-  },
+  }).check(ordered("from", "to")),
   success: Schema.Struct({
     items: Schema.Array(CostTotal),
     next_after: Schema.optionalKey(Schema.String)

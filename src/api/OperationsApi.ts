@@ -7,7 +7,7 @@ import { DeadLetter, DeadLetterStatus } from "../delivery/Outbox.ts"
 import { AgentName, ConversationId, MessageId, RunId } from "../Ids.ts"
 import { UnhostedWork } from "../run/UnhostedWork.ts"
 import { Authentication, Needs, RequestBody, Validation } from "./Boundary.ts"
-import { Filter, Limit, Moment, Reason } from "./Page.ts"
+import { Filter, Limit, Moment, ordered, Reason } from "./Page.ts"
 import { Problem404, Problem409, Problem503 } from "./Problem.ts"
 
 const Actor = Schema.Struct({
@@ -51,7 +51,7 @@ const resolving = {
 } as const
 
 const listLetters = HttpApiEndpoint.get("list", "/v1/dead-letters", {
-  query: {
+  query: Schema.Struct({
     handler_name: Schema.optionalKey(Filter),
     /** Died at or after, and at or before, in ms since 1970. */
     dead_from: Schema.optionalKey(Moment),
@@ -59,7 +59,7 @@ const listLetters = HttpApiEndpoint.get("list", "/v1/dead-letters", {
     /** Absent = `dead`. */
     status: Schema.optionalKey(DeadLetterStatus),
     limit: Schema.optionalKey(Limit)
-  },
+  }).check(ordered("dead_from", "dead_to")),
   success: Schema.Struct({ items: Schema.Array(DeadLetter) })
 }).annotateMerge(OpenApi.annotations({ summary: "Dead letters, newest first" }))
 

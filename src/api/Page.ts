@@ -14,6 +14,15 @@ export const Moment = Schema.Int.check(
   Schema.isBetween({ minimum: 0, maximum: 8_640_000_000_000_000 })
 )
 
+/** A range that ends before it begins holds nothing, which nobody asks for: the mistake is named at its first end. */
+export const ordered = <From extends string, To extends string>(from: From, to: To) =>
+  Schema.makeFilter((range: { readonly [K in From | To]?: number }) => {
+    const [begin, end]: ReadonlyArray<number | undefined> = [range[from], range[to]]
+    return begin === undefined || end === undefined || begin <= end
+      ? undefined
+      : { path: [from], issue: `Expected a moment that is not after ${to}` }
+  })
+
 /** The number of a row behind which a page begins; -1 = at the first. One more still fits a column. */
 export const After = Schema.Int.check(Schema.isBetween({ minimum: -1, maximum: 2_147_483_646 }))
 

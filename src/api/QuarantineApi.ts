@@ -6,7 +6,7 @@ import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { RunId } from "../Ids.ts"
 import { QuarantinedRun, RawEvent } from "../run/Quarantine.ts"
 import { Authentication, Needs, Validation } from "./Boundary.ts"
-import { Limit } from "./Page.ts"
+import { After, Limit } from "./Page.ts"
 import { Problem404, Problem409 } from "./Problem.ts"
 
 const params = { id: RunId }
@@ -26,11 +26,11 @@ const events = HttpApiEndpoint.get("events", "/v1/quarantine/:id/events", {
   query: {
     limit: Schema.optionalKey(Limit),
     /** Rows with a `seq` above this one. */
-    after: Schema.optionalKey(Schema.Int)
+    after: Schema.optionalKey(After)
   },
   success: Schema.Struct({
     items: Schema.Array(RawEvent),
-    next_after: Schema.optionalKey(Schema.Int)
+    next_after: Schema.optionalKey(After)
   }),
   error: Problem404
 })

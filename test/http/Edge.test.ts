@@ -1,49 +1,9 @@
 /** What stands before and around every request: hosts, headers, parameters, ids and caches. */
 import { createHash } from "node:crypto"
-import { connect } from "node:net"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { HttpServer } from "effect/http"
+import { port, raw } from "./Raw.ts"
 import { ask, layer, layerWith, tokenOf } from "./Service.ts"
-
-const port = Effect.map(HttpServer.HttpServer, ({ address }) =>
-  "port" in address ? address.port : 0
-)
-
-interface Raw {
-  readonly status: number
-  readonly headers: Readonly<Record<string, string>>
-  // oxlint-disable-next-line typescript/no-explicit-any -- what a foreign client sees has no type
-  readonly json: any
-}
-
-/** Lines as they are, which no client library would send. */
-const raw = Effect.fnUntraced(function* (...lines: ReadonlyArray<string>) {
-  const at = yield* port
-  const text = yield* Effect.callback<string>((resume) => {
-    let received = ""
-    const socket = connect(at, "127.0.0.1", () =>
-      socket.write(`${lines.join("\r\n")}\r\nConnection: close\r\n\r\n`)
-    )
-    socket.on("data", (chunk) => (received += chunk.toString()))
-    socket.on("error", () => {})
-    socket.on("close", () => resume(Effect.succeed(received)))
-  })
-  const [head = "", ...rest] = text.split("\r\n\r\n")
-  const [first = "", ...fields] = head.split("\r\n")
-  const headers: Record<string, string> = {}
-  for (const field of fields) {
-    const colon = field.indexOf(":")
-    headers[field.slice(0, colon).toLowerCase()] = field.slice(colon + 1).trim()
-  }
-  const body = rest.join("\r\n\r\n")
-  const answer: Raw = {
-    status: Number(first.split(" ")[1]),
-    headers,
-    json: body.startsWith("{") ? JSON.parse(body) : undefined
-  }
-  return answer
-})
 
 const authorization = `Authorization: Bearer ${tokenOf("vera")}`
 
@@ -108,7 +68,8 @@ describe("a request", () => {
           [`Authorization: ${other}`, authorization]
         ]) {
           const answer = yield* raw("GET /v1/agents HTTP/1.1", "Host: localhost", ...lines)
-          assert.strictEqual(answer.status, 401, lines.join())
+          assert.strictEqual(answer.status, 400, lines.join())
+          assert.strictEqual(answer.json.type, "urn:troupe:problem:repeated-header")
         }
       }
       const one = yield* raw("GET /v1/agents HTTP/1.1", "Host: localhost", authorization)

@@ -30,9 +30,9 @@ const statuses = (run: RunId, as: Who) =>
     [
       ["/v1/quarantine"],
       [`/v1/quarantine/${run}/events`],
-      [`/v1/quarantine/${run}/release`, {}]
+      [`/v1/quarantine/${run}/release`, "POST"]
     ] as const,
-    ([path, json]) => ask(path, { as, ...(json === undefined ? undefined : { json }) })
+    ([path, method = "GET"]) => ask(path, { as, method })
   ).pipe(Effect.map((answers) => answers.map(({ status }) => status)))
 
 describe("runs in quarantine", () => {
@@ -78,12 +78,19 @@ describe("runs in quarantine", () => {
       assert.deepStrictEqual(yield* statuses(run, "stranger"), [200, 404, 404])
       assert.deepStrictEqual((yield* ask("/v1/quarantine", { as: "stranger" })).json.items, [])
 
-      const release = () => ask(`/v1/quarantine/${run}/release`, { as: "olga", json: {} })
+      for (const after of ["-7", "-2", "1.5", "2147483647"]) {
+        const answer = yield* ask(`/v1/quarantine/${run}/events?after=${after}`, { as: "olga" })
+        assert.strictEqual(answer.status, 400, after)
+      }
+      const release = () => ask(`/v1/quarantine/${run}/release`, { as: "olga", method: "POST" })
       assert.strictEqual((yield* release()).status, 409)
       yield* mend
       assert.strictEqual((yield* release()).status, 204)
       assert.strictEqual((yield* decide()).status, 200)
       assert.deepStrictEqual((yield* ask("/v1/quarantine", { as: "olga" })).json.items, [])
+      const gone = yield* ask(`/v1/quarantine/${run}/events`, { as: "olga" })
+      assert.strictEqual(gone.status, 404)
+      assert.strictEqual(gone.json.type, "urn:troupe:problem:not-in-quarantine")
     }).pipe(Effect.provide(withStore))
   )
 })

@@ -1,0 +1,95 @@
+/**
+ * What a request must be before any route looks at it: one spelling of its path, one value of each header that has one,
+ * and no body that nobody reads. Two readers of a request that is ambiguous, such as a proxy and this service, would
+ * take it for two.
+ */
+import { HttpServerResponse, ProblemDetails } from "effect/http"
+import type { HttpServerRequest } from "effect/http"
+import type { Problem } from "../../src/api/Problem.ts"
+import { makeProblem } from "../../src/api/Problem.ts"
+import { invalidRequest, issuesIn } from "./Parameters.ts"
+import { docs_path, methodsOf, routeFor, routesAt, sentPath } from "./Routes.ts"
+
+/** Headers of which every reader takes one value, and each perhaps another one. */
+const single: ReadonlySet<string> = new Set([
+  "authorization",
+  "content-encoding",
+  "content-length",
+  "content-type",
+  "host",
+  "idempotency-key",
+  "last-event-id",
+  "traceparent",
+  "transfer-encoding"
+])
+
+const respond = (problem: Problem): HttpServerResponse.HttpServerResponse =>
+  ProblemDetails.toResponse({ ...problem })
+
+/** A header that must not come twice and does; where the server keeps no raw headers it has joined them. */
+const repeated = ({ source }: HttpServerRequest.HttpServerRequest): string | undefined => {
+  if (!("rawHeaders" in source) || !Array.isArray(source.rawHeaders)) return undefined
+  const seen = new Set<string>()
+  for (let i = 0; i < source.rawHeaders.length; i += 2) {
+    const name = String(source.rawHeaders[i]).toLowerCase()
+    if (!single.has(name)) continue
+    if (seen.has(name)) return name
+    seen.add(name)
+  }
+  return undefined
+}
+
+/** Does a body come with it? RFC 9112, section 6.3. */
+export const hasBody = ({ headers }: HttpServerRequest.HttpServerRequest): boolean =>
+  headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > 0
+
+const noRoute = (path: string) =>
+  respond(
+    makeProblem(
+      404,
+      "no-such-route",
+      "There is nothing here",
+      `See ${docs_path} for what there is. A path has one spelling: lower case, no slash more than it needs.`,
+      { instance: path.slice(0, 200).toWellFormed() }
+    )
+  )
+
+const noMethod = (methods: ReadonlyArray<string>) => {
+  const allow = methods.join(", ")
+  const problem = makeProblem(
+    405,
+    "method-not-allowed",
+    "Method not allowed",
+    `This takes ${allow}.`
+  )
+  return HttpServerResponse.setHeader(respond(problem), "allow", allow)
+}
+
+/** Why it goes no further; undefined = it does. */
+export const refusalOf = (
+  request: HttpServerRequest.HttpServerRequest
+): HttpServerResponse.HttpServerResponse | undefined => {
+  const twice = repeated(request)
+  if (twice !== undefined) {
+    return respond(
+      makeProblem(
+        400,
+        "repeated-header",
+        "A header comes more than once",
+        `Send ${twice} once: of two, one reader takes the first and another one the second.`
+      )
+    )
+  }
+  const path = sentPath(request)
+  const found = routesAt(path)
+  if (found.length === 0) return noRoute(path)
+  const route = routeFor(found, request.method)
+  if (route === undefined) return noMethod(methodsOf(found))
+  if (!route.takesBody && hasBody(request)) {
+    return respond(
+      makeProblem(400, "unread-body", "Nobody reads this body", "Send none: this route takes none.")
+    )
+  }
+  const issues = route.guarded ? [] : issuesIn(request.url, route.parameters)
+  return issues.length === 0 ? undefined : respond(invalidRequest(issues))
+}

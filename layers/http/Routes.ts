@@ -1,0 +1,86 @@
+/**
+ * Every route, and the one spelling of its path. The router is told to be as exact; what is asked here is asked of the
+ * bytes that were sent, before anything decodes or shortens them.
+ */
+import { HttpApi } from "effect/http-api"
+import type { HttpServerRequest } from "effect/http"
+import { Authentication } from "../../src/api/Boundary.ts"
+import { TroupeApi } from "../../src/api/TroupeApi.ts"
+import type { Parameters } from "./Parameters.ts"
+import { noParameters, parametersOf } from "./Parameters.ts"
+
+export interface Route {
+  readonly method: string
+  readonly path: RegExp
+  readonly parameters: Parameters
+  /** Does it check its parameters itself, once it knows who asks? */
+  readonly guarded: boolean
+  readonly takesBody: boolean
+}
+
+/** Served beside the API: they are described by it, not in it. */
+export const openapi_path = "/openapi.json"
+export const docs_path = "/docs"
+export const metrics_path = "/metrics"
+
+/** How long a part of a path may be, in UTF-16 units: an id of 200 characters, each of them encoded. */
+export const part_max = 600
+
+/** What a part of a path may hold: no slash of either kind, encoded or not, nothing that ends it, no dots alone. */
+const part =
+  "(?!(?:\\.|%2[Ee])+(?:/|$))(?:[A-Za-z0-9._~!$&'()*+,=:@-]|%(?!2[Ff]|5[Cc])[0-9A-Fa-f]{2})+"
+
+const exactly = (path: string): RegExp =>
+  new RegExp(`^${path.replace(/[.]/g, "\\$&").replace(/:\w+/g, () => part)}$`)
+
+const routes = ((): ReadonlyArray<Route> => {
+  const found: Array<Route> = [openapi_path, docs_path, metrics_path].map((path) => ({
+    method: "GET",
+    path: exactly(path),
+    parameters: noParameters,
+    guarded: path === metrics_path,
+    takesBody: false
+  }))
+  HttpApi.reflect(TroupeApi, {
+    onGroup: () => undefined,
+    onEndpoint: ({ endpoint }) => {
+      found.push({
+        method: endpoint.method,
+        path: exactly(endpoint.path),
+        parameters: parametersOf(endpoint),
+        guarded: [...endpoint.middlewares].some(({ key }) => key === Authentication.key),
+        takesBody: endpoint.payload.size > 0
+      })
+    }
+  })
+  return found
+})()
+
+const isUtf8 = (path: string): boolean => {
+  try {
+    decodeURIComponent(path)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** The path as it was sent; of a target with an authority (RFC 9112, section 3.2.2) what stands behind that. */
+export const sentPath = ({ source, url }: HttpServerRequest.HttpServerRequest): string => {
+  const target = "url" in source && typeof source.url === "string" ? source.url : url
+  return target.replace(/^https?:\/\/[^/?#]*/i, "").split("?", 1)[0]!
+}
+
+/** What there is at a path. None: nobody knows it, spelled in this way. */
+export const routesAt = (path: string): ReadonlyArray<Route> =>
+  isUtf8(path) ? routes.filter((route) => route.path.test(path)) : []
+
+/** HEAD goes wherever GET does. */
+export const methodsOf = (found: ReadonlyArray<Route>): ReadonlyArray<string> => {
+  const methods = new Set(found.map(({ method }) => method))
+  if (methods.has("GET")) methods.add("HEAD")
+  return [...methods]
+}
+
+export const routeFor = (found: ReadonlyArray<Route>, method: string): Route | undefined =>
+  found.find((route) => route.method === (method === "HEAD" ? "GET" : method))
