@@ -109,4 +109,135 @@ describe("the summary of a call's arguments", () => {
     assert.strictEqual(redact("1 ".repeat(2_000)), "1 ".repeat(2_000))
     assert.isAtMost(argsSummary({ text: "1".repeat(1_000_000) }).length, summary_max)
   })
+
+  /** A summary to the letter. */
+  const exactly = (cases: ReadonlyArray<readonly [args: unknown, said: string]>) => {
+    for (const [args, said] of cases) assert.strictEqual(argsSummary(args), said)
+  }
+
+  it("cuts a text at 160 characters, says so, and never cuts one in two", () => {
+    const x = "x".repeat(158)
+    exactly([
+      [{ t: `${x}yz` }, `t: "${x}yz"`],
+      [{ t: `${x}yz.` }, `t: "${x}yz…"`],
+      [{ t: `${x}y😀` }, `t: "${x}y…"`],
+      [{ t: `${x}😀.` }, `t: "${x}😀…"`],
+      [{ t: `😀${x}.` }, `t: "😀${x}…"`],
+      [{ [`${x}yz.`]: 1 }, `${x}yz…: 1`],
+      [`${x}yz.`, `"${x}yz…"`]
+    ])
+  })
+
+  it("ST-28 hides a number that may be a card's or a telephone's, and shows every other", () => {
+    exactly([
+      [{ n: 4_111_111_111_111_111 }, "n: [card]"],
+      [{ list: [4_111_111_111_111_111] }, "list: [[card]]"],
+      [4_111_111_111_111_111, "[card]"],
+      [{ amounts: [4_111_111_111_111_111] }, "amounts: [4111111111111111]"],
+      [{ n: 12.5, m: -1, ok: false, none: null }, "n: 12.5, m: -1, ok: false, none: null"]
+    ])
+  })
+
+  it("ST-28 shows an amount with its sign and currency, and hides what else stands under its name", () => {
+    const card = "4111111111111111"
+    assert.notInclude(argsSummary({ text: card }), card)
+    for (const amount of [
+      card,
+      `-${card}`,
+      `+${card}`,
+      `€${card}`,
+      `€ -${card}`,
+      `USD ${card}`,
+      `${card} USD`,
+      `${card}€`,
+      `${card}%`,
+      "4111'1111'1111'1111",
+      "4111 1111 1111 1111",
+      "4111_1111_1111_1111",
+      "0"
+    ]) {
+      exactly([[{ amount }, `amount: ${JSON.stringify(amount)}`]])
+    }
+    for (const amount of [
+      "jane.doe@example.com 5",
+      "5 jane.doe@example.com",
+      "5 to jane.doe@example.com",
+      "jane.doe@example.com"
+    ]) {
+      assert.notInclude(argsSummary({ amount }), "jane.doe", amount)
+    }
+    for (const amount of [`transfer ${card}`, `${card} transferred`, `#${card}`, `${card}#`]) {
+      assert.notInclude(argsSummary({ amount }), card, amount)
+    }
+  })
+
+  it("shows values of any shape, three levels deep", () => {
+    exactly([
+      [null, "null"],
+      [5, "5"],
+      [true, "true"],
+      ["text", '"text"'],
+      [[], "[]"],
+      [{}, ""],
+      [[1, { a: "b" }], '[1, {a: "b"}]'],
+      [{ a: {}, b: [] }, "a: {}, b: []"],
+      [{ a: { b: 1, c: 2 } }, "a: {b: 1, c: 2}"],
+      [{ a: { b: { c: { d: 1 } } } }, "a: {b: {c: {d: 1}}}"],
+      [{ a: { b: { c: { d: { e: 1 } } } } }, "a: {b: {c: {d: {…}}}}"],
+      [{ a: { b: { c: { d: [1, 2] } } } }, "a: {b: {c: {d: [2 items]}}}"],
+      [{ a: [[[1, 2]]] }, "a: [[[1, 2]]]"],
+      [{ a: [[[[1, 2], {}]]] }, "a: [[[[2 items], {…}]]]"],
+      [[[[1]]], "[[[1]]]"],
+      [[[[[1]]]], "[[[[1 items]]]]"]
+    ])
+  })
+
+  it("says how many members and items it leaves out, and nothing where it leaves out none", () => {
+    const named = (size: number) =>
+      Object.fromEntries(Array.from({ length: size }, (_, i) => [`n${i}`, i]))
+    const said = (size: number) => Array.from({ length: size }, (_, i) => `n${i}: ${i}`).join(", ")
+    exactly([
+      [[1, 2, 3, 4, 5], "[1, 2, 3, 4, 5]"],
+      [[1, 2, 3, 4, 5, 6], "[1, 2, 3, 4, 5, … 1 more]"],
+      [named(20), said(20)],
+      [named(21), `${said(20)}, … 1 more`],
+      [{ in: named(25) }, `in: {${said(20)}, … 5 more}`]
+    ])
+  })
+
+  it("puts amounts first only where not all would be shown, and else keeps the order", () => {
+    const notes = (size: number, value: string) =>
+      Object.fromEntries(Array.from({ length: size }, (_, i) => [`n${i}`, value]))
+    assert.isTrue(argsSummary({ ...notes(20, ""), amount: 7 }).startsWith("amount: 7, n0: "))
+    assert.isTrue(argsSummary({ ...notes(19, ""), amount: 7 }).endsWith(', n18: "", amount: 7'))
+    const long = argsSummary({ ...notes(8, "x".repeat(200)), amount: 7, price: 8 })
+    assert.isTrue(long.startsWith('amount: 7, price: 8, n0: "x'))
+    assert.include(long, `n7: "${"x".repeat(20)}`)
+    assert.isAtMost(long.length, summary_max)
+  })
+
+  it("shortens its texts before it leaves out the end of it, and no more than it has to", () => {
+    const of = (size: number, length: number) =>
+      argsSummary(
+        Object.fromEntries(Array.from({ length: size }, (_, i) => [`n${i}`, "x".repeat(length)]))
+      )
+    for (const [size, units] of [
+      [3, 160],
+      [4, 60],
+      [8, 60],
+      [9, 20],
+      [18, 20]
+    ] as const) {
+      const said = of(size, 500)
+      assert.isTrue(said.endsWith(`, n${size - 1}: "${"x".repeat(units)}…"`), said)
+      assert.isAtMost(said.length, summary_max)
+    }
+    const wide = Object.fromEntries(
+      Array.from({ length: 20 }, (_, i) => [`name_${i}`, "x".repeat(500)])
+    )
+    const cut = argsSummary(wide)
+    assert.strictEqual(cut.length, summary_max)
+    assert.isTrue(cut.startsWith(`name_0: "${"x".repeat(20)}…", name_1: `))
+    assert.isTrue(cut.endsWith("…"))
+  })
 })
