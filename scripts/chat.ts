@@ -4,7 +4,7 @@
 import { parseArgs } from "node:util"
 import { ApiClient, ApiError, resolveEndpoint } from "./chat/ApiClient.ts"
 import { interactive } from "./chat/Interactive.ts"
-import type { Pause, Verdict } from "./chat/Session.ts"
+import type { Pause, Run, Verdict } from "./chat/Session.ts"
 import { parsedArguments, Session } from "./chat/Session.ts"
 import type { Payload } from "./chat/View.ts"
 import { oneLine, View } from "./chat/View.ts"
@@ -20,6 +20,8 @@ const usage = `npm run chat -- [options]
   --deny ID             deny; --reason TEXT says why
   --revise ID           ask for another proposal; --reason TEXT says which
   --modify ID           approve with other arguments; --arguments JSON
+
+  A customer's token talks, and sees what customers see: --agent names an agent that speaks with customers.
 
   --url, --token        where the service is; else TROUPE_URL and TROUPE_TOKEN; else the files url and token in the
                         directory TROUPE_DATA; else those in .troupe
@@ -62,7 +64,7 @@ const howToAnswer = ({ correlation_id: id }: Payload): string =>
   ].join("\n")
 
 /** Says where a run stands to someone who will not be asked, and gives the exit code. */
-const report = (session: Session, run: string, pause: Pause): number => {
+const report = (session: Session, run: Run, pause: Pause): number => {
   if (pause.how === "asked") {
     for (const question of pause.questions) {
       session.view.question(question)
@@ -70,7 +72,12 @@ const report = (session: Session, run: string, pause: Pause): number => {
     }
   }
   if (pause.how === "unknown") session.view.line("  ! an operator must say what became of the call")
-  session.view.line(`\nconversation ${session.conversation}\nrun ${run}`)
+  if (pause.how === "waits") {
+    session.view.line(
+      `    read on with: npm run chat -- --agent ${run.agent} --conversation ${run.conversation}`
+    )
+  }
+  session.view.line(`\nconversation ${session.conversation}\nrun ${run.id}`)
   return pause.how === "ended" && pause.status !== "complete" ? 1 : 0
 }
 
@@ -99,7 +106,7 @@ const decideOnce = async (session: Session, id: string, verdict: Verdict): Promi
   const before = await session.run(approval.run_id)
   await session.decide(id, verdict)
   session.conversation = before.conversation
-  return report(session, before.id, (await session.follow(before, before.length)).pause)
+  return report(session, before, (await session.follow(before, before.length)).pause)
 }
 
 const listPending = async (session: Session): Promise<number> => {
@@ -126,7 +133,7 @@ const main = async (): Promise<number> => {
   if (verdict !== undefined) return decideOnce(session, ...verdict)
   if (flags.message === undefined) return interactive(session, flags.agent)
   const run = await session.send(flags.agent, flags.message, false)
-  return report(session, run.id, (await session.follow(run, 0)).pause)
+  return report(session, run, (await session.follow(run, 0)).pause)
 }
 
 try {

@@ -8,10 +8,19 @@ import type { Cursor, FeedItem } from "../../services/AgentRuntime.ts"
 import type { RunQuarantined } from "../../src/run/Quarantine.ts"
 import type { JournalError } from "../../services/RunJournal.ts"
 import type { StoreError } from "../../services/TaskStore.ts"
+import { makeProblem } from "../../src/api/Problem.ts"
 import { customerEvent, isForCustomers } from "../../src/conversation/CustomerView.ts"
 import type { InvalidInput } from "../../src/entry/InvalidInput.ts"
 import type { RunEvent } from "../../src/run/RunEvent.ts"
 import { problemOf } from "./Problems.ts"
+
+/** What is wrong with a journal is for whoever repairs it. */
+const unavailable = makeProblem(
+  409,
+  "conversation-unavailable",
+  "The conversation cannot be shown",
+  "Something is wrong with it on our side. Nothing that was said is lost."
+)
 
 /** How long a client waits before it comes back, in ms. */
 const retry_ms = 1_000
@@ -82,9 +91,11 @@ export const bytes = (
     Stream.rechunk(1),
     Stream.map((item) => frameOf(item, options.customer)),
     Stream.filter((frame) => frame !== ""),
-    Stream.catch((error) =>
-      Stream.succeed(`event: error\ndata: ${JSON.stringify(problemOf(error))}\n\n`)
-    )
+    Stream.catch((error) => {
+      const problem =
+        options.customer && error._tag === "RunQuarantined" ? unavailable : problemOf(error)
+      return Stream.succeed(`event: error\ndata: ${JSON.stringify(problem)}\n\n`)
+    })
   )
   const beats = Stream.fromSchedule(Schedule.spaced(options.heartbeat_ms)).pipe(
     Stream.map(() => ": alive\n\n")

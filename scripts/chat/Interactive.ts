@@ -52,6 +52,7 @@ const accompany = async (session: Session, lines: Prompter, run: Run): Promise<v
   for (;;) {
     const { pause, shown } = await session.follow(run, seen)
     seen = shown
+    if (pause.how === "waits") continue
     if (pause.how !== "asked") return session.view.line(`  · run ${run.id}`)
     for (const question of pause.questions) {
       session.view.question(question)
@@ -72,18 +73,14 @@ const accompany = async (session: Session, lines: Prompter, run: Run): Promise<v
 }
 
 /** Shows what was said before, and takes up a run that is still on its way. */
-const resume = async (session: Session, lines: Prompter): Promise<void> => {
+const resume = async (session: Session, lines: Prompter, agent: string): Promise<void> => {
   if (session.conversation === undefined) return
   const messages = await session.messages()
   for (const { content, role } of messages) {
     session.view.line(`${role === "user" ? "> " : ""}${oneLine(content, 2_000)}`)
   }
-  const last = messages.findLast(({ run_id }) => run_id !== undefined)?.run_id
-  if (last === undefined) return
-  const run = await session.run(last)
-  if (["pending", "processing", "awaiting_approval"].includes(run.status)) {
-    await accompany(session, lines, run)
-  }
+  const run = await session.unfinished(messages, agent)
+  if (run !== undefined) await accompany(session, lines, run)
 }
 
 /** Until the person leaves; gives the exit code. */
@@ -99,7 +96,7 @@ export const interactive = async (session: Session, agent: string): Promise<numb
     bye()
     process.exit(0)
   })
-  await resume(session, lines)
+  await resume(session, lines, agent)
   session.view.line(
     `Talking with ${agent}. Ctrl-C leaves and stops nothing: what was begun goes on.`
   )

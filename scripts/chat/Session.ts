@@ -2,6 +2,7 @@
  * One conversation with an agent, over the HTTP API: send, follow, decide.
  */
 import { randomUUID } from "node:crypto"
+import type { CustomerEvent } from "../../src/conversation/CustomerView.ts"
 import type { RunEvent } from "../../src/run/RunEvent.ts"
 import { ApiClient, ApiError } from "./ApiClient.ts"
 import type { Payload } from "./View.ts"
@@ -17,11 +18,14 @@ export interface Run {
   readonly id: string
   readonly conversation: string
   readonly agent: string
-  readonly ordinal: number
+  /** Its place in the conversation. */
+  ordinal: number
   readonly status: string
   readonly length: number
   readonly pending_approvals: ReadonlyArray<{ readonly payload: Payload }>
   readonly unknown_calls: ReadonlyArray<{ readonly call: string }>
+  /** Of a customer, who reads no run: it is known by its conversation's events alone. */
+  readonly own?: true
 }
 
 interface Approval {
@@ -41,6 +45,8 @@ export type Pause =
   | { readonly how: "ended"; readonly status: string }
   | { readonly how: "asked"; readonly questions: ReadonlyArray<Payload> }
   | { readonly how: "unknown" }
+  /** People are asked, and it is not for whoever talks here to answer. */
+  | { readonly how: "waits" }
 
 export type Verdict =
   | { readonly decision: "approve" }
@@ -86,7 +92,31 @@ export class Session {
       { "idempotency-key": randomUUID() }
     )
     this.conversation = accepted.conversation_id
-    return this.run(accepted.run_id)
+    const { conversation_id: conversation, ordinal, run_id } = accepted
+    return this.#runOrOwn({ id: run_id, conversation, agent, ordinal })
+  }
+
+  /** A run as staff sees it; for a customer what it knows itself. */
+  async #runOrOwn(known: Pick<Run, "id" | "conversation" | "agent" | "ordinal">): Promise<Run> {
+    try {
+      return await this.run(known.id)
+    } catch (error) {
+      if (!(error instanceof ApiError) || error.status !== 403) throw error
+      const nothing = { length: 0, pending_approvals: [], unknown_calls: [] }
+      return { ...known, ...nothing, status: "processing", own: true }
+    }
+  }
+
+  /** The run that a conversation's last message began, if it is on its way. */
+  async unfinished(messages: ReadonlyArray<Message>, agent: string): Promise<Run | undefined> {
+    const id = messages.findLast(({ run_id }) => run_id !== undefined)?.run_id
+    if (id === undefined) return undefined
+    // Where its place is not known, its events are looked for from the conversation's first one on.
+    const run = await this.#runOrOwn({ id, conversation: this.conversation!, agent, ordinal: 1 })
+    const isOn = run.own
+      ? !messages.some(({ role, run_id }) => role === "assistant" && run_id === id)
+      : ["pending", "processing", "awaiting_approval"].includes(run.status)
+    return isOn ? run : undefined
   }
 
   /** What was said so far, oldest first. Nothing in a conversation that its first message will begin. */
@@ -134,7 +164,7 @@ export class Session {
     shown: number
   ): Promise<{ readonly pause: Pause; readonly shown: number }> {
     const { conversation, id, ordinal } = run
-    let known = await this.run(id)
+    let known = run.own ? run : await this.run(id)
     const waits = pauseOf(known)
     if (waits !== undefined && known.length === shown) return { pause: waits, shown }
     const cursor =
@@ -144,7 +174,7 @@ export class Session {
       if (!away) this.view.line(`  ! ${reason}`)
       away = true
     }
-    for await (const { data, name } of this.client.follow(
+    for await (const { data, id: place, name } of this.client.follow(
       conversation,
       cursor,
       patience_ms,
@@ -154,7 +184,7 @@ export class Session {
       const item = data as {
         readonly run_id: string
         readonly seq: number
-        readonly event: RunEvent
+        readonly event: RunEvent | CustomerEvent
       }
       if (name === "error" || item.run_id !== id) continue
       if (name === "delta") {
@@ -162,9 +192,15 @@ export class Session {
         continue
       }
       const { event, seq } = item
-      this.view.event(event)
+      if (place !== undefined) run.ordinal = Number.parseInt(place, 10)
+      if (run.own) this.view.told(event as CustomerEvent)
+      else this.view.event(event as RunEvent)
       if (event._tag === "RunEnded") {
         return { pause: { how: "ended", status: event.status }, shown: seq + 1 }
+      }
+      if (run.own) {
+        if (event._tag === "ApprovalRequested") return { pause: { how: "waits" }, shown: seq + 1 }
+        continue
       }
       if (seq + 1 > known.length && tellsOfPeople.has(event._tag)) known = await this.run(id)
       const pause = seq + 1 === known.length ? pauseOf(known) : undefined

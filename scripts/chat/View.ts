@@ -1,6 +1,7 @@
 /**
  * What a run does, as lines of a terminal. Text comes as it is written; every call and every result is one line.
  */
+import type { CustomerEvent } from "../../src/conversation/CustomerView.ts"
 import type { Source } from "../../src/run/ProviderWork.ts"
 import type { FinishReason, Outcome, ProposedCall, RunEvent } from "../../src/run/RunEvent.ts"
 
@@ -131,6 +132,28 @@ export class View {
         else if (event.finish !== undefined) this.line(`  ! ${cutLine(event.finish)}`)
         for (const each of event.sources ?? []) this.line(`  · source: ${sourceLine(each)}`)
         return
+      default:
+        return
+    }
+  }
+
+  /** The same of what a customer is told. */
+  told(event: CustomerEvent): void {
+    switch (event._tag) {
+      case "ModelTurned":
+        return this.#turned({ ...event, finish: event.finish ?? "stop" })
+      case "ApprovalRequested":
+        return this.line("  · a person of the service is asked, and the answer waits for them")
+      case "ApprovalDecided":
+        return this.line("  · they have answered")
+      case "ApprovalClosed":
+        return this.line("  · they are asked no more")
+      case "CallSettled":
+        return this.line(`  · ${oneLine(event.outcome.error.message, 600)}`)
+      case "RunStopping":
+        return this.line("  · stopping")
+      case "RunEnded":
+        return this.event(event)
       default:
         return
     }

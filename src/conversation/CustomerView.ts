@@ -10,11 +10,13 @@ import type { Source } from "../run/ProviderWork.ts"
 import type { EndStatus, FinishReason, Outcome, RunEnded, RunEvent } from "../run/RunEvent.ts"
 import type { Conversation, ConversationMessage } from "./Conversation.ts"
 
-/** What failed, in words that are for end users: no name of a tool, no argument of a call. */
+/** What failed, in words that are for end users: no name of a tool, no argument of a call, no kind of an error. */
 export interface CustomerFailure {
-  readonly class: ToolFailure["class"]
   readonly message: string
 }
+
+/** How a text ended that is not whole. */
+export type CustomerFinish = Exclude<FinishReason, "stop" | "tool_calls">
 
 /** An event as a customer reads it; its members have the names that they have for staff. */
 export type CustomerEvent =
@@ -26,7 +28,8 @@ export type CustomerEvent =
       readonly text: string
       /** Always none: what an agent does is not told, so that a client of staff's events reads these too. */
       readonly calls: readonly []
-      readonly finish: FinishReason
+      /** Absent where the text is whole: that a turn ended because it calls tools is what an agent does. */
+      readonly finish?: CustomerFinish
     }
   /** A person is asked, has answered, or is asked no more. Not who, what or how. */
   | { readonly _tag: "ApprovalRequested" | "ApprovalDecided" | "ApprovalClosed" }
@@ -41,13 +44,25 @@ export type CustomerEvent =
       readonly status: EndStatus
       readonly reason: string
       readonly text: string
-      readonly finish?: FinishReason
+      readonly finish?: CustomerFinish
       readonly sources?: ReadonlyArray<Source>
     }
 
+const ofFinish = (finish: FinishReason | undefined): { readonly finish?: CustomerFinish } => {
+  switch (finish) {
+    case "length":
+    case "content_filter":
+    case "refusal":
+    case "other":
+      return { finish }
+    default:
+      return {}
+  }
+}
+
 /** What the answer refers to and how it ended are part of it. */
 const ofAnswer = ({ finish, sources }: Pick<RunEnded, "finish" | "sources">) => ({
-  ...(finish === undefined ? undefined : { finish }),
+  ...ofFinish(finish),
   ...(sources === undefined ? undefined : { sources: sources.map(sourceOf) })
 })
 
@@ -77,7 +92,7 @@ const settled = (call: CallId, outcome: Outcome, by: string | undefined) => {
   const { error } = outcome
   return {
     _tag: "CallSettled",
-    outcome: { _tag: "Failed", error: { class: error.class, message: failureText(error) } }
+    outcome: { _tag: "Failed", error: { message: failureText(error) } }
   } as const
 }
 
@@ -88,8 +103,9 @@ export const customerEvent = (event: RunEvent): CustomerEvent | undefined => {
       return { _tag: "RunAccepted", message: event.message }
     case "ModelTurned": {
       const { finish, frame, step, text } = event
-      return frame === rootFrame
-        ? { _tag: "ModelTurned", frame, step, text, calls: [], finish }
+      // A turn without a text did something else, or nothing.
+      return frame === rootFrame && text !== ""
+        ? { _tag: "ModelTurned", frame, step, text, calls: [], ...ofFinish(finish) }
         : undefined
     }
     case "ApprovalRequested":
@@ -105,7 +121,7 @@ export const customerEvent = (event: RunEvent): CustomerEvent | undefined => {
       const ended = { _tag: "RunEnded", status, reason: status } as const
       return status === "complete"
         ? { ...ended, text, ...ofAnswer(event) }
-        : { ...ended, text: "", ...(finish === undefined ? undefined : { finish }) }
+        : { ...ended, text: "", ...ofFinish(finish) }
     }
     default:
       return undefined

@@ -5,6 +5,7 @@ import type { FeedItem } from "../../services/AgentRuntime.ts"
 import { ConversationMessage } from "../../src/conversation/Conversation.ts"
 import { customerEvent, customerMessage } from "../../src/conversation/CustomerView.ts"
 import { CallId, FrameId, RunId } from "../../src/Ids.ts"
+import { RunQuarantined } from "../../src/run/Quarantine.ts"
 import { RunEvent } from "../../src/run/RunEvent.ts"
 
 const secret = "planted secret"
@@ -19,7 +20,7 @@ const shown: Readonly<Record<string, ReadonlyArray<string>>> = {
   ApprovalRequested: [],
   ApprovalDecided: [],
   ApprovalClosed: [],
-  CallSettled: ["outcome.error.class", "outcome.error.message"],
+  CallSettled: ["outcome.error.class", "outcome.error.reason", "outcome.error.message"],
   RunStopping: ["status"],
   RunEnded: ["status", "text", "finish", ...sources]
 }
@@ -77,6 +78,43 @@ describe("what a customer sees", () => {
     })
   )
 
+  it("of a turn is its text, and how it ended only where that is not whole", () => {
+    const turned = (text: string, finish: string) =>
+      customerEvent({ _tag: "ModelTurned", frame: "0", step: 2, text, calls: [], finish } as never)
+    for (const finish of ["stop", "tool_calls", "unheard of"]) {
+      assert.deepStrictEqual<unknown>(turned("I will look.", finish), {
+        _tag: "ModelTurned",
+        frame: "0",
+        step: 2,
+        text: "I will look.",
+        calls: []
+      })
+    }
+    assert.deepInclude(turned("Half of", "length"), { finish: "length" })
+    // One that says nothing did something.
+    assert.isUndefined(turned("", "tool_calls"))
+  })
+
+  it.effect("of a conversation whose journal is broken is that it cannot be shown", () =>
+    Effect.gen(function* () {
+      const run_id = "00000000-0000-4000-8000-000000000001"
+      const broken = new RunQuarantined({ run_id, reason: "unknown_event", seq: 17 })
+      const text = yield* EventStream.bytes(Stream.fail(broken), {
+        customer: true,
+        heartbeat_ms: 60_000,
+        until: Effect.never
+      }).pipe(
+        Stream.decodeText,
+        Stream.runFold(
+          () => "",
+          (all, each) => all + each
+        )
+      )
+      assert.include(text, "event: error")
+      assert.notMatch(text, /quarantin|journal|17|unknown_event|operator/)
+    })
+  )
+
   it("of a run that did not complete is that it did not, and not why", () => {
     for (const status of ["failed", "cancelled"]) {
       const event = { _tag: "RunEnded", status, reason: secret, text: secret } as RunEvent
@@ -119,6 +157,7 @@ describe("what a customer sees", () => {
           outcome: { _tag: "Failed", error: { kind: "unknown", message: "order 7", ...error } }
         } as RunEvent)
       )
+    assert.notMatch(said({ class: "ToolUserError" })!, /Tool|unknown/)
     assert.include(said({ class: "ToolUserError" }), "order 7")
     assert.include(said({ class: "ToolPolicyError" }), "Not allowed: order 7")
     for (const cls of ["ToolTransientError", "ToolTerminalError"]) {

@@ -29,6 +29,10 @@ const credentials = [
   {
     sha256: createHash("sha256").update(token).digest("hex"),
     principal: new Principal({ id: "olga", tenant, roles: ["operator", "approver"] })
+  },
+  {
+    sha256: createHash("sha256").update("carls-token").digest("hex"),
+    principal: new Principal({ id: "carl", tenant, roles: ["customer"] })
   }
 ]
 
@@ -77,7 +81,11 @@ const house = Effect.fnUntraced(function* (script: ScriptedModelGateway.Script =
   fs.writeFileSync(path.join(directory, ".troupe/token"), `${token}\n`)
   const stores = yield* Layer.build(Stores.ephemeral)
   yield* Effect.provideContext(deadLetter, stores)
-  const layer = Server.layer({ listen: { port: 0 }, credentials }).pipe(
+  const layer = Server.layer({
+    listen: { port: 0 },
+    credentials,
+    settings: { customer_agents: [operations.name] }
+  }).pipe(
     Layer.provide(Runtime.layer({ agents: [operations], tools: [OperationsTools.tools] })),
     Layer.provide(ScriptedModelGateway.layer(script)),
     Layer.provide(Layer.succeedContext(stores)),
@@ -240,6 +248,52 @@ describe("the chat client", () => {
       assert.match(out, /bye; go on with: npm run chat -- --conversation \S+/)
       assert.strictEqual((yield* statusOf(stores)).status, "replayed")
     }).pipe(Effect.timeout("20 seconds"))
+  )
+
+  it.live(
+    "talks with the token of a customer, who sees what is said and that people are asked",
+    () =>
+      Effect.gen(function* () {
+        const { directory } = yield* house()
+        const carl = { TROUPE_TOKEN: "carls-token" }
+        const once = yield* (yield* chatWith(carl, directory, "--message", "What is stuck?")).ends
+        assert.strictEqual(once.code, 0, once.out)
+        assert.include(once.out, "Let me look.\n")
+        assert.include(once.out, "a person of the service is asked")
+        const [, conversation] = /--conversation (\S+)/.exec(once.out)!
+        const talk = yield* chatWith(carl, directory, "--conversation", conversation!)
+        yield* talk.shows("a person of the service is asked")
+        const [[approval] = []] = (yield* runs(directory, "--pending")).out
+          .split("\n")
+          .map((line) => line.split("\t"))
+        yield* runs(directory, "--approve", approval!)
+        yield* talk.shows("It was sent again.")
+        yield* talk.shows("Talking with operations")
+        const { code, out } = yield* talk.ends
+        assert.strictEqual(code, 0, out)
+        assert.strictEqual(out.split("One event is stuck.").length, 2, out)
+        for (const secret of ["list_dlq_events", "replay_dlq_event", "olga", "undefined", letter]) {
+          assert.notInclude(once.out + out, secret)
+        }
+        const refused = yield* (yield* chatWith(carl, directory, "--pending")).ends
+        assert.strictEqual(refused.code, 1)
+        assert.match(refused.out, /^Not allowed\. /)
+      }).pipe(Effect.timeout("20 seconds"))
+  )
+
+  it.live("tells a customer of a call that failed and of a run that is stopped", () =>
+    Effect.sync(() => {
+      let out = ""
+      const view = new View((text) => (out += text))
+      const failed = { _tag: "Failed", error: { message: "There is no order 7." } } as const
+      view.told({ _tag: "CallSettled", outcome: failed })
+      view.told({ _tag: "ApprovalClosed" })
+      view.told({ _tag: "RunStopping", status: "cancelled" })
+      view.told({ _tag: "RunEnded", status: "cancelled", reason: "cancelled", text: "" })
+      assert.notInclude(out, "undefined")
+      assert.include(out, "There is no order 7.")
+      assert.include(out, "! cancelled")
+    })
   )
 
   it.live("a conversation that does not exist yet begins with its first message", () =>
