@@ -74,7 +74,7 @@ const costBound = (state: RunState, declared: string): BigDecimal.BigDecimal => 
 
 const zero = BigDecimal.make(0n, 0)
 
-/** Calls that count: one that was refused because of their number does not. */
+/** Calls that count: one that never ran because of their number does not. */
 export const callsUsed = (state: RunState): number => state.calls.size - state.used.calls_refused
 
 /** Is there room for one more turn while `turns` others, each as large as the largest so far, are on their way? */

@@ -4,6 +4,7 @@
 import type { CallId } from "../Ids.ts"
 import { callId } from "../Ids.ts"
 import { answerOf, resultEntry, settledPhase } from "./CallResult.ts"
+import { callsMax, callsUsed } from "./RunBreach.ts"
 import type { CallSettled, ModelTurned } from "./RunEvent.ts"
 import { endedWell } from "./CutTurn.ts"
 import { emptyText, isMistake, mistakeOf, recount } from "./RunGuard.ts"
@@ -14,6 +15,9 @@ import { charge, tokensOf } from "./RunUsed.ts"
 export const turned = (state: RunState, event: ModelTurned) => {
   const frame = state.frames.get(event.frame)!
   state.steps++
+  // Calls beyond the bound are refused as soon as they are proposed. A specialist's that fails at it later has counted.
+  const beyond = callsUsed(state) + event.calls.length - callsMax(state)
+  if (beyond > 0) state.used.calls_refused += Math.min(beyond, event.calls.length)
   if (event.usage !== undefined) state.tokens += tokensOf(state.used, event.usage)
   if (event.cost !== undefined) charge(state.used, event.cost)
   frame.step = event.step

@@ -51,8 +51,12 @@ export const begin = (limits: RunLimits, random: () => number = () => 0): Play =
   return play
 }
 
+/** More than any play has: what follows from a state for ever fails here, and does not take all memory. */
+const events_most = 20_000
+
 export const apply = (play: Play, events: ReadonlyArray<RunEvent>): void => {
   for (const event of events) {
+    if (play.events.length >= events_most) throw new Error(`${event._tag} follows for ever`)
     play.events.push(event)
     evolve(play.state, event)
   }

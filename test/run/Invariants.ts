@@ -3,7 +3,7 @@ import { assert } from "@effect/vitest"
 import type { RunEvent } from "../../src/run/RunEvent.ts"
 import type { CallPhase, FrameState, RunState } from "../../src/run/RunState.ts"
 import { evolve, make } from "../../src/run/RunState.ts"
-import { depthOf, rootFrame } from "../../src/Ids.ts"
+import { depthOf, frameOf, rootFrame } from "../../src/Ids.ts"
 import { breach, callsUsed, maxOf } from "../../src/run/RunBreach.ts"
 import { empty_text } from "../../src/run/RunGuard.ts"
 import type { Play } from "./Interleaving.ts"
@@ -107,7 +107,8 @@ export const assertLimits = (play: Play): void => {
     assert.isAtMost(opened, limits.delegations_per_turn_max)
   }
   const used = [...state.calls.values()].filter(
-    ({ phase }) =>
+    ({ id, phase }) =>
+      state.frames.has(frameOf(id)) ||
       phase._tag !== "Settled" ||
       phase.outcome._tag !== "Failed" ||
       phase.outcome.error.reason !== "CALLS_MAX"

@@ -1,0 +1,651 @@
+import { assert, describe, it } from "@effect/vitest"
+import type { TurnCost } from "../../src/cost/TurnCost.ts"
+import { callId, rootFrame } from "../../src/Ids.ts"
+import { breach, extensionOf, extensionText, limitPlace, maxOf } from "../../src/run/RunBreach.ts"
+import { decide } from "../../src/run/RunDecider.ts"
+import type { ModelTurned, Outcome, RunEvent } from "../../src/run/RunEvent.ts"
+import type { LimitName, RunLimits } from "../../src/run/RunLimits.ts"
+import { statusOf } from "../../src/run/RunState.ts"
+import { work } from "../../src/run/RunWork.ts"
+import type { Play } from "./Interleaving.ts"
+import { give } from "./Interleaving.ts"
+import {
+  added,
+  answersLimit,
+  asksLimit,
+  delegated,
+  delegates,
+  ends,
+  first,
+  proposal,
+  proposes,
+  says,
+  second,
+  started
+} from "./Scenes.ts"
+
+const priced = (amount: string, currency = "USD"): TurnCost => ({
+  _tag: "Priced",
+  agent: "operations" as never,
+  prices: "v1",
+  currency,
+  amount
+})
+const unpriced: TurnCost = {
+  _tag: "Unpriced",
+  agent: "operations" as never,
+  prices: "v1",
+  reason: "no_price"
+}
+
+const broke: Outcome = {
+  _tag: "Failed",
+  error: { class: "ToolTransientError", kind: "timeout", message: "it took too long" }
+}
+
+/** One turn with one call, the same every time, that ends in this way. */
+const step = (play: Play, given: Partial<ModelTurned> = {}, outcome?: Outcome): void => {
+  says(play, { calls: [proposal("write", { n: 1 })], ...given })
+  const { id } = play.state.open[0]!
+  ends(play, id, outcome)
+}
+
+interface Bound {
+  readonly limits: Partial<RunLimits>
+  /** Brings the run one more `limits` near to its bound; the second time it is there. */
+  readonly near: (play: Play) => void
+  readonly reason: string
+  readonly used: readonly [number | string, number | string]
+  readonly thing: string
+  readonly last?: string
+}
+
+const usage = { input_tokens: 7, output_tokens: 3 }
+
+const bounds: Record<LimitName, Bound> = {
+  steps_max: {
+    limits: { steps_max: 2 },
+    near: step,
+    reason: "recursion_limit",
+    used: [2, 2],
+    thing: "model turns"
+  },
+  calls_max: {
+    limits: { calls_max: 2 },
+    near: step,
+    reason: "calls_max",
+    used: [2, 2],
+    thing: "calls"
+  },
+  tokens_max: {
+    limits: { tokens_max: 20 },
+    near: (play) => step(play, { usage }),
+    reason: "tokens_max",
+    used: [20, 20],
+    thing: "tokens"
+  },
+  cost_max: {
+    limits: { cost_max: "0.5" },
+    near: (play) => step(play, { cost: priced("0.250") }),
+    reason: "cost_max",
+    used: ["0.5", "0.5"],
+    thing: "cost"
+  },
+  wall_ms_max: {
+    limits: { wall_ms_max: 60_000 },
+    near: (play) => {
+      if (play.state.steps === 0) step(play)
+      else give(play, { _tag: "TimeIsUp" })
+    },
+    reason: "wall_ms_max",
+    used: [60_000, 60_000],
+    thing: "ms of time"
+  },
+  repeats_max: {
+    limits: { repeats_max: 2 },
+    near: (play) => step(play, {}, broke),
+    reason: "repeats_max",
+    used: [2, 2],
+    thing: "failures of the same call"
+  },
+  mistakes_max: {
+    limits: { mistakes_max: 2 },
+    near: (play) => says(play, { text: "" }),
+    reason: "mistakes_max",
+    used: [2, 2],
+    thing: "turns of mistakes in a row",
+    last: "; the last mistake: an empty turn"
+  }
+}
+
+const names = Object.keys(bounds) as ReadonlyArray<LimitName>
+
+const lastTurn = (play: Play) => play.state.frames.get(rootFrame)!.step + 1
+
+const wantsTurn = (play: Play): boolean =>
+  work(play.state).some((each) => each._tag === "AskModel" && each.start && each.tools)
+
+describe("a bound of the run", () => {
+  for (const name of names) {
+    const { last = "", limits, near, reason, thing, used } = bounds[name]
+    const sentence = `the run has used ${used[0]} of ${used[1]} ${thing} (${name})${last}`
+
+    it(`${name} stops the run when it is reached, and not before`, () => {
+      const play = started(limits)
+      near(play)
+      assert.isUndefined(play.state.stopping)
+      assert.isUndefined(breach(play.state))
+      assert.isTrue(wantsTurn(play))
+      const events = added(play, () => near(play))
+      const stops = events.filter((event) => event._tag === "RunStopping")
+      const message = name === "wall_ms_max" ? undefined : { message: sentence }
+      assert.deepStrictEqual(stops, [
+        { _tag: "RunStopping", status: "failed", by: "runtime", reason, ...message }
+      ])
+      assert.strictEqual(play.state.ended?.reason, reason)
+    })
+
+    it(`${name} asks a person where it is to ask, and one approval adds as much again`, () => {
+      const play = started({ ...limits, on_breach: "ask" })
+      near(play)
+      assert.isFalse(work(play.state).some((each) => each._tag === "AskLimit"))
+      near(play)
+      const place = `limit/${name}.1`
+      assert.strictEqual(limitPlace(play.state, name), place)
+      assert.isUndefined(play.state.stopping)
+      assert.deepStrictEqual(
+        work(play.state).filter((each) => each._tag === "AskLimit"),
+        [{ _tag: "AskLimit", key: place, limit: name }]
+      )
+      assert.isFalse(wantsTurn(play))
+      assert.deepStrictEqual(extensionOf(play.state, name), {
+        limit: name,
+        max: used[1],
+        used: used[0],
+        extend_by: used[1]
+      })
+      assert.strictEqual(
+        extensionText(extensionOf(play.state, name)),
+        `The run has used ${used[0]} of ${used[1]} (${thing}, ${name}) and stands still. Approved, it may use ${used[1]} more; denied, it ends as failed.`
+      )
+      assert.deepStrictEqual(
+        asksLimit(play, name).events.map(({ _tag }) => _tag),
+        ["ApprovalRequested"]
+      )
+      assert.strictEqual(statusOf(play.state), "awaiting_approval")
+      assert.isTrue(work(play.state).every((each) => each._tag === "AskModel" && !each.start))
+      assert.deepStrictEqual(
+        answersLimit(play).map(({ _tag }) => _tag),
+        ["ApprovalDecided"]
+      )
+      assert.strictEqual(statusOf(play.state), "processing")
+      assert.isUndefined(breach(play.state))
+      assert.isTrue(wantsTurn(play))
+      assert.strictEqual(limitPlace(play.state, name), `limit/${name}.2`)
+    })
+
+    it(`${name} is extended by what is declared, as often as that, and then stops the run`, () => {
+      const declared = name === "cost_max" ? "0.25" : Math.max(1, Number(used[1]) / 2)
+      const play = started({
+        ...limits,
+        on_breach: "ask",
+        extensions_max: 2,
+        extend_by: { [name]: declared }
+      })
+      near(play)
+      const reach = () => {
+        for (let i = 0; breach(play.state) === undefined && play.state.ended === undefined; i++) {
+          if (i > 3) assert.fail("it is not reached")
+          near(play)
+        }
+      }
+      for (let times = 0; times < 2; times++) {
+        reach()
+        const { extend_by, max } = extensionOf(play.state, name)
+        assert.strictEqual(extend_by, declared)
+        assert.strictEqual(
+          Number(max),
+          Number(used[1]) + times * Number(declared),
+          `after ${times}`
+        )
+        asksLimit(play, name)
+        answersLimit(play)
+      }
+      reach()
+      assert.isDefined(play.state.ended)
+      assert.strictEqual(play.state.ended?.reason, reason)
+      if (name !== "wall_ms_max") {
+        const most = Number(used[1]) + 2 * Number(declared)
+        assert.include(play.state.stopping?.message, ` of ${most} ${thing} (${name})`)
+      }
+      if (name !== "cost_max") {
+        assert.strictEqual(maxOf(play.state, name), Number(used[1]) + 2 * Number(declared))
+      }
+    })
+
+    it(`${name} ends the run as failed where a person denies more`, () => {
+      const play = started({ ...limits, on_breach: "ask" })
+      near(play)
+      near(play)
+      const { request } = asksLimit(play, name)
+      const decision = { _tag: "Deny", reason: "that will do" } as const
+      assert.deepStrictEqual(answersLimit(play, decision).slice(0, 2), [
+        {
+          _tag: "ApprovalDecided",
+          call: request.call,
+          approval: request.approval,
+          decision,
+          by: "ada",
+          digest: request.digest
+        },
+        { _tag: "RunStopping", status: "failed", by: "ada", reason, message: "that will do" }
+      ])
+      assert.deepInclude(play.state.ended, { status: "failed", reason })
+    })
+
+    it(`${name} leaves one turn without tools where the run is to answer, and it ends the run`, () => {
+      const play = started({ ...limits, on_breach: "answer" })
+      for (let i = 0; breach(play.state) === undefined; i++) {
+        if (i > 2) assert.fail("it is not reached")
+        near(play)
+      }
+      const turn = lastTurn(play)
+      assert.deepStrictEqual(work(play.state), [
+        {
+          _tag: "AskModel",
+          key: `0/${turn}/answer`,
+          frame: rootFrame,
+          step: turn,
+          tools: false,
+          start: true
+        }
+      ])
+      const events = says(play, { text: "so far", calls: [proposal("write", { n: 9 })] })
+      assert.deepStrictEqual(
+        events.map((event) => (event._tag === "ModelTurned" ? event.calls.length : event._tag)),
+        [0, "RunEnded"]
+      )
+      assert.deepInclude(play.state.ended, { status: "complete", text: "so far" })
+    })
+
+    it(`${name} fails the run where the last turn was to answer and says nothing`, () => {
+      for (const text of ["", "  "]) {
+        const play = started({ ...limits, on_breach: "answer" })
+        while (breach(play.state) === undefined) near(play)
+        assert.deepStrictEqual(
+          says(play, { text }).find(({ _tag }) => _tag === "RunStopping"),
+          {
+            _tag: "RunStopping",
+            status: "failed",
+            by: "runtime",
+            reason,
+            message: "the last turn was to answer without tools, and said nothing"
+          }
+        )
+      }
+    })
+  }
+})
+
+const requestOf = (play: Play) => {
+  const { _tag, ...request } = [...play.state.asked!.values()].at(-1)!
+  return { ...request, approval: `00000000-0000-4000-8000-${"f".repeat(12)}` as never }
+}
+
+describe("a question about a bound", () => {
+  const reached = (limits: Partial<RunLimits> = {}) => {
+    const play = started({ calls_max: 1, on_breach: "ask", ...limits })
+    step(play)
+    return play
+  }
+
+  it("is not put while another waits, when it was put, or when the run stops", () => {
+    const play = reached()
+    const { request } = asksLimit(play, "calls_max")
+    const again = { ...request, approval: requestOf(play).approval }
+    assert.deepStrictEqual(decide(play.state, { _tag: "AsksLimit", request: again }), [])
+    answersLimit(play)
+    step(play)
+    assert.isDefined(play.state.ended)
+    const stopping = reached()
+    give(stopping, { _tag: "Stops", stopping: { status: "failed", by: "ada", reason: "r" } })
+    assert.deepStrictEqual(decide(stopping.state, { _tag: "AsksLimit", request }), [])
+  })
+
+  it("is put once, also where it is decided again after somebody answered", () => {
+    const play = reached({ extensions_max: 2, extend_by: { calls_max: 1 } })
+    const { request } = asksLimit(play, "calls_max")
+    answersLimit(play)
+    step(play)
+    assert.strictEqual(breach(play.state)?.limit, "calls_max")
+    assert.deepStrictEqual(decide(play.state, { _tag: "AsksLimit", request }), [])
+    const newer = { ...request, approval: requestOf(play).approval }
+    assert.lengthOf(decide(play.state, { _tag: "AsksLimit", request: newer }), 1)
+  })
+
+  it("is put about the bound that is reached, and about no other", () => {
+    assert.deepStrictEqual(asksLimit(reached(), "steps_max").events, [])
+    assert.deepStrictEqual(asksLimit(started({ on_breach: "ask" }), "calls_max").events, [])
+  })
+
+  it("is put by nobody where the run answers instead", () => {
+    assert.deepStrictEqual(asksLimit(reached({ on_breach: "answer" }), "calls_max").events, [])
+  })
+
+  it("is not put while every frame waits for its calls, and holds back the turns of all", () => {
+    const play = started({ calls_max: 2, on_breach: "ask" })
+    proposes(play, 2)
+    assert.isFalse(work(play.state).some((each) => each._tag === "AskLimit"))
+    ends(play, first)
+    assert.isFalse(work(play.state).some((each) => each._tag === "AskLimit"))
+    ends(play, second)
+    assert.deepStrictEqual(
+      work(play.state).map((each) => each.key),
+      ["0/2", "limit/calls_max.1"]
+    )
+    assert.isFalse(wantsTurn(play))
+  })
+
+  it("closes as cancelled when the run stops, and when the answer comes first", () => {
+    const stopped = reached()
+    const { request } = asksLimit(stopped, "calls_max")
+    const { approval, call } = request
+    const stopping = { status: "failed", by: "bob", reason: "r" } as const
+    const closed = (by: string): RunEvent => ({
+      _tag: "ApprovalClosed",
+      call,
+      approval,
+      how: "cancelled",
+      by
+    })
+    const events = added(stopped, () => give(stopped, { _tag: "Stops", stopping }))
+    assert.deepInclude(events, closed("bob"))
+    assert.strictEqual(stopped.state.asking, 0)
+
+    const answered = reached()
+    const asked = asksLimit(answered, "calls_max").request
+    assert.deepStrictEqual(says(answered).slice(1), [
+      { ...closed("runtime"), approval: asked.approval },
+      { _tag: "RunEnded", status: "complete", reason: "complete", text: "said" }
+    ] as ReadonlyArray<RunEvent>)
+  })
+})
+
+describe("time that is up", () => {
+  const timeIsUp = (play: Play) => decide(play.state, { _tag: "TimeIsUp" })
+  const stops: ReadonlyArray<RunEvent> = [
+    { _tag: "RunStopping", status: "failed", by: "runtime", reason: "wall_ms_max" }
+  ]
+  const reached: ReadonlyArray<RunEvent> = [{ _tag: "LimitReached", limit: "wall_ms_max" }]
+
+  it("stops a run at once, or is kept for its next turn where that asks or answers", () => {
+    for (const [on_breach, expected] of [
+      ["stop", stops],
+      ["ask", reached],
+      ["answer", reached]
+    ] as const) {
+      const play = started({ wall_ms_max: 1, on_breach })
+      proposes(play, 1)
+      assert.deepStrictEqual(timeIsUp(play), expected, on_breach)
+    }
+  })
+
+  it("is nothing to a run without such a bound, that is stopping, or that knows it", () => {
+    for (const on_breach of ["stop", "ask", "answer"] as const) {
+      assert.deepStrictEqual(timeIsUp(started({ on_breach })), [], on_breach)
+      const play = started({ wall_ms_max: 1, on_breach })
+      proposes(play, 1)
+      give(play, { _tag: "Dispatches", call: first, key: "k", on_loss: "unknown" })
+      give(play, { _tag: "TimeIsUp" })
+      assert.deepStrictEqual(timeIsUp(play), [], `${on_breach}, twice`)
+      const stopping = started({ wall_ms_max: 1, on_breach })
+      proposes(stopping, 1)
+      give(stopping, { _tag: "Dispatches", call: first, key: "k", on_loss: "unknown" })
+      give(stopping, { _tag: "Stops", stopping: { status: "failed", by: "ada", reason: "r" } })
+      assert.isUndefined(stopping.state.ended)
+      assert.deepStrictEqual(timeIsUp(stopping), [], `${on_breach}, stopping`)
+    }
+  })
+
+  it("stops a run that people have given all the time that they may", () => {
+    const play = started({ wall_ms_max: 1, on_breach: "ask" })
+    step(play)
+    give(play, { _tag: "TimeIsUp" })
+    asksLimit(play, "wall_ms_max")
+    answersLimit(play)
+    assert.deepStrictEqual(timeIsUp(play), stops)
+  })
+})
+
+describe("what is kept for a last turn", () => {
+  const turns = (limits: Partial<RunLimits>, given: (turn: number) => Partial<ModelTurned>) => {
+    const play = started({ on_breach: "answer", ...limits })
+    let turn = 0
+    while (breach(play.state) === undefined) step(play, given(++turn))
+    return turn
+  }
+  const token = () => ({ usage: { input_tokens: 1, output_tokens: 0 } })
+
+  it("is a tenth of the tokens, or what is declared", () => {
+    assert.strictEqual(turns({ tokens_max: 20 }, token), 18)
+    assert.strictEqual(turns({ tokens_max: 19 }, token), 18)
+    assert.strictEqual(turns({ tokens_max: 20, answer_tokens: 0 }, token), 20)
+    assert.strictEqual(turns({ tokens_max: 20, answer_tokens: 15 }, token), 5)
+  })
+
+  it("is a tenth of the cost, or what is declared", () => {
+    const tenth = () => ({ cost: priced("0.1") })
+    assert.strictEqual(turns({ cost_max: "2" }, tenth), 18)
+    assert.strictEqual(turns({ cost_max: "2", answer_cost: "0" }, tenth), 20)
+    assert.strictEqual(turns({ cost_max: "2", answer_cost: "1.5" }, tenth), 5)
+  })
+
+  it("is nothing where the run stops or asks", () => {
+    for (const on_breach of ["stop", "ask"] as const) {
+      const limits = { answer_tokens: 15, answer_cost: "1.5", on_breach }
+      assert.strictEqual(turns({ tokens_max: 20, ...limits }, token), 20)
+      assert.strictEqual(
+        turns({ cost_max: "2", ...limits }, () => ({ cost: priced("0.1") })),
+        20
+      )
+    }
+  })
+})
+
+describe("several bounds", () => {
+  it("are met in their order, whichever is declared first", () => {
+    const play = started({
+      steps_max: 2,
+      calls_max: 2,
+      tokens_max: 20,
+      cost_max: "0.5",
+      wall_ms_max: 1,
+      repeats_max: 2,
+      mistakes_max: 2,
+      on_breach: "ask",
+      extensions_max: 1
+    })
+    const mistaken: Outcome = {
+      _tag: "Failed",
+      error: {
+        class: "ToolUserError",
+        kind: "invalid_args",
+        reason: "INPUT_SCHEMA",
+        message: "no"
+      }
+    }
+    for (let i = 0; i < 2; i++) step(play, { usage, cost: priced("0.25") }, mistaken)
+    give(play, { _tag: "TimeIsUp" })
+    const met: Array<string> = []
+    for (let at = breach(play.state); at !== undefined; at = breach(play.state)) {
+      met.push(at.limit)
+      asksLimit(play, at.limit)
+      answersLimit(play)
+      if (met.length > 7) break
+    }
+    assert.deepStrictEqual(met, [
+      "steps_max",
+      "calls_max",
+      "tokens_max",
+      "cost_max",
+      "wall_ms_max",
+      "repeats_max",
+      "mistakes_max"
+    ])
+  })
+
+  it("of nothing bound nothing", () => {
+    const play = started({
+      tokens_max: 0,
+      wall_ms_max: 0,
+      repeats_max: 0,
+      mistakes_max: 0,
+      steps_max: 100
+    })
+    const args = proposal("write", { n: 1 })
+    for (let i = 0; i < 20; i++) {
+      step(play, { usage, cost: unpriced, calls: [args] }, broke)
+      says(play, { text: "" })
+    }
+    assert.isUndefined(breach(play.state))
+    assert.isUndefined(play.state.stopping)
+  })
+})
+
+describe("a cost that nobody knows", () => {
+  for (const [what, cost] of [
+    ["a turn without a price", unpriced],
+    ["a turn in another currency", priced("0.1", "EUR")]
+  ] as const) {
+    it(`is a breach of cost_max after ${what}`, () => {
+      const play = started({ cost_max: "9" })
+      step(play, { cost: priced("0.1") })
+      assert.isUndefined(play.state.stopping)
+      step(play, { cost })
+      assert.deepStrictEqual(play.state.stopping, {
+        _tag: "RunStopping",
+        status: "failed",
+        by: "runtime",
+        reason: "cost_unknown",
+        message: "what the run has cost is not known: a turn has no price (cost_max)"
+      })
+      const unbound = started()
+      step(unbound, { cost: priced("0.1") })
+      step(unbound, { cost })
+      assert.isUndefined(unbound.state.stopping)
+    })
+  }
+
+  it("is asked about, and whoever extends it knows so: what has a price still counts", () => {
+    const play = started({ cost_max: "0.5", on_breach: "ask", extensions_max: 2 })
+    step(play, { cost: unpriced })
+    assert.deepStrictEqual(extensionOf(play.state, "cost_max"), {
+      limit: "cost_max",
+      max: "0.5",
+      used: "0",
+      extend_by: "0.5"
+    })
+    asksLimit(play, "cost_max")
+    answersLimit(play)
+    assert.isUndefined(breach(play.state))
+    step(play, { cost: priced("0.9") })
+    assert.isUndefined(breach(play.state))
+    step(play, { cost: priced("0.1") })
+    assert.deepStrictEqual(breach(play.state), { limit: "cost_max", reason: "cost_max" })
+  })
+
+  it("has a bound of nothing where an extension is asked for without one", () => {
+    assert.deepStrictEqual(extensionOf(started().state, "cost_max"), {
+      limit: "cost_max",
+      max: "0",
+      used: "0",
+      extend_by: "0"
+    })
+  })
+})
+
+describe("turns of several frames at once", () => {
+  /** The supervisor has taken one turn of this size, and two specialists wait for their first. */
+  const two = (limits: Partial<RunLimits>, given: Partial<ModelTurned> = {}) => {
+    const play = started(limits)
+    says(play, { calls: [proposal("a"), proposal("b")], ...given })
+    delegates(play, first)
+    delegates(play, second)
+    return work(play.state).map((each) => (each._tag === "AskModel" ? each.start : each._tag))
+  }
+
+  it("leave room for one as large as the largest so far", () => {
+    const cost = priced("0.2")
+    assert.deepStrictEqual(two({}), [true, true])
+    assert.deepStrictEqual(two({ tokens_max: 21 }, { usage }), [true, true])
+    assert.deepStrictEqual(two({ tokens_max: 20 }, { usage }), [true, false])
+    assert.deepStrictEqual(two({ tokens_max: 10 }, { usage }), [])
+    assert.deepStrictEqual(two({ cost_max: "0.41" }, { cost }), [true, true])
+    assert.deepStrictEqual(two({ cost_max: "0.4" }, { cost }), [true, false])
+    assert.deepStrictEqual(two({ cost_max: "0.2" }, { cost }), [])
+    assert.deepStrictEqual(two({ cost_max: "0.41", tokens_max: 20 }, { cost, usage }), [
+      true,
+      false
+    ])
+  })
+
+  it("never share the last step", () => {
+    assert.deepStrictEqual(two({ steps_max: 3 }), [true, true])
+    assert.deepStrictEqual(two({ steps_max: 2 }), [true])
+  })
+
+  it("are measured by the largest turn, and not by the last", () => {
+    const play = started({ tokens_max: 42 })
+    step(play, { usage: { input_tokens: 12, output_tokens: 8 } })
+    step(play, { usage: { input_tokens: 1, output_tokens: 0 } })
+    says(play, { calls: [proposal("a"), proposal("b")] })
+    delegates(play, callId(rootFrame, 3, 0))
+    delegates(play, callId(rootFrame, 3, 1))
+    const starts = () =>
+      work(play.state).map((each) => (each._tag === "AskModel" ? each.start : each._tag))
+    assert.strictEqual(play.state.tokens, 21)
+    assert.deepStrictEqual(starts(), [true, true])
+    const { play: spent } = delegated({ tokens_max: 41 })
+    assert.strictEqual(spent.state.used.turn_tokens_most, 0)
+  })
+})
+
+describe("a specialist at a bound", () => {
+  it("fails its call where the run is to answer, and its supervisor has the last turn", () => {
+    const { frame, play } = delegated({ calls_max: 2, on_breach: "answer" })
+    says(play, { calls: [proposal("read", { n: 1 })] }, frame)
+    const events = ends(play, callId(frame, 1, 0))
+    assert.deepStrictEqual(events[1], {
+      _tag: "CallSettled",
+      call: first,
+      outcome: {
+        _tag: "Failed",
+        error: {
+          class: "ToolPolicyError",
+          kind: "permission",
+          reason: "CALLS_MAX",
+          message: "this run has reached calls_max: a specialist has no more turns in it"
+        }
+      }
+    })
+    assert.isUndefined(play.state.stopping)
+    assert.deepStrictEqual(
+      work(play.state).map(({ key }) => key),
+      ["0/2/answer"]
+    )
+  })
+
+  it("stops the run where it stops, and asks for the run where it asks", () => {
+    const reach = (on_breach: "stop" | "ask") => {
+      const { frame, play } = delegated({ calls_max: 2, on_breach })
+      says(play, { calls: [proposal("read", { n: 1 })] }, frame)
+      ends(play, callId(frame, 1, 0))
+      return play
+    }
+    const stopped = reach("stop")
+    assert.strictEqual(stopped.state.ended?.reason, "calls_max")
+    const asking = reach("ask")
+    assert.isUndefined(asking.state.stopping)
+    assert.isDefined(work(asking.state).find((each) => each._tag === "AskLimit"))
+  })
+})

@@ -1,0 +1,99 @@
+/**
+ * Short ways to bring a run to where a test begins, through the decider alone.
+ */
+import type { Decision } from "../../src/approval/Approval.ts"
+import type { CallId, FrameId } from "../../src/Ids.ts"
+import { AgentName, callId, frameOf, rootFrame } from "../../src/Ids.ts"
+import { decideApproval } from "../../src/run/RunCommand.ts"
+import type { ModelTurned, Outcome, ProposedCall, RunEvent } from "../../src/run/RunEvent.ts"
+import { RunLimits } from "../../src/run/RunLimits.ts"
+import * as Samples from "../contracts/Samples.ts"
+import type { Play } from "./Interleaving.ts"
+import { begin, command, give, nextApproval } from "./Interleaving.ts"
+
+export const first = callId(rootFrame, 1, 0)
+export const second = callId(rootFrame, 1, 1)
+export const analyst = AgentName.make("analyst")
+
+export const started = (limits: Partial<RunLimits> = {}): Play => begin(RunLimits.make(limits))
+
+/** The events that `body` adds to the run. */
+export const added = (play: Play, body: () => void): ReadonlyArray<RunEvent> => {
+  const { length } = play.events
+  body()
+  return play.events.slice(length)
+}
+
+export const proposal = (name: string, args: ProposedCall["arguments"] = {}): ProposedCall => ({
+  model_id: "m",
+  name,
+  arguments: args
+})
+
+/** The next turn of a frame, as it is decided: with text `said` and no call, unless `given` says otherwise. */
+export const says = (
+  play: Play,
+  given: Partial<ModelTurned> = {},
+  frame: FrameId = rootFrame
+): ReadonlyArray<RunEvent> =>
+  added(play, () => {
+    const step = (play.state.frames.get(frame)?.step ?? 0) + 1
+    const calls = given.calls ?? []
+    const finish = calls.length === 0 ? "stop" : "tool_calls"
+    const turned = { text: "said", finish, ...given, calls } as const
+    give(play, { _tag: "TurnFinished", turned: { _tag: "ModelTurned", frame, step, ...turned } })
+  })
+
+/** A turn with so many calls that have nothing in common. */
+export const proposes = (play: Play, calls: number, frame: FrameId = rootFrame) =>
+  says(
+    play,
+    { calls: Array.from({ length: calls }, (_, n) => proposal("write", { n: n + 1 })) },
+    frame
+  )
+
+export const value: Outcome = { _tag: "Value", json: "1" }
+
+export const ends = (play: Play, call: CallId, outcome: Outcome = value) =>
+  added(play, () =>
+    give(play, { _tag: "Finished", settled: { _tag: "CallSettled", call, outcome } })
+  )
+
+export const delegates = (play: Play, call: CallId) =>
+  added(play, () => give(play, { _tag: "Delegates", call, agent: analyst, input: "look into it" }))
+
+/** A run whose first call is with a specialist. */
+export const delegated = (limits: Partial<RunLimits> = {}) => {
+  const play = started(limits)
+  proposes(play, 1)
+  delegates(play, first)
+  return { play, frame: frameOf(first) }
+}
+
+/** Puts the question of a run that has reached a bound, as its owner does. */
+export const asksLimit = (play: Play, limit: keyof typeof places) => {
+  const { _tag, ...request } = Samples.approvalRequested(places[limit], {
+    approval: nextApproval(play),
+    limit
+  })
+  return { request, events: added(play, () => give(play, { _tag: "AsksLimit", request })) }
+}
+
+/** The place of the first question about each bound. */
+const places = {
+  steps_max: "limit/steps_max.1" as CallId,
+  calls_max: "limit/calls_max.1" as CallId,
+  tokens_max: "limit/tokens_max.1" as CallId,
+  cost_max: "limit/cost_max.1" as CallId,
+  wall_ms_max: "limit/wall_ms_max.1" as CallId,
+  repeats_max: "limit/repeats_max.1" as CallId,
+  mistakes_max: "limit/mistakes_max.1" as CallId
+}
+
+/** A person's answer to the question about a bound that waits. */
+export const answersLimit = (play: Play, decision: Decision = { _tag: "Approve" }) =>
+  added(play, () => {
+    const { approval, call, digest } = play.state.question!
+    const by = Samples.principal(["operator"])
+    command(play, (state) => decideApproval(state, { call, approval, decision, by, digest }, 0))
+  })
