@@ -12,6 +12,7 @@ import type {
   MailboxFull,
   MessageTooLarge
 } from "../src/delivery/AgentTask.ts"
+import type { ConversationNotFound } from "../src/conversation/Conversation.ts"
 import type { InvalidInput } from "../src/entry/InvalidInput.ts"
 import type {
   Address,
@@ -110,7 +111,10 @@ export interface ActorInfo {
 export class AgentRuntime extends Context.Service<
   AgentRuntime,
   {
-    /** Accepts a message: durable when it returns, handled after. */
+    /**
+     * Accepts a message: durable when it returns, handled after. A customer names no conversation but one that it began;
+     * with which agents it speaks is for whoever lets it in to say, as is what it is shown of its own (`CustomerView`).
+     */
     send(
       message: Message,
       by: Principal
@@ -122,20 +126,28 @@ export class AgentRuntime extends Context.Service<
       | AgentBusy
       | IdempotencyConflict
       | AddressConflict
+      | ConversationNotFound
       | InvalidInput
+      | NotEntitled
       | ShuttingDown
       | StoreError
     >
     /**
      * Events of a conversation of the principal's tenant after the cursor, then those to come; never ends by itself. What
-     * another tenant has under the same id is another conversation.
+     * another tenant has under the same id is another conversation, and one that a customer did not begin is none for it.
      */
     watch(
       conversation: ConversationId,
       after: Cursor,
       by: Principal
-    ): Stream.Stream<FeedItem, InvalidInput | RunQuarantined | StoreError | JournalError>
-    /** Cancels a run: journaled when it returns; its questions are closed. The reason has 1 to 4,000 characters. */
+    ): Stream.Stream<
+      FeedItem,
+      ConversationNotFound | InvalidInput | NotEntitled | RunQuarantined | StoreError | JournalError
+    >
+    /**
+     * Cancels a run: journaled when it returns; its questions are closed. For operators, and for a customer that sent its
+     * message. The reason has 1 to 4,000 characters.
+     */
     interrupt(
       run: RunId,
       by: Principal,

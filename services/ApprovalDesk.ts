@@ -50,13 +50,13 @@ export class ApprovalDesk extends Context.Service<
     get(
       id: ApprovalId,
       by: Principal
-    ): Effect.Effect<Approval, ApprovalNotFound | InvalidInput | StoreError>
+    ): Effect.Effect<Approval, ApprovalNotFound | InvalidInput | NotEntitled | StoreError>
     /** Questions still waiting in the principal's tenant, oldest first; at most `limit` (1 to 500). */
     pending(
       by: Principal,
       limit: number,
       after?: ApprovalId
-    ): Effect.Effect<ReadonlyArray<Approval>, InvalidInput | StoreError>
+    ): Effect.Effect<ReadonlyArray<Approval>, InvalidInput | NotEntitled | StoreError>
     /** Closes questions whose time is over, at most `limit`; how many. One whose run does not answer is left for later. */
     expire(limit: number): Effect.Effect<number, StoreError>
   }

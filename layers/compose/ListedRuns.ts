@@ -17,7 +17,7 @@ export const listed = <A, E>(
   ) => Effect.Effect<A, E>
 ) =>
   Effect.gen(function* () {
-    const { tenant } = yield* Entries.principal(by, "by")
+    const { tenant } = yield* Entries.entitled(by, "inspect")
     const here = (yield* AgentDirectory).all.map(({ spec }) => spec.name)
     return yield* ask({ tenant, here }, yield* RunList)
   })

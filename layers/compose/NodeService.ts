@@ -82,6 +82,8 @@ export interface Options {
   readonly prices?: PriceTable
   /** Absent = `ephemeral`. */
   readonly store?: Store
+  /** Names of the agents that customers speak with. Absent = none: a principal that is only a `customer` is refused. */
+  readonly customer_agents?: ReadonlyArray<string>
   /**
    * Where traces, metrics and logs go. Absent = where the standard `OTEL_*` variables say, if they name a collector;
    * `true` = also to the default one, or to the OpenTelemetry provider that the application registered; `false` = nowhere.
@@ -110,6 +112,9 @@ export interface Sent {
 /**
  * Every method rejects with the typed error that the port declares, by its `_tag`. Whatever is given is decoded first: a
  * value that is not what its type says is `InvalidInput`, with its `field` and what is expected there, and nothing is done.
+ * Who lacks the role for it is refused (`NotEntitled`): `src/Rights.ts` has the table. A customer gets what it began and
+ * sent itself, of agents that are for customers, and sees of it what `CustomerView` lists: no approvals, no calls, no
+ * reasons; events have no other members than those.
  */
 export interface NodeService {
   /** Durable when it resolves; handled after. */
@@ -150,7 +155,7 @@ export interface NodeService {
     settlement: Settlement,
     by: Principal
   ) => Promise<void>
-  /** Stops every tool of `by`'s tenant at once, or lets them run again; for operators, and until the process ends. */
+  /** Stops every tool of `by`'s tenant at once, or lets them run again; until the process ends. */
   readonly stopTools: (stopped: boolean, by: Principal) => Promise<void>
   /** The same for all tenants, whatever theirs say: for whoever runs the process. No token leads here. */
   readonly stopAllTools: (stopped: boolean) => Promise<void>

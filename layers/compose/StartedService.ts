@@ -22,13 +22,14 @@ import { ToolQueue } from "../../services/ToolQueue.ts"
 import * as OpenTelemetry from "../telemetry/OpenTelemetry.ts"
 import * as UnhostedTelemetry from "../telemetry/UnhostedTelemetry.ts"
 import * as UnknownCallsTelemetry from "../telemetry/UnknownCallsTelemetry.ts"
+import { CustomerAgents } from "./CustomerWall.ts"
 import { listed } from "./ListedRuns.ts"
 import type { NodeService, Options, Send, Sent, Store } from "./NodeService.ts"
 import { service_principal } from "./NodeService.ts"
 import * as Quarantine from "./Quarantine.ts"
 import * as Runtime from "./Runtime.ts"
 import * as Stores from "./Stores.ts"
-import { answerOf, waitOf, watched } from "./Waiting.ts"
+import { answerOf, sent, waitOf, watched } from "./Waiting.ts"
 
 const storesOf = (store: Store): Layer.Layer<Stores.Stores, unknown> =>
   store === "ephemeral"
@@ -74,6 +75,9 @@ const mcpTools = McpServers.useSync(({ tools }) => tools)
 
 /** Rejects with the typed error that kept it from starting. */
 export const started = async (options: Options): Promise<NodeService> => {
+  const customer_agents = await Effect.runPromise(
+    Entries.agentNames(options.customer_agents ?? [], "customer_agents")
+  )
   const stores = storesOf(options.store ?? "ephemeral")
   const mcp = await mcpOf(options.mcp)
   const { graphs, model } = await withGraphs(options)
@@ -97,16 +101,15 @@ export const started = async (options: Options): Promise<NodeService> => {
     Layer.provide(model),
     Layer.provide(options.tokenizer ?? Layer.empty),
     Layer.provideMerge(stores),
-    Layer.provideMerge(telemetry)
+    Layer.provideMerge(telemetry),
+    Layer.merge(Layer.succeed(CustomerAgents, customer_agents))
   )
   const runtime = ManagedRuntime.make(layer)
   const services = await runtime.context()
   const run = Effect.runPromiseWith(services)
 
   const send = async (message: Send, by: Principal = service_principal): Promise<Sent> => {
-    const { created, task } = await run(
-      AgentRuntime.use((agents) => agents.send(message as Message, by))
-    )
+    const { created, task } = await run(sent(message as Message, by))
     return { run: task.id, conversation: task.conversation, ordinal: task.ordinal, created }
   }
 
@@ -135,7 +138,7 @@ export const started = async (options: Options): Promise<NodeService> => {
     records: (id, by = service_principal) =>
       run(
         Effect.gen(function* () {
-          const { tenant } = yield* Entries.principal(by, "by")
+          const { tenant } = yield* Entries.entitled(by, "inspect")
           const which = yield* Entries.runId(id, "run")
           return yield* CallRecords.use((records) => records.ofRun(tenant, which, 500))
         })
@@ -143,7 +146,7 @@ export const started = async (options: Options): Promise<NodeService> => {
     runs: (query = {}, by = service_principal) =>
       run(
         Effect.gen(function* () {
-          const { tenant } = yield* Entries.principal(by, "by")
+          const { tenant } = yield* Entries.entitled(by, "inspect")
           const { limit = 50, ...filters } = yield* Entries.runs(query, "query")
           return yield* RunList.use((runs) => runs.list({ ...filters, tenant, limit }))
         })

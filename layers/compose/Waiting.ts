@@ -3,25 +3,41 @@
  * meanwhile. A wait that ends early changes nothing of the run.
  */
 import { Effect, Schema, Stream } from "effect"
+import { AgentNotFound } from "../../src/agent/AgentSpec.ts"
 import { ConversationNotFound } from "../../src/conversation/Conversation.ts"
+import { isOpenTo } from "../../src/conversation/CustomerAccess.ts"
+import { customerEnd } from "../../src/conversation/CustomerView.ts"
 import type { AgentTask } from "../../src/delivery/AgentTask.ts"
 import * as Entries from "../../src/entry/Entries.ts"
 import { InvalidInput } from "../../src/entry/InvalidInput.ts"
 import type { ApprovalId, CallId, RunId } from "../../src/Ids.ts"
 import { RunId as RunIds } from "../../src/Ids.ts"
 import type { Principal } from "../../src/Principal.ts"
+import { isOnlyOwn } from "../../src/Rights.ts"
 import { RunNotFound } from "../../src/run/RunCommand.ts"
-import type { RunQuarantined } from "../../src/run/Quarantine.ts"
 import type { RunEnded, RunEvent } from "../../src/run/RunEvent.ts"
-import type { Cursor, FeedItem } from "../../services/AgentRuntime.ts"
+import type { Cursor, FeedItem, Message } from "../../services/AgentRuntime.ts"
 import { AgentRuntime } from "../../services/AgentRuntime.ts"
 import { ApprovalDesk } from "../../services/ApprovalDesk.ts"
-import type { JournalError } from "../../services/RunJournal.ts"
 import { ConversationStore } from "../../services/ConversationStore.ts"
-import type { StoreError } from "../../services/TaskStore.ts"
 import { TaskStore } from "../../services/TaskStore.ts"
 import type { Answer, Wait } from "./Answer.ts"
 import { WaitTimedOut } from "./Answer.ts"
+import { agentFor, CustomerAgents, customerItem, isCustomer } from "./CustomerWall.ts"
+
+/** Sends a message, a customer's to agents that are for customers; which others there are is not for it to know. */
+export const sent = Effect.fnUntraced(function* (message: Message, who: Principal) {
+  const by = yield* Entries.entitled(who, "send")
+  const { agent } = yield* Entries.message(message, "message")
+  yield* agentFor(by, "send", agent)
+  return yield* AgentRuntime.use((agents) => agents.send(message, by)).pipe(
+    Effect.catchTag("AgentNotFound", (error) =>
+      Effect.flatMap(CustomerAgents, (available) =>
+        Effect.fail(isOnlyOwn(by, "send") ? new AgentNotFound({ agent, available }) : error)
+      )
+    )
+  )
+})
 
 type Place = Pick<AgentTask, "id" | "conversation" | "ordinal">
 
@@ -85,15 +101,20 @@ const outcome = Effect.fnUntraced(function* ({ conversation, id, ordinal }: Plac
   )
   const { asked, detail, ended, unknown } = progress
   const place = { run: id, conversation }
+  const isTheirs = isCustomer(by)
   const answer: Answer =
     ended === undefined
       ? {
           status: "awaiting_approval",
           ...place,
-          approvals: yield* approvalsOf(asked, by),
-          unknown: [...unknown]
+          approvals: isTheirs ? [] : yield* approvalsOf(asked, by),
+          unknown: isTheirs ? [] : [...unknown]
         }
-      : { ...ended, ...place, ...(detail === undefined ? undefined : { detail }) }
+      : {
+          ...(isTheirs ? customerEnd(ended) : ended),
+          ...place,
+          ...(detail === undefined || isTheirs ? undefined : { detail })
+        }
   return answer
 })
 
@@ -109,12 +130,14 @@ const waited = (place: Place, by: Principal, timeout_ms: number | undefined) => 
       })
 }
 
-/** A run of the principal's tenant; one of another tenant is none. */
+/** A run of the principal's tenant; one of another tenant is none, and neither is one that a customer did not send. */
 const placeOf = Effect.fnUntraced(function* (run: RunId, by: Principal) {
   const task = yield* TaskStore.use((tasks) => tasks.get(run))
-  return task === undefined || task.tenant !== by.tenant
-    ? yield* new RunNotFound({ run_id: run })
-    : task
+  if (task?.tenant !== by.tenant || !isOpenTo(by, "follow", task.by)) {
+    return yield* new RunNotFound({ run_id: run })
+  }
+  yield* agentFor(by, "follow", task.address.agent)
+  return task
 })
 
 /** Where the wait was left before its run was over, and somebody asked for it. A run that is over is left alone. */
@@ -164,7 +187,7 @@ export const answerOf = async (
   const { by, place, wait } = await run(
     Effect.gen(function* () {
       const wait = yield* waitOf(asked)
-      const by = yield* Entries.principal(who, "by")
+      const by = yield* Entries.entitled(who, "follow")
       return { by, wait, place: yield* placeOf(yield* Entries.runId(given, "run"), by) }
     })
   )
@@ -182,34 +205,70 @@ export const answerOf = async (
 const isRunId = Schema.is(RunIds)
 
 /**
+ * A run from `from` on to its end. Where the past is over is said also of one that ended before: behind its last event,
+ * and not behind those of the runs that came after it.
+ */
+const ofRun = <E, R>(
+  feed: Stream.Stream<FeedItem, E, R>,
+  task: AgentTask,
+  from: Cursor
+): Stream.Stream<FeedItem, E, R> => {
+  const isOver = task.status === "complete" || task.status === "failed"
+  let at = from
+  let isCaughtUp = false
+  let isDone = false
+  const shown = (item: FeedItem): ReadonlyArray<FeedItem> => {
+    if (item._tag === "CaughtUp") {
+      isCaughtUp = true
+      isDone = isOver
+      return [item]
+    }
+    const isLater = item.ordinal > task.ordinal
+    if (!isLater && item.run !== task.id) return []
+    if (item._tag === "Event" && !isLater) at = { ordinal: item.ordinal, seq: item.entry.seq }
+    isDone = isLater || (item._tag === "Event" && item.entry.event._tag === "RunEnded")
+    const past: ReadonlyArray<FeedItem> = isDone && !isCaughtUp ? [{ _tag: "CaughtUp", ...at }] : []
+    return isLater ? past : [item, ...past]
+  }
+  return feed.pipe(
+    Stream.rechunk(1),
+    Stream.map(shown),
+    Stream.takeUntil(() => isDone),
+    Stream.flattenIterable
+  )
+}
+
+/** What a principal is shown: a customer, what is for customers. */
+const shownTo = <E, R>(by: Principal, feed: Stream.Stream<FeedItem, E, R>) =>
+  isCustomer(by)
+    ? feed.pipe(
+        Stream.map(customerItem),
+        Stream.filter((item) => item !== undefined)
+      )
+    : feed
+
+/**
  * A conversation from its start, or a run from its own start to its end: whichever has this id in the principal's tenant.
  * Fails with ConversationNotFound where neither does.
  */
-export const watched = (
-  given: string,
-  after: Cursor | undefined,
-  who: Principal
-): Stream.Stream<
-  FeedItem,
-  InvalidInput | ConversationNotFound | RunQuarantined | JournalError | StoreError,
-  AgentRuntime | ConversationStore | TaskStore
-> =>
+export const watched = (given: string, after: Cursor | undefined, who: Principal) =>
   Stream.unwrap(
     Effect.gen(function* () {
-      const by = yield* Entries.principal(who, "by")
+      const by = yield* Entries.entitled(who, "follow")
       const id = yield* Entries.conversationId(given, "conversation")
       const agents = yield* AgentRuntime
-      const found = yield* ConversationStore.use((store) => store.get(by.tenant, id))
-      if (found !== undefined) return agents.watch(id, after ?? { ordinal: 0, seq: -1 }, by)
       const missing = new ConversationNotFound({ id })
+      const found = yield* ConversationStore.use((store) => store.get(by.tenant, id))
+      if (found !== undefined) {
+        if (!isOpenTo(by, "follow", found.begun_by)) return yield* missing
+        yield* agentFor(by, "follow", found.address.agent)
+        return shownTo(by, agents.watch(id, after ?? { ordinal: 0, seq: -1 }, by))
+      }
       if (!isRunId(id)) return yield* missing
       const task = yield* Effect.catchTag(placeOf(id, by), "RunNotFound", () =>
         Effect.fail(missing)
       )
-      const from = after ?? { ordinal: task.ordinal, seq: -1 }
-      return agents.watch(task.conversation, from, by).pipe(
-        Stream.filter((item) => item._tag === "CaughtUp" || item.run === task.id),
-        Stream.takeUntil((item) => item._tag === "Event" && item.entry.event._tag === "RunEnded")
-      )
+      const from = yield* Entries.cursor(after ?? { ordinal: task.ordinal, seq: -1 }, "after")
+      return shownTo(by, ofRun(agents.watch(task.conversation, from, by), task, from))
     })
   )

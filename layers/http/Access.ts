@@ -5,51 +5,48 @@
 import { Effect } from "effect"
 import type { ConversationStore } from "../../services/ConversationStore.ts"
 import type { StoreError, TaskStore } from "../../services/TaskStore.ts"
-import { staff } from "../../src/api/Boundary.ts"
 import type { Problem } from "../../src/api/Problem.ts"
 import type { Conversation } from "../../src/conversation/Conversation.ts"
 import { ConversationNotFound } from "../../src/conversation/Conversation.ts"
+import { agentRefusal, isOpenTo } from "../../src/conversation/CustomerAccess.ts"
 import type { AgentTask } from "../../src/delivery/AgentTask.ts"
 import type { AgentName, ConversationId, RunId } from "../../src/Ids.ts"
 import type { Principal } from "../../src/Principal.ts"
-import { holds } from "../../src/Principal.ts"
+import { isOnlyOwn } from "../../src/Rights.ts"
 import { RunNotFound } from "../../src/run/RunCommand.ts"
 import { forbidden, problemOf } from "./Problems.ts"
 
-/** Holds nothing but the role of a customer. */
-export const isCustomer = (principal: Principal): boolean => !holds(principal, staff)
+/** What a principal reads, it reads as a customer, who is shown its own conversations as `CustomerView` has them. */
+export const readsAsCustomer = (principal: Principal): boolean => isOnlyOwn(principal, "follow")
 
-/** May the principal speak with the agent? Undefined = yes. */
+/** May the principal send to the agent, or read what it says? Undefined = yes. */
 export const refusalOf = (
   principal: Principal,
+  right: "send" | "follow",
   agent: AgentName,
   customer_agents: ReadonlyArray<AgentName>
-): Problem<403> | undefined =>
-  !isCustomer(principal) || customer_agents.includes(agent)
-    ? undefined
-    : forbidden(
-        customer_agents.length === 0
-          ? "No agent of this service speaks with customers: its setting customer_agents names none."
-          : `Customers speak with ${customer_agents.join(", ")} only.`
-      )
+): Problem<403> | undefined => {
+  const refusal = agentRefusal(principal, right, agent, customer_agents)
+  return refusal === undefined ? undefined : forbidden(refusal.message)
+}
 
-/** A conversation that the principal may read and write. */
+/** A conversation that the principal may read, or write. */
 export const conversationFor = Effect.fnUntraced(function* (
   store: ConversationStore["Service"],
   principal: Principal,
+  right: "send" | "follow",
   id: ConversationId,
   customer_agents: ReadonlyArray<AgentName>
 ): Effect.fn.Return<Conversation, Problem<403> | Problem<404> | Problem<503>> {
   const found = yield* Effect.mapError(store.get(principal.tenant, id), problemOf<StoreError>)
-  const isTheirs = !isCustomer(principal) || found?.begun_by === principal.id
-  if (found === undefined || !isTheirs) {
+  if (found === undefined || !isOpenTo(principal, right, found.begun_by)) {
     return yield* Effect.fail(problemOf(new ConversationNotFound({ id })))
   }
-  const refusal = refusalOf(principal, found.address.agent, customer_agents)
+  const refusal = refusalOf(principal, right, found.address.agent, customer_agents)
   return refusal === undefined ? found : yield* Effect.fail(refusal)
 })
 
-/** A run's task, if it is one of the principal's tenant. */
+/** A run's task, if it is one of the principal's tenant; for a customer, of a message that it sent. */
 export const taskFor = (
   store: TaskStore["Service"],
   principal: Principal,
@@ -58,7 +55,7 @@ export const taskFor = (
   Effect.flatMap(
     Effect.mapError(store.get(id), problemOf<StoreError>),
     (task): Effect.Effect<AgentTask, Problem<404>> =>
-      task === undefined || task.tenant !== principal.tenant
+      task?.tenant !== principal.tenant || !isOpenTo(principal, "follow", task.by)
         ? Effect.fail(problemOf(new RunNotFound({ run_id: id })))
         : Effect.succeed(task)
   )

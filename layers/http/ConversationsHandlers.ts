@@ -22,7 +22,8 @@ import { customerConversation, customerMessage } from "../../src/conversation/Cu
 import type { Tenant } from "../../src/Ids.ts"
 import { ConversationId } from "../../src/Ids.ts"
 import type { Principal } from "../../src/Principal.ts"
-import { conversationFor, isCustomer, refusalOf } from "./Access.ts"
+import { isOnlyOwn } from "../../src/Rights.ts"
+import { conversationFor, readsAsCustomer, refusalOf } from "./Access.ts"
 import { boundedPage } from "./BoundedPage.ts"
 import * as EventStream from "./EventStream.ts"
 import { HttpSettings } from "./HttpSettings.ts"
@@ -41,7 +42,9 @@ const acceptedResponse = ({ task }: Accepted, by: Principal) =>
       status: task.status
     },
     headers: {
-      location: isCustomer(by) ? `/v1/conversations/${task.conversation}` : `/v1/runs/${task.id}`
+      location: readsAsCustomer(by)
+        ? `/v1/conversations/${task.conversation}`
+        : `/v1/runs/${task.id}`
     }
   })
 
@@ -53,12 +56,6 @@ const conversationOf = (tenant: Tenant, key: string): ConversationId =>
   ConversationId.make(
     `k-${createHash("sha256").update(`${tenant}\n${key}`).digest("hex").slice(0, 40)}`
   )
-
-/** Staff share the keys of their tenant; those of a customer are its own, and name nobody else's task. */
-const keyOf = (by: Principal, key: string | undefined): string | undefined =>
-  key === undefined || !isCustomer(by)
-    ? key
-    : `c-${createHash("sha256").update(`${by.id}\n${key}`).digest("hex")}`
 
 const badCursor = makeProblem(
   400,
@@ -82,13 +79,13 @@ export const layer: Layer.Layer<
     const limits = yield* Limits
 
     const post = Effect.fnUntraced(function* (message: Message, by: Principal) {
-      const refusal = refusalOf(by, message.agent, customer_agents)
+      const refusal = refusalOf(by, "send", message.agent, customer_agents)
       if (refusal !== undefined) return yield* Effect.fail(refusal)
       yield* limits.message(by)
       const accepted = yield* Effect.mapError(runtime.send(message, by), (error) =>
         // Which other agents there are is not for customers.
         problemOf(
-          error._tag === "AgentNotFound" && isCustomer(by)
+          error._tag === "AgentNotFound" && isOnlyOwn(by, "send")
             ? new AgentNotFound({ agent: error.agent, available: customer_agents })
             : error
         )
@@ -99,26 +96,30 @@ export const layer: Layer.Layer<
     return handlers.handleAll({
       send: Effect.fnUntraced(function* ({ headers, payload }) {
         const by = yield* CurrentPrincipal
-        const key = keyOf(by, headers["idempotency-key"])
-        const conversation = key === undefined ? undefined : conversationOf(by.tenant, key)
+        const key = headers["idempotency-key"]
+        // Of a customer's key the runtime makes the conversation, because the key is its own.
+        const conversation =
+          key === undefined || isOnlyOwn(by, "send") ? undefined : conversationOf(by.tenant, key)
         return yield* post({ ...payload, conversation, idempotency_key: key }, by)
       }),
       sendTo: Effect.fnUntraced(function* ({ headers, params, payload }) {
         const by = yield* CurrentPrincipal
         // A customer names only what it began: a name of its own choosing might be somebody else's.
-        if (isCustomer(by)) yield* conversationFor(store, by, params.id, customer_agents)
-        const key = keyOf(by, headers["idempotency-key"])
+        if (isOnlyOwn(by, "send")) {
+          yield* conversationFor(store, by, "send", params.id, customer_agents)
+        }
+        const key = headers["idempotency-key"]
         return yield* post({ ...payload, conversation: params.id, idempotency_key: key }, by)
       }),
       list: Effect.fnUntraced(function* ({ query }) {
         const by = yield* CurrentPrincipal
         const limit = query.limit ?? limit_default
-        const begun_by = isCustomer(by) ? by.id : undefined
+        const begun_by = readsAsCustomer(by) ? by.id : undefined
         const found = yield* Effect.mapError(
           store.list(by.tenant, limit, query.before, begun_by),
           problemOf
         )
-        const items = isCustomer(by)
+        const items = readsAsCustomer(by)
           ? found
               .filter(({ address }) => customer_agents.includes(address.agent))
               .map(customerConversation)
@@ -129,13 +130,13 @@ export const layer: Layer.Layer<
       }),
       get: Effect.fnUntraced(function* ({ params, query }) {
         const by = yield* CurrentPrincipal
-        const found = yield* conversationFor(store, by, params.id, customer_agents)
+        const found = yield* conversationFor(store, by, "follow", params.id, customer_agents)
         const { items, more } = yield* boundedPage<ConversationMessage, StoreError>(
           query.limit ?? limit_default,
           (last, limit) =>
             store.messages(by.tenant, params.id, last?.seq ?? query.after ?? -1, limit)
         ).pipe(Effect.mapError(problemOf))
-        const isTheirs = isCustomer(by)
+        const isTheirs = readsAsCustomer(by)
         return {
           conversation: isTheirs ? customerConversation(found) : found,
           messages: isTheirs ? items.flatMap((each) => customerMessage(each) ?? []) : items,
@@ -146,11 +147,11 @@ export const layer: Layer.Layer<
         const by = yield* CurrentPrincipal
         const cursor = EventStream.parseCursor(headers["last-event-id"] ?? query.after)
         if (cursor === undefined) return yield* Effect.fail(badCursor)
-        yield* conversationFor(store, by, params.id, customer_agents)
+        yield* conversationFor(store, by, "follow", params.id, customer_agents)
         yield* limits.stream(by)
         return HttpServerResponse.stream(
           EventStream.bytes(runtime.watch(params.id, cursor, by), {
-            customer: isCustomer(by),
+            customer: readsAsCustomer(by),
             heartbeat_ms,
             until: Deferred.await(stopping)
           }),

@@ -4,13 +4,9 @@
  */
 import { Schedule, Stream } from "effect"
 import type { Effect } from "effect"
-import type { Cursor, FeedItem } from "../../services/AgentRuntime.ts"
-import type { RunQuarantined } from "../../src/run/Quarantine.ts"
-import type { JournalError } from "../../services/RunJournal.ts"
-import type { StoreError } from "../../services/TaskStore.ts"
+import type { AgentRuntime, Cursor, FeedItem } from "../../services/AgentRuntime.ts"
 import { makeProblem } from "../../src/api/Problem.ts"
 import { customerEvent, isForCustomers } from "../../src/conversation/CustomerView.ts"
-import type { InvalidInput } from "../../src/entry/InvalidInput.ts"
 import type { RunEvent } from "../../src/run/RunEvent.ts"
 import { problemOf } from "./Problems.ts"
 
@@ -82,7 +78,7 @@ const frameOf = (item: FeedItem, customer: boolean): string => {
  * every `heartbeat_ms`. Ends, with a problem as its last event, when a store fails: the client comes back to its place.
  */
 export const bytes = (
-  feed: Stream.Stream<FeedItem, InvalidInput | RunQuarantined | StoreError | JournalError>,
+  feed: ReturnType<AgentRuntime["Service"]["watch"]>,
   options: FeedOptions
 ): Stream.Stream<Uint8Array> => {
   const events = feed.pipe(

@@ -75,7 +75,7 @@ const kinds = {
   JournalError: [503, "store-unavailable", "A store did not answer"],
   MailboxFull: [429, "mailbox-full", "Too many messages wait"],
   MessageTooLarge: [413, "message-too-large", "The message is too large"],
-  NotEntitled: [403, "not-entitled", "Not entitled to decide"],
+  NotEntitled: [403, "not-entitled", "Not entitled"],
   RunIsOver: [409, "run-is-over", "The run has ended"],
   RunQuarantined: [409, "run-quarantined", "The run is in quarantine"],
   RunNotFound: [404, "run-not-found", "Run not found"],
@@ -122,7 +122,7 @@ const detailOf = (error: PortError): string => {
     case "MessageTooLarge":
       return `A message has at most ${error.bytes_max} bytes of UTF-8.`
     case "NotEntitled":
-      return `${error.principal} holds none of the roles that may decide this: ${error.needs.join(", ")}.`
+      return `${error.principal} holds none of the roles that may do this: ${error.needs.join(", ")}.`
     case "RunIsOver":
       return `Run ${error.run_id} is ${error.status}.`
     case "RunNotFound":

@@ -17,10 +17,7 @@ import { McpPins } from "../../services/McpPins.ts"
 import { McpServers } from "../../services/McpServers.ts"
 import type { StoreError } from "../../services/TaskStore.ts"
 import { logText } from "../../src/LogText.ts"
-import { NotEntitled } from "../../src/approval/Approval.ts"
 import * as Entries from "../../src/entry/Entries.ts"
-import type { Role } from "../../src/Principal.ts"
-import { holds } from "../../src/Principal.ts"
 import type { GovernedTool } from "../../src/tool/GovernedTool.ts"
 import { McpDefinitionNotOffered, McpToolNotFound } from "../../src/tool/McpPin.ts"
 import type { McpAcceptance, McpPin } from "../../src/tool/McpPin.ts"
@@ -45,8 +42,6 @@ export type StartError =
   | McpServerUnavailable
   | MisdeclaredTool
   | StoreError
-
-const accepting: ReadonlyArray<Role> = ["operator"]
 
 const pinsOf = (all: ReadonlyArray<McpPin>): ReadonlyMap<string, McpPin> =>
   new Map(all.map((pin) => [pin.tool, pin]))
@@ -202,9 +197,7 @@ const make = Effect.fnUntraced(function* (options: McpOptions) {
       const server = yield* Entries.word(given, "server")
       const tool = yield* Entries.name(which, "tool")
       const hash = yield* Entries.word(said, "hash")
-      const by = yield* Entries.principal(who, "by")
-      if (!holds(by, accepting))
-        return yield* new NotEntitled({ principal: by.id, needs: accepting })
+      const by = yield* Entries.entitled(who, "acceptMcpTool")
       const offers = byName.get(server)
       const offer = offers?.listed?.get(tool)
       if (offers === undefined || offer === undefined) {

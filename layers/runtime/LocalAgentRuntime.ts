@@ -307,25 +307,28 @@ const make = Effect.gen(function* () {
   yield* owners.gone(() => void (stopping || background(Effect.ignore(recover()))))
   yield* recover()
 
-  const runtime = decoded({
-    send,
-    watch: (conversation, after, { tenant }) =>
-      watch(
-        { journal, tasks, deadlines, feed, watch_ms: config.watch_ms },
-        tenant,
-        conversation,
-        after
-      ),
-    interrupt: (run, by, reason) =>
-      begun(
-        run,
-        amend(journal, tell, run, (state) => cancelBy(state, run, by, reason))
-      ),
-    settle: (run, call, settlement, by) =>
-      amend(journal, tell, run, (state, now) => settleBy(state, run, call, settlement, by, now)),
-    actors: (limit, tenant) =>
-      Effect.sync(() => actorList({ actors, parked, stopped }, limit, tenant))
-  })
+  const runtime = decoded(
+    { digest, tasks },
+    {
+      send,
+      watch: (conversation, after, { tenant }) =>
+        watch(
+          { journal, tasks, deadlines, feed, watch_ms: config.watch_ms },
+          tenant,
+          conversation,
+          after
+        ),
+      interrupt: (run, by, reason) =>
+        begun(
+          run,
+          amend(journal, tell, run, (state) => cancelBy(state, run, by, reason))
+        ),
+      settle: (run, call, settlement, by) =>
+        amend(journal, tell, run, (state, now) => settleBy(state, run, call, settlement, by, now)),
+      actors: (limit, tenant) =>
+        Effect.sync(() => actorList({ actors, parked, stopped }, limit, tenant))
+    }
+  )
   return Context.make(AgentRuntime, runtime).pipe(
     Context.add(TaskDispatch, TaskDispatch.of({ agents, deliver }))
   )

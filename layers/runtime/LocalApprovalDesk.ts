@@ -66,7 +66,10 @@ const make = Effect.gen(function* () {
 
   return ApprovalDesk.of({
     get: Effect.fn("ApprovalDesk.get")(function* (id: ApprovalId, by: Principal) {
-      return yield* found(yield* Entries.approvalId(id, "id"), yield* Entries.principal(by, "by"))
+      return yield* found(
+        yield* Entries.approvalId(id, "id"),
+        yield* Entries.entitled(by, "inspect")
+      )
     }),
     decide: Effect.fn("ApprovalDesk.decide")(function* (
       given: ApprovalId,
@@ -75,7 +78,7 @@ const make = Effect.gen(function* () {
     ) {
       const id = yield* Entries.approvalId(given, "id")
       const decision = yield* Entries.decision(said, "decision")
-      const by = yield* Entries.principal(who, "by")
+      const by = yield* Entries.entitled(who, "decide")
       const approval = yield* found(id, by)
       const shown = yield* shownDigest(digest, approval)
       const { call, policy_version, run_id, tenant, tool_key } = approval
@@ -100,7 +103,7 @@ const make = Effect.gen(function* () {
       )
     }),
     pending: Effect.fn("ApprovalDesk.pending")(function* (by, limit, after) {
-      const { tenant } = yield* Entries.principal(by, "by")
+      const { tenant } = yield* Entries.entitled(by, "inspect")
       return yield* records.list({
         tenant,
         status: "pending",

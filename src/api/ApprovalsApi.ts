@@ -7,7 +7,8 @@ import { Approval, ApprovalStatus } from "../approval/Approval.ts"
 import { DecisionPayload } from "../approval/DecisionPayload.ts"
 import { ApprovalId, RunId } from "../Ids.ts"
 import { UnknownCall } from "../run/UnknownCall.ts"
-import { Authentication, RequestBody, Validation } from "./Boundary.ts"
+import { rolesFor } from "../Rights.ts"
+import { Authentication, Needs, RequestBody, Validation } from "./Boundary.ts"
 import { Limit } from "./Page.ts"
 import { Problem404, Problem409, Problem410 } from "./Problem.ts"
 
@@ -42,6 +43,7 @@ const decide = HttpApiEndpoint.post("decide", "/v1/approvals/:id/decision", {
   success: Approval,
   error: [Problem404, Problem409, Problem410]
 })
+  .annotate(Needs, rolesFor("decide"))
   .annotateMerge(
     OpenApi.annotations({
       summary: "Decide",

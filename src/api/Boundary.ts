@@ -5,6 +5,7 @@
 import { Context } from "effect"
 import { HttpApiMiddleware, HttpApiSecurity } from "effect/http-api"
 import type { Principal, Role } from "../Principal.ts"
+import { rolesFor } from "../Rights.ts"
 import {
   Problem400,
   Problem401,
@@ -22,7 +23,7 @@ export class CurrentPrincipal extends Context.Service<CurrentPrincipal, Principa
 ) {}
 
 /** Everyone who works for the operator of the runtime. */
-export const staff: ReadonlyArray<Role> = ["viewer", "approver", "operator"]
+export const staff: ReadonlyArray<Role> = rolesFor("inspect")
 
 /** An endpoint's annotation: one of these roles is needed. `admin` holds all of them but is never a customer. */
 export const Needs: Context.Reference<ReadonlyArray<Role>> = Context.Reference<ReadonlyArray<Role>>(

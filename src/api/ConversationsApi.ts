@@ -6,7 +6,8 @@ import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/ht
 import { Conversation, ConversationMessage } from "../conversation/Conversation.ts"
 import { TaskStatus } from "../delivery/AgentTask.ts"
 import { AgentName, ConversationId, RunId } from "../Ids.ts"
-import { Authentication, Needs, RequestBody, staff, Validation } from "./Boundary.ts"
+import { rolesFor } from "../Rights.ts"
+import { Authentication, Needs, RequestBody, Validation } from "./Boundary.ts"
 import { After, Limit, Moment } from "./Page.ts"
 import { Problem404, Problem409, Problem413, Problem422, Problem429 } from "./Problem.ts"
 
@@ -42,7 +43,7 @@ const postDescription =
   "The answer comes as a run. The same Idempotency-Key with the same message is the same task; with another message it is refused (422)."
 
 const send = HttpApiEndpoint.post("send", "/v1/messages", posting)
-  .annotate(Needs, ["operator", "customer"])
+  .annotate(Needs, rolesFor("send"))
   .annotateMerge(
     OpenApi.annotations({
       summary: "Send a message in a new conversation",
@@ -55,7 +56,7 @@ const sendTo = HttpApiEndpoint.post("sendTo", "/v1/conversations/:id/messages", 
   ...posting,
   params: { id: ConversationId }
 })
-  .annotate(Needs, ["operator", "customer"])
+  .annotate(Needs, rolesFor("send"))
   .annotateMerge(
     OpenApi.annotations({
       summary: "Send a message in a conversation",
@@ -76,7 +77,7 @@ const list = HttpApiEndpoint.get("list", "/v1/conversations", {
     next_before: Schema.optionalKey(Schema.Int)
   })
 })
-  .annotate(Needs, [...staff, "customer"])
+  .annotate(Needs, rolesFor("follow"))
   .annotateMerge(OpenApi.annotations({ summary: "Conversations, newest first" }))
 
 const get = HttpApiEndpoint.get("get", "/v1/conversations/:id", {
@@ -94,7 +95,7 @@ const get = HttpApiEndpoint.get("get", "/v1/conversations/:id", {
   }),
   error: Problem404
 })
-  .annotate(Needs, [...staff, "customer"])
+  .annotate(Needs, rolesFor("follow"))
   .annotateMerge(OpenApi.annotations({ summary: "A conversation with its messages" }))
 
 const events = HttpApiEndpoint.get("events", "/v1/conversations/:id/events", {
@@ -104,7 +105,7 @@ const events = HttpApiEndpoint.get("events", "/v1/conversations/:id/events", {
   success: HttpApiSchema.StreamSse({ data: Schema.Json }),
   error: Problem404
 })
-  .annotate(Needs, [...staff, "customer"])
+  .annotate(Needs, rolesFor("follow"))
   .annotateMerge(
     OpenApi.annotations({
       summary: "A conversation's events, as they happen (server-sent events)",

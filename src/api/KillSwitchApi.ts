@@ -3,6 +3,7 @@
  */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
+import { rolesFor } from "../Rights.ts"
 import { Authentication, Needs, RequestBody, Validation } from "./Boundary.ts"
 
 const State = Schema.Struct({ on: Schema.Boolean })
@@ -12,7 +13,7 @@ const get = HttpApiEndpoint.get("get", "/v1/kill-switch", { success: State }).an
 )
 
 const turn = HttpApiEndpoint.put("turn", "/v1/kill-switch", { payload: State, success: State })
-  .annotate(Needs, ["operator"])
+  .annotate(Needs, rolesFor("stopTools"))
   .annotateMerge(
     OpenApi.annotations({
       summary: "Stop the tenant's tools, or let them run again",

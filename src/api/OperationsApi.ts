@@ -6,6 +6,7 @@ import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { DeadLetter, DeadLetterStatus } from "../delivery/Outbox.ts"
 import { AgentName, ConversationId, MessageId, RunId } from "../Ids.ts"
 import { UnhostedWork } from "../run/UnhostedWork.ts"
+import { rolesFor } from "../Rights.ts"
 import { Authentication, Needs, RequestBody, Validation } from "./Boundary.ts"
 import { Filter, Limit, Moment, ordered, Reason } from "./Page.ts"
 import { Problem404, Problem409, Problem503 } from "./Problem.ts"
@@ -70,12 +71,12 @@ const getLetter = HttpApiEndpoint.get("get", "/v1/dead-letters/:event_id", {
 }).annotateMerge(OpenApi.annotations({ summary: "A dead letter with its failures" }))
 
 const replay = HttpApiEndpoint.post("replay", "/v1/dead-letters/:event_id/replay", resolving)
-  .annotate(Needs, ["operator"])
+  .annotate(Needs, rolesFor("redeliver"))
   .annotateMerge(OpenApi.annotations({ summary: "Send a dead letter again" }))
   .middleware(RequestBody)
 
 const discard = HttpApiEndpoint.post("discard", "/v1/dead-letters/:event_id/discard", resolving)
-  .annotate(Needs, ["operator"])
+  .annotate(Needs, rolesFor("redeliver"))
   .annotateMerge(OpenApi.annotations({ summary: "Give a dead letter up" }))
   .middleware(RequestBody)
 

@@ -5,6 +5,7 @@ import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { RunId } from "../Ids.ts"
 import { QuarantinedRun, RawEvent } from "../run/Quarantine.ts"
+import { rolesFor } from "../Rights.ts"
 import { Authentication, Needs, Validation } from "./Boundary.ts"
 import { After, Limit } from "./Page.ts"
 import { Problem404, Problem409 } from "./Problem.ts"
@@ -18,7 +19,7 @@ const list = HttpApiEndpoint.get("list", "/v1/quarantine", {
     next_after: Schema.optionalKey(RunId)
   })
 })
-  .annotate(Needs, ["operator"])
+  .annotate(Needs, rolesFor("repair"))
   .annotateMerge(OpenApi.annotations({ summary: "Runs whose journal does not fold" }))
 
 const events = HttpApiEndpoint.get("events", "/v1/quarantine/:id/events", {
@@ -34,14 +35,14 @@ const events = HttpApiEndpoint.get("events", "/v1/quarantine/:id/events", {
   }),
   error: Problem404
 })
-  .annotate(Needs, ["operator"])
+  .annotate(Needs, rolesFor("repair"))
   .annotateMerge(OpenApi.annotations({ summary: "A run's rows as they are stored" }))
 
 const release = HttpApiEndpoint.post("release", "/v1/quarantine/:id/release", {
   params,
   error: [Problem404, Problem409]
 })
-  .annotate(Needs, ["operator"])
+  .annotate(Needs, rolesFor("repair"))
   .annotateMerge(OpenApi.annotations({ summary: "Fold a run again, and let it go on if it does" }))
 
 export class QuarantineApi extends HttpApiGroup.make("quarantine")

@@ -11,6 +11,7 @@ import { Source } from "../run/ProviderWork.ts"
 import { FinishReason, RunEvent } from "../run/RunEvent.ts"
 import { LimitName } from "../run/RunLimits.ts"
 import { filters, RunItem, Status } from "../run/RunItem.ts"
+import { rolesFor } from "../Rights.ts"
 import { Authentication, Needs, RequestBody, Validation } from "./Boundary.ts"
 import { After, Limit, Reason } from "./Page.ts"
 import { Problem404, Problem409 } from "./Problem.ts"
@@ -127,7 +128,7 @@ const cancel = HttpApiEndpoint.post("cancel", "/v1/runs/:id/cancel", {
   payload: Schema.Struct({ reason: Reason }),
   error: [Problem404, Problem409]
 })
-  .annotate(Needs, ["operator"])
+  .annotate(Needs, rolesFor("cancel"))
   .annotateMerge(OpenApi.annotations({ summary: "Cancel a run; its open questions are closed" }))
   .middleware(RequestBody)
 
@@ -136,7 +137,7 @@ const settle = HttpApiEndpoint.post("settle", "/v1/runs/:id/settle", {
   payload: Schema.Struct({ call: CallId, outcome: SettleOutcome }),
   error: [Problem404, Problem409]
 })
-  .annotate(Needs, ["operator"])
+  .annotate(Needs, rolesFor("settle"))
   .annotateMerge(OpenApi.annotations({ summary: "Say what became of an unknown call" }))
   .middleware(RequestBody)
 

@@ -96,6 +96,14 @@ const settled = (call: CallId, outcome: Outcome, by: string | undefined) => {
   } as const
 }
 
+export const customerEnd = (event: RunEnded) => {
+  const { finish, status, text } = event
+  const ended = { _tag: "RunEnded", status, reason: status } as const
+  return status === "complete"
+    ? { ...ended, text, ...ofAnswer(event) }
+    : { ...ended, text: "", ...ofFinish(finish) }
+}
+
 /** Undefined = a customer sees nothing of it. */
 export const customerEvent = (event: RunEvent): CustomerEvent | undefined => {
   switch (event._tag) {
@@ -116,13 +124,8 @@ export const customerEvent = (event: RunEvent): CustomerEvent | undefined => {
       return settled(event.call, event.outcome, event.by)
     case "RunStopping":
       return { _tag: "RunStopping", status: event.status }
-    case "RunEnded": {
-      const { finish, status, text } = event
-      const ended = { _tag: "RunEnded", status, reason: status } as const
-      return status === "complete"
-        ? { ...ended, text, ...ofAnswer(event) }
-        : { ...ended, text: "", ...ofFinish(finish) }
-    }
+    case "RunEnded":
+      return customerEnd(event)
     default:
       return undefined
   }

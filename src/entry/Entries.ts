@@ -9,6 +9,9 @@ import { AnyDecision, decision_expected, decisionOf, Reason } from "../approval/
 import * as Ids from "../Ids.ts"
 import { Principal, Role } from "../Principal.ts"
 import { filters } from "../run/RunItem.ts"
+import type { NotEntitled } from "../approval/Approval.ts"
+import type { RightName } from "../Rights.ts"
+import { refusalOf } from "../Rights.ts"
 import type { Settlement } from "../run/RunCommand.ts"
 import { bounds_result, readJson } from "./BoundedJson.ts"
 import { InvalidInput, reader } from "./InvalidInput.ts"
@@ -24,6 +27,8 @@ export const conversationId = reader(Ids.ConversationId)
 export const tenant = reader(Ids.Tenant)
 export const callId = reader(CallId)
 export const reason = reader(Reason)
+/** At most 1,000. */
+export const agentNames = reader(Schema.Array(Ids.AgentName).check(Schema.isMaxLength(1_000)))
 export const flag = reader(Schema.Boolean)
 /** A name or a hash that is looked up as it is: 1 to 200 characters. */
 export const word = reader(Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(200)))
@@ -81,6 +86,16 @@ export const principal = (value: unknown, field: string): Effect.Effect<Principa
     ),
     (read) => new Principal(read)
   )
+
+/** Who acts, if it has the right, at least to what is its own. */
+export const entitled = (
+  value: unknown,
+  right: RightName
+): Effect.Effect<Principal, InvalidInput | NotEntitled> =>
+  Effect.flatMap(principal(value, "by"), (by) => {
+    const refusal = refusalOf(by, right)
+    return refusal === undefined ? Effect.succeed(by) : Effect.fail(refusal)
+  })
 
 const readDecision = reader(AnyDecision, {
   expected: `${decision_expected}; or one of the type Decision, with _tag`

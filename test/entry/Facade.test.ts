@@ -102,7 +102,7 @@ describe("the facade", () => {
       const say = { _tag: "Approve" } as const
       const errors: ReadonlyArray<readonly [string, Promise<unknown>]> = [
         ["InvalidInput", troupe.decide("x", say, boss)],
-        ["InvalidInput", troupe.cancel("x", boss, "enough")],
+        ["InvalidInput", troupe.cancel("x", service_principal, "enough")],
         ["InvalidInput", troupe.records("x")],
         ["InvalidInput", troupe.result("x")],
         ["InvalidInput", troupe.ask({ agent: "shop", text: "" })],
@@ -114,8 +114,10 @@ describe("the facade", () => {
         ["InvalidInput", troupe.pending("boss" as never)],
         ["InvalidInput", troupe.stopTools("no" as never, boss)],
         ["ApprovalNotFound", troupe.decide(none, say, boss)],
-        ["RunNotFound", troupe.cancel(none, boss, "enough")],
-        ["RunNotFound", troupe.settle(none, "0/1.0", { _tag: "RunAgain" }, boss)],
+        ["RunNotFound", troupe.cancel(none, service_principal, "enough")],
+        ["RunNotFound", troupe.settle(none, "0/1.0", { _tag: "RunAgain" }, service_principal)],
+        ["NotEntitled", troupe.cancel(none, boss, "enough")],
+        ["NotEntitled", troupe.send(message, boss)],
         ["RunNotFound", troupe.result(none)],
         ["AgentNotFound", troupe.send({ agent: "nobody", text: "x" })],
         ["NotEntitled", troupe.stopTools(true, boss)]
@@ -184,5 +186,33 @@ describe("the facade", () => {
         if (item._tag === "Event") last = item.entry.event._tag
       }
       assert.strictEqual(last, "RunEnded")
+    }))
+
+  it("watch of a run that has ended gives its past, says that it is over, and ends", () =>
+    shop(async (troupe) => {
+      const first = await troupe.ask(message)
+      await troupe.cancel(first.run, service_principal, "enough")
+      // What came after it in the conversation, and goes on, is not waited for.
+      const later = await troupe.ask({ ...message, conversation: first.conversation })
+      const of = async (run: string, after?: { ordinal: number; seq: number }) => {
+        const seen: Array<string> = []
+        for await (const item of troupe.watch(run, after)) {
+          seen.push(item._tag === "Event" ? item.entry.event._tag : item._tag)
+        }
+        return seen
+      }
+      const all = await of(first.run)
+      assert.strictEqual(all[0], "RunAccepted")
+      assert.deepStrictEqual(all.slice(-2), ["RunEnded", "CaughtUp"])
+      assert.strictEqual(all.filter((each) => each === "CaughtUp").length, 1)
+      // Behind its last event there is nothing.
+      assert.deepStrictEqual(await of(first.run, { ordinal: 1, seq: all.length - 2 }), ["CaughtUp"])
+      assert.deepStrictEqual(await of(first.run, { ordinal: 1, seq: all.length - 3 }), [
+        "RunEnded",
+        "CaughtUp"
+      ])
+      assert.deepStrictEqual(await of(first.run, { ordinal: 2, seq: -1 }), ["CaughtUp"])
+      await troupe.cancel(later.run, service_principal, "enough")
+      assert.deepStrictEqual(await of(later.run, { ordinal: 2, seq: 10_000 }), ["CaughtUp"])
     }))
 })

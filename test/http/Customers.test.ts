@@ -81,6 +81,19 @@ describe("a customer", () => {
     }).pipe(Effect.provide(layer))
   )
 
+  it.live("cancels a run of a message that it sent; no other is there for it", () =>
+    Effect.gen(function* () {
+      const [carls, coras] = [yield* begin("carl"), yield* begin("cora")]
+      const cancel = (run: string) =>
+        ask(`/v1/runs/${run}/cancel`, { as: "carl", json: { reason: "no more" } })
+      assert.strictEqual((yield* cancel(coras.run)).status, 404)
+      assert.strictEqual((yield* cancel(carls.run)).status, 204)
+      const run = yield* ask(`/v1/runs/${carls.run}`, { as: "olga" })
+      assert.deepInclude(run.json, { status: "cancelled", reason: "no more" })
+      assert.strictEqual((yield* ask(`/v1/runs/${carls.run}`, { as: "carl" })).status, 403)
+    }).pipe(Effect.provide(layer))
+  )
+
   it.live("has idempotency keys of its own: another's key and message are another task", () =>
     Effect.gen(function* () {
       const key = { "idempotency-key": "order 7" }

@@ -34,10 +34,11 @@ export const credentials = [
   credential("admin", "acme", ["admin"]),
   credential("carl", "acme", ["customer"]),
   credential("cora", "acme", ["customer"]),
+  credential("nemo", "acme", []),
   credential("otto", "other", ["operator"]),
   credential("stranger", "other", ["admin"])
 ]
-export type Who = "vera" | "ada" | "olga" | "admin" | "carl" | "cora" | "otto" | "stranger"
+export type Who = "vera" | "ada" | "olga" | "admin" | "carl" | "cora" | "nemo" | "otto" | "stranger"
 
 /** The real runtime over ephemeral stores; a stop does not wait for models that were told nothing. */
 const ports = Layer.mergeAll(

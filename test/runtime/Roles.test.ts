@@ -8,13 +8,14 @@ import {
   Policy,
   policyOf
 } from "../../src/permission/Policy.ts"
-import type { Role } from "../../src/Principal.ts"
+import type { Principal, Role } from "../../src/Principal.ts"
 import { hasRole, Role as Roles, rolesOf } from "../../src/Principal.ts"
 import type { RunEvent } from "../../src/run/RunEvent.ts"
 import { RunLimits } from "../../src/run/RunLimits.ts"
 import type { GroupsByRole } from "../../src/tool/ToolGroup.ts"
 import { ToolGroup } from "../../src/tool/ToolGroup.ts"
 import { AgentDirectory } from "../../services/AgentDirectory.ts"
+import { AgentRuntime } from "../../services/AgentRuntime.ts"
 import * as Replay from "../../layers/compose/Replay.ts"
 import * as EphemeralStores from "../../layers/ephemeral/EphemeralStores.ts"
 import { call, calls, text } from "../../layers/model/ScriptedModelGateway.ts"
@@ -22,9 +23,16 @@ import * as RoleDirectory from "../../layers/runtime/RoleDirectory.ts"
 import { seeded } from "../run/Interleaving.ts"
 import * as H from "./Harness.ts"
 
-const viewer = H.person("vera", ["viewer"])
-const operator = H.person("olga", ["operator", "viewer"])
+const narrow = H.person("vera", ["operator"])
+const wide = H.person("olga", ["operator", "approver"])
 const customer = H.person("carl", ["customer"])
+
+/** A message in a conversation of its own. */
+const begin = (by: Principal) =>
+  Effect.map(
+    AgentRuntime.use((agents) => agents.send({ agent: H.agentName, text: "go" }, by)),
+    ({ task }) => task
+  )
 
 const counted = () => {
   const ran: Array<number> = []
@@ -46,7 +54,7 @@ const failures = (all: ReadonlyArray<RunEvent>) =>
 const rolesIn = (all: ReadonlyArray<RunEvent>) =>
   all.flatMap((event) => (event._tag === "RunAccepted" ? [event.roles] : []))
 
-const byRole: GroupsByRole = { viewer: ["knowledge"], operator: ["knowledge", "inspect"] }
+const byRole: GroupsByRole = { operator: ["knowledge"], approver: ["knowledge", "inspect"] }
 
 /** Two tools of two groups; the model asks for both at once. */
 const two = (body: H.Body, more?: Partial<H.Options>): H.Options => ({
@@ -66,17 +74,17 @@ describe("the groups of a role", () => {
     () => {
       const { body, ran } = counted()
       return Effect.gen(function* () {
-        const all = yield* H.ended(yield* H.send("hello", "c-1", viewer))
-        assert.deepStrictEqual(rolesIn(all), [["viewer"]])
+        const all = yield* H.ended(yield* H.send("hello", "c-1", narrow))
+        assert.deepStrictEqual(rolesIn(all), [["operator"]])
         assert.deepStrictEqual(reasons(all), ["Value", "ROLE_DENIED"])
         assert.deepStrictEqual(ran, [1])
         assert.deepInclude(failures(all)[0], {
           class: "ToolPolicyError",
           kind: "permission",
           message:
-            '"bash" is a tool of the group "inspect", which is not for whoever sent the message (viewer).'
+            '"bash" is a tool of the group "inspect", which is not for whoever sent the message (operator).'
         })
-        yield* H.ended(yield* H.send("hello", "c-2", operator), "c-2")
+        yield* H.ended(yield* H.send("hello", "c-2", wide), "c-2")
         assert.deepStrictEqual(ran, [1, 1, 2])
         const shown = (yield* H.requests)
           .filter(({ step }) => step === 1)
@@ -91,7 +99,8 @@ describe("the groups of a role", () => {
     () => {
       const { body, ran } = counted()
       return Effect.gen(function* () {
-        const none = yield* H.ended(yield* H.send("hello", "c-1", customer))
+        const sent = yield* begin(customer)
+        const none = yield* H.ended(sent.id, sent.conversation)
         assert.deepStrictEqual(reasons(none), ["ROLE_DENIED", "ROLE_DENIED"])
         assert.deepStrictEqual((yield* H.requests)[0]?.tools, [])
         const admin = yield* H.ended(yield* H.send("hello", "c-2", H.alice), "c-2")
@@ -105,7 +114,7 @@ describe("the groups of a role", () => {
   it.live("a refused call is not told of the tool's arguments, nor shown its name", () => {
     const { body } = counted()
     return Effect.gen(function* () {
-      const all = yield* H.ended(yield* H.send("hello", "c-1", viewer))
+      const all = yield* H.ended(yield* H.send("hello", "c-1", narrow))
       assert.deepStrictEqual(reasons(all), ["ROLE_DENIED", "UNKNOWN_TOOL"])
       assert.notInclude(failures(all)[1]!.message, "bash")
     }).pipe(
@@ -125,10 +134,10 @@ describe("the groups of a role", () => {
     const slow: H.Body = (n) =>
       Effect.andThen(n === 1 ? Deferred.await(gate) : Effect.void, body(n))
     return Effect.gen(function* () {
-      const first = yield* H.send("hello", "c-1", viewer)
+      const first = yield* H.send("hello", "c-1", narrow)
       yield* H.happened(first, "ModelTurned")
-      const second = yield* H.send("hello", "c-1", operator)
-      const third = yield* H.send("hello", "c-1", viewer)
+      const second = yield* H.send("hello", "c-1", wide)
+      const third = yield* H.send("hello", "c-1", narrow)
       yield* Deferred.succeed(gate, undefined)
       assert.deepStrictEqual(reasons(yield* H.ended(first)), ["Value", "ROLE_DENIED"])
       assert.deepStrictEqual(reasons(yield* H.ended(second)), ["Value", "Value"])
@@ -145,10 +154,10 @@ describe("the groups of a role", () => {
         name: AgentName.make("digger"),
         instructions: "Dig.",
         tools: ["test.lookup@1", "test.bash@1"],
-        groups_by_role: { viewer: ["inspect"] }
+        groups_by_role: { operator: ["inspect"] }
       })
       return Effect.gen(function* () {
-        const all = yield* H.ended(yield* H.send("hello", "c-1", viewer))
+        const all = yield* H.ended(yield* H.send("hello", "c-1", narrow))
         assert.deepStrictEqual(reasons(all), ["Value", "ROLE_DENIED", "Value"])
         assert.deepStrictEqual(ran, [2])
         const dug = (yield* H.requests).find(({ agent }) => agent === "digger")
@@ -185,7 +194,7 @@ describe("the groups of a role", () => {
       }
       return Effect.gen(function* () {
         const first = yield* H.boot(options)
-        const run = yield* first.run(H.send("hello", "c-1", operator))
+        const run = yield* first.run(H.send("hello", "c-1", wide))
         const { approval } = yield* first.run(H.question(run))
         yield* first.stop
         const second = yield* H.boot(options)
@@ -225,7 +234,7 @@ describe("the groups of a role", () => {
     Effect.gen(function* () {
       const { body } = counted()
       const wrong = H.layer(
-        two(body, { agent: { groups: ["knowledge"], groups_by_role: { viewer: ["inspect"] } } })
+        two(body, { agent: { groups: ["knowledge"], groups_by_role: { operator: ["inspect"] } } })
       )
       const exit = yield* Effect.exit(Effect.provide(Effect.void, wrong))
       assert.isTrue(Exit.isFailure(exit))
@@ -287,16 +296,16 @@ describe("rules about roles", () => {
   it.live("a call that a role may not make is refused, and says for whom", () => {
     const { body, ran } = counted()
     return Effect.gen(function* () {
-      const all = yield* H.ended(yield* H.send("hello", "c-1", viewer))
+      const all = yield* H.ended(yield* H.send("hello", "c-1", narrow))
       assert.deepStrictEqual(reasons(all), ["PERMISSION_DENIED", "PERMISSION_DENIED"])
       assert.deepStrictEqual(
         failures(all).map(({ kind, message }) => [kind, message]),
         [
-          ["permission", '"t" is not permitted for whoever sent the message (viewer).'],
+          ["permission", '"t" is not permitted for whoever sent the message (operator).'],
           ["permission", '"never" is not permitted.']
         ]
       )
-      const run = yield* H.send("hello", "c-2", operator)
+      const run = yield* H.send("hello", "c-2", wide)
       assert.deepStrictEqual(reasons(yield* H.ended(run, "c-2")), ["Value", "PERMISSION_DENIED"])
       assert.deepStrictEqual(ran, [1])
     }).pipe(
@@ -305,9 +314,9 @@ describe("rules about roles", () => {
           tools: { t: H.reads(body), never: H.reads(body) },
           policy: Policy.make({
             rules: [
-              { pattern: "test.t@1", permission: "deny", unless_roles: ["operator"] },
+              { pattern: "test.t@1", permission: "deny", unless_roles: ["approver"] },
               { pattern: "never", permission: "deny" },
-              { pattern: "never", permission: "deny", roles: ["viewer"] }
+              { pattern: "never", permission: "deny", roles: ["operator"] }
             ]
           }),
           script: ({ step }) =>
@@ -325,16 +334,16 @@ describe("rules about roles", () => {
       tools: [H.toolsOf(options.tools!)]
     }
     return Effect.gen(function* () {
-      const seen = yield* H.send("hello", "c-1", viewer)
+      const seen = yield* H.send("hello", "c-1", narrow)
       yield* H.ended(seen)
-      const did = yield* H.send("hello", "c-2", operator)
+      const did = yield* H.send("hello", "c-2", wide)
       yield* H.ended(did, "c-2")
       for (const run of [seen, did]) {
         const report = yield* Replay.replay(run, { app })
         assert.isUndefined(report.divergence)
         assert.deepInclude(report.gate, { divergence: undefined })
       }
-      const rules = [{ pattern: "lookup", permission: "deny", unless_roles: ["operator"] } as const]
+      const rules = [{ pattern: "lookup", permission: "deny", unless_roles: ["approver"] } as const]
       const trial = (run: typeof seen) => Replay.dryRun({ run }, app, Policy.make({ rules }))
       const [denied, allowed] = [yield* trial(seen), yield* trial(did)]
       // The call that the groups refused never came as far as a policy.
@@ -351,7 +360,7 @@ describe("rules about roles", () => {
           journal.create(run, ordinal, accepted)
       }))
       const all = yield* process.run(
-        Effect.flatMap(H.send("hello", "c-1", operator), (run) => H.ended(run))
+        Effect.flatMap(H.send("hello", "c-1", wide), (run) => H.ended(run))
       )
       assert.deepStrictEqual(rolesIn(all), [undefined])
       assert.deepStrictEqual(reasons(all), ["ROLE_DENIED", "ROLE_DENIED"])
@@ -375,7 +384,9 @@ describe("a run whose sender lacks a role", () => {
           const some = <A>(of: ReadonlyArray<A>, chance: number): ReadonlyArray<A> =>
             of.filter(() => random() < chance)
           const pick = <A>(of: ReadonlyArray<A>): A => of[Math.floor(random() * of.length)]!
-          const roles = some(Roles.literals, 0.4)
+          // Somebody who may send: any roles beside one of these.
+          const sends = pick<Role>(["operator", "customer", "admin"])
+          const roles = rolesOf({ roles: [sends, ...some(Roles.literals, 0.3)] })
           const groups: GroupsByRole = Object.fromEntries(
             some(Roles.literals, 0.6).map((role) => [role, some(ToolGroup.literals, 0.6)])
           )
@@ -411,8 +422,8 @@ describe("a run whose sender lacks a role", () => {
           }
           const turns = Array.from({ length: 3 }, () => calls(Array.from({ length: 4 }, proposes)))
           yield* Effect.gen(function* () {
-            const run = yield* H.send("go", "c-1", H.person("p", roles))
-            const all = yield* H.ended(run)
+            const { conversation, id } = yield* begin(H.person("p", roles))
+            const all = yield* H.ended(id, conversation)
             assert.isTrue(
               ran.every((name) => mayRun.includes(name)),
               `seed ${seed}`

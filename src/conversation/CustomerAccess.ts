@@ -1,0 +1,42 @@
+/**
+ * With whom a customer speaks: the agents that are meant for customers, in conversations that it began itself. What else
+ * there is, is not there for it.
+ */
+import { Schema } from "effect"
+import type { AgentName } from "../Ids.ts"
+import { AgentName as AgentNames } from "../Ids.ts"
+import type { Principal } from "../Principal.ts"
+import type { RightName } from "../Rights.ts"
+import { isOnlyOwn } from "../Rights.ts"
+import type { Conversation } from "./Conversation.ts"
+
+/** Other agents, and whether they exist, are not for customers. */
+export class NotForCustomers extends Schema.TaggedError<NotForCustomers>()(
+  "NotForCustomers",
+  { customer_agents: Schema.Array(AgentNames) },
+  { httpApiStatus: 403 }
+) {
+  override get message(): string {
+    return this.customer_agents.length === 0
+      ? "No agent of this service speaks with customers: its setting customer_agents names none."
+      : `Customers speak with ${this.customer_agents.join(", ")} only.`
+  }
+}
+
+/** Undefined = the principal may use the right with this agent. */
+export const agentRefusal = (
+  by: Principal,
+  right: RightName,
+  agent: AgentName,
+  customer_agents: ReadonlyArray<AgentName>
+): NotForCustomers | undefined =>
+  !isOnlyOwn(by, right) || customer_agents.includes(agent)
+    ? undefined
+    : new NotForCustomers({ customer_agents })
+
+/** One that the principal may not use is as absent as one that does not exist. */
+export const isOpenTo = (
+  by: Principal,
+  right: RightName,
+  begun_by: Conversation["begun_by"]
+): boolean => !isOnlyOwn(by, right) || begun_by === by.id

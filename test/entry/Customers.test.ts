@@ -1,0 +1,165 @@
+/** A customer as a principal of the facade: it gets what it began itself, as customers see it, and nothing else. */
+import { Schema } from "effect"
+import { assert, describe, it } from "vitest"
+import type { NodeService, Options } from "../../layers/compose/NodeService.ts"
+import { start } from "../../layers/compose/NodeService.ts"
+import { call, layer, text } from "../../layers/model/ScriptedModelGateway.ts"
+import { AgentSpec } from "../../src/agent/AgentSpec.ts"
+import { AgentName, Tenant } from "../../src/Ids.ts"
+import type { Role } from "../../src/Principal.ts"
+import { Principal } from "../../src/Principal.ts"
+import { tool } from "../../src/tool/DeclaredTool.ts"
+
+const tenant = Tenant.make("default")
+const person = (id: string, ...roles: ReadonlyArray<Role>) => new Principal({ id, tenant, roles })
+const carl = person("carl", "customer")
+const cora = person("cora", "customer")
+const olga = person("olga", "operator")
+const ann = person("ann", "approver")
+
+const tagOf = (promise: Promise<unknown>): Promise<string> =>
+  promise.then(
+    () => "done",
+    (error: { readonly _tag?: string }) => error._tag ?? String(error)
+  )
+
+const refund = tool(
+  {
+    namespace: "shop",
+    name: "refund",
+    description: "Pays an order back.",
+    side_effects: "external",
+    input: Schema.Struct({ order: Schema.String }),
+    output: Schema.String
+  },
+  ({ order }) => Promise.resolve(order)
+)
+const shop = AgentSpec.make({
+  name: AgentName.make("shop"),
+  instructions: "Help.",
+  tools: ["refund"]
+})
+const inside = AgentSpec.make({ name: AgentName.make("inside"), instructions: "Help staff." })
+
+const serve = async (
+  use: (troupe: NodeService) => Promise<void>,
+  options: Partial<Options> = { customer_agents: ["shop"] }
+) => {
+  const troupe = await start({
+    agents: [shop, inside],
+    tools: [refund],
+    model: layer(({ transcript }) =>
+      transcript.some(({ role }) => role === "tool")
+        ? text("It is paid back.")
+        : call("refund", { order: "private-7" })
+    ),
+    ...options
+  })
+  try {
+    await use(troupe)
+  } finally {
+    await troupe.stop()
+  }
+}
+
+const seen = async (troupe: NodeService, id: string, by: Principal) => {
+  const items: Array<unknown> = []
+  for await (const item of troupe.watch(id, undefined, by)) {
+    items.push(item)
+    if (item._tag === "CaughtUp") break
+  }
+  return items
+}
+
+const message = { agent: "shop", text: "Pay it back" }
+
+describe("a customer, embedded", () => {
+  it("asks, waits and watches what it sent, and no byte of tools, arguments and staff is in it", () =>
+    serve(async (troupe) => {
+      const asked = await troupe.ask(message, carl)
+      assert.deepStrictEqual(asked, {
+        status: "awaiting_approval",
+        run: asked.run,
+        conversation: asked.conversation,
+        approvals: [],
+        unknown: []
+      })
+      const [question] = await troupe.pending(ann)
+      await troupe.decide(question!.id, { decision: "deny", reason: "private-fraud" }, ann)
+      const end = await troupe.result(asked.run, carl)
+      assert.deepInclude(end, { status: "complete", text: "It is paid back." })
+      for (const id of [asked.run, asked.conversation]) {
+        const items = await seen(troupe, id, carl)
+        const told = JSON.stringify([asked, end, items])
+        assert.include(told, "Pay it back")
+        for (const secret of ["private", "refund", "ann", "Help."]) {
+          assert.notInclude(told, secret)
+        }
+      }
+    }))
+
+  it("neither follows, waits for, cancels nor writes what somebody else began", () =>
+    serve(async (troupe) => {
+      for (const by of [cora, olga]) {
+        const theirs = await troupe.send(message, by)
+        const { conversation, run } = theirs
+        assert.strictEqual(await tagOf(troupe.result(run, carl)), "RunNotFound")
+        assert.strictEqual(await tagOf(troupe.cancel(run, carl, "no")), "RunNotFound")
+        for (const id of [run, conversation]) {
+          assert.strictEqual(await tagOf(seen(troupe, id, carl)), "ConversationNotFound")
+        }
+        assert.strictEqual(
+          await tagOf(troupe.send({ ...message, conversation }, carl)),
+          "ConversationNotFound"
+        )
+      }
+      // A name of its own choosing might be somebody else's tomorrow.
+      assert.strictEqual(
+        await tagOf(troupe.send({ ...message, conversation: "mine" }, carl)),
+        "ConversationNotFound"
+      )
+      const own = await troupe.send(message, carl)
+      const next = await troupe.send({ ...message, conversation: own.conversation }, carl)
+      assert.strictEqual(next.ordinal, 2)
+      await troupe.cancel(own.run, carl, "I changed my mind")
+      assert.strictEqual((await troupe.result(own.run, carl)).status, "cancelled")
+    }))
+
+  it("has idempotency keys of its own", () =>
+    serve(async (troupe) => {
+      const keyed = { ...message, idempotency_key: "order 7" }
+      const sent = [
+        await troupe.send(keyed, olga),
+        await troupe.send(keyed, carl),
+        await troupe.send(keyed, cora)
+      ]
+      assert.strictEqual(new Set(sent.map(({ run }) => run)).size, 3)
+      assert.strictEqual(new Set(sent.map(({ conversation }) => conversation)).size, 3)
+      assert.deepInclude(await troupe.send(keyed, carl), { run: sent[1]!.run, created: false })
+    }))
+
+  it("speaks with the agents of customer_agents and with no others, also where it is a viewer too", () =>
+    serve(async (troupe) => {
+      for (const by of [carl, person("carla", "customer", "viewer")]) {
+        for (const agent of ["inside", "nobody"]) {
+          assert.strictEqual(await tagOf(troupe.send({ agent, text: "x" }, by)), "NotForCustomers")
+        }
+        assert.strictEqual(await tagOf(troupe.send(message, by)), "done")
+      }
+      const both = person("carla", "customer", "viewer")
+      const theirs = await troupe.send({ agent: "inside", text: "x" }, olga)
+      assert.strictEqual(
+        await tagOf(
+          troupe.send({ agent: "shop", text: "x", conversation: theirs.conversation }, both)
+        ),
+        "ConversationNotFound"
+      )
+      // What it reads as a viewer it reads as one.
+      assert.strictEqual(await tagOf(seen(troupe, theirs.run, both)), "done")
+    }))
+
+  it("speaks with nobody where no agent is set, and reads nothing of what it began before", () =>
+    serve(async (troupe) => {
+      assert.strictEqual(await tagOf(troupe.send(message, carl)), "NotForCustomers")
+    }, {}))
+})

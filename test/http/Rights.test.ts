@@ -1,0 +1,177 @@
+/** The table of roles, row by row: in the facade, over HTTP, and as the README has it. */
+import { readFileSync } from "node:fs"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import type { NodeService } from "../../layers/compose/NodeService.ts"
+import { start } from "../../layers/compose/NodeService.ts"
+import { layer as scripted, text } from "../../layers/model/ScriptedModelGateway.ts"
+import { AgentSpec } from "../../src/agent/AgentSpec.ts"
+import { AgentName, Tenant } from "../../src/Ids.ts"
+import type { Role } from "../../src/Principal.ts"
+import { Principal } from "../../src/Principal.ts"
+import type { Reach, RightName } from "../../src/Rights.ts"
+import { rights } from "../../src/Rights.ts"
+import type { Who } from "./Service.ts"
+import { ask, layer } from "./Service.ts"
+
+const none = "00000000-0000-4000-8000-000000000000"
+const names = Object.keys(rights) as ReadonlyArray<RightName>
+const ranks = ["viewer", "approver", "operator", "customer"] as const
+
+const reachOf = (right: RightName, role: Role | undefined): Reach | undefined =>
+  role === undefined ? undefined : role === "admin" ? "all" : rights[right].reach[role]
+
+/** Methods of the facade that ask nobody who they are: they are for whoever runs the process. */
+const open: ReadonlyArray<keyof NodeService> = ["stop", "stopAllTools", "workerTools", "mcpServers"]
+
+type Use = (troupe: NodeService, by: Principal) => Promise<unknown>
+
+const message = { agent: "shop", text: "hello" }
+const first = async (items: AsyncIterable<unknown>) => {
+  for await (const _ of items) return
+}
+
+const methods: Readonly<Record<string, Use>> = {
+  send: (troupe, by) => troupe.send(message, by),
+  ask: (troupe, by) => troupe.ask(message, by),
+  watch: (troupe, by) => first(troupe.watch(none, undefined, by)),
+  result: (troupe, by) => troupe.result(none, by),
+  runs: (troupe, by) => troupe.runs({}, by),
+  pending: (troupe, by) => troupe.pending(by),
+  unknown: (troupe, by) => troupe.unknown(by),
+  unhosted: (troupe, by) => troupe.unhosted(by),
+  records: (troupe, by) => troupe.records(none, by),
+  decide: (troupe, by) => troupe.decide(none, { decision: "approve" }, by),
+  cancel: (troupe, by) => troupe.cancel(none, by, "enough"),
+  settle: (troupe, by) => troupe.settle(none, "0/1.0", { _tag: "RunAgain" }, by),
+  stopTools: (troupe, by) => troupe.stopTools(false, by),
+  quarantined: (troupe, by) => troupe.quarantined(by),
+  rawEvents: (troupe, by) => troupe.rawEvents(none, 0, by),
+  releaseRun: (troupe, by) => troupe.releaseRun(none, by),
+  acceptMcpTool: (troupe, by) => troupe.acceptMcpTool("files", "read", "abc", by)
+}
+
+type Request = readonly [path: string, json?: unknown, method?: string]
+
+const requests: Readonly<Record<RightName, ReadonlyArray<Request>>> = {
+  send: [
+    ["/v1/messages", { agent: "spectral", text: "hello" }],
+    ["/v1/conversations/somebody/messages", { agent: "spectral", text: "hello" }]
+  ],
+  follow: [
+    ["/v1/conversations"],
+    ["/v1/conversations/nobody"],
+    ["/v1/conversations/nobody/events"]
+  ],
+  inspect: [
+    ["/v1/runs"],
+    [`/v1/runs/${none}`],
+    [`/v1/runs/${none}/events`],
+    ["/v1/approvals"],
+    [`/v1/approvals/${none}`],
+    ["/v1/costs"],
+    ["/v1/unhosted"],
+    ["/v1/agents"],
+    ["/v1/dead-letters"],
+    ["/v1/kill-switch"],
+    ["/metrics"]
+  ],
+  decide: [[`/v1/approvals/${none}/decision`, { decision: "approve" }]],
+  cancel: [[`/v1/runs/${none}/cancel`, { reason: "enough" }]],
+  settle: [[`/v1/runs/${none}/settle`, { call: "0/1.0", outcome: "run_again" }]],
+  stopTools: [["/v1/kill-switch", { on: false }, "PUT"]],
+  repair: [
+    ["/v1/quarantine"],
+    [`/v1/quarantine/${none}/events`],
+    [`/v1/quarantine/${none}/release`, {}]
+  ],
+  redeliver: [
+    [`/v1/dead-letters/${none}/replay`, { reason: "mended" }],
+    [`/v1/dead-letters/${none}/discard`, { reason: "old" }]
+  ],
+  acceptMcpTool: []
+}
+
+const shop = AgentSpec.make({ name: AgentName.make("shop"), instructions: "Help." })
+
+describe("what each role may do", () => {
+  it("every method of the facade is in the table, or asks nobody who they are", async () => {
+    const troupe = await start({ agents: [shop], model: scripted([]) })
+    await troupe.stop()
+    const listed = names.flatMap((right) => rights[right].embed)
+    assert.deepStrictEqual([...listed, ...open].sort(), Object.keys(troupe).sort())
+    assert.deepStrictEqual([...listed].sort(), Object.keys(methods).sort())
+  })
+
+  it("the facade does what the table says, and nothing for whoever has no role", async () => {
+    const troupe = await start({
+      agents: [shop],
+      model: scripted(() => text("hello")),
+      customer_agents: ["shop"]
+    })
+    try {
+      for (const role of [...ranks, "admin", undefined] as const) {
+        const roles = role === undefined ? [] : [role]
+        const by = new Principal({ id: role ?? "nobody", tenant: Tenant.make("default"), roles })
+        for (const right of names) {
+          for (const method of rights[right].embed) {
+            const tag = await methods[method]!(troupe, by).then(
+              () => "done",
+              (error: { readonly _tag: string }) => error._tag
+            )
+            const isRefused = tag === "NotEntitled"
+            assert.strictEqual(isRefused, reachOf(right, role) === undefined, `${role} ${method}`)
+            assert.notInclude(["InvalidInput", undefined], tag, `${role} ${method}`)
+          }
+        }
+      }
+    } finally {
+      await troupe.stop()
+    }
+  })
+
+  it.live("HTTP does what the table says, and nothing for whoever has no role", () =>
+    Effect.gen(function* () {
+      const people: ReadonlyArray<readonly [Who, Role | undefined]> = [
+        ["vera", "viewer"],
+        ["ada", "approver"],
+        ["olga", "operator"],
+        ["carl", "customer"],
+        ["admin", "admin"],
+        ["nemo", undefined]
+      ]
+      for (const [as, role] of people) {
+        for (const right of names) {
+          for (const [path, json, method] of requests[right]) {
+            const { status, text } = yield* ask(path, {
+              as,
+              ...(json === undefined ? undefined : { json }),
+              ...(method === undefined ? undefined : { method })
+            })
+            const isRefused = status === 403
+            const what = `${role} ${path} ${text}`
+            assert.strictEqual(isRefused, reachOf(right, role) === undefined, what)
+            assert.notInclude([400, 401, 405, 500], status, what)
+          }
+        }
+      }
+    }).pipe(Effect.provide(layer))
+  )
+
+  it("the README has the table", () => {
+    const cell = { all: "yes", own: "its own", named: "if named" } as const
+    const rows = names.map((right) => {
+      const { embed, http, reach } = rights[right]
+      const code = (all: ReadonlyArray<string>) => all.map((each) => `\`${each}\``).join(", ")
+      const cells = ranks.map((rank) => (reach[rank] === undefined ? "" : cell[reach[rank]]))
+      return `| ${[code(embed), code(http), ...cells].join(" | ")} |`.replaceAll(/ {2,}/g, " ")
+    })
+    const readme = readFileSync(new URL("../../README.md", import.meta.url), "utf8")
+    const table = [
+      "| in code | over HTTP | viewer | approver | operator | customer |",
+      "|---|---|---|---|---|---|",
+      ...rows
+    ]
+    assert.include(readme.replaceAll(/ {2,}/g, " "), table.join("\n"))
+  })
+})
