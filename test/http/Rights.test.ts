@@ -83,7 +83,7 @@ const requests: Readonly<Record<RightName, ReadonlyArray<Request>>> = {
   repair: [
     ["/v1/quarantine"],
     [`/v1/quarantine/${none}/events`],
-    [`/v1/quarantine/${none}/release`, {}]
+    [`/v1/quarantine/${none}/release`, undefined, "POST"]
   ],
   redeliver: [
     [`/v1/dead-letters/${none}/replay`, { reason: "mended" }],
