@@ -1,27 +1,65 @@
 /**
- * The JSON Schemas of servers, compiled: their patterns by an engine of linear time, so that no schema of a server and no
- * text of a model can hold the process. Private to this room.
+ * The JSON Schemas of servers, compiled: their patterns by an engine of linear time, and everything else with its steps
+ * counted, so that no schema of a server and no value of a model or of a server can hold the process. Private to this room.
  */
 import { Ajv } from "ajv"
 import { Ajv2019 } from "ajv/dist/2019.js"
 import { Ajv2020 } from "ajv/dist/2020.js"
 import addFormats from "ajv-formats"
 import { Exit, Result } from "effect"
-import { linearPattern } from "../../src/entry/LinearPattern.ts"
+import { isWithin } from "../../src/entry/BoundedJson.ts"
 import { ValueRefused } from "../../src/tool/ToolCodec.ts"
+import { counted, PatternRefused, Steps, StepsSpent } from "./CountedCode.ts"
 
 type JsonObject = Readonly<Record<string, unknown>>
 
 export type Validate = (value: unknown) => Exit.Exit<unknown, ValueRefused>
 
-class PatternRefused extends Error {}
+type AddedFormat = NonNullable<Ajv["formats"][string]>
 
-/** Ajv's place for another engine; it is asked once for each pattern, while the schema is compiled. */
-const engine = Object.assign(
-  (source: string) =>
-    Result.getOrThrowWith(linearPattern(source), (why) => new PatternRefused(why)),
-  { code: "linearPattern" }
-)
+/** Members of all objects in a schema: compiling it takes some 100 ms. One of a hundred properties has some hundreds. */
+const schema_members_max = 2_000
+/** Its names in a list and values of an enumeration too, which are cheap; and objects and lists within each other. */
+const bounds = { depth_max: 64, values_max: 20_000, units_max: Infinity }
+
+const membersOf = (value: unknown): number => {
+  if (typeof value !== "object" || value === null) return 0
+  const inner = Object.values(value).reduce((all: number, each) => all + membersOf(each), 0)
+  return Array.isArray(value) ? inner : inner + Object.keys(value).length
+}
+
+/** Why a schema is not compiled, by its size alone. */
+const tooLarge = (schema: JsonObject): string | undefined => {
+  if (!isWithin(schema, bounds)) {
+    return `it has more than ${bounds.values_max} values, or nests deeper than ${bounds.depth_max}`
+  }
+  return membersOf(schema) > schema_members_max
+    ? `its objects have more than ${schema_members_max} members`
+    : undefined
+}
+
+/** A longer text is none of this format: these are searched in time that grows with its square, or compiled. */
+const short_units_max = 2_000
+const steps_per_short_unit = 20
+const searched: ReadonlySet<string> = new Set(["url", "regex"])
+
+/** The same format, whose texts are paid for. */
+const countedFormat = (name: string, format: AddedFormat, steps: Steps): AddedFormat => {
+  if (typeof format === "boolean" || typeof format === "string") return format
+  if (format instanceof RegExp || typeof format === "function") {
+    const is = format instanceof RegExp ? (text: string) => format.test(text) : format
+    return (text: string) => {
+      if (!searched.has(name)) return is(steps.formatted(text))
+      if (text.length > short_units_max) return false
+      steps.take(text.length * steps_per_short_unit)
+      return is(text)
+    }
+  }
+  const { validate } = format
+  return format.type === "number" || !(validate instanceof RegExp || typeof validate === "function")
+    ? format
+    : countedFormat(name, validate as RegExp | ((text: string) => boolean), steps)
+}
 
 /** Whoever names no dialect means 2020-12. Undefined = not one of these. */
 const dialects: ReadonlyArray<readonly [RegExp, typeof Ajv | typeof Ajv2019 | typeof Ajv2020]> = [
@@ -36,15 +74,36 @@ const dialectOf = ({ $schema }: JsonObject) =>
     : dialects.find(([name]) => name.test(String($schema).slice(0, 200)))?.[1]
 
 const validatorOf = (Dialect: NonNullable<ReturnType<typeof dialectOf>>, schema: JsonObject) => {
+  const steps = new Steps()
   const ajv = new Dialect({
     strict: false,
     validateSchema: false,
+    // What a server wrote is not for our standard error.
+    logger: false,
     // One mistake is enough to refuse, and a large value could make very many.
     allErrors: false,
-    code: { regExp: engine as never }
+    // A reference is called and not copied: copies of copies would make the code larger than the schema without end.
+    inlineRefs: false,
+    // What every object inherits is no member of it.
+    ownProperties: true,
+    code: { optimize: false, regExp: steps.engine as never, process: counted }
   })
   addFormats.default(ajv)
-  return { ajv, validate: ajv.compile(schema) }
+  for (const [name, format] of Object.entries(ajv.formats)) {
+    if (format !== undefined) ajv.formats[name] = countedFormat(name, format, steps)
+  }
+  ajv.removeKeyword("uniqueItems")
+  ajv.addKeyword({
+    keyword: "uniqueItems",
+    type: "array",
+    schemaType: "boolean",
+    validate: (isAsked: boolean, items: ReadonlyArray<unknown>) =>
+      !isAsked || steps.areUnique(items),
+    errors: false,
+    error: { message: "must NOT have duplicate items" }
+  })
+  // By this name the code finds them.
+  return { ajv, steps, validate: Object.assign(ajv, { steps }).compile(schema) }
 }
 
 /** Compiles a server's schema, or says why it cannot be. */
@@ -53,15 +112,27 @@ export const compiled = (schema: JsonObject): Result.Result<Validate, string> =>
   if (Dialect === undefined) {
     return Result.fail("its dialect is none of draft 6, draft 7, 2019-09 and 2020-12")
   }
+  const large = tooLarge(schema)
+  if (large !== undefined) return Result.fail(large)
   const made = Result.try(() => validatorOf(Dialect, schema))
   if (Result.isFailure(made)) {
     const why: unknown = made.failure
     return Result.fail(why instanceof PatternRefused ? why.message : "it is no schema that we know")
   }
-  const { ajv, validate } = made.success
-  return Result.succeed((value) =>
-    validate(value) === true
-      ? Exit.succeed(value)
-      : Exit.fail(new ValueRefused({ message: ajv.errorsText(validate.errors).slice(0, 1_000) }))
-  )
+  const { ajv, steps, validate } = made.success
+  return Result.succeed((value) => {
+    const checked = Result.try(() => {
+      steps.begin()
+      return validate(value) === true
+        ? undefined
+        : ajv.errorsText(validate.errors?.slice(0, 1)).slice(0, 1_000)
+    })
+    // What is thrown but for a want of steps is a want of stack: a schema that leads to itself.
+    const message = Result.isSuccess(checked)
+      ? checked.success
+      : checked.failure instanceof StepsSpent
+        ? checked.failure.message
+        : "its schema refers to itself without end"
+    return message === undefined ? Exit.succeed(value) : Exit.fail(new ValueRefused({ message }))
+  })
 }

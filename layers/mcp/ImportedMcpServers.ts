@@ -143,6 +143,8 @@ const importServer = Effect.fnUntraced(function* (
     const isUnreadable = offers.listed?.get(tool)?.problem !== undefined && !offers.pins.has(tool)
     if (collided.has(tool) || isUnreadable) continue
     const definition = offers.started.get(tool)?.definition
+    // Compiling one takes a while, and a server may list many.
+    yield* Effect.yieldNow
     const bad = definition === undefined ? undefined : badSchema(definition)
     if (bad !== undefined) refused.set(tool, bad)
     const made = yield* toolOf(offers, tool)

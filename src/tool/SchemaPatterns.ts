@@ -1,7 +1,8 @@
 /**
- * A schema that was read from JSON Schema, with its patterns run by an engine of linear time. Private to codecs.
+ * A schema that was read from JSON Schema, with its patterns run, and equal items found, in linear time. Private to codecs.
  */
 import { Result, Schema, SchemaRepresentation } from "effect"
+import { canonical } from "../Canonical.ts"
 import { linearPattern } from "../entry/LinearPattern.ts"
 
 const linear: SchemaRepresentation.FilterReviver<{
@@ -16,8 +17,20 @@ const linear: SchemaRepresentation.FilterReviver<{
   }
 }
 
-/** All checks that a JSON Schema can become. */
+/** By their canonical texts, in time that grows with their size: comparing each with each takes its square. */
+const unique: SchemaRepresentation.FilterReviver<null> = {
+  ...SchemaRepresentation.isUniqueReviver,
+  revive: ({ annotations }) =>
+    Schema.makeFilter(
+      (items: ReadonlyArray<unknown>) => new Set(items.map(canonical)).size === items.length,
+      { expected: "an array with unique items", ...annotations }
+    )
+}
+
+/** All that a JSON Schema can become: any value, and checks. */
 const revivers: ReadonlyArray<SchemaRepresentation.AnyReviver> = [
+  SchemaRepresentation.JsonReviver,
+  SchemaRepresentation.MutableJsonReviver,
   linear,
   SchemaRepresentation.isFiniteReviver,
   SchemaRepresentation.isGreaterThanReviver,
@@ -33,12 +46,12 @@ const revivers: ReadonlyArray<SchemaRepresentation.AnyReviver> = [
   SchemaRepresentation.isMinPropertiesReviver,
   SchemaRepresentation.isMultipleOfReviver,
   SchemaRepresentation.isPropertyNamesReviver,
-  SchemaRepresentation.isUniqueReviver
+  unique
 ]
 
-/** Throws where a pattern cannot be run so. A schema without patterns is itself. */
+/** Throws where a pattern cannot be run so. A schema without patterns and lists of unique items is itself. */
 export const withLinearPatterns = (schema: Schema.Top, json_schema: unknown): Schema.Top =>
-  JSON.stringify(json_schema).includes('"pattern')
+  /"(?:pattern|uniqueItems)/.test(JSON.stringify(json_schema))
     ? SchemaRepresentation.fromRepresentation(SchemaRepresentation.toRepresentation(schema.ast), {
         revivers
       })
