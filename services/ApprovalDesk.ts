@@ -1,6 +1,11 @@
 /**
  * Where people decide. Owns decisions and who may take them; runs no tools. Every method decodes what it is given: a
  * value that is not what its type says is `InvalidInput`, and nothing is done.
+ *
+ * An approval is a `Deferred<Decision>` that the fiber of the run's actor awaits while its run waits only for people; it is
+ * made when the question is durable. The desk completes it after its commit, and where another process's desk has decided,
+ * the journal's notice completes it from what was appended. It is dropped when the actor leaves the process: the record is
+ * the truth, and a decision that nobody awaits is found in the journal.
  */
 import { Context } from "effect"
 import type { Effect } from "effect"

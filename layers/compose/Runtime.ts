@@ -37,6 +37,7 @@ import * as LocalAgentRuntime from "../runtime/LocalAgentRuntime.ts"
 import * as LocalApprovalDesk from "../runtime/LocalApprovalDesk.ts"
 import * as LocalKillSwitch from "../runtime/LocalKillSwitch.ts"
 import * as LocalToolRegistry from "../runtime/LocalToolRegistry.ts"
+import * as OpenQuestions from "../runtime/OpenQuestions.ts"
 import * as MergedDeliveryHandlers from "../runtime/MergedDeliveryHandlers.ts"
 import * as OutboxRelay from "../runtime/OutboxRelay.ts"
 import * as ModelTelemetry from "../telemetry/ModelTelemetry.ts"
@@ -132,6 +133,7 @@ const make = <E, R>(options: Options<E, R>) => {
     options.prices === undefined ? Layer.empty : DeclaredPriceBook.layer(options.prices)
   const runtime = LocalAgentRuntime.layer.pipe(
     Layer.provideMerge(LocalApprovalDesk.layer),
+    Layer.provideMerge(OpenQuestions.layer),
     Layer.provideMerge(agents),
     Layer.provide(prices),
     Layer.provide(
@@ -156,7 +158,13 @@ const make = <E, R>(options: Options<E, R>) => {
 export const layer = <O extends Options>(
   options: O
 ): Layer.Layer<
-  AgentRuntime | TaskDispatch | ApprovalDesk | AgentDirectory | KillSwitch | ToolRegistry,
+  | AgentDirectory
+  | AgentRuntime
+  | ApprovalDesk
+  | KillSwitch
+  | OpenQuestions.OpenQuestions
+  | TaskDispatch
+  | ToolRegistry,
   | Effect.Error<Built<O>>
   | JournalError
   | StoreError

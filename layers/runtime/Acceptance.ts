@@ -1,23 +1,27 @@
 /**
- * Begins the runs of accepted tasks, once each and in their order.
+ * Begins the runs of accepted tasks, once each and in their order, and cancels those that a message takes the place of.
  */
 import { Effect } from "effect"
 import type { AgentTask } from "../../src/delivery/AgentTask.ts"
+import { cancelRun } from "../../src/run/RunCommand.ts"
 import { RunLimits } from "../../src/run/RunLimits.ts"
 import type { AgentDirectory } from "../../services/AgentDirectory.ts"
 import type { RunJournal } from "../../services/RunJournal.ts"
 import type { TaskStore } from "../../services/TaskStore.ts"
+import type { Tell } from "./Facts.ts"
+import { amend } from "./Facts.ts"
 
 interface Services {
   readonly directory: AgentDirectory["Service"]
   readonly journal: RunJournal["Service"]
   readonly tasks: TaskStore["Service"]
+  readonly tell: Tell
 }
 
 const unpinned = { definition: "", tools: "" }
 const page_max = 500
 
-export const make = ({ directory, journal, tasks }: Services) => {
+export const make = ({ directory, journal, tasks, tell }: Services) => {
   const accept = Effect.fnUntraced(function* (task: AgentTask) {
     const agent = directory.get(task.address.agent)
     return yield* journal.create(task.id, task.ordinal, {
@@ -48,5 +52,16 @@ export const make = ({ directory, journal, tasks }: Services) => {
     }
   })
 
-  return { accept, acceptUpTo }
+  /** A message to a busy actor whose policy is `interrupt` cancels what came before it. */
+  const supersede = Effect.fnUntraced(function* (task: AgentTask) {
+    if (directory.get(task.address.agent)?.spec.mailbox !== "interrupt") return
+    for (const head of yield* journal.unfinished(task.tenant, task.address, 100)) {
+      if (head.ordinal >= task.ordinal) continue
+      yield* amend(journal, tell, head.run_id, (state) =>
+        cancelRun(state, head.run_id, task.by, "superseded")
+      ).pipe(Effect.catchTag(["RunIsOver", "RunNotFound", "RunQuarantined"], () => Effect.void))
+    }
+  })
+
+  return { accept, acceptUpTo, supersede }
 }

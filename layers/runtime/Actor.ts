@@ -25,6 +25,8 @@ import type { DirectoryFor } from "./RoleDirectory.ts"
 import type { Services as LoopServices } from "./RunLoop.ts"
 import { run as runLoop } from "./RunLoop.ts"
 import * as RunSpans from "./RunSpans.ts"
+import { asks, DecisionWait } from "./DecisionWait.ts"
+import * as OpenQuestions from "./OpenQuestions.ts"
 import type { Bell, Lost } from "./RunWriter.ts"
 import type { RuntimeConfig } from "./RuntimeConfig.ts"
 
@@ -50,7 +52,7 @@ export interface Actor {
   found: RunHead | undefined
 }
 
-interface Resting {
+export interface Resting {
   readonly head: RunHead
   readonly state: RunState
   readonly past: Past
@@ -64,6 +66,9 @@ export interface Host {
   readonly tasks: TaskStore["Service"]
   readonly feed: Feed
   readonly tell: Tell
+  readonly questions: OpenQuestions.OpenQuestions["Service"]
+  /** Runs something beside the actors, as long as the runtime lives. */
+  readonly background: (effect: Effect.Effect<void>) => void
   readonly rehydrating: Semaphore.Semaphore
   readonly isStopping: () => boolean
   /** ms since 1970. */
@@ -177,6 +182,7 @@ const runOne = Effect.fnUntraced(function* (
   const place = placeOf(head.tenant, head.conversation)
   const agent = loop.directory.get(actor.address.agent)
   const pins = state.accepted?.pins
+  if (!rested) OpenQuestions.hold(host.questions, run, state)
   const changed =
     agent !== undefined &&
     agent.spec.on_change === "fail" &&
@@ -185,6 +191,8 @@ const runOne = Effect.fnUntraced(function* (
   const committed: LoopServices["committed"] = (id, now, events: ReadonlyArray<RunEvent>) => {
     for (const event of events) {
       if (event._tag === "ModelTurned") feed.turned(place, id, event.frame)
+      else if (event._tag === "ApprovalRequested")
+        OpenQuestions.open(host.questions, id, event.approval)
       else if (event._tag === "RunEnded") feed.left(place, id)
       else if (event._tag === "RunStopping" && event.status === "failed") host.failing(id, event)
     }
@@ -287,7 +295,13 @@ export const supervise = Effect.fnUntraced(function* (
     const exit = yield* Effect.exit(live(host, actor, memory))
     if (exit._tag === "Success") {
       if (exit.value === "left") return
-      yield* wait(host, actor, exit.value)
+      const { resting } = actor
+      if (resting !== undefined && asks(host, resting)) {
+        // Awaits the `Deferred`s of the questions of its run.
+        if (isDue(actor, exit.value)) continue
+        const waiting = new DecisionWait(host, actor, resting)
+        waiting.over(yield* Effect.exit(OpenQuestions.decided(host.questions, resting.head.run_id)))
+      } else yield* wait(host, actor, exit.value)
       // The flags are looked at in the same block that removes the entry: a bell between the two would be lost.
       if (isDue(actor, exit.value)) continue
       return host.leave(actor, actor.resting?.head)

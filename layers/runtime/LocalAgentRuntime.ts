@@ -8,13 +8,12 @@ import { Digest, SecureRandom } from "effect/crypto"
 import { AgentNotFound } from "../../src/agent/AgentSpec.ts"
 import { message_bytes_max } from "../../src/conversation/Conversation.ts"
 import { MessageTooLarge } from "../../src/delivery/AgentTask.ts"
-import type { AgentTask } from "../../src/delivery/AgentTask.ts"
 import type { Address, RunId, Tenant } from "../../src/Ids.ts"
 import { actorKey, ConversationId, MessageId, RunId as RunIds } from "../../src/Ids.ts"
 import type { MisdeclaredPolicy } from "../../src/permission/PolicyCheck.ts"
 import type { Principal } from "../../src/Principal.ts"
 import { rolesOf } from "../../src/Principal.ts"
-import { cancelBy, cancelRun, RunNotFound, settleBy } from "../../src/run/RunCommand.ts"
+import { cancelBy, RunNotFound, settleBy } from "../../src/run/RunCommand.ts"
 import { AgentDirectory } from "../../services/AgentDirectory.ts"
 import { AgentMemories } from "../../services/AgentMemory.ts"
 import type { Message } from "../../services/AgentRuntime.ts"
@@ -41,6 +40,7 @@ import { reporter, reportExit } from "./Faults.ts"
 import * as Feed from "./Feed.ts"
 import * as GovernedInvoker from "./GovernedInvoker.ts"
 import * as LimitQuestion from "./LimitQuestion.ts"
+import * as OpenQuestions from "./OpenQuestions.ts"
 import { drain, ring } from "./RunWriter.ts"
 import { every } from "./Periodic.ts"
 import * as Pace from "./Pace.ts"
@@ -73,6 +73,7 @@ const make = Effect.gen(function* () {
   const feed = Feed.make()
   const owner = yield* random.uuidV4()
   const owners = yield* Owners
+  const questions = yield* OpenQuestions.OpenQuestions
   const agents = directory.all.map((each) => each.spec.name)
   const isHosted = ({ agent }: Address): boolean => directory.get(agent) !== undefined
   const rehydrating = yield* Semaphore.make(config.rehydrate_max)
@@ -89,7 +90,7 @@ const make = Effect.gen(function* () {
   const stopped = new Map<string, Actor>()
   let stopping = false
 
-  const { accept, acceptUpTo } = Acceptance.make({ directory, journal, tasks })
+  const { accept, acceptUpTo, supersede } = Acceptance.make({ directory, journal, tasks, tell })
 
   const host: Actors.Host = {
     owner,
@@ -97,6 +98,8 @@ const make = Effect.gen(function* () {
     tasks,
     feed,
     tell,
+    questions,
+    background,
     rehydrating,
     directoryFor: RoleDirectory.make(directory),
     loop: {
@@ -117,7 +120,10 @@ const make = Effect.gen(function* () {
     leave: (actor, head) => {
       if (actors.get(actor.key) === actor) actors.delete(actor.key)
       // An actor that came after this one may have the run already.
-      if (actor.run !== undefined && resident.get(actor.run) === actor) resident.delete(actor.run)
+      if (actor.run !== undefined && resident.get(actor.run) === actor) {
+        resident.delete(actor.run)
+        OpenQuestions.drop(questions, actor.run, "parked")
+      }
       if (head !== undefined) parked.set(head.run_id, actor.key)
       if (actor.state === "stopped") {
         stopped.set(actor.key, actor)
@@ -132,6 +138,7 @@ const make = Effect.gen(function* () {
     failing: (run, { message, reason }) =>
       void background(Effect.logWarning("a run fails", { run_id: run, reason, message })),
     ended: (run) => {
+      OpenQuestions.drop(questions, run, "amended")
       resident.delete(run)
       parked.delete(run)
     }
@@ -198,17 +205,6 @@ const make = Effect.gen(function* () {
     // The journal was away at the bell, or another run of the address was first.
     for (const run of unseen) {
       yield* Effect.catchTag(rouse(run), "RunNotFound", () => Effect.sync(() => unseen.delete(run)))
-    }
-  })
-
-  /** A message to a busy actor whose policy is `interrupt` cancels what came before it. */
-  const supersede = Effect.fnUntraced(function* (task: AgentTask) {
-    if (directory.get(task.address.agent)?.spec.mailbox !== "interrupt") return
-    for (const head of yield* journal.unfinished(task.tenant, task.address, 100)) {
-      if (head.ordinal >= task.ordinal) continue
-      yield* amend(journal, tell, head.run_id, (state) =>
-        cancelRun(state, head.run_id, task.by, "superseded")
-      ).pipe(Effect.catchTag(["RunIsOver", "RunNotFound", "RunQuarantined"], () => Effect.void))
     }
   })
 
@@ -342,6 +338,7 @@ export const layer: Layer.Layer<
   | ApprovalDesk
   | Digest.Digest
   | ModelGateway
+  | OpenQuestions.OpenQuestions
   | RunJournal
   | SecureRandom.SecureRandom
   | TaskStore

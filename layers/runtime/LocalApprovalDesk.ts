@@ -1,6 +1,7 @@
 /**
  * Decides by amending the run under its lock, so that of several decisions at once one wins, whichever process and
- * channel they come from. Rings nobody itself: the journal's amendment does, wherever the run is.
+ * channel they come from. Then completes the `Deferred` of the question, which the run's actor awaits; that of an actor in
+ * another process is completed there, where the journal tells of the amendment.
  */
 import { Clock, Effect, Layer, Result } from "effect"
 import { Digest } from "effect/crypto"
@@ -21,6 +22,7 @@ import { ToolCallObservers } from "../../services/ToolCallObserver.ts"
 import { approvalDigest, shownDigest } from "./CallIdentity.ts"
 import { amend, teller } from "./Facts.ts"
 import { reporter } from "./Faults.ts"
+import * as OpenQuestions from "./OpenQuestions.ts"
 
 const pendingLimit = Entries.limitUpTo(500)
 /** What people were shown, and its digest. */
@@ -52,6 +54,7 @@ const asShown = <A, E>(
 const make = Effect.gen(function* () {
   const journal = yield* RunJournal
   const records = yield* ApprovalRecords
+  const questions = yield* OpenQuestions.OpenQuestions
   const digest = yield* Digest.Digest
   const clock = yield* Clock.Clock
   const tell = teller(yield* ToolCallObservers, clock, yield* reporter)
@@ -96,6 +99,11 @@ const make = Effect.gen(function* () {
           decideApproval(state, { call, approval: id, decision, by, digest: bound }, now)
         )
       ).pipe(
+        Effect.tap(() =>
+          Effect.sync(() => OpenQuestions.complete(questions, run_id, id, decision))
+        ),
+        // Whoever decides may leave in between: what is durable is told of all the same.
+        Effect.uninterruptible,
         Effect.catchTag("RunNotFound", () => new ApprovalNotFound({ id })),
         Effect.tapErrorTag("ApprovalAltered", ({ message, fields }) =>
           Effect.annotateLogs(Effect.logError(message), { approval: id, run: run_id, fields })
@@ -134,5 +142,8 @@ const make = Effect.gen(function* () {
   })
 })
 
-export const layer: Layer.Layer<ApprovalDesk, never, RunJournal | ApprovalRecords | Digest.Digest> =
-  Layer.effect(ApprovalDesk, make)
+export const layer: Layer.Layer<
+  ApprovalDesk,
+  never,
+  ApprovalRecords | Digest.Digest | OpenQuestions.OpenQuestions | RunJournal
+> = Layer.effect(ApprovalDesk, make)

@@ -24,6 +24,27 @@ describe("the embedding example", () => {
   })
 })
 
+describe("the example of a question that outlives its process", () => {
+  it("is answered in the next process, as the README prints it", async () => {
+    const example = await readFile(`${root}test/examples/approval.ts`, "utf8")
+    const readme = await readFile(`${root}README.md`, "utf8")
+    const printed = [...readme.matchAll(/```ts\n([\s\S]*?)```/g)].map(([, code]) => code!)
+    assert.isTrue(
+      printed.some((code) => code.startsWith("// The run asks") && example.includes(code))
+    )
+    const { stdout } = await run(
+      process.execPath,
+      ["-C", "troupe-source", "test/examples/approval.ts"],
+      { cwd: root, timeout: 120_000 }
+    )
+    assert.deepStrictEqual(stdout.trim().split("\n"), [
+      "awaiting_approval",
+      'refund order: "1003"',
+      "It is paid back."
+    ])
+  }, 120_000)
+})
+
 describe("the example of a tool in one expression", () => {
   it("asks, pays with its key and costs what the prices say, as the README prints it", async () => {
     const example = await readFile(`${root}test/examples/tool.ts`, "utf8")

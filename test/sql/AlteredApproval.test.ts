@@ -6,6 +6,7 @@ import { ApprovalDesk } from "../../services/ApprovalDesk.ts"
 import { ApprovalRecords } from "../../services/ApprovalRecords.ts"
 import { RunJournal } from "../../services/RunJournal.ts"
 import * as LocalApprovalDesk from "../../layers/runtime/LocalApprovalDesk.ts"
+import * as OpenQuestions from "../../layers/runtime/OpenQuestions.ts"
 import { shownDigest } from "../../layers/runtime/CallIdentity.ts"
 import { askedOf } from "../../src/approval/ShownApproval.ts"
 import type { ApprovalRequested } from "../../src/run/RunEvent.ts"
@@ -14,7 +15,10 @@ import * as Samples from "../contracts/Samples.ts"
 import { onBothEngines } from "./Engines.ts"
 
 const withDesk = Effect.provide([
-  Layer.provideMerge(LocalApprovalDesk.layer, NodeCrypto.layerDigest),
+  LocalApprovalDesk.layer.pipe(
+    Layer.provide(OpenQuestions.layer),
+    Layer.provideMerge(NodeCrypto.layerDigest)
+  ),
   Logger.layer([])
 ])
 

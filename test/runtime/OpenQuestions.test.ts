@@ -1,0 +1,350 @@
+import { assert, describe, it } from "@effect/vitest"
+import { NodeCrypto } from "@effect/platform-node"
+import { Deferred, Effect, Fiber, Layer, Result } from "effect"
+import { TestClock } from "effect/testing"
+import { ApprovalDesk } from "../../services/ApprovalDesk.ts"
+import { AgentRuntime } from "../../services/AgentRuntime.ts"
+import { RunJournal } from "../../services/RunJournal.ts"
+import * as EphemeralStores from "../../layers/ephemeral/EphemeralStores.ts"
+import { call, calls, text } from "../../layers/model/ScriptedModelGateway.ts"
+import * as LocalApprovalDesk from "../../layers/runtime/LocalApprovalDesk.ts"
+import {
+  complete,
+  decided,
+  drop,
+  hold,
+  open,
+  OpenQuestions
+} from "../../layers/runtime/OpenQuestions.ts"
+import * as Questions from "../../layers/runtime/OpenQuestions.ts"
+import { ApprovalId, RunId } from "../../src/Ids.ts"
+import * as RunStates from "../../src/run/RunState.ts"
+import * as Samples from "../contracts/Samples.ts"
+import * as H from "./Harness.ts"
+
+const run = RunId.make("00000000-0000-4000-8000-000000000001")
+const first = ApprovalId.make("00000000-0000-4000-8000-00000000000a")
+const second = ApprovalId.make("00000000-0000-4000-8000-00000000000b")
+
+describe("the Deferreds of open questions", () => {
+  it.effect("give the decision to whoever awaits them, and are gone", () =>
+    Effect.gen(function* () {
+      const questions = yield* OpenQuestions
+      open(questions, run, first)
+      const waiting = yield* Effect.forkChild(decided(questions, run), { startImmediately: true })
+      complete(questions, run, first, H.deny)
+      assert.deepEqual(yield* Fiber.join(waiting), H.deny)
+      assert.strictEqual(questions.size, 0)
+    }).pipe(Effect.provide(Questions.layer))
+  )
+
+  it.effect("are awaited together, and the others stay open when one is decided", () =>
+    Effect.gen(function* () {
+      const questions = yield* OpenQuestions
+      open(questions, run, first)
+      open(questions, run, second)
+      const waiting = yield* Effect.forkChild(decided(questions, run), { startImmediately: true })
+      complete(questions, run, second, H.approve)
+      assert.deepEqual(yield* Fiber.join(waiting), H.approve)
+      assert.deepEqual(
+        questions.get(run)?.map(({ approval }) => approval),
+        [first]
+      )
+    }).pipe(Effect.provide(Questions.layer))
+  )
+
+  it.effect("say why a wait ended without a decision", () =>
+    Effect.gen(function* () {
+      const questions = yield* OpenQuestions
+      open(questions, run, first)
+      const waiting = yield* Effect.forkChild(Effect.flip(decided(questions, run)), {
+        startImmediately: true
+      })
+      drop(questions, run, "parked")
+      assert.strictEqual(yield* Fiber.join(waiting), "parked")
+      assert.strictEqual(questions.size, 0)
+      // A decision that comes now is nobody's here: it is in the journal.
+      complete(questions, run, first, H.approve)
+    }).pipe(Effect.provide(Questions.layer))
+  )
+
+  it.effect("are one a question, whoever opens it again", () =>
+    Effect.gen(function* () {
+      const questions = yield* OpenQuestions
+      open(questions, run, first)
+      const held = questions.get(run)?.[0]
+      open(questions, run, first)
+      assert.strictEqual(questions.get(run)?.length, 1)
+      assert.strictEqual(questions.get(run)?.[0], held)
+    }).pipe(Effect.provide(Questions.layer))
+  )
+
+  it.effect("are those of the run's state and no others", () =>
+    Effect.gen(function* () {
+      const questions = yield* OpenQuestions
+      const { entries, run: asking } = yield* Effect.gen(function* () {
+        const begun = yield* Samples.begin({}, [Samples.modelTurned(1, 1)])
+        yield* (yield* RunJournal).append(
+          begun.next(Samples.approvalRequested(Samples.firstCall, { approval: second }))
+        )
+        return { run: begun.run, entries: yield* (yield* RunJournal).read(begun.run, 0, 100) }
+      }).pipe(Effect.provide(EphemeralStores.layer))
+      open(questions, asking, first)
+      const answered = questions.get(asking)![0]!.decision
+      hold(questions, asking, RunStates.fold(entries.map(({ event }) => event)))
+      assert.deepEqual(
+        questions.get(asking)?.map(({ approval }) => approval),
+        [second]
+      )
+      assert.deepEqual(
+        yield* Effect.result(Deferred.await(answered)),
+        Result.fail("amended" as const)
+      )
+    }).pipe(Effect.provide(Questions.layer))
+  )
+})
+
+const withDesk = Effect.provide(
+  LocalApprovalDesk.layer.pipe(
+    Layer.provideMerge(Questions.layer),
+    Layer.provideMerge(Layer.merge(EphemeralStores.layer, NodeCrypto.layerDigest))
+  )
+)
+
+/** A run that asks, of which nothing is in the process but its `Deferred`. */
+const asking = Effect.gen(function* () {
+  const tenant = Samples.tenant()
+  const begun = yield* Samples.begin({ tenant }, [Samples.modelTurned(1, 1)])
+  const request = Samples.approvalRequested(Samples.firstCall)
+  yield* (yield* RunJournal).append(begun.next(request))
+  const questions = yield* OpenQuestions
+  open(questions, begun.run, request.approval)
+  const { decision } = questions.get(begun.run)![0]!
+  return { ...begun, tenant, id: request.approval, decision }
+})
+
+describe("ApprovalDesk.decide", () => {
+  for (const said of [H.approve, H.deny]) {
+    it.effect(`completes the Deferred of the question with what was decided: ${said._tag}`, () =>
+      withDesk(
+        Effect.gen(function* () {
+          const { decision, id, run, tenant } = yield* asking
+          const desk = yield* ApprovalDesk
+          yield* desk.decide(id, said, H.person("bob", ["approver"], tenant))
+          assert.isTrue(yield* Deferred.isDone(decision))
+          assert.deepEqual(yield* Deferred.await(decision), said)
+          const entries = yield* (yield* RunJournal).read(run, 0, 100)
+          assert.isTrue(entries.some(({ event }) => event._tag === "ApprovalDecided"))
+        })
+      )
+    )
+  }
+
+  it.effect("leaves the Deferred open where the decision is refused", () =>
+    withDesk(
+      Effect.gen(function* () {
+        const { decision, id, tenant } = yield* asking
+        const desk = yield* ApprovalDesk
+        const refused = yield* Effect.result(
+          desk.decide(id, H.approve, H.person("eve", ["customer"], tenant))
+        )
+        assert.isTrue(Result.isFailure(refused))
+        assert.isFalse(yield* Deferred.isDone(decision))
+      })
+    )
+  )
+})
+
+/** The turn of a run that has no results yet, and then an answer. */
+const once =
+  (turn: ReturnType<typeof text>): H.Options["script"] =>
+  ({ transcript }) =>
+    transcript.at(-1)?.role === "tool" ? text("done") : turn
+
+const options: H.Options = {
+  script: once(call("change", { n: 1 })),
+  tools: { change: H.asks((n) => Effect.succeed(n)) },
+  config: { park_ms: 3_600_000, sweep_ms: 3_600_000, lease_ms: 86_400_000 }
+}
+
+const actor = Effect.map(
+  AgentRuntime.use((runtime) => runtime.actors(1)),
+  ([first]) => first?.state
+)
+
+/** Whatever goes on in this process has come to its waits. */
+const settle = Effect.repeat(Effect.yieldNow, { times: 200 })
+
+/** The journal, which counts reads of a run's rest, and rings nobody with `deaf`. */
+const watched = (journal: RunJournal["Service"], deaf: boolean) => {
+  const reads: Array<number> = []
+  const service: RunJournal["Service"] = {
+    ...journal,
+    read: (id, from, limit) => {
+      reads.push(from)
+      return journal.read(id, from, limit)
+    },
+    ...(deaf ? { amended: () => Effect.void } : undefined)
+  }
+  return { reads, service }
+}
+
+describe("a run that waits in its actor's fiber", () => {
+  it.effect("goes on by the Deferred alone, where no notice of the journal comes", () =>
+    Effect.gen(function* () {
+      const { service } = watched(yield* RunJournal, true)
+      const process = yield* Effect.provideService(H.boot(options), RunJournal, service)
+      const run = yield* process.run(H.send("change it"))
+      const { approval } = yield* process.run(H.question(run))
+      yield* settle
+      yield* process.run(H.decide(approval, H.approve))
+      const all = yield* process.run(H.ended(run))
+      assert.deepInclude(H.end(all), { status: "complete" })
+      assert.strictEqual(H.count(all, "RunClaimed"), 1)
+    }).pipe(Effect.provide(EphemeralStores.layer))
+  )
+
+  it.effect(
+    "reads a decision of its own desk once, and first sees what another process decided",
+    () =>
+      Effect.gen(function* () {
+        for (const [who, reads_expected] of [
+          ["own", 1],
+          ["other", 2]
+        ] as const) {
+          const { reads, service } = watched(yield* RunJournal, false)
+          const process = yield* Effect.provideService(H.boot(options), RunJournal, service)
+          const run = yield* process.run(H.send("change it", who))
+          const { approval } = yield* process.run(H.question(run, 1, who))
+          const length = (yield* H.events(run)).length
+          yield* settle
+          const other = yield* H.boot(options)
+          reads.length = 0
+          yield* (who === "own" ? process : other).run(H.decide(approval, H.approve))
+          const all = yield* process.run(H.ended(run, who))
+          assert.deepInclude(H.end(all), { status: "complete" })
+          assert.strictEqual(H.count(all, "RunClaimed"), 1)
+          assert.deepEqual(
+            reads.filter((from) => from === length),
+            Array.from({ length: reads_expected }, () => length),
+            who
+          )
+          yield* other.stop
+          yield* process.stop
+        }
+      }).pipe(Effect.provide(EphemeralStores.layer))
+  )
+
+  it.effect("is evicted after `park_ms`, and a decision after that is found in the journal", () =>
+    Effect.gen(function* () {
+      const process = yield* H.boot({ ...options, config: { ...options.config, park_ms: 1_000 } })
+      const run = yield* process.run(H.send("change it"))
+      const { approval } = yield* process.run(H.question(run))
+      yield* settle
+      yield* TestClock.adjust(1_001)
+      assert.strictEqual(yield* process.run(actor), "parked")
+      yield* process.run(H.decide(approval, H.approve))
+      const all = yield* process.run(H.ended(run))
+      assert.deepInclude(H.end(all), { status: "complete" })
+      // It was taken up again, from its journal.
+      assert.strictEqual(H.count(all, "RunClaimed"), 2)
+    }).pipe(Effect.provide(EphemeralStores.layer))
+  )
+
+  it.effect(
+    "has a Deferred from the moment that its question is durable, until it ends or another takes it",
+    () =>
+      Effect.gen(function* () {
+        const going: H.Options = {
+          ...options,
+          script: once(calls([call("change", { n: 1 }), call("look", { n: 2 })])),
+          tools: {
+            ...options.tools,
+            look: H.reads(() => Effect.never)
+          }
+        }
+        for (const who of ["own", "other"] as const) {
+          const process = yield* H.boot(going)
+          const run = yield* process.run(H.send("change it", who))
+          const { approval } = yield* process.run(H.question(run, 1, who))
+          yield* settle
+          const held = process.run(
+            OpenQuestions.useSync((questions) => questions.get(run)?.map((each) => each.approval))
+          )
+          // Its other call still runs, and nobody awaits the Deferred yet.
+          assert.deepEqual(yield* held, [approval])
+          if (who === "other") yield* (yield* RunJournal).claim(run, "another process")
+          yield* process.run(H.cancel(run))
+          yield* settle
+          assert.isUndefined(yield* held, who)
+          yield* process.stop
+        }
+      }).pipe(Effect.provide(EphemeralStores.layer))
+  )
+
+  it.effect("leaves no Deferred behind when it is evicted, ends or its process stops", () =>
+    Effect.gen(function* () {
+      for (const how of ["evicted", "ended", "stopped"] as const) {
+        const process = yield* H.boot({ ...options, config: { ...options.config, park_ms: 1_000 } })
+        const run = yield* process.run(H.send("change it", how))
+        const { approval } = yield* process.run(H.question(run, 1, how))
+        yield* settle
+        const questions = yield* process.run(OpenQuestions)
+        assert.strictEqual(questions.size, 1)
+        if (how === "evicted") yield* TestClock.adjust(1_001)
+        else if (how === "ended") yield* process.run(H.decide(approval, H.approve))
+        else yield* process.stop
+        yield* settle
+        assert.strictEqual(questions.size, 0, how)
+        yield* process.stop
+      }
+    }).pipe(Effect.provide(EphemeralStores.layer))
+  )
+
+  it.effect("ends when it is cancelled, by this process or another", () =>
+    Effect.gen(function* () {
+      for (const who of ["own", "other"] as const) {
+        const process = yield* H.boot(options)
+        const run = yield* process.run(H.send("change it", who))
+        yield* process.run(H.question(run, 1, who))
+        yield* settle
+        const other = yield* H.boot(options)
+        yield* (who === "own" ? process : other).run(H.cancel(run))
+        const all = yield* process.run(H.ended(run, who))
+        assert.deepInclude(H.end(all), { status: "cancelled" })
+        assert.strictEqual(H.count(all, "RunClaimed"), 1)
+        // The actor is free for the next message.
+        const next = yield* process.run(H.send("change it", who))
+        yield* process.run(H.question(next, 1, who))
+        yield* other.stop
+        yield* process.stop
+      }
+    }).pipe(Effect.provide(EphemeralStores.layer))
+  )
+
+  it.effect("goes on with the first of several decisions, and with each of the others", () =>
+    Effect.gen(function* () {
+      const done: Array<number> = []
+      const several: H.Options = {
+        ...options,
+        script: once(calls([call("change", { n: 1 }), call("change", { n: 2 })])),
+        tools: { change: H.asks((n) => Effect.sync(() => void done.push(n)).pipe(Effect.as(n))) }
+      }
+      const { service } = watched(yield* RunJournal, true)
+      const process = yield* Effect.provideService(H.boot(several), RunJournal, service)
+      const run = yield* process.run(H.send("change them"))
+      yield* process.run(H.question(run, 2))
+      const [one, two] = (yield* H.events(run)).filter(({ _tag }) => _tag === "ApprovalRequested")
+      assert.isDefined(two)
+      yield* settle
+      yield* process.run(H.decide((two as { approval: ApprovalId }).approval, H.approve))
+      yield* process.run(H.happened(run, "CallSettled"))
+      assert.deepEqual(done, [2])
+      yield* settle
+      yield* process.run(H.decide((one as { approval: ApprovalId }).approval, H.approve))
+      const all = yield* process.run(H.ended(run))
+      assert.deepEqual(done, [2, 1])
+      assert.strictEqual(H.count(all, "RunClaimed"), 1)
+    }).pipe(Effect.provide(EphemeralStores.layer))
+  )
+})
