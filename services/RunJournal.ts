@@ -205,7 +205,12 @@ export class RunJournal extends Context.Service<
       tenant: Tenant
     ): Effect.Effect<void, RunNotFound | RunQuarantined | JournalError>
 
-    /** Calls back after each amendment of any run, in this process or another one, until the scope closes. */
-    amended(listener: (run: RunId) => void): Effect.Effect<void, JournalError, Scope.Scope>
+    /**
+     * Calls back after each amendment of any run, in this process or another one, until the scope closes; with undefined
+     * where it may have missed some of others, because it lost its connection for a while.
+     */
+    amended(
+      listener: (run: RunId | undefined) => void
+    ): Effect.Effect<void, JournalError, Scope.Scope>
   }
 >()("troupe/services/RunJournal") {}

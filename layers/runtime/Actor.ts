@@ -28,6 +28,7 @@ import * as RunSpans from "./RunSpans.ts"
 import { asks, DecisionWait } from "./DecisionWait.ts"
 import * as OpenQuestions from "./OpenQuestions.ts"
 import type { Bell, Lost } from "./RunWriter.ts"
+import { ring } from "./RunWriter.ts"
 import type { RuntimeConfig } from "./RuntimeConfig.ts"
 
 export interface Actor {
@@ -85,7 +86,7 @@ export const make = (tenant: Tenant, address: Address, found: RunHead | undefine
   tenant,
   address,
   key: actorKey(tenant, address),
-  bell: { rung: false, draining: false, listener: undefined },
+  bell: { rung: false, seen: 0, draining: false, listener: undefined },
   state: "running",
   run: undefined,
   mail: false,
@@ -102,6 +103,22 @@ export const make = (tenant: Tenant, address: Address, found: RunHead | undefine
 export const mail = (actor: Actor): void => {
   actor.mail = true
   actor.wake?.()
+}
+
+/**
+ * A sweep found that the address has something to do, and this actor is there: whatever bell was lost on its way from
+ * another process, it looks now. What it has seen already rings nothing.
+ */
+export const find = (actor: Actor, head: RunHead): void => {
+  const { bell, run } = actor
+  // The first of the address is another one: what the actor has in hand is over, and perhaps ended elsewhere.
+  if (head.run_id === run ? head.length > bell.seen : run !== undefined) ring(bell)
+  mail(actor)
+}
+
+/** Bells may have been lost: each looks at its run, which costs one read. */
+export const look = (actors: Iterable<Actor>): void => {
+  for (const { bell } of actors) ring(bell)
 }
 
 /** What is left to do here: to wait for mail, or for people; or nothing, and the actor has left. */

@@ -1,7 +1,7 @@
 /**
  * When a durable queue is looked at: at a bell, when something is due, and at the latest after a sweep.
  */
-import { Clock, Effect } from "effect"
+import { Cause, Clock, Effect } from "effect"
 import type { Latch } from "effect"
 import type { StoreError } from "../../services/TaskStore.ts"
 
@@ -22,7 +22,14 @@ const idle_initial_ms = 25
 /** The wait after a store did not answer. */
 const away_ms = 1_000
 
-/** Takes whenever there may be something. For ever: a store that is away is a warning. */
+const warned = (name: string, cause: Cause.Cause<StoreError>) => {
+  const error = Cause.findErrorOption(cause)
+  return error._tag === "Some"
+    ? Effect.logWarning(`the ${name} did not answer: ${error.value.message}`)
+    : Effect.logError(`a look at the ${name} broke`, cause)
+}
+
+/** Takes whenever there may be something. For ever: a store that is away is a warning, and so is a look that broke. */
 export const takeWheneverDue = ({
   bell,
   name,
@@ -52,11 +59,13 @@ export const takeWheneverDue = ({
   })
 
   return look.pipe(
-    Effect.catch(({ message }) =>
-      Effect.logWarning(`the ${name} did not answer: ${message}`).pipe(
-        Effect.andThen(Effect.sleep(Math.min(away_ms, sweep_ms))),
-        Effect.andThen(bell.open)
-      )
+    Effect.catchCause((cause) =>
+      Cause.hasInterruptsOnly(cause)
+        ? Effect.interrupt
+        : warned(name, cause).pipe(
+            Effect.andThen(Effect.sleep(Math.min(away_ms, sweep_ms))),
+            Effect.andThen(bell.open)
+          )
     ),
     Effect.forever
   )

@@ -1,7 +1,7 @@
 /**
  * Actors of one process. Each lives in a fiber of a FiberMap, with its own memory Layer, from its first message until it
- * has nothing to do; whatever it knew is in the journal. Runs without an owner are found at the start and by a slow
- * sweep, so no message, decision or cancel depends on a bell that arrives.
+ * has nothing to do; whatever it knew is in the journal. Runs without an owner, and what others wrote to those that are
+ * here, are found by a slow sweep, so no message, decision or cancel depends on a bell that arrives.
  */
 import { Clock, Context, Effect, FiberMap, FiberSet, Layer, Scope, Semaphore } from "effect"
 import { Digest, SecureRandom } from "effect/crypto"
@@ -150,7 +150,9 @@ const make = Effect.gen(function* () {
     if (!isHosted(address)) return
     const key = actorKey(tenant, address)
     const present = actors.get(key)
-    if (present !== undefined) return Actors.mail(present)
+    if (present !== undefined) {
+      return found === undefined ? Actors.mail(present) : Actors.find(present, found)
+    }
     if (stopping) return
     const actor = Actors.make(tenant, address, found)
     actors.set(key, actor)
@@ -184,7 +186,8 @@ const make = Effect.gen(function* () {
     if (isFree) wake(head.tenant, head.address)
   })
 
-  const amended = (run: RunId): void => {
+  const amended = (run: RunId | undefined): void => {
+    if (run === undefined) return Actors.look(resident.values())
     const actor = resident.get(run)
     if (actor !== undefined) return ring(actor.bell)
     if (stopping) return
@@ -194,8 +197,8 @@ const make = Effect.gen(function* () {
 
   const recover = Effect.fnUntraced(function* () {
     for (const head of yield* journal.recoverable(owner, agents, config.recover_max)) {
-      // Also for an actor that is idle, and for one that was stopped while the journal was away.
-      if (!resident.has(head.run_id)) wake(head.tenant, head.address, head)
+      // Also for an actor that has it, is idle, or was stopped while the journal was away.
+      wake(head.tenant, head.address, head)
     }
     // What waits only for people is taken up when somebody answers; until then all that there is of it is its entry.
     for (const head of yield* journal.adopt(owner, agents, config.recover_max)) {

@@ -186,7 +186,7 @@ export const replayRun = Effect.fnUntraced(function* (
 
 const replay = Effect.fnUntraced(function* (options: Options) {
   const { past, recording, run } = options
-  const bell: Bell = { rung: false, draining: false, listener: undefined }
+  const bell: Bell = { rung: false, seen: 0, draining: false, listener: undefined }
   const { answers, loop, stop, stopAsRecorded, tools } = yield* make(options, bell)
   const { journal } = loop
   yield* journal.create(run, 1, recording.accepted)

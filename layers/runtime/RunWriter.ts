@@ -36,6 +36,8 @@ export interface Host {
 export interface Bell {
   /** Somebody else appended, and nobody has looked yet. */
   rung: boolean
+  /** How much of the run's journal its loop has seen: events. A longer one was amended, whether or not it was rung. */
+  seen: number
   /** Start no more work, and park as soon as nothing is on its way. */
   draining: boolean
   /**
@@ -92,6 +94,7 @@ export class RunWriter {
     this.run = run
     this.#state = state
     this.#fence = { epoch: this.#state.epoch, length: this.#state.length }
+    bell.seen = this.#fence.length
   }
 
   get state(): RunState {
@@ -223,7 +226,7 @@ export class RunWriter {
       self.#bell.rung = false
       const page = yield* self.#read(self.#fence.length)
       for (const entry of page) evolve(self.#state, entry.event)
-      self.#fence = { epoch: self.#fence.epoch, length: self.#fence.length + page.length }
+      self.#follow(self.#fence.length + page.length)
       if (page.length === page_max) self.#bell.rung = true
       if (page.length > 0) self.#host.amended(self.run, self.#state)
     }
@@ -256,8 +259,14 @@ export class RunWriter {
     }
   }
 
+  /** The journal is this long, and the state is that of all of it. */
+  #follow(length: number) {
+    this.#fence = { epoch: this.#fence.epoch, length }
+    this.#bell.seen = length
+  }
+
   #advance(events: ReadonlyArray<RunEvent>) {
-    this.#fence = { epoch: this.#fence.epoch, length: this.#fence.length + events.length }
+    this.#follow(this.#fence.length + events.length)
     this.#host.committed(this.run, this.#state, events)
   }
 
@@ -295,7 +304,7 @@ export class RunWriter {
       if (page.length < page_max) break
     }
     self.#state = state
-    self.#fence = { epoch: self.#fence.epoch, length: state.length }
+    self.#follow(state.length)
     yield* self.#loaded()
   })
 

@@ -71,6 +71,7 @@ const bells = (pg: PgClient.PgClient) =>
               : Effect.void
           )
         ),
+        Effect.catchDefect(Effect.fail),
         Effect.retry({ schedule: reconnect, while: () => heard })
       )
       yield* Effect.forkScoped(Effect.ignoreCause(again))

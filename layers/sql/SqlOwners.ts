@@ -150,7 +150,16 @@ const make = Effect.gen(function* () {
     }
   }).pipe(Effect.scoped)
 
-  yield* Effect.forkScoped(Effect.ignoreCause(Effect.retry(session, reconnect)))
+  // A bug ends one session too: without another this process would be found gone, and would find nobody so.
+  yield* Effect.forkScoped(
+    session.pipe(
+      Effect.catchDefect((bug) =>
+        Effect.andThen(Effect.logError("the watch over owners broke", bug), Effect.fail(bug))
+      ),
+      Effect.retry(reconnect),
+      Effect.ignoreCause
+    )
+  )
   return Owners.of({
     attend: (owner, agents = []) =>
       Effect.acquireRelease(

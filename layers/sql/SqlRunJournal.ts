@@ -215,17 +215,18 @@ const appending = Effect.fnUntraced(function* (sql: SqlClient.SqlClient) {
 
 /**
  * Bells of amendments: this process is rung at its commit, the others by the database. What others rang while the
- * listener's connection was lost is not told again: the sweep over the records finds it.
+ * listener's connection was lost is not told again: once it is back, listeners hear that they may have missed something.
  */
 const ringing = Effect.fnUntraced(function* (sql: SqlClient.SqlClient) {
   const notify = yield* SqlNotify
   const self = randomUUID()
-  const listeners = new Set<(run: RunId) => void>()
-  const call = (run: RunId) => {
+  const listeners = new Set<(run: RunId | undefined) => void>()
+  const call = (run: RunId | undefined) => {
     for (const listener of listeners) listener(run)
   }
   yield* notify.listen(channel, (payload) => {
-    const [from, run] = payload?.split(" ") ?? []
+    if (payload === undefined) return call(undefined)
+    const [from, run] = payload.split(" ")
     if (run !== undefined && from !== self) call(run as RunId)
   })
   return {
@@ -234,11 +235,11 @@ const ringing = Effect.fnUntraced(function* (sql: SqlClient.SqlClient) {
         sql.unsafe(`SELECT pg_notify($1::text, $2::text)`, [channel, `${self} ${run}`]),
         sql.afterCommit(Effect.sync(() => call(run)))
       ),
-    amended: (listener: (run: RunId) => void) =>
+    amended: (listener: (run: RunId | undefined) => void) =>
       Effect.acquireRelease(
         Effect.sync(() => {
           // A set of its own entries: the same function may listen twice.
-          const entry = (run: RunId) => listener(run)
+          const entry = (run: RunId | undefined) => listener(run)
           listeners.add(entry)
           return entry
         }),

@@ -136,7 +136,7 @@ const claimed = Effect.fnUntraced(function* (
             rested: false
           },
           no_past,
-          { rung: false, draining: false, listener: undefined },
+          { rung: false, seen: 0, draining: false, listener: undefined },
           undefined
         ),
         memory

@@ -24,7 +24,7 @@ const refused = Effect.fnUntraced(function* () {
     amended: () => {}
   }
   const state = fold((yield* journal.read(run, 0, 10)).map(({ event }) => event))
-  const bell = { rung: false, draining: false, listener: undefined }
+  const bell = { rung: false, seen: 0, draining: false, listener: undefined }
   return { writer: new RunWriter(host, run, state, bell), tries: () => tries }
 })
 

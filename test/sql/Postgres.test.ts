@@ -41,8 +41,8 @@ it.live("an amendment rings the listeners of another process, and of its own onc
   Effect.gen(function* () {
     const url = yield* EmbeddedPostgres.database
     const [here, there] = [yield* process(url), yield* process(url)]
-    const heard: Array<string> = []
-    const rung = Deferred.makeUnsafe<RunId>()
+    const heard: Array<string | undefined> = []
+    const rung = Deferred.makeUnsafe<RunId | undefined>()
     yield* Effect.provide(
       Effect.flatMap(RunJournal, (journal) => journal.amended((run) => void heard.push(run))),
       here
@@ -97,6 +97,53 @@ it.live(
         assert.deepStrictEqual(heard, ["before", undefined, "after"])
       }).pipe(Effect.provide(context))
     })
+)
+
+it.live("a listener that broke is called with what comes later", () =>
+  Effect.gen(function* () {
+    const url = yield* EmbeddedPostgres.database
+    const context = yield* Layer.build(Postgres.layer({ url: Redacted.make(url) }))
+    yield* Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const notify = yield* SqlNotify
+      const heard: Array<string | undefined> = []
+      yield* notify.listen("troupe_test", (payload) => {
+        heard.push(payload)
+        if (payload === "bad") throw new Error("a bug of a listener")
+      })
+      yield* sql`SELECT pg_notify('troupe_test', 'bad')`
+      yield* eventually(
+        Effect.sync(() => heard.length),
+        (length) => length === 2
+      )
+      yield* sql`SELECT pg_notify('troupe_test', 'good')`
+      yield* eventually(
+        Effect.sync(() => heard.length),
+        (length) => length === 3
+      )
+      assert.deepStrictEqual(heard, ["bad", undefined, "good"])
+    }).pipe(Effect.provide(context), Effect.provide(Logger.layer([])))
+  })
+)
+
+it.live("a journal whose listener was cut off tells that amendments may have been missed", () =>
+  Effect.gen(function* () {
+    const url = yield* EmbeddedPostgres.database
+    const context = yield* process(url)
+    yield* Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const journal = yield* RunJournal
+      const heard: Array<RunId | undefined> = []
+      yield* journal.amended((run) => void heard.push(run))
+      yield* sql`SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+        WHERE datname = current_database() AND query LIKE 'LISTEN%troupe_amended%'`
+      yield* eventually(
+        Effect.sync(() => heard.length),
+        (length) => length === 1
+      )
+      assert.deepStrictEqual(heard, [undefined])
+    }).pipe(Effect.provide(context))
+  })
 )
 
 const startupLogs = Effect.fnUntraced(function* (url: string) {
