@@ -47,6 +47,7 @@ const drivers = /^(@effect\/sql-|@electric-sql\/|effect\/sql(\/|$)|node:sqlite$|
 const providers = /^(@ai-sdk\/|ai$|openai$|@anthropic-ai\/|@google\/)/
 /** Plans of public numbers, as functions of a text: facts that somebody else keeps up to date. */
 const pureTables: ReadonlyArray<string> = ["ibantools", "libphonenumber-js/min"]
+const tableReaders: ReadonlyArray<string> = ["src/error/Redaction.ts", "src/error/PhoneNumbers.ts"]
 const pureRooms: ReadonlyArray<string | undefined> = ["runtime", "ephemeral"]
 
 /** Why a file may not import this; undefined if it may. */
@@ -58,7 +59,7 @@ const refusal = (path: string, name: string): string | undefined => {
       // A pure function of texts: the one engine for patterns that others wrote.
       (name === "re2js" && path === "src/entry/LinearPattern.ts") ||
       (name === "effect/http-api" && path.startsWith("src/api/")) ||
-      (pureTables.includes(name) && path === "src/error/Redaction.ts")
+      (pureTables.includes(name) && tableReaders.includes(path))
       ? undefined
       : "src holds facts: effect values only"
   }

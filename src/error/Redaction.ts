@@ -7,11 +7,13 @@
  * SHA-512.
  */
 import { countrySpecs, isValidIBAN } from "ibantools"
-import { findPhoneNumbersInText } from "libphonenumber-js/min"
 import { isAddress } from "../call/Address.ts"
 import { withoutInvisible } from "../tool/InvisibleText.ts"
+import { cardNumbers } from "./CardNumbers.ts"
+import { phoneNumbers } from "./PhoneNumbers.ts"
 import { isSecretName } from "./SecretNames.ts"
 import { secret_shapes } from "./SecretShapes.ts"
+import type { TextPlace } from "./TextPlace.ts"
 
 /** What is read of a text, in UTF-16 units; the rest is left out, with a mark. */
 export const read_units_max = 16_000
@@ -19,9 +21,7 @@ const cut_mark = "…"
 
 type Label = "[secret]" | "[e-mail]" | "[card]" | "[iban]" | "[ip]" | "[phone]"
 
-interface Span {
-  readonly from: number
-  readonly to: number
+interface Span extends TextPlace {
   readonly label: Label
 }
 
@@ -31,16 +31,24 @@ interface Folded {
   readonly at: ReadonlyArray<number> | undefined
 }
 
+const asRead = (character: string): string =>
+  withoutInvisible(character === "\u200c" || character === "\u200d" ? "" : character).normalize(
+    "NFKC"
+  )
+
 const folded = (text: string): Folded => {
   // oxlint-disable-next-line no-control-regex -- ASCII is what is asked for
   if (/^[\n\r\t\u0020-\u007e]*$/.test(text)) return { text, at: undefined }
   let read = ""
   const at: Array<number> = []
   let place = 0
+  const known = new Map<string, string>()
   for (const character of text) {
-    const plain = withoutInvisible(
-      character === "\u200c" || character === "\u200d" ? "" : character
-    ).normalize("NFKC")
+    let plain = known.get(character)
+    if (plain === undefined) {
+      plain = asRead(character)
+      known.set(character, plain)
+    }
     for (let i = 0; i < plain.length; i++) at.push(place)
     read += plain
     place += character.length
@@ -63,9 +71,11 @@ const matches = (
 const email = /(?<![\p{L}\p{N}._%+-])[\p{L}\p{N}._%+-]{1,64}@[\p{L}\p{N}.-]{1,253}\.\p{L}{2,63}/gu
 /** The user and the password of a URL. */
 const userinfo = /(?<=\b[a-z][a-z0-9+.-]{0,31}:\/\/)[^\s/?#@"'<>]{1,400}(?=@)/gi
-/** Looks ahead at the value, which may be a pair of its own: `Error: password=...`. */
+/** A name before its value, which is read only where the name says that it is a secret. */
 const pair =
-  /(?<![\p{L}\p{N}_.-])["']?([\p{L}_][\p{L}\p{N}_.-]{0,63})["']?\s{0,4}[:=]\s{0,4}(?=("[^"]{1,400}"?|'[^']{1,400}'?|(?:bearer |basic )?[^\s"',;&(){}[\]]{1,400}))/giu
+  /(?<![\p{L}\p{N}_.-])["']?([\p{L}_][\p{L}\p{N}_.-]{0,63})["']?\s{0,4}[:=]\s{0,4}(?=[^\s,;&(){}[\]])/giu
+/** It may be a pair of its own: `Error: password=...`. */
+const value_of_pair = /"[^"]{1,400}"?|'[^']{1,400}'?|(?:bearer |basic )?[^\s"',;&(){}[\]]{1,400}/iuy
 const told =
   /\b(?:password|passwort|passphrase|passcode|pwd)\s{1,4}(?:is|was|=|:)\s{0,4}["']?([^\s"',;]{1,400})/gi
 /** A long run of mixed letters and digits. */
@@ -87,54 +97,27 @@ const inGroup = (
 const secrets = (text: string): ReadonlyArray<Span> => [
   ...secret_shapes.flatMap((pattern) => matches(text, pattern, "[secret]")),
   ...matches(text, userinfo, "[secret]", (found) => found.includes(":")),
-  ...[...text.matchAll(pair)].flatMap((match): ReadonlyArray<Span> => {
-    const [read, name, value] = match
+  ...[...text.matchAll(pair)].flatMap(({ 0: read, 1: name, index }): ReadonlyArray<Span> => {
+    if (!isSecretName(name!)) return []
+    value_of_pair.lastIndex = index + read.length
+    const value = value_of_pair.exec(text)?.[0]
     const isSecret =
-      isSecretName(name!, /^\d{1,15}$/.test(value!) ? Number(value) : value) &&
-      !/^["']?$/.test(value!) &&
+      value !== undefined &&
+      isSecretName(name!, /^\d{1,15}$/.test(value) ? Number(value) : value) &&
+      !/^["']?$/.test(value) &&
       value !== "true" &&
       value !== "false"
     if (!isSecret) return []
-    const bare = value!.replace(/^["']|["']$/g, "")
-    const from = match.index + read.length + value!.indexOf(bare)
+    const bare = value.replace(/^["']|["']$/g, "")
+    const from = index + read.length + value.indexOf(bare)
     return [{ from, to: from + bare.length, label: "[secret]" }]
   }),
   ...inGroup(text, told, ([, value]) => value),
   ...matches(text, long, "[secret]", (found) => !harmless.test(found))
 ]
 
-/** ISO/IEC 7812-1, annex B. */
-const isLuhn = (digits: string): boolean => {
-  let sum = 0
-  for (let i = 0; i < digits.length; i++) {
-    const digit = Number(digits[digits.length - 1 - i])
-    sum += i % 2 === 0 ? digit : digit > 4 ? digit * 2 - 9 : digit * 2
-  }
-  return sum % 10 === 0
-}
-
-/** Digits in groups, as on a card; a fraction ends none and begins none. */
-const digit_groups = /(?<![\p{L}\p{N}.,-])\d(?:[ -]?\d){12,40}(?![\p{L}\p{N}-]|[.,]\d)/gu
-
-const isCard = (digits: string): boolean =>
-  /^[2-6]\d{12,18}$/.test(digits) && isLuhn(digits) && !/^(\d)\1+$/.test(digits)
-
-/** The first of the groups in a row, with what follows, that are a card's number. */
-const cards = (text: string): ReadonlyArray<Span> =>
-  [...text.matchAll(digit_groups)].flatMap((match): ReadonlyArray<Span> => {
-    const groups = [...match[0].matchAll(/\d+/g)]
-    for (const [first, group] of groups.entries()) {
-      for (let last = groups.length - 1; last >= first; last--) {
-        const digits = groups.slice(first, last + 1).join("")
-        if (!isCard(digits)) continue
-        const end = groups[last]!
-        const from = match.index + group.index
-        const to = match.index + end.index + end[0].length
-        return [{ from, to, label: "[card]" }]
-      }
-    }
-    return []
-  })
+const labelled = (places: ReadonlyArray<TextPlace>, label: Label): ReadonlyArray<Span> =>
+  places.map((place) => ({ ...place, label }))
 
 const iban = /(?<![\p{L}\p{N}])[A-Z]{2}\d{2}(?:[ -]?[A-Z0-9]){11,30}/giu
 
@@ -160,27 +143,18 @@ const ibans = (text: string): ReadonlyArray<Span> =>
 const four = /(?<![\w.])\d{1,3}(?:\.\d{1,3}){3}(?![\w]|\.\d)/g
 const six = /(?<![\w:.])(?=[0-9a-f:.]{0,45}\d)[0-9a-f]{0,4}(?::[0-9a-f.]{0,15}){2,8}(?![\w:])/gi
 
-/** As it is written for people: with a country's code, or in groups. A bare run of digits is a number. */
+/** As numbers are written where a zero is dialled before the rest. */
 const national =
   /(?<![\p{L}\p{N}.,+-])(?:\(0?\d{1,5}\)[ ./-]?|0\d{1,4}[ /-])\d{2,5}(?:[ -]?\d{2,5}){0,3}(?![\p{L}\p{N}-]|[.,]\d)/gu
 const date = /^\d{4}-\d\d-\d\d/
 
-const phones = (text: string): ReadonlyArray<Span> => {
-  if (!/\d[^\n]{0,8}\d/.test(text)) return []
-  // Numbers without a country's code are read as American ones, which alone are written with hyphens and dots.
-  const found = findPhoneNumbersInText(text, { defaultCountry: "US" }).flatMap(
-    ({ endsAt, number, startsAt }): ReadonlyArray<Span> => {
-      const written = text.slice(startsAt, endsAt)
-      const isGrouped = /^\+|\d[ ().-]+\d/.test(written) && !date.test(written)
-      return isGrouped && number.isValid() ? [{ from: startsAt, to: endsAt, label: "[phone]" }] : []
-    }
-  )
-  const grouped = matches(text, national, "[phone]", (each) => {
+const phones = (text: string): ReadonlyArray<Span> => [
+  ...labelled(phoneNumbers(text), "[phone]"),
+  ...matches(text, national, "[phone]", (each) => {
     const { length } = each.replace(/\D/g, "")
     return length >= 7 && length <= 15 && !date.test(each)
   })
-  return [...found, ...grouped]
-}
+]
 
 /** In their order, those that meet as one under the label of the one that was found first. */
 const apart = (spans: ReadonlyArray<Span>): ReadonlyArray<Span> => {
@@ -208,7 +182,7 @@ const found = (text: string): ReadonlyArray<Span> => {
   return apart([
     ...held,
     ...emails(text, held),
-    ...cards(text),
+    ...labelled(cardNumbers(text), "[card]"),
     ...ibans(text),
     ...matches(text, four, "[ip]", isAddress),
     ...matches(text, six, "[ip]", isAddress),
@@ -216,13 +190,22 @@ const found = (text: string): ReadonlyArray<Span> => {
   ])
 }
 
+/** The longest word that is left out, in UTF-16 units. */
+const word_units_max = 4_000
+
+/** The last word of a text that was cut may be half a secret, which no pattern would know. */
+const wordsEnd = (text: string, cut: number): number => {
+  let end = cut
+  while (end > cut - word_units_max && /\S/.test(text[end - 1]!)) end--
+  return end
+}
+
 const marked = /^\[(?:secret|e-mail|card|iban|ip|phone|address|path|redacted)\]/
 
 /** One text without them, each in its place as `[secret]`, `[e-mail]`, `[card]`, `[iban]`, `[ip]` or `[phone]`. */
 export const redact = (text: string): string => {
   const isLong = text.length > read_units_max
-  // The last word of a text that was cut may be half a secret, which no pattern would know.
-  const read = isLong ? text.slice(0, read_units_max).replace(/\S{1,4000}$/, "") : text
+  const read = isLong ? text.slice(0, wordsEnd(text, read_units_max)) : text
   const { at, text: plain } = folded(read)
   let clean = ""
   let place = 0

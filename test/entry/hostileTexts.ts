@@ -31,9 +31,10 @@ const many = (piece: string): string =>
 
 const words =
   "a. a- a1 1- 1. a@ @a. a: :: a/ /a \\a 1: {{ {{state.a. (( a( __system__ <|im_ %20 \\u00 http:// https://a. token= " +
-  "eyJ. eyJa.a sk- ABCD1234 0123456789abcdef- a=b& &amp; user:pass@"
+  "eyJ. eyJa.a sk- ABCD1234 0123456789abcdef- a=b& &amp; user:pass@ +1 1.1.1.1. DE89 (4 7- 1/1/ x1 \ufdfa \u2474"
 const phrases =
-  "a b|1 | (|bearer |{{ state.a |1234 |+1 (415) |Bearer a |rate limit |exceeds the model"
+  "a b|1 | (|bearer |{{ state.a |1234 |+1 (415) |Bearer a |rate limit |exceeds the model|1 |4 1 5 5 |" +
+  "4111 1111 1111 1111 |AB12 CD34 |415 555 2671 |555 555 2671,|+1555 555 2671 1|+49 1 1 1 1 1 1 1 1,|password=password="
 const characters = "a1A_-. /:@%\"'\\,;=+(<{[~\t\n\u200b\u00e90"
 const pieces = [...characters.split(""), ...words.split(" "), ...phrases.split("|")]
 const texts = pieces.flatMap((piece) => {

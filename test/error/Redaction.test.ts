@@ -43,7 +43,17 @@ const inside: ReadonlyArray<readonly [text: string, clean: string]> = [
   ["?api_key=hunter2&page=2", "?api_key=[secret]&page=2"],
   ["Authorization: Bearer abc.def.ghi", "Authorization: [secret]"],
   ["paid with 4111 1111 1111 1111 12 times", "paid with [card] 12 times"],
-  ["to DE89 3704 0044 0532 0130 00 thanks", "to [iban] thanks"]
+  ["to DE89 3704 0044 0532 0130 00 thanks", "to [iban] thanks"],
+  ["4111 1111 1111 1111 5500 0000 0000 0004", "[card] [card]"],
+  [`${"1 ".repeat(30)}4111 1111 1111 1111 7`, `${"1 ".repeat(30)}[card] 7`],
+  ["415-555-2671, 212-555-1234", "[phone], [phone]"],
+  ["415 555 2671 212 555 1235", "[phone] [phone]"],
+  ["+49 151 79688526 / (212) 717-2750", "[phone] / [phone]"],
+  ["+44 20 7946 0958, 437.45.1.15", "[phone], 437.45.1.15"],
+  ["+44 20 7946 0958 of 12", "[phone] of 12"],
+  ["call 011 44 20 7946 0958", "call [phone]"],
+  ["415.555.2671 ext. 12, please", "[phone], please"],
+  ["20 415 555 2671", "20 [phone]"]
 ]
 
 const readable = [
@@ -53,6 +63,14 @@ const readable = [
   "123456789012",
   "1,234,567,890.50",
   "order 100-200-3000",
+  "order 3-415-555-2671",
+  "415-555-2671%",
+  "x415-555-2671",
+  "$415 555 2671",
+  "311-227 (2003)",
+  "$1 / 2026-11-06 01:12",
+  "+1234567",
+  "1 2 3 4 5 6 7 8 9",
   "2026-11-22 02:21:23",
   "2026-11-22T02:21:23.000Z",
   "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
@@ -85,6 +103,15 @@ describe("redaction", () => {
     it(`ST-28 leaves ${JSON.stringify(text)} as it is`, () =>
       assert.strictEqual(redact(text), text))
   }
+
+  it("leaves out the word at which a long text was cut", () => {
+    const words = "word ".repeat(read_units_max / 5)
+    assert.strictEqual(redact(`${words}and more`), `${words}\u2026`)
+    const cut = `${"x".repeat(read_units_max - 8)} ghp_16C7e42F292c6912E7710c838347Ae178B4a`
+    assert.strictEqual(redact(cut), `${"x".repeat(read_units_max - 8)} \u2026`)
+    const long = "x".repeat(read_units_max + 1)
+    assert.strictEqual(redact(long), `${long.slice(0, read_units_max - 4_000)}\u2026`)
+  })
 
   it("reads a bounded beginning of a hostile text", () => {
     for (const piece of [
