@@ -32,7 +32,7 @@ export class ApprovalDesk extends Context.Service<
     /**
      * Settles one question for every channel: durable and rung when it returns. Of several at once, one wins. Takes a
      * `Decision`, or what the HTTP API takes in its place; anything else is refused and decides nothing. A record that
-     * does not say what its run asked decides nothing.
+     * does not say what its run asked (`altered`) takes a denial and nothing else.
      */
     decide(
       id: ApprovalId,
@@ -56,7 +56,10 @@ export class ApprovalDesk extends Context.Service<
       id: ApprovalId,
       by: Principal
     ): Effect.Effect<Approval, ApprovalNotFound | InvalidInput | NotEntitled | StoreError>
-    /** Questions still waiting in the principal's tenant, oldest first; at most `limit` (1 to 500). */
+    /**
+     * Questions still waiting in the principal's tenant, oldest first; at most `limit` (1 to 500). Those that nobody can
+     * approve are among them, marked: `quarantined`, `altered`.
+     */
     pending(
       by: Principal,
       limit: number,

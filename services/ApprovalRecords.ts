@@ -21,6 +21,7 @@ export interface ApprovalQuery {
 export class ApprovalRecords extends Context.Service<
   ApprovalRecords,
   {
+    /** Pending ones are marked where nobody can approve them: `quarantined`, `altered`. So are those of a list. */
     get(id: ApprovalId): Effect.Effect<Approval | undefined, StoreError>
     /** Oldest first. */
     list(query: ApprovalQuery): Effect.Effect<ReadonlyArray<Approval>, StoreError>

@@ -14,6 +14,7 @@ import type { StoreError } from "./TaskStore.ts"
 export interface RunQuery {
   readonly tenant: Tenant
   readonly agent?: AgentName | undefined
+  /** Of runs that are not in quarantine, whose status means nothing. */
   readonly status?: RunStatus | undefined
   readonly waiting?: WaitingFor | undefined
   /** Those behind this one. An id that the tenant does not have has nothing behind it. */

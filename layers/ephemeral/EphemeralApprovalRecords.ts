@@ -2,15 +2,36 @@
  * The records of questions in one process.
  */
 import { Effect, Layer } from "effect"
+import type { ApprovalRequested } from "../../src/run/RunEvent.ts"
 import { ApprovalRecords } from "../../services/ApprovalRecords.ts"
+import { marksOf } from "../../src/approval/ShownApproval.ts"
 import type { Approval } from "../../src/approval/Approval.ts"
+import type { Store } from "./EphemeralStore.ts"
 import { EphemeralStore } from "./EphemeralStore.ts"
 
 const page_max = 500
 
+const shown = (store: Store, record: Approval): Approval => {
+  if (record.status !== "pending") return record
+  const run = store.runs.get(record.run_id)
+  let asked: ApprovalRequested | undefined
+  for (const { event } of run?.entries ?? []) {
+    if (event._tag === "ApprovalRequested" && event.approval === record.id) asked = event
+  }
+  const quarantined = run?.quarantined !== undefined
+  return {
+    ...record,
+    ...marksOf(record, { tenant: run?.tenant ?? record.tenant, quarantined, asked })
+  }
+}
+
 const make = Effect.map(EphemeralStore, (store) =>
   ApprovalRecords.of({
-    get: (id) => Effect.sync(() => store.approvals.get(id)?.record),
+    get: (id) =>
+      Effect.sync(() => {
+        const record = store.approvals.get(id)?.record
+        return record && shown(store, record)
+      }),
     list: (query) =>
       Effect.sync(() => {
         const after =
@@ -23,7 +44,7 @@ const make = Effect.map(EphemeralStore, (store) =>
           if (place <= after || record.tenant !== query.tenant) continue
           if (query.status !== undefined && record.status !== query.status) continue
           if (query.run_id !== undefined && record.run_id !== query.run_id) continue
-          found.push(record)
+          found.push(shown(store, record))
         }
         return found
       }),

@@ -9,7 +9,7 @@ import type { RunItem } from "../../src/run/RunItem.ts"
 import { runItem } from "../../src/run/RunItem.ts"
 import type { UnhostedWork } from "../../src/run/UnhostedWork.ts"
 import type { UnknownCall } from "../../src/run/UnknownCall.ts"
-import type { Store } from "./EphemeralStore.ts"
+import type { Store, StoredRun } from "./EphemeralStore.ts"
 import { EphemeralStore } from "./EphemeralStore.ts"
 
 const page_max = 500
@@ -30,18 +30,26 @@ const list = (store: Store, query: RunQuery): ReadonlyArray<RunItem> => {
   const { after, agent, limit, status, tenant, waiting } = query
   const last = after === undefined ? undefined : store.tasks.get(after)?.task
   if (after !== undefined && last?.tenant !== tenant) return []
-  const found: Array<[AgentTask, RunItem["status"]]> = []
+  const found: Array<[AgentTask, StoredRun | undefined]> = []
   for (const { task } of store.tasks.values()) {
     if (task.tenant !== tenant || (agent !== undefined && task.address.agent !== agent)) continue
     if (last !== undefined && newer(task, last) <= 0) continue
-    const is = store.runs.get(task.id)?.status ?? "pending"
-    if (status !== undefined && is !== status) continue
-    if (isWaiting(store, task, waiting)) found.push([task, is])
+    const run = store.runs.get(task.id)
+    const is = run?.status ?? "pending"
+    if (status !== undefined && (is !== status || run?.quarantined !== undefined)) continue
+    if (isWaiting(store, task, waiting)) found.push([task, run])
   }
   return found
     .sort(([a], [b]) => newer(a, b))
     .slice(0, Math.min(limit, page_max))
-    .map(([task, is]) => runItem(task, is, [...(store.unknown.get(task.id)?.values() ?? [])]))
+    .map(([task, run]) =>
+      runItem(
+        task,
+        run?.status ?? "pending",
+        [...(store.unknown.get(task.id)?.values() ?? [])],
+        run?.quarantined !== undefined
+      )
+    )
 }
 
 const older = (a: UnknownCall, b: UnknownCall): number =>

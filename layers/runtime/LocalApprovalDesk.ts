@@ -5,7 +5,7 @@
  */
 import { Clock, Effect, Layer, Result } from "effect"
 import { Digest } from "effect/crypto"
-import type { Approval } from "../../src/approval/Approval.ts"
+import type { Approval, Decision } from "../../src/approval/Approval.ts"
 import { ApprovalAltered, ApprovalNotFound } from "../../src/approval/Approval.ts"
 import type { AnyDecision } from "../../src/approval/DecisionPayload.ts"
 import { askedOf, differencesOf } from "../../src/approval/ShownApproval.ts"
@@ -30,17 +30,21 @@ interface Record {
   readonly id: ApprovalId
   readonly run: RunId
   readonly record: Approval
+  readonly decision: Decision
   readonly shown: string
 }
 
-/** Decides only on a record that says what the run asked. A question that the run does not know is the decider's to refuse. */
+/**
+ * Decides only on a record that says what the run asked; a denial counts whatever was shown, because nothing runs for it. A
+ * question that the run does not know is the decider's to refuse.
+ */
 const asShown = <A, E>(
   state: RunState,
-  { id, record, run, shown }: Record,
+  { decision, id, record, run, shown }: Record,
   decided: () => Amendment<A, E>
 ): Amendment<A, E | ApprovalAltered> => {
   const request = state.asked?.get(id)
-  if (request === undefined) return decided()
+  if (request === undefined || decision._tag === "Deny") return decided()
   const fields = differencesOf(record, askedOf(run, state.accepted!.tenant, request))
   const isAltered =
     fields.length > 0 ||
@@ -95,7 +99,7 @@ const make = Effect.gen(function* () {
             )
           : approval.digest
       yield* amend(journal, tell, run_id, (state, now) =>
-        asShown(state, { id, record: approval, shown, run: run_id }, () =>
+        asShown(state, { id, decision, record: approval, shown, run: run_id }, () =>
           decideApproval(state, { call, approval: id, decision, by, digest: bound }, now)
         )
       ).pipe(

@@ -3,6 +3,7 @@
  * and the pieces of the turn in progress come from the feed. A watcher that goes away cancels nothing.
  */
 import { Effect, Stream } from "effect"
+import type { AgentTask } from "../../src/delivery/AgentTask.ts"
 import type { ConversationId, Tenant } from "../../src/Ids.ts"
 import type { Cursor, FeedItem } from "../../services/AgentRuntime.ts"
 import type { RunQuarantined } from "../../src/run/Quarantine.ts"
@@ -68,6 +69,13 @@ export const watch = (
         })
       })
 
+      /** Whoever waits behind a run in quarantine is told so, instead of waiting until somebody releases it. */
+      const unblocked = Effect.fnUntraced(function* (task: AgentTask) {
+        const [first] = yield* journal.unfinished(tenant, task.address, 1)
+        if (first?.quarantined !== true || first.ordinal >= task.ordinal) return
+        yield* journal.read(first.run_id, first.length, 1)
+      })
+
       const events = Effect.fnUntraced(function* () {
         const found: Array<FeedItem> = []
         const { ordinal } = cursor
@@ -94,6 +102,11 @@ export const watch = (
             }
           }
           if (entries.length > 0) cursor = { ordinal: task.ordinal, seq: entries.at(-1)!.seq }
+          // What there is of it is shown first.
+          if (task.status === "pending") {
+            if (entries.length === 0) yield* unblocked(task)
+            else rung = true
+          }
           if (found.length >= page_max) return found
           // Runs of a conversation follow each other: the next has nothing to show before this one has ended.
           if (entries.length === 0 ? !over(task.status) : entries.at(-1)!.event._tag !== "RunEnded")

@@ -78,6 +78,10 @@ const isUnknown = (event: Result.Result<unknown, unknown>): boolean => {
   )
 }
 
+/** An event as it is stored; undefined where it cannot be read. */
+export const eventIn = (text: string): RunEvent | undefined =>
+  Result.getOrUndefined(Result.flatMap(parsed(text), decode))
+
 /** The entries of these rows, of which there must be `count`, from `from` on without a gap. */
 const entriesOf = (
   run_id: RunId,

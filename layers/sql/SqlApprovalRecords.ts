@@ -8,11 +8,17 @@ import type { ApprovalQuery } from "../../services/ApprovalRecords.ts"
 import { ApprovalRecords } from "../../services/ApprovalRecords.ts"
 import { StoreError } from "../../services/TaskStore.ts"
 import { Approval } from "../../src/approval/Approval.ts"
+import { marksOf } from "../../src/approval/ShownApproval.ts"
 import { ApprovalId } from "../../src/Ids.ts"
-import { approvalCode, approvalStatus } from "./Codes.ts"
+import type { Tenant } from "../../src/Ids.ts"
+import type { ApprovalRequested } from "../../src/run/RunEvent.ts"
+import { approvalCode, approvalStatus, run_quarantined, run_rests } from "./Codes.ts"
+import { eventIn } from "./RunRows.ts"
 import { toStoreError } from "./SqlFailure.ts"
 
 const page_max = 500
+/** Events that are looked at for one record: one asks, and arguments of others may name it. */
+const asked_max = 10
 
 interface ApprovalRow {
   readonly id: string
@@ -20,9 +26,19 @@ interface ApprovalRow {
   readonly status: number
   readonly payload: string
   readonly answer: string | null
+  /** Of its run; null where there is none. */
+  readonly run_tenant: string | null
+  readonly quarantined: boolean
+  /** Events of its run that name it and ask, as they are stored. */
+  readonly asked: ReadonlyArray<string>
 }
 
-const columns = "a.id, a.tenant, a.status, a.payload, a.answer"
+/** Where `a` is a record. Of one that is pending also what its run asked: it is searched as text, whatever is stored. */
+const columns = `a.id, a.tenant, a.status, a.payload, a.answer, r.tenant AS run_tenant,
+  coalesce(r.status >= ${run_quarantined + run_rests}, false) AS quarantined,
+  ARRAY(SELECT e.payload FROM troupe.run_events e WHERE a.status = 0 AND e.run_id = a.run_id
+    AND e.type = 'ApprovalRequested' AND strpos(e.payload, a.id::text) > 0 ORDER BY e.seq LIMIT ${asked_max}) AS asked`
+const records = "troupe.approvals a LEFT JOIN troupe.runs r ON r.run_id = a.run_id"
 const pending = approvalCode("pending")
 
 const decode = Schema.decodeUnknownResult(Approval)
@@ -40,8 +56,19 @@ const approvalOf = (row: ApprovalRow): Approval | undefined => {
   const [question, answer] = parts.success
   const { id, status, tenant } = row
   const read = decode({ ...question, ...answer, id, tenant, status: approvalStatus(status) })
-  return Result.isSuccess(read) ? read.success : undefined
+  return Result.isSuccess(read) ? { ...read.success, ...marks(row, read.success) } : undefined
 }
+
+const marks = ({ asked, quarantined, run_tenant, tenant }: ApprovalRow, record: Approval) =>
+  marksOf(record, {
+    tenant: (run_tenant ?? tenant) as Tenant,
+    quarantined,
+    asked: asked
+      .map(eventIn)
+      .find((event) => event?._tag === "ApprovalRequested" && event.approval === record.id) as
+      | ApprovalRequested
+      | undefined
+  })
 
 const unreadable = ({ id }: ApprovalRow): string => `approval ${id} cannot be read`
 
@@ -90,7 +117,7 @@ const make = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const rowsOf = ({ after, limit, run_id, status, tenant }: ApprovalQuery): Rows =>
     sql<ApprovalRow>`
-        SELECT ${sql.literal(columns)} FROM troupe.approvals a WHERE ${sql.and([
+        SELECT ${sql.literal(columns)} FROM ${sql.literal(records)} WHERE ${sql.and([
           sql`a.tenant = ${tenant}`,
           ...(status === undefined
             ? []
@@ -106,15 +133,13 @@ const make = Effect.gen(function* () {
   return ApprovalRecords.of({
     get: (id) =>
       only(
-        sql.unsafe<ApprovalRow>(`SELECT ${columns} FROM troupe.approvals a WHERE a.id = $1::uuid`, [
-          id
-        ])
+        sql.unsafe<ApprovalRow>(`SELECT ${columns} FROM ${records} WHERE a.id = $1::uuid`, [id])
       ),
     list: (query) => whole(query, rowsOf),
     overdue: (now, limit) =>
       approvals(
         sql.unsafe<ApprovalRow>(
-          `SELECT ${columns} FROM troupe.approvals a
+          `SELECT ${columns} FROM ${records}
            WHERE a.status = ${pending} AND a.expires_at <= $1::int8
              AND NOT EXISTS (SELECT FROM troupe.quarantine q WHERE q.run_id = a.run_id) ORDER BY a.position LIMIT $2::int4`,
           [now, Math.min(limit, page_max)]

@@ -9,7 +9,7 @@ import type { AgentName, CallId, ConversationId, RunId, Tenant } from "../../src
 import type { RunItem, WaitingFor } from "../../src/run/RunItem.ts"
 import { runItem } from "../../src/run/RunItem.ts"
 import type { UnknownCall } from "../../src/run/UnknownCall.ts"
-import { run_over, run_rests, runCode, runStatus } from "./Codes.ts"
+import { isQuarantined, run_over, run_rests, runCode, runStatus } from "./Codes.ts"
 import { toStoreError } from "./SqlFailure.ts"
 import type { TaskRow } from "./SqlTaskStore.ts"
 import { taskOf } from "./SqlTaskStore.ts"
@@ -124,7 +124,8 @@ const make = Effect.map(SqlClient.SqlClient, (sql) =>
         runItem(
           taskOf(row),
           statusOf(row),
-          unknown.filter(({ run_id }) => run_id === row.id)
+          unknown.filter(({ run_id }) => run_id === row.id),
+          row.run_status !== null && isQuarantined(row.run_status)
         )
       )
     }),

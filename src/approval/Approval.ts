@@ -57,7 +57,14 @@ export const Approval = Schema.Struct({
   status: ApprovalStatus,
   decision: Schema.optionalKey(Decision),
   decided_by: Schema.optionalKey(Schema.String),
-  decided_at: Schema.optionalKey(Schema.Int)
+  decided_at: Schema.optionalKey(Schema.Int),
+  /** Where it is read, of a pending one: its run is in quarantine, and nobody decides it until the run is released. */
+  quarantined: Schema.optionalKey(Schema.Literal(true)),
+  /**
+   * The same: the record is not what its run asked, because somebody changed it in the database. It may be denied, or
+   * its run cancelled; nothing approves it.
+   */
+  altered: Schema.optionalKey(Schema.Literal(true))
 })
 export interface Approval extends Schema.Schema.Type<typeof Approval> {}
 

@@ -64,4 +64,25 @@ export const differencesOf = (a: ShownApproval, b: ShownApproval): ReadonlyArray
   return [...names].filter((name) => textOf(one![name]) !== textOf(other![name])).sort()
 }
 
+/** What a reader of a pending record should know of it: its run's mark, and whether it says what the run asked. */
+export const marksOf = (
+  record: Approval,
+  run: {
+    readonly tenant: Tenant
+    readonly quarantined: boolean
+    /** What the run's journal says; undefined = there is no such question in it. */
+    readonly asked: Omit<ApprovalRequested, "_tag"> | undefined
+  }
+): Pick<Approval, "quarantined" | "altered"> => {
+  if (record.status !== "pending") return {}
+  // A journal that does not fold proves nothing.
+  if (run.quarantined) return { quarantined: true }
+  const { asked } = run
+  const isAsked =
+    asked !== undefined &&
+    asked.shown_digest === record.shown_digest &&
+    differencesOf(record, askedOf(record.run_id, run.tenant, asked)).length === 0
+  return isAsked ? {} : { altered: true }
+}
+
 const textOf = (value: unknown): string => (value === undefined ? "" : canonical(value))

@@ -44,12 +44,15 @@ export const RunItem = Schema.Struct({
   created_at: Schema.Int,
   reason: Schema.optionalKey(Schema.String),
   /** Calls that wait for an operator, who settles each; of one page at most 500. */
-  unknown_calls: Schema.Array(UnknownCall)
+  unknown_calls: Schema.Array(UnknownCall),
+  /** Its journal does not fold: the status is that of before, and nothing goes on until it is released. */
+  quarantined: Schema.optionalKey(Schema.Literal(true))
 }).annotate({ identifier: "RunItem" })
 export interface RunItem extends Schema.Schema.Type<typeof RunItem> {}
 
 /** Which runs: all where nothing is said. */
 export interface RunsQuery {
+  /** Of those that are not in quarantine: `quarantined` lists the others. */
   readonly status?: RunItem["status"]
   /** `approval`: a person has to decide. `unknown`: an operator has to say what became of a call. */
   readonly waiting?: "approval" | "unknown"
@@ -65,7 +68,8 @@ const message_shown = 200
 export const runItem = (
   task: AgentTask,
   status: RunItem["status"],
-  unknown_calls: RunItem["unknown_calls"]
+  unknown_calls: RunItem["unknown_calls"],
+  quarantined = false
 ): RunItem => ({
   id: task.id,
   conversation: task.conversation,
@@ -78,5 +82,6 @@ export const runItem = (
   trace_id: task.trace_id,
   created_at: task.created_at,
   ...(task.reason === undefined || task.reason === "" ? undefined : { reason: task.reason }),
-  unknown_calls
+  unknown_calls,
+  ...(quarantined ? { quarantined } : undefined)
 })

@@ -7,6 +7,8 @@ import { Effect, Exit, Logger, References, Stream } from "effect"
 import { AgentRuntime } from "../../services/AgentRuntime.ts"
 import { ApprovalDesk } from "../../services/ApprovalDesk.ts"
 import { RunJournal } from "../../services/RunJournal.ts"
+import type { RunQuery } from "../../services/RunList.ts"
+import { RunList } from "../../services/RunList.ts"
 import { call, text } from "../../layers/model/ScriptedModelGateway.ts"
 import { CallId, ConversationId, Tenant } from "../../src/Ids.ts"
 import type { RunId } from "../../src/Ids.ts"
@@ -101,6 +103,38 @@ const refusedEverywhere = Effect.fnUntraced(function* (
   assert.deepStrictEqual(yield* process.run(rawOf(run)), before)
 })
 
+/** Lists say that it is in quarantine, and whoever waits behind it is told why it waits. */
+const marked = Effect.fnUntraced(function* (
+  process: H.Process,
+  run: RunId,
+  later: RunId,
+  damage: Damage<never>
+) {
+  const list = (query: Partial<RunQuery>) =>
+    process.run(RunList.use((runs) => runs.list({ tenant: H.tenant, limit: 500, ...query })))
+  // Newest first.
+  const two = yield* list({ limit: 2 })
+  assert.deepStrictEqual(
+    two.map(({ id, quarantined }) => [id, quarantined]),
+    [
+      [later, undefined],
+      [run, true]
+    ]
+  )
+  const awaiting = yield* list({ status: "awaiting_approval" })
+  assert.isFalse(awaiting.some(({ id }) => id === run))
+  const questions = yield* process.run(ApprovalDesk.use((desk) => desk.pending(H.alice, 500)))
+  const own = questions.filter(({ run_id }) => run_id === run)
+  assert.deepStrictEqual(
+    own.map(({ altered, quarantined }) => [quarantined, altered]),
+    [[true, undefined]]
+  )
+  const behind = AgentRuntime.use((runtime) =>
+    Stream.runDrain(runtime.watch(ConversationId.make("c-1"), { ordinal: 2, seq: -1 }, H.alice))
+  )
+  yield* failed(process.run(behind), damage, run)
+})
+
 const listed = (tenant: Tenant) =>
   RunJournal.use((journal) => journal.quarantined({ tenant, limit: 500 }))
 
@@ -115,6 +149,7 @@ export const isQuarantined = <R>(damage: Damage<R>) =>
     const mend = yield* damage.inflict(run)
     const told = damage as unknown as Damage<never>
     yield* Effect.provide(refusedEverywhere(first, run, approval, told), log.layer)
+    yield* marked(first, run, later, told)
     yield* anotherCompletes(first, "x-1")
     const [entry, ...others] = yield* first.run(listed(H.tenant))
     assert.deepStrictEqual(others, [])

@@ -73,6 +73,9 @@ onBothEngines("a record that was changed in the database", (it) => {
               assert.strictEqual(error._tag, "ApprovalAltered", path)
               if (error._tag === "ApprovalAltered") assert.include(error.fields, field)
               assert.strictEqual((yield* journal.head(run)).length, before)
+              const [listed] = yield* desk.pending(by, 1)
+              assert.deepInclude(listed, { id, altered: true })
+              assert.deepInclude(yield* desk.get(id, by), { id, altered: true })
               // The record as it was, from the run's own event.
               const [row] = yield* sql.unsafe<{ readonly payload: string }>(
                 "SELECT payload FROM troupe.run_events WHERE run_id = $1::uuid AND type = 'ApprovalRequested'",
@@ -83,12 +86,41 @@ onBothEngines("a record that was changed in the database", (it) => {
                 restored(row!.payload, id, tenant, run)
               ])
             }
+            assert.notProperty((yield* desk.pending(by, 1))[0], "altered")
             yield* desk.decide(id, { _tag: "Approve" }, by)
             assert.strictEqual((yield* journal.head(run)).length, before + 1)
           })
         )
     )
   }
+
+  it.effect("can be denied, and is asked no more, while nothing else is decided on it", () =>
+    withDesk(
+      Effect.gen(function* () {
+        const desk = yield* ApprovalDesk
+        const sql = yield* SqlClient.SqlClient
+        const { id, run, tenant } = yield* asking(true)
+        const by = Samples.principal(["approver"], tenant)
+        yield* sql.unsafe(
+          "UPDATE troupe.approvals SET payload = jsonb_set(payload::jsonb, '{arguments}', '{}')::text WHERE id = $1::uuid",
+          [id]
+        )
+        const others = [
+          { _tag: "Modify", arguments: {} },
+          { _tag: "RequestRevision", note: "less" }
+        ] as const
+        for (const decision of others) {
+          const error = yield* Effect.flip(desk.decide(id, decision, by))
+          assert.strictEqual(error._tag, "ApprovalAltered")
+        }
+        yield* desk.decide(id, { _tag: "Deny", reason: "not what was asked" }, by)
+        assert.deepStrictEqual(yield* desk.pending(by, 500), [])
+        const events = yield* (yield* RunJournal).read(run, 0, 100)
+        const settled = events.at(-1)!.event
+        assert.strictEqual(settled._tag === "CallSettled" && settled.outcome._tag, "Denied")
+      })
+    )
+  )
 
   it.effect("moved to another run or call decides nothing", () =>
     withDesk(
