@@ -1,0 +1,57 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Result } from "effect"
+import { foldWhole, RunQuarantined } from "../../src/run/Quarantine.ts"
+import type { RunEvent } from "../../src/run/RunEvent.ts"
+import { fold } from "../../src/run/RunState.ts"
+import * as Samples from "../contracts/Samples.ts"
+
+const run_id = Samples.runId()
+const accepted = Samples.runAccepted(Samples.newTask())
+const claimed: RunEvent = { _tag: "RunClaimed", epoch: 1, owner: "o" }
+const turned = Samples.modelTurned(1, 1)
+
+const entries = (...events: ReadonlyArray<RunEvent>) =>
+  events.map((event, seq) => ({ seq, at: 0, event }))
+
+const reasonOf = (
+  ...given: Parameters<typeof foldWhole> extends [unknown, ...infer Rest] ? Rest : never
+) => {
+  const folded = foldWhole(run_id, ...given)
+  return Result.isFailure(folded) ? [folded.failure.reason, folded.failure.seq] : "folds"
+}
+
+describe("a journal", () => {
+  it("that is whole folds to its state", () => {
+    const events = [accepted, claimed, turned]
+    assert.deepStrictEqual(foldWhole(run_id, entries(...events), 3), Result.succeed(fold(events)))
+    assert.deepStrictEqual(
+      foldWhole(run_id, entries(...events), 2),
+      Result.succeed(fold([accepted, claimed]))
+    )
+  })
+
+  it("that lacks an event, at its end or before, does not fold there", () => {
+    const all = entries(accepted, claimed, turned)
+    assert.deepStrictEqual(reasonOf(all, 4), ["gap", 3])
+    assert.deepStrictEqual(reasonOf([all[0]!, all[2]!], 3), ["gap", 1])
+    assert.deepStrictEqual(reasonOf([], 1), ["gap", 0])
+  })
+
+  it("that does not begin with its acceptance, or has two, does not fold there", () => {
+    assert.deepStrictEqual(reasonOf(entries(claimed, accepted), 2), ["unfoldable", 0])
+    assert.deepStrictEqual(reasonOf(entries(accepted, accepted), 2), ["unfoldable", 1])
+  })
+
+  it("with an event that does not fit the others does not fold there", () => {
+    const stray = Samples.callSettled()
+    assert.deepStrictEqual(reasonOf(entries(accepted, claimed, stray), 3), ["unfoldable", 2])
+  })
+
+  it("that does not fold says which event of which run is at fault", () => {
+    const error = new RunQuarantined({ run_id: "r-1", reason: "gap", seq: 3 })
+    assert.strictEqual(
+      error.message,
+      "run r-1 is in quarantine: its journal does not fold at event 3 (gap)"
+    )
+  })
+})
