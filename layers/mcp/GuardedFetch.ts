@@ -1,11 +1,12 @@
 /**
- * The fetch of one HTTP server: its origin and no other, no redirects, credentials added here and known nowhere else,
- * and a bound for each message that comes back.
+ * The fetch of one HTTP server: its origin and no other, no redirects, credentials added here and known nowhere else, and
+ * bounds for each message that comes back, before it is parsed.
  */
 import { Redacted } from "effect"
 import type { Reach } from "../../src/call/Dialling.ts"
 import type { McpHttpServer } from "../../src/tool/McpServer.ts"
 import { judgedFetch } from "./JudgedFetch.ts"
+import { judgedBody, judgedEvents } from "./MessageText.ts"
 
 const headersOf = (server: McpHttpServer): ReadonlyArray<readonly [string, string]> => [
   ...Object.entries(server.headers ?? {}).map(
@@ -62,8 +63,9 @@ export const guardedFetch = (server: McpHttpServer, message_bytes_max: number, r
     for (const [name, value] of own) headers.set(name, value)
     const response = await fetch(url, { ...init, headers, redirect: "error" })
     if (response.body === null) return response
-    const isStream = response.headers.get("content-type")?.includes("text/event-stream") === true
-    return new Response(bounded(response.body, isStream, message_bytes_max), {
+    const isStream = /^\s*text\/event-stream\b/i.test(response.headers.get("content-type") ?? "")
+    const body = bounded(response.body, isStream, message_bytes_max)
+    return new Response(body.pipeThrough(isStream ? judgedEvents() : judgedBody()), {
       status: response.status,
       statusText: response.statusText,
       headers: response.headers

@@ -12,7 +12,6 @@ import type { Reach } from "../../src/call/Dialling.ts"
 import type { McpServer } from "../../src/tool/McpServer.ts"
 import { commandLine, secretsOf } from "../../src/tool/McpServer.ts"
 import type { McpDefinition } from "../../src/tool/McpTool.ts"
-import { bounded } from "./BoundedTransport.ts"
 import { httpTransport } from "./HttpTransport.ts"
 import { failureOf } from "./McpFailure.ts"
 import type { Sdk } from "./Sdk.ts"
@@ -65,11 +64,9 @@ const unchecked: jsonSchemaValidator = {
 
 const transportOf = (sdk: Sdk, server: McpServer, reach: Reach): Transport => {
   const most = server.message_bytes_max ?? message_bytes_default
-  return bounded(
-    server.transport === "stdio"
-      ? new StdioTransport(server, most)
-      : httpTransport(sdk, server, most, reach)
-  )
+  return server.transport === "stdio"
+    ? new StdioTransport(server, most)
+    : httpTransport(sdk, server, most, reach)
 }
 
 /** What is started or reached, for logs and operators. */

@@ -8,6 +8,7 @@ import type { Readable, Writable } from "node:stream"
 import { Redacted } from "effect"
 import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/client"
 import type { McpStdioServer } from "../../src/tool/McpServer.ts"
+import { judgedText } from "./MessageText.ts"
 
 type Child = ChildProcessByStdio<Writable, Readable, Readable>
 
@@ -226,7 +227,7 @@ export class StdioTransport implements Transport {
     if (line === "") return
     let message: unknown
     try {
-      message = JSON.parse(line)
+      message = JSON.parse(judgedText(line) ?? "")
     } catch {
       message = undefined
     }

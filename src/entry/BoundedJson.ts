@@ -118,6 +118,48 @@ const refusalOf = (text: string, bounds: JsonBounds): JsonRefused | undefined =>
   return undefined
 }
 
+/** Why a text is not read, or undefined: whatever parses it afterwards gives a value within the bounds, or fails. */
+export const refusalOfText = (
+  text: string,
+  bounds: JsonBounds = bounds_default
+): JsonRefused | undefined =>
+  text.length > bounds.units_max ? tooLong(bounds) : refusalOf(text, bounds)
+
+const scalar_units_max = 200
+
+const scalarAt = (text: string, from: number): string | number | undefined => {
+  const unit = text.charCodeAt(from)
+  if (unit === quote) {
+    const end = endOfString(text, from)
+    return end - from < scalar_units_max ? nameOf(text, from, end) : undefined
+  }
+  const number = /^-?\d{1,15}(?=[\s,}])/.exec(text.slice(from, from + 20))
+  return number === null ? undefined : Number(number[0])
+}
+
+/**
+ * The texts of the outermost object's members that are texts or numbers, by their names, read without parsing the rest: of
+ * a text that is refused for its size, whose it was. At most 200 characters each.
+ */
+export const scalarsOfText = (text: string): ReadonlyMap<string, string | number | undefined> => {
+  const found = new Map<string, string | number | undefined>()
+  let depth = 0
+  for (let at = 0; at < text.length; at++) {
+    const unit = text.charCodeAt(at)
+    if (unit === quote) {
+      const end = endOfString(text, at)
+      const colon = after(text, end + 1)
+      if (depth === 1 && text.charCodeAt(colon) === 58 && end - at < scalar_units_max) {
+        const name = nameOf(text, at, end)
+        if (name !== undefined) found.set(name, scalarAt(text, after(text, colon + 1)))
+      }
+      at = end
+    } else if (unit === 123 || unit === 91) depth++
+    else if (unit === 125 || unit === 93) depth--
+  }
+  return found
+}
+
 /**
  * The value of a JSON text. Refuses what is beyond the bounds before it is parsed, a number beyond 1.8e308, which would
  * be read as Infinity, and a member that stands twice in an object, because its readers do not agree on which counts. A

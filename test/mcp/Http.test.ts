@@ -244,4 +244,54 @@ describe("servers over Streamable HTTP", () => {
       }).pipe(Effect.provide(S.importing(at(port, { message_bytes_max: 1_000_000 }))))
     }).pipe(Effect.scoped)
   )
+
+  it.live(
+    "what nests too deep, or says a member twice, is never parsed; the call has an answer",
+    () =>
+      Effect.gen(function* () {
+        const parsed: Array<string> = []
+        const parse = JSON.parse
+        const watched: typeof JSON.parse = (text, ...more) => {
+          parsed.push(String(text))
+          return parse(text, ...more) as unknown
+        }
+        yield* Effect.acquireRelease(
+          Effect.sync(() => void (JSON.parse = watched)),
+          () => Effect.sync(() => void (JSON.parse = parse))
+        )
+        const mark = "never-parsed"
+        const deep = `${"[".repeat(5_000)}"${mark}"${"]".repeat(5_000)}`
+        const bodies = [
+          (id: unknown) =>
+            `{"jsonrpc":"2.0","id":${String(id)},"result":{"content":[],"x":${deep}}}`,
+          (id: unknown) =>
+            `{"jsonrpc":"2.0","result":{"content":[],"${mark}":1,"${mark}":2},"id":${String(id)}}`
+        ]
+        const kinds = ["json", "json", "events", "events", "returns", "events"]
+        const { port } = yield* small((_, response, message) => {
+          const kind = kinds.shift()
+          const text = bodies[kinds.length % 2]!(message["id"])
+          response.writeHead(200, {
+            "content-type":
+              kind === "json" ? "application/json" : "Text/Event-Stream; charset=utf-8"
+          })
+          if (kind === "json") return void response.end(text)
+          const end = kind === "returns" ? "\r" : "\r\n"
+          const events = `: a comment${end}${end}event: message${end}data: ${text}${end}${end}`
+          // In pieces, one of which ends between the two characters of a line's end.
+          response.write(events.slice(0, 12))
+          setTimeout(() => response.end(events.slice(12)), 20)
+        })
+        yield* Effect.gen(function* () {
+          for (let left = 6; left > 0; left--) {
+            const error = yield* Effect.flip(S.callBody("web.look@1"))
+            if (!isToolError(error)) return assert.fail("it is no error of a tool")
+            assert.strictEqual(error.reason, "MCP_PROTOCOL_ERROR")
+            assert.match(error.message, /nests deeper than 128|a member twice/)
+          }
+        }).pipe(Effect.provide(S.importing(at(port))))
+        const client = parsed.filter((text) => text.includes(mark) && !text.startsWith('"'))
+        assert.deepStrictEqual(client, [])
+      }).pipe(Effect.scoped)
+  )
 })

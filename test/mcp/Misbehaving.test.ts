@@ -65,6 +65,16 @@ describe("a server that breaks the rules", () => {
     )
   )
 
+  it.live("says a member twice in an answer: that call fails at once, on the same connection", () =>
+    Effect.gen(function* () {
+      const error = yield* Effect.flip(S.callBody("odd.twice@1"))
+      assert.deepInclude(error, { _tag: "ToolTerminalError", reason: "MCP_PROTOCOL_ERROR" })
+      assert.include(String((error as Error).message), "a member twice")
+      assert.strictEqual(yield* S.callBody("odd.look@1"), "{}")
+      assert.deepInclude(yield* state, { state: "connected", restarts: 0 })
+    }).pipe(Effect.provide(S.importing(S.misbehaving("plain"))))
+  )
+
   it.live(
     "floods with notifications and writes lines that are no JSON: its answers still come",
     () =>

@@ -39,9 +39,18 @@ const tool = (name: string, more: object = {}) => ({
 
 const plain = () => [
   tool("look", { description: description() }),
-  ...["die", "hang", "giant", "flood", "garbage", "pids", "change", "progress", "secret"].map(
-    (name) => tool(name)
-  ),
+  ...[
+    "die",
+    "hang",
+    "giant",
+    "flood",
+    "garbage",
+    "pids",
+    "change",
+    "progress",
+    "secret",
+    "twice"
+  ].map((name) => tool(name)),
   tool("structured", { outputSchema }),
   tool("lies", { outputSchema }),
   tool("refuses"),
@@ -111,6 +120,10 @@ const calls: Readonly<Record<string, (id: unknown, params: Message["params"]) =>
     const nested = `${"[".repeat(5_000)}${"]".repeat(5_000)}`
     const result = `{"content":[],"structuredContent":{"n":${nested}}}`
     process.stdout.write(`{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${result}}\n`)
+  },
+  twice: (id) => {
+    const result = '{"content":[],"structuredContent":{"n":1,"n":2}}'
+    process.stdout.write(`{"jsonrpc":"2.0","result":${result},"id":${JSON.stringify(id)}}\n`)
   },
   hang: () => note("hang"),
   giant: (id) => answer(id, { content: [{ type: "text", text: "x".repeat(3_000_000) }] }),
