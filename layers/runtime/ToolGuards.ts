@@ -132,11 +132,11 @@ const persevering = Effect.fnUntraced(function* (
 
 const guardOf = (
   tool: Governed,
-  limiter: RateLimiter.RateLimiter | undefined,
+  limiter: RateLimiter.RateLimiter,
   breaker: CircuitBreaker.CircuitBreaker | undefined
 ): Guard => {
   const { concurrency_max, rate_limit } = tool.spec
-  const rate = limiter === undefined || rate_limit === undefined ? undefined : rated(limiter, tool)
+  const rate = rate_limit === undefined ? undefined : rated(limiter, tool)
   const circuit = breaker === undefined ? undefined : circuited(breaker, tool)
   const admit: Admit | undefined =
     rate !== undefined && circuit !== undefined

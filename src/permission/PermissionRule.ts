@@ -225,7 +225,6 @@ export const rulesFor = (
   return {
     reads_call: conditional.length > 0,
     of: (args, roles) => {
-      if (conditional.length === 0) return always
       const reads = readingOf(args)
       let found = always
       for (const each of conditional) {

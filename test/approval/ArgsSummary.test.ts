@@ -232,6 +232,10 @@ describe("the summary of a call's arguments", () => {
       assert.isTrue(said.endsWith(`, n${size - 1}: "${"x".repeat(units)}…"`), said)
       assert.isAtMost(said.length, summary_max)
     }
+    const full = { a: "x".repeat(160), b: "x".repeat(160), c: "x".repeat(160), d: "x".repeat(94) }
+    assert.strictEqual(argsSummary(full).length, summary_max)
+    assert.isTrue(argsSummary(full).endsWith(`, d: "${full.d}"`))
+    assert.notInclude(argsSummary({ ...full, d: `${full.d}x` }), full.d)
     const wide = Object.fromEntries(
       Array.from({ length: 20 }, (_, i) => [`name_${i}`, "x".repeat(500)])
     )

@@ -162,6 +162,7 @@ describe("a rule of words", () => {
     const prefix = "get https://user@a.example"
     table(ofWords, "allow", [
       [prefix, { to: "get", items: ["https://user@a.example"] }, false],
+      [prefix, { to: "get", items: ["https://a.example/"] }, false],
       [prefix, { to: "get", items: ["x"] }, false],
       [prefix, { to: "get" }, false]
     ])
