@@ -4,8 +4,11 @@
 import { Context } from "effect"
 import type { AgentSpec } from "../src/agent/AgentSpec.ts"
 import type { AgentName } from "../src/Ids.ts"
+import type { Need } from "../src/run/Needs.ts"
+import { toolOf, versionOf } from "../src/run/Needs.ts"
 import type { Pins } from "../src/run/RunEvent.ts"
 import type { GovernedTool } from "../src/tool/GovernedTool.ts"
+import { readOnlyHintOf } from "../src/tool/SideEffects.ts"
 import type { ToolGroup } from "../src/tool/ToolGroup.ts"
 import type { InputCodec } from "../src/tool/ToolCodec.ts"
 import type { AgentMemory } from "./AgentMemory.ts"
@@ -25,6 +28,16 @@ export interface ResidentAgent {
   readonly modelTools: ReadonlyArray<ModelTool>
   readonly pins: Pins
 }
+
+/** What a process with these agents hosts: each agent, this version of it, and its tools whose calls may be lost. */
+export const hostedBy = (agents: ReadonlyArray<ResidentAgent>): ReadonlyArray<Need> =>
+  agents.flatMap(({ pins, spec, tools }) => [
+    spec.name,
+    versionOf(spec.name, pins),
+    ...[...tools.values()]
+      .filter((tool) => readOnlyHintOf(tool.spec.side_effects) === false)
+      .map(({ key }) => toolOf(spec.name, key))
+  ])
 
 export class AgentDirectory extends Context.Service<
   AgentDirectory,

@@ -6,7 +6,8 @@
  */
 import { Context, Effect, Metric, Schema } from "effect"
 import type { Exit, Scope } from "effect"
-import type { Address, AgentName, ConversationId, RunId, Tenant } from "../src/Ids.ts"
+import type { Address, ConversationId, RunId, Tenant } from "../src/Ids.ts"
+import type { Need } from "../src/run/Needs.ts"
 import type { QuarantinedRun, RawEvent, RunQuarantined } from "../src/run/Quarantine.ts"
 import type { Amendment, RunIsOver, RunNotFound } from "../src/run/RunCommand.ts"
 import type { JournalEntry, RunAccepted, RunEvent } from "../src/run/RunEvent.ts"
@@ -70,6 +71,8 @@ export interface RunHead {
   readonly rests: boolean
   /** Its journal does not fold: nobody goes on with it, and later runs of its address wait. */
   readonly quarantined?: true
+  /** What its last owner did not host (`Needs`): only who hosts all of it is to claim it. Absent = nothing is known. */
+  readonly needs?: ReadonlyArray<Need>
 }
 
 export interface Claim {
@@ -165,26 +168,38 @@ export class RunJournal extends Context.Service<
     release(owner: string): Effect.Effect<void, JournalError>
 
     /**
-     * Runs of these agents with something to do whose owner has no lease, and those of `owner` itself; of each address of
-     * a tenant only the first that has not ended; tenants in turn, each with its oldest, at most `limit`. One that awaits
-     * a person is among them unless it rests: beside the question other work may have been on its way.
+     * Runs with something to do whose owner has no lease, and those of `owner` itself, whose agent and needs are all among
+     * `hosted`; of each address of a tenant only the first that has not ended; tenants in turn, each with its oldest, at
+     * most `limit`. One that awaits a person is among them unless it rests: beside the question other work may have been
+     * on its way.
      */
     recoverable(
       owner: string,
-      agents: ReadonlyArray<AgentName>,
+      hosted: ReadonlyArray<Need>,
       limit: number
     ): Effect.Effect<ReadonlyArray<RunHead>, JournalError>
 
     /**
-     * Makes `owner` the one who looks after runs of these agents that rest and whose owner has no lease: oldest first, at
-     * most `limit`. Gives those it took. It is no claim: nothing is appended and nobody is fenced, because nothing of them is to be
-     * done until somebody answers.
+     * Makes `owner` the one who looks after runs that rest, whose owner has no lease, and whose agent and needs are all
+     * among `hosted`: tenants in turn, each with its oldest, at most `limit`. Gives those it took. It is no claim: nothing
+     * is appended and nobody is fenced, because nothing of them is to be done until somebody answers.
      */
     adopt(
       owner: string,
-      agents: ReadonlyArray<AgentName>,
+      hosted: ReadonlyArray<Need>,
       limit: number
     ): Effect.Effect<ReadonlyArray<RunHead>, JournalError>
+
+    /**
+     * The owner at this epoch lets go of a run that needs what it does not host, and rings: whoever hosts all of `needs`
+     * recovers or adopts it, and nobody else. Nothing is appended; the next claim forgets them, and an amendment those
+     * that the run does not need any more. False: another has claimed it.
+     */
+    handOver(
+      run: RunId,
+      epoch: number,
+      needs: ReadonlyArray<Need>
+    ): Effect.Effect<boolean, JournalError>
 
     /** Runs of a tenant in quarantine, first found first; at most `limit` (1 to 500). */
     quarantined(query: QuarantineQuery): Effect.Effect<ReadonlyArray<QuarantinedRun>, JournalError>

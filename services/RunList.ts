@@ -5,6 +5,7 @@
 import { Context } from "effect"
 import type { Effect } from "effect"
 import type { AgentName, RunId, Tenant } from "../src/Ids.ts"
+import type { Need } from "../src/run/Needs.ts"
 import type { RunItem, WaitingFor } from "../src/run/RunItem.ts"
 import type { RunStatus } from "../src/run/RunState.ts"
 import type { UnhostedWork } from "../src/run/UnhostedWork.ts"
@@ -34,8 +35,8 @@ export interface UnknownQuery {
 export interface UnhostedQuery {
   /** Absent = of all. */
   readonly tenant?: Tenant | undefined
-  /** The agents of the process that asks. */
-  readonly here: ReadonlyArray<AgentName>
+  /** What the process that asks hosts (`hostedBy`). */
+  readonly here: ReadonlyArray<Need>
 }
 
 /** How many calls of a tool wait for an operator, over all tenants. */
@@ -57,8 +58,8 @@ export class RunList extends Context.Service<
     /** The same as numbers, for metrics; at most 500 tools. */
     unknownByTool: Effect.Effect<ReadonlyArray<UnknownCount>, StoreError>
     /**
-     * Agents with messages or runs that are not over, that neither who asks nor another living process hosts; by tenant
-     * and agent, at most 500.
+     * Agents with messages or runs that are not over, that neither who asks nor another living process hosts; and what
+     * runs need beside (`RunJournal.handOver`), where no one process hosts it all. By tenant and agent, at most 500.
      */
     unhosted(query: UnhostedQuery): Effect.Effect<ReadonlyArray<UnhostedWork>, StoreError>
   }

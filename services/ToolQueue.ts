@@ -67,6 +67,8 @@ export interface ToolClaim {
   readonly tools: ReadonlyArray<string>
   /** 1 to 500. */
   readonly limit: number
+  /** The tenant that was served last: those behind it by name come first, once around. Absent = from the first. */
+  readonly after?: Tenant | undefined
   /** How long nobody else gets them, in ms. */
   readonly lease_ms: number
 }
@@ -101,7 +103,10 @@ export class ToolQueue extends Context.Service<
     look(id: string): Effect.Effect<ToolMessageState | undefined, StoreError>
     /** Takes back a call that nobody has claimed yet: true = it was not run and will not be. */
     withdraw(id: string): Effect.Effect<boolean, StoreError>
-    /** Calls that are due, oldest first. Counts the delivery. */
+    /**
+     * Calls that are due. Tenants take turns, each with its oldest; so one with thousands of calls delays another's by one
+     * of its own. Counts the delivery.
+     */
     claim(claim: ToolClaim): Effect.Effect<ReadonlyArray<ToolDelivery>, StoreError>
     /** Writes down that the call is about to act. False, as below: another owner has it, and nothing may be done. */
     begin(id: string, owner: string): Effect.Effect<boolean, StoreError>

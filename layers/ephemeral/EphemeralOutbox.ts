@@ -5,9 +5,10 @@ import { Clock, Effect, Layer } from "effect"
 import type { OutboxClaim, OutboxRoutes } from "../../services/Outbox.ts"
 import { Outbox } from "../../services/Outbox.ts"
 import type { OutboxMessage } from "../../src/delivery/Outbox.ts"
-import type { MessageId, Tenant } from "../../src/Ids.ts"
+import type { MessageId } from "../../src/Ids.ts"
 import type { Store, StoredMessage } from "./EphemeralStore.ts"
 import { EphemeralStore, pair, put } from "./EphemeralStore.ts"
+import { byTenant, inTurns } from "./Turns.ts"
 
 const claim_max = 500
 const error_max = 500
@@ -32,29 +33,14 @@ const isOn =
 /** What is due of each tenant, oldest first; the tenants by name, from the one behind `after` on. */
 const dueByTenant = (store: Store, claim: OutboxClaim, now: number) => {
   const mine = isOn(claim)
-  const due = new Map<Tenant, Array<StoredMessage>>()
-  for (const head of heads(store)) {
-    if (head.due_at > now || head.leased_until > now || !mine(head)) continue
-    const { tenant } = head.message
-    const those = due.get(tenant)
-    if (those === undefined) due.set(tenant, [head])
-    else those.push(head)
-  }
-  const behind = (tenant: Tenant) => (claim.after !== undefined && tenant <= claim.after ? 1 : 0)
-  return [...due]
-    .sort(([a], [b]) => behind(a) - behind(b) || (a < b ? -1 : 1))
-    .map(([tenant, those]) =>
-      those
-        .sort((a, b) => a.due_at - b.due_at || a.place - b.place)
-        .slice(0, Math.max(0, claim.rooms?.get(tenant) ?? claim.room ?? claim_max))
-    )
-}
-
-/** The first of each in turn, then the second of each, and so on. */
-function* inTurns<A>(lists: ReadonlyArray<ReadonlyArray<A>>): Iterable<A> {
-  for (let i = 0; lists.some((list) => i < list.length); i++) {
-    for (const list of lists) if (i < list.length) yield list[i]!
-  }
+  const due = [...heads(store)].filter(
+    (head) => head.due_at <= now && head.leased_until <= now && mine(head)
+  )
+  return byTenant(due, ({ message }) => message.tenant, claim.after).map(([tenant, those]) =>
+    those
+      .sort((a, b) => a.due_at - b.due_at || a.place - b.place)
+      .slice(0, Math.max(0, claim.rooms?.get(tenant) ?? claim.room ?? claim_max))
+  )
 }
 
 const take = (store: Store, claim: OutboxClaim, now: number): ReadonlyArray<OutboxMessage> => {

@@ -3,9 +3,11 @@
  */
 import { Clock, Effect } from "effect"
 import type { RunHead } from "../../services/RunJournal.ts"
-import type { AgentName, Tenant } from "../../src/Ids.ts"
+import type { RunId } from "../../src/Ids.ts"
 import { actorKey } from "../../src/Ids.ts"
+import type { Need } from "../../src/run/Needs.ts"
 import type { Store, StoredRun } from "./EphemeralStore.ts"
+import { byTenant, inTurns } from "./Turns.ts"
 
 export const headOf = (store: Store, run: StoredRun, now: number): RunHead => ({
   run_id: run.run_id,
@@ -20,30 +22,35 @@ export const headOf = (store: Store, run: StoredRun, now: number): RunHead => ({
   owner:
     run.owner !== undefined && (store.leases.get(run.owner) ?? 0) > now ? run.owner : undefined,
   rests: run.rests,
-  ...(run.quarantined === undefined ? undefined : { quarantined: true })
+  ...(run.quarantined === undefined ? undefined : { quarantined: true }),
+  ...(run.needs.length === 0 ? undefined : { needs: run.needs })
 })
+
+/** Of each tenant in turn its oldest, as the store's runs are in the order of their age. */
+const takeInTurns = (runs: ReadonlyArray<StoredRun>, limit: number) =>
+  [...inTurns(byTenant(runs, ({ tenant }) => tenant, undefined).map(([, those]) => those))].slice(
+    0,
+    limit
+  )
+
+const isHosted = ({ address, needs }: StoredRun, hosted: ReadonlyArray<Need>): boolean =>
+  hosted.includes(address.agent) && needs.every((need) => hosted.includes(need))
 
 export const recoverable = Effect.fn("RunJournal.recoverable")(function* (
   store: Store,
   owner: string,
-  agents: ReadonlyArray<AgentName>,
+  hosted: ReadonlyArray<Need>,
   limit: number
 ) {
   const now = yield* Clock.currentTimeMillis
-  const found: Array<readonly [turn: number, head: RunHead]> = []
-  const turns = new Map<Tenant, number>()
+  const found: Array<StoredRun> = []
   for (const run of store.open) {
     if (run.rests || run.quarantined !== undefined) continue
-    if (!agents.includes(run.address.agent) || !isFirst(store, run)) continue
-    const head = headOf(store, run, now)
-    if (head.owner !== undefined && head.owner !== owner) continue
-    const turn = turns.get(run.tenant) ?? 0
-    turns.set(run.tenant, turn + 1)
-    found.push([turn, head])
+    if (!isHosted(run, hosted) || !isFirst(store, run)) continue
+    const has = headOf(store, run, now).owner
+    if (has === undefined || has === owner) found.push(run)
   }
-  // Stable: of each turn the oldest first.
-  found.sort(([a], [b]) => a - b)
-  return found.slice(0, limit).map(([, head]) => head)
+  return takeInTurns(found, limit).map((run) => headOf(store, run, now))
 })
 
 /** Has every run of the address that came before it ended? */
@@ -57,18 +64,27 @@ const isFirst = (store: Store, run: StoredRun): boolean => {
 export const adopt = Effect.fn("RunJournal.adopt")(function* (
   store: Store,
   owner: string,
-  agents: ReadonlyArray<AgentName>,
+  hosted: ReadonlyArray<Need>,
   limit: number
 ) {
   const now = yield* Clock.currentTimeMillis
-  const found: Array<RunHead> = []
+  const found: Array<StoredRun> = []
   for (const run of store.open) {
-    if (found.length >= limit) break
-    if (!run.rests || run.quarantined !== undefined) continue
-    if (!agents.includes(run.address.agent)) continue
-    if (headOf(store, run, now).owner !== undefined) continue
-    run.owner = owner
-    found.push(headOf(store, run, now))
+    if (!run.rests || run.quarantined !== undefined || !isHosted(run, hosted)) continue
+    if (headOf(store, run, now).owner === undefined) found.push(run)
   }
-  return found
+  return takeInTurns(found, limit).map((run) => {
+    run.owner = owner
+    return headOf(store, run, now)
+  })
 })
+
+export const handOver = (store: Store, id: RunId, epoch: number, needs: ReadonlyArray<Need>) =>
+  Effect.sync(() => {
+    const run = store.runs.get(id)
+    if (run === undefined || run.epoch !== epoch) return false
+    run.owner = undefined
+    run.needs = needs
+    for (const listener of store.amended) listener(id)
+    return true
+  })

@@ -18,11 +18,12 @@ import type { Amendment } from "../../src/run/RunCommand.ts"
 import { RunIsOver, RunNotFound } from "../../src/run/RunCommand.ts"
 import { foldWhole, RunQuarantined } from "../../src/run/Quarantine.ts"
 import type { JournalEntry, RunAccepted, RunEvent } from "../../src/run/RunEvent.ts"
+import { stillNeeded } from "../../src/run/Needs.ts"
 import { isReadable } from "../../src/run/Readable.ts"
 import type { RunState } from "../../src/run/RunState.ts"
 import { fold, isParkable, statusOf } from "../../src/run/RunState.ts"
 import { transaction_ms_max } from "../../src/tool/ToolSpec.ts"
-import { adopt, headOf, recoverable } from "./EphemeralRecovery.ts"
+import { adopt, handOver, headOf, recoverable } from "./EphemeralRecovery.ts"
 import * as EphemeralQuarantine from "./EphemeralQuarantine.ts"
 import { write } from "./EphemeralProjection.ts"
 import type { Store, StoredRun } from "./EphemeralStore.ts"
@@ -105,6 +106,7 @@ const create = Effect.fn("RunJournal.create")(function* (
     rests: false,
     epoch: 0,
     owner: undefined,
+    needs: [],
     held: undefined,
     quarantined: undefined
   }
@@ -139,6 +141,7 @@ const claiming =
         }
         const epoch = ++run.epoch
         run.owner = owner
+        run.needs = []
         const status = run.status === "pending" ? "processing" : run.status
         write(store, run, [{ _tag: "RunClaimed", epoch, owner }], status, run.rests, now)
         const gap = gapIn(run.entries, 0)
@@ -165,6 +168,7 @@ const amending =
         // The command may have changed the state that it was given: what counts is the fold of what is written.
         const after = fold([...eventsOf(run), ...events])
         write(store, run, events, statusOf(after), isParkable(after), now)
+        if (run.needs.length > 0) run.needs = stillNeeded(run.needs, after)
         for (const listener of store.amended) listener(id)
       }
       return Effect.fromResult(answer)
@@ -294,8 +298,9 @@ const make = Effect.gen(function* () {
         store.leases.set(owner, now + lease_ms)
       }),
     release: (owner) => Effect.sync(() => void store.leases.delete(owner)),
-    recoverable: (owner, agents, limit) => recoverable(store, owner, agents, limit),
-    adopt: (owner, agents, limit) => adopt(store, owner, agents, limit),
+    recoverable: (owner, hosted, limit) => recoverable(store, owner, hosted, limit),
+    adopt: (owner, hosted, limit) => adopt(store, owner, hosted, limit),
+    handOver: (run, epoch, needs) => handOver(store, run, epoch, needs),
     ...EphemeralQuarantine.make(store),
     amended: (listener) =>
       Effect.acquireRelease(

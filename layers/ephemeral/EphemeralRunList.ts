@@ -5,6 +5,8 @@ import { Effect, Layer } from "effect"
 import type { RunQuery, UnhostedQuery } from "../../services/RunList.ts"
 import { RunList } from "../../services/RunList.ts"
 import type { AgentTask } from "../../src/delivery/AgentTask.ts"
+import type { Need } from "../../src/run/Needs.ts"
+import { needOf } from "../../src/run/Needs.ts"
 import type { RunItem } from "../../src/run/RunItem.ts"
 import { runItem } from "../../src/run/RunItem.ts"
 import type { UnhostedWork } from "../../src/run/UnhostedWork.ts"
@@ -55,26 +57,32 @@ const list = (store: Store, query: RunQuery): ReadonlyArray<RunItem> => {
 const older = (a: UnknownCall, b: UnknownCall): number =>
   a.since - b.since || (a.run_id < b.run_id ? -1 : a.run_id > b.run_id ? 1 : 0)
 
-const byName = (a: UnhostedWork, b: UnhostedWork): number =>
-  a.tenant !== b.tenant ? (a.tenant < b.tenant ? -1 : 1) : a.agent < b.agent ? -1 : 1
+/** What of a task that is not over is missing in the process that asks: its agent, or what its run needs beside. */
+const missing = (store: Store, { address, id }: AgentTask, here: ReadonlyArray<Need>) => {
+  if (!here.includes(address.agent)) return [address.agent]
+  const needs = store.runs.get(id)?.needs ?? []
+  return needs.every((need) => here.includes(need)) ? [] : needs
+}
 
 /** There is one process: whoever asks. */
 const unhosted = (store: Store, { here, tenant }: UnhostedQuery): ReadonlyArray<UnhostedWork> => {
   const found = new Map<string, UnhostedWork>()
   for (const { task } of store.tasks.values()) {
-    const { agent } = task.address
-    if (task.status === "complete" || task.status === "failed" || here.includes(agent)) continue
+    if (task.status === "complete" || task.status === "failed") continue
     if (tenant !== undefined && task.tenant !== tenant) continue
-    const name = JSON.stringify([task.tenant, agent])
-    const known = found.get(name)
-    found.set(name, {
-      tenant: task.tenant,
-      agent,
-      count: (known?.count ?? 0) + 1,
-      oldest_at: Math.min(known?.oldest_at ?? task.created_at, task.created_at)
-    })
+    for (const need of missing(store, task, here)) {
+      const name = `${task.tenant}\0${need}`
+      const known = found.get(name)
+      found.set(name, {
+        tenant: task.tenant,
+        ...needOf(need),
+        count: (known?.count ?? 0) + 1,
+        oldest_at: Math.min(known?.oldest_at ?? task.created_at, task.created_at)
+      })
+    }
   }
-  return [...found.values()].sort(byName).slice(0, page_max)
+  const names = [...found].sort(([a], [b]) => (a < b ? -1 : 1))
+  return names.slice(0, page_max).map(([, work]) => work)
 }
 
 const make = Effect.map(EphemeralStore, (store) =>

@@ -23,6 +23,7 @@ import type {
   RunId,
   Tenant
 } from "../../src/Ids.ts"
+import type { Need } from "../../src/run/Needs.ts"
 import type { CostEntry } from "../../src/run/Projection.ts"
 import type { JournalEntry } from "../../src/run/RunEvent.ts"
 import type { RunQuarantined } from "../../src/run/Quarantine.ts"
@@ -43,6 +44,8 @@ export interface StoredRun {
   rests: boolean
   epoch: number
   owner: string | undefined
+  /** What its last owner did not host. */
+  needs: ReadonlyArray<Need>
   /** Done when the transaction that holds the run is over; other writers wait for it. */
   held: Deferred.Deferred<void> | undefined
   /** Why its journal does not fold, and since when, in ms since 1970. */

@@ -18,6 +18,7 @@ import {
   waiting_max
 } from "../../services/ToolQueue.ts"
 import { canonical } from "../../src/Canonical.ts"
+import type { Tenant } from "../../src/Ids.ts"
 import type { ToolResult } from "../../src/tool/SemStreamsCall.ts"
 import {
   call_length_max,
@@ -28,6 +29,7 @@ import {
 } from "../../src/tool/ToolMessage.ts"
 import { offersOf } from "../../src/tool/ToolOffer.ts"
 import { keyOf } from "../../src/tool/ToolSpec.ts"
+import { byTenant, inTurns } from "./Turns.ts"
 
 const page_max = 500
 const error_max = 500
@@ -71,6 +73,14 @@ const bare = ({ deliveries, expires_at, message, payload }: Stored) => ({
   payload: JSON.parse(payload) as unknown,
   deliveries
 })
+
+/** Of each tenant in turn its oldest; those of one time are in the order of their first sending. */
+const take = (due: ReadonlyArray<Stored>, after: Tenant | undefined, limit: number) => {
+  const lines = byTenant(due, ({ message }) => message.tenant, after).map(([, those]) =>
+    those.sort((a, b) => a.due_at - b.due_at)
+  )
+  return [...inTurns(lines)].slice(0, Math.max(0, Math.min(limit, page_max)))
+}
 
 const make = Effect.gen(function* () {
   const clock = yield* Clock.Clock
@@ -197,18 +207,16 @@ const make = Effect.gen(function* () {
         if (free) all.delete(id)
         return free
       }),
-    claim: ({ lease_ms, limit, owner, tools }) =>
+    claim: ({ after, lease_ms, limit, owner, tools }) =>
       Effect.sync(() =>
-        due(tools, now())
-          .slice(0, Math.min(limit, page_max))
-          .map((stored): ToolDelivery => {
-            Object.assign(stored, {
-              owner,
-              deliveries: stored.deliveries + 1,
-              due_at: now() + lease_ms
-            })
-            return { ...bare(stored), begun_at: stored.begun_at, result: stored.result }
+        take(due(tools, now()), after, limit).map((stored): ToolDelivery => {
+          Object.assign(stored, {
+            owner,
+            deliveries: stored.deliveries + 1,
+            due_at: now() + lease_ms
           })
+          return { ...bare(stored), begun_at: stored.begun_at, result: stored.result }
+        })
       ),
     begin: (id, owner) => change(id, owner, (stored) => (stored.begun_at = now())),
     extend: (id, owner, lease_ms) =>

@@ -4,7 +4,7 @@
 import { Effect, Layer } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import type { HttpApiGroup } from "effect/http-api"
-import { AgentDirectory } from "../../services/AgentDirectory.ts"
+import { AgentDirectory, hostedBy } from "../../services/AgentDirectory.ts"
 import type { ActorInfo } from "../../services/AgentRuntime.ts"
 import { AgentRuntime } from "../../services/AgentRuntime.ts"
 import { OutboxReader } from "../../services/OutboxReader.ts"
@@ -41,7 +41,7 @@ const agents: Layer.Layer<
     const directory = yield* AgentDirectory
     const runtime = yield* AgentRuntime
     const runs = yield* RunList
-    const here = directory.all.map(({ spec }) => spec.name)
+    const here = hostedBy(directory.all)
 
     return handlers.handleAll({
       unhosted: Effect.fnUntraced(function* () {

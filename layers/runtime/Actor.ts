@@ -21,6 +21,8 @@ import type { Tell } from "./Facts.ts"
 import type { Feed } from "./Feed.ts"
 import { placeOf } from "./Feed.ts"
 import { cutOf, load, withChapter } from "./History.ts"
+import type { Hosting } from "./Hosting.ts"
+import { handedOver } from "./Hosting.ts"
 import type { DirectoryFor } from "./RoleDirectory.ts"
 import type { Services as LoopServices } from "./RunLoop.ts"
 import { run as runLoop } from "./RunLoop.ts"
@@ -63,6 +65,7 @@ export interface Host {
   readonly owner: string
   readonly config: RuntimeConfig
   readonly loop: Omit<LoopServices, "committed" | "amended" | "delta">
+  readonly hosting: Hosting
   readonly directoryFor: DirectoryFor
   readonly tasks: TaskStore["Service"]
   readonly feed: Feed
@@ -282,6 +285,7 @@ const live = Effect.fnUntraced(function* (
         return leave(undefined)
       }
       if (head.owner !== undefined && head.owner !== host.owner) return leave(undefined)
+      if (!host.hosting.has(head.address, head.needs)) return leave(undefined)
       // What came was behind it: to take it again would be a claim in its journal for each message.
       if (head.rests) return leave(head.owner === undefined ? undefined : head)
       actor.state = "running"
@@ -295,6 +299,7 @@ const live = Effect.fnUntraced(function* (
         })
       )
       if (begun === undefined) continue
+      if (yield* handedOver(host, head.run_id, begun.state)) return leave(undefined)
     }
     const how = yield* runOne(host, actor, begun, memory, resting !== undefined)
     if (how === "rests") return how

@@ -96,6 +96,7 @@ export const make = ({ ask, attempt, clock, outcomeOf }: Services) => {
       call,
       key,
       on_loss: "ask",
+      tool: tool.key,
       over_at,
       ...viaOf(tool),
       ...(isAgain ? { asked: true } : undefined)

@@ -39,6 +39,7 @@ import { amend, tellerOf } from "./Facts.ts"
 import { reporter, reportExit } from "./Faults.ts"
 import * as Feed from "./Feed.ts"
 import * as GovernedInvoker from "./GovernedInvoker.ts"
+import * as Hosting from "./Hosting.ts"
 import * as LimitQuestion from "./LimitQuestion.ts"
 import * as OpenQuestions from "./OpenQuestions.ts"
 import { drain, ring } from "./RunWriter.ts"
@@ -74,8 +75,7 @@ const make = Effect.gen(function* () {
   const owner = yield* random.uuidV4()
   const owners = yield* Owners
   const questions = yield* OpenQuestions.OpenQuestions
-  const agents = directory.all.map((each) => each.spec.name)
-  const isHosted = ({ agent }: Address): boolean => directory.get(agent) !== undefined
+  const hosting = Hosting.make(directory)
   const rehydrating = yield* Semaphore.make(config.rehydrate_max)
   const fibers = yield* FiberMap.make<string, void, never>()
   const fork = yield* FiberMap.runtime(fibers)<never>()
@@ -101,6 +101,7 @@ const make = Effect.gen(function* () {
     questions,
     background,
     rehydrating,
+    hosting,
     directoryFor: RoleDirectory.make(directory),
     loop: {
       journal,
@@ -147,7 +148,7 @@ const make = Effect.gen(function* () {
   /** Wakes the actor of a tenant's address, or starts it, with its first run if that was just found. */
   const wake = (tenant: Tenant, address: Address, found?: RunHead): void => {
     // What is not hosted here waits for a process that has it: here it could only fail.
-    if (!isHosted(address)) return
+    if (!hosting.has(address)) return
     const key = actorKey(tenant, address)
     const present = actors.get(key)
     if (present !== undefined) {
@@ -177,7 +178,7 @@ const make = Effect.gen(function* () {
     const head = yield* journal.head(run)
     feed.ring(Feed.placeOf(head.tenant, head.conversation))
     const waits = head.rests || head.quarantined === true
-    if (waits || !isHosted(head.address)) return void unseen.delete(run)
+    if (waits || !hosting.has(head.address, head.needs)) return void unseen.delete(run)
     parked.delete(run)
     const over = ["complete", "failed", "cancelled"].includes(head.status)
     const isFree = head.owner === undefined || head.owner === owner
@@ -196,12 +197,12 @@ const make = Effect.gen(function* () {
   }
 
   const recover = Effect.fnUntraced(function* () {
-    for (const head of yield* journal.recoverable(owner, agents, config.recover_max)) {
+    for (const head of yield* journal.recoverable(owner, hosting.hosted, config.recover_max)) {
       // Also for an actor that has it, is idle, or was stopped while the journal was away.
       wake(head.tenant, head.address, head)
     }
     // What waits only for people is taken up when somebody answers; until then all that there is of it is its entry.
-    for (const head of yield* journal.adopt(owner, agents, config.recover_max)) {
+    for (const head of yield* journal.adopt(owner, hosting.hosted, config.recover_max)) {
       if (resident.has(head.run_id)) continue
       parked.set(head.run_id, actorKey(head.tenant, head.address))
     }
@@ -215,7 +216,7 @@ const make = Effect.gen(function* () {
     const task = yield* tasks.get(id)
     if (task === undefined || task.status === "complete" || task.status === "failed") return
     // Claims leave it to its host; begun here, its run would have no limits and no definition.
-    if (!isHosted(task.address)) return yield* new StoreError({ message: "it is not hosted here" })
+    if (!hosting.has(task.address)) return yield* new StoreError({ message: "not hosted here" })
     yield* accept(task)
     yield* supersede(task)
     feed.ring(Feed.placeOf(task.tenant, task.conversation))
@@ -275,7 +276,7 @@ const make = Effect.gen(function* () {
           const task = yield* Effect.orElseSucceed(tasks.get(run), () => undefined)
           if (task === undefined) return yield* Effect.fail(missing)
           // One of an agent that is not hosted here is begun alone: the command ends it, so that it overtakes nothing.
-          const begin = isHosted(task.address) ? acceptUpTo(task) : accept(task)
+          const begin = hosting.has(task.address) ? acceptUpTo(task) : accept(task)
           yield* Effect.catchTag(begin, "StoreError", ({ message }) =>
             Effect.fail(new JournalError({ message, lost: false }))
           )
@@ -285,7 +286,7 @@ const make = Effect.gen(function* () {
   })
 
   yield* journal.beat(owner, config.lease_ms)
-  yield* owners.attend(owner)
+  yield* owners.attend(owner, hosting.hosted)
   yield* journal.amended(amended)
   // The last finalizer to be added is the first to run: steps on their way end before their fibers are interrupted.
   yield* Effect.addFinalizer(() =>
@@ -329,7 +330,7 @@ const make = Effect.gen(function* () {
     }
   )
   return Context.make(AgentRuntime, runtime).pipe(
-    Context.add(TaskDispatch, TaskDispatch.of({ agents, deliver }))
+    Context.add(TaskDispatch, TaskDispatch.of({ agents: hosting.agents, deliver }))
   )
 })
 

@@ -244,12 +244,10 @@ class Loop implements LoopHost, WorkersHost {
     }
   })
 
-  /** Is every agent of the run defined in this process? */
+  /** Is every agent that is at work in the run defined in this process? One that is not should not have been claimed. */
   #isDefined(): boolean {
-    for (const frame of this.#state.frames.values()) {
-      if (this.#services.directory.get(frame.agent) === undefined) return false
-    }
-    return true
+    const { directory } = this.#services
+    return this.#state.openFrames.every(({ agent }) => directory.get(agent) !== undefined)
   }
 
   #reconcile() {

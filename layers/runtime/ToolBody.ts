@@ -198,8 +198,9 @@ export const make = (services: Services): ToolBody => {
     const key = yield* keyOf(host, call, tool)
     const on_loss = onLossOf(tool.spec)
     if (on_loss === "ask") return yield* asked({ host, call, tool, args, key })
-    if (!(yield* host.dispatch({ _tag: "Dispatches", call, key, on_loss, ...viaOf(tool) })))
-      return undefined
+    const dispatches = { _tag: "Dispatches", call, key, on_loss, ...viaOf(tool) } as const
+    const again_by = on_loss === "again" ? { tool: tool.key } : undefined
+    if (!(yield* host.dispatch({ ...dispatches, ...again_by }))) return undefined
     const began = clock.currentTimeMillisUnsafe()
     let started_at = began
     const lost = () => withSpent<Lost>(host, { _tag: "Lost", call })

@@ -17,6 +17,7 @@ import type { Policy } from "../../src/permission/Policy.ts"
 import { effectivePermission, isDeniedByRole, no_policy } from "../../src/permission/Policy.ts"
 import { rolesText } from "../../src/Principal.ts"
 import type { RunInput } from "../../src/run/RunDecider.ts"
+import type { CallPhase } from "../../src/run/RunState.ts"
 import { notAllowed } from "../../src/tool/Allowlist.ts"
 import { strayMembers, suggestion } from "../../src/tool/Nearest.ts"
 import { refusalText } from "../../src/tool/ToolCodec.ts"
@@ -65,6 +66,12 @@ const issueText = (exit: Exit.Exit<unknown, unknown>): string =>
 
 /** The two decisions that let a call run. */
 const approving = ({ _tag }: Decision): boolean => _tag === "Approve" || _tag === "Modify"
+
+/** May the tool that is here now send again, or be asked for, what was dispatched? */
+const isHeir = (
+  { key, spec }: Governed,
+  { on_loss, tool = key }: Extract<CallPhase, { _tag: "Dispatched" }>
+): boolean => tool === key && (on_loss !== "ask" || onLossOf(spec) === "ask")
 
 const Delegation = Schema.decodeUnknownExit(
   Schema.Struct({ task: Schema.String.check(Schema.isMinLength(1)) }),
@@ -232,8 +239,8 @@ export const make = (services: Services): ToolInvoker => {
     }
     // A dispatch that an older owner lost consumed its approval: it is sent again with its key, nobody is asked.
     const isAsked = permission === "ask" && phase._tag !== "Dispatched"
-    if (phase._tag === "Dispatched" && phase.on_loss === "ask" && onLossOf(tool.spec) !== "ask") {
-      // The tool that came back cannot be asked any more, and what was lost may not be run without.
+    if (phase._tag === "Dispatched" && !isHeir(tool, phase)) {
+      // What was lost may not be run by another tool, nor without asking one that cannot be asked any more.
       return { effect: Exit.succeed({ _tag: "Lost", call: id }) }
     }
     if (tool.spec.idempotency_key !== null) {

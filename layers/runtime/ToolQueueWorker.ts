@@ -4,6 +4,7 @@
  */
 import { Clock, Context, Effect, Exit, FiberSet, Latch, Layer, Random, Schema, Scope } from "effect"
 import type { Digest, SecureRandom } from "effect/crypto"
+import type { Tenant } from "../../src/Ids.ts"
 import type { MisdeclaredPolicy } from "../../src/permission/PolicyCheck.ts"
 import { consumerNameForTool } from "../../src/tool/ToolMessage.ts"
 import { Owners } from "../../services/Owners.ts"
@@ -101,6 +102,7 @@ const make = Effect.fnUntraced(function* (
     const bell = yield* Latch.make(true)
     const running = yield* FiberSet.make<void>()
     let in_flight = 0
+    let after: Tenant | undefined
     let stopping = false
 
     const take = Effect.uninterruptible(
@@ -109,9 +111,10 @@ const make = Effect.fnUntraced(function* (
         if (limit <= 0) return undefined
         // A name of its own for each claim: a try that outlived its lease cannot end a later one.
         const owner = `${name}.${++claims}`
-        const all = yield* queue.claim({ owner, tools, limit, lease_ms: config.ack_wait_ms })
+        const all = yield* queue.claim({ owner, tools, limit, after, lease_ms: config.ack_wait_ms })
         for (const delivery of all) {
           in_flight++
+          after = delivery.tenant
           const over = Effect.sync(() => {
             in_flight--
             bell.openUnsafe()

@@ -23,6 +23,7 @@ import { migration as quarantine } from "./migrations/0015_quarantine.ts"
 import { migration as conversationOwners } from "./migrations/0016_conversation_owners.ts"
 import { migration as hosted } from "./migrations/0017_hosted.ts"
 import { migration as runList } from "./migrations/0018_run_list.ts"
+import { migration as turns } from "./migrations/0019_turns.ts"
 
 /** The name begins with the number. */
 const migrations = {
@@ -43,7 +44,8 @@ const migrations = {
   "0015_quarantine": quarantine,
   "0016_conversation_owners": conversationOwners,
   "0017_hosted": hosted,
-  "0018_run_list": runList
+  "0018_run_list": runList,
+  "0019_turns": turns
 }
 
 /** A step may take longer than the statements of a run may. */

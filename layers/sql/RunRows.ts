@@ -26,10 +26,12 @@ export interface HeadRow {
   readonly length: number
   readonly owner: string | null
   readonly created_at: bigint
+  /** Absent in a claim: it forgets them. */
+  readonly needs?: ReadonlyArray<string>
 }
 
 /** The columns of a HeadRow, where `r` is a run and `d` its details; an owner without a lease is none. */
-export const head_columns = `r.run_id, r.tenant, d.agent, d.address_key, d.conversation, d.ordinal, r.status, r.epoch, r.length, d.created_at,
+export const head_columns = `r.run_id, r.tenant, d.agent, d.address_key, d.conversation, d.ordinal, r.status, r.epoch, r.length, d.created_at, d.needs,
   (SELECT p.owner FROM troupe.processes p WHERE p.owner = d.owner AND p.expires_at > clock_timestamp()) AS owner`
 
 export const headOf = (row: HeadRow): RunHead => ({
@@ -44,8 +46,14 @@ export const headOf = (row: HeadRow): RunHead => ({
   owner: row.owner ?? undefined,
   created_at: Number(row.created_at),
   rests: row.status === run_rests || row.status === run_rests + run_quarantined,
-  ...(isQuarantined(row.status) ? { quarantined: true } : undefined)
+  ...(isQuarantined(row.status) ? { quarantined: true } : undefined),
+  ...(row.needs === undefined || row.needs.length === 0 ? undefined : { needs: row.needs })
 })
+
+export const heads = (
+  rows: Effect.Effect<ReadonlyArray<HeadRow>, SqlError.SqlError>
+): Effect.Effect<ReadonlyArray<RunHead>, JournalError> =>
+  Effect.mapBoth(rows, { onSuccess: (all) => all.map(headOf), onFailure: toJournalError })
 
 interface EventRow {
   readonly seq: number

@@ -7,7 +7,7 @@ import { randomUUID } from "node:crypto"
 import { Clock, Context, Effect, Exit, Layer, Semaphore } from "effect"
 import { SqlClient } from "effect/sql"
 import type { SqlError } from "effect/sql"
-import type { Append, Fence, RunHead } from "../../services/RunJournal.ts"
+import type { Append, Fence } from "../../services/RunJournal.ts"
 import {
   FencedOff,
   JournalError,
@@ -16,21 +16,22 @@ import {
   unreadable
 } from "../../services/RunJournal.ts"
 import { canonical } from "../../src/Canonical.ts"
-import type { Address, AgentName, RunId, Tenant } from "../../src/Ids.ts"
+import type { Address, RunId, Tenant } from "../../src/Ids.ts"
 import type { Amendment } from "../../src/run/RunCommand.ts"
 import { RunNotFound } from "../../src/run/RunCommand.ts"
 import type { RunAccepted } from "../../src/run/RunEvent.ts"
 import { foldWhole } from "../../src/run/Quarantine.ts"
+import { stillNeeded } from "../../src/run/Needs.ts"
 import { isReadable } from "../../src/run/Readable.ts"
 import type { RunState } from "../../src/run/RunState.ts"
 import { fold, isParkable, statusOf } from "../../src/run/RunState.ts"
 import { transaction_ms_max } from "../../src/tool/ToolSpec.ts"
-import { run_over, run_rests } from "./Codes.ts"
 import * as GroupCommit from "./GroupCommit.ts"
 import type { HeadRow } from "./RunRows.ts"
 import * as RunClaims from "./RunClaims.ts"
 import * as QuarantineRows from "./QuarantineRows.ts"
-import { entries, find, head_columns, headOf, page, whyOf } from "./RunRows.ts"
+import * as RunLeases from "./RunLeases.ts"
+import { entries, find, head_columns, heads, page, whyOf } from "./RunRows.ts"
 import { commit, encoded } from "./RunWriter.ts"
 import { inTransaction, orJournalError, toJournalError } from "./SqlFailure.ts"
 import { SqlNotify } from "./SqlNotify.ts"
@@ -126,6 +127,9 @@ const amending = (
                   )
                 )
               )
+              if (head.needs !== undefined) {
+                yield* RunLeases.needing(sql, run, stillNeeded(head.needs, after))
+              }
               yield* ring(run)
             }
             return answer
@@ -248,14 +252,6 @@ const ringing = Effect.fnUntraced(function* (sql: SqlClient.SqlClient) {
   }
 })
 
-const heads = (
-  rows: Effect.Effect<ReadonlyArray<HeadRow>, SqlError.SqlError>
-): Effect.Effect<ReadonlyArray<RunHead>, JournalError> =>
-  Effect.mapBoth(rows, { onSuccess: (all) => all.map(headOf), onFailure: toJournalError })
-
-const done = (self: Effect.Effect<unknown, SqlError.SqlError>): Effect.Effect<void, JournalError> =>
-  Effect.asVoid(Effect.mapError(self, toJournalError))
-
 const unfinished =
   (sql: SqlClient.SqlClient) => (tenant: Tenant, address: Address, limit: number) =>
     heads(
@@ -266,51 +262,6 @@ const unfinished =
         [tenant, address.agent, address.key, Math.min(limit, runs_max)]
       )
     )
-
-/** Nobody who lives has the run of the details `d`. */
-const no_owner = `(d.owner IS NULL OR NOT EXISTS (
-  SELECT FROM troupe.processes p WHERE p.owner = d.owner AND p.expires_at > clock_timestamp()))`
-
-/** Leases are measured by the database's clock: the one clock that all processes share. */
-const leasing = (sql: SqlClient.SqlClient) => ({
-  beat: (owner: string, lease_ms: number) =>
-    done(
-      sql.unsafe(
-        `WITH old AS (DELETE FROM troupe.processes WHERE expires_at < clock_timestamp() - interval '1 day' AND NOT guarded AND owner <> $1::text)
-         INSERT INTO troupe.processes (owner, expires_at) VALUES ($1::text, clock_timestamp() + $2::int4 * interval '1 millisecond')
-         ON CONFLICT (owner) DO UPDATE SET expires_at = excluded.expires_at`,
-        [owner, lease_ms]
-      )
-    ),
-  release: (owner: string) =>
-    done(sql.unsafe(`DELETE FROM troupe.processes WHERE owner = $1::text`, [owner])),
-  recoverable: (owner: string, agents: ReadonlyArray<AgentName>, limit: number) =>
-    heads(
-      sql.unsafe<HeadRow>(
-        `SELECT ${head_columns}, row_number() OVER (PARTITION BY r.tenant ORDER BY d.created_at, d.run_id) AS turn
-         FROM troupe.runs r JOIN troupe.run_details d ON d.run_id = r.run_id
-         WHERE d.agent = ANY($3::text[]) AND r.status > ${run_rests} AND r.status < ${run_over}
-           AND (d.owner = $1::text OR ${no_owner}) AND NOT EXISTS (
-           SELECT FROM troupe.run_details o WHERE o.tenant = d.tenant AND o.agent = d.agent
-             AND o.address_key = d.address_key AND o.open AND o.ordinal < d.ordinal)
-         ORDER BY turn, d.created_at, d.run_id LIMIT $2::int4`,
-        [owner, Math.min(limit, runs_max), agents]
-      )
-    ),
-  // What another process writes at this moment is that one's: it is left out, and not waited for.
-  adopt: (owner: string, agents: ReadonlyArray<AgentName>, limit: number) =>
-    heads(
-      sql.unsafe<HeadRow>(
-        `WITH found AS MATERIALIZED (SELECT d.run_id FROM troupe.runs r JOIN troupe.run_details d ON d.run_id = r.run_id
-           WHERE r.status = ${run_rests} AND d.agent = ANY($3::text[]) AND ${no_owner}
-           ORDER BY d.created_at, d.run_id LIMIT $2::int4 FOR UPDATE OF d SKIP LOCKED),
-         d AS (UPDATE troupe.run_details d SET owner = $1::text FROM found f WHERE d.run_id = f.run_id
-           RETURNING d.run_id, d.agent, d.address_key, d.conversation, d.ordinal, d.owner, d.created_at)
-         SELECT ${head_columns} FROM d JOIN troupe.runs r ON r.run_id = d.run_id ORDER BY d.created_at, d.run_id`,
-        [owner, Math.min(limit, runs_max), agents]
-      )
-    )
-})
 
 const make = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
@@ -331,7 +282,7 @@ const make = Effect.gen(function* () {
       return head ?? (yield* new RunNotFound({ run_id: run }))
     }),
     unfinished: unfinished(sql),
-    ...leasing(sql),
+    ...RunLeases.make(sql, ring),
     amended
   })
 })

@@ -6,6 +6,8 @@ import { SqlClient } from "effect/sql"
 import type { RunQuery, UnhostedQuery, UnknownQuery } from "../../services/RunList.ts"
 import { RunList } from "../../services/RunList.ts"
 import type { AgentName, CallId, ConversationId, RunId, Tenant } from "../../src/Ids.ts"
+import type { Need } from "../../src/run/Needs.ts"
+import { needOf } from "../../src/run/Needs.ts"
 import type { RunItem, WaitingFor } from "../../src/run/RunItem.ts"
 import { runItem } from "../../src/run/RunItem.ts"
 import type { UnknownCall } from "../../src/run/UnknownCall.ts"
@@ -88,24 +90,38 @@ const unknownIn = (sql: SqlClient.SqlClient, { limit, runs, tenant }: UnknownQue
     { onSuccess: (found) => found.map(unknownOf), onFailure: toStoreError }
   )
 
-/** Few tasks are not over, and those have an index. Who holds a lock lives until somebody finds it free. */
+/**
+ * Few tasks are not over, and fewer runs wait for more than their agent; those have an index each. Who holds a lock lives
+ * until somebody finds it free. A run whose agent nobody hosts is there once, as its task.
+ */
+const unhosted_statement = `WITH living AS MATERIALIZED (
+    SELECT p.agents FROM troupe.processes p WHERE p.guarded OR p.expires_at > clock_timestamp()
+    UNION ALL SELECT $1::text[]),
+  names AS MATERIALIZED (SELECT DISTINCT unnest(l.agents) AS name FROM living l),
+  waits AS (
+    SELECT t.tenant, t.agent AS need, t.created_at FROM troupe.agent_tasks t
+    WHERE t.status < 2 AND ($2::text IS NULL OR t.tenant = $2::text)
+      AND t.agent NOT IN (SELECT name FROM names)
+    UNION ALL
+    SELECT d.tenant, n.need, d.created_at FROM troupe.run_details d CROSS JOIN LATERAL unnest(d.needs) AS n(need)
+    WHERE d.open AND d.needs <> '{}' AND ($2::text IS NULL OR d.tenant = $2::text)
+      AND d.agent IN (SELECT name FROM names)
+      AND NOT EXISTS (SELECT FROM living l WHERE l.agents @> d.needs AND d.agent = ANY (l.agents)))
+  SELECT w.tenant, w.need, count(*)::int4 AS count, min(w.created_at)::float8 AS oldest_at
+  FROM waits w GROUP BY w.tenant, w.need ORDER BY w.tenant, w.need LIMIT ${page_max}`
+
 const unhosted = (sql: SqlClient.SqlClient, { here, tenant }: UnhostedQuery) =>
   Effect.mapBoth(
     sql.unsafe<{
       readonly tenant: Tenant
-      readonly agent: AgentName
+      readonly need: Need
       readonly count: number
       readonly oldest_at: number
-    }>(
-      `SELECT t.tenant, t.agent, count(*)::int4 AS count, min(t.created_at)::float8 AS oldest_at
-       FROM troupe.agent_tasks t
-       WHERE t.status < 2 AND t.agent <> ALL ($1::text[]) AND ($2::text IS NULL OR t.tenant = $2::text)
-         AND t.agent NOT IN (SELECT unnest(p.agents) FROM troupe.processes p
-           WHERE p.guarded OR p.expires_at > clock_timestamp())
-       GROUP BY t.tenant, t.agent ORDER BY t.tenant, t.agent LIMIT ${page_max}`,
-      [here, tenant ?? null]
-    ),
-    { onSuccess: (found) => found.map((row) => ({ ...row })), onFailure: toStoreError }
+    }>(unhosted_statement, [here, tenant ?? null]),
+    {
+      onSuccess: (found) => found.map(({ need, ...row }) => ({ ...row, ...needOf(need) })),
+      onFailure: toStoreError
+    }
   )
 
 const statusOf = ({ run_status }: Row): RunItem["status"] =>

@@ -1,6 +1,6 @@
 /**
- * The queue of tool calls in PostgreSQL: claimed with SKIP LOCKED and a lease, rung by NOTIFY, and looked at again after
- * a while by whoever waits, because a bell may be missed.
+ * The queue of tool calls in PostgreSQL: claimed with SKIP LOCKED and a lease, of each tenant in turn, rung by NOTIFY, and
+ * looked at again after a while by whoever waits, because a bell may be missed.
  */
 import { Clock, Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
@@ -182,21 +182,12 @@ const make = Effect.gen(function* () {
         DELETE FROM troupe.tool_messages WHERE id = ${id}::text AND status = 0 AND deliveries = 0 RETURNING 1`).pipe(
         Effect.mapError(toStoreError)
       ),
-    claim: Effect.fn("ToolQueue.claim")(function* ({ lease_ms, limit, owner, tools }) {
+    claim: Effect.fn("ToolQueue.claim")(function* ({ after, lease_ms, limit, owner, tools }) {
       const now = yield* Clock.currentTimeMillis
+      const wanted = Math.max(0, Math.min(limit, page_max))
       const rows = yield* sql<Row>`
-        WITH due AS MATERIALIZED (
-          SELECT id FROM troupe.tool_messages
-          WHERE status = 0 AND tool = ANY(${tools}::text[]) AND due_at <= ${now}::int8
-          ORDER BY place LIMIT ${Math.max(0, Math.min(limit, page_max))}::int4
-          FOR UPDATE SKIP LOCKED
-        ), taken AS (
-          UPDATE troupe.tool_messages m
-          SET deliveries = deliveries + 1, owner = ${owner}::text, due_at = ${now + lease_ms}::int8
-          FROM due WHERE m.id = due.id
-          RETURNING m.*
-        )
-        SELECT ${sql.literal(columns)} FROM taken ORDER BY place`
+        SELECT ${sql.literal(columns)} FROM troupe.claim_tool_messages(${owner}::text, ${now}::int8, ${now + lease_ms}::int8,
+          ${tools}::text[], ${wanted}::int4, ${after ?? ""}::text)`
       return yield* Effect.forEach(rows, deliveryOf)
     }, Effect.mapError(orStoreError)),
     begin: Effect.fnUntraced(function* (id, owner) {
@@ -276,8 +267,8 @@ const make = Effect.gen(function* () {
     nextDueAt: (tools) =>
       Effect.mapBoth(
         sql<{ readonly due_at: number | null }>`
-          SELECT min(due_at)::float8 AS due_at FROM troupe.tool_messages
-          WHERE status = 0 AND tool = ANY(${tools}::text[])`,
+          SELECT min(x.due_at)::float8 AS due_at FROM unnest(${tools}::text[]) t(tool) CROSS JOIN LATERAL (
+            SELECT m.due_at FROM troupe.tool_messages m WHERE m.status = 0 AND m.tool = t.tool ORDER BY m.due_at LIMIT 1) x`,
         { onSuccess: (rows) => rows[0]!.due_at ?? undefined, onFailure: toStoreError }
       ),
     sent: bells.onSent,

@@ -1,14 +1,17 @@
 /**
- * Tells operators of agents with waiting work that no living process hosts: as a metric, and by a warning where that
- * lasts. What one process says is true of all that share its store.
+ * Tells operators of agents with waiting work that no living process hosts, in any version or in the one that the work
+ * needs: as a metric, and by a warning where that lasts. What one process says is true of all that share its store.
  */
 import { Clock, Context, Effect, Layer, Metric } from "effect"
-import { AgentDirectory } from "../../services/AgentDirectory.ts"
+import { AgentDirectory, hostedBy } from "../../services/AgentDirectory.ts"
 import { RunList } from "../../services/RunList.ts"
 
 const waiting = Metric.gauge("troupe_unhosted", {
   description: "Messages and runs that wait for a process that hosts their agent, by agent"
 })
+
+/** Versions and tools that one warning names. */
+const named_max = 10
 
 /** How often it is asked, and how long an agent is to be without a host before it is warned of, in ms. */
 export const UnhostedPace = Context.Reference<{
@@ -18,7 +21,7 @@ export const UnhostedPace = Context.Reference<{
 
 const make = Effect.gen(function* () {
   const runs = yield* RunList
-  const here = (yield* AgentDirectory).all.map(({ spec }) => spec.name)
+  const here = hostedBy((yield* AgentDirectory).all)
   const { grace_ms, interval_ms } = yield* UnhostedPace
   /** Since when each agent is seen without a host, in ms; undefined = it was warned of. */
   const since = new Map<string, number | undefined>()
@@ -26,7 +29,12 @@ const make = Effect.gen(function* () {
     const found = yield* runs.unhosted({ here })
     const now = yield* Clock.currentTimeMillis
     const counts = new Map<string, number>()
-    for (const { agent, count } of found) counts.set(agent, (counts.get(agent) ?? 0) + count)
+    const only = new Map<string, Set<string>>()
+    for (const { agent, count, tool, version } of found) {
+      counts.set(agent, (counts.get(agent) ?? 0) + count)
+      const which = tool ?? version
+      if (which !== undefined) only.set(agent, (only.get(agent) ?? new Set()).add(which))
+    }
     for (const agent of since.keys()) {
       if (counts.has(agent)) continue
       since.delete(agent)
@@ -38,9 +46,11 @@ const make = Effect.gen(function* () {
       const first = since.get(agent)
       if (first === undefined || now - first < grace_ms) continue
       since.set(agent, undefined)
+      const which = only.get(agent)
       yield* Effect.logWarning("work waits for an agent that no living process hosts", {
         agent,
-        count
+        count,
+        ...(which === undefined ? undefined : { only: [...which].slice(0, named_max) })
       })
     }
   })

@@ -39,8 +39,11 @@ export interface Supervision extends Schema.Schema.Type<typeof Supervision> {}
 export const MailboxPolicy = Schema.Literals(["enqueue", "reject", "interrupt"])
 export type MailboxPolicy = typeof MailboxPolicy.Type
 
-/** What a resume does when the definition or its tools are others than the run was accepted with. */
-export const OnChange = Schema.Literals(["continue", "fail"])
+/**
+ * What a resume does when the definition or its tools are others than the run was accepted with. `continue`: the run goes
+ * on with these; `fail`: it fails; `wait`: it waits for a process that has those.
+ */
+export const OnChange = Schema.Literals(["continue", "fail", "wait"])
 export type OnChange = typeof OnChange.Type
 
 /**

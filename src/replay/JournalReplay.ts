@@ -84,7 +84,7 @@ const settled = (
 
 const dispatching = (
   state: RunState,
-  { call, key, on_loss, over_at, via }: Extract<RunEvent, { _tag: "CallDispatched" }>
+  { call, key, on_loss, over_at, tool, via }: Extract<RunEvent, { _tag: "CallDispatched" }>
 ): RunInput => {
   const phase = state.calls.get(call)?.phase
   return {
@@ -92,6 +92,7 @@ const dispatching = (
     call,
     key,
     on_loss,
+    ...(tool === undefined ? undefined : { tool }),
     ...(over_at === undefined ? undefined : { over_at }),
     ...(via === undefined ? undefined : { via }),
     ...(phase?._tag === "Dispatched" && phase.on_loss === "ask" ? { asked: true } : undefined)

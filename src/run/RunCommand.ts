@@ -252,13 +252,16 @@ export type Settlement =
   | { readonly _tag: "Failed"; readonly message: string }
   | { readonly _tag: "RunAgain" }
 
-/** Is its tool asked what became of it? An answer that comes after a person's is dropped. */
-const isAskedFor = (state: RunState, phase: CallPhase | undefined, now: number): boolean =>
+/**
+ * Does nobody know now what became of it, though a tool may say so, or be sent it again? An answer that comes after a
+ * person's is dropped, and what a person has settled is sent to nobody.
+ */
+const isLost = (state: RunState, phase: CallPhase | undefined, now: number): boolean =>
   phase?._tag === "Dispatched" &&
-  phase.on_loss === "ask" &&
-  (phase.epoch < state.epoch || now >= (phase.over_at ?? Infinity))
+  phase.on_loss !== "unknown" &&
+  (phase.epoch < state.epoch || (phase.on_loss === "ask" && now >= (phase.over_at ?? Infinity)))
 
-/** A call that its tool is asked for may be settled; it is run again without a person, or once it is unknown. */
+/** A call that is lost may be settled; it is run again without a person, or once it is unknown. */
 export const settleCall = (
   state: RunState,
   run_id: RunId,
@@ -270,7 +273,7 @@ export const settleCall = (
   if (state.ended !== undefined)
     return refused(new RunIsOver({ run_id, status: state.ended.status }))
   const phase = state.calls.get(call)?.phase
-  const isOpen = settlement._tag !== "RunAgain" && isAskedFor(state, phase, now)
+  const isOpen = settlement._tag !== "RunAgain" && isLost(state, phase, now)
   if (phase?._tag !== "Unknown" && !isOpen) {
     return refused(new CallNotUnknown({ call, phase: phase?._tag ?? "none" }))
   }

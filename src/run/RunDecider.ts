@@ -56,6 +56,8 @@ export type RunInput =
       readonly call: CallId
       readonly key: string
       readonly on_loss: OnLoss
+      /** Its tool's key, unless `on_loss` is `unknown`. */
+      readonly tool?: string
       readonly over_at?: number
       /** It was lost, and its tool says that it did nothing. */
       readonly asked?: true
@@ -268,6 +270,7 @@ export const decide = (state: RunState, input: RunInput): ReadonlyArray<RunEvent
           key: input.key,
           epoch: state.epoch,
           on_loss: input.on_loss,
+          ...(input.tool === undefined ? undefined : { tool: input.tool }),
           ...(input.over_at === undefined ? undefined : { over_at: input.over_at }),
           ...(input.via === undefined ? undefined : { via: input.via })
         }

@@ -198,6 +198,11 @@ const CallDispatched = Schema.TaggedStruct("CallDispatched", {
   epoch: Schema.Int,
   /** Pinned here, because a pure decider cannot ask a registry that may have changed. */
   on_loss: OnLoss,
+  /**
+   * The registry key of its tool, where it may be sent again or asked for: no other tool is, nor another version.
+   * Absent = neither, or an earlier release sent it.
+   */
+  tool: Schema.optionalKey(Schema.String),
   /** Of `ask`, in ms since 1970: its body is over then, and nobody asks what became of it before. */
   over_at: Schema.optionalKey(Schema.Int),
   /**

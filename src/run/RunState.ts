@@ -43,6 +43,7 @@ export type CallPhase =
       readonly key: string
       readonly epoch: number
       readonly on_loss: OnLoss
+      readonly tool?: string
       readonly over_at?: number
     }
   | { readonly _tag: "Unknown"; readonly key: string }
@@ -272,6 +273,7 @@ export const evolve = (state: RunState, event: RunEvent): void => {
         key: event.key,
         epoch: event.epoch,
         on_loss: event.on_loss,
+        ...(event.tool === undefined ? undefined : { tool: event.tool }),
         ...(event.over_at === undefined ? undefined : { over_at: event.over_at })
       })
     }

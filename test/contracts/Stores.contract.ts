@@ -21,6 +21,7 @@ import { callRecordsTests } from "./CallRecords.contract.ts"
 import { conversationStoreTests } from "./ConversationStore.contract.ts"
 import { costLedgerTests } from "./CostLedger.contract.ts"
 import { deadLetterTests } from "./DeadLetters.contract.ts"
+import { handOverTests } from "./HandOver.contract.ts"
 import { mcpPinsTests } from "./McpPins.contract.ts"
 import { outboxTests } from "./Outbox.contract.ts"
 import type { Options } from "./RunJournal.contract.ts"
@@ -56,6 +57,7 @@ export const storesContract = <R, E>(
     runJournalTests(it, options)
     taskStoreTests(it)
     runListTests(it)
+    handOverTests(it)
     conversationStoreTests(it)
     tenantsTests(it)
     approvalRecordsTests(it)

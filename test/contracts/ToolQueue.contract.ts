@@ -2,10 +2,11 @@
 import type { Vitest } from "@effect/vitest"
 import { assert } from "@effect/vitest"
 import { Clock, Effect, Fiber } from "effect"
-import type { NewToolMessage } from "../../services/ToolQueue.ts"
+import type { NewToolMessage, ToolClaim } from "../../services/ToolQueue.ts"
 import { ToolQueue } from "../../services/ToolQueue.ts"
 import { ToolTerminalError, ToolTransientError } from "../../src/error/ToolError.ts"
 import type { ToolResult } from "../../src/tool/SemStreamsCall.ts"
+import { Tenant } from "../../src/Ids.ts"
 import { refusalReply, replyOf } from "../../src/tool/ToolMessage.ts"
 import type { ToolSpec } from "../../src/tool/ToolSpec.ts"
 import { decodeToolSpec, keyOf } from "../../src/tool/ToolSpec.ts"
@@ -29,7 +30,7 @@ const callOf = ({ id }: NewToolMessage) => ({ id, name: "refund" })
 const value = (of: NewToolMessage, given: unknown = "done"): ToolResult =>
   replyOf(callOf(of), { _tag: "Value", json: JSON.stringify(given) })
 
-const claim = (tool: string, more: { lease_ms?: number; limit?: number; owner?: string } = {}) =>
+const claim = (tool: string, more: Partial<ToolClaim> = {}) =>
   ToolQueue.use((queue) =>
     queue.claim({
       owner: Samples.unique("owner"),
@@ -159,6 +160,75 @@ const sendTests = (it: Vitest.MethodsNonLive<ToolQueue>): void => {
       assert.isFalse(yield* queue.withdraw(one.id))
       assert.isFalse(yield* queue.withdraw(other.id))
       assert.deepStrictEqual(yield* claim(one.tool), [])
+    })
+  )
+}
+
+/** The oldest tenant by name comes first, as no tenant was served last. */
+const turnTests = (it: Vitest.MethodsNonLive<ToolQueue>): void => {
+  const sends = Effect.fnUntraced(function* (tool: string, of: Tenant, n: number) {
+    const queue = yield* ToolQueue
+    const all = Array.from({ length: n }, () => message({ tool, tenant: of }))
+    // In this order, which is that of their age.
+    for (const each of all) yield* queue.send(each)
+    return ids(all)
+  })
+  const ids = (all: ReadonlyArray<{ readonly id: string }>) => all.map(({ id }) => id)
+  const tenants = (n: number) => Array.from({ length: n }, () => Samples.tenant()).sort()
+
+  it.effect("one call of a tenant is in the first claim behind 300 of another's", () =>
+    Effect.gen(function* () {
+      const { tool } = message()
+      const [a, b] = tenants(2)
+      const many = yield* sends(tool, a!, 300)
+      const [one] = yield* sends(tool, b!, 1)
+      const claimed = ids(yield* claim(tool, { limit: 16 }))
+      assert.deepStrictEqual(claimed, [many[0]!, one!, ...many.slice(1, 15)])
+    })
+  )
+
+  it.effect("tenants take turns from the one behind the last on, once around", () =>
+    Effect.gen(function* () {
+      const { tool } = message()
+      const [a, b, c] = tenants(3) as [Tenant, Tenant, Tenant]
+      const [ofA, ofB, ofC] = [
+        yield* sends(tool, a, 5),
+        yield* sends(tool, b, 5),
+        yield* sends(tool, c, 5)
+      ]
+      const take = (limit: number, after: Tenant) => Effect.map(claim(tool, { limit, after }), ids)
+      assert.deepStrictEqual(yield* take(2, a), [ofB[0], ofC[0]])
+      assert.deepStrictEqual(yield* take(4, c), [ofA[0], ofB[1], ofC[1], ofA[1]])
+      assert.deepStrictEqual(yield* take(1, Tenant.make(`${b}~`)), [ofC[2]])
+      const rest = [...ofA.slice(2), ...ofB.slice(2), ...ofC.slice(3)]
+      assert.sameMembers(yield* take(100, b), rest)
+      assert.deepStrictEqual(yield* take(100, b), [])
+    })
+  )
+
+  it.effect("of the calls of several tools a tenant has its oldest first", () =>
+    Effect.gen(function* () {
+      const tools = [message().tool, message().tool]
+      const [a, b] = tenants(2) as [Tenant, Tenant]
+      const [first] = yield* sends(tools[1]!, a, 1)
+      yield* Effect.sleep(2)
+      const [second] = yield* sends(tools[0]!, a, 1)
+      const [other] = yield* sends(tools[0]!, b, 1)
+      const claimed = yield* claim(tools[0]!, { tools })
+      assert.deepStrictEqual(ids(claimed), [first!, other!, second!])
+    })
+  )
+
+  it.effect("a call that was given back waits behind those of its tenant that are due", () =>
+    Effect.gen(function* () {
+      const queue = yield* ToolQueue
+      const { tool } = message()
+      const [first, second] = yield* sends(tool, Samples.tenant(), 2)
+      assert.deepStrictEqual(ids(yield* claim(tool, { owner: "one", limit: 1 })), [first])
+      const now = yield* Clock.currentTimeMillis
+      yield* queue.failed(first!, "one", "not now", now + 2)
+      yield* Effect.sleep(5)
+      assert.deepStrictEqual(ids(yield* claim(tool)), [second!, first!])
     })
   )
 }
@@ -457,6 +527,7 @@ const offerTests = (it: Vitest.MethodsNonLive<ToolQueue>): void => {
 
 export const toolQueueContract = contract<ToolQueue>("ToolQueue", (it) => {
   sendTests(it)
+  turnTests(it)
   resultTests(it)
   leaseTests(it)
   offerTests(it)

@@ -381,6 +381,22 @@ describe("settleCall", () => {
     assert.isTrue(wanted?._tag === "RunCall" && wanted.start)
   })
 
+  it("settles a call that may be sent again once its owner is gone: then nobody sends it", () => {
+    const { play } = asking()
+    const dispatches = { _tag: "Dispatches", call: second, key: "k", on_loss: "again" } as const
+    give(play, dispatches)
+    const settle = (of: RunState, settlement: Settlement) =>
+      settleCall(of, run, second, settlement, "bob", 1e15)
+    const succeeded = { _tag: "Succeeded", json: "1" } as const
+    assertRefused(settle(fold(play.events), succeeded), "CallNotUnknown")
+    claim(play)
+    assertRefused(settle(fold(play.events), { _tag: "RunAgain" }), "CallNotUnknown")
+    assert.isTrue(command(play, (state) => settle(state, succeeded)))
+    const { length } = play.events
+    give(play, dispatches)
+    assert.strictEqual(play.events.length, length)
+  })
+
   it("only an unknown call of a living run can be settled", () => {
     const { play } = asking()
     const settle = (call: typeof first) =>

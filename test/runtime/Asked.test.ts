@@ -15,6 +15,7 @@ import { policyOf } from "../../src/permission/Policy.ts"
 import type { Outcome } from "../../src/run/RunEvent.ts"
 import type { Settlement } from "../../src/run/RunCommand.ts"
 import type { CallContext, GovernedTool, Reconciled } from "../../src/tool/GovernedTool.ts"
+import { eventually } from "../contracts/Contract.ts"
 import * as H from "./Harness.ts"
 
 const script = [call("write", { n: 7 }), text("done")]
@@ -358,7 +359,6 @@ describe("the call of an owner that is gone", () => {
 
   for (const [title, change] of [
     ["its tool cannot be asked any more", { spied: undefined }],
-    ["its tool is gone", { tools: {}, spied: undefined }],
     [
       "its sender's roles may not use the tool any more",
       { policy: policyOf({ rules: [{ pattern: "write", permission: "deny", roles: ["admin"] }] }) }
@@ -375,6 +375,25 @@ describe("the call of an owner that is gone", () => {
       }).pipe(Effect.scoped, Effect.provide(EphemeralStores.layer))
     })
   }
+
+  it.live("waits where its tool is gone, until a process has it or an operator says", () => {
+    const seen: Array<CallContext> = []
+    const bodies: Array<CallContext> = []
+    return Effect.gen(function* () {
+      const { next, run } = yield* taken({
+        ...options(() => happened, seen, bodies),
+        tools: {},
+        spied: (is) => is
+      })
+      const [waiting] = yield* eventually(next.run(H.unhosted), (all) => all.length === 1)
+      assert.deepInclude(waiting, { agent: H.agentName, tool: "test.write@1", count: 1 })
+      yield* next.run(settle(run, { _tag: "Succeeded", json: "5" }))
+      const all = yield* next.run(H.ended(run))
+      assert.deepStrictEqual(H.outcome(all), value("5"))
+      assert.strictEqual(H.count(all, "CallUnknown"), 0)
+      assert.deepStrictEqual([seen.length, bodies.length], [0, 0])
+    }).pipe(Effect.scoped, Effect.provide(EphemeralStores.layer))
+  })
 
   it.live("is unknown where it was dispatched before its tool could be asked", () => {
     const seen: Array<CallContext> = []

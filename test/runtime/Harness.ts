@@ -22,11 +22,13 @@ import type {
 } from "../../src/tool/GovernedTool.ts"
 import { callOf } from "../../src/tool/GovernedTool.ts"
 import type { ToolCompleted } from "../../src/tool/ToolCallMetadata.ts"
+import { AgentDirectory, hostedBy } from "../../services/AgentDirectory.ts"
 import { AgentMemory } from "../../services/AgentMemory.ts"
 import { AgentRuntime } from "../../services/AgentRuntime.ts"
 import { ApprovalDesk } from "../../services/ApprovalDesk.ts"
 import type { ModelRequest } from "../../services/ModelGateway.ts"
 import { RunJournal } from "../../services/RunJournal.ts"
+import { RunList } from "../../services/RunList.ts"
 import type { ToolAttemptObserver } from "../../services/ToolAttemptObserver.ts"
 import { ToolAttemptObservers } from "../../services/ToolAttemptObserver.ts"
 import type { ToolCallObserver } from "../../services/ToolCallObserver.ts"
@@ -295,6 +297,12 @@ export const recorder = () => {
   const facts: Array<ToolCompleted> = []
   return { facts, observe: (fact: ToolCompleted) => void facts.push(fact) }
 }
+
+/** What waits for a process that hosts it, as this process sees it. */
+export const unhosted = Effect.gen(function* () {
+  const here = hostedBy((yield* AgentDirectory).all)
+  return yield* RunList.use((runs) => runs.unhosted({ here }))
+})
 
 export const cancel = (run: RunId, by = alice) =>
   AgentRuntime.use((runtime) => runtime.interrupt(run, by, "enough"))

@@ -163,6 +163,7 @@ const journalOf = (world: World, process: Process, inner: Journal): Journal => {
     recoverable: (owner, agents, limit) =>
       call("recoverable", inner.recoverable(owner, agents, limit)),
     adopt: (owner, agents, limit) => call("adopt", inner.adopt(owner, agents, limit)),
+    handOver: (run, epoch, needs) => call("handOver", inner.handOver(run, epoch, needs)),
     quarantined: (query) => call("quarantined", inner.quarantined(query)),
     raw: (run, from, limit) => call("raw", inner.raw(run, from, limit)),
     readmit: (run, tenant) => call("readmit", inner.readmit(run, tenant)),

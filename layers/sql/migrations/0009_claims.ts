@@ -13,7 +13,7 @@ import { SqlClient } from "effect/sql"
  * known; its keys stand in order. The events are read by a statement of their own, which sees what was committed while
  * the head was waited for; beyond 1,000,000 bytes they are not given, because a row has its limit.
  */
-const claims = `CREATE FUNCTION troupe.claim_runs(text[], int4[], text[], text[], text[], waits boolean)
+export const claims = `CREATE FUNCTION troupe.claim_runs(text[], int4[], text[], text[], text[], waits boolean)
 RETURNS TABLE (run_id uuid, tenant text, agent text, address_key text, conversation text, ordinal int4, status int2,
   epoch int4, length int4, created_at int8, owner text, entries text) LANGUAGE plpgsql AS $body$
 #variable_conflict use_column

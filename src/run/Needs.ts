@@ -1,0 +1,56 @@
+/**
+ * What a run needs of the process that goes on with it, beside the agent that it was sent to. While such a process is not
+ * there, the run waits for one.
+ */
+import type { AgentName } from "../Ids.ts"
+import type { Pins } from "./RunEvent.ts"
+import type { RunState } from "./RunState.ts"
+
+/**
+ * One thing that a process hosts or does not, as text: an agent (`scan`); exactly this version of an agent
+ * (`scan@<digest of its definition>.<digest of its tools>`); an agent with exactly this tool (`scan/shop.refund@1`).
+ */
+export type Need = string
+
+export const versionOf = (agent: AgentName, { definition, tools }: Pins): Need =>
+  `${agent}@${definition}.${tools}`
+
+/** `key` is the tool's registry key. */
+export const toolOf = (agent: AgentName, key: string): Need => `${agent}/${key}`
+
+/** The agent of a need, and the version or the tool that it is about. */
+export const needOf = (
+  need: Need
+): { readonly agent: AgentName; readonly version?: string; readonly tool?: string } => {
+  const at = need.search(/[@/]/)
+  if (at < 0) return { agent: need as AgentName }
+  const agent = need.slice(0, at) as AgentName
+  const rest = need.slice(at + 1)
+  return need[at] === "@" ? { agent, version: rest } : { agent, tool: rest }
+}
+
+/**
+ * What the run's own past asks for: the agents that are at work in it, and the tools of calls that an owner before sent
+ * and that may be sent again, or asked for. A run that is about to end needs nothing.
+ */
+export const needsOf = (state: RunState): ReadonlyArray<Need> => {
+  if (state.ended !== undefined || state.stopping !== undefined) return none
+  const own = state.accepted?.address.agent
+  const needs = new Set<Need>()
+  for (const { agent } of state.openFrames) if (agent !== own) needs.add(agent)
+  for (const { frame, phase } of state.open) {
+    if (phase._tag !== "Dispatched" || phase.tool === undefined || phase.epoch >= state.epoch)
+      continue
+    needs.add(toolOf(state.frames.get(frame)!.agent, phase.tool))
+  }
+  return needs.size === 0 ? none : [...needs].sort()
+}
+
+/** Those of a run that waits for them which it still needs after a command from outside. Versions are its agent's to say. */
+export const stillNeeded = (needs: ReadonlyArray<Need>, state: RunState): ReadonlyArray<Need> => {
+  if (state.ended !== undefined || state.stopping !== undefined) return none
+  const now = needsOf(state)
+  return needs.filter((need) => needOf(need).version !== undefined || now.includes(need))
+}
+
+const none: ReadonlyArray<Need> = []

@@ -1,0 +1,172 @@
+/** Runs that need more of a process than their agent: who lets go of them, who gets them, and where they are listed. */
+import type { Vitest } from "@effect/vitest"
+import { assert } from "@effect/vitest"
+import { Effect, Result } from "effect"
+import { RunJournal } from "../../services/RunJournal.ts"
+import { RunList } from "../../services/RunList.ts"
+import type { TaskStore } from "../../services/TaskStore.ts"
+import type { RunId } from "../../src/Ids.ts"
+import { AgentName } from "../../src/Ids.ts"
+import { toolOf, versionOf } from "../../src/run/Needs.ts"
+import { cancelRun } from "../../src/run/RunCommand.ts"
+import { eventually } from "./Contract.ts"
+import * as Samples from "./Samples.ts"
+
+type Needs = RunJournal | RunList | TaskStore
+
+const every = 100_000
+const own = Samples.newTask().address.agent
+const scan = AgentName.make("scan")
+const asks = () => [Samples.modelTurned(1, 1), Samples.approvalRequested()]
+
+const has = (run: RunId, heads: ReadonlyArray<{ readonly run_id: RunId }>) =>
+  heads.some((head) => head.run_id === run)
+
+const recoverable = (run: RunId, ...hosted: ReadonlyArray<string>) =>
+  Effect.map(
+    RunJournal.use((journal) => journal.recoverable("heir", hosted, every)),
+    (heads) => has(run, heads)
+  )
+
+const listed = (tenant: Samples.Begun["task"]["tenant"], ...here: ReadonlyArray<string>) =>
+  Effect.map(
+    RunList.use((runs) => runs.unhosted({ tenant, here })),
+    (all) =>
+      all.map(({ agent, count, tool, version }) => ({
+        agent,
+        count,
+        ...(tool === undefined ? undefined : { tool }),
+        ...(version === undefined ? undefined : { version })
+      }))
+  )
+
+export const handOverTests = (it: Vitest.MethodsNonLive<Needs>): void => {
+  it.effect("a run that is handed over is recovered only by who hosts all that it needs", () =>
+    Effect.gen(function* () {
+      const journal = yield* RunJournal
+      const owner = Samples.unique("owner")
+      yield* journal.beat(owner, 600_000)
+      const { fence, run } = yield* Samples.begin({}, [Samples.modelTurned(1, 1)], owner)
+      const before = yield* Samples.snapshot(run)
+      const tool = toolOf(scan, "shop.refund@1")
+      const needs = [scan, tool]
+      assert.isTrue(yield* journal.handOver(run, fence.epoch, needs))
+      const after = yield* Samples.snapshot(run)
+      assert.deepStrictEqual(after.entries, before.entries)
+      assert.deepStrictEqual(after.head, { ...before.head, owner: undefined, needs })
+      assert.isFalse(yield* recoverable(run, own))
+      assert.isFalse(yield* recoverable(run, own, scan))
+      assert.isFalse(yield* recoverable(run, scan, tool))
+      assert.isTrue(yield* recoverable(run, own, scan, tool, "other"))
+      const { head } = yield* journal.claim(run, "heir", fence.epoch)
+      assert.isUndefined(head.needs)
+      assert.isUndefined((yield* journal.head(run)).needs)
+      assert.isTrue(yield* recoverable(run, own))
+    })
+  )
+
+  it.effect("a run that rests is adopted only by who hosts all that it needs", () =>
+    Effect.gen(function* () {
+      const journal = yield* RunJournal
+      const version = versionOf(own, { definition: "d", tools: "t" })
+      const { fence, run } = yield* Samples.begin({}, asks())
+      assert.isTrue(yield* journal.handOver(run, fence.epoch, [version]))
+      assert.isFalse(has(run, yield* journal.adopt("heir", [own], every)))
+      const adopted = yield* journal.adopt("heir", [own, version], every)
+      assert.deepStrictEqual(adopted.find(({ run_id }) => run_id === run)?.needs, [version])
+    })
+  )
+
+  it.effect("an owner that was followed by another hands nothing over", () =>
+    Effect.gen(function* () {
+      const journal = yield* RunJournal
+      const { fence, run } = yield* Samples.begin()
+      const { head } = yield* journal.claim(run, "heir")
+      assert.isFalse(yield* journal.handOver(run, fence.epoch, [scan]))
+      assert.isFalse(yield* journal.handOver(Samples.runId(), 1, [scan]))
+      // Whose lease nobody renews is no owner of a head.
+      assert.deepStrictEqual(yield* journal.head(run), { ...head, owner: undefined })
+    })
+  )
+
+  it.effect("a run that is handed over rings, and one that is cancelled needs nobody else", () =>
+    Effect.gen(function* () {
+      const journal = yield* RunJournal
+      const rung: Array<RunId | undefined> = []
+      yield* journal.amended((run) => void rung.push(run))
+      // Its call was sent, so that the run is not over before somebody has looked at it.
+      const { fence, run } = yield* Samples.begin({}, [
+        Samples.modelTurned(1, 1),
+        {
+          _tag: "CallDispatched",
+          call: Samples.firstCall,
+          key: "key",
+          epoch: 1,
+          on_loss: "again",
+          tool: "shop.refund@1"
+        }
+      ])
+      yield* journal.handOver(run, fence.epoch, [scan])
+      yield* eventually(
+        Effect.sync(() => rung.filter((each) => each === run).length),
+        (count) => count === 1
+      )
+      // What does not stop it leaves it to those that were waited for.
+      yield* journal.amend(run, () => ({ answer: Result.void, events: [] }))
+      assert.isFalse(yield* recoverable(run, own))
+      yield* journal.amend(run, (state) => cancelRun(state, run, "ann", "enough"))
+      assert.isUndefined((yield* journal.head(run)).needs)
+      assert.isTrue(yield* recoverable(run, own))
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("what a run needs beside its agent is listed while nobody hosts all of it", () =>
+    Effect.gen(function* () {
+      const journal = yield* RunJournal
+      const tenant = Samples.tenant()
+      const begun = yield* Effect.replicateEffect(Samples.begin({ tenant }), 2)
+      const [first, second] = begun as [Samples.Begun, Samples.Begun]
+      const tool = toolOf(own, "shop.refund@1")
+      const pins = { definition: "d", tools: "t" }
+      yield* journal.handOver(first.run, first.fence.epoch, [scan])
+      yield* journal.handOver(second.run, second.fence.epoch, [scan, tool, versionOf(own, pins)])
+      const all = [
+        { agent: own, tool: "shop.refund@1", count: 1 },
+        { agent: own, version: "d.t", count: 1 },
+        { agent: scan, count: 2 }
+      ]
+      assert.sameDeepMembers(yield* listed(tenant, own), all)
+      const more = [own, scan]
+      assert.sameDeepMembers(yield* listed(tenant, ...more), [
+        ...all.slice(0, 2),
+        { agent: scan, count: 1 }
+      ])
+      assert.deepStrictEqual(yield* listed(tenant, ...more, tool, versionOf(own, pins)), [])
+      assert.deepStrictEqual(yield* listed(Samples.tenant(), own), [])
+      // Whose agent nobody hosts is there as that.
+      assert.deepStrictEqual(yield* listed(tenant), [{ agent: own, count: 2 }])
+      yield* journal.claim(first.run, "heir")
+      yield* journal.claim(second.run, "heir")
+      assert.deepStrictEqual(yield* listed(tenant, own), [])
+    })
+  )
+
+  it.effect("tenants take turns: a run that rests is adopted behind many of another tenant", () =>
+    Effect.gen(function* () {
+      const journal = yield* RunJournal
+      const agent = AgentName.make("crowded-rest")
+      const rest = Effect.fnUntraced(function* (tenant: Samples.Begun["task"]["tenant"]) {
+        const { key } = Samples.newTask().address
+        return (yield* Samples.begin({ tenant, address: { agent, key } }, asks())).run
+      })
+      const [a, b] = [Samples.tenant(), Samples.tenant()]
+      yield* Effect.replicateEffect(rest(a), 20)
+      const one = yield* rest(b)
+      yield* journal.beat("heir", 600_000)
+      const first = yield* journal.adopt("heir", [agent], 3)
+      assert.deepStrictEqual(first.map((head) => head.tenant).sort(), [a, a, b].sort())
+      assert.isTrue(has(one, first.slice(0, 2)))
+      assert.strictEqual((yield* journal.adopt("heir", [agent], every)).length, 18)
+    })
+  )
+}

@@ -1,0 +1,86 @@
+import type { Vitest } from "@effect/vitest"
+import { assert } from "@effect/vitest"
+import { Effect } from "effect"
+import { SqlClient } from "effect/sql"
+import * as SqlToolQueue from "../../layers/sql/SqlToolQueue.ts"
+import { RunJournal } from "../../services/RunJournal.ts"
+import { ToolQueue } from "../../services/ToolQueue.ts"
+import * as Samples from "../contracts/Samples.ts"
+import type { Needs } from "./Engines.ts"
+import { onBothEngines } from "./Engines.ts"
+
+/** The rows that an effect read of a table, whether it read it whole or by an index; and how often it read it whole. */
+const cost = Effect.fnUntraced(function* <A, E, R>(table: string, effect: Effect.Effect<A, E, R>) {
+  const sql = yield* SqlClient.SqlClient
+  const count = Effect.map(
+    sql<{ rows: number; whole: number }>`
+      SELECT (seq_tup_read + coalesce(idx_tup_fetch, 0))::int4 AS rows, seq_scan::int4 AS whole
+      FROM pg_stat_xact_user_tables WHERE schemaname = 'troupe' AND relname = ${table}`,
+    (found) => found[0]!
+  )
+  return yield* sql.withTransaction(
+    Effect.gen(function* () {
+      const before = yield* count
+      yield* effect
+      const after = yield* count
+      return { rows: after.rows - before.rows, whole: after.whole - before.whole }
+    })
+  )
+})
+
+const waiting = 5_000
+
+const turns = (it: Vitest.MethodsNonLive<Needs>) => {
+  it.effect("a claim of tool calls reads what it takes, however many wait", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const queue = yield* ToolQueue
+      const tool = "shop.refund@1"
+      yield* sql`
+        INSERT INTO troupe.tool_messages (id, tool, tenant, payload, expires_at, due_at)
+        SELECT 'call-' || i, ${tool}::text, CASE WHEN i < ${waiting}::int4 THEN 'a' ELSE 'b' || i END, '{}', 9000000000000, i
+        FROM generate_series(1, ${waiting + 3}::int4) i`
+      const claim = (owner: string) =>
+        queue.claim({ owner, tools: [tool, "shop.other@1"], limit: 8, lease_ms: 60_000 })
+      // As many as it takes until a session keeps the plan of a statement.
+      for (let n = 0; n < 8; n++) {
+        const { rows, whole } = yield* cost("tool_messages", claim(`owner-${n}`))
+        assert.strictEqual(whole, 0)
+        assert.isBelow(rows, 150)
+        const next = yield* cost("tool_messages", queue.nextDueAt([tool, "shop.other@1"]))
+        assert.strictEqual(next.whole, 0)
+        assert.isBelow(next.rows, 10)
+      }
+    }).pipe(Effect.provide(SqlToolQueue.layer))
+  )
+
+  it.effect("a look for runs that rest reads those that rest, and no other run", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const journal = yield* RunJournal
+      const task = Samples.newTask()
+      const { agent } = task.address
+      const begun = yield* Effect.replicateEffect(
+        Effect.suspend(() =>
+          Samples.begin({}, [Samples.modelTurned(1, 1), Samples.approvalRequested()])
+        ),
+        20
+      )
+      yield* sql`
+        INSERT INTO troupe.runs (run_id, tenant, status) SELECT gen_random_uuid(), 'a', 3
+        FROM generate_series(1, ${waiting}::int4)`
+      yield* sql`
+        INSERT INTO troupe.run_details (run_id, tenant, agent, address_key, conversation, ordinal, created_at, open)
+        SELECT run_id, tenant, ${agent}::text, 'c', 'c', 1, 1, false FROM troupe.runs WHERE status = 3`
+      yield* sql`ANALYZE troupe.runs`
+      yield* sql`ANALYZE troupe.run_details`
+      const adopt = journal.adopt("heir", [agent], 5)
+      const { rows } = yield* cost("run_details", adopt)
+      assert.isBelow(rows, 20 * begun.length)
+      const heads = yield* cost("runs", adopt)
+      assert.isBelow(heads.rows, 20 * begun.length)
+    })
+  )
+}
+
+onBothEngines("turns of tenants", turns)
