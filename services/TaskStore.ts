@@ -34,6 +34,8 @@ export interface NewTask {
   readonly trace_id: string
   /** The span of that trace which sends it. Absent = nobody traces it. */
   readonly span_id?: string | undefined
+  /** False: its sender wants it in no trace. Absent = it may be in one. */
+  readonly sampled?: false | undefined
   readonly channel_origin: string
   readonly initiated_by: InitiatedBy
   readonly trigger_event_id?: string | undefined

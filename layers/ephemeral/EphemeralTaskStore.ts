@@ -87,6 +87,7 @@ const writeAll = (store: Store, request: NewTask, now: number): AgentTask => {
     ...(request.roles === undefined ? undefined : { roles: request.roles }),
     trace_id: request.trace_id,
     ...(request.span_id === undefined ? undefined : { span_id: request.span_id }),
+    ...(request.sampled === undefined ? undefined : { sampled: request.sampled }),
     status: "pending",
     created_at: now
   }

@@ -2,13 +2,14 @@
  * The last word on every response: what no endpoint answered becomes a problem, and every response gets its headers.
  */
 import { Cause, Effect, Metric, Option } from "effect"
-import type { Layer, Types } from "effect"
+import type { Layer, Tracer, Types } from "effect"
 import {
   HttpRouter,
   HttpServer,
   HttpServerError,
   HttpServerRequest,
   HttpServerResponse,
+  HttpTraceContext,
   ProblemDetails
 } from "effect/http"
 import type { Problem } from "../../src/api/Problem.ts"
@@ -83,6 +84,21 @@ const correlation = Effect.map(Effect.option(Effect.currentSpan), (span) =>
   Option.isSome(span) ? span.value.traceId : newCorrelation()
 )
 
+/**
+ * The caller's trace where nobody listens here: what the request does is kept under it, for whoever does later. A
+ * `traceparent` that is none is as good as absent (W3C Trace Context, section 3.2).
+ */
+const inTrace =
+  (request: HttpServerRequest.HttpServerRequest) =>
+  <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+    Effect.withFiber((fiber) => {
+      const caller =
+        fiber.cache.span === undefined
+          ? HttpTraceContext.w3c(request.headers)
+          : Option.none<Tracer.ExternalSpan>()
+      return Option.isNone(caller) ? effect : Effect.withParentSpan(effect, caller.value)
+    }) as Effect.Effect<A, E, R>
+
 export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter | HttpServer.HttpServer> =
   HttpRouter.middleware(
     Effect.gen(function* () {
@@ -96,7 +112,9 @@ export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter | HttpServer
           const problem = misdirected(request)
           const refusal = problem === undefined ? refusalOf(request) : respond(problem)
           const response = yield* refusal === undefined
-            ? Effect.catchCause(httpEffect, (cause) => answer(cause, correlation_id))
+            ? Effect.catchCause(inTrace(request)(httpEffect), (cause) =>
+                answer(cause, correlation_id)
+              )
             : Effect.succeed(refusal)
           yield* Metric.update(
             Metric.withAttributes(requests, {

@@ -34,6 +34,7 @@ export const make = ({ directory, journal, tasks, tell }: Services) => {
       ...(task.roles === undefined ? undefined : { roles: task.roles }),
       trace_id: task.trace_id,
       ...(task.span_id === undefined ? undefined : { span_id: task.span_id }),
+      ...(task.sampled === undefined ? undefined : { sampled: task.sampled }),
       limits: agent?.spec.limits ?? RunLimits.make({}),
       pins: agent?.pins ?? unpinned
     })

@@ -5,6 +5,7 @@
  */
 import { Context, Effect, Exit, Option, Tracer } from "effect"
 import type { SecureRandom } from "effect/crypto"
+import type { AgentTask } from "../../src/delivery/AgentTask.ts"
 import type { RunId } from "../../src/Ids.ts"
 import type { JournalEntry } from "../../src/run/RunEvent.ts"
 import type { RunState } from "../../src/run/RunState.ts"
@@ -66,17 +67,36 @@ const tell = (tracer: Tracer.Tracer, parent: Tracer.AnySpan, run: RunId, wait: W
   span.end(nanos(wait.to), Exit.void)
 }
 
-/** The trace of a message that is being sent: the caller's, or a new one; and the span that sends it, if it is told of. */
+/** The span of another process beneath which this one works, such as that of a request's `traceparent`. */
+const callerOf = (span: Tracer.AnySpan): Tracer.ExternalSpan | undefined => {
+  let at = span
+  while (at._tag === "Span") {
+    if (Option.isNone(at.parent)) return undefined
+    at = at.parent.value
+  }
+  return at
+}
+
+type Trace = Pick<AgentTask, "trace_id" | "span_id" | "sampled">
+
+/**
+ * The trace of a message that is being sent: the caller's, or a new one; and the span that sends it, if it is told of.
+ * Where it is not, because nobody listens here or the caller wants none, it is the caller's own.
+ */
 export const sender = (random: SecureRandom.SecureRandom["Service"]) =>
   Effect.withFiber((fiber) => {
     const { span, tracer } = fiber.cache
-    if (span === undefined || span.sampled === false) {
-      return Effect.map(random.uuidV4(), (id) => ({ trace_id: id.replaceAll("-", "") }))
+    const isTold = span !== undefined && tracer !== undefined && span.sampled
+    if (isTold) return Effect.succeed<Trace>({ trace_id: span.traceId, span_id: span.spanId })
+    const caller = span === undefined ? undefined : callerOf(span)
+    if (caller !== undefined) {
+      const { sampled, spanId, traceId } = caller
+      const kept = { trace_id: traceId, span_id: spanId }
+      return Effect.succeed<Trace>(sampled ? kept : { ...kept, sampled })
     }
-    const { spanId, traceId } = span
-    return Effect.succeed(
-      tracer === undefined ? { trace_id: traceId } : { trace_id: traceId, span_id: spanId }
-    )
+    return span !== undefined && span.sampled
+      ? Effect.succeed<Trace>({ trace_id: span.traceId })
+      : Effect.map(random.uuidV4(), (id): Trace => ({ trace_id: id.replaceAll("-", "") }))
   })
 
 /** One time that a run goes on, with what it waited for before. */
@@ -88,12 +108,20 @@ export const leg = <A, E, R>(
 ): Effect.Effect<A, E, R> =>
   Effect.withFiber((fiber) => {
     const { tracer } = fiber.cache
-    if (tracer === undefined || accepted === undefined) return going
-    const { address, conversation, span_id, trace_id } = accepted
+    if (accepted === undefined) return going
+    const { address, conversation, sampled = true, span_id, trace_id } = accepted
+    const parent =
+      span_id === undefined
+        ? undefined
+        : Tracer.externalSpan({ traceId: trace_id, spanId: span_id, sampled })
+    if (tracer === undefined || !sampled) {
+      // Nothing is told of it here; what it calls and sends is still beneath its sender.
+      return parent === undefined ? going : Effect.withParentSpan(going, parent)
+    }
     const waited = Effect.gen(function* () {
-      const parent = yield* Effect.orDie(Effect.currentParentSpan)
+      const leg = yield* Effect.orDie(Effect.currentParentSpan)
       const entries = yield* journal.read(run, 0, entries_max)
-      for (const wait of answeredIn(entries)) tell(tracer, parent, run, wait)
+      for (const wait of answeredIn(entries)) tell(tracer, leg, run, wait)
     })
     return Effect.withSpan(
       // A trace is never a reason for a run to wait or to fail.
@@ -101,9 +129,7 @@ export const leg = <A, E, R>(
       `invoke_agent ${address.agent}`,
       {
         kind: "internal",
-        ...(span_id === undefined
-          ? { root: true }
-          : { parent: Tracer.externalSpan({ traceId: trace_id, spanId: span_id }) }),
+        ...(parent === undefined ? { root: true } : { parent }),
         attributes: {
           "gen_ai.operation.name": "invoke_agent",
           "gen_ai.agent.name": address.agent,

@@ -23,6 +23,9 @@ interface TotalRow {
   readonly reasoning_tokens: number
 }
 
+/** The id of a task's trace, as JSON text, whether it stands alone or with that of a span. */
+const trace = `CASE WHEN t.trace_id LIKE '{%' THEN (t.trace_id::json -> 'trace_id')::text ELSE t.trace_id END`
+
 /** The bytes' order, which for these names is that of their code units. */
 const keys: Record<CostGroup, string> = {
   tenant: `c.tenant COLLATE "C"`,
@@ -30,14 +33,14 @@ const keys: Record<CostGroup, string> = {
   model: `c.model COLLATE "C"`,
   run: `c.run_id::text COLLATE "C"`,
   tool: `c.tool COLLATE "C"`,
-  trace: `t.trace_id COLLATE "C"`
+  trace: `(${trace}) COLLATE "C"`
 }
 
 const filter = `c.tenant = $1::text
   AND ($2::int8 IS NULL OR c.at >= $2::int8) AND ($3::int8 IS NULL OR c.at < $3::int8)
   AND ($4::text IS NULL OR c.agent = $4::text) AND ($5::text IS NULL OR c.model = $5::text)
   AND ($6::uuid IS NULL OR c.run_id = $6::uuid) AND ($9::text IS NULL OR c.tool = $9::text)
-  AND ($10::text IS NULL OR t.trace_id = $10::text)`
+  AND ($10::text IS NULL OR ${trace} = $10::text)`
 
 /** A trace is its run's, and stands with its task. */
 const entries = `troupe.turn_costs c LEFT JOIN troupe.agent_tasks t ON t.id = c.run_id`

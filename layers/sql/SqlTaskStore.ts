@@ -51,14 +51,16 @@ const senderOf = (stored: string): Pick<AgentTask, "by" | "roles"> => {
   return typeof sender === "string" ? { by: sender } : { by: sender.id, roles: sender.roles }
 }
 
-/** The column `trace_id`, JSON text: the id of the trace alone where no span sent it, else both ids. */
-const traceText = ({ span_id, trace_id }: NewTask): string =>
-  JSON.stringify(span_id === undefined ? trace_id : { trace_id, span_id })
+type Trace = Pick<AgentTask, "trace_id" | "span_id" | "sampled">
 
-const traceOf = (stored: string): Pick<AgentTask, "trace_id" | "span_id"> => {
-  const trace = JSON.parse(stored) as
-    | string
-    | { readonly trace_id: string; readonly span_id: string }
+/** The column `trace_id`, JSON text: the id of the trace alone where that is all that is known, else an object. */
+const traceText = ({ sampled, span_id, trace_id }: NewTask): string =>
+  JSON.stringify(
+    span_id === undefined && sampled === undefined ? trace_id : { trace_id, span_id, sampled }
+  )
+
+const traceOf = (stored: string): Trace => {
+  const trace = JSON.parse(stored) as string | Trace
   return typeof trace === "string" ? { trace_id: trace } : trace
 }
 

@@ -24,6 +24,8 @@ export const AgentTask = Schema.Struct({
   trace_id: Schema.String,
   /** The span that sent it, of that trace. Absent = nobody traced it. */
   span_id: Schema.optionalKey(Schema.String),
+  /** Who sent it wants it in no trace (W3C Trace Context, flags 00). Absent = it may be in one. */
+  sampled: Schema.optionalKey(Schema.Literal(false)),
   status: TaskStatus,
   /** Why it failed. */
   reason: Schema.optionalKey(Schema.String),

@@ -95,6 +95,8 @@ const RunAccepted = Schema.TaggedStruct("RunAccepted", {
   trace_id: Schema.String,
   /** The span that sent the message, of that trace: the parent of the run's own. Absent = nobody traced it. */
   span_id: Schema.optionalKey(Schema.String),
+  /** Who sent it wants it in no trace: no span of the run is told of. Absent = it may be in one. */
+  sampled: Schema.optionalKey(Schema.Literal(false)),
   /** Decoded, so that a run that began before a limit was thought of has its default. */
   limits: RunLimits,
   pins: Pins

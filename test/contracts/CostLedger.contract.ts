@@ -248,6 +248,15 @@ export const costLedgerTests = (it: Vitest.MethodsNonLive<Needs>): void => {
           ["translate", "0.003", 1, 0]
         ])
         assert.deepStrictEqual(yield* totals({ trace_id: "none" }), [])
+        // A trace is one, whether or not it is known which of its spans sent the message.
+        const span_id = "00f067aa0ba902b7"
+        yield* Samples.begin({ tenant, trace_id, span_id }, [turn(1, priced("2"))])
+        yield* Samples.begin({ tenant, trace_id, span_id, sampled: false }, [turn(1, priced("3"))])
+        assert.deepInclude(yield* totals({ by: "trace" }), [trace_id, "7.123", 10, 1])
+        assert.deepStrictEqual(yield* totals({ by: "agent", trace_id }), [
+          ["operations", "7.123", 10, 1]
+        ])
+        assert.deepStrictEqual(yield* totals({ by: "trace", after: trace_id, trace_id }), [])
         assert.deepStrictEqual(yield* totals({ tool: "none" }), [])
       })
   )

@@ -198,6 +198,9 @@ export const runListTests = (it: Vitest.MethodsNonLive<Needs>): void => {
       const trace_id = "4bf92f3577b34da6a3ce929d0e0e4736"
       const traced = Samples.newTask({ trace_id, span_id })
       const bare = Samples.newTask({ trace_id })
+      const unwanted = Samples.newTask({ trace_id, span_id, sampled: false })
+      yield* tasks.accept(unwanted)
+      assert.isFalse((yield* tasks.get(unwanted.id))?.sampled)
       yield* tasks.accept(traced)
       yield* tasks.accept(bare)
       const kept = yield* tasks.get(traced.id)

@@ -26,24 +26,44 @@ const keeping = () => {
   return { spans, layer: Layer.succeed(Tracer.Tracer, tracer) }
 }
 
-it.live("a run is in the trace of the request that sent its message, by its traceparent", () => {
-  const { layer, spans } = keeping()
-  const service = Server.layer({ listen: { port: 0 }, credentials }).pipe(
+const serviceWith = <A>(telemetry: Layer.Layer<A>) =>
+  Server.layer({ listen: { port: 0 }, credentials }).pipe(
     Layer.provideMerge(Runtime.layer({ agents: [agent], tools: [] })),
-    Layer.provide(ScriptedModelGateway.layer([ScriptedModelGateway.text("Done.")])),
+    Layer.provide(ScriptedModelGateway.layer(() => ScriptedModelGateway.text("Done."))),
     Layer.provide(Stores.ephemeral),
     Layer.provide(Layer.succeed(RuntimeConfig, { ...defaults, drain_ms: 50 })),
-    Layer.provideMerge(layer)
+    Layer.provideMerge(telemetry)
   )
+
+/** A message with this header, its run when that has ended, and what the journal says of where it came from. */
+const sent = Effect.fnUntraced(function* (traceparent: string) {
+  const answer = yield* ask("/v1/messages", {
+    as: "olga",
+    json: { agent: "operations", text: "Go." },
+    headers: { traceparent }
+  })
+  assert.strictEqual(answer.status, 202, answer.text)
+  const { json } = yield* eventually(
+    ask(`/v1/runs/${answer.json.run_id}`, { as: "vera" }),
+    (run) => run.json.status === "complete"
+  )
+  const journal = yield* ask(`/v1/runs/${answer.json.run_id}/events`, { as: "vera" })
+  const { event } = journal.json.items[0]
+  assert.strictEqual(json.trace_id, event.trace_id)
+  return [event.trace_id, event.span_id, event.sampled]
+})
+
+it.live("a run is in the trace of the request that sent its message, by its traceparent", () => {
+  const { layer, spans } = keeping()
   return Effect.gen(function* () {
-    const sent = yield* ask("/v1/messages", {
+    const answer = yield* ask("/v1/messages", {
       as: "olga",
       json: { agent: "operations", text: "Go." },
       headers: { traceparent: `00-${trace}-${caller}-01` }
     })
-    assert.strictEqual(sent.status, 202)
+    assert.strictEqual(answer.status, 202)
     const run = yield* eventually(
-      ask(`/v1/runs/${sent.json.run_id}`, { as: "vera" }),
+      ask(`/v1/runs/${answer.json.run_id}`, { as: "vera" }),
       ({ json }) => json.status === "complete"
     )
     assert.strictEqual(run.json.trace_id, trace)
@@ -61,5 +81,53 @@ it.live("a run is in the trace of the request that sent its message, by its trac
     }
 
     assert.deepStrictEqual(above, ["invoke_agent operations", "AgentRuntime.send", "POST", caller])
-  }).pipe(Effect.provide(service))
+  }).pipe(Effect.provide(serviceWith(layer)))
 })
+
+it.live("a request's trace is kept with its run where nobody listens", () =>
+  Effect.gen(function* () {
+    assert.deepStrictEqual(yield* sent(`00-${trace}-${caller}-01`), [trace, caller, undefined])
+    assert.deepStrictEqual(yield* sent(`00-${trace}-${caller}-03`), [trace, caller, undefined])
+    assert.deepStrictEqual(yield* sent(`00-${trace}-${caller}-00`), [trace, caller, false])
+  }).pipe(Effect.provide(serviceWith(Layer.empty)))
+)
+
+it.live("a run of a request that wants no trace has its trace's id and no span that is told of", () => {
+  const { layer, spans } = keeping()
+  return Effect.gen(function* () {
+    assert.deepStrictEqual(yield* sent(`00-${trace}-${caller}-00`), [trace, caller, false])
+    const told = spans.filter(({ sampled, name }) => sampled && name !== "GET")
+    assert.deepStrictEqual(
+      told.filter(({ traceId }) => traceId === trace).map(({ name }) => name),
+      []
+    )
+    for (const { attributes, name } of told) {
+      assert.notProperty(Object.fromEntries(attributes), "troupe.run_id", name)
+    }
+  }).pipe(Effect.provide(serviceWith(layer)))
+})
+
+it.live("a traceparent that is none is ignored, with and without a listener", () =>
+  Effect.forEach([Layer.empty, keeping().layer], (telemetry) =>
+    Effect.gen(function* () {
+      for (const traceparent of [
+        "",
+        "x",
+        `00-${trace}-${caller}`,
+        `00-${trace}-${caller}-0`,
+        `00-${trace}-${caller}-01-more`,
+        `ff-${trace}-${caller}-01`,
+        `00-${"0".repeat(32)}-${caller}-01`,
+        `00-${trace}-${"0".repeat(16)}-01`,
+        `00-${trace.toUpperCase()}-${caller}-01`,
+        `00-${trace.slice(1)}-${caller}-01`
+      ]) {
+        const [trace_id, span_id, sampled] = yield* sent(traceparent)
+        assert.match(trace_id, /^[0-9a-f]{32}$/, traceparent)
+        assert.notStrictEqual(trace_id, trace, traceparent)
+        assert.notStrictEqual(span_id, caller, traceparent)
+        assert.isUndefined(sampled)
+      }
+    }).pipe(Effect.provide(serviceWith(telemetry as Layer.Layer<never>)))
+  )
+)
