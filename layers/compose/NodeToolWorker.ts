@@ -11,6 +11,7 @@ import type * as LocalToolRegistry from "../runtime/LocalToolRegistry.ts"
 import { ToolQueueConfig } from "../runtime/ToolQueueConfig.ts"
 import type { WorkerHealth } from "../runtime/ToolQueueWorker.ts"
 import { ToolQueueWorker } from "../runtime/ToolQueueWorker.ts"
+import type { Telemetry } from "../telemetry/OpenTelemetry.ts"
 import type { ForTools } from "./NodeService.ts"
 
 export interface WorkerOptions {
@@ -24,6 +25,11 @@ export interface WorkerOptions {
   readonly provider?: string
   /** The server that the runtime uses. */
   readonly store: { readonly postgres: string }
+  /**
+   * Where traces, metrics and logs go. Absent = where the standard `OTEL_*` variables say, if they name a collector;
+   * `true` = also to the default one, or to the OpenTelemetry provider that the application registered; `false` = nowhere.
+   */
+  readonly telemetry?: boolean | Telemetry
   /** What is left out has a default. */
   readonly config?: Partial<ToolQueueConfig>
 }
@@ -38,7 +44,9 @@ export interface NodeToolWorker {
 export const startWorker = async (options: WorkerOptions): Promise<NodeToolWorker> => {
   const { postgres } = await import("./Stores.ts")
   const ToolWorker = await import("./ToolWorker.ts")
+  const OpenTelemetry = await import("../telemetry/OpenTelemetry.ts")
   const { capabilities, config, provider, serve, store, tools } = options
+  const telemetry = await OpenTelemetry.layer(options.telemetry, process.env)
   const settings = Layer.effect(
     ToolQueueConfig,
     Effect.map(ToolQueueConfig, (defaults) => ({ ...defaults, ...config }))
@@ -48,7 +56,11 @@ export const startWorker = async (options: WorkerOptions): Promise<NodeToolWorke
     ...(serve === undefined ? undefined : { serve }),
     ...(capabilities === undefined ? undefined : { capabilities }),
     ...(provider === undefined ? undefined : { provider })
-  }).pipe(Layer.provide(settings), Layer.provide(postgres(Redacted.make(store.postgres))))
+  }).pipe(
+    Layer.provide(settings),
+    Layer.provide(postgres(Redacted.make(store.postgres))),
+    Layer.provideMerge(telemetry)
+  )
   const runtime = ManagedRuntime.make(layer)
   const worker = await runtime.runPromise(ToolQueueWorker)
   return { health: () => runtime.runPromise(worker.health), stop: () => runtime.dispose() }

@@ -1,7 +1,7 @@
 /**
  * The last word on every response: what no endpoint answered becomes a problem, and every response gets its headers.
  */
-import { Cause, Effect, Metric, Option } from "effect"
+import { Cause, Effect, Metric, Option, Result } from "effect"
 import type { Layer, Tracer, Types } from "effect"
 import {
   HttpRouter,
@@ -14,6 +14,7 @@ import {
 } from "effect/http"
 import type { Problem } from "../../src/api/Problem.ts"
 import { makeProblem } from "../../src/api/Problem.ts"
+import { exceptionFrom, unreadable as unreadableError } from "../../src/error/Exception.ts"
 import { refusalOf } from "./Admission.ts"
 import { contentPolicy, makeHostCheck, named, newCorrelation } from "./Edge.ts"
 import { HttpSettings } from "./HttpSettings.ts"
@@ -39,6 +40,19 @@ const unreadable = respond(
   )
 )
 
+/** What a log may hold of a defect, which may quote the request and what a store said. */
+const exceptionLines = (cause: Cause.Cause<unknown>): Record<string, string> => {
+  const { message, stacktrace, type } = Result.getOrElse(
+    Result.try(() => exceptionFrom(cause)),
+    () => unreadableError
+  )
+  return {
+    "exception.type": type,
+    "exception.message": message,
+    "exception.stacktrace": stacktrace
+  }
+}
+
 /** Interruption is not an outcome: the client is gone, or the server is. A defect is logged and its text stays here. */
 const answer = (
   cause: Cause.Cause<unknown>,
@@ -53,7 +67,10 @@ const answer = (
     return Effect.succeed(unreadable)
   }
   return Effect.as(
-    Effect.annotateLogs(Effect.logError("a request met a defect", cause), { correlation_id }),
+    Effect.annotateLogs(Effect.logError("a request met a defect"), {
+      correlation_id,
+      ...exceptionLines(cause)
+    }),
     fault
   )
 }

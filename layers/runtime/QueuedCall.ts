@@ -2,13 +2,14 @@
  * A call from a queue as the gate serves it: there is no run here, only what its message says of one. Its dispatch is
  * written down in the queue, where the loop of a run would write it into the journal.
  */
-import { Effect } from "effect"
+import { Context, Effect, Tracer } from "effect"
 import { ConversationId, rootFrame } from "../../src/Ids.ts"
 import type { CallId, RunId } from "../../src/Ids.ts"
 import type { RunAccepted } from "../../src/run/RunEvent.ts"
 import { RunLimits } from "../../src/run/RunLimits.ts"
 import type { CallPhase, CallState, RunState } from "../../src/run/RunState.ts"
 import { make as noState } from "../../src/run/RunState.ts"
+import { spanOf } from "../../src/run/Traceparent.ts"
 import type { ToolCall } from "../../src/tool/SemStreamsCall.ts"
 import type { ResidentAgent } from "../../services/AgentDirectory.ts"
 import type { ToolDelivery } from "../../services/ToolQueue.ts"
@@ -22,6 +23,8 @@ export interface SenderTold {
   readonly principal?: string
   /** `allow`: the sender's policy lets the call run without asking anybody. */
   readonly permission?: string
+  /** The span that calls (W3C Trace Context). */
+  readonly traceparent?: string
 }
 
 const textIn = (metadata: ToolCall["metadata"], name: keyof SenderTold): string | undefined => {
@@ -59,6 +62,13 @@ export interface Line {
   readonly show: (result: unknown) => void
 }
 
+/** What the body runs over: beneath the span that calls, where its sender says which that is. */
+const within = (context: Surroundings, call: ToolCall): Surroundings => {
+  const traceparent = textIn(call.metadata, "traceparent")
+  const span = traceparent === undefined ? undefined : spanOf(traceparent)
+  return span === undefined ? context : Context.add(context, Tracer.ParentSpan, span)
+}
+
 export const make = (
   delivery: ToolDelivery,
   call: ToolCall,
@@ -84,7 +94,7 @@ export const make = (
     run: (call.loop_id ?? call.id) as RunId,
     accepted: acceptedOf(delivery, call, agent),
     agent,
-    context,
+    context: within(context, call),
     call: () => own,
     state,
     effects: new Map<string, BegunEffect>(),

@@ -9,7 +9,7 @@
  * ```
  */
 import { Clock, Effect, Exit, Option, Result, Schema } from "effect"
-import type { Context } from "effect"
+import type { Context, Tracer } from "effect"
 import * as Tool from "effect/ai/Tool"
 import { readJson } from "../../src/entry/BoundedJson.ts"
 import type { Spend } from "../../src/cost/Spending.ts"
@@ -25,6 +25,7 @@ import type {
   Reconciled
 } from "../../src/tool/GovernedTool.ts"
 import { bound } from "../../src/tool/GovernedTool.ts"
+import { traceparentOf } from "../../src/run/Traceparent.ts"
 import type { ToolCall, ToolResult } from "../../src/tool/SemStreamsCall.ts"
 import { misdeclared } from "../../src/tool/MisdeclaredTool.ts"
 import type { AnySchema } from "../../src/tool/ToolCodec.ts"
@@ -96,7 +97,13 @@ const said = (reply: Reply): Effect.Effect<unknown, ToolError> => {
 
 const idOf = (call: CallContext): string => call.key ?? `${call.run}/${call.call}`
 
-const messageOf = (tool: string, id: string, args: unknown, call: CallContext): ToolCall => ({
+const messageOf = (
+  tool: string,
+  id: string,
+  args: unknown,
+  call: CallContext,
+  span: Tracer.AnySpan | undefined
+): ToolCall => ({
   id,
   name: tool,
   arguments: args as NonNullable<ToolCall["arguments"]>,
@@ -106,6 +113,8 @@ const messageOf = (tool: string, id: string, args: unknown, call: CallContext): 
   metadata: {
     call: call.call,
     principal: call.principal,
+    // The worker's own span is beneath it, in whatever process.
+    ...(span === undefined ? undefined : { traceparent: traceparentOf(span) }),
     // The gate here has let it run. Where it asked nobody, the worker's is not to ask either.
     ...(call.approved_by === undefined ? { permission: "allow" } : undefined)
   }
@@ -272,10 +281,11 @@ export const remote = (
       output: { ...output, encode: (json) => Exit.map(output.check(json), () => json) },
       services: (yield* Effect.context<never>()) as Context.Context<never>,
       handler: (args, context) =>
-        Effect.suspend(() => {
+        Effect.withFiber((fiber) => {
           const { call } = context
           const id = idOf(call)
-          const asked = ask(queue, messageOf(key, id, args, call), context, wait_ms)
+          const message = messageOf(key, id, args, call, fiber.cache.span)
+          const asked = ask(queue, message, context, wait_ms)
           return context.show === undefined ? asked : showing(queue, id, context.show, asked)
         }),
       ...(spec.reconcile

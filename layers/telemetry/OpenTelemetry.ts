@@ -4,6 +4,7 @@
  */
 import { ConfigProvider, Effect, Layer, Option, Tracer } from "effect"
 import * as FetchHttpClient from "effect/http/FetchHttpClient"
+import { redacted } from "./RedactedSpans.ts"
 
 /** Parts of an OpenTelemetry SDK; needs `@effect/opentelemetry` and the SDK's packages. What is left out is not told. */
 export interface SdkParts {
@@ -68,7 +69,8 @@ const isUnheard = (span: Tracer.AnySpan): boolean => span.sampled === false
 
 /**
  * Begins a trace where somebody asks for something: a request, a message that is sent, a span that says so itself. What a
- * runtime does for itself, such as sweeps and leases, is part of no trace, so that an idle process has none.
+ * runtime does for itself, such as sweeps and leases, is part of no trace, so that an idle process has none. What errors say
+ * is redacted.
  */
 export const rooted = (tracer: Tracer.Tracer): Tracer.Tracer => ({
   ...tracer,
@@ -77,7 +79,9 @@ export const rooted = (tracer: Tracer.Tracer): Tracer.Tracer => ({
       onNone: () => options.root || options.kind === "server" || options.kind === "producer",
       onSome: (parent) => !isUnheard(parent)
     })
-    return isHeard ? tracer.span(options) : new Tracer.NativeSpan({ ...options, sampled: false })
+    return isHeard
+      ? redacted(tracer.span(options))
+      : new Tracer.NativeSpan({ ...options, sampled: false })
   }
 })
 

@@ -1,0 +1,21 @@
+/**
+ * A span as W3C Trace Context writes it in `traceparent`, version 00: how it reaches a process that has no run of it.
+ */
+import { Tracer } from "effect"
+
+const written = /^00-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})$/
+
+export const traceparentOf = ({ sampled, spanId, traceId }: Tracer.AnySpan): string =>
+  `00-${traceId.padStart(32, "0")}-${spanId}-${sampled ? "01" : "00"}`
+
+/** Undefined = it is none, or none that can be: ids of zeros alone. */
+export const spanOf = (traceparent: string): Tracer.ExternalSpan | undefined => {
+  const [, traceId, spanId, flags] = written.exec(traceparent) ?? []
+  return traceId === undefined || /^0+$/.test(traceId) || /^0+$/.test(spanId!)
+    ? undefined
+    : Tracer.externalSpan({
+        traceId,
+        spanId: spanId!,
+        sampled: Number.parseInt(flags!, 16) % 2 === 1
+      })
+}

@@ -1,0 +1,200 @@
+/** What leaves the process in spans: nothing that an error quotes, over JSON and Protocol Buffers, of workers too. */
+import { createServer } from "node:http"
+import type { AddressInfo } from "node:net"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import type { ReadableSpan, SpanProcessor } from "@opentelemetry/sdk-trace-base"
+import { start } from "../../layers/compose/NodeService.ts"
+import { startWorker } from "../../layers/compose/NodeToolWorker.ts"
+import * as ScriptedModelGateway from "../../layers/model/ScriptedModelGateway.ts"
+import { call, text } from "../../layers/model/ScriptedModelGateway.ts"
+import { remote } from "../../layers/runtime/RemoteTool.ts"
+import { AgentSpec } from "../../src/agent/AgentSpec.ts"
+import { AgentName } from "../../src/Ids.ts"
+import { tool } from "../../src/tool/DeclaredTool.ts"
+import * as EmbeddedPostgres from "../sql/EmbeddedPostgres.ts"
+
+const secrets = [
+  "jane.doe@example.com",
+  "sk-live-51H8xkLJ2eZvKYlo2C0aAbCdEf",
+  "4111 1111 1111 1111"
+]
+const pay = { namespace: "shop", name: "pay", side_effects: "read" } as const
+const shop = AgentSpec.make({ name: AgentName.make("shop"), instructions: "Pay.", tools: ["pay"] })
+
+/** Breaks, and quotes what it met, in its message and in what caused it, at length. */
+const breaks = () => {
+  const cause = new Error(`refused: ${secrets[1]}`)
+  throw new TypeError(`no mail to ${secrets[0]}, card ${secrets[2]} ${"lorem ".repeat(6_000)}`, {
+    cause
+  })
+}
+
+const model = () =>
+  ScriptedModelGateway.layer(({ transcript }) =>
+    transcript.some(({ role }) => role === "tool") ? text("done") : call("pay", {})
+  )
+
+interface Posted {
+  readonly path: string
+  readonly type: string
+  readonly body: Buffer
+}
+
+/** A collector on this machine that keeps what it is sent, byte for byte. */
+const collector = Effect.acquireRelease(
+  Effect.callback<{ readonly posted: Array<Posted>; readonly url: string; end: () => void }>(
+    (resume) => {
+      const posted: Array<Posted> = []
+      const server = createServer((request, response) => {
+        const chunks: Array<Buffer> = []
+        request.on("data", (chunk: Buffer) => chunks.push(chunk))
+        request.on("end", () => {
+          const type = request.headers["content-type"] ?? ""
+          posted.push({ path: request.url!, type, body: Buffer.concat(chunks) })
+          response.end()
+        })
+      })
+      server.listen(0, "127.0.0.1", () => {
+        const { port } = server.address() as AddressInfo
+        const url = `http://127.0.0.1:${port}`
+        resume(Effect.succeed({ posted, url, end: () => void server.close() }))
+      })
+    }
+  ),
+  ({ end }) => Effect.sync(end)
+)
+
+/** The fields of one message of Protocol Buffers, by number; a number that is no length is skipped over. */
+const fieldsOf = (bytes: Buffer): ReadonlyMap<number, ReadonlyArray<Buffer>> => {
+  const fields = new Map<number, Array<Buffer>>()
+  let at = 0
+  const varint = (): number => {
+    let value = 0
+    for (let scale = 1; ; scale *= 128) {
+      const byte = bytes[at++]!
+      value += (byte % 128) * scale
+      if (byte < 128) return value
+    }
+  }
+  while (at < bytes.length) {
+    const key = varint()
+    const [number, wire] = [Math.floor(key / 8), key % 8]
+    const length = wire === 2 ? varint() : wire === 1 ? 8 : wire === 5 ? 4 : undefined
+    const from = at
+    if (length === undefined) varint()
+    else at += length
+    assert.isAtMost(at, bytes.length)
+    fields.set(number, [...(fields.get(number) ?? []), bytes.subarray(from, at)])
+  }
+  return fields
+}
+
+const inside = (messages: ReadonlyArray<Buffer>, number: number): ReadonlyArray<Buffer> =>
+  messages.flatMap((message) => fieldsOf(message).get(number) ?? [])
+
+const broken = (endpoint: string, protocol: "http/json" | "http/protobuf") =>
+  Effect.promise(async () => {
+    const troupe = await start({
+      agents: [shop],
+      tools: [tool(pay, breaks)],
+      model: model(),
+      telemetry: { endpoint, protocol, service: "till" }
+    })
+    await troupe.ask({ agent: "shop", text: "Pay" })
+    await troupe.stop()
+  })
+
+describe("an exporter", () => {
+  it.live(
+    "of Protocol Buffers sends what a collector reads: spans with names, ids and events",
+    () =>
+      Effect.gen(function* () {
+        const { posted, url } = yield* collector
+        yield* broken(url, "http/protobuf")
+        for (const { type } of posted) assert.strictEqual(type, "application/x-protobuf")
+        const paths = new Set(posted.map(({ path }) => path))
+        assert.deepStrictEqual([...paths].sort(), ["/v1/logs", "/v1/metrics", "/v1/traces"])
+        // ExportTraceServiceRequest.resource_spans, ResourceSpans.scope_spans, ScopeSpans.spans.
+        const requests = posted.filter(({ path }) => path === "/v1/traces").map(({ body }) => body)
+        const spans = inside(inside(inside(requests, 1), 2), 2).map(fieldsOf)
+        const names = spans.map((span) => span.get(5)![0]!.toString())
+        for (const name of ["invoke_agent shop", "chat", "execute_tool pay"]) {
+          assert.include(names, name)
+        }
+        const ids = new Set(spans.map((span) => span.get(1)![0]!.toString("hex")))
+        assert.lengthOf([...ids], 1)
+        assert.match([...ids][0]!, /^[0-9a-f]{32}$/)
+        for (const span of spans) assert.lengthOf(span.get(2)![0]!, 8)
+        const failed = spans[names.indexOf("execute_tool pay")]!
+        const events = (failed.get(11) ?? []).map((event) => fieldsOf(event).get(2)![0]!.toString())
+        assert.include(events, "exception")
+      }).pipe(Effect.scoped)
+  )
+
+  it.live("sends no secret, address or card that an error quotes, and no text without end", () =>
+    Effect.gen(function* () {
+      for (const protocol of ["http/json", "http/protobuf"] as const) {
+        const { posted, url } = yield* collector
+        yield* broken(url, protocol)
+        const all = posted.map(({ body }) => body.toString("latin1")).join("\n")
+        assert.include(all, "no mail to [e-mail], card [card]", protocol)
+        for (const secret of secrets) assert.notInclude(all, secret, protocol)
+        assert.notInclude(all, "lorem ".repeat(1_334), protocol)
+      }
+    }).pipe(Effect.scoped)
+  )
+})
+
+describe("a worker", () => {
+  it.live(
+    "tells of the calls that it runs, in the trace of their run and beneath the span that calls",
+    () =>
+      Effect.gen(function* () {
+        const url = yield* EmbeddedPostgres.database
+        const spans: Record<"runtime" | "worker", Array<ReadableSpan>> = { runtime: [], worker: [] }
+        const keeping = (whose: "runtime" | "worker"): SpanProcessor => ({
+          onStart: () => {},
+          onEnd: (span) => void spans[whose].push(span),
+          forceFlush: () => Promise.resolve(),
+          shutdown: () => Promise.resolve()
+        })
+        const store = { postgres: url }
+        const sdkOf = (whose: "runtime" | "worker") => ({
+          sdk: () => ({ spanProcessor: keeping(whose) })
+        })
+        const worker = yield* Effect.acquireRelease(
+          Effect.promise(() =>
+            startWorker({ tools: [tool(pay, breaks)], store, telemetry: sdkOf("worker") })
+          ),
+          (made) => Effect.promise(() => made.stop())
+        )
+        const troupe = yield* Effect.acquireRelease(
+          Effect.promise(() =>
+            start({
+              agents: [shop],
+              tools: [remote(pay)],
+              model: model(),
+              store,
+              telemetry: sdkOf("runtime")
+            })
+          ),
+          (made) => Effect.promise(() => made.stop())
+        )
+        yield* Effect.promise(() => troupe.ask({ agent: "shop", text: "Pay" }))
+        yield* Effect.promise(() => worker.stop())
+        const calls = (all: ReadonlyArray<ReadableSpan>) =>
+          all.filter(({ name }) => name === "execute_tool pay")
+        const [calling] = calls(spans.runtime)
+        const [ran] = calls(spans.worker)
+        assert.isDefined(calling)
+        assert.isDefined(ran)
+        assert.strictEqual(ran!.spanContext().traceId, calling!.spanContext().traceId)
+        assert.strictEqual(ran!.parentSpanContext?.spanId, calling!.spanContext().spanId)
+        const all = JSON.stringify(ran!.events)
+        assert.include(all, "no mail to [e-mail]")
+        for (const secret of secrets) assert.notInclude(all, secret)
+      }).pipe(Effect.scoped),
+    30_000
+  )
+})
