@@ -92,20 +92,23 @@ it.live("a request's trace is kept with its run where nobody listens", () =>
   }).pipe(Effect.provide(serviceWith(Layer.empty)))
 )
 
-it.live("a run of a request that wants no trace has its trace's id and no span that is told of", () => {
-  const { layer, spans } = keeping()
-  return Effect.gen(function* () {
-    assert.deepStrictEqual(yield* sent(`00-${trace}-${caller}-00`), [trace, caller, false])
-    const told = spans.filter(({ sampled, name }) => sampled && name !== "GET")
-    assert.deepStrictEqual(
-      told.filter(({ traceId }) => traceId === trace).map(({ name }) => name),
-      []
-    )
-    for (const { attributes, name } of told) {
-      assert.notProperty(Object.fromEntries(attributes), "troupe.run_id", name)
-    }
-  }).pipe(Effect.provide(serviceWith(layer)))
-})
+it.live(
+  "a run of a request that wants no trace has its trace's id and no span that is told of",
+  () => {
+    const { layer, spans } = keeping()
+    return Effect.gen(function* () {
+      assert.deepStrictEqual(yield* sent(`00-${trace}-${caller}-00`), [trace, caller, false])
+      const told = spans.filter(({ sampled, name }) => sampled && name !== "GET")
+      assert.deepStrictEqual(
+        told.filter(({ traceId }) => traceId === trace).map(({ name }) => name),
+        []
+      )
+      for (const { attributes, name } of told) {
+        assert.notProperty(Object.fromEntries(attributes), "troupe.run_id", name)
+      }
+    }).pipe(Effect.provide(serviceWith(layer)))
+  }
+)
 
 it.live("a traceparent that is none is ignored, with and without a listener", () =>
   Effect.forEach([Layer.empty, keeping().layer], (telemetry) =>
