@@ -58,7 +58,8 @@ let count = 0
 const send = Effect.fnUntraced(function* (
   name: string,
   more: Partial<ToolCall> = {},
-  expires_at = 4_000_000_000_000
+  expires_at = 4_000_000_000_000,
+  tenant = "acme"
 ) {
   const queue = yield* ToolQueue
   const id = `call-${++count}`
@@ -67,7 +68,7 @@ const send = Effect.fnUntraced(function* (
   yield* queue.send({
     id,
     tool: key,
-    tenant: Tenant.make("acme"),
+    tenant: Tenant.make(tenant),
     expires_at,
     payload: payload as never
   })
@@ -166,6 +167,29 @@ it.live("no more calls run at the same time than the worker may have unacknowled
       yield* Effect.forEach(ids, awaited)
       assert.strictEqual(most, 3)
     }).pipe(Effect.provide(Layer.provideMerge(layerOf([counts]), EphemeralToolQueue.layer)))
+  })
+)
+
+it.live("tenants take turns at a worker that takes one call at a time", () =>
+  Effect.gen(function* () {
+    const gate = yield* Deferred.make<void>()
+    const order: Array<string> = []
+    const turns = named("turns", ({ call }) => {
+      order.push(call)
+      return Effect.as(Deferred.await(gate), "done")
+    })
+    yield* Effect.gen(function* () {
+      const sends = (tenant: string) => send("turns", {}, undefined, tenant)
+      const a = yield* Effect.replicateEffect(sends("acme"), 5)
+      const b = yield* Effect.replicateEffect(sends("beta"), 2)
+      yield* Deferred.succeed(gate, undefined)
+      yield* Effect.forEach([...a, ...b], awaited)
+      assert.deepStrictEqual(order, [a[0]!, b[0]!, a[1]!, b[1]!, ...a.slice(2)])
+    }).pipe(
+      Effect.provide(
+        Layer.provideMerge(layerOf([turns], { concurrency: 1 }), EphemeralToolQueue.layer)
+      )
+    )
   })
 )
 
