@@ -3,6 +3,7 @@
  * reaches a parser. An answer beyond them becomes an error for whoever waits for it. Private to this room.
  */
 import { bounds_result, refusalOfText, scalarsOfText } from "../../src/entry/BoundedJson.ts"
+import { dataOf, EventTexts, isData } from "../../src/entry/EventText.ts"
 
 /** JSON-RPC's code for a failure within; the text is shown with the tool's failure. */
 const internal_error = -32_603
@@ -37,40 +38,9 @@ export const judgedBody = (): TransformStream<Uint8Array, Uint8Array> => {
   })
 }
 
-/** Lines of text of which each chunk is looked at once, whichever of the three ends of a line they have. */
-class Lines {
-  readonly #decoder = new TextDecoder()
-  #parts: Array<string> = []
-  /** The chunk before ended with a carriage return: a line feed that follows belongs to it. */
-  #isReturn = false
-
-  /** The lines that end in this chunk. */
-  of(chunk: Uint8Array): ReadonlyArray<string> {
-    const found: Array<string> = []
-    let text = this.#decoder.decode(chunk, { stream: true })
-    if (text === "") return found
-    if (this.#isReturn && text.startsWith("\n")) text = text.slice(1)
-    this.#isReturn = text.endsWith("\r")
-    let from = 0
-    for (const { 0: end, index } of text.matchAll(/\r\n|\r|\n/g)) {
-      this.#parts.push(text.slice(from, index))
-      found.push(this.#parts.join(""))
-      this.#parts = []
-      from = index + end.length
-    }
-    if (from < text.length) this.#parts.push(text.slice(from))
-    return found
-  }
-}
-
-const isData = (line: string): boolean => /^data(?::|$)/.test(line)
-
 /** An event as it came, with other data, or without any. */
 const judgedEvent = (lines: ReadonlyArray<string>): string => {
-  const text = lines
-    .filter(isData)
-    .map((line) => line.replace(/^data:? ?/, ""))
-    .join("\n")
+  const text = dataOf(lines)
   const judged = text === "" ? text : judgedText(text)
   if (judged === text) return [...lines, "", ""].join("\n")
   const kept = lines.filter((line) => !isData(line))
@@ -79,16 +49,12 @@ const judgedEvent = (lines: ReadonlyArray<string>): string => {
 
 /** A stream of events: each is given on when all of it is there and was judged. */
 export const judgedEvents = (): TransformStream<Uint8Array, Uint8Array> => {
-  const lines = new Lines()
-  let event: Array<string> = []
+  const decoder = new TextDecoder()
+  const texts = new EventTexts()
   return new TransformStream({
     transform: (chunk, controller) => {
-      for (const line of lines.of(chunk)) {
-        if (line !== "") event.push(line)
-        else {
-          controller.enqueue(encoder.encode(judgedEvent(event)))
-          event = []
-        }
+      for (const event of texts.of(decoder.decode(chunk, { stream: true }))) {
+        controller.enqueue(encoder.encode(judgedEvent(event)))
       }
     }
   })

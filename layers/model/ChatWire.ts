@@ -1,29 +1,25 @@
 /**
  * Habits of endpoints that speak chat completions, mended before the client reads the answer: a whole JSON answer to a
  * request for a stream, a stream that ends with `[DONE]` and never says why, several choices in one stream, usage
- * where the client does not look, and arguments that are no text. Also bounds what comes back.
+ * where the client does not look, and arguments that are no text. What is mended was judged before: it is within bounds.
  */
 
+import type { Known } from "./BodyKind.ts"
 import { kindOf } from "./BodyKind.ts"
+import { bounded, judged } from "./JudgedAnswer.ts"
 import { waitingFor, WholeAnswer } from "./WholeAnswer.ts"
 
-/** The greatest answer, in bytes as they come off the wire. */
-const response_bytes_max = 32_000_000
+/** A text that was judged before, as what it says; undefined if it is not JSON. */
+const parsed = (text: string): unknown => {
+  try {
+    return JSON.parse(text) as unknown
+  } catch {
+    return undefined
+  }
+}
 
 /** A finish that the wire did not give; the client makes `other` of it. */
 export const unstated = "unstated"
-
-/** Ends with an error once the body is larger than an answer may be. */
-const bounded = (bytes_max: number) => {
-  let bytes = 0
-  return new TransformStream<Uint8Array, Uint8Array>({
-    transform(chunk, controller) {
-      bytes += chunk.byteLength
-      if (bytes > bytes_max) controller.error(new RangeError("the answer is too large"))
-      else controller.enqueue(chunk)
-    }
-  })
-}
 
 const record = (value: unknown): Record<string, unknown> =>
   typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {}
@@ -47,12 +43,7 @@ const callsOf = (said: Record<string, unknown>): Record<string, unknown> => {
 /** A whole answer for a client that was asked for one: every choice has a message, every call arguments that are text. */
 const wholeOf = (text: string): string => {
   if (!/"tool_calls"|"content_filter"/.test(text)) return text
-  let body: unknown
-  try {
-    body = JSON.parse(text)
-  } catch {
-    return text
-  }
+  const body = parsed(text)
   const { choices } = record(body)
   if (!Array.isArray(choices)) return text
   const withArguments = (call: unknown) => {
@@ -91,10 +82,8 @@ const chunkOf = (choice: unknown): unknown => {
 
 /** A whole answer as a stream of one event. What is no answer (an error object) goes through as that event. */
 const streamOf = (text: string): string => {
-  let body: unknown
-  try {
-    body = JSON.parse(text)
-  } catch {
+  const body = parsed(text)
+  if (body === undefined) {
     return `data: ${JSON.stringify({ error: { message: "the answer is not JSON" } })}\n\n`
   }
   const answer = record(body)
@@ -109,23 +98,16 @@ const unstatedFinish = `data: ${JSON.stringify({
 
 /** Groq's clients lose what the model wrote where it could not be read: it goes into the error's text. */
 const withGenerationSaid = (line: string): string => {
-  try {
-    const body = record(JSON.parse(line.slice("data:".length)))
-    const error = record(body["error"])
-    const message = `${String(error["message"] ?? "")} ${String(error["failed_generation"] ?? "")}`
-    return `data: ${JSON.stringify({ ...body, error: { ...error, message } })}`
-  } catch {
-    return line
-  }
+  const body = parsed(line.slice("data:".length))
+  if (body === undefined) return line
+  const error = record(record(body)["error"])
+  const message = `${String(error["message"] ?? "")} ${String(error["failed_generation"] ?? "")}`
+  return `data: ${JSON.stringify({ ...record(body), error: { ...error, message } })}`
 }
 
 const withoutError = (line: string): string => {
-  try {
-    const { error, ...rest } = record(JSON.parse(line.slice("data:".length)))
-    return error === undefined ? line : `data: ${JSON.stringify(rest)}`
-  } catch {
-    return line
-  }
+  const { error, ...rest } = record(parsed(line.slice("data:".length)))
+  return error === undefined ? line : `data: ${JSON.stringify(rest)}`
 }
 
 /** Lets the stream's first choice through and no other, and moves the usage of a vendor's field to its place. */
@@ -144,13 +126,7 @@ class Choices {
       if (/"index"\s*:\s*0/.test(line)) this.index ??= 0
       return line
     }
-    let event: unknown
-    try {
-      event = JSON.parse(line.slice("data:".length))
-    } catch {
-      return line
-    }
-    const all = record(event)
+    const all = record(parsed(line.slice("data:".length)))
     const usage = all["usage"] ?? record(all["x_groq"])["usage"]
     const choices = all["choices"]
     if (!Array.isArray(choices)) return line
@@ -171,14 +147,20 @@ class Choices {
 
 /** Puts an unstated finish before a `[DONE]` that no finish came before. A stream that breaks off stays unfinished. */
 const finished = () => {
-  let line = ""
+  /** Of a line that has not ended: a piece is looked at once, however many the line comes in. */
+  let pieces: Array<string> = []
   let seen = false
   let choices = false
   const of = new Choices()
   return new TransformStream<string, string>({
     transform(text, controller) {
-      const lines = (line + text).split("\n")
-      line = lines.pop()!
+      const lines = text.split("\n")
+      const rest = lines.pop()!
+      if (lines.length > 0) {
+        lines[0] = pieces.join("") + lines[0]!
+        pieces = []
+      }
+      pieces.push(rest)
       let out = ""
       for (const line of lines) {
         const each = of.mended(line)
@@ -195,6 +177,7 @@ const finished = () => {
       if (out !== "") controller.enqueue(out)
     },
     flush(controller) {
+      const line = pieces.join("")
       if (line !== "") controller.enqueue(line)
     }
   })
@@ -203,69 +186,62 @@ const finished = () => {
 const utf8 = (body: ReadableStream<Uint8Array>): ReadableStream<string> =>
   body.pipeThrough(new TextDecoderStream() as ReadableWritablePair<string, Uint8Array>)
 
-/** The body of a good answer as the client's stream parser wants it, whatever it is labelled as. */
-const mended = async (body: ReadableStream<Uint8Array>): Promise<Mended> => {
-  const known = await kindOf(body)
-  return known.isJson
-    ? streamOf(await new Response(known.body).text())
-    : utf8(known.body).pipeThrough(finished()).pipeThrough(new TextEncoderStream())
-}
-
 type Mended = ReadableStream<Uint8Array> | string
 
-/** Asks, and answers with a bounded body. Follows no redirect, so that prompt and key go where they were sent. */
+const textOf = (body: ReadableStream<Uint8Array>): Promise<string> => new Response(body).text()
+
+/** The body of a good answer as the client's stream parser wants it, whatever it is labelled as. */
+const mended = async ({ body, isJson }: Known): Promise<Mended> =>
+  isJson
+    ? streamOf(await textOf(body))
+    : utf8(body).pipeThrough(finished()).pipeThrough(new TextEncoderStream())
+
+/**
+ * Asks, and answers with a body that was judged: within bounds before anybody parses it. Follows no redirect, so that
+ * prompt and key go where they were sent.
+ */
 const ask = async (
   input: Parameters<typeof fetch>[0],
   init: RequestInit | undefined,
-  mend: (body: ReadableStream<Uint8Array>, answer: ResponseInit) => Promise<Mended>
+  mend: (body: Known, answer: ResponseInit) => Promise<Mended>
 ): Promise<Response> => {
   const response = await fetch(input, { ...init, redirect: "manual" })
   if (response.body === null) return response
-  const body = response.body.pipeThrough(bounded(response_bytes_max))
+  const known = judged(await kindOf(response.body.pipeThrough(bounded())))
   const { headers, status, statusText } = response
   const answer = { headers, status, statusText }
-  return new Response(response.ok ? await mend(body, answer) : body, answer)
+  return new Response(response.ok ? await mend(known, answer) : known.body, answer)
 }
 
 const wantsStream = (init: RequestInit | undefined): boolean =>
   typeof init?.body === "string" && /"stream"\s*:\s*true/.test(init.body)
 
-/** For any wire format: what comes back is bounded. A whole answer to a request for a stream is thrown as one. */
+/** For any wire format. A whole answer to a request for a stream is thrown as one. */
 export const wireFetch: typeof fetch = async (input, init) =>
   waitingFor(init) ??
-  ask(input, init, async (body, answer) => {
-    if (!wantsStream(init)) return body
-    const known = await kindOf(body)
-    if (known.isJson) {
-      throw new WholeAnswer(new Response(await new Response(known.body).text(), answer))
-    }
-    return known.body
+  ask(input, init, async ({ body, isJson }, answer) => {
+    if (!wantsStream(init) || !isJson) return body
+    throw new WholeAnswer(new Response(await textOf(body), answer))
   })
 
 /** Gemini's events, which it gives as a list where nobody asks for events: one after the other. */
 const eventsOf = (text: string): string => {
-  let body: unknown
-  try {
-    body = JSON.parse(text)
-  } catch {
-    return text
-  }
+  const body = parsed(text)
+  if (body === undefined) return text
   return (Array.isArray(body) ? body : [body])
     .map((event) => `data: ${JSON.stringify(event)}\n\n`)
     .join("")
 }
 
-/** For Gemini: what comes back is bounded, and a stream of events where one was asked for. */
+/** For Gemini: a stream of events where one was asked for. */
 export const geminiFetch: typeof fetch = (input, init) =>
-  ask(input, init, async (body) => {
+  ask(input, init, async ({ body, isJson }) => {
     const url = input instanceof Request ? input.url : String(input)
-    if (!/:streamGenerateContent\b/.test(url)) return body
-    const known = await kindOf(body)
-    return known.isJson ? eventsOf(await new Response(known.body).text()) : known.body
+    return isJson && /:streamGenerateContent\b/.test(url) ? eventsOf(await textOf(body)) : body
   })
 
-/** For chat completions: what comes back is bounded, and mended. */
+/** For chat completions: what comes back is mended. */
 export const chatFetch: typeof fetch = (input, init) =>
-  ask(input, init, async (body) =>
-    wantsStream(init) ? mended(body) : wholeOf(await new Response(body).text())
+  ask(input, init, async (known) =>
+    wantsStream(init) ? mended(known) : wholeOf(await textOf(known.body))
   )

@@ -8,6 +8,7 @@ import { readJson } from "../../src/entry/BoundedJson.ts"
 import { ModelError } from "../../services/ModelGateway.ts"
 import type { ModelErrorKind } from "../../services/ModelGateway.ts"
 import { isFiltered, reasonOf as ownReason, withGeneration } from "./ErrorReason.ts"
+import { answerRefused } from "./JudgedAnswer.ts"
 import { rateLimitSaid } from "./RateLimitHeaders.ts"
 
 type Kind = typeof ModelErrorKind.Type
@@ -224,6 +225,11 @@ const systemCode = (error: unknown): string | undefined => {
 
 /** What a client threw, before or while it streamed. `now` is in ms since 1970. */
 export const ofThrown = (error: unknown, redaction: Redaction, now: number): ModelError => {
+  const refused = answerRefused(error)
+  if (refused !== undefined) {
+    const message = `the provider's answer is refused: ${refused.message}`
+    return new ModelError({ kind: "refused", message })
+  }
   if (APICallError.isInstance(error)) {
     // The status is the client's guess where it made the error from an event of an answer that began well.
     if (record(error.data)?.["sequence_number"] !== undefined) {

@@ -7,6 +7,8 @@ import type {
   LanguageModelV4ToolResult,
   SharedV4ProviderMetadata
 } from "@ai-sdk/provider"
+import { Result } from "effect"
+import { readJson } from "../../src/entry/BoundedJson.ts"
 import type { Piece } from "./TurnParts.ts"
 
 export type AssistantPart = Extract<
@@ -17,13 +19,8 @@ export type AssistantPart = Extract<
 const options = (metadata: SharedV4ProviderMetadata | undefined) =>
   metadata === undefined ? undefined : { providerOptions: metadata }
 
-const parsed = (text: string): unknown => {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return {}
-  }
-}
+/** What the provider's own tool was called with; nothing where it cannot be read. */
+const parsed = (text: string): unknown => Result.getOrElse(readJson(text), () => ({}))
 
 export class SoFar {
   private readonly list: Array<() => AssistantPart> = []

@@ -14,6 +14,8 @@ export interface JsonBounds {
   readonly values_max: number
   /** UTF-16 units of the text, or of all names and texts of a value. */
   readonly units_max: number
+  /** `last`: of a member that stands twice in an object the last one counts, as for JSON.parse. Absent = it is refused. */
+  readonly repeats?: "last"
 }
 
 /** Deeper than anything that people or programs write by hand, and far from where a stack ends. */
@@ -95,7 +97,11 @@ const refusalOf = (text: string, bounds: JsonBounds): JsonRefused | undefined =>
     if (unit === quote) {
       const end = endOfString(text, at)
       const names = open.at(-1)
-      if (names !== undefined && text.charCodeAt(after(text, end + 1)) === 58) {
+      if (
+        names !== undefined &&
+        bounds.repeats === undefined &&
+        text.charCodeAt(after(text, end + 1)) === 58
+      ) {
         const name = nameOf(text, at, end)
         if (name === undefined) return notJson
         if (names.has(name)) return twice

@@ -1,0 +1,86 @@
+/**
+ * Answers of providers within bounds, judged before their clients parse them: what is larger, nests deeper or holds more
+ * values ends the answer with an error that says so. Private to this room.
+ */
+import type { JsonBounds } from "../../src/entry/BoundedJson.ts"
+import { refusalOfText } from "../../src/entry/BoundedJson.ts"
+import { dataOf, EventTexts } from "../../src/entry/EventText.ts"
+import type { Known } from "./BodyKind.ts"
+
+/** The greatest answer, in bytes as they come off the wire. */
+const response_bytes_max = 32_000_000
+
+/**
+ * Deeper than arguments may be, which some wires give as objects: such a call is told to the model. A member that stands
+ * twice is read as every client reads it.
+ */
+const bounds_answer: JsonBounds = {
+  depth_max: 192,
+  values_max: 2_000_000,
+  units_max: response_bytes_max,
+  repeats: "last"
+}
+
+/** Thrown through a client. Asked again, the provider would say the same. */
+export class AnswerRefused extends Error {
+  override readonly name = "AnswerRefused"
+}
+
+/** In a chain of causes: clients wrap what they are thrown. */
+export const answerRefused = (error: unknown): AnswerRefused | undefined => {
+  let current = error
+  for (let depth = 0; current instanceof Error && depth < 8; depth++) {
+    if (current instanceof AnswerRefused) return current
+    current = current.cause
+  }
+  return undefined
+}
+
+const judge = (text: string): void => {
+  const refused = text === "" ? undefined : refusalOfText(text, bounds_answer)
+  if (refused !== undefined) throw new AnswerRefused(refused.message)
+}
+
+/** Ends with an error once the body is larger than an answer may be. */
+export const bounded = (): TransformStream<Uint8Array, Uint8Array> => {
+  let bytes = 0
+  return new TransformStream({
+    transform(chunk, controller) {
+      bytes += chunk.byteLength
+      if (bytes > response_bytes_max) throw new AnswerRefused("it is too large")
+      controller.enqueue(chunk)
+    }
+  })
+}
+
+/** A body that is one text is given on when all of it is there. */
+const whole = (): TransformStream<Uint8Array, Uint8Array> => {
+  const chunks: Array<Uint8Array> = []
+  return new TransformStream({
+    transform: (chunk) => void chunks.push(chunk),
+    flush(controller) {
+      const body = Buffer.concat(chunks)
+      judge(body.toString("utf8"))
+      controller.enqueue(body)
+    }
+  })
+}
+
+/** An event is judged before its last line is given on, which nobody reads it without. */
+const events = (): TransformStream<Uint8Array, Uint8Array> => {
+  const decoder = new TextDecoder()
+  const texts = new EventTexts()
+  return new TransformStream({
+    transform(chunk, controller) {
+      for (const event of texts.of(decoder.decode(chunk, { stream: true }))) judge(dataOf(event))
+      controller.enqueue(chunk)
+    },
+    flush: () => judge(dataOf(texts.rest()))
+  })
+}
+
+/** The same body, judged on its way. */
+export const judged = ({ body, isJson }: Known): Known => ({
+  isJson,
+  body: body.pipeThrough(isJson ? whole() : events())
+})
