@@ -10,7 +10,6 @@ import type { MisdeclaredPrice, PriceTable } from "../../src/cost/PriceTable.ts"
 import type { RunId, Tenant } from "../../src/Ids.ts"
 import type { Policy } from "../../src/permission/Policy.ts"
 import { effectivePermission, no_policy } from "../../src/permission/Policy.ts"
-import { check } from "../../src/permission/PolicyCheck.ts"
 import { decodeFixture, fixtureText } from "../../src/replay/Fixture.ts"
 import type { Judge } from "../../src/replay/PolicyDryRun.ts"
 import { PolicyDryRun } from "../../src/replay/PolicyDryRun.ts"
@@ -24,7 +23,7 @@ import { RunJournal } from "../../services/RunJournal.ts"
 import { TaskStore } from "../../services/TaskStore.ts"
 import { ToolRegistry } from "../../services/ToolRegistry.ts"
 import { Tokenizer } from "../../services/Tokenizer.ts"
-import { checked } from "../runtime/CheckedPolicy.ts"
+import { checked, readable } from "../runtime/CheckedPolicy.ts"
 import * as DeclaredPriceBook from "../runtime/DeclaredPriceBook.ts"
 import { load as loadPast } from "../runtime/History.ts"
 import * as LocalAgentDirectory from "../runtime/LocalAgentDirectory.ts"
@@ -149,7 +148,7 @@ export const replay = Effect.fnUntraced(function* <E = never, R = never>(
   { app, model }: Options<E, R> = {}
 ) {
   const journal = yield* RunJournal
-  yield* check(app?.policy ?? no_policy)
+  const policy = yield* readable(app?.policy ?? no_policy)
   const recording = yield* ReplayReport.load(journal, run)
   const digest = yield* Effect.provide(Digest.Digest, crypto)
   const report = yield* ReplayReport.replayed(digest, run, recording)
@@ -161,7 +160,7 @@ export const replay = Effect.fnUntraced(function* <E = never, R = never>(
     ...report,
     ...(yield* throughGate(report, model).pipe(
       Effect.provide(directoryOf(app)),
-      Effect.provideService(PermissionPolicy, app.policy ?? no_policy)
+      Effect.provideService(PermissionPolicy, policy)
     ))
   }
   return whole
@@ -208,14 +207,14 @@ export type History = { readonly run: RunId } | { readonly tenant: Tenant }
 export const dryRun = Effect.fnUntraced(function* <E = never, R = never>(
   history: History,
   app: App<E, R>,
-  policy: Policy
+  given: Policy
 ) {
   const journal = yield* RunJournal
   const { directory, registry } = yield* Effect.provide(
     Effect.all({ directory: AgentDirectory, registry: ToolRegistry }),
     directoryOf(app)
   )
-  yield* checked(policy, registry)
+  const policy = yield* checked(given, registry)
   const runs = "run" in history ? [history.run] : yield* allRuns(history.tenant)
   const trial = new PolicyDryRun(judgeOf(directory, policy))
   for (const run of runs) {

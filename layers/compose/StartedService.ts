@@ -22,6 +22,7 @@ import { ToolQueue } from "../../services/ToolQueue.ts"
 import * as OpenTelemetry from "../telemetry/OpenTelemetry.ts"
 import * as UnhostedTelemetry from "../telemetry/UnhostedTelemetry.ts"
 import * as UnknownCallsTelemetry from "../telemetry/UnknownCallsTelemetry.ts"
+import { check } from "./CheckedOptions.ts"
 import { CustomerAgents } from "./CustomerWall.ts"
 import { listed } from "./ListedRuns.ts"
 import type { NodeService, Options, Send, Sent, Store } from "./NodeService.ts"
@@ -75,9 +76,7 @@ const mcpTools = McpServers.useSync(({ tools }) => tools)
 
 /** Rejects with the typed error that kept it from starting. */
 export const started = async (options: Options): Promise<NodeService> => {
-  const customer_agents = await Effect.runPromise(
-    Entries.agentNames(options.customer_agents ?? [], "customer_agents")
-  )
+  const { customer_agents } = await Effect.runPromise(check(options))
   const stores = storesOf(options.store ?? "ephemeral")
   const mcp = await mcpOf(options.mcp)
   const { graphs, model } = await withGraphs(options)

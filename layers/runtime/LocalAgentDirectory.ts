@@ -44,7 +44,10 @@ const delegation = (spec: AgentSpec): ModelTool => ({
 const decode = Schema.decodeUnknownResult(AgentSpec, { onExcessProperty: "error" })
 
 /** From JavaScript it may be anything: a limit that is a text would hold nothing back. */
-const decoded = (spec: unknown, index: number): Effect.Effect<AgentSpec, MisdeclaredAgent> => {
+export const decodedSpec = (
+  spec: unknown,
+  index: number
+): Effect.Effect<AgentSpec, MisdeclaredAgent> => {
   const read = decode(spec)
   if (Result.isSuccess(read)) return Effect.succeed(read.success)
   const named = typeof spec === "object" && spec !== null && "name" in spec ? spec.name : ""
@@ -65,7 +68,7 @@ const make = Effect.fnUntraced(function* (specs: ReadonlyArray<AgentSpec>) {
   const digest = yield* Digest.Digest
   const byName = new Map<string, AgentSpec>()
   for (const [index, given] of specs.entries()) {
-    const spec = yield* decoded(given, index)
+    const spec = yield* decodedSpec(given, index)
     if (byName.has(spec.name)) {
       return yield* new MisdeclaredAgent({
         agent: spec.name,

@@ -27,8 +27,6 @@ export const conversationId = reader(Ids.ConversationId)
 export const tenant = reader(Ids.Tenant)
 export const callId = reader(CallId)
 export const reason = reader(Reason)
-/** At most 1,000. */
-export const agentNames = reader(Schema.Array(Ids.AgentName).check(Schema.isMaxLength(1_000)))
 export const flag = reader(Schema.Boolean)
 /** A name or a hash that is looked up as it is: 1 to 200 characters. */
 export const word = reader(Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(200)))

@@ -29,7 +29,7 @@ const invalid = (field: string, issue: SchemaIssue.Issue, expected: string | und
     String(typeof part === "object" ? part.key : part).slice(0, segment_max)
   )
   return new InvalidInput({
-    field: [field, ...path].join("."),
+    field: [field, ...path].filter((part) => part !== "").join(".") || "options",
     message: cut(expected ?? first?.message ?? "it is not what is expected")
   })
 }
@@ -56,4 +56,22 @@ export const reader = <S extends Schema.Constraint & { readonly DecodingServices
     )
   }
   return (value, field) => Effect.suspend(() => Effect.fromResult(read(value, field)))
+}
+
+/**
+ * Reads a value of a program's own that is no JSON, such as one with functions or effects in it: each member has the shape
+ * that it must have, and there is no other. Without a field, the members name themselves.
+ */
+export const shape = <S extends Schema.Constraint & { readonly DecodingServices: never }>(
+  schema: S
+): ((value: unknown, field: string) => Effect.Effect<S["Type"], InvalidInput>) => {
+  const decode = Schema.decodeUnknownResult(schema as unknown as Schema.Decoder<S["Type"]>, {
+    onExcessProperty: "error"
+  })
+  return (value, field) =>
+    Effect.suspend(() =>
+      Effect.fromResult(
+        Result.mapError(decode(value), ({ issue }) => invalid(field, issue, undefined))
+      )
+    )
 }

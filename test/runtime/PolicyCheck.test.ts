@@ -166,6 +166,27 @@ describe("a policy that cannot be right", () => {
     }).pipe(Effect.provide(Stores.ephemeral))
   )
 
+  it.live("is not read as less than it says, where a replay is given it from JavaScript", () =>
+    Effect.gen(function* () {
+      const app = { agents: [agent], tools: [command] }
+      const run = "6f9619ff-8b86-4011-b42d-00c04fc964ff" as RunId
+      const deny = [{ pattern: "run_command", permission: "deny" }]
+      for (const given of [{ mode: "perhaps" }, { rules: "deny" }, { rule: deny }, "ask", 7, []]) {
+        const policy = given as never
+        for (const error of [
+          yield* Effect.flip(Replay.dryRun({ run }, app, policy)),
+          yield* Effect.flip(Replay.replay(run, { app: { ...app, policy } }))
+        ]) {
+          assert.strictEqual(error._tag, "MisdeclaredPolicy")
+        }
+      }
+      // What it leaves out is read as by a start: the run is looked for.
+      const bare = { rules: deny } as never
+      const error = yield* Effect.flip(Replay.replay(run, { app: { ...app, policy: bare } }))
+      assert.strictEqual(error._tag, "RunNotFound")
+    }).pipe(Effect.provide(Stores.ephemeral))
+  )
+
   it.live("starts no worker of a queue, where one of other tools does", () =>
     Effect.gen(function* () {
       const queue = yield* ToolQueue

@@ -1,0 +1,135 @@
+/**
+ * What a start is given, looked at before anything is opened: an option that is not what its type says is `InvalidInput`
+ * with its field, and leaves no directory, no connection and no program behind.
+ */
+import { Effect, Layer, Redacted, Schema } from "effect"
+import { shape } from "../../src/entry/InvalidInput.ts"
+import type { PriceTable } from "../../src/cost/PriceTable.ts"
+import { compile } from "../../src/cost/PriceTable.ts"
+import { AgentName } from "../../src/Ids.ts"
+import type { Policy } from "../../src/permission/Policy.ts"
+import { decodedSpec } from "../runtime/LocalAgentDirectory.ts"
+import { readable } from "../runtime/CheckedPolicy.ts"
+import type { Options } from "./NodeService.ts"
+
+const isObject = (value: unknown): value is object => typeof value === "object" && value !== null
+
+const is = <A>(what: string, holds: (value: unknown) => boolean) =>
+  Schema.declare((value): value is A => holds(value), { message: `Expected ${what}` })
+
+/** What its own reader judges further. */
+const objectOf = <A>(what: string) => is<A>(what, isObject)
+
+/** A list of what only its own reader can judge. */
+const listOf = <S extends Schema.Constraint>(each: S) =>
+  Schema.optionalKey(Schema.Array(each).check(Schema.isMaxLength(10_000)))
+
+const family = is("what `tool`, `govern` or `remote` makes: an Effect", Effect.isEffect)
+const layer = is("a Layer", Layer.isLayer)
+const func = is("a function", (value) => typeof value === "function")
+const text = Schema.String.check(Schema.isMinLength(1))
+const texts = Schema.Array(text)
+const pairs = Schema.Record(Schema.String, Schema.String)
+const secret = is<string | Redacted.Redacted>(
+  "a text, or one that is Redacted",
+  (value) => typeof value === "string" || Redacted.isRedacted(value)
+)
+
+const Store = Schema.Union([
+  Schema.Literal("ephemeral"),
+  Schema.Struct({ directory: text }),
+  Schema.Struct({ postgres: text.check(Schema.isPattern(/^postgres(?:ql)?:\/\//)) })
+]).annotate({
+  message:
+    'Expected "ephemeral", { directory } or { postgres }, a URL that begins with postgres:// or postgresql://'
+})
+
+const common = {
+  namespace: text,
+  tools: Schema.optionalKey(Schema.Record(Schema.String, objectOf("an object"))),
+  only: Schema.optionalKey(texts),
+  first_use: Schema.optionalKey(Schema.Literals(["trust", "refuse"])),
+  accept: Schema.optionalKey(texts),
+  hints: Schema.optionalKey(Schema.Literals(["claims", "ignore"])),
+  timeout_ms: Schema.optionalKey(Schema.Number),
+  connect_timeout_ms: Schema.optionalKey(Schema.Number),
+  message_bytes_max: Schema.optionalKey(Schema.Number),
+  calls_max: Schema.optionalKey(Schema.Number),
+  protocol: Schema.optionalKey(Schema.Literals(["auto", "legacy"]))
+}
+
+const Mcp = Schema.Struct({
+  servers: Schema.Array(
+    Schema.Union([
+      Schema.Struct({
+        ...common,
+        transport: Schema.Literal("stdio"),
+        program: text,
+        args: Schema.optionalKey(Schema.Array(Schema.String)),
+        cwd: Schema.optionalKey(text),
+        env: Schema.optionalKey(Schema.Record(Schema.String, secret)),
+        inherit: Schema.optionalKey(texts)
+      }),
+      Schema.Struct({
+        ...common,
+        transport: Schema.Literal("http"),
+        url: text,
+        token: Schema.optionalKey(is("a Redacted", Redacted.isRedacted)),
+        headers: Schema.optionalKey(Schema.Record(Schema.String, secret))
+      })
+    ])
+  ).check(Schema.isMaxLength(64)),
+  allow: Schema.Struct({ commands: Schema.optionalKey(texts), hosts: Schema.optionalKey(texts) })
+})
+
+const Telemetry = Schema.Union([
+  Schema.Boolean,
+  Schema.Struct({
+    endpoint: Schema.optionalKey(text),
+    headers: Schema.optionalKey(pairs),
+    protocol: Schema.optionalKey(Schema.Literals(["http/protobuf", "http/json"])),
+    service: Schema.optionalKey(text),
+    attributes: Schema.optionalKey(pairs),
+    sdk: Schema.optionalKey(func)
+  })
+])
+
+const Plugin = Schema.Struct({ manifest: objectOf("an object"), tools: family })
+
+const isGraph = (value: unknown): boolean =>
+  typeof value === "string" || (isObject(value) && "spec" in value && "waves" in value)
+
+const fields = {
+  agents: Schema.Array(objectOf("what `AgentSpec.make` makes")),
+  graphs: listOf(is("a text in YAML or JSON, or a loaded graph", isGraph)),
+  tools: listOf(family),
+  shared: listOf(family),
+  plugins: listOf(Plugin),
+  deliveries: listOf(is("an Effect of handlers", Effect.isEffect)),
+  mcp: Schema.optionalKey(Mcp),
+  model: layer,
+  tokenizer: Schema.optionalKey(layer),
+  policy: Schema.optionalKey(objectOf<Policy>("a policy: what `policyOf` makes")),
+  prices: Schema.optionalKey(objectOf<PriceTable>("a price table")),
+  store: Schema.optionalKey(Store),
+  customer_agents: Schema.optionalKey(Schema.Array(AgentName).check(Schema.isMaxLength(1_000))),
+  telemetry: Schema.optionalKey(Telemetry),
+  record: Schema.optionalKey(Schema.Boolean)
+} satisfies Record<keyof Options, unknown>
+
+const read = shape(Schema.Struct(fields))
+
+/** An option that is given as undefined is one that is not given. */
+const given = (options: unknown): unknown =>
+  isObject(options) && !Array.isArray(options)
+    ? Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined))
+    : options
+
+/** Fails with the first option that cannot be right. What agents, policy and prices say has errors of its own. */
+export const check = Effect.fnUntraced(function* (options: Options) {
+  const { agents, customer_agents = [], policy, prices } = yield* read(given(options), "")
+  for (const [index, spec] of agents.entries()) yield* decodedSpec(spec, index)
+  if (policy !== undefined) yield* readable(policy)
+  if (prices !== undefined) yield* Effect.fromResult(compile(prices))
+  return { customer_agents }
+})

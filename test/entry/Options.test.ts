@@ -1,0 +1,121 @@
+/** What `start` is given from JavaScript: whatever is no option is named, and nothing was opened for it. */
+import { existsSync, mkdtempSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { Redacted } from "effect"
+import { afterAll, assert, describe, it } from "vitest"
+import type { Options } from "../../layers/compose/NodeService.ts"
+import { start } from "../../layers/compose/NodeService.ts"
+import { layer, text } from "../../layers/model/ScriptedModelGateway.ts"
+import { AgentSpec } from "../../src/agent/AgentSpec.ts"
+import { AgentName } from "../../src/Ids.ts"
+
+const home = mkdtempSync(join(tmpdir(), "troupe-options-"))
+afterAll(() => rmSync(home, { recursive: true }))
+
+const directory = join(home, "store")
+const shop = AgentSpec.make({ name: AgentName.make("shop"), instructions: "Help." })
+const whole: Options = { agents: [shop], model: layer(() => text("hello")), store: { directory } }
+
+const server = { namespace: "files", transport: "stdio", program: "/bin/false" }
+const price = { model: "*", input: "1", output: "1" }
+
+interface Rejected {
+  readonly _tag?: string
+  readonly field?: string
+  readonly message?: string
+}
+
+const refused = (options: unknown): Promise<Rejected> =>
+  start(options as Options).then(
+    async (troupe) => {
+      await troupe.stop()
+      return { _tag: "started" }
+    },
+    (error: Rejected) => error
+  )
+
+const wrong: ReadonlyArray<readonly [field: string, given: Record<string, unknown>]> = [
+  ["agents", { agents: undefined }],
+  ["agents", { agents: "shop" }],
+  ["agents.0", { agents: ["shop"] }],
+  ["model", { model: undefined }],
+  ["model", { model: "gpt" }],
+  ["tokenizer", { tokenizer: {} }],
+  ["tools", { tools: {} }],
+  ["tools.0", { tools: [() => "x"] }],
+  ["shared.0", { shared: ["x"] }],
+  ["plugins.0.tools", { plugins: [{ manifest: {}, tools: [] }] }],
+  ["plugins.0.also", { plugins: [{ manifest: {}, tools: whole.model, also: 1 }] }],
+  ["deliveries.0", { deliveries: [{}] }],
+  ["graphs.0", { graphs: [7] }],
+  ["store", { store: "memory" }],
+  ["store", { store: null }],
+  ["store", { store: { directory: "" } }],
+  ["store", { store: { directory, also: true } }],
+  ["store", { store: { postgres: "localhost:5432" } }],
+  ["store", { store: { postgres: Redacted.make("postgres://x") } }],
+  ["record", { record: "yes" }],
+  ["policy", { policy: "ask" }],
+  ["prices", { prices: 7 }],
+  ["customer_agents", { customer_agents: "shop" }],
+  ["customer_agents.0", { customer_agents: ["a b"] }],
+  ["telemetry", { telemetry: "on" }],
+  ["telemetry", { telemetry: { endpoint: 1 } }],
+  ["telemetry", { telemetry: { url: "http://127.0.0.1:4318" } }],
+  ["mcp", { mcp: [] }],
+  ["mcp.allow", { mcp: { servers: [] } }],
+  ["mcp.also", { mcp: { servers: [], allow: {}, also: 1 } }],
+  ["mcp.servers.0", { mcp: { servers: ["files"], allow: {} } }],
+  ["mcp.servers.0", { mcp: { servers: [{ ...server, shell: true }], allow: {} } }],
+  ["mcp.allow.commands", { mcp: { servers: [server], allow: { commands: "any" } } }],
+  ["mcp.allow.everything", { mcp: { servers: [server], allow: { everything: true } } }],
+  ["agent", { agent: shop }],
+  ["Store", { Store: "ephemeral" }]
+]
+
+describe("the options of a start", () => {
+  for (const [field, given] of wrong) {
+    it(`names ${field} where it is ${JSON.stringify(given).slice(0, 80)}, and opens nothing`, async () => {
+      const error = await refused({ ...whole, ...given })
+      assert.strictEqual(error._tag, "InvalidInput", String((error as Error).stack))
+      assert.isTrue(
+        error.field === field || error.field!.startsWith(`${field}.`),
+        `${error.field}: ${error.message}`
+      )
+      assert.isNotEmpty(error.message)
+      assert.isFalse(existsSync(directory))
+    })
+  }
+
+  it("are an object", async () => {
+    for (const given of [undefined, null, "x", 7, [], [whole]]) {
+      const error = await refused(given)
+      assert.deepInclude(error, { _tag: "InvalidInput" })
+    }
+  })
+
+  it("say no secret of a connection in their refusal", async () => {
+    const error = await refused({ ...whole, store: { postgres: "mysql://u:hunter2@h/d" } })
+    assert.notInclude(JSON.stringify(error), "hunter2")
+  })
+
+  it("of agents, a policy and prices have errors of their own, and open nothing either", async () => {
+    const errors = [
+      await refused({ ...whole, agents: [{ ...shop, steps_max: 3 }] }),
+      await refused({ ...whole, policy: { mode: "perhaps" } }),
+      await refused({ ...whole, prices: { version: "1", currency: "usd", prices: [price] } })
+    ]
+    assert.deepStrictEqual(
+      errors.map(({ _tag }) => _tag),
+      ["MisdeclaredAgent", "MisdeclaredPolicy", "MisdeclaredPrice"]
+    )
+    assert.isFalse(existsSync(directory))
+  })
+
+  it("that are given as undefined are not given", async () => {
+    const { store: _, ...rest } = whole
+    const nothing = { store: undefined, mcp: undefined, record: undefined, tools: undefined }
+    assert.strictEqual((await refused({ ...rest, ...nothing }))._tag, "started")
+  })
+})
