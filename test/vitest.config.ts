@@ -1,16 +1,60 @@
 import { fileURLToPath } from "node:url"
 import { defineConfig } from "vitest/config"
 
-export default defineConfig({
-  root: fileURLToPath(new URL("..", import.meta.url)),
+const root = fileURLToPath(new URL("..", import.meta.url))
+
+// What is compiled once is not compiled again by each of hundreds of processes.
+process.env["NODE_COMPILE_CACHE"] ??= `${root}node_modules/.cache/troupe-test/compiled`
+
+/** Folders whose files share a process: they leave nothing behind in it. The others have a process for each file. */
+const together = [
+  "agents",
+  "approval",
+  "calls",
+  "canonical",
+  "capability",
+  "channel",
+  "conversation",
+  "cost",
+  "delivery",
+  "entry",
+  "ephemeral",
+  "error",
+  "graph",
+  "model",
+  "permission",
+  "replay",
+  "run",
+  "runtime",
+  "tool"
+].map((folder) => `test/${folder}/**/*.test.ts`)
+
+/** They count what a process holds, measure its pace, or start others that need its core. */
+const alone = [
+  "test/delivery/Crash.test.ts",
+  "test/entry/HostileTexts.test.ts",
+  "test/replay/Command.test.ts",
+  "test/replay/Embedded.test.ts",
+  "test/runtime/Leaks.test.ts",
+  "test/runtime/Yields.test.ts"
+]
+
+const project = (name: string, test: object) => ({
+  root,
   resolve: { conditions: ["troupe-source"] },
   ssr: { resolve: { conditions: ["troupe-source"] } },
+  test: { name, testTimeout: 30_000, hookTimeout: 60_000, pool: "forks" as const, ...test }
+})
+
+export default defineConfig({
+  root,
   test: {
-    include: ["test/**/*.test.ts"],
     globalSetup: ["test/sql/postgres.global.ts"],
-    testTimeout: 30_000,
-    hookTimeout: 60_000,
     maxWorkers: 2,
-    pool: "forks"
+    projects: [
+      project("together", { include: together, exclude: alone, isolate: false }),
+      project("apart", { include: ["test/**/*.test.ts"], exclude: together, isolate: true }),
+      project("alone", { include: alone, isolate: true })
+    ]
   }
 })

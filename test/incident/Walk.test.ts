@@ -23,6 +23,7 @@ import type { Approval, Decision } from "../../src/approval/Approval.ts"
 import { ConversationId, Tenant } from "../../src/Ids.ts"
 import { Principal } from "../../src/Principal.ts"
 import { eventually } from "../contracts/Contract.ts"
+import * as Homes from "../process/Homes.ts"
 import * as EmbeddedPostgres from "../sql/EmbeddedPostgres.ts"
 
 const tenant = Tenant.make("acme")
@@ -133,8 +134,8 @@ const testOnAll = (title: string, body: Body) => {
     `${title} (PGlite)`,
     () =>
       Effect.gen(function* () {
-        const path = yield* directory
-        yield* body.pipe(Effect.scoped, Effect.provide(Stores.directory(join(path, "data"))))
+        const { directory: path } = yield* Homes.directory
+        yield* body.pipe(Effect.scoped, Effect.provide(Stores.directory(path)))
       }),
     // The first start of a directory takes seconds, and many on a busy machine.
     120_000

@@ -35,7 +35,7 @@ export interface Child {
 const wait_ms = 45_000
 const root = join(import.meta.dirname, "../..")
 /** Most of a start is compiling the same files again: with this it takes half the time. */
-const compiled = join(root, "node_modules/.cache/troupe-test")
+const compiled = join(root, "node_modules/.cache/troupe-test/compiled")
 
 const exitOf = (child: ChildProcess): Effect.Effect<Ended> =>
   Effect.callback<Ended>((resume) => {

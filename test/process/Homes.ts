@@ -66,12 +66,13 @@ const template = Effect.gen(function* () {
 })
 
 /** A directory with an empty database. */
-export const directory: Home = Effect.gen(function* () {
-  const from = yield* template
-  const path = join(yield* temporary, "db")
-  cpSync(from, path, { recursive: true })
-  return { directory: path }
-})
+export const directory: Effect.Effect<{ readonly directory: string }, unknown, Scope.Scope> =
+  Effect.gen(function* () {
+    const from = yield* template
+    const path = join(yield* temporary, "db")
+    cpSync(from, path, { recursive: true })
+    return { directory: path }
+  })
 
 /** A database of the run's server. */
 export const database: Home = Effect.map(EmbeddedPostgres.database, (postgres) => ({ postgres }))

@@ -15,7 +15,7 @@ for (const [engine, home] of Homes.both) {
         const options = { store: yield* home, counter: judge.url, park_ms: 200 }
         const found = yield* storm(options, judge, {
           seed: 2,
-          kills: either(4, 40),
+          kills: either(2, 40),
           runs_min: 20,
           questions_min: 8
         })

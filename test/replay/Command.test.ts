@@ -1,5 +1,5 @@
 /** `npm run troupe`, as a process over a directory that a runtime left behind. */
-import { existsSync, readFileSync, writeFileSync } from "node:fs"
+import { cpSync, existsSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { assert, it } from "@effect/vitest"
 import { Effect, Layer, Redacted } from "effect"
@@ -73,6 +73,7 @@ it.live(
   () =>
     Effect.gen(function* () {
       const data = yield* Homes.temporary
+      cpSync((yield* Homes.directory).directory, join(data, "db"), { recursive: true })
       const run = yield* afterRun(Stores.directory(join(data, "db")), Effect.succeed)
 
       const same = yield* troupe(data, "replay", run)

@@ -44,9 +44,10 @@ it.live(
   () =>
     Effect.gen(function* () {
       const data = yield* Homes.temporary
-      const run = yield* embedded(join(data, "own"))
-
       const own = join(data, "own")
+      cpSync((yield* Homes.directory).directory, own, { recursive: true })
+      const run = yield* embedded(own)
+
       const named = yield* troupe({ TROUPE_DATA: own }, "replay", run, "--app", app)
       assert.strictEqual(named.code, 0, named.text)
       assert.match(named.text, same)
@@ -119,6 +120,7 @@ it.live(
     Effect.gen(function* () {
       const place = yield* Homes.temporary
       const own = join(place, "own")
+      cpSync((yield* Homes.directory).directory, own, { recursive: true })
       const run = yield* embedded(own)
       const { bin, project } = installed(place)
       assert.match(readFileSync(bin, "utf8"), /^#!\/usr\/bin\/env node\n/)

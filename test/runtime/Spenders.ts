@@ -16,7 +16,7 @@ import type { Script } from "../../layers/model/ScriptedModelGateway.ts"
 import * as ScriptedModelGateway from "../../layers/model/ScriptedModelGateway.ts"
 import { call, text } from "../../layers/model/ScriptedModelGateway.ts"
 import type * as LocalToolRegistry from "../../layers/runtime/LocalToolRegistry.ts"
-import * as Pglite from "../../layers/sql/Pglite.ts"
+import * as EmptyPglite from "../sql/EmptyPglite.ts"
 import * as SqlStores from "../../layers/sql/SqlStores.ts"
 import type { Stores } from "../contracts/Stores.contract.ts"
 import { by, finish, say, usage } from "../model/ScriptedLanguageModel.ts"
@@ -34,7 +34,7 @@ export const stores: Readonly<
   Record<"ephemeral" | "PGlite", Layer.Layer<Stores | ToolQueue, unknown>>
 > = {
   ephemeral: EphemeralStores.layer,
-  PGlite: Layer.provide(SqlStores.layer, Pglite.layer())
+  PGlite: Layer.provide(SqlStores.layer, EmptyPglite.layer)
 }
 
 export type Tools = ReadonlyArray<LocalToolRegistry.Family<unknown, ToolQueue>>

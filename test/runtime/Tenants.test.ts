@@ -9,7 +9,7 @@ import { AgentMemory } from "../../services/AgentMemory.ts"
 import * as EphemeralStore from "../../layers/ephemeral/EphemeralStore.ts"
 import * as EphemeralStores from "../../layers/ephemeral/EphemeralStores.ts"
 import { call, text } from "../../layers/model/ScriptedModelGateway.ts"
-import * as Pglite from "../../layers/sql/Pglite.ts"
+import * as EmptyPglite from "../sql/EmptyPglite.ts"
 import * as SqlStores from "../../layers/sql/SqlStores.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import { AgentName, ConversationId, Tenant } from "../../src/Ids.ts"
@@ -228,7 +228,7 @@ const tests = (it: Vitest.MethodsNonLive<Stores | EphemeralStore.EphemeralStore>
 
 for (const [name, stores] of [
   ["ephemeral", Layer.fresh(EphemeralStores.layer)],
-  ["PGlite", Layer.provide(SqlStores.layer, Pglite.layer())],
+  ["PGlite", Layer.provide(SqlStores.layer, EmptyPglite.layer)],
   ["PostgreSQL", Layer.provide(SqlStores.layer, EmbeddedPostgres.layer)]
 ] as const) {
   layer(Layer.merge(stores, EphemeralStore.layer), {

@@ -1,7 +1,7 @@
 import { assert, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
-import * as Pglite from "../../layers/sql/Pglite.ts"
+import * as EmptyPglite from "./EmptyPglite.ts"
 import { migration as runs } from "../../layers/sql/migrations/0001_runs.ts"
 import { migration as owners } from "../../layers/sql/migrations/0016_conversation_owners.ts"
 import * as Samples from "../contracts/Samples.ts"
@@ -35,5 +35,5 @@ it.live("a conversation of an earlier release belongs to the sender of its first
       rows.map(({ begun_by }) => begun_by),
       ['"carl"', '"co\\"ra\\u0000"']
     )
-  }).pipe(Effect.provide(Pglite.layer()))
+  }).pipe(Effect.provide(EmptyPglite.layer))
 )

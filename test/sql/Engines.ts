@@ -5,7 +5,7 @@ import { layer } from "@effect/vitest"
 import type { Vitest } from "@effect/vitest"
 import { Layer } from "effect"
 import type { SqlClient } from "effect/sql"
-import * as Pglite from "../../layers/sql/Pglite.ts"
+import * as EmptyPglite from "./EmptyPglite.ts"
 import type { SqlNotify } from "../../layers/sql/SqlNotify.ts"
 import * as SqlStores from "../../layers/sql/SqlStores.ts"
 import type { Stores } from "../contracts/Stores.contract.ts"
@@ -19,7 +19,7 @@ export const onBothEngines = (
   tests: (it: Vitest.MethodsNonLive<Needs>) => void
 ): void => {
   for (const [engine, client] of [
-    ["PGlite", Pglite.layer()],
+    ["PGlite", EmptyPglite.layer],
     ["PostgreSQL", EmbeddedPostgres.layer]
   ] as const) {
     layer(Layer.provideMerge(SqlStores.layer, client), {

@@ -2,7 +2,7 @@ import { assert, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { RunJournal } from "../../services/RunJournal.ts"
-import * as Pglite from "../../layers/sql/Pglite.ts"
+import * as EmptyPglite from "./EmptyPglite.ts"
 import * as SqlStores from "../../layers/sql/SqlStores.ts"
 import * as Samples from "../contracts/Samples.ts"
 
@@ -28,5 +28,5 @@ it.live(
         assert.strictEqual(after.seq_scan, before.seq_scan)
         assert.isAbove(after.idx_scan, before.idx_scan)
       }
-    }).pipe(Effect.provide(SqlStores.layer.pipe(Layer.provideMerge(Pglite.layer({})))))
+    }).pipe(Effect.provide(SqlStores.layer.pipe(Layer.provideMerge(EmptyPglite.layer))))
 )

@@ -1,7 +1,7 @@
 import { assert, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
-import * as Pglite from "../../layers/sql/Pglite.ts"
+import * as EmptyPglite from "./EmptyPglite.ts"
 import { migration as runs } from "../../layers/sql/migrations/0001_runs.ts"
 import { migration as delivery } from "../../layers/sql/migrations/0002_delivery.ts"
 import { migration as append } from "../../layers/sql/migrations/0003_append.ts"
@@ -51,7 +51,7 @@ it.live("what was written before gets its tenant, and what an older process stil
         ["c-3", "other"]
       ])
     }
-  }).pipe(Effect.provide(Pglite.layer()))
+  }).pipe(Effect.provide(EmptyPglite.layer))
 )
 
 it.live("a message of an older process is refused where two tenants have the conversation", () =>
@@ -65,5 +65,5 @@ it.live("a message of an older process is refused where two tenants have the con
     ])
     assert.strictEqual((yield* Effect.exit(all([message!])))._tag, "Failure")
     assert.deepStrictEqual(yield* tenantsOf("conversation_messages"), [["c-1", "acme"]])
-  }).pipe(Effect.provide(Pglite.layer()))
+  }).pipe(Effect.provide(EmptyPglite.layer))
 )
