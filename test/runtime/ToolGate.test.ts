@@ -175,6 +175,8 @@ describe("permission", () => {
         yield* switched.turn(true, H.alice)
         const stopped = yield* H.ended(yield* H.send("hello"))
         assert.deepStrictEqual(reasons(stopped), ["KILL_SWITCH"])
+        const shown = H.resultsShown((yield* H.requests)[1])
+        assert.include(shown[0], "an operator has stopped every tool.")
         assert.lengthOf(ran, 0)
         yield* switched.turn(false, H.alice)
         const let_run = yield* H.ended(yield* H.send("hello", "c-2"), "c-2")
