@@ -5,10 +5,11 @@ import { failureOf, ToolPolicyError } from "../error/ToolError.ts"
 import type { CallId } from "../Ids.ts"
 import type { Outcome, RunEvent } from "./RunEvent.ts"
 
-export const settle = (call: CallId, outcome: Outcome, by?: string): RunEvent =>
-  by === undefined
-    ? { _tag: "CallSettled", call, outcome }
-    : { _tag: "CallSettled", call, outcome, by }
+export const settle = (call: CallId, outcome: Outcome): RunEvent => ({
+  _tag: "CallSettled",
+  call,
+  outcome
+})
 
 export const policy = (reason: string, message: string): Outcome => ({
   _tag: "Failed",

@@ -49,8 +49,8 @@ export const withheld = (turn: ModelTurned, call: ProposedCall): Outcome | undef
   return { _tag: "Failed", error: failureOf(error) }
 }
 
-/** What a supervisor reads below the text of a specialist whose last turn did not end well. */
-export const cutNote = (finish: FinishReason): string => {
+/** What a supervisor reads below the text of a specialist whose last turn did not end well; undefined = it did. */
+export const cutNote = (finish: FinishReason | undefined): string => {
   switch (finish) {
     case "length":
       return "\n[runtime] This answer was cut at the limit of its length."

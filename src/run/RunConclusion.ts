@@ -92,8 +92,7 @@ const finished = ({ question }: RunState, frame: FrameState): RunEvent => {
       : // The supervisor's answer was on its way when the question was put.
         unasked(question, "runtime")
   }
-  const finish = finishOf(frame)
-  const said = finish === undefined ? frame.answer : frame.answer! + cutNote(finish)
+  const said = frame.answer! + cutNote(finishOf(frame))
   return settle(frame.id as string as CallId, { _tag: "Value", json: JSON.stringify(said) })
 }
 
@@ -145,7 +144,7 @@ export const conclude = (state: RunState): RunEvent | undefined => {
 
 /** What the supervisor said last, so that a stopped run still shows it. */
 const lastText = (state: RunState): string => {
-  const transcript = state.frames.get(rootFrame)?.transcript ?? []
+  const { transcript } = state.frames.get(rootFrame)!
   for (let i = transcript.length - 1; i >= 0; i--) {
     const entry = transcript[i]!
     if (entry.role === "assistant" && entry.text.trim() !== "") return entry.text

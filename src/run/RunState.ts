@@ -46,7 +46,7 @@ export type CallPhase =
       readonly tool?: string
       readonly over_at?: number
     }
-  | { readonly _tag: "Unknown"; readonly key: string }
+  | { readonly _tag: "Unknown" }
   /** `copy`: a long result is the journal's; what is kept of it here is what a model is shown. */
   | {
       readonly _tag: "Settled"
@@ -209,6 +209,8 @@ const unasked = (state: RunState) => {
   state.asking--
 }
 
+const unknownPhase: CallPhase = { _tag: "Unknown" }
+
 /** Applies one event in place. Total over every event that a decider has emitted for this state. */
 export const evolve = (state: RunState, event: RunEvent): void => {
   state.length++
@@ -280,10 +282,7 @@ export const evolve = (state: RunState, event: RunEvent): void => {
     case "CallUnknown": {
       const call = state.calls.get(event.call)!
       if (event.spent !== undefined) state.tokens += spend(state.used, event.spent)
-      return move(state, call, {
-        _tag: "Unknown",
-        key: call.phase._tag === "Dispatched" ? call.phase.key : ""
-      })
+      return move(state, call, unknownPhase)
     }
     case "CallReopened": {
       const call = state.calls.get(event.call)!

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit } from "effect"
-import { begin, suspended } from "../../src/run/FirstStep.ts"
+import { begin, isDone, suspended } from "../../src/run/FirstStep.ts"
 
 describe("an Effect that is often done at its first step", () => {
   it.effect("does nothing before it is run, and as much each time as once", () =>
@@ -13,6 +13,12 @@ describe("an Effect that is often done at its first step", () => {
       assert.strictEqual(yield* adding, 4)
     })
   )
+
+  it("is its own result, and no other is", () => {
+    assert.isTrue(isDone(Exit.succeed(1)))
+    assert.isTrue(isDone(Exit.fail("no")))
+    assert.isFalse(isDone(Effect.sync(() => 1)))
+  })
 
   it.effect("is done at once where it is begun, and what must wait is left to run", () =>
     Effect.gen(function* () {

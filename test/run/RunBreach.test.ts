@@ -2,8 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import type { TurnCost } from "../../src/cost/TurnCost.ts"
 import { callId, rootFrame } from "../../src/Ids.ts"
 import { breach, extensionOf, extensionText, limitPlace, maxOf } from "../../src/run/RunBreach.ts"
-import { decide } from "../../src/run/RunDecider.ts"
-import type { ModelTurned, Outcome, RunEvent } from "../../src/run/RunEvent.ts"
+import type { ModelTurned, Outcome } from "../../src/run/RunEvent.ts"
 import type { LimitName, RunLimits } from "../../src/run/RunLimits.ts"
 import { statusOf } from "../../src/run/RunState.ts"
 import { work } from "../../src/run/RunWork.ts"
@@ -13,24 +12,17 @@ import {
   added,
   answersLimit,
   asksLimit,
-  delegated,
   delegates,
-  ends,
   first,
   proposal,
-  proposes,
+  priced,
   says,
   second,
-  started
+  started,
+  step,
+  wantsTurn
 } from "./Scenes.ts"
 
-const priced = (amount: string, currency = "USD"): TurnCost => ({
-  _tag: "Priced",
-  agent: "operations" as never,
-  prices: "v1",
-  currency,
-  amount
-})
 const unpriced: TurnCost = {
   _tag: "Unpriced",
   agent: "operations" as never,
@@ -41,13 +33,6 @@ const unpriced: TurnCost = {
 const broke: Outcome = {
   _tag: "Failed",
   error: { class: "ToolTransientError", kind: "timeout", message: "it took too long" }
-}
-
-/** One turn with one call, the same every time, that ends in this way. */
-const step = (play: Play, given: Partial<ModelTurned> = {}, outcome?: Outcome): void => {
-  says(play, { calls: [proposal("write", { n: 1 })], ...given })
-  const { id } = play.state.open[0]!
-  ends(play, id, outcome)
 }
 
 interface Bound {
@@ -121,9 +106,6 @@ const bounds: Record<LimitName, Bound> = {
 const names = Object.keys(bounds) as ReadonlyArray<LimitName>
 
 const lastTurn = (play: Play) => play.state.frames.get(rootFrame)!.step + 1
-
-const wantsTurn = (play: Play): boolean =>
-  work(play.state).some((each) => each._tag === "AskModel" && each.start && each.tools)
 
 describe("a bound of the run", () => {
   for (const name of names) {
@@ -241,6 +223,7 @@ describe("a bound of the run", () => {
         { _tag: "RunStopping", status: "failed", by: "ada", reason, message: "that will do" }
       ])
       assert.deepInclude(play.state.ended, { status: "failed", reason })
+      assert.strictEqual(extensionOf(play.state, name).max, used[1])
     })
 
     it(`${name} leaves one turn without tools where the run is to answer, and it ends the run`, () => {
@@ -285,136 +268,6 @@ describe("a bound of the run", () => {
       }
     })
   }
-})
-
-const requestOf = (play: Play) => {
-  const { _tag, ...request } = [...play.state.asked!.values()].at(-1)!
-  return { ...request, approval: `00000000-0000-4000-8000-${"f".repeat(12)}` as never }
-}
-
-describe("a question about a bound", () => {
-  const reached = (limits: Partial<RunLimits> = {}) => {
-    const play = started({ calls_max: 1, on_breach: "ask", ...limits })
-    step(play)
-    return play
-  }
-
-  it("is not put while another waits, when it was put, or when the run stops", () => {
-    const play = reached()
-    const { request } = asksLimit(play, "calls_max")
-    const again = { ...request, approval: requestOf(play).approval }
-    assert.deepStrictEqual(decide(play.state, { _tag: "AsksLimit", request: again }), [])
-    answersLimit(play)
-    step(play)
-    assert.isDefined(play.state.ended)
-    const stopping = reached()
-    give(stopping, { _tag: "Stops", stopping: { status: "failed", by: "ada", reason: "r" } })
-    assert.deepStrictEqual(decide(stopping.state, { _tag: "AsksLimit", request }), [])
-  })
-
-  it("is put once, also where it is decided again after somebody answered", () => {
-    const play = reached({ extensions_max: 2, extend_by: { calls_max: 1 } })
-    const { request } = asksLimit(play, "calls_max")
-    answersLimit(play)
-    step(play)
-    assert.strictEqual(breach(play.state)?.limit, "calls_max")
-    assert.deepStrictEqual(decide(play.state, { _tag: "AsksLimit", request }), [])
-    const newer = { ...request, approval: requestOf(play).approval }
-    assert.lengthOf(decide(play.state, { _tag: "AsksLimit", request: newer }), 1)
-  })
-
-  it("is put about the bound that is reached, and about no other", () => {
-    assert.deepStrictEqual(asksLimit(reached(), "steps_max").events, [])
-    assert.deepStrictEqual(asksLimit(started({ on_breach: "ask" }), "calls_max").events, [])
-  })
-
-  it("is put by nobody where the run answers instead", () => {
-    assert.deepStrictEqual(asksLimit(reached({ on_breach: "answer" }), "calls_max").events, [])
-  })
-
-  it("is not put while every frame waits for its calls, and holds back the turns of all", () => {
-    const play = started({ calls_max: 2, on_breach: "ask" })
-    proposes(play, 2)
-    assert.isFalse(work(play.state).some((each) => each._tag === "AskLimit"))
-    ends(play, first)
-    assert.isFalse(work(play.state).some((each) => each._tag === "AskLimit"))
-    ends(play, second)
-    assert.deepStrictEqual(
-      work(play.state).map((each) => each.key),
-      ["0/2", "limit/calls_max.1"]
-    )
-    assert.isFalse(wantsTurn(play))
-  })
-
-  it("closes as cancelled when the run stops, and when the answer comes first", () => {
-    const stopped = reached()
-    const { request } = asksLimit(stopped, "calls_max")
-    const { approval, call } = request
-    const stopping = { status: "failed", by: "bob", reason: "r" } as const
-    const closed = (by: string): RunEvent => ({
-      _tag: "ApprovalClosed",
-      call,
-      approval,
-      how: "cancelled",
-      by
-    })
-    const events = added(stopped, () => give(stopped, { _tag: "Stops", stopping }))
-    assert.deepInclude(events, closed("bob"))
-    assert.strictEqual(stopped.state.asking, 0)
-
-    const answered = reached()
-    const asked = asksLimit(answered, "calls_max").request
-    assert.deepStrictEqual(says(answered).slice(1), [
-      { ...closed("runtime"), approval: asked.approval },
-      { _tag: "RunEnded", status: "complete", reason: "complete", text: "said" }
-    ] as ReadonlyArray<RunEvent>)
-  })
-})
-
-describe("time that is up", () => {
-  const timeIsUp = (play: Play) => decide(play.state, { _tag: "TimeIsUp" })
-  const stops: ReadonlyArray<RunEvent> = [
-    { _tag: "RunStopping", status: "failed", by: "runtime", reason: "wall_ms_max" }
-  ]
-  const reached: ReadonlyArray<RunEvent> = [{ _tag: "LimitReached", limit: "wall_ms_max" }]
-
-  it("stops a run at once, or is kept for its next turn where that asks or answers", () => {
-    for (const [on_breach, expected] of [
-      ["stop", stops],
-      ["ask", reached],
-      ["answer", reached]
-    ] as const) {
-      const play = started({ wall_ms_max: 1, on_breach })
-      proposes(play, 1)
-      assert.deepStrictEqual(timeIsUp(play), expected, on_breach)
-    }
-  })
-
-  it("is nothing to a run without such a bound, that is stopping, or that knows it", () => {
-    for (const on_breach of ["stop", "ask", "answer"] as const) {
-      assert.deepStrictEqual(timeIsUp(started({ on_breach })), [], on_breach)
-      const play = started({ wall_ms_max: 1, on_breach })
-      proposes(play, 1)
-      give(play, { _tag: "Dispatches", call: first, key: "k", on_loss: "unknown" })
-      give(play, { _tag: "TimeIsUp" })
-      assert.deepStrictEqual(timeIsUp(play), [], `${on_breach}, twice`)
-      const stopping = started({ wall_ms_max: 1, on_breach })
-      proposes(stopping, 1)
-      give(stopping, { _tag: "Dispatches", call: first, key: "k", on_loss: "unknown" })
-      give(stopping, { _tag: "Stops", stopping: { status: "failed", by: "ada", reason: "r" } })
-      assert.isUndefined(stopping.state.ended)
-      assert.deepStrictEqual(timeIsUp(stopping), [], `${on_breach}, stopping`)
-    }
-  })
-
-  it("stops a run that people have given all the time that they may", () => {
-    const play = started({ wall_ms_max: 1, on_breach: "ask" })
-    step(play)
-    give(play, { _tag: "TimeIsUp" })
-    asksLimit(play, "wall_ms_max")
-    answersLimit(play)
-    assert.deepStrictEqual(timeIsUp(play), stops)
-  })
 })
 
 describe("what is kept for a last turn", () => {
@@ -595,57 +448,18 @@ describe("turns of several frames at once", () => {
   })
 
   it("are measured by the largest turn, and not by the last", () => {
-    const play = started({ tokens_max: 42 })
-    step(play, { usage: { input_tokens: 12, output_tokens: 8 } })
-    step(play, { usage: { input_tokens: 1, output_tokens: 0 } })
-    says(play, { calls: [proposal("a"), proposal("b")] })
-    delegates(play, callId(rootFrame, 3, 0))
-    delegates(play, callId(rootFrame, 3, 1))
-    const starts = () =>
-      work(play.state).map((each) => (each._tag === "AskModel" ? each.start : each._tag))
-    assert.strictEqual(play.state.tokens, 21)
-    assert.deepStrictEqual(starts(), [true, true])
-    const { play: spent } = delegated({ tokens_max: 41 })
-    assert.strictEqual(spent.state.used.turn_tokens_most, 0)
-  })
-})
-
-describe("a specialist at a bound", () => {
-  it("fails its call where the run is to answer, and its supervisor has the last turn", () => {
-    const { frame, play } = delegated({ calls_max: 2, on_breach: "answer" })
-    says(play, { calls: [proposal("read", { n: 1 })] }, frame)
-    const events = ends(play, callId(frame, 1, 0))
-    assert.deepStrictEqual(events[1], {
-      _tag: "CallSettled",
-      call: first,
-      outcome: {
-        _tag: "Failed",
-        error: {
-          class: "ToolPolicyError",
-          kind: "permission",
-          reason: "CALLS_MAX",
-          message: "this run has reached calls_max: a specialist has no more turns in it"
-        }
-      }
-    })
-    assert.isUndefined(play.state.stopping)
-    assert.deepStrictEqual(
-      work(play.state).map(({ key }) => key),
-      ["0/2/answer"]
-    )
-  })
-
-  it("stops the run where it stops, and asks for the run where it asks", () => {
-    const reach = (on_breach: "stop" | "ask") => {
-      const { frame, play } = delegated({ calls_max: 2, on_breach })
-      says(play, { calls: [proposal("read", { n: 1 })] }, frame)
-      ends(play, callId(frame, 1, 0))
-      return play
+    const after = (limits: Partial<RunLimits>) => {
+      const play = started(limits)
+      step(play, { usage: { input_tokens: 12, output_tokens: 8 }, cost: priced("0.2") })
+      step(play, { usage: { input_tokens: 1, output_tokens: 0 }, cost: priced("0.01") })
+      says(play, { calls: [proposal("a"), proposal("b")] })
+      delegates(play, callId(rootFrame, 3, 0))
+      delegates(play, callId(rootFrame, 3, 1))
+      return work(play.state).map((each) => (each._tag === "AskModel" ? each.start : each._tag))
     }
-    const stopped = reach("stop")
-    assert.strictEqual(stopped.state.ended?.reason, "calls_max")
-    const asking = reach("ask")
-    assert.isUndefined(asking.state.stopping)
-    assert.isDefined(work(asking.state).find((each) => each._tag === "AskLimit"))
+    assert.deepStrictEqual(after({ tokens_max: 42 }), [true, true])
+    assert.deepStrictEqual(after({ tokens_max: 41 }), [true, false])
+    assert.deepStrictEqual(after({ cost_max: "0.42" }), [true, true])
+    assert.deepStrictEqual(after({ cost_max: "0.41" }), [true, false])
   })
 })

@@ -6,11 +6,14 @@ import type { Role } from "../../src/Principal.ts"
 import { Principal } from "../../src/Principal.ts"
 import type { Amendment, Settlement } from "../../src/run/RunCommand.ts"
 import {
+  CallNotUnknown,
   cancelBy,
   cancelRun,
   decideApproval,
   expireApproval,
   inTenant,
+  RunIsOver,
+  RunNotFound,
   settleBy,
   settleCall
 } from "../../src/run/RunCommand.ts"
@@ -95,6 +98,75 @@ describe("decideApproval", () => {
       assert.strictEqual(tagOf(amendment), "DecisionUnfit")
       assert.deepStrictEqual(amendment.events, [])
     }
+  })
+
+  it("says of a decision of no known variant which there are, in at most 64 units of what it was", () => {
+    const { play, request } = asking()
+    const { answer } = decideBy(play, request, { _tag: "x".repeat(65) } as never)
+    assert.deepInclude(Result.isFailure(answer) ? answer.failure : {}, {
+      decision: "x".repeat(64),
+      fits: ["Approve", "Deny", "Modify", "RequestRevision"]
+    })
+  })
+
+  it("a decision that names a call which does not exist decides nothing", () => {
+    const { play, request } = asking()
+    const elsewhere = { ...request, call: callId(rootFrame, 9, 9) }
+    assertRefused(decideBy(play, elsewhere), "ApprovalSettled")
+  })
+
+  it("an answered question was decided, also where a later one of the same call expired", () => {
+    const { play, request } = asking()
+    command(play, () => decideBy(play, request))
+    const later = { ...request, approval: Samples.approvalId(), proposal: "q", expires_at: 5 }
+    give(play, { _tag: "Asks", request: later })
+    command(play, (state) => expireApproval(state, first, later.approval, 5))
+    assert.strictEqual(play.events.at(-1)!._tag, "CallSettled")
+    assertRefused(decideBy(play, request), "ApprovalSettled")
+    assertRefused(decideBy(play, later), "ApprovalExpired")
+  })
+
+  it("a question about a limit is approved or denied, once, and is closed when its run stops", () => {
+    const reached = () => {
+      const play = begin(RunLimits.make({ calls_max: 1, on_breach: "ask" }))
+      const place = { frame: rootFrame, step: 1 }
+      give(play, {
+        _tag: "TurnFinished",
+        turned: { _tag: "ModelTurned", ...place, ...turn(1) }
+      })
+      const outcome = { _tag: "Value", json: "1" } as const
+      give(play, { _tag: "Finished", settled: { _tag: "CallSettled", call: first, outcome } })
+      const call = "limit/calls_max.1" as typeof first
+      const { _tag, ...request } = Samples.approvalRequested(call, { limit: "calls_max" })
+      give(play, { _tag: "AsksLimit", request })
+      return { play, request }
+    }
+    const { play, request } = reached()
+    for (const decision of [
+      { _tag: "Modify", arguments: {} },
+      { _tag: "RequestRevision", note: "smaller" }
+    ] satisfies ReadonlyArray<Decision>) {
+      const amendment = decideBy(play, request, decision)
+      assertRefused(amendment, "DecisionUnfit")
+      const { answer } = amendment
+      assert.deepInclude(Result.isFailure(answer) ? answer.failure : {}, {
+        decision: decision._tag,
+        fits: ["Approve", "Deny"]
+      })
+    }
+    const statusAfter = () => {
+      const late = decideBy(play, request)
+      assertRefused(late, "ApprovalSettled")
+      const { answer } = late
+      return Result.isFailure(answer) && "status" in answer.failure ? answer.failure.status : ""
+    }
+    command(play, () => decideBy(play, request))
+    assert.strictEqual(statusAfter(), "decided")
+    const stopped = reached()
+    command(stopped.play, (state) => cancelRun(state, run, "ada", "enough"))
+    const { answer } = decideBy(stopped.play, stopped.request)
+    const error = Result.isFailure(answer) ? answer.failure : undefined
+    assert.strictEqual(error?._tag === "ApprovalSettled" ? error.status : error, "cancelled")
   })
 
   it("a denial and a revision are the call's result at once", () => {
@@ -406,5 +478,17 @@ describe("settleCall", () => {
     }
     command(play, (state) => cancelRun(state, run, "ada", "enough"))
     assertRefused(settle(first), "RunIsOver")
+  })
+})
+
+describe("a command that is refused", () => {
+  it("says of which run or call, and what it is", () => {
+    assert.strictEqual(new RunNotFound({ run_id: "r-1" }).message, 'there is no run "r-1"')
+    const over = new RunIsOver({ run_id: "r-1", status: "failed" })
+    assert.strictEqual(over.message, "run r-1 is failed")
+    assert.strictEqual(
+      new CallNotUnknown({ call: "0/1.0", phase: "Settled" }).message,
+      'call "0/1.0" is in phase Settled; only an unknown one can be settled'
+    )
   })
 })

@@ -16,6 +16,7 @@ import {
   analyst,
   answersLimit,
   asksLimit,
+  compaction,
   delegated,
   delegates,
   ends,
@@ -235,88 +236,6 @@ describe("a turn", () => {
   })
 })
 
-const compaction = (
-  given: Partial<Extract<RunInput, { _tag: "Compacts" }>["compaction"]> = {}
-): Extract<RunInput, { _tag: "Compacts" }>["compaction"] => ({
-  frame: rootFrame,
-  step: 1,
-  cause: "bound",
-  how: "truncated",
-  tokens_before: 90,
-  tokens_after: 50,
-  tokens_max: 60,
-  ...given
-})
-
-describe("a prompt", () => {
-  const compacts = (play: Play, given: Parameters<typeof compaction>[0] = {}) =>
-    added(play, () => give(play, { _tag: "Compacts", compaction: compaction(given) }))
-
-  it("is cut once before a turn, and once more where its provider still refuses it", () => {
-    const play = started()
-    const cut = (cause: "bound" | "refused", step = 1) => compacts(play, { cause, step }).length
-    assert.deepStrictEqual(compacts(play), [{ _tag: "Compacted", ...compaction() }])
-    assert.strictEqual(cut("bound"), 0)
-    assert.isUndefined(play.state.frames.get(rootFrame)!.tokens_refused)
-    assert.strictEqual(cut("refused"), 1)
-    assert.strictEqual(play.state.frames.get(rootFrame)!.tokens_refused, 90)
-    assert.strictEqual(cut("refused"), 0)
-    assert.strictEqual(cut("bound"), 0)
-    proposes(play, 1)
-    ends(play, first)
-    assert.strictEqual(cut("refused", 1), 0)
-    assert.strictEqual(cut("refused", 2), 1)
-    assert.strictEqual(cut("refused", 2), 0)
-  })
-
-  it("that was summarised has the cost of that, which is no step", () => {
-    const play = started({ cost_max: "9" })
-    compacts(play, {
-      how: "summarised",
-      usage: { input_tokens: 7, output_tokens: 3 },
-      cost: {
-        _tag: "Priced",
-        agent: Samples.operations,
-        prices: "v1",
-        currency: "USD",
-        amount: "0.5"
-      }
-    })
-    const { steps, tokens, used } = play.state
-    assert.deepStrictEqual(
-      [steps, tokens, used.turn_tokens_most, String(used.cost)],
-      [0, 10, 10, String(used.turn_cost_most)]
-    )
-    assert.isDefined(used.cost)
-    compacts(play, { cause: "refused" })
-    assert.strictEqual(play.state.tokens, 10)
-    assert.strictEqual(play.state.used.unpriced_turns, 0)
-  })
-
-  it("shows less of its own and of the past, each where it says so", () => {
-    const play = started()
-    for (const n of [1, 2]) {
-      says(play, { text: `turn ${n}`, calls: [proposal("write", { n })] })
-      ends(play, callId(rootFrame, n, 0))
-    }
-    const frame = play.state.frames.get(rootFrame)!
-    const before = frame.transcript
-    const history = { dropped: 1, elided: 2 }
-    compacts(play, { step: 3, history })
-    assert.deepStrictEqual(play.state.past, history)
-    assert.strictEqual(frame.transcript, before)
-    assert.isUndefined(frame.cut)
-    const own = { dropped: 1, elided: 0 }
-    compacts(play, { step: 3, cause: "refused", own })
-    assert.deepStrictEqual(play.state.past, history)
-    assert.deepStrictEqual(frame.cut, own)
-    assert.deepStrictEqual(
-      frame.transcript.map((entry) => (entry.role === "tool" ? entry.role : entry.text)),
-      ["what is stuck?", "[steps 1 to 1 of this task are left out here.]", "turn 2", "tool"]
-    )
-  })
-})
-
 describe("a call that is refused by a bound of the run", () => {
   const proposed = (calls: number, limits: Partial<RunLimits> = {}) => {
     const play = started(limits)
@@ -502,5 +421,45 @@ describe("the supervisor's last turn", () => {
     answersLimit(play)
     proposes(play, 1)
     assert.strictEqual(play.state.calls.size, 3)
+  })
+})
+
+describe("a specialist at a bound", () => {
+  it("fails its call where the run is to answer, and its supervisor has the last turn", () => {
+    const { frame, play } = delegated({ calls_max: 2, on_breach: "answer" })
+    says(play, { calls: [proposal("read", { n: 1 })] }, frame)
+    const events = ends(play, callId(frame, 1, 0))
+    assert.deepStrictEqual(events[1], {
+      _tag: "CallSettled",
+      call: first,
+      outcome: {
+        _tag: "Failed",
+        error: {
+          class: "ToolPolicyError",
+          kind: "permission",
+          reason: "CALLS_MAX",
+          message: "this run has reached calls_max: a specialist has no more turns in it"
+        }
+      }
+    })
+    assert.isUndefined(play.state.stopping)
+    assert.deepStrictEqual(
+      work(play.state).map(({ key }) => key),
+      ["0/2/answer"]
+    )
+  })
+
+  it("stops the run where it stops, and asks for the run where it asks", () => {
+    const reach = (on_breach: "stop" | "ask") => {
+      const { frame, play } = delegated({ calls_max: 2, on_breach })
+      says(play, { calls: [proposal("read", { n: 1 })] }, frame)
+      ends(play, callId(frame, 1, 0))
+      return play
+    }
+    const stopped = reach("stop")
+    assert.strictEqual(stopped.state.ended?.reason, "calls_max")
+    const asking = reach("ask")
+    assert.isUndefined(asking.state.stopping)
+    assert.isDefined(work(asking.state).find((each) => each._tag === "AskLimit"))
   })
 })

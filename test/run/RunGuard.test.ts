@@ -5,7 +5,7 @@ import type { Outcome, ProposedCall, RunEvent } from "../../src/run/RunEvent.ts"
 import { isParkable } from "../../src/run/RunState.ts"
 import * as Samples from "../contracts/Samples.ts"
 import type { Play } from "./Interleaving.ts"
-import { claim, command, give } from "./Interleaving.ts"
+import { apply, claim, command, give } from "./Interleaving.ts"
 import { decideApproval } from "../../src/run/RunCommand.ts"
 import {
   added,
@@ -71,7 +71,13 @@ describe("two calls of one turn", () => {
       ["text", {}],
       [{ a: null }, { a: 0 }],
       [{ a: true }, { a: false }],
-      [0, false]
+      [0, false],
+      [0, {}],
+      [{}, 0],
+      ["", {}],
+      [{}, ""],
+      ["", []],
+      [[], ""]
     ]
 
   it("for one thing run once: the second has its result at once, whatever it waits for", () => {
@@ -131,6 +137,16 @@ describe("two calls of one turn", () => {
       decideApproval(state, { call: second, approval, decision, by, digest }, 0)
     )
     assert.strictEqual(dispatches(play)[0]?._tag, "CallDispatched")
+  })
+
+  it("that an earlier release let through is sent again, and is no second result of the first", () => {
+    const twin = proposal("write", { a: 1 })
+    const play = proposed(twin, twin)
+    const call = second
+    apply(play, [{ _tag: "CallDispatched", call, key: "k", epoch: 1, on_loss: "again" }])
+    claim(play)
+    const again = { _tag: "Dispatches", call, key: "k", on_loss: "again" } as const
+    assert.strictEqual(decide(play.state, again)[0]?._tag, "CallDispatched")
   })
 
   it("that was sent once is sent again, also where its twin was cut off with its owner", () => {
@@ -293,6 +309,8 @@ describe("the same call that fails again and again", () => {
       { a: [1] },
       { a: [1, 2] },
       { a: [[1], 2] },
+      { a: [[1, 2]] },
+      { a: [1, [], 2] },
       { a: [1, [2]] },
       { a: [12] },
       { b: 1 },

@@ -2,11 +2,14 @@
  * Short ways to bring a run to where a test begins, through the decider alone.
  */
 import type { Decision } from "../../src/approval/Approval.ts"
+import type { TurnCost } from "../../src/cost/TurnCost.ts"
 import type { CallId, FrameId } from "../../src/Ids.ts"
 import { AgentName, callId, frameOf, rootFrame } from "../../src/Ids.ts"
+import type { RunInput } from "../../src/run/RunDecider.ts"
 import { decideApproval } from "../../src/run/RunCommand.ts"
 import type { ModelTurned, Outcome, ProposedCall, RunEvent } from "../../src/run/RunEvent.ts"
 import { RunLimits } from "../../src/run/RunLimits.ts"
+import { work } from "../../src/run/RunWork.ts"
 import * as Samples from "../contracts/Samples.ts"
 import type { Play } from "./Interleaving.ts"
 import { begin, command, give, nextApproval } from "./Interleaving.ts"
@@ -97,3 +100,37 @@ export const answersLimit = (play: Play, decision: Decision = { _tag: "Approve" 
     const by = Samples.principal(["operator"])
     command(play, (state) => decideApproval(state, { call, approval, decision, by, digest }, 0))
   })
+
+/** One turn with one call, the same every time, that ends in this way. */
+export const step = (play: Play, given: Partial<ModelTurned> = {}, outcome?: Outcome): void => {
+  says(play, { calls: [proposal("write", { n: 1 })], ...given })
+  const { id } = play.state.open[0]!
+  ends(play, id, outcome)
+}
+
+/** What a turn cost. */
+export const priced = (amount: string, currency = "USD"): TurnCost => ({
+  _tag: "Priced",
+  agent: Samples.operations,
+  prices: "v1",
+  currency,
+  amount
+})
+
+/** A cut of a frame's prompt. */
+export const compaction = (
+  given: Partial<Extract<RunInput, { _tag: "Compacts" }>["compaction"]> = {}
+): Extract<RunInput, { _tag: "Compacts" }>["compaction"] => ({
+  frame: rootFrame,
+  step: 1,
+  cause: "bound",
+  how: "truncated",
+  tokens_before: 90,
+  tokens_after: 50,
+  tokens_max: 60,
+  ...given
+})
+
+/** May a frame have a turn now, with tools? */
+export const wantsTurn = (play: Play): boolean =>
+  work(play.state).some((each) => each._tag === "AskModel" && each.start && each.tools)
