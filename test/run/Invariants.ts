@@ -155,9 +155,11 @@ const fits = (state: RunState, event: RunEvent, phase: CallPhase, sent: boolean)
       return phase._tag === "Unknown"
     case "CallSettled":
       if (sent && did_not_run.has(event.outcome._tag)) return false
-      // What an older owner dispatched has no result but what somebody says of it who was asked.
+      // What an older owner dispatched has no result but what somebody says of it who was asked, or an operator.
       if (phase._tag === "Dispatched" && phase.epoch < state.epoch && phase.on_loss !== "ask") {
-        return event.outcome._tag === "Unknown"
+        return (
+          event.outcome._tag === "Unknown" || (phase.on_loss === "again" && event.by !== undefined)
+        )
       }
       if (phase._tag === "Delegated") return state.frames.get(phase.frame)!.waiting === 0
       return phase._tag === "Unknown"

@@ -332,7 +332,8 @@ describe("a dispatch", () => {
     assert.deepStrictEqual(sends(play), [{ ...event, on_loss: "again" }] as never)
     for (const given of [
       { on_loss: "ask", over_at: 5 },
-      { on_loss: "unknown", via: "queue" }
+      { on_loss: "unknown", via: "queue" },
+      { on_loss: "again", tool: "shop.refund@1" }
     ]) {
       assert.deepStrictEqual(sends(play, given), [{ ...event, ...given }] as never)
     }

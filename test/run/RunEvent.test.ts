@@ -62,6 +62,7 @@ const whole: {
       ...Samples.runAccepted(Samples.newTask()),
       roles: ["operator"],
       span_id: "b7ad6b7169203331",
+      sampled: false,
       limits: RunLimits.make({
         tokens_max: 1,
         cost_max: "0.5",
@@ -192,6 +193,7 @@ const whole: {
     key: "k",
     epoch: 1,
     on_loss,
+    tool: "shop.refund@1",
     over_at: 5,
     via: "queue"
   })),

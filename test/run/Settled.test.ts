@@ -116,11 +116,15 @@ describe("a dispatched call", () => {
     return play
   }
 
-  it("is settled by nobody while its tool is not asked for it, also after its owner is gone", () => {
-    for (const on_loss of ["again", "unknown"] as const) {
+  it("is settled by nobody while its owner may have it, and one that is unknown then not before it is", () => {
+    for (const [on_loss, isGone] of [
+      ["again", false],
+      ["unknown", false],
+      ["unknown", true]
+    ] as const) {
       for (const settlement of settlements) {
         const play = dispatched(on_loss)
-        claim(play)
+        if (isGone) claim(play)
         const { answer, events } = settleCall(
           fold(play.events),
           run,
