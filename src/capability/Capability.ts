@@ -3,6 +3,7 @@
  * exactly; a granted scope is a glob, and one with a URL compares URLs (`UrlGrant.ts`). An empty scope is none.
  */
 import { Schema } from "effect"
+import type { ToolFailure } from "../error/ToolError.ts"
 import { ToolPolicyError } from "../error/ToolError.ts"
 import { matches } from "./Glob.ts"
 import { coversUrl, urlGlobOf } from "./UrlGrant.ts"
@@ -103,6 +104,16 @@ export const capabilityDenied = (tool: string, missing: Capability): ToolPolicyE
     reason: "CAPABILITY_DENIED",
     message: `"${tool.slice(0, 64)}" needs the capability "${missing.slice(0, 200)}", which ${climbs(missing) ? "nobody can be granted" : "this agent does not have"}.`
   })
+
+const denial =
+  /^"[^"]{1,64}" needs the capability "[^"]{1,200}", which (?:nobody can be granted|this agent does not have)\.$/
+
+/**
+ * Is it all the words of `capabilityDenied`, and no others? What stands in them are names that an author gave: a scope such
+ * as `secrets.read:x` looks like a secret and is none.
+ */
+export const isCapabilityDenied = ({ kind, message, reason }: ToolFailure): boolean =>
+  reason === "CAPABILITY_DENIED" && kind === "permission" && denial.test(message)
 
 /** What an operator or an author does about a capability that is missing; a sentence without its full stop. */
 export const grantMend = (missing: Capability, default_deny: boolean): string => {

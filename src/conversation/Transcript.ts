@@ -2,6 +2,7 @@
  * What a model is shown of a frame: user text, its own turns, and results in the model's order.
  */
 import type { Json } from "../Canonical.ts"
+import { isCapabilityDenied } from "../capability/Capability.ts"
 import { redact } from "../error/Redaction.ts"
 import { failureOf, modelText, ToolPolicyError } from "../error/ToolError.ts"
 import type { CallId } from "../Ids.ts"
@@ -72,22 +73,28 @@ const denied = (reason: string, message: string): string =>
   modelText(failureOf(new ToolPolicyError({ kind: "permission", reason, message })))
 
 /** A text that somebody wrote for a person or for a log, for a model: clean, and without secrets and personal data. */
-const said = (text: string): string => sanitiseText(redact(text))
+const said = (text: string, tool?: string): string =>
+  sanitiseText(redact(text, tool === undefined ? [] : [tool]))
 
 /** Each is said anew at every turn of its model, and cleaned once. */
 const texts = new WeakMap<Outcome, string>()
 
-const textOf = (outcome: Outcome): string => {
+const textOf = (outcome: Outcome, tool: string): string => {
   if (outcome._tag === "Value") return outcome.json
   let text = texts.get(outcome)
-  if (text === undefined) texts.set(outcome, (text = textWithout(outcome)))
+  if (text === undefined) texts.set(outcome, (text = textWithout(outcome, tool)))
   return text
 }
 
-const textWithout = (outcome: Exclude<Outcome, { readonly _tag: "Value" }>): string => {
+const textWithout = (
+  outcome: Exclude<Outcome, { readonly _tag: "Value" }>,
+  tool: string
+): string => {
   switch (outcome._tag) {
     case "Failed":
-      return said(modelText(outcome.error))
+      return isCapabilityDenied(outcome.error)
+        ? sanitiseText(modelText(outcome.error))
+        : said(modelText(outcome.error), tool)
     case "Denied":
       return denied("APPROVAL_DENIED", said(`${outcome.by} denied this call: ${outcome.reason}.`))
     case "Revised":
@@ -103,7 +110,7 @@ const textWithout = (outcome: Exclude<Outcome, { readonly _tag: "Value" }>): str
 
 /** The model's copy of a result, capped at 32,768 bytes on a character boundary. */
 export const resultText = (entry: Extract<TranscriptEntry, { role: "tool" }>): string => {
-  const text = textOf(entry.outcome)
+  const text = textOf(entry.outcome, entry.name)
   const capped = entry.copy === true ? text : capBytes(text, model_copy_bytes_max)
   return entry.modified === undefined
     ? capped

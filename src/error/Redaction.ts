@@ -94,7 +94,7 @@ const inGroup = (
     return [{ from, to: from + value.length, label: "[secret]" }]
   })
 
-const secrets = (text: string): ReadonlyArray<Span> => [
+const secrets = (text: string, names: ReadonlyArray<string>): ReadonlyArray<Span> => [
   ...secret_shapes.flatMap((pattern) => matches(text, pattern, "[secret]")),
   ...matches(text, userinfo, "[secret]", (found) => found.includes(":")),
   ...[...text.matchAll(pair)].flatMap(({ 0: read, 1: name, index }): ReadonlyArray<Span> => {
@@ -113,7 +113,7 @@ const secrets = (text: string): ReadonlyArray<Span> => [
     return [{ from, to: from + bare.length, label: "[secret]" }]
   }),
   ...inGroup(text, told, ([, value]) => value),
-  ...matches(text, long, "[secret]", (found) => !harmless.test(found))
+  ...matches(text, long, "[secret]", (found) => !harmless.test(found) && !names.includes(found))
 ]
 
 const labelled = (places: ReadonlyArray<TextPlace>, label: Label): ReadonlyArray<Span> =>
@@ -177,8 +177,8 @@ const emails = (text: string, held: ReadonlyArray<Span>): ReadonlyArray<Span> =>
     ({ from, to }) => !held.some((span) => span.from < to && from < span.to)
   )
 
-const found = (text: string): ReadonlyArray<Span> => {
-  const held = secrets(text)
+const found = (text: string, names: ReadonlyArray<string>): ReadonlyArray<Span> => {
+  const held = secrets(text, names)
   return apart([
     ...held,
     ...emails(text, held),
@@ -202,14 +202,17 @@ const wordsEnd = (text: string, cut: number): number => {
 
 const marked = /^\[(?:secret|e-mail|card|iban|ip|phone|address|path|redacted)\]/
 
-/** One text without them, each in its place as `[secret]`, `[e-mail]`, `[card]`, `[iban]`, `[ip]` or `[phone]`. */
-export const redact = (text: string): string => {
+/**
+ * One text without them, each in its place as `[secret]`, `[e-mail]`, `[card]`, `[iban]`, `[ip]` or `[phone]`. `names` are
+ * those of tools, which whoever reads the text knows: a long one with digits in it is no secret by its shape alone.
+ */
+export const redact = (text: string, names: ReadonlyArray<string> = []): string => {
   const isLong = text.length > read_units_max
   const read = isLong ? text.slice(0, wordsEnd(text, read_units_max)) : text
   const { at, text: plain } = folded(read)
   let clean = ""
   let place = 0
-  for (const { from, label, to } of found(plain)) {
+  for (const { from, label, to } of found(plain, names)) {
     const [begins, ends] = [at?.[from] ?? from, at?.[to] ?? to]
     if (marked.test(plain.slice(from))) continue
     clean += read.slice(place, begins) + label
