@@ -25,7 +25,7 @@ export class ApprovalRecords extends Context.Service<
     get(id: ApprovalId): Effect.Effect<Approval | undefined, StoreError>
     /** Oldest first. */
     list(query: ApprovalQuery): Effect.Effect<ReadonlyArray<Approval>, StoreError>
-    /** Pending ones of every tenant whose time is over at `now`, oldest first; at most `limit`. */
+    /** Pending ones whose time is over at `now`: tenants in turn, each with its oldest; at most `limit`. */
     overdue(now: number, limit: number): Effect.Effect<ReadonlyArray<Approval>, StoreError>
   }
 >()("troupe/services/ApprovalRecords") {}

@@ -18,13 +18,13 @@ export class ToolMessageConflict extends Schema.TaggedError<ToolMessageConflict>
   { id: Schema.String, message: Schema.String }
 ) {}
 
-/** As many calls of this tool wait as may. Nothing was queued. */
+/** As many calls of this tool wait as may for one tenant. Nothing was queued. */
 export class ToolQueueFull extends Schema.TaggedError<ToolQueueFull>()("ToolQueueFull", {
   tool: Schema.String,
   waiting_max: Schema.Int
 }) {}
 
-/** Calls of one tool that may wait, with those that run. */
+/** Calls of one tool and one tenant that may wait, with those that run: none takes the places of another. */
 export const waiting_max = 10_000
 
 export interface NewToolMessage {

@@ -8,6 +8,7 @@ import { marksOf } from "../../src/approval/ShownApproval.ts"
 import type { Approval } from "../../src/approval/Approval.ts"
 import type { Store } from "./EphemeralStore.ts"
 import { EphemeralStore } from "./EphemeralStore.ts"
+import { byTenant, inTurns } from "./Turns.ts"
 
 const page_max = 500
 
@@ -52,10 +53,10 @@ const make = Effect.map(EphemeralStore, (store) =>
       Effect.sync(() => {
         const found: Array<Approval> = []
         for (const { record } of store.pending.values()) {
-          if (found.length >= limit) break
           if (record.expires_at !== undefined && record.expires_at <= now) found.push(record)
         }
-        return found
+        const lines = byTenant(found, ({ tenant }) => tenant, undefined)
+        return [...inTurns(lines.map(([, those]) => those))].slice(0, limit)
       })
   })
 )

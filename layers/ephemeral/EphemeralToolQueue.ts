@@ -92,10 +92,10 @@ const make = Effect.gen(function* () {
   }
   const now = () => clock.currentTimeMillisUnsafe()
 
-  const waits = (tool: string) => {
+  const waits = (tool: string, tenant: Tenant) => {
     let count = 0
     for (const { message, status } of all.values()) {
-      if (status === "waiting" && message.tool === tool) count++
+      if (status === "waiting" && message.tool === tool && message.tenant === tenant) count++
     }
     return count
   }
@@ -120,7 +120,8 @@ const make = Effect.gen(function* () {
     const { expires_at, id, tenant, tool } = message
     const stored = all.get(id)
     if (stored === undefined) {
-      if (waits(tool) >= waiting_max) return Effect.fail(new ToolQueueFull({ tool, waiting_max }))
+      if (waits(tool, tenant) >= waiting_max)
+        return Effect.fail(new ToolQueueFull({ tool, waiting_max }))
       const fresh = { payload, message, bells: new Set(), over_at: 0 } as unknown as Stored
       all.set(id, anew(fresh, now(), expires_at))
       ring()

@@ -38,7 +38,7 @@ const columns = `a.id, a.tenant, a.status, a.payload, a.answer, r.tenant AS run_
   coalesce(r.status >= ${run_quarantined + run_rests}, false) AS quarantined,
   ARRAY(SELECT e.payload FROM troupe.run_events e WHERE a.status = 0 AND e.run_id = a.run_id
     AND e.type = 'ApprovalRequested' AND strpos(e.payload, a.id::text) > 0 ORDER BY e.seq LIMIT ${asked_max}) AS asked`
-const records = "troupe.approvals a LEFT JOIN troupe.runs r ON r.run_id = a.run_id"
+const records = "(troupe.approvals a LEFT JOIN troupe.runs r ON r.run_id = a.run_id)"
 const pending = approvalCode("pending")
 
 const decode = Schema.decodeUnknownResult(Approval)
@@ -139,9 +139,12 @@ const make = Effect.gen(function* () {
     overdue: (now, limit) =>
       approvals(
         sql.unsafe<ApprovalRow>(
-          `SELECT ${columns} FROM ${records}
-           WHERE a.status = ${pending} AND a.expires_at <= $1::int8
-             AND NOT EXISTS (SELECT FROM troupe.quarantine q WHERE q.run_id = a.run_id) ORDER BY a.position LIMIT $2::int4`,
+          `SELECT ${columns} FROM (
+             SELECT a.id, row_number() OVER (PARTITION BY a.tenant ORDER BY a.position) AS turn FROM troupe.approvals a
+             WHERE a.status = ${pending} AND a.expires_at <= $1::int8
+               AND NOT EXISTS (SELECT FROM troupe.quarantine q WHERE q.run_id = a.run_id)
+             ORDER BY turn, a.position LIMIT $2::int4) due JOIN ${records} ON a.id = due.id
+           ORDER BY due.turn, a.position`,
           [now, Math.min(limit, page_max)]
         )
       )

@@ -86,7 +86,8 @@ const put = (
 }>`
   WITH room AS MATERIALIZED (
     SELECT count(*) < ${waiting_max}::int4 AS room FROM (
-      SELECT FROM troupe.tool_messages WHERE status = 0 AND tool = ${message.tool}::text LIMIT ${waiting_max}::int4
+      SELECT FROM troupe.tool_messages WHERE status = 0 AND tool = ${message.tool}::text AND tenant = ${message.tenant}::text
+      LIMIT ${waiting_max}::int4
     ) w
   ), put AS (
     INSERT INTO troupe.tool_messages (id, tool, tenant, payload, expires_at, due_at)

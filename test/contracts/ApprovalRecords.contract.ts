@@ -116,6 +116,20 @@ export const approvalRecordsTests = (it: Vitest.MethodsNonLive<Needs>): void => 
       assert.strictEqual((yield* records.get(never.ids[0]!))?.status, "pending")
     })
   )
+
+  it.effect("tenants take turns: an overdue one is found behind many of another tenant", () =>
+    Effect.gen(function* () {
+      const records = yield* ApprovalRecords
+      const [a, b] = [Samples.tenant(), Samples.tenant()]
+      // Due long before those of other tests.
+      const many = yield* asking(a, 20, 10)
+      const one = yield* asking(b, 1, 10)
+      const found = yield* records.overdue(10, 3)
+      assert.deepStrictEqual(found.map(({ tenant }) => tenant).sort(), [a, a, b].sort())
+      assert.includeMembers(ids(found), [many.ids[0]!, many.ids[1]!, one.ids[0]!])
+      assert.isTrue(ids(found.slice(0, 2)).includes(one.ids[0]!))
+    })
+  )
 }
 
 export const approvalRecordsContract = contract("ApprovalRecords", approvalRecordsTests)

@@ -1,8 +1,11 @@
-import { Layer } from "effect"
+import { assert, it } from "@effect/vitest"
+import { Effect, Layer } from "effect"
 import * as EphemeralToolQueue from "../../layers/ephemeral/EphemeralToolQueue.ts"
 import * as Migrations from "../../layers/sql/Migrations.ts"
 import * as EmptyPglite from "../sql/EmptyPglite.ts"
 import * as SqlToolQueue from "../../layers/sql/SqlToolQueue.ts"
+import { ToolQueue, waiting_max } from "../../services/ToolQueue.ts"
+import * as Samples from "../contracts/Samples.ts"
 import { toolQueueContract } from "../contracts/ToolQueue.contract.ts"
 import * as EmbeddedPostgres from "../sql/EmbeddedPostgres.ts"
 
@@ -11,3 +14,19 @@ const sql = SqlToolQueue.layer.pipe(Layer.provide(Migrations.layer))
 toolQueueContract("ephemeral", EphemeralToolQueue.layer)
 toolQueueContract("PGlite", Layer.provide(sql, EmptyPglite.layer))
 toolQueueContract("PostgreSQL", Layer.provide(sql, EmbeddedPostgres.layer))
+
+it.effect("a tenant whose places in the queue are taken takes none of another's (ephemeral)", () =>
+  Effect.gen(function* () {
+    const queue = yield* ToolQueue
+    const tool = "shop.full@1"
+    const [a, b] = [Samples.tenant(), Samples.tenant()]
+    const send = (tenant: typeof a) =>
+      queue.send({ id: Samples.unique("call"), tool, tenant, expires_at: 9e12, payload: {} })
+    yield* Effect.replicateEffect(
+      Effect.suspend(() => send(a)),
+      waiting_max
+    )
+    assert.deepInclude(yield* Effect.flip(send(a)), { _tag: "ToolQueueFull", tool, waiting_max })
+    assert.isUndefined(yield* send(b))
+  }).pipe(Effect.provide(EphemeralToolQueue.layer))
+)

@@ -4,7 +4,7 @@ import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import * as SqlToolQueue from "../../layers/sql/SqlToolQueue.ts"
 import { RunJournal } from "../../services/RunJournal.ts"
-import { ToolQueue } from "../../services/ToolQueue.ts"
+import { ToolQueue, waiting_max } from "../../services/ToolQueue.ts"
 import * as Samples from "../contracts/Samples.ts"
 import type { Needs } from "./Engines.ts"
 import { onBothEngines } from "./Engines.ts"
@@ -51,6 +51,22 @@ const turns = (it: Vitest.MethodsNonLive<Needs>) => {
         assert.strictEqual(next.whole, 0)
         assert.isBelow(next.rows, 10)
       }
+    }).pipe(Effect.provide(SqlToolQueue.layer))
+  )
+
+  it.effect("a tenant whose places in the queue are taken takes none of another's", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const queue = yield* ToolQueue
+      const tool = "shop.full@1"
+      const [a, b] = [Samples.tenant(), Samples.tenant()]
+      yield* sql`
+        INSERT INTO troupe.tool_messages (id, tool, tenant, payload, expires_at, due_at)
+        SELECT 'full-' || i, ${tool}::text, ${a}::text, '{}', 9000000000000, i FROM generate_series(1, ${waiting_max}::int4) i`
+      const send = (tenant: typeof a) =>
+        queue.send({ id: Samples.unique("call"), tool, tenant, expires_at: 9e12, payload: {} })
+      assert.deepInclude(yield* Effect.flip(send(a)), { _tag: "ToolQueueFull", tool, waiting_max })
+      assert.isUndefined(yield* send(b))
     }).pipe(Effect.provide(SqlToolQueue.layer))
   )
 

@@ -3,10 +3,23 @@ import { Effect, Layer, Logger, Metric } from "effect"
 import { TestClock } from "effect/testing"
 import * as EphemeralStores from "../../layers/ephemeral/EphemeralStores.ts"
 import * as UnhostedTelemetry from "../../layers/telemetry/UnhostedTelemetry.ts"
+import type { ResidentAgent } from "../../services/AgentDirectory.ts"
 import { AgentDirectory } from "../../services/AgentDirectory.ts"
+import { RunJournal } from "../../services/RunJournal.ts"
 import { TaskStore } from "../../services/TaskStore.ts"
+import { AgentSpec } from "../../src/agent/AgentSpec.ts"
+import { toolOf } from "../../src/run/Needs.ts"
 import { AgentName, ConversationId } from "../../src/Ids.ts"
 import * as Samples from "../contracts/Samples.ts"
+
+/** An agent without a tool. */
+const hosting = (name: AgentName): ResidentAgent => ({
+  spec: AgentSpec.make({ name, instructions: "" }),
+  tools: new Map(),
+  specialists: new Map(),
+  modelTools: [],
+  pins: { definition: "d", tools: "t" }
+})
 
 it.effect(
   "an agent that nobody hosts is counted at once, and warned of once after ten seconds",
@@ -45,3 +58,34 @@ it.effect(
     )
   }
 )
+
+it.effect("a warning names the version or the tool that work waits for, where that is all", () => {
+  const warned: Array<unknown> = []
+  const log = Logger.layer([
+    Logger.make(({ logLevel, message }) => {
+      if (logLevel === "Warn") warned.push(message)
+    })
+  ])
+  return Effect.gen(function* () {
+    const { fence, run, task } = yield* Samples.begin()
+    const { agent } = task.address
+    const needs = [toolOf(agent, "shop.refund@1")]
+    yield* RunJournal.use((journal) => journal.handOver(run, fence.epoch, needs))
+    yield* TestClock.adjust("20 seconds")
+    const text = "work waits for an agent that no living process hosts"
+    assert.deepStrictEqual(warned, [[text, { agent, count: 1, only: ["shop.refund@1"] }]])
+  }).pipe(
+    Effect.provide(
+      UnhostedTelemetry.layer.pipe(
+        Layer.provide(
+          Layer.succeed(AgentDirectory, {
+            get: () => undefined,
+            all: [hosting(Samples.operations)]
+          })
+        ),
+        Layer.provideMerge(EphemeralStores.layer),
+        Layer.provideMerge(log)
+      )
+    )
+  )
+})
