@@ -50,7 +50,8 @@ export default defineConfig({
   root,
   test: {
     globalSetup: ["test/sql/postgres.global.ts"],
-    maxWorkers: 2,
+    // One more than the two cores of a small machine: many files wait for clocks and for processes of their own.
+    maxWorkers: 3,
     projects: [
       project("together", { include: together, exclude: alone, isolate: false }),
       project("apart", { include: ["test/**/*.test.ts"], exclude: together, isolate: true }),

@@ -7,6 +7,7 @@ import { Effect, Layer } from "effect"
 import * as Receiver from "../../scripts/incident/Receiver.ts"
 import { Outbox } from "../../services/Outbox.ts"
 import { eventually } from "../contracts/Contract.ts"
+import * as Homes from "../process/Homes.ts"
 import * as EmbeddedPostgres from "../sql/EmbeddedPostgres.ts"
 import * as Process from "../sql/Process.ts"
 import * as Deliveries from "./Deliveries.ts"
@@ -16,8 +17,10 @@ const home = Effect.acquireRelease(
   (path) => Effect.sync(() => rmSync(path, { recursive: true, force: true }))
 )
 
-const placeOf = (engine: string, path: string) =>
-  engine === "pglite" ? Effect.succeed(join(path, "data")) : EmbeddedPostgres.database
+const placeOf = (engine: string) =>
+  engine === "pglite"
+    ? Effect.map(Homes.directory, ({ directory }) => directory)
+    : EmbeddedPostgres.database
 
 const receiverAt = (path: string) =>
   Effect.tap(Receiver.start(join(path, "receiver")), (it) => Effect.sync(it.repair))
@@ -46,7 +49,7 @@ for (const engine of ["pglite", "postgres"]) {
       Effect.gen(function* () {
         const path = yield* home
         const receiver = yield* receiverAt(path)
-        const place = yield* placeOf(engine, path)
+        const place = yield* placeOf(engine)
         yield* killed(1, engine, place)
         assert.deepStrictEqual(receiver.accepted(), [])
         yield* goesOn(engine, place, receiver.url)
@@ -62,7 +65,7 @@ for (const engine of ["pglite", "postgres"]) {
       Effect.gen(function* () {
         const path = yield* home
         const receiver = yield* receiverAt(path)
-        const place = yield* placeOf(engine, path)
+        const place = yield* placeOf(engine)
         yield* killed(2, engine, place, receiver.url)
         assert.deepStrictEqual(receiver.accepted(), [Deliveries.message.id])
         yield* goesOn(engine, place, receiver.url)

@@ -1,7 +1,4 @@
 /** kill -9 in the middle of appends: what was acknowledged is there afterwards. */
-import { mkdtempSync, rmSync } from "node:fs"
-import { tmpdir } from "node:os"
-import { join } from "node:path"
 import { assert, it } from "@effect/vitest"
 import { Effect, Layer, Redacted } from "effect"
 import type { SqlClient } from "effect/sql"
@@ -11,6 +8,7 @@ import type { SqlNotify } from "../../layers/sql/SqlNotify.ts"
 import * as SqlStores from "../../layers/sql/SqlStores.ts"
 import { RunJournal } from "../../services/RunJournal.ts"
 import type { RunId } from "../../src/Ids.ts"
+import * as Homes from "../process/Homes.ts"
 import * as EmbeddedPostgres from "./EmbeddedPostgres.ts"
 import * as PostgresServer from "./PostgresServer.ts"
 import * as Process from "./Process.ts"
@@ -63,16 +61,11 @@ const survives = (
     }
   })
 
-const home = Effect.acquireRelease(
-  Effect.sync(() => mkdtempSync(join(tmpdir(), "troupe-crash-"))),
-  (path) => Effect.sync(() => rmSync(path, { recursive: true, force: true }))
-)
-
 it.live(
   "a process killed on PGlite loses nothing that it was told is written",
   () =>
     Effect.gen(function* () {
-      const directory = join(yield* home, "data")
+      const { directory } = yield* Homes.directory
       yield* survives("pglite", directory, Pglite.layer({ directory }))
     }),
   120_000

@@ -3,7 +3,16 @@
  * a third of one: the dump is made once, and kept between runs under the digest of what it was made by.
  */
 import { createHash } from "node:crypto"
-import { existsSync, mkdirSync, openAsBlob, readFileSync, renameSync, writeFileSync } from "node:fs"
+import {
+  existsSync,
+  mkdirSync,
+  openAsBlob,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync
+} from "node:fs"
 import { join } from "node:path"
 import { PGlite } from "@electric-sql/pglite"
 import { Effect, Layer } from "effect"
@@ -15,12 +24,17 @@ const kept = join(root, "node_modules/.cache/troupe-test")
 const dump = async (): Promise<Blob> => {
   const lock = readFileSync(join(root, "package-lock.json"))
   const digest = createHash("sha256").update(lock).digest("hex").slice(0, 16)
-  const path = join(kept, `empty-${digest}.tar`)
+  const name = `empty-${digest}.tar`
+  const path = join(kept, name)
   if (!existsSync(path)) {
     const pg = await PGlite.create()
     const made = await pg.dumpDataDir("none")
     await pg.close()
     mkdirSync(kept, { recursive: true })
+    for (const old of readdirSync(kept)) {
+      if (old.startsWith("empty-") && !old.startsWith(name))
+        rmSync(join(kept, old), { force: true })
+    }
     // Of several processes that make one at the same time the last wins, and all are the same.
     const own = `${path}.${process.pid}`
     writeFileSync(own, Buffer.from(await made.arrayBuffer()))
