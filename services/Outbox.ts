@@ -39,6 +39,8 @@ export class Outbox extends Context.Service<
      * thousands of messages delays another's by one of its own. Counts the attempt.
      */
     claim(claim: OutboxClaim): Effect.Effect<ReadonlyArray<OutboxMessage>, StoreError>
+    /** Gives back what these claims hold, as if it had not been claimed: their answers were lost, and nobody works on it. */
+    release(owners: ReadonlyArray<string>): Effect.Effect<void, StoreError>
     /** Removes a delivered message. False if the lease had passed to another owner. */
     delivered(id: MessageId, owner: string): Effect.Effect<boolean, StoreError>
     /** Gives a message back: to be tried at `retry_at` (ms), or, without one, as a dead letter. */

@@ -108,6 +108,8 @@ export class ToolQueue extends Context.Service<
      * of its own. Counts the delivery.
      */
     claim(claim: ToolClaim): Effect.Effect<ReadonlyArray<ToolDelivery>, StoreError>
+    /** Gives back what these claims hold, as if it had not been claimed: their answers were lost, and nobody works on it. */
+    release(owners: ReadonlyArray<string>): Effect.Effect<void, StoreError>
     /** Writes down that the call is about to act. False, as below: another owner has it, and nothing may be done. */
     begin(id: string, owner: string): Effect.Effect<boolean, StoreError>
     /** Keeps the call for another `lease_ms` from now. */

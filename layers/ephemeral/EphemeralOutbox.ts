@@ -111,6 +111,17 @@ const make = Effect.map(EphemeralStore, (store) =>
       for (const listener of store.written) listener()
     }),
     claim: (claim) => Effect.map(Clock.currentTimeMillis, (now) => take(store, claim, now)),
+    release: (owners) =>
+      Effect.sync(() => {
+        for (const stored of store.messages.values()) {
+          if (stored.owner === undefined || !owners.includes(stored.owner)) continue
+          const attempts = Math.max(0, stored.message.attempts - 1)
+          stored.message = { ...stored.message, attempts }
+          stored.owner = undefined
+          stored.leased_until = 0
+        }
+        for (const listener of store.written) listener()
+      }),
     delivered: (id, owner) =>
       Effect.sync(() => {
         const stored = owned(store, id, owner)

@@ -219,6 +219,15 @@ const make = Effect.gen(function* () {
           return { ...bare(stored), begun_at: stored.begun_at, result: stored.result }
         })
       ),
+    release: (owners) =>
+      Effect.sync(() => {
+        for (const stored of all.values()) {
+          if (stored.status !== "waiting" || !owners.includes(stored.owner ?? "")) continue
+          const deliveries = Math.max(0, stored.deliveries - 1)
+          Object.assign(stored, { owner: undefined, due_at: now(), deliveries })
+        }
+        ring()
+      }),
     begin: (id, owner) => change(id, owner, (stored) => (stored.begun_at = now())),
     extend: (id, owner, lease_ms) =>
       change(id, owner, (stored) => (stored.due_at = now() + lease_ms)),

@@ -3,19 +3,7 @@
  * what became of it. At least once: a crash between a delivery and its writing down delivers the same id again. A
  * failed try waits longer each time; after `attempts_max` the message is a dead letter.
  */
-import {
-  Cause,
-  Clock,
-  Context,
-  Effect,
-  Exit,
-  FiberSet,
-  Latch,
-  Layer,
-  Metric,
-  Random,
-  Schedule
-} from "effect"
+import { Cause, Clock, Context, Effect, Exit, FiberSet, Latch, Layer, Metric, Random } from "effect"
 import type { Scope } from "effect"
 import type { DeliveryHandler } from "../../services/DeliveryHandlers.ts"
 import {
@@ -27,11 +15,12 @@ import { Outbox } from "../../services/Outbox.ts"
 import { Owners } from "../../services/Owners.ts"
 import type { StoreError } from "../../services/TaskStore.ts"
 import type { OutboxMessage } from "../../src/delivery/Outbox.ts"
-import type { Tenant } from "../../src/Ids.ts"
+import type { MessageId, Tenant } from "../../src/Ids.ts"
 import { attempts_max_default, backoff_initial_ms, backoffMs } from "../../src/delivery/Outbox.ts"
 import { sanitiseError } from "../../src/delivery/SanitisedError.ts"
 import { takeWheneverDue } from "./DueWatch.ts"
 import { exceptionOf, logged } from "./Faults.ts"
+import { claiming, persistently } from "./HeldClaims.ts"
 
 /** Times in ms. The lease is the timeout and the margin, so that it always outlives the handler. */
 export interface RelayConfig {
@@ -119,13 +108,12 @@ interface Claimed {
   readonly message: OutboxMessage
 }
 
-/** Writes down an outcome; a store that is away is asked again for 3 s. Then the lease passes, and it is tried again. */
+/** Writes down an outcome. Where the store stays away the lease passes, and it is tried again. */
 const record = (
   { message }: Claimed,
   write: Effect.Effect<boolean, StoreError>
 ): Effect.Effect<boolean> =>
   write.pipe(
-    Effect.retry(Schedule.exponential("100 millis").pipe(Schedule.upTo({ times: 5 }))),
     Effect.tap((held) =>
       held
         ? Effect.void
@@ -140,8 +128,18 @@ const record = (
     Effect.annotateLogs({ message_id: message.id, topic: message.topic })
   )
 
+const leaseOf = ({ lease_margin_ms, timeout_ms }: RelayConfig): number =>
+  timeout_ms + lease_margin_ms
+
 /** What becomes of a message after a try. */
-const outcomes = (outbox: Outbox["Service"], config: RelayConfig, isStopping: () => boolean) => {
+const outcomes = (service: Outbox["Service"], config: RelayConfig, isStopping: () => boolean) => {
+  const lease_ms = leaseOf(config)
+  const outbox = {
+    delivered: (id: MessageId, owner: string) =>
+      persistently(service.delivered(id, owner), lease_ms, isStopping),
+    failed: (id: MessageId, owner: string, error: string, retry_at: number | undefined) =>
+      persistently(service.failed(id, owner, error, retry_at), lease_ms, isStopping)
+  }
   const bury = Effect.fnUntraced(function* (claimed: Claimed, error: string) {
     const { message, owner } = claimed
     const text = sanitiseError(error)
@@ -229,10 +227,11 @@ const make: Effect.Effect<void, StoreError, Outbox | DeliveryHandlers | Scope.Sc
     if (byTopic.size === 0) return
     const relay = `relay-${(yield* Random.nextInt).toString(36)}-${(yield* Random.nextInt).toString(36)}`
     const routes = { topics: [...byTopic.keys()], agents }
-    const lease_ms = config.timeout_ms + config.lease_margin_ms
+    const lease_ms = leaseOf(config)
     const bell = yield* Latch.make(true)
     const running = yield* FiberSet.make<void>()
     const places = makePlaces(config.concurrency)
+    const claimed = claiming(outbox.release)
     let after: Tenant | undefined
     let claims = 0
     let stopping = false
@@ -267,15 +266,10 @@ const make: Effect.Effect<void, StoreError, Outbox | DeliveryHandlers | Scope.Sc
         const owner = `${relay}.${++claims}`
         const room = places.room()
         const rooms = places.rooms()
-        const messages = yield* outbox.claim({
-          ...routes,
+        const messages = yield* claimed(
           owner,
-          limit,
-          lease_ms,
-          after,
-          room,
-          rooms
-        })
+          outbox.claim({ ...routes, owner, limit, lease_ms, after, room, rooms })
+        )
         for (const message of messages) {
           places.take(message.tenant)
           after = message.tenant

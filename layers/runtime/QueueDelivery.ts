@@ -2,12 +2,13 @@
  * One delivery of a call, from its claim to its end: execute, publish, acknowledge; or back to the queue. Private to the
  * worker.
  */
-import { Clock, Deferred, Effect, Exit, Fiber, Latch, Metric, Result, Schedule } from "effect"
+import { Clock, Deferred, Effect, Exit, Fiber, Latch, Metric, Result } from "effect"
 import type { ToolResult } from "../../src/tool/SemStreamsCall.ts"
 import { executeSubject } from "../../src/tool/ToolMessage.ts"
 import type { StoreError } from "../../services/TaskStore.ts"
 import type { ToolDelivery, ToolQueue } from "../../services/ToolQueue.ts"
 import { exceptionOf, logged } from "./Faults.ts"
+import { persistently } from "./HeldClaims.ts"
 import type { Executed, QueueExecutor } from "./QueueExecutor.ts"
 import type { ToolQueueConfig } from "./ToolQueueConfig.ts"
 
@@ -22,9 +23,6 @@ const dead_total = Metric.counter("troupe_tool_queue_dead_total", {
 
 const count = (status: "success" | "error" | "given_back"): Effect.Effect<void> =>
   Metric.update(Metric.withAttributes(deliveries_total, { status }), 1)
-
-/** A queue that is away is asked again for about 3 s; then the lease passes, and the call is delivered again. */
-const patient = Schedule.exponential("100 millis").pipe(Schedule.upTo({ times: 5 }))
 
 export interface Counts {
   processed: number
@@ -62,15 +60,20 @@ export const make = (
   queue: ToolQueue["Service"],
   config: ToolQueueConfig,
   executor: QueueExecutor,
-  counts: Counts
+  counts: Counts,
+  isStopping: () => boolean
 ) => {
+  /** What a worker knows of a call it goes on to say while it may be its own: nobody else may take the call meanwhile. */
+  const said = <A>(write: Effect.Effect<A, StoreError>) =>
+    persistently(write, config.ack_wait_ms, isStopping)
+
   const publish = Effect.fnUntraced(function* (
     owner: string,
     { id }: ToolDelivery,
     result: ToolResult,
     dead: string | undefined
   ) {
-    yield* Effect.retry(queue.publish(id, result), patient)
+    yield* said(queue.publish(id, result))
     const failed = (result.error ?? "") !== ""
     if (failed) counts.errors++
     else counts.processed++
@@ -78,7 +81,7 @@ export const make = (
     if (dead !== undefined) yield* Metric.update(dead_total, 1)
     const over =
       dead === undefined ? queue.acknowledge(id, owner) : queue.failed(id, owner, dead, undefined)
-    yield* Effect.retry(over, patient)
+    yield* said(over)
   })
 
   const giveBack = (owner: string, { deliveries, id }: ToolDelivery, why: string, at?: number) =>
@@ -88,7 +91,7 @@ export const make = (
       const now = yield* Clock.currentTimeMillis
       const { backoff_ms } = config
       const wait = backoff_ms[deliveries - 1] ?? backoff_ms.at(-1) ?? 0
-      yield* Effect.retry(queue.failed(id, owner, why, at ?? now + wait), patient)
+      yield* said(queue.failed(id, owner, why, at ?? now + wait))
     }).pipe(
       // Then the lease passes, which gives it back too.
       Effect.catch(({ message }) => Effect.logWarning(`a call was not given back: ${message}`))
@@ -132,12 +135,12 @@ export const make = (
       })
     )
 
-  const deliver = (owner: string, delivery: ToolDelivery, isStopping: () => boolean) =>
+  const deliver = (owner: string, delivery: ToolDelivery) =>
     Effect.uninterruptibleMask((restore) =>
       Effect.gen(function* () {
         if (delivery.result !== undefined) {
           // It ran, and was not acknowledged: its record is its answer.
-          yield* Effect.retry(queue.acknowledge(delivery.id, owner), patient)
+          yield* said(queue.acknowledge(delivery.id, owner))
           return
         }
         const lost = yield* Deferred.make<undefined>()
@@ -148,18 +151,23 @@ export const make = (
           const why = stopping ? "the worker stopped" : "it did not end in time"
           return yield* giveBack(owner, delivery, why, stopping ? 0 : undefined)
         }
-        const said = exit.value
-        if (said === undefined) {
+        const executed = exit.value
+        if (executed === undefined) {
           return yield* giveBack(owner, delivery, "it passed to another worker")
         }
-        return said._tag === "GivesBack"
-          ? yield* giveBack(owner, delivery, said.why, said.retry_at)
-          : yield* publish(owner, delivery, said.result, said.dead)
+        return executed._tag === "GivesBack"
+          ? yield* giveBack(owner, delivery, executed.why, executed.retry_at)
+          : yield* publish(owner, delivery, executed.result, executed.dead)
       }).pipe(
         Effect.catch((error: StoreError) =>
           giveBack(owner, delivery, `its result was not published: ${error.message}`)
         ),
-        Effect.catchCause((cause) => logged("a delivery broke", exceptionOf(cause), {})),
+        Effect.catchCause((cause) =>
+          Effect.andThen(
+            logged("a delivery broke", exceptionOf(cause), {}),
+            giveBack(owner, delivery, "its delivery broke")
+          )
+        ),
         Effect.annotateLogs({ call_id: delivery.id, subject: executeSubject(delivery.tool) })
       )
     )

@@ -12,6 +12,7 @@ import type { StoreError } from "../../services/TaskStore.ts"
 import { ToolQueue } from "../../services/ToolQueue.ts"
 import type { ToolRegistry } from "../../services/ToolRegistry.ts"
 import { takeWheneverDue } from "./DueWatch.ts"
+import { claiming } from "./HeldClaims.ts"
 import type { Options, ToolNotQueueable } from "./QueueExecutor.ts"
 import * as QueueDelivery from "./QueueDelivery.ts"
 import * as Executor from "./QueueExecutor.ts"
@@ -72,7 +73,6 @@ const make = Effect.fnUntraced(function* (
   const name = `worker-${(yield* Random.nextInt).toString(36)}-${(yield* Random.nextInt).toString(36)}`
   const tools = executor.names
   const counts: QueueDelivery.Counts = { processed: 0, errors: 0 }
-  const deliver = QueueDelivery.make(queue, config, executor, counts)
   let session: Session | undefined
   let claims = 0
   let pruned_at = 0
@@ -101,9 +101,11 @@ const make = Effect.fnUntraced(function* (
   const session_ = Effect.fnUntraced(function* (scope: Scope.Closeable) {
     const bell = yield* Latch.make(true)
     const running = yield* FiberSet.make<void>()
+    const claimed = claiming(queue.release)
     let in_flight = 0
     let after: Tenant | undefined
     let stopping = false
+    const deliver = QueueDelivery.make(queue, config, executor, counts, () => stopping)
 
     const take = Effect.uninterruptible(
       Effect.gen(function* () {
@@ -111,7 +113,10 @@ const make = Effect.fnUntraced(function* (
         if (limit <= 0) return undefined
         // A name of its own for each claim: a try that outlived its lease cannot end a later one.
         const owner = `${name}.${++claims}`
-        const all = yield* queue.claim({ owner, tools, limit, after, lease_ms: config.ack_wait_ms })
+        const all = yield* claimed(
+          owner,
+          queue.claim({ owner, tools, limit, after, lease_ms: config.ack_wait_ms })
+        )
         for (const delivery of all) {
           in_flight++
           after = delivery.tenant
@@ -119,13 +124,7 @@ const make = Effect.fnUntraced(function* (
             in_flight--
             bell.openUnsafe()
           })
-          yield* FiberSet.run(
-            running,
-            Effect.ensuring(
-              deliver(owner, delivery, () => stopping),
-              over
-            )
-          )
+          yield* FiberSet.run(running, Effect.ensuring(deliver(owner, delivery), over))
         }
         return all.length
       })

@@ -145,6 +145,20 @@ const bury = (
     status = 0, resolved_by = NULL, resolved_at = NULL, resolved_reason = NULL
   RETURNING 1 AS held`
 
+/** What these claims hold is due again, and their attempt does not count. */
+const release = (sql: SqlClient.SqlClient, owners: ReadonlyArray<string>, now: number) =>
+  inTransaction(sql)(
+    // Keys before messages, as everybody does.
+    Effect.andThen(
+      sql`
+        UPDATE troupe.outbox_keys k SET due_at = least(k.due_at, ${now}::int8) FROM troupe.outbox o
+        WHERE o.tenant = k.tenant AND o.key = k.key AND o.lease_owner = ANY(${owners}::text[])`,
+      sql`
+        UPDATE troupe.outbox SET lease_owner = NULL, attempts = greatest(attempts - 1, 0)
+        WHERE lease_owner = ANY(${owners}::text[]) RETURNING pg_notify(${outbox_channel}::text, '')`
+    )
+  )
+
 /** The first of each route, and of those the first. */
 const nextDue = (sql: SqlClient.SqlClient, routes: OutboxRoutes) => sql<{
   readonly due_at: number | null
@@ -165,6 +179,9 @@ const make = Effect.gen(function* () {
     claim: Effect.fn("Outbox.claim")(function* (claim) {
       const now = yield* Clock.currentTimeMillis
       return (yield* take(sql, claim, now)).map(messageOf)
+    }, Effect.mapError(toStoreError)),
+    release: Effect.fn("Outbox.release")(function* (owners) {
+      yield* release(sql, owners, yield* Clock.currentTimeMillis)
     }, Effect.mapError(toStoreError)),
     delivered: Effect.fn("Outbox.delivered")(function* (id, owner) {
       const now = yield* Clock.currentTimeMillis

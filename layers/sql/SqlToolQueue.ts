@@ -191,6 +191,12 @@ const make = Effect.gen(function* () {
           ${tools}::text[], ${wanted}::int4, ${after ?? ""}::text)`
       return yield* Effect.forEach(rows, deliveryOf)
     }, Effect.mapError(orStoreError)),
+    release: Effect.fn("ToolQueue.release")(function* (owners) {
+      const now = yield* Clock.currentTimeMillis
+      yield* sql`
+        UPDATE troupe.tool_messages SET owner = NULL, due_at = ${now}::int8, deliveries = greatest(deliveries - 1, 0)
+        WHERE status = 0 AND owner = ANY(${owners}::text[]) RETURNING pg_notify(${channel}::text, '')`
+    }, Effect.mapError(toStoreError)),
     begin: Effect.fnUntraced(function* (id, owner) {
       const now = yield* Clock.currentTimeMillis
       return yield* changes(sql`

@@ -240,6 +240,27 @@ const turns = (it: Vitest.MethodsNonLive<Needs>) => {
 }
 
 const leases = (it: Vitest.MethodsNonLive<Needs>) => {
+  it.effect(
+    "what a claim holds whose answer was lost is given back, as if it was not claimed",
+    () =>
+      Effect.gen(function* () {
+        const outbox = yield* Outbox
+        const { claim, enqueue } = topic()
+        const key = Samples.unique("k")
+        const [first] = yield* enqueue(key, key)
+        const [lost, other] = [Samples.unique("lost"), topic()]
+        yield* other.enqueue(Samples.unique("k"))
+        assert.strictEqual((yield* other.claim(Samples.unique("other"))).length, 1)
+        assert.strictEqual((yield* claim(lost)).length, 1)
+        yield* outbox.release([lost, Samples.unique("nobody")])
+        assert.isFalse(yield* outbox.delivered(first!.id, lost))
+        assert.deepStrictEqual(yield* other.claim("b"), [])
+        const again = yield* claim("b")
+        assert.deepStrictEqual(ids(again), ids([first!]))
+        assert.strictEqual(again[0]!.attempts, 1)
+      })
+  )
+
   it.effect("a lease that ends gives the message to another, under the same id", () =>
     Effect.gen(function* () {
       const outbox = yield* Outbox

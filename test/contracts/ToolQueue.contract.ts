@@ -57,6 +57,32 @@ const sendTests = (it: Vitest.MethodsNonLive<ToolQueue>): void => {
       })
   )
 
+  it.effect(
+    "what a claim holds whose answer was lost is given back, as if it was not claimed",
+    () =>
+      Effect.gen(function* () {
+        const queue = yield* ToolQueue
+        const [mine, other] = [message(), message()]
+        yield* queue.send(mine)
+        yield* queue.send(other)
+        const lost = Samples.unique("lost")
+        assert.strictEqual((yield* claim(mine.tool, { owner: lost })).length, 1)
+        assert.strictEqual((yield* claim(other.tool)).length, 1)
+        yield* queue.release([lost, Samples.unique("nobody")])
+        assert.isFalse(yield* queue.begin(mine.id, lost))
+        assert.deepStrictEqual(yield* claim(other.tool), [])
+        assert.strictEqual((yield* claim(mine.tool))[0]?.deliveries, 1)
+        // What is over stays so.
+        const done = Samples.unique("done")
+        const third = message()
+        yield* queue.send(third)
+        yield* claim(third.tool, { owner: done })
+        assert.isTrue(yield* queue.acknowledge(third.id, done))
+        yield* queue.release([done])
+        assert.deepStrictEqual(yield* claim(third.tool), [])
+      })
+  )
+
   it.effect("a call that is sent twice is queued once, however its members are ordered", () =>
     Effect.gen(function* () {
       const queue = yield* ToolQueue

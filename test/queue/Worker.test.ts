@@ -193,17 +193,20 @@ it.live("tenants take turns at a worker that takes one call at a time", () =>
   })
 )
 
-/** A queue whose results are lost for as long as a worker tries to publish its first one. */
+/** A queue that takes no result for as long as a worker tries to publish its first one, and then the call back. */
 const faulty = () =>
   spied((queue) => {
-    let faults = 6
+    let isAway = true
     return {
       publish: (id, result) =>
         Effect.suspend(() =>
-          faults-- > 0
-            ? Effect.fail(new StoreError({ message: "away" }))
-            : queue.publish(id, result)
-        )
+          isAway ? Effect.fail(new StoreError({ message: "away" })) : queue.publish(id, result)
+        ),
+      failed: (id, owner, error, at) =>
+        Effect.suspend(() => {
+          isAway = false
+          return queue.failed(id, owner, error, at)
+        })
     }
   })
 

@@ -94,6 +94,64 @@ describe("OutboxRelay", () => {
   )
 
   test(
+    "writes down an outcome once the store is back, long before the lease passes",
+    Effect.gen(function* () {
+      const outbox = yield* Outbox
+      let isAway = false
+      let tries = 0
+      const delivered: typeof outbox.delivered = (id, owner) =>
+        Effect.suspend(() =>
+          isAway ? Effect.fail(new StoreError({ message: "away" })) : outbox.delivered(id, owner)
+        )
+      const stop = yield* Effect.provideService(
+        start(() => Effect.sync(() => void ((isAway = true), tries++)), {
+          lease_margin_ms: 600_000
+        }),
+        Outbox,
+        { ...outbox, delivered }
+      )
+      yield* outbox.enqueue([message(1, "a"), message(2, "a")])
+      const soon = Effect.repeat(after(500), { times: 40 })
+      yield* soon
+      assert.strictEqual(tries, 1)
+      isAway = false
+      yield* soon
+      assert.strictEqual(tries, 2)
+      isAway = false
+      yield* soon
+      assert.strictEqual(yield* outbox.depth, 0)
+      yield* stop()
+    })
+  )
+
+  test(
+    "takes back at once what a claim holds whose answer was lost",
+    Effect.gen(function* () {
+      const outbox = yield* Outbox
+      const away = Effect.fail(new StoreError({ message: "away" }))
+      let losses = 0
+      const claim: typeof outbox.claim = (asked) =>
+        Effect.flatMap(outbox.claim(asked), (all) =>
+          all.length > 0 && ++losses === 1 ? away : Effect.succeed(all)
+        )
+      const seen: Array<number> = []
+      const stop = yield* Effect.provideService(
+        start((each) => Effect.sync(() => void seen.push(each.attempts)), {
+          lease_margin_ms: 600_000
+        }),
+        Outbox,
+        { ...outbox, claim }
+      )
+      yield* outbox.enqueue([message(1, "a")])
+      yield* after(2_000)
+      // As if it had not been claimed: a lost answer is no try.
+      assert.deepStrictEqual(seen, [1])
+      assert.strictEqual(yield* outbox.depth, 0)
+      yield* stop()
+    })
+  )
+
+  test(
     "one tenant's slow deliveries take half of the places, and another's are delivered",
     Effect.gen(function* () {
       const outbox = yield* Outbox

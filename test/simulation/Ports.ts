@@ -177,6 +177,7 @@ const outboxOf = (world: World, process: Process, inner: OutboxPort): OutboxPort
   return Outbox.of({
     enqueue: (messages) => call("enqueue", inner.enqueue(messages)),
     claim: (claim) => call("outbox.claim", inner.claim(claim)),
+    release: (owners) => call("outbox.release", inner.release(owners)),
     delivered: (id, owner) => call("delivered", inner.delivered(id, owner)),
     failed: (id, owner, error, retry_at) =>
       call("failed", inner.failed(id, owner, error, retry_at)),
