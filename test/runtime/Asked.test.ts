@@ -372,6 +372,8 @@ describe("the call of an owner that is gone", () => {
         const { next, run } = yield* taken(spied === undefined ? rest : { ...rest, spied })
         yield* next.run(H.happened(run, "CallUnknown"))
         assert.deepStrictEqual([seen.length, bodies.length], [0, 0])
+        // The next owner found that out itself: nothing of it crashed and was started again.
+        assert.strictEqual(H.count(yield* next.run(H.events(run)), "RunClaimed"), 2)
       }).pipe(Effect.scoped, Effect.provide(EphemeralStores.layer))
     })
   }

@@ -156,6 +156,37 @@ describe("a call that cannot be read", () => {
   )
 })
 
+describe("a gate that breaks while it asks", () => {
+  it.live("ends the call alone, as a defect whose text stays inside", () => {
+    let ran = 0
+    const spied: NonNullable<H.Options["spied"]> = (each) => ({
+      ...each,
+      spec: Object.defineProperty({ ...each.spec }, "approval_expires_ms", {
+        enumerable: false,
+        get: () => {
+          throw new Error("the secret of the gate")
+        }
+      })
+    })
+    return Effect.gen(function* () {
+      const all = yield* H.ended(yield* H.send("hello"))
+      assert.match(outcomes(all)[0]!, /^ToolTerminalError internal/)
+      assert.notInclude(JSON.stringify(all), "the secret of the gate")
+      assert.deepInclude(H.end(all), { status: "complete", text: "done" })
+      assert.strictEqual(H.count(all, "RunClaimed"), 1)
+      assert.strictEqual(ran, 0)
+    }).pipe(
+      Effect.provide(
+        H.layer({
+          tools: { t: H.asks(() => Effect.sync(() => ++ran)) },
+          spied,
+          script: [call("t", { n: 1 }), text("done")]
+        })
+      )
+    )
+  })
+})
+
 describe("the time of a question", () => {
   it.effect("SM-59 is its tool's own, from when it was asked; without one it waits for ever", () =>
     Effect.gen(function* () {
