@@ -1,9 +1,16 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Result } from "effect"
-import { foldWhole, RunQuarantined } from "../../src/run/Quarantine.ts"
+import { Result, Schema } from "effect"
+import {
+  foldWhole,
+  QuarantinedRun,
+  QuarantineReason,
+  RawEvent,
+  RunQuarantined
+} from "../../src/run/Quarantine.ts"
 import type { RunEvent } from "../../src/run/RunEvent.ts"
 import { fold } from "../../src/run/RunState.ts"
 import * as Samples from "../contracts/Samples.ts"
+import { corrupted } from "./Corrupted.ts"
 
 const run_id = Samples.runId()
 const accepted = Samples.runAccepted(Samples.newTask())
@@ -53,5 +60,47 @@ describe("a journal", () => {
       error.message,
       "run r-1 is in quarantine: its journal does not fold at event 3 (gap)"
     )
+  })
+})
+
+describe("a run in quarantine", () => {
+  const reasons = ["gap", "unreadable", "unknown_event", "unfoldable"] as const
+  const { address, conversation } = Samples.newTask()
+
+  it("comes back from its text for each reason, and with no member of another kind", () => {
+    assert.deepStrictEqual(QuarantineReason.literals, reasons)
+    for (const reason of reasons) {
+      const found = {
+        run_id,
+        agent: address.agent,
+        conversation,
+        reason,
+        seq: 3,
+        length: 5,
+        at: 7,
+        waiting: 0
+      }
+      const decode = Schema.decodeUnknownSync(QuarantinedRun)
+      assert.deepStrictEqual(decode(JSON.parse(JSON.stringify(found))), found)
+      for (const [path, strange] of corrupted(found)) {
+        assert.throws(() => decode(strange), undefined, undefined, path)
+      }
+      const error = new RunQuarantined({ run_id, reason, seq: 3 })
+      assert.deepStrictEqual(Schema.encodeSync(RunQuarantined)(error), {
+        _tag: "RunQuarantined",
+        run_id,
+        reason,
+        seq: 3
+      })
+    }
+  })
+
+  it("is shown with its events as they are stored, whatever their payload is", () => {
+    const raw = { seq: 0, at: 7, type: "RunPaused", payload: "{" }
+    const decode = Schema.decodeUnknownSync(RawEvent)
+    assert.deepStrictEqual(decode(raw), raw)
+    for (const [path, strange] of corrupted(raw)) {
+      assert.throws(() => decode(strange), undefined, undefined, path)
+    }
   })
 })

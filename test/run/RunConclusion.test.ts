@@ -10,7 +10,7 @@ import type { RunLimits } from "../../src/run/RunLimits.ts"
 import { work } from "../../src/run/RunWork.ts"
 import * as Samples from "../contracts/Samples.ts"
 import type { Play } from "./Interleaving.ts"
-import { claim, command, give, run } from "./Interleaving.ts"
+import { apply, claim, command, give, run } from "./Interleaving.ts"
 import {
   added,
   analyst,
@@ -65,6 +65,17 @@ describe("a run that is stopped", () => {
   it("closes its calls at once, each by where it stands", () => {
     for (const [what, bring, expected] of [
       ["proposed", () => undefined, [settled(first, cancelled)]],
+      [
+        "decided",
+        (play: Play) => {
+          const { approval, digest } = asks(play)
+          const decision = { _tag: "Approve" } as const
+          apply(play, [
+            { _tag: "ApprovalDecided", call: first, approval, decision, by: "ada", digest }
+          ])
+        },
+        [settled(first, cancelled)]
+      ],
       [
         "unknown",
         (play: Play) => {

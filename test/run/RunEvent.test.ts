@@ -7,6 +7,7 @@ import type { Outcome } from "../../src/run/RunEvent.ts"
 import { errorClassOf, errorKindOf, RunEvent } from "../../src/run/RunEvent.ts"
 import { RunLimits } from "../../src/run/RunLimits.ts"
 import * as Samples from "../contracts/Samples.ts"
+import { corrupted } from "./Corrupted.ts"
 
 const call = callId(rootFrame, 1, 0)
 const usage = {
@@ -242,6 +243,16 @@ describe("an event", () => {
       }
     })
   }
+
+  it("with any member of another kind is read by nobody", () => {
+    for (const events of Object.values(whole)) {
+      for (const event of events) {
+        for (const [path, strange] of corrupted(event, ["arguments", "provider"])) {
+          assert.throws(() => decode(strange), undefined, undefined, `${event._tag}.${path}`)
+        }
+      }
+    }
+  })
 
   it("of another kind, or with a word that nobody knows, is read by nobody", () => {
     const strange = [

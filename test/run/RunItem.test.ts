@@ -1,8 +1,10 @@
 import { assert, it } from "@effect/vitest"
 import { Schema } from "effect"
 import type { AgentTask } from "../../src/delivery/AgentTask.ts"
-import { RunItem, runItem, Status, WaitingFor } from "../../src/run/RunItem.ts"
+import { filters, RunItem, runItem, Status, WaitingFor } from "../../src/run/RunItem.ts"
+import { UnhostedWork } from "../../src/run/UnhostedWork.ts"
 import * as Samples from "../contracts/Samples.ts"
+import { corrupted } from "./Corrupted.ts"
 
 const { address, by, conversation, id, message, tenant, trace_id } = Samples.newTask()
 const task: AgentTask = {
@@ -44,8 +46,16 @@ it("a run of a list is what its task says, and its reason where it has one", () 
   assert.deepStrictEqual(runItem({ ...task, reason: "" }, "awaiting_approval", [unknown]), item)
   const failed = { ...item, status: "failed", reason: "r" } as const
   assert.deepStrictEqual(runItem({ ...task, reason: "r" }, "failed", [unknown]), failed)
-  const json = JSON.parse(JSON.stringify(failed)) as unknown
-  assert.deepStrictEqual(Schema.decodeUnknownSync(RunItem)(json), failed)
+  const quarantined = { ...failed, quarantined: true } as const
+  assert.deepStrictEqual(runItem({ ...task, reason: "r" }, "failed", [unknown], true), quarantined)
+  const decode = Schema.decodeUnknownSync(RunItem)
+  for (const each of [item, failed, quarantined]) {
+    assert.deepStrictEqual(decode(JSON.parse(JSON.stringify(each))), each)
+    for (const [path, strange] of corrupted(each)) {
+      assert.throws(() => decode(strange), undefined, undefined, path)
+    }
+  }
+  assert.throws(() => decode({ ...failed, quarantined: false }))
 })
 
 it("a run of a list shows 200 units of its message, and never half a character", () => {
@@ -65,4 +75,20 @@ it("a list may be asked for each status, and for each that a run waits for", () 
     "cancelled"
   ])
   assert.deepStrictEqual(WaitingFor.literals, ["approval", "unknown"])
+  const decode = Schema.decodeUnknownSync(Schema.Struct(filters))
+  const query = { status: "failed", waiting: "unknown", agent: "operations", after: task.id }
+  assert.deepStrictEqual(decode(query), query as never)
+  assert.deepStrictEqual(decode({}), {})
+  for (const [path, strange] of corrupted(query)) {
+    assert.throws(() => decode(strange), undefined, undefined, path)
+  }
+})
+
+it("what waits for a process that hosts it is counted by tenant and by what it needs", () => {
+  const work = { tenant, agent: address.agent, version: "d.t", tool: "k@1", count: 2, oldest_at: 5 }
+  const decode = Schema.decodeUnknownSync(UnhostedWork)
+  assert.deepStrictEqual(decode(work), work)
+  for (const [path, strange] of corrupted(work)) {
+    assert.throws(() => decode(strange), undefined, undefined, path)
+  }
 })

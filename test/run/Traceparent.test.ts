@@ -1,0 +1,54 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Tracer } from "effect"
+import { spanOf, traceparentOf } from "../../src/run/Traceparent.ts"
+
+const traceId = "0af7651916cd43dd8448eb211c80319c"
+const spanId = "b7ad6b7169203331"
+
+describe("traceparent", () => {
+  it("is a span's trace, id and whether it is kept, and comes back as that", () => {
+    for (const [sampled, flags] of [
+      [true, "01"],
+      [false, "00"]
+    ] as const) {
+      const text = traceparentOf(Tracer.externalSpan({ traceId, spanId, sampled }))
+      assert.strictEqual(text, `00-${traceId}-${spanId}-${flags}`)
+      const span = spanOf(text)
+      assert.deepInclude(span, { traceId, spanId, sampled })
+    }
+  })
+
+  it("has 32 digits of a trace whose id is shorter", () => {
+    const span = Tracer.externalSpan({ traceId: "ab", spanId, sampled: true })
+    assert.strictEqual(traceparentOf(span), `00-${"0".repeat(30)}ab-${spanId}-01`)
+  })
+
+  it("keeps what its last bit says, whatever the others are", () => {
+    for (const [flags, sampled] of [
+      ["03", true],
+      ["ff", true],
+      ["02", false],
+      ["10", false]
+    ] as const) {
+      assert.strictEqual(spanOf(`00-${traceId}-${spanId}-${flags}`)?.sampled, sampled, flags)
+    }
+  })
+
+  it("is none of another version or form, nor with an id of zeros alone", () => {
+    for (const text of [
+      "",
+      `01-${traceId}-${spanId}-01`,
+      `00-${traceId}-${spanId}`,
+      `00-${traceId}-${spanId}-1`,
+      `00-${traceId.toUpperCase()}-${spanId}-01`,
+      `00-${traceId}-${spanId}-01-more`,
+      ` 00-${traceId}-${spanId}-01`,
+      `00-${"0".repeat(32)}-${spanId}-01`,
+      `00-${traceId}-${"0".repeat(16)}-01`
+    ]) {
+      assert.isUndefined(spanOf(text), text)
+    }
+    assert.isDefined(spanOf(`00-${"0".repeat(31)}1-${"0".repeat(15)}1-00`))
+    assert.isDefined(spanOf(`00-1${"0".repeat(31)}-1${"0".repeat(15)}-00`))
+  })
+})
