@@ -6,6 +6,7 @@
  */
 import { Context, Effect, Metric, Schema } from "effect"
 import type { Exit, Scope } from "effect"
+import type { Approval } from "../src/approval/Approval.ts"
 import type { Address, ConversationId, RunId, Tenant } from "../src/Ids.ts"
 import type { Need } from "../src/run/Needs.ts"
 import type { QuarantinedRun, RawEvent, RunQuarantined } from "../src/run/Quarantine.ts"
@@ -101,6 +102,13 @@ export const announceQuarantine = (error: RunQuarantined): Effect.Effect<void> =
     Effect.logError(`a run was put in quarantine: ${error.message}`).pipe(
       Effect.annotateLogs({ run_id: error.run_id, reason: error.reason, seq: error.seq })
     )
+  )
+
+/** Tells operators that the record of a question was not there, which only a change from outside does. */
+export const announceLostRecord = ({ id, run_id }: Approval): Effect.Effect<void> =>
+  Effect.annotateLogs(
+    Effect.logError("the record of a question was lost; it is written again from the journal"),
+    { approval: id, run_id }
   )
 
 export class RunJournal extends Context.Service<
@@ -219,6 +227,13 @@ export class RunJournal extends Context.Service<
       run: RunId,
       tenant: Tenant
     ): Effect.Effect<void, RunNotFound | RunQuarantined | JournalError>
+
+    /**
+     * Looks at runs that are not over, in the order of their ids behind `after`; at most `limit` (1 to 1,000). One with a
+     * missing event is put in quarantine; of one that asks, questions whose record is not there, or does not wait, get it
+     * again as they were asked. Gives the last one that it looked at, or undefined where there are no more.
+     */
+    audit(limit: number, after?: RunId): Effect.Effect<RunId | undefined, JournalError>
 
     /**
      * Calls back after each amendment of any run, in this process or another one, until the scope closes; with undefined

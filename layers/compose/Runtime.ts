@@ -32,6 +32,7 @@ import type { StoreError, TaskStore } from "../../services/TaskStore.ts"
 import { dispatched_topic } from "../../services/TaskStore.ts"
 import { ToolRegistry } from "../../services/ToolRegistry.ts"
 import * as DeclaredPriceBook from "../runtime/DeclaredPriceBook.ts"
+import * as JournalAudit from "../runtime/JournalAudit.ts"
 import * as LocalAgentDirectory from "../runtime/LocalAgentDirectory.ts"
 import * as LocalAgentRuntime from "../runtime/LocalAgentRuntime.ts"
 import * as LocalApprovalDesk from "../runtime/LocalApprovalDesk.ts"
@@ -152,7 +153,7 @@ const make = <E, R>(options: Options<E, R>) => {
     ),
     Layer.provide(crypto)
   )
-  return relay.pipe(Layer.provideMerge(runtime))
+  return Layer.merge(relay, JournalAudit.layer).pipe(Layer.provideMerge(runtime))
 }
 
 export const layer = <O extends Options>(

@@ -1,6 +1,7 @@
 /**
  * Writes events to a run, and with them what `project` makes of them. Private to this room.
  */
+import type { Approval } from "../../src/approval/Approval.ts"
 import type { Answer, Projection } from "../../src/run/Projection.ts"
 import { project } from "../../src/run/Projection.ts"
 import type { CallId } from "../../src/Ids.ts"
@@ -70,6 +71,15 @@ const writeApprovals = (store: Store, projection: Projection, at: number) => {
       ...(change.by === undefined ? undefined : { decided_by: change.by })
     }
   }
+}
+
+/** Puts a record where it was, if it does not wait there. True if it did not. */
+export const restore = (store: Store, record: Approval): boolean => {
+  if (store.pending.has(record.id)) return false
+  const stored = { place: ++store.place, record }
+  store.approvals.set(record.id, stored)
+  store.pending.set(record.id, stored)
+  return true
 }
 
 const writeUnknown = (

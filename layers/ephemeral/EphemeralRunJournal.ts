@@ -4,6 +4,7 @@
 import { Clock, Deferred, Effect, Exit, Layer, Result, identity } from "effect"
 import type { Append, Claim, Fence } from "../../services/RunJournal.ts"
 import {
+  announceLostRecord,
   announceQuarantine,
   FencedOff,
   JournalError,
@@ -16,6 +17,7 @@ import { actorKey } from "../../src/Ids.ts"
 import { suspended } from "../../src/run/FirstStep.ts"
 import type { Amendment } from "../../src/run/RunCommand.ts"
 import { RunIsOver, RunNotFound } from "../../src/run/RunCommand.ts"
+import { openQuestions } from "../../src/run/OpenQuestions.ts"
 import { foldWhole, RunQuarantined } from "../../src/run/Quarantine.ts"
 import type { JournalEntry, RunAccepted, RunEvent } from "../../src/run/RunEvent.ts"
 import { stillNeeded } from "../../src/run/Needs.ts"
@@ -25,7 +27,7 @@ import { fold, isParkable, statusOf } from "../../src/run/RunState.ts"
 import { transaction_ms_max } from "../../src/tool/ToolSpec.ts"
 import { adopt, handOver, headOf, recoverable } from "./EphemeralRecovery.ts"
 import * as EphemeralQuarantine from "./EphemeralQuarantine.ts"
-import { write } from "./EphemeralProjection.ts"
+import { restore, write } from "./EphemeralProjection.ts"
 import type { Store, StoredRun } from "./EphemeralStore.ts"
 import { EphemeralStore } from "./EphemeralStore.ts"
 
@@ -256,6 +258,24 @@ const unfinished = (store: Store) => (tenant: Tenant, address: Address, limit: n
       .map((run) => headOf(store, run, now))
   )
 
+const auditing = (store: Store) =>
+  Effect.fnUntraced(function* (limit: number, after?: RunId) {
+    const all = [...store.open].filter(({ run_id }) => after === undefined || run_id > after)
+    const page = all.sort((a, b) => (a.run_id < b.run_id ? -1 : 1)).slice(0, limit)
+    for (const run of page) {
+      if (run.quarantined !== undefined) continue
+      const state = foldWhole(run.run_id, run.entries, run.entries.length)
+      if (Result.isFailure(state)) {
+        yield* Effect.ignore(quarantine(run, state.failure, yield* Clock.currentTimeMillis))
+        continue
+      }
+      for (const record of openQuestions(run, run.entries, state.success)) {
+        if (restore(store, record)) yield* announceLostRecord(record)
+      }
+    }
+    return page.length < limit ? undefined : page.at(-1)!.run_id
+  })
+
 const make = Effect.gen(function* () {
   const store = yield* EphemeralStore
   const clock = yield* Clock.Clock
@@ -292,6 +312,7 @@ const make = Effect.gen(function* () {
     amend: amending(store),
     head: (id) => head(store, id),
     unfinished: unfinished(store),
+    audit: auditing(store),
     beat: (owner, lease_ms) =>
       Effect.map(Clock.currentTimeMillis, (now) => {
         for (const [other, until] of store.leases) if (until <= now) store.leases.delete(other)

@@ -26,6 +26,8 @@ export interface RuntimeConfig {
   readonly loops_per_turn: number
   /** How often a watcher looks at the journal without having been rung: other processes do not ring it. */
   readonly watch_ms: number
+  /** How often runs that are not over are looked through for lost events and records; the first time at the start. */
+  readonly audit_ms: number
 }
 
 export const defaults: RuntimeConfig = {
@@ -37,7 +39,8 @@ export const defaults: RuntimeConfig = {
   rehydrate_max: 64,
   recover_max: 10_000,
   loops_per_turn,
-  watch_ms: 1_000
+  watch_ms: 1_000,
+  audit_ms: 600_000
 }
 
 export const RuntimeConfig = Context.Reference<RuntimeConfig>("troupe/RuntimeConfig", {

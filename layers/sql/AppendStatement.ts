@@ -3,6 +3,7 @@
  * The functions are in `migrations/0003_append.ts`, `0004_costs.ts`, `0010_tool_costs.ts` and, those that
  * end a run, `0012_tenants.ts`. Private to this room.
  */
+import type { Approval } from "../../src/approval/Approval.ts"
 import { canonical } from "../../src/Canonical.ts"
 import type { Tenant } from "../../src/Ids.ts"
 import type { CostEntry, Projection } from "../../src/run/Projection.ts"
@@ -44,6 +45,18 @@ export interface Encoded extends Item {
   readonly known: Projection["known"]
 }
 
+/** The row of a question that waits. */
+export const approvalRow = (approval: Approval): ApprovalRow => {
+  const { status, tenant: _, ...payload } = approval
+  return {
+    id: approval.id,
+    expires_at: approval.expires_at,
+    payload: canonical(payload),
+    status: approvalCode(status),
+    answer: null
+  }
+}
+
 /** Throws a RangeError where an event is not JSON. */
 export const encode = (append: Append, at: number): Encoded => {
   const payloads = append.events.map(canonical)
@@ -57,14 +70,8 @@ export const encode = (append: Append, at: number): Encoded => {
     // A row that this statement inserts is not seen by its own update: asked and closed at once is one row.
     const answer = answers.get(approval.id)
     answers.delete(approval.id)
-    const { status, tenant: _, ...payload } = approval
-    return {
-      id: approval.id,
-      expires_at: approval.expires_at,
-      payload: canonical(payload),
-      status: answer?.status ?? approvalCode(status),
-      answer: answer?.answer ?? null
-    }
+    const row = approvalRow(approval)
+    return answer === undefined ? row : { ...row, status: answer.status, answer: answer.answer }
   })
   let size = 0
   for (const payload of payloads) size += payload.length

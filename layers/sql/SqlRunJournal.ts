@@ -26,6 +26,7 @@ import { isReadable } from "../../src/run/Readable.ts"
 import type { RunState } from "../../src/run/RunState.ts"
 import { fold, isParkable, statusOf } from "../../src/run/RunState.ts"
 import { transaction_ms_max } from "../../src/tool/ToolSpec.ts"
+import * as AuditedRuns from "./AuditedRuns.ts"
 import * as GroupCommit from "./GroupCommit.ts"
 import type { HeadRow } from "./RunRows.ts"
 import * as RunClaims from "./RunClaims.ts"
@@ -282,6 +283,7 @@ const make = Effect.gen(function* () {
       return head ?? (yield* new RunNotFound({ run_id: run }))
     }),
     unfinished: unfinished(sql),
+    audit: AuditedRuns.make(sql, marking),
     ...RunLeases.make(sql, ring),
     amended
   })

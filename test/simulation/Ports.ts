@@ -158,6 +158,7 @@ const journalOf = (world: World, process: Process, inner: Journal): Journal => {
     head: (run) => call("head", inner.head(run)),
     unfinished: (tenant, address, limit) =>
       call("unfinished", inner.unfinished(tenant, address, limit)),
+    audit: (limit, after) => call("audit", inner.audit(limit, after)),
     beat: (owner, lease_ms) => call("beat", inner.beat(owner, lease_ms)),
     release: (owner) => call("release", inner.release(owner)),
     recoverable: (owner, agents, limit) =>

@@ -1,0 +1,78 @@
+/** A question whose record is gone from the store, and the journal from which it comes back. */
+import { assert } from "@effect/vitest"
+import { Effect, Logger } from "effect"
+import { ApprovalDesk } from "../../services/ApprovalDesk.ts"
+import { RunJournal } from "../../services/RunJournal.ts"
+import { call, text } from "../../layers/model/ScriptedModelGateway.ts"
+import type { ApprovalId, RunId } from "../../src/Ids.ts"
+import * as H from "../runtime/Harness.ts"
+
+const options: H.Options = {
+  script: ({ transcript }) => (transcript.length === 1 ? call("pay", { n: 1 }) : text("done")),
+  tools: { pay: H.asks((n) => Effect.succeed(n), { approval_expires_ms: 3_600_000 }) },
+  config: { park_ms: 20, idle_ms: 50, sweep_ms: 20, watch_ms: 20 }
+}
+
+const own = (run: RunId) =>
+  Effect.map(
+    ApprovalDesk.use((desk) => desk.pending(H.alice, 500)),
+    (all) => all.filter(({ run_id }) => run_id === run)
+  )
+
+const listed = (process: H.Process, run: RunId) =>
+  Effect.repeat(Effect.andThen(Effect.sleep(5), process.run(own(run))), {
+    until: (questions) => questions.length > 0
+  })
+
+/** `lose` takes the record away, whole or from those that wait. */
+export const comesBack = <R>(lose: (id: ApprovalId) => Effect.Effect<unknown, unknown, R>) =>
+  Effect.gen(function* () {
+    const first = yield* H.boot(options)
+    const run = yield* first.run(H.send("pay"))
+    const { approval } = yield* first.run(H.question(run))
+    const [before] = yield* first.run(own(run))
+    yield* lose(approval)
+    assert.deepStrictEqual(yield* first.run(own(run)), [])
+    yield* first.stop
+    // The next process finds it, and asks as it was asked.
+    const second = yield* H.boot(options)
+    assert.deepStrictEqual(yield* listed(second, run), [before])
+    // So does one that runs.
+    yield* lose(approval)
+    const audit = second.run(RunJournal.use((journal) => journal.audit(1_000)))
+    yield* audit
+    assert.deepStrictEqual(yield* second.run(own(run)), [before])
+    yield* audit
+    assert.strictEqual((yield* second.run(own(run))).length, 1)
+    yield* second.run(H.decide(approval, H.approve))
+    assert.deepInclude(H.end(yield* second.run(H.ended(run))), { status: "complete" })
+    // What was answered is asked no more.
+    yield* audit
+    assert.deepStrictEqual(yield* second.run(own(run)), [])
+    yield* second.stop
+  }).pipe(Effect.provide(Logger.layer([])))
+
+/** A gap that nobody has touched is found by the next start. */
+export const gapIsFound = <R>(inflict: (run: RunId) => Effect.Effect<unknown, unknown, R>) =>
+  Effect.gen(function* () {
+    const first = yield* H.boot(options)
+    const run = yield* first.run(H.send("pay"))
+    yield* first.run(H.question(run))
+    yield* first.stop
+    yield* inflict(run)
+    const second = yield* H.boot(options)
+    const found = yield* Effect.repeat(
+      Effect.andThen(
+        Effect.sleep(5),
+        second.run(
+          RunJournal.use((journal) => journal.quarantined({ tenant: H.tenant, limit: 500 }))
+        )
+      ),
+      { until: (all) => all.some(({ run_id }) => run_id === run) }
+    )
+    assert.deepInclude(
+      found.find(({ run_id }) => run_id === run),
+      { reason: "gap", seq: 2 }
+    )
+    yield* second.stop
+  }).pipe(Effect.provide(Logger.layer([])))

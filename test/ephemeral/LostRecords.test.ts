@@ -1,0 +1,26 @@
+import { describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import * as EphemeralStore from "../../layers/ephemeral/EphemeralStore.ts"
+import * as EphemeralStores from "../../layers/ephemeral/EphemeralStores.ts"
+import { comesBack, gapIsFound } from "../contracts/LostRecords.ts"
+
+describe("a question whose record was lost (ephemeral)", () => {
+  it.live("is asked again, from its run's journal", () =>
+    comesBack(
+      Effect.fnUntraced(function* (id) {
+        const store = yield* EphemeralStore.EphemeralStore
+        store.approvals.delete(id)
+        store.pending.delete(id)
+      })
+    ).pipe(Effect.provide(EphemeralStores.layer))
+  )
+
+  it.live("is in quarantine after the next start where its run's journal has a gap", () =>
+    gapIsFound(
+      Effect.fnUntraced(function* (run) {
+        const store = yield* EphemeralStore.EphemeralStore
+        store.runs.get(run)!.entries.splice(2, 1)
+      })
+    ).pipe(Effect.provide(EphemeralStores.layer))
+  )
+})
