@@ -10,7 +10,7 @@ import { DeliveryFailed, DeliveryRefused } from "../../services/DeliveryHandlers
 import type { Range } from "../../src/call/Address.ts"
 import { rangeOf } from "../../src/call/Address.ts"
 import { cloudEventOf, webhook_topic, WebhookEvent } from "../../src/delivery/Webhook.ts"
-import { judgedFetch } from "./JudgedFetch.ts"
+import { judgedFetch } from "../dialling/JudgedFetch.ts"
 
 /** Where events go. */
 export class WebhookConfig extends Context.Service<

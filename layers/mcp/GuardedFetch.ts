@@ -5,7 +5,7 @@
 import { Redacted } from "effect"
 import type { Reach } from "../../src/call/Dialling.ts"
 import type { McpHttpServer } from "../../src/tool/McpServer.ts"
-import { judgedFetch } from "./JudgedFetch.ts"
+import { judgedFetch } from "../dialling/JudgedFetch.ts"
 import { judgedBody, judgedEvents } from "./MessageText.ts"
 
 const headersOf = (server: McpHttpServer): ReadonlyArray<readonly [string, string]> => [
