@@ -69,6 +69,11 @@ const noMethod = (methods: ReadonlyArray<string>) => {
 export const refusalOf = (
   request: HttpServerRequest.HttpServerRequest
 ): HttpServerResponse.HttpServerResponse | undefined => {
+  if ("httpVersionMajor" in request.source && request.source.httpVersionMajor === 0) {
+    return respond(
+      makeProblem(400, "unreadable-request", "The request could not be read", "It is not HTTP/1.1.")
+    )
+  }
   const twice = repeated(request)
   if (twice !== undefined) {
     return respond(

@@ -17,13 +17,15 @@ export interface Listen {
    * events are kept no longer and who resumes by its cursor. More than the stream's `heartbeat_ms`. Absent = 60,000.
    */
   readonly stall_ms?: number | undefined
+  /**
+   * A request, body and all, arrives within this, in ms, or is answered with 408; a client that drips bytes holds no
+   * connection for longer than twice that. Absent = 60,000.
+   */
+  readonly request_ms?: number | undefined
 }
 
 /** An open event stream never ends by itself: stopping does not wait for it longer than this. */
 const stop_ms = 2_000
-
-/** A request, body and all, arrives within this; a client that drips bytes holds no connection for longer. */
-const request_ms = 60_000
 
 /** Of one answer, as much waits in this process for its reader; what is behind it is not made before that. */
 const unread_bytes = 16_384
@@ -55,7 +57,7 @@ const too_slow: Refusal = [
   "Request Timeout",
   "request-timeout",
   "The request did not arrive in time",
-  `It has ${request_ms} ms, body and all.`
+  "It has its time, body and all."
 ]
 
 const refusalOf = (error: Error): Refusal => {
@@ -64,9 +66,16 @@ const refusalOf = (error: Error): Refusal => {
   return code === "ERR_HTTP_REQUEST_TIMEOUT" ? too_slow : broken
 }
 
+const unmet: Refusal = [
+  417,
+  "Expectation Failed",
+  "unmet-expectation",
+  "Nobody here meets this expectation",
+  "Expect 100-continue, or nothing."
+]
+
 /** The whole answer to what never became a request, with what every answer carries. */
-const answerTo = (error: Error): string => {
-  const [status, phrase, name, title, detail] = refusalOf(error)
+const answerOf = ([status, phrase, name, title, detail]: Refusal): string => {
   const correlation_id = newCorrelation()
   const body = JSON.stringify({ ...makeProblem(status, name, title, detail), correlation_id })
   return [
@@ -83,9 +92,11 @@ const answerTo = (error: Error): string => {
 }
 
 /** Node answers what is not HTTP with an empty 400; we answer it as we answer every error. */
-const listener = (stall_ms: number) => (): Server =>
+const listener = (stall_ms: number, request_ms: number) => (): Server =>
   createServer({
     requestTimeout: request_ms,
+    headersTimeout: request_ms,
+    connectionsCheckingInterval: Math.min(request_ms, 30_000),
     highWaterMark: unread_bytes,
     // Of two Authorization headers Node would take the first, and a proxy before us perhaps the second: neither counts.
     joinDuplicateHeaders: true,
@@ -95,12 +106,18 @@ const listener = (stall_ms: number) => (): Server =>
     .setTimeout(stall_ms)
     .on("clientError", (error, socket) => {
       if (!socket.writable) return socket.destroy()
-      return socket.end(answerTo(error))
+      return socket.end(answerOf(refusalOf(error)))
     })
+    .on("checkExpectation", ({ socket }) => void socket.end(answerOf(unmet)))
 
 export const layer = ({
   host = "127.0.0.1",
   port,
+  request_ms = 60_000,
   stall_ms = 60_000
 }: Listen): ReturnType<typeof NodeHttpServer.layer> =>
-  NodeHttpServer.layer(listener(stall_ms), { host, port, gracefulShutdownTimeout: stop_ms })
+  NodeHttpServer.layer(listener(stall_ms, request_ms), {
+    host,
+    port,
+    gracefulShutdownTimeout: stop_ms
+  })

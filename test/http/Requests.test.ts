@@ -191,6 +191,17 @@ describe("a header", () => {
     }).pipe(Effect.provide(layer))
   )
 
+  it.live("is not hidden behind others: of more than 2,000 none is left out", () =>
+    Effect.gen(function* () {
+      const many = Array.from({ length: 2_100 }, () => "a:")
+      const alone = yield* raw("GET /v1/runs HTTP/1.1", host, ...many, bearer("olga"))
+      assert.strictEqual(alone.status, 431)
+      const again = [bearer("olga"), ...many, bearer("olga")]
+      const second = yield* raw("GET /v1/runs HTTP/1.1", host, ...again)
+      assert.strictEqual(second.status, 431)
+    }).pipe(Effect.provide(layer))
+  )
+
   it.live("that makes two lengths of a body is a 400 problem, and nothing behind it is read", () =>
     Effect.gen(function* () {
       const body = '{"agent":"operations","text":"x"}'
