@@ -4,7 +4,7 @@
 import { createHash } from "node:crypto"
 import { Deferred, Effect } from "effect"
 import type { Layer } from "effect"
-import { HttpServerResponse } from "effect/http"
+import { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiBuilder, HttpApiSchema } from "effect/http-api"
 import type { HttpApiGroup } from "effect/http-api"
 import { AgentRuntime } from "../../services/AgentRuntime.ts"
@@ -30,6 +30,7 @@ import { HttpSettings } from "./HttpSettings.ts"
 import { Limits } from "./Limits.ts"
 import { problemOf } from "./Problems.ts"
 import { Readiness } from "./Readiness.ts"
+import { makeUnread } from "./Unread.ts"
 
 /** A customer has no run to look at, but its conversation. */
 const acceptedResponse = ({ task }: Accepted, by: Principal) =>
@@ -75,8 +76,9 @@ export const layer: Layer.Layer<
     const runtime = yield* AgentRuntime
     const store = yield* ConversationStore
     const { stopping } = yield* Readiness
-    const { customer_agents, heartbeat_ms } = yield* HttpSettings
+    const { customer_agents, heartbeat_ms, unread_units_max } = yield* HttpSettings
     const limits = yield* Limits
+    const unread = makeUnread(unread_units_max)
 
     const post = Effect.fnUntraced(function* (message: Message, by: Principal) {
       const refusal = refusalOf(by, "send", message.agent, customer_agents)
@@ -149,10 +151,21 @@ export const layer: Layer.Layer<
         if (cursor === undefined) return yield* Effect.fail(badCursor)
         yield* conversationFor(store, by, "follow", params.id, customer_agents)
         yield* limits.stream(by)
+        const { source } = yield* HttpServerRequest.HttpServerRequest
+        const account = yield* Effect.acquireRelease(
+          Effect.sync(() =>
+            // Whoever reads nothing hears of no end of a stream either: its connection is what ends.
+            unread.open(() => {
+              if ("destroy" in source && typeof source.destroy === "function") source.destroy()
+            })
+          ),
+          (opened) => Effect.sync(() => opened.close())
+        )
         return HttpServerResponse.stream(
           EventStream.bytes(runtime.watch(params.id, cursor, by), {
             customer: readsAsCustomer(by),
             heartbeat_ms,
+            account,
             until: Deferred.await(stopping)
           }),
           {

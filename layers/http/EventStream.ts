@@ -2,13 +2,14 @@
  * A conversation's feed as server-sent events. The stream is pulled by the connection: a client that reads slowly holds
  * back its own feed and nobody else's.
  */
-import { Schedule, Stream } from "effect"
-import type { Effect } from "effect"
+import { Effect, identity, Schedule, Stream } from "effect"
 import type { AgentRuntime, Cursor, FeedItem } from "../../services/AgentRuntime.ts"
 import { makeProblem } from "../../src/api/Problem.ts"
 import { customerEvent, isForCustomers } from "../../src/conversation/CustomerView.ts"
 import type { RunEvent } from "../../src/run/RunEvent.ts"
 import { problemOf } from "./Problems.ts"
+import type { Account } from "./Unread.ts"
+import { small_units } from "./Unread.ts"
 
 /** What is wrong with a journal is for whoever repairs it. */
 const unavailable = makeProblem(
@@ -44,6 +45,8 @@ export interface FeedOptions {
   readonly heartbeat_ms: number
   /** The stream ends when this does. */
   readonly until: Effect.Effect<void>
+  /** Where it says what its reader has not taken yet. Absent = nowhere. */
+  readonly account?: Account
 }
 
 const frameOf = (item: FeedItem, customer: boolean): string => {
@@ -73,6 +76,22 @@ const frameOf = (item: FeedItem, customer: boolean): string => {
   return `id: ${item.ordinal}.${seq}\nevent: ${nameOf(event._tag)}\ndata: ${JSON.stringify(data)}\n\n`
 }
 
+/** What is pulled next is pulled when the frame before it was taken. */
+const counted =
+  (account: Account) =>
+  (frames: Stream.Stream<string>): Stream.Stream<string> =>
+    Stream.flatMap(frames, (frame) =>
+      frame.length <= small_units
+        ? Stream.succeed(frame)
+        : Stream.concat(
+            Stream.sync(() => {
+              account.hold(frame.length)
+              return frame
+            }),
+            Stream.fromEffectDrain(Effect.sync(() => account.hold(0)))
+          )
+    )
+
 /**
  * Bytes of the stream. The first ones are sent at once, because headers are not sent before them; then a sign of life
  * every `heartbeat_ms`. Ends, with a problem as its last event, when a store fails: the client comes back to its place.
@@ -99,6 +118,7 @@ export const bytes = (
   return Stream.succeed(`retry: ${retry_ms}\n: here\n\n`).pipe(
     Stream.concat(Stream.merge(events, beats, { haltStrategy: "left" })),
     Stream.interruptWhen(options.until),
+    options.account === undefined ? identity : counted(options.account),
     Stream.encodeText
   )
 }

@@ -11,6 +11,11 @@ export interface HttpSettings {
   readonly streams_max: number
   readonly streams_tenant_max: number
   readonly streams_principal_max: number
+  /**
+   * Of all event streams together, what their readers have not taken yet, in UTF-16 units of frames above 16,384. Beyond
+   * it whoever has left its frame the longest is cut off, and resumes by its cursor.
+   */
+  readonly unread_units_max: number
   /** Messages that are taken in a minute; a whole minute's may come at once. Beyond it 429, with `Retry-After`. */
   readonly messages_principal_per_minute: number
   readonly messages_tenant_per_minute: number
@@ -35,6 +40,7 @@ export const defaults: HttpSettings = {
   streams_max: 1_000,
   streams_tenant_max: 250,
   streams_principal_max: 50,
+  unread_units_max: 16_000_000,
   messages_principal_per_minute: 300,
   messages_tenant_per_minute: 1_200,
   requests_principal_per_minute: 6_000,

@@ -81,34 +81,71 @@ describe("a reader that does not read", () => {
     ({ value }) => value
   )
 
+  /** The events of a conversation that are more than the socket buffers of both sides hold. */
+  const long = Effect.gen(function* () {
+    const script = yield* Script
+    const { json } = yield* send("olga")
+    const said = { run: RunId.make(json.run_id), conversation: json.conversation_id as string }
+    const turn = { ...calls("look", { n: 1 }), text: "x".repeat(4_000_000) }
+    for (let step = 0; step < 4; step++) yield* script.turn(said.run, turn)
+    yield* ends(said)
+    return `/v1/conversations/${said.conversation}/events`
+  })
+
+  /** Takes the first bytes and no others. */
+  const unreading = Effect.fnUntraced(function* (path: string) {
+    const { address } = yield* HttpServer.HttpServer
+    const port = "port" in address ? address.port : 0
+    const begun = yield* Deferred.make<void>()
+    const closed = yield* Deferred.make<number>()
+    const socket: Socket = yield* Effect.sync(() => {
+      let read = 0
+      const opened = connect(port, "127.0.0.1", () =>
+        opened.write(
+          `GET ${path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${tokenOf("vera")}\r\n\r\n`
+        )
+      )
+      opened.on("data", (chunk) => {
+        read += chunk.length
+        if (read !== chunk.length) return
+        opened.pause()
+        Deferred.doneUnsafe(begun, Effect.void)
+      })
+      opened.on("close", () => Deferred.doneUnsafe(closed, Effect.succeed(read)))
+      opened.on("error", () => {})
+      return opened
+    })
+    return { begun, closed, socket }
+  })
+
+  it.live(
+    "makes room for others: of what is not read there is a bound, and the oldest goes first",
+    () =>
+      Effect.gen(function* () {
+        const path = yield* long
+        const first = yield* unreading(path)
+        while ((yield* openStreams) === 0) yield* Effect.sleep(5)
+        yield* Effect.sleep(200)
+        const second = yield* unreading(path)
+        // Its connection is ended from the other side: what was sent before can still be read.
+        yield* Deferred.await(second.begun)
+        while ((yield* openStreams) > 1) yield* Effect.sleep(5)
+        yield* Effect.sync(() => first.socket.resume())
+        assert.isBelow(yield* Deferred.await(first.closed), 16_000_000)
+        assert.isFalse(second.socket.destroyed)
+        // Whoever reads is never in anybody's way.
+        const whole = yield* listen(path, { as: "vera" })
+        const seen = []
+        while (seen.at(-1)?.event !== "run_ended") seen.push(yield* whole.next)
+        assert.strictEqual(seen.filter(({ event }) => event === "model_turned").length, 5)
+        yield* Effect.sync(() => second.socket.destroy())
+      }).pipe(Effect.provide(layerWith({ unread_units_max: 5_000_000, heartbeat_ms: 50 })))
+  )
+
   it.live("is cut off, gives its place back, and finds all of it again by its cursor", () =>
     Effect.gen(function* () {
-      const script = yield* Script
-      const { json } = yield* send("olga")
-      const said = { run: RunId.make(json.run_id), conversation: json.conversation_id as string }
-      const path = `/v1/conversations/${said.conversation}/events`
-      // More than the socket buffers of both sides hold.
-      const long = { ...calls("look", { n: 1 }), text: "x".repeat(4_000_000) }
-      for (let step = 0; step < 4; step++) yield* script.turn(said.run, long)
-      yield* ends(said)
-      const { address } = yield* HttpServer.HttpServer
-      const port = "port" in address ? address.port : 0
-      const closed = yield* Deferred.make<number>()
-      const socket: Socket = yield* Effect.sync(() => {
-        let read = 0
-        const opened = connect(port, "127.0.0.1", () =>
-          opened.write(
-            `GET ${path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${tokenOf("vera")}\r\n\r\n`
-          )
-        )
-        opened.on("data", (chunk) => {
-          read += chunk.length
-          if (read === chunk.length) opened.pause()
-        })
-        opened.on("close", () => Deferred.doneUnsafe(closed, Effect.succeed(read)))
-        opened.on("error", () => {})
-        return opened
-      })
+      const path = yield* long
+      const { closed, socket } = yield* unreading(path)
       while ((yield* openStreams) === 0) yield* Effect.sleep(5)
       while ((yield* openStreams) > 0) yield* Effect.sleep(20)
       socket.resume()
