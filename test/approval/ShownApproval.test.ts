@@ -1,7 +1,8 @@
 /** What of a question people are shown, and where two that should be the same are not. */
 import { assert, describe, it } from "@effect/vitest"
+import type { Approval } from "../../src/approval/Approval.ts"
 import type { ShownApproval } from "../../src/approval/ShownApproval.ts"
-import { askedOf, differencesOf, shownOf } from "../../src/approval/ShownApproval.ts"
+import { askedOf, differencesOf, marksOf, shownOf } from "../../src/approval/ShownApproval.ts"
 import { ApprovalId, CallId, RunId, Tenant } from "../../src/Ids.ts"
 
 const id = ApprovalId.make("6f9619ff-8b86-4011-b42d-00c04fc964ff")
@@ -76,5 +77,51 @@ describe("what a person is shown of a question", () => {
     assert.deepStrictEqual(differencesOf(forEver, shown), ["expires_at"])
     assert.deepStrictEqual(differencesOf(forEver, { ...forEver }), [])
     assert.deepStrictEqual(differencesOf(shown, { ...shown, arguments: { to: "bob", n: 1 } }), [])
+  })
+})
+
+describe("a question in a list", () => {
+  const { id: approval, run_id, tenant, ...request } = shown
+  const asked = { ...request, approval, proposal: "p", tool_digest: "t", shown_digest: "s" }
+  const record = {
+    ...shown,
+    shown_digest: "s",
+    requested_at: 1,
+    status: "pending"
+  } as const satisfies Approval
+  const marks = (more: Partial<Approval>, run: object) =>
+    marksOf(
+      { ...record, ...more } as Approval,
+      { tenant, quarantined: false, asked, ...run } as never
+    )
+
+  it("has no mark where it says what its run asked", () => {
+    assert.deepStrictEqual(marks({}, {}), {})
+    assert.deepStrictEqual(marks({ run_id, arguments: { to: "bob", n: 1 } }, {}), {})
+  })
+
+  it("is marked where any member of it, or its digest, was changed, or nothing asked it", () => {
+    for (const name of names) {
+      if (name === "run_id" || name === "tenant") continue
+      const more = { [name]: changed[name as keyof ShownApproval] }
+      assert.deepStrictEqual(marks(more, {}), { altered: true }, name)
+    }
+    assert.deepStrictEqual(marks({ tenant: changed.tenant }, {}), { altered: true })
+    assert.deepStrictEqual(marks({ shown_digest: "other" }, {}), { altered: true })
+    assert.deepStrictEqual(marks({}, { asked: { ...asked, shown_digest: "other" } }), {
+      altered: true
+    })
+    assert.deepStrictEqual(marks({}, { asked: undefined }), { altered: true })
+  })
+
+  it("is marked for the quarantine of its run, of which nothing else is known, and only while it waits", () => {
+    assert.deepStrictEqual(marks({ digest: "other" }, { quarantined: true }), { quarantined: true })
+    assert.deepStrictEqual(marks({}, { quarantined: true, asked: undefined }), {
+      quarantined: true
+    })
+    for (const status of ["decided", "expired", "cancelled"] as const) {
+      assert.deepStrictEqual(marks({ status, digest: "other" }, {}), {})
+      assert.deepStrictEqual(marks({ status }, { quarantined: true }), {})
+    }
   })
 })
