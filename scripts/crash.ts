@@ -1,8 +1,9 @@
 /**
- * The long run: kill -9 at random, hundreds of times on each engine, and then the controls, which take one guard away
- * each and must be seen to fail.
+ * The long run: kill -9 at random, hundreds of times on each engine; then two services, a worker and their server at
+ * once; and then the controls, which take one guard away each and must be seen to fail.
  *
- * npm run crash-test -- [--kills 200] [--seed 1] [--runs 50] [--questions 20] [--engine pglite|postgres] [--no-controls]
+ * npm run crash-test -- [--kills 200] [--seed 1] [--runs 50] [--questions 20] [--engine pglite|postgres] [--siege 240]
+ *   [--no-controls]; `--siege`: seconds, 0 = none
  */
 import { parseArgs } from "node:util"
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
@@ -12,6 +13,7 @@ import { killedServer, twoOnOneDirectory } from "../test/process/Controls.ts"
 import * as Homes from "../test/process/Homes.ts"
 import * as Judge from "../test/process/Judge.ts"
 import type { Store } from "../test/process/Plan.ts"
+import { siege } from "../test/process/Siege.ts"
 import { storm } from "../test/process/Storm.ts"
 import { takeover } from "../test/process/Takeover.ts"
 import * as EmbeddedPostgres from "../test/sql/EmbeddedPostgres.ts"
@@ -24,6 +26,7 @@ const { values } = parseArgs({
     runs: { type: "string", default: "50" },
     questions: { type: "string", default: "20" },
     engine: { type: "string" },
+    siege: { type: "string", default: "240" },
     "no-controls": { type: "boolean", default: false }
   }
 })
@@ -49,6 +52,18 @@ const storms = Effect.fnUntraced(function* (engine: string, home: Homes.Home) {
     report: (line) => process.stdout.write(`  ${engine}: ${line}\n`)
   })
   yield* say(`${engine}: ${JSON.stringify(found)}`)
+})
+
+const besieged = Effect.gen(function* () {
+  const found = yield* siege({
+    seed: Number(values.seed),
+    load_ms: Number(values.siege) * 1_000,
+    services: 2,
+    runs: 40,
+    end_ms_max: 120_000,
+    report: (line) => process.stdout.write(`  siege: ${line}\n`)
+  })
+  yield* say(`siege: ${JSON.stringify(found)}`)
 })
 
 /** One result: what was to happen, and whether it did. */
@@ -83,6 +98,10 @@ const main = Effect.gen(function* () {
     results.push(
       yield* expect(`${values.kills} kills of a service on ${engine}`, true, storms(engine, home))
     )
+  }
+  if (Number(values.siege) > 0 && values.engine !== "pglite") {
+    const name = `${values.siege} s of kills of two services, a worker and their server`
+    results.push(yield* expect(name, true, besieged))
   }
   if (!values["no-controls"]) {
     results.push(

@@ -28,6 +28,8 @@ export interface Child {
   readonly printed: (text: string | RegExp) => Effect.Effect<void>
   readonly signal: (signal: NodeJS.Signals) => Effect.Effect<void>
   readonly ended: Effect.Effect<Ended>
+  /** The same, however long that takes. */
+  readonly gone: Effect.Effect<Ended>
   /** kill -9, and gone. */
   readonly kill: Effect.Effect<void>
 }
@@ -184,6 +186,7 @@ export const start = (
         duration: wait_ms,
         orElse: () => Effect.die(new Error(`${script} did not end: ${ear.text.slice(-4_000)}`))
       }),
+      gone: exitOf(child),
       kill: Effect.asVoid(killed(child))
     }
   })

@@ -6,9 +6,10 @@ import type { Settlement } from "../../src/run/RunCommand.ts"
 
 /**
  * `read`: no effect. `once`: an effect outside, at most once. `gated`: the same, and a person is asked. `keyed`: declares
- * idempotency. `told`: can be asked what became of it. `row`: a row of the side table, committed with its event.
+ * idempotency. `told`: can be asked what became of it. `row`: a row of the side table, committed with its event. `far` and
+ * `sure`: what `once` and `keyed` are, in a worker of the queue.
  */
-export type ToolName = "read" | "once" | "gated" | "keyed" | "told" | "row"
+export type ToolName = "read" | "once" | "gated" | "keyed" | "told" | "row" | "far" | "sure"
 
 export interface Plan {
   /** Names the run for stop points. */
@@ -50,6 +51,9 @@ export interface WorkerConfig {
   readonly lease_ms: number
   /** How long a delivery may take; its lease is half a second longer. */
   readonly relay_ms: number
+  readonly sweep_ms: number
+  /** Its agent may use the tools of the queue's worker, which a directory of one process has not. */
+  readonly remote: boolean
   /** A control: appends past the fence, as a replaced layer. */
   readonly unfenced: boolean
 }

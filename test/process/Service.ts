@@ -60,6 +60,8 @@ export const start = (options: Options): Effect.Effect<Service, never, Scope.Sco
       park_ms: 30_000,
       lease_ms: 1_000,
       relay_ms: 2_000,
+      sweep_ms: 200,
+      remote: false,
       unfenced: false,
       ...options
     }

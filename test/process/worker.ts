@@ -11,6 +11,7 @@ import * as Runtime from "../../layers/compose/Runtime.ts"
 import * as Stores from "../../layers/compose/Stores.ts"
 import { call, calls, layer as scripted, text } from "../../layers/model/ScriptedModelGateway.ts"
 import { RelayConfig } from "../../layers/runtime/OutboxRelay.ts"
+import { remote } from "../../layers/runtime/RemoteTool.ts"
 import { defaults, RuntimeConfig } from "../../layers/runtime/RuntimeConfig.ts"
 import { AgentRuntime } from "../../services/AgentRuntime.ts"
 import { ApprovalDesk } from "../../services/ApprovalDesk.ts"
@@ -28,8 +29,9 @@ import { AgentName, ApprovalId, ConversationId, MessageId, RunId, Tenant } from 
 import { Principal } from "../../src/Principal.ts"
 import { RunLimits } from "../../src/run/RunLimits.ts"
 import { tool as declared } from "../../src/tool/DeclaredTool.ts"
-import type { CallContext, Reconciled } from "../../src/tool/GovernedTool.ts"
+import type { CallContext } from "../../src/tool/GovernedTool.ts"
 import { callOf, govern } from "../../src/tool/GovernedTool.ts"
+import * as Outside from "./Outside.ts"
 import type { Hold, Notice, Plan, Point, Question, Request, WorkerConfig } from "./Plan.ts"
 
 const config = JSON.parse(process.argv[2]!) as WorkerConfig
@@ -74,29 +76,8 @@ const model = (request: ModelRequest) =>
   })
 
 /** To the counter. An answer that does not come says nothing about the effect. */
-const effect = (tool: string, { call, key, run }: CallContext) =>
-  Effect.tryPromise({
-    try: async (signal) => {
-      const body = JSON.stringify({ tool, tag: tags.get(run), run, call, key })
-      const response = await fetch(config.counter, { method: "POST", body, signal })
-      await response.text()
-      return true
-    },
-    catch: () =>
-      new ToolTransientError({ kind: "network", reason: "COUNTER", message: "it did not answer" })
-  })
-
-/** Asks the counter whether it has seen the call's key. */
-const happened = ({ key }: CallContext) =>
-  Effect.tryPromise({
-    try: async (signal): Promise<Reconciled<boolean>> => {
-      const response = await fetch(`${config.counter}/?key=${key}`, { signal })
-      return (await response.json()) === true
-        ? { _tag: "Happened", result: true }
-        : { _tag: "NotHappened" }
-    },
-    catch: () => new ToolTransientError({ kind: "network", message: "it did not answer" })
-  })
+const effect = (tool: string, call: CallContext) =>
+  Outside.effect(config.counter, tool, tags.get(call.run) ?? "", call)
 
 const toldTool = declared(
   {
@@ -107,7 +88,7 @@ const toldTool = declared(
     timeout_ms: 3_000,
     input: Schema.Struct({ step: Schema.Int, index: Schema.Int }),
     output: Schema.Boolean,
-    reconcile: (_, call) => happened(call)
+    reconcile: (_, call) => Outside.happened(config.counter, call)
   },
   (_, call) => effect("told", call)
 )
@@ -151,10 +132,21 @@ const tools = govern(
   })
 )
 
+/** Those whose bodies are in a worker of the queue. */
+const far = config.remote ? Outside.remote.map((options) => remote(options)) : []
+
 const agent = AgentSpec.make({
   name: AgentName.make("worker"),
   instructions: "Follow the plan.",
-  tools: ["read", "once", "gated", "keyed", "told", "row"],
+  tools: [
+    "read",
+    "once",
+    "gated",
+    "keyed",
+    "told",
+    "row",
+    ...(config.remote ? Outside.remote.map(({ name }) => name) : [])
+  ],
   limits: RunLimits.make({ steps_max: 100 })
 })
 
@@ -234,7 +226,7 @@ const watched = Layer.effectContext(
 
 const runtime = Runtime.layer({
   agents: [agent],
-  tools: [tools, toldTool],
+  tools: [tools, toldTool, ...far],
   deliveries: [Effect.succeed(webhook)]
 }).pipe(
   Layer.provide(scripted(model, { requests_max: 0 })),
@@ -243,7 +235,7 @@ const runtime = Runtime.layer({
       ...defaults,
       park_ms: config.park_ms,
       lease_ms: config.lease_ms,
-      sweep_ms: 200
+      sweep_ms: config.sweep_ms
     })
   ),
   Layer.provide(
