@@ -30,7 +30,7 @@ interface Ran {
 const output_bytes_max = 400_000
 /** What is kept of the end of its output, in UTF-16 units. */
 const tail_max = 20_000
-/** A run that takes longer hangs, and is stopped. Two quiet cores take seven minutes, and for the long forms under fifteen. */
+/** A run that takes longer hangs, and is stopped. Two quiet cores take about five minutes, and for the long forms under fifteen. */
 const run_ms_max = isFull ? 2_400_000 : 1_200_000
 const began = performance.now()
 

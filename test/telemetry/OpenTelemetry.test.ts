@@ -1,10 +1,7 @@
 /** What leaves the process by OpenTelemetry: one tree of spans for a run, and three signals at a collector. */
 import { assert, describe, it } from "@effect/vitest"
-import { mkdtempSync, rmSync } from "node:fs"
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
-import { tmpdir } from "node:os"
-import { join } from "node:path"
 import { InMemoryLogRecordExporter, SimpleLogRecordProcessor } from "@opentelemetry/sdk-logs"
 import {
   AggregationTemporality,
@@ -22,6 +19,7 @@ import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import { AgentName } from "../../src/Ids.ts"
 import { Principal } from "../../src/Principal.ts"
 import { tool } from "../../src/tool/DeclaredTool.ts"
+import * as Homes from "../process/Homes.ts"
 
 const pay = tool({ namespace: "shop", name: "pay", side_effects: "external" }, () => "paid")
 const shop = AgentSpec.make({ name: AgentName.make("shop"), instructions: "Pay.", tools: ["pay"] })
@@ -43,14 +41,6 @@ const keeping = () => {
   }
   return { spans, processor }
 }
-
-const scoped = <A>(acquire: () => A, release: (value: A) => void) =>
-  Effect.acquireRelease(Effect.sync(acquire), (value) => Effect.sync(() => release(value)))
-
-const directory = scoped(
-  () => mkdtempSync(join(tmpdir(), "troupe-telemetry-")),
-  (path) => rmSync(path, { recursive: true, force: true })
-)
 
 const started = (options: Partial<Options>) =>
   Effect.acquireRelease(
@@ -75,10 +65,10 @@ describe("spans", () => {
     "of a run that waits for a person over a restart are one tree, whose root is who sent it",
     () =>
       Effect.gen(function* () {
-        const path = yield* directory
+        const { directory } = yield* Homes.directory
         const { processor, spans } = keeping()
         const options = {
-          store: { directory: path },
+          store: { directory },
           telemetry: { sdk: () => ({ spanProcessor: processor }) }
         }
         const first = yield* Effect.promise(() =>
