@@ -9,9 +9,10 @@ import type { Scope } from "effect"
 export interface Owners {
   /**
    * Lets others know within about two seconds when this owner is gone, until the scope closes. Owners of claims
-   * (`<owner>.<n>`) are named after it. Others know as well which agents it hosts; absent = none. Never fails: where it cannot, its leases pass as they do without.
+   * (`<owner>.<n>`) are named after it. Others know as well what it hosts (agents, or more: `Needs`); absent = nothing.
+   * Never fails: where it cannot, its leases pass as they do without.
    */
-  attend(owner: string, agents?: ReadonlyArray<string>): Effect.Effect<void, never, Scope.Scope>
+  attend(owner: string, hosted?: ReadonlyArray<string>): Effect.Effect<void, never, Scope.Scope>
   /** Calls back when owners are gone: their runs and claims are free. Until the scope closes. */
   gone(listener: () => void): Effect.Effect<void, never, Scope.Scope>
 }

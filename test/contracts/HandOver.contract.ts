@@ -8,7 +8,8 @@ import type { TaskStore } from "../../services/TaskStore.ts"
 import type { RunId } from "../../src/Ids.ts"
 import { AgentName } from "../../src/Ids.ts"
 import { toolOf, versionOf } from "../../src/run/Needs.ts"
-import { cancelRun } from "../../src/run/RunCommand.ts"
+import type { RunEvent } from "../../src/run/RunEvent.ts"
+import { cancelRun, settleCall } from "../../src/run/RunCommand.ts"
 import { eventually } from "./Contract.ts"
 import * as Samples from "./Samples.ts"
 
@@ -18,6 +19,15 @@ const every = 100_000
 const own = Samples.newTask().address.agent
 const scan = AgentName.make("scan")
 const asks = () => [Samples.modelTurned(1, 1), Samples.approvalRequested()]
+
+const dispatched: RunEvent = {
+  _tag: "CallDispatched",
+  call: Samples.firstCall,
+  key: "key",
+  epoch: 1,
+  on_loss: "again",
+  tool: "shop.refund@1"
+}
 
 const has = (run: RunId, heads: ReadonlyArray<{ readonly run_id: RunId }>) =>
   heads.some((head) => head.run_id === run)
@@ -95,17 +105,7 @@ export const handOverTests = (it: Vitest.MethodsNonLive<Needs>): void => {
       const rung: Array<RunId | undefined> = []
       yield* journal.amended((run) => void rung.push(run))
       // Its call was sent, so that the run is not over before somebody has looked at it.
-      const { fence, run } = yield* Samples.begin({}, [
-        Samples.modelTurned(1, 1),
-        {
-          _tag: "CallDispatched",
-          call: Samples.firstCall,
-          key: "key",
-          epoch: 1,
-          on_loss: "again",
-          tool: "shop.refund@1"
-        }
-      ])
+      const { fence, run } = yield* Samples.begin({}, [Samples.modelTurned(1, 1), dispatched])
       yield* journal.handOver(run, fence.epoch, [scan])
       yield* eventually(
         Effect.sync(() => rung.filter((each) => each === run).length),
@@ -118,6 +118,26 @@ export const handOverTests = (it: Vitest.MethodsNonLive<Needs>): void => {
       assert.isUndefined((yield* journal.head(run)).needs)
       assert.isTrue(yield* recoverable(run, own))
     }).pipe(Effect.scoped)
+  )
+
+  it.effect(
+    "a run whose lost call an operator settles needs its tool no more, and what else it does",
+    () =>
+      Effect.gen(function* () {
+        const journal = yield* RunJournal
+        const { run } = yield* Samples.begin({}, [Samples.modelTurned(1, 1), dispatched])
+        const { head } = yield* journal.claim(run, "heir")
+        const version = versionOf(own, { definition: "d", tools: "t" })
+        const tool = toolOf(own, "shop.refund@1")
+        yield* journal.handOver(run, head.epoch, [tool, version])
+        const settlement = { _tag: "Succeeded", json: "1" } as const
+        yield* journal.amend(run, (state, now) =>
+          settleCall(state, run, Samples.firstCall, settlement, "olga", now)
+        )
+        assert.deepStrictEqual((yield* journal.head(run)).needs, [version])
+        assert.isFalse(yield* recoverable(run, own))
+        assert.isTrue(yield* recoverable(run, own, version))
+      })
   )
 
   it.effect("what a run needs beside its agent is listed while nobody hosts all of it", () =>
