@@ -8,7 +8,7 @@ import { marksOf } from "../../src/approval/ShownApproval.ts"
 import type { Approval } from "../../src/approval/Approval.ts"
 import type { Store } from "./EphemeralStore.ts"
 import { EphemeralStore } from "./EphemeralStore.ts"
-import { byTenant, inTurns } from "./Turns.ts"
+import { turnsByAge } from "./Turns.ts"
 
 const page_max = 500
 
@@ -55,8 +55,7 @@ const make = Effect.map(EphemeralStore, (store) =>
         for (const { record } of store.pending.values()) {
           if (record.expires_at !== undefined && record.expires_at <= now) found.push(record)
         }
-        const lines = byTenant(found, ({ tenant }) => tenant, undefined)
-        return [...inTurns(lines.map(([, those]) => those))].slice(0, limit)
+        return turnsByAge(found, ({ tenant }) => tenant).slice(0, limit)
       })
   })
 )

@@ -7,7 +7,7 @@ import type { RunId } from "../../src/Ids.ts"
 import { actorKey } from "../../src/Ids.ts"
 import type { Need } from "../../src/run/Needs.ts"
 import type { Store, StoredRun } from "./EphemeralStore.ts"
-import { byTenant, inTurns } from "./Turns.ts"
+import { turnsByAge } from "./Turns.ts"
 
 export const headOf = (store: Store, run: StoredRun, now: number): RunHead => ({
   run_id: run.run_id,
@@ -26,12 +26,8 @@ export const headOf = (store: Store, run: StoredRun, now: number): RunHead => ({
   ...(run.needs.length === 0 ? undefined : { needs: run.needs })
 })
 
-/** Of each tenant in turn its oldest, as the store's runs are in the order of their age. */
 const takeInTurns = (runs: ReadonlyArray<StoredRun>, limit: number) =>
-  [...inTurns(byTenant(runs, ({ tenant }) => tenant, undefined).map(([, those]) => those))].slice(
-    0,
-    limit
-  )
+  turnsByAge(runs, ({ tenant }) => tenant).slice(0, limit)
 
 const isHosted = ({ address, needs }: StoredRun, hosted: ReadonlyArray<Need>): boolean =>
   hosted.includes(address.agent) && needs.every((need) => hosted.includes(need))

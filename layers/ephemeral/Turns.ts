@@ -26,3 +26,20 @@ export function* inTurns<A>(lists: ReadonlyArray<ReadonlyArray<A>>): Iterable<A>
     for (const list of lists) if (i < list.length) yield list[i]!
   }
 }
+
+/** The oldest of each tenant, then the second of each, and so on; those of one turn by their age, as `all` is. */
+export const turnsByAge = <A>(
+  all: Iterable<A>,
+  tenantOf: (item: A) => Tenant
+): ReadonlyArray<A> => {
+  const counts = new Map<Tenant, number>()
+  const found: Array<readonly [turn: number, item: A]> = []
+  for (const item of all) {
+    const tenant = tenantOf(item)
+    const turn = counts.get(tenant) ?? 0
+    counts.set(tenant, turn + 1)
+    found.push([turn, item])
+  }
+  // Stable.
+  return found.sort(([a], [b]) => a - b).map(([, item]) => item)
+}
