@@ -11,7 +11,7 @@ import type { ConversationId, RunId } from "../../src/Ids.ts"
 import type { Principal } from "../../src/Principal.ts"
 import type { RightName } from "../../src/Rights.ts"
 import { isOnlyOwn } from "../../src/Rights.ts"
-import { RunNotFound } from "../../src/run/RunCommand.ts"
+import { CallNotUnknown, RunNotFound } from "../../src/run/RunCommand.ts"
 import { AgentRuntime } from "../../services/AgentRuntime.ts"
 import type { Message } from "../../services/AgentRuntime.ts"
 import { JournalError } from "../../services/RunJournal.ts"
@@ -49,6 +49,13 @@ const openRun = Effect.fnUntraced(function* (
     return yield* new RunNotFound({ run_id })
   }
 })
+
+/** A message that was accepted is a run, also where nobody has begun it: it has no call yet. */
+const isAccepted = ({ tasks }: Services, by: Principal, run: RunId) =>
+  Effect.match(tasks.get(run), {
+    onFailure: () => false,
+    onSuccess: (task) => task?.tenant === by.tenant
+  })
 
 /** Staff share the keys of their tenant; those of a customer are its own, and name nobody else's task. */
 const keyed = Effect.fnUntraced(function* (
@@ -95,7 +102,16 @@ export const decoded = (
       const id = yield* Entries.runId(run, "run")
       const which = yield* Entries.callId(call, "call")
       const read = yield* Entries.settlement(settlement, "settlement")
-      return yield* runtime.settle(id, which, read, yield* Entries.entitled(by, "settle"))
+      const who = yield* Entries.entitled(by, "settle")
+      return yield* Effect.catchTag(
+        runtime.settle(id, which, read, who),
+        "RunNotFound",
+        (missing) =>
+          Effect.fail(new CallNotUnknown({ call: which, phase: "none" })).pipe(
+            Effect.when(isAccepted(services, who, id)),
+            Effect.andThen(Effect.fail(missing))
+          )
+      )
     }),
     actors: Effect.fnUntraced(function* (limit, tenant) {
       const most = yield* actorsLimit(limit, "limit")

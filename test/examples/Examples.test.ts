@@ -45,6 +45,20 @@ describe("the example of a question that outlives its process", () => {
   }, 120_000)
 })
 
+describe("the example of HTTP over a runtime", () => {
+  it("answers a message with a token, as the README prints it", async () => {
+    const example = await readFile(`${root}test/examples/http.ts`, "utf8")
+    const readme = await readFile(`${root}README.md`, "utf8")
+    assert.include(readme, "```ts\n" + example + "```")
+    const { stdout } = await run(
+      process.execPath,
+      ["-C", "troupe-source", "test/examples/http.ts"],
+      { cwd: root, timeout: 60_000 }
+    )
+    assert.strictEqual(stdout.trim(), "202 Good morning.")
+  }, 60_000)
+})
+
 describe("the example of a tool in one expression", () => {
   it("asks, pays with its key and costs what the prices say, as the README prints it", async () => {
     const example = await readFile(`${root}test/examples/tool.ts`, "utf8")
