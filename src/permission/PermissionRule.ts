@@ -95,6 +95,9 @@ const straight = (text: string): string => {
   return (isRooted ? "/" : "") + kept.join("/") + (/[^.]\/$/.test(text) ? "/" : "")
 }
 
+/** How many folders above the one where it begins a straight path leads. */
+const climbsOf = (path: string): number => path.split("/").filter((each) => each === "..").length
+
 /** `src/:*` speaks of `src` itself too, where it denies. */
 const begins = (text: string, prefix: string): boolean =>
   text.startsWith(prefix) || (prefix.endsWith("/") && text === prefix.slice(0, -1))
@@ -105,14 +108,15 @@ const begins = (text: string, prefix: string): boolean =>
  */
 const byText = (text: string | undefined): Reading => {
   if (text === undefined) return () => false
-  // Anything longer is read as it stands, and no rule reaches further.
-  const path = straight(text.slice(0, 8 * pattern_max))
+  const path = straight(text)
   const href = isUrlLike(text) ? URL.parse(text)?.href : undefined
   return ({ prefix = "", rule, urls: [url] }) => {
     const wanted = straight(prefix)
     if (rule.permission === "allow") {
       if (url !== undefined) return url.scope !== undefined && holds(url.scope, text)
-      return text.startsWith(prefix) && (href?.startsWith(prefix) ?? path.startsWith(wanted))
+      // A folder such as `./` or `../` is no name that a path could begin with: it may climb no further than that.
+      const isBelow = () => path.startsWith(wanted) && climbsOf(path) <= climbsOf(wanted)
+      return text.startsWith(prefix) && (href?.startsWith(prefix) ?? isBelow())
     }
     if (begins(text, prefix) || begins(path, wanted) || href?.startsWith(prefix) === true)
       return true

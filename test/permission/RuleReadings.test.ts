@@ -60,6 +60,38 @@ describe("a rule of a text", () => {
     ])
   })
 
+  it("AG-59 allows nothing above a folder that has no name", () => {
+    table(ofText, "allow", [
+      ["./", "./x", true],
+      ["./", "./a/../x", true],
+      ["./", "./../x", false],
+      ["./", "./a/../../x", false],
+      ["./", ".//..//../etc/passwd", false],
+      ["../", "../x", true],
+      ["../", "../a/../x", true],
+      ["../", "../../x", false],
+      ["../", "../a/../../x", false],
+      [".", ".env", true],
+      [".", "../x", false],
+      ["a/..", "a/../x", true],
+      ["a/..", "a/../../x", false]
+    ])
+  })
+
+  it("AG-59 reads a path to its end, however long it is", () => {
+    const down = "a/".repeat(5_000)
+    const up = "../".repeat(5_000)
+    table(ofText, "allow", [
+      ["src/", `src/${down}x`, true],
+      ["src/", `src/${down}${up}x`, true],
+      ["src/", `src/${down}${up}../etc/passwd`, false]
+    ])
+    table(ofText, "deny", [
+      ["etc/", `${down}${up}etc/passwd`, true],
+      ["etc/", `${down}${up}x`, false]
+    ])
+  })
+
   it("AG-59 with a scheme alone reads the URL as a fetch does", () => {
     for (const permission of ["deny", "ask"] as const) {
       table(ofText, permission, [
