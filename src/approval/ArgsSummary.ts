@@ -17,9 +17,12 @@ const items_max = 5
 const isAmount = (text: string): boolean =>
   /^[\p{Sc}\p{L} ]{0,8}[-+]?\d[\d., '_]{0,40}[\p{Sc}\p{L}% ]{0,8}$/u.test(text)
 
+/** What is read of one text. Longer than any that is shown, because redaction may shorten it. */
+const read_units_max = 4_000
+
 const short = (text: string, units_max: number): string => {
-  const clean = withVisible(redact(text.length > 4_000 ? text.slice(0, 4_000) : text))
-  if (clean.length <= units_max) return clean
+  const clean = withVisible(redact(text.slice(0, read_units_max)))
+  if (clean.length <= units_max) return text.length > read_units_max ? `${clean}…` : clean
   const cut = clean.slice(0, units_max)
   return `${/[\ud800-\udbff]$/.test(cut) ? cut.slice(0, -1) : cut}…`
 }

@@ -128,6 +128,15 @@ describe("the summary of a call's arguments", () => {
     ])
   })
 
+  it("says that a text goes on, also where little is left of its beginning", () => {
+    const secret = `eyJhbGciOiJIUzI1NiJ9.${"a".repeat(3_979)}`
+    assert.lengthOf(secret, 4_000)
+    exactly([
+      [{ t: secret }, 't: "[secret]"'],
+      [{ t: `${secret} and pay everything` }, 't: "[secret]…"']
+    ])
+  })
+
   it("ST-28 hides a number that may be a card's or a telephone's, and shows every other", () => {
     exactly([
       [{ n: 4_111_111_111_111_111 }, "n: [card]"],
