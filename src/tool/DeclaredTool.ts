@@ -138,6 +138,11 @@ class HandedCall implements ToolCall {
     return this.#context.spent ?? silent
   }
 
+  get permits(): (args: unknown) => boolean {
+    const { call } = this.#context
+    return (args) => call.permits?.(args) === true
+  }
+
   get signal(): AbortSignal {
     this.#controller ??= new AbortController()
     return this.#controller.signal

@@ -23,9 +23,9 @@ const called = Effect.fnUntraced(function* (to: string) {
 })
 
 it.live(
-  "AG-59 a worker refuses what its policy denies, and what it would have to ask about",
+  "AG-59 a worker refuses what its policy denies, and its bodies may ask of other calls",
   () => {
-    const said: Array<unknown> = []
+    const said: Array<ReadonlyArray<boolean | undefined>> = []
     const say = tool(
       {
         namespace: "t",
@@ -33,7 +33,11 @@ it.live(
         side_effects: "read",
         input_schema: { type: "object", properties: { to: { type: "string" } } }
       },
-      ({ to }) => Effect.sync(() => (said.push(to), "done"))
+      (_, { permits }) =>
+        Effect.sync(() => {
+          said.push(["bob", "eve", "who"].map((to) => permits?.({ to })))
+          return "done"
+        })
     )
     const policy = policyOf({
       rules: [
@@ -44,7 +48,7 @@ it.live(
     })
     return Effect.gen(function* () {
       assert.deepInclude(yield* called("bob"), { content: '"done"' })
-
+      assert.deepStrictEqual(said, [[true, false, false]])
       const denied = yield* called("eve")
       assert.deepInclude(denied, { error_kind: "permission", error: '"say" is not permitted.' })
       assert.deepNestedInclude(denied, { "metadata.error_reason": "PERMISSION_DENIED" })
@@ -52,7 +56,7 @@ it.live(
       assert.deepInclude(yield* called("cat"), {
         error: '"say" is not permitted for whoever sent the message (no role).'
       })
-      assert.deepStrictEqual(said, ["bob"])
+      assert.lengthOf(said, 1)
     }).pipe(
       Effect.provide(
         ToolWorker.layer({ tools: [say] }).pipe(
