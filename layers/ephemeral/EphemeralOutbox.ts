@@ -113,14 +113,17 @@ const make = Effect.map(EphemeralStore, (store) =>
     claim: (claim) => Effect.map(Clock.currentTimeMillis, (now) => take(store, claim, now)),
     release: (owners) =>
       Effect.sync(() => {
+        let found = false
         for (const stored of store.messages.values()) {
           if (stored.owner === undefined || !owners.includes(stored.owner)) continue
+          found = true
           const attempts = Math.max(0, stored.message.attempts - 1)
           stored.message = { ...stored.message, attempts }
           stored.owner = undefined
           stored.leased_until = 0
         }
-        for (const listener of store.written) listener()
+        // Whoever released nothing wakes nobody, least of all itself.
+        if (found) for (const listener of store.written) listener()
       }),
     delivered: (id, owner) =>
       Effect.sync(() => {

@@ -221,12 +221,15 @@ const make = Effect.gen(function* () {
       ),
     release: (owners) =>
       Effect.sync(() => {
+        let found = false
         for (const stored of all.values()) {
           if (stored.status !== "waiting" || !owners.includes(stored.owner ?? "")) continue
+          found = true
           const deliveries = Math.max(0, stored.deliveries - 1)
           Object.assign(stored, { owner: undefined, due_at: now(), deliveries })
         }
-        ring()
+        // Whoever released nothing wakes nobody, least of all itself.
+        if (found) ring()
       }),
     begin: (id, owner) => change(id, owner, (stored) => (stored.begun_at = now())),
     extend: (id, owner, lease_ms) =>
