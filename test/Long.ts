@@ -12,6 +12,7 @@ export const either = (short: number, full: number): number => (isFull ? full : 
 /** Files and folders with a long form. */
 export const files: ReadonlyArray<string> = [
   "test/simulation",
+  "test/process/Growth.test.ts",
   "test/process/RandomKills.test.ts",
   "test/process/Siege.test.ts"
 ]

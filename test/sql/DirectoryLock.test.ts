@@ -115,5 +115,7 @@ it.live(
         assert.deepStrictEqual(open(place), [])
         if (place === was) chmodSync(join(was, "pgdata"), 0o755)
       }
-    }).pipe(Effect.scoped)
+    }).pipe(Effect.scoped),
+  // Two databases are made, which takes seconds, and many on a busy machine.
+  120_000
 )
