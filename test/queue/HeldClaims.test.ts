@@ -121,3 +121,22 @@ it.effect("a call whose delivery broke is given back", () => {
       })
   )
 })
+
+it.effect(
+  "a release that finds nothing wakes nobody, so that a lost claim is not looked for all the time",
+  () => {
+    let claims = 0
+    return serving(
+      (queue) => ({
+        claim: (asked) =>
+          Effect.flatMap(queue.claim(asked), (all) => (++claims === 1 ? away : Effect.succeed(all)))
+      }),
+      (queue, bodies) =>
+        Effect.gen(function* () {
+          yield* answered(queue, bodies)
+          yield* soon
+          assert.isBelow(claims, 40)
+        })
+    )
+  }
+)
