@@ -53,9 +53,7 @@ const program = Effect.gen(function* () {
   const { address } = yield* HttpServer.HttpServer
   const conversation = ConversationId.make("long")
   for (let i = 0; i < Number(messages); i++) {
-    const sent = yield* runtime.send({ agent: agent.name, text: "go on", conversation }, by)
-    yield* Effect.yieldNow
-    void sent
+    yield* runtime.send({ agent: agent.name, text: "go on", conversation }, by)
   }
   yield* Effect.sleep(Number(messages) * 50)
   yield* Effect.sync(() => {

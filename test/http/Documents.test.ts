@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Cause, Effect, Logger, References } from "effect"
 import { StoreError } from "../../services/TaskStore.ts"
 import { ask, layer, layerReading } from "./Service.ts"
 
@@ -142,6 +142,28 @@ describe("health", () => {
         layerReading(() => new StoreError({ message: "no route to postgres://u:secret@host/db" }))
       )
     )
+  )
+
+  it.live(
+    "a defect is in the log with its kind and place, and without the secrets that it quotes",
+    () => {
+      const said: Array<string> = []
+      const logger = Logger.make(({ cause, fiber, message }) => {
+        const annotations = fiber.getRef(References.CurrentLogAnnotations)
+        said.push(`${String(message)} ${JSON.stringify(annotations)} ${Cause.pretty(cause)}`)
+      })
+      const broken = new TypeError("no mail to jane.doe@example.com, password=hunter2secret")
+      return Effect.gen(function* () {
+        yield* ask("/v1/runs/00000000-0000-4000-8000-000000000001", { as: "vera" })
+        const line = said.find((each) => each.startsWith("a request met a defect"))
+        assert.include(line, "TypeError")
+        assert.include(line, "no mail to [e-mail]")
+        assert.notMatch(said.join(), /jane|hunter2/)
+      }).pipe(
+        Effect.provide(layerReading(() => Effect.die(broken))),
+        Effect.provide(Logger.layer([logger]))
+      )
+    }
   )
 
   it.live("a defect is a 500 problem without a word of its cause, and the service lives", () =>
