@@ -9,12 +9,18 @@ export const isFull: boolean = process.env["TROUPE_TEST"] === "full"
 /** How much of something a test does: `short` in `npm test`, `full` in `npm run test:full`. */
 export const either = (short: number, full: number): number => (isFull ? full : short)
 
-/** Files and folders with a long form. */
-export const files: ReadonlyArray<string> = [
-  "test/simulation",
+/** Files that `npm test` leaves out whole. */
+export const late: ReadonlyArray<string> = [
   "test/process/Growth.test.ts",
   "test/process/RandomKills.test.ts",
   "test/process/Siege.test.ts"
+]
+
+/** Files and folders with a long form. */
+export const files: ReadonlyArray<string> = [
+  "test/simulation",
+  "test/replay/Command.test.ts",
+  ...late
 ]
 
 /** What `npm test` leaves to the long form, one line each. */
@@ -22,7 +28,8 @@ export const left: ReadonlyArray<string> = [
   "test/simulation: seeds 101 to 1,000, and whether all seeds together met every fault",
   "test/simulation: a crash at every I/O of seeds 11 to 50",
   "test/simulation: three planted bugs out of four",
-  "test/process: 38 of 40 random kills on each engine",
-  "test/process: what 3,000 of 5,000 runs and 6,000 of 10,000 steps leave behind",
-  "test/process: all but 15 s of random kills of two services, a worker and their server"
+  "test/replay: the command over a directory; over a PostgreSQL server it runs here",
+  "test/process: random kills of a service on each engine; a kill at each crash point is here",
+  "test/process: random kills of two services, a worker and their server at once",
+  "test/process: what thousands of runs and steps leave behind; what a few leave is in test/runtime/Leaks"
 ]

@@ -1,5 +1,6 @@
 import { fileURLToPath } from "node:url"
 import { defineConfig } from "vitest/config"
+import { isFull, late } from "./Long.ts"
 
 const root = fileURLToPath(new URL("..", import.meta.url))
 
@@ -39,6 +40,9 @@ const alone = [
   "test/runtime/Yields.test.ts"
 ]
 
+/** Left to the long form, unless a file is named. */
+const left = isFull || process.argv.some((each) => each.includes("test/process")) ? [] : late
+
 const project = (name: string, test: object) => ({
   root,
   resolve: { conditions: ["troupe-source"] },
@@ -54,7 +58,11 @@ export default defineConfig({
     maxWorkers: 3,
     projects: [
       project("together", { include: together, exclude: alone, isolate: false }),
-      project("apart", { include: ["test/**/*.test.ts"], exclude: together, isolate: true }),
+      project("apart", {
+        include: ["test/**/*.test.ts"],
+        exclude: [...together, ...left],
+        isolate: true
+      }),
       project("alone", { include: alone, isolate: true })
     ]
   }

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Cause, Effect, Logger, References } from "effect"
+import { Cause, Effect, Layer, Logger, References } from "effect"
 import { StoreError } from "../../services/TaskStore.ts"
 import { ask, layer, layerReading } from "./Service.ts"
 
@@ -160,8 +160,9 @@ describe("health", () => {
         assert.include(line, "no mail to [e-mail]")
         assert.notMatch(said.join(), /jane|hunter2/)
       }).pipe(
-        Effect.provide(layerReading(() => Effect.die(broken))),
-        Effect.provide(Logger.layer([logger]))
+        Effect.provide(
+          layerReading(() => Effect.die(broken)).pipe(Layer.provideMerge(Logger.layer([logger])))
+        )
       )
     }
   )

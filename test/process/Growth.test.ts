@@ -1,12 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
 import { sample } from "../../scripts/bench/Row.ts"
-import { either } from "../Long.ts"
 
 /** In a process of its own, whose garbage is collected before each count. `npm run bench -- leak` does 100,000 runs. */
 const after = (what: "runs" | "steps", total: number) => sample("leak", what, [String(total)])
 
-const runs = either(2_000, 5_000)
-const steps = either(4_000, 10_000)
+const runs = 5_000
+const steps = 10_000
 
 describe("a process that goes on", () => {
   it(

@@ -14,6 +14,7 @@ import * as Runtime from "../../layers/compose/Runtime.ts"
 import * as Stores from "../../layers/compose/Stores.ts"
 import * as ScriptedModelGateway from "../../layers/model/ScriptedModelGateway.ts"
 import { script } from "../../scripts/incident/Script.ts"
+import { isFull } from "../Long.ts"
 import * as Children from "../process/Child.ts"
 import * as Homes from "../process/Homes.ts"
 import * as EmbeddedPostgres from "../sql/EmbeddedPostgres.ts"
@@ -68,70 +69,73 @@ const command = Effect.fnUntraced(function* (
   return { code, text: child.text() }
 })
 
-it.live(
-  "replays a run of a directory, writes it as a test, tries a model and a policy, and says why it cannot",
-  () =>
-    Effect.gen(function* () {
-      const data = yield* Homes.temporary
-      cpSync((yield* Homes.directory).directory, join(data, "db"), { recursive: true })
-      const run = yield* afterRun(Stores.directory(join(data, "db")), Effect.succeed)
+// Each command opens the directory anew, which takes seconds.
+if (isFull) {
+  it.live(
+    "replays a run of a directory, writes it as a test, tries a model and a policy, and says why it cannot",
+    () =>
+      Effect.gen(function* () {
+        const data = yield* Homes.temporary
+        cpSync((yield* Homes.directory).directory, join(data, "db"), { recursive: true })
+        const run = yield* afterRun(Stores.directory(join(data, "db")), Effect.succeed)
 
-      const same = yield* troupe(data, "replay", run)
-      assert.strictEqual(same.code, 0, same.text)
-      assert.match(same.text, /journal\s+same: (\d+) of \1 events came out again/)
-      assert.match(same.text, /gate\s+same; calls: 1 replayed/)
+        const same = yield* troupe(data, "replay", run)
+        assert.strictEqual(same.code, 0, same.text)
+        assert.match(same.text, /journal\s+same: (\d+) of \1 events came out again/)
+        assert.match(same.text, /gate\s+same; calls: 1 replayed/)
 
-      const file = join(data, "fixture.json")
-      const other = yield* troupe(
-        data,
-        "replay",
-        run,
-        "--model",
-        "script",
-        "--to-test",
-        file,
-        "--json"
-      )
-      assert.strictEqual(other.code, 0, other.text)
-      const report = JSON.parse(other.text) as Record<string, Record<string, unknown>>
-      assert.deepInclude(report["gate"], { run: true, status: "complete", divergence: null })
-      assert.isTrue(existsSync(file))
-      assert.lengthOf((yield* Replay.runFixture(readFileSync(file, "utf8"))).steps, 2)
+        const file = join(data, "fixture.json")
+        const other = yield* troupe(
+          data,
+          "replay",
+          run,
+          "--model",
+          "script",
+          "--to-test",
+          file,
+          "--json"
+        )
+        assert.strictEqual(other.code, 0, other.text)
+        const report = JSON.parse(other.text) as Record<string, Record<string, unknown>>
+        assert.deepInclude(report["gate"], { run: true, status: "complete", divergence: null })
+        assert.isTrue(existsSync(file))
+        assert.lengthOf((yield* Replay.runFixture(readFileSync(file, "utf8"))).steps, 2)
 
-      const policy = join(data, "policy.json")
-      const rules = [{ pattern: "no_such_tool", permission: "deny" }]
-      writeFileSync(policy, JSON.stringify({ mode: "ask", rules }))
-      const tried = yield* troupe(data, "replay", "all", "--policy", policy)
-      assert.strictEqual(tried.code, 0, tried.text)
-      assert.include(tried.text, "1 of 1 calls in 1 runs would have asked")
-      assert.include(tried.text, "has no effect: no tool here is")
-      assert.include(tried.text, "0 would have been denied")
-      // What a policy may not say is refused in one place, which `runtime/PolicyCheck.test.ts` asks everything of.
-      writeFileSync(policy, JSON.stringify({ mood: "ask" }))
-      const misread = yield* troupe(data, "replay", run, "--policy", policy)
-      assert.strictEqual(misread.code, 1)
-      assert.include(misread.text, "mood")
+        const policy = join(data, "policy.json")
+        const rules = [{ pattern: "no_such_tool", permission: "deny" }]
+        writeFileSync(policy, JSON.stringify({ mode: "ask", rules }))
+        const tried = yield* troupe(data, "replay", "all", "--policy", policy)
+        assert.strictEqual(tried.code, 0, tried.text)
+        assert.include(tried.text, "1 of 1 calls in 1 runs would have asked")
+        assert.include(tried.text, "has no effect: no tool here is")
+        assert.include(tried.text, "0 would have been denied")
+        // What a policy may not say is refused in one place, which `runtime/PolicyCheck.test.ts` asks everything of.
+        writeFileSync(policy, JSON.stringify({ mood: "ask" }))
+        const misread = yield* troupe(data, "replay", run, "--policy", policy)
+        assert.strictEqual(misread.code, 1)
+        assert.include(misread.text, "mood")
 
-      const unknown = yield* troupe(data, "replay", "6f9619ff-8b86-4011-b42d-00c04fc964ff")
-      assert.strictEqual(unknown.code, 1)
-      assert.include(unknown.text, "there is no run 6f9619ff")
-      const nowhere = yield* troupe(join(data, "nothing"), "replay", run)
-      assert.strictEqual(nowhere.code, 1)
-      assert.include(nowhere.text, "there is no store")
-      assert.isFalse(existsSync(join(data, "nothing")))
-      const misspelt = yield* troupe(data, "repaly", run)
-      assert.strictEqual(misspelt.code, 2)
+        const unknown = yield* troupe(data, "replay", "6f9619ff-8b86-4011-b42d-00c04fc964ff")
+        assert.strictEqual(unknown.code, 1)
+        assert.include(unknown.text, "there is no run 6f9619ff")
+        const nowhere = yield* troupe(join(data, "nothing"), "replay", run)
+        assert.strictEqual(nowhere.code, 1)
+        assert.include(nowhere.text, "there is no store")
+        assert.isFalse(existsSync(join(data, "nothing")))
+        const misspelt = yield* troupe(data, "repaly", run)
+        assert.strictEqual(misspelt.code, 2)
 
-      const used = yield* Effect.provide(
-        troupe(data, "replay", run),
-        Stores.directory(join(data, "db"))
-      )
-      assert.strictEqual(used.code, 1)
-      assert.include(used.text, `is in use by process ${process.pid}`)
-      for (const { text } of [unknown, nowhere, used, misread]) assert.notMatch(text, /^\s+at /m)
-    }),
-  { timeout: 240_000 }
-)
+        const used = yield* Effect.provide(
+          troupe(data, "replay", run),
+          Stores.directory(join(data, "db"))
+        )
+        assert.strictEqual(used.code, 1)
+        assert.include(used.text, `is in use by process ${process.pid}`)
+        for (const { text } of [unknown, nowhere, used, misread]) assert.notMatch(text, /^\s+at /m)
+      }),
+    { timeout: 240_000 }
+  )
+}
 
 it.live(
   "replays a run of a PostgreSQL server while a service runs on it",

@@ -12,11 +12,13 @@ it.live(
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const journal = yield* RunJournal
-      // A PGlite never hands these counters on, so that they are those of its whole session.
+      // What the session has counted since it last handed its counters on, and what it has handed on.
       const scans = Effect.map(
         sql<{ seq_scan: number; idx_scan: number }>`
-        SELECT sum(seq_scan)::int4 AS seq_scan, sum(idx_scan)::int4 AS idx_scan FROM pg_stat_xact_user_tables
-        WHERE schemaname = 'troupe'`,
+        SELECT sum(seq_scan)::int4 AS seq_scan, sum(idx_scan)::int4 AS idx_scan FROM (
+          SELECT schemaname, seq_scan, idx_scan FROM pg_stat_xact_user_tables
+          UNION ALL SELECT schemaname, seq_scan, idx_scan FROM pg_stat_user_tables
+        ) AS tables WHERE schemaname = 'troupe'`,
         (rows) => rows[0]!
       )
       // As many as it takes until a session keeps the plan of a statement.
