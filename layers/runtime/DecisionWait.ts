@@ -5,6 +5,7 @@
 import { Effect, Exit } from "effect"
 import type { Decision } from "../../src/approval/Approval.ts"
 import type { Actor, Host, Resting } from "./Actor.ts"
+import { Deadline } from "./Deadlines.ts"
 import * as OpenQuestions from "./OpenQuestions.ts"
 
 /** Entries that are read to see what was decided elsewhere; what lies beyond them the loop reads. */
@@ -33,18 +34,22 @@ export const asks = ({ questions }: Host, { head, state }: Resting): boolean => 
 }
 
 /** What ends the wait for a decision: what is appended to the run, a stop, and time. */
-export class DecisionWait {
+export class DecisionWait extends Deadline {
   readonly #host: Host
   readonly #actor: Actor
   readonly #resting: Resting
-  readonly #cancel: () => void
 
   constructor(host: Host, actor: Actor, resting: Resting) {
+    super()
     this.#host = host
     this.#actor = actor
     this.#resting = resting
     actor.bell.listener = this
-    this.#cancel = host.loop.deadlines.after(host.config.park_ms, () => this.#drop("parked"))
+    host.loop.deadlines.arm(this, host.config.park_ms)
+  }
+
+  fire() {
+    this.#drop("parked")
   }
 
   awake() {
@@ -59,7 +64,7 @@ export class DecisionWait {
   }
 
   over(exit: Exit.Exit<Decision, OpenQuestions.Undecided>) {
-    this.#cancel()
+    this.#host.loop.deadlines.disarm(this)
     const { bell } = this.#actor
     bell.listener = undefined
     // The decision is in the journal: the loop reads it there, whoever rang or did not.

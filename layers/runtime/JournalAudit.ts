@@ -1,6 +1,7 @@
 /**
- * Looks through the runs that are not over, at the start and now and then: a journal with a gap is in quarantine before
- * anybody waits for it, and a question whose record was lost is asked again. In small pages, so that nobody waits for it.
+ * Looks through the runs that are not over, some time after the start and now and then: a journal with a gap is in
+ * quarantine before anybody waits for it, and a question whose record was lost is asked again. In small pages, and not
+ * while a start recovers its runs, so that nobody waits for it.
  */
 import { Effect, Layer } from "effect"
 import type { RunId } from "../../src/Ids.ts"
@@ -14,7 +15,7 @@ const pause_ms = 20
 
 const make = Effect.gen(function* () {
   const journal = yield* RunJournal
-  const { audit_ms } = yield* RuntimeConfig
+  const { audit_first_ms, audit_ms } = yield* RuntimeConfig
   const audit = Effect.gen(function* () {
     let after: RunId | undefined
     do {
@@ -22,12 +23,7 @@ const make = Effect.gen(function* () {
       after = yield* journal.audit(page_max, after)
     } while (after !== undefined)
   })
-  yield* audit.pipe(
-    Effect.catchCause((cause) => Effect.logWarning("the runs could not be looked through", cause)),
-    Effect.withTracerEnabled(false),
-    Effect.forkScoped
-  )
-  yield* every(audit_ms, audit)
+  yield* every(audit_ms, audit, audit_first_ms)
 })
 
 export const layer: Layer.Layer<never, never, RunJournal> = Layer.effectDiscard(make)

@@ -14,6 +14,7 @@ import type { ApprovalId, RunId } from "../../src/Ids.ts"
 import type { Principal } from "../../src/Principal.ts"
 import type { Amendment } from "../../src/run/RunCommand.ts"
 import type { RunState } from "../../src/run/RunState.ts"
+import { questionOf } from "../../src/run/RunState.ts"
 import { decideApproval, expireApproval } from "../../src/run/RunCommand.ts"
 import { ApprovalDesk } from "../../services/ApprovalDesk.ts"
 import { ApprovalRecords } from "../../services/ApprovalRecords.ts"
@@ -43,7 +44,7 @@ const asShown = <A, E>(
   { decision, id, record, run, shown }: Record,
   decided: () => Amendment<A, E>
 ): Amendment<A, E | ApprovalAltered> => {
-  const request = state.asked?.get(id)
+  const request = questionOf(state, id)
   if (request === undefined || decision._tag === "Deny") return decided()
   const fields = differencesOf(record, askedOf(run, state.accepted!.tenant, request))
   const isAltered =

@@ -5,17 +5,19 @@
 import { Effect } from "effect"
 import type { Scope } from "effect"
 
-/** Waits first. What fails is said, and done again after the same time. */
+/** Waits first, `first_ms` the first time. What fails is said, and done again after the same time. */
 export const every = (
   ms: number,
-  work: Effect.Effect<unknown, unknown>
-): Effect.Effect<void, never, Scope.Scope> =>
-  Effect.catchCause(work, (cause) =>
+  work: Effect.Effect<unknown, unknown>,
+  first_ms: number = ms
+): Effect.Effect<void, never, Scope.Scope> => {
+  const once = Effect.catchCause(work, (cause) =>
     Effect.logWarning("a periodic task of the runtime failed", cause)
-  ).pipe(
-    Effect.delay(ms),
-    Effect.forever,
+  )
+  return Effect.delay(once, first_ms).pipe(
+    Effect.andThen(Effect.forever(Effect.delay(once, ms))),
     Effect.withTracerEnabled(false),
     Effect.forkScoped,
     Effect.asVoid
   )
+}

@@ -26,7 +26,9 @@ export interface RuntimeConfig {
   readonly loops_per_turn: number
   /** How often a watcher looks at the journal without having been rung: other processes do not ring it. */
   readonly watch_ms: number
-  /** How often runs that are not over are looked through for lost events and records; the first time at the start. */
+  /** When runs that are not over are first looked through for lost events and records, after the start. */
+  readonly audit_first_ms: number
+  /** How often they are looked through after that. */
   readonly audit_ms: number
 }
 
@@ -40,6 +42,7 @@ export const defaults: RuntimeConfig = {
   recover_max: 10_000,
   loops_per_turn,
   watch_ms: 1_000,
+  audit_first_ms: 60_000,
   audit_ms: 600_000
 }
 

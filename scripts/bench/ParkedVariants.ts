@@ -74,10 +74,10 @@ const create = Effect.fnUntraced(function* (runs: number) {
   }
 })
 
-/** Bytes of the heap that are in use. */
+/** Bytes of the heap that something still refers to: an ordinary collection leaves some garbage, another amount each time. */
 const heap = Effect.promise(async () => {
   for (let n = 0; n < 4; n++) {
-    globalThis.gc?.()
+    globalThis.gc?.({ type: "major", execution: "sync", flavor: "last-resort" })
     // Finalizers and weak references are done with between turns of the event loop.
     await new Promise((resolve) => setTimeout(resolve, 50))
   }

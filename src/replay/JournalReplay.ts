@@ -12,7 +12,7 @@ import type { RunInput } from "../run/RunDecider.ts"
 import { decide } from "../run/RunDecider.ts"
 import type { CallSettled, JournalEntry, RunEvent } from "../run/RunEvent.ts"
 import type { RunState } from "../run/RunState.ts"
-import { evolve, make as emptyState } from "../run/RunState.ts"
+import { evolve, make as emptyState, questionOf } from "../run/RunState.ts"
 import type { Divergence } from "./Divergence.ts"
 import { isSameJson, placeOf } from "./Divergence.ts"
 
@@ -31,7 +31,7 @@ const none: ReadonlyArray<RunEvent> = []
 
 /** Who decided is recorded, what he was entitled to is not: it was judged when he did. */
 const decider = (state: RunState, event: Extract<RunEvent, { _tag: "ApprovalDecided" }>) => {
-  const approvers = state.asked?.get(event.approval)?.approvers ?? []
+  const approvers = questionOf(state, event.approval)?.approvers ?? []
   const roles = approvers.length === 0 ? (["approver"] as const) : approvers
   return new Principal({ id: event.by, tenant: state.accepted!.tenant, roles })
 }
@@ -41,7 +41,7 @@ const decided = (
   event: Extract<RunEvent, { _tag: "ApprovalDecided" }>
 ): ReadonlyArray<RunEvent> => {
   // The stop that follows from a refused extension is concluded like any other.
-  if (state.asked?.get(event.approval)?.limit !== undefined) {
+  if (questionOf(state, event.approval)?.limit !== undefined) {
     return state.question?.approval === event.approval ? [event] : none
   }
   const { approval, call, decision, digest } = event

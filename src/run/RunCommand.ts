@@ -19,7 +19,7 @@ import { breach } from "./RunBreach.ts"
 import { conclude } from "./RunConclusion.ts"
 import type { LimitName } from "./RunLimits.ts"
 import type { CallPhase, RunState } from "./RunState.ts"
-import { evolve } from "./RunState.ts"
+import { evolve, questionOf } from "./RunState.ts"
 
 /** Nobody knows this run. */
 export class RunNotFound extends Schema.TaggedError<RunNotFound>()(
@@ -103,7 +103,7 @@ export const decideApproval = (
 > => {
   const { approval, by, call, decision, digest } = verdict
   const phase = state.calls.get(call)?.phase
-  const asked = state.asked?.get(approval)
+  const asked = questionOf(state, approval)
   if (asked === undefined || by.tenant !== state.accepted!.tenant) {
     return refused(new ApprovalNotFound({ id: approval }))
   }

@@ -18,6 +18,7 @@ import type {
   RunStopping
 } from "./RunEvent.ts"
 import type { CallPhase, CallState, RunState } from "./RunState.ts"
+import { questionOf } from "./RunState.ts"
 import { policy, settle } from "./CallRefusal.ts"
 import { turnFailed, turnFinished, wantsTurn } from "./TurnDecision.ts"
 import { mayCompact } from "./RunCompaction.ts"
@@ -133,7 +134,7 @@ const asksLimit = (
   request: Omit<ApprovalRequested, "_tag">
 ): ReadonlyArray<RunEvent> => {
   if (state.stopping !== undefined || state.question !== undefined) return none
-  if (state.asked?.has(request.approval) === true) return none
+  if (questionOf(state, request.approval) !== undefined) return none
   const reached = breach(state)
   return reached !== undefined &&
     reached.limit === request.limit &&
@@ -157,7 +158,7 @@ const asks = (
 ): ReadonlyArray<RunEvent> => {
   const call = waiting(state, request.call)
   // Decided again after a lost acknowledgement, when somebody has answered already: a question is put once.
-  if (call === undefined || state.asked?.has(request.approval) === true) return none
+  if (call === undefined || questionOf(state, request.approval) !== undefined) return none
   if (call.phase._tag === "Dispatched") return [lost(call)]
   const twice = duplicate(state, call)
   if (twice !== undefined) return twice

@@ -130,8 +130,8 @@ export interface RunState {
   refused: Set<string> | undefined
   readonly frames: Map<FrameId, FrameState>
   readonly calls: Map<CallId, CallState>
-  /** Every question that was put, to tell a late answer from an unknown one. */
-  asked: Map<ApprovalId, ApprovalRequested> | undefined
+  /** Every question that was put, oldest first, to tell a late answer from an unknown one: `questionOf` finds one. */
+  asked: Array<ApprovalRequested> | undefined
   stopping: RunStopping | undefined
   ended: RunEnded | undefined
 }
@@ -168,6 +168,12 @@ export const statusOf = (state: RunState): RunStatus =>
       : state.epoch === 0
         ? "pending"
         : "processing"
+
+/** The question that was put under this id. The last are looked at first: they are what is answered. */
+export const questionOf = (
+  { asked }: Pick<RunState, "asked">,
+  id: ApprovalId
+): ApprovalRequested | undefined => asked?.findLast(({ approval }) => approval === id)
 
 /** Is nothing wanted but an answer from a person? Then the run may leave the process. */
 export const isParkable = (state: RunState): boolean => {
@@ -231,7 +237,8 @@ export const evolve = (state: RunState, event: RunEvent): void => {
       return openFrame(state, frameOf(event.call), event.agent, event.input)
     }
     case "ApprovalRequested": {
-      ;(state.asked ??= new Map()).set(event.approval, event)
+      if (state.asked === undefined) state.asked = [event]
+      else state.asked.push(event)
       if (event.limit !== undefined) {
         state.question = event
         state.asking++
@@ -243,7 +250,7 @@ export const evolve = (state: RunState, event: RunEvent): void => {
       return move(state, call, { _tag: "Asking", request: event })
     }
     case "ApprovalDecided": {
-      const { limit, proposal, tool_digest } = state.asked!.get(event.approval)!
+      const { limit, proposal, tool_digest } = questionOf(state, event.approval)!
       if (limit !== undefined) {
         if (event.decision._tag === "Approve") extend(state.used, limit)
         return unasked(state)

@@ -126,6 +126,8 @@ const unhurried: RuntimeConfig.RuntimeConfig = {
   sweep_ms: long_ms,
   lease_ms: long_ms,
   watch_ms: long_ms,
+  audit_first_ms: long_ms,
+  audit_ms: long_ms,
   drain_ms: 0
 }
 

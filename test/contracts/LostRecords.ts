@@ -10,7 +10,7 @@ import * as H from "../runtime/Harness.ts"
 const options: H.Options = {
   script: ({ transcript }) => (transcript.length === 1 ? call("pay", { n: 1 }) : text("done")),
   tools: { pay: H.asks((n) => Effect.succeed(n), { approval_expires_ms: 3_600_000 }) },
-  config: { park_ms: 20, idle_ms: 50, sweep_ms: 20, watch_ms: 20 }
+  config: { park_ms: 20, idle_ms: 50, sweep_ms: 20, watch_ms: 20, audit_first_ms: 0 }
 }
 
 const own = (run: RunId) =>

@@ -243,7 +243,7 @@ const decisionOf = (play: Play): Decision =>
   ])
 
 const askPeople = (play: Play): void => {
-  const asked = [...(play.state.asked?.values() ?? [])]
+  const asked = [...(play.state.asked ?? [])]
   const waiting = asked.filter(
     (request) =>
       request === play.state.question || play.state.calls.get(request.call)?.phase._tag === "Asking"

@@ -25,7 +25,7 @@ import {
 } from "./Scenes.ts"
 
 const requestOf = (play: Play) => {
-  const { _tag, ...request } = [...play.state.asked!.values()].at(-1)!
+  const { _tag, ...request } = play.state.asked!.at(-1)!
   return { ...request, approval: `00000000-0000-4000-8000-${"f".repeat(12)}` as never }
 }
 

@@ -31,4 +31,48 @@ describe("a deadline", () => {
       assert.strictEqual(deadlines.armed(), 0)
     })
   )
+
+  it.effect("fires in the order of time, however many are armed and disarmed between", () =>
+    Effect.gen(function* () {
+      const deadlines = yield* Deadlines.make
+      const fired: Array<number> = []
+      const expected: Array<number> = []
+      // Each residue of 1,009 once: times in no order, and none twice.
+      const times = Array.from({ length: 1_008 }, (_, n) => 1 + ((n * 617) % 1_009))
+      const cancels = times.map((ms) => deadlines.after(ms, () => fired.push(ms)))
+      times.forEach((ms, n) => {
+        if (n % 3 === 0) cancels[n]!()
+        else expected.push(ms)
+      })
+      // Twice is once.
+      cancels[0]!()
+      assert.strictEqual(deadlines.armed(), expected.length)
+      yield* TestClock.adjust(500)
+      expected.sort((a, b) => a - b)
+      assert.deepStrictEqual(
+        fired,
+        expected.filter((ms) => ms <= 500)
+      )
+      yield* TestClock.adjust(1_000)
+      assert.deepStrictEqual(fired, expected)
+      for (const cancel of cancels) cancel()
+      assert.strictEqual(deadlines.armed(), 0)
+    })
+  )
+
+  it.effect("wakes for one that is armed later and due earlier", () =>
+    Effect.gen(function* () {
+      const deadlines = yield* Deadlines.make
+      const fired: Array<string> = []
+      deadlines.after(60_000, () => fired.push("late"))
+      yield* TestClock.adjust(10)
+      deadlines.after(100, () => {
+        fired.push("early")
+        deadlines.after(0, () => fired.push("armed by the early one"))
+      })
+      yield* TestClock.adjust(100)
+      assert.deepStrictEqual(fired, ["early", "armed by the early one"])
+      assert.strictEqual(deadlines.armed(), 1)
+    })
+  )
 })

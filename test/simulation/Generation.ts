@@ -57,6 +57,7 @@ const config: RuntimeConfig.RuntimeConfig = {
   sweep_ms: 1_000,
   lease_ms,
   drain_ms: 1_000,
+  audit_first_ms: 0,
   rehydrate_max: 2
 }
 
