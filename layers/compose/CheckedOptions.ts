@@ -8,8 +8,8 @@ import type { PriceTable } from "../../src/cost/PriceTable.ts"
 import { compile } from "../../src/cost/PriceTable.ts"
 import { AgentName } from "../../src/Ids.ts"
 import type { Policy } from "../../src/permission/Policy.ts"
-import { decodedSpec } from "../runtime/LocalAgentDirectory.ts"
-import { readable } from "../runtime/CheckedPolicy.ts"
+import { decodedSpec } from "../runtime/desk/LocalAgentDirectory.ts"
+import { readable } from "../runtime/tool/CheckedPolicy.ts"
 import type { Options } from "./NodeService.ts"
 
 const isObject = (value: unknown): value is object => typeof value === "object" && value !== null

@@ -7,10 +7,10 @@
  * ```
  */
 import { Effect, Layer, ManagedRuntime, Redacted } from "effect"
-import type * as LocalToolRegistry from "../runtime/LocalToolRegistry.ts"
-import { ToolQueueConfig } from "../runtime/ToolQueueConfig.ts"
-import type { WorkerHealth } from "../runtime/ToolQueueWorker.ts"
-import { ToolQueueWorker } from "../runtime/ToolQueueWorker.ts"
+import type * as LocalToolRegistry from "../runtime/desk/LocalToolRegistry.ts"
+import { ToolQueueConfig } from "../runtime/queue/ToolQueueConfig.ts"
+import type { WorkerHealth } from "../runtime/queue/ToolQueueWorker.ts"
+import { ToolQueueWorker } from "../runtime/queue/ToolQueueWorker.ts"
 import type { Telemetry } from "../telemetry/OpenTelemetry.ts"
 import type { ForTools } from "./NodeService.ts"
 

@@ -41,7 +41,7 @@ const storesOf = (store: Store): Layer.Layer<Stores.Stores, unknown> =>
 
 /** Nothing is recorded where nobody asked for it. */
 const recorderOf = async (record = false): Promise<Layer.Layer<never, never, CallRecords>> =>
-  record ? (await import("../runtime/CallRecorder.ts")).layer : Layer.empty
+  record ? (await import("../runtime/desk/CallRecorder.ts")).layer : Layer.empty
 
 /** Nothing of the client is loaded where no server is declared. */
 const mcpOf = async (

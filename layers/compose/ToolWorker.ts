@@ -9,10 +9,10 @@ import type { MisdeclaredPolicy } from "../../src/permission/PolicyCheck.ts"
 import type { DuplicateTool } from "../../src/tool/Registry.ts"
 import type { StoreError } from "../../services/TaskStore.ts"
 import type { ToolQueue } from "../../services/ToolQueue.ts"
-import * as LocalToolRegistry from "../runtime/LocalToolRegistry.ts"
-import type { Options as Serves, ToolNotQueueable } from "../runtime/QueueExecutor.ts"
-import type { WorkerRunning } from "../runtime/ToolQueueWorker.ts"
-import * as ToolQueueWorker from "../runtime/ToolQueueWorker.ts"
+import * as LocalToolRegistry from "../runtime/desk/LocalToolRegistry.ts"
+import type { Options as Serves, ToolNotQueueable } from "../runtime/queue/QueueExecutor.ts"
+import type { WorkerRunning } from "../runtime/queue/ToolQueueWorker.ts"
+import * as ToolQueueWorker from "../runtime/queue/ToolQueueWorker.ts"
 
 type Family = LocalToolRegistry.Family<unknown, unknown>
 

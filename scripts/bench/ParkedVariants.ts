@@ -16,7 +16,7 @@ import * as EphemeralAgentMemory from "../../layers/ephemeral/EphemeralAgentMemo
 import { EphemeralStore } from "../../layers/ephemeral/EphemeralStore.ts"
 import * as EphemeralStores from "../../layers/ephemeral/EphemeralStores.ts"
 import * as ScriptedModelGateway from "../../layers/model/ScriptedModelGateway.ts"
-import * as RuntimeConfig from "../../layers/runtime/RuntimeConfig.ts"
+import * as RuntimeConfig from "../../layers/runtime/actor/RuntimeConfig.ts"
 import { agentName, model, tenant } from "./Rig.ts"
 import type { Sample } from "./Row.ts"
 

@@ -26,8 +26,8 @@ import { ToolAttemptObservers } from "../../services/ToolAttemptObserver.ts"
 import { ToolCallObservers } from "../../services/ToolCallObserver.ts"
 import * as Ephemeral from "../../layers/compose/Ephemeral.ts"
 import * as ScriptedModelGateway from "../../layers/model/ScriptedModelGateway.ts"
-import * as OutboxRelay from "../../layers/runtime/OutboxRelay.ts"
-import * as RuntimeConfig from "../../layers/runtime/RuntimeConfig.ts"
+import * as OutboxRelay from "../../layers/runtime/relay/OutboxRelay.ts"
+import * as RuntimeConfig from "../../layers/runtime/actor/RuntimeConfig.ts"
 
 const tenant = Tenant.make("acme")
 const conversation = ConversationId.make("vectors")

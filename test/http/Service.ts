@@ -13,7 +13,7 @@ import * as EphemeralCredentials from "../../layers/ephemeral/EphemeralCredentia
 import * as HttpService from "../../layers/http/HttpService.ts"
 import * as HttpSettings from "../../layers/http/HttpSettings.ts"
 import * as NodeServer from "../../layers/http/NodeServer.ts"
-import { defaults, RuntimeConfig } from "../../layers/runtime/RuntimeConfig.ts"
+import { defaults, RuntimeConfig } from "../../layers/runtime/actor/RuntimeConfig.ts"
 import { TaskStore } from "../../services/TaskStore.ts"
 import { AgentName, Tenant } from "../../src/Ids.ts"
 import type { Role } from "../../src/Principal.ts"

@@ -20,7 +20,7 @@ const rows = JSON.stringify(
 /** Texts, and how much more or less than o200k_base the estimate may say. */
 const texts: Readonly<Record<string, readonly [text: string, least: number, most: number]>> = {
   prose: [here("README.md").slice(0, 10_000), 0.75, 1.3],
-  code: [here("layers/runtime/RunLoop.ts"), 0.75, 1.3],
+  code: [here("layers/runtime/loop/RunLoop.ts"), 0.75, 1.3],
   json: [rows, 0.75, 1.3],
   base64: [Buffer.from(here("package.json")).toString("base64"), 0.75, 1.3],
   german: [

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Clock, Duration, Effect } from "effect"
 import { TestClock } from "effect/testing"
-import * as Deadlines from "../../layers/runtime/Deadlines.ts"
+import * as Deadlines from "../../layers/runtime/tool/Deadlines.ts"
 
 describe("a deadline", () => {
   it.effect("fires once its time is over, though the wall clock was set back meanwhile", () =>

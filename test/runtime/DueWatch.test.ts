@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Latch, Logger } from "effect"
 import { TestClock } from "effect/testing"
-import { takeWheneverDue } from "../../layers/runtime/DueWatch.ts"
+import { takeWheneverDue } from "../../layers/runtime/relay/ClaimLoop.ts"
 import { StoreError } from "../../services/TaskStore.ts"
 
 const sweep_ms = 1_000

@@ -11,7 +11,7 @@ import type { GovernedTool, MisdeclaredTool } from "../../src/tool/GovernedTool.
 import type { AgentMemory } from "../../services/AgentMemory.ts"
 import { KillSwitch } from "../../services/KillSwitch.ts"
 import { call, text } from "../../layers/model/ScriptedModelGateway.ts"
-import { subjectOf } from "../../layers/runtime/ToolGate.ts"
+import { subjectOf } from "../../layers/runtime/tool/ToolGate.ts"
 import * as H from "./Harness.ts"
 
 const limits = RunLimits.make({ repeats_max: 0, mistakes_max: 0 })

@@ -39,8 +39,8 @@ import * as EphemeralAgentMemory from "../../layers/ephemeral/EphemeralAgentMemo
 import * as EphemeralStores from "../../layers/ephemeral/EphemeralStores.ts"
 import * as ScriptedModelGateway from "../../layers/model/ScriptedModelGateway.ts"
 import { ModelScript } from "../../layers/model/ScriptedModelGateway.ts"
-import { PolicyVersion } from "../../layers/runtime/CallIdentity.ts"
-import * as RuntimeConfig from "../../layers/runtime/RuntimeConfig.ts"
+import { PolicyVersion } from "../../layers/runtime/tool/CallDigests.ts"
+import * as RuntimeConfig from "../../layers/runtime/actor/RuntimeConfig.ts"
 
 export const tenant = Tenant.make("acme")
 export const alice = new Principal({ id: "alice", tenant, roles: ["admin"] })

@@ -7,7 +7,7 @@ import { AgentRuntime } from "../../services/AgentRuntime.ts"
 import { RunJournal } from "../../services/RunJournal.ts"
 import * as EphemeralStores from "../../layers/ephemeral/EphemeralStores.ts"
 import { call, calls, text } from "../../layers/model/ScriptedModelGateway.ts"
-import * as LocalApprovalDesk from "../../layers/runtime/LocalApprovalDesk.ts"
+import * as LocalApprovalDesk from "../../layers/runtime/desk/LocalApprovalDesk.ts"
 import {
   complete,
   decided,
@@ -16,8 +16,8 @@ import {
   open,
   OpenQuestions,
   questionsOf
-} from "../../layers/runtime/OpenQuestions.ts"
-import * as Questions from "../../layers/runtime/OpenQuestions.ts"
+} from "../../layers/runtime/desk/OpenQuestions.ts"
+import * as Questions from "../../layers/runtime/desk/OpenQuestions.ts"
 import { ApprovalId, RunId } from "../../src/Ids.ts"
 import * as RunStates from "../../src/run/RunState.ts"
 import * as Samples from "../contracts/Samples.ts"

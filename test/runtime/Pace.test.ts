@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from "node:async_hooks"
 import { assert, describe, it } from "@effect/vitest"
 import { Context, Effect, Exit, Scheduler, Scope } from "effect"
-import * as Pace from "../../layers/runtime/Pace.ts"
+import * as Pace from "../../layers/runtime/loop/LoopScheduler.ts"
 
 const turn = Effect.promise(() => new Promise<void>((resolve) => void setImmediate(resolve)))
 

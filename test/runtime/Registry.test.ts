@@ -9,8 +9,8 @@ import { govern } from "../../src/tool/GovernedTool.ts"
 import { timeout_ms_default } from "../../src/tool/ToolSpec.ts"
 import { ToolRegistry } from "../../services/ToolRegistry.ts"
 import { call, calls, text } from "../../layers/model/ScriptedModelGateway.ts"
-import * as LocalAgentDirectory from "../../layers/runtime/LocalAgentDirectory.ts"
-import * as LocalToolRegistry from "../../layers/runtime/LocalToolRegistry.ts"
+import * as LocalAgentDirectory from "../../layers/runtime/desk/LocalAgentDirectory.ts"
+import * as LocalToolRegistry from "../../layers/runtime/desk/LocalToolRegistry.ts"
 import * as H from "./Harness.ts"
 
 const look = H.reads((n) => Effect.succeed(n))

@@ -19,7 +19,7 @@ import { AgentRuntime } from "../../services/AgentRuntime.ts"
 import * as Replay from "../../layers/compose/Replay.ts"
 import * as EphemeralStores from "../../layers/ephemeral/EphemeralStores.ts"
 import { call, calls, text } from "../../layers/model/ScriptedModelGateway.ts"
-import * as RoleDirectory from "../../layers/runtime/RoleDirectory.ts"
+import * as RoleDirectory from "../../layers/runtime/desk/RoleDirectory.ts"
 import { seeded } from "../run/Interleaving.ts"
 import * as H from "./Harness.ts"
 

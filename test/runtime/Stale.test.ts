@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit } from "effect"
 import { RunJournal, StaleAppend } from "../../services/RunJournal.ts"
 import * as EphemeralStores from "../../layers/ephemeral/EphemeralStores.ts"
-import { RunWriter } from "../../layers/runtime/RunWriter.ts"
+import { RunWriter } from "../../layers/runtime/loop/RunWriter.ts"
 import { fold } from "../../src/run/RunState.ts"
 import * as Samples from "../contracts/Samples.ts"
 

@@ -1,0 +1,348 @@
+/**
+ * One address: its runs in the order of their messages, one at a time. An actor that is idle, or whose run waits only
+ * for people, holds little: its state, its memory and a fiber in one wait. After a while it leaves the process; its
+ * journal brings it back.
+ */
+import { Effect, Result } from "effect"
+import type { Context, Semaphore } from "effect"
+import type { Past } from "../../../src/conversation/Compaction.ts"
+import { no_past } from "../../../src/conversation/Compaction.ts"
+import { units } from "../../../src/conversation/PromptSize.ts"
+import type { Address, RunId, Tenant } from "../../../src/Ids.ts"
+import { actorKey } from "../../../src/Ids.ts"
+import type { RunEvent, RunStopping } from "../../../src/run/RunEvent.ts"
+import type { RunState } from "../../../src/run/RunState.ts"
+import { foldWhole } from "../../../src/run/Quarantine.ts"
+import type { AgentMemory } from "../../../services/AgentMemory.ts"
+import type { RunHead } from "../../../services/RunJournal.ts"
+import type { StoreError, TaskStore } from "../../../services/TaskStore.ts"
+import { check, isInQuarantine, mayStartAgain } from "./ActorCrash.ts"
+import type { Tell } from "../desk/Observers.ts"
+import type { Feed } from "../loop/Feed.ts"
+import { placeOf } from "../loop/Feed.ts"
+import { cutOf, load, withChapter } from "./History.ts"
+import type { Hosting } from "./Hosting.ts"
+import { handedOver } from "./Hosting.ts"
+import type { DirectoryFor } from "../desk/RoleDirectory.ts"
+import type { Services as LoopServices } from "../loop/RunLoop.ts"
+import { run as runLoop } from "../loop/RunLoop.ts"
+import * as RunSpans from "./RunSpans.ts"
+import { asks, DecisionWait } from "./DecisionWait.ts"
+import * as OpenQuestions from "../desk/OpenQuestions.ts"
+import type { Bell, Lost } from "../loop/RunWriter.ts"
+import { ring } from "../loop/RunWriter.ts"
+import type { RuntimeConfig } from "./RuntimeConfig.ts"
+
+export interface Actor {
+  readonly tenant: Tenant
+  readonly address: Address
+  readonly key: string
+  readonly bell: Bell
+  state: "running" | "idle" | "parked" | "stopped"
+  run: RunId | undefined
+  /** Messages have come since the actor last looked. */
+  mail: boolean
+  wake: (() => void) | undefined
+  restarts: number
+  /** When it crashed, within the window of its supervision; ms since 1970. */
+  crashes: Array<number>
+  /** The conversation, loaded once, up to and including the run of this ordinal. */
+  past: Past | undefined
+  past_to: number
+  /** Its run, while it waits here for people and nothing of it runs. */
+  resting: Resting | undefined
+  /** The first run of the address that has not ended, as a recovery found it: the actor need not look. */
+  found: RunHead | undefined
+}
+
+export interface Resting {
+  readonly head: RunHead
+  readonly state: RunState
+  readonly past: Past
+}
+
+export interface Host {
+  readonly owner: string
+  readonly config: RuntimeConfig
+  readonly loop: Omit<LoopServices, "committed" | "amended" | "delta">
+  readonly hosting: Hosting
+  readonly directoryFor: DirectoryFor
+  readonly tasks: TaskStore["Service"]
+  readonly feed: Feed
+  readonly tell: Tell
+  readonly questions: OpenQuestions.OpenQuestions["Service"]
+  /** Runs something beside the actors, as long as the runtime lives. */
+  readonly background: (effect: Effect.Effect<void>) => void
+  readonly rehydrating: Semaphore.Semaphore
+  readonly isStopping: () => boolean
+  /** ms since 1970. */
+  readonly now: () => number
+  /** Forgets the actor, in the same synchronous block that found it may go. */
+  readonly leave: (actor: Actor, parked: RunHead | undefined) => void
+  readonly began: (actor: Actor, run: RunId) => void
+  readonly ended: (run: RunId) => void
+  /** Tells operators that a run is about to fail. */
+  readonly failing: (run: RunId, event: RunStopping) => void
+}
+
+export const make = (tenant: Tenant, address: Address, found: RunHead | undefined): Actor => ({
+  tenant,
+  address,
+  key: actorKey(tenant, address),
+  bell: { rung: false, seen: 0, draining: false, listener: undefined },
+  state: "running",
+  run: undefined,
+  mail: false,
+  wake: undefined,
+  restarts: 0,
+  crashes: [],
+  past: undefined,
+  past_to: 0,
+  resting: undefined,
+  found
+})
+
+/** New messages may have come. */
+export const mail = (actor: Actor): void => {
+  actor.mail = true
+  actor.wake?.()
+}
+
+/**
+ * A sweep found that the address has something to do, and this actor is there: whatever bell was lost on its way from
+ * another process, it looks now. What it has seen already rings nothing.
+ */
+export const find = (actor: Actor, head: RunHead): void => {
+  const { bell, run } = actor
+  // The first of the address is another one: what the actor has in hand is over, and perhaps ended elsewhere.
+  if (head.run_id === run ? head.length > bell.seen : run !== undefined) ring(bell)
+  mail(actor)
+}
+
+/** Bells may have been lost: each looks at its run, which costs one read. */
+export const look = (actors: Iterable<Actor>): void => {
+  for (const { bell } of actors) ring(bell)
+}
+
+/** What is left to do here: to wait for mail, or for people; or nothing, and the actor has left. */
+type Rest = "idle" | "rests" | "left"
+
+const isDue = (actor: Actor, rest: Rest): boolean =>
+  rest === "idle" ? actor.mail : actor.bell.rung || actor.bell.draining
+
+/** Waits for what may move the actor again, and for a while only. */
+const wait = (host: Host, actor: Actor, rest: Exclude<Rest, "left">): Effect.Effect<void> =>
+  Effect.callback((resume) => {
+    if (isDue(actor, rest)) return resume(Effect.void)
+    const end = () => {
+      actor.wake = undefined
+      actor.bell.listener = undefined
+      cancel()
+      resume(Effect.void)
+    }
+    const ms = rest === "idle" ? host.config.idle_ms : host.config.park_ms
+    const cancel = host.loop.deadlines.after(ms, end)
+    if (rest === "idle") actor.wake = end
+    else actor.bell.listener = { awake: end }
+    return Effect.sync(end)
+  })
+
+/** Claims a run, and loads what it is shown of its conversation's past. */
+const begin = Effect.fnUntraced(function* (host: Host, actor: Actor, head: RunHead) {
+  const { feed, loop } = host
+  const { conversation, ordinal, run_id: run, tenant } = head
+  const agent = loop.directory.get(actor.address.agent)
+  const budget = agent?.spec.history_tokens_max ?? 0
+  // From here on a bell is kept for the loop that is about to begin: what is claimed may be amended before it looks.
+  actor.bell.rung = false
+  host.began(actor, run)
+  const { claim, past } = yield* host.rehydrating.withPermit(
+    Effect.gen(function* () {
+      // Another process may have found it too, and claimed it while this one waited for its turn.
+      const claim = yield* loop.journal.claim(run, host.owner, head.epoch)
+      // What another process ran in between, or what was cancelled before it began, this actor never saw.
+      const known =
+        actor.past !== undefined && actor.past_to === ordinal - 1
+          ? actor.past
+          : yield* load(
+              { journal: loop.journal, tasks: host.tasks },
+              {
+                tenant,
+                conversation,
+                ordinal,
+                cut: cutOf(claim.entries),
+                tokens_max: budget,
+                measure: agent === undefined ? units : loop.weights.of(agent).measure
+              }
+            )
+      return { claim, past: known }
+    })
+  )
+  const folded = foldWhole(run, claim.entries, claim.head.length)
+  // The journal finds the same when it folds the run, and marks it.
+  if (Result.isFailure(folded)) {
+    yield* check(host, run)
+    return yield* folded.failure
+  }
+  // The claim is an event like any other, and whoever watches sees that the run has begun.
+  feed.ring(placeOf(tenant, conversation))
+  return { head, state: folded.success, past }
+})
+
+/** Runs what was begun, or what rested, until it ends or waits. */
+const runOne = Effect.fnUntraced(function* (
+  host: Host,
+  actor: Actor,
+  { head, past, state }: Resting,
+  memory: Context.Context<AgentMemory>,
+  rested: boolean
+) {
+  const { feed, loop, tell } = host
+  const { ordinal, run_id: run } = head
+  const place = placeOf(head.tenant, head.conversation)
+  const agent = loop.directory.get(actor.address.agent)
+  const pins = state.accepted?.pins
+  if (!rested) OpenQuestions.hold(host.questions, run, state)
+  const changed =
+    agent !== undefined &&
+    agent.spec.on_change === "fail" &&
+    pins !== undefined &&
+    (pins.definition !== agent.pins.definition || pins.tools !== agent.pins.tools)
+  const committed: LoopServices["committed"] = (id, now, events: ReadonlyArray<RunEvent>) => {
+    for (const event of events) {
+      if (event._tag === "ModelTurned") feed.turned(place, id, event.frame)
+      else if (event._tag === "ApprovalRequested")
+        OpenQuestions.open(host.questions, id, event.approval)
+      else if (event._tag === "RunEnded") feed.left(place, id)
+      else if (event._tag === "RunStopping" && event.status === "failed") host.failing(id, event)
+    }
+    tell(id, now, events)
+    feed.ring(place)
+  }
+  const going = runLoop(
+    {
+      ...loop,
+      directory: host.directoryFor(state.accepted?.roles),
+      committed,
+      amended: () => feed.ring(place),
+      delta: (id, frame, step, delta) => feed.delta(place, { run: id, ordinal, frame, step }, delta)
+    },
+    { run, state, rested },
+    past,
+    actor.bell,
+    changed ? "definition_changed" : undefined
+  ).pipe(Effect.provideContext(memory), Effect.ensuring(Effect.sync(() => feed.left(place, run))))
+  const finish = yield* RunSpans.leg(loop.journal, run, state, going)
+  if (finish.how === "ended") {
+    host.ended(run)
+    const budget = agent?.spec.history_tokens_max ?? 0
+    const chapter = { ordinal, entries: finish.transcript }
+    actor.past = budget === 0 ? no_past : withChapter(past, chapter, finish.state.past)
+    actor.past_to = ordinal
+    // What was cancelled from outside rang nobody who watches.
+    feed.ring(place)
+  } else if (finish.how === "rests") actor.resting = { head, state: finish.state, past }
+  return finish.how
+})
+
+/** The first run of the address that has not ended. */
+const first = Effect.fnUntraced(function* (host: Host, actor: Actor) {
+  const { found } = actor
+  actor.found = undefined
+  if (found !== undefined) return found
+  return (yield* host.loop.journal.unfinished(actor.tenant, actor.address, 1))[0]
+})
+
+/** Runs what there is to run. Fails with FencedOff when another process has the run. */
+const live = Effect.fnUntraced(function* (
+  host: Host,
+  actor: Actor,
+  memory: Context.Context<AgentMemory>
+): Effect.fn.Return<Rest, Lost | StoreError> {
+  const leave = (head: RunHead | undefined): Rest => {
+    host.leave(actor, head)
+    return "left"
+  }
+  for (;;) {
+    const { resting } = actor
+    actor.resting = undefined
+    if (host.isStopping()) return leave(resting?.head)
+    let begun = resting
+    if (begun === undefined) {
+      actor.mail = false
+      // After a crash too: an entry that nobody lives behind would swallow every bell and hide the run from the sweep.
+      if (actor.run !== undefined) host.ended(actor.run)
+      actor.run = undefined
+      const head = yield* first(host, actor)
+      if (head === undefined) {
+        actor.state = "idle"
+        return "idle"
+      }
+      if (head.quarantined === true) {
+        yield* Effect.logWarning("messages wait behind a run in quarantine").pipe(
+          Effect.annotateLogs({ address: actor.key, run_id: head.run_id })
+        )
+        return leave(undefined)
+      }
+      if (head.owner !== undefined && head.owner !== host.owner) return leave(undefined)
+      if (!host.hosting.has(head.address, head.needs)) return leave(undefined)
+      // What came was behind it: to take it again would be a claim in its journal for each message.
+      if (head.rests) return leave(head.owner === undefined ? undefined : head)
+      actor.state = "running"
+      actor.run = head.run_id
+      const lost = ["RunIsOver", "RunNotFound", "FencedOff"] as const
+      begun = yield* Effect.catchTag(begin(host, actor, head), lost, () =>
+        // Between the look and the claim it ended, or another took it; or it never began.
+        Effect.sync(() => {
+          host.ended(head.run_id)
+          return undefined
+        })
+      )
+      if (begun === undefined) continue
+      if (yield* handedOver(host, head.run_id, begun.state)) return leave(undefined)
+    }
+    const how = yield* runOne(host, actor, begun, memory, resting !== undefined)
+    if (how === "rests") return how
+    if (how === "parked" && (host.isStopping() || !actor.bell.rung)) return leave(begun.head)
+  }
+})
+
+/** Lets an actor crash and starts it again, as often as its supervision allows. */
+export const supervise = Effect.fnUntraced(function* (
+  host: Host,
+  actor: Actor,
+  memory: Context.Context<AgentMemory>
+): Effect.fn.Return<void> {
+  for (;;) {
+    const exit = yield* Effect.exit(live(host, actor, memory))
+    if (exit._tag === "Success") {
+      if (exit.value === "left") return
+      const { resting } = actor
+      if (resting !== undefined && asks(host, resting)) {
+        // Awaits the `Deferred`s of the questions of its run.
+        if (isDue(actor, exit.value)) continue
+        const waiting = new DecisionWait(host, actor, resting)
+        waiting.over(yield* Effect.exit(OpenQuestions.decided(host.questions, resting.head.run_id)))
+      } else yield* wait(host, actor, exit.value)
+      // The flags are looked at in the same block that removes the entry: a bell between the two would be lost.
+      if (isDue(actor, exit.value)) continue
+      return host.leave(actor, actor.resting?.head)
+    }
+    const fenced = exit.cause.reasons.some(
+      (reason) => reason._tag === "Fail" && reason.error._tag === "FencedOff"
+    )
+    if (fenced) {
+      yield* Effect.logWarning("another process took this actor's run", { address: actor.key })
+      return host.leave(actor, undefined)
+    }
+    if (exit.cause.reasons.every((reason) => reason._tag === "Interrupt")) {
+      return yield* Effect.interrupt
+    }
+    // Of a run in quarantine nothing is begun again; what waits behind it waits.
+    if (yield* isInQuarantine(host, actor, exit.cause)) return host.leave(actor, undefined)
+    if (!(yield* mayStartAgain(host, actor, exit.cause))) {
+      actor.state = "stopped"
+      return host.leave(actor, undefined)
+    }
+  }
+})

@@ -1,0 +1,36 @@
+/**
+ * What a runtime shows of its actors: those that live here, those whose run waits for a person with nothing of it in the
+ * process, and those that crashed too often.
+ */
+import { actorOf } from "../../../src/Ids.ts"
+import type { RunId, Tenant } from "../../../src/Ids.ts"
+import type { ActorInfo } from "../../../services/AgentRuntime.ts"
+import type { Actor } from "./Actor.ts"
+
+export interface Known {
+  readonly actors: ReadonlyMap<string, Actor>
+  /** The actor of each run that is parked. */
+  readonly parked: ReadonlyMap<RunId, string>
+  readonly stopped: ReadonlyMap<string, Actor>
+}
+
+/** At most `limit`; of one tenant, or of all of them. */
+export const actorList = (
+  { actors, parked, stopped }: Known,
+  limit: number,
+  only: Tenant | undefined
+): ReadonlyArray<ActorInfo> => {
+  const found: Array<ActorInfo> = []
+  const show = ({ address, restarts, run, state, tenant }: Actor) => {
+    if (found.length >= limit || (only !== undefined && tenant !== only)) return
+    found.push({ tenant, address, state, run, restarts })
+  }
+  for (const actor of actors.values()) show(actor)
+  for (const [run, key] of parked) {
+    if (found.length >= limit) break
+    if (actors.has(key) || (only !== undefined && !key.startsWith(`${only}/`))) continue
+    found.push({ ...actorOf(key), state: "parked", run, restarts: 0 })
+  }
+  for (const actor of stopped.values()) show(actor)
+  return found
+}

@@ -1,0 +1,101 @@
+/**
+ * What a run is shown of its conversation's past: the supervisor's transcripts of earlier runs, whole runs only, so that
+ * no call stands without its result. They are read back to the last compaction of the conversation, and no further.
+ */
+import { Effect } from "effect"
+import type { Chapter, Past } from "../../../src/conversation/Compaction.ts"
+import { no_past, shownChapter } from "../../../src/conversation/Compaction.ts"
+import { chapters_max } from "../../../src/conversation/CompactionPlan.ts"
+import type { HistoryCut } from "../../../src/conversation/Cut.ts"
+import type { Measure } from "../../../src/conversation/PromptSize.ts"
+import { sizeOf } from "../../../src/conversation/PromptSize.ts"
+import type { ConversationId, RunId, Tenant } from "../../../src/Ids.ts"
+import { rootFrame } from "../../../src/Ids.ts"
+import type { JournalEntry } from "../../../src/run/RunEvent.ts"
+import { evolve, make as emptyState } from "../../../src/run/RunState.ts"
+import type { RunQuarantined } from "../../../src/run/Quarantine.ts"
+import type { RunState } from "../../../src/run/RunState.ts"
+import type { JournalError, RunJournal } from "../../../services/RunJournal.ts"
+import type { StoreError, TaskStore } from "../../../services/TaskStore.ts"
+
+const page_max = 10_000
+
+/** The whole run, folded. */
+export const foldRun = Effect.fnUntraced(function* (
+  journal: RunJournal["Service"],
+  run: RunId
+): Effect.fn.Return<RunState, JournalError | RunQuarantined> {
+  const state = emptyState()
+  for (;;) {
+    const page = yield* journal.read(run, state.length, page_max)
+    for (const entry of page) evolve(state, entry.event)
+    if (page.length < page_max) return state
+  }
+})
+
+/** What a run has cut of its conversation; undefined if nothing. */
+export const cutOf = (entries: ReadonlyArray<JournalEntry>): HistoryCut | undefined => {
+  for (let i = entries.length - 1; i >= 0; i--) {
+    const { event } = entries[i]!
+    if (event._tag === "Compacted" && event.history !== undefined) return event.history
+  }
+  return undefined
+}
+
+/** The past of the next run, with the one that has just ended. */
+export const withChapter = (past: Past, chapter: Chapter, cut: HistoryCut | undefined): Past => {
+  const kept = cut ?? past.cut
+  const shown = past.chapters.filter((each) => each.ordinal > (kept?.dropped ?? 0))
+  return { chapters: [...shown, chapter], cut: kept }
+}
+
+export interface Wanted {
+  readonly tenant: Tenant
+  readonly conversation: ConversationId
+  /** Of the run that is to be shown its past. */
+  readonly ordinal: number
+  /** What that run has cut already. */
+  readonly cut: HistoryCut | undefined
+  /** Reading stops once so many tokens are there: what is older has to go anyway. 0 = nothing is read. */
+  readonly tokens_max: number
+  readonly measure: Measure
+}
+
+export const load = Effect.fnUntraced(function* (
+  stores: { readonly journal: RunJournal["Service"]; readonly tasks: TaskStore["Service"] },
+  wanted: Wanted
+): Effect.fn.Return<Past, JournalError | StoreError> {
+  const { conversation, ordinal, tenant, tokens_max } = wanted
+  if (ordinal <= 1 || tokens_max === 0) return no_past
+  const chapters: Array<Chapter> = []
+  let { cut } = wanted
+  let tokens = 0
+  // One more than a prompt may hold, so that it is seen to be too many.
+  const ended = yield* stores.tasks.before(tenant, conversation, ordinal, chapters_max + 1)
+  for (const task of ended) {
+    if (task.ordinal <= (cut?.dropped ?? 0)) break
+    // A past that cannot be read is left out, as one that is too long is; operators are told by the journal.
+    const state = yield* Effect.catchTag(foldRun(stores.journal, task.id), "RunQuarantined", () =>
+      Effect.succeed(emptyState())
+    )
+    cut ??= state.past
+    const chapter = {
+      ordinal: task.ordinal,
+      entries: state.frames.get(rootFrame)?.transcript ?? []
+    }
+    chapters.push(chapter)
+    tokens += sizeOf(shownChapter(chapter, cut), wanted.measure)
+    if (tokens > tokens_max) break
+  }
+  chapters.reverse()
+  const unread = (chapters[0]?.ordinal ?? ordinal) - 1
+  if (unread <= (cut?.dropped ?? 0)) return { chapters, cut }
+  return {
+    chapters,
+    cut: {
+      ...(cut ?? { elided: unread }),
+      dropped: unread,
+      elided: Math.max(cut?.elided ?? 0, unread)
+    }
+  }
+})

@@ -1,0 +1,239 @@
+/**
+ * Records calls beside the journal, as an observer: it never delays a call and never fails one. What comes faster than
+ * the store takes it is dropped, and said; what waits when the runtime stops is stored for as long as the stop may take.
+ */
+import { Cause, Clock, Context, Effect, Exit, Fiber, Latch, Layer, Schema, Scope } from "effect"
+import { CallRecords } from "../../../services/CallRecords.ts"
+import type { StoreError } from "../../../services/TaskStore.ts"
+import type { ToolAttemptObserver } from "../../../services/ToolAttemptObserver.ts"
+import { ToolAttemptObservers } from "../../../services/ToolAttemptObserver.ts"
+import type { ToolCallObserver } from "../../../services/ToolCallObserver.ts"
+import { ToolCallObservers } from "../../../services/ToolCallObserver.ts"
+import type { CallRecord } from "../../../src/tool/CallRecord.ts"
+import { recordOf, recordOfRetried, weightOf } from "../../../src/tool/CallRecord.ts"
+
+/** The stop came before everything that waited was stored. */
+export class RecordingTimeout extends Schema.TaggedError<RecordingTimeout>()("RecordingTimeout", {
+  left: Schema.Int
+}) {
+  override get message(): string {
+    return "timeout waiting for recording"
+  }
+}
+
+export interface RecorderConfig {
+  /** Records that wait or are on their way to the store; SemStreams' 100. */
+  readonly records_max: number
+  /** About how many bytes those may have: a result may be large. */
+  readonly bytes_max: number
+  /** Of one write; then it is given up, and its records with it. */
+  readonly write_ms: number
+  /** How long a stop waits for what is left. */
+  readonly stop_ms: number
+}
+
+export const RecorderConfig = Context.Reference<RecorderConfig>("troupe/CallRecorderConfig", {
+  defaultValue: () => ({
+    records_max: 100,
+    bytes_max: 16_000_000,
+    write_ms: 10_000,
+    stop_ms: 5_000
+  })
+})
+
+/** Where records go. Opened at the first write, closed at the stop and after a write that failed. */
+export type Open = Effect.Effect<CallRecords["Service"], StoreError, Scope.Scope>
+
+interface Counts {
+  readonly stored: number
+  /** More came than may wait. */
+  readonly dropped: number
+  /** The store refused them, or did not answer. */
+  readonly lost: number
+}
+
+export interface Recorder {
+  readonly observe: ToolCallObserver
+  /** Keeps those that another attempt followed: the last one's end is the call's. */
+  readonly attempted: ToolAttemptObserver
+  readonly counts: () => Counts
+  /** Is the store open? */
+  readonly isOpen: () => boolean
+  /** Stores what waits, at most `ms` long, then closes the store. Nothing is recorded any more. */
+  readonly stop: (ms: number) => Effect.Effect<void, RecordingTimeout>
+}
+
+/** How many records one write carries. */
+const batch_max = 50
+
+class Recording implements Recorder {
+  readonly #config: RecorderConfig
+  readonly #open: Open
+  readonly #clock: Clock.Clock
+  readonly #bell = Latch.makeUnsafe(false)
+  #waiting: Array<CallRecord> = []
+  /** On their way to the store. */
+  #writing: ReadonlyArray<CallRecord> = []
+  #bytes = 0
+  #last_ns = 0n
+  #counts = { stored: 0, dropped: 0, lost: 0 }
+  /** Dropped, and not said yet. */
+  #unsaid = 0
+  #stopping = false
+  #store: { readonly service: CallRecords["Service"]; readonly scope: Scope.Closeable } | undefined
+  #worker: Fiber.Fiber<void> | undefined
+
+  constructor(config: RecorderConfig, open: Open, clock: Clock.Clock) {
+    this.#config = config
+    this.#open = open
+    this.#clock = clock
+  }
+
+  readonly observe: ToolCallObserver = (fact) => this.#keep((ns) => recordOf(fact, ns))
+
+  readonly attempted: ToolAttemptObserver = (attempt) => {
+    if (attempt.again) this.#keep((ns) => recordOfRetried(attempt, ns))
+  }
+
+  #keep(make: (timestamp_ns: bigint) => CallRecord): void {
+    if (this.#stopping) return
+    const { bytes_max, records_max } = this.#config
+    if (this.#waiting.length + this.#writing.length >= records_max || this.#bytes >= bytes_max) {
+      this.#counts.dropped++
+      this.#unsaid++
+      return
+    }
+    // No two records of one recorder have the same time.
+    const now = this.#clock.currentTimeNanosUnsafe()
+    this.#last_ns = now > this.#last_ns ? now : this.#last_ns + 1n
+    const record = make(this.#last_ns)
+    this.#bytes += weightOf(record)
+    this.#waiting.push(record)
+    this.#bell.openUnsafe()
+  }
+
+  readonly counts = (): Counts => ({ ...this.#counts })
+
+  readonly isOpen = (): boolean => this.#store !== undefined
+
+  readonly stop = (ms: number): Effect.Effect<void, RecordingTimeout> =>
+    Effect.suspend(() => {
+      this.#stopping = true
+      this.#bell.openUnsafe()
+      const worker = this.#worker
+      const drained = worker === undefined ? Effect.void : Effect.asVoid(Fiber.await(worker))
+      return Effect.ensuring(
+        Effect.timeoutOrElse(drained, {
+          duration: ms,
+          orElse: () =>
+            Effect.fail(new RecordingTimeout({ left: this.#waiting.length + this.#writing.length }))
+        }),
+        Effect.suspend(() => {
+          worker?.interruptUnsafe()
+          return Effect.andThen(this.#saidDropped(), this.#close())
+        })
+      )
+    })
+
+  /** Stores until it is stopped and nothing is left. */
+  run(): Effect.Effect<void, never, Scope.Scope> {
+    return Effect.map(Effect.forkScoped(Recording.#loop(this)), (fiber) => {
+      this.#worker = fiber
+    })
+  }
+
+  static readonly #loop = Effect.fnUntraced(function* (self: Recording) {
+    for (;;) {
+      if (self.#waiting.length === 0) {
+        if (self.#stopping) return
+        self.#bell.closeUnsafe()
+        yield* self.#bell.await
+        continue
+      }
+      self.#writing = self.#waiting.splice(0, batch_max)
+      const exit = yield* Effect.exit(self.#write(self.#writing))
+      const written = self.#writing
+      self.#writing = []
+      for (const record of written) self.#bytes -= weightOf(record)
+      if (Exit.isSuccess(exit)) self.#counts.stored += written.length
+      else {
+        self.#counts.lost += written.length
+        // The next write opens it anew.
+        yield* self.#close()
+        const reason = Cause.findErrorOption(exit.cause)
+        yield* Effect.annotateLogs(Effect.logWarning("records of calls could not be stored"), {
+          records: written.length,
+          reason: reason._tag === "Some" ? reason.value.message : "the store failed by a defect"
+        })
+      }
+      yield* self.#saidDropped()
+    }
+  })
+
+  #write(records: ReadonlyArray<CallRecord>) {
+    return Effect.timeout(
+      Effect.flatMap(this.#opened(), (store) => store.store(records)),
+      this.#config.write_ms
+    )
+  }
+
+  #opened(): Effect.Effect<CallRecords["Service"], StoreError> {
+    if (this.#store !== undefined) return Effect.succeed(this.#store.service)
+    return Effect.suspend(() => {
+      const scope = Scope.makeUnsafe()
+      return Effect.onExit(Scope.provide(this.#open, scope), (exit) => {
+        if (Exit.isFailure(exit)) return Scope.close(scope, exit)
+        this.#store = { service: exit.value, scope }
+        return Effect.void
+      })
+    })
+  }
+
+  #close(): Effect.Effect<void> {
+    return Effect.suspend(() => {
+      const store = this.#store
+      this.#store = undefined
+      return store === undefined ? Effect.void : Scope.close(store.scope, Exit.void)
+    })
+  }
+
+  /** Says how many were dropped since it was last said: a write was on its way then, so its end is the burst's. */
+  #saidDropped(): Effect.Effect<void> {
+    return Effect.suspend(() => {
+      const dropped = this.#unsaid
+      if (dropped === 0) return Effect.void
+      this.#unsaid = 0
+      return Effect.annotateLogs(
+        Effect.logWarning("records of calls were dropped: the store is slower than the tools"),
+        { dropped }
+      )
+    })
+  }
+}
+
+/** A recorder whose store is opened when there is something to store. It ends with the scope, without waiting. */
+export const make = Effect.fnUntraced(function* (
+  open: Open
+): Effect.fn.Return<Recorder, never, Scope.Scope> {
+  const config = yield* RecorderConfig
+  const recorder = new Recording(config, open, yield* Clock.Clock)
+  yield* recorder.run()
+  return recorder
+})
+
+const recorded = Effect.gen(function* () {
+  const store = yield* CallRecords
+  const { stop_ms } = yield* RecorderConfig
+  const recorder = yield* make(Effect.succeed(store))
+  yield* Effect.addFinalizer(() =>
+    Effect.catch(recorder.stop(stop_ms), ({ left, message }) =>
+      Effect.annotateLogs(Effect.logWarning(message), { left })
+    )
+  )
+  return Context.make(ToolCallObservers, [...(yield* ToolCallObservers), recorder.observe]).pipe(
+    Context.add(ToolAttemptObservers, [...(yield* ToolAttemptObservers), recorder.attempted])
+  )
+})
+
+/** Provide it beneath the runtime, over the telemetry: those who observe already still do. */
+export const layer: Layer.Layer<never, never, CallRecords> = Layer.effectContext(recorded)

@@ -1,0 +1,59 @@
+/**
+ * The agents as one run has them: without the tools that are not for whoever sent its message. Roles are a fact of the
+ * run, so that what it is shown and what it may call stay the same for as long as it lasts, in any process.
+ */
+import type { Roles } from "../../../src/Principal.ts"
+import type { GroupsByRole, ToolGroup } from "../../../src/tool/ToolGroup.ts"
+import { groupOf, groupsFor } from "../../../src/tool/ToolGroup.ts"
+import type { AgentDirectory, ResidentAgent } from "../../../services/AgentDirectory.ts"
+
+const narrowed = (
+  agent: ResidentAgent,
+  byRole: GroupsByRole,
+  roles: Roles | undefined
+): ResidentAgent => {
+  const groups = groupsFor(byRole, roles)
+  const withheld = new Map<string, ToolGroup>()
+  for (const [name, { spec }] of agent.tools) {
+    const group = groupOf(spec)
+    if (!groups.has(group)) withheld.set(name, group)
+  }
+  return {
+    ...agent,
+    withheld,
+    tools: new Map([...agent.tools].filter(([name]) => !withheld.has(name))),
+    modelTools: agent.modelTools.filter(({ name }) => !withheld.has(name))
+  }
+}
+
+/** The agents as a run has them whose sender had these roles. */
+export type DirectoryFor = (roles: Roles | undefined) => AgentDirectory["Service"]
+
+/**
+ * Gives the directory of runs whose sender had these roles: the same one each time, because gates and prompts are kept by
+ * agent. Where no agent's groups go by role it is the whole directory, for every run.
+ */
+export const make = (directory: AgentDirectory["Service"]): DirectoryFor => {
+  const differing = directory.all.filter(({ spec }) => spec.groups_by_role !== undefined)
+  if (differing.length === 0) return () => directory
+  // As many as there are sets of roles, at most.
+  const known = new Map<string, AgentDirectory["Service"]>()
+  return (roles) => {
+    const key = roles === undefined ? "" : [...new Set(roles)].sort().join(" ")
+    let found = known.get(key)
+    if (found === undefined) {
+      const agents = new Map(
+        differing.map((agent) => [
+          agent.spec.name as string,
+          narrowed(agent, agent.spec.groups_by_role!, roles)
+        ])
+      )
+      found = {
+        all: directory.all.map((agent) => agents.get(agent.spec.name) ?? agent),
+        get: (name) => agents.get(name) ?? directory.get(name)
+      }
+      known.set(key, found)
+    }
+    return found
+  }
+}

@@ -1,0 +1,153 @@
+/**
+ * Makes room in a prompt that is too long: what becomes of it is an input for the decider, so that a restart goes on from
+ * the journal and asks no model again.
+ */
+import { Effect, Exit } from "effect"
+import type { Plan } from "../../../src/conversation/CompactionPlan.ts"
+import { plan, summarisedBy } from "../../../src/conversation/CompactionPlan.ts"
+import { fitted, record, summary_instructions } from "../../../src/conversation/SummaryRequest.ts"
+import type { Prices } from "../../../src/cost/PriceTable.ts"
+import { costOf } from "../../../src/cost/PriceTable.ts"
+import { rootFrame } from "../../../src/Ids.ts"
+import type { RunId } from "../../../src/Ids.ts"
+import type { RunInput, Turn } from "../../../src/run/RunDecider.ts"
+import { mayCompact } from "../../../src/run/RunCompaction.ts"
+import type { Compacted } from "../../../src/run/RunEvent.ts"
+import type { FrameState, RunState } from "../../../src/run/RunState.ts"
+import type { ResidentAgent } from "../../../services/AgentDirectory.ts"
+import type { ModelGateway } from "../../../services/ModelGateway.ts"
+import type { PromptMeter } from "./PromptMeter.ts"
+import { contextMax } from "./PromptMeter.ts"
+
+/** What a turn is about to be asked of, and by whom. */
+export interface Asking {
+  readonly run: RunId
+  readonly state: RunState
+  readonly agent: ResidentAgent
+  readonly frame: FrameState
+  readonly meter: PromptMeter
+}
+
+export interface Services {
+  readonly prices: Prices | undefined
+  readonly model: ModelGateway["Service"]
+}
+
+const summary_tokens = { least: 64, most: 2_000 }
+/** The part of the room that a summary may take. */
+const of_room = 8
+
+type Found = Pick<Compacted, "how"> &
+  Partial<Pick<Compacted, "usage" | "model" | "cost" | "fallback">>
+
+const input = (asking: Asking, cause: Compacted["cause"], made: Plan, found: Found): RunInput => ({
+  _tag: "Compacts",
+  compaction: {
+    frame: asking.frame.id,
+    step: asking.frame.step + 1,
+    cause,
+    ...found,
+    ...(made.history === undefined ? undefined : { history: made.history }),
+    ...(made.own === undefined ? undefined : { own: made.own }),
+    tokens_before: made.tokens_before,
+    tokens_after: made.tokens_after,
+    tokens_max: contextMax(asking.agent, asking.frame)
+  }
+})
+
+/** What the turn that summarised took. */
+const spent = (
+  { prices }: Services,
+  { spec }: ResidentAgent,
+  turn: Turn
+): Pick<Found, "usage" | "model" | "cost"> => ({
+  ...(turn.usage === undefined ? undefined : { usage: turn.usage }),
+  ...(turn.model === undefined ? undefined : { model: turn.model }),
+  ...(prices === undefined ? undefined : { cost: costOf(prices, spec.name, turn, spec.model) })
+})
+
+/**
+ * The compaction that the turn needs, as a finished Effect unless a model has to be asked for a summary. Undefined where
+ * there is nothing to leave out: then the turn is asked as it is.
+ */
+export const compaction = (
+  services: Services,
+  asking: Asking,
+  cause: Compacted["cause"]
+): Effect.Effect<RunInput> | undefined => {
+  const { agent, frame, meter, state } = asking
+  if (!mayCompact(frame, cause)) return undefined
+  const { spec } = agent
+  const measure = meter.measure(agent)
+  const prompt = meter.prompt(state, agent, frame)
+  const most = contextMax(agent, frame)
+  const summary_tokens_max = Math.max(
+    summary_tokens.least,
+    Math.min(
+      summary_tokens.most,
+      Math.floor((most - prompt.fixed) / of_room),
+      frame.id === rootFrame ? Math.floor(spec.history_tokens_max / of_room) : Infinity
+    )
+  )
+  const bounds = {
+    context_tokens_max: most,
+    history_tokens_max: frame.id === rootFrame ? spec.history_tokens_max : Infinity,
+    refused: cause === "refused"
+  }
+  const truncated = (found: Omit<Found, "how">): RunInput | undefined => {
+    const made = plan(prompt, { ...bounds, summary_tokens_max: 0 }, measure)
+    return made === undefined
+      ? undefined
+      : input(asking, cause, made, { how: "truncated", ...found })
+  }
+  const planned =
+    spec.compaction === "summarise"
+      ? plan(prompt, { ...bounds, summary_tokens_max }, measure)
+      : undefined
+  if (planned === undefined || planned.dropped.length === 0) {
+    const cut = truncated({})
+    return cut === undefined ? undefined : Exit.succeed(cut)
+  }
+  const instead = (fallback: string, turn?: Turn): RunInput =>
+    truncated({ fallback, ...(turn === undefined ? undefined : spent(services, agent, turn)) })!
+  return Effect.match(
+    summary(services.model, asking, record(planned.dropped, Math.floor((most * 3) / 4), measure)),
+    {
+      onFailure: (error) => instead(`the model was not able to summarise: ${error.message}`),
+      onSuccess: (turn) => {
+        const text = fitted(turn.text.trim(), summary_tokens_max, measure)
+        return text === "" || turn.finish === "refusal" || turn.finish === "content_filter"
+          ? instead("the model gave no summary", turn)
+          : input(asking, cause, summarisedBy(planned, text, prompt, measure), {
+              how: "summarised",
+              ...spent(services, agent, turn)
+            })
+      }
+    }
+  )
+}
+
+/** One turn of the agent's own model. Nobody is shown its text as it comes. */
+const summary = (
+  model: ModelGateway["Service"],
+  { agent, frame, run, state }: Asking,
+  text: string
+) =>
+  Effect.suspend(() =>
+    model.turn(
+      {
+        run,
+        trace_id: state.accepted?.trace_id,
+        agent: agent.spec.name,
+        frame: frame.id,
+        step: frame.step + 1,
+        purpose: "summary",
+        model: agent.spec.model,
+        system: summary_instructions,
+        history: [],
+        transcript: [{ role: "user", text }],
+        tools: []
+      },
+      () => {}
+    )
+  )

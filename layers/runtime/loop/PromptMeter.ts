@@ -1,0 +1,191 @@
+/**
+ * Weighs the prompts of one run. Each entry is counted once, when it is new, and only where the number of characters does
+ * not show already that the prompt fits: a step costs the same at message 10 and at message 1,000.
+ */
+import type { Past } from "../../../src/conversation/Compaction.ts"
+import { no_past, shownChapter, shownPast } from "../../../src/conversation/Compaction.ts"
+import type { Prompt } from "../../../src/conversation/CompactionPlan.ts"
+import { chapters_max } from "../../../src/conversation/CompactionPlan.ts"
+import type { HistoryCut } from "../../../src/conversation/Cut.ts"
+import type { Measure } from "../../../src/conversation/PromptSize.ts"
+import { entryMost, entrySize, sizeOf } from "../../../src/conversation/PromptSize.ts"
+import type { TranscriptEntry } from "../../../src/conversation/Transcript.ts"
+import type { FrameId } from "../../../src/Ids.ts"
+import { rootFrame } from "../../../src/Ids.ts"
+import type { FrameState, RunState } from "../../../src/run/RunState.ts"
+import type { ResidentAgent } from "../../../services/AgentDirectory.ts"
+import type { Tokenizer } from "../../../services/Tokenizer.ts"
+
+/** What is the same at every turn of an agent. */
+interface OfAgent {
+  readonly measure: Measure
+  /** Tokens of its instructions and tools. */
+  readonly fixed: number
+}
+
+/** What a runtime has counted for all of its runs. */
+export interface Weights {
+  readonly of: (agent: ResidentAgent) => OfAgent
+  /** Tokens of an earlier run, counted once however many runs are shown it. */
+  readonly ofChapter: (entries: ReadonlyArray<TranscriptEntry>, measure: Measure) => number
+}
+
+export const make = (tokenizer: Tokenizer): Weights => {
+  const agents = new WeakMap<ResidentAgent, OfAgent>()
+  const chapters = new WeakMap<ReadonlyArray<TranscriptEntry>, number>()
+  return {
+    of: (agent) => {
+      let known = agents.get(agent)
+      if (known === undefined) {
+        const { instructions, model } = agent.spec
+        const measure: Measure = (text) => tokenizer.count(text, model)
+        const fixed = measure(instructions) + measure(JSON.stringify(agent.modelTools))
+        agents.set(agent, (known = { measure, fixed }))
+      }
+      return known
+    },
+    ofChapter: (entries, measure) => {
+      let tokens = chapters.get(entries)
+      if (tokens === undefined) chapters.set(entries, (tokens = sizeOf(entries, measure)))
+      return tokens
+    }
+  }
+}
+
+/** A transcript so far: `tokens` of what is counted, and at `most` so many of the rest, from `counted` to `seen`. */
+interface Own {
+  readonly of: ReadonlyArray<TranscriptEntry>
+  tokens: number
+  counted: number
+  most: number
+  seen: number
+}
+
+interface Shown {
+  readonly cut: HistoryCut | undefined
+  readonly entries: ReadonlyArray<TranscriptEntry>
+  tokens: number | undefined
+}
+
+/** The part of a bound that the provider has shown to be too much, which is tried again. */
+const of_refused = 0.9
+
+/** What a prompt of the frame may have at most, in tokens. */
+export const contextMax = (agent: ResidentAgent, frame: FrameState): number =>
+  frame.tokens_refused === undefined
+    ? agent.spec.context_tokens_max
+    : Math.min(agent.spec.context_tokens_max, Math.floor(frame.tokens_refused * of_refused))
+
+const nothing: ReadonlyArray<TranscriptEntry> = []
+const unseen: Own = { of: nothing, tokens: 0, counted: 0, most: 0, seen: 0 }
+
+export class PromptMeter {
+  readonly #weights: Weights
+  readonly #past: Past
+  #shown: Shown | undefined
+  /** Of the supervisor, and of specialists where there are any. */
+  #root: Own = unseen
+  #others: Map<FrameId, Own> | undefined
+
+  constructor(weights: Weights, past: Past) {
+    this.#weights = weights
+    this.#past = past
+  }
+
+  /** The conversation before the run as the frame is shown it: the supervisor's alone; the same list until it is cut. */
+  history(state: RunState, frame: FrameState): ReadonlyArray<TranscriptEntry> {
+    if (frame.id !== rootFrame || (this.#past === no_past && state.past === undefined))
+      return nothing
+    return this.#history(state).entries
+  }
+
+  #history(state: RunState): Shown {
+    const cut = state.past ?? this.#past.cut
+    if (this.#shown === undefined || this.#shown.cut !== cut) {
+      this.#shown = { cut, entries: shownPast({ ...this.#past, cut }), tokens: undefined }
+    }
+    return this.#shown
+  }
+
+  #historyTokens(shown: Shown, measure: Measure): number {
+    if (shown.tokens !== undefined) return shown.tokens
+    const { cut } = shown
+    let tokens = sizeOf(shownPast({ chapters: [], cut }), measure)
+    for (const chapter of this.#past.chapters) {
+      if (cut === undefined || chapter.ordinal > cut.dropped) {
+        const whole = shownChapter(chapter, cut)
+        tokens +=
+          whole === chapter.entries
+            ? this.#weights.ofChapter(whole, measure)
+            : sizeOf(whole, measure)
+      }
+    }
+    return (shown.tokens = tokens)
+  }
+
+  /** The prompt of the frame's next turn is beyond its agent's bounds. */
+  isOver(state: RunState, agent: ResidentAgent, frame: FrameState): boolean {
+    const { fixed, measure } = this.#weights.of(agent)
+    const most = contextMax(agent, frame)
+    let before = fixed
+    if (frame.id === rootFrame && this.#past !== no_past) {
+      const shown = this.#history(state)
+      const tokens = this.#historyTokens(shown, measure)
+      if (tokens > agent.spec.history_tokens_max || this.#chapters(shown.cut) > chapters_max)
+        return true
+      before += tokens
+    }
+    return before + this.#ownTokens(frame, measure, most - before) > most
+  }
+
+  #chapters(cut: HistoryCut | undefined): number {
+    const { chapters } = this.#past
+    return cut === undefined || chapters.length <= chapters_max
+      ? chapters.length
+      : chapters.filter((each) => each.ordinal > cut.dropped).length
+  }
+
+  /** Tokens of the frame's own transcript, or more, where even that is within `room`. */
+  #ownTokens(frame: FrameState, measure: Measure, room: number): number {
+    const { transcript } = frame
+    const own = this.#ownOf(frame)
+    for (; own.seen < transcript.length; own.seen++) {
+      own.most += entryMost(transcript[own.seen]!)
+    }
+    const most = own.tokens + own.most
+    if (most <= room) return most
+    for (; own.counted < transcript.length; own.counted++) {
+      own.tokens += entrySize(transcript[own.counted]!, measure)
+    }
+    own.most = 0
+    return own.tokens
+  }
+
+  #ownOf({ id, transcript }: FrameState): Own {
+    const known = id === rootFrame ? this.#root : this.#others?.get(id)
+    if (known !== undefined && known.of === transcript) return known
+    const own = { of: transcript, tokens: 0, counted: 0, most: 0, seen: 0 }
+    if (id === rootFrame) this.#root = own
+    else (this.#others ??= new Map()).set(id, own)
+    return own
+  }
+
+  /** The prompt as a plan looks at it. */
+  prompt(state: RunState, agent: ResidentAgent, frame: FrameState): Prompt {
+    const past: Past =
+      frame.id === rootFrame
+        ? { chapters: this.#past.chapters, cut: state.past ?? this.#past.cut }
+        : { chapters: [], cut: undefined }
+    return {
+      fixed: this.#weights.of(agent).fixed,
+      past,
+      transcript: frame.transcript,
+      cut: frame.cut,
+      step: frame.step
+    }
+  }
+
+  measure(agent: ResidentAgent): Measure {
+    return this.#weights.of(agent).measure
+  }
+}

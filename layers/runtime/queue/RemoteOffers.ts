@@ -1,0 +1,42 @@
+/**
+ * What a runtime says at its start of the workers that its remote tools need. Workers may start later, so that all of it
+ * is a warning. Private to the remote tool.
+ */
+import { Effect } from "effect"
+import { differing } from "../../../src/tool/ToolOffer.ts"
+import type { ToolOffer } from "../../../src/tool/ToolOffer.ts"
+import type { ToolSpec } from "../../../src/tool/ToolSpec.ts"
+import { keyOf } from "../../../src/tool/ToolSpec.ts"
+import type { ToolQueue } from "../../../services/ToolQueue.ts"
+
+const warningOf = (
+  spec: ToolSpec,
+  offers: ReadonlyArray<ToolOffer>,
+  wait_ms: number
+): string | undefined => {
+  const there = offers.filter(({ available }) => available)
+  if (there.length === 0) {
+    return `no worker offers the tool "${keyOf(spec)}" now; each call of it waits up to ${wait_ms} ms for one`
+  }
+  const unlike = there.flatMap(({ provider, spec: offered }) => {
+    const fields = differing(spec, offered)
+    return fields.length === 0 ? [] : [`"${provider}" in ${fields.join(", ")}`]
+  })
+  return unlike.length === 0
+    ? undefined
+    : `the tool "${keyOf(spec)}" is declared here unlike at the worker ${[...new Set(unlike)].join(" and ")}. Declare it alike at both ends`
+}
+
+/** Looks for workers that offer the tool as it is declared here. Never fails. */
+export const lookFor = (
+  queue: ToolQueue["Service"],
+  spec: ToolSpec,
+  wait_ms: number
+): Effect.Effect<void> =>
+  queue.list([keyOf(spec)]).pipe(
+    Effect.map((offers) => warningOf(spec, offers, wait_ms)),
+    Effect.catch(({ message }) =>
+      Effect.succeed(`what workers offer of the tool "${keyOf(spec)}" is not known: ${message}`)
+    ),
+    Effect.flatMap((warning) => (warning === undefined ? Effect.void : Effect.logWarning(warning)))
+  )

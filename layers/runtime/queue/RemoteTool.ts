@@ -1,0 +1,305 @@
+/**
+ * A tool whose body runs in another process: here it is a governed tool like any other (its approvals and its journal are
+ * this runtime's), and its calls go through a queue under their own keys to a worker that has the body.
+ *
+ * ```ts
+ * const refund = { namespace: "shop", name: "refund", side_effects: "external", input: Refund } as const
+ * tools: [remote(refund)]          // in the runtime
+ * tools: [tool(refund, body)]      // in the worker
+ * ```
+ */
+import { Clock, Effect, Exit, Option, Result, Schema } from "effect"
+import type { Context, Tracer } from "effect"
+import * as Tool from "effect/ai/Tool"
+import { readJson } from "../../../src/entry/BoundedJson.ts"
+import type { Spend } from "../../../src/cost/Spending.ts"
+import {
+  ToolTerminalError,
+  ToolTransientError,
+  ToolUserError
+} from "../../../src/error/ToolError.ts"
+import type { ToolError } from "../../../src/error/ToolError.ts"
+import type { Governance } from "../../../src/tool/Governance.ts"
+import { descriptionOf, specOf } from "../../../src/tool/Governance.ts"
+import type {
+  CallContext,
+  GovernedContext,
+  GovernedTool,
+  MisdeclaredTool,
+  Reconciled
+} from "../../../src/tool/GovernedTool.ts"
+import { bound } from "../../../src/tool/GovernedTool.ts"
+import { traceparentOf } from "../../../src/run/Traceparent.ts"
+import type { ToolCall, ToolResult } from "../../../src/tool/SemStreamsCall.ts"
+import { misdeclared } from "../../../src/tool/MisdeclaredTool.ts"
+import type { AnySchema } from "../../../src/tool/ToolCodec.ts"
+import { inputCodec, jsonSchemaInput, outputCodec } from "../../../src/tool/ToolCodec.ts"
+import {
+  call_length_max,
+  readReply,
+  remote_provider,
+  spentIn
+} from "../../../src/tool/ToolMessage.ts"
+import type { Reply } from "../../../src/tool/ToolMessage.ts"
+import { isDispatched, keyOf } from "../../../src/tool/ToolSpec.ts"
+import type { ToolMessageConflict, ToolQueueFull } from "../../../services/ToolQueue.ts"
+import { ToolQueue } from "../../../services/ToolQueue.ts"
+import type { StoreError } from "../../../services/TaskStore.ts"
+import { outcome_unknown } from "../tool/Failures.ts"
+import { lookFor } from "./RemoteOffers.ts"
+import { expired_reason } from "./QueueExecutor.ts"
+
+export interface RemoteOptions extends Governance {
+  readonly name: string
+  readonly description?: string
+  readonly documentation?: string
+  readonly input?: AnySchema
+  readonly output?: AnySchema
+}
+
+/** What the last moments of a call's time are for: to take it back, or to say that it is not known. */
+const margin_ms = 1_000
+
+const notSent = (error: ToolMessageConflict | ToolQueueFull | StoreError): ToolError => {
+  switch (error._tag) {
+    case "ToolQueueFull":
+      return new ToolTransientError({
+        kind: "external",
+        reason: "QUEUE_FULL",
+        message: `${error.waiting_max} calls of this tool wait already; nothing was done.`
+      })
+    case "ToolMessageConflict":
+      return new ToolTerminalError({
+        kind: "internal",
+        reason: "QUEUE_CONFLICT",
+        message: "another call was sent under the id of this one; this one was not sent."
+      })
+    case "StoreError":
+      return lostTouch()
+  }
+}
+
+/** A loss: the call may have been queued, and it may run. */
+const lostTouch = () =>
+  new ToolTransientError({
+    kind: "network",
+    reason: "QUEUE_UNAVAILABLE",
+    message: "the queue did not answer."
+  })
+
+const said = (reply: Reply): Effect.Effect<unknown, ToolError> => {
+  switch (reply._tag) {
+    case "Value":
+      return Effect.succeed(reply.value)
+    case "Failed":
+      return Effect.fail(reply.error)
+    case "Unknown":
+      return Effect.fail(
+        new ToolTransientError({
+          kind: "timeout",
+          reason: outcome_unknown,
+          message: "its worker ended, and nobody knows what it did."
+        })
+      )
+  }
+}
+
+const idOf = (call: CallContext): string => call.key ?? `${call.run}/${call.call}`
+
+const messageOf = (
+  tool: string,
+  id: string,
+  args: unknown,
+  call: CallContext,
+  span: Tracer.AnySpan | undefined
+): ToolCall => ({
+  id,
+  name: tool,
+  arguments: args as NonNullable<ToolCall["arguments"]>,
+  loop_id: call.run,
+  trace_id: call.trace_id,
+  ...(call.approved_by === undefined ? undefined : { approved_by: call.approved_by }),
+  metadata: {
+    call: call.call,
+    principal: call.principal,
+    // The worker's own span is beneath it, in whatever process.
+    ...(span === undefined ? undefined : { traceparent: traceparentOf(span) }),
+    // The gate here has let it run. Where it asked nobody, the worker's is not to ask either.
+    ...(call.approved_by === undefined ? { permission: "allow" } : undefined)
+  }
+})
+
+/** What the worker's body spent is spent by the call here. A result is seen once: one that may change is run anew. */
+const answered = (
+  result: ToolResult,
+  spent: Spend | undefined
+): Effect.Effect<unknown, ToolError> => {
+  if (spent !== undefined) for (const use of spentIn(result)) spent(use)
+  return said(readReply(result))
+}
+
+/** Shows here what the worker's body shows meanwhile, as far as it gets through. */
+const showing = <A, E>(
+  queue: ToolQueue["Service"],
+  id: string,
+  show: (result: unknown) => void,
+  asked: Effect.Effect<A, E>
+): Effect.Effect<A, E> => {
+  const pass = (json: string) => {
+    const value = readJson(json)
+    if (Result.isSuccess(value)) show(value.success)
+  }
+  return Effect.scoped(Effect.andThen(Effect.ignore(queue.shown(id, pass)), asked))
+}
+
+/** Sends a call and waits for its result, for `wait_ms` at most. */
+const ask = Effect.fnUntraced(function* (
+  queue: ToolQueue["Service"],
+  message: ToolCall,
+  { call, spent }: GovernedContext,
+  wait_ms: number
+) {
+  const { id, name } = message
+  if (JSON.stringify(message).length > call_length_max) {
+    return yield* new ToolUserError({
+      kind: "invalid_args",
+      reason: "ARGUMENTS_TOO_LARGE",
+      message: `the arguments are longer than ${call_length_max} characters.`
+    })
+  }
+  const now = yield* Clock.currentTimeMillis
+  const recorded = yield* Effect.mapError(
+    queue.send({
+      id,
+      tool: name,
+      tenant: call.tenant,
+      expires_at: now + wait_ms,
+      payload: message as never
+    }),
+    notSent
+  )
+  if (recorded !== undefined) return yield* answered(recorded, spent)
+  const result = yield* queue.awaited(id).pipe(
+    Effect.mapError(lostTouch),
+    Effect.timeoutOption(wait_ms),
+    // Nobody waits any more: what nobody has begun is not to begin.
+    Effect.onInterrupt(() => Effect.ignore(queue.withdraw(id)))
+  )
+  if (Option.isSome(result)) return yield* answered(result.value, spent)
+  if (yield* Effect.mapError(queue.withdraw(id), lostTouch)) {
+    return yield* new ToolTransientError({
+      kind: "external",
+      reason: "NO_WORKER",
+      message: `no worker took it within ${wait_ms} ms; it was taken back, and nothing was done.`
+    })
+  }
+  return yield* new ToolTransientError({
+    kind: "timeout",
+    reason: "TIMEOUT",
+    message: `its worker did not answer within ${wait_ms} ms.`
+  })
+})
+
+/** How long a queue keeps a result at least: for younger calls, one that it does not know was never sent. */
+const kept_ms = 3_600_000
+
+const reconciled = (result: ToolResult, spent: Spend | undefined): Reconciled => {
+  if (spent !== undefined) for (const use of spentIn(result)) spent(use)
+  const reply = readReply(result)
+  switch (reply._tag) {
+    case "Value":
+      return { _tag: "Happened", result: reply.value }
+    case "Unknown":
+      return reply
+    case "Failed": {
+      const { error } = reply
+      if (error.reason === expired_reason) return { _tag: "NotHappened" }
+      const isLost = error.kind === "timeout" || error.kind === "network"
+      return isLost && error._tag === "ToolTransientError"
+        ? { _tag: "Unknown" }
+        : { _tag: "Failed", error }
+    }
+  }
+}
+
+/** What became of a call under its key, as far as the queue knows: its worker may still be at it, for `wait_ms` more. */
+const found = Effect.fnUntraced(function* (
+  queue: ToolQueue["Service"],
+  { call, spent }: GovernedContext,
+  wait_ms: number
+) {
+  const id = idOf(call)
+  const known = yield* queue.look(id)
+  if (known === undefined) {
+    const age = (yield* Clock.currentTimeMillis) - (call.over_at ?? 0)
+    return (age < kept_ms ? { _tag: "NotHappened" } : { _tag: "Unknown" }) satisfies Reconciled
+  }
+  if (known.result !== undefined) return reconciled(known.result, spent)
+  if (known.status !== "waiting") return { _tag: "Unknown" } satisfies Reconciled
+  if (yield* queue.withdraw(id)) return { _tag: "NotHappened" } satisfies Reconciled
+  const result = yield* Effect.timeoutOption(queue.awaited(id), wait_ms)
+  return Option.isSome(result)
+    ? reconciled(result.value, spent)
+    : ({ _tag: "Unknown" } satisfies Reconciled)
+}, Effect.mapError(lostTouch))
+
+/**
+ * A tool of this runtime whose calls a worker runs. `timeout_ms` is the whole way: waiting for a worker, its attempts, and
+ * back. Its `retry` is the worker's, and so is `reconcile` of its body; what became of a call that this runtime lost is
+ * asked of the queue. What its body shows before its end is shown here too, the last
+ * of every 100 ms and up to 7,000 bytes of JSON; some of it may be lost.
+ */
+export const remote = (
+  options: RemoteOptions
+): Effect.Effect<readonly [GovernedTool], MisdeclaredTool, ToolQueue> =>
+  Effect.gen(function* () {
+    const { description, documentation, input: takes, name, output: gives, ...governing } = options
+    const { retry: _, ...governance } = governing
+    const { input_schema, output_schema } = governance
+    const input =
+      takes === undefined && input_schema !== undefined
+        ? yield* jsonSchemaInput(name, input_schema)
+        : yield* inputCodec(name, takes ?? Tool.EmptyParams, input_schema)
+    const output = yield* outputCodec(name, gives ?? Schema.Json, output_schema)
+    const spec = yield* specOf(
+      {
+        name,
+        description: descriptionOf(description, documentation),
+        input_schema: input.json_schema,
+        output_schema: output.json_schema,
+        // The queue knows what became of a call, or at least that its worker does not.
+        reconcile: isDispatched(governance) && governance.transactional !== true
+      },
+      governance
+    )
+    if (spec.transactional) {
+      return yield* misdeclared(
+        name,
+        "transactional",
+        "the body runs in the transaction of its run, which does not reach another process",
+        "Give the runtime the tool with its body, or drop transactional"
+      )
+    }
+    const queue = yield* ToolQueue
+    const key = keyOf(spec)
+    const wait_ms = spec.timeout_ms - Math.min(margin_ms, Math.ceil(spec.timeout_ms / 4))
+    yield* lookFor(queue, spec, wait_ms)
+    const governed = yield* bound<never>(spec, {
+      // Both ends check; what travels is JSON, and only the worker's end decodes it.
+      input: { ...input, decode: (given) => Exit.map(input.decode(given), () => given) },
+      output: { ...output, encode: (json) => Exit.map(output.check(json), () => json) },
+      services: (yield* Effect.context<never>()) as Context.Context<never>,
+      handler: (args, context) =>
+        Effect.withFiber((fiber) => {
+          const { call } = context
+          const id = idOf(call)
+          const message = messageOf(key, id, args, call, fiber.cache.span)
+          const asked = ask(queue, message, context, wait_ms)
+          return context.show === undefined ? asked : showing(queue, id, context.show, asked)
+        }),
+      ...(spec.reconcile
+        ? { reconcile: (_, context) => found(queue, context, wait_ms) }
+        : undefined)
+    })
+    return [{ ...governed, provider: remote_provider }] as const
+  })

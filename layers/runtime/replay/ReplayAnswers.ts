@@ -1,0 +1,91 @@
+/**
+ * Answers the questions of a replay from its recording, so that no person is asked again: the same decision, by the same
+ * person, bound to what is asked now.
+ */
+import { Effect } from "effect"
+import type { Digest } from "effect/crypto"
+import { canonical } from "../../../src/Canonical.ts"
+import type { RunId } from "../../../src/Ids.ts"
+import { Principal } from "../../../src/Principal.ts"
+import type { RecordedQuestion, Recording } from "../../../src/replay/Recording.ts"
+import { decideApproval, expireApproval } from "../../../src/run/RunCommand.ts"
+import type { ApprovalRequested } from "../../../src/run/RunEvent.ts"
+import type { RunState } from "../../../src/run/RunState.ts"
+import type { RunJournal } from "../../../services/RunJournal.ts"
+import { approvalDigest } from "../tool/CallDigests.ts"
+
+/** Every question that waits now. */
+export const waiting = (state: RunState): ReadonlyArray<ApprovalRequested> => {
+  const questions: Array<ApprovalRequested> = []
+  if (state.question !== undefined) questions.push(state.question)
+  for (const { phase } of state.open) {
+    if (phase._tag === "Asking") questions.push(phase.request)
+  }
+  return questions
+}
+
+/** By what is asked: a question about a limit by its place, any other by tool and arguments. */
+const subjectOf = (request: ApprovalRequested): string =>
+  request.limit === undefined ? `${request.tool_key} ${canonical(request.arguments)}` : request.call
+
+export interface ReplayAnswers {
+  /** Answers one question as it was answered. False: it was not put then, or nobody has answered. */
+  readonly answer: (state: RunState, request: ApprovalRequested) => Effect.Effect<boolean>
+}
+
+const late = Number.MAX_SAFE_INTEGER
+
+export const make = (
+  digest: Digest.Digest["Service"],
+  journal: RunJournal["Service"],
+  run: RunId,
+  recording: Recording
+): ReplayAnswers => {
+  const left = new Map<string, Array<RecordedQuestion>>()
+  for (const question of recording.questions) {
+    const subject = subjectOf(question.request)
+    const same = left.get(subject)
+    if (same === undefined) left.set(subject, [question])
+    else same.push(question)
+  }
+  return {
+    answer: Effect.fnUntraced(function* (state, request) {
+      const same = left.get(subjectOf(request)) ?? []
+      // The same call is asked about in the same place; a model that is not the recorded one may ask elsewhere.
+      const place = same.findIndex((each) => each.request.call === request.call)
+      const [found] = same.splice(Math.max(place, 0), 1)
+      if (found?.answer === undefined) return false
+      const { answer } = found
+      const { approval, call } = request
+      if (answer._tag === "ApprovalClosed") {
+        if (answer.how !== "expired" || request.expires_at === undefined) return false
+        yield* Effect.ignore(journal.amend(run, (now) => expireApproval(now, call, approval, late)))
+        return true
+      }
+      const { approvers, arguments: asked, policy_version, tool_key } = request
+      const { by, decision } = answer
+      const { tenant } = state.accepted!
+      const changed = decision._tag === "Modify" ? decision.arguments : asked
+      const bound =
+        decision._tag === "Modify"
+          ? yield* approvalDigest(
+              digest,
+              { tenant, tool: tool_key, arguments: changed, policy_version },
+              run,
+              call
+            )
+          : request.digest
+      // Who may decide was judged then.
+      const roles = approvers.length === 0 ? (["approver"] as const) : approvers
+      const verdict = {
+        call,
+        approval,
+        decision,
+        by: new Principal({ id: by, tenant, roles }),
+        digest: bound
+      }
+      yield* Effect.ignore(journal.amend(run, (now) => decideApproval(now, verdict, 0)))
+      return true
+    })
+  }
+}

@@ -1,0 +1,99 @@
+/**
+ * What each turn of a run was given, as digests: stepwise, so that a replay can say at which step its input is not what it
+ * was. A digest covers what the frame's model was shown of the run, and nothing of the prompt that its agent's definition
+ * adds.
+ */
+import { Effect } from "effect"
+import type { Digest } from "effect/crypto"
+import { canonical } from "../../../src/Canonical.ts"
+import type { TranscriptEntry } from "../../../src/conversation/Transcript.ts"
+import type { RunId } from "../../../src/Ids.ts"
+import { replayJournal } from "../../../src/replay/JournalReplay.ts"
+import type { JournalReplay } from "../../../src/replay/JournalReplay.ts"
+import { turnPlace } from "../../../src/replay/Recording.ts"
+import type { RecordedStep } from "../../../src/replay/Fixture.ts"
+import type { JournalEntry, ModelTurned } from "../../../src/run/RunEvent.ts"
+import { digestOf } from "../tool/CallDigests.ts"
+
+/** A transcript as text, one line an entry; each entry is written once, however many steps see it. */
+class Shown {
+  #of: ReadonlyArray<TranscriptEntry> | undefined
+  #texts: Array<string> = []
+
+  texts(transcript: ReadonlyArray<TranscriptEntry>): ReadonlyArray<string> {
+    // A compaction puts a new list in its place.
+    if (this.#of !== transcript) this.#texts = []
+    this.#of = transcript
+    for (let i = this.#texts.length; i < transcript.length; i++) {
+      this.#texts.push(canonical(transcript[i]))
+    }
+    return this.#texts
+  }
+}
+
+interface Turned {
+  readonly event: ModelTurned
+  readonly at: number
+  readonly agent: string
+  /** The entries so far: `texts` grows on. */
+  readonly texts: ReadonlyArray<string>
+  readonly entries: number
+}
+
+/** A digest of a list that grows, each built on the one before it. */
+const chained = Effect.fnUntraced(function* (
+  digest: Digest.Digest["Service"],
+  known: Map<ReadonlyArray<string>, { entries: number; hash: string }>,
+  { entries, texts }: Pick<Turned, "entries" | "texts">
+) {
+  let chain = known.get(texts)
+  if (chain === undefined) known.set(texts, (chain = { entries: 0, hash: "" }))
+  for (; chain.entries < entries; chain.entries++) {
+    chain.hash = yield* digestOf(digest, [chain.hash, texts[chain.entries]])
+  }
+  return chain.hash
+})
+
+export interface StepwiseReplay extends JournalReplay {
+  readonly steps: ReadonlyArray<RecordedStep>
+}
+
+/** Replays a journal and gives what each of its turns was given, in the order of the turns. */
+export const replaySteps = Effect.fnUntraced(function* (
+  digest: Digest.Digest["Service"],
+  run: RunId,
+  entries: ReadonlyArray<JournalEntry>
+) {
+  const turned: Array<Turned> = []
+  const frames = new Map<string, Shown>()
+  const replayed = replayJournal(run, entries, (state, { at, event }) => {
+    if (event._tag !== "ModelTurned") return
+    const frame = state.frames.get(event.frame)!
+    let shown = frames.get(event.frame)
+    if (shown === undefined) frames.set(event.frame, (shown = new Shown()))
+    const texts = shown.texts(frame.transcript)
+    turned.push({ event, at, agent: frame.agent, texts, entries: texts.length })
+  })
+  const known = new Map<ReadonlyArray<string>, { entries: number; hash: string }>()
+  const steps: Array<RecordedStep> = []
+  for (const each of turned) {
+    const { agent, at, event } = each
+    const calls = yield* Effect.forEach(event.calls, (call) =>
+      Effect.map(digestOf(digest, call.arguments), (tool_args_hash) => ({
+        tool_name: call.name,
+        tool_args_hash
+      }))
+    )
+    steps.push({
+      step_id: turnPlace(event.frame, event.step),
+      node_name: `${agent}:${event.frame}`,
+      model_id: event.model ?? null,
+      input_hash: yield* chained(digest, known, each),
+      output_hash: yield* digestOf(digest, event),
+      calls,
+      wall_clock_ts: at
+    })
+  }
+  const stepwise: StepwiseReplay = { ...replayed, steps }
+  return stepwise
+})

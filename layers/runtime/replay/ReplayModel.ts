@@ -1,0 +1,82 @@
+/**
+ * The model of a replay: says at each step what was recorded for it. What comes after the recording's end is not made up.
+ */
+import { Effect, Exit } from "effect"
+import type { Recording } from "../../../src/replay/Recording.ts"
+import { turnPlace } from "../../../src/replay/Recording.ts"
+import type { Turn } from "../../../src/run/RunDecider.ts"
+import type { ModelGateway, ModelRequest } from "../../../services/ModelGateway.ts"
+import { ModelError } from "../../../services/ModelGateway.ts"
+
+/** `ended`: called when a turn is wanted that was never finished; the answer then never comes. */
+export const make = (recording: Recording, ended: Effect.Effect<void>): ModelGateway["Service"] => {
+  const { compactions, turns } = recording
+  return {
+    turn: (request) => {
+      const place = turnPlace(request.frame, request.step)
+      if (request.purpose === "summary") {
+        const cut = compactions.get(place)?.find(({ how }) => how === "summarised")
+        const summary = cut?.own?.summary ?? cut?.history?.summary
+        return cut === undefined || summary === undefined
+          ? Exit.fail(unrecorded(place, "a summary"))
+          : Exit.succeed(summaryTurn(summary.text, cut))
+      }
+      const turned = turns.get(place)
+      if (turned !== undefined) {
+        const { _tag, frame: _frame, step: _step, ...turn } = turned
+        return Exit.succeed(turn)
+      }
+      return failureOf(recording, request) ?? Effect.andThen(ended, Effect.never)
+    }
+  }
+}
+
+const unrecorded = (place: string, what: string) =>
+  new ModelError({
+    kind: "configuration",
+    reason: "cassette_diverged",
+    message: `the recording holds ${what} for no step ${place}`
+  })
+
+const summaryTurn = (
+  text: string,
+  { cost, model, usage }: Pick<Turn, "cost" | "model" | "usage">
+): Turn => ({
+  text,
+  calls: [],
+  finish: "stop",
+  ...(usage === undefined ? undefined : { usage }),
+  ...(model === undefined ? undefined : { model }),
+  ...(cost === undefined ? undefined : { cost })
+})
+
+const kinds: Readonly<Record<string, ModelError["kind"]>> = {
+  graph_stopped: "refused",
+  model_configuration: "configuration",
+  model_refused: "refused",
+  model_transient: "transient"
+}
+
+/** A turn that failed was recorded as what it did: its run stopped, or its specialist's call failed. */
+const failureOf = (
+  { calls, stopping }: Recording,
+  { frame }: ModelRequest
+): Exit.Exit<never, ModelError> | undefined => {
+  const call = calls.find(({ id }) => (id as string) === frame)
+  const failed =
+    call?.outcome?._tag === "Failed"
+      ? call.outcome.error
+      : stopping?.by === "runtime"
+        ? { reason: stopping.reason, message: stopping.message ?? "" }
+        : undefined
+  const kind = kinds[failed?.reason ?? ""]
+  return kind === undefined
+    ? undefined
+    : Exit.fail(
+        new ModelError({
+          kind,
+          message: failed!.message,
+          ...(failed!.reason === "graph_stopped" ? { reason: failed!.reason } : undefined)
+        })
+      )
+}

@@ -1,0 +1,146 @@
+/**
+ * What a replay of one run found, from its journal alone and from its second run through the gate.
+ */
+import { Effect, Schema } from "effect"
+import type { Digest } from "effect/crypto"
+import type { RunId } from "../../../src/Ids.ts"
+import type { Divergence } from "../../../src/replay/Divergence.ts"
+import type { ErasedPlace } from "../../../src/replay/Erased.ts"
+import { erasedPlaces } from "../../../src/replay/Erased.ts"
+import type { RecordedStep, RunFixture } from "../../../src/replay/Fixture.ts"
+import { firstOddStep } from "../../../src/replay/Fixture.ts"
+import type { RecordedDecision } from "../../../src/replay/JournalReplay.ts"
+import { recordedDecisions } from "../../../src/replay/JournalReplay.ts"
+import type { Recording } from "../../../src/replay/Recording.ts"
+import { recordingOf } from "../../../src/replay/Recording.ts"
+import { RunNotFound } from "../../../src/run/RunCommand.ts"
+import type { JournalEntry } from "../../../src/run/RunEvent.ts"
+import type { RunQuarantined } from "../../../src/run/Quarantine.ts"
+import type { JournalError, RunJournal } from "../../../services/RunJournal.ts"
+import { replaySteps } from "./ReplayInputs.ts"
+
+/** A run that goes on cannot be replayed: what it will do is not recorded yet. */
+export class RunStillOpen extends Schema.TaggedError<RunStillOpen>()("RunStillOpen", {
+  run_id: Schema.String,
+  status: Schema.String
+}) {
+  override get message(): string {
+    return `run ${this.run_id} is ${this.status}: it can be replayed when it has ended (decide what it asks, or cancel it).`
+  }
+}
+
+/** A fixture's run is not as it was recorded. The message names the first step, call and difference. */
+export class FixtureDiverged extends Schema.TaggedError<FixtureDiverged>()("FixtureDiverged", {
+  run_id: Schema.String,
+  step: Schema.String,
+  call: Schema.String,
+  what: Schema.String,
+  expected: Schema.Json,
+  got: Schema.Json
+}) {
+  override get message(): string {
+    const at = [this.step, this.call].filter((text) => text !== "").join(", call ")
+    return `run ${this.run_id} diverges${at === "" ? "" : ` at step ${at}`}: ${this.what}. Expected ${short(this.expected)}, got ${short(this.got)}.`
+  }
+}
+
+const short_units = 400
+
+const short = (value: Schema.Json): string => JSON.stringify(value).slice(0, short_units)
+
+/** A run that was loaded and replayed from its journal. */
+export interface JournalReport {
+  readonly run: RunId
+  readonly recording: Recording
+  readonly events: number
+  /** How many of them came out of the decider again. */
+  readonly same: number
+  readonly divergence: Divergence | undefined
+  readonly steps: ReadonlyArray<RecordedStep>
+  /** As they were made; nobody is asked again. */
+  readonly decisions: ReadonlyArray<RecordedDecision>
+  readonly erased: ReadonlyArray<ErasedPlace>
+}
+
+const page_max = 10_000
+
+/** The whole run, ended or not; undefined where nobody knows it. */
+export const read = Effect.fnUntraced(function* (
+  journal: RunJournal["Service"],
+  run: RunId
+): Effect.fn.Return<Recording | undefined, JournalError | RunQuarantined> {
+  const entries: Array<JournalEntry> = []
+  for (;;) {
+    const page = yield* journal.read(run, entries.length, page_max)
+    entries.push(...page)
+    if (page.length < page_max) return recordingOf(entries)
+  }
+})
+
+/** The whole run as it was recorded. Fails where nobody knows it, and where it has not ended. */
+export const load = Effect.fnUntraced(function* (
+  journal: RunJournal["Service"],
+  run: RunId
+): Effect.fn.Return<Recording, RunNotFound | RunStillOpen | RunQuarantined | JournalError> {
+  const head = yield* journal.head(run)
+  const recording = yield* read(journal, run)
+  if (recording === undefined) return yield* new RunNotFound({ run_id: run })
+  if (recording.ended === undefined) {
+    return yield* new RunStillOpen({ run_id: run, status: head.status })
+  }
+  return recording
+})
+
+/** Replays a recording through the decider. */
+export const replayed = Effect.fnUntraced(function* (
+  digest: Digest.Digest["Service"],
+  run: RunId,
+  recording: Recording
+) {
+  const { entries } = recording
+  const { divergence, same, steps } = yield* replaySteps(digest, run, entries)
+  const report: JournalReport = {
+    run,
+    recording,
+    events: entries.length,
+    same,
+    divergence,
+    steps,
+    decisions: recordedDecisions(entries),
+    erased: erasedPlaces(entries)
+  }
+  return report
+})
+
+/** The run as a file for a test. */
+export const fixtureOf = ({ recording, run, steps }: JournalReport): RunFixture => ({
+  troupe_fixture: 1,
+  run,
+  entries: [...recording.entries],
+  steps: [...steps]
+})
+
+const raised = (run: RunId, { call, expected, got, step, what }: Divergence): FixtureDiverged =>
+  new FixtureDiverged({
+    run_id: run,
+    step: step ?? "",
+    call: call ?? "",
+    what,
+    expected,
+    got
+  })
+
+/** Replays a fixture. Fails with the first step, or the first event, that is not as it was. */
+export const replayFixture = Effect.fnUntraced(function* (
+  digest: Digest.Digest["Service"],
+  fixture: RunFixture
+): Effect.fn.Return<JournalReport, FixtureDiverged | RunNotFound> {
+  const { entries, run } = fixture
+  const recording = recordingOf(entries)
+  if (recording === undefined) return yield* new RunNotFound({ run_id: run })
+  const report = yield* replayed(digest, run, recording)
+  // An input that differs explains every difference after it.
+  const odd = firstOddStep(fixture, report.steps) ?? report.divergence
+  if (odd !== undefined) return yield* raised(run, odd)
+  return report
+})

@@ -1,0 +1,32 @@
+/**
+ * A policy before anything is judged by it: one that cannot be right ends the start, and what of it has no effect is said
+ * aloud, the louder where it would have refused.
+ */
+import { Effect, Result } from "effect"
+import type { Policy } from "../../../src/permission/Policy.ts"
+import { decodedPolicy } from "../../../src/permission/Policy.ts"
+import { check, MisdeclaredPolicy, straysOf } from "../../../src/permission/PolicyCheck.ts"
+import type { ToolRegistry } from "../../../services/ToolRegistry.ts"
+
+/** The policy as it was decoded. Fails where it cannot be, and where a rule of it can match nothing. */
+export const readable = Effect.fnUntraced(function* (
+  given: Policy
+): Effect.fn.Return<Policy, MisdeclaredPolicy> {
+  const read = decodedPolicy(given)
+  if (Result.isFailure(read)) {
+    return yield* new MisdeclaredPolicy({ field: "policy", message: `policy: ${read.failure}` })
+  }
+  yield* check(read.success)
+  return read.success
+})
+
+export const checked = Effect.fnUntraced(function* (
+  given: Policy,
+  { all }: ToolRegistry["Service"]
+): Effect.fn.Return<Policy, MisdeclaredPolicy> {
+  const policy = yield* readable(given)
+  for (const { message, permission } of straysOf(policy, all)) {
+    yield* permission === "deny" ? Effect.logError(message) : Effect.logWarning(message)
+  }
+  return policy
+})

@@ -1,0 +1,61 @@
+/**
+ * The gate of one runtime: its policy, its switch and the limits of its agents' tools, put together once. What is
+ * dangerous or can never work is said aloud at the start.
+ */
+import { Clock, Effect } from "effect"
+import type { Scope } from "effect"
+import { Digest, SecureRandom } from "effect/crypto"
+import { warningsOf } from "../../../src/permission/Policy.ts"
+import type { MisdeclaredPolicy } from "../../../src/permission/PolicyCheck.ts"
+import { AgentDirectory } from "../../../services/AgentDirectory.ts"
+import { KillSwitch } from "../../../services/KillSwitch.ts"
+import { PermissionPolicy } from "../../../services/PermissionPolicy.ts"
+import { PriceBook } from "../../../services/PriceBook.ts"
+import { ToolAttemptObservers } from "../../../services/ToolAttemptObserver.ts"
+import { ToolRegistry } from "../../../services/ToolRegistry.ts"
+import { versionOf } from "./CallDigests.ts"
+import { checked } from "./CheckedPolicy.ts"
+import type { Deadlines } from "./Deadlines.ts"
+import { lackingOf } from "./ToolGate.ts"
+import * as ToolGuards from "./ToolGuards.ts"
+import * as ToolInvoker from "./ToolInvoker.ts"
+
+export interface GovernedInvoker {
+  readonly invoker: ToolInvoker.ToolInvoker
+  /** Part of every approval digest. */
+  readonly policy_version: string
+}
+
+/** Limits and circuits live as long as the scope. Fails where the policy cannot be right. */
+export const make = Effect.fnUntraced(function* (
+  deadlines: Deadlines
+): Effect.fn.Return<
+  GovernedInvoker,
+  MisdeclaredPolicy,
+  AgentDirectory | Digest.Digest | Scope.Scope | SecureRandom.SecureRandom | ToolRegistry
+> {
+  const directory = yield* AgentDirectory
+  const digest = yield* Digest.Digest
+  const registry = yield* ToolRegistry
+  const switched = yield* Effect.serviceOption(KillSwitch)
+  const policy = yield* checked(yield* PermissionPolicy, registry)
+  const policy_version = yield* versionOf(digest, policy)
+  for (const warning of [...warningsOf(policy), ...lackingOf(directory.all, policy)]) {
+    yield* Effect.logWarning(warning)
+  }
+  const invoker = ToolInvoker.make({
+    registry,
+    digest,
+    random: yield* SecureRandom.SecureRandom,
+    clock: yield* Clock.Clock,
+    deadlines,
+    policy,
+    policy_version,
+    prices: yield* PriceBook,
+    guards: yield* ToolGuards.make(directory.all.flatMap(({ tools }) => [...tools.values()])),
+    attempted: yield* ToolAttemptObservers,
+    agentOf: (name) => directory.get(name),
+    ...(switched._tag === "Some" ? { killed: switched.value } : undefined)
+  })
+  return { invoker, policy_version }
+})

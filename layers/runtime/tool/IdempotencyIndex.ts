@@ -1,0 +1,80 @@
+/**
+ * The calls of a run by the identity of their effects, so that a call finds those that are the same effect without a look
+ * at the others. It is made from the run's state when the first call of a tool with an `idempotency_key` asks, and goes
+ * with that state: a state that was folded anew has one of its own. Each call is looked at once.
+ */
+import type { CallId } from "../../../src/Ids.ts"
+import type { CallState, RunState } from "../../../src/run/RunState.ts"
+import { effectIdentity } from "../../../src/tool/IdempotencyKey.ts"
+import type { ResidentAgent } from "../../../services/AgentDirectory.ts"
+import type { Governed } from "./CallHost.ts"
+
+/** The identity of a call's effect, undefined where its tool declares none. */
+export const identityOf = (tool: Governed, call: CallState): string | undefined =>
+  effectIdentity({ key: tool.key, idempotency_key: tool.spec.idempotency_key }, call.arguments)
+
+/** It ended without a value, which nothing changes any more: its effect may be tried again. */
+const isVoid = ({ phase }: CallState): boolean =>
+  phase._tag === "Settled" && phase.outcome._tag !== "Value"
+
+const nothing = new Set<CallState>()
+
+/** The index of one run, as one state of it was folded. */
+export class EffectIndex {
+  readonly #agentOf: (name: string) => ResidentAgent | undefined
+  readonly #state: RunState
+  /** Goes on where it stopped, for as long as it is not asked beyond the last call: a map only grows at its end. */
+  readonly #rest: Iterator<CallState>
+  #seen = 0
+  readonly #identities = new Map<CallId, string>()
+  readonly #calls = new Map<Governed, Map<string, Set<CallState>>>()
+
+  constructor(agentOf: (name: string) => ResidentAgent | undefined, state: RunState) {
+    this.#agentOf = agentOf
+    this.#state = state
+    this.#rest = state.calls.values()
+  }
+
+  /** Puts a call where it belongs: a person may have given it other arguments since it was put elsewhere. */
+  file(tool: Governed, call: CallState, identity: string): void {
+    const before = this.#identities.get(call.id)
+    if (before === identity) return
+    let calls = this.#calls.get(tool)
+    if (calls === undefined) this.#calls.set(tool, (calls = new Map()))
+    if (before !== undefined) calls.get(before)?.delete(call)
+    this.#identities.set(call.id, identity)
+    const same = calls.get(identity)
+    if (same === undefined) calls.set(identity, new Set([call]))
+    else same.add(call)
+  }
+
+  /** Other calls of the run that are this effect and have a value, or may come to one. */
+  *others(tool: Governed, own: CallState, identity: string): Iterable<CallState> {
+    for (; this.#seen < this.#state.calls.size; this.#seen++) this.#look(this.#rest.next().value!)
+    const same = this.#calls.get(tool)?.get(identity) ?? nothing
+    for (const call of same) {
+      if (call.id === own.id) continue
+      if (isVoid(call)) same.delete(call)
+      else yield call
+    }
+  }
+
+  #look(call: CallState) {
+    const { agent } = this.#state.frames.get(call.frame)!
+    const tool = this.#agentOf(agent)?.tools.get(call.proposed.name)
+    const identity = tool === undefined ? undefined : identityOf(tool, call)
+    if (identity !== undefined) this.file(tool!, call, identity)
+  }
+}
+
+/** Gives the index of a state, the same one each time. */
+export const make = (
+  agentOf: (name: string) => ResidentAgent | undefined
+): ((state: RunState) => EffectIndex) => {
+  const indexes = new WeakMap<RunState, EffectIndex>()
+  return (state) => {
+    let index = indexes.get(state)
+    if (index === undefined) indexes.set(state, (index = new EffectIndex(agentOf, state)))
+    return index
+  }
+}

@@ -1,0 +1,94 @@
+/**
+ * Calls of a run that their tool's `idempotency_key` says are one effect: the body runs for the first, and the others get
+ * its result. What a tool did in an earlier step is found in the run's state, what is on its way in its loop.
+ */
+import { Deferred, Effect, Exit } from "effect"
+import { ToolUserError } from "../../../src/error/ToolError.ts"
+import type { CallId } from "../../../src/Ids.ts"
+import type { RunInput } from "../../../src/run/RunDecider.ts"
+import type { Outcome } from "../../../src/run/RunEvent.ts"
+import type { CallState } from "../../../src/run/RunState.ts"
+import type { ResidentAgent } from "../../../services/AgentDirectory.ts"
+import { sharing } from "./CallOutcome.ts"
+import type { CallHost, Governed, Started } from "./CallHost.ts"
+import * as EffectIndex from "./IdempotencyIndex.ts"
+import { failed } from "./Failures.ts"
+import type { ToolBody } from "./ToolBody.ts"
+
+export interface Services {
+  readonly agentOf: (name: string) => ResidentAgent | undefined
+  readonly body: Pick<ToolBody, "run">
+}
+
+const twice = (first: CallId, how: string): Outcome =>
+  failed(
+    new ToolUserError({
+      kind: "invalid_args",
+      reason: "DUPLICATE_CALL",
+      message: `this is the same effect as call ${first}, ${how}. It is not done twice.`
+    })
+  )
+
+/** What another call's end means for one that is the same effect; undefined = it has no end yet, and may begin anew. */
+const shared = (first: CallId, input: RunInput | undefined): Outcome | undefined => {
+  switch (input?._tag) {
+    case undefined:
+      return undefined
+    case "Finished":
+      return input.settled.outcome
+    default:
+      return twice(first, "which waits for a person")
+  }
+}
+
+export const make = ({ agentOf, body }: Services) => {
+  const indexOf = EffectIndex.make(agentOf)
+
+  /** The outcome of an earlier call that is the same effect and has one, or that somebody has to decide about first. */
+  const earlier = (others: Iterable<CallState>): Outcome | undefined => {
+    for (const { id, phase } of others) {
+      if (phase._tag === "Asking" || phase._tag === "Unknown") {
+        return twice(id, "which waits for a person")
+      }
+      if (phase._tag !== "Settled") continue
+      // A long result was cut for the model: what is left of it here is not the result.
+      return phase.copy === true ? twice(id, "whose result was shown to you") : phase.outcome
+    }
+    return undefined
+  }
+
+  /** The piece of a call whose effect happens once; `begin` is what it does if it is the first. */
+  return (host: CallHost, tool: Governed, identity: string, begin: () => Started): Started => {
+    const own = host.call()
+    const { effects } = host
+    const index = indexOf(host.state)
+    index.file(tool, own, identity)
+    const begun = effects.get(identity)
+    if (begun !== undefined && begun.call !== own.id) {
+      if (host.state.calls.get(begun.call)?.phase._tag !== "Settled") {
+        return {
+          effect: Effect.map(Deferred.await(begun.done), (input) => {
+            const outcome = shared(begun.call, input)
+            return outcome === undefined ? undefined : sharing(tool, own.id, outcome)
+          })
+        }
+      }
+      effects.delete(identity)
+    }
+    const isSent = own.phase._tag === "Dispatched"
+    const known = isSent ? undefined : earlier(index.others(tool, own, identity))
+    if (known !== undefined) return { effect: Exit.succeed(sharing(tool, own.id, known)) }
+    const done = Deferred.makeUnsafe<RunInput | undefined>()
+    effects.set(identity, { call: own.id, done })
+    return {
+      effect: Effect.onExit(body.run(begin()), (exit) =>
+        Effect.sync(() => {
+          const input = Exit.isSuccess(exit) ? exit.value : undefined
+          // Without an end there is nothing to share, and whoever comes next begins.
+          if (input === undefined) effects.delete(identity)
+          Deferred.doneUnsafe(done, Exit.succeed(input))
+        })
+      )
+    }
+  }
+}

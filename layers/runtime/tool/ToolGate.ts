@@ -1,0 +1,94 @@
+/**
+ * What of the gate is the same for every call of a tool by an agent: the agent's capabilities, the operator's policy and
+ * how the body runs. Decided once for each pair, from values that do not change, so that nothing that a call does can
+ * widen what the next one may.
+ */
+import {
+  capabilityDenied,
+  claimOf,
+  grantMend,
+  grantsOf,
+  missingOf
+} from "../../../src/capability/Capability.ts"
+import type { Capability } from "../../../src/capability/Capability.ts"
+import type { ToolPolicyError } from "../../../src/error/ToolError.ts"
+import type { PermissionOf, Policy, Subject } from "../../../src/permission/Policy.ts"
+import { permissionFor } from "../../../src/permission/Policy.ts"
+import type { Permission } from "../../../src/tool/SideEffects.ts"
+import { readOnlyHintOf } from "../../../src/tool/SideEffects.ts"
+import type { ResidentAgent } from "../../../services/AgentDirectory.ts"
+import type { Governed, StartBody } from "./CallHost.ts"
+import type { ToolBody } from "./ToolBody.ts"
+
+export interface Gate {
+  readonly tool: Governed
+  /** The agent lacks a capability that the tool needs. Absent = it has all of them. */
+  readonly refusal: ToolPolicyError | undefined
+  /** Of every call, or of each by its arguments as they were given. */
+  readonly permission: Permission | PermissionOf
+  readonly start: StartBody
+}
+
+/** What a policy looks at of a tool. */
+export const subjectOf = ({ key, provider, spec }: Governed): Subject => {
+  const properties = spec.input_schema["properties"]
+  return {
+    name: spec.name,
+    key,
+    category: spec.category,
+    read_only: readOnlyHintOf(spec.side_effects),
+    arguments: typeof properties === "object" && properties !== null ? Object.keys(properties) : [],
+    ...(spec.rule_arguments === undefined ? undefined : { rule_arguments: spec.rule_arguments }),
+    ...(spec.permission === undefined ? undefined : { permission: spec.permission }),
+    ...(spec.approval === undefined ? undefined : { approval: spec.approval }),
+    ...(provider === undefined ? undefined : { server: provider })
+  }
+}
+
+/** What this tool needs and this agent does not have: every call of it is refused. Undefined = it has all. */
+const lacking = (
+  agent: ResidentAgent,
+  tool: Governed,
+  default_deny: boolean
+): Capability | undefined => {
+  const { capabilities } = agent.spec
+  const grants =
+    capabilities === undefined ? null : grantsOf(capabilities.map(claimOf), default_deny)
+  return missingOf(grants, tool.spec.capabilities)
+}
+
+/** What a start says of tools that their agents may never use. */
+export const lackingOf = (
+  agents: ReadonlyArray<ResidentAgent>,
+  policy: Policy
+): ReadonlyArray<string> =>
+  agents.flatMap((agent) =>
+    [...agent.tools.values()].flatMap((tool) => {
+      const missing = lacking(agent, tool, policy.default_deny)
+      if (missing === undefined) return []
+      const { message } = capabilityDenied(tool.spec.name, missing)
+      const mend = grantMend(missing, policy.default_deny)
+      return [`Every call by ${agent.spec.name} is refused: ${message} ${mend}.`]
+    })
+  )
+
+/** The gates of an agent's tools, by the name that the model uses. */
+export const makeGates = (policy: Policy, body: Pick<ToolBody, "of">) => {
+  const known = new WeakMap<ResidentAgent, ReadonlyMap<string, Gate>>()
+  const gateOf = (agent: ResidentAgent, tool: Governed): Gate => {
+    const missing = lacking(agent, tool, policy.default_deny)
+    return {
+      tool,
+      refusal: missing === undefined ? undefined : capabilityDenied(tool.spec.name, missing),
+      permission: permissionFor(policy, subjectOf(tool)),
+      start: body.of(tool)
+    }
+  }
+  const gatesFor = (agent: ResidentAgent): ReadonlyMap<string, Gate> =>
+    new Map([...agent.tools].map(([name, tool]) => [name, gateOf(agent, tool)]))
+  return (agent: ResidentAgent): ReadonlyMap<string, Gate> => {
+    let gates = known.get(agent)
+    if (gates === undefined) known.set(agent, (gates = gatesFor(agent)))
+    return gates
+  }
+}

@@ -1,0 +1,202 @@
+/**
+ * What keeps a tool from being called too often, too much at once, or while it is down: rate limit, circuit and
+ * concurrency, for tools that declare them. It stands before the dispatch, so that a refusal starts nothing; a call that
+ * a person approved is not refused but waits, because its approval would be lost with it.
+ */
+import * as CircuitBreaker from "effect/persistence/CircuitBreaker"
+import * as RateLimiter from "effect/persistence/RateLimiter"
+import { Context, Duration, Effect, Exit, Layer, Option, Semaphore } from "effect"
+import type { Scope } from "effect"
+import { ToolTransientError } from "../../../src/error/ToolError.ts"
+import type { CallId } from "../../../src/Ids.ts"
+import type { RunInput } from "../../../src/run/RunDecider.ts"
+import type { AgentMemory } from "../../../services/AgentMemory.ts"
+import type { CallHost, Governed } from "./CallHost.ts"
+import { failed } from "./Failures.ts"
+
+type Body = Effect.Effect<RunInput | undefined, never, AgentMemory>
+
+/** Runs a body of one tool when its limits let it, or says why they do not. */
+export type Guard = (host: CallHost, call: CallId, body: Body) => Body
+
+/** Undefined = the tool declares no limit. */
+export type Guards = (tool: Governed) => Guard | undefined
+
+export const unguarded: Guards = () => undefined
+
+/** How long an approved call waits for its turn, at most; then it is refused like any other. */
+const patience_ms = 600_000
+
+/** A probe is on its way: nobody knows how long it takes. */
+const probe_wait_ms = 1_000
+
+const limited = (tool: Governed, retry_after_ms: number): ToolTransientError =>
+  new ToolTransientError({
+    kind: "external",
+    reason: "RATE_LIMITED",
+    message: `"${tool.spec.name}" is called too often.`,
+    retry_after_ms: Math.max(1, Math.ceil(retry_after_ms))
+  })
+
+const open = (tool: Governed, retry_after_ms: number): ToolTransientError =>
+  new ToolTransientError({
+    kind: "external",
+    reason: "CIRCUIT_OPEN",
+    message: `"${tool.spec.name}" failed too often and is left alone for a while.`,
+    retry_after_ms: Math.max(1, Math.ceil(retry_after_ms))
+  })
+
+/** What a call says of its tool: one that answers, even with a refusal, works. */
+const outcomeOf = (exit: Exit.Exit<RunInput | undefined>): CircuitBreaker.Outcome => {
+  if (Exit.isFailure(exit)) return CircuitBreaker.failure()
+  switch (exit.value?._tag) {
+    case "Lost":
+      return CircuitBreaker.failure()
+    case "Finished": {
+      const { outcome } = exit.value.settled
+      if (outcome._tag !== "Failed") return CircuitBreaker.success
+      const { class: as, kind, retry_after_ms } = outcome.error
+      if (as === "ToolTransientError") {
+        return CircuitBreaker.failure(
+          retry_after_ms === undefined ? {} : { retryAfter: retry_after_ms }
+        )
+      }
+      return as === "ToolTerminalError" && kind === "internal"
+        ? CircuitBreaker.failure()
+        : CircuitBreaker.success
+    }
+    default:
+      return CircuitBreaker.ignored
+  }
+}
+
+/** Runs the body if this says yes; gives the refusal otherwise. */
+type Admit = (
+  host: CallHost,
+  body: Body
+) => Effect.Effect<RunInput | undefined, ToolTransientError, AgentMemory>
+
+const rated =
+  (limiter: RateLimiter.RateLimiter, tool: Governed): Admit =>
+  (host, body) => {
+    const { calls_max, window_ms } = tool.spec.rate_limit!
+    const taken = limiter.consume({
+      algorithm: "token-bucket",
+      key: `${host.accepted.tenant}/${tool.key}`,
+      limit: calls_max,
+      window: window_ms
+    })
+    return Effect.matchEffect(taken, {
+      onSuccess: () => body,
+      onFailure: ({ reason }) =>
+        // A limiter that is away limits nothing: the tool is not at fault.
+        reason._tag === "RateLimitExceeded"
+          ? Effect.fail(limited(tool, Duration.toMillis(reason.retryAfter)))
+          : body
+    })
+  }
+
+const circuited =
+  (breaker: CircuitBreaker.CircuitBreaker, tool: Governed): Admit =>
+  (_, body) =>
+    Effect.mapError(breaker.execute(body, { key: tool.key, classify: outcomeOf }), ({ reason }) =>
+      open(
+        tool,
+        reason._tag === "CircuitOpen" ? Duration.toMillis(reason.retryAfter) : probe_wait_ms
+      )
+    )
+
+/** Refused at once, or after waiting: a call that was approved waits as often as it is told to. */
+const persevering = Effect.fnUntraced(function* (
+  admit: Admit,
+  host: CallHost,
+  call: CallId,
+  body: Body
+) {
+  const patient = host.call().phase._tag === "Decided"
+  for (let waited = 0; ;) {
+    const admitted = yield* Effect.result(admit(host, body))
+    if (admitted._tag === "Success") return admitted.success
+    const wait = admitted.failure.retry_after_ms ?? probe_wait_ms
+    waited += wait
+    if (!patient || waited > patience_ms) {
+      const refused: RunInput = {
+        _tag: "Finished",
+        settled: { _tag: "CallSettled", call, outcome: failed(admitted.failure) }
+      }
+      return refused
+    }
+    yield* Effect.sleep(wait)
+  }
+})
+
+const guardOf = (
+  tool: Governed,
+  limiter: RateLimiter.RateLimiter,
+  breaker: CircuitBreaker.CircuitBreaker | undefined
+): Guard => {
+  const { concurrency_max, rate_limit } = tool.spec
+  const rate = rate_limit === undefined ? undefined : rated(limiter, tool)
+  const circuit = breaker === undefined ? undefined : circuited(breaker, tool)
+  const admit: Admit | undefined =
+    rate !== undefined && circuit !== undefined
+      ? (host, body) =>
+          // The refusal of the circuit comes back through the rate's success.
+          Effect.flatMap(rate(host, Effect.succeed(undefined)), () => circuit(host, body))
+      : (rate ?? circuit)
+  const slots = concurrency_max === undefined ? undefined : Semaphore.makeUnsafe(concurrency_max)
+  return (host, call, body) => {
+    // What an older owner dispatched was admitted then: a refusal now would say that it did not happen.
+    const resent = host.call().phase._tag === "Dispatched"
+    if (admit === undefined || resent) return slots === undefined ? body : slots.withPermit(body)
+    // Whoever waits for its turn holds no place meanwhile.
+    const admitted: Admit =
+      slots === undefined ? admit : (at, run) => slots.withPermit(admit(at, run))
+    return persevering(admitted, host, call, body)
+  }
+}
+
+/** The embedder's store where it gives one, so that processes share their limits; otherwise one of this process. */
+const storeOf = <I, S>(key: Context.Key<I, S>, ephemeral: Layer.Layer<I>) =>
+  Effect.flatMap(Effect.serviceOption(key), (given) =>
+    Option.isSome(given) ? Effect.succeed(Context.make(key, given.value)) : Layer.build(ephemeral)
+  )
+
+/** The guards of these tools. Nothing is made for one that declares no limit. */
+export const make = Effect.fnUntraced(function* (
+  tools: Iterable<Governed>
+): Effect.fn.Return<Guards, never, Scope.Scope> {
+  const declared = new Set(
+    [...tools].filter(
+      ({ spec }) =>
+        spec.rate_limit !== undefined ||
+        spec.circuit !== undefined ||
+        spec.concurrency_max !== undefined
+    )
+  )
+  if (declared.size === 0) return unguarded
+  const limiter = yield* Effect.provide(
+    RateLimiter.make,
+    yield* storeOf(RateLimiter.RateLimiterStore, RateLimiter.layerStoreMemory)
+  )
+  const circuits = yield* storeOf(
+    CircuitBreaker.CircuitBreakerStore,
+    CircuitBreaker.layerStoreMemory()
+  )
+  const guards = new Map<Governed, Guard>()
+  for (const tool of declared) {
+    const { circuit } = tool.spec
+    const breaker =
+      circuit === undefined
+        ? undefined
+        : yield* Effect.provide(
+            CircuitBreaker.make({
+              tripPolicy: CircuitBreaker.consecutive(circuit.failures_max),
+              openDuration: circuit.open_ms
+            }),
+            circuits
+          )
+    guards.set(tool, guardOf(tool, limiter, breaker))
+  }
+  return (tool) => guards.get(tool)
+})
