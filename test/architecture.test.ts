@@ -208,7 +208,7 @@ describe("architecture", () => {
       ["services/A.ts", "../src/Ids.ts"],
       ["layers/compose/A.ts", "../sql/Codes.ts"],
       ["layers/mcp/A.ts", "../dialling/B.ts"],
-      ["layers/sql/migrations/0001_runs.ts", "../Codes.ts"]
+      ["layers/sql/engine/migrations/0001_runs.ts", "../Codes.ts"]
     ]
     for (const [path, name] of allowed) {
       assert.deepEqual(refusals(plant(path, `import { x } from "${name}"\n`)), [])

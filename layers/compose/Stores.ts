@@ -24,9 +24,9 @@ import type { TriplePublisher } from "../../services/TriplePublisher.ts"
 import * as EphemeralAgentMemory from "../ephemeral/EphemeralAgentMemory.ts"
 import * as EphemeralStore from "../ephemeral/EphemeralStore.ts"
 import * as EphemeralStores from "../ephemeral/EphemeralStores.ts"
-import type { DirectoryInUse, DirectoryUnusable } from "../sql/DirectoryLock.ts"
-import type { SqlNotify } from "../sql/SqlNotify.ts"
-import type { Client, StartError } from "../sql/SqlStores.ts"
+import type { DirectoryInUse, DirectoryUnusable } from "../sql/engine/DirectoryLock.ts"
+import type { SqlNotify } from "../sql/engine/SqlNotify.ts"
+import type { Client, StartError } from "../sql/stores/SqlStores.ts"
 import * as ActorMemories from "./ActorMemories.ts"
 
 export type Stores =
@@ -61,7 +61,7 @@ const sql = <E>(
 ): Layer.Layer<Stores | Client, E | StartError> =>
   Layer.unwrap(
     Effect.map(
-      Effect.promise(() => import("../sql/SqlStores.ts")),
+      Effect.promise(() => import("../sql/stores/SqlStores.ts")),
       (SqlStores) =>
         Layer.merge(SqlStores.layer, memories.pipe(Layer.provide(EphemeralStore.layer)))
     )
@@ -71,7 +71,7 @@ const sql = <E>(
 const shared = <E>(stores: Layer.Layer<Stores | Client, E>): Layer.Layer<Stores | Client, E> =>
   Layer.unwrap(
     Effect.map(
-      Effect.promise(() => import("../sql/SqlOwners.ts")),
+      Effect.promise(() => import("../sql/stores/SqlOwners.ts")),
       (SqlOwners) => SqlOwners.layer
     )
   ).pipe(Layer.provideMerge(stores))
@@ -82,7 +82,7 @@ const alone = <E>(
 ): Layer.Layer<Client | SqlNotify, E | StartError> =>
   Layer.unwrap(
     Effect.map(
-      Effect.promise(() => import("../sql/SoleProcess.ts")),
+      Effect.promise(() => import("../sql/engine/SoleProcess.ts")),
       (SoleProcess) => SoleProcess.layer
     )
   ).pipe(Layer.provideMerge(engine))
@@ -95,7 +95,7 @@ export const directory = (
     alone(
       Layer.unwrap(
         Effect.map(
-          Effect.promise(() => import("../sql/Pglite.ts")),
+          Effect.promise(() => import("../sql/engine/Pglite.ts")),
           (Pglite) => Pglite.layer({ directory: path })
         )
       )
@@ -108,7 +108,7 @@ export const postgres = (url: Redacted.Redacted): Layer.Layer<Stores | Client, S
     sql(
       Layer.unwrap(
         Effect.map(
-          Effect.promise(() => import("../sql/Postgres.ts")),
+          Effect.promise(() => import("../sql/engine/Postgres.ts")),
           (Postgres) => Postgres.layer({ url })
         )
       )

@@ -7,9 +7,9 @@ import { join } from "node:path"
 import { Effect, Layer, Redacted } from "effect"
 import type { SqlClient } from "effect/sql"
 import type { RunJournal } from "../../services/RunJournal.ts"
-import * as Pglite from "../../layers/sql/Pglite.ts"
-import * as Postgres from "../../layers/sql/Postgres.ts"
-import * as SqlStores from "../../layers/sql/SqlStores.ts"
+import * as Pglite from "../../layers/sql/engine/Pglite.ts"
+import * as Postgres from "../../layers/sql/engine/Postgres.ts"
+import * as SqlStores from "../../layers/sql/stores/SqlStores.ts"
 
 /** The variants of a durable row; `rounds` comes from the command line. */
 export const engines = <A>(

@@ -2,8 +2,8 @@ import { assert, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import * as EmptyPglite from "./EmptyPglite.ts"
-import { migration as runs } from "../../layers/sql/migrations/0001_runs.ts"
-import { migration as owners } from "../../layers/sql/migrations/0016_conversation_owners.ts"
+import { migration as runs } from "../../layers/sql/engine/migrations/0001_runs.ts"
+import { migration as owners } from "../../layers/sql/engine/migrations/0016_conversation_owners.ts"
 import * as Samples from "../contracts/Samples.ts"
 
 it.live("a conversation of an earlier release belongs to the sender of its first message", () =>

@@ -14,8 +14,8 @@ import { join } from "node:path"
 import { assert, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
-import * as Pglite from "../../layers/sql/Pglite.ts"
-import * as DirectoryLock from "../../layers/sql/DirectoryLock.ts"
+import * as Pglite from "../../layers/sql/engine/Pglite.ts"
+import * as DirectoryLock from "../../layers/sql/engine/DirectoryLock.ts"
 import * as Process from "./Process.ts"
 
 const directory = Effect.acquireRelease(

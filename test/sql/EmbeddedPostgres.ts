@@ -6,8 +6,8 @@ import { connect } from "node:net"
 import { PgClient } from "@effect/sql-pg"
 import { Effect, Layer, Redacted } from "effect"
 import type { SqlClient, SqlError } from "effect/sql"
-import * as Postgres from "../../layers/sql/Postgres.ts"
-import type { SqlNotify } from "../../layers/sql/SqlNotify.ts"
+import * as Postgres from "../../layers/sql/engine/Postgres.ts"
+import type { SqlNotify } from "../../layers/sql/engine/SqlNotify.ts"
 import { password, user } from "./PostgresServer.ts"
 
 /** The run's server, which starts now if nobody asked before. */

@@ -16,7 +16,7 @@ import {
 import { join } from "node:path"
 import { PGlite } from "@electric-sql/pglite"
 import { Effect, Layer } from "effect"
-import * as Pglite from "../../layers/sql/Pglite.ts"
+import * as Pglite from "../../layers/sql/engine/Pglite.ts"
 
 const root = join(import.meta.dirname, "../..")
 const kept = join(root, "node_modules/.cache/troupe-test")

@@ -1,6 +1,6 @@
 import { assert, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber, Scope } from "effect"
-import * as GroupCommit from "../../layers/sql/GroupCommit.ts"
+import * as GroupCommit from "../../layers/sql/journal/GroupCommit.ts"
 
 interface Row extends GroupCommit.Item {
   readonly n: number

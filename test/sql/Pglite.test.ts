@@ -3,7 +3,7 @@ import { Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { RunJournal } from "../../services/RunJournal.ts"
 import * as EmptyPglite from "./EmptyPglite.ts"
-import * as SqlStores from "../../layers/sql/SqlStores.ts"
+import * as SqlStores from "../../layers/sql/stores/SqlStores.ts"
 import * as Samples from "../contracts/Samples.ts"
 
 it.live(

@@ -1,7 +1,7 @@
 import { assert, layer } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Layer } from "effect"
 import { RunJournal } from "../../services/RunJournal.ts"
-import * as SqlStores from "../../layers/sql/SqlStores.ts"
+import * as SqlStores from "../../layers/sql/stores/SqlStores.ts"
 import * as Samples from "../contracts/Samples.ts"
 import * as EmbeddedPostgres from "./EmbeddedPostgres.ts"
 

@@ -1,9 +1,9 @@
 /** Who watches over the owners of runs and claims on a server, and what a bug in that may cost. */
 import { assert, it } from "@effect/vitest"
 import { Context, Effect, Exit, Layer, Logger, Redacted, Scope } from "effect"
-import * as Postgres from "../../layers/sql/Postgres.ts"
-import * as SqlOwners from "../../layers/sql/SqlOwners.ts"
-import * as SqlStores from "../../layers/sql/SqlStores.ts"
+import * as Postgres from "../../layers/sql/engine/Postgres.ts"
+import * as SqlOwners from "../../layers/sql/stores/SqlOwners.ts"
+import * as SqlStores from "../../layers/sql/stores/SqlStores.ts"
 import { Owners } from "../../services/Owners.ts"
 import { eventually } from "../contracts/Contract.ts"
 import * as EmbeddedPostgres from "./EmbeddedPostgres.ts"

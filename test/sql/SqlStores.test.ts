@@ -1,6 +1,6 @@
 import { Layer } from "effect"
 import * as EmptyPglite from "./EmptyPglite.ts"
-import * as SqlStores from "../../layers/sql/SqlStores.ts"
+import * as SqlStores from "../../layers/sql/stores/SqlStores.ts"
 import { storesContract } from "../contracts/Stores.contract.ts"
 import * as EmbeddedPostgres from "./EmbeddedPostgres.ts"
 

@@ -2,7 +2,7 @@
 import { assert } from "@effect/vitest"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
-import { migration } from "../../layers/sql/migrations/0018_run_list.ts"
+import { migration } from "../../layers/sql/engine/migrations/0018_run_list.ts"
 import { RunJournal } from "../../services/RunJournal.ts"
 import { RunList } from "../../services/RunList.ts"
 import { callId, rootFrame } from "../../src/Ids.ts"

@@ -4,9 +4,9 @@
  */
 import { randomUUID } from "node:crypto"
 import { Effect, Layer, Redacted } from "effect"
-import * as Pglite from "../../layers/sql/Pglite.ts"
-import * as Postgres from "../../layers/sql/Postgres.ts"
-import * as SqlStores from "../../layers/sql/SqlStores.ts"
+import * as Pglite from "../../layers/sql/engine/Pglite.ts"
+import * as Postgres from "../../layers/sql/engine/Postgres.ts"
+import * as SqlStores from "../../layers/sql/stores/SqlStores.ts"
 import { RunJournal } from "../../services/RunJournal.ts"
 import * as Samples from "../contracts/Samples.ts"
 

@@ -1,6 +1,6 @@
 /** A process that takes the data directory of its first argument, says so, and holds it until it is killed. */
 import { Effect, Exit } from "effect"
-import * as DirectoryLock from "../../layers/sql/DirectoryLock.ts"
+import * as DirectoryLock from "../../layers/sql/engine/DirectoryLock.ts"
 
 await Effect.runPromise(
   Effect.scoped(

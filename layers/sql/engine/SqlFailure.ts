@@ -1,0 +1,110 @@
+/**
+ * A database's errors as those of the ports, with a sentence that holds no statement, no parameter and no address.
+ * Private to this room.
+ */
+import type { Cause } from "effect"
+import { Effect } from "effect"
+import { SqlError } from "effect/sql"
+import type { SqlClient } from "effect/sql"
+import { JournalError } from "../../../services/RunJournal.ts"
+import { StoreError } from "../../../services/TaskStore.ts"
+
+const stateOf = (error: SqlError.SqlError): string | undefined => {
+  const { cause } = error.reason
+  return cause instanceof Error && "code" in cause && typeof cause.code === "string"
+    ? cause.code
+    : undefined
+}
+
+const sentence = (error: SqlError.SqlError): string => {
+  switch (error.reason._tag) {
+    case "ConnectionError":
+      return "the connection to the database was lost or could not be made"
+    case "AuthenticationError":
+    case "AuthorizationError":
+      return "the database refused the credentials or a permission"
+    case "StatementTimeoutError":
+    case "LockTimeoutError":
+      return "the database took too long"
+    case "DeadlockError":
+    case "SerializationError":
+      return "the database gave up because of another transaction"
+    case "UniqueViolation":
+    case "ConstraintError":
+      return "the database refused a row that breaks a constraint"
+    default: {
+      const state = stateOf(error)
+      return `the database refused the statement${state === undefined ? "" : ` (${state})`}`
+    }
+  }
+}
+
+/**
+ * Nobody knows whether it was written: the connection went, or the server is going (class 57P), before it answered. A
+ * failure without a SQLSTATE is not the server's refusal, and as little known.
+ */
+const isLost = (error: SqlError.SqlError): boolean => {
+  if (error.reason._tag === "ConnectionError") return true
+  if (error.reason._tag !== "UnknownError" || error.reason.operation === "commit") return false
+  const state = stateOf(error)
+  return state === undefined || state.startsWith("57P")
+}
+
+export const toJournalError = (error: SqlError.SqlError): JournalError =>
+  new JournalError({ message: sentence(error), lost: isLost(error) })
+
+export const toStoreError = (error: SqlError.SqlError): StoreError =>
+  new StoreError({ message: sentence(error) })
+
+/** The same where other errors may come too. */
+export const orJournalError = <E>(
+  error: E | SqlError.SqlError
+): Exclude<E, SqlError.SqlError> | JournalError =>
+  SqlError.isSqlError(error) ? toJournalError(error) : (error as Exclude<E, SqlError.SqlError>)
+
+export const orStoreError = <E>(
+  error: E | SqlError.SqlError
+): Exclude<E, SqlError.SqlError> | StoreError =>
+  SqlError.isSqlError(error) ? toStoreError(error) : (error as Exclude<E, SqlError.SqlError>)
+
+/** What a reason is about. A failure of the body comes as a defect where the rollback died after it. */
+const subject = <E>(reason: Cause.Reason<E>): unknown =>
+  reason._tag === "Fail" ? reason.error : reason._tag === "Die" ? reason.defect : undefined
+
+/** The lost connection that a rollback died of; undefined where it did not, or died of something else as well. */
+const lostIn = <E>(
+  cause: Cause.Cause<E>,
+  body: Cause.Cause<E> | undefined
+): SqlError.SqlError | undefined => {
+  const known = new Set(body?.reasons.map(subject))
+  let lost: SqlError.SqlError | undefined
+  for (const reason of cause.reasons) {
+    if (reason._tag !== "Die") continue
+    // Body and rollback may meet the very same error: that of the connection.
+    if (SqlError.isSqlError(reason.defect) && isLost(reason.defect)) lost = reason.defect
+    else if (!known.has(reason.defect)) return undefined
+  }
+  return lost
+}
+
+/**
+ * A transaction, or a savepoint in the open one. Where its connection is lost the client cannot roll back and dies of
+ * that: here it fails as a database that is away, which the ports have an error for. Every other defect, also one that
+ * the body died of before, and an interruption stay what they are.
+ */
+export const inTransaction =
+  (sql: SqlClient.SqlClient) =>
+  <A, E, R>(self: Effect.Effect<A, E, R>): Effect.Effect<A, E | SqlError.SqlError, R> =>
+    Effect.suspend(() => {
+      let body: Cause.Cause<E> | undefined
+      const noted = Effect.onError(self, (cause) => Effect.sync(() => void (body = cause)))
+      return Effect.catchCause(
+        sql.withTransaction(noted),
+        (cause): Effect.Effect<never, E | SqlError.SqlError> => {
+          const lost = lostIn<E | SqlError.SqlError>(cause, body)
+          if (lost === undefined) return Effect.failCause(cause)
+          const isBroken = body?.reasons.some(({ _tag }) => _tag !== "Fail") === true
+          return isBroken ? Effect.failCause(body!) : Effect.fail(lost)
+        }
+      )
+    })

@@ -1,0 +1,21 @@
+/**
+ * Bells between processes, private to this room: what `pg_notify` sent is heard by every listener once its transaction
+ * has committed. A bell is a hint to look, never a source: after a lost connection some may be missing.
+ */
+import { Context } from "effect"
+import type { Effect, Scope } from "effect"
+import type { SqlError } from "effect/sql"
+
+export class SqlNotify extends Context.Service<
+  SqlNotify,
+  {
+    /**
+     * Calls back with each payload until the scope closes. Hears everything that commits after it returned, except
+     * while it reconnects; then it calls back once with `undefined`, because something may have been missed.
+     */
+    listen(
+      channel: string,
+      callback: (payload: string | undefined) => void
+    ): Effect.Effect<void, SqlError.SqlError, Scope.Scope>
+  }
+>()("troupe/layers/sql/engine/SqlNotify") {}

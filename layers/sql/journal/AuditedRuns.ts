@@ -1,0 +1,93 @@
+/**
+ * Runs that are not over, looked at without folding them: are all events there, and has each open question its record?
+ * Only what differs is folded. Private to this room.
+ */
+import { Effect } from "effect"
+import type { SqlClient, SqlError } from "effect/sql"
+import type { JournalError } from "../../../services/RunJournal.ts"
+import { announceLostRecord } from "../../../services/RunJournal.ts"
+import type { Approval } from "../../../src/approval/Approval.ts"
+import type { RunId } from "../../../src/Ids.ts"
+import { openQuestions } from "../../../src/run/OpenQuestions.ts"
+import { foldWhole } from "../../../src/run/Quarantine.ts"
+import type { RunQuarantined } from "../../../src/run/Quarantine.ts"
+import { approvalRow } from "./AppendStatement.ts"
+import { run_over } from "./Codes.ts"
+import type * as QuarantineRows from "./QuarantineRows.ts"
+import { entries, find } from "./RunRows.ts"
+import { inTransaction, orJournalError, toJournalError } from "../engine/SqlFailure.ts"
+
+const page_max = 1_000
+
+interface AuditRow {
+  readonly run_id: string
+  readonly length: number
+  readonly events: number
+  readonly asked: number
+  readonly records: number
+}
+
+const counted = (sql: SqlClient.SqlClient, limit: number, after: RunId | undefined) =>
+  sql.unsafe<AuditRow>(
+    `SELECT r.run_id, r.length,
+       (SELECT count(*)::int4 FROM troupe.run_events e WHERE e.run_id = r.run_id AND e.seq < r.length) AS events,
+       (SELECT coalesce(sum(CASE WHEN e.type = 'ApprovalRequested' THEN 1 ELSE -1 END), 0)::int4 FROM troupe.run_events e
+         WHERE e.run_id = r.run_id AND e.type IN ('ApprovalRequested', 'ApprovalDecided', 'ApprovalClosed')) AS asked,
+       (SELECT count(*)::int4 FROM troupe.approvals a WHERE a.run_id = r.run_id AND a.status = 0) AS records
+     FROM troupe.runs r WHERE r.status < ${run_over} AND r.run_id > $1::uuid ORDER BY r.run_id LIMIT $2::int4`,
+    [after ?? "00000000-0000-0000-0000-000000000000", Math.min(Math.max(limit, 1), page_max)]
+  )
+
+/** One that waits already is left as it is, also where somebody changed it. */
+const write = (sql: SqlClient.SqlClient, approval: Approval) => {
+  const { expires_at, id, payload } = approvalRow(approval)
+  return sql.unsafe(
+    `INSERT INTO troupe.approvals (id, tenant, run_id, status, expires_at, payload)
+     VALUES ($1::uuid, $2::text, $3::uuid, 0, NULLIF($4::text, '')::int8, $5::text)
+     ON CONFLICT (id) DO UPDATE SET tenant = excluded.tenant, run_id = excluded.run_id, status = 0,
+       expires_at = excluded.expires_at, payload = excluded.payload, answer = NULL
+     WHERE troupe.approvals.status <> 0 RETURNING 1 AS made`,
+    [
+      id,
+      approval.tenant,
+      approval.run_id,
+      expires_at === undefined ? "" : String(expires_at),
+      payload
+    ]
+  )
+}
+
+/** Under the run's lock, so that no answer comes between what is read and what is written. */
+const repaired = (sql: SqlClient.SqlClient, run: RunId) =>
+  inTransaction(sql)(
+    Effect.gen(function* () {
+      const head = yield* find(sql, run, "FOR UPDATE OF r")
+      if (head === undefined || head.quarantined === true) return
+      const all = yield* entries(sql, run, 0, head.length)
+      const state = yield* Effect.fromResult(foldWhole(run, all, head.length))
+      for (const question of openQuestions(head, all, state)) {
+        const made = yield* write(sql, question)
+        if (made.length > 0) yield* announceLostRecord(question)
+      }
+    })
+  )
+
+export const make =
+  (sql: SqlClient.SqlClient, marking: ReturnType<typeof QuarantineRows.marking>) =>
+  (limit: number, after?: RunId): Effect.Effect<RunId | undefined, JournalError> =>
+    Effect.gen(function* () {
+      const rows = yield* Effect.mapError(counted(sql, limit, after), toJournalError)
+      for (const { asked, events, length, records, run_id } of rows) {
+        if (events === length && asked <= records) continue
+        yield* (
+          marking(repaired(sql, run_id as RunId)) as Effect.Effect<
+            void,
+            RunQuarantined | JournalError | SqlError.SqlError
+          >
+        ).pipe(
+          Effect.mapError(orJournalError),
+          Effect.catchTag("RunQuarantined", () => Effect.void)
+        )
+      }
+      return rows.length < limit ? undefined : (rows.at(-1)!.run_id as RunId)
+    })

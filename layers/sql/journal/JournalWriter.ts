@@ -1,0 +1,91 @@
+/**
+ * Writes appends and tells why one was refused. Private to this room.
+ */
+import { Effect } from "effect"
+import type { SqlClient, SqlError } from "effect/sql"
+import type { Append } from "../../../services/RunJournal.ts"
+import { FencedOff, JournalError, StaleAppend } from "../../../services/RunJournal.ts"
+import type { Encoded } from "./AppendStatement.ts"
+import { encode, statementOf } from "./AppendStatement.ts"
+import { isQuarantined, run_over } from "./Codes.ts"
+import * as UnknownCalls from "./UnknownCalls.ts"
+import { inTransaction } from "../engine/SqlFailure.ts"
+
+export type Refusal = FencedOff | StaleAppend | JournalError
+
+const overBy = (text: string) => new JournalError({ message: text, lost: false })
+
+/** The append with its texts, written once. Fails where an event is not JSON. */
+export const encoded = (append: Append, at: number): Effect.Effect<Encoded, JournalError> =>
+  append.events.length === 0
+    ? Effect.fail(overBy("an append without events"))
+    : Effect.try({
+        try: () => encode(append, at),
+        catch: () => overBy("an event that is not JSON")
+      })
+
+interface FenceRow {
+  readonly run_id: string
+  readonly epoch: number
+  readonly length: number
+  readonly status: number
+}
+
+const refusalOf = (item: Encoded, row: FenceRow | undefined): Refusal => {
+  const { fence, run } = item.append
+  if (row === undefined) return overBy("append to a run that was never created")
+  if (row.epoch !== fence.epoch) return new FencedOff({ run_id: run, epoch: row.epoch })
+  // Stale: what its writer then loads says why it may not go on.
+  if (isQuarantined(row.status)) return new StaleAppend({ run_id: run, length: row.length })
+  return row.length === fence.length && row.status >= run_over
+    ? overBy("append to a run that is over")
+    : new StaleAppend({ run_id: run, length: row.length })
+}
+
+/** Reads the heads of refused appends again: only they say who owns the run and how long it is. */
+const refusals = (sql: SqlClient.SqlClient, refused: ReadonlyArray<Encoded>) =>
+  Effect.map(
+    sql.unsafe<FenceRow>(
+      `SELECT run_id, epoch, length, status FROM troupe.runs WHERE run_id = ANY($1::text[]::uuid[])`,
+      [refused.map((item) => item.append.run)]
+    ),
+    (rows) => {
+      const heads = new Map(rows.map((row) => [row.run_id, row]))
+      return new Map(refused.map((item) => [item, refusalOf(item, heads.get(item.append.run))]))
+    }
+  )
+
+/** Commits a batch, in which a run stands once. Each answer is undefined, or why that append was refused. */
+export const commit =
+  (sql: SqlClient.SqlClient) =>
+  (
+    batch: ReadonlyArray<Encoded>
+  ): Effect.Effect<ReadonlyArray<Refusal | undefined>, SqlError.SqlError> => {
+    // Few say anything of an unknown call: those are written in a transaction with it, all others by one statement.
+    return batch.some(UnknownCalls.isTouched)
+      ? inTransaction(sql)(
+          Effect.tap(append(sql, batch), (refused) =>
+            UnknownCalls.write(
+              sql,
+              batch.filter((_, i) => refused[i] === undefined)
+            )
+          )
+        )
+      : append(sql, batch)
+  }
+
+const append = (
+  sql: SqlClient.SqlClient,
+  batch: ReadonlyArray<Encoded>
+): Effect.Effect<ReadonlyArray<Refusal | undefined>, SqlError.SqlError> => {
+  const statement = statementOf(batch)
+  return Effect.flatMap(
+    sql.unsafe<{ readonly i: number }>(statement.text, statement.params),
+    (rows) => {
+      const refused = rows.map(({ i }) => batch[i - 1]!)
+      return refused.length === 0
+        ? Effect.succeed(batch.map(() => undefined))
+        : Effect.map(refusals(sql, refused), (why) => batch.map((item) => why.get(item)))
+    }
+  )
+}

@@ -1,0 +1,148 @@
+/**
+ * Runs in quarantine: their marks, their rows as they are stored, and the way back. Private to this room.
+ */
+import { Clock, Effect, Result } from "effect"
+import type { SqlClient, SqlError } from "effect/sql"
+import type { QuarantineQuery, RunJournal } from "../../../services/RunJournal.ts"
+import { announceQuarantine } from "../../../services/RunJournal.ts"
+import type { AgentName, ConversationId, RunId, Tenant } from "../../../src/Ids.ts"
+import type { QuarantinedRun, QuarantineReason } from "../../../src/run/Quarantine.ts"
+import { foldWhole, RunQuarantined } from "../../../src/run/Quarantine.ts"
+import { RunNotFound } from "../../../src/run/RunCommand.ts"
+import { run_quarantined } from "./Codes.ts"
+import { entries, find } from "./RunRows.ts"
+import { inTransaction, orJournalError, toJournalError } from "../engine/SqlFailure.ts"
+
+const page_max = 500
+const raw_max = 10_000
+
+interface MarkRow {
+  readonly run_id: string
+  readonly reason: string
+  readonly seq: number
+}
+
+/** Marks a run whose journal was found not to fold. Once: the first who finds it says so. */
+const mark = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, error: RunQuarantined) {
+  const rows = yield* sql.unsafe(
+    `WITH r AS (UPDATE troupe.runs SET status = status + ${run_quarantined}
+       WHERE run_id = $1::uuid AND status < ${run_quarantined} - 1 RETURNING run_id, tenant)
+     INSERT INTO troupe.quarantine (run_id, tenant, reason, seq, at)
+     SELECT run_id, tenant, $2::text, $3::int4, $4::int8 FROM r ON CONFLICT DO NOTHING RETURNING 1 AS made`,
+    [error.run_id, error.reason, error.seq, yield* Clock.currentTimeMillis]
+  )
+  if (rows.length > 0) yield* announceQuarantine(error)
+})
+
+/** Marks the run where the effect finds that its journal does not fold. A mark that cannot be made is made next time. */
+export const marking =
+  (sql: SqlClient.SqlClient) =>
+  <A, E, R>(effect: Effect.Effect<A, E | RunQuarantined, R>) =>
+    Effect.tapError(effect, (error) =>
+      error instanceof RunQuarantined ? Effect.ignore(mark(sql, error)) : Effect.void
+    )
+
+interface ListRow extends MarkRow {
+  readonly agent: string
+  readonly conversation: string
+  readonly length: number
+  readonly at: bigint
+  readonly waiting: number
+}
+
+const quarantined =
+  (sql: SqlClient.SqlClient) =>
+  ({ after, limit, tenant }: QuarantineQuery) =>
+    sql
+      .unsafe<ListRow>(
+        `SELECT q.run_id, q.reason, q.seq, q.at, d.agent, d.conversation, r.length,
+           (SELECT count(*)::int4 FROM troupe.run_details o WHERE o.tenant = d.tenant AND o.agent = d.agent
+             AND o.address_key = d.address_key AND o.open AND o.ordinal > d.ordinal) AS waiting
+         FROM troupe.quarantine q JOIN troupe.runs r ON r.run_id = q.run_id
+           JOIN troupe.run_details d ON d.run_id = q.run_id
+         WHERE q.tenant = $1::text AND ($2::text = '' OR (q.at, q.run_id) >
+           (SELECT a.at, a.run_id FROM troupe.quarantine a WHERE a.run_id = NULLIF($2::text, '')::uuid))
+         ORDER BY q.at, q.run_id LIMIT $3::int4`,
+        [tenant, after ?? "", Math.min(Math.max(limit, 1), page_max)]
+      )
+      .pipe(
+        Effect.mapBoth({
+          onFailure: toJournalError,
+          onSuccess: (rows) =>
+            rows.map((row): QuarantinedRun => ({
+              run_id: row.run_id as RunId,
+              agent: row.agent as AgentName,
+              conversation: row.conversation as ConversationId,
+              reason: row.reason as QuarantineReason,
+              seq: row.seq,
+              length: row.length,
+              at: Number(row.at),
+              waiting: row.waiting
+            }))
+        })
+      )
+
+interface RawRow {
+  readonly seq: number
+  readonly at: bigint
+  readonly type: string
+  readonly payload: string
+}
+
+const raw = (sql: SqlClient.SqlClient) => (run: RunId, from: number, limit: number) =>
+  Effect.mapBoth(
+    sql.unsafe<RawRow>(
+      `SELECT seq, at, type, payload FROM troupe.run_events
+       WHERE run_id = $1::uuid AND seq >= $2::int4 ORDER BY seq LIMIT $3::int4`,
+      [run, from, Math.min(Math.max(limit, 0), raw_max)]
+    ),
+    {
+      onFailure: toJournalError,
+      onSuccess: (rows) => rows.map((row) => ({ ...row, at: Number(row.at) }))
+    }
+  )
+
+const readmit =
+  (sql: SqlClient.SqlClient, ring: (run: RunId) => Effect.Effect<void, SqlError.SqlError>) =>
+  (run: RunId, tenant: Tenant) =>
+    inTransaction(sql)(
+      Effect.gen(function* () {
+        const head = yield* find(sql, run, "FOR UPDATE OF r")
+        if (head === undefined || head.tenant !== tenant) {
+          return yield* new RunNotFound({ run_id: run })
+        }
+        if (head.quarantined !== true) return undefined
+        const state = yield* Effect.result(entries(sql, run, 0, head.length))
+        const folded =
+          Result.isFailure(state) && state.failure._tag === "JournalError"
+            ? yield* state.failure
+            : Result.flatMap(state, (all) => foldWhole(run, all, head.length))
+        if (Result.isFailure(folded)) {
+          const why = folded.failure as RunQuarantined
+          yield* sql.unsafe(
+            `UPDATE troupe.quarantine SET reason = $2::text, seq = $3::int4 WHERE run_id = $1::uuid`,
+            [run, why.reason, why.seq]
+          )
+          return why
+        }
+        yield* sql.unsafe(
+          `WITH q AS (DELETE FROM troupe.quarantine WHERE run_id = $1::uuid)
+             UPDATE troupe.runs SET status = status - ${run_quarantined} WHERE run_id = $1::uuid`,
+          [run]
+        )
+        yield* ring(run)
+        return undefined
+      })
+    ).pipe(
+      Effect.mapError(orJournalError),
+      Effect.flatMap((why) => (why === undefined ? Effect.void : Effect.fail(why)))
+    )
+
+export const make = (
+  sql: SqlClient.SqlClient,
+  ring: (run: RunId) => Effect.Effect<void, SqlError.SqlError>
+): Pick<RunJournal["Service"], "quarantined" | "raw" | "readmit"> => ({
+  quarantined: quarantined(sql),
+  raw: raw(sql),
+  readmit: readmit(sql, ring)
+})

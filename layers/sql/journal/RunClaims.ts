@@ -1,0 +1,105 @@
+/**
+ * Claims of runs, those of a recovery in groups: one statement takes a run and reads its events, and those that wait
+ * meanwhile share the next one. Private to this room.
+ */
+import { Clock, Context, Effect } from "effect"
+import type { Scope } from "effect"
+import type { SqlClient, SqlError } from "effect/sql"
+import type { Claim, RunJournal } from "../../../services/RunJournal.ts"
+import { FencedOff, JournalError } from "../../../services/RunJournal.ts"
+import type { RunId } from "../../../src/Ids.ts"
+import { RunIsOver, RunNotFound } from "../../../src/run/RunCommand.ts"
+import { run_over, runCode } from "./Codes.ts"
+import type { Item } from "./GroupCommit.ts"
+import * as GroupCommit from "./GroupCommit.ts"
+import type { HeadRow } from "./RunRows.ts"
+import { entries, entriesIn, find, headOf, whyOf } from "./RunRows.ts"
+import { toJournalError } from "../engine/SqlFailure.ts"
+
+interface Wanted extends Item {
+  readonly lane: RunId
+  readonly owner: string
+  /** -1 = whatever its epoch. */
+  readonly seen: number
+  /** ms since 1970. */
+  readonly at: number
+}
+
+interface ClaimRow extends HeadRow {
+  /** Null where the events are too many for one row. */
+  readonly entries: string | null
+}
+
+/** Claims of one statement: each may bring events of 1,000,000 bytes. */
+const batch_max = 32
+/** Claims that may wait: one an actor that begins. */
+const queue_max = 100_000
+
+const statement = `SELECT * FROM troupe.claim_runs($1::text[], $2::int4[], $3::text[], $4::text[], $5::text[], $6::boolean)`
+
+const claims = (
+  sql: SqlClient.SqlClient,
+  batch: ReadonlyArray<Wanted>,
+  waits: boolean
+): Effect.Effect<ReadonlyArray<ClaimRow>, SqlError.SqlError> =>
+  sql.unsafe<ClaimRow>(statement, [
+    batch.map(({ lane }) => lane),
+    batch.map(({ seen }) => seen),
+    batch.map(({ owner }) => owner),
+    batch.map(({ owner }) => JSON.stringify(owner)),
+    // As text: an array of numbers beyond int4 is not encoded alike by the two engines.
+    batch.map(({ at }) => String(at)),
+    waits
+  ])
+
+const committing = (sql: SqlClient.SqlClient) => (batch: ReadonlyArray<Wanted>) =>
+  Effect.mapBoth(claims(sql, batch, false), {
+    onFailure: toJournalError,
+    onSuccess: (rows) => {
+      const taken = new Map(rows.map((row) => [row.run_id, row]))
+      return batch.map(({ lane }) => taken.get(lane.toLowerCase()))
+    }
+  })
+
+/** Alone, once whoever holds the run has let go of it. A refusal is told from the head as it then is. */
+const patiently = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, wanted: Wanted) {
+  const run = wanted.lane
+  const [row] = yield* Effect.mapError(claims(sql, [wanted], true), toJournalError)
+  if (row !== undefined) return row
+  const known = yield* Effect.mapError(find(sql, run), toJournalError)
+  if (known === undefined) return yield* new RunNotFound({ run_id: run })
+  if (known.quarantined === true) {
+    return yield* Effect.flatMap(whyOf(sql, run), Effect.fail)
+  }
+  return yield* runCode(known.status) < run_over
+    ? new FencedOff({ run_id: run, epoch: known.epoch })
+    : new RunIsOver({ run_id: run, status: known.status })
+})
+
+/** In the ambient transaction, if there is one, otherwise with the claims of others. */
+export const make = Effect.fnUntraced(function* (
+  sql: SqlClient.SqlClient
+): Effect.fn.Return<RunJournal["Service"]["claim"], never, Scope.Scope> {
+  const take = yield* GroupCommit.make({
+    commit: committing(sql),
+    batch_max,
+    batch_size_max: batch_max,
+    queue_max,
+    overflow: () => new JournalError({ message: "too many claims wait", lost: false })
+  })
+  return Effect.fn("RunJournal.claim")(function* (run: RunId, owner: string, seen = -1) {
+    const at = yield* Clock.currentTimeMillis
+    const wanted: Wanted = { lane: run, size: 1, owner, seen, at }
+    const { context } = yield* Effect.fiber
+    const isWithin = Context.getOrUndefined(context, sql.transactionService) !== undefined
+    const row = (isWithin ? undefined : yield* take(wanted)) ?? (yield* patiently(sql, wanted))
+    const head = headOf(row)
+    const read = row.entries === null ? undefined : entriesIn(row.entries)
+    const claim: Claim = {
+      head,
+      // What a foreign command appends from now on is met at the first append.
+      entries: read?.length === head.length ? read : yield* entries(sql, run, 0, head.length)
+    }
+    return claim
+  })
+})

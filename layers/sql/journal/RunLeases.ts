@@ -1,0 +1,98 @@
+/**
+ * Who has which runs: leases of processes, runs that nobody has, and those that need what their owner lacks. Leases are
+ * measured by the database's clock: the one clock that all processes share. Private to this room.
+ */
+import { Effect } from "effect"
+import type { SqlClient, SqlError } from "effect/sql"
+import type { JournalError, RunJournal } from "../../../services/RunJournal.ts"
+import type { RunId } from "../../../src/Ids.ts"
+import type { Need } from "../../../src/run/Needs.ts"
+import { run_over, run_rests } from "./Codes.ts"
+import type { HeadRow } from "./RunRows.ts"
+import { head_columns, heads } from "./RunRows.ts"
+import { inTransaction, toJournalError } from "../engine/SqlFailure.ts"
+
+const runs_max = 10_000
+
+/** Nobody who lives has the run of the details `d`. */
+const no_owner = `(d.owner IS NULL OR NOT EXISTS (
+  SELECT FROM troupe.processes p WHERE p.owner = d.owner AND p.expires_at > clock_timestamp()))`
+
+/** All that the run of the details `d` needs is in this array. */
+const hosted_by = (array: string) => `d.agent = ANY(${array}) AND d.needs <@ ${array}`
+
+/** Its tenant's first, second, ... run: tenants take turns, each with its oldest. */
+const turn = `row_number() OVER (PARTITION BY r.tenant ORDER BY d.created_at, d.run_id) AS turn`
+
+const done = (self: Effect.Effect<unknown, SqlError.SqlError>): Effect.Effect<void, JournalError> =>
+  Effect.asVoid(Effect.mapError(self, toJournalError))
+
+/** What whoever claims the run has to host beside its agent. */
+export const needing = (sql: SqlClient.SqlClient, run: RunId, needs: ReadonlyArray<Need>) =>
+  sql.unsafe(`UPDATE troupe.run_details SET needs = $2::text[] WHERE run_id = $1::uuid`, [
+    run,
+    needs
+  ])
+
+type Leases = "beat" | "release" | "recoverable" | "adopt" | "handOver"
+
+export const make = (
+  sql: SqlClient.SqlClient,
+  ring: (run: RunId) => Effect.Effect<void, SqlError.SqlError>
+): Pick<RunJournal["Service"], Leases> => ({
+  beat: (owner, lease_ms) =>
+    done(
+      sql.unsafe(
+        `WITH old AS (DELETE FROM troupe.processes WHERE expires_at < clock_timestamp() - interval '1 day' AND NOT guarded AND owner <> $1::text)
+         INSERT INTO troupe.processes (owner, expires_at) VALUES ($1::text, clock_timestamp() + $2::int4 * interval '1 millisecond')
+         ON CONFLICT (owner) DO UPDATE SET expires_at = excluded.expires_at`,
+        [owner, lease_ms]
+      )
+    ),
+  release: (owner) =>
+    done(sql.unsafe(`DELETE FROM troupe.processes WHERE owner = $1::text`, [owner])),
+  recoverable: (owner, hosted, limit) =>
+    heads(
+      sql.unsafe<HeadRow>(
+        `SELECT ${head_columns}, ${turn}
+         FROM troupe.runs r JOIN troupe.run_details d ON d.run_id = r.run_id
+         WHERE ${hosted_by("$3::text[]")} AND r.status > ${run_rests} AND r.status < ${run_over}
+           AND (d.owner = $1::text OR ${no_owner}) AND NOT EXISTS (
+           SELECT FROM troupe.run_details o WHERE o.tenant = d.tenant AND o.agent = d.agent
+             AND o.address_key = d.address_key AND o.open AND o.ordinal < d.ordinal)
+         ORDER BY turn, d.created_at, d.run_id LIMIT $2::int4`,
+        [owner, Math.min(limit, runs_max), hosted]
+      )
+    ),
+  // What another process writes at this moment is that one's: it is left out, and not waited for. Turns are counted
+  // before the locks are taken, because a window takes none; who has a run is looked at again under its lock.
+  adopt: (owner, hosted, limit) =>
+    heads(
+      sql.unsafe<HeadRow>(
+        `WITH line AS MATERIALIZED (SELECT d.run_id, d.created_at, ${turn}
+           FROM troupe.runs r JOIN troupe.run_details d ON d.run_id = r.run_id
+           WHERE r.status = ${run_rests} AND ${hosted_by("$3::text[]")} AND ${no_owner}),
+         found AS MATERIALIZED (SELECT d.run_id, l.turn FROM line l JOIN troupe.run_details d ON d.run_id = l.run_id
+           WHERE ${no_owner} ORDER BY l.turn, l.created_at, l.run_id LIMIT $2::int4 FOR UPDATE OF d SKIP LOCKED),
+         d AS (UPDATE troupe.run_details d SET owner = $1::text FROM found f WHERE d.run_id = f.run_id
+           RETURNING d.run_id, d.agent, d.address_key, d.conversation, d.ordinal, d.owner, d.created_at, d.needs, f.turn)
+         SELECT ${head_columns} FROM d JOIN troupe.runs r ON r.run_id = d.run_id ORDER BY d.turn, d.created_at, d.run_id`,
+        [owner, Math.min(limit, runs_max), hosted]
+      )
+    ),
+  handOver: (run, epoch, needs) =>
+    Effect.mapError(
+      inTransaction(sql)(
+        Effect.gen(function* () {
+          const rows = yield* sql.unsafe(
+            `WITH r AS MATERIALIZED (SELECT run_id FROM troupe.runs WHERE run_id = $1::uuid AND epoch = $2::int4 FOR UPDATE)
+             UPDATE troupe.run_details d SET owner = NULL, needs = $3::text[] FROM r WHERE d.run_id = r.run_id RETURNING 1 AS held`,
+            [run, epoch, needs]
+          )
+          if (rows.length > 0) yield* ring(run)
+          return rows.length > 0
+        })
+      ),
+      toJournalError
+    )
+})

@@ -1,0 +1,293 @@
+/**
+ * Runs in SQL: fenced appends in groups, with their projections in the same statement.
+ *
+ * An append inside an ambient transaction takes that transaction, in a savepoint of its own, and is durable with it.
+ */
+import { randomUUID } from "node:crypto"
+import { Clock, Context, Effect, Exit, Layer, Semaphore } from "effect"
+import { SqlClient } from "effect/sql"
+import type { SqlError } from "effect/sql"
+import type { Append, Fence } from "../../../services/RunJournal.ts"
+import {
+  FencedOff,
+  JournalError,
+  RunJournal,
+  StaleAppend,
+  unreadable
+} from "../../../services/RunJournal.ts"
+import { canonical } from "../../../src/Canonical.ts"
+import type { Address, RunId, Tenant } from "../../../src/Ids.ts"
+import type { Amendment } from "../../../src/run/RunCommand.ts"
+import { RunNotFound } from "../../../src/run/RunCommand.ts"
+import type { RunAccepted } from "../../../src/run/RunEvent.ts"
+import { foldWhole } from "../../../src/run/Quarantine.ts"
+import { stillNeeded } from "../../../src/run/Needs.ts"
+import { isReadable } from "../../../src/run/Readable.ts"
+import type { RunState } from "../../../src/run/RunState.ts"
+import { fold, isParkable, statusOf } from "../../../src/run/RunState.ts"
+import { transaction_ms_max } from "../../../src/tool/ToolSpec.ts"
+import * as AuditedRuns from "./AuditedRuns.ts"
+import * as GroupCommit from "./GroupCommit.ts"
+import type { HeadRow } from "./RunRows.ts"
+import * as RunClaims from "./RunClaims.ts"
+import * as QuarantineRows from "./QuarantineRows.ts"
+import * as RunLeases from "./RunLeases.ts"
+import { entries, find, head_columns, heads, page, whyOf } from "./RunRows.ts"
+import { commit, encoded } from "./JournalWriter.ts"
+import { inTransaction, orJournalError, toJournalError } from "../engine/SqlFailure.ts"
+import { SqlNotify } from "../engine/SqlNotify.ts"
+
+const read_max = 10_000
+const runs_max = 10_000
+/** Where amendments ring. The payload is the ringing process and the run. */
+const channel = "troupe_amended"
+
+/** Appends of one statement, and the characters of their texts: beyond this a batch gains nothing. */
+const batch_max = 512
+const batch_size_max = 8_000_000
+/** Appends that may wait: one a run, as each run has one writer. */
+const queue_max = 100_000
+
+/**
+ * Bodies of transactional tools that run at the same time: each holds a connection for as long as 5 s, and those that are
+ * left are for appends, and for the lease, without which other processes would take every run.
+ */
+const bodies_max = 6
+
+const creating = (sql: SqlClient.SqlClient) =>
+  Effect.fn("RunJournal.create")(function* (run: RunId, ordinal: number, accepted: RunAccepted) {
+    const now = yield* Clock.currentTimeMillis
+    const { address, conversation, tenant } = accepted
+    const rows = yield* sql
+      .unsafe(
+        `WITH r AS (INSERT INTO troupe.runs (run_id, tenant, length) VALUES ($1::uuid, $2::text, 1)
+           ON CONFLICT DO NOTHING RETURNING run_id),
+         d AS (INSERT INTO troupe.run_details (run_id, tenant, agent, address_key, conversation, ordinal, created_at)
+           SELECT run_id, $2::text, $3::text, $4::text, $5::text, $6::int4, $7::int8 FROM r),
+         e AS (INSERT INTO troupe.run_events (run_id, seq, at, type, payload)
+           SELECT run_id, 0, $7::int8, $8::text, $9::text FROM r)
+         SELECT 1 AS made FROM r`,
+        [
+          run,
+          tenant,
+          address.agent,
+          address.key,
+          conversation,
+          ordinal,
+          now,
+          accepted._tag,
+          canonical(accepted)
+        ]
+      )
+      .pipe(Effect.mapError(toJournalError))
+    return rows.length > 0
+  })
+
+/** One append in the transaction that is open. A refusal or a failure leaves the transaction usable. */
+const appendWithin = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, append: Append) {
+  const item = yield* encoded(append, yield* Clock.currentTimeMillis)
+  const [refused] = yield* Effect.mapError(inTransaction(sql)(commit(sql)([item])), toJournalError)
+  if (refused !== undefined) return yield* refused
+})
+
+const amending = (
+  sql: SqlClient.SqlClient,
+  ring: (run: RunId) => Effect.Effect<void, SqlError.SqlError>,
+  marking: ReturnType<typeof QuarantineRows.marking>
+) =>
+  Effect.fn("RunJournal.amend")(function* <A, E>(
+    run: RunId,
+    command: (state: RunState, now: number) => Amendment<A, E>
+  ) {
+    const answer = yield* Effect.mapError(
+      marking(
+        inTransaction(sql)(
+          Effect.gen(function* () {
+            const head = yield* find(sql, run, "FOR UPDATE OF r")
+            if (head === undefined) return yield* new RunNotFound({ run_id: run })
+            if (head.quarantined === true) {
+              return yield* Effect.flatMap(whyOf(sql, run), Effect.fail)
+            }
+            const all = yield* entries(sql, run, 0, head.length)
+            const state = yield* Effect.fromResult(foldWhole(run, all, head.length))
+            const before = all.map(({ event }) => event)
+            const { answer, events } = command(state, yield* Clock.currentTimeMillis)
+            if (!isReadable(events)) return yield* unreadable
+            if (events.length > 0) {
+              // The command may have changed the state that it was given: what counts is the fold of what is written.
+              const after = fold([...before, ...events])
+              const fence = { epoch: head.epoch, length: head.length }
+              const append = { status: statusOf(after), rests: isParkable(after) }
+              yield* appendWithin(sql, { run, fence, events, ...append }).pipe(
+                Effect.catchTag(["FencedOff", "StaleAppend"], () =>
+                  Effect.fail(
+                    new JournalError({
+                      message: "a locked run was written by another",
+                      lost: false
+                    })
+                  )
+                )
+              )
+              if (head.needs !== undefined) {
+                yield* RunLeases.needing(sql, run, stillNeeded(head.needs, after))
+              }
+              yield* ring(run)
+            }
+            return answer
+          })
+        )
+      ),
+      orJournalError
+    )
+    return yield* Effect.fromResult(answer)
+  })
+
+/** Carries the exit of a failed body through the savepoint, which rolls back because of it. */
+class RolledBack<A, E> {
+  readonly _tag = "RolledBack"
+  readonly exit: Exit.Exit<A, E>
+  constructor(exit: Exit.Exit<A, E>) {
+    this.exit = exit
+  }
+}
+
+/**
+ * The body in a savepoint, for at most 5 s. One that hid a failed statement has failed: the database takes nothing more
+ * before a rollback, not even the end of the savepoint.
+ */
+const savepoint = <A, E, R>(
+  sql: SqlClient.SqlClient,
+  body: Effect.Effect<A, E, R>
+): Effect.Effect<Exit.Exit<A, E>, SqlError.SqlError, R> => {
+  const isUsable = Effect.mapError(sql.unsafe(`SELECT 1`), (error) =>
+    error.reason._tag === "ConnectionError" ? error : new RolledBack<A, E>(Exit.die(error))
+  )
+  return body.pipe(
+    Effect.timeoutOrElse({ duration: transaction_ms_max, orElse: () => Effect.interrupt }),
+    Effect.exit,
+    Effect.filterOrFail(Exit.isSuccess, (exit) => new RolledBack(exit)),
+    Effect.tap(() => isUsable),
+    inTransaction(sql),
+    Effect.catchTag("RolledBack", ({ exit }) => Effect.succeed(exit))
+  )
+}
+
+const transacting =
+  (sql: SqlClient.SqlClient, bodies: Semaphore.Semaphore) =>
+  <A, E, R>(
+    run: RunId,
+    fence: Fence,
+    body: Effect.Effect<A, E, R>,
+    record: (exit: Exit.Exit<A, E>) => Pick<Append, "events" | "status" | "rests">
+  ): Effect.Effect<void, StaleAppend | FencedOff | JournalError, R> =>
+    Effect.gen(function* () {
+      const head = yield* find(sql, run, "FOR UPDATE OF r")
+      if (head === undefined) {
+        return yield* new JournalError({
+          message: "append to a run that was never created",
+          lost: false
+        })
+      }
+      if (head.epoch !== fence.epoch)
+        return yield* new FencedOff({ run_id: run, epoch: head.epoch })
+      if (head.length !== fence.length)
+        return yield* new StaleAppend({ run_id: run, length: head.length })
+      const exit = yield* savepoint(sql, body)
+      yield* appendWithin(sql, { run, fence, ...record(exit) })
+    }).pipe(inTransaction(sql), bodies.withPermit, Effect.mapError(orJournalError))
+
+/** Appends: in the ambient transaction, if there is one, otherwise with those of other runs. */
+const appending = Effect.fnUntraced(function* (sql: SqlClient.SqlClient) {
+  const write = yield* GroupCommit.make({
+    commit: (batch: Parameters<ReturnType<typeof commit>>[0]) =>
+      Effect.mapError(commit(sql)(batch), toJournalError),
+    batch_max,
+    batch_size_max,
+    queue_max,
+    overflow: () => new JournalError({ message: "too many appends wait", lost: false })
+  })
+  return (append: Append): Effect.Effect<void, StaleAppend | FencedOff | JournalError> =>
+    Effect.withFiber((fiber) => {
+      if (Context.getOrUndefined(fiber.context, sql.transactionService) !== undefined) {
+        return appendWithin(sql, append)
+      }
+      const now = fiber.getRef(Clock.Clock).currentTimeMillisUnsafe()
+      return Effect.flatMap(Effect.flatMap(encoded(append, now), write), (refused) =>
+        refused === undefined ? Effect.void : Effect.fail(refused)
+      )
+    })
+})
+
+/**
+ * Bells of amendments: this process is rung at its commit, the others by the database. What others rang while the
+ * listener's connection was lost is not told again: once it is back, listeners hear that they may have missed something.
+ */
+const ringing = Effect.fnUntraced(function* (sql: SqlClient.SqlClient) {
+  const notify = yield* SqlNotify
+  const self = randomUUID()
+  const listeners = new Set<(run: RunId | undefined) => void>()
+  const call = (run: RunId | undefined) => {
+    for (const listener of listeners) listener(run)
+  }
+  yield* notify.listen(channel, (payload) => {
+    if (payload === undefined) return call(undefined)
+    const [from, run] = payload.split(" ")
+    if (run !== undefined && from !== self) call(run as RunId)
+  })
+  return {
+    ring: (run: RunId) =>
+      Effect.andThen(
+        sql.unsafe(`SELECT pg_notify($1::text, $2::text)`, [channel, `${self} ${run}`]),
+        sql.afterCommit(Effect.sync(() => call(run)))
+      ),
+    amended: (listener: (run: RunId | undefined) => void) =>
+      Effect.acquireRelease(
+        Effect.sync(() => {
+          // A set of its own entries: the same function may listen twice.
+          const entry = (run: RunId | undefined) => listener(run)
+          listeners.add(entry)
+          return entry
+        }),
+        (entry) => Effect.sync(() => listeners.delete(entry))
+      ).pipe(Effect.asVoid)
+  }
+})
+
+const unfinished =
+  (sql: SqlClient.SqlClient) => (tenant: Tenant, address: Address, limit: number) =>
+    heads(
+      sql.unsafe<HeadRow>(
+        `SELECT ${head_columns} FROM troupe.run_details d JOIN troupe.runs r ON r.run_id = d.run_id
+       WHERE d.tenant = $1::text AND d.agent = $2::text AND d.address_key = $3::text AND d.open
+       ORDER BY d.ordinal LIMIT $4::int4`,
+        [tenant, address.agent, address.key, Math.min(limit, runs_max)]
+      )
+    )
+
+const make = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const { amended, ring } = yield* ringing(sql)
+  const marking = QuarantineRows.marking(sql)
+  const claim = yield* RunClaims.make(sql)
+  return RunJournal.of({
+    create: creating(sql),
+    claim: (run, owner, seen) => marking(claim(run, owner, seen)),
+    append: yield* appending(sql),
+    transact: transacting(sql, yield* Semaphore.make(bodies_max)),
+    read: (run, from, limit) =>
+      marking(page(sql, run, Math.max(from, 0), Math.min(Math.max(limit, 0), read_max))),
+    amend: amending(sql, ring, marking),
+    ...QuarantineRows.make(sql, ring),
+    head: Effect.fn("RunJournal.head")(function* (run) {
+      const head = yield* Effect.mapError(find(sql, run), toJournalError)
+      return head ?? (yield* new RunNotFound({ run_id: run }))
+    }),
+    unfinished: unfinished(sql),
+    audit: AuditedRuns.make(sql, marking),
+    ...RunLeases.make(sql, ring),
+    amended
+  })
+})
+
+export const layer: Layer.Layer<RunJournal, SqlError.SqlError, SqlClient.SqlClient | SqlNotify> =
+  Layer.effect(RunJournal, make)

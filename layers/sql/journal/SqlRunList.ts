@@ -1,0 +1,162 @@
+/**
+ * Runs in SQL, as operators look for them.
+ */
+import { Effect, Layer } from "effect"
+import { SqlClient } from "effect/sql"
+import type { RunQuery, UnhostedQuery, UnknownQuery } from "../../../services/RunList.ts"
+import { RunList } from "../../../services/RunList.ts"
+import type { AgentName, CallId, ConversationId, RunId, Tenant } from "../../../src/Ids.ts"
+import type { Need } from "../../../src/run/Needs.ts"
+import { needOf } from "../../../src/run/Needs.ts"
+import type { RunItem, WaitingFor } from "../../../src/run/RunItem.ts"
+import { runItem } from "../../../src/run/RunItem.ts"
+import type { UnknownCall } from "../../../src/run/UnknownCall.ts"
+import { isQuarantined, run_over, run_rests, runCode, runStatus } from "./Codes.ts"
+import { toStoreError } from "../engine/SqlFailure.ts"
+import type { TaskRow } from "./SqlTaskStore.ts"
+import { taskOf } from "./SqlTaskStore.ts"
+import { textOf } from "../engine/StoredText.ts"
+
+const page_max = 500
+
+interface Row extends TaskRow {
+  /** Null where nobody has begun the run. */
+  readonly run_status: number | null
+}
+
+interface UnknownRow {
+  readonly run_id: string
+  readonly call: string
+  readonly tool: string
+  readonly agent: string
+  readonly conversation: string
+  readonly since: bigint
+}
+
+const columns = `t.id, t.tenant, t.agent, t.address_key, t.conversation, t.ordinal, t.status, t.reason, t.message, t.by,
+  t.trace_id, t.created_at, r.status AS run_status`
+
+/** Written out, so that the index of runs that are not over serves those that are not. */
+const ofStatus = (status: NonNullable<RunQuery["status"]>): string => {
+  const code = runCode(status)
+  if (status === "pending") return `(r.status IS NULL OR r.status = ${code})`
+  if (status === "awaiting_approval") return `r.status IN (${code}, ${run_rests})`
+  return code < run_over ? `r.status = ${code} AND r.status < ${run_over}` : `r.status = ${code}`
+}
+
+/** What waits is few among all runs, and has an index of its own. */
+const waits = (sql: SqlClient.SqlClient, waiting: WaitingFor, tenant: string) =>
+  waiting === "approval"
+    ? sql`t.id IN (SELECT a.run_id FROM troupe.approvals a WHERE a.tenant = ${tenant} AND a.status = 0)`
+    : sql`t.id IN (SELECT u.run_id FROM troupe.unknown_calls u WHERE u.tenant = ${tenant})`
+
+const unknownOf = (row: UnknownRow): UnknownCall => ({
+  run_id: row.run_id as RunId,
+  call: textOf(row.call) as CallId,
+  tool: textOf(row.tool),
+  agent: row.agent as AgentName,
+  conversation: row.conversation as ConversationId,
+  since: Number(row.since)
+})
+
+const selected = (
+  sql: SqlClient.SqlClient,
+  { after, agent, limit, status, tenant, waiting }: RunQuery
+) =>
+  sql<Row>`
+    SELECT ${sql.literal(columns)} FROM troupe.agent_tasks t LEFT JOIN troupe.runs r ON r.run_id = t.id
+    WHERE ${sql.and([
+      sql`t.tenant = ${tenant}`,
+      ...(agent === undefined ? [] : [sql`t.agent = ${agent}`]),
+      ...(status === undefined ? [] : [sql.literal(ofStatus(status))]),
+      ...(waiting === undefined ? [] : [waits(sql, waiting, tenant)]),
+      ...(after === undefined
+        ? []
+        : [
+            sql`(t.created_at, t.id) < (SELECT p.created_at, p.id FROM troupe.agent_tasks p
+              WHERE p.id = ${after}::uuid AND p.tenant = ${tenant})`
+          ])
+    ])} ORDER BY t.created_at DESC, t.id DESC LIMIT ${Math.min(limit, page_max)}::int4`
+
+const unknownIn = (sql: SqlClient.SqlClient, { limit, runs, tenant }: UnknownQuery) =>
+  Effect.mapBoth(
+    sql.unsafe<UnknownRow>(
+      `SELECT u.run_id, u.call, u.tool, d.agent, d.conversation, u.since
+       FROM troupe.unknown_calls u JOIN troupe.run_details d ON d.run_id = u.run_id
+       WHERE u.tenant = $1::text AND ($3::text[] IS NULL OR u.run_id = ANY($3::text[]::uuid[]))
+       ORDER BY u.since, u.run_id, u.call LIMIT $2::int4`,
+      [tenant, Math.min(limit, page_max), runs === undefined ? null : [...runs]]
+    ),
+    { onSuccess: (found) => found.map(unknownOf), onFailure: toStoreError }
+  )
+
+/**
+ * Few tasks are not over, and fewer runs wait for more than their agent; those have an index each. Who holds a lock lives
+ * until somebody finds it free. A run whose agent nobody hosts is there once, as its task.
+ */
+const unhosted_statement = `WITH living AS MATERIALIZED (
+    SELECT p.agents FROM troupe.processes p WHERE p.guarded OR p.expires_at > clock_timestamp()
+    UNION ALL SELECT $1::text[]),
+  names AS MATERIALIZED (SELECT DISTINCT unnest(l.agents) AS name FROM living l),
+  waits AS (
+    SELECT t.tenant, t.agent AS need, t.created_at FROM troupe.agent_tasks t
+    WHERE t.status < 2 AND ($2::text IS NULL OR t.tenant = $2::text)
+      AND t.agent NOT IN (SELECT name FROM names)
+    UNION ALL
+    SELECT d.tenant, n.need, d.created_at FROM troupe.run_details d CROSS JOIN LATERAL unnest(d.needs) AS n(need)
+    WHERE d.open AND d.needs <> '{}' AND ($2::text IS NULL OR d.tenant = $2::text)
+      AND d.agent IN (SELECT name FROM names)
+      AND NOT EXISTS (SELECT FROM living l WHERE l.agents @> d.needs AND d.agent = ANY (l.agents)))
+  SELECT w.tenant, w.need, count(*)::int4 AS count, min(w.created_at)::float8 AS oldest_at
+  FROM waits w GROUP BY w.tenant, w.need ORDER BY w.tenant, w.need LIMIT ${page_max}`
+
+const unhosted = (sql: SqlClient.SqlClient, { here, tenant }: UnhostedQuery) =>
+  Effect.mapBoth(
+    sql.unsafe<{
+      readonly tenant: Tenant
+      readonly need: Need
+      readonly count: number
+      readonly oldest_at: number
+    }>(unhosted_statement, [here, tenant ?? null]),
+    {
+      onSuccess: (found) => found.map(({ need, ...row }) => ({ ...row, ...needOf(need) })),
+      onFailure: toStoreError
+    }
+  )
+
+const statusOf = ({ run_status }: Row): RunItem["status"] =>
+  run_status === null ? "pending" : runStatus(run_status)
+
+const make = Effect.map(SqlClient.SqlClient, (sql) =>
+  RunList.of({
+    list: Effect.fnUntraced(function* (query) {
+      const rows = yield* Effect.mapError(selected(sql, query), toStoreError)
+      const runs = rows.flatMap((row) =>
+        statusOf(row) === "awaiting_approval" ? [row.id as RunId] : []
+      )
+      const { tenant } = query
+      const unknown = runs.length === 0 ? [] : yield* unknownIn(sql, { tenant, runs, limit: 500 })
+      return rows.map((row) =>
+        runItem(
+          taskOf(row),
+          statusOf(row),
+          unknown.filter(({ run_id }) => run_id === row.id),
+          row.run_status !== null && isQuarantined(row.run_status)
+        )
+      )
+    }),
+    unknown: (query) => unknownIn(sql, query),
+    unhosted: (query) => unhosted(sql, query),
+    unknownByTool: Effect.mapBoth(
+      sql.unsafe<{ readonly tool: string; readonly calls: number }>(
+        `SELECT tool, count(*)::int4 AS calls FROM troupe.unknown_calls GROUP BY tool ORDER BY tool LIMIT 500`
+      ),
+      {
+        onSuccess: (found) => found.map(({ calls, tool }) => ({ tool: textOf(tool), calls })),
+        onFailure: toStoreError
+      }
+    )
+  })
+)
+
+export const layer: Layer.Layer<RunList, never, SqlClient.SqlClient> = Layer.effect(RunList, make)

@@ -1,0 +1,219 @@
+/**
+ * The transactional queue in PostgreSQL. A key is claimed by its row, locked with SKIP LOCKED, and only its first message
+ * is taken; the lease is the key's `due_at` and the message's `lease_owner`. A key's row has the topic and the agent of
+ * its first message, so that a claim finds what it may take, of each tenant in turn, without a look at what it may not.
+ */
+import { Clock, Effect, Layer } from "effect"
+import { SqlClient } from "effect/sql"
+import { Outbox } from "../../../services/Outbox.ts"
+import type { OutboxClaim, OutboxRoutes } from "../../../services/Outbox.ts"
+import type { OutboxMessage } from "../../../src/delivery/Outbox.ts"
+import { AgentName, MessageId, Tenant } from "../../../src/Ids.ts"
+import { outbox_channel, put } from "./OutboxRows.ts"
+import { inTransaction, toStoreError } from "../engine/SqlFailure.ts"
+import { SqlNotify } from "../engine/SqlNotify.ts"
+
+const claim_max = 500
+const error_max = 500
+/** Failures that are kept of one message, the newest. */
+const failures_max = 100
+
+interface MessageRow {
+  readonly id: string
+  readonly tenant: string
+  readonly key: string
+  readonly key_seq: number
+  readonly topic: string
+  /** Empty = for none. */
+  readonly agent: string
+  readonly payload: string
+  readonly attempts: number
+  readonly created_at: number
+  readonly replayed: boolean
+}
+
+/** The agents of a route; a message that is for none has an empty one. */
+const agentsOf = ({ agents = [] }: OutboxRoutes): ReadonlyArray<string> => ["", ...agents]
+
+const messageOf = (row: MessageRow): OutboxMessage => ({
+  id: MessageId.make(row.id),
+  tenant: Tenant.make(row.tenant),
+  key: row.key,
+  key_seq: row.key_seq,
+  topic: row.topic,
+  ...(row.agent === "" ? undefined : { agent: AgentName.make(row.agent) }),
+  payload: JSON.parse(row.payload) as OutboxMessage["payload"],
+  attempts: row.attempts,
+  created_at: row.created_at,
+  replayed: row.replayed
+})
+
+/** One call: what waits is not read, only what is taken, and the next turn of each tenant that is asked. */
+const take = (sql: SqlClient.SqlClient, claim: OutboxClaim, now: number) => {
+  const wanted = Math.max(0, Math.min(claim.limit, claim_max))
+  const rooms = [...(claim.rooms ?? [])]
+  return sql.unsafe<MessageRow>(
+    `SELECT id::text AS id, tenant, key, key_seq, topic, agent, payload, attempts, created_at::float8 AS created_at, replayed
+     FROM troupe.claim_outbox($1::text, $2::int8, $3::int8, $4::text[], $5::text[], $6::int4, $7::text, $8::int4, $9::text[], $10::int4[])`,
+    [
+      claim.owner,
+      now,
+      now + claim.lease_ms,
+      claim.topics,
+      agentsOf(claim),
+      wanted,
+      claim.after ?? "",
+      Math.min(claim.room ?? wanted, claim_max),
+      rooms.map(([tenant]) => tenant),
+      rooms.map(([, room]) => room)
+    ]
+  )
+}
+
+/** The key of a message that this owner holds, locked, with its figures as they are under the lock. */
+const held = (sql: SqlClient.SqlClient, id: MessageId, owner: string) => sql`
+  k AS MATERIALIZED (
+    SELECT k.tenant, k.key, k.pending FROM troupe.outbox_keys k
+    JOIN troupe.outbox o ON o.tenant = k.tenant AND o.key = k.key
+    WHERE o.id = ${id}::uuid AND o.lease_owner = ${owner}::text
+    FOR UPDATE OF k
+  )`
+
+/** Takes the message out and frees its key: for its next message, or altogether. */
+const removed = (sql: SqlClient.SqlClient, id: MessageId, owner: string, now: number) => sql`
+  gone AS (
+    DELETE FROM troupe.outbox o USING k WHERE o.id = ${id}::uuid AND o.lease_owner = ${owner}::text
+    RETURNING o.*, k.pending
+  ), freed AS (
+    UPDATE troupe.outbox_keys x SET
+      pending = x.pending - 1,
+      -- As old as it is: what waited behind another message of its key does not begin at the end of its tenant's line.
+      due_at = coalesce(n.created_at, ${now}::int8),
+      place = coalesce(n.place, x.place),
+      topic = coalesce(n.topic, x.topic),
+      agent = coalesce(n.agent, x.agent)
+    FROM gone g LEFT JOIN LATERAL (
+      SELECT o.created_at, o.place, o.topic, o.agent FROM troupe.outbox o
+      WHERE o.tenant = g.tenant AND o.key = g.key AND o.key_seq > g.key_seq ORDER BY o.key_seq LIMIT 1
+    ) n ON true
+    WHERE x.tenant = g.tenant AND x.key = g.key AND g.pending > 1
+  ), emptied AS (
+    DELETE FROM troupe.outbox_keys x USING gone g
+    WHERE x.tenant = g.tenant AND x.key = g.key AND g.pending = 1
+  )`
+
+/** A message's failures with one more, as JSON texts, the newest hundred. */
+const failuresWith = (sql: SqlClient.SqlClient, error: string, now: number) => sql`
+  (o.failures || concat(
+    '{"at":', ${now}::int8, ',"attempt":', o.attempts, ',"error":', ${JSON.stringify(error.slice(0, error_max))}::text, '}'
+  ))[greatest(1, cardinality(o.failures) + 2 - ${failures_max}::int4):]`
+
+const retry = (
+  sql: SqlClient.SqlClient,
+  id: MessageId,
+  owner: string,
+  error: string,
+  retry_at: number,
+  now: number
+) => sql`
+  WITH ${held(sql, id, owner)}, kept AS (
+    UPDATE troupe.outbox o SET lease_owner = NULL, failures = ${failuresWith(sql, error, now)}
+    FROM k WHERE o.id = ${id}::uuid AND o.lease_owner = ${owner}::text
+    RETURNING o.tenant, o.key
+  ), freed AS (
+    UPDATE troupe.outbox_keys x SET due_at = ${retry_at}::int8
+    FROM kept g WHERE x.tenant = g.tenant AND x.key = g.key
+  )
+  SELECT 1 AS held FROM kept`
+
+const bury = (
+  sql: SqlClient.SqlClient,
+  id: MessageId,
+  owner: string,
+  error: string,
+  now: number
+) => sql`
+  WITH ${held(sql, id, owner)}, ${removed(sql, id, owner, now)}
+  INSERT INTO troupe.dead_letters
+    (event_id, tenant, handler_name, agent, key, payload, attempts, failures, dead_at, place)
+  SELECT o.id, o.tenant, o.topic, o.agent, o.key, o.payload, o.attempts, ${failuresWith(sql, error, now)}, ${now}::int8,
+    nextval('troupe.outbox_place')
+  FROM gone o
+  -- One that died before is the newest again, and open.
+  ON CONFLICT (event_id) DO UPDATE SET
+    attempts = excluded.attempts, failures = excluded.failures, dead_at = excluded.dead_at, place = excluded.place,
+    status = 0, resolved_by = NULL, resolved_at = NULL, resolved_reason = NULL
+  RETURNING 1 AS held`
+
+/** What these claims hold is due again, and their attempt does not count. */
+const release = (sql: SqlClient.SqlClient, owners: ReadonlyArray<string>, now: number) =>
+  inTransaction(sql)(
+    // Keys before messages, as everybody does.
+    Effect.andThen(
+      sql`
+        UPDATE troupe.outbox_keys k SET due_at = least(k.due_at, ${now}::int8) FROM troupe.outbox o
+        WHERE o.tenant = k.tenant AND o.key = k.key AND o.lease_owner = ANY(${owners}::text[])`,
+      sql`
+        UPDATE troupe.outbox SET lease_owner = NULL, attempts = greatest(attempts - 1, 0)
+        WHERE lease_owner = ANY(${owners}::text[]) RETURNING pg_notify(${outbox_channel}::text, '')`
+    )
+  )
+
+/** The first of each route, and of those the first. */
+const nextDue = (sql: SqlClient.SqlClient, routes: OutboxRoutes) => sql<{
+  readonly due_at: number | null
+}>`
+  SELECT min(x.due_at)::float8 AS due_at
+  FROM unnest(${routes.topics}::text[]) t(topic) CROSS JOIN unnest(${agentsOf(routes)}::text[]) a(agent) CROSS JOIN LATERAL (
+    SELECT k.due_at FROM troupe.outbox_keys k WHERE k.topic = t.topic AND k.agent = a.agent ORDER BY k.due_at LIMIT 1
+  ) x`
+
+const make = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const notify = yield* SqlNotify
+  return Outbox.of({
+    enqueue: Effect.fn("Outbox.enqueue")(
+      (messages) => inTransaction(sql)(put(sql, messages, false)),
+      Effect.mapError(toStoreError)
+    ),
+    claim: Effect.fn("Outbox.claim")(function* (claim) {
+      const now = yield* Clock.currentTimeMillis
+      return (yield* take(sql, claim, now)).map(messageOf)
+    }, Effect.mapError(toStoreError)),
+    release: Effect.fn("Outbox.release")(function* (owners) {
+      yield* release(sql, owners, yield* Clock.currentTimeMillis)
+    }, Effect.mapError(toStoreError)),
+    delivered: Effect.fn("Outbox.delivered")(function* (id, owner) {
+      const now = yield* Clock.currentTimeMillis
+      const rows = yield* sql`
+        WITH ${held(sql, id, owner)}, ${removed(sql, id, owner, now)} SELECT 1 AS held FROM gone`
+      return rows.length > 0
+    }, Effect.mapError(toStoreError)),
+    failed: Effect.fn("Outbox.failed")(function* (id, owner, error, retry_at) {
+      const now = yield* Clock.currentTimeMillis
+      const rows = yield* retry_at === undefined
+        ? bury(sql, id, owner, error, now)
+        : retry(sql, id, owner, error, retry_at, now)
+      return rows.length > 0
+    }, Effect.mapError(toStoreError)),
+    depth: sql<{ readonly n: number }>`SELECT count(*)::int4 AS n FROM troupe.outbox`.pipe(
+      Effect.map((rows) => rows[0]!.n),
+      Effect.mapError(toStoreError)
+    ),
+    nextDueAt: (routes) =>
+      Effect.mapBoth(nextDue(sql, routes), {
+        onSuccess: (rows) => rows[0]!.due_at ?? undefined,
+        onFailure: toStoreError
+      }),
+    written: (listener) =>
+      Effect.mapError(
+        notify.listen(outbox_channel, () => listener()),
+        toStoreError
+      )
+  })
+})
+
+export const layer: Layer.Layer<Outbox, never, SqlClient.SqlClient | SqlNotify> = Layer.effect(
+  Outbox,
+  make
+)

@@ -1,0 +1,74 @@
+/**
+ * Sends dead letters in PostgreSQL again, or gives them up. The letter's new status and the message commit together,
+ * within the ambient transaction where there is one.
+ */
+import { Clock, Effect, Layer } from "effect"
+import { SqlClient } from "effect/sql"
+import type { Resolution } from "../../../services/OutboxReplayer.ts"
+import { OutboxReplayer } from "../../../services/OutboxReplayer.ts"
+import type { DeadLetterStatus, NewOutboxMessage } from "../../../src/delivery/Outbox.ts"
+import { DeadLetterNotFound, DeadLetterResolved } from "../../../src/delivery/Outbox.ts"
+import { AgentName, MessageId } from "../../../src/Ids.ts"
+import { isEventId, letterCode, letterStatus, put } from "./OutboxRows.ts"
+import { inTransaction, orStoreError } from "../engine/SqlFailure.ts"
+
+interface LetterRow {
+  readonly key: string
+  readonly topic: string
+  /** Empty = for none. */
+  readonly agent: string
+  readonly payload: string
+  readonly status: number
+}
+
+/** Settles a letter that is open; what it was. Whoever comes second waits for the row and is told. */
+const resolve = Effect.fnUntraced(function* (
+  sql: SqlClient.SqlClient,
+  { by, event_id, reason, tenant }: Resolution,
+  status: Exclude<DeadLetterStatus, "dead">
+) {
+  if (!isEventId(event_id)) return yield* new DeadLetterNotFound({ event_id })
+  const now = yield* Clock.currentTimeMillis
+  const [row] = yield* sql<LetterRow>`
+    SELECT d.key, d.handler_name AS topic, d.agent, d.payload, d.status FROM troupe.dead_letters d
+    WHERE d.event_id = ${event_id}::uuid AND d.tenant = ${tenant}::text FOR UPDATE`
+  if (row === undefined) return yield* new DeadLetterNotFound({ event_id })
+  const was = letterStatus(row.status)
+  if (was !== "dead") return yield* new DeadLetterResolved({ event_id, status: was })
+  yield* sql`
+    UPDATE troupe.dead_letters SET status = ${letterCode(status)}::int2, resolved_by = ${JSON.stringify(by)}::text,
+      resolved_at = ${now}::int8, resolved_reason = ${JSON.stringify(reason)}::text
+    WHERE event_id = ${event_id}::uuid`
+  const message: NewOutboxMessage = {
+    id: MessageId.make(event_id),
+    tenant,
+    key: row.key,
+    topic: row.topic,
+    ...(row.agent === "" ? undefined : { agent: AgentName.make(row.agent) }),
+    payload: JSON.parse(row.payload) as NewOutboxMessage["payload"]
+  }
+  return message
+})
+
+const make = Effect.map(SqlClient.SqlClient, (sql) =>
+  OutboxReplayer.of({
+    replay: Effect.fn("OutboxReplayer.replay")(
+      (resolution) =>
+        inTransaction(sql)(
+          Effect.flatMap(resolve(sql, resolution, "replayed"), (message) =>
+            put(sql, [message], true)
+          )
+        ),
+      Effect.mapError(orStoreError)
+    ),
+    discard: Effect.fn("OutboxReplayer.discard")(
+      (resolution) => inTransaction(sql)(Effect.asVoid(resolve(sql, resolution, "discarded"))),
+      Effect.mapError(orStoreError)
+    )
+  })
+)
+
+export const layer: Layer.Layer<OutboxReplayer, never, SqlClient.SqlClient> = Layer.effect(
+  OutboxReplayer,
+  make
+)

@@ -1,0 +1,109 @@
+/**
+ * What turns and tools cost, in SQL: sums are the database's, which has exact numbers.
+ */
+import { Effect, Layer } from "effect"
+import { SqlClient } from "effect/sql"
+import type { CostGroup, CostTotal } from "../../../src/cost/CostTotal.ts"
+import type { CostQuery } from "../../../services/CostLedger.ts"
+import { CostLedger } from "../../../services/CostLedger.ts"
+import { toStoreError } from "../engine/SqlFailure.ts"
+import { textOf } from "../engine/StoredText.ts"
+
+const page_max = 500
+
+interface TotalRow {
+  readonly key: string
+  readonly currency: string | null
+  readonly amount: string | null
+  readonly turns: number
+  readonly input_tokens: number
+  readonly output_tokens: number
+  readonly cached_tokens: number
+  readonly cache_write_tokens: number
+  readonly reasoning_tokens: number
+}
+
+/** The id of a task's trace, as JSON text, whether it stands alone or with that of a span. */
+const trace = `CASE WHEN t.trace_id LIKE '{%' THEN (t.trace_id::json -> 'trace_id')::text ELSE t.trace_id END`
+
+/** The bytes' order, which for these names is that of their code units. */
+const keys: Record<CostGroup, string> = {
+  tenant: `c.tenant COLLATE "C"`,
+  agent: `c.agent COLLATE "C"`,
+  model: `c.model COLLATE "C"`,
+  run: `c.run_id::text COLLATE "C"`,
+  tool: `c.tool COLLATE "C"`,
+  trace: `(${trace}) COLLATE "C"`
+}
+
+const filter = `c.tenant = $1::text
+  AND ($2::int8 IS NULL OR c.at >= $2::int8) AND ($3::int8 IS NULL OR c.at < $3::int8)
+  AND ($4::text IS NULL OR c.agent = $4::text) AND ($5::text IS NULL OR c.model = $5::text)
+  AND ($6::uuid IS NULL OR c.run_id = $6::uuid) AND ($9::text IS NULL OR c.tool = $9::text)
+  AND ($10::text IS NULL OR ${trace} = $10::text)`
+
+/** A trace is its run's, and stands with its task. */
+const entries = `troupe.turn_costs c LEFT JOIN troupe.agent_tasks t ON t.id = c.run_id`
+
+const statement = (key: string): string => `WITH page AS (
+  SELECT DISTINCT ${key} AS key FROM ${entries}
+  WHERE ${filter} AND ${key} IS NOT NULL AND ($7::text IS NULL OR ${key} > $7::text)
+  ORDER BY 1 LIMIT $8::int4)
+SELECT p.key, c.currency, trim_scale(sum(c.amount))::text AS amount, sum(c.turns)::float8 AS turns,
+  sum(c.input_tokens)::float8 AS input_tokens, sum(c.output_tokens)::float8 AS output_tokens,
+  sum(c.cached_tokens)::float8 AS cached_tokens, sum(c.cache_write_tokens)::float8 AS cache_write_tokens,
+  sum(c.reasoning_tokens)::float8 AS reasoning_tokens
+FROM ${entries} JOIN page p ON p.key = ${key}
+WHERE ${filter} GROUP BY p.key, c.currency ORDER BY p.key, c.currency COLLATE "C"`
+
+/** One row for each key and currency, and one for what has no price, as one total for each key. */
+const totalsOf = (rows: ReadonlyArray<TotalRow>, { by }: CostQuery): ReadonlyArray<CostTotal> => {
+  const totals = new Map<string, CostTotal>()
+  for (const row of rows) {
+    const { amount, currency, turns } = row
+    const key = by === "trace" ? textOf(row.key) : row.key
+    const before = totals.get(key)
+    const unpriced = currency === null || amount === null
+    totals.set(key, {
+      key,
+      amounts: [...(before?.amounts ?? []), ...(unpriced ? [] : [{ currency, amount }])],
+      turns: (before?.turns ?? 0) + turns,
+      unpriced_turns: (before?.unpriced_turns ?? 0) + (unpriced ? turns : 0),
+      input_tokens: (before?.input_tokens ?? 0) + row.input_tokens,
+      output_tokens: (before?.output_tokens ?? 0) + row.output_tokens,
+      cached_tokens: (before?.cached_tokens ?? 0) + row.cached_tokens,
+      cache_write_tokens: (before?.cache_write_tokens ?? 0) + row.cache_write_tokens,
+      reasoning_tokens: (before?.reasoning_tokens ?? 0) + row.reasoning_tokens
+    })
+  }
+  return [...totals.values()]
+}
+
+/** A trace as its task has it. */
+const stored = (trace_id: string | undefined): string | null =>
+  trace_id === undefined ? null : JSON.stringify(trace_id)
+
+const make = Effect.map(SqlClient.SqlClient, (sql) =>
+  CostLedger.of({
+    totals: Effect.fn("CostLedger.totals")(function* (query) {
+      const rows = yield* sql.unsafe<TotalRow>(statement(keys[query.by]), [
+        query.tenant,
+        query.from ?? null,
+        query.to ?? null,
+        query.agent ?? null,
+        query.model ?? null,
+        query.run_id ?? null,
+        query.by === "trace" ? stored(query.after) : (query.after ?? null),
+        Math.max(0, Math.min(query.limit, page_max)),
+        query.tool ?? null,
+        stored(query.trace_id)
+      ])
+      return totalsOf(rows, query)
+    }, Effect.mapError(toStoreError))
+  })
+)
+
+export const layer: Layer.Layer<CostLedger, never, SqlClient.SqlClient> = Layer.effect(
+  CostLedger,
+  make
+)

@@ -1,0 +1,150 @@
+/**
+ * Ended loops in SQL. A run of ours gets its record when somebody looks for it: a run that has ended does not change, so
+ * that its record is made once, and ending a run costs nothing for it.
+ */
+import { Effect, Layer } from "effect"
+import { SqlClient } from "effect/sql"
+import type { StoredLoop } from "../../../services/LoopStore.ts"
+import { LoopStore } from "../../../services/LoopStore.ts"
+import { StoreError } from "../../../services/TaskStore.ts"
+import { completionKey, flowOf, loopIdOf, recordOf } from "../../../src/agents/LoopRecord.ts"
+import type { RunId, Tenant } from "../../../src/Ids.ts"
+import { run_over, run_quarantined, run_rests } from "../journal/Codes.ts"
+import { entries } from "../journal/RunRows.ts"
+import { toStoreError } from "../engine/SqlFailure.ts"
+import { textOf } from "../engine/StoredText.ts"
+
+const page_max = 500
+const key_max = 500
+const value_max = 4_000_000
+/** Runs whose records are made at once. */
+const made_max = 100
+const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
+
+interface RecordRow {
+  readonly key: string
+  readonly value: string
+}
+
+const save = (
+  sql: SqlClient.SqlClient,
+  tenant: Tenant,
+  key: string,
+  value: string,
+  conflict: string
+) => {
+  const flow = flowOf(value)
+  return Effect.mapError(
+    sql.unsafe(
+      `INSERT INTO troupe.loop_records (tenant, key, flow, value)
+       VALUES ($1::text, $2::text, $3::text, $4::text) ON CONFLICT (tenant, key) ${conflict}`,
+      [
+        tenant,
+        JSON.stringify(key),
+        flow === undefined ? null : JSON.stringify(flow),
+        JSON.stringify(value)
+      ]
+    ),
+    toStoreError
+  )
+}
+
+/** Makes the record of a run of ours that has ended, if nobody has. */
+const settle = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, tenant: Tenant, run: RunId) {
+  const [row] = yield* Effect.mapError(
+    sql.unsafe<{ readonly length: number }>(
+      `SELECT length FROM troupe.runs WHERE run_id = $1::uuid AND tenant = $2::text AND status >= $3::int2 AND status < $4::int2`,
+      [run, tenant, run_over, run_rests + run_quarantined]
+    ),
+    toStoreError
+  )
+  if (row === undefined) return undefined
+  const events = yield* Effect.mapError(
+    entries(sql, run, 0, row.length),
+    ({ message }) => new StoreError({ message })
+  )
+  const record = recordOf(run, events)
+  if (record === undefined) return undefined
+  const value = JSON.stringify(record)
+  yield* save(sql, tenant, completionKey(run), value, "DO NOTHING")
+  return value
+})
+
+/** Makes the records that a flow's runs still lack. */
+const settleAll = Effect.fnUntraced(function* (
+  sql: SqlClient.SqlClient,
+  tenant: Tenant,
+  flow: string
+) {
+  for (;;) {
+    const rows = yield* Effect.mapError(
+      sql.unsafe<{ readonly run_id: RunId }>(
+        `SELECT r.run_id FROM troupe.run_details d JOIN troupe.runs r ON r.run_id = d.run_id
+         WHERE d.agent = $1::text AND NOT d.open AND r.tenant = $2::text AND r.status >= $3::int2 AND r.status < $5::int2
+           AND NOT EXISTS (SELECT 1 FROM troupe.loop_records l
+             WHERE l.tenant = r.tenant AND l.key = '"COMPLETE_' || r.run_id::text || '"')
+         LIMIT $4::int4`,
+        [flow, tenant, run_over, made_max, run_rests + run_quarantined]
+      ),
+      toStoreError
+    )
+    const made = yield* Effect.forEach(rows, ({ run_id }) => settle(sql, tenant, run_id), {
+      concurrency: 4
+    })
+    // One that makes no record would come again for ever.
+    if (rows.length < made_max || made.includes(undefined)) return
+  }
+})
+
+const make = Effect.map(SqlClient.SqlClient, (sql) => {
+  const stored = (tenant: Tenant, key: string) =>
+    Effect.mapBoth(
+      sql.unsafe<RecordRow>(
+        `SELECT key, value FROM troupe.loop_records WHERE tenant = $1::text AND key = $2::text`,
+        [tenant, JSON.stringify(key)]
+      ),
+      { onSuccess: ([row]) => row && textOf(row.value), onFailure: toStoreError }
+    )
+  return LoopStore.of({
+    put: (tenant, key, value) =>
+      key.length > key_max || value.length > value_max
+        ? Effect.die(new RangeError("a loop's key or value is too long"))
+        : Effect.asVoid(
+            save(
+              sql,
+              tenant,
+              key,
+              value,
+              "DO UPDATE SET flow = excluded.flow, value = excluded.value"
+            )
+          ),
+    get: Effect.fn("LoopStore.get")(function* (tenant, key) {
+      const found = yield* stored(tenant, key)
+      const id = loopIdOf(key)
+      if (found !== undefined || id === undefined || !uuid.test(id)) return found
+      return yield* settle(sql, tenant, id as RunId)
+    }),
+    scan: Effect.fn("LoopStore.scan")(function* (tenant, flow, after, limit) {
+      if (after === undefined) yield* settleAll(sql, tenant, flow)
+      const rows = yield* Effect.mapError(
+        sql.unsafe<RecordRow>(
+          `SELECT key, value FROM troupe.loop_records
+           WHERE tenant = $1::text AND flow = $2::text AND key > $3::text ORDER BY key LIMIT $4::int4`,
+          [
+            tenant,
+            JSON.stringify(flow),
+            after === undefined ? "" : JSON.stringify(after),
+            Math.min(limit, page_max)
+          ]
+        ),
+        toStoreError
+      )
+      return rows.map((row): StoredLoop => ({ key: textOf(row.key), value: textOf(row.value) }))
+    })
+  })
+})
+
+export const layer: Layer.Layer<LoopStore, never, SqlClient.SqlClient> = Layer.effect(
+  LoopStore,
+  make
+)

@@ -1,0 +1,199 @@
+/**
+ * Owners on one PostgreSQL: each holds an advisory lock in a session of its process, which the server takes back when the
+ * process dies. Whoever finds the lock free for a while, and only where the server did not just start, ends the owner's
+ * lease and frees what it had claimed: runs, deliveries, tool calls.
+ *
+ * A stopped process keeps its session and a partition hides it: there the lease decides, as it does without this.
+ */
+import { Clock, Effect, Latch, Layer, Schedule } from "effect"
+import { SqlClient } from "effect/sql"
+import type { SqlConnection, SqlError } from "effect/sql"
+import { Owners } from "../../../services/Owners.ts"
+import { outbox_channel } from "../outbox/OutboxRows.ts"
+import { channel as tool_channel } from "../tools/ToolWakeups.ts"
+import { inTransaction } from "../engine/SqlFailure.ts"
+
+/** How often each process looks; also how soon it finds that its own session was lost. */
+const look_ms = 500
+/** How long a lock has to be free. A living owner whose connection broke has locked again by then. */
+const grace_ms = 750
+/** How long nobody is judged after the server's start, in seconds: every session ended with it, and all lock again. */
+const started_s = 10
+
+const reconnect = Schedule.min([Schedule.exponential("100 millis"), Schedule.spaced("1 second")])
+
+const key = (owner: string) => `hashtextextended('troupe owner ' || ${owner}, 0)`
+
+const lock = `SELECT pg_advisory_lock(${key("$1::text")})::text`
+const unlock = `SELECT pg_advisory_unlock(${key("$1::text")})::text`
+
+/** A lease of its own is its runtime's to take; a relay has none. */
+const register = `INSERT INTO troupe.processes (owner, expires_at, guarded, agents)
+  VALUES ($1::text, clock_timestamp(), true, $2::text[])
+  ON CONFLICT (owner) DO UPDATE SET guarded = true, agents = excluded.agents`
+
+/** Shared, so that several may look at once: only the owner's own lock is in the way. It ends with the statement. */
+const look = `SELECT p.owner, p.owner <> ALL ($1::text[]) AND pg_try_advisory_xact_lock_shared(${key("p.owner")}) AS free,
+  pg_postmaster_start_time() < clock_timestamp() - interval '${started_s} seconds' AS settled
+  FROM troupe.processes p WHERE p.guarded`
+
+interface Seen {
+  readonly owner: string
+  readonly free: boolean
+  readonly settled: boolean
+}
+
+/** Its name, or that of one of its claims. */
+const held_by = (column: string) => `split_part(${column}, '.', 1) = $1::text`
+
+/** Frees what a dead owner held. While this lasts nobody can take its lock; false: it, or another, was first. */
+const bury = (sql: SqlClient.SqlClient, owner: string) =>
+  inTransaction(sql)(
+    Effect.gen(function* () {
+      const now = yield* Clock.currentTimeMillis
+      const [taken] = yield* sql.unsafe<{ readonly free: boolean }>(
+        `SELECT pg_try_advisory_xact_lock(${key("$1::text")}) AS free`,
+        [owner]
+      )
+      if (taken?.free !== true) return false
+      const rows = yield* sql.unsafe(
+        `DELETE FROM troupe.processes WHERE owner = $1::text AND guarded RETURNING 1 AS gone`,
+        [owner]
+      )
+      if (rows.length === 0) return false
+      // Keys before messages, as everybody does.
+      yield* sql.unsafe(
+        `UPDATE troupe.outbox_keys k SET due_at = least(k.due_at, $2::int8) FROM troupe.outbox o
+         WHERE o.tenant = k.tenant AND o.key = k.key AND ${held_by("o.lease_owner")}`,
+        [owner, now]
+      )
+      yield* sql.unsafe(
+        `UPDATE troupe.outbox SET lease_owner = NULL WHERE ${held_by("lease_owner")}`,
+        [owner]
+      )
+      yield* sql.unsafe(
+        `UPDATE troupe.tool_messages SET owner = NULL, due_at = least(due_at, $2::int8)
+         WHERE status = 0 AND ${held_by("owner")}`,
+        [owner, now]
+      )
+      yield* sql.unsafe(
+        `UPDATE troupe.tool_workers SET expires_at = least(expires_at, $2::int8) WHERE worker = $1::text`,
+        [owner, now]
+      )
+      yield* sql.unsafe(`SELECT pg_notify($1::text, ''), pg_notify($2::text, '')`, [
+        outbox_channel,
+        tool_channel
+      ])
+      return true
+    })
+  )
+
+const make = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  /** With the agents that each hosts. */
+  const mine = new Map<string, ReadonlyArray<string>>()
+  const listeners = new Set<() => void>()
+  const bell = yield* Latch.make(false)
+  /** Those that were there at the last look. */
+  let known = new Set<string>()
+  /** Since when the lock of each was found free, in ms. */
+  const free_since = new Map<string, number>()
+
+  const judge = Effect.fnUntraced(function* (seen: ReadonlyArray<Seen>) {
+    const now = yield* Clock.currentTimeMillis
+    const here = new Set(seen.map(({ owner }) => owner))
+    for (const { free, owner, settled } of seen) {
+      if (!free || !settled) {
+        free_since.delete(owner)
+        continue
+      }
+      const since = free_since.get(owner) ?? now
+      free_since.set(owner, since)
+      if (now - since < grace_ms) continue
+      if (yield* bury(sql, owner)) {
+        here.delete(owner)
+        yield* Effect.logWarning("an owner of runs or claims is gone; what it held is free", {
+          owner
+        })
+      }
+    }
+    for (const owner of free_since.keys()) if (!here.has(owner)) free_since.delete(owner)
+    const lost = [...known].some((owner) => !here.has(owner))
+    known = here
+    if (lost) for (const listener of listeners) listener()
+  })
+
+  /** One session, until it is lost: its owners' locks, and a look at those of others. */
+  const session = Effect.gen(function* () {
+    const connection = yield* sql.reserve
+    const locked = new Set<string>()
+    yield* Effect.addFinalizer(() => release(connection))
+    for (;;) {
+      for (const owner of locked) {
+        if (mine.has(owner)) continue
+        yield* run(connection, unlock, [owner])
+        locked.delete(owner)
+      }
+      for (const owner of mine.keys()) {
+        if (locked.has(owner)) continue
+        yield* run(connection, lock, [owner])
+        locked.add(owner)
+      }
+      const seen = (yield* run(connection, look, [[...mine.keys()]])) as ReadonlyArray<Seen>
+      for (const [owner, agents] of mine) {
+        if (!seen.some((each) => each.owner === owner))
+          yield* run(connection, register, [owner, agents])
+      }
+      yield* judge(seen)
+      yield* Effect.timeoutOption(bell.await, look_ms)
+      yield* bell.close
+    }
+  }).pipe(Effect.scoped)
+
+  // A bug ends one session too: without another this process would be found gone, and would find nobody so.
+  yield* Effect.forkScoped(
+    session.pipe(
+      Effect.catchDefect((bug) =>
+        Effect.andThen(Effect.logError("the watch over owners broke", bug), Effect.fail(bug))
+      ),
+      Effect.retry(reconnect),
+      Effect.ignoreCause
+    )
+  )
+  return Owners.of({
+    attend: (owner, agents = []) =>
+      Effect.acquireRelease(
+        Effect.sync(() => {
+          mine.set(owner, agents)
+          bell.openUnsafe()
+        }),
+        () =>
+          Effect.suspend(() => {
+            mine.delete(owner)
+            return Effect.ignoreCause(
+              sql.unsafe(`DELETE FROM troupe.processes WHERE owner = $1::text`, [owner])
+            )
+          })
+      ),
+    gone: (listener) =>
+      Effect.asVoid(
+        Effect.acquireRelease(
+          Effect.sync(() => void listeners.add(listener)),
+          () => Effect.sync(() => void listeners.delete(listener))
+        )
+      )
+  })
+})
+
+const run = (
+  connection: SqlConnection.Connection,
+  text: string,
+  params: ReadonlyArray<unknown>
+): Effect.Effect<ReadonlyArray<unknown>, SqlError.SqlError> =>
+  connection.execute(text, params, undefined)
+
+/** The connection goes back to the pool: no lock goes with it. */
+const release = (connection: SqlConnection.Connection) =>
+  Effect.ignoreCause(run(connection, `SELECT pg_advisory_unlock_all()::text`, []))
+
+export const layer: Layer.Layer<never, never, SqlClient.SqlClient> = Layer.effect(Owners, make)

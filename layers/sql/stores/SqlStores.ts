@@ -1,0 +1,74 @@
+/**
+ * All stores over one SQL database, whichever engine it is, brought up to date before they answer.
+ */
+import { Layer } from "effect"
+import type { Migrator, SqlClient, SqlError } from "effect/sql"
+import type { ApprovalRecords } from "../../../services/ApprovalRecords.ts"
+import type { CallRecords } from "../../../services/CallRecords.ts"
+import type { ComponentCatalog } from "../../../services/ComponentCatalog.ts"
+import type { ConversationStore } from "../../../services/ConversationStore.ts"
+import type { CostLedger } from "../../../services/CostLedger.ts"
+import type { FlowState } from "../../../services/FlowState.ts"
+import type { LoopStore } from "../../../services/LoopStore.ts"
+import type { McpPins } from "../../../services/McpPins.ts"
+import type { Outbox } from "../../../services/Outbox.ts"
+import type { OutboxReader } from "../../../services/OutboxReader.ts"
+import type { OutboxReplayer } from "../../../services/OutboxReplayer.ts"
+import type { RunJournal } from "../../../services/RunJournal.ts"
+import type { RunList } from "../../../services/RunList.ts"
+import type { TaskStore } from "../../../services/TaskStore.ts"
+import type { ToolQueue } from "../../../services/ToolQueue.ts"
+import type { TriplePublisher } from "../../../services/TriplePublisher.ts"
+import * as Migrations from "../engine/Migrations.ts"
+import * as SqlApprovalRecords from "../journal/SqlApprovalRecords.ts"
+import * as SqlConversationStore from "./SqlConversationStore.ts"
+import * as SqlCostLedger from "./SqlCostLedger.ts"
+import * as SqlMcpPins from "../tools/SqlMcpPins.ts"
+import type { SqlNotify } from "../engine/SqlNotify.ts"
+import * as SqlOutbox from "../outbox/SqlOutbox.ts"
+import * as SqlOutboxReader from "../outbox/SqlOutboxReader.ts"
+import * as SqlOutboxReplayer from "../outbox/SqlOutboxReplayer.ts"
+import * as SqlRunJournal from "../journal/SqlRunJournal.ts"
+import * as SqlRunList from "../journal/SqlRunList.ts"
+import * as SqlTaskStore from "../journal/SqlTaskStore.ts"
+import * as SqlToolQueue from "../tools/SqlToolQueue.ts"
+import * as SqlToolStores from "./SqlToolStores.ts"
+
+/** What keeps the stores from starting. */
+export type StartError = Migrator.MigrationError | SqlError.SqlError
+
+/** The client that transactional tools write with. */
+export type Client = SqlClient.SqlClient
+
+export const layer: Layer.Layer<
+  | RunJournal
+  | RunList
+  | TaskStore
+  | ConversationStore
+  | ApprovalRecords
+  | CallRecords
+  | ComponentCatalog
+  | CostLedger
+  | FlowState
+  | LoopStore
+  | McpPins
+  | Outbox
+  | OutboxReader
+  | OutboxReplayer
+  | ToolQueue
+  | TriplePublisher,
+  StartError,
+  SqlClient.SqlClient | SqlNotify
+> = Layer.mergeAll(
+  SqlRunJournal.layer,
+  SqlRunList.layer,
+  SqlTaskStore.layer,
+  SqlConversationStore.layer,
+  SqlCostLedger.layer,
+  SqlApprovalRecords.layer,
+  SqlMcpPins.layer,
+  SqlOutboxReader.layer,
+  SqlOutboxReplayer.layer,
+  SqlToolQueue.layer,
+  SqlToolStores.layer
+).pipe(Layer.provideMerge(SqlOutbox.layer), Layer.provide(Migrations.layer))

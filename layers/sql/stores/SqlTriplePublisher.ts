@@ -1,0 +1,90 @@
+/**
+ * The knowledge graph in SQL. A publication is one statement, so that it is there whole or not at all; within an ambient
+ * transaction it commits with that.
+ */
+import { createHash } from "node:crypto"
+import { Effect, Layer } from "effect"
+import { SqlClient } from "effect/sql"
+import { TriplePublisher } from "../../../services/TriplePublisher.ts"
+import { canonical } from "../../../src/Canonical.ts"
+import { refusalOf, triples_max } from "../../../src/agents/Triple.ts"
+import type { Triple } from "../../../src/agents/Triple.ts"
+import type { Tenant } from "../../../src/Ids.ts"
+import { toStoreError } from "../engine/SqlFailure.ts"
+import { textOf } from "../engine/StoredText.ts"
+
+interface TripleRow {
+  readonly predicate: string
+  readonly object: string
+  readonly source: string
+  readonly said_at: string
+  readonly confidence: number
+}
+
+/** What makes a fact of a subject the same, in hex. */
+const digestOf = ({ object, predicate, source }: Triple): string =>
+  createHash("sha256")
+    .update(canonical([predicate, object, source]))
+    .digest("hex")
+
+const add = (sql: SqlClient.SqlClient, tenant: Tenant, triples: ReadonlyArray<Triple>) =>
+  sql.unsafe(
+    `INSERT INTO troupe.triples (tenant, subject, digest, predicate, object, source, said_at, confidence)
+     SELECT $1::text, t.subject, decode(t.digest, 'hex'), t.predicate, t.object, t.source, t.said_at, t.confidence
+     FROM ROWS FROM (
+       json_to_recordset($2::text::json) AS (subject text, digest text, predicate text, object text, source text, said_at text, confidence float8)
+     ) WITH ORDINALITY AS t (subject, digest, predicate, object, source, said_at, confidence, place)
+     ORDER BY t.place ON CONFLICT DO NOTHING`,
+    [
+      tenant,
+      // Each text is JSON inside JSON: what is stored is JSON text, which holds any character.
+      JSON.stringify(
+        triples.map((triple) => ({
+          subject: JSON.stringify(triple.subject),
+          digest: digestOf(triple),
+          predicate: JSON.stringify(triple.predicate),
+          object: JSON.stringify(triple.object),
+          source: JSON.stringify(triple.source),
+          said_at: JSON.stringify(triple.timestamp),
+          confidence: triple.confidence
+        }))
+      )
+    ]
+  )
+
+const make = Effect.map(SqlClient.SqlClient, (sql) =>
+  TriplePublisher.of({
+    addAll: Effect.fn("TriplePublisher.addAll")(function* (tenant, triples) {
+      const refused = refusalOf(triples)
+      if (refused !== undefined) return yield* refused
+      if (triples.length === 0) return
+      yield* Effect.mapError(add(sql, tenant, triples), toStoreError)
+    }),
+    about: Effect.fn("TriplePublisher.about")((tenant, subject, limit) =>
+      Effect.mapBoth(
+        sql.unsafe<TripleRow>(
+          `SELECT predicate, object, source, said_at, confidence FROM troupe.triples
+           WHERE tenant = $1::text AND subject = $2::text ORDER BY position LIMIT $3::int4`,
+          [tenant, JSON.stringify(subject), Math.min(limit, triples_max)]
+        ),
+        {
+          onSuccess: (rows) =>
+            rows.map((row): Triple => ({
+              subject,
+              predicate: textOf(row.predicate),
+              object: textOf(row.object),
+              source: textOf(row.source),
+              timestamp: textOf(row.said_at),
+              confidence: row.confidence
+            })),
+          onFailure: toStoreError
+        }
+      )
+    )
+  })
+)
+
+export const layer: Layer.Layer<TriplePublisher, never, SqlClient.SqlClient> = Layer.effect(
+  TriplePublisher,
+  make
+)

@@ -1,0 +1,88 @@
+/**
+ * Records of calls in SQL. A write is one statement, however many records it holds.
+ */
+import { Effect, Layer, Schema } from "effect"
+import { SqlClient } from "effect/sql"
+import { CallRecords } from "../../../services/CallRecords.ts"
+import { StoreError } from "../../../services/TaskStore.ts"
+import { CallRecord } from "../../../src/tool/CallRecord.ts"
+import { toStoreError } from "../engine/SqlFailure.ts"
+
+const page_max = 500
+
+const decode = Schema.decodeUnknownEffect(Schema.Array(Schema.fromJsonString(CallRecord)))
+
+interface Row {
+  readonly record: string
+}
+
+/** Names come from models and may hold anything, so they are JSON text. */
+const named = (name: string): string => JSON.stringify(name)
+
+const make = Effect.map(SqlClient.SqlClient, (sql) => {
+  const read = (rows: Effect.Effect<ReadonlyArray<Row>, StoreError>) =>
+    Effect.flatMap(rows, (found) =>
+      Effect.mapError(
+        decode(found.map(({ record }) => record)),
+        () => new StoreError({ message: "a record of a call cannot be read" })
+      )
+    )
+  const rows = (statement: string, values: ReadonlyArray<unknown>) =>
+    Effect.mapError(sql.unsafe<Row>(statement, [...values]), toStoreError)
+
+  return CallRecords.of({
+    store: (records) =>
+      records.length === 0
+        ? Effect.void
+        : Effect.mapBoth(
+            sql.unsafe(
+              `INSERT INTO troupe.call_records (key, tenant, run_id, tool_name, ended_at, record)
+               SELECT key, tenant, run_id, tool_name, ended_at, record
+               FROM unnest($1::text[], $2::text[], $3::uuid[], $4::text[], $5::int8[], $6::text[])
+                 WITH ORDINALITY AS row (key, tenant, run_id, tool_name, ended_at, record, place)
+               ORDER BY place
+               ON CONFLICT (key) DO NOTHING`,
+              [
+                records.map(({ key }) => named(key)),
+                records.map(({ tenant }) => named(tenant)),
+                records.map(({ run_id }) => run_id),
+                records.map(({ tool_name }) => named(tool_name)),
+                records.map(({ ended_at }) => String(ended_at)),
+                records.map((record) => JSON.stringify(record))
+              ]
+            ),
+            { onSuccess: () => undefined, onFailure: toStoreError }
+          ),
+    ofRun: (tenant, run, limit, after) =>
+      read(
+        rows(
+          `SELECT record FROM troupe.call_records
+           WHERE tenant = $1::text AND run_id = $2::uuid
+             AND place > COALESCE((SELECT place FROM troupe.call_records WHERE key = $3::text), 0)
+           ORDER BY place LIMIT $4::int4`,
+          [named(tenant), run, named(after ?? ""), Math.min(limit, page_max)]
+        )
+      ),
+    ofTool: (tenant, tool_name, limit) =>
+      read(
+        rows(
+          `SELECT record FROM troupe.call_records
+           WHERE tenant = $1::text AND tool_name = $2::text ORDER BY place DESC LIMIT $3::int4`,
+          [named(tenant), named(tool_name), Math.min(limit, page_max)]
+        )
+      ),
+    forget: (tenant, before) =>
+      Effect.mapBoth(
+        sql.unsafe(
+          `DELETE FROM troupe.call_records WHERE tenant = $1::text AND ended_at < $2::int8 RETURNING 1`,
+          [named(tenant), before]
+        ),
+        { onSuccess: (gone) => gone.length, onFailure: toStoreError }
+      )
+  })
+})
+
+export const layer: Layer.Layer<CallRecords, never, SqlClient.SqlClient> = Layer.effect(
+  CallRecords,
+  make
+)

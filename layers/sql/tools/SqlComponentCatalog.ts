@@ -1,0 +1,46 @@
+/**
+ * The platform's components in SQL.
+ */
+import { Effect, Layer, Option, Schema } from "effect"
+import { SqlClient } from "effect/sql"
+import { ComponentCatalog } from "../../../services/ComponentCatalog.ts"
+import { Component, components_max } from "../../../src/agents/Observation.ts"
+import { toStoreError } from "../engine/SqlFailure.ts"
+
+// Another version of this runtime may have written a shape that this one does not know: it is left out.
+const decode = Schema.decodeUnknownOption(Schema.fromJsonString(Component))
+
+const make = Effect.map(SqlClient.SqlClient, (sql) =>
+  ComponentCatalog.of({
+    all: Effect.mapBoth(
+      sql.unsafe<{ readonly component: string }>(
+        `SELECT component FROM troupe.components ORDER BY id LIMIT $1::int4`,
+        [components_max]
+      ),
+      {
+        onSuccess: (rows) =>
+          rows.flatMap(({ component }) =>
+            Option.match(decode(component), {
+              onNone: (): ReadonlyArray<Component> => [],
+              onSome: (found) => [found]
+            })
+          ),
+        onFailure: toStoreError
+      }
+    ),
+    register: (component) =>
+      Effect.mapBoth(
+        sql.unsafe(
+          `INSERT INTO troupe.components (id, component) VALUES ($1::text, $2::text)
+           ON CONFLICT (id) DO UPDATE SET component = excluded.component`,
+          [JSON.stringify(component.id), JSON.stringify(component)]
+        ),
+        { onSuccess: () => undefined, onFailure: toStoreError }
+      )
+  })
+)
+
+export const layer: Layer.Layer<ComponentCatalog, never, SqlClient.SqlClient> = Layer.effect(
+  ComponentCatalog,
+  make
+)

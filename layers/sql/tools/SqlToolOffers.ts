@@ -1,0 +1,82 @@
+/**
+ * What workers offer, in PostgreSQL: one row for each, so that to say again that it is there is a small write. Private to
+ * the room; the queue of tool calls answers with it.
+ */
+import { Clock, Effect, Option, Schema } from "effect"
+import { SqlClient } from "effect/sql"
+import type { ToolQueue } from "../../../services/ToolQueue.ts"
+import { announced_length_max, announced_tools_max, gone_ms } from "../../../services/ToolQueue.ts"
+import { offersOf } from "../../../src/tool/ToolOffer.ts"
+import { encodeToolSpec, keyOf, ToolSpec } from "../../../src/tool/ToolSpec.ts"
+import { toStoreError } from "../engine/SqlFailure.ts"
+import { textOf } from "../engine/StoredText.ts"
+
+interface Row {
+  readonly worker: string
+  readonly provider: string
+  readonly tools: string
+  readonly expires_at: number
+}
+
+const workers_max = 1_000
+
+/** One that another release wrote may have fields that are not known here; one that cannot be read is not listed. */
+const readSpec = Schema.decodeUnknownOption(ToolSpec)
+
+const specsIn = (tools: string): ReadonlyArray<ToolSpec> =>
+  (JSON.parse(tools) as ReadonlyArray<unknown>).flatMap((each) => Option.toArray(readSpec(each)))
+
+export const make = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+
+  const announce: ToolQueue["Service"]["announce"] = Effect.fn("ToolQueue.announce")(function* ({
+    lease_ms,
+    provider,
+    tools,
+    worker
+  }) {
+    const encoded = yield* Effect.orDie(Effect.forEach(tools, (spec) => encodeToolSpec(spec)))
+    const text = JSON.stringify(encoded)
+    if (tools.length > announced_tools_max || text.length > announced_length_max) {
+      return yield* Effect.die(new RangeError("a worker offers too many tools"))
+    }
+    const now = yield* Clock.currentTimeMillis
+    const keys = tools.map(keyOf)
+    yield* sql`
+      WITH gone AS (
+        DELETE FROM troupe.tool_workers
+        WHERE worker <> ${worker}::text AND expires_at <= ${now}::int8
+          AND (keys <@ ${keys}::text[] OR expires_at <= ${now - gone_ms}::int8)
+      )
+      INSERT INTO troupe.tool_workers (worker, provider, keys, tools, expires_at)
+      VALUES (${worker}::text, ${JSON.stringify(provider)}::text, ${keys}::text[], ${text}::text,
+        ${now + lease_ms}::int8)
+      ON CONFLICT (worker) DO UPDATE SET provider = EXCLUDED.provider, keys = EXCLUDED.keys,
+        tools = EXCLUDED.tools, expires_at = EXCLUDED.expires_at`
+  }, Effect.mapError(toStoreError))
+
+  const renew: ToolQueue["Service"]["renew"] = Effect.fnUntraced(function* (worker, lease_ms) {
+    const now = yield* Clock.currentTimeMillis
+    const rows = yield* sql`
+      UPDATE troupe.tool_workers SET expires_at = ${now + lease_ms}::int8
+      WHERE worker = ${worker}::text RETURNING 1`
+    return rows.length > 0
+  }, Effect.mapError(toStoreError))
+
+  const list: ToolQueue["Service"]["list"] = Effect.fn("ToolQueue.list")(function* (keys) {
+    const now = yield* Clock.currentTimeMillis
+    const rows = yield* sql<Row>`
+      SELECT worker, provider, tools, expires_at::float8 AS expires_at FROM troupe.tool_workers
+      WHERE ${keys === undefined}::boolean OR keys && ${keys ?? []}::text[]
+      ORDER BY expires_at DESC LIMIT ${workers_max}::int4`
+    const workers = rows.map(({ expires_at, provider, tools, worker }) => ({
+      worker,
+      provider: textOf(provider),
+      tools: specsIn(tools),
+      expires_at
+    }))
+    return offersOf(workers, now, keys)
+  }, Effect.mapError(toStoreError))
+
+  return { announce, renew, list }
+})

@@ -1,0 +1,297 @@
+/**
+ * The queue of tool calls in PostgreSQL: claimed with SKIP LOCKED and a lease, of each tenant in turn, rung by NOTIFY, and
+ * looked at again after a while by whoever waits, because a bell may be missed.
+ */
+import { Clock, Effect, Layer, Schema } from "effect"
+import { SqlClient } from "effect/sql"
+import type { NewToolMessage, ToolDelivery } from "../../../services/ToolQueue.ts"
+import {
+  ToolMessageConflict,
+  ToolQueue,
+  ToolQueueFull,
+  waiting_max
+} from "../../../services/ToolQueue.ts"
+import { StoreError } from "../../../services/TaskStore.ts"
+import { canonical } from "../../../src/Canonical.ts"
+import { Tenant } from "../../../src/Ids.ts"
+import { ToolResult } from "../../../src/tool/SemStreamsCall.ts"
+import {
+  call_length_max,
+  isInconclusive,
+  isMessageName,
+  isSameCall,
+  isShowable
+} from "../../../src/tool/ToolMessage.ts"
+import { inTransaction, orStoreError, toStoreError } from "../engine/SqlFailure.ts"
+import type { SqlNotify } from "../engine/SqlNotify.ts"
+import * as SqlToolOffers from "./SqlToolOffers.ts"
+import { textOf } from "../engine/StoredText.ts"
+import * as ToolBells from "./ToolWakeups.ts"
+import { channel } from "./ToolWakeups.ts"
+
+const page_max = 500
+const error_max = 500
+const prune_max = 1_000
+
+interface Row {
+  readonly id: string
+  readonly tool: string
+  readonly tenant: string
+  readonly payload: string
+  readonly expires_at: number
+  readonly deliveries: number
+  readonly begun_at: number | null
+  readonly result: string | null
+}
+
+const statuses = ["waiting", "over", "dead"] as const
+
+const columns = `id, tool, tenant, payload, expires_at::float8 AS expires_at, deliveries,
+  CASE WHEN begun THEN coalesce(begun_at, 0)::float8 END AS begun_at, result`
+
+const readResult = Schema.decodeUnknownEffect(Schema.fromJsonString(ToolResult))
+
+const resultOf = (text: string): Effect.Effect<ToolResult, StoreError> =>
+  Effect.mapError(
+    readResult(text),
+    () => new StoreError({ message: "a recorded result of a tool cannot be read" })
+  )
+
+const messageOf = (row: Omit<Row, "begun_at" | "result">) => ({
+  id: row.id,
+  tool: row.tool,
+  tenant: Tenant.make(row.tenant),
+  payload: JSON.parse(row.payload) as unknown,
+  expires_at: row.expires_at,
+  deliveries: row.deliveries
+})
+
+const deliveryOf = Effect.fnUntraced(function* (row: Row) {
+  const delivery: ToolDelivery = {
+    ...messageOf(row),
+    begun_at: row.begun_at ?? undefined,
+    result: row.result === null ? undefined : yield* resultOf(row.result)
+  }
+  return delivery
+})
+
+const put = (
+  sql: SqlClient.SqlClient,
+  message: NewToolMessage,
+  payload: string,
+  now: number
+) => sql<{
+  readonly room: boolean
+  readonly put: boolean
+}>`
+  WITH room AS MATERIALIZED (
+    SELECT count(*) < ${waiting_max}::int4 AS room FROM (
+      SELECT FROM troupe.tool_messages WHERE status = 0 AND tool = ${message.tool}::text AND tenant = ${message.tenant}::text
+      LIMIT ${waiting_max}::int4
+    ) w
+  ), put AS (
+    INSERT INTO troupe.tool_messages (id, tool, tenant, payload, expires_at, due_at)
+    SELECT ${message.id}::text, ${message.tool}::text, ${message.tenant}::text, ${payload}::text,
+      ${message.expires_at}::int8, ${now}::int8
+    FROM room WHERE room.room
+    ON CONFLICT (id) DO NOTHING
+    RETURNING pg_notify(${channel}::text, '')
+  )
+  SELECT room.room, EXISTS (SELECT FROM put) AS put FROM room`
+
+/** An id that is known: what it was sent with, what became of it, and whether it is to wait once more. */
+const known = Effect.fnUntraced(function* (
+  sql: SqlClient.SqlClient,
+  message: NewToolMessage,
+  payload: string,
+  now: number
+) {
+  const { expires_at, id, tenant, tool } = message
+  const [row] = yield* sql<Row & { readonly status: number }>`
+    SELECT ${sql.literal(columns)}, status FROM troupe.tool_messages WHERE id = ${id}::text FOR UPDATE`
+  if (row === undefined) return "gone" as const
+  const result = row.result === null ? undefined : yield* resultOf(row.result)
+  // What is run again may come with another approval.
+  const again = result === undefined ? row.status !== 0 : isInconclusive(result)
+  if (row.tool !== tool || row.tenant !== tenant || (!again && !isSameCall(row.payload, payload))) {
+    return yield* new ToolMessageConflict({ id, message: `the id ${id} names another call` })
+  }
+  if (row.result === null && row.status === 0) {
+    // Still on its way: it may live as long as its newest sender waits.
+    yield* sql`
+      UPDATE troupe.tool_messages SET expires_at = greatest(expires_at, ${expires_at}::int8) WHERE id = ${id}::text`
+    return undefined
+  }
+  if (result !== undefined && !isInconclusive(result)) return result
+  yield* sql`
+    UPDATE troupe.tool_messages SET status = 0, payload = ${payload}::text, due_at = ${now}::int8,
+      expires_at = ${expires_at}::int8, deliveries = 0, owner = NULL, begun = false, result = NULL, error = NULL, over_at = NULL
+    WHERE id = ${id}::text`
+  yield* sql`SELECT pg_notify(${channel}::text, '')`
+  return undefined
+})
+
+const send = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, message: NewToolMessage) {
+  const payload = canonical(message.payload)
+  if (
+    !isMessageName(message.id) ||
+    !isMessageName(message.tool) ||
+    payload.length > call_length_max
+  ) {
+    return yield* Effect.die(new RangeError("a call's id, tool or payload is too long"))
+  }
+  const now = yield* Clock.currentTimeMillis
+  for (;;) {
+    const [said] = yield* put(sql, message, payload, now)
+    if (said!.put) return undefined
+    const found = yield* inTransaction(sql)(known(sql, message, payload, now))
+    if (found !== "gone") return found
+    if (!said!.room) return yield* new ToolQueueFull({ tool: message.tool, waiting_max })
+  }
+})
+
+const make = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const bells = yield* ToolBells.make
+  const offers = yield* SqlToolOffers.make
+
+  const result = Effect.fnUntraced(function* (id: string) {
+    const [row] = yield* sql<{ readonly result: string | null }>`
+      SELECT result FROM troupe.tool_messages WHERE id = ${id}::text`
+    return row === undefined || row.result === null ? undefined : yield* resultOf(row.result)
+  }, Effect.mapError(orStoreError))
+
+  /** True if the statement found the row that it is about. */
+  const changes = <E>(statement: Effect.Effect<ReadonlyArray<unknown>, E>) =>
+    Effect.map(statement, (rows) => rows.length > 0)
+
+  return ToolQueue.of({
+    send: Effect.fn("ToolQueue.send")(
+      (message) => send(sql, message),
+      Effect.mapError(orStoreError)
+    ),
+    awaited: Effect.fn("ToolQueue.awaited")((id) => bells.until(id, result(id))),
+    look: Effect.fnUntraced(function* (id) {
+      const [row] = yield* sql<Pick<Row, "result"> & { readonly status: 0 | 1 | 2 }>`
+        SELECT status, result FROM troupe.tool_messages WHERE id = ${id}::text`
+      if (row === undefined) return undefined
+      const said = row.result === null ? undefined : yield* resultOf(row.result)
+      return { status: statuses[row.status], result: said }
+    }, Effect.mapError(orStoreError)),
+    withdraw: (id) =>
+      changes(sql`
+        DELETE FROM troupe.tool_messages WHERE id = ${id}::text AND status = 0 AND deliveries = 0 RETURNING 1`).pipe(
+        Effect.mapError(toStoreError)
+      ),
+    claim: Effect.fn("ToolQueue.claim")(function* ({ after, lease_ms, limit, owner, tools }) {
+      const now = yield* Clock.currentTimeMillis
+      const wanted = Math.max(0, Math.min(limit, page_max))
+      const rows = yield* sql<Row>`
+        SELECT ${sql.literal(columns)} FROM troupe.claim_tool_messages(${owner}::text, ${now}::int8, ${now + lease_ms}::int8,
+          ${tools}::text[], ${wanted}::int4, ${after ?? ""}::text)`
+      return yield* Effect.forEach(rows, deliveryOf)
+    }, Effect.mapError(orStoreError)),
+    release: Effect.fn("ToolQueue.release")(function* (owners) {
+      const now = yield* Clock.currentTimeMillis
+      yield* sql`
+        UPDATE troupe.tool_messages SET owner = NULL, due_at = ${now}::int8, deliveries = greatest(deliveries - 1, 0)
+        WHERE status = 0 AND owner = ANY(${owners}::text[]) RETURNING pg_notify(${channel}::text, '')`
+    }, Effect.mapError(toStoreError)),
+    begin: Effect.fnUntraced(function* (id, owner) {
+      const now = yield* Clock.currentTimeMillis
+      return yield* changes(sql`
+        UPDATE troupe.tool_messages SET begun = true, begun_at = ${now}::int8
+        WHERE id = ${id}::text AND owner = ${owner}::text AND status = 0 RETURNING 1`)
+    }, Effect.mapError(toStoreError)),
+    extend: Effect.fnUntraced(function* (id, owner, lease_ms) {
+      const now = yield* Clock.currentTimeMillis
+      return yield* changes(sql`
+        UPDATE troupe.tool_messages SET due_at = ${now + lease_ms}::int8
+        WHERE id = ${id}::text AND owner = ${owner}::text AND status = 0 RETURNING 1`)
+    }, Effect.mapError(toStoreError)),
+    publish: Effect.fn("ToolQueue.publish")(function* (id, said) {
+      const rows = yield* sql`
+        UPDATE troupe.tool_messages SET result = ${JSON.stringify(said)}::text
+        WHERE id = ${id}::text AND result IS NULL RETURNING pg_notify(${channel}::text, id)`
+      return rows.length > 0 ? said : yield* result(id)
+    }, Effect.mapError(orStoreError)),
+    acknowledge: Effect.fn("ToolQueue.acknowledge")(function* (id, owner) {
+      const now = yield* Clock.currentTimeMillis
+      return yield* changes(sql`
+        UPDATE troupe.tool_messages SET status = 1, owner = NULL, over_at = ${now}::int8
+        WHERE id = ${id}::text AND owner = ${owner}::text AND status = 0 RETURNING 1`)
+    }, Effect.mapError(toStoreError)),
+    failed: Effect.fn("ToolQueue.failed")(function* (id, owner, error, retry_at) {
+      const now = yield* Clock.currentTimeMillis
+      const text = JSON.stringify(error.slice(0, error_max))
+      return yield* changes(
+        retry_at === undefined
+          ? sql`
+        UPDATE troupe.tool_messages SET status = 2, owner = NULL, error = ${text}::text, over_at = ${now}::int8
+        WHERE id = ${id}::text AND owner = ${owner}::text AND status = 0 RETURNING 1`
+          : sql`
+        UPDATE troupe.tool_messages SET owner = NULL, error = ${text}::text, due_at = ${retry_at}::int8
+        WHERE id = ${id}::text AND owner = ${owner}::text AND status = 0 RETURNING 1`
+      )
+    }, Effect.mapError(toStoreError)),
+    dead: (limit) =>
+      Effect.mapBoth(
+        sql<Row & { readonly error: string; readonly dead_at: number }>`
+          SELECT ${sql.literal(columns)}, error, over_at::float8 AS dead_at FROM troupe.tool_messages
+          WHERE status = 2 ORDER BY over_at DESC, place DESC LIMIT ${Math.min(limit, page_max)}::int4`,
+        {
+          onSuccess: (rows) =>
+            rows.map((row) => ({
+              ...messageOf(row),
+              error: textOf(row.error),
+              dead_at: row.dead_at
+            })),
+          onFailure: toStoreError
+        }
+      ),
+    replay: Effect.fn("ToolQueue.replay")(function* (id, expires_at) {
+      const now = yield* Clock.currentTimeMillis
+      return yield* changes(sql`
+        UPDATE troupe.tool_messages SET status = 0, due_at = ${now}::int8, expires_at = ${expires_at}::int8,
+          deliveries = 0, begun = false, result = NULL, error = NULL, over_at = NULL
+        WHERE id = ${id}::text AND status = 2 RETURNING pg_notify(${channel}::text, '')`)
+    }, Effect.mapError(toStoreError)),
+    discard: Effect.fnUntraced(function* (id) {
+      const now = yield* Clock.currentTimeMillis
+      return yield* changes(sql`
+        UPDATE troupe.tool_messages SET status = 1, over_at = ${now}::int8
+        WHERE id = ${id}::text AND status = 2 RETURNING 1`)
+    }, Effect.mapError(toStoreError)),
+    prune: (before) =>
+      Effect.mapBoth(
+        sql`
+          DELETE FROM troupe.tool_messages WHERE id IN (
+            SELECT id FROM troupe.tool_messages WHERE status = 1 AND over_at < ${before}::int8
+            ORDER BY over_at LIMIT ${prune_max}::int4 FOR UPDATE SKIP LOCKED
+          ) RETURNING 1`,
+        { onSuccess: (rows) => rows.length, onFailure: toStoreError }
+      ),
+    nextDueAt: (tools) =>
+      Effect.mapBoth(
+        sql<{ readonly due_at: number | null }>`
+          SELECT min(x.due_at)::float8 AS due_at FROM unnest(${tools}::text[]) t(tool) CROSS JOIN LATERAL (
+            SELECT m.due_at FROM troupe.tool_messages m WHERE m.status = 0 AND m.tool = t.tool ORDER BY m.due_at LIMIT 1) x`,
+        { onSuccess: (rows) => rows[0]!.due_at ?? undefined, onFailure: toStoreError }
+      ),
+    sent: bells.onSent,
+    show: (id, json) =>
+      isShowable(json)
+        ? Effect.mapBoth(sql`SELECT pg_notify(${channel}::text, ${`${id}\n${json}`}::text)`, {
+            onSuccess: () => undefined,
+            onFailure: toStoreError
+          })
+        : Effect.void,
+    shown: bells.onShown,
+    ...offers
+  })
+})
+
+export const layer: Layer.Layer<ToolQueue, never, SqlClient.SqlClient | SqlNotify> = Layer.effect(
+  ToolQueue,
+  make
+)
