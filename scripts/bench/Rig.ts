@@ -133,6 +133,8 @@ const claimed = Effect.fnUntraced(function* (
           {
             run: claim.head.run_id,
             state: fold(claim.entries.map((entry) => entry.event)),
+            worked_ms: 0,
+            since: undefined,
             rested: false
           },
           no_past,

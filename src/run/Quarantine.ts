@@ -55,11 +55,12 @@ export const RawEvent = Schema.Struct({
 }).annotate({ identifier: "RawEvent" })
 export interface RawEvent extends Schema.Schema.Type<typeof RawEvent> {}
 
-/** The state after all of a run's entries, of which there are `length`; or why there is none. */
+/** The state after all of a run's entries, of which there are `length`; or why there is none. `before` is shown each entry first. */
 export const foldWhole = (
   run_id: RunId,
   entries: ReadonlyArray<JournalEntry>,
-  length: number
+  length: number,
+  before?: (state: RunState, entry: JournalEntry) => void
 ): Result.Result<RunState, RunQuarantined> => {
   const state = make()
   for (let seq = 0; seq < length; seq++) {
@@ -69,7 +70,10 @@ export const foldWhole = (
     }
     const isBegun = entry.event._tag === "RunAccepted" ? seq === 0 : state.accepted !== undefined
     const folded = isBegun
-      ? Result.try(() => evolve(state, entry.event))
+      ? Result.try(() => {
+          before?.(state, entry)
+          evolve(state, entry.event)
+        })
       : Result.fail("a run begins with its acceptance")
     if (Result.isFailure(folded)) {
       return Result.fail(new RunQuarantined({ run_id, reason: "unfoldable", seq }))

@@ -31,6 +31,7 @@ import { asks, DecisionWait } from "./DecisionWait.ts"
 import * as OpenQuestions from "../desk/OpenQuestions.ts"
 import type { Bell, Lost } from "../loop/RunWriter.ts"
 import { ring } from "../loop/RunWriter.ts"
+import { WorkedTime } from "../loop/WallClockLimit.ts"
 import type { RuntimeConfig } from "./RuntimeConfig.ts"
 
 export interface Actor {
@@ -58,7 +59,15 @@ export interface Actor {
 export interface Resting {
   readonly head: RunHead
   readonly state: RunState
+  /** How long it has been at work, in ms. */
+  readonly worked_ms: number
   readonly past: Past
+}
+
+/** A run that was claimed, as its journal has it. */
+interface Begun extends Resting {
+  /** When the last of the journal was appended, in ms since 1970. */
+  readonly since: number | undefined
 }
 
 export interface Host {
@@ -178,7 +187,8 @@ const begin = Effect.fnUntraced(function* (host: Host, actor: Actor, head: RunHe
       return { claim, past: known }
     })
   )
-  const folded = foldWhole(run, claim.entries, claim.head.length)
+  const worked = new WorkedTime()
+  const folded = foldWhole(run, claim.entries, claim.head.length, worked.pass.bind(worked))
   // The journal finds the same when it folds the run, and marks it.
   if (Result.isFailure(folded)) {
     yield* check(host, run)
@@ -186,14 +196,15 @@ const begin = Effect.fnUntraced(function* (host: Host, actor: Actor, head: RunHe
   }
   // The claim is an event like any other, and whoever watches sees that the run has begun.
   feed.ring(placeOf(tenant, conversation))
-  return { head, state: folded.success, past }
+  const { last: since, worked_ms } = worked
+  return { head, state: folded.success, worked_ms, since, past }
 })
 
 /** Runs what was begun, or what rested, until it ends or waits. */
 const runOne = Effect.fnUntraced(function* (
   host: Host,
   actor: Actor,
-  { head, past, state }: Resting,
+  { head, past, since, state, worked_ms }: Begun,
   memory: Context.Context<AgentMemory>,
   rested: boolean
 ) {
@@ -227,7 +238,7 @@ const runOne = Effect.fnUntraced(function* (
       amended: () => feed.ring(place),
       delta: (id, frame, step, delta) => feed.delta(place, { run: id, ordinal, frame, step }, delta)
     },
-    { run, state, rested },
+    { run, state, worked_ms, since, rested },
     past,
     actor.bell,
     changed ? "definition_changed" : undefined
@@ -241,7 +252,10 @@ const runOne = Effect.fnUntraced(function* (
     actor.past_to = ordinal
     // What was cancelled from outside rang nobody who watches.
     feed.ring(place)
-  } else if (finish.how === "rests") actor.resting = { head, state: finish.state, past }
+  } else if (finish.how === "rests") {
+    const { state, worked_ms } = finish
+    actor.resting = { head, state, worked_ms, past }
+  }
   return finish.how
 })
 
@@ -267,7 +281,7 @@ const live = Effect.fnUntraced(function* (
     const { resting } = actor
     actor.resting = undefined
     if (host.isStopping()) return leave(resting?.head)
-    let begun = resting
+    let begun: Begun | undefined = resting && { ...resting, since: undefined }
     if (begun === undefined) {
       actor.mail = false
       // After a crash too: an entry that nobody lives behind would swallow every bell and hide the run from the sweep.

@@ -68,6 +68,10 @@ export interface Held {
   readonly run: RunId
   /** The fold of the journal, up to the last append. */
   readonly state: RunState
+  /** How long it has been at work, in ms, as `WorkedTime` counts. */
+  readonly worked_ms: number
+  /** When the last of the journal was appended, in ms since 1970; undefined of a run that rested. */
+  readonly since: number | undefined
   /** It waited here for people, and nothing of an earlier owner is left to decide. */
   readonly rested: boolean
 }
@@ -76,6 +80,8 @@ export interface Finish {
   /** `ended`: over. `rests`: only people can move it. `parked`: the process is stopping. Nothing of it runs. */
   readonly how: "ended" | "rests" | "parked"
   readonly state: RunState
+  /** How long it has been at work, in ms. */
+  readonly worked_ms: number
   /** What the supervisor's frame has seen and said. */
   readonly transcript: ReadonlyArray<TranscriptEntry>
 }
@@ -130,7 +136,7 @@ class Loop implements LoopHost, WorkersHost {
   #transactions: Array<Transacting> = nothing
   #drive: Drive<Finish, Lost> | undefined
   /** Only of a run whose time is bounded. */
-  #wall: WallTime | undefined
+  readonly #wall: WallTime | undefined
   /** Something happened since the loop last looked: an append or a yield may come between that look and its sleep. */
   #news = false
 
@@ -145,6 +151,9 @@ class Loop implements LoopHost, WorkersHost {
     this.deadlines = services.deadlines
     this.#workers = new Workers(this)
     bell.listener = this
+    if (held.state.accepted!.limits.wall_ms_max > 0) {
+      this.#wall = Wall.make(services, held, () => this.#report({ _tag: "TimeIsUp" }))
+    }
   }
 
   get #state(): RunState {
@@ -175,10 +184,6 @@ class Loop implements LoopHost, WorkersHost {
   }
 
   *#steps(): Steps<Finish, Lost> {
-    if (this.#state.accepted!.limits.wall_ms_max > 0) {
-      const timeIsUp = () => this.#report({ _tag: "TimeIsUp" })
-      this.#wall = yield* Wall.make(this.#services, this.writer.run, timeIsUp)
-    }
     for (let drains = 1; ; drains++) {
       if (this.#bell.rung) yield* this.writer.catchUp()
       const told = this.#decide()
@@ -220,6 +225,7 @@ class Loop implements LoopHost, WorkersHost {
     return Exit.succeed({
       how,
       state: this.#state,
+      worked_ms: this.#wall?.worked() ?? 0,
       transcript: this.#state.frames.get(rootFrame)?.transcript ?? []
     })
   }

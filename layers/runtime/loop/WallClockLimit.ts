@@ -2,18 +2,14 @@
  * How long a run has been at work, and the alarm when `wall_ms_max` has passed. The time in which it waited only for
  * people does not count; all other time since its acceptance does, also that in which no process had it.
  */
-import { Effect } from "effect"
 import type { Clock } from "effect"
-import type { RunId } from "../../../src/Ids.ts"
 import { maxOf } from "../../../src/run/RunBreach.ts"
-import type { RunQuarantined } from "../../../src/run/Quarantine.ts"
+import type { JournalEntry } from "../../../src/run/RunEvent.ts"
 import type { RunState } from "../../../src/run/RunState.ts"
-import { evolve, isParkable, make as emptyState } from "../../../src/run/RunState.ts"
-import type { JournalError, RunJournal } from "../../../services/RunJournal.ts"
+import { isParkable } from "../../../src/run/RunState.ts"
 import type { Deadlines } from "../tool/Deadlines.ts"
 
 export interface Services {
-  readonly journal: RunJournal["Service"]
   readonly deadlines: Deadlines
   readonly clock: Clock.Clock
 }
@@ -21,38 +17,43 @@ export interface Services {
 export interface WallTime {
   /** Looks at the state again: an extension moves the alarm, and while only people are waited for there is none. */
   readonly look: (state: RunState) => void
+  /** In ms. */
+  readonly worked: () => number
   readonly stop: () => void
 }
 
-const page_max = 10_000
+export interface Worked {
+  readonly state: RunState
+  /** Up to the last entry of its journal. */
+  readonly worked_ms: number
+  /** When that entry was appended, in ms since 1970; undefined = time counts from now on. */
+  readonly since: number | undefined
+}
 
-/** What the journal says: the time up to its last entry, and when that was. */
-const elapsed = Effect.fnUntraced(function* (journal: RunJournal["Service"], run: RunId) {
-  const state = emptyState()
-  let worked = 0
-  let last: number | undefined
-  for (;;) {
-    const page = yield* journal.read(run, state.length, page_max)
-    for (const { at, event } of page) {
-      if (last !== undefined && !isParkable(state)) worked += Math.max(0, at - last)
-      last = at
-      evolve(state, event)
-    }
-    if (page.length < page_max) return { worked, last, counts: !isParkable(state) }
+/** How long a run has been at work up to the last entry of its journal, from what a fold sees of each entry. */
+export class WorkedTime {
+  /** In ms. */
+  worked_ms = 0
+  /** Of the last entry, in ms since 1970. */
+  last: number | undefined
+
+  /** `state` is the fold of the entries before this one. */
+  pass(state: RunState, { at }: JournalEntry) {
+    if (this.last !== undefined && !isParkable(state)) this.worked_ms += Math.max(0, at - this.last)
+    this.last = at
   }
-})
+}
 
-/** Reads the run from its begin; only for a run that has such a bound. */
-export const make = Effect.fnUntraced(function* (
-  { clock, deadlines, journal }: Services,
-  run: RunId,
+/** Only for a run that has such a bound. `since`: the time of its last entry, from which more of it counts. */
+export const make = (
+  { clock, deadlines }: Services,
+  { since: last, state, worked_ms }: Worked,
   ring: () => void
-): Effect.fn.Return<WallTime, JournalError | RunQuarantined> {
-  const { counts, last, worked } = yield* elapsed(journal, run)
+): WallTime => {
   const now = () => clock.currentTimeMillisUnsafe()
-  let spent = worked
+  let spent = worked_ms
   /** Since when time counts; undefined while it does not. */
-  let since = counts ? last : undefined
+  let since = isParkable(state) ? undefined : last
   let cancel: (() => void) | undefined
   let due: number | undefined
   const disarm = () => {
@@ -76,6 +77,7 @@ export const make = Effect.fnUntraced(function* (
       due = at
       cancel = deadlines.after(Math.max(0, at - now()), ring)
     },
+    worked: () => (since === undefined ? spent : spent + Math.max(0, now() - since)),
     stop: disarm
   }
-})
+}
