@@ -163,9 +163,9 @@ const waysToTheLoop = (tree: Tree): ReadonlyArray<string> =>
     )
 
 const srcRooms =
-  "error tool capability permission approval run replay memory conversation delivery cost call graph agent agents api entry"
+  "error tool capability permission approval run replay memory conversation delivery cost call graph agent agents api entry semstreams"
 const layerRooms =
-  "runtime ephemeral sql model dialling calls mcp channel http cluster telemetry agents bridge compose"
+  "runtime ephemeral sql model dialling calls mcp channel http cluster telemetry agents bridge semstreams compose"
 const vague = /^(utils?|common|helpers?|shared|types?|misc)$/i
 
 const misnamed = (path: string): string | undefined => {

@@ -10,7 +10,7 @@ import { loopEntity } from "../../src/agents/Triple.ts"
 import { ToolError, ToolTerminalError, ToolUserError } from "../../src/error/ToolError.ts"
 import type { CallId, RunId, Tenant } from "../../src/Ids.ts"
 import type { GovernedTool } from "../../src/tool/GovernedTool.ts"
-import type { ToolCall, ToolResult } from "../../src/tool/SemStreamsCall.ts"
+import type { ToolCall, ToolResult } from "../../src/semstreams/CallMessage.ts"
 import { DecideActions } from "./CoordinationTools.ts"
 
 export interface Executed {

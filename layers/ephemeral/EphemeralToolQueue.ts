@@ -19,7 +19,7 @@ import {
 } from "../../services/ToolQueue.ts"
 import { canonical } from "../../src/Canonical.ts"
 import type { Tenant } from "../../src/Ids.ts"
-import type { ToolResult } from "../../src/tool/SemStreamsCall.ts"
+import type { ToolResult } from "../../src/semstreams/CallMessage.ts"
 import {
   call_length_max,
   isInconclusive,

@@ -2,9 +2,9 @@
  * Calls in SemStreams' shape that a list of tool names keeps from running until a person has approved them. Our own gate
  * asks instead (`Policy.approval_required`); an executor that nobody waits for refuses.
  */
-import { required_prefix } from "../approval/SemStreams.ts"
+import { required_prefix } from "../semstreams/Approvals.ts"
 import { ToolPolicyError } from "../error/ToolError.ts"
-import type { ToolCall } from "../tool/SemStreamsCall.ts"
+import type { ToolCall } from "../semstreams/CallMessage.ts"
 
 /** The refusal of one call, by its tool's name. */
 export const approvalRequired = (tool: string): ToolPolicyError =>

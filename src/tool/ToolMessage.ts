@@ -19,8 +19,8 @@ import {
 import type { ToolError } from "../error/ToolError.ts"
 import { errorOf, ofKind } from "../error/Classify.ts"
 import type { Outcome } from "../run/RunEvent.ts"
-import type { ToolCall, ToolResult } from "./SemStreamsCall.ts"
-import { resultOf } from "./SemStreamsCall.ts"
+import type { ToolCall, ToolResult } from "../semstreams/CallMessage.ts"
+import { resultOf } from "../semstreams/CallMessage.ts"
 
 /** Every call of one tool, by its registry key or plain name. */
 export const executeSubject = (tool: string): string => `tool.execute.${tool}`

@@ -11,7 +11,7 @@ import * as EphemeralStores from "../../layers/ephemeral/EphemeralStores.ts"
 import { StoreError } from "../../services/TaskStore.ts"
 import type { TriplePublisher } from "../../services/TriplePublisher.ts"
 import { Tenant } from "../../src/Ids.ts"
-import type { ToolCall } from "../../src/tool/SemStreamsCall.ts"
+import type { ToolCall } from "../../src/semstreams/CallMessage.ts"
 import { isRecord } from "./Vectors.ts"
 
 export type Fields = Readonly<Record<string, unknown>>

@@ -1,7 +1,7 @@
 import { assert } from "@effect/vitest"
 import { Effect, Result, Schema } from "effect"
 import { Approval, Decision } from "../../src/approval/Approval.ts"
-import * as SemStreams from "../../src/approval/SemStreams.ts"
+import * as SemStreams from "../../src/semstreams/Approvals.ts"
 import { resultText } from "../../src/conversation/Transcript.ts"
 import type { RunId } from "../../src/Ids.ts"
 import type { RunEvent } from "../../src/run/RunEvent.ts"

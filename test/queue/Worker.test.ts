@@ -16,7 +16,7 @@ import { Tenant } from "../../src/Ids.ts"
 import { tool } from "../../src/tool/DeclaredTool.ts"
 import type { ToolCall as Called } from "../../src/tool/DeclaredTool.ts"
 import type { Governance } from "../../src/tool/Governance.ts"
-import type { ToolCall } from "../../src/tool/SemStreamsCall.ts"
+import type { ToolCall } from "../../src/semstreams/CallMessage.ts"
 import { resultSubject } from "../../src/tool/ToolMessage.ts"
 import { eventually } from "../contracts/Contract.ts"
 

@@ -3,7 +3,7 @@
  * worker.
  */
 import { Clock, Deferred, Effect, Exit, Fiber, Latch, Metric, Result } from "effect"
-import type { ToolResult } from "../../../src/tool/SemStreamsCall.ts"
+import type { ToolResult } from "../../../src/semstreams/CallMessage.ts"
 import { executeSubject } from "../../../src/tool/ToolMessage.ts"
 import type { StoreError } from "../../../services/TaskStore.ts"
 import type { ToolDelivery, ToolQueue } from "../../../services/ToolQueue.ts"

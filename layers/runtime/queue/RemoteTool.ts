@@ -30,7 +30,7 @@ import type {
 } from "../../../src/tool/GovernedTool.ts"
 import { bound } from "../../../src/tool/GovernedTool.ts"
 import { traceparentOf } from "../../../src/run/Traceparent.ts"
-import type { ToolCall, ToolResult } from "../../../src/tool/SemStreamsCall.ts"
+import type { ToolCall, ToolResult } from "../../../src/semstreams/CallMessage.ts"
 import { misdeclared } from "../../../src/tool/MisdeclaredTool.ts"
 import type { AnySchema } from "../../../src/tool/ToolCodec.ts"
 import { inputCodec, jsonSchemaInput, outputCodec } from "../../../src/tool/ToolCodec.ts"

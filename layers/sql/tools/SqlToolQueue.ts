@@ -14,7 +14,7 @@ import {
 import { StoreError } from "../../../services/TaskStore.ts"
 import { canonical } from "../../../src/Canonical.ts"
 import { Tenant } from "../../../src/Ids.ts"
-import { ToolResult } from "../../../src/tool/SemStreamsCall.ts"
+import { ToolResult } from "../../../src/semstreams/CallMessage.ts"
 import {
   call_length_max,
   isInconclusive,

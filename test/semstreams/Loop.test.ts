@@ -1,8 +1,8 @@
 /** A loop in SemStreams' states. */
 import { assert, it } from "@effect/vitest"
 import { Result } from "effect"
-import { LoopState } from "../../src/approval/SemStreams.ts"
-import * as Loop from "../../src/run/LoopProgress.ts"
+import { LoopState } from "../../src/semstreams/Approvals.ts"
+import * as Loop from "../../src/semstreams/Loop.ts"
 
 const fresh = Result.getOrThrow(Loop.begin())
 const terminal = ["complete", "failed", "cancelled"] as const

@@ -5,7 +5,7 @@
 import { Result, Schema } from "effect"
 import type { ApprovalId } from "../Ids.ts"
 import type { RunState } from "../run/RunState.ts"
-import type { Decision } from "./Approval.ts"
+import type { Decision } from "../approval/Approval.ts"
 
 export const LoopState = Schema.Literals([
   "exploring",

@@ -3,7 +3,7 @@
  * run of ours is shown in these states by `loopOf`, and bounded by `RunLimits`.
  */
 import { Result, Schema } from "effect"
-import { isTerminal, LoopState } from "../approval/SemStreams.ts"
+import { isTerminal, LoopState } from "./Approvals.ts"
 
 /** One iteration is one model turn. */
 export interface LoopProgress {

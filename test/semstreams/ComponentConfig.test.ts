@@ -4,7 +4,7 @@ import * as ToolWorker from "../../layers/compose/ToolWorker.ts"
 import * as EphemeralToolQueue from "../../layers/ephemeral/EphemeralToolQueue.ts"
 import { ToolQueueConfig } from "../../layers/runtime/queue/ToolQueueConfig.ts"
 import { ToolQueueWorker } from "../../layers/runtime/queue/ToolQueueWorker.ts"
-import { decodeSemStreamsConfig, workerOf } from "../../src/tool/SemStreamsConfig.ts"
+import { decodeSemStreamsConfig, workerOf } from "../../src/semstreams/ComponentConfig.ts"
 import { tool } from "../../src/tool/DeclaredTool.ts"
 
 it.effect("SM-31 an empty configuration has SemStreams' defaults", () =>

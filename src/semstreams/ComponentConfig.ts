@@ -4,8 +4,8 @@
  * here.
  */
 import { Effect, Result, Schema } from "effect"
-import { RetryPolicy } from "./RetryPolicy.ts"
-import { timeoutMs } from "./ToolTimeout.ts"
+import { RetryPolicy } from "../tool/RetryPolicy.ts"
+import { timeoutMs } from "../tool/ToolTimeout.ts"
 
 const Port = Schema.Struct({
   name: Schema.NonEmptyString,
