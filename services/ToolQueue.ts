@@ -7,7 +7,7 @@ import { Context, Schema } from "effect"
 import type { Effect, Scope } from "effect"
 import type { Json } from "../src/Canonical.ts"
 import type { Tenant } from "../src/Ids.ts"
-import type { ToolResult } from "../src/semstreams/CallMessage.ts"
+import type { ResultMessage } from "../src/semstreams/CallMessage.ts"
 import type { ToolOffer } from "../src/tool/ToolOffer.ts"
 import type { ToolSpec } from "../src/tool/ToolSpec.ts"
 import type { StoreError } from "./TaskStore.ts"
@@ -47,7 +47,7 @@ export interface ToolDelivery extends Omit<NewToolMessage, "payload"> {
   /** When an earlier claim said that it was about to act, in ms since 1970; the last of several. */
   readonly begun_at: number | undefined
   /** An earlier claim ran it and did not get as far as to acknowledge it. */
-  readonly result: ToolResult | undefined
+  readonly result: ResultMessage | undefined
 }
 
 export interface DeadToolMessage extends Omit<ToolDelivery, "begun_at" | "result"> {
@@ -58,7 +58,7 @@ export interface DeadToolMessage extends Omit<ToolDelivery, "begun_at" | "result
 export interface ToolMessageState {
   /** `over` and `dead` have a result, unless who ended it could not say what became of it. */
   readonly status: "waiting" | "over" | "dead"
-  readonly result: ToolResult | undefined
+  readonly result: ResultMessage | undefined
 }
 
 export interface ToolClaim {
@@ -96,9 +96,9 @@ export class ToolQueue extends Context.Service<
      */
     send(
       message: NewToolMessage
-    ): Effect.Effect<ToolResult | undefined, ToolMessageConflict | ToolQueueFull | StoreError>
+    ): Effect.Effect<ResultMessage | undefined, ToolMessageConflict | ToolQueueFull | StoreError>
     /** Waits for the result, without a bound of its own. Never ends for an id that nobody sends. */
-    awaited(id: string): Effect.Effect<ToolResult, StoreError>
+    awaited(id: string): Effect.Effect<ResultMessage, StoreError>
     /** Where a call stands; undefined = it is not here: it was never sent, was taken back, or is forgotten by now. */
     look(id: string): Effect.Effect<ToolMessageState | undefined, StoreError>
     /** Takes back a call that nobody has claimed yet: true = it was not run and will not be. */
@@ -115,7 +115,7 @@ export class ToolQueue extends Context.Service<
     /** Keeps the call for another `lease_ms` from now. */
     extend(id: string, owner: string, lease_ms: number): Effect.Effect<boolean, StoreError>
     /** Records the call's result, unless it has one, and rings who waits for it; returns what stands. */
-    publish(id: string, result: ToolResult): Effect.Effect<ToolResult | undefined, StoreError>
+    publish(id: string, result: ResultMessage): Effect.Effect<ResultMessage | undefined, StoreError>
     /** The call is over for its consumer. Its result is kept for late senders until it is pruned. */
     acknowledge(id: string, owner: string): Effect.Effect<boolean, StoreError>
     /** Gives the call back: to be claimed from `retry_at` (ms) on, or, without one, as dead. */

@@ -10,11 +10,11 @@ import { loopEntity } from "../../src/agents/Triple.ts"
 import { ToolError, ToolTerminalError, ToolUserError } from "../../src/error/ToolError.ts"
 import type { CallId, RunId, Tenant } from "../../src/Ids.ts"
 import type { GovernedTool } from "../../src/tool/GovernedTool.ts"
-import type { ToolCall, ToolResult } from "../../src/semstreams/CallMessage.ts"
+import type { CallMessage, ResultMessage } from "../../src/semstreams/CallMessage.ts"
 import { DecideActions } from "./CoordinationTools.ts"
 
 export interface Executed {
-  readonly result: ToolResult
+  readonly result: ResultMessage
   /** The call came to the wrong tool, or from no loop: a fault of whoever routed it, to be reported, not of the model's. */
   readonly defect: boolean
 }
@@ -24,9 +24,9 @@ export interface Surroundings extends Platform {
   readonly tenant: Tenant
 }
 
-type Told = Pick<ToolResult, "content" | "metadata" | "stop_loop">
+type Told = Pick<ResultMessage, "content" | "metadata" | "stop_loop">
 
-type Metadata = NonNullable<ToolResult["metadata"]>
+type Metadata = NonNullable<ResultMessage["metadata"]>
 
 interface Diagnosed {
   readonly entity_id: string
@@ -37,7 +37,12 @@ interface Paged {
 }
 
 /** A tool's value as content and metadata. */
-const told = (tool: GovernedTool, value: unknown, call: ToolCall, around: Surroundings): Told => {
+const told = (
+  tool: GovernedTool,
+  value: unknown,
+  call: CallMessage,
+  around: Surroundings
+): Told => {
   switch (tool.spec.name) {
     case "decide": {
       const { action, reason, retry_hint, subtopics } = value as Decision
@@ -82,7 +87,7 @@ const errorOf = (cause: Cause.Cause<unknown>): ToolError => {
 }
 
 /** The actions that a task allows, from the metadata that its dispatcher put on the call. */
-const actionsOf = ({ metadata }: ToolCall): ReadonlyArray<string> | undefined => {
+const actionsOf = ({ metadata }: CallMessage): ReadonlyArray<string> | undefined => {
   const given = metadata?.["decide_action_allowlist"]
   return Array.isArray(given) && given.every((action) => typeof action === "string")
     ? given
@@ -92,7 +97,7 @@ const actionsOf = ({ metadata }: ToolCall): ReadonlyArray<string> | undefined =>
 /** Runs one call. A failure is a result; nothing fails. `stop_loop` is set by a success only. */
 export const execute = Effect.fnUntraced(function* (
   tool: GovernedTool,
-  call: ToolCall,
+  call: CallMessage,
   around: Surroundings
 ): Effect.fn.Return<Executed> {
   const echo = {

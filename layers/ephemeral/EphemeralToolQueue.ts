@@ -19,7 +19,7 @@ import {
 } from "../../services/ToolQueue.ts"
 import { canonical } from "../../src/Canonical.ts"
 import type { Tenant } from "../../src/Ids.ts"
-import type { ToolResult } from "../../src/semstreams/CallMessage.ts"
+import type { ResultMessage } from "../../src/semstreams/CallMessage.ts"
 import {
   call_length_max,
   isInconclusive,
@@ -46,7 +46,7 @@ interface Stored {
   deliveries: number
   owner: string | undefined
   begun_at: number | undefined
-  result: ToolResult | undefined
+  result: ResultMessage | undefined
   error: string
   over_at: number
   /** Who waits for the result. */
@@ -116,7 +116,7 @@ const make = Effect.gen(function* () {
   const send = (
     message: NewToolMessage,
     payload: string
-  ): Effect.Effect<ToolResult | undefined, ToolMessageConflict | ToolQueueFull> => {
+  ): Effect.Effect<ResultMessage | undefined, ToolMessageConflict | ToolQueueFull> => {
     const { expires_at, id, tenant, tool } = message
     const stored = all.get(id)
     if (stored === undefined) {

@@ -4,7 +4,7 @@
  */
 import { required_prefix } from "../semstreams/Approvals.ts"
 import { ToolPolicyError } from "../error/ToolError.ts"
-import type { ToolCall } from "../semstreams/CallMessage.ts"
+import type { CallMessage } from "../semstreams/CallMessage.ts"
 
 /** The refusal of one call, by its tool's name. */
 export const approvalRequired = (tool: string): ToolPolicyError =>
@@ -17,7 +17,7 @@ export const approvalRequired = (tool: string): ToolPolicyError =>
 /** Is this the text of such a refusal? */
 export const isApprovalRequired = (text: string): boolean => text.startsWith(required_prefix)
 
-type Call = Pick<ToolCall, "id" | "name" | "approved_by">
+type Call = Pick<CallMessage, "id" | "name" | "approved_by">
 
 export interface Filtered<C extends Call> {
   readonly approved: ReadonlyArray<C>

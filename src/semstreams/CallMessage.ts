@@ -11,7 +11,7 @@ import { errorKindOf } from "../run/RunEvent.ts"
 const Open = Schema.Record(Schema.String, Schema.Json)
 
 /** `approved_by`, `loop_id` and `trace_id` are stamped by the runtime; a model's own are dropped (`fromModel`). */
-export const ToolCall = Schema.Struct({
+export const CallMessage = Schema.Struct({
   id: Schema.NonEmptyString,
   name: Schema.NonEmptyString,
   arguments: Schema.optionalKey(Open),
@@ -20,10 +20,10 @@ export const ToolCall = Schema.Struct({
   trace_id: Schema.optionalKey(Schema.String),
   approved_by: Schema.optionalKey(Schema.String)
 })
-export interface ToolCall extends Schema.Schema.Type<typeof ToolCall> {}
+export interface CallMessage extends Schema.Schema.Type<typeof CallMessage> {}
 
 /** `error` and `error_kind` stand together; `stop_loop` ends the loop with `content` as its result. */
-export const ToolResult = Schema.Struct({
+export const ResultMessage = Schema.Struct({
   call_id: Schema.NonEmptyString,
   name: Schema.optionalKey(Schema.String),
   content: Schema.optionalKey(Schema.String),
@@ -34,10 +34,10 @@ export const ToolResult = Schema.Struct({
   trace_id: Schema.optionalKey(Schema.String),
   stop_loop: Schema.optionalKey(Schema.Boolean)
 })
-export interface ToolResult extends Schema.Schema.Type<typeof ToolResult> {}
+export interface ResultMessage extends Schema.Schema.Type<typeof ResultMessage> {}
 
 /** What a model may say of a call: nothing of who approved it and where it belongs (SM-21). */
-export const fromModel = (call: ToolCall): ToolCall => ({
+export const fromModel = (call: CallMessage): CallMessage => ({
   id: call.id,
   name: call.name,
   ...(call.arguments === undefined ? undefined : { arguments: call.arguments })
@@ -63,7 +63,7 @@ const errorText = (outcome: Outcome): string => {
 }
 
 /** The result of a call, under its id, with loop and trace copied from it (SM-16). */
-export const resultOf = (call: ToolCall, outcome: Outcome): ToolResult => {
+export const resultOf = (call: CallMessage, outcome: Outcome): ResultMessage => {
   const error_kind = errorKindOf(outcome)
   return {
     call_id: call.id,
@@ -76,7 +76,7 @@ export const resultOf = (call: ToolCall, outcome: Outcome): ToolResult => {
 }
 
 /** A foreign result as an outcome of ours. An error without a kind is unknown (SM-18). */
-export const outcomeOf = (result: ToolResult): Outcome =>
+export const outcomeOf = (result: ResultMessage): Outcome =>
   result.error === undefined || result.error === ""
     ? { _tag: "Value", json: JSON.stringify(result.content ?? null) }
     : { _tag: "Failed", error: failureOf(errorOf(result.error_kind, result.error)) }

@@ -19,7 +19,7 @@ import {
 import type { ToolError } from "../error/ToolError.ts"
 import { errorOf, ofKind } from "../error/Classify.ts"
 import type { Outcome } from "../run/RunEvent.ts"
-import type { ToolCall, ToolResult } from "../semstreams/CallMessage.ts"
+import type { CallMessage, ResultMessage } from "../semstreams/CallMessage.ts"
 import { resultOf } from "../semstreams/CallMessage.ts"
 
 /** Every call of one tool, by its registry key or plain name. */
@@ -85,7 +85,7 @@ type Told = typeof Told.Type
 
 const readTold = Schema.decodeUnknownOption(Told)
 
-const toldOf = ({ metadata }: ToolResult): Told =>
+const toldOf = ({ metadata }: ResultMessage): Told =>
   Option.getOrElse(readTold(metadata ?? {}), (): Told => ({}))
 
 const metadataOf = (outcome: Outcome): Told | undefined => {
@@ -113,7 +113,7 @@ const Spent = Schema.Array(ModelUse.mapFields(Struct.omit(["cost"]))).check(
 const readSpent = Schema.decodeUnknownOption(Spent)
 
 /** What the worker's body spent on models. It has no price until it is told to the call that it was spent for. */
-export const spentIn = ({ metadata }: ToolResult): ReadonlyArray<ModelSpent> =>
+export const spentIn = ({ metadata }: ResultMessage): ReadonlyArray<ModelSpent> =>
   metadata?.["spent"] === undefined ? [] : Option.getOrElse(readSpent(metadata["spent"]), () => [])
 
 const unpriced = (use: ModelUse) => {
@@ -123,11 +123,11 @@ const unpriced = (use: ModelUse) => {
 
 /** What a worker says of a call that it ran, or did not run. */
 export const replyOf = (
-  call: ToolCall,
+  call: CallMessage,
   outcome: Outcome,
   stop?: boolean,
   spent?: Spending
-): ToolResult => {
+): ResultMessage => {
   const told = metadataOf(outcome)
   const metadata = spent === undefined ? told : { ...told, spent: spent.uses.map(unpriced) }
   return {
@@ -138,7 +138,7 @@ export const replyOf = (
 }
 
 /** The same for a failure. */
-export const refusalReply = (call: ToolCall, error: ToolError): ToolResult =>
+export const refusalReply = (call: CallMessage, error: ToolError): ResultMessage =>
   replyOf(call, { _tag: "Failed", error: failureOf(error) })
 
 /** What a sender reads in a result. */
@@ -150,7 +150,7 @@ export type Reply =
 const classes = { ToolUserError, ToolPolicyError, ToolTransientError, ToolTerminalError }
 
 /** A result of ours says what it is; one of another runtime is a text, and its error has a kind at most (SM-18). */
-export const readReply = (result: ToolResult): Reply => {
+export const readReply = (result: ResultMessage): Reply => {
   const told = toldOf(result)
   if (told.outcome === "unknown") return { _tag: "Unknown" }
   const { content, error, error_kind } = result
@@ -179,7 +179,7 @@ export const readReply = (result: ToolResult): Reply => {
  * Does the result leave open what the call did, or would do at another try? Whoever sends such a call again means it to
  * be run again; any other result is the call's for good.
  */
-export const isInconclusive = (result: ToolResult): boolean => {
+export const isInconclusive = (result: ResultMessage): boolean => {
   const { error_class, outcome } = toldOf(result)
   if (outcome === "unknown") return true
   if (result.error === undefined || result.error === "") return false

@@ -11,7 +11,7 @@ import * as EphemeralStores from "../../layers/ephemeral/EphemeralStores.ts"
 import { StoreError } from "../../services/TaskStore.ts"
 import type { TriplePublisher } from "../../services/TriplePublisher.ts"
 import { Tenant } from "../../src/Ids.ts"
-import type { ToolCall } from "../../src/semstreams/CallMessage.ts"
+import type { CallMessage } from "../../src/semstreams/CallMessage.ts"
 import { isRecord } from "./Vectors.ts"
 
 export type Fields = Readonly<Record<string, unknown>>
@@ -32,7 +32,7 @@ export const platformOf = (input: Fields) => ({
 export const called = Effect.fnUntraced(function* (
   name: string,
   input: Fields,
-  more: Partial<ToolCall> = {}
+  more: Partial<CallMessage> = {}
 ) {
   const platform = platformOf(input)
   const built = [...(yield* CoordinationTools.tools(platform)), ...(yield* ObservationTools.tools)]

@@ -5,7 +5,7 @@ import type { Outcome } from "../../src/run/RunEvent.ts"
 import type { Allowlist } from "../../src/tool/Allowlist.ts"
 import { isAllowed, notAllowed, refusalOfBatch } from "../../src/tool/Allowlist.ts"
 import * as Registry from "../../src/tool/Registry.ts"
-import * as SemStreamsCall from "../../src/semstreams/CallMessage.ts"
+import * as CallMessages from "../../src/semstreams/CallMessage.ts"
 import { call, text } from "../../layers/model/ScriptedModelGateway.ts"
 import * as Stage from "./Stage.ts"
 import type { Driven } from "./Vectors.ts"
@@ -25,7 +25,7 @@ const single = (input: Fields, expect: Fields): Driven => ({
     const wire = { id: String(input.callId ?? "call-1"), name }
     assert.strictEqual(isAllowed(input.allowed as Allowlist, name), expect.allowed)
     if (isRecord(expect.result)) {
-      const shown: Fields = { ...SemStreamsCall.resultOf(wire, failed(notAllowed(name))) }
+      const shown: Fields = { ...CallMessages.resultOf(wire, failed(notAllowed(name))) }
       const straight = (value: unknown) =>
         typeof value === "string" ? value.replaceAll('"', "'") : value
       for (const [key, value] of Object.entries(expect.result)) {
@@ -37,7 +37,7 @@ const single = (input: Fields, expect: Fields): Driven => ({
       assert.isTrue(Result.isFailure(found))
       if (Result.isFailure(found)) {
         const outcome = failed(Registry.refusalOf(found.failure))
-        const { error_kind } = SemStreamsCall.resultOf(wire, outcome)
+        const { error_kind } = CallMessages.resultOf(wire, outcome)
         assert.strictEqual(error_kind, expect.executeErrorKind)
       }
     }

@@ -3,8 +3,8 @@ import { Effect } from "effect"
 import { failureOf } from "../../src/error/ToolError.ts"
 import { filterApproval, isApprovalRequired } from "../../src/permission/ApprovalFilter.ts"
 import { Policy } from "../../src/permission/Policy.ts"
-import * as SemStreamsCall from "../../src/semstreams/CallMessage.ts"
-import type { ToolCall } from "../../src/semstreams/CallMessage.ts"
+import * as CallMessages from "../../src/semstreams/CallMessage.ts"
+import type { CallMessage } from "../../src/semstreams/CallMessage.ts"
 import { call, text } from "../../layers/model/ScriptedModelGateway.ts"
 import * as Stage from "./Stage.ts"
 import type { Driven } from "./Vectors.ts"
@@ -18,7 +18,7 @@ const ids = (calls: ReadonlyArray<unknown>) =>
 const filtered = (input: Fields, expect: Fields): void => {
   const { approved, rejected } = filterApproval(
     input.approvalRequired as ReadonlyArray<string> | null,
-    input.calls as ReadonlyArray<ToolCall>
+    input.calls as ReadonlyArray<CallMessage>
   )
   if (Array.isArray(expect.approved)) assert.deepStrictEqual(ids(approved), ids(expect.approved))
   if (Array.isArray(expect.rejected)) {
@@ -36,7 +36,7 @@ const filtered = (input: Fields, expect: Fields): void => {
 /** Whatever a model writes, in the call or in its arguments, a listed tool asks. */
 const gated = Effect.fnUntraced(function* (given: Fields, expected: unknown) {
   const name = String(given.name)
-  const wire = SemStreamsCall.fromModel({ id: "1", ...given } as ToolCall)
+  const wire = CallMessages.fromModel({ id: "1", ...given } as CallMessage)
   assert.lengthOf(filterApproval([name], [wire]).rejected, expected === true ? 1 : 0)
   yield* Stage.stage(
     {

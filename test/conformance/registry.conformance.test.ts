@@ -6,7 +6,7 @@ import type { Outcome } from "../../src/run/RunEvent.ts"
 import type { GovernedTool } from "../../src/tool/GovernedTool.ts"
 import { tool } from "../../src/tool/DeclaredTool.ts"
 import * as Registry from "../../src/tool/Registry.ts"
-import * as SemStreamsCall from "../../src/semstreams/CallMessage.ts"
+import * as CallMessages from "../../src/semstreams/CallMessage.ts"
 import { keyOf } from "../../src/tool/ToolSpec.ts"
 import { wrap } from "../../src/tool/Wrapped.ts"
 import type { Driven } from "./Vectors.ts"
@@ -72,7 +72,7 @@ const execute = Effect.fnUntraced(function* (
       error: failureOf(Registry.refusalOf(resolved.failure))
     }
     return {
-      result: SemStreamsCall.resultOf({ id, name }, outcome),
+      result: CallMessages.resultOf({ id, name }, outcome),
       sentinel: resolved.failure._tag
     }
   }
@@ -81,15 +81,15 @@ const execute = Effect.fnUntraced(function* (
   if (Result.isFailure(exit)) {
     assert.isTrue(isToolError(exit.failure))
     const outcome: Outcome = { _tag: "Failed", error: failureOf(exit.failure as never) }
-    return { result: SemStreamsCall.resultOf({ id, name }, outcome), sentinel: undefined }
+    return { result: CallMessages.resultOf({ id, name }, outcome), sentinel: undefined }
   }
   const encoded = encode(exit.success)
   assert.isTrue(Exit.isSuccess(encoded))
   const outcome: Outcome = { _tag: "Value", json: JSON.stringify(exit.success) }
-  return { result: SemStreamsCall.resultOf({ id, name }, outcome), sentinel: undefined }
+  return { result: CallMessages.resultOf({ id, name }, outcome), sentinel: undefined }
 })
 
-const contentOf = (result: SemStreamsCall.ToolResult): unknown =>
+const contentOf = (result: CallMessages.ResultMessage): unknown =>
   JSON.parse(result.content ?? "null")
 
 const failing = (making: Effect.Effect<unknown, unknown>, expect: unknown) =>

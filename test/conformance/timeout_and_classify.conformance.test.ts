@@ -2,7 +2,7 @@ import { assert } from "@effect/vitest"
 import { Effect, Result, Schema } from "effect"
 import * as Classify from "../../src/error/Classify.ts"
 import type { Outcome } from "../../src/run/RunEvent.ts"
-import * as SemStreamsCall from "../../src/semstreams/CallMessage.ts"
+import * as CallMessages from "../../src/semstreams/CallMessage.ts"
 import { timeoutMs } from "../../src/tool/ToolTimeout.ts"
 import { AgentRuntime } from "../../services/AgentRuntime.ts"
 import { call, text } from "../../layers/model/ScriptedModelGateway.ts"
@@ -38,7 +38,7 @@ interface Ran {
 }
 
 /** Runs one read tool through the gate, and gives its result in SemStreams' shape with its run's status. */
-const result = (ran: Ran, wire: SemStreamsCall.ToolCall) =>
+const result = (ran: Ran, wire: CallMessages.CallMessage) =>
   Effect.gen(function* () {
     const run = yield* Stage.begin
     if (ran.interrupt_ms !== undefined) {
@@ -50,10 +50,10 @@ const result = (ran: Ran, wire: SemStreamsCall.ToolCall) =>
     const settled = Stage.tagged(all, "CallSettled")
     assert.lengthOf(settled, 1)
     const [fact] = yield* Stage.facts
-    const shown = SemStreamsCall.resultOf(wire, settled[0]!.outcome)
+    const shown = CallMessages.resultOf(wire, settled[0]!.outcome)
     assert.strictEqual(fact?.error_kind ?? undefined, shown.error_kind)
     assert.strictEqual(fact?.metadata.ok, shown.error === undefined)
-    const json = Schema.encodeSync(Schema.fromJsonString(SemStreamsCall.ToolResult))(shown)
+    const json = Schema.encodeSync(Schema.fromJsonString(CallMessages.ResultMessage))(shown)
     return { shown, json, ended: Stage.tagged(all, "RunEnded")[0]?.status, fact }
   })
 
@@ -68,9 +68,9 @@ const staged = <A, E, R>(ran: Ran, proof: Effect.Effect<A, E, R>) =>
     proof
   )
 
-const wire: SemStreamsCall.ToolCall = { id: "call-1", name: "tool" }
+const wire: CallMessages.CallMessage = { id: "call-1", name: "tool" }
 
-const meets = (shown: SemStreamsCall.ToolResult, expect: Fields) => {
+const meets = (shown: CallMessages.ResultMessage, expect: Fields) => {
   for (const [key, value] of Object.entries(expect)) {
     switch (key) {
       case "errorKind":
@@ -166,13 +166,13 @@ const foreign = (ends: Effect.Effect<unknown, unknown>, expect: Fields): Driven 
   }
 }
 
-const decodeResult = Schema.decodeUnknownResult(SemStreamsCall.ToolResult)
+const decodeResult = Schema.decodeUnknownResult(CallMessages.ResultMessage)
 
 /** A result as the wire gives it, without the call's id, which the case leaves out. */
 const wireResult = (given: Fields, expect: Fields): Driven => {
   const decoded = decodeResult({ call_id: wire.id, ...given })
   if (Result.isFailure(decoded)) return undefined
-  const outcome: Outcome = SemStreamsCall.outcomeOf(decoded.success)
+  const outcome: Outcome = CallMessages.outcomeOf(decoded.success)
   return foreign(
     outcome._tag === "Failed"
       ? Effect.fail(Classify.errorOf(outcome.error.kind, outcome.error.message))
@@ -183,7 +183,7 @@ const wireResult = (given: Fields, expect: Fields): Driven => {
 
 /** What a call carries beside its arguments comes back with its result, and no model can set it. */
 const carried = (given: Fields, expect: Fields): Driven => {
-  const decoded = Schema.decodeUnknownResult(SemStreamsCall.ToolCall)({ ...wire, ...given })
+  const decoded = Schema.decodeUnknownResult(CallMessages.CallMessage)({ ...wire, ...given })
   if (Result.isFailure(decoded)) return undefined
   const ran: Ran = { body: () => Effect.succeed("done"), timeout_ms: 1_000, wait_ms: 0 }
   return {
@@ -194,11 +194,11 @@ const carried = (given: Fields, expect: Fields): Driven => {
         const { fact, json, shown } = yield* result(ran, decoded.success)
         meets(shown, expect)
         meets(
-          Schema.decodeUnknownSync(Schema.fromJsonString(SemStreamsCall.ToolResult))(json),
+          Schema.decodeUnknownSync(Schema.fromJsonString(CallMessages.ResultMessage))(json),
           expect
         )
         assert.isAbove(fact!.metadata.trace_id.length, 0)
-        assert.deepEqual(SemStreamsCall.fromModel(decoded.success), wire)
+        assert.deepEqual(CallMessages.fromModel(decoded.success), wire)
       })
     )
   }

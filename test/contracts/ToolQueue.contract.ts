@@ -5,7 +5,7 @@ import { Clock, Effect, Fiber } from "effect"
 import type { NewToolMessage, ToolClaim } from "../../services/ToolQueue.ts"
 import { ToolQueue } from "../../services/ToolQueue.ts"
 import { ToolTerminalError, ToolTransientError } from "../../src/error/ToolError.ts"
-import type { ToolResult } from "../../src/semstreams/CallMessage.ts"
+import type { ResultMessage } from "../../src/semstreams/CallMessage.ts"
 import { Tenant } from "../../src/Ids.ts"
 import { refusalReply, replyOf } from "../../src/tool/ToolMessage.ts"
 import type { ToolSpec } from "../../src/tool/ToolSpec.ts"
@@ -27,7 +27,7 @@ const message = (more: Partial<NewToolMessage> = {}): NewToolMessage => ({
 
 const callOf = ({ id }: NewToolMessage) => ({ id, name: "refund" })
 
-const value = (of: NewToolMessage, given: unknown = "done"): ToolResult =>
+const value = (of: NewToolMessage, given: unknown = "done"): ResultMessage =>
   replyOf(callOf(of), { _tag: "Value", json: JSON.stringify(given) })
 
 const claim = (tool: string, more: Partial<ToolClaim> = {}) =>

@@ -16,7 +16,7 @@ import { Tenant } from "../../src/Ids.ts"
 import { tool } from "../../src/tool/DeclaredTool.ts"
 import type { ToolCall as Called } from "../../src/tool/DeclaredTool.ts"
 import type { Governance } from "../../src/tool/Governance.ts"
-import type { ToolCall } from "../../src/semstreams/CallMessage.ts"
+import type { CallMessage } from "../../src/semstreams/CallMessage.ts"
 import { resultSubject } from "../../src/tool/ToolMessage.ts"
 import { eventually } from "../contracts/Contract.ts"
 
@@ -50,14 +50,14 @@ const layerOf = (
     ...(capabilities === undefined ? undefined : { capabilities })
   }).pipe(Layer.provide(Layer.succeed(ToolQueueConfig, { ...config, ...more })))
 
-const approved: Partial<ToolCall> = { approved_by: "olga" }
+const approved: Partial<CallMessage> = { approved_by: "olga" }
 
 let count = 0
 
 /** Sends a call of a tool by its key; gives its id. */
 const send = Effect.fnUntraced(function* (
   name: string,
-  more: Partial<ToolCall> = {},
+  more: Partial<CallMessage> = {},
   expires_at = 4_000_000_000_000,
   tenant = "acme"
 ) {
@@ -77,7 +77,8 @@ const send = Effect.fnUntraced(function* (
 
 const awaited = (id: string) => ToolQueue.use((queue) => queue.awaited(id))
 
-const called = (name: string, more?: Partial<ToolCall>) => Effect.flatMap(send(name, more), awaited)
+const called = (name: string, more?: Partial<CallMessage>) =>
+  Effect.flatMap(send(name, more), awaited)
 
 const over = Effect.fnUntraced(function* (name: string) {
   const queue = yield* ToolQueue

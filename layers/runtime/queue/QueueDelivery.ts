@@ -3,7 +3,7 @@
  * worker.
  */
 import { Clock, Deferred, Effect, Exit, Fiber, Latch, Metric, Result } from "effect"
-import type { ToolResult } from "../../../src/semstreams/CallMessage.ts"
+import type { ResultMessage } from "../../../src/semstreams/CallMessage.ts"
 import { executeSubject } from "../../../src/tool/ToolMessage.ts"
 import type { StoreError } from "../../../services/TaskStore.ts"
 import type { ToolDelivery, ToolQueue } from "../../../services/ToolQueue.ts"
@@ -70,7 +70,7 @@ export const make = (
   const publish = Effect.fnUntraced(function* (
     owner: string,
     { id }: ToolDelivery,
-    result: ToolResult,
+    result: ResultMessage,
     dead: string | undefined
   ) {
     yield* said(queue.publish(id, result))

@@ -18,8 +18,8 @@ import { no_policy } from "../../../src/permission/Policy.ts"
 import type { MisdeclaredPolicy } from "../../../src/permission/PolicyCheck.ts"
 import type { RunInput } from "../../../src/run/RunDecider.ts"
 import type { Outcome } from "../../../src/run/RunEvent.ts"
-import { ToolCall } from "../../../src/semstreams/CallMessage.ts"
-import type { ToolResult } from "../../../src/semstreams/CallMessage.ts"
+import { CallMessage } from "../../../src/semstreams/CallMessage.ts"
+import type { ResultMessage } from "../../../src/semstreams/CallMessage.ts"
 import { readReply, refusalReply, remote_provider, replyOf } from "../../../src/tool/ToolMessage.ts"
 import type { ToolSpec } from "../../../src/tool/ToolSpec.ts"
 import { isDispatched } from "../../../src/tool/ToolSpec.ts"
@@ -64,7 +64,7 @@ export class ToolNotQueueable extends Schema.TaggedError<ToolNotQueueable>()("To
 export type Executed =
   | {
       readonly _tag: "Answers"
-      readonly result: ToolResult
+      readonly result: ResultMessage
       /** No delivery can do better, and why: a person has to look at it. */
       readonly dead?: string
     }
@@ -125,7 +125,7 @@ const expired = new ToolTransientError({
 })
 
 /** The reply to a call, by what the gate made of it. */
-const repliedTo = (call: ToolCall, input: RunInput): ToolResult => {
+const repliedTo = (call: CallMessage, input: RunInput): ResultMessage => {
   switch (input._tag) {
     case "Finished": {
       const { outcome, spent, stop } = input.settled
@@ -144,23 +144,23 @@ const repliedTo = (call: ToolCall, input: RunInput): ToolResult => {
   }
 }
 
-const readCall = Schema.decodeUnknownExit(ToolCall)
+const readCall = Schema.decodeUnknownExit(CallMessage)
 
 /** What it was routed by is what runs: a name in the message cannot reach another tool. Undefined = it is no call. */
-const callIn = ({ id, payload, tool }: ToolDelivery): ToolCall | undefined => {
+const callIn = ({ id, payload, tool }: ToolDelivery): CallMessage | undefined => {
   if (!isWithin(payload, bounds_default, true)) return undefined
   const read = readCall(payload)
   return Exit.isSuccess(read) && read.value.id === id ? { ...read.value, name: tool } : undefined
 }
 
-const namelessOf = ({ id, tool }: ToolDelivery): ToolCall => ({ id, name: tool })
+const namelessOf = ({ id, tool }: ToolDelivery): CallMessage => ({ id, name: tool })
 
-const answers = (result: ToolResult, dead?: string): Executed =>
+const answers = (result: ResultMessage, dead?: string): Executed =>
   dead === undefined ? { _tag: "Answers", result } : { _tag: "Answers", result, dead }
 
-const unknownOf = (call: ToolCall): Executed => answers(replyOf(call, { _tag: "Unknown" }))
+const unknownOf = (call: CallMessage): Executed => answers(replyOf(call, { _tag: "Unknown" }))
 
-const isUnknown = (result: ToolResult): boolean => readReply(result)._tag === "Unknown"
+const isUnknown = (result: ResultMessage): boolean => readReply(result)._tag === "Unknown"
 
 const stopsLoop = ({ spec }: Governed, outcome: Outcome): boolean =>
   spec.stop_loop === true && outcome._tag === "Value"
@@ -236,7 +236,7 @@ export const make = Effect.fnUntraced(function* (
 
   const invoke = (
     delivery: ToolDelivery,
-    call: ToolCall,
+    call: CallMessage,
     line: QueuedCall.Line
   ): Effect.Effect<RunInput | undefined> => {
     const host = QueuedCall.make(delivery, call, agent, memoryless, line, report)
@@ -256,7 +256,7 @@ export const make = Effect.fnUntraced(function* (
   /** A tool that may not run here is not asked either. */
   const asked = (
     delivery: ToolDelivery,
-    call: ToolCall,
+    call: CallMessage,
     over_at: number
   ): Effect.Effect<Reconciliation> => {
     const gate = gateOf(agent).get(delivery.tool)
@@ -272,7 +272,7 @@ export const make = Effect.fnUntraced(function* (
   /** What the tool says of a call that may have acted; undefined = it did nothing, and may be run. */
   const reconcile = Effect.fnUntraced(function* (
     delivery: ToolDelivery,
-    call: ToolCall
+    call: CallMessage
   ): Effect.fn.Return<Executed | undefined> {
     const tool = tools.get(delivery.tool)
     if (tool?.reconcile === undefined) return unknownOf(call)

@@ -10,7 +10,7 @@ import { RunLimits } from "../../../src/run/RunLimits.ts"
 import type { CallPhase, CallState, RunState } from "../../../src/run/RunState.ts"
 import { make as noState } from "../../../src/run/RunState.ts"
 import { spanOf } from "../../../src/run/Traceparent.ts"
-import type { ToolCall } from "../../../src/semstreams/CallMessage.ts"
+import type { CallMessage } from "../../../src/semstreams/CallMessage.ts"
 import type { ResidentAgent } from "../../../services/AgentDirectory.ts"
 import type { ToolDelivery } from "../../../services/ToolQueue.ts"
 import type { BegunEffect, CallHost, Surroundings } from "../tool/CallHost.ts"
@@ -27,14 +27,14 @@ export interface SenderTold {
   readonly traceparent?: string
 }
 
-const textIn = (metadata: ToolCall["metadata"], name: keyof SenderTold): string | undefined => {
+const textIn = (metadata: CallMessage["metadata"], name: keyof SenderTold): string | undefined => {
   const value = metadata?.[name]
   return typeof value === "string" ? value : undefined
 }
 
 const acceptedOf = (
   { tenant }: ToolDelivery,
-  call: ToolCall,
+  call: CallMessage,
   agent: ResidentAgent
 ): RunAccepted => ({
   _tag: "RunAccepted",
@@ -49,7 +49,7 @@ const acceptedOf = (
 })
 
 /** An approval is the sender's: one that stands is a dispatch that the sender has journaled. */
-const phaseOf = (call: ToolCall): CallPhase =>
+const phaseOf = (call: CallMessage): CallPhase =>
   (call.approved_by ?? "") !== "" || textIn(call.metadata, "permission") === "allow"
     ? { _tag: "Dispatched", key: call.id, epoch: 0, on_loss: "unknown" }
     : { _tag: "Proposed" }
@@ -63,7 +63,7 @@ export interface Line {
 }
 
 /** What the body runs over: beneath the span that calls, where its sender says which that is. */
-const within = (context: Surroundings, call: ToolCall): Surroundings => {
+const within = (context: Surroundings, call: CallMessage): Surroundings => {
   const traceparent = textIn(call.metadata, "traceparent")
   const span = traceparent === undefined ? undefined : spanOf(traceparent)
   return span === undefined ? context : Context.add(context, Tracer.ParentSpan, span)
@@ -71,7 +71,7 @@ const within = (context: Surroundings, call: ToolCall): Surroundings => {
 
 export const make = (
   delivery: ToolDelivery,
-  call: ToolCall,
+  call: CallMessage,
   agent: ResidentAgent,
   context: Surroundings,
   line: Line,

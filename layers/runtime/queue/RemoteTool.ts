@@ -30,7 +30,7 @@ import type {
 } from "../../../src/tool/GovernedTool.ts"
 import { bound } from "../../../src/tool/GovernedTool.ts"
 import { traceparentOf } from "../../../src/run/Traceparent.ts"
-import type { ToolCall, ToolResult } from "../../../src/semstreams/CallMessage.ts"
+import type { CallMessage, ResultMessage } from "../../../src/semstreams/CallMessage.ts"
 import { misdeclared } from "../../../src/tool/MisdeclaredTool.ts"
 import type { AnySchema } from "../../../src/tool/ToolCodec.ts"
 import { inputCodec, jsonSchemaInput, outputCodec } from "../../../src/tool/ToolCodec.ts"
@@ -112,10 +112,10 @@ const messageOf = (
   args: unknown,
   call: CallContext,
   span: Tracer.AnySpan | undefined
-): ToolCall => ({
+): CallMessage => ({
   id,
   name: tool,
-  arguments: args as NonNullable<ToolCall["arguments"]>,
+  arguments: args as NonNullable<CallMessage["arguments"]>,
   loop_id: call.run,
   trace_id: call.trace_id,
   ...(call.approved_by === undefined ? undefined : { approved_by: call.approved_by }),
@@ -131,7 +131,7 @@ const messageOf = (
 
 /** What the worker's body spent is spent by the call here. A result is seen once: one that may change is run anew. */
 const answered = (
-  result: ToolResult,
+  result: ResultMessage,
   spent: Spend | undefined
 ): Effect.Effect<unknown, ToolError> => {
   if (spent !== undefined) for (const use of spentIn(result)) spent(use)
@@ -155,7 +155,7 @@ const showing = <A, E>(
 /** Sends a call and waits for its result, for `wait_ms` at most. */
 const ask = Effect.fnUntraced(function* (
   queue: ToolQueue["Service"],
-  message: ToolCall,
+  message: CallMessage,
   { call, spent }: GovernedContext,
   wait_ms: number
 ) {
@@ -203,7 +203,7 @@ const ask = Effect.fnUntraced(function* (
 /** How long a queue keeps a result at least: for younger calls, one that it does not know was never sent. */
 const kept_ms = 3_600_000
 
-const reconciled = (result: ToolResult, spent: Spend | undefined): Reconciled => {
+const reconciled = (result: ResultMessage, spent: Spend | undefined): Reconciled => {
   if (spent !== undefined) for (const use of spentIn(result)) spent(use)
   const reply = readReply(result)
   switch (reply._tag) {

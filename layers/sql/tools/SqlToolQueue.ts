@@ -14,7 +14,7 @@ import {
 import { StoreError } from "../../../services/TaskStore.ts"
 import { canonical } from "../../../src/Canonical.ts"
 import { Tenant } from "../../../src/Ids.ts"
-import { ToolResult } from "../../../src/semstreams/CallMessage.ts"
+import { ResultMessage } from "../../../src/semstreams/CallMessage.ts"
 import {
   call_length_max,
   isInconclusive,
@@ -49,9 +49,9 @@ const statuses = ["waiting", "over", "dead"] as const
 const columns = `id, tool, tenant, payload, expires_at::float8 AS expires_at, deliveries,
   CASE WHEN begun THEN coalesce(begun_at, 0)::float8 END AS begun_at, result`
 
-const readResult = Schema.decodeUnknownEffect(Schema.fromJsonString(ToolResult))
+const readResult = Schema.decodeUnknownEffect(Schema.fromJsonString(ResultMessage))
 
-const resultOf = (text: string): Effect.Effect<ToolResult, StoreError> =>
+const resultOf = (text: string): Effect.Effect<ResultMessage, StoreError> =>
   Effect.mapError(
     readResult(text),
     () => new StoreError({ message: "a recorded result of a tool cannot be read" })
