@@ -1,51 +1,65 @@
+/** The claim loop by itself, over a queue whose answers the test gives. The relay's and the worker's tests show the rest. */
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Effect, Fiber, Latch, Logger } from "effect"
+import { Deferred, Effect, Exit, Logger, Scope } from "effect"
 import { TestClock } from "effect/testing"
-import { takeWheneverDue } from "../../layers/runtime/relay/ClaimLoop.ts"
+import { makeClaimLoop, makeClaimNames } from "../../layers/runtime/relay/ClaimLoop.ts"
 import { StoreError } from "../../services/TaskStore.ts"
+import type { Tenant } from "../../src/Ids.ts"
 
-const sweep_ms = 1_000
+const config = { concurrency: 1, sweep_ms: 1_000, stop_ms: 0 }
 
-/** Looks that fail one after the other in these ways, and then find something. */
-const watching = Effect.fnUntraced(function* (
-  ...ways: ReadonlyArray<Effect.Effect<never, StoreError>>
+/** A loop whose claims end in these ways, one after the other, and then find nothing. */
+const claiming = Effect.fnUntraced(function* (
+  ...answers: ReadonlyArray<Effect.Effect<never, StoreError>>
 ) {
-  const taken = yield* Deferred.make<void>()
-  let looks = 0
-  const bell = yield* Latch.make(true)
-  const fiber = yield* Effect.forkChild(
-    takeWheneverDue({
-      name: "queue of a test",
-      take: Effect.suspend(() => ways[looks++] ?? Effect.as(Deferred.succeed(taken, undefined), 0)),
-      nextDueAt: Effect.succeed(undefined),
-      bell,
-      sweep_ms
-    })
+  const answered = yield* Deferred.make<void>()
+  const scope = yield* Scope.make()
+  let claims = 0
+  const loop = yield* Scope.provide(
+    Effect.flatMap(makeClaimNames("test"), (names) =>
+      makeClaimLoop<{ readonly tenant: Tenant }>(
+        {
+          name: "queue of a test",
+          lease_ms: 60_000,
+          claim: () => answers[claims++] ?? Effect.as(Deferred.succeed(answered, undefined), []),
+          release: () => Effect.void,
+          nextDueAt: Effect.succeed(undefined),
+          added: () => Effect.void
+        },
+        names,
+        config
+      )
+    ),
+    scope
   )
-  return { taken, fiber, looks: () => looks }
+  yield* Scope.provide(
+    loop.start(() => Effect.void),
+    scope
+  )
+  return { answered, claims: () => claims, stop: Scope.close(scope, Exit.void) }
 })
 
-describe("a durable queue that is looked at", () => {
-  it.effect("is looked at again after its store was away and after a look that broke", () =>
+describe("a claim loop", () => {
+  it.effect("claims again after its store was away and after a claim that broke", () =>
     Effect.gen(function* () {
-      const watch = yield* watching(
+      const loop = yield* claiming(
         Effect.fail(new StoreError({ message: "away" })),
         Effect.die(new Error("a bug"))
       )
-      yield* TestClock.adjust(2 * sweep_ms)
-      yield* Deferred.await(watch.taken)
-      assert.strictEqual(watch.looks(), 3)
-      yield* Fiber.interrupt(watch.fiber)
+      yield* TestClock.adjust(2 * config.sweep_ms)
+      yield* Deferred.await(loop.answered)
+      assert.strictEqual(loop.claims(), 3)
+      yield* loop.stop
     }).pipe(Effect.provide(Logger.layer([])))
   )
 
-  it.effect("is looked at no more once whoever looks is interrupted", () =>
+  it.effect("claims nothing more once its scope is closed", () =>
     Effect.gen(function* () {
-      const watch = yield* watching(Effect.never)
-      yield* TestClock.adjust(1)
-      yield* Fiber.interrupt(watch.fiber)
-      yield* TestClock.adjust(5 * sweep_ms)
-      assert.strictEqual(watch.looks(), 1)
+      const loop = yield* claiming()
+      yield* Deferred.await(loop.answered)
+      yield* loop.stop
+      yield* TestClock.adjust(5 * config.sweep_ms)
+      assert.strictEqual(loop.claims(), 1)
     })
   )
 })

@@ -8,7 +8,7 @@ import { executeSubject } from "../../../src/tool/ToolMessage.ts"
 import type { StoreError } from "../../../services/TaskStore.ts"
 import type { ToolDelivery, ToolQueue } from "../../../services/ToolQueue.ts"
 import { exceptionOf, logged } from "../tool/Faults.ts"
-import { persistently } from "../relay/HeldClaims.ts"
+import type { ClaimLoop } from "../relay/ClaimLoop.ts"
 import type { Executed, QueueExecutor } from "./QueueExecutor.ts"
 import type { ToolQueueConfig } from "./ToolQueueConfig.ts"
 
@@ -61,19 +61,15 @@ export const make = (
   config: ToolQueueConfig,
   executor: QueueExecutor,
   counts: Counts,
-  isStopping: () => boolean
+  { isStopping, report }: Pick<ClaimLoop<ToolDelivery>, "isStopping" | "report">
 ) => {
-  /** What a worker knows of a call it goes on to say while it may be its own: nobody else may take the call meanwhile. */
-  const said = <A>(write: Effect.Effect<A, StoreError>) =>
-    persistently(write, config.ack_wait_ms, isStopping)
-
   const publish = Effect.fnUntraced(function* (
     owner: string,
     { id }: ToolDelivery,
     result: ResultMessage,
     dead: string | undefined
   ) {
-    yield* said(queue.publish(id, result))
+    yield* report(queue.publish(id, result))
     const failed = (result.error ?? "") !== ""
     if (failed) counts.errors++
     else counts.processed++
@@ -81,7 +77,7 @@ export const make = (
     if (dead !== undefined) yield* Metric.update(dead_total, 1)
     const over =
       dead === undefined ? queue.acknowledge(id, owner) : queue.failed(id, owner, dead, undefined)
-    yield* said(over)
+    yield* report(over)
   })
 
   const giveBack = (owner: string, { deliveries, id }: ToolDelivery, why: string, at?: number) =>
@@ -91,7 +87,7 @@ export const make = (
       const now = yield* Clock.currentTimeMillis
       const { backoff_ms } = config
       const wait = backoff_ms[deliveries - 1] ?? backoff_ms.at(-1) ?? 0
-      yield* said(queue.failed(id, owner, why, at ?? now + wait))
+      yield* report(queue.failed(id, owner, why, at ?? now + wait))
     }).pipe(
       // Then the lease passes, which gives it back too.
       Effect.catch(({ message }) => Effect.logWarning(`a call was not given back: ${message}`))
@@ -140,7 +136,7 @@ export const make = (
       Effect.gen(function* () {
         if (delivery.result !== undefined) {
           // It ran, and was not acknowledged: its record is its answer.
-          yield* said(queue.acknowledge(delivery.id, owner))
+          yield* report(queue.acknowledge(delivery.id, owner))
           return
         }
         const lost = yield* Deferred.make<undefined>()

@@ -3,10 +3,9 @@
  * otherwise.
  */
 import { Context } from "effect"
+import type { ClaimLoopConfig } from "../relay/ClaimLoop.ts"
 
-export interface ToolQueueConfig {
-  /** Calls that it has and has not acknowledged, 1 to 500. */
-  readonly concurrency: number
+export interface ToolQueueConfig extends ClaimLoopConfig {
   /** How often a call is delivered before it is dead. */
   readonly deliveries_max: number
   /** How long a call belongs to a worker that says nothing more of it. A working one says so three times as often. */
@@ -15,10 +14,6 @@ export interface ToolQueueConfig {
   readonly backoff_ms: ReadonlyArray<number>
   /** The longest that one delivery may work, whatever its tool says. */
   readonly message_ms_max: number
-  /** The longest wait without looking; bells are the fast way. */
-  readonly sweep_ms: number
-  /** How long a stop waits for calls on their way before it interrupts them and gives them back. */
-  readonly stop_ms: number
   /** How long what a worker offers counts as there after it was last heard of; it is heard three times as often. */
   readonly offer_ms: number
   /** The shortest time between two things that a call shows before its end; what comes faster is left out. */

@@ -2,18 +2,17 @@
  * Takes calls of tools from the queue and runs them, in the order execute, publish, acknowledge: a crash between any two
  * delivers the call again. A working call keeps its lease; one that cannot be run is dead, and its sender is told.
  */
-import { Clock, Context, Effect, Exit, FiberSet, Latch, Layer, Random, Schema, Scope } from "effect"
+import { Clock, Context, Effect, Exit, Layer, Schedule, Schema, Scope } from "effect"
 import type { Digest, SecureRandom } from "effect/crypto"
-import type { Tenant } from "../../../src/Ids.ts"
 import type { MisdeclaredPolicy } from "../../../src/permission/PolicyCheck.ts"
 import { consumerNameForTool } from "../../../src/tool/ToolMessage.ts"
-import { Owners } from "../../../services/Owners.ts"
 import type { StoreError } from "../../../services/TaskStore.ts"
+import type { ToolDelivery } from "../../../services/ToolQueue.ts"
 import { ToolQueue } from "../../../services/ToolQueue.ts"
 import type { ToolRegistry } from "../../../services/ToolRegistry.ts"
-import { takeWheneverDue } from "../relay/ClaimLoop.ts"
-import { claiming } from "../relay/HeldClaims.ts"
-import type { Options, ToolNotQueueable } from "./QueueExecutor.ts"
+import type { ClaimNames } from "../relay/ClaimLoop.ts"
+import { makeClaimLoop, makeClaimNames } from "../relay/ClaimLoop.ts"
+import type { Options, QueueExecutor, ToolNotQueueable } from "./QueueExecutor.ts"
 import * as QueueDelivery from "./QueueDelivery.ts"
 import * as Executor from "./QueueExecutor.ts"
 import { ToolQueueConfig } from "./ToolQueueConfig.ts"
@@ -53,11 +52,96 @@ export class ToolQueueWorker extends Context.Service<
 
 const prune_every_ms = 60_000
 
-/** What a worker does at one time of it, from its start to its stop. */
+/** The time between a start and the next stop. */
 interface Session {
   readonly scope: Scope.Closeable
   readonly started_at: number
 }
+
+/** What a worker runs, and the names that its offer and its claims are made under. */
+interface Worker {
+  readonly queue: ToolQueue["Service"]
+  readonly config: ToolQueueConfig
+  readonly executor: QueueExecutor
+  readonly names: ClaimNames
+  readonly provider: string
+  readonly counts: QueueDelivery.Counts
+}
+
+/**
+ * Offers the worker's tools until the scope closes, and then withdraws the offer. Fails where the first announcement does;
+ * a later one that is lost is repeated after a third of `offer_ms`.
+ */
+const keepOffered = Effect.fnUntraced(function* ({
+  config,
+  executor,
+  names,
+  provider,
+  queue
+}: Worker) {
+  const { offer_ms, stop_ms } = config
+  const worker = names.owner
+  const announce = queue.announce({
+    worker,
+    provider,
+    tools: executor.specs,
+    lease_ms: offer_ms
+  })
+  yield* announce
+  yield* Effect.addFinalizer(() =>
+    Effect.timeoutOption(Effect.ignore(queue.renew(worker, 0)), stop_ms)
+  )
+  const renew = Effect.flatMap(queue.renew(worker, offer_ms), (known) =>
+    known ? Effect.void : announce
+  )
+  yield* Effect.ignore(renew).pipe(Effect.delay(offer_ms / 3), Effect.forever, Effect.forkScoped)
+})
+
+/** Forgets old results, now and once a minute until the scope closes. */
+const keepPruned = ({ config, queue }: Worker) =>
+  Effect.flatMap(Clock.currentTimeMillis, (now) => queue.prune(now - config.result_ms)).pipe(
+    Effect.catch(({ message }) =>
+      Effect.logWarning(`old results of tool calls were not pruned: ${message}`)
+    ),
+    Effect.repeat(Schedule.spaced(prune_every_ms)),
+    Effect.forkScoped
+  )
+
+/** Offers the worker's tools and runs their calls until the scope closes. Fails where the queue does not answer. */
+const serve = Effect.fnUntraced(function* (worker: Worker) {
+  const { config, executor, names, queue } = worker
+  const tools = executor.names
+  const loop = yield* makeClaimLoop<ToolDelivery>(
+    {
+      name: "queue of tool calls",
+      lease_ms: config.ack_wait_ms,
+      claim: ({ after, lease_ms, limit, owner }) =>
+        queue.claim({ owner, tools, limit, after, lease_ms }),
+      release: queue.release,
+      nextDueAt: queue.nextDueAt(tools),
+      added: queue.sent
+    },
+    names,
+    config
+  )
+  yield* keepOffered(worker)
+  yield* queue.nextDueAt(tools)
+  yield* keepPruned(worker)
+  const deliver = QueueDelivery.make(queue, config, executor, worker.counts, loop)
+  yield* loop.start((delivery, owner) => deliver(owner, delivery))
+})
+
+const healthOf = (
+  { errors, processed }: QueueDelivery.Counts,
+  session: Session | undefined,
+  now: number
+): WorkerHealth => ({
+  healthy: session !== undefined,
+  processed,
+  errors,
+  error_rate: errors === 0 ? 0 : errors / (errors + processed),
+  uptime_ms: session === undefined ? 0 : now - session.started_at
+})
 
 const make = Effect.fnUntraced(function* (
   options: Options
@@ -66,98 +150,17 @@ const make = Effect.fnUntraced(function* (
   MisdeclaredPolicy | ToolNotQueueable,
   ToolQueue | ToolRegistry | Digest.Digest | SecureRandom.SecureRandom | Scope.Scope
 > {
-  const queue = yield* ToolQueue
-  const config = yield* ToolQueueConfig
-  const executor = yield* Executor.make(options)
   const clock = yield* Clock.Clock
-  const name = `worker-${(yield* Random.nextInt).toString(36)}-${(yield* Random.nextInt).toString(36)}`
-  const tools = executor.names
-  const counts: QueueDelivery.Counts = { processed: 0, errors: 0 }
-  let session: Session | undefined
-  let claims = 0
-  let pruned_at = 0
-
-  const { offer_ms } = config
-  const announce = queue.announce({
-    worker: name,
+  const executor = yield* Executor.make(options)
+  const worker: Worker = {
+    queue: yield* ToolQueue,
+    config: yield* ToolQueueConfig,
+    executor,
+    names: yield* makeClaimNames("worker"),
     provider: options.provider ?? "worker",
-    tools: executor.specs,
-    lease_ms: offer_ms
-  })
-
-  /** Says what it runs, again and again until the scope closes, and then that it is gone. A store that is away may miss some. */
-  const offered = Effect.gen(function* () {
-    yield* announce
-    yield* Effect.addFinalizer(() =>
-      Effect.timeoutOption(Effect.ignore(queue.renew(name, 0)), config.stop_ms)
-    )
-    const again = Effect.flatMap(queue.renew(name, offer_ms), (known) =>
-      known ? Effect.void : announce
-    )
-    yield* Effect.ignore(again).pipe(Effect.delay(offer_ms / 3), Effect.forever, Effect.forkScoped)
-  })
-
-  const owners = yield* Owners
-  const session_ = Effect.fnUntraced(function* (scope: Scope.Closeable) {
-    const bell = yield* Latch.make(true)
-    const running = yield* FiberSet.make<void>()
-    const claimed = claiming(queue.release)
-    let in_flight = 0
-    let after: Tenant | undefined
-    let stopping = false
-    const deliver = QueueDelivery.make(queue, config, executor, counts, () => stopping)
-
-    const take = Effect.uninterruptible(
-      Effect.gen(function* () {
-        const limit = config.concurrency - in_flight
-        if (limit <= 0) return undefined
-        // A name of its own for each claim: a try that outlived its lease cannot end a later one.
-        const owner = `${name}.${++claims}`
-        const all = yield* claimed(
-          owner,
-          queue.claim({ owner, tools, limit, after, lease_ms: config.ack_wait_ms })
-        )
-        for (const delivery of all) {
-          in_flight++
-          after = delivery.tenant
-          const over = Effect.sync(() => {
-            in_flight--
-            bell.openUnsafe()
-          })
-          yield* FiberSet.run(running, Effect.ensuring(deliver(owner, delivery), over))
-        }
-        return all.length
-      })
-    )
-
-    const prune = Effect.suspend(() => {
-      const now = clock.currentTimeMillisUnsafe()
-      if (now - pruned_at < prune_every_ms) return Effect.void
-      pruned_at = now
-      return Effect.asVoid(queue.prune(now - config.result_ms))
-    })
-
-    yield* Effect.addFinalizer(() => {
-      stopping = true
-      return Effect.asVoid(
-        Effect.timeoutOption(Effect.interruptible(FiberSet.awaitEmpty(running)), config.stop_ms)
-      )
-    })
-    yield* owners.attend(name)
-    yield* offered
-    yield* queue.sent(() => bell.openUnsafe())
-    yield* queue.nextDueAt(tools)
-    yield* Effect.forkScoped(
-      takeWheneverDue({
-        name: "queue of tool calls",
-        take: Effect.tap(take, prune),
-        nextDueAt: queue.nextDueAt(tools),
-        bell,
-        sweep_ms: config.sweep_ms
-      })
-    )
-    session = { scope, started_at: clock.currentTimeMillisUnsafe() }
-  })
+    counts: { processed: 0, errors: 0 }
+  }
+  let session: Session | undefined
 
   const stop = Effect.suspend(() => {
     const running = session
@@ -168,28 +171,22 @@ const make = Effect.fnUntraced(function* (
   const start = Effect.gen(function* () {
     if (session !== undefined) return yield* new WorkerRunning()
     const scope = yield* Scope.make()
-    yield* session_(scope).pipe(
+    yield* serve(worker).pipe(
       Scope.provide(scope),
       Effect.onError(() => Scope.close(scope, Exit.void))
     )
+    session = { scope, started_at: clock.currentTimeMillisUnsafe() }
   })
 
   yield* Effect.addFinalizer(() => stop)
   return ToolQueueWorker.of({
     start,
     stop,
-    tools,
-    consumers: tools.map((each) => consumerNameForTool(each, options.consumer_name_suffix)),
-    health: Effect.sync(() => {
-      const { errors, processed } = counts
-      return {
-        healthy: session !== undefined,
-        processed,
-        errors,
-        error_rate: errors === 0 ? 0 : errors / (errors + processed),
-        uptime_ms: session === undefined ? 0 : clock.currentTimeMillisUnsafe() - session.started_at
-      }
-    })
+    tools: executor.names,
+    consumers: executor.names.map((name) =>
+      consumerNameForTool(name, options.consumer_name_suffix)
+    ),
+    health: Effect.sync(() => healthOf(worker.counts, session, clock.currentTimeMillisUnsafe()))
   })
 })
 

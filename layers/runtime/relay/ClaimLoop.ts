@@ -1,45 +1,111 @@
 /**
- * When a durable queue is looked at: at a bell, when something is due, and at the latest after a sweep.
+ * The claim loop: how a process takes items from a durable queue that it shares with other processes, and works on them.
+ * It claims as many due items as it has room for, each claim under a name of its own and for a lease, and works on each
+ * item in a fiber of its own. What became of an item is reported to the queue, with retries for the length of the lease
+ * while the store does not answer (`HeldClaims`). When a claim found nothing, the loop waits for a wakeup, for the time at
+ * which the next item is due, or for `sweep_ms`, whichever comes first. When its scope closes it claims nothing more, waits
+ * up to `stop_ms` for the items in flight, and then interrupts them.
  */
-import { Cause, Clock, Effect } from "effect"
-import type { Latch } from "effect"
+import { Cause, Clock, Effect, FiberSet, Latch, Random } from "effect"
+import type { Scope } from "effect"
+import type { Tenant } from "../../../src/Ids.ts"
+import { Owners } from "../../../services/Owners.ts"
 import type { StoreError } from "../../../services/TaskStore.ts"
+import type { HeldClaims } from "./HeldClaims.ts"
+import { makeHeldClaims } from "./HeldClaims.ts"
 
-export interface DueWatch {
-  /** What does not answer, as a warning names it. */
-  readonly name: string
-  /** Takes what is due, and gives how much that was; undefined = there was no room, and what ends rings the bell. */
-  readonly take: Effect.Effect<number | undefined, StoreError>
-  /** ms since 1970; undefined = nothing waits. */
-  readonly nextDueAt: Effect.Effect<number | undefined, StoreError>
-  readonly bell: Latch.Latch
+/** The bounds of a claim loop. Times in ms. */
+export interface ClaimLoopConfig {
+  /** Items in flight at the same time, 1 to 500. */
+  readonly concurrency: number
+  /** The longest wait before the next claim; a wakeup ends it earlier. */
   readonly sweep_ms: number
+  /** How long a stop waits for the items in flight before it interrupts them. */
+  readonly stop_ms: number
 }
 
-/** The first wait after a look that found nothing though something is due: it waits for a handler or an owner elsewhere. */
+/** Who claims: the owner, and a name `<owner>.<n>` for each claim. */
+export interface ClaimNames {
+  readonly owner: string
+  /** No two are the same, so that a try that outlived its lease cannot end a later try of the same owner. */
+  readonly next: () => string
+}
+
+export const makeClaimNames = (kind: string): Effect.Effect<ClaimNames> =>
+  Effect.gen(function* () {
+    const owner = `${kind}-${(yield* Random.nextInt).toString(36)}-${(yield* Random.nextInt).toString(36)}`
+    let claims = 0
+    return { owner, next: () => `${owner}.${++claims}` }
+  })
+
+export interface ClaimRequest {
+  readonly owner: string
+  /** The places that are free, at least 1. */
+  readonly limit: number
+  readonly lease_ms: number
+  /** The tenant of the item that was taken last. */
+  readonly after: Tenant | undefined
+  /** Items in flight, by tenant; tenants without any are absent. */
+  readonly in_flight: ReadonlyMap<Tenant, number>
+}
+
+/** One durable queue, as a claim loop sees it. */
+export interface ClaimedQueue<Item extends { readonly tenant: Tenant }> {
+  /** What does not answer, as warnings name it. */
+  readonly name: string
+  /** For how long a claim holds what it took. */
+  readonly lease_ms: number
+  readonly claim: (request: ClaimRequest) => Effect.Effect<ReadonlyArray<Item>, StoreError>
+  /** Gives back what these claims hold, as if it had not been claimed. */
+  readonly release: (owners: ReadonlyArray<string>) => Effect.Effect<void, StoreError>
+  /** When the next item is due, in ms since 1970; undefined = none waits. */
+  readonly nextDueAt: Effect.Effect<number | undefined, StoreError>
+  /** Calls back when items were added, in this process or another, until the scope closes. */
+  readonly added: (wake: () => void) => Effect.Effect<void, StoreError, Scope.Scope>
+}
+
+export interface ClaimLoop<Item> extends Pick<HeldClaims, "report"> {
+  /** True from the moment at which the loop's scope closes. */
+  readonly isStopping: () => boolean
+  /** Begins to claim; called once. `work` ends with the item reported, and does not fail. */
+  readonly start: (
+    work: (item: Item, owner: string) => Effect.Effect<void>
+  ) => Effect.Effect<void, StoreError, Scope.Scope>
+}
+
+/** The first wait after a claim found nothing though an item is due: it waits for a handler or an owner elsewhere. */
 const idle_initial_ms = 25
 
-/** The wait after a store did not answer. */
-const away_ms = 1_000
+/** The wait after the store did not answer. */
+const store_away_ms = 1_000
+
+interface Waits {
+  readonly name: string
+  /** Claims what there is room for; how many items that were. Undefined = no room: an item that ends wakes the loop. */
+  readonly claim: Effect.Effect<number | undefined, StoreError>
+  readonly nextDueAt: Effect.Effect<number | undefined, StoreError>
+  readonly wakeup: Latch.Latch
+  readonly sweep_ms: number
+}
 
 const warned = (name: string, cause: Cause.Cause<StoreError>) => {
   const error = Cause.findErrorOption(cause)
   return error._tag === "Some"
     ? Effect.logWarning(`the ${name} did not answer: ${error.value.message}`)
-    : Effect.logError(`a look at the ${name} broke`, cause)
+    : Effect.logError(`a claim on the ${name} broke`, cause)
 }
 
-/** Takes whenever there may be something. For ever: a store that is away is a warning, and so is a look that broke. */
-export const takeWheneverDue = ({
-  bell,
+/** Claims, and waits until another claim may find something; forever. A failure is a warning, and is tried again. */
+const claimWheneverDue = ({
+  claim,
   name,
   nextDueAt,
   sweep_ms,
-  take
-}: DueWatch): Effect.Effect<never> => {
+  wakeup
+}: Waits): Effect.Effect<never> => {
   let idle_ms = idle_initial_ms
 
-  const pause = Effect.gen(function* () {
+  const untilDue = Effect.gen(function* () {
     const due = yield* nextDueAt
     const now = yield* Clock.currentTimeMillis
     if (due === undefined) return sweep_ms
@@ -48,25 +114,106 @@ export const takeWheneverDue = ({
     return idle_ms
   })
 
-  const look = Effect.gen(function* () {
-    yield* bell.await
-    yield* bell.close
-    const taken = yield* take
-    if (taken === undefined) return
-    if (taken > 0) idle_ms = idle_initial_ms
-    else yield* Effect.timeoutOption(bell.await, yield* pause)
-    yield* bell.open
+  const round = Effect.gen(function* () {
+    yield* wakeup.await
+    yield* wakeup.close
+    const claimed = yield* claim
+    if (claimed === undefined) return
+    if (claimed > 0) idle_ms = idle_initial_ms
+    else yield* Effect.timeoutOption(wakeup.await, yield* untilDue)
+    yield* wakeup.open
   })
 
-  return look.pipe(
+  return round.pipe(
     Effect.catchCause((cause) =>
       Cause.hasInterruptsOnly(cause)
         ? Effect.interrupt
         : warned(name, cause).pipe(
-            Effect.andThen(Effect.sleep(Math.min(away_ms, sweep_ms))),
-            Effect.andThen(bell.open)
+            Effect.andThen(Effect.sleep(Math.min(store_away_ms, sweep_ms))),
+            Effect.andThen(wakeup.open)
           )
     ),
     Effect.forever
   )
 }
+
+/** Counts items in flight, together and by tenant. */
+const makeInFlight = () => {
+  const byTenant = new Map<Tenant, number>()
+  let total = 0
+  return {
+    byTenant,
+    total: () => total,
+    add: (tenant: Tenant) => {
+      total++
+      byTenant.set(tenant, (byTenant.get(tenant) ?? 0) + 1)
+    },
+    remove: (tenant: Tenant) => {
+      total--
+      const left = (byTenant.get(tenant) ?? 1) - 1
+      if (left > 0) byTenant.set(tenant, left)
+      else byTenant.delete(tenant)
+    }
+  }
+}
+
+/**
+ * A claim loop that has not begun to claim. It is known as an owner that lives, and as the host of `hosted`, until the
+ * scope closes.
+ */
+export const makeClaimLoop = Effect.fnUntraced(function* <Item extends { readonly tenant: Tenant }>(
+  queue: ClaimedQueue<Item>,
+  names: ClaimNames,
+  config: ClaimLoopConfig,
+  hosted?: ReadonlyArray<string>
+): Effect.fn.Return<ClaimLoop<Item>, never, Scope.Scope> {
+  const { concurrency, stop_ms, sweep_ms } = config
+  const { lease_ms, name, nextDueAt } = queue
+  const running = yield* FiberSet.make<void>()
+  const wakeup = yield* Latch.make(true)
+  const in_flight = makeInFlight()
+  let stopping = false
+  let after: Tenant | undefined
+  const isStopping = () => stopping
+  const held = makeHeldClaims(queue.release, lease_ms, isStopping)
+
+  /** Uninterruptible, so that a stop cannot fall between a claim and the start of the work on what it took. */
+  const claim = (work: (item: Item, owner: string) => Effect.Effect<void>) =>
+    Effect.uninterruptible(
+      Effect.gen(function* () {
+        const limit = concurrency - in_flight.total()
+        if (limit <= 0) return undefined
+        const owner = names.next()
+        const request = { owner, limit, lease_ms, after, in_flight: in_flight.byTenant }
+        const items = yield* held.claim(owner, queue.claim(request))
+        for (const item of items) {
+          in_flight.add(item.tenant)
+          after = item.tenant
+          const ended = Effect.sync(() => {
+            in_flight.remove(item.tenant)
+            // There is room again, and what had to wait for this item may be due.
+            wakeup.openUnsafe()
+          })
+          yield* FiberSet.run(running, Effect.ensuring(work(item, owner), ended))
+        }
+        return items.length
+      })
+    )
+
+  yield* Effect.addFinalizer(() => {
+    stopping = true
+    const drained = Effect.interruptible(FiberSet.awaitEmpty(running))
+    return Effect.asVoid(Effect.timeoutOption(drained, stop_ms))
+  })
+  yield* (yield* Owners).attend(names.owner, hosted)
+  return {
+    isStopping,
+    report: held.report,
+    start: Effect.fnUntraced(function* (work) {
+      yield* queue.added(() => wakeup.openUnsafe())
+      yield* Effect.forkScoped(
+        claimWheneverDue({ name, claim: claim(work), nextDueAt, wakeup, sweep_ms })
+      )
+    })
+  }
+})

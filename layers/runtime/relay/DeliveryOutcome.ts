@@ -1,0 +1,128 @@
+/**
+ * What becomes of a message after a try to deliver it: removed, given back for a later try, or a dead letter. Private to
+ * the relay.
+ */
+import { Cause, Clock, Effect, Exit, Metric } from "effect"
+import { DeliveryFailed, DeliveryRefused } from "../../../services/DeliveryHandlers.ts"
+import type { Outbox } from "../../../services/Outbox.ts"
+import type { StoreError } from "../../../services/TaskStore.ts"
+import type { OutboxMessage } from "../../../src/delivery/Outbox.ts"
+import { backoffMs } from "../../../src/delivery/Outbox.ts"
+import { sanitiseError } from "../../../src/delivery/SanitisedError.ts"
+import { exceptionOf, logged } from "../tool/Faults.ts"
+import type { ClaimLoop } from "./ClaimLoop.ts"
+
+/** How often a message is tried, and how long it waits before the second try, in ms; each further wait is longer. */
+export interface RetryBounds {
+  readonly attempts_max: number
+  readonly backoff_initial_ms: number
+}
+
+export type DeliveryExit = Exit.Exit<void, DeliveryFailed | DeliveryRefused>
+
+const delivered_total = Metric.counter("troupe_outbox_delivered_total", {
+  description: "Messages delivered and written down",
+  incremental: true
+})
+const failed_total = Metric.counter("troupe_outbox_failed_total", {
+  description: "Tries that failed",
+  incremental: true
+})
+const dead_total = Metric.counter("troupe_outbox_dead_total", {
+  description: "Messages that became dead letters",
+  incremental: true
+})
+
+const count = (metric: Metric.Counter<number>, topic: string): Effect.Effect<void> =>
+  Metric.update(Metric.withAttributes(metric, { topic }), 1)
+
+interface Failure {
+  readonly error: string
+  /** No other try can succeed. */
+  readonly isFinal: boolean
+  /** The handler failed by neither of its two declared errors. */
+  readonly isBroken: boolean
+}
+
+const failureOf = (cause: Cause.Cause<DeliveryFailed | DeliveryRefused>): Failure => {
+  if (Cause.hasInterruptsOnly(cause)) {
+    return { error: "the handler interrupted itself", isFinal: false, isBroken: false }
+  }
+  const error = Cause.squash(cause)
+  if (error instanceof DeliveryRefused) {
+    return { error: error.message, isFinal: true, isBroken: false }
+  }
+  if (error instanceof DeliveryFailed) {
+    return { error: error.message, isFinal: false, isBroken: false }
+  }
+  const text = error instanceof Error ? error.message : "it threw something that is no error"
+  return { error: `the handler broke: ${text}`, isFinal: false, isBroken: true }
+}
+
+/** Reports outcomes to the outbox under the name of the claim that took the message. None of it fails. */
+export const makeDeliveryOutcomes = (
+  outbox: Outbox["Service"],
+  { attempts_max, backoff_initial_ms }: RetryBounds,
+  { isStopping, report }: Pick<ClaimLoop<OutboxMessage>, "isStopping" | "report">
+) => {
+  /** Whether the outcome was written. Where it was not, the lease passes and the message is delivered again. */
+  const written = (
+    { id, topic }: OutboxMessage,
+    write: Effect.Effect<boolean, StoreError>
+  ): Effect.Effect<boolean> =>
+    report(write).pipe(
+      Effect.tap((held) =>
+        held
+          ? Effect.void
+          : Effect.logWarning("the lease of a message was lost before its outcome was written")
+      ),
+      Effect.catch((error) =>
+        Effect.as(
+          Effect.logError(`the outcome of a delivery was not written: ${error.message}`),
+          false
+        )
+      ),
+      Effect.annotateLogs({ message_id: id, topic })
+    )
+
+  const bury = Effect.fnUntraced(function* (message: OutboxMessage, owner: string, error: string) {
+    const { id, topic } = message
+    const text = sanitiseError(error)
+    if (yield* written(message, outbox.failed(id, owner, text, undefined))) {
+      yield* count(dead_total, topic)
+      yield* Effect.logError(`a message became a dead letter: ${text}`).pipe(
+        Effect.annotateLogs({ message_id: id, topic })
+      )
+    }
+  })
+
+  const settle = Effect.fnUntraced(function* (
+    message: OutboxMessage,
+    owner: string,
+    exit: DeliveryExit
+  ) {
+    const { attempts, id, tenant, topic } = message
+    if (Exit.isSuccess(exit)) {
+      if (yield* written(message, outbox.delivered(id, owner))) yield* count(delivered_total, topic)
+      return
+    }
+    const now = yield* Clock.currentTimeMillis
+    if (isStopping() && Cause.hasInterruptsOnly(exit.cause)) {
+      // Due at once, whatever its number of tries: the message did not cause the stop.
+      const text = "the process stopped before the delivery ended"
+      yield* written(message, outbox.failed(id, owner, text, now))
+      return
+    }
+    yield* count(failed_total, topic)
+    const { error, isBroken, isFinal } = failureOf(exit.cause)
+    if (isBroken) {
+      const about = { message_id: id, topic, tenant }
+      yield* logged("a delivery handler broke", exceptionOf(exit.cause), about)
+    }
+    if (isFinal || attempts >= attempts_max) return yield* bury(message, owner, error)
+    const retry_at = now + backoffMs(attempts, backoff_initial_ms)
+    yield* written(message, outbox.failed(id, owner, sanitiseError(error), retry_at))
+  })
+
+  return { bury, settle }
+}
