@@ -30,7 +30,7 @@ export class ApprovalDesk extends Context.Service<
   ApprovalDesk,
   {
     /**
-     * Settles one question for every channel: durable and rung when it returns. Of several at once, one wins. Takes a
+     * Settles one question for every channel: when it returns, the decision is durable and the run is woken. Of several at once, one wins. Takes a
      * `Decision`, or what the HTTP API takes in its place; anything else is refused and decides nothing. A record that
      * does not say what its run asked (`altered`) takes a denial and nothing else.
      */

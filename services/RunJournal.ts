@@ -152,7 +152,7 @@ export class RunJournal extends Context.Service<
     /**
      * A command from outside, under the run's lock, at its length and epoch. `command` is pure, owns the state it is
      * given and may change it; `now` is in ms since 1970. What it returns is durable, and listeners of `amended` are
-     * rung after the commit, wherever they are. Where the codec could not read what it returns, nothing is written, and
+     * woken after the commit, wherever they are. Where the codec could not read what it returns, nothing is written, and
      * it fails with a JournalError that is not lost.
      */
     amend<A, E>(
@@ -199,7 +199,7 @@ export class RunJournal extends Context.Service<
     ): Effect.Effect<ReadonlyArray<RunHead>, JournalError>
 
     /**
-     * The owner at this epoch lets go of a run that needs what it does not host, and rings: whoever hosts all of `needs`
+     * The owner at this epoch lets go of a run that needs what it does not host, and wakes the others: whoever hosts all of `needs`
      * recovers or adopts it, and nobody else. Nothing is appended; the next claim forgets them, and an amendment those
      * that the run does not need any more. False: another has claimed it.
      */
@@ -220,7 +220,7 @@ export class RunJournal extends Context.Service<
     ): Effect.Effect<ReadonlyArray<RawEvent>, JournalError>
 
     /**
-     * Folds a run in quarantine again: one that folds is released and goes on, listeners of `amended` are rung; of one
+     * Folds a run in quarantine again: one that folds is released and goes on, listeners of `amended` are woken; of one
      * that does not the mark says where. A run that is in none is left alone.
      */
     readmit(

@@ -114,7 +114,7 @@ export class ToolQueue extends Context.Service<
     begin(id: string, owner: string): Effect.Effect<boolean, StoreError>
     /** Keeps the call for another `lease_ms` from now. */
     extend(id: string, owner: string, lease_ms: number): Effect.Effect<boolean, StoreError>
-    /** Records the call's result, unless it has one, and rings who waits for it; returns what stands. */
+    /** Records the call's result, unless it has one, and wakes those who wait for it; returns what stands. */
     publish(id: string, result: ResultMessage): Effect.Effect<ResultMessage | undefined, StoreError>
     /** The call is over for its consumer. Its result is kept for late senders until it is pruned. */
     acknowledge(id: string, owner: string): Effect.Effect<boolean, StoreError>

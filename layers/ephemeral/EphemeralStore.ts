@@ -139,7 +139,7 @@ export class EphemeralStore extends Context.Service<EphemeralStore, Store>()(
 /** The key of a pair whose parts may hold any character but NUL. */
 export const pair = (tenant: Tenant, key: string): string => `${tenant}\0${key}`
 
-/** Puts a message at the end of its key; rings nobody. */
+/** Puts a message at the end of its key; wakes nobody. */
 export const put = (
   store: Store,
   message: NewOutboxMessage,

@@ -50,7 +50,7 @@ interface Stored {
   error: string
   over_at: number
   /** Who waits for the result. */
-  readonly bells: Set<Deferred.Deferred<void>>
+  readonly wakeups: Set<Deferred.Deferred<void>>
 }
 
 const anew = (stored: Stored, now: number, expires_at: number) =>
@@ -87,7 +87,7 @@ const make = Effect.gen(function* () {
   // In the order of their first sending.
   const all = new Map<string, Stored>()
   const listeners = new Set<() => void>()
-  const ring = () => {
+  const wake = () => {
     for (const listener of listeners) listener()
   }
   const now = () => clock.currentTimeMillisUnsafe()
@@ -122,9 +122,9 @@ const make = Effect.gen(function* () {
     if (stored === undefined) {
       if (waits(tool, tenant) >= waiting_max)
         return Effect.fail(new ToolQueueFull({ tool, waiting_max }))
-      const fresh = { payload, message, bells: new Set(), over_at: 0 } as unknown as Stored
+      const fresh = { payload, message, wakeups: new Set(), over_at: 0 } as unknown as Stored
       all.set(id, anew(fresh, now(), expires_at))
-      ring()
+      wake()
       return Effect.succeed(undefined)
     }
     const { message: before, result, status } = stored
@@ -146,7 +146,7 @@ const make = Effect.gen(function* () {
     if (!again) return Effect.succeed(result)
     stored.payload = payload
     anew(stored, now(), expires_at)
-    ring()
+    wake()
     return Effect.succeed(undefined)
   }
 
@@ -188,11 +188,11 @@ const make = Effect.gen(function* () {
         const stored = all.get(id)
         if (stored === undefined) return yield* Effect.never
         if (stored.result !== undefined) return stored.result
-        const bell = Deferred.makeUnsafe<void>()
-        stored.bells.add(bell)
+        const wakeup = Deferred.makeUnsafe<void>()
+        stored.wakeups.add(wakeup)
         yield* Effect.ensuring(
-          Deferred.await(bell),
-          Effect.sync(() => stored.bells.delete(bell))
+          Deferred.await(wakeup),
+          Effect.sync(() => stored.wakeups.delete(wakeup))
         )
       }
     }),
@@ -229,7 +229,7 @@ const make = Effect.gen(function* () {
           Object.assign(stored, { owner: undefined, due_at: now(), deliveries })
         }
         // Whoever released nothing wakes nobody, least of all itself.
-        if (found) ring()
+        if (found) wake()
       }),
     begin: (id, owner) => change(id, owner, (stored) => (stored.begun_at = now())),
     extend: (id, owner, lease_ms) =>
@@ -240,7 +240,7 @@ const make = Effect.gen(function* () {
         if (stored === undefined) return undefined
         if (stored.result === undefined) {
           stored.result = result
-          for (const bell of stored.bells) Deferred.doneUnsafe(bell, Effect.void)
+          for (const wakeup of stored.wakeups) Deferred.doneUnsafe(wakeup, Effect.void)
         }
         return stored.result
       }),
@@ -269,7 +269,7 @@ const make = Effect.gen(function* () {
         const stored = all.get(id)
         if (stored?.status !== "dead") return false
         anew(stored, now(), expires_at)
-        ring()
+        wake()
         return true
       }),
     discard: (id) =>

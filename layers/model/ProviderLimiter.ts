@@ -30,7 +30,7 @@ interface Ticket {
   readonly tokens: number
   state: "waiting" | "held" | "left"
   /** Rung when it is granted, or when it has become the first in line. */
-  bell: Deferred.Deferred<void>
+  wakeup: Deferred.Deferred<void>
 }
 
 export interface Permit {
@@ -97,7 +97,7 @@ export class ProviderLimiter {
       const ticket: Ticket = {
         tokens: most === 0 ? 0 : Math.min(tokens, most),
         state: "waiting",
-        bell: Deferred.makeUnsafe()
+        wakeup: Deferred.makeUnsafe()
       }
       this.#line.push(ticket)
       this.#grant(now)
@@ -133,10 +133,10 @@ export class ProviderLimiter {
           `${this.#name} had no room for another request within ${wait_ms_max} ms`
         )
       }
-      // Only the first in line knows how long it takes; the others are rung when they are the first.
+      // Only the first in line knows how long it takes; the others are woken when they are the first.
       const sleep_ms = this.#line[0] === ticket ? Math.min(left, this.#opensIn(ticket, now)) : left
-      ticket.bell = Deferred.makeUnsafe()
-      yield* Effect.timeoutOption(Deferred.await(ticket.bell), sleep_ms)
+      ticket.wakeup = Deferred.makeUnsafe()
+      yield* Effect.timeoutOption(Deferred.await(ticket.wakeup), sleep_ms)
     }
   })
 
@@ -147,7 +147,7 @@ export class ProviderLimiter {
     const short = tokens_per_minute === 0 ? 0 : ticket.tokens - this.#tokens
     const filled_ms = short <= 0 ? 0 : Math.ceil((short * 60_000) / tokens_per_minute)
     const opens = Math.max(closed_ms, filled_ms)
-    // Neither: it waits for a permit that somebody gives back, and is rung then.
+    // Neither: it waits for a permit that somebody gives back, and is woken then.
     return opens > 0 ? Math.max(1, opens) : Infinity
   }
 
@@ -170,15 +170,15 @@ export class ProviderLimiter {
       first.state = "held"
       this.#held++
       this.#tokens -= first.tokens
-      Deferred.doneUnsafe(first.bell, Effect.void)
-      this.#ringFirst()
+      Deferred.doneUnsafe(first.wakeup, Effect.void)
+      this.#wakeFirst()
     }
   }
 
   /** Whoever has become the first in line has to see for itself how long it takes. */
-  #ringFirst(): void {
+  #wakeFirst(): void {
     const first = this.#line[0]
-    if (first !== undefined) Deferred.doneUnsafe(first.bell, Effect.void)
+    if (first !== undefined) Deferred.doneUnsafe(first.wakeup, Effect.void)
   }
 
   #leave(ticket: Ticket, now: number): void {
@@ -190,7 +190,7 @@ export class ProviderLimiter {
     ticket.state = "left"
     this.#grant(now)
     // What the first waits for may be something else now: a permit before, tokens from here on.
-    this.#ringFirst()
+    this.#wakeFirst()
   }
 
   #permit(ticket: Ticket): Permit {

@@ -22,7 +22,7 @@ import * as EphemeralStore from "../../layers/ephemeral/EphemeralStore.ts"
 import type { Script } from "../../layers/model/ScriptedModelGateway.ts"
 import * as ScriptedModelGateway from "../../layers/model/ScriptedModelGateway.ts"
 import * as Deadlines from "../../layers/runtime/tool/Deadlines.ts"
-import { teller } from "../../layers/runtime/desk/Observers.ts"
+import { observeCalls } from "../../layers/runtime/desk/Observers.ts"
 import { reporter } from "../../layers/runtime/tool/Faults.ts"
 import * as Feed from "../../layers/runtime/loop/Feed.ts"
 import * as LocalAgentDirectory from "../../layers/runtime/desk/LocalAgentDirectory.ts"
@@ -30,7 +30,8 @@ import * as LocalToolRegistry from "../../layers/runtime/desk/LocalToolRegistry.
 import type { Services } from "../../layers/runtime/loop/RunLoop.ts"
 import { no_past } from "../../src/conversation/Compaction.ts"
 import { estimateTokens } from "../../src/conversation/TokenEstimate.ts"
-import * as Pace from "../../layers/runtime/loop/LoopScheduler.ts"
+import { makeWakeup } from "../../layers/runtime/loop/RunWakeup.ts"
+import * as LoopScheduler from "../../layers/runtime/loop/LoopScheduler.ts"
 import * as PromptMeter from "../../layers/runtime/loop/PromptMeter.ts"
 import * as RunLoop from "../../layers/runtime/loop/RunLoop.ts"
 import * as ToolInvoker from "../../layers/runtime/tool/ToolInvoker.ts"
@@ -86,11 +87,11 @@ export interface Claimed {
 
 const claimed = Effect.fnUntraced(function* (
   runs: number,
-  services: Omit<Services, "journal" | "committed" | "amended" | "delta">,
-  host: { readonly feed: Feed.Feed; readonly tell: ReturnType<typeof teller> }
+  services: Omit<Services, "journal" | "onDurable" | "onAmended" | "delta">,
+  host: { readonly feed: Feed.Feed; readonly onDurable: ReturnType<typeof observeCalls> }
 ) {
   const journal = yield* RunJournal
-  const { feed, tell } = host
+  const { feed } = host
   const conversation = ConversationId.make("c")
   const place = Feed.placeOf(tenant, conversation)
   const claims: Array<Claim> = []
@@ -112,15 +113,15 @@ const claimed = Effect.fnUntraced(function* (
   const all: Services = {
     ...services,
     journal,
-    committed: (id, state, events) => {
+    onDurable: (id, state, events) => {
       for (const event of events) {
         if (event._tag === "ModelTurned") feed.turned(place, id, event.frame)
         else if (event._tag === "RunEnded") feed.left(place, id)
       }
-      tell(id, state, events)
-      feed.ring(place)
+      host.onDurable(id, state, events)
+      feed.wake(place)
     },
-    amended: () => feed.ring(place),
+    onAmended: () => feed.wake(place),
     delta: (id, frame, step, delta) =>
       feed.delta(place, { run: id, ordinal: 1, frame, step }, delta)
   }
@@ -138,7 +139,7 @@ const claimed = Effect.fnUntraced(function* (
             rested: false
           },
           no_past,
-          { rung: false, seen: 0, draining: false, listener: undefined },
+          makeWakeup(),
           undefined
         ),
         memory
@@ -152,20 +153,23 @@ export const make = Effect.fnUntraced(function* (turn: Model) {
   const context = yield* Layer.build(layer(turn))
   const clock = yield* Clock.Clock
   const deadlines = yield* Deadlines.make
-  const pace = yield* Pace.make(Pace.loops_per_turn)
+  const scheduler = yield* LoopScheduler.make(LoopScheduler.loops_per_turn)
   const told: Told = { calls: 0 }
   const report = yield* reporter
-  const host = { feed: Feed.make(), tell: teller([() => void told.calls++], clock, report) }
+  const host = {
+    feed: Feed.make(),
+    onDurable: observeCalls([() => void told.calls++], clock, report)
+  }
   const services = {
     model: Context.get(context, ModelGateway),
     directory: Context.get(context, AgentDirectory),
     deadlines,
-    pace,
+    scheduler,
     weights: PromptMeter.make({ count: estimateTokens }),
     clock,
     prices: undefined,
     report,
-    askLimit: () => Effect.die("no run of the bench has a limit that asks"),
+    askLimitApproval: () => Effect.die("no run of the bench has a limit that asks"),
     invoker: ToolInvoker.make({
       registry: Context.get(context, ToolRegistry),
       digest: Context.get(context, Digest.Digest),

@@ -66,7 +66,7 @@ export const isSameCall = (a: string, b: string): boolean => a === b || deedOf(a
 /** The greatest call that a queue takes, in UTF-16 units of its JSON. */
 export const call_length_max = 1_000_000
 
-/** What a bell of a database carries beside an id. */
+/** What a wakeup of a database carries beside an id. */
 const shown_bytes_max = 7_000
 
 /** Is this short enough to be shown before the call's end? */

@@ -1,4 +1,4 @@
-/** Commands from outside, and the bells that follow them. */
+/** Commands from outside, and the wakeups that follow them. */
 import type { Vitest } from "@effect/vitest"
 import { assert } from "@effect/vitest"
 import { Deferred, Effect, Exit, Result, Scope } from "effect"
@@ -167,11 +167,11 @@ export const amendTests = (it: Vitest.MethodsNonLive<Needs>): void => {
     })
   )
 
-  it.effect("listeners are rung after the commit, until their scope closes", () =>
+  it.effect("listeners are woken after the commit, until their scope closes", () =>
     Effect.gen(function* () {
       const journal = yield* RunJournal
       const { run } = yield* asking()
-      const rung = Deferred.makeUnsafe<void>()
+      const woken = Deferred.makeUnsafe<void>()
       const closed = yield* Scope.make()
       let afterClose = 0
       yield* Scope.provide(
@@ -182,10 +182,10 @@ export const amendTests = (it: Vitest.MethodsNonLive<Needs>): void => {
       )
       yield* Scope.close(closed, Exit.void)
       yield* journal.amended((id) => {
-        if (id === run) Deferred.doneUnsafe(rung, Exit.void)
+        if (id === run) Deferred.doneUnsafe(woken, Exit.void)
       })
       yield* journal.amend(run, (state) => cancelRun(state, run, "ada", "enough"))
-      yield* Effect.timeout(Deferred.await(rung), "10 seconds")
+      yield* Effect.timeout(Deferred.await(woken), "10 seconds")
       assert.strictEqual((yield* journal.head(run)).status, "cancelled")
       assert.strictEqual(afterClose, 0)
     })

@@ -99,25 +99,27 @@ export const handOverTests = (it: Vitest.MethodsNonLive<Needs>): void => {
     })
   )
 
-  it.effect("a run that is handed over rings, and one that is cancelled needs nobody else", () =>
-    Effect.gen(function* () {
-      const journal = yield* RunJournal
-      const rung: Array<RunId | undefined> = []
-      yield* journal.amended((run) => void rung.push(run))
-      // Its call was sent, so that the run is not over before somebody has looked at it.
-      const { fence, run } = yield* Samples.begin({}, [Samples.modelTurned(1, 1), dispatched])
-      yield* journal.handOver(run, fence.epoch, [scan])
-      yield* eventually(
-        Effect.sync(() => rung.filter((each) => each === run).length),
-        (count) => count === 1
-      )
-      // What does not stop it leaves it to those that were waited for.
-      yield* journal.amend(run, () => ({ answer: Result.void, events: [] }))
-      assert.isFalse(yield* recoverable(run, own))
-      yield* journal.amend(run, (state) => cancelRun(state, run, "ann", "enough"))
-      assert.isUndefined((yield* journal.head(run)).needs)
-      assert.isTrue(yield* recoverable(run, own))
-    }).pipe(Effect.scoped)
+  it.effect(
+    "a run that is handed over wakes its listeners, and one that is cancelled needs nobody else",
+    () =>
+      Effect.gen(function* () {
+        const journal = yield* RunJournal
+        const woken: Array<RunId | undefined> = []
+        yield* journal.amended((run) => void woken.push(run))
+        // Its call was sent, so that the run is not over before somebody has looked at it.
+        const { fence, run } = yield* Samples.begin({}, [Samples.modelTurned(1, 1), dispatched])
+        yield* journal.handOver(run, fence.epoch, [scan])
+        yield* eventually(
+          Effect.sync(() => woken.filter((each) => each === run).length),
+          (count) => count === 1
+        )
+        // What does not stop it leaves it to those that were waited for.
+        yield* journal.amend(run, () => ({ answer: Result.void, events: [] }))
+        assert.isFalse(yield* recoverable(run, own))
+        yield* journal.amend(run, (state) => cancelRun(state, run, "ann", "enough"))
+        assert.isUndefined((yield* journal.head(run)).needs)
+        assert.isTrue(yield* recoverable(run, own))
+      }).pipe(Effect.scoped)
   )
 
   it.effect(

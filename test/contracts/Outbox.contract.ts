@@ -326,7 +326,7 @@ const leases = (it: Vitest.MethodsNonLive<Needs>) => {
     })
   )
 
-  it.effect("listeners are rung when messages are written, until their scope closes", () =>
+  it.effect("listeners are woken when messages are written, until their scope closes", () =>
     Effect.gen(function* () {
       const outbox = yield* Outbox
       const { claim, enqueue } = topic()
@@ -339,12 +339,12 @@ const leases = (it: Vitest.MethodsNonLive<Needs>) => {
         closed
       )
       yield* Scope.close(closed, Exit.void)
-      const rung = Deferred.makeUnsafe<void>()
+      const woken = Deferred.makeUnsafe<void>()
       yield* outbox.written(() => {
-        Deferred.doneUnsafe(rung, Exit.void)
+        Deferred.doneUnsafe(woken, Exit.void)
       })
       yield* enqueue(Samples.unique("k"))
-      yield* Effect.timeout(Deferred.await(rung), "10 seconds")
+      yield* Effect.timeout(Deferred.await(woken), "10 seconds")
       assert.strictEqual(afterClose, 0)
       assert.strictEqual((yield* claim("a")).length, 1)
     })

@@ -174,7 +174,7 @@ export const recoveryTests = (it: Vitest.MethodsNonLive<Needs>): void => {
       assert.deepStrictEqual(after, { ...before, head: { ...before.head, owner: heir } })
       assert.strictEqual((yield* journal.head(living.run)).owner, b)
       assert.deepStrictEqual(yield* journal.adopt(Samples.unique("late"), hosted, every), [])
-      // It may still be claimed by whoever is rung first, at the epoch at which it was left.
+      // It may still be claimed by whoever is woken first, at the epoch at which it was left.
       const { head } = yield* journal.claim(first.run, b, first.fence.epoch)
       assert.strictEqual(head.owner, b)
     })

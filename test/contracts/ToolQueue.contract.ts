@@ -419,14 +419,14 @@ const leaseTests = (it: Vitest.MethodsNonLive<ToolQueue>): void => {
     })
   )
 
-  it.effect("a sending rings", () =>
+  it.effect("a sent call wakes the listeners", () =>
     Effect.gen(function* () {
       const queue = yield* ToolQueue
-      let rung = 0
-      yield* queue.sent(() => void rung++)
+      let woken = 0
+      yield* queue.sent(() => void woken++)
       yield* queue.send(message())
       yield* eventually(
-        Effect.sync(() => rung),
+        Effect.sync(() => woken),
         (count) => count > 0
       )
     }).pipe(Effect.scoped)

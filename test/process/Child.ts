@@ -59,7 +59,7 @@ const isReply = (message: unknown): message is Reply =>
 class Ear {
   readonly #child: ChildProcess
   readonly #what: string
-  readonly #bells = new Set<() => void>()
+  readonly #wakeups = new Set<() => void>()
   readonly #asked = new Map<number, Deferred.Deferred<unknown, Refused>>()
   readonly #notices: Array<Notice> = []
   #next = 0
@@ -70,7 +70,7 @@ class Ear {
     this.#child = child
     const hear = (chunk: Buffer) => {
       this.text += chunk.toString()
-      this.#ring()
+      this.#wake()
     }
     child.stdout?.on("data", hear)
     child.stderr?.on("data", hear)
@@ -79,18 +79,18 @@ class Ear {
       for (const deferred of this.#asked.values()) {
         Deferred.doneUnsafe(deferred, Effect.fail(new Refused({ reason: "Gone" })))
       }
-      this.#ring()
+      this.#wake()
     })
   }
 
-  #ring() {
-    for (const bell of this.#bells) bell()
+  #wake() {
+    for (const wakeup of this.#wakeups) wakeup()
   }
 
   #message(message: unknown) {
     if (!isReply(message)) {
       this.#notices.push(message as Notice)
-      return this.#ring()
+      return this.#wake()
     }
     const deferred = this.#asked.get(message.id)
     this.#asked.delete(message.id)
@@ -123,7 +123,7 @@ class Ear {
   until<A>(look: () => A | undefined, what: string): Effect.Effect<A> {
     return Effect.suspend(() => {
       const done = Deferred.makeUnsafe<A>()
-      const bell = (): void => {
+      const wakeup = (): void => {
         const found = look()
         const { exitCode, signalCode } = this.#child
         if (found !== undefined) {
@@ -133,10 +133,10 @@ class Ear {
           Deferred.doneUnsafe(done, Effect.die(new Error(`${how}: ${this.text}`)))
         }
       }
-      this.#bells.add(bell)
-      bell()
+      this.#wakeups.add(wakeup)
+      wakeup()
       return this.#bounded(Deferred.await(done), what).pipe(
-        Effect.ensuring(Effect.sync(() => this.#bells.delete(bell)))
+        Effect.ensuring(Effect.sync(() => this.#wakeups.delete(wakeup)))
       )
     })
   }

@@ -44,7 +44,7 @@ export interface Outcome {
 
 const mixture: ReadonlyArray<ToolName> = [...tools, "row", "far", "sure", "row", "far"]
 
-/** The default, and some to spare: only bells, sweeps and gone owners are to move what waits. */
+/** The default, and some to spare: only wakeups, sweeps and gone owners are to move what waits. */
 const timers = { park_ms: 600_000, lease_ms: 15_000, sweep_ms: 1_000, relay_ms: 5_000 }
 
 /** A place for one process: who is in it, and a new one whenever that is gone. */

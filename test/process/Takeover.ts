@@ -52,7 +52,7 @@ export const takeover = Effect.fnUntraced(function* (options: Service.Options, j
     )
   } else {
     yield* zombie.fenced(id("thinking"))
-    // The settlement rang it: it may have seen the other owner's claim before it had anything to append.
+    // The settlement woke it: it may have seen the other owner's claim before it had anything to append.
     for (const [tag] of runs.slice(0, 3)) {
       yield* zombie.child.printed(new RegExp(`another process took this actor's run.*${tag}`))
     }

@@ -3,13 +3,13 @@ import { assert, describe, it } from "@effect/vitest"
 import { Cause, Context, Deferred, Effect, Exit, Fiber, Scheduler } from "effect"
 import type { AgentMemory } from "../../services/AgentMemory.ts"
 import type { Steps } from "../../layers/runtime/loop/Coroutine.ts"
-import { Drive } from "../../layers/runtime/loop/Coroutine.ts"
-import * as Pace from "../../layers/runtime/loop/LoopScheduler.ts"
+import { Coroutine } from "../../layers/runtime/loop/Coroutine.ts"
+import * as LoopScheduler from "../../layers/runtime/loop/LoopScheduler.ts"
 
 const fork = Effect.runForkWith(Context.empty() as Context.Context<AgentMemory>)
 
 const driven = Effect.fnUntraced(function* <A, E>(steps: () => Steps<A, E>) {
-  return new Drive(steps(), fork, yield* Pace.make(8))
+  return new Coroutine(steps(), fork, yield* LoopScheduler.make(8))
 })
 
 /** Makes fibers yield when it is told to; what they left is run by hand. */
@@ -29,26 +29,26 @@ class Halting implements Scheduler.Scheduler {
   }
 }
 
-/** A drive whose fiber was woken from outside, and has yielded before it did anything. */
+/** A coroutine whose fiber was woken from outside, and has yielded before it did anything. */
 const halted = Effect.fnUntraced(function* <A>(steps: () => Steps<A, never>) {
-  const drive = yield* driven(steps)
+  const coroutine = yield* driven(steps)
   const scheduler = new Halting()
   const forkThere = Effect.runForkWith(Context.make(Scheduler.Scheduler, scheduler))
-  const fiber = forkThere(drive.effect)
+  const fiber = forkThere(coroutine.effect)
   scheduler.run()
   scheduler.halts = true
-  drive.wake()
-  return { drive, fiber, scheduler }
+  coroutine.wake()
+  return { coroutine, fiber, scheduler }
 })
 
 describe("a driven generator", () => {
   it.live("ends where it is driven on between a wake from outside and the fiber that it woke", () =>
     Effect.gen(function* () {
-      const { drive, fiber, scheduler } = yield* halted(function* (): Steps<string, never> {
+      const { coroutine, fiber, scheduler } = yield* halted(function* (): Steps<string, never> {
         yield
         return Exit.succeed("the end")
       })
-      drive.goOn()
+      coroutine.resumeSoon()
       scheduler.run()
       assert.deepStrictEqual(fiber.pollUnsafe(), Exit.succeed("the end"))
     })
@@ -59,7 +59,7 @@ describe("a driven generator", () => {
     () =>
       Effect.gen(function* () {
         let went = 0
-        const { drive, fiber, scheduler } = yield* halted(function* (): Steps<never, never> {
+        const { coroutine, fiber, scheduler } = yield* halted(function* (): Steps<never, never> {
           for (;;) {
             yield
             went++
@@ -67,8 +67,8 @@ describe("a driven generator", () => {
         })
         fiber.interruptUnsafe()
         scheduler.run()
-        drive.goOn()
-        drive.wake()
+        coroutine.resumeSoon()
+        coroutine.wake()
         scheduler.run()
         assert.isDefined(fiber.pollUnsafe())
         assert.strictEqual(went, 0)
@@ -79,13 +79,13 @@ describe("a driven generator", () => {
     Effect.gen(function* () {
       const seen: Array<unknown> = []
       const later = Deferred.makeUnsafe<string>()
-      const drive = yield* driven(function* (): Steps<number, never> {
+      const coroutine = yield* driven(function* (): Steps<number, never> {
         seen.push(yield* Exit.succeed("done"))
         seen.push(yield* Effect.sync(() => "ran"))
         seen.push(yield* Deferred.await(later))
         return Exit.succeed(seen.length)
       })
-      const fiber = yield* Effect.forkChild(drive.effect, { startImmediately: true })
+      const fiber = yield* Effect.forkChild(coroutine.effect, { startImmediately: true })
       assert.deepStrictEqual(seen, ["done", "ran"])
       assert.isUndefined(fiber.pollUnsafe())
       yield* Deferred.succeed(later, "came")
@@ -115,20 +115,20 @@ describe("a driven generator", () => {
   it.live("sleeps until it is woken, and nothing wakes it once it is interrupted", () =>
     Effect.gen(function* () {
       let wakes = 0
-      const drive = yield* driven(function* (): Steps<never, never> {
+      const coroutine = yield* driven(function* (): Steps<never, never> {
         for (;;) {
           yield
           wakes++
         }
       })
-      const fiber = yield* Effect.forkChild(drive.effect, { startImmediately: true })
+      const fiber = yield* Effect.forkChild(coroutine.effect, { startImmediately: true })
       assert.strictEqual(wakes, 0)
-      drive.wake()
-      drive.goOn()
+      coroutine.wake()
+      coroutine.resumeSoon()
       assert.strictEqual(wakes, 2)
       yield* Fiber.interrupt(fiber)
-      drive.wake()
-      drive.goOn()
+      coroutine.wake()
+      coroutine.resumeSoon()
       assert.strictEqual(wakes, 2)
     })
   )
@@ -136,17 +136,17 @@ describe("a driven generator", () => {
   it.live("lets others go on too where many have waited for the same", () =>
     Effect.gen(function* () {
       const answer = Deferred.makeUnsafe<number>()
-      const pace = yield* Pace.make(2)
+      const scheduler = yield* LoopScheduler.make(2)
       const came: Array<number> = []
       const drives = [1, 2, 3].map(
         (n) =>
-          new Drive(
+          new Coroutine(
             (function* (): Steps<void, never> {
               came.push(n + (yield* Deferred.await(answer)))
               return Exit.void
             })(),
             fork,
-            pace
+            scheduler
           )
       )
       const all = yield* Effect.forkChild(
@@ -165,14 +165,14 @@ describe("a driven generator", () => {
 
   it.live("keeps nothing of the times it was woken", () =>
     Effect.gen(function* () {
-      const drive = yield* driven(function* (): Steps<never, never> {
+      const coroutine = yield* driven(function* (): Steps<never, never> {
         for (;;) yield
       })
-      const fiber = yield* Effect.forkChild(drive.effect, { startImmediately: true })
+      const fiber = yield* Effect.forkChild(coroutine.effect, { startImmediately: true })
       // What a fiber has to come back to, where Effect keeps it.
       const { _stack } = fiber as unknown as { readonly _stack: ReadonlyArray<unknown> }
       const depth = _stack.length
-      for (let n = 0; n < 100; n++) drive.wake()
+      for (let n = 0; n < 100; n++) coroutine.wake()
       assert.strictEqual(_stack.length, depth)
       yield* Fiber.interrupt(fiber)
     })
@@ -182,14 +182,14 @@ describe("a driven generator", () => {
     Effect.gen(function* () {
       let begun = 0
       let stop = () => {}
-      const drive = yield* driven(function* (): Steps<never, never> {
+      const coroutine = yield* driven(function* (): Steps<never, never> {
         yield
         stop()
         for (;;) yield* Effect.sync(() => begun++)
       })
-      const fiber = yield* Effect.forkChild(drive.effect, { startImmediately: true })
+      const fiber = yield* Effect.forkChild(coroutine.effect, { startImmediately: true })
       stop = () => fiber.interruptUnsafe()
-      drive.goOn()
+      coroutine.resumeSoon()
       yield* Fiber.await(fiber)
       assert.strictEqual(begun, 0)
     })
@@ -198,7 +198,7 @@ describe("a driven generator", () => {
   it.live("interrupts what it waits for, and waits until that has ended", () =>
     Effect.gen(function* () {
       const ended: Array<string> = []
-      const drive = yield* driven(function* (): Steps<never, never> {
+      const coroutine = yield* driven(function* (): Steps<never, never> {
         yield* Effect.onInterrupt(Effect.never, () =>
           Effect.andThen(
             Effect.sleep(5),
@@ -207,7 +207,7 @@ describe("a driven generator", () => {
         )
         throw new Error("not reached")
       })
-      const fiber = yield* Effect.forkChild(drive.effect, { startImmediately: true })
+      const fiber = yield* Effect.forkChild(coroutine.effect, { startImmediately: true })
       yield* Fiber.interrupt(fiber)
       assert.deepStrictEqual(ended, ["released"])
     })
@@ -217,14 +217,14 @@ describe("a driven generator", () => {
     Effect.gen(function* () {
       const storage = new AsyncLocalStorage<string>()
       const seen: Array<string | undefined> = []
-      const drive = yield* driven(function* (): Steps<void, never> {
+      const coroutine = yield* driven(function* (): Steps<void, never> {
         yield
         seen.push(storage.getStore())
         seen.push(yield* Effect.promise(() => Promise.resolve(storage.getStore())))
         return Exit.void
       })
-      const run = storage.run("actor", () => Effect.runPromise(drive.effect))
-      storage.run("approver", () => drive.wake())
+      const run = storage.run("actor", () => Effect.runPromise(coroutine.effect))
+      storage.run("approver", () => coroutine.wake())
       yield* Effect.promise(() => run)
       assert.deepStrictEqual(seen, ["actor", "actor"])
     })

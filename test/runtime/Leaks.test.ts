@@ -95,7 +95,7 @@ describe("nothing is left behind", () => {
     assert.strictEqual(feed.size(), 1)
     feed.turned(place, run, frame)
     assert.strictEqual(feed.size(), 0)
-    feed.ring(place)
+    feed.wake(place)
     feed.left(place, run)
     assert.strictEqual(feed.size(), 0)
   })

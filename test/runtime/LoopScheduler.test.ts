@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from "node:async_hooks"
 import { assert, describe, it } from "@effect/vitest"
 import { Context, Effect, Exit, Scheduler, Scope } from "effect"
-import * as Pace from "../../layers/runtime/loop/LoopScheduler.ts"
+import * as LoopScheduler from "../../layers/runtime/loop/LoopScheduler.ts"
 
 const turn = Effect.promise(() => new Promise<void>((resolve) => void setImmediate(resolve)))
 
@@ -34,42 +34,42 @@ class Steps implements Scheduler.Scheduler {
 
 const plenty = 1_000
 
-/** A pace and its scheduler, once nothing is left to be done. */
+/** A scheduler of loops and the task queue that it runs on, once nothing is left to be done. */
 const stepped = (per_turn: number, phase: number) => {
   const steps = new Steps(phase)
   const made = Effect.runForkWith(Context.make(Scheduler.Scheduler, steps))(
-    Scope.provide(Pace.make(per_turn), Scope.makeUnsafe())
+    Scope.provide(LoopScheduler.make(per_turn), Scope.makeUnsafe())
   )
   steps.run(plenty)
   const exit = made.pollUnsafe()
   assert.isTrue(exit !== undefined && Exit.isSuccess(exit))
-  return { steps, pace: (exit as Exit.Success<Pace.Pace>).value }
+  return { steps, scheduler: (exit as Exit.Success<LoopScheduler.LoopScheduler>).value }
 }
 
-describe("the pace of a runtime's loops", () => {
+describe("the scheduler of a runtime's loops", () => {
   it.live("lets so many go on before the event loop turns, the others in their order", () =>
     Effect.gen(function* () {
-      const pace = yield* Pace.make(3)
+      const scheduler = yield* LoopScheduler.make(3)
       const went: Array<number> = []
-      for (let n = 1; n <= 7; n++) pace.take({ go: () => void went.push(n) })
+      for (let n = 1; n <= 7; n++) scheduler.schedule({ resume: () => void went.push(n) })
       assert.deepStrictEqual(went, [1, 2, 3])
-      assert.strictEqual(pace.waiting(), 4)
+      assert.strictEqual(scheduler.waiting(), 4)
       yield* turn
       assert.deepStrictEqual(went, [1, 2, 3, 4, 5, 6])
       // Who comes now does not overtake those that wait.
-      pace.take({ go: () => void went.push(8) })
+      scheduler.schedule({ resume: () => void went.push(8) })
       yield* turn
       yield* turn
       assert.deepStrictEqual(went, [1, 2, 3, 4, 5, 6, 7, 8])
-      assert.strictEqual(pace.waiting(), 0)
+      assert.strictEqual(scheduler.waiting(), 0)
     })
   )
 
   it.live("begins anew with each turn, and leaves nothing scheduled behind", () =>
     Effect.gen(function* () {
-      const pace = yield* Pace.make(2)
+      const scheduler = yield* LoopScheduler.make(2)
       let went = 0
-      const take = () => pace.take({ go: () => void went++ })
+      const take = () => scheduler.schedule({ resume: () => void went++ })
       for (let round = 1; round <= 3; round++) {
         take()
         take()
@@ -82,10 +82,12 @@ describe("the pace of a runtime's loops", () => {
   it.live("lets nobody go on in the asynchronous context of whoever came before", () =>
     Effect.gen(function* () {
       const storage = new AsyncLocalStorage<string>()
-      const pace = yield* Pace.make(1)
+      const scheduler = yield* LoopScheduler.make(1)
       const seen: Array<string | undefined> = []
       for (const who of ["a", "b", "c"]) {
-        storage.run(who, () => pace.take({ go: () => void seen.push(storage.getStore()) }))
+        storage.run(who, () =>
+          scheduler.schedule({ resume: () => void seen.push(storage.getStore()) })
+        )
       }
       yield* turn
       yield* turn
@@ -93,20 +95,20 @@ describe("the pace of a runtime's loops", () => {
     })
   )
 
-  for (const per_turn of [1, 2, 3, Pace.loops_per_turn]) {
+  for (const per_turn of [1, 2, 3, LoopScheduler.loops_per_turn]) {
     it(`wakes everybody, wherever its own fiber is when they come (${per_turn} a turn)`, () => {
       for (const phase of [0, 1, 2]) {
         // Its fiber is stopped after so many pieces of what it does: at each of them in turn.
         let pieces = 0
         for (let place = 0; place <= pieces; place++) {
-          const { pace, steps } = stepped(per_turn, phase)
+          const { scheduler, steps } = stepped(per_turn, phase)
           let went = 0
-          const take = () => pace.take({ go: () => void went++ })
+          const take = () => scheduler.schedule({ resume: () => void went++ })
           take()
           if (steps.run(place) === place) pieces = place + 1
           for (let n = 0; n < per_turn * 2 + 1; n++) take()
           steps.run(plenty)
-          assert.strictEqual(pace.waiting(), 0, `loops wait for ever after piece ${place}`)
+          assert.strictEqual(scheduler.waiting(), 0, `loops wait for ever after piece ${place}`)
           assert.strictEqual(went, per_turn * 2 + 2)
         }
         assert.isAbove(pieces, 2)

@@ -1,5 +1,5 @@
 /**
- * Bells between processes that are lost, as when the connection that listens for them is: what they were about is found
+ * Wakeups between processes that are lost, as when the connection that listens for them is: what they were about is found
  * by the sweep, also of a run that its actor holds, and by nothing slower.
  */
 import { assert, describe, it } from "@effect/vitest"
@@ -35,7 +35,7 @@ const asking = (body: H.Body = (n) => Effect.succeed(n)): H.Options => ({
 const isOver = (run: Parameters<typeof H.events>[0]) =>
   Effect.map(H.events(run), (all) => H.count(all, "RunEnded") === 1)
 
-describe("a bell between processes that is lost", () => {
+describe("a wakeup between processes that is lost", () => {
   it.effect("of a decision: the run goes on at the next sweep, though its actor holds it", () =>
     Effect.gen(function* () {
       const owner = yield* deaf(asking())
@@ -51,7 +51,7 @@ describe("a bell between processes that is lost", () => {
     }).pipe(Effect.provide(EphemeralStores.layer))
   )
 
-  it.effect("of a cancel: what runs is interrupted once bells can be heard again", () => {
+  it.effect("of a cancel: what runs is interrupted once wakeups arrive again", () => {
     const begun = Deferred.makeUnsafe<void>()
     let interrupted = false
     const options: H.Options = {

@@ -176,7 +176,7 @@ const actor = Effect.map(
 /** Whatever goes on in this process has come to its waits. */
 const settle = Effect.repeat(Effect.yieldNow, { times: 200 })
 
-/** The journal, which counts reads of a run's rest, and rings nobody with `deaf`. */
+/** The journal, which counts reads of a run's rest, and with `deaf` delivers no wakeups. */
 const watched = (journal: RunJournal["Service"], deaf: boolean) => {
   const reads: Array<number> = []
   const service: RunJournal["Service"] = {

@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit } from "effect"
 import { RunJournal, StaleAppend } from "../../services/RunJournal.ts"
 import * as EphemeralStores from "../../layers/ephemeral/EphemeralStores.ts"
+import { makeWakeup } from "../../layers/runtime/loop/RunWakeup.ts"
 import { RunWriter } from "../../layers/runtime/loop/RunWriter.ts"
 import { fold } from "../../src/run/RunState.ts"
 import * as Samples from "../contracts/Samples.ts"
@@ -20,12 +21,12 @@ const refused = Effect.fnUntraced(function* () {
           return Effect.fail(new StaleAppend({ run_id: run, length: 2 }))
         })
     }),
-    committed: () => {},
-    amended: () => {}
+    onDurable: () => {},
+    onAmended: () => {}
   }
   const state = fold((yield* journal.read(run, 0, 10)).map(({ event }) => event))
-  const bell = { rung: false, seen: 0, draining: false, listener: undefined }
-  return { writer: new RunWriter(host, run, state, bell), tries: () => tries }
+  const wakeup = makeWakeup()
+  return { writer: new RunWriter(host, run, state, wakeup), tries: () => tries }
 })
 
 describe("an append that is refused as stale again and again", () => {

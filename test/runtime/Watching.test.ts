@@ -64,7 +64,7 @@ describe("a watcher", () => {
     }).pipe(Effect.provide(H.layer({ script: () => text("done") })))
   )
 
-  it.live("sees 250 ended runs at once, without waiting for a bell", () =>
+  it.live("sees 250 ended runs at once, without waiting for a wakeup", () =>
     Effect.gen(function* () {
       const runs = yield* Effect.forEach(Array.from({ length: 250 }), () => H.send("hello"))
       yield* H.ended(runs.at(-1)!)
@@ -76,7 +76,7 @@ describe("a watcher", () => {
         H.layer({
           script: () => text("done"),
           agent: { history_tokens_max: 0 },
-          // What needed a look without a bell would never come.
+          // What needed a look without a wakeup would never come.
           config: { watch_ms: 3_600_000 }
         })
       )

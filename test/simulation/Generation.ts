@@ -6,7 +6,7 @@ import { Context, Effect, Exit, Layer, Scope } from "effect"
 import type { Fiber } from "effect"
 import { PolicyVersion } from "../../layers/runtime/tool/CallDigests.ts"
 import { RelayConfig } from "../../layers/runtime/relay/OutboxRelay.ts"
-import { make, Pacing } from "../../layers/runtime/loop/LoopScheduler.ts"
+import { make, LoopScheduling } from "../../layers/runtime/loop/LoopScheduler.ts"
 import * as RuntimeConfig from "../../layers/runtime/actor/RuntimeConfig.ts"
 import * as ActorMemories from "../../layers/compose/ActorMemories.ts"
 import * as Runtime from "../../layers/compose/Runtime.ts"
@@ -43,7 +43,7 @@ export interface Mutation {
     world: World
   ) => ReadonlyArray<GovernedTool<AgentMemory>>
   readonly model?: (model: ModelGateway["Service"], world: World) => ModelGateway["Service"]
-  readonly pacing?: typeof make
+  readonly scheduling?: typeof make
   /** Seeds that see it, where most do not: they are tried first. */
   readonly known?: ReadonlyArray<Played>
 }
@@ -96,7 +96,7 @@ const runtime = (world: World, process: Process, mutation: Mutation, policy_vers
   const made = tools(world, process)
   const settings = Layer.mergeAll(
     Layer.succeed(RuntimeConfig.RuntimeConfig, { ...config, loops_per_turn: world.loops_per_turn }),
-    Layer.succeed(Pacing, mutation.pacing ?? make),
+    Layer.succeed(LoopScheduling, mutation.scheduling ?? make),
     Layer.succeed(PolicyVersion, policy_version),
     Layer.succeed(RelayConfig, {
       concurrency: 4,

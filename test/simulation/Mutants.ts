@@ -8,7 +8,7 @@ import { fold, statusOf } from "../../src/run/RunState.ts"
 import type { RunEvent } from "../../src/run/RunEvent.ts"
 import type { Append, Fence } from "../../services/RunJournal.ts"
 import type { Mutation } from "./Generation.ts"
-import type { Paced } from "../../layers/runtime/loop/LoopScheduler.ts"
+import type { ScheduledLoop } from "../../layers/runtime/loop/LoopScheduler.ts"
 import type { Journal } from "./Ports.ts"
 import { regressions } from "./Suite.ts"
 import type { World } from "./World.ts"
@@ -65,9 +65,9 @@ const respec = (name: string, spec: object): Mutation => ({
     )
 })
 
-/** A pace whose fiber sleeps without a look at who came since its last turn. */
-const sleepy: NonNullable<Mutation["pacing"]> = Effect.fnUntraced(function* (per_turn) {
-  const waiting: Array<Paced> = []
+/** A scheduler whose fiber sleeps without a look at the loops that came since its last turn. */
+const sleepy: NonNullable<Mutation["scheduling"]> = Effect.fnUntraced(function* (per_turn) {
+  const waiting: Array<ScheduledLoop> = []
   let left = per_turn
   let wake: (() => void) | undefined
   const asleep = Effect.callback<void>((resume) => {
@@ -82,21 +82,21 @@ const sleepy: NonNullable<Mutation["pacing"]> = Effect.fnUntraced(function* (per
         yield* Effect.yieldNow
         const now = waiting.splice(0, per_turn)
         left = per_turn - now.length
-        for (const paced of now) paced.go()
+        for (const loop of now) loop.resume()
         more = now.length > 0
       }
     }
   })
   yield* Effect.forkScoped(turns, { startImmediately: true })
   return {
-    take: (paced) => {
+    schedule: (loop) => {
       const begin = wake
       wake = undefined
       begin?.()
       if (left > 0 && waiting.length === 0) {
         left--
-        paced.go()
-      } else waiting.push(paced)
+        loop.resume()
+      } else waiting.push(loop)
     },
     waiting: () => waiting.length
   }
@@ -105,7 +105,10 @@ const sleepy: NonNullable<Mutation["pacing"]> = Effect.fnUntraced(function* (per
 let counter = 0
 
 export const mutants: Readonly<Record<string, Mutation>> = {
-  "the pace of loops sleeps while some of them wait": { pacing: sleepy, known: regressions },
+  "the scheduler of loops sleeps while some of them wait": {
+    scheduling: sleepy,
+    known: regressions
+  },
   // The epoch alone is no bug that can be seen: a claim makes the journal longer, so that the length refuses a zombie
   // too, and what it then loads tells it of the claim.
   "neither epoch nor length is checked": fenced((_, run, world) => ({
@@ -147,7 +150,7 @@ export const mutants: Readonly<Record<string, Mutation>> = {
       }
     })
   },
-  "bells are lost, and the sweep looks at no run of its own": {
+  "wakeups are lost, and the sweep looks at no run of its own": {
     ports: journal((inner) => ({
       amended: () => Effect.void,
       recoverable: (owner, agents, limit) =>
@@ -374,9 +377,9 @@ export const mutants: Readonly<Record<string, Mutation>> = {
 
 /**
  * Seen, but not within the few seeds of a quick test: it takes a rare meeting of two writers, or of a wake and a sleep (the
- * second has a test of its own in `test/runtime/Pace.test.ts`).
+ * second has a test of its own in `test/runtime/LoopScheduler.test.ts`).
  */
 export const rare: ReadonlySet<string> = new Set([
   "the length is not checked",
-  "the pace of loops sleeps while some of them wait"
+  "the scheduler of loops sleeps while some of them wait"
 ])

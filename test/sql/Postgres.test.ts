@@ -1,4 +1,4 @@
-/** What only a server has: several processes, bells between them, lost connections, settings of its own. */
+/** What only a server has: several processes, wakeups between them, lost connections, settings of its own. */
 import { assert, it } from "@effect/vitest"
 import { Deferred, Effect, Layer, Logger, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
@@ -37,19 +37,19 @@ it.live("two processes that start together on an empty database migrate it once"
   })
 )
 
-it.live("an amendment rings the listeners of another process, and of its own once", () =>
+it.live("an amendment wakes the listeners of another process, and of its own once", () =>
   Effect.gen(function* () {
     const url = yield* EmbeddedPostgres.database
     const [here, there] = [yield* process(url), yield* process(url)]
     const heard: Array<string | undefined> = []
-    const rung = Deferred.makeUnsafe<RunId | undefined>()
+    const woken = Deferred.makeUnsafe<RunId | undefined>()
     yield* Effect.provide(
       Effect.flatMap(RunJournal, (journal) => journal.amended((run) => void heard.push(run))),
       here
     )
     yield* Effect.provide(
       Effect.flatMap(RunJournal, (journal) =>
-        journal.amended((run) => Deferred.doneUnsafe(rung, Effect.succeed(run)))
+        journal.amended((run) => Deferred.doneUnsafe(woken, Effect.succeed(run)))
       ),
       there
     )
@@ -62,7 +62,7 @@ it.live("an amendment rings the listeners of another process, and of its own onc
       }),
       here
     )
-    assert.strictEqual(yield* Deferred.await(rung), run)
+    assert.strictEqual(yield* Deferred.await(woken), run)
     assert.deepStrictEqual(heard, [run])
   })
 )

@@ -33,9 +33,9 @@ export const runAt = Effect.fnUntraced(function* (
 ) {
   let text = ""
   let errors = ""
-  const bells = new Set<() => void>()
-  const ring = () => {
-    for (const bell of bells) bell()
+  const wakeups = new Set<() => void>()
+  const wake = () => {
+    for (const wakeup of wakeups) wakeup()
   }
   const child = yield* Effect.acquireRelease(
     Effect.sync(() => spawn(process.execPath, [join(folder, script), ...args])),
@@ -47,10 +47,10 @@ export const runAt = Effect.fnUntraced(function* (
   )
   child.stdout.on("data", (chunk: Buffer) => {
     text += chunk.toString()
-    ring()
+    wake()
   })
   child.stderr.on("data", (chunk: Buffer) => (errors += chunk.toString()))
-  child.once("exit", ring)
+  child.once("exit", wake)
   const lines = () => text.split("\n").slice(0, -1)
   const self: Process = {
     pid: child.pid!,
@@ -58,17 +58,17 @@ export const runAt = Effect.fnUntraced(function* (
     printed: (count) =>
       Effect.suspend(() => {
         const done = Deferred.makeUnsafe<void>()
-        const bell = () => {
+        const wakeup = () => {
           if (lines().length >= count) Deferred.doneUnsafe(done, Effect.void)
           else if (child.exitCode !== null) {
             Deferred.doneUnsafe(done, Effect.die(new Error(`${script} ended: ${errors}`)))
           }
         }
-        bells.add(bell)
-        bell()
+        wakeups.add(wakeup)
+        wakeup()
         return Effect.ensuring(
           Deferred.await(done),
-          Effect.sync(() => bells.delete(bell))
+          Effect.sync(() => wakeups.delete(wakeup))
         )
       }),
     kill: Effect.andThen(

@@ -61,8 +61,8 @@ onBothEngines("SqlOutbox", (it) => {
       yield* emptied
       const sql = yield* SqlClient.SqlClient
       const outbox = yield* Outbox
-      let rung = 0
-      yield* outbox.written(() => void rung++)
+      let woken = 0
+      yield* outbox.written(() => void woken++)
       yield* sql
         .withTransaction(
           Effect.andThen(outbox.enqueue([written(), written({ key: "l" })]), Effect.fail("undo"))
@@ -73,10 +73,10 @@ onBothEngines("SqlOutbox", (it) => {
       const kept = written()
       yield* sql.withTransaction(outbox.enqueue([kept]))
       yield* eventually(
-        Effect.sync(() => rung),
+        Effect.sync(() => woken),
         (n) => n > 0
       )
-      assert.strictEqual(rung, 1, "the one that was undone rang nobody")
+      assert.strictEqual(woken, 1, "the one that was undone woke no listener")
       assert.deepStrictEqual(
         (yield* claimAll("a")).map((m) => m.id),
         [kept.id]
@@ -204,7 +204,7 @@ onBothEngines("SqlOutbox", (it) => {
     })
   )
 
-  it.effect("the relay is rung by a message, tries it again, and lets it die", () =>
+  it.effect("the relay is woken by a message, tries it again, and lets it die", () =>
     Effect.gen(function* () {
       yield* emptied
       const outbox = yield* Outbox

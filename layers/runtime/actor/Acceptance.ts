@@ -8,20 +8,20 @@ import { RunLimits } from "../../../src/run/RunLimits.ts"
 import type { AgentDirectory } from "../../../services/AgentDirectory.ts"
 import type { RunJournal } from "../../../services/RunJournal.ts"
 import type { TaskStore } from "../../../services/TaskStore.ts"
-import type { Tell } from "../desk/Observers.ts"
+import type { OnDurable } from "../desk/Observers.ts"
 import { amend } from "../desk/Observers.ts"
 
 interface Services {
   readonly directory: AgentDirectory["Service"]
   readonly journal: RunJournal["Service"]
   readonly tasks: TaskStore["Service"]
-  readonly tell: Tell
+  readonly onDurable: OnDurable
 }
 
 const unpinned = { definition: "", tools: "" }
 const page_max = 500
 
-export const make = ({ directory, journal, tasks, tell }: Services) => {
+export const make = ({ directory, journal, tasks, onDurable }: Services) => {
   const accept = Effect.fnUntraced(function* (task: AgentTask) {
     const agent = directory.get(task.address.agent)
     return yield* journal.create(task.id, task.ordinal, {
@@ -58,7 +58,7 @@ export const make = ({ directory, journal, tasks, tell }: Services) => {
     if (directory.get(task.address.agent)?.spec.mailbox !== "interrupt") return
     for (const head of yield* journal.unfinished(task.tenant, task.address, 100)) {
       if (head.ordinal >= task.ordinal) continue
-      yield* amend(journal, tell, head.run_id, (state) =>
+      yield* amend(journal, onDurable, head.run_id, (state) =>
         cancelRun(state, head.run_id, task.by, "superseded")
       ).pipe(Effect.catchTag(["RunIsOver", "RunNotFound", "RunQuarantined"], () => Effect.void))
     }

@@ -17,7 +17,7 @@ import type { AgentMemory } from "../../../services/AgentMemory.ts"
 import type { RunHead } from "../../../services/RunJournal.ts"
 import type { StoreError, TaskStore } from "../../../services/TaskStore.ts"
 import { check, isInQuarantine, mayStartAgain } from "./ActorCrash.ts"
-import type { Tell } from "../desk/Observers.ts"
+import type { OnDurable } from "../desk/Observers.ts"
 import type { Feed } from "../loop/Feed.ts"
 import { placeOf } from "../loop/Feed.ts"
 import { cutOf, load, withChapter } from "./History.ts"
@@ -29,8 +29,9 @@ import { run as runLoop } from "../loop/RunLoop.ts"
 import * as RunSpans from "./RunSpans.ts"
 import { asks, DecisionWait } from "./DecisionWait.ts"
 import * as OpenQuestions from "../desk/OpenQuestions.ts"
-import type { Bell, Lost } from "../loop/RunWriter.ts"
-import { ring } from "../loop/RunWriter.ts"
+import type { RunWakeup } from "../loop/RunWakeup.ts"
+import { makeWakeup, wakeRun } from "../loop/RunWakeup.ts"
+import type { Lost } from "../loop/RunWriter.ts"
 import { WorkedTime } from "../loop/WallClockLimit.ts"
 import type { RuntimeConfig } from "./RuntimeConfig.ts"
 
@@ -38,7 +39,7 @@ export interface Actor {
   readonly tenant: Tenant
   readonly address: Address
   readonly key: string
-  readonly bell: Bell
+  readonly wakeup: RunWakeup
   state: "running" | "idle" | "parked" | "stopped"
   run: RunId | undefined
   /** Messages have come since the actor last looked. */
@@ -73,12 +74,12 @@ interface Begun extends Resting {
 export interface Host {
   readonly owner: string
   readonly config: RuntimeConfig
-  readonly loop: Omit<LoopServices, "committed" | "amended" | "delta">
+  readonly loop: Omit<LoopServices, "onDurable" | "onAmended" | "delta">
   readonly hosting: Hosting
   readonly directoryFor: DirectoryFor
   readonly tasks: TaskStore["Service"]
   readonly feed: Feed
-  readonly tell: Tell
+  readonly onDurable: OnDurable
   readonly questions: OpenQuestions.OpenQuestions["Service"]
   /** Runs something beside the actors, as long as the runtime lives. */
   readonly background: (effect: Effect.Effect<void>) => void
@@ -98,7 +99,7 @@ export const make = (tenant: Tenant, address: Address, found: RunHead | undefine
   tenant,
   address,
   key: actorKey(tenant, address),
-  bell: { rung: false, seen: 0, draining: false, listener: undefined },
+  wakeup: makeWakeup(),
   state: "running",
   run: undefined,
   mail: false,
@@ -118,26 +119,26 @@ export const mail = (actor: Actor): void => {
 }
 
 /**
- * A sweep found that the address has something to do, and this actor is there: whatever bell was lost on its way from
- * another process, it looks now. What it has seen already rings nothing.
+ * A sweep found that the address has something to do, and this actor is there: it looks now, in case a wakeup from another
+ * process was lost. A journal that is no longer than what it has read wakes nothing.
  */
 export const find = (actor: Actor, head: RunHead): void => {
-  const { bell, run } = actor
+  const { wakeup, run } = actor
   // The first of the address is another one: what the actor has in hand is over, and perhaps ended elsewhere.
-  if (head.run_id === run ? head.length > bell.seen : run !== undefined) ring(bell)
+  if (head.run_id === run ? head.length > wakeup.seenLength : run !== undefined) wakeRun(wakeup)
   mail(actor)
 }
 
-/** Bells may have been lost: each looks at its run, which costs one read. */
+/** Wakeups may have been lost: each actor reads the rest of its run's journal, which costs one read. */
 export const look = (actors: Iterable<Actor>): void => {
-  for (const { bell } of actors) ring(bell)
+  for (const { wakeup } of actors) wakeRun(wakeup)
 }
 
 /** What is left to do here: to wait for mail, or for people; or nothing, and the actor has left. */
 type Rest = "idle" | "rests" | "left"
 
 const isDue = (actor: Actor, rest: Rest): boolean =>
-  rest === "idle" ? actor.mail : actor.bell.rung || actor.bell.draining
+  rest === "idle" ? actor.mail : actor.wakeup.pending || actor.wakeup.draining
 
 /** Waits for what may move the actor again, and for a while only. */
 const wait = (host: Host, actor: Actor, rest: Exclude<Rest, "left">): Effect.Effect<void> =>
@@ -145,14 +146,14 @@ const wait = (host: Host, actor: Actor, rest: Exclude<Rest, "left">): Effect.Eff
     if (isDue(actor, rest)) return resume(Effect.void)
     const end = () => {
       actor.wake = undefined
-      actor.bell.listener = undefined
+      actor.wakeup.waiter = undefined
       cancel()
       resume(Effect.void)
     }
     const ms = rest === "idle" ? host.config.idle_ms : host.config.park_ms
     const cancel = host.loop.deadlines.after(ms, end)
     if (rest === "idle") actor.wake = end
-    else actor.bell.listener = { awake: end }
+    else actor.wakeup.waiter = { wake: end }
     return Effect.sync(end)
   })
 
@@ -162,8 +163,8 @@ const begin = Effect.fnUntraced(function* (host: Host, actor: Actor, head: RunHe
   const { conversation, ordinal, run_id: run, tenant } = head
   const agent = loop.directory.get(actor.address.agent)
   const budget = agent?.spec.history_tokens_max ?? 0
-  // From here on a bell is kept for the loop that is about to begin: what is claimed may be amended before it looks.
-  actor.bell.rung = false
+  // From here on a wakeup is kept for the loop that is about to begin: what is claimed may be amended before it looks.
+  actor.wakeup.pending = false
   host.began(actor, run)
   const { claim, past } = yield* host.rehydrating.withPermit(
     Effect.gen(function* () {
@@ -195,7 +196,7 @@ const begin = Effect.fnUntraced(function* (host: Host, actor: Actor, head: RunHe
     return yield* folded.failure
   }
   // The claim is an event like any other, and whoever watches sees that the run has begun.
-  feed.ring(placeOf(tenant, conversation))
+  feed.wake(placeOf(tenant, conversation))
   const { last: since, worked_ms } = worked
   return { head, state: folded.success, worked_ms, since, past }
 })
@@ -208,7 +209,7 @@ const runOne = Effect.fnUntraced(function* (
   memory: Context.Context<AgentMemory>,
   rested: boolean
 ) {
-  const { feed, loop, tell } = host
+  const { feed, loop } = host
   const { ordinal, run_id: run } = head
   const place = placeOf(head.tenant, head.conversation)
   const agent = loop.directory.get(actor.address.agent)
@@ -219,7 +220,7 @@ const runOne = Effect.fnUntraced(function* (
     agent.spec.on_change === "fail" &&
     pins !== undefined &&
     (pins.definition !== agent.pins.definition || pins.tools !== agent.pins.tools)
-  const committed: LoopServices["committed"] = (id, now, events: ReadonlyArray<RunEvent>) => {
+  const onDurable: LoopServices["onDurable"] = (id, now, events: ReadonlyArray<RunEvent>) => {
     for (const event of events) {
       if (event._tag === "ModelTurned") feed.turned(place, id, event.frame)
       else if (event._tag === "ApprovalRequested")
@@ -227,20 +228,20 @@ const runOne = Effect.fnUntraced(function* (
       else if (event._tag === "RunEnded") feed.left(place, id)
       else if (event._tag === "RunStopping" && event.status === "failed") host.failing(id, event)
     }
-    tell(id, now, events)
-    feed.ring(place)
+    host.onDurable(id, now, events)
+    feed.wake(place)
   }
   const going = runLoop(
     {
       ...loop,
       directory: host.directoryFor(state.accepted?.roles),
-      committed,
-      amended: () => feed.ring(place),
+      onDurable,
+      onAmended: () => feed.wake(place),
       delta: (id, frame, step, delta) => feed.delta(place, { run: id, ordinal, frame, step }, delta)
     },
     { run, state, worked_ms, since, rested },
     past,
-    actor.bell,
+    actor.wakeup,
     changed ? "definition_changed" : undefined
   ).pipe(Effect.provideContext(memory), Effect.ensuring(Effect.sync(() => feed.left(place, run))))
   const finish = yield* RunSpans.leg(loop.journal, run, state, going)
@@ -250,8 +251,8 @@ const runOne = Effect.fnUntraced(function* (
     const chapter = { ordinal, entries: finish.transcript }
     actor.past = budget === 0 ? no_past : withChapter(past, chapter, finish.state.past)
     actor.past_to = ordinal
-    // What was cancelled from outside rang nobody who watches.
-    feed.ring(place)
+    // A cancel from outside has woken no watcher.
+    feed.wake(place)
   } else if (finish.how === "rests") {
     const { state, worked_ms } = finish
     actor.resting = { head, state, worked_ms, past }
@@ -284,7 +285,7 @@ const live = Effect.fnUntraced(function* (
     let begun: Begun | undefined = resting && { ...resting, since: undefined }
     if (begun === undefined) {
       actor.mail = false
-      // After a crash too: an entry that nobody lives behind would swallow every bell and hide the run from the sweep.
+      // After a crash too: an entry that nobody lives behind would take every wakeup and hide the run from the sweep.
       if (actor.run !== undefined) host.ended(actor.run)
       actor.run = undefined
       const head = yield* first(host, actor)
@@ -317,7 +318,7 @@ const live = Effect.fnUntraced(function* (
     }
     const how = yield* runOne(host, actor, begun, memory, resting !== undefined)
     if (how === "rests") return how
-    if (how === "parked" && (host.isStopping() || !actor.bell.rung)) return leave(begun.head)
+    if (how === "parked" && (host.isStopping() || !actor.wakeup.pending)) return leave(begun.head)
   }
 })
 
@@ -338,7 +339,7 @@ export const supervise = Effect.fnUntraced(function* (
         const waiting = new DecisionWait(host, actor, resting)
         waiting.over(yield* Effect.exit(OpenQuestions.decided(host.questions, resting.head.run_id)))
       } else yield* wait(host, actor, exit.value)
-      // The flags are looked at in the same block that removes the entry: a bell between the two would be lost.
+      // The flags are looked at in the same block that removes the entry: a wakeup between the two would be lost.
       if (isDue(actor, exit.value)) continue
       return host.leave(actor, actor.resting?.head)
     }

@@ -25,7 +25,7 @@ const giveUp = Effect.fnUntraced(function* (host: Host, run: RunId) {
   const head = yield* journal.head(run)
   if (head.owner !== undefined && head.owner !== host.owner) return
   yield* journal.claim(run, host.owner, head.epoch)
-  yield* amend(journal, host.tell, run, (state) =>
+  yield* amend(journal, host.onDurable, run, (state) =>
     cancelRun(state, run, "runtime:supervisor", "restart_intensity_exceeded", "failed")
   )
 })

@@ -44,7 +44,7 @@ export class DecisionWait extends Deadline {
     this.#host = host
     this.#actor = actor
     this.#resting = resting
-    actor.bell.listener = this
+    actor.wakeup.waiter = this
     host.loop.deadlines.arm(this, host.config.park_ms)
   }
 
@@ -52,10 +52,10 @@ export class DecisionWait extends Deadline {
     this.#drop("parked")
   }
 
-  awake() {
-    const { bell } = this.#actor
-    bell.listener = undefined
-    if (bell.draining) this.#drop("draining")
+  wake() {
+    const { wakeup } = this.#actor
+    wakeup.waiter = undefined
+    if (wakeup.draining) this.#drop("draining")
     else this.#host.background(look(this.#host, this.#actor, this.#resting))
   }
 
@@ -65,9 +65,9 @@ export class DecisionWait extends Deadline {
 
   over(exit: Exit.Exit<Decision, OpenQuestions.Undecided>) {
     this.#host.loop.deadlines.disarm(this)
-    const { bell } = this.#actor
-    bell.listener = undefined
-    // The decision is in the journal: the loop reads it there, whoever rang or did not.
-    if (Exit.isSuccess(exit)) bell.rung = true
+    const { wakeup } = this.#actor
+    wakeup.waiter = undefined
+    // The decision is in the journal: the loop reads it there, with or without a wakeup.
+    if (Exit.isSuccess(exit)) wakeup.pending = true
   }
 }

@@ -1,7 +1,7 @@
 /**
  * Actors of one process. Each lives in a fiber of a FiberMap, with its own memory Layer, from its first message until it
  * has nothing to do; whatever it knew is in the journal. Runs without an owner, and what others wrote to those that are
- * here, are found by a slow sweep, so no message, decision or cancel depends on a bell that arrives.
+ * here, are found by a slow sweep, so no message, decision or cancel depends on a wakeup that arrives.
  */
 import { Clock, Context, Effect, FiberMap, FiberSet, Layer, Scope, Semaphore } from "effect"
 import { Digest, SecureRandom } from "effect/crypto"
@@ -35,16 +35,16 @@ import * as Actors from "./Actor.ts"
 import { digestOf } from "../tool/CallDigests.ts"
 import { decoded } from "./DecodedRuntime.ts"
 import * as Deadlines from "../tool/Deadlines.ts"
-import { amend, tellerOf } from "../desk/Observers.ts"
+import { amend, makeOnDurable } from "../desk/Observers.ts"
 import { reporter, reportExit } from "../tool/Faults.ts"
 import * as Feed from "../loop/Feed.ts"
 import * as GovernedInvoker from "../tool/GovernedInvoker.ts"
 import * as Hosting from "./Hosting.ts"
-import * as LimitQuestion from "../loop/LimitApproval.ts"
+import * as LimitApproval from "../loop/LimitApproval.ts"
 import * as OpenQuestions from "../desk/OpenQuestions.ts"
-import { drain, ring } from "../loop/RunWriter.ts"
+import { drainRun, wakeRun } from "../loop/RunWakeup.ts"
 import { every } from "./Periodic.ts"
-import * as Pace from "../loop/LoopScheduler.ts"
+import * as LoopScheduler from "../loop/LoopScheduler.ts"
 import * as PromptMeter from "../loop/PromptMeter.ts"
 import * as RoleDirectory from "../desk/RoleDirectory.ts"
 import * as RunSpans from "./RunSpans.ts"
@@ -67,9 +67,9 @@ const make = Effect.gen(function* () {
   const desk = yield* ApprovalDesk
   const memories = yield* AgentMemories
   const report = yield* reporter
-  const tell = yield* tellerOf(clock, report)
+  const onDurable = yield* makeOnDurable(clock, report)
   const deadlines = yield* Deadlines.make
-  const pace = yield* (yield* Pace.Pacing)(config.loops_per_turn)
+  const scheduler = yield* (yield* LoopScheduler.LoopScheduling)(config.loops_per_turn)
   const { invoker, policy_version } = yield* GovernedInvoker.make(deadlines)
   const feed = Feed.make()
   const owner = yield* random.uuidV4()
@@ -90,14 +90,19 @@ const make = Effect.gen(function* () {
   const stopped = new Map<string, Actor>()
   let stopping = false
 
-  const { accept, acceptUpTo, supersede } = Acceptance.make({ directory, journal, tasks, tell })
+  const { accept, acceptUpTo, supersede } = Acceptance.make({
+    directory,
+    journal,
+    tasks,
+    onDurable
+  })
 
   const host: Actors.Host = {
     owner,
     config,
     tasks,
     feed,
-    tell,
+    onDurable,
     questions,
     background,
     rehydrating,
@@ -108,12 +113,12 @@ const make = Effect.gen(function* () {
       model,
       directory,
       deadlines,
-      pace,
+      scheduler,
       weights: PromptMeter.make(yield* Tokenizer),
       clock,
       prices: yield* PriceBook,
       report,
-      askLimit: LimitQuestion.make({ digest, random, policy_version }),
+      askLimitApproval: LimitApproval.make({ digest, random, policy_version }),
       invoker
     },
     isStopping: () => stopping,
@@ -176,7 +181,7 @@ const make = Effect.gen(function* () {
   /** A command from outside: the run's owner looks at it now, or, where nobody has the run, an actor is started. */
   const rouse = Effect.fnUntraced(function* (run: RunId) {
     const head = yield* journal.head(run)
-    feed.ring(Feed.placeOf(head.tenant, head.conversation))
+    feed.wake(Feed.placeOf(head.tenant, head.conversation))
     const waits = head.rests || head.quarantined === true
     if (waits || !hosting.has(head.address, head.needs)) return void unseen.delete(run)
     parked.delete(run)
@@ -190,7 +195,7 @@ const make = Effect.gen(function* () {
   const amended = (run: RunId | undefined): void => {
     if (run === undefined) return Actors.look(resident.values())
     const actor = resident.get(run)
-    if (actor !== undefined) return ring(actor.bell)
+    if (actor !== undefined) return wakeRun(actor.wakeup)
     if (stopping) return
     unseen.add(run)
     background(Effect.ignore(rouse(run)))
@@ -206,7 +211,7 @@ const make = Effect.gen(function* () {
       if (resident.has(head.run_id)) continue
       parked.set(head.run_id, actorKey(head.tenant, head.address))
     }
-    // The journal was away at the bell, or another run of the address was first.
+    // The journal did not answer at the wakeup, or another run of the address was first.
     for (const run of unseen) {
       yield* Effect.catchTag(rouse(run), "RunNotFound", () => Effect.sync(() => unseen.delete(run)))
     }
@@ -219,7 +224,7 @@ const make = Effect.gen(function* () {
     if (!hosting.has(task.address)) return yield* new StoreError({ message: "not hosted here" })
     yield* accept(task)
     yield* supersede(task)
-    feed.ring(Feed.placeOf(task.tenant, task.conversation))
+    feed.wake(Feed.placeOf(task.tenant, task.conversation))
     wake(task.tenant, task.address)
   })
 
@@ -293,7 +298,7 @@ const make = Effect.gen(function* () {
     Effect.gen(function* () {
       stopping = true
       for (const actor of actors.values()) {
-        drain(actor.bell)
+        drainRun(actor.wakeup)
         Actors.mail(actor)
       }
       yield* Effect.timeoutOption(FiberMap.awaitEmpty(fibers), config.drain_ms)
@@ -321,10 +326,12 @@ const make = Effect.gen(function* () {
       interrupt: (run, by, reason) =>
         begun(
           run,
-          amend(journal, tell, run, (state) => cancelBy(state, run, by, reason))
+          amend(journal, onDurable, run, (state) => cancelBy(state, run, by, reason))
         ),
       settle: (run, call, settlement, by) =>
-        amend(journal, tell, run, (state, now) => settleBy(state, run, call, settlement, by, now)),
+        amend(journal, onDurable, run, (state, now) =>
+          settleBy(state, run, call, settlement, by, now)
+        ),
       actors: (limit, tenant) =>
         Effect.sync(() => actorList({ actors, parked, stopped }, limit, tenant))
     }

@@ -24,7 +24,7 @@ export interface RuntimeConfig {
    * 1. Each takes some 10 to 50 us. One that a person or a deadline wakes goes on at once.
    */
   readonly loops_per_turn: number
-  /** How often a watcher looks at the journal without having been rung: other processes do not ring it. */
+  /** How often a watcher looks at the journal without having been woken: other processes do not wake it. */
   readonly watch_ms: number
   /** When runs that are not over are first looked through for lost events and records, after the start. */
   readonly audit_first_ms: number

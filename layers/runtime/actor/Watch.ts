@@ -1,5 +1,5 @@
 /**
- * A conversation's events from a cursor on, then those to come. The journal is the source; a bell only says when to look,
+ * A conversation's events from a cursor on, then those to come. The journal is the source; a wakeup only says when to look,
  * and the pieces of the turn in progress come from the feed. A watcher that goes away cancels nothing.
  */
 import { Effect, Stream } from "effect"
@@ -34,13 +34,13 @@ export const watch = (
     Effect.gen(function* () {
       const { deadlines, feed, journal, tasks, watch_ms } = services
       let cursor = after
-      let rung = true
+      let woken = true
       let isCaughtUp = false
       let resume: (() => void) | undefined
       const watcher = yield* Effect.acquireRelease(
         Effect.sync(() =>
           feed.watch(placeOf(tenant, conversation), () => {
-            rung = true
+            woken = true
             const wake = resume
             resume = undefined
             wake?.()
@@ -54,7 +54,7 @@ export const watch = (
       const settled = new Set<string>()
 
       const wait: Effect.Effect<void> = Effect.callback((done) => {
-        if (rung) return done(Effect.void)
+        if (woken) return done(Effect.void)
         const cancel = deadlines.after(watch_ms, () => {
           resume = undefined
           done(Effect.void)
@@ -105,7 +105,7 @@ export const watch = (
           // What there is of it is shown first.
           if (task.status === "pending") {
             if (entries.length === 0) yield* unblocked(task)
-            else rung = true
+            else woken = true
           }
           if (found.length >= page_max) return found
           // Runs of a conversation follow each other: the next has nothing to show before this one has ended.
@@ -117,13 +117,13 @@ export const watch = (
 
       const next = Effect.fnUntraced(function* () {
         yield* wait
-        rung = false
+        woken = false
         const items = yield* events()
         if (!isCaughtUp && items.length < page_max) {
           isCaughtUp = true
           items.push({ _tag: "CaughtUp", ordinal: cursor.ordinal, seq: cursor.seq })
         }
-        if (items.length >= page_max) rung = true
+        if (items.length >= page_max) woken = true
         for (const piece of watcher.take()) {
           const isStale =
             piece._tag === "Output"

@@ -70,7 +70,7 @@ class Recording implements Recorder {
   readonly #config: RecorderConfig
   readonly #open: Open
   readonly #clock: Clock.Clock
-  readonly #bell = Latch.makeUnsafe(false)
+  readonly #wakeup = Latch.makeUnsafe(false)
   #waiting: Array<CallRecord> = []
   /** On their way to the store. */
   #writing: ReadonlyArray<CallRecord> = []
@@ -109,7 +109,7 @@ class Recording implements Recorder {
     const record = make(this.#last_ns)
     this.#bytes += weightOf(record)
     this.#waiting.push(record)
-    this.#bell.openUnsafe()
+    this.#wakeup.openUnsafe()
   }
 
   readonly counts = (): Counts => ({ ...this.#counts })
@@ -119,7 +119,7 @@ class Recording implements Recorder {
   readonly stop = (ms: number): Effect.Effect<void, RecordingTimeout> =>
     Effect.suspend(() => {
       this.#stopping = true
-      this.#bell.openUnsafe()
+      this.#wakeup.openUnsafe()
       const worker = this.#worker
       const drained = worker === undefined ? Effect.void : Effect.asVoid(Fiber.await(worker))
       return Effect.ensuring(
@@ -146,8 +146,8 @@ class Recording implements Recorder {
     for (;;) {
       if (self.#waiting.length === 0) {
         if (self.#stopping) return
-        self.#bell.closeUnsafe()
-        yield* self.#bell.await
+        self.#wakeup.closeUnsafe()
+        yield* self.#wakeup.await
         continue
       }
       self.#writing = self.#waiting.splice(0, batch_max)

@@ -21,7 +21,7 @@ import { ApprovalRecords } from "../../../services/ApprovalRecords.ts"
 import { RunJournal } from "../../../services/RunJournal.ts"
 import { ToolCallObservers } from "../../../services/ToolCallObserver.ts"
 import { approvalDigest, shownDigest } from "../tool/CallDigests.ts"
-import { amend, teller } from "./Observers.ts"
+import { amend, observeCalls } from "./Observers.ts"
 import { reporter } from "../tool/Faults.ts"
 import * as OpenQuestions from "./OpenQuestions.ts"
 
@@ -62,7 +62,7 @@ const make = Effect.gen(function* () {
   const questions = yield* OpenQuestions.OpenQuestions
   const digest = yield* Digest.Digest
   const clock = yield* Clock.Clock
-  const tell = teller(yield* ToolCallObservers, clock, yield* reporter)
+  const onDurable = observeCalls(yield* ToolCallObservers, clock, yield* reporter)
 
   const found = Effect.fnUntraced(function* (id: ApprovalId, by: Principal) {
     const approval = yield* records.get(id)
@@ -99,7 +99,7 @@ const make = Effect.gen(function* () {
               call
             )
           : approval.digest
-      yield* amend(journal, tell, run_id, (state, now) =>
+      yield* amend(journal, onDurable, run_id, (state, now) =>
         asShown(state, { id, decision, record: approval, shown, run: run_id }, () =>
           decideApproval(state, { call, approval: id, decision, by, digest: bound }, now)
         )
@@ -107,7 +107,7 @@ const make = Effect.gen(function* () {
         Effect.tap(() =>
           Effect.sync(() => OpenQuestions.complete(questions, run_id, id, decision))
         ),
-        // Whoever decides may leave in between: what is durable is told of all the same.
+        // The caller may be interrupted in between: what is durable is observed all the same.
         Effect.uninterruptible,
         Effect.catchTag("RunNotFound", () => new ApprovalNotFound({ id })),
         Effect.tapErrorTag("ApprovalAltered", ({ message, fields }) =>
@@ -128,7 +128,9 @@ const make = Effect.gen(function* () {
       const overdue = yield* records.overdue(clock.currentTimeMillisUnsafe(), limit)
       // One whose run cannot be amended now keeps none of the others waiting.
       const closed = yield* Effect.filter(overdue, ({ call, id, run_id }) =>
-        amend(journal, tell, run_id, (state, now) => expireApproval(state, call, id, now)).pipe(
+        amend(journal, onDurable, run_id, (state, now) =>
+          expireApproval(state, call, id, now)
+        ).pipe(
           Effect.catchTag(["RunNotFound", "RunQuarantined"], () => Effect.void),
           Effect.as(true),
           Effect.catchTag("JournalError", ({ message }) =>

@@ -1,6 +1,7 @@
 /**
- * Tells observers of completed calls and of model turns. Whoever appends a `CallSettled` tells of it, so that each is told of once: the
- * run's loop of its own appends, and a command of those it made.
+ * What observers get of events once these are durable: completed calls, model turns, and what tools spent on models. Whoever
+ * appends an event calls `OnDurable` with it, so that each event is observed once: the run's loop after its own appends, a
+ * command after its amendment.
  */
 import { Cause, Effect } from "effect"
 import type { Clock } from "effect"
@@ -21,32 +22,34 @@ import { attempt } from "../tool/Catching.ts"
 import { exceptionIn } from "../tool/Failures.ts"
 import type { Report } from "../tool/Faults.ts"
 import { exceptionOf } from "../tool/Faults.ts"
-import { unknownTeller } from "./UnknownCalls.ts"
+import { observeUnknownCalls } from "./UnknownCalls.ts"
 
-export type Tell = (run: RunId, state: RunState, events: ReadonlyArray<RunEvent>) => void
+/** Called once after events of a run are durable, with the state after them. Never throws. */
+export type OnDurable = (run: RunId, state: RunState, events: ReadonlyArray<RunEvent>) => void
 
-/** Tells each; one that throws is said to operators, and takes nothing from the others, nor from the run. */
-const tellEach = <A>(
+/** One observer that throws is reported to operators; the others and the run go on. */
+const notifyEach = <A>(
   observers: ReadonlyArray<(fact: A) => void>,
   fact: A,
   report: Report
 ): void => {
   for (const observe of observers) {
-    const thrown = attempt(told, observe, fact, Cause.die)
+    const thrown = attempt(notify, observe, fact, Cause.die)
     if (thrown !== undefined) report("an observer broke", exceptionOf(thrown), {})
   }
 }
 
-const told = <A>(observe: (fact: A) => void, fact: A): Cause.Cause<never> | undefined => {
+const notify = <A>(observe: (fact: A) => void, fact: A): Cause.Cause<never> | undefined => {
   observe(fact)
   return undefined
 }
 
-export const teller = (
+/** Notifies observers of each call that has settled. */
+export const observeCalls = (
   observers: ReadonlyArray<ToolCallObserver>,
   clock: Clock.Clock,
   report: Report
-): Tell =>
+): OnDurable =>
   observers.length === 0
     ? () => {}
     : (run, state, events) => {
@@ -58,46 +61,46 @@ export const teller = (
           const fact = completed(run, state, event, now)
           if (fact === undefined) continue
           const exception = exceptionIn(event.outcome)
-          tellEach(observers, exception === undefined ? fact : { ...fact, exception }, report)
+          notifyEach(observers, exception === undefined ? fact : { ...fact, exception }, report)
         }
       }
 
-/** Tells observers of model turns too, and of what tools spent on models; where there are none, it is the other alone. */
-const turnTeller = (
+/** The same, and notifies observers of each model turn and of what tools spent on models. */
+const observeTurns = (
   observers: ReadonlyArray<ModelTurnObserver>,
-  tell: Tell,
+  onDurable: OnDurable,
   report: Report
-): Tell =>
+): OnDurable =>
   observers.length === 0
-    ? tell
+    ? onDurable
     : (run, state, events) => {
-        tell(run, state, events)
+        onDurable(run, state, events)
         for (const event of events) {
-          if (event._tag === "ModelTurned") tellEach<ModelUsed>(observers, event, report)
+          if (event._tag === "ModelTurned") notifyEach<ModelUsed>(observers, event, report)
           else if (event._tag === "CallSettled" || event._tag === "CallUnknown") {
-            if (event.spent !== undefined) tellSpent(observers, event.spent, report)
+            if (event.spent !== undefined) notifySpent(observers, event.spent, report)
           }
         }
       }
 
-/** Both, over the observers that there are where it is made. */
-export const tellerOf = Effect.fnUntraced(function* (clock: Clock.Clock, report: Report) {
-  const calls = teller(yield* ToolCallObservers, clock, report)
-  return yield* unknownTeller(turnTeller(yield* ModelTurnObservers, calls, report))
+/** For the observers of the fiber that builds it. */
+export const makeOnDurable = Effect.fnUntraced(function* (clock: Clock.Clock, report: Report) {
+  const calls = observeCalls(yield* ToolCallObservers, clock, report)
+  return yield* observeUnknownCalls(observeTurns(yield* ModelTurnObservers, calls, report))
 })
 
-const tellSpent = (
+const notifySpent = (
   observers: ReadonlyArray<ModelTurnObserver>,
   { tool, uses }: Spending,
   report: Report
 ) => {
-  for (const use of uses) tellEach<ModelUsed>(observers, { ...use, tool }, report)
+  for (const use of uses) notifyEach<ModelUsed>(observers, { ...use, tool }, report)
 }
 
-/** Amends a run, and tells of the calls that the amendment settled once it is durable. */
+/** Amends a run, and calls `onDurable` with the events of the amendment once they are durable. */
 export const amend = <A, E>(
   journal: RunJournal["Service"],
-  tell: Tell,
+  onDurable: OnDurable,
   run: RunId,
   command: (state: RunState, now: number) => Amendment<A, E>
 ): Effect.Effect<A, E | RunNotFound | RunQuarantined | JournalError> =>
@@ -108,17 +111,17 @@ export const amend = <A, E>(
       settled = { state, events: amendment.events }
       return amendment
     })
-    const toldOf = () => {
-      if (settled !== undefined) tell(run, settled.state, settled.events)
+    const onEvents = () => {
+      if (settled !== undefined) onDurable(run, settled.state, settled.events)
     }
-    const told = Effect.tapError(
-      Effect.tap(amended, () => Effect.sync(toldOf)),
+    const observed = Effect.tapError(
+      Effect.tap(amended, () => Effect.sync(onEvents)),
       (error) =>
         // A typed refusal may have appended too; a journal that failed appended nothing that it knows of.
         error instanceof JournalError || error instanceof RunQuarantined
           ? Effect.void
-          : Effect.sync(toldOf)
+          : Effect.sync(onEvents)
     )
-    // Whoever asked may leave, as a request does whose client hangs up: what is committed is told of all the same.
-    return Effect.uninterruptible(told)
+    // The caller may be interrupted, as a request is whose client hangs up: what is committed is observed all the same.
+    return Effect.uninterruptible(observed)
   })

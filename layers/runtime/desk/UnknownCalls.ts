@@ -1,20 +1,20 @@
 /**
- * Tells operators that a call became unknown: its run waits for one of them from here on. A line of the log, and a count.
+ * A warning in the log and a count for each call that became unknown: its run waits for an operator from then on.
  */
 import { Effect, Metric } from "effect"
-import type { Tell } from "./Observers.ts"
+import type { OnDurable } from "./Observers.ts"
 
 const unknown_total = Metric.counter("troupe_calls_unknown_total", {
   description: "Calls whose outcome became unknown, by tool",
   incremental: true
 })
 
-/** The same, and those. Whoever appends the event tells of it, so that each is told of once. */
-export const unknownTeller = (tell: Tell): Effect.Effect<Tell> =>
-  Effect.map(Effect.context<never>(), (context): Tell => {
+/** Calls `onDurable`, then warns of each call that became unknown. */
+export const observeUnknownCalls = (onDurable: OnDurable): Effect.Effect<OnDurable> =>
+  Effect.map(Effect.context<never>(), (context): OnDurable => {
     const fork = Effect.runForkWith(context)
     return (run, state, events) => {
-      tell(run, state, events)
+      onDurable(run, state, events)
       for (const event of events) {
         if (event._tag !== "CallUnknown") continue
         const tool = event.tool ?? ""

@@ -8,7 +8,7 @@ import { isDone } from "../../../src/run/FirstStep.ts"
 import type { AgentMemory } from "../../../services/AgentMemory.ts"
 import { attempt } from "../tool/Catching.ts"
 import type { Fork } from "../tool/CallHost.ts"
-import type { Pace } from "./LoopScheduler.ts"
+import type { LoopScheduler } from "./LoopScheduler.ts"
 
 /** `yield* effect` gives its value, or ends the generator with its failure; a plain `yield` sleeps until it is woken. */
 export type Steps<A, E> = Generator<
@@ -19,10 +19,10 @@ export type Steps<A, E> = Generator<
 
 const awake = Exit.succeed(undefined)
 
-export class Drive<A, E> {
+export class Coroutine<A, E> {
   readonly #steps: Steps<A, E>
   readonly #fork: Fork
-  readonly #pace: Pace
+  readonly #scheduler: LoopScheduler
   /** It sleeps, or what it waited for has come, and may go on. */
   #sleeps = true
   /** It was told to go on, and has not yet. */
@@ -31,21 +31,21 @@ export class Drive<A, E> {
   #came: unknown
   /** What it waits for, if it does not sleep. */
   #pending: Fiber.Fiber<unknown, E> | undefined
-  #resume: ((effect: Effect.Effect<Exit.Exit<A, E> | undefined>) => void) | undefined
+  #resumeFiber: ((effect: Effect.Effect<Exit.Exit<A, E> | undefined>) => void) | undefined
   /** How it ended. Kept, because it may end between a wake from outside and the fiber that goes on because of it. */
   #ended: Exit.Exit<A, E> | undefined
 
-  constructor(steps: Steps<A, E>, fork: Fork, pace: Pace) {
+  constructor(steps: Steps<A, E>, fork: Fork, scheduler: LoopScheduler) {
     this.#steps = steps
     this.#fork = fork
-    this.#pace = pace
+    this.#scheduler = scheduler
   }
 
   /** Until it ends, or somebody wakes it from outside. */
   readonly #until = Effect.callback<Exit.Exit<A, E> | undefined>((resume) => {
     if (this.#ended !== undefined) return resume(Exit.succeed(this.#ended))
-    this.#resume = resume
-    this.go()
+    this.#resumeFiber = resume
+    this.resume()
   })
 
   readonly #again: Effect.Effect<A, E> = Effect.flatMap(
@@ -61,31 +61,31 @@ export class Drive<A, E> {
    * his own: an approver's request is not where the tools of a run belong.
    */
   wake(): void {
-    if (this.#sleeps) this.#resume?.(awake)
+    if (this.#sleeps) this.#resumeFiber?.(awake)
   }
 
   /** Wakes it from a fiber that it started. */
-  goOn(): void {
+  resumeSoon(): void {
     if (!this.#sleeps || this.#woken) return
     this.#woken = true
-    this.#pace.take(this)
+    this.#scheduler.schedule(this)
   }
 
   /** Goes on, unless it has by now. */
-  go(): void {
+  resume(): void {
     this.#woken = false
     if (!this.#sleeps) return
     const came = this.#came
     this.#came = undefined
-    this.#go(came)
+    this.#advance(came)
   }
 
-  #go(given: unknown): void {
+  #advance(given: unknown): void {
     this.#sleeps = false
     for (let value = given; ;) {
       const step = attempt(next, this.#steps, value, defective)
       // What it did may have interrupted whoever runs it.
-      if (this.#resume === undefined) return
+      if (this.#resumeFiber === undefined) return
       if (step.done === true) return this.#end(step.value)
       const effect = step.value
       if (effect === undefined) {
@@ -111,15 +111,15 @@ export class Drive<A, E> {
         // A journal answers many at once.
         this.#came = exit.value
         this.#sleeps = true
-        this.goOn()
+        this.resumeSoon()
       })
     }
     return exit
   }
 
   #end(exit: Exit.Exit<A, E>): void {
-    const resume = this.#resume
-    this.#resume = undefined
+    const resume = this.#resumeFiber
+    this.#resumeFiber = undefined
     this.#ended = exit
     resume?.(Exit.succeed(exit))
   }
@@ -129,7 +129,7 @@ export class Drive<A, E> {
     this.#sleeps = false
     this.#pending = undefined
     this.#came = undefined
-    this.#resume = undefined
+    this.#resumeFiber = undefined
     return pending === undefined ? Effect.void : Fiber.interrupt(pending)
   })
 }

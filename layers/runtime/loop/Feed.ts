@@ -1,5 +1,5 @@
 /**
- * Who watches which conversation in this process, and the turns in progress. A bell says that the journal has more; only
+ * Who watches which conversation in this process, and the turns in progress. A wakeup says that the journal has more; only
  * text of an unfinished turn travels here. Nothing is kept for a watcher that does not keep up: it is shown the turn
  * from its start again.
  */
@@ -65,7 +65,7 @@ export const placeOf = (tenant: Tenant, conversation: ConversationId): Place =>
 
 export interface Feed {
   readonly watch: (at: Place, wake: () => void) => Watcher
-  readonly ring: (at: Place) => void
+  readonly wake: (at: Place) => void
   readonly delta: (
     at: Place,
     place: Pick<Turn, "run" | "ordinal" | "frame" | "step">,
@@ -118,7 +118,7 @@ export const make = (): Feed => {
 
   return {
     size: () => channels.size,
-    ring: (at) => {
+    wake: (at) => {
       const channel = channels.get(at)
       if (channel !== undefined) for (const tell of channel.watchers) tell(undefined)
     },

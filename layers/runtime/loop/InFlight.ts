@@ -10,7 +10,7 @@ import type { Deadlines } from "../tool/Deadlines.ts"
 import type { Fork, Started } from "../tool/CallHost.ts"
 
 /** A piece that runs, known by its key until what it said is written. */
-export interface Worker {
+export interface WorkInFlight {
   readonly key: string
   fiber: Fiber.Fiber<unknown, unknown> | undefined
   cancelDeadline: (() => void) | undefined
@@ -21,23 +21,23 @@ export interface Host {
   readonly deadlines: Deadlines
   /** What a piece does. */
   begin(work: Work): Started
-  /** What a piece says, if anything; a worker counts as running until that is written. Nobody looks at it yet. */
-  say(worker: Worker | undefined, input: RunInput | undefined): void
+  /** What a piece says, if anything; it counts as running until that is written. Nobody looks at it yet. */
+  complete(running: WorkInFlight | undefined, input: RunInput | undefined): void
   /** Looks at what was said, in the fiber of the piece that said it. */
-  goOn(): void
+  resumeSoon(): void
   /** The same, from anywhere. */
-  awake(): void
+  wake(): void
   /** What a piece says whose fiber failed. */
   died(work: Work, exit: Exit.Failure<unknown, never>): RunInput
 }
 
-const none: ReadonlyMap<string, Worker> = new Map()
+const none: ReadonlyMap<string, WorkInFlight> = new Map()
 
-export class Workers {
+export class InFlight {
   readonly #host: Host
   /** Usually one alone runs: a map of one that is emptied and filled at each step is built anew each time. */
-  #first: Worker | undefined
-  #others: Map<string, Worker> | undefined
+  #first: WorkInFlight | undefined
+  #others: Map<string, WorkInFlight> | undefined
   /** Interrupted, and not known to have ended: a body may clean up for a while. */
   #ending: Array<Fiber.Fiber<unknown, unknown>> | undefined
 
@@ -49,9 +49,9 @@ export class Workers {
     return this.#first?.key === key || this.#others?.has(key) === true
   }
 
-  #add(worker: Worker) {
-    if (this.#first === undefined) this.#first = worker
-    else (this.#others ??= new Map()).set(worker.key, worker)
+  #add(running: WorkInFlight) {
+    if (this.#first === undefined) this.#first = running
+    else (this.#others ??= new Map()).set(running.key, running)
   }
 
   /** What the piece said is written: it runs no more. */
@@ -67,10 +67,10 @@ export class Workers {
 
   /** Starts a piece. True if it was done at once: then it has reported, and no fiber is left. */
   start(work: Work): boolean {
-    return this.#run(work, this.#host.begin(work))
+    return this.#launch(work, this.#host.begin(work))
   }
 
-  #run(work: Work, started: Started): boolean {
+  #launch(work: Work, started: Started): boolean {
     if (isDone(started.effect)) {
       return this.#ended(work, started, started.effect, undefined)
     }
@@ -78,56 +78,56 @@ export class Workers {
     const fiber = fork<unknown, unknown>(started.effect)
     const done = fiber.pollUnsafe()
     if (done !== undefined) return this.#ended(work, started, done, undefined)
-    const worker: Worker = { key: work.key, fiber, cancelDeadline: undefined }
-    this.#add(worker)
+    const running: WorkInFlight = { key: work.key, fiber, cancelDeadline: undefined }
+    this.#add(running)
     if (started.ended !== undefined && started.timeout_ms > 0) {
-      worker.cancelDeadline = this.#host.deadlines.after(started.timeout_ms, () => {
-        if (worker.fiber !== fiber) return
+      running.cancelDeadline = this.#host.deadlines.after(started.timeout_ms, () => {
+        if (running.fiber !== fiber) return
         // The deadline speaks for the piece, so that the end of its fiber is no longer listened to.
-        worker.fiber = undefined
-        this.#host.say(worker, started.late())
+        running.fiber = undefined
+        this.#host.complete(running, started.late())
         this.#interrupt(fiber)
-        this.#host.awake()
+        this.#host.wake()
       })
     }
     fiber.addObserver((exit) => {
-      worker.cancelDeadline?.()
-      if (worker.fiber !== fiber) return
-      worker.fiber = undefined
-      this.#ended(work, started, exit, worker)
-      this.#host.goOn()
+      running.cancelDeadline?.()
+      if (running.fiber !== fiber) return
+      running.fiber = undefined
+      this.#ended(work, started, exit, running)
+      this.#host.resumeSoon()
     })
     return false
   }
 
   /**
-   * Reports what a piece says at its end. A worker is kept among those that run until that is written; a piece that was
+   * Reports what a piece says at its end. One that has a fiber is kept among those that run until that is written; a piece that was
    * done at once never was one. True unless another piece runs in its place.
    */
   #ended(
     work: Work,
     started: Started,
     exit: Exit.Exit<unknown, unknown>,
-    worker: Worker | undefined
+    running: WorkInFlight | undefined
   ): boolean {
     if (started.ended !== undefined) {
       const piece = Exit.isFailure(exit) ? started.instead?.(exit.cause) : undefined
       if (piece !== undefined) {
-        if (worker !== undefined) this.written(worker.key)
-        return this.#run(work, piece)
+        if (running !== undefined) this.written(running.key)
+        return this.#launch(work, piece)
       }
-      this.#host.say(worker, started.ended(exit))
+      this.#host.complete(running, started.ended(exit))
       return true
     }
     // Whoever interrupts a piece forgets it first, so whatever else ended it is a defect.
     if (Exit.isFailure(exit)) {
-      this.#host.say(worker, this.#host.died(work, exit as Exit.Failure<unknown, never>))
+      this.#host.complete(running, this.#host.died(work, exit as Exit.Failure<unknown, never>))
       return true
     }
     const said = exit.value as RunInput | undefined
     // With nothing to say, what it did is written already, or did not stand.
-    if (said === undefined && worker !== undefined) this.written(worker.key)
-    this.#host.say(worker, said)
+    if (said === undefined && running !== undefined) this.written(running.key)
+    this.#host.complete(running, said)
     return true
   }
 
@@ -140,17 +140,17 @@ export class Workers {
       this.#first = undefined
       this.#stop(first)
     }
-    for (const [key, worker] of this.#others ?? none) {
+    for (const [key, running] of this.#others ?? none) {
       if (isWanted(key)) continue
       this.#others!.delete(key)
-      this.#stop(worker)
+      this.#stop(running)
     }
   }
 
   /** Interrupts what runs. Waits until all of it has cleaned up, but not for ever: a body may hang in that too. */
   interruptAll(): Effect.Effect<void> {
     if (this.#first !== undefined) this.#stop(this.#first)
-    for (const worker of this.#others?.values() ?? []) this.#stop(worker)
+    for (const running of this.#others?.values() ?? []) this.#stop(running)
     this.#first = undefined
     this.#others = undefined
     return this.#ending === undefined
@@ -158,10 +158,10 @@ export class Workers {
       : Effect.asVoid(Effect.timeoutOption(Fiber.awaitAll(this.#ending), cleanup_ms_max))
   }
 
-  #stop(worker: Worker): void {
-    const { fiber } = worker
-    worker.fiber = undefined
-    worker.cancelDeadline?.()
+  #stop(running: WorkInFlight): void {
+    const { fiber } = running
+    running.fiber = undefined
+    running.cancelDeadline?.()
     if (fiber !== undefined) this.#interrupt(fiber)
   }
 

@@ -21,7 +21,11 @@ export interface Services {
   readonly policy_version: string
 }
 
-export type AskLimit = (run: RunId, state: RunState, limit: LimitName) => Effect.Effect<RunInput>
+export type AskLimitApproval = (
+  run: RunId,
+  state: RunState,
+  limit: LimitName
+) => Effect.Effect<RunInput>
 
 const tool_name = "extend_run"
 const tool_key = `troupe.${tool_name}@1`
@@ -30,7 +34,7 @@ const tool_key = `troupe.${tool_name}@1`
 const shownUse = (used: number | string): number | string =>
   typeof used === "string" ? used.replace(/(\.\d{4})\d+$/, "$1") : used
 
-export const make = ({ digest, policy_version, random }: Services): AskLimit =>
+export const make = ({ digest, policy_version, random }: Services): AskLimitApproval =>
   Effect.fnUntraced(function* (run: RunId, state: RunState, limit: LimitName) {
     const { address, tenant } = state.accepted!
     const extension = extensionOf(state, limit)

@@ -6,13 +6,13 @@ import { Context, Effect } from "effect"
 import type { Scope } from "effect"
 
 /** What goes on now or a little later, and may have no reason to by then. */
-export interface Paced {
-  go(): void
+export interface ScheduledLoop {
+  resume(): void
 }
 
-export interface Pace {
+export interface LoopScheduler {
   /** Lets it go on: at once, or in one of the next turns of the event loop, behind those that wait already. */
-  readonly take: (paced: Paced) => void
+  readonly schedule: (loop: ScheduledLoop) => void
   /** Those that wait for a turn. */
   readonly waiting: () => number
 }
@@ -22,8 +22,8 @@ export const loops_per_turn = 128
 /** `per_turn`: at least 1. Who waits when the scope ends waits for ever. */
 export const make = Effect.fnUntraced(function* (
   per_turn: number
-): Effect.fn.Return<Pace, never, Scope.Scope> {
-  const waiting: Array<Paced> = []
+): Effect.fn.Return<LoopScheduler, never, Scope.Scope> {
+  const waiting: Array<ScheduledLoop> = []
   let left = per_turn
   let wake: ((go: Effect.Effect<void>) => void) | undefined
 
@@ -38,7 +38,7 @@ export const make = Effect.fnUntraced(function* (
   const turn = () => {
     const now = waiting.splice(0, per_turn)
     left = per_turn - now.length
-    for (const paced of now) paced.go()
+    for (const loop of now) loop.resume()
     return now.length > 0
   }
 
@@ -53,18 +53,20 @@ export const make = Effect.fnUntraced(function* (
   yield* Effect.forkScoped(turns, { startImmediately: true })
 
   return {
-    take: (paced) => {
+    schedule: (loop) => {
       const begin = wake
       wake = undefined
       begin?.(Effect.void)
       if (left > 0 && waiting.length === 0) {
         left--
-        paced.go()
-      } else waiting.push(paced)
+        loop.resume()
+      } else waiting.push(loop)
     },
     waiting: () => waiting.length
   }
 })
 
-/** How a runtime makes its pace. */
-export const Pacing = Context.Reference<typeof make>("troupe/Pacing", { defaultValue: () => make })
+/** How a runtime makes its scheduler. */
+export const LoopScheduling = Context.Reference<typeof make>("troupe/LoopScheduling", {
+  defaultValue: () => make
+})

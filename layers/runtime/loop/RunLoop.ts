@@ -1,6 +1,6 @@
 /**
  * Drives one run: decides on what has happened, appends once, starts the work that is wanted and not running, interrupts
- * what is running and not wanted, and waits for a bell. It is the run's one writer. Recovery, cancel and foreign
+ * what is running and not wanted, and waits for a wakeup. It is the run's one writer. Recovery, cancel and foreign
  * decisions are no special cases: they change the state, and the state says what is wanted. A run that waits only for
  * people leaves the loop: its actor holds its state, and begins another loop when somebody has answered.
  */
@@ -25,24 +25,25 @@ import type { RunJournal } from "../../../services/RunJournal.ts"
 import { brokenWork } from "./BrokenWork.ts"
 import type { Deadlines } from "../tool/Deadlines.ts"
 import type { Steps } from "./Coroutine.ts"
-import { Drive } from "./Coroutine.ts"
+import { Coroutine } from "./Coroutine.ts"
 import type { About, Report } from "../tool/Faults.ts"
 import type { ToolOutput } from "./Feed.ts"
 import type { Loop as LoopHost } from "./LoopCall.ts"
-import type { AskLimit as LimitQuestion } from "./LimitApproval.ts"
+import type { AskLimitApproval } from "./LimitApproval.ts"
 import { LoopCall } from "./LoopCall.ts"
 import { askModel, ModelTurn, unknownAgent } from "./ModelTurn.ts"
-import type { Pace } from "./LoopScheduler.ts"
+import type { LoopScheduler } from "./LoopScheduler.ts"
 import type { Weights } from "./PromptMeter.ts"
 import { PromptMeter } from "./PromptMeter.ts"
-import type { Bell, Lost, Transaction } from "./RunWriter.ts"
+import type { RunWakeup } from "./RunWakeup.ts"
+import type { Lost, Transaction } from "./RunWriter.ts"
 import { RunWriter } from "./RunWriter.ts"
 import type { Fork, Started, Surroundings } from "../tool/CallHost.ts"
 import type { ToolInvoker } from "../tool/ToolInvoker.ts"
-import type { Services as WallServices, WallTime } from "./WallClockLimit.ts"
+import type { Services as WallServices, WallClockLimit } from "./WallClockLimit.ts"
 import * as Wall from "./WallClockLimit.ts"
-import type { Host as WorkersHost, Worker } from "./InFlight.ts"
-import { Workers } from "./InFlight.ts"
+import type { Host as InFlightHost, WorkInFlight } from "./InFlight.ts"
+import { InFlight } from "./InFlight.ts"
 
 export interface Services extends WallServices {
   readonly journal: RunJournal["Service"]
@@ -50,16 +51,16 @@ export interface Services extends WallServices {
   readonly directory: AgentDirectory["Service"]
   readonly invoker: ToolInvoker
   readonly deadlines: Deadlines
-  readonly pace: Pace
+  readonly scheduler: LoopScheduler
   readonly weights: Weights
-  readonly askLimit: LimitQuestion
+  readonly askLimitApproval: AskLimitApproval
   readonly prices: Prices | undefined
   /** Tells operators what broke. */
   readonly report: Report
-  /** Called after each commit, never before. */
-  readonly committed: (run: RunId, state: RunState, events: ReadonlyArray<RunEvent>) => void
+  /** Called with events once they are durable, never before. */
+  readonly onDurable: (run: RunId, state: RunState, events: ReadonlyArray<RunEvent>) => void
   /** Called when others appended to the run. */
-  readonly amended: (run: RunId, state: RunState) => void
+  readonly onAmended: (run: RunId, state: RunState) => void
   readonly delta: (run: RunId, frame: FrameId, step: number, delta: ModelDelta | ToolOutput) => void
 }
 
@@ -87,7 +88,7 @@ export interface Finish {
 }
 
 /** Who is told when what arrived is written, whether or not its event stands: a piece that counts as running until then. */
-type Told = Worker | { readonly key?: undefined; readonly written: () => void }
+type Told = WorkInFlight | { readonly key?: undefined; readonly written: () => void }
 
 /** A list that nobody wrote to yet: the first entry makes a list of one, where a push would make room for many. */
 const nothing: Array<never> = []
@@ -111,20 +112,20 @@ export const run = (
   services: Services,
   held: Held,
   past: Past,
-  bell: Bell,
+  wakeup: RunWakeup,
   stop: string | undefined
 ): Effect.Effect<Finish, Lost, AgentMemory> =>
   Effect.contextWith((context: Context.Context<AgentMemory>) => {
-    const loop = new Loop(context, services, held, past, bell)
+    const loop = new Loop(context, services, held, past, wakeup)
     if (!held.rested) loop.recover(stop)
     return loop.run()
   })
 
-class Loop implements LoopHost, WorkersHost {
+class Loop implements LoopHost, InFlightHost {
   readonly #services: Services
   readonly #meter: PromptMeter
-  readonly #workers: Workers
-  readonly #bell: Bell
+  readonly #inFlight: InFlight
+  readonly #wakeup: RunWakeup
   readonly writer: RunWriter
   readonly context: Surroundings
   readonly fork: Fork
@@ -134,23 +135,29 @@ class Loop implements LoopHost, WorkersHost {
   /** Most of what arrives was done at once, and tells nobody. */
   #told: Array<Told> = nothing
   #transactions: Array<Transacting> = nothing
-  #drive: Drive<Finish, Lost> | undefined
+  #coroutine: Coroutine<Finish, Lost> | undefined
   /** Only of a run whose time is bounded. */
-  readonly #wall: WallTime | undefined
+  readonly #wall: WallClockLimit | undefined
   /** Something happened since the loop last looked: an append or a yield may come between that look and its sleep. */
   #news = false
 
-  constructor(context: Surroundings, services: Services, held: Held, past: Past, bell: Bell) {
+  constructor(
+    context: Surroundings,
+    services: Services,
+    held: Held,
+    past: Past,
+    wakeup: RunWakeup
+  ) {
     this.#services = services
     this.#meter = new PromptMeter(services.weights, past)
-    this.#bell = bell
-    this.writer = new RunWriter(services, held.run, held.state, bell)
+    this.#wakeup = wakeup
+    this.writer = new RunWriter(services, held.run, held.state, wakeup)
     this.context = context
     this.fork = Effect.runForkWith(context)
     this.delta = services.delta
     this.deadlines = services.deadlines
-    this.#workers = new Workers(this)
-    bell.listener = this
+    this.#inFlight = new InFlight(this)
+    wakeup.waiter = this
     if (held.state.accepted!.limits.wall_ms_max > 0) {
       this.#wall = Wall.make(services, held, () => this.#report({ _tag: "TimeIsUp" }))
     }
@@ -171,21 +178,21 @@ class Loop implements LoopHost, WorkersHost {
   }
 
   run(): Effect.Effect<Finish, Lost> {
-    const drive = new Drive(this.#steps(), this.fork, this.#services.pace)
-    this.#drive = drive
+    const coroutine = new Coroutine(this.#steps(), this.fork, this.#services.scheduler)
+    this.#coroutine = coroutine
     return Effect.ensuring(
-      drive.effect,
+      coroutine.effect,
       Effect.suspend(() => {
         this.#wall?.stop()
-        this.#bell.listener = undefined
-        return this.#workers.interruptAll()
+        this.#wakeup.waiter = undefined
+        return this.#inFlight.interruptAll()
       })
     )
   }
 
   *#steps(): Steps<Finish, Lost> {
     for (let drains = 1; ; drains++) {
-      if (this.#bell.rung) yield* this.writer.catchUp()
+      if (this.#wakeup.pending) yield* this.writer.catchUp()
       const told = this.#decide()
       // A read may be redone, so it does not wait for the journal; whatever may not waits itself. A call that was done
       // at once shares the append of the turn that asked for it.
@@ -204,9 +211,9 @@ class Loop implements LoopHost, WorkersHost {
       this.#reconcile()
       this.#wall?.look(this.#state)
       if (drains % drains_per_yield === 0) yield* Effect.yieldNow
-      if (this.#news || this.#inbox.length > 0 || this.#bell.rung) continue
-      if (this.#bell.draining && this.#workers.busy === 0) return this.#finish("parked")
-      if (this.#workers.busy === 0 && isParkable(this.#state)) return this.#finish("rests")
+      if (this.#news || this.#inbox.length > 0 || this.#wakeup.pending) continue
+      if (this.#wakeup.draining && this.#inFlight.busy === 0) return this.#finish("parked")
+      if (this.#inFlight.busy === 0 && isParkable(this.#state)) return this.#finish("rests")
       yield
     }
   }
@@ -234,7 +241,7 @@ class Loop implements LoopHost, WorkersHost {
   #written(told: ReadonlyArray<Told>) {
     for (const each of told) {
       if (each.key === undefined) each.written()
-      else this.#workers.written(each.key)
+      else this.#inFlight.written(each.key)
     }
   }
 
@@ -258,27 +265,27 @@ class Loop implements LoopHost, WorkersHost {
 
   #reconcile() {
     const wanted = work(this.#state)
-    const workers = this.#workers
-    workers.keep(wanted)
-    if (this.#bell.draining) return
+    const inFlight = this.#inFlight
+    inFlight.keep(wanted)
+    if (this.#wakeup.draining) return
     this.#startAll(wanted)
   }
 
   /** Starts calls before what asked for them is durable. */
   #startCalls() {
-    if (!this.#bell.draining && this.#state.open.length > 0) this.#startAll(calls(this.#state))
+    if (!this.#wakeup.draining && this.#state.open.length > 0) this.#startAll(calls(this.#state))
   }
 
   #startAll(wanted: ReadonlyArray<Work>) {
-    const workers = this.#workers
-    let parallel = workers.busy
+    const inFlight = this.#inFlight
+    let parallel = inFlight.busy
     const most = this.#state.accepted!.limits.calls_parallel_max
     for (let i = 0; i < wanted.length; i++) {
       const each = wanted[i]!
-      if (workers.has(each.key)) continue
+      if (inFlight.has(each.key)) continue
       if (each._tag !== "RunCall") {
-        if (each._tag === "AskLimit" || each.start) workers.start(each)
-      } else if (each.start && parallel < most && !workers.start(each)) parallel++
+        if (each._tag === "AskLimit" || each.start) inFlight.start(each)
+      } else if (each.start && parallel < most && !inFlight.start(each)) parallel++
     }
   }
 
@@ -299,17 +306,19 @@ class Loop implements LoopHost, WorkersHost {
       case "AskModel":
         return this.#turn(wanted)
       case "AskLimit":
-        return { effect: this.#services.askLimit(this.writer.run, this.#state, wanted.limit) }
+        return {
+          effect: this.#services.askLimitApproval(this.writer.run, this.#state, wanted.limit)
+        }
     }
   }
 
-  say(worker: Worker | undefined, input: RunInput | undefined) {
+  complete(running: WorkInFlight | undefined, input: RunInput | undefined) {
     this.#news = true
-    if (input !== undefined) this.#arrived(input, worker)
+    if (input !== undefined) this.#arrived(input, running)
   }
 
-  goOn() {
-    this.#drive?.goOn()
+  resumeSoon() {
+    this.#coroutine?.resumeSoon()
   }
 
   report(input: RunInput, written: () => void) {
@@ -318,12 +327,12 @@ class Loop implements LoopHost, WorkersHost {
 
   transact(transaction: Transaction, done: () => void) {
     this.#transactions = and(this.#transactions, { transaction, done })
-    this.awake()
+    this.wake()
   }
 
   #report(input: RunInput, told?: Told) {
     this.#arrived(input, told)
-    this.awake()
+    this.wake()
   }
 
   #arrived(input: RunInput, told: Told | undefined) {
@@ -331,9 +340,9 @@ class Loop implements LoopHost, WorkersHost {
     if (told !== undefined) this.#told = and(this.#told, told)
   }
 
-  awake() {
+  wake() {
     this.#news = true
-    this.#drive?.wake()
+    this.#coroutine?.wake()
   }
 
   #turn(asked: AskModel): Started {

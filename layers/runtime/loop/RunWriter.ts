@@ -16,6 +16,7 @@ import { evolve, isParkable, make as emptyState, statusOf } from "../../../src/r
 import type { AgentMemory } from "../../../services/AgentMemory.ts"
 import type { Fence, RunJournal, StaleAppend } from "../../../services/RunJournal.ts"
 import { FencedOff, JournalError } from "../../../services/RunJournal.ts"
+import type { RunWakeup } from "./RunWakeup.ts"
 
 /** A body that commits with its own event. */
 export interface Transaction {
@@ -26,35 +27,10 @@ export interface Transaction {
 
 export interface Host {
   readonly journal: RunJournal["Service"]
-  /** Called after each commit, never before. */
-  readonly committed: (run: RunId, state: RunState, events: ReadonlyArray<RunEvent>) => void
+  /** Called with events once they are durable, never before. */
+  readonly onDurable: (run: RunId, state: RunState, events: ReadonlyArray<RunEvent>) => void
   /** Called when others appended to the run. */
-  readonly amended: (run: RunId, state: RunState) => void
-}
-
-/** By what others ring a run, also before its loop begins and after it has returned. */
-export interface Bell {
-  /** Somebody else appended, and nobody has looked yet. */
-  rung: boolean
-  /** How much of the run's journal its loop has seen: events. A longer one was amended, whether or not it was rung. */
-  seen: number
-  /** Start no more work, and park as soon as nothing is on its way. */
-  draining: boolean
-  /**
-   * Who waits for it. An object and no function: V8 puts a closure that is assigned to a property among what is old, and
-   * there it keeps all that it can reach until a full collection.
-   */
-  listener: { awake(): void } | undefined
-}
-
-export const ring = (bell: Bell): void => {
-  bell.rung = true
-  bell.listener?.awake()
-}
-
-export const drain = (bell: Bell): void => {
-  bell.draining = true
-  bell.listener?.awake()
+  readonly onAmended: (run: RunId, state: RunState) => void
 }
 
 const nothing: ReadonlyArray<RunEvent> = []
@@ -86,15 +62,15 @@ export class RunWriter {
   readonly #host: Host
   #state: RunState
   #fence: Fence
-  readonly #bell: Bell
+  readonly #wakeup: RunWakeup
 
-  constructor(host: Host, run: RunId, state: RunState, bell: Bell) {
+  constructor(host: Host, run: RunId, state: RunState, wakeup: RunWakeup) {
     this.#host = host
-    this.#bell = bell
+    this.#wakeup = wakeup
     this.run = run
     this.#state = state
     this.#fence = { epoch: this.#state.epoch, length: this.#state.length }
-    bell.seen = this.#fence.length
+    wakeup.seenLength = this.#fence.length
   }
 
   get state(): RunState {
@@ -222,13 +198,13 @@ export class RunWriter {
   }
 
   static readonly #catchUp = Effect.fnUntraced(function* (self: RunWriter) {
-    while (self.#bell.rung) {
-      self.#bell.rung = false
+    while (self.#wakeup.pending) {
+      self.#wakeup.pending = false
       const page = yield* self.#read(self.#fence.length)
       for (const entry of page) evolve(self.#state, entry.event)
       self.#follow(self.#fence.length + page.length)
-      if (page.length === page_max) self.#bell.rung = true
-      if (page.length > 0) self.#host.amended(self.run, self.#state)
+      if (page.length === page_max) self.#wakeup.pending = true
+      if (page.length > 0) self.#host.onAmended(self.run, self.#state)
     }
     yield* self.#loaded()
   })
@@ -262,12 +238,12 @@ export class RunWriter {
   /** The journal is this long, and the state is that of all of it. */
   #follow(length: number) {
     this.#fence = { epoch: this.#fence.epoch, length }
-    this.#bell.seen = length
+    this.#wakeup.seenLength = length
   }
 
   #advance(events: ReadonlyArray<RunEvent>) {
     this.#follow(this.#fence.length + events.length)
-    this.#host.committed(this.run, this.#state, events)
+    this.#host.onDurable(this.run, this.#state, events)
   }
 
   static readonly #refused = Effect.fnUntraced(function* (
@@ -295,8 +271,8 @@ export class RunWriter {
   })
 
   static readonly #reload = Effect.fnUntraced(function* (self: RunWriter) {
-    // Before the read: a bell that rings while it runs stands for something that it may not have seen.
-    self.#bell.rung = false
+    // Before the read: a wakeup that comes while it runs is about something that the read may not have seen.
+    self.#wakeup.pending = false
     const state = emptyState()
     for (;;) {
       const page = yield* self.#read(state.length)

@@ -14,7 +14,7 @@ export interface Services {
   readonly clock: Clock.Clock
 }
 
-export interface WallTime {
+export interface WallClockLimit {
   /** Looks at the state again: an extension moves the alarm, and while only people are waited for there is none. */
   readonly look: (state: RunState) => void
   /** In ms. */
@@ -48,8 +48,8 @@ export class WorkedTime {
 export const make = (
   { clock, deadlines }: Services,
   { since: last, state, worked_ms }: Worked,
-  ring: () => void
-): WallTime => {
+  wake: () => void
+): WallClockLimit => {
   const now = () => clock.currentTimeMillisUnsafe()
   let spent = worked_ms
   /** Since when time counts; undefined while it does not. */
@@ -75,7 +75,7 @@ export const make = (
       if (at === due) return
       disarm()
       due = at
-      cancel = deadlines.after(Math.max(0, at - now()), ring)
+      cancel = deadlines.after(Math.max(0, at - now()), wake)
     },
     worked: () => (since === undefined ? spent : spent + Math.max(0, now() - since)),
     stop: disarm

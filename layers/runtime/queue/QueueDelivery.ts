@@ -34,17 +34,17 @@ const textOf = (value: unknown): string | undefined =>
 
 /** Passes on the last of what a call shows: that takes the place of what it showed before, so that none has to wait. */
 const makeShown = (queue: ToolQueue["Service"], id: string, show_ms: number) => {
-  const bell = Latch.makeUnsafe(false)
+  const wakeup = Latch.makeUnsafe(false)
   let last: unknown
   return {
     show: (value: unknown) => {
       last = value
-      bell.openUnsafe()
+      wakeup.openUnsafe()
     },
     pass: Effect.gen(function* () {
       for (;;) {
-        yield* bell.await
-        yield* bell.close
+        yield* wakeup.await
+        yield* wakeup.close
         const text = textOf(last)
         last = undefined
         // Best effort: nothing depends on it.

@@ -27,8 +27,8 @@ import { Tokenizer } from "../../../services/Tokenizer.ts"
 import { versionOf } from "../tool/CallDigests.ts"
 import * as Deadlines from "../tool/Deadlines.ts"
 import { reporter } from "../tool/Faults.ts"
-import * as LimitQuestion from "../loop/LimitApproval.ts"
-import * as Pace from "../loop/LoopScheduler.ts"
+import * as LimitApproval from "../loop/LimitApproval.ts"
+import * as LoopScheduler from "../loop/LoopScheduler.ts"
 import * as PromptMeter from "../loop/PromptMeter.ts"
 import type { Started } from "../tool/CallHost.ts"
 import * as ReplayAnswers from "./ReplayAnswers.ts"
@@ -38,8 +38,9 @@ import * as ReplayTools from "./ReplayTools.ts"
 import * as RoleDirectory from "../desk/RoleDirectory.ts"
 import type { Services as LoopServices } from "../loop/RunLoop.ts"
 import { run as runLoop } from "../loop/RunLoop.ts"
-import type { Bell, Lost } from "../loop/RunWriter.ts"
-import { ring } from "../loop/RunWriter.ts"
+import type { RunWakeup } from "../loop/RunWakeup.ts"
+import { makeWakeup, wakeRun } from "../loop/RunWakeup.ts"
+import type { Lost } from "../loop/RunWriter.ts"
 import * as ToolInvoker from "../tool/ToolInvoker.ts"
 
 export interface RunReplayed {
@@ -76,7 +77,7 @@ const readAll = Effect.fnUntraced(function* (journal: RunJournal["Service"], run
 })
 
 /** The loop's services with the recording's model, tools and journal in their places. */
-const make = Effect.fnUntraced(function* ({ model, recording, run }: Options, bell: Bell) {
+const make = Effect.fnUntraced(function* ({ model, recording, run }: Options, wakeup: RunWakeup) {
   const digest = yield* Digest.Digest
   const random = yield* SecureRandom.SecureRandom
   const clock = yield* Clock.Clock
@@ -90,7 +91,7 @@ const make = Effect.fnUntraced(function* ({ model, recording, run }: Options, be
     Effect.ignore(
       Effect.tap(
         journal.amend(run, (state) => cancelRun(state, run, by, reason, status)),
-        () => Effect.sync(() => ring(bell))
+        () => Effect.sync(() => wakeRun(wakeup))
       )
     )
   const stopAsRecorded = Effect.suspend(() => {
@@ -120,7 +121,7 @@ const make = Effect.fnUntraced(function* ({ model, recording, run }: Options, be
     journal,
     clock,
     deadlines,
-    pace: yield* Pace.make(Pace.loops_per_turn),
+    scheduler: yield* LoopScheduler.make(LoopScheduler.loops_per_turn),
     model: model ?? ReplayModel.make(recording, stopAsRecorded),
     directory: {
       all: directory.all,
@@ -133,16 +134,16 @@ const make = Effect.fnUntraced(function* ({ model, recording, run }: Options, be
     weights: PromptMeter.make(yield* Tokenizer),
     // A recorded turn has its cost.
     prices: model === undefined ? undefined : yield* PriceBook,
-    askLimit: LimitQuestion.make({ digest, random, policy_version }),
+    askLimitApproval: LimitApproval.make({ digest, random, policy_version }),
     report: yield* reporter,
     // Once it is written what was refused: the stop would take the call's result from it.
-    committed: (_run, _state, events) => {
+    onDurable: (_run, _state, events) => {
       for (const event of events) {
         const error = event._tag === "CallSettled" ? tools.refused.get(event.call) : undefined
         if (error !== undefined) void fork(stop(owner, `replay_${error.reason}`, "failed"))
       }
     },
-    amended: () => {},
+    onAmended: () => {},
     delta: () => {}
   }
   const answers = ReplayAnswers.make(digest, journal, run, recording)
@@ -186,8 +187,8 @@ export const replayRun = Effect.fnUntraced(function* (
 
 const replay = Effect.fnUntraced(function* (options: Options) {
   const { past, recording, run } = options
-  const bell: Bell = { rung: false, seen: 0, draining: false, listener: undefined }
-  const { answers, loop, stop, stopAsRecorded, tools } = yield* make(options, bell)
+  const wakeup = makeWakeup()
+  const { answers, loop, stop, stopAsRecorded, tools } = yield* make(options, wakeup)
   const { journal } = loop
   yield* journal.create(run, 1, recording.accepted)
   const claim = yield* Effect.orDie(journal.claim(run, owner))
@@ -199,7 +200,7 @@ const replay = Effect.fnUntraced(function* (options: Options) {
   let rested = false
   for (;;) {
     const finish = yield* Effect.provideContext(
-      runLoop(loop, { run, state, worked_ms, since, rested }, past, bell, undefined),
+      runLoop(loop, { run, state, worked_ms, since, rested }, past, wakeup, undefined),
       memory
     )
     if (finish.how !== "rests") break
@@ -214,7 +215,7 @@ const replay = Effect.fnUntraced(function* (options: Options) {
       if (isForeign(recording.stopping)) yield* stopAsRecorded
       else yield* stop(owner, "nobody_is_asked", "cancelled")
     }
-    ring(bell)
+    wakeRun(wakeup)
   }
   const entries = yield* readAll(journal, run)
   const events: ReadonlyArray<RunEvent> = entries.map(({ event }) => event)

@@ -1,5 +1,5 @@
 /**
- * PostgreSQL over the network: the client, its bells, and a warning where the server may forget what it acknowledged.
+ * PostgreSQL over the network: the client, wakeups between processes, and a warning where the server may forget what it acknowledged.
  */
 import { PgClient } from "@effect/sql-pg"
 import { Deferred, Effect, Layer, Queue, Schedule } from "effect"
@@ -45,7 +45,7 @@ const warn = Effect.fnUntraced(function* (sql: SqlClient.SqlClient) {
 
 const reconnect = Schedule.min([Schedule.exponential("100 millis"), Schedule.spaced("10 seconds")])
 
-const bells = (pg: PgClient.PgClient) =>
+const wakeups = (pg: PgClient.PgClient) =>
   SqlNotify.of({
     listen: Effect.fnUntraced(function* (channel, callback) {
       const ready = yield* Deferred.make<void, SqlError.SqlError>()
@@ -81,7 +81,7 @@ const bells = (pg: PgClient.PgClient) =>
 
 const notify: Layer.Layer<SqlNotify, never, PgClient.PgClient> = Layer.effect(
   SqlNotify,
-  Effect.map(PgClient.PgClient, bells)
+  Effect.map(PgClient.PgClient, wakeups)
 )
 
 const durability: Layer.Layer<never, SqlError.SqlError, SqlClient.SqlClient> = Layer.effectDiscard(

@@ -1,6 +1,6 @@
 /**
- * Bells between processes, private to this room: what `pg_notify` sent is heard by every listener once its transaction
- * has committed. A bell is a hint to look, never a source: after a lost connection some may be missing.
+ * Wakeups between processes, private to this room: what `pg_notify` sent reaches every listener once its transaction
+ * has committed. A wakeup is a hint to look, never a source: after a lost connection some may be missing.
  */
 import { Context } from "effect"
 import type { Effect, Scope } from "effect"

@@ -115,7 +115,7 @@ export const make = <A extends Item, O, E extends CommitError>(
   options: Options<A, O, E>
 ): Effect.Effect<(item: A) => Effect.Effect<O, E>, never, Scope.Scope> =>
   Effect.gen(function* () {
-    const bell = yield* Latch.make(false)
+    const wakeup = yield* Latch.make(false)
     let queue: Array<Entry<A, O, E>> = []
     // True from the first item until the queue is found empty.
     let busy = false
@@ -127,13 +127,13 @@ export const make = <A extends Item, O, E extends CommitError>(
       return batch
     }
     const committer = Effect.gen(function* () {
-      yield* bell.await
+      yield* wakeup.await
       for (let batch = next(); batch.length > 0; batch = next()) {
         yield* Effect.uninterruptible(write(options, batch))
         // Those just answered write again before the next batch is taken.
         yield* Effect.yieldNow
       }
-      bell.closeUnsafe()
+      wakeup.closeUnsafe()
       busy = false
     })
     yield* Effect.addFinalizer(() =>
@@ -155,7 +155,7 @@ export const make = <A extends Item, O, E extends CommitError>(
         Effect.ensuring(
           Effect.map(options.commit([item]), (outcomes) => outcomes[0]!),
           Effect.sync(() => {
-            if (queue.length > 0) bell.openUnsafe()
+            if (queue.length > 0) wakeup.openUnsafe()
             else busy = false
           })
         )

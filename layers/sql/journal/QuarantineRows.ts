@@ -103,7 +103,7 @@ const raw = (sql: SqlClient.SqlClient) => (run: RunId, from: number, limit: numb
   )
 
 const readmit =
-  (sql: SqlClient.SqlClient, ring: (run: RunId) => Effect.Effect<void, SqlError.SqlError>) =>
+  (sql: SqlClient.SqlClient, wake: (run: RunId) => Effect.Effect<void, SqlError.SqlError>) =>
   (run: RunId, tenant: Tenant) =>
     inTransaction(sql)(
       Effect.gen(function* () {
@@ -130,7 +130,7 @@ const readmit =
              UPDATE troupe.runs SET status = status - ${run_quarantined} WHERE run_id = $1::uuid`,
           [run]
         )
-        yield* ring(run)
+        yield* wake(run)
         return undefined
       })
     ).pipe(
@@ -140,9 +140,9 @@ const readmit =
 
 export const make = (
   sql: SqlClient.SqlClient,
-  ring: (run: RunId) => Effect.Effect<void, SqlError.SqlError>
+  wake: (run: RunId) => Effect.Effect<void, SqlError.SqlError>
 ): Pick<RunJournal["Service"], "quarantined" | "raw" | "readmit"> => ({
   quarantined: quarantined(sql),
   raw: raw(sql),
-  readmit: readmit(sql, ring)
+  readmit: readmit(sql, wake)
 })

@@ -38,7 +38,7 @@ type Leases = "beat" | "release" | "recoverable" | "adopt" | "handOver"
 
 export const make = (
   sql: SqlClient.SqlClient,
-  ring: (run: RunId) => Effect.Effect<void, SqlError.SqlError>
+  wake: (run: RunId) => Effect.Effect<void, SqlError.SqlError>
 ): Pick<RunJournal["Service"], Leases> => ({
   beat: (owner, lease_ms) =>
     done(
@@ -89,7 +89,7 @@ export const make = (
              UPDATE troupe.run_details d SET owner = NULL, needs = $3::text[] FROM r WHERE d.run_id = r.run_id RETURNING 1 AS held`,
             [run, epoch, needs]
           )
-          if (rows.length > 0) yield* ring(run)
+          if (rows.length > 0) yield* wake(run)
           return rows.length > 0
         })
       ),

@@ -39,7 +39,7 @@ import { SqlNotify } from "../engine/SqlNotify.ts"
 
 const read_max = 10_000
 const runs_max = 10_000
-/** Where amendments ring. The payload is the ringing process and the run. */
+/** The channel of amendments. The payload is the process that amended and the run. */
 const channel = "troupe_amended"
 
 /** Appends of one statement, and the characters of their texts: beyond this a batch gains nothing. */
@@ -92,7 +92,7 @@ const appendWithin = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, appe
 
 const amending = (
   sql: SqlClient.SqlClient,
-  ring: (run: RunId) => Effect.Effect<void, SqlError.SqlError>,
+  wake: (run: RunId) => Effect.Effect<void, SqlError.SqlError>,
   marking: ReturnType<typeof QuarantineRows.marking>
 ) =>
   Effect.fn("RunJournal.amend")(function* <A, E>(
@@ -131,7 +131,7 @@ const amending = (
               if (head.needs !== undefined) {
                 yield* RunLeases.needing(sql, run, stillNeeded(head.needs, after))
               }
-              yield* ring(run)
+              yield* wake(run)
             }
             return answer
           })
@@ -219,10 +219,10 @@ const appending = Effect.fnUntraced(function* (sql: SqlClient.SqlClient) {
 })
 
 /**
- * Bells of amendments: this process is rung at its commit, the others by the database. What others rang while the
+ * Wakeups of amendments: this process is woken at its commit, the others by the database. What others woke while the
  * listener's connection was lost is not told again: once it is back, listeners hear that they may have missed something.
  */
-const ringing = Effect.fnUntraced(function* (sql: SqlClient.SqlClient) {
+const amendmentWakeups = Effect.fnUntraced(function* (sql: SqlClient.SqlClient) {
   const notify = yield* SqlNotify
   const self = randomUUID()
   const listeners = new Set<(run: RunId | undefined) => void>()
@@ -235,7 +235,7 @@ const ringing = Effect.fnUntraced(function* (sql: SqlClient.SqlClient) {
     if (run !== undefined && from !== self) call(run as RunId)
   })
   return {
-    ring: (run: RunId) =>
+    wake: (run: RunId) =>
       Effect.andThen(
         sql.unsafe(`SELECT pg_notify($1::text, $2::text)`, [channel, `${self} ${run}`]),
         sql.afterCommit(Effect.sync(() => call(run)))
@@ -266,7 +266,7 @@ const unfinished =
 
 const make = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
-  const { amended, ring } = yield* ringing(sql)
+  const { amended, wake } = yield* amendmentWakeups(sql)
   const marking = QuarantineRows.marking(sql)
   const claim = yield* RunClaims.make(sql)
   return RunJournal.of({
@@ -276,15 +276,15 @@ const make = Effect.gen(function* () {
     transact: transacting(sql, yield* Semaphore.make(bodies_max)),
     read: (run, from, limit) =>
       marking(page(sql, run, Math.max(from, 0), Math.min(Math.max(limit, 0), read_max))),
-    amend: amending(sql, ring, marking),
-    ...QuarantineRows.make(sql, ring),
+    amend: amending(sql, wake, marking),
+    ...QuarantineRows.make(sql, wake),
     head: Effect.fn("RunJournal.head")(function* (run) {
       const head = yield* Effect.mapError(find(sql, run), toJournalError)
       return head ?? (yield* new RunNotFound({ run_id: run }))
     }),
     unfinished: unfinished(sql),
     audit: AuditedRuns.make(sql, marking),
-    ...RunLeases.make(sql, ring),
+    ...RunLeases.make(sql, wake),
     amended
   })
 })

@@ -7,7 +7,7 @@ import type { SqlClient } from "effect/sql"
 import type { DeadLetterStatus, NewOutboxMessage } from "../../../src/delivery/Outbox.ts"
 import { MessageId } from "../../../src/Ids.ts"
 
-/** The bell of the outbox; it says nothing but that there is something. */
+/** The wakeup of the outbox; it says nothing but that there is something. */
 export const outbox_channel = "troupe_outbox"
 
 /** A number is never given a second meaning. */
@@ -36,7 +36,7 @@ const lockKeys = (
   ON CONFLICT (tenant, key) DO UPDATE SET seq = outbox_keys.seq`
 
 /**
- * Puts messages at the end of their keys, in the order given, and rings. An id that waits already is left alone, and so
+ * Puts messages at the end of their keys, in the order given, and wakes. An id that waits already is left alone, and so
  * is one that is a dead letter unless it is replayed: then it takes its failures along. Joins the ambient transaction.
  */
 export const put = Effect.fnUntraced(function* (

@@ -93,7 +93,7 @@ const make = Effect.gen(function* () {
   /** With the agents that each hosts. */
   const mine = new Map<string, ReadonlyArray<string>>()
   const listeners = new Set<() => void>()
-  const bell = yield* Latch.make(false)
+  const wakeup = yield* Latch.make(false)
   /** Those that were there at the last look. */
   let known = new Set<string>()
   /** Since when the lock of each was found free, in ms. */
@@ -145,8 +145,8 @@ const make = Effect.gen(function* () {
           yield* run(connection, register, [owner, agents])
       }
       yield* judge(seen)
-      yield* Effect.timeoutOption(bell.await, look_ms)
-      yield* bell.close
+      yield* Effect.timeoutOption(wakeup.await, look_ms)
+      yield* wakeup.close
     }
   }).pipe(Effect.scoped)
 
@@ -165,7 +165,7 @@ const make = Effect.gen(function* () {
       Effect.acquireRelease(
         Effect.sync(() => {
           mine.set(owner, agents)
-          bell.openUnsafe()
+          wakeup.openUnsafe()
         }),
         () =>
           Effect.suspend(() => {

@@ -1,6 +1,6 @@
 /**
- * The queue of tool calls in PostgreSQL: claimed with SKIP LOCKED and a lease, of each tenant in turn, rung by NOTIFY, and
- * looked at again after a while by whoever waits, because a bell may be missed.
+ * The queue of tool calls in PostgreSQL: claimed with SKIP LOCKED and a lease, of each tenant in turn, woken by NOTIFY, and
+ * looked at again after a while by whoever waits, because a wakeup may be missed.
  */
 import { Clock, Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
@@ -26,7 +26,7 @@ import { inTransaction, orStoreError, toStoreError } from "../engine/SqlFailure.
 import type { SqlNotify } from "../engine/SqlNotify.ts"
 import * as SqlToolOffers from "./SqlToolOffers.ts"
 import { textOf } from "../engine/StoredText.ts"
-import * as ToolBells from "./ToolWakeups.ts"
+import * as ToolWakeups from "./ToolWakeups.ts"
 import { channel } from "./ToolWakeups.ts"
 
 const page_max = 500
@@ -152,7 +152,7 @@ const send = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, message: New
 
 const make = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
-  const bells = yield* ToolBells.make
+  const wakeups = yield* ToolWakeups.make
   const offers = yield* SqlToolOffers.make
 
   const result = Effect.fnUntraced(function* (id: string) {
@@ -170,7 +170,7 @@ const make = Effect.gen(function* () {
       (message) => send(sql, message),
       Effect.mapError(orStoreError)
     ),
-    awaited: Effect.fn("ToolQueue.awaited")((id) => bells.until(id, result(id))),
+    awaited: Effect.fn("ToolQueue.awaited")((id) => wakeups.until(id, result(id))),
     look: Effect.fnUntraced(function* (id) {
       const [row] = yield* sql<Pick<Row, "result"> & { readonly status: 0 | 1 | 2 }>`
         SELECT status, result FROM troupe.tool_messages WHERE id = ${id}::text`
@@ -278,7 +278,7 @@ const make = Effect.gen(function* () {
             SELECT m.due_at FROM troupe.tool_messages m WHERE m.status = 0 AND m.tool = t.tool ORDER BY m.due_at LIMIT 1) x`,
         { onSuccess: (rows) => rows[0]!.due_at ?? undefined, onFailure: toStoreError }
       ),
-    sent: bells.onSent,
+    sent: wakeups.onSent,
     show: (id, json) =>
       isShowable(json)
         ? Effect.mapBoth(sql`SELECT pg_notify(${channel}::text, ${`${id}\n${json}`}::text)`, {
@@ -286,7 +286,7 @@ const make = Effect.gen(function* () {
             onFailure: toStoreError
           })
         : Effect.void,
-    shown: bells.onShown,
+    shown: wakeups.onShown,
     ...offers
   })
 })

@@ -1,6 +1,6 @@
 /**
- * Who in this process waits for which call of the queue, and who is shown what. Private to the room. The database's bells
- * are listened to from the first wait on; whoever waits looks again after a while, because a bell may be missed.
+ * Who in this process waits for which call of the queue, and who is shown what. Private to the room. The database's wakeups
+ * are listened to from the first wait on; whoever waits looks again after a while, because a wakeup may be missed.
  */
 import { Deferred, Effect, Scope, Semaphore } from "effect"
 import type { StoreError } from "../../../services/TaskStore.ts"
@@ -13,7 +13,7 @@ import { SqlNotify } from "../engine/SqlNotify.ts"
  */
 export const channel = "troupe_tool_queue"
 
-/** How long a wait for a result trusts the bell. */
+/** How long a wait for a result trusts the wakeup. */
 const look_ms = 2_000
 
 /** Listens when it is first asked for, and for ever; where that fails the next one who asks tries again. */
@@ -59,24 +59,24 @@ export const make = Effect.gen(function* () {
   const waiting = waitingFor<Deferred.Deferred<void>>()
   const watching = waitingFor<(json: string) => void>()
   const sent = new Set<() => void>()
-  const ring = (all: Iterable<Deferred.Deferred<void>>) => {
-    for (const bell of all) Deferred.doneUnsafe(bell, Effect.void)
+  const wake = (all: Iterable<Deferred.Deferred<void>>) => {
+    for (const wakeup of all) Deferred.doneUnsafe(wakeup, Effect.void)
   }
   const show = (id: string, json: string) => {
     for (const listener of watching.all.get(id) ?? []) listener(json)
   }
   const listens = yield* listening((payload) => {
     // Without a payload after a lost connection: anything may have happened.
-    if (payload === undefined) for (const bells of waiting.all.values()) ring(bells)
+    if (payload === undefined) for (const wakeups of waiting.all.values()) wake(wakeups)
     if (payload === undefined || payload === "") {
       for (const listener of sent) listener()
       return
     }
     const end = payload.indexOf("\n")
-    if (end === -1) ring(waiting.all.get(payload) ?? [])
+    if (end === -1) wake(waiting.all.get(payload) ?? [])
     else show(payload.slice(0, end), payload.slice(end + 1))
   })
-  /** Looks, and looks again whenever the call's bell rings, until there is something. */
+  /** Looks, and looks again at each wakeup of the call, until there is something. */
   const until = <A, E>(
     id: string,
     look: Effect.Effect<A | undefined, E>
@@ -87,9 +87,9 @@ export const make = Effect.gen(function* () {
         for (;;) {
           const found = yield* Effect.scoped(
             Effect.gen(function* () {
-              const bell = yield* waiting.add(id, Deferred.makeUnsafe<void>())
+              const wakeup = yield* waiting.add(id, Deferred.makeUnsafe<void>())
               const found = yield* look
-              if (found === undefined) yield* Effect.timeoutOption(Deferred.await(bell), look_ms)
+              if (found === undefined) yield* Effect.timeoutOption(Deferred.await(wakeup), look_ms)
               return found
             })
           )
