@@ -30,7 +30,7 @@ const usage = `troupe replay RUN [options]          (in a clone: npm run troupe 
   --model NAME          another model in place of the recorded turns (TROUPE_MODEL_PROVIDER or TROUPE_MODEL_BASE_URL say
                         where it is; "script" is the script of npm start). It reads the recorded results; reads that
                         were not recorded run, anything else ends the replay
-  --to-test FILE        writes the run as a fixture that a test can run (troupe/layers/compose/Replay, runFixture)
+  --to-test FILE        writes the run as a fixture that a test can run (runFixture of troupe/testing)
   --policy FILE         tries a permission policy (JSON) on the run's calls instead, and lists what it would change;
                         with "all" in place of RUN on every run of --tenant
   --tenant NAME         (default)

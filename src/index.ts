@@ -1,6 +1,6 @@
 /**
- * The facts of Troupe: shapes and pure rules. Ports are in `troupe/services/*`, answers in `troupe/layers/*`, the facade
- * for a Node service in `troupe/embed`.
+ * The facts of Troupe: shapes and pure rules. The facade for a Node service is in `troupe/embed`, ports are in
+ * `troupe/services/*`, and the Layers that answer them in `troupe/layers`, `troupe/http` and `troupe/models`.
  */
 export * from "./agent/AgentSpec.ts"
 export * from "./agent/ModelSettings.ts"

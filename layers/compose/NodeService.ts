@@ -43,7 +43,10 @@ import type { Answer, Wait } from "./Answer.ts"
 export type { Answer, Awaiting, Ended, Wait } from "./Answer.ts"
 export { WaitTimedOut } from "./Answer.ts"
 
-/** `ephemeral`: gone with the process. `directory`: PGlite, one process. `postgres`: a connection URL. */
+/**
+ * `ephemeral`: gone with the process. `directory`: PGlite, one process; needs the packages `@electric-sql/pglite` and
+ * `@effect/sql-pg`. `postgres`: a connection URL; needs `@effect/sql-pg`.
+ */
 export type Store = "ephemeral" | { readonly directory: string } | { readonly postgres: string }
 
 /** Services that the tools of an embedded runtime may ask for beside their own. */
@@ -74,7 +77,7 @@ export interface Options {
   /** Servers whose tools are imported; needs the package `@modelcontextprotocol/client`. */
   readonly mcp?: McpOptions
   readonly model: Layer.Layer<ModelGateway, unknown>
-  /** Counts the tokens of prompts, for example `troupe/layers/model/GptTokenizer`; absent = they are estimated. */
+  /** Counts the tokens of prompts, for example `GptTokenizer` of `troupe/models`; absent = they are estimated. */
   readonly tokenizer?: Layer.Layer<never, unknown>
   /** Which tools may run, ask a person or may not; `policyOf` reads one from JSON. Absent = their categories decide. */
   readonly policy?: Policy

@@ -1,6 +1,6 @@
 /**
- * A worker for a Node process that does not speak Effect: it has the bodies of tools that a runtime elsewhere calls with
- * `remote`.
+ * A worker for a Node process that does not speak Effect: it runs the bodies of tools that a runtime in another process
+ * declares with `remote`.
  *
  * ```ts
  * const worker = await startWorker({ tools: [tool(refund, body)], store: { postgres: url } })
@@ -13,6 +13,9 @@ import type { WorkerHealth } from "../runtime/queue/ToolQueueWorker.ts"
 import { ToolQueueWorker } from "../runtime/queue/ToolQueueWorker.ts"
 import type { Telemetry } from "../telemetry/OpenTelemetry.ts"
 import type { ForTools } from "./NodeService.ts"
+
+export type { RemoteOptions } from "../runtime/queue/RemoteTool.ts"
+export { remote } from "../runtime/queue/RemoteTool.ts"
 
 export interface WorkerOptions {
   /** Single tools and families of them: what `tool` and `govern` make. */

@@ -10,6 +10,8 @@ import * as HttpService from "../http/HttpService.ts"
 import type { Listen } from "../http/NodeServer.ts"
 import * as NodeServer from "../http/NodeServer.ts"
 
+export { HttpSettings } from "../http/HttpSettings.ts"
+
 export interface Options {
   readonly listen: Listen
   readonly credentials: ReadonlyArray<Credential>

@@ -2,7 +2,7 @@
  * Where a runtime keeps what it knows: in the process, in a directory, or on a PostgreSQL server. A driver is loaded
  * only where it is used.
  */
-import { Effect, Layer } from "effect"
+import { Effect, Layer, Schema } from "effect"
 import type { Redacted } from "effect"
 import type { AgentMemories } from "../../services/AgentMemory.ts"
 import type { ApprovalRecords } from "../../services/ApprovalRecords.ts"
@@ -48,6 +48,27 @@ export type Stores =
   | ToolQueue
   | TriplePublisher
 
+/** A driver, an optional peer, is not installed. */
+export class DriverMissing extends Schema.TaggedError<DriverMissing>()("DriverMissing", {
+  message: Schema.String
+}) {}
+
+const isAbsent = (error: unknown): boolean =>
+  typeof error === "object" &&
+  error !== null &&
+  "code" in error &&
+  error.code === "ERR_MODULE_NOT_FOUND"
+
+/** Loads an engine with the packages that it is made of. */
+const engineOf = <A>(packages: string, load: () => Promise<A>): Effect.Effect<A, DriverMissing> =>
+  Effect.catchDefect(Effect.promise(load), (error) =>
+    isAbsent(error)
+      ? Effect.fail(
+          new DriverMissing({ message: `this store needs packages: npm install ${packages}` })
+        )
+      : Effect.die(error)
+  )
+
 /** What actors remember lives as long as the process, whatever the journal stands on. */
 const memories = ActorMemories.layer(EphemeralAgentMemory.layer)
 
@@ -90,12 +111,12 @@ const alone = <E>(
 /** PGlite in this process; one process a directory. Also gives the `SqlClient` that transactional tools write with. */
 export const directory = (
   path: string
-): Layer.Layer<Stores | Client, DirectoryInUse | DirectoryUnusable | StartError> =>
+): Layer.Layer<Stores | Client, DirectoryInUse | DirectoryUnusable | DriverMissing | StartError> =>
   sql(
     alone(
       Layer.unwrap(
         Effect.map(
-          Effect.promise(() => import("../sql/engine/Pglite.ts")),
+          engineOf("@electric-sql/pglite @effect/sql-pg", () => import("../sql/engine/Pglite.ts")),
           (Pglite) => Pglite.layer({ directory: path })
         )
       )
@@ -103,12 +124,14 @@ export const directory = (
   )
 
 /** A PostgreSQL server, shared by as many processes as like. */
-export const postgres = (url: Redacted.Redacted): Layer.Layer<Stores | Client, StartError> =>
+export const postgres = (
+  url: Redacted.Redacted
+): Layer.Layer<Stores | Client, DriverMissing | StartError> =>
   shared(
     sql(
       Layer.unwrap(
         Effect.map(
-          Effect.promise(() => import("../sql/engine/Postgres.ts")),
+          engineOf("@effect/sql-pg", () => import("../sql/engine/Postgres.ts")),
           (Postgres) => Postgres.layer({ url })
         )
       )

@@ -4,7 +4,7 @@ import { join } from "node:path"
 import { Schema } from "effect"
 import { AgentName, AgentSpec, Principal, Tenant, tool } from "troupe"
 import { start } from "troupe/embed"
-import { call, layer, text } from "troupe/layers/model/ScriptedModelGateway"
+import { call, scripted, text } from "troupe/testing"
 
 const refund = tool(
   {
@@ -25,7 +25,7 @@ const shop = AgentSpec.make({
 const boss = new Principal({ id: "boss", tenant: Tenant.make("default"), roles: ["approver"] })
 const directory = await mkdtemp(join(tmpdir(), "troupe-approval-"))
 const open = (turn: ReturnType<typeof text>) =>
-  start({ agents: [shop], tools: [refund], model: layer([turn]), store: { directory } })
+  start({ agents: [shop], tools: [refund], model: scripted([turn]), store: { directory } })
 
 // The run asks, its actor's fiber waits, and the process stops.
 const first = await open(call("refund", { order: "1003" }))

@@ -1,7 +1,7 @@
 import { Schema } from "effect"
 import { AgentName, AgentSpec, Principal, Tenant, tool } from "troupe"
 import { start } from "troupe/embed"
-import { call, layer, text } from "troupe/layers/model/ScriptedModelGateway"
+import { call, scripted, text } from "troupe/testing"
 
 const refund = tool(
   {
@@ -20,7 +20,7 @@ const shop = AgentSpec.make({
   tools: ["refund"]
 })
 const boss = new Principal({ id: "boss", tenant: Tenant.make("default"), roles: ["approver"] })
-const model = layer([call("refund", { order: "1003" }), text("It is paid back.")])
+const model = scripted([call("refund", { order: "1003" }), text("It is paid back.")])
 
 const troupe = await start({ agents: [shop], tools: [refund], model })
 const { conversation } = await troupe.send({ agent: "shop", text: "Pay order 1003 back" })

@@ -1,7 +1,7 @@
 import { Schema } from "effect"
 import { AgentName, AgentSpec, tool } from "troupe"
 import { start } from "troupe/embed"
-import { call, layer, text } from "troupe/layers/model/ScriptedModelGateway"
+import { call, scripted, text } from "troupe/testing"
 
 const graph = `
 name: restock
@@ -54,7 +54,7 @@ const troupe = await start({
   agents: [clerk],
   graphs: [graph],
   tools: [count, order],
-  model: layer([call("ask_restock", { article: "tea" }), text("Tea is on its way.")])
+  model: scripted([call("ask_restock", { article: "tea" }), text("Tea is on its way.")])
 })
 const direct = await troupe.ask({ agent: "restock", text: `{"article":"tea"}` })
 console.log(direct.text)

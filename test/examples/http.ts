@@ -2,10 +2,9 @@ import { createHash } from "node:crypto"
 import { Effect, Layer } from "effect"
 import { HttpServer } from "effect/http"
 import { AgentName, AgentSpec, Principal, Tenant } from "troupe"
-import * as Runtime from "troupe/layers/compose/Runtime"
-import * as Server from "troupe/layers/compose/Server"
-import * as Stores from "troupe/layers/compose/Stores"
-import { layer as scripted, text } from "troupe/layers/model/ScriptedModelGateway"
+import * as Server from "troupe/http"
+import { Runtime, Stores } from "troupe/layers"
+import { scripted, text } from "troupe/testing"
 
 const shop = AgentSpec.make({ name: AgentName.make("shop"), instructions: "Help customers." })
 

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { AgentName, AgentSpec, Mcp } from "troupe"
 import { start } from "troupe/embed"
-import { call, layer, text } from "troupe/layers/model/ScriptedModelGateway"
+import { call, scripted, text } from "troupe/testing"
 
 const notes = realpathSync(mkdtempSync(join(tmpdir(), "notes-")))
 writeFileSync(join(notes, "today.txt"), "buy bread")
@@ -24,7 +24,7 @@ const librarian = AgentSpec.make({
   instructions: "Read the notes.",
   tools: ["files.read_text_file@1", "files.write_file@1"]
 })
-const model = layer([
+const model = scripted([
   call("read_text_file", { path: join(notes, "today.txt") }),
   text("Today: buy bread.")
 ])

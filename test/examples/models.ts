@@ -1,13 +1,12 @@
 import { Effect } from "effect"
 import { AgentName, AgentSpec } from "troupe"
 import { start } from "troupe/embed"
-import { gatewayOf } from "troupe/layers/model/ModelPlan"
-import * as ResilientModelGateway from "troupe/layers/model/ResilientModelGateway"
-import { fails, layer, text } from "troupe/layers/model/ScriptedModelGateway"
+import { gatewayOf, ResilientModelGateway } from "troupe/models"
+import { fails, scripted, text } from "troupe/testing"
 
 // Any layers of ModelGateway: AiSdkModelGateway, LanguageModelGateway, CassetteModelGateway. These have no network.
-const large = layer(() => fails("transient", "the provider answered 529"))
-const small = layer(() => text("It is paid back."))
+const large = scripted(() => fails("transient", "the provider answered 529"))
+const small = scripted(() => text("It is paid back."))
 
 const model = ResilientModelGateway.layer(
   Effect.gen(function* () {

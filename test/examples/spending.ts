@@ -2,8 +2,8 @@ import { Effect, Layer, Schema, Stream } from "effect"
 import { LanguageModel } from "effect/ai"
 import { AgentName, AgentSpec, tool } from "troupe"
 import { start } from "troupe/embed"
-import { metered } from "troupe/layers/model/MeteredModels"
-import { call, layer, text } from "troupe/layers/model/ScriptedModelGateway"
+import { metered } from "troupe/models"
+import { call, scripted, text } from "troupe/testing"
 
 // Any layer of an `effect/ai` LanguageModel. This one has no network, and counts its tokens.
 const tokens = { uncached: undefined, cacheRead: undefined, cacheWrite: undefined, text: undefined }
@@ -53,7 +53,7 @@ const desk = AgentSpec.make({
 const troupe = await start({
   agents: [desk],
   tools: [Effect.provide(summarise, small)],
-  model: layer([call("summarise", { text: "It rained all day." }), text("It rained.")]),
+  model: scripted([call("summarise", { text: "It rained all day." }), text("It rained.")]),
   prices: {
     version: "2026-11",
     currency: "USD",

@@ -5,7 +5,7 @@ import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import { AgentName, AgentSpec } from "troupe"
 import { start } from "troupe/embed"
-import { layer, text } from "troupe/layers/model/ScriptedModelGateway"
+import { scripted, text } from "troupe/testing"
 
 const received = new Set<string>()
 const collector = createServer((request, response) => {
@@ -17,7 +17,7 @@ const { port } = collector.address() as AddressInfo
 
 const troupe = await start({
   agents: [AgentSpec.make({ name: AgentName.make("shop"), instructions: "Help customers." })],
-  model: layer([text("Good morning.")]),
+  model: scripted([text("Good morning.")]),
   telemetry: { endpoint: `http://127.0.0.1:${port}`, service: "shop" }
 })
 const { status } = await troupe.ask({ agent: "shop", text: "Good morning" })

@@ -1,6 +1,6 @@
 import { AgentName, AgentSpec, Principal, RunLimits, Tenant, tool } from "troupe"
 import { start } from "troupe/embed"
-import { call, layer, text } from "troupe/layers/model/ScriptedModelGateway"
+import { call, scripted, text } from "troupe/testing"
 import * as z from "zod"
 
 const payments = { refund: async (order_id: string, key: string) => ({ paid: key !== order_id }) }
@@ -31,7 +31,7 @@ const troupe = await start({
     })
   ],
   tools: [refund],
-  model: layer([
+  model: scripted([
     call("refund", { order_id: "1003" }, { model: "gpt-4.1", usage }),
     text("It is paid back.", { model: "gpt-4.1", usage })
   ]),

@@ -1,16 +1,15 @@
 /** `troupe replay` for an embedder: the directory and the module of its own service, from a clone and from the package. */
-import { spawnSync } from "node:child_process"
-import { cpSync, mkdirSync, readdirSync, readFileSync, symlinkSync } from "node:fs"
-import { dirname, join } from "node:path"
+import { cpSync, mkdirSync, readdirSync, readFileSync } from "node:fs"
+import { join } from "node:path"
 import { assert, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { start } from "../../layers/compose/NodeService.ts"
 import { call, layer, text } from "../../layers/model/ScriptedModelGateway.ts"
+import { done, installed, root } from "../package/Packed.ts"
 import * as Children from "../process/Child.ts"
 import * as Homes from "../process/Homes.ts"
 import { agents, tools } from "./EmbeddedApp.ts"
 
-const root = join(import.meta.dirname, "../..")
 const app = "test/replay/EmbeddedApp.ts"
 
 /** A run of an embedded service that is over, and stopped. */
@@ -76,44 +75,6 @@ it.live(
   { timeout: 240_000 }
 )
 
-interface Manifest {
-  readonly bin: { readonly troupe: string }
-  readonly dependencies: Readonly<Record<string, string>>
-}
-
-const done = (program: string, args: ReadonlyArray<string>, cwd: string) => {
-  const ran = spawnSync(program, args, { cwd, encoding: "utf8" })
-  assert.strictEqual(ran.status, 0, `${program} ${args.join(" ")}: ${ran.stdout}${ran.stderr}`)
-  return ran.stdout
-}
-
-/** Packs the package as `npm pack` does after its build, and lays it beneath a project that depends on it. */
-const installed = (place: string): { readonly project: string; readonly bin: string } => {
-  const made = join(place, "made")
-  const project = join(place, "project")
-  const modules = join(project, "node_modules")
-  mkdirSync(made)
-  for (const it of ["package.json", "src", "services", "layers"]) {
-    cpSync(join(root, it), join(made, it), { recursive: true })
-  }
-  const build = ["--project", ".config/tsconfig.build.json", "--outDir", join(made, "dist")]
-  done(join(root, "node_modules/.bin/tsc"), build, root)
-  done("npm", ["pack", "--ignore-scripts"], made)
-  const packed = readdirSync(made).find((name) => name.endsWith(".tgz"))!
-  mkdirSync(join(modules, "troupe"), { recursive: true })
-  done("tar", ["-xzf", join(made, packed), "-C", join(modules, "troupe"), "--strip=1"], made)
-  const manifest = JSON.parse(
-    readFileSync(join(modules, "troupe/package.json"), "utf8")
-  ) as Manifest
-  // What npm would install beside it; nothing else is there.
-  for (const name of [...Object.keys(manifest.dependencies), "effect"]) {
-    mkdirSync(dirname(join(modules, name)), { recursive: true })
-    symlinkSync(join(root, "node_modules", name), join(modules, name))
-  }
-  cpSync(join(root, app), join(project, "app.ts"))
-  return { project, bin: join(modules, "troupe", manifest.bin.troupe) }
-}
-
 it.live(
   "the package brings the command, which replays with a module of the project",
   () =>
@@ -122,7 +83,13 @@ it.live(
       const own = join(place, "own")
       cpSync((yield* Homes.directory).directory, own, { recursive: true })
       const run = yield* embedded(own)
-      const { bin, project } = installed(place)
+      const {
+        manifest,
+        place: own_place,
+        project
+      } = installed(place, ["@electric-sql/pglite", "@effect/sql-pg"])
+      cpSync(join(root, app), join(project, "app.ts"))
+      const bin = join(own_place, manifest.bin.troupe)
       assert.match(readFileSync(bin, "utf8"), /^#!\/usr\/bin\/env node\n/)
       const args = [bin, "replay", run, "--app", "app.ts", "--data", own]
       assert.match(done(process.execPath, args, project), same)

@@ -1,0 +1,194 @@
+/** The package that npm would publish: its entries, what it closes, what it holds and what it leaves to its user. */
+import { spawnSync } from "node:child_process"
+import { mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { afterAll, assert, beforeAll, describe, it } from "vitest"
+import type { Packed } from "./Packed.ts"
+import { done, installed, root } from "./Packed.ts"
+
+let folder: string
+let packed: Packed
+
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), "troupe-package-"))
+  packed = installed(folder)
+}, 240_000)
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+const ports = readdirSync(join(root, "services")).map((file) => file.replace(/\.ts$/, ""))
+
+/** Every specifier that a user may import. */
+const entries = (): ReadonlyArray<string> =>
+  Object.entries(packed.manifest.exports).flatMap(([path, target]) => {
+    if (target === null || typeof target === "string") return []
+    const name = `troupe${path.slice(1)}`
+    return name.endsWith("/*") ? ports.map((port) => name.replace("*", port)) : [name]
+  })
+
+/** A module of the project, run to its end; what it printed. */
+const run = (code: string): string =>
+  done(process.execPath, ["--input-type=module", "--eval", code], packed.project)
+
+describe("the packed package", () => {
+  it("has every entry, each of which imports with no optional peer installed and does nothing else", () => {
+    const names = entries()
+    assert.includeMembers([...names], ["troupe", "troupe/embed", "troupe/services/ModelGateway"])
+    const printed = run(`
+      const before = new Set(Object.keys(globalThis))
+      const listening = () => process.eventNames().map((name) => [name, process.listenerCount(name)])
+      const listeners = JSON.stringify(listening())
+      for (const name of ${JSON.stringify(names)}) {
+        const module = await import(name)
+        if (Object.keys(module).length === 0 && !name.includes("/services/")) console.log(name, "is empty")
+      }
+      for (const name of Object.keys(globalThis)) if (!before.has(name)) console.log("global", name)
+      if (JSON.stringify(listening()) !== listeners) console.log("listens", listening())`)
+    assert.strictEqual(printed, "")
+  }, 60_000)
+
+  it("refuses every path that is no entry", () => {
+    const paths = [
+      "layers/compose/NodeService",
+      "layers/compose/Runtime.ts",
+      "layers/model/ScriptedModelGateway",
+      "layers/runtime/tool/ToolGate",
+      "src/index.ts",
+      "src/run/RunDecider",
+      "dist/src/index.js",
+      "dist/layers/compose/NodeService.js",
+      "services/none/Deeper",
+      "scripts/troupe",
+      "CHANGELOG.md"
+    ]
+    const printed = run(`
+      for (const path of ${JSON.stringify(paths)}) {
+        const code = await import("troupe/" + path).then(() => "imported", ({ code }) => code)
+        console.log(code)
+      }`)
+    const codes = printed.trim().split("\n")
+    assert.lengthOf(codes, paths.length)
+    for (const [i, code] of codes.entries()) {
+      assert.match(code, /^ERR_(PACKAGE_PATH_NOT_EXPORTED|MODULE_NOT_FOUND)$/, paths[i])
+    }
+  })
+
+  it("gives the types of every entry to a project in TypeScript", () => {
+    const { project } = packed
+    const imports = entries().map((name, i) => `import type * as E${i} from "${name}"`)
+    const used = entries().map((_, i) => `typeof E${i}`)
+    writeFileSync(
+      join(project, "user.ts"),
+      [...imports, `export type All = [${used.join(", ")}]`, ""].join("\n")
+    )
+    const types = join(project, "node_modules/@types")
+    symlinkSync(join(root, "node_modules/@types"), types)
+    const flags = "--noEmit --strict --target ES2024 --module NodeNext --skipLibCheck --types node"
+    done(join(root, "node_modules/.bin/tsc"), [...flags.split(" "), "user.ts"], project)
+  }, 60_000)
+
+  it("holds what its files promise, a README of every room that has one, and no test", () => {
+    const { files, manifest } = packed
+    for (const name of manifest.files) {
+      assert.isTrue(
+        files.some((file) => file === name || file.startsWith(`${name}/`)),
+        name
+      )
+    }
+    const readmes = ["src", "services", "layers", "scripts"].flatMap((house) =>
+      readdirSync(join(root, house), { recursive: true, encoding: "utf8" })
+        .filter((path) => path.endsWith("README.md"))
+        .map((path) => `${house}/${path.replaceAll("\\", "/")}`)
+    )
+    assert.includeMembers([...files], ["README.md", "LICENSE", "package.json", ...readmes])
+    const targets = Object.values(manifest.exports).flatMap((target) =>
+      target === null ? [] : typeof target === "string" ? [target] : Object.values(target)
+    )
+    for (const target of targets) {
+      if (!target.includes("*")) assert.include(files, target.slice(2))
+    }
+    assert.deepEqual(
+      files.filter((file) => /(^|\/)test\/|\.test\.|\.contract\.|vectors/.test(file)),
+      []
+    )
+    const houses = new Set(files.map((file) => file.split("/")[0]))
+    assert.deepEqual([...houses].toSorted(), [
+      "CHANGELOG.md",
+      "LICENSE",
+      "README.md",
+      "dist",
+      "layers",
+      "package.json",
+      "services",
+      "src"
+    ])
+  })
+
+  it("names as a dependency or a peer every package that it imports, and as optional what it loads late", () => {
+    const { files, manifest, place } = packed
+    const imported = new Set<string>()
+    const late = new Set<string>()
+    for (const file of files.filter((path) => path.startsWith("dist/") && path.endsWith(".js"))) {
+      const text = readFileSync(join(place, file), "utf8")
+      for (const [, from, call] of text.matchAll(
+        /^(?:import|export)\b[^"]*?from "([^"]+)";$|\bimport\("([^"]+)"\)/gm
+      )) {
+        const name = /^(?!node:)(?:@[^/.]+\/)?[^/.]+/.exec((from ?? call)!)?.[0]
+        if (name === undefined) continue
+        imported.add(name)
+        if (call !== undefined) late.add(name)
+      }
+    }
+    const declared = [
+      ...Object.keys(manifest.dependencies),
+      ...Object.keys(manifest.peerDependencies)
+    ]
+    assert.deepEqual(
+      [...imported].filter((name) => !declared.includes(name)),
+      []
+    )
+    assert.deepEqual(
+      declared.filter((name) => !imported.has(name)),
+      []
+    )
+    const optional = Object.keys(manifest.peerDependenciesMeta)
+    assert.deepEqual(
+      [...late].filter((name) => name !== "effect" && !optional.includes(name)),
+      []
+    )
+    assert.deepEqual(
+      Object.keys(manifest.peerDependencies).filter((name) => !optional.includes(name)),
+      ["effect"]
+    )
+  })
+
+  it("says which packages a store needs that are not installed, and starts without any", () => {
+    const start = (store: unknown) =>
+      run(`
+        import { start } from "troupe/embed"
+        import { scripted } from "troupe/testing"
+        const options = { agents: [], model: scripted([]), store: ${JSON.stringify(store)} }
+        const said = await start(options).then((troupe) => troupe.stop().then(() => "started"), String)
+        console.log(said)`).trim()
+    assert.strictEqual(start("ephemeral"), "started")
+    assert.include(
+      start({ directory: join(folder, "data") }),
+      "npm install @electric-sql/pglite @effect/sql-pg"
+    )
+    assert.include(
+      start({ postgres: "postgres://nobody@127.0.0.1:1/none" }),
+      "npm install @effect/sql-pg"
+    )
+  }, 60_000)
+
+  it("brings its command with it", () => {
+    const bin = join(packed.place, packed.manifest.bin.troupe)
+    assert.match(readFileSync(bin, "utf8"), /^#!\/usr\/bin\/env node\n/)
+    const { stdout, status } = spawnSync(process.execPath, [bin, "--help"], {
+      cwd: packed.project,
+      encoding: "utf8"
+    })
+    assert.strictEqual(status, 0, stdout)
+    assert.include(stdout, "replay")
+  }, 60_000)
+})

@@ -1,0 +1,67 @@
+/** The package as `npm pack` makes it, laid beneath a project that depends on it and has installed nothing else. */
+import { spawnSync } from "node:child_process"
+import { cpSync, mkdirSync, readdirSync, readFileSync, symlinkSync } from "node:fs"
+import { dirname, join } from "node:path"
+import { assert } from "vitest"
+
+export const root = join(import.meta.dirname, "../..")
+
+export interface Manifest {
+  readonly bin: { readonly troupe: string }
+  readonly dependencies: Readonly<Record<string, string>>
+  readonly exports: Readonly<Record<string, string | null | Readonly<Record<string, string>>>>
+  readonly files: ReadonlyArray<string>
+  readonly peerDependencies: Readonly<Record<string, string>>
+  readonly peerDependenciesMeta: Readonly<Record<string, { readonly optional: boolean }>>
+}
+
+export interface Packed {
+  /** The project's folder. */
+  readonly project: string
+  /** The package in it. */
+  readonly place: string
+  readonly manifest: Manifest
+  /** What it holds, as paths from the package's folder. */
+  readonly files: ReadonlyArray<string>
+}
+
+/** Runs a program, which has to end with 0; what it printed. */
+export const done = (program: string, args: ReadonlyArray<string>, cwd: string): string => {
+  const ran = spawnSync(program, args, { cwd, encoding: "utf8", maxBuffer: 64_000_000 })
+  assert.strictEqual(ran.status, 0, `${program} ${args.join(" ")}: ${ran.stdout}${ran.stderr}`)
+  return ran.stdout
+}
+
+/** What is in the repository and not in a package's copy of it. */
+const left = new Set(["node_modules", "dist", ".git", ".troupe"])
+
+/** Builds and packs a copy of the repository in `place`, and installs it with the given optional peers. */
+export const installed = (place: string, peers: ReadonlyArray<string> = []): Packed => {
+  const made = join(place, "made")
+  const project = join(place, "project")
+  const modules = join(project, "node_modules")
+  const own = join(modules, "troupe")
+  mkdirSync(made)
+  for (const name of readdirSync(root)) {
+    if (!left.has(name)) cpSync(join(root, name), join(made, name), { recursive: true })
+  }
+  const build = ["--project", ".config/tsconfig.build.json", "--outDir", join(made, "dist")]
+  done(join(root, "node_modules/.bin/tsc"), build, root)
+  done("npm", ["pack", "--ignore-scripts"], made)
+  const packed = readdirSync(made).find((name) => name.endsWith(".tgz"))!
+  mkdirSync(own, { recursive: true })
+  done("tar", ["-xzf", join(made, packed), "-C", own, "--strip=1"], made)
+  const manifest = JSON.parse(readFileSync(join(own, "package.json"), "utf8")) as Manifest
+  for (const name of [...Object.keys(manifest.dependencies), "effect", ...peers]) {
+    mkdirSync(dirname(join(modules, name)), { recursive: true })
+    symlinkSync(join(root, "node_modules", name), join(modules, name))
+  }
+  const files = readdirSync(own, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) =>
+      join(entry.parentPath, entry.name)
+        .slice(own.length + 1)
+        .replaceAll("\\", "/")
+    )
+  return { project, place: own, manifest, files: files.toSorted() }
+}
