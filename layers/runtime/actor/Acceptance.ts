@@ -1,68 +1,87 @@
 /**
- * Begins the runs of accepted tasks, once each and in their order, and cancels those that a message takes the place of.
+ * Begins the runs of accepted tasks, once each and in the order of their messages, and cancels the runs that a message
+ * supersedes.
  */
 import { Effect } from "effect"
 import type { AgentTask } from "../../../src/delivery/AgentTask.ts"
-import { cancelRun } from "../../../src/run/RunCommand.ts"
+import type { RunId } from "../../../src/Ids.ts"
+import { cancelRun, RunNotFound } from "../../../src/run/RunCommand.ts"
 import { RunLimits } from "../../../src/run/RunLimits.ts"
-import type { AgentDirectory } from "../../../services/AgentDirectory.ts"
-import type { RunJournal } from "../../../services/RunJournal.ts"
-import type { TaskStore } from "../../../services/TaskStore.ts"
-import type { OnDurable } from "../desk/Observers.ts"
+import { JournalError } from "../../../services/RunJournal.ts"
 import { amend } from "../desk/Observers.ts"
-
-interface Services {
-  readonly directory: AgentDirectory["Service"]
-  readonly journal: RunJournal["Service"]
-  readonly tasks: TaskStore["Service"]
-  readonly onDurable: OnDurable
-}
+import type { ActorHost } from "./ActorHost.ts"
 
 const unpinned = { definition: "", tools: "" }
+/** Tasks of a conversation that are read at once. */
 const page_max = 500
+/** Runs of an address that one message supersedes. */
+const superseded_max = 100
 
-export const make = ({ directory, journal, tasks, onDurable }: Services) => {
-  const accept = Effect.fnUntraced(function* (task: AgentTask) {
-    const agent = directory.get(task.address.agent)
-    return yield* journal.create(task.id, task.ordinal, {
-      _tag: "RunAccepted",
-      tenant: task.tenant,
-      address: task.address,
-      conversation: task.conversation,
-      message: task.message,
-      by: task.by,
-      ...(task.roles === undefined ? undefined : { roles: task.roles }),
-      trace_id: task.trace_id,
-      ...(task.span_id === undefined ? undefined : { span_id: task.span_id }),
-      ...(task.sampled === undefined ? undefined : { sampled: task.sampled }),
-      limits: agent?.spec.limits ?? RunLimits.make({}),
-      pins: agent?.pins ?? unpinned
-    })
+/** Begins the task's run in the journal, which is durable when it returns. A run that exists is left alone. */
+export const beginRun = Effect.fnUntraced(function* ({ loop }: ActorHost, task: AgentTask) {
+  const agent = loop.directory.get(task.address.agent)
+  yield* loop.journal.create(task.id, task.ordinal, {
+    _tag: "RunAccepted",
+    tenant: task.tenant,
+    address: task.address,
+    conversation: task.conversation,
+    message: task.message,
+    by: task.by,
+    ...(task.roles === undefined ? undefined : { roles: task.roles }),
+    trace_id: task.trace_id,
+    ...(task.span_id === undefined ? undefined : { span_id: task.span_id }),
+    ...(task.sampled === undefined ? undefined : { sampled: task.sampled }),
+    limits: agent?.spec.limits ?? RunLimits.make({}),
+    pins: agent?.pins ?? unpinned
   })
+})
 
-  /** Begins a task's run, and before it those of the tasks that came before it: begun early, it may not overtake them. */
-  const acceptUpTo = Effect.fnUntraced(function* (task: AgentTask) {
-    for (let after = 0; ;) {
-      const page = yield* tasks.ofConversation(task.tenant, task.conversation, after, page_max)
-      for (const each of page) {
-        if (each.ordinal > task.ordinal) return
-        if (each.status === "pending") yield* accept(each)
-      }
-      if (page.length < page_max) return
-      after = page.at(-1)!.ordinal
+/** Begins a task's run, and before it those of its conversation's earlier tasks, which it may not overtake. */
+const beginUpTo = Effect.fnUntraced(function* (host: ActorHost, task: AgentTask) {
+  let after = 0
+  for (;;) {
+    const page = yield* host.tasks.ofConversation(task.tenant, task.conversation, after, page_max)
+    for (const each of page) {
+      if (each.ordinal > task.ordinal) return
+      if (each.status === "pending") yield* beginRun(host, each)
+      after = each.ordinal
     }
-  })
+    if (page.length < page_max) return
+  }
+})
 
-  /** A message to a busy actor whose policy is `interrupt` cancels what came before it. */
-  const supersede = Effect.fnUntraced(function* (task: AgentTask) {
-    if (directory.get(task.address.agent)?.spec.mailbox !== "interrupt") return
-    for (const head of yield* journal.unfinished(task.tenant, task.address, 100)) {
-      if (head.ordinal >= task.ordinal) continue
-      yield* amend(journal, onDurable, head.run_id, (state) =>
-        cancelRun(state, head.run_id, task.by, "superseded")
-      ).pipe(Effect.catchTag(["RunIsOver", "RunNotFound", "RunQuarantined"], () => Effect.void))
-    }
-  })
+/** Where the agent's mailbox policy is `interrupt`: cancels the address's unfinished runs that came before the task. */
+export const supersedeEarlier = Effect.fnUntraced(function* (host: ActorHost, task: AgentTask) {
+  const { loop, onDurable } = host
+  const { directory, journal } = loop
+  if (directory.get(task.address.agent)?.spec.mailbox !== "interrupt") return
+  for (const head of yield* journal.unfinished(task.tenant, task.address, superseded_max)) {
+    if (head.ordinal >= task.ordinal) continue
+    yield* amend(journal, onDurable, head.run_id, (state) =>
+      cancelRun(state, head.run_id, task.by, "superseded")
+    ).pipe(Effect.catchTag(["RunIsOver", "RunNotFound", "RunQuarantined"], () => Effect.void))
+  }
+})
 
-  return { accept, acceptUpTo, supersede }
-}
+/** Runs a command on a run. Where its task was accepted and not delivered yet, the run is begun first. */
+export const onBegunRun = Effect.fnUntraced(function* <A, E>(
+  host: ActorHost,
+  run: RunId,
+  command: Effect.Effect<A, E | RunNotFound | JournalError>
+) {
+  return yield* Effect.catchIf(
+    command,
+    (error): error is RunNotFound => error instanceof RunNotFound,
+    (missing) =>
+      Effect.gen(function* () {
+        const task = yield* Effect.orElseSucceed(host.tasks.get(run), () => undefined)
+        if (task === undefined) return yield* Effect.fail(missing)
+        // One whose agent is not hosted here is begun alone: the command ends it, so that it overtakes nothing.
+        const begin = host.hosting.has(task.address) ? beginUpTo(host, task) : beginRun(host, task)
+        yield* Effect.catchTag(begin, "StoreError", ({ message }) =>
+          Effect.fail(new JournalError({ message, lost: false }))
+        )
+        return yield* command
+      })
+  )
+})

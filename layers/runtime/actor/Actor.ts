@@ -4,7 +4,7 @@
  * journal brings it back.
  */
 import { Effect, Result } from "effect"
-import type { Context, Semaphore } from "effect"
+import type { Context } from "effect"
 import type { Past } from "../../../src/conversation/Compaction.ts"
 import { no_past } from "../../../src/conversation/Compaction.ts"
 import { units } from "../../../src/conversation/PromptSize.ts"
@@ -15,15 +15,12 @@ import type { RunState } from "../../../src/run/RunState.ts"
 import { foldWhole } from "../../../src/run/Quarantine.ts"
 import type { AgentMemory } from "../../../services/AgentMemory.ts"
 import type { RunHead } from "../../../services/RunJournal.ts"
-import type { StoreError, TaskStore } from "../../../services/TaskStore.ts"
+import type { StoreError } from "../../../services/TaskStore.ts"
+import type { ActorHost } from "./ActorHost.ts"
 import { check, isInQuarantine, mayStartAgain } from "./ActorCrash.ts"
-import type { OnDurable } from "../desk/Observers.ts"
-import type { Feed } from "../loop/Feed.ts"
 import { placeOf } from "../loop/Feed.ts"
 import { cutOf, load, withChapter } from "./History.ts"
-import type { Hosting } from "./Hosting.ts"
 import { handedOver } from "./Hosting.ts"
-import type { DirectoryFor } from "../desk/RoleDirectory.ts"
 import type { Services as LoopServices } from "../loop/RunLoop.ts"
 import { run as runLoop } from "../loop/RunLoop.ts"
 import * as RunSpans from "./RunSpans.ts"
@@ -33,7 +30,6 @@ import type { RunWakeup } from "../loop/RunWakeup.ts"
 import { makeWakeup, wakeRun } from "../loop/RunWakeup.ts"
 import type { Lost } from "../loop/RunWriter.ts"
 import { WorkedTime } from "../loop/WallClockLimit.ts"
-import type { RuntimeConfig } from "./RuntimeConfig.ts"
 
 export interface Actor {
   readonly tenant: Tenant
@@ -69,30 +65,6 @@ export interface Resting {
 interface Begun extends Resting {
   /** When the last of the journal was appended, in ms since 1970. */
   readonly since: number | undefined
-}
-
-export interface Host {
-  readonly owner: string
-  readonly config: RuntimeConfig
-  readonly loop: Omit<LoopServices, "onDurable" | "onAmended" | "delta">
-  readonly hosting: Hosting
-  readonly directoryFor: DirectoryFor
-  readonly tasks: TaskStore["Service"]
-  readonly feed: Feed
-  readonly onDurable: OnDurable
-  readonly questions: OpenQuestions.OpenQuestions["Service"]
-  /** Runs something beside the actors, as long as the runtime lives. */
-  readonly background: (effect: Effect.Effect<void>) => void
-  readonly rehydrating: Semaphore.Semaphore
-  readonly isStopping: () => boolean
-  /** ms since 1970. */
-  readonly now: () => number
-  /** Forgets the actor, in the same synchronous block that found it may go. */
-  readonly leave: (actor: Actor, parked: RunHead | undefined) => void
-  readonly began: (actor: Actor, run: RunId) => void
-  readonly ended: (run: RunId) => void
-  /** Tells operators that a run is about to fail. */
-  readonly failing: (run: RunId, event: RunStopping) => void
 }
 
 export const make = (tenant: Tenant, address: Address, found: RunHead | undefined): Actor => ({
@@ -141,7 +113,7 @@ const isDue = (actor: Actor, rest: Rest): boolean =>
   rest === "idle" ? actor.mail : actor.wakeup.pending || actor.wakeup.draining
 
 /** Waits for what may move the actor again, and for a while only. */
-const wait = (host: Host, actor: Actor, rest: Exclude<Rest, "left">): Effect.Effect<void> =>
+const wait = (host: ActorHost, actor: Actor, rest: Exclude<Rest, "left">): Effect.Effect<void> =>
   Effect.callback((resume) => {
     if (isDue(actor, rest)) return resume(Effect.void)
     const end = () => {
@@ -158,14 +130,14 @@ const wait = (host: Host, actor: Actor, rest: Exclude<Rest, "left">): Effect.Eff
   })
 
 /** Claims a run, and loads what it is shown of its conversation's past. */
-const begin = Effect.fnUntraced(function* (host: Host, actor: Actor, head: RunHead) {
+const begin = Effect.fnUntraced(function* (host: ActorHost, actor: Actor, head: RunHead) {
   const { feed, loop } = host
   const { conversation, ordinal, run_id: run, tenant } = head
   const agent = loop.directory.get(actor.address.agent)
   const budget = agent?.spec.history_tokens_max ?? 0
   // From here on a wakeup is kept for the loop that is about to begin: what is claimed may be amended before it looks.
   actor.wakeup.pending = false
-  host.began(actor, run)
+  host.table.takeRun(actor, run)
   const { claim, past } = yield* host.rehydrating.withPermit(
     Effect.gen(function* () {
       // Another process may have found it too, and claimed it while this one waited for its turn.
@@ -201,9 +173,13 @@ const begin = Effect.fnUntraced(function* (host: Host, actor: Actor, head: RunHe
   return { head, state: folded.success, worked_ms, since, past }
 })
 
+/** Tells operators that a run is about to fail. */
+const warnFailing = ({ background }: ActorHost, run: RunId, { message, reason }: RunStopping) =>
+  background(Effect.logWarning("a run fails", { run_id: run, reason, message }))
+
 /** Runs what was begun, or what rested, until it ends or waits. */
 const runOne = Effect.fnUntraced(function* (
-  host: Host,
+  host: ActorHost,
   actor: Actor,
   { head, past, since, state, worked_ms }: Begun,
   memory: Context.Context<AgentMemory>,
@@ -226,7 +202,8 @@ const runOne = Effect.fnUntraced(function* (
       else if (event._tag === "ApprovalRequested")
         OpenQuestions.open(host.questions, id, event.approval)
       else if (event._tag === "RunEnded") feed.left(place, id)
-      else if (event._tag === "RunStopping" && event.status === "failed") host.failing(id, event)
+      else if (event._tag === "RunStopping" && event.status === "failed")
+        warnFailing(host, id, event)
     }
     host.onDurable(id, now, events)
     feed.wake(place)
@@ -246,7 +223,7 @@ const runOne = Effect.fnUntraced(function* (
   ).pipe(Effect.provideContext(memory), Effect.ensuring(Effect.sync(() => feed.left(place, run))))
   const finish = yield* RunSpans.leg(loop.journal, run, state, going)
   if (finish.how === "ended") {
-    host.ended(run)
+    host.table.releaseRun(run)
     const budget = agent?.spec.history_tokens_max ?? 0
     const chapter = { ordinal, entries: finish.transcript }
     actor.past = budget === 0 ? no_past : withChapter(past, chapter, finish.state.past)
@@ -261,7 +238,7 @@ const runOne = Effect.fnUntraced(function* (
 })
 
 /** The first run of the address that has not ended. */
-const first = Effect.fnUntraced(function* (host: Host, actor: Actor) {
+const first = Effect.fnUntraced(function* (host: ActorHost, actor: Actor) {
   const { found } = actor
   actor.found = undefined
   if (found !== undefined) return found
@@ -270,23 +247,23 @@ const first = Effect.fnUntraced(function* (host: Host, actor: Actor) {
 
 /** Runs what there is to run. Fails with FencedOff when another process has the run. */
 const live = Effect.fnUntraced(function* (
-  host: Host,
+  host: ActorHost,
   actor: Actor,
   memory: Context.Context<AgentMemory>
 ): Effect.fn.Return<Rest, Lost | StoreError> {
   const leave = (head: RunHead | undefined): Rest => {
-    host.leave(actor, head)
+    host.table.leave(actor, head)
     return "left"
   }
   for (;;) {
     const { resting } = actor
     actor.resting = undefined
-    if (host.isStopping()) return leave(resting?.head)
+    if (host.table.isDraining) return leave(resting?.head)
     let begun: Begun | undefined = resting && { ...resting, since: undefined }
     if (begun === undefined) {
       actor.mail = false
       // After a crash too: an entry that nobody lives behind would take every wakeup and hide the run from the sweep.
-      if (actor.run !== undefined) host.ended(actor.run)
+      if (actor.run !== undefined) host.table.releaseRun(actor.run)
       actor.run = undefined
       const head = yield* first(host, actor)
       if (head === undefined) {
@@ -309,7 +286,7 @@ const live = Effect.fnUntraced(function* (
       begun = yield* Effect.catchTag(begin(host, actor, head), lost, () =>
         // Between the look and the claim it ended, or another took it; or it never began.
         Effect.sync(() => {
-          host.ended(head.run_id)
+          host.table.releaseRun(head.run_id)
           return undefined
         })
       )
@@ -318,13 +295,14 @@ const live = Effect.fnUntraced(function* (
     }
     const how = yield* runOne(host, actor, begun, memory, resting !== undefined)
     if (how === "rests") return how
-    if (how === "parked" && (host.isStopping() || !actor.wakeup.pending)) return leave(begun.head)
+    if (how === "parked" && (host.table.isDraining || !actor.wakeup.pending))
+      return leave(begun.head)
   }
 })
 
 /** Lets an actor crash and starts it again, as often as its supervision allows. */
 export const supervise = Effect.fnUntraced(function* (
-  host: Host,
+  host: ActorHost,
   actor: Actor,
   memory: Context.Context<AgentMemory>
 ): Effect.fn.Return<void> {
@@ -341,23 +319,23 @@ export const supervise = Effect.fnUntraced(function* (
       } else yield* wait(host, actor, exit.value)
       // The flags are looked at in the same block that removes the entry: a wakeup between the two would be lost.
       if (isDue(actor, exit.value)) continue
-      return host.leave(actor, actor.resting?.head)
+      return host.table.leave(actor, actor.resting?.head)
     }
     const fenced = exit.cause.reasons.some(
       (reason) => reason._tag === "Fail" && reason.error._tag === "FencedOff"
     )
     if (fenced) {
       yield* Effect.logWarning("another process took this actor's run", { address: actor.key })
-      return host.leave(actor, undefined)
+      return host.table.leave(actor, undefined)
     }
     if (exit.cause.reasons.every((reason) => reason._tag === "Interrupt")) {
       return yield* Effect.interrupt
     }
     // Of a run in quarantine nothing is begun again; what waits behind it waits.
-    if (yield* isInQuarantine(host, actor, exit.cause)) return host.leave(actor, undefined)
+    if (yield* isInQuarantine(host, actor, exit.cause)) return host.table.leave(actor, undefined)
     if (!(yield* mayStartAgain(host, actor, exit.cause))) {
       actor.state = "stopped"
-      return host.leave(actor, undefined)
+      return host.table.leave(actor, undefined)
     }
   }
 })

@@ -6,13 +6,14 @@ import type { Cause } from "effect"
 import type { RunId } from "../../../src/Ids.ts"
 import { cancelRun } from "../../../src/run/RunCommand.ts"
 import type { StoreError } from "../../../services/TaskStore.ts"
-import type { Actor, Host } from "./Actor.ts"
+import type { Actor } from "./Actor.ts"
+import type { ActorHost } from "./ActorHost.ts"
 import { crashed } from "../tool/Faults.ts"
 import { amend } from "../desk/Observers.ts"
 import type { Lost } from "../loop/RunWriter.ts"
 
 /** Folds the run and changes nothing: where it does not fold it is in quarantine afterwards, and this fails. */
-export const check = (host: Host, run: RunId) =>
+export const check = (host: ActorHost, run: RunId) =>
   host.loop.journal.amend(run, () => ({ events: [], answer: Result.succeed(undefined) }))
 
 /**
@@ -20,7 +21,7 @@ export const check = (host: Host, run: RunId) =>
  * more, because what was dispatched by an owner that still counts is waited for, and here nobody waits any more. A run
  * that another process has by now is that one's; where the journal does not answer, a sweep begins again.
  */
-const giveUp = Effect.fnUntraced(function* (host: Host, run: RunId) {
+const giveUp = Effect.fnUntraced(function* (host: ActorHost, run: RunId) {
   const { journal } = host.loop
   const head = yield* journal.head(run)
   if (head.owner !== undefined && head.owner !== host.owner) return
@@ -38,7 +39,7 @@ const isAway = (cause: Cause.Cause<Lost | StoreError>): boolean =>
 
 /** Has it crashed too often, or may it start again? Then it has waited, longer each time. */
 export const mayStartAgain = Effect.fnUntraced(function* (
-  host: Host,
+  host: ActorHost,
   actor: Actor,
   cause: Cause.Cause<Lost | StoreError>
 ) {
@@ -48,7 +49,7 @@ export const mayStartAgain = Effect.fnUntraced(function* (
     restarts_max = 3,
     window_ms = 60_000
   } = host.loop.directory.get(actor.address.agent)?.spec.supervision ?? {}
-  const at = host.now()
+  const at = host.loop.clock.currentTimeMillisUnsafe()
   actor.crashes = [...actor.crashes.filter((each) => each > at - window_ms), at]
   actor.restarts++
   const about = { address: actor.key, crashes: actor.crashes.length }
@@ -67,7 +68,7 @@ export const mayStartAgain = Effect.fnUntraced(function* (
 
 /** Did the run in hand end it because its journal does not fold? What broke a fold anywhere is a defect, so it is asked. */
 export const isInQuarantine = Effect.fnUntraced(function* (
-  host: Host,
+  host: ActorHost,
   actor: Actor,
   cause: Cause.Cause<Lost | StoreError>
 ) {
@@ -83,6 +84,6 @@ export const isInQuarantine = Effect.fnUntraced(function* (
       asked.cause.reasons.some(
         (reason) => reason._tag === "Fail" && reason.error._tag === "RunQuarantined"
       ))
-  if (isIn) host.ended(run)
+  if (isIn) host.table.releaseRun(run)
   return isIn
 })

@@ -4,7 +4,8 @@
  */
 import { Effect, Exit } from "effect"
 import type { Decision } from "../../../src/approval/Approval.ts"
-import type { Actor, Host, Resting } from "./Actor.ts"
+import type { Actor, Resting } from "./Actor.ts"
+import type { ActorHost } from "./ActorHost.ts"
 import { Deadline } from "../tool/Deadlines.ts"
 import * as OpenQuestions from "../desk/OpenQuestions.ts"
 
@@ -15,7 +16,7 @@ const looked_at_max = 100
  * Completes what was decided elsewhere from what the journal has beyond the state that rests. What this process's desk
  * decides it completes itself, so that goes first.
  */
-const look = Effect.fnUntraced(function* (host: Host, actor: Actor, resting: Resting) {
+const look = Effect.fnUntraced(function* (host: ActorHost, actor: Actor, resting: Resting) {
   const run = resting.head.run_id
   const isOver = () => actor.resting !== resting || !host.questions.has(run)
   yield* Effect.yieldNow
@@ -28,18 +29,18 @@ const look = Effect.fnUntraced(function* (host: Host, actor: Actor, resting: Res
 })
 
 /** Does a person's decision move it, and not only what an operator settles? */
-export const asks = ({ questions }: Host, { head, state }: Resting): boolean => {
+export const asks = ({ questions }: ActorHost, { head, state }: Resting): boolean => {
   OpenQuestions.hold(questions, head.run_id, state)
   return questions.has(head.run_id)
 }
 
 /** What ends the wait for a decision: what is appended to the run, a stop, and time. */
 export class DecisionWait extends Deadline {
-  readonly #host: Host
+  readonly #host: ActorHost
   readonly #actor: Actor
   readonly #resting: Resting
 
-  constructor(host: Host, actor: Actor, resting: Resting) {
+  constructor(host: ActorHost, actor: Actor, resting: Resting) {
     super()
     this.#host = host
     this.#actor = actor

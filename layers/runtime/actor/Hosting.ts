@@ -4,11 +4,11 @@
 import { Effect } from "effect"
 import type { AgentDirectory } from "../../../services/AgentDirectory.ts"
 import { hostedBy } from "../../../services/AgentDirectory.ts"
-import type { RunJournal } from "../../../services/RunJournal.ts"
 import type { Address, RunId } from "../../../src/Ids.ts"
 import type { Need } from "../../../src/run/Needs.ts"
 import { needsOf, versionOf } from "../../../src/run/Needs.ts"
 import type { RunState } from "../../../src/run/RunState.ts"
+import type { ActorHost } from "./ActorHost.ts"
 
 export type Hosting = ReturnType<typeof make>
 
@@ -44,18 +44,14 @@ export const make = (directory: AgentDirectory["Service"]) => {
 
 /** Lets go of a claimed run that needs what this process does not host: it is for one that does. */
 export const handedOver = Effect.fnUntraced(function* (
-  host: {
-    readonly hosting: Hosting
-    readonly loop: { readonly journal: RunJournal["Service"] }
-    readonly ended: (run: RunId) => void
-  },
+  { hosting, loop, table }: ActorHost,
   run_id: RunId,
   state: RunState
 ) {
-  const needs = host.hosting.lacking(state)
+  const needs = hosting.lacking(state)
   if (needs.length === 0) return false
-  host.ended(run_id)
-  yield* host.loop.journal.handOver(run_id, state.epoch, needs)
+  table.releaseRun(run_id)
+  yield* loop.journal.handOver(run_id, state.epoch, needs)
   yield* Effect.logInfo("a run waits for a process that hosts what it needs", { run_id, needs })
   return true
 })

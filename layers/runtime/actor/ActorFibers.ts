@@ -1,0 +1,64 @@
+/**
+ * Starts the fiber of an actor, over the memory of its address, and ends all of them when the process stops.
+ */
+import { Effect, FiberMap, Scope } from "effect"
+import type { Address, Tenant } from "../../../src/Ids.ts"
+import { actorKey } from "../../../src/Ids.ts"
+import { AgentMemories } from "../../../services/AgentMemory.ts"
+import type { RunHead } from "../../../services/RunJournal.ts"
+import { drainRun } from "../loop/RunWakeup.ts"
+import { reportExit } from "../tool/Faults.ts"
+import * as Actors from "./Actor.ts"
+import type { Actor } from "./Actor.ts"
+import type { ActorHost } from "./ActorHost.ts"
+
+/** Wakes the actor of an address, or starts it, with its first run if that was just found. */
+export type WakeActor = (tenant: Tenant, address: Address, found?: RunHead) => void
+
+export const make = Effect.fnUntraced(function* (host: ActorHost) {
+  const { config, hosting, loop, owner, table } = host
+  const memories = yield* AgentMemories
+  const fibers = yield* FiberMap.make<string, void, never>()
+  const fork = yield* FiberMap.runtime(fibers)<never>()
+
+  const start = (actor: Actor): void => {
+    table.enter(actor)
+    // The scope is not in the fiber's context: a context of its own would be most of what a waiting actor holds
+    // (bench row "parked, resident").
+    const scope = Scope.makeUnsafe()
+    const life = Effect.onExit(
+      Effect.flatMap(Scope.provide(memories.get(actor.tenant, actor.address), scope), (memory) =>
+        Actors.supervise(host, actor, memory)
+      ),
+      (exit) => Scope.close(scope, exit)
+    )
+    fork(actor.key, life).addObserver((exit) => {
+      table.leave(actor, undefined)
+      reportExit(loop.report, "an actor broke", exit, { address: actor.key, run_id: actor.run })
+    })
+  }
+
+  const wake: WakeActor = (tenant, address, found) => {
+    // What is not hosted here waits for a process that has it: here it could only fail.
+    if (!hosting.has(address)) return
+    const present = table.actorOf(actorKey(tenant, address))
+    if (present === undefined) {
+      if (!table.isDraining) start(Actors.make(tenant, address, found))
+    } else if (found === undefined) Actors.mail(present)
+    else Actors.find(present, found)
+  }
+
+  /** Ends what is in flight within `drain_ms`, interrupts the rest, and lets other processes have the runs at once. */
+  const stop = Effect.suspend(() => {
+    for (const actor of table.drain()) {
+      drainRun(actor.wakeup)
+      Actors.mail(actor)
+    }
+    return Effect.timeoutOption(FiberMap.awaitEmpty(fibers), config.drain_ms).pipe(
+      Effect.andThen(FiberMap.clear(fibers)),
+      Effect.andThen(Effect.ignore(loop.journal.release(owner)))
+    )
+  })
+
+  return { wake, stop }
+})

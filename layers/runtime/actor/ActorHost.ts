@@ -1,0 +1,84 @@
+/**
+ * What the actors of one process share: its identity as an owner of runs, its stores, and what their loops need.
+ */
+import { Clock, Effect, FiberSet, Semaphore } from "effect"
+import { Digest, SecureRandom } from "effect/crypto"
+import { AgentDirectory } from "../../../services/AgentDirectory.ts"
+import { ModelGateway } from "../../../services/ModelGateway.ts"
+import { PriceBook } from "../../../services/PriceBook.ts"
+import { RunJournal } from "../../../services/RunJournal.ts"
+import { TaskStore } from "../../../services/TaskStore.ts"
+import { Tokenizer } from "../../../services/Tokenizer.ts"
+import type { OnDurable } from "../desk/Observers.ts"
+import { makeOnDurable } from "../desk/Observers.ts"
+import { OpenQuestions } from "../desk/OpenQuestions.ts"
+import type { DirectoryFor } from "../desk/RoleDirectory.ts"
+import * as RoleDirectory from "../desk/RoleDirectory.ts"
+import * as Feed from "../loop/Feed.ts"
+import * as LimitApproval from "../loop/LimitApproval.ts"
+import * as LoopScheduler from "../loop/LoopScheduler.ts"
+import * as PromptMeter from "../loop/PromptMeter.ts"
+import type { Services as LoopServices } from "../loop/RunLoop.ts"
+import * as Deadlines from "../tool/Deadlines.ts"
+import { reporter } from "../tool/Faults.ts"
+import * as GovernedInvoker from "../tool/GovernedInvoker.ts"
+import { ActorTable } from "./ActorTable.ts"
+import * as Hosting from "./Hosting.ts"
+import { RuntimeConfig } from "./RuntimeConfig.ts"
+
+export interface ActorHost {
+  /** Of this process, as the journal knows it; a new one at each start. */
+  readonly owner: string
+  readonly config: RuntimeConfig
+  readonly table: ActorTable
+  readonly hosting: Hosting.Hosting
+  readonly loop: Omit<LoopServices, "onDurable" | "onAmended" | "delta">
+  readonly directoryFor: DirectoryFor
+  readonly tasks: TaskStore["Service"]
+  readonly feed: Feed.Feed
+  readonly onDurable: OnDurable
+  readonly questions: OpenQuestions["Service"]
+  /** Bounds the runs that are loaded from the journal at the same time. */
+  readonly rehydrating: Semaphore.Semaphore
+  /** Runs something beside the actors, for as long as the runtime lives. */
+  readonly background: (effect: Effect.Effect<void>) => void
+}
+
+export const make = Effect.gen(function* () {
+  const config = yield* RuntimeConfig
+  const clock = yield* Clock.Clock
+  const digest = yield* Digest.Digest
+  const random = yield* SecureRandom.SecureRandom
+  const directory = yield* AgentDirectory
+  const questions = yield* OpenQuestions
+  const report = yield* reporter
+  const deadlines = yield* Deadlines.make
+  const { invoker, policy_version } = yield* GovernedInvoker.make(deadlines)
+  const host: ActorHost = {
+    owner: yield* random.uuidV4(),
+    config,
+    table: new ActorTable(questions),
+    hosting: Hosting.make(directory),
+    directoryFor: RoleDirectory.make(directory),
+    tasks: yield* TaskStore,
+    feed: Feed.make(),
+    onDurable: yield* makeOnDurable(clock, report),
+    questions,
+    rehydrating: yield* Semaphore.make(config.rehydrate_max),
+    background: yield* FiberSet.makeRuntime<never, void, never>(),
+    loop: {
+      journal: yield* RunJournal,
+      model: yield* ModelGateway,
+      directory,
+      deadlines,
+      scheduler: yield* (yield* LoopScheduler.LoopScheduling)(config.loops_per_turn),
+      weights: PromptMeter.make(yield* Tokenizer),
+      clock,
+      prices: yield* PriceBook,
+      report,
+      askLimitApproval: LimitApproval.make({ digest, random, policy_version }),
+      invoker
+    }
+  }
+  return host
+})

@@ -1,0 +1,120 @@
+/**
+ * The actors of one process: which of them run, which run each has in hand, which runs are parked, and which actors
+ * crashed too often. Every method is synchronous, so that no wakeup comes between a check and the change that follows
+ * from it.
+ */
+import type { RunId, Tenant } from "../../../src/Ids.ts"
+import { actorKey } from "../../../src/Ids.ts"
+import type { ActorInfo } from "../../../services/AgentRuntime.ts"
+import type { RunHead } from "../../../services/RunJournal.ts"
+import * as OpenQuestions from "../desk/OpenQuestions.ts"
+import type { Actor } from "./Actor.ts"
+import { actorList } from "./ActorList.ts"
+
+/** Stopped actors that are remembered, for the list. */
+const stopped_max = 1_000
+
+export class ActorTable {
+  readonly #questions: OpenQuestions.OpenQuestions["Service"]
+  /** By address. Each has a fiber: an entry without one would swallow every later message. */
+  readonly #actors = new Map<string, Actor>()
+  /** Resident runs, at work or waiting: the actor that has each in hand. */
+  readonly #residents = new Map<RunId, Actor>()
+  /** Parked runs: the address of each, which is all that the process keeps of it. */
+  readonly #parked = new Map<RunId, string>()
+  /** Runs that others amended and that no actor here has taken up since: each sweep looks at them again. */
+  readonly #amended = new Set<RunId>()
+  /** By address: actors that crashed too often. */
+  readonly #stopped = new Map<string, Actor>()
+  #isDraining = false
+
+  constructor(questions: OpenQuestions.OpenQuestions["Service"]) {
+    this.#questions = questions
+  }
+
+  /** Is the process stopping? Then no actor is started, and each leaves when what it has in flight has ended. */
+  get isDraining(): boolean {
+    return this.#isDraining
+  }
+
+  /** From here on the process is draining. Gives the actors that are to leave. */
+  drain(): Iterable<Actor> {
+    this.#isDraining = true
+    return this.#actors.values()
+  }
+
+  actorOf(key: string): Actor | undefined {
+    return this.#actors.get(key)
+  }
+
+  enter(actor: Actor): void {
+    this.#actors.set(actor.key, actor)
+    this.#stopped.delete(actor.key)
+  }
+
+  /** Removes an actor that ends. `parked` is the head of its run, if that waits for a person and for nothing else. */
+  leave(actor: Actor, parked: RunHead | undefined): void {
+    if (this.#actors.get(actor.key) === actor) this.#actors.delete(actor.key)
+    // An actor that came after this one may have the run already.
+    if (actor.run !== undefined && this.#residents.get(actor.run) === actor) {
+      this.#residents.delete(actor.run)
+      OpenQuestions.drop(this.#questions, actor.run, "parked")
+    }
+    if (parked !== undefined) this.#parked.set(parked.run_id, actor.key)
+    if (actor.state !== "stopped") return
+    this.#stopped.set(actor.key, actor)
+    const [oldest] = this.#stopped.keys()
+    if (this.#stopped.size > stopped_max && oldest !== undefined) this.#stopped.delete(oldest)
+  }
+
+  residentOf(run: RunId): Actor | undefined {
+    return this.#residents.get(run)
+  }
+
+  get residents(): Iterable<Actor> {
+    return this.#residents.values()
+  }
+
+  /** The actor has the run in hand from here on. */
+  takeRun(actor: Actor, run: RunId): void {
+    this.#residents.set(run, actor)
+    this.#parked.delete(run)
+    this.#amended.delete(run)
+  }
+
+  /** Nobody here has the run in hand any more: it is over, or for another process. */
+  releaseRun(run: RunId): void {
+    OpenQuestions.drop(this.#questions, run, "amended")
+    this.#residents.delete(run)
+    this.#parked.delete(run)
+  }
+
+  /** Lists a run that waits for a person as parked, unless it is resident. */
+  park(head: RunHead): void {
+    if (this.#residents.has(head.run_id)) return
+    this.#parked.set(head.run_id, actorKey(head.tenant, head.address))
+  }
+
+  unpark(run: RunId): void {
+    this.#parked.delete(run)
+  }
+
+  /** Runs that were amended, and that neither an actor has taken since nor `clearAmended` has cleared. */
+  get amendedRuns(): Iterable<RunId> {
+    return this.#amended
+  }
+
+  markAmended(run: RunId): void {
+    this.#amended.add(run)
+  }
+
+  clearAmended(run: RunId): void {
+    this.#amended.delete(run)
+  }
+
+  /** At most `limit` actors; of one tenant, or of all of them. */
+  list(limit: number, only: Tenant | undefined): ReadonlyArray<ActorInfo> {
+    const known = { actors: this.#actors, parked: this.#parked, stopped: this.#stopped }
+    return actorList(known, limit, only)
+  }
+}

@@ -1,0 +1,103 @@
+/**
+ * How messages and commands enter. A message is durable when `send` returns: `TaskStore.accept` has written its task and
+ * the outbox row that dispatches it. The relay calls `deliver` with that row, which begins the run in the journal and
+ * wakes the actor of its address. A cancel and a settlement amend the run's journal, and are durable when they return.
+ */
+import { Effect } from "effect"
+import { Digest, SecureRandom } from "effect/crypto"
+import { AgentNotFound } from "../../../src/agent/AgentSpec.ts"
+import { message_bytes_max } from "../../../src/conversation/Conversation.ts"
+import { MessageTooLarge } from "../../../src/delivery/AgentTask.ts"
+import { ConversationId, MessageId, RunId } from "../../../src/Ids.ts"
+import type { CallId, Tenant } from "../../../src/Ids.ts"
+import type { Principal } from "../../../src/Principal.ts"
+import { rolesOf } from "../../../src/Principal.ts"
+import { cancelBy, settleBy } from "../../../src/run/RunCommand.ts"
+import type { Settlement } from "../../../src/run/RunCommand.ts"
+import type { Message } from "../../../services/AgentRuntime.ts"
+import { ShuttingDown } from "../../../services/AgentRuntime.ts"
+import { StoreError } from "../../../services/TaskStore.ts"
+import { amend } from "../desk/Observers.ts"
+import { placeOf } from "../loop/Feed.ts"
+import { digestOf } from "../tool/CallDigests.ts"
+import { beginRun, onBegunRun, supersedeEarlier } from "./Acceptance.ts"
+import type { WakeActor } from "./ActorFibers.ts"
+import type { ActorHost } from "./ActorHost.ts"
+import * as RunSpans from "./RunSpans.ts"
+
+const encoder = new TextEncoder()
+
+/** A UTF-16 unit takes at most three bytes, so that a short text is not encoded to be measured. */
+const isTooLarge = (text: string): boolean =>
+  text.length * 3 > message_bytes_max && encoder.encode(text).length > message_bytes_max
+
+export const make = Effect.fnUntraced(function* (host: ActorHost, wake: WakeActor) {
+  const { feed, hosting, loop, table, tasks, onDurable } = host
+  const { directory, journal } = loop
+  const digest = yield* Digest.Digest
+  const random = yield* SecureRandom.SecureRandom
+
+  /** A new id; with an idempotency key always the same, so that a retry finds what the first try accepted. */
+  const newConversation = (tenant: Tenant, idempotency_key: string | undefined) =>
+    Effect.map(
+      idempotency_key === undefined
+        ? random.uuidV7()
+        : Effect.map(digestOf(digest, { tenant, idempotency_key }), (hex) => hex.slice(0, 32)),
+      (id) => ConversationId.make(id)
+    )
+
+  const send = Effect.fn("AgentRuntime.send", { kind: "producer" })(function* (
+    message: Message,
+    by: Principal
+  ) {
+    if (table.isDraining) return yield* new ShuttingDown()
+    const { idempotency_key, text } = message
+    const agent = directory.get(message.agent)
+    if (agent === undefined) {
+      const available = directory.all.map((each) => each.spec.name)
+      return yield* new AgentNotFound({ agent: message.agent, available })
+    }
+    if (isTooLarge(text)) return yield* new MessageTooLarge({ bytes_max: message_bytes_max })
+    const conversation =
+      message.conversation ?? (yield* newConversation(by.tenant, idempotency_key))
+    return yield* tasks.accept({
+      id: RunId.make(yield* random.uuidV7()),
+      tenant: by.tenant,
+      address: { agent: agent.spec.name, key: conversation },
+      conversation,
+      message: text,
+      by: by.id,
+      roles: rolesOf(by),
+      ...(yield* RunSpans.sender(random)),
+      channel_origin: message.channel_origin ?? "api",
+      initiated_by: "customer",
+      idempotency_key,
+      waiting_max: agent.spec.mailbox_max,
+      reject_when_busy: agent.spec.mailbox === "reject",
+      message_id: MessageId.make(yield* random.uuidV7())
+    })
+  })
+
+  const deliver = Effect.fn("TaskDispatch.deliver")(function* (id: RunId) {
+    const task = yield* tasks.get(id)
+    if (task === undefined || task.status === "complete" || task.status === "failed") return
+    // It is for a process that hosts the agent: begun here, its run would have no limits and no definition.
+    if (!hosting.has(task.address)) return yield* new StoreError({ message: "not hosted here" })
+    yield* beginRun(host, task)
+    yield* supersedeEarlier(host, task)
+    feed.wake(placeOf(task.tenant, task.conversation))
+    wake(task.tenant, task.address)
+  })
+
+  const interrupt = (run: RunId, by: Principal, reason: string) =>
+    onBegunRun(
+      host,
+      run,
+      amend(journal, onDurable, run, (state) => cancelBy(state, run, by, reason))
+    )
+
+  const settle = (run: RunId, call: CallId, settlement: Settlement, by: Principal) =>
+    amend(journal, onDurable, run, (state, now) => settleBy(state, run, call, settlement, by, now))
+
+  return { send, deliver, interrupt, settle }
+})

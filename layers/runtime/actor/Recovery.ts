@@ -1,0 +1,106 @@
+/**
+ * How a process finds its work: at its start, at each sweep, when another process is gone, and when a run is amended.
+ * Messages, decisions and cancels are records in the stores, and a sweep finds each of them, so that none depends on a
+ * wakeup that arrives.
+ *
+ * - A run with work to do whose owner has no lease is *recovered*: its actor is started, and claims it.
+ * - A run that waits only for people is *adopted*: this process is its owner and keeps one entry of it (parked). The
+ *   decision amends it; the amendment starts its actor.
+ */
+import { Effect } from "effect"
+import type { Scope } from "effect"
+import type { RunId } from "../../../src/Ids.ts"
+import type { ApprovalDesk } from "../../../services/ApprovalDesk.ts"
+import type { Owners } from "../../../services/Owners.ts"
+import type { JournalError } from "../../../services/RunJournal.ts"
+import { placeOf } from "../loop/Feed.ts"
+import { wakeRun } from "../loop/RunWakeup.ts"
+import * as Actors from "./Actor.ts"
+import type { WakeActor } from "./ActorFibers.ts"
+import type { ActorHost } from "./ActorHost.ts"
+import { every } from "./Periodic.ts"
+
+/** Questions that one sweep closes because their time is over. */
+const expired_max = 500
+
+const isOver = (status: string): boolean => ["complete", "failed", "cancelled"].includes(status)
+
+/** Starts the actor of an amended run that nobody has in hand, if it is this process that has to. */
+const rouse = Effect.fnUntraced(function* (host: ActorHost, wake: WakeActor, run: RunId) {
+  const { feed, hosting, loop, owner, table } = host
+  const head = yield* loop.journal.head(run)
+  feed.wake(placeOf(head.tenant, head.conversation))
+  const waits = head.rests || head.quarantined === true
+  if (waits || !hosting.has(head.address, head.needs)) return table.clearAmended(run)
+  table.unpark(run)
+  const isFree = head.owner === undefined || head.owner === owner
+  if (isOver(head.status) || !isFree) table.clearAmended(run)
+  // Also for one that is over: messages may have waited behind it.
+  if (isFree) wake(head.tenant, head.address)
+})
+
+/** Looks for runs that this process is to go on with. */
+const sweep = Effect.fnUntraced(function* (host: ActorHost, wake: WakeActor) {
+  const { config, hosting, loop, owner, table } = host
+  const { journal } = loop
+  for (const head of yield* journal.recoverable(owner, hosting.hosted, config.recover_max)) {
+    // Also where an actor has it, is idle, or was stopped while the journal was away.
+    wake(head.tenant, head.address, head)
+  }
+  for (const head of yield* journal.adopt(owner, hosting.hosted, config.recover_max)) {
+    table.park(head)
+  }
+  // The journal did not answer at the amendment, or another run of the address was first.
+  for (const run of table.amendedRuns) {
+    yield* Effect.catchTag(rouse(host, wake, run), "RunNotFound", () =>
+      Effect.sync(() => table.clearAmended(run))
+    )
+  }
+})
+
+/** Others appended to a run: its actor looks at it now, or is started. `undefined`: it may have been any run. */
+const onAmended =
+  (host: ActorHost, wake: WakeActor) =>
+  (run: RunId | undefined): void => {
+    const { background, table } = host
+    if (run === undefined) return Actors.look(table.residents)
+    const actor = table.residentOf(run)
+    if (actor !== undefined) return wakeRun(actor.wakeup)
+    if (table.isDraining) return
+    table.markAmended(run)
+    background(Effect.ignore(rouse(host, wake, run)))
+  }
+
+export interface Services {
+  readonly host: ActorHost
+  readonly wake: WakeActor
+  readonly desk: ApprovalDesk["Service"]
+  readonly owners: Owners
+  /** Ends the actors when the process stops. */
+  readonly stop: Effect.Effect<void>
+}
+
+/** Makes this process an owner, until the scope closes; recovers once, and starts the sweeps. */
+export const start = Effect.fnUntraced(function* ({
+  desk,
+  host,
+  owners,
+  stop,
+  wake
+}: Services): Effect.fn.Return<void, JournalError, Scope.Scope> {
+  const { config, hosting, loop, owner, table } = host
+  const beat = () => loop.journal.beat(owner, config.lease_ms)
+  const recover = sweep(host, wake)
+  yield* beat()
+  yield* owners.attend(owner, hosting.hosted)
+  yield* loop.journal.amended(onAmended(host, wake))
+  // Finalizers run in reverse: the sweeps end first, then the actors, and what those need is closed after them.
+  yield* Effect.addFinalizer(() => stop)
+  yield* every(Math.max(config.lease_ms / 3, 1), beat())
+  yield* every(config.sweep_ms, Effect.andThen(desk.expire(expired_max), recover))
+  // The runs of a process that is gone are taken up now, and not at the next sweep.
+  yield* owners.gone(() => {
+    if (!table.isDraining) host.background(Effect.ignore(recover))
+  })
+  yield* recover
+})
