@@ -12,7 +12,7 @@ import type { GovernedTool, MisdeclaredTool } from "../../src/tool/GovernedTool.
 import { govern } from "../../src/tool/GovernedTool.ts"
 import { misdeclared } from "../../src/tool/MisdeclaredTool.ts"
 import { strayOption } from "../../src/tool/ToolOptions.ts"
-import { nearest } from "../../src/tool/Nearest.ts"
+import { didYouMean } from "../../src/tool/Nearest.ts"
 import { errorOf } from "./PathFailure.ts"
 import * as ProcessGroup from "./ProcessGroup.ts"
 import * as RootedDirectory from "./RootedDirectory.ts"
@@ -162,7 +162,7 @@ export const tools = (
             return yield* new ToolPolicyError({
               kind: "permission",
               reason: "PROGRAM_NOT_ALLOWED",
-              message: `${JSON.stringify(program)} may not be run; allowed are: ${[...files.keys()].join(", ")}.${nearest(program, files.keys())}`
+              message: `${JSON.stringify(program)} may not be run; allowed are: ${[...files.keys()].join(", ")}.${didYouMean(program, files.keys())}`
             })
           }
           const where = yield* Effect.mapError(directory.open(cwd), errorOf)

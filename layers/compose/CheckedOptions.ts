@@ -9,7 +9,7 @@ import { compile } from "../../src/cost/PriceTable.ts"
 import { AgentName } from "../../src/Ids.ts"
 import type { Policy } from "../../src/permission/Policy.ts"
 import { decodedSpec } from "../runtime/desk/LocalAgentDirectory.ts"
-import { readable } from "../runtime/tool/CheckedPolicy.ts"
+import { validatePolicy } from "../runtime/tool/CheckedPolicy.ts"
 import type { Options } from "./NodeService.ts"
 
 const isObject = (value: unknown): value is object => typeof value === "object" && value !== null
@@ -129,7 +129,7 @@ const given = (options: unknown): unknown =>
 export const check = Effect.fnUntraced(function* (options: Options) {
   const { agents, customer_agents = [], policy, prices } = yield* read(given(options), "")
   for (const [index, spec] of agents.entries()) yield* decodedSpec(spec, index)
-  if (policy !== undefined) yield* readable(policy)
+  if (policy !== undefined) yield* validatePolicy(policy)
   if (prices !== undefined) yield* Effect.fromResult(compile(prices))
   return { customer_agents }
 })

@@ -23,7 +23,7 @@ import { RunJournal } from "../../services/RunJournal.ts"
 import { TaskStore } from "../../services/TaskStore.ts"
 import { ToolRegistry } from "../../services/ToolRegistry.ts"
 import { Tokenizer } from "../../services/Tokenizer.ts"
-import { checked, readable } from "../runtime/tool/CheckedPolicy.ts"
+import { validatePolicyFor, validatePolicy } from "../runtime/tool/CheckedPolicy.ts"
 import * as DeclaredPriceBook from "../runtime/desk/DeclaredPriceBook.ts"
 import { load as loadPast } from "../runtime/actor/History.ts"
 import * as LocalAgentDirectory from "../runtime/desk/LocalAgentDirectory.ts"
@@ -32,7 +32,7 @@ import type { JournalReport } from "../runtime/replay/ReplayReport.ts"
 import * as ReplayReport from "../runtime/replay/ReplayReport.ts"
 import type { RunReplayed } from "../runtime/replay/RunReplay.ts"
 import { replayRun } from "../runtime/replay/RunReplay.ts"
-import { subjectOf } from "../runtime/tool/ToolGate.ts"
+import { policySubjectOf } from "../runtime/tool/ToolGate.ts"
 import * as Stores from "./Stores.ts"
 
 /** Agents and tools as `Runtime.layer` takes them. */
@@ -148,7 +148,7 @@ export const replay = Effect.fnUntraced(function* <E = never, R = never>(
   { app, model }: Options<E, R> = {}
 ) {
   const journal = yield* RunJournal
-  const policy = yield* readable(app?.policy ?? no_policy)
+  const policy = yield* validatePolicy(app?.policy ?? no_policy)
   const recording = yield* ReplayReport.load(journal, run)
   const digest = yield* Effect.provide(Digest.Digest, crypto)
   const report = yield* ReplayReport.replayed(digest, run, recording)
@@ -197,7 +197,7 @@ export const judgeOf =
   ({ agent, arguments: args, roles, tool: name }) => {
     const tool = directory.get(agent)?.tools.get(name)
     if (tool === undefined) return undefined
-    return effectivePermission(policy, subjectOf(tool), args, false, roles)
+    return effectivePermission(policy, policySubjectOf(tool), args, false, roles)
   }
 
 /** Which history a policy is tried over: one run, ended or not, or all of a tenant. */
@@ -214,7 +214,7 @@ export const dryRun = Effect.fnUntraced(function* <E = never, R = never>(
     Effect.all({ directory: AgentDirectory, registry: ToolRegistry }),
     directoryOf(app)
   )
-  const policy = yield* checked(given, registry)
+  const policy = yield* validatePolicyFor(given, registry)
   const runs = "run" in history ? [history.run] : yield* allRuns(history.tenant)
   const trial = new PolicyDryRun(judgeOf(directory, policy))
   for (const run of runs) {

@@ -25,7 +25,7 @@ import type { McpAllow, McpOptions, McpServer } from "../../src/tool/McpServer.t
 import { McpServerRefused, reachOf, refusalOf, servers_max } from "../../src/tool/McpServer.ts"
 import { misdeclared } from "../../src/tool/MisdeclaredTool.ts"
 import type { MisdeclaredTool } from "../../src/tool/MisdeclaredTool.ts"
-import { nearest } from "../../src/tool/Nearest.ts"
+import { didYouMean } from "../../src/tool/Nearest.ts"
 import { badSchema, toolOf } from "./ImportedTool.ts"
 import { McpServerUnavailable } from "./McpConnection.ts"
 import { keep } from "./McpSession.ts"
@@ -92,7 +92,7 @@ const undeclared = (offers: Offers): MisdeclaredTool | undefined => {
     : misdeclared(
         stray,
         `servers.${offers.server.namespace}`,
-        `the MCP server has no tool of this name.${nearest(stray, known)}`,
+        `the MCP server has no tool of this name.${didYouMean(stray, known)}`,
         "Correct the name, or leave it out"
       )
 }

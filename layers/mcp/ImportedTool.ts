@@ -7,7 +7,7 @@ import { ToolUserError } from "../../src/error/ToolError.ts"
 import type { Governance } from "../../src/tool/Governance.ts"
 import { specOf } from "../../src/tool/Governance.ts"
 import type { GovernedContext, GovernedTool } from "../../src/tool/GovernedTool.ts"
-import { bound } from "../../src/tool/GovernedTool.ts"
+import { bindTool } from "../../src/tool/GovernedTool.ts"
 import type { McpDefinition } from "../../src/tool/McpTool.ts"
 import {
   claimedEffects,
@@ -140,7 +140,7 @@ export const toolOf = Effect.fnUntraced(function* (
     },
     governance
   )
-  const made = yield* bound<never>(spec, {
+  const made = yield* bindTool<never>(spec, {
     input,
     output,
     handler: handlerOf(offers, tool, spec.timeout_ms),

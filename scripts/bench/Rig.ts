@@ -23,7 +23,7 @@ import type { Script } from "../../layers/model/ScriptedModelGateway.ts"
 import * as ScriptedModelGateway from "../../layers/model/ScriptedModelGateway.ts"
 import * as Deadlines from "../../layers/runtime/tool/Deadlines.ts"
 import { observeCalls } from "../../layers/runtime/desk/Observers.ts"
-import { reporter } from "../../layers/runtime/tool/Faults.ts"
+import { makeFaultReporter } from "../../layers/runtime/tool/Faults.ts"
 import * as Feed from "../../layers/runtime/loop/Feed.ts"
 import * as LocalAgentDirectory from "../../layers/runtime/desk/LocalAgentDirectory.ts"
 import * as LocalToolRegistry from "../../layers/runtime/desk/LocalToolRegistry.ts"
@@ -155,7 +155,7 @@ export const make = Effect.fnUntraced(function* (turn: Model) {
   const deadlines = yield* Deadlines.make
   const scheduler = yield* LoopScheduler.make(LoopScheduler.loops_per_turn)
   const told: Told = { calls: 0 }
-  const report = yield* reporter
+  const report = yield* makeFaultReporter
   const host = {
     feed: Feed.make(),
     onDurable: observeCalls([() => void told.calls++], clock, report)

@@ -6,7 +6,7 @@ import { Cause, Effect, Exit, Result } from "effect"
 import { claimOf, grantsOf, missingOf } from "../capability/Capability.ts"
 import type { Json } from "../Canonical.ts"
 import type { GovernedTool } from "../tool/GovernedTool.ts"
-import { suggestion } from "../tool/Nearest.ts"
+import { suggestNames } from "../tool/Nearest.ts"
 import type { Registry } from "../tool/Registry.ts"
 import { jsonSchemaInput, refusalText } from "../tool/ToolCodec.ts"
 import { pathOf, readsOf } from "./StateTemplate.ts"
@@ -119,7 +119,7 @@ const strayWrong = (
   if (names === undefined) return undefined
   const stray = Object.keys({ ...literals, ...inputs }).find((name) => !names.includes(name))
   if (stray === undefined) return undefined
-  const there = suggestion(stray, names)
+  const there = suggestNames(stray, names)
   return {
     field: fieldOf(stray, literals),
     why: `"${key}" takes no such argument.${there === "" ? " Leave it out" : there}`

@@ -19,7 +19,7 @@ import { canonical } from "../Canonical.ts"
 import type { Json } from "../Canonical.ts"
 import { bounds_default, isWithin } from "../entry/BoundedJson.ts"
 import { AgentName } from "../Ids.ts"
-import { nearest } from "../tool/Nearest.ts"
+import { didYouMean } from "../tool/Nearest.ts"
 import { jsonSchemaInput, refusalText } from "../tool/ToolCodec.ts"
 import { malformedIn, readsOf } from "./StateTemplate.ts"
 
@@ -140,7 +140,7 @@ const node_keys = [...Object.keys(ToolNode.fields), ...Object.keys(BrokerNode.fi
 
 const said = (message: string, field: string, ofNode: boolean): string =>
   message === "Expected no excess property"
-    ? `there is no such key.${nearest(field, ofNode ? node_keys : Object.keys(GraphSpec.fields))}`
+    ? `there is no such key.${didYouMean(field, ofNode ? node_keys : Object.keys(GraphSpec.fields))}`
     : field === "kind"
       ? "write kind: tool, with id and tool, or kind: broker, with id, agent_id_field, intent_field and output_field"
       : message.slice(0, 300)
@@ -217,7 +217,7 @@ const contradiction = (spec: GraphSpec, nodes: ReadonlyArray<GraphNode>) => {
   for (const written of spec.nodes) {
     const stray = written.after?.find((id) => !ids.has(id))
     if (stray !== undefined) {
-      return refused(written.id, "after", `no node has the id "${stray}".${nearest(stray, ids)}`)
+      return refused(written.id, "after", `no node has the id "${stray}".${didYouMean(stray, ids)}`)
     }
   }
   return unread(spec, nodes, writers, given)
@@ -243,7 +243,7 @@ const unread = (
   const fields = [...given, ...writers.keys()]
   const missing = (value: Json) => readsOf(value).find(([name]) => !fields.includes(name!))?.[0]
   const why = (name: string) =>
-    `the state has no field "${name}": the input does not declare it, and no node writes it.${nearest(name, fields)}`
+    `the state has no field "${name}": the input does not declare it, and no node writes it.${didYouMean(name, fields)}`
   for (const { id, inputs } of nodes) {
     for (const [argument, input] of Object.entries(inputs)) {
       const name = missing(input)

@@ -4,7 +4,7 @@
  */
 import { Effect, Schema } from "effect"
 import type { GovernedTool } from "../tool/GovernedTool.ts"
-import { suggestion } from "../tool/Nearest.ts"
+import { suggestNames } from "../tool/Nearest.ts"
 import type { Permission } from "../tool/SideEffects.ts"
 import { isUrlLike, scopeOf } from "../call/UrlScope.ts"
 import { patternOf } from "./PermissionRule.ts"
@@ -112,7 +112,7 @@ export interface Stray {
 }
 
 const strayName = (name: string, tools: ReadonlyArray<Tool>): string =>
-  `no tool here is ${JSON.stringify(name)}.${suggestion(
+  `no tool here is ${JSON.stringify(name)}.${suggestNames(
     name,
     tools.map(({ key, spec }) => (name.includes("@") ? key : spec.name))
   )}`
@@ -148,7 +148,7 @@ export const straysOf = (policy: Policy, tools: ReadonlyArray<Tool>): ReadonlyAr
   }
   for (const [name, permission] of Object.entries(policy.servers)) {
     if (providers.includes(name)) continue
-    const why = `it brings no tool here.${suggestion(name, providers)}`
+    const why = `it brings no tool here.${suggestNames(name, providers)}`
     say(`server ${JSON.stringify(name)}`, permission, why)
   }
   return strays

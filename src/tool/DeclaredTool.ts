@@ -21,14 +21,14 @@ import { isToolError } from "../error/ToolError.ts"
 import type { Governance } from "./Governance.ts"
 import { descriptionOf, specOf } from "./Governance.ts"
 import type { CallContext, GovernedContext, GovernedTool, Reconciled } from "./GovernedTool.ts"
-import { bound } from "./GovernedTool.ts"
+import { bindTool } from "./GovernedTool.ts"
 import type { MisdeclaredTool } from "./MisdeclaredTool.ts"
 import type { AnySchema, Decoded, Given } from "./ToolCodec.ts"
 import { inputCodec, jsonSchemaInput, outputCodec } from "./ToolCodec.ts"
 import type { ToolSpec } from "./ToolSpec.ts"
 
 /** What a body knows of its call beside its arguments. `signal` is aborted when the call is over before the body is. */
-export interface ToolCall extends CallContext {
+export interface HandlerCall extends CallContext {
   /** Shows those who watch what there is so far, any JSON; it takes the place of what was shown before. */
   readonly show: (result: unknown) => void
   /** Tells what a model that the body called has cost. `metered` (layers/model) says it of models that it wraps. */
@@ -69,7 +69,7 @@ export interface ToolOptions<
    */
   readonly reconcile?: (
     args: Decoded<Input>,
-    call: ToolCall
+    call: HandlerCall
   ) => Effect.Effect<Reconciled<Given<Output>>, ToolError, Identifiers<Dependencies>>
 }
 
@@ -105,16 +105,16 @@ const awaited = (
 const silent = () => {}
 
 /** One object a call; what few bodies ask for is made when they do. */
-class HandedCall implements ToolCall {
+class HandedCall implements HandlerCall {
   readonly #context: GovernedContext
   #controller: AbortController | undefined
-  readonly run: ToolCall["run"]
-  readonly call: ToolCall["call"]
-  readonly tenant: ToolCall["tenant"]
-  readonly trace_id: ToolCall["trace_id"]
-  readonly principal: ToolCall["principal"]
-  readonly approved_by: ToolCall["approved_by"]
-  readonly key: ToolCall["key"]
+  readonly run: HandlerCall["run"]
+  readonly call: HandlerCall["call"]
+  readonly tenant: HandlerCall["tenant"]
+  readonly trace_id: HandlerCall["trace_id"]
+  readonly principal: HandlerCall["principal"]
+  readonly approved_by: HandlerCall["approved_by"]
+  readonly key: HandlerCall["key"]
   readonly over_at?: number
 
   constructor(context: GovernedContext) {
@@ -130,7 +130,7 @@ class HandedCall implements ToolCall {
     if (call.over_at !== undefined) this.over_at = call.over_at
   }
 
-  get show(): ToolCall["show"] {
+  get show(): HandlerCall["show"] {
     return this.#context.show ?? silent
   }
 
@@ -155,7 +155,7 @@ class HandedCall implements ToolCall {
 
 /** The body as the gate calls it: whatever it returns is an Effect, whatever it throws is inside. */
 const handlerOf =
-  (body: (args: never, call: ToolCall) => unknown): GovernedTool<never>["handler"] =>
+  (body: (args: never, call: HandlerCall) => unknown): GovernedTool<never>["handler"] =>
   (args, context: GovernedContext) => {
     const handed = new HandedCall(context)
     const returned = Result.try(() => body(args as never, handed))
@@ -179,7 +179,7 @@ export const tool = <
   const Dependencies extends Keys = readonly []
 >(
   options: ToolOptions<Input, Output, Dependencies>,
-  body: (args: Decoded<Input>, call: ToolCall) => Returned
+  body: (args: Decoded<Input>, call: HandlerCall) => Returned
 ): DeclaredTool<
   typeof body,
   Exclude<ServicesOf<Returned>, Identifiers<Dependencies>>,
@@ -217,7 +217,7 @@ export const tool = <
   const family = Effect.gen(function* () {
     const { input, output, spec } = yield* made
     const services = (yield* Effect.context<never>()) as Context.Context<never>
-    const governed = yield* bound<Identifiers<Dependencies>>(spec, {
+    const governed = yield* bindTool<Identifiers<Dependencies>>(spec, {
       input,
       output,
       services,

@@ -8,7 +8,7 @@ import { required } from "../capability/Capability.ts"
 import type { Role } from "../Principal.ts"
 import { argumentsNamed } from "./IdempotencyKey.ts"
 import type { MisdeclaredTool } from "./MisdeclaredTool.ts"
-import { misdeclared, ofIssue } from "./MisdeclaredTool.ts"
+import { misdeclared, misdeclaredByIssue } from "./MisdeclaredTool.ts"
 import type { RetryConfig } from "./RetryPolicy.ts"
 import { retryPolicyOf } from "./RetryPolicy.ts"
 import type {
@@ -206,7 +206,7 @@ export const specOf = Effect.fnUntraced(function* (
     ...rest,
     permissions: required(capabilities),
     ...(retry === undefined ? undefined : { retry: { ...retry, ...retryPolicyOf(retry) } })
-  }).pipe(Effect.mapError((error) => ofIssue(name, error.issue, own_fields)))
+  }).pipe(Effect.mapError((error) => misdeclaredByIssue(name, error.issue, own_fields)))
   const wrong =
     transactionWrong(spec) ??
     retryWrong(spec) ??

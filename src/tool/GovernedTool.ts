@@ -108,7 +108,7 @@ export interface GovernedTool<out R = never> {
 }
 
 /** What a tool is made of beside its spec. */
-export interface Parts<R> extends Pick<GovernedTool<R>, "handler" | "reconcile" | "services"> {
+export interface ToolParts<R> extends Pick<GovernedTool<R>, "handler" | "reconcile" | "services"> {
   readonly input: InputCodec
   readonly output: OutputCodec
 }
@@ -117,9 +117,9 @@ const refusalOf = (exit: Exit.Exit<unknown, unknown>): string | undefined =>
   Exit.isSuccess(exit) ? undefined : refusalText(Cause.squash(exit.cause)).slice(0, 300)
 
 /** Joins a spec to its parts. Fails when an example does not fit the schemas that it is an example of. */
-export const bound = <R>(
+export const bindTool = <R>(
   spec: ToolSpec,
-  { handler, input, output, reconcile, services }: Parts<R>
+  { handler, input, output, reconcile, services }: ToolParts<R>
 ): Effect.Effect<GovernedTool<R>, MisdeclaredTool> => {
   for (const [index, example] of spec.examples.entries()) {
     const field = `examples.${index}`
@@ -184,7 +184,7 @@ const governed = Effect.fnUntraced(function* (
     },
     governance
   )
-  return yield* bound(spec, { input, output, handler: entry.handler, services: entry.context })
+  return yield* bindTool(spec, { input, output, handler: entry.handler, services: entry.context })
 })
 
 /**

@@ -37,7 +37,7 @@ const at = (value: unknown, path: string): unknown => {
  * Two calls of a run with the same identity are one effect. The values stand beside the text and not in it, so that no
  * two different sets of values come out the same; an argument that was left out is null.
  */
-export const effectIdentity = (
+export const sideEffectIdentity = (
   tool: { readonly key: string; readonly idempotency_key: string | null },
   args: unknown
 ): string | undefined =>

@@ -3,7 +3,7 @@
  */
 import { Schema, SchemaIssue } from "effect"
 import { Role } from "../Principal.ts"
-import { nearest } from "./Nearest.ts"
+import { didYouMean } from "./Nearest.ts"
 
 /** `message` names the tool, the field and the mend; `field` is a path such as `retry.max_attempts`. */
 export class MisdeclaredTool extends Schema.TaggedError<MisdeclaredTool>()("MisdeclaredTool", {
@@ -80,7 +80,7 @@ const formatter = SchemaIssue.makeFormatterStandardSchemaV1()
 const named = (key: string): string => (key === "permissions" ? "capabilities" : key)
 
 /** The first thing that a schema says of a declaration. */
-export const ofIssue = (
+export const misdeclaredByIssue = (
   tool: string,
   issue: SchemaIssue.Issue,
   known: Iterable<string>
@@ -101,7 +101,7 @@ export const ofIssue = (
     : misdeclared(
         tool,
         path.join("."),
-        `no tool has this field.${nearest(field.slice(0, 64), names)}`,
+        `no tool has this field.${didYouMean(field.slice(0, 64), names)}`,
         "Leave it out, or correct its name"
       )
 }

@@ -21,7 +21,7 @@ const distance = (a: string, b: string): number => {
 }
 
 /** ` Did you mean "x"?` with a leading space, or nothing when no name is near. */
-export const nearest = (name: string, names: Iterable<string>): string => {
+export const didYouMean = (name: string, names: Iterable<string>): string => {
   let best: string | undefined
   // Before its letters are lowered, which for a long name alone takes longer than all the rest.
   const near = name.slice(0, names_units_max).toLowerCase()
@@ -39,8 +39,8 @@ export const nearest = (name: string, names: Iterable<string>): string => {
 const names_max = 20
 
 /** The name that was probably meant, or, where none is near, what there is: at most 20 names. */
-export const suggestion = (name: string, names: ReadonlyArray<string>): string => {
-  const near = nearest(name, names)
+export const suggestNames = (name: string, names: ReadonlyArray<string>): string => {
+  const near = didYouMean(name, names)
   if (near !== "" || names.length === 0) return near
   const more = names.length > names_max ? `, and ${names.length - names_max} more` : ""
   return ` There is: ${names.slice(0, names_max).join(", ")}${more}.`
@@ -55,6 +55,6 @@ export const strayMembers = (given: unknown, schema: Readonly<Record<string, unk
   return Object.keys(given)
     .filter((name) => !Object.hasOwn(properties, name))
     .slice(0, 3)
-    .map((name) => ` It takes no "${name.slice(0, 64)}".${suggestion(name, names)}`)
+    .map((name) => ` It takes no "${name.slice(0, 64)}".${suggestNames(name, names)}`)
     .join("")
 }

@@ -5,7 +5,7 @@
 import { Effect, Result, Schema } from "effect"
 import { ToolUserError } from "../error/ToolError.ts"
 import type { GovernedTool } from "./GovernedTool.ts"
-import { nearest } from "./Nearest.ts"
+import { didYouMean } from "./Nearest.ts"
 import type { ToolSpec } from "./ToolSpec.ts"
 
 /** Two tools of one registry have the same key. It ends the start, and nothing of what came with the second is in. */
@@ -65,7 +65,7 @@ const notFound = (name: string, known: Iterable<string>, old: ReadonlyArray<stri
     name: shown,
     message:
       old.length === 0
-        ? `tool "${shown}" not found in registry.${nearest(shown, known)}`
+        ? `tool "${shown}" not found in registry.${didYouMean(shown, known)}`
         : `tool "${shown}" not found in registry: only deprecated ones have that name. Call one by its key: ${old.join(", ")}`
   })
 }
@@ -79,7 +79,7 @@ interface Listable {
 }
 
 /** The lines of tools with different keys, sorted by name; a deprecated one has none, and takes no name from another. */
-export const listed = (tools: ReadonlyArray<Listable>): ReadonlyArray<ToolListing> => {
+export const toolListings = (tools: ReadonlyArray<Listable>): ReadonlyArray<ToolListing> => {
   const selectable = tools.filter(({ spec }) => !spec.deprecated)
   const count = new Map<string, number>()
   for (const { spec } of selectable) count.set(spec.name, (count.get(spec.name) ?? 0) + 1)
@@ -135,7 +135,7 @@ const registryOf = <R>(
         ? selectable
         : selectable.filter((tool) => tool.spec.namespace === namespace),
     discover: () =>
-      listed(
+      toolListings(
         selectable.map(({ available, key, provider = "internal", spec }) => ({
           key,
           spec,

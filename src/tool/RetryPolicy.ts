@@ -20,7 +20,7 @@ export interface RetryPolicy extends Schema.Schema.Type<typeof RetryPolicy> {}
 /** What an author or a configuration says; what is left out is the default. */
 export type RetryConfig = Partial<RetryPolicy>
 
-export const never_again: RetryPolicy = {
+export const no_retry: RetryPolicy = {
   max_attempts: 1,
   backoff_initial_ms: 100,
   backoff_max_ms: 2_000,
@@ -33,9 +33,9 @@ const positive = (ms: number | undefined, otherwise: number): number =>
 /** The complete policy. Attempts below 1 are 1, a wait that is not positive is the default; an empty list is kept. */
 export const retryPolicyOf = (config: RetryConfig): RetryPolicy => ({
   max_attempts: Math.max(1, config.max_attempts ?? 1),
-  backoff_initial_ms: positive(config.backoff_initial_ms, never_again.backoff_initial_ms),
-  backoff_max_ms: positive(config.backoff_max_ms, never_again.backoff_max_ms),
-  retry_on_kinds: config.retry_on_kinds ?? never_again.retry_on_kinds
+  backoff_initial_ms: positive(config.backoff_initial_ms, no_retry.backoff_initial_ms),
+  backoff_max_ms: positive(config.backoff_max_ms, no_retry.backoff_max_ms),
+  retry_on_kinds: config.retry_on_kinds ?? no_retry.retry_on_kinds
 })
 
 /** The policy of one tool among those configured by name. A tool that is not there is never tried again. */
@@ -44,7 +44,7 @@ export const effectiveRetry = (
   tool: string
 ): RetryPolicy => {
   const config = Object.hasOwn(policies, tool) ? policies[tool] : undefined
-  return config === undefined ? never_again : retryPolicyOf(config)
+  return config === undefined ? no_retry : retryPolicyOf(config)
 }
 
 /** The wait in ms after the failed attempt `attempt`, which counts from 1: doubled each time, up to the cap. */

@@ -3,7 +3,7 @@
  */
 import { canonical } from "../Canonical.ts"
 import type { ToolListing } from "./Registry.ts"
-import { listed } from "./Registry.ts"
+import { toolListings } from "./Registry.ts"
 import type { ToolSpec } from "./ToolSpec.ts"
 import { keyOf } from "./ToolSpec.ts"
 
@@ -55,12 +55,12 @@ export const discover = (offers: ReadonlyArray<ToolOffer>): ReadonlyArray<ToolLi
     const known = best.get(key)
     if (known === undefined || (offer.available && !known.available)) best.set(key, offer)
   }
-  return listed([...best].map(([key, offer]) => ({ ...offer, key })))
+  return toolListings([...best].map(([key, offer]) => ({ ...offer, key })))
 }
 
 /** What both ends of a call have to say alike: a sender that takes a write for a read would send it again. */
 const alike = ["input_schema", "output_schema", "side_effects", "idempotent"] as const
 
 /** The fields in which a tool is offered otherwise than it is declared; empty if the two fit. */
-export const differing = (declared: ToolSpec, offered: ToolSpec): ReadonlyArray<string> =>
+export const differingFields = (declared: ToolSpec, offered: ToolSpec): ReadonlyArray<string> =>
   alike.filter((field) => canonical(declared[field]) !== canonical(offered[field]))

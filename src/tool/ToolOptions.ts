@@ -3,7 +3,7 @@
  */
 import type { MisdeclaredTool } from "./MisdeclaredTool.ts"
 import { misdeclared } from "./MisdeclaredTool.ts"
-import { suggestion } from "./Nearest.ts"
+import { suggestNames } from "./Nearest.ts"
 
 /** Ends the start at the first option that the tool does not have; undefined = it has them all. */
 export const strayOption = <Options extends object>(
@@ -17,7 +17,7 @@ export const strayOption = <Options extends object>(
     : misdeclared(
         tool,
         stray,
-        `there is no such option.${suggestion(stray, Object.keys(known))}`,
+        `there is no such option.${suggestNames(stray, Object.keys(known))}`,
         "Leave it out"
       )
 }

@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Cause, Effect, Exit } from "effect"
 import type { Options } from "../../layers/calls/GuardedFetch.ts"
 import * as HttpRequestTool from "../../layers/calls/HttpRequestTool.ts"
-import { isLoss } from "../../layers/runtime/tool/Failures.ts"
+import { isOutcomeLost } from "../../layers/runtime/tool/Failures.ts"
 import { ToolError } from "../../src/error/ToolError.ts"
 import { web } from "./Web.ts"
 import { Schema } from "effect"
@@ -118,14 +118,14 @@ describe("http_request", () => {
       assert.deepNestedInclude(yield* send("/zstd"), packed)
       for (const path of ["/bad_gzip", "/cut", "/none", "/no_http", "/silent"]) {
         const exit = yield* send(path)
-        assert.isTrue(Exit.isFailure(exit) && isLoss(exit.cause), path)
+        assert.isTrue(Exit.isFailure(exit) && isOutcomeLost(exit.cause), path)
       }
       // Each was sent once, and nothing went elsewhere.
       assert.lengthOf(server.seen, 27)
       assert.strictEqual(inside.connections.made, 0)
       // A read that fails has done nothing, and says why.
       const read = yield* send("/zstd", "GET")
-      assert.isTrue(Exit.isFailure(read) && !isLoss(read.cause))
+      assert.isTrue(Exit.isFailure(read) && !isOutcomeLost(read.cause))
       if (Exit.isFailure(read)) {
         assert.deepInclude(Cause.squash(read.cause), { reason: "FETCH_ENCODING" })
       }

@@ -16,7 +16,7 @@ import { Policy, permissionFor } from "../../src/permission/Policy.ts"
 import { stepOfCall } from "../../src/replay/Divergence.ts"
 import { shownDescription } from "../../src/tool/McpTool.ts"
 import { redacted } from "../../src/tool/McpResult.ts"
-import { nearest, strayMembers, suggestion } from "../../src/tool/Nearest.ts"
+import { didYouMean, strayMembers, suggestNames } from "../../src/tool/Nearest.ts"
 import { cleanResult, sanitiseText } from "../../src/tool/Sanitise.ts"
 import { timeoutMs } from "../../src/tool/ToolTimeout.ts"
 import { rateLimitSaid } from "../../layers/model/RateLimitHeaders.ts"
@@ -68,8 +68,8 @@ const table: Readonly<Record<string, (text: string) => unknown>> = {
     cleanResult(JSON.stringify(text), true)
   ],
   ofName,
-  nearest: (text) => nearest(text, ["refund", text]),
-  suggestion: (text) => suggestion(text, ["refund", "repay"]),
+  nearest: (text) => didYouMean(text, ["refund", text]),
+  suggestion: (text) => suggestNames(text, ["refund", "repay"]),
   strayMembers: (text) => strayMembers({ [text]: 1 }, { properties: { [text + "x"]: {}, a: {} } }),
   timeoutMs,
   template: (text) => [readsOf(text), malformedIn(text), fill(text, new Map([["a", text]]))],

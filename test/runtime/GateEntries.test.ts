@@ -11,7 +11,7 @@ import type { GovernedTool, MisdeclaredTool } from "../../src/tool/GovernedTool.
 import type { AgentMemory } from "../../services/AgentMemory.ts"
 import { KillSwitch } from "../../services/KillSwitch.ts"
 import { call, text } from "../../layers/model/ScriptedModelGateway.ts"
-import { subjectOf } from "../../layers/runtime/tool/ToolGate.ts"
+import { policySubjectOf } from "../../layers/runtime/tool/ToolGate.ts"
 import * as H from "./Harness.ts"
 
 const limits = RunLimits.make({ repeats_max: 0, mistakes_max: 0 })
@@ -276,7 +276,7 @@ describe("what a policy is asked of a tool", () => {
         input_schema: { type: "object", properties: { to: { type: "string" }, n: {} } },
         ...more
       }),
-      subjectOf
+      policySubjectOf
     )
   const plain = {
     name: "pay",
@@ -302,10 +302,10 @@ describe("what a policy is asked of a tool", () => {
         assert.deepStrictEqual(yield* subject(declared), { ...plain, ...more } as never)
       }
       const made = yield* governed({ namespace: "n", name: "t", side_effects: "read" })
-      assert.strictEqual(subjectOf({ ...made, provider: "mcp:x" }).server, "mcp:x")
-      assert.notProperty(subjectOf(made), "server")
+      assert.strictEqual(policySubjectOf({ ...made, provider: "mcp:x" }).server, "mcp:x")
+      assert.notProperty(policySubjectOf(made), "server")
       const odd = { ...made, spec: { ...made.spec, input_schema: { properties: null } } }
-      assert.deepStrictEqual(subjectOf(odd as never).arguments, [])
+      assert.deepStrictEqual(policySubjectOf(odd as never).arguments, [])
     })
   )
 

@@ -12,9 +12,9 @@ import type { ResidentAgent } from "../../services/AgentDirectory.ts"
 import { AgentMemory } from "../../services/AgentMemory.ts"
 import * as EphemeralStores from "../../layers/ephemeral/EphemeralStores.ts"
 import { call, calls, text } from "../../layers/model/ScriptedModelGateway.ts"
-import type { BegunEffect, CallHost } from "../../layers/runtime/tool/CallHost.ts"
-import { identityOf } from "../../layers/runtime/tool/IdempotencyIndex.ts"
-import { failed } from "../../layers/runtime/tool/Failures.ts"
+import type { BegunSideEffect, CallHost } from "../../layers/runtime/tool/CallHost.ts"
+import { callIdentityOf } from "../../layers/runtime/tool/IdempotencyIndex.ts"
+import { failedOutcome } from "../../layers/runtime/tool/Failures.ts"
 import { make as makeOnce } from "../../layers/runtime/tool/IdempotentCalls.ts"
 import * as H from "./Harness.ts"
 
@@ -174,7 +174,7 @@ const counting = () => {
 }
 
 const done = { _tag: "Value", json: "1" } as const
-const refused = failed(new ToolUserError({ kind: "invalid_args", message: "no" }))
+const refused = failedOutcome(new ToolUserError({ kind: "invalid_args", message: "no" }))
 
 describe("the index of effects", () => {
   /** Runs so many calls one after the other through the piece that does an effect once; gives what was looked at. */
@@ -200,7 +200,7 @@ describe("the index of effects", () => {
         }
       }
     })
-    const effects = new Map<string, BegunEffect>()
+    const effects = new Map<string, BegunSideEffect>()
     const looks: Array<number> = []
     for (let n = 0; n < many; n++) {
       const before = seen.walked + seen.phases + seen.agents
@@ -230,7 +230,7 @@ describe("the index of effects", () => {
         _tag: "Finished",
         settled: { _tag: "CallSettled", call: id, outcome }
       }
-      const { effect } = once(host, tool!, identityOf(tool!, own)!, () => ({
+      const { effect } = once(host, tool!, callIdentityOf(tool!, own)!, () => ({
         effect: Exit.succeed(finished)
       }))
       yield* Effect.provideService(effect, AgentMemory, {} as AgentMemory["Service"])

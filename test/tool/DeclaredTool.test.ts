@@ -6,7 +6,7 @@ import { assert, describe, expectTypeOf, it } from "@effect/vitest"
 import { Cause, Context, Effect, Exit, Fiber, Layer, Schema } from "effect"
 import { Tool, Toolkit } from "effect/ai"
 import { ToolError, ToolPolicyError, ToolUserError } from "../../src/error/ToolError.ts"
-import type { ToolCall } from "../../src/tool/DeclaredTool.ts"
+import type { HandlerCall } from "../../src/tool/DeclaredTool.ts"
 import { tool } from "../../src/tool/DeclaredTool.ts"
 import type { GovernedContext, GovernedTool } from "../../src/tool/GovernedTool.ts"
 import { govern } from "../../src/tool/GovernedTool.ts"
@@ -36,7 +36,7 @@ const readBook = tool(
   },
   Effect.fnUntraced(function* ({ id }, call) {
     expectTypeOf(id).toEqualTypeOf<number>()
-    expectTypeOf(call).toEqualTypeOf<ToolCall>()
+    expectTypeOf(call).toEqualTypeOf<HandlerCall>()
     const shelf = yield* Shelf
     const text = yield* shelf.find(id)
     if (text !== undefined) return { text, at: new Date(0) }

@@ -6,7 +6,7 @@ import { ToolError } from "../../src/error/ToolError.ts"
 import { tool } from "../../src/tool/DeclaredTool.ts"
 import type { Governance } from "../../src/tool/GovernedTool.ts"
 import { govern } from "../../src/tool/GovernedTool.ts"
-import { argumentsNamed, effectIdentity } from "../../src/tool/IdempotencyKey.ts"
+import { argumentsNamed, sideEffectIdentity } from "../../src/tool/IdempotencyKey.ts"
 import { decodeToolSpec, encodeToolSpec, keyOf } from "../../src/tool/ToolSpec.ts"
 
 /** The seven fields that a record has to have. */
@@ -311,7 +311,7 @@ describe("a declaration", () => {
 describe("an idempotency key", () => {
   const key = "shop.refund@1"
   const identity = (idempotency_key: string | null, args: unknown) =>
-    effectIdentity({ key, idempotency_key }, args)
+    sideEffectIdentity({ key, idempotency_key }, args)
 
   it("SG-09 is the same for the same named arguments, and for no others", () => {
     assert.deepStrictEqual(argumentsNamed("a-{b}-{c.d}"), ["b", "c.d"])
@@ -338,7 +338,7 @@ describe("an idempotency key", () => {
     assert.strictEqual(identity("once", { a: 1 }), identity("once", { a: 2 }))
     assert.notStrictEqual(
       identity("once", {}),
-      effectIdentity({ key: "shop.refund@2", idempotency_key: "once" }, {})
+      sideEffectIdentity({ key: "shop.refund@2", idempotency_key: "once" }, {})
     )
     assert.strictEqual(identity(null, { a: 1 }), undefined)
     assert.isString(identity("{constructor}", JSON.parse('{"__proto__":{"constructor":1}}')))

@@ -8,7 +8,7 @@ import { cancelRun } from "../../../src/run/RunCommand.ts"
 import type { StoreError } from "../../../services/TaskStore.ts"
 import type { Actor } from "./Actor.ts"
 import type { ActorHost } from "./ActorHost.ts"
-import { crashed } from "../tool/Faults.ts"
+import { logCrash } from "../tool/Faults.ts"
 import { amend } from "../desk/Observers.ts"
 import type { Lost } from "../loop/RunWriter.ts"
 
@@ -57,10 +57,10 @@ export const mayStartAgain = Effect.fnUntraced(function* (
     if (actor.run !== undefined && !isAway(cause)) {
       yield* Effect.ignoreCause(giveUp(host, actor.run))
     }
-    yield* crashed("an actor crashed too often and was stopped", cause, about, "Error")
+    yield* logCrash("an actor crashed too often and was stopped", cause, about, "Error")
     return false
   }
-  yield* crashed("an actor crashed and is started again", cause, about, "Warn")
+  yield* logCrash("an actor crashed and is started again", cause, about, "Warn")
   const ms = Math.min(backoff_initial_ms * 2 ** (actor.crashes.length - 1), backoff_max_ms)
   yield* Effect.sleep(ms + (yield* Random.nextIntBetween(0, Math.ceil(ms / 4) + 1)))
   return true

@@ -7,7 +7,7 @@ import { actorKey } from "../../../src/Ids.ts"
 import { AgentMemories } from "../../../services/AgentMemory.ts"
 import type { RunHead } from "../../../services/RunJournal.ts"
 import { drainRun } from "../loop/RunWakeup.ts"
-import { reportExit } from "../tool/Faults.ts"
+import { reportFailedExit } from "../tool/Faults.ts"
 import * as Actors from "./Actor.ts"
 import type { Actor } from "./Actor.ts"
 import type { ActorHost } from "./ActorHost.ts"
@@ -34,7 +34,10 @@ export const make = Effect.fnUntraced(function* (host: ActorHost) {
     )
     fork(actor.key, life).addObserver((exit) => {
       table.leave(actor, undefined)
-      reportExit(loop.report, "an actor broke", exit, { address: actor.key, run_id: actor.run })
+      reportFailedExit(loop.report, "an actor broke", exit, {
+        address: actor.key,
+        run_id: actor.run
+      })
     })
   }
 

@@ -20,7 +20,7 @@ import * as LoopScheduler from "../loop/LoopScheduler.ts"
 import * as PromptMeter from "../loop/PromptMeter.ts"
 import type { Services as LoopServices } from "../loop/RunLoop.ts"
 import * as Deadlines from "../tool/Deadlines.ts"
-import { reporter } from "../tool/Faults.ts"
+import { makeFaultReporter } from "../tool/Faults.ts"
 import * as GovernedInvoker from "../tool/GovernedInvoker.ts"
 import { ActorTable } from "./ActorTable.ts"
 import * as Hosting from "./Hosting.ts"
@@ -51,7 +51,7 @@ export const make = Effect.gen(function* () {
   const random = yield* SecureRandom.SecureRandom
   const directory = yield* AgentDirectory
   const questions = yield* OpenQuestions
-  const report = yield* reporter
+  const report = yield* makeFaultReporter
   const deadlines = yield* Deadlines.make
   const { invoker, policy_version } = yield* GovernedInvoker.make(deadlines)
   const host: ActorHost = {

@@ -22,7 +22,7 @@ import { RunJournal } from "../../../services/RunJournal.ts"
 import { ToolCallObservers } from "../../../services/ToolCallObserver.ts"
 import { approvalDigest, shownDigest } from "../tool/CallDigests.ts"
 import { amend, observeCalls } from "./Observers.ts"
-import { reporter } from "../tool/Faults.ts"
+import { makeFaultReporter } from "../tool/Faults.ts"
 import * as OpenQuestions from "./OpenQuestions.ts"
 
 const pendingLimit = Entries.limitUpTo(500)
@@ -62,7 +62,7 @@ const make = Effect.gen(function* () {
   const questions = yield* OpenQuestions.OpenQuestions
   const digest = yield* Digest.Digest
   const clock = yield* Clock.Clock
-  const onDurable = observeCalls(yield* ToolCallObservers, clock, yield* reporter)
+  const onDurable = observeCalls(yield* ToolCallObservers, clock, yield* makeFaultReporter)
 
   const found = Effect.fnUntraced(function* (id: ApprovalId, by: Principal) {
     const approval = yield* records.get(id)

@@ -18,9 +18,9 @@ import type { ModelTurnObserver, ModelUsed } from "../../../services/ModelTurnOb
 import { ModelTurnObservers } from "../../../services/ModelTurnObserver.ts"
 import type { ToolCallObserver } from "../../../services/ToolCallObserver.ts"
 import { ToolCallObservers } from "../../../services/ToolCallObserver.ts"
-import { attempt } from "../tool/Catching.ts"
-import { exceptionIn } from "../tool/Failures.ts"
-import type { Report } from "../tool/Faults.ts"
+import { callCatching } from "../tool/Catching.ts"
+import { exceptionBehind } from "../tool/Failures.ts"
+import type { ReportFault } from "../tool/Faults.ts"
 import { exceptionOf } from "../tool/Faults.ts"
 import { observeUnknownCalls } from "./UnknownCalls.ts"
 
@@ -31,10 +31,10 @@ export type OnDurable = (run: RunId, state: RunState, events: ReadonlyArray<RunE
 const notifyEach = <A>(
   observers: ReadonlyArray<(fact: A) => void>,
   fact: A,
-  report: Report
+  report: ReportFault
 ): void => {
   for (const observe of observers) {
-    const thrown = attempt(notify, observe, fact, Cause.die)
+    const thrown = callCatching(notify, observe, fact, Cause.die)
     if (thrown !== undefined) report("an observer broke", exceptionOf(thrown), {})
   }
 }
@@ -48,7 +48,7 @@ const notify = <A>(observe: (fact: A) => void, fact: A): Cause.Cause<never> | un
 export const observeCalls = (
   observers: ReadonlyArray<ToolCallObserver>,
   clock: Clock.Clock,
-  report: Report
+  report: ReportFault
 ): OnDurable =>
   observers.length === 0
     ? () => {}
@@ -60,7 +60,7 @@ export const observeCalls = (
           const now = event.ended_at ?? clock.currentTimeMillisUnsafe()
           const fact = completed(run, state, event, now)
           if (fact === undefined) continue
-          const exception = exceptionIn(event.outcome)
+          const exception = exceptionBehind(event.outcome)
           notifyEach(observers, exception === undefined ? fact : { ...fact, exception }, report)
         }
       }
@@ -69,7 +69,7 @@ export const observeCalls = (
 const observeTurns = (
   observers: ReadonlyArray<ModelTurnObserver>,
   onDurable: OnDurable,
-  report: Report
+  report: ReportFault
 ): OnDurable =>
   observers.length === 0
     ? onDurable
@@ -84,7 +84,7 @@ const observeTurns = (
       }
 
 /** For the observers of the fiber that builds it. */
-export const makeOnDurable = Effect.fnUntraced(function* (clock: Clock.Clock, report: Report) {
+export const makeOnDurable = Effect.fnUntraced(function* (clock: Clock.Clock, report: ReportFault) {
   const calls = observeCalls(yield* ToolCallObservers, clock, report)
   return yield* observeUnknownCalls(observeTurns(yield* ModelTurnObservers, calls, report))
 })
@@ -92,7 +92,7 @@ export const makeOnDurable = Effect.fnUntraced(function* (clock: Clock.Clock, re
 const notifySpent = (
   observers: ReadonlyArray<ModelTurnObserver>,
   { tool, uses }: Spending,
-  report: Report
+  report: ReportFault
 ) => {
   for (const use of uses) notifyEach<ModelUsed>(observers, { ...use, tool }, report)
 }

@@ -5,13 +5,15 @@ import type { Cause } from "effect"
 import type { Exception } from "../../../src/error/Exception.ts"
 import type { RunInput } from "../../../src/run/RunDecider.ts"
 import type { Work } from "../../../src/run/RunWork.ts"
-import type { About } from "../tool/Faults.ts"
+import type { FaultAnnotations } from "../tool/Faults.ts"
 import { exceptionOf } from "../tool/Faults.ts"
 import { died } from "./ModelTurn.ts"
 import type { ToolInvoker } from "../tool/ToolInvoker.ts"
 
 export const brokenWork = (
-  { broke }: { readonly broke: (what: string, exception: Exception, about: About) => void },
+  {
+    broke
+  }: { readonly broke: (what: string, exception: Exception, about: FaultAnnotations) => void },
   invoker: ToolInvoker,
   work: Work,
   cause: Cause.Cause<never>

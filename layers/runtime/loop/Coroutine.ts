@@ -6,7 +6,7 @@
 import { Effect, Exit, Fiber } from "effect"
 import { isDone } from "../../../src/run/FirstStep.ts"
 import type { AgentMemory } from "../../../services/AgentMemory.ts"
-import { attempt } from "../tool/Catching.ts"
+import { callCatching } from "../tool/Catching.ts"
 import type { Fork } from "../tool/CallHost.ts"
 import type { LoopScheduler } from "./LoopScheduler.ts"
 
@@ -83,7 +83,7 @@ export class Coroutine<A, E> {
   #advance(given: unknown): void {
     this.#sleeps = false
     for (let value = given; ;) {
-      const step = attempt(next, this.#steps, value, defective)
+      const step = callCatching(next, this.#steps, value, defective)
       // What it did may have interrupted whoever runs it.
       if (this.#resumeFiber === undefined) return
       if (step.done === true) return this.#end(step.value)

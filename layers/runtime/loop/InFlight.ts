@@ -7,7 +7,7 @@ import { isDone } from "../../../src/run/FirstStep.ts"
 import type { RunInput } from "../../../src/run/RunDecider.ts"
 import type { Work } from "../../../src/run/RunWork.ts"
 import type { Deadlines } from "../tool/Deadlines.ts"
-import type { Fork, Started } from "../tool/CallHost.ts"
+import type { Fork, StartedWork } from "../tool/CallHost.ts"
 
 /** A piece that runs, known by its key until what it said is written. */
 export interface WorkInFlight {
@@ -20,7 +20,7 @@ export interface Host {
   readonly fork: Fork
   readonly deadlines: Deadlines
   /** What a piece does. */
-  begin(work: Work): Started
+  begin(work: Work): StartedWork
   /** What a piece says, if anything; it counts as running until that is written. Nobody looks at it yet. */
   complete(running: WorkInFlight | undefined, input: RunInput | undefined): void
   /** Looks at what was said, in the fiber of the piece that said it. */
@@ -70,7 +70,7 @@ export class InFlight {
     return this.#launch(work, this.#host.begin(work))
   }
 
-  #launch(work: Work, started: Started): boolean {
+  #launch(work: Work, started: StartedWork): boolean {
     if (isDone(started.effect)) {
       return this.#ended(work, started, started.effect, undefined)
     }
@@ -106,7 +106,7 @@ export class InFlight {
    */
   #ended(
     work: Work,
-    started: Started,
+    started: StartedWork,
     exit: Exit.Exit<unknown, unknown>,
     running: WorkInFlight | undefined
   ): boolean {

@@ -11,23 +11,23 @@ import type { RunAccepted } from "../../../src/run/RunEvent.ts"
 import type { CallState, RunState } from "../../../src/run/RunState.ts"
 import type { ResidentAgent } from "../../../services/AgentDirectory.ts"
 import type { AgentMemory } from "../../../services/AgentMemory.ts"
-import type { About } from "../tool/Faults.ts"
+import type { FaultAnnotations } from "../tool/Faults.ts"
 import type { ToolOutput } from "./Feed.ts"
 import type { RunWriter, Transaction } from "./RunWriter.ts"
-import type { BegunEffect, CallHost, Surroundings } from "../tool/CallHost.ts"
+import type { BegunSideEffect, CallHost, ActorContext } from "../tool/CallHost.ts"
 
 /** What of the loop a call reaches. */
 export interface Loop {
   readonly writer: RunWriter
-  readonly context: Surroundings
+  readonly context: ActorContext
   /** Decides on the input with all that has arrived; `written` is told whether or not its event stands. */
   report(input: RunInput, written: () => void): void
   /** Runs when no append is on its way. */
   transact(transaction: Transaction, done: () => void): void
   readonly delta: (run: RunId, frame: FrameId, step: number, output: ToolOutput) => void
   /** Tells operators of code that broke: with the run's own ids, and these. */
-  broke(what: string, exception: Exception, about: About): void
-  effects?: Map<string, BegunEffect>
+  broke(what: string, exception: Exception, about: FaultAnnotations): void
+  effects?: Map<string, BegunSideEffect>
 }
 
 export class LoopCall implements CallHost {
@@ -48,7 +48,7 @@ export class LoopCall implements CallHost {
     return this.#loop.writer.run
   }
 
-  get context(): Surroundings {
+  get context(): ActorContext {
     return this.#loop.context
   }
 
@@ -69,11 +69,11 @@ export class LoopCall implements CallHost {
     return this.#loop.writer.state
   }
 
-  get effects(): Map<string, BegunEffect> {
+  get begunSideEffects(): Map<string, BegunSideEffect> {
     return (this.#loop.effects ??= new Map())
   }
 
-  broke(what: string, exception: Exception, tool: string): void {
+  reportFault(what: string, exception: Exception, tool: string): void {
     this.#loop.broke(what, exception, { call_id: this.#id, tool, agent: this.agent.spec.name })
   }
 

@@ -13,17 +13,17 @@ import type { FrameState, RunState } from "../../../src/run/RunState.ts"
 import type { AskModel } from "../../../src/run/RunWork.ts"
 import type { ResidentAgent } from "../../../services/AgentDirectory.ts"
 import type { ModelDelta, ModelError, ModelGateway } from "../../../services/ModelGateway.ts"
-import { attempt } from "../tool/Catching.ts"
+import { callCatching } from "../tool/Catching.ts"
 import type { Asking } from "./Compactor.ts"
-import type { Body, Piece, Started } from "../tool/CallHost.ts"
+import type { TimedWork, InputWork, StartedWork } from "../tool/CallHost.ts"
 import { compaction } from "./Compactor.ts"
-import type { Report } from "../tool/Faults.ts"
+import type { ReportFault } from "../tool/Faults.ts"
 import { exceptionOf } from "../tool/Faults.ts"
 import type { PromptMeter } from "./PromptMeter.ts"
 
 interface Services {
   readonly prices: Prices | undefined
-  readonly report: Report
+  readonly report: ReportFault
   readonly model: ModelGateway["Service"]
   readonly delta: (run: RunId, frame: FrameId, step: number, delta: ModelDelta) => void
 }
@@ -95,7 +95,7 @@ export const died = (asked: AskModel): RunInput =>
   turnFailed(asked, "model_defect", "the model gateway failed by a defect")
 
 /** A turn on its way, and everything that it is asked by. One object a turn. */
-export class ModelTurn implements Asking, Body {
+export class ModelTurn implements Asking, TimedWork {
   readonly services: Services
   readonly asked: AskModel
   readonly run: RunId
@@ -125,11 +125,11 @@ export class ModelTurn implements Asking, Body {
   }
 
   ended(exit: Exit.Exit<unknown, unknown>): RunInput {
-    return attempt(said, this, exit, (defect) => broke(this, Cause.die(defect)))
+    return callCatching(said, this, exit, (defect) => broke(this, Cause.die(defect)))
   }
 
-  instead(cause: Cause.Cause<unknown>): Piece | undefined {
-    return attempt(shorter, this, cause, (defect) => ({ effect: Exit.die(defect) }))
+  instead(cause: Cause.Cause<unknown>): InputWork | undefined {
+    return callCatching(shorter, this, cause, (defect) => ({ effect: Exit.die(defect) }))
   }
 
   late(): RunInput {
@@ -158,14 +158,14 @@ const said = (turn: ModelTurn, exit: Exit.Exit<unknown, unknown>): RunInput => {
     : broke(turn, exit.cause)
 }
 
-const shorter = (turn: ModelTurn, cause: Cause.Cause<unknown>): Piece | undefined => {
+const shorter = (turn: ModelTurn, cause: Cause.Cause<unknown>): InputWork | undefined => {
   const error = Cause.findErrorOption(cause)
   return Option.isSome(error) && (error.value as ModelError).reason === "context_length"
     ? cut(turn.services, turn, "refused")
     : undefined
 }
 
-const begun = (services: Services, turn: ModelTurn): Started => {
+const begun = (services: Services, turn: ModelTurn): StartedWork => {
   const { agent, asked, frame: place, meter, run, state } = turn
   if (meter.isOver(state, agent, place)) {
     const piece = cut(services, turn, "bound")
@@ -197,7 +197,7 @@ const cut = (
   services: Services,
   asking: Asking,
   cause: Parameters<typeof compaction>[2]
-): Piece | undefined => {
+): InputWork | undefined => {
   const effect = compaction(services, asking, cause)
   return effect === undefined ? undefined : { effect }
 }
@@ -206,6 +206,7 @@ const cut = (
  * Asks for the turn, or makes room for it first: then the turn is wanted again once that is journaled. A gateway that
  * throws, or gives what is not JSON, fails this turn and not the loop.
  */
-export const askModel = (turn: ModelTurn): Started => attempt(begun, turn.services, turn, defective)
+export const askModel = (turn: ModelTurn): StartedWork =>
+  callCatching(begun, turn.services, turn, defective)
 
-const defective = (defect: unknown): Started => ({ effect: Exit.die(defect) })
+const defective = (defect: unknown): StartedWork => ({ effect: Exit.die(defect) })

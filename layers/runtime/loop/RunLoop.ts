@@ -26,7 +26,7 @@ import { brokenWork } from "./BrokenWork.ts"
 import type { Deadlines } from "../tool/Deadlines.ts"
 import type { Steps } from "./Coroutine.ts"
 import { Coroutine } from "./Coroutine.ts"
-import type { About, Report } from "../tool/Faults.ts"
+import type { FaultAnnotations, ReportFault } from "../tool/Faults.ts"
 import type { ToolOutput } from "./Feed.ts"
 import type { Loop as LoopHost } from "./LoopCall.ts"
 import type { AskLimitApproval } from "./LimitApproval.ts"
@@ -38,7 +38,7 @@ import { PromptMeter } from "./PromptMeter.ts"
 import type { RunWakeup } from "./RunWakeup.ts"
 import type { Lost, Transaction } from "./RunWriter.ts"
 import { RunWriter } from "./RunWriter.ts"
-import type { Fork, Started, Surroundings } from "../tool/CallHost.ts"
+import type { Fork, StartedWork, ActorContext } from "../tool/CallHost.ts"
 import type { ToolInvoker } from "../tool/ToolInvoker.ts"
 import type { Services as WallServices, WallClockLimit } from "./WallClockLimit.ts"
 import * as Wall from "./WallClockLimit.ts"
@@ -56,7 +56,7 @@ export interface Services extends WallServices {
   readonly askLimitApproval: AskLimitApproval
   readonly prices: Prices | undefined
   /** Tells operators what broke. */
-  readonly report: Report
+  readonly report: ReportFault
   /** Called with events once they are durable, never before. */
   readonly onDurable: (run: RunId, state: RunState, events: ReadonlyArray<RunEvent>) => void
   /** Called when others appended to the run. */
@@ -127,7 +127,7 @@ class Loop implements LoopHost, InFlightHost {
   readonly #inFlight: InFlight
   readonly #wakeup: RunWakeup
   readonly writer: RunWriter
-  readonly context: Surroundings
+  readonly context: ActorContext
   readonly fork: Fork
   readonly delta: Services["delta"]
   readonly deadlines: Deadlines
@@ -142,7 +142,7 @@ class Loop implements LoopHost, InFlightHost {
   #news = false
 
   constructor(
-    context: Surroundings,
+    context: ActorContext,
     services: Services,
     held: Held,
     past: Past,
@@ -289,7 +289,7 @@ class Loop implements LoopHost, InFlightHost {
     }
   }
 
-  broke(what: string, exception: Exception, about: About) {
+  broke(what: string, exception: Exception, about: FaultAnnotations) {
     const { tenant, trace_id } = this.#state.accepted!
     const run_id = this.writer.run
     this.#services.report(what, exception, { run_id, tenant, trace_id, ...about })
@@ -299,7 +299,7 @@ class Loop implements LoopHost, InFlightHost {
     return brokenWork({ broke: this.broke.bind(this) }, this.#services.invoker, failed, cause)
   }
 
-  begin(wanted: Work): Started {
+  begin(wanted: Work): StartedWork {
     switch (wanted._tag) {
       case "RunCall":
         return this.#call(wanted)
@@ -345,7 +345,7 @@ class Loop implements LoopHost, InFlightHost {
     this.#coroutine?.wake()
   }
 
-  #turn(asked: AskModel): Started {
+  #turn(asked: AskModel): StartedWork {
     const { run, state } = this.writer
     const frame = state.frames.get(asked.frame)!
     const agent = this.#services.directory.get(frame.agent)
@@ -353,7 +353,7 @@ class Loop implements LoopHost, InFlightHost {
     return askModel(new ModelTurn(this.#services, asked, run, state, frame, agent, this.#meter))
   }
 
-  #call(wanted: RunCall): Started {
+  #call(wanted: RunCall): StartedWork {
     const { frame } = this.#state.calls.get(wanted.call)!
     const agent = this.#services.directory.get(this.#state.frames.get(frame)!.agent)!
     return this.#services.invoker.start(new LoopCall(this, wanted.call, agent))

@@ -7,7 +7,7 @@ import type { ResultMessage } from "../../../src/semstreams/CallMessage.ts"
 import { executeSubject } from "../../../src/tool/ToolMessage.ts"
 import type { StoreError } from "../../../services/TaskStore.ts"
 import type { ToolDelivery, ToolQueue } from "../../../services/ToolQueue.ts"
-import { exceptionOf, logged } from "../tool/Faults.ts"
+import { exceptionOf, logFault } from "../tool/Faults.ts"
 import type { ClaimLoop } from "../relay/ClaimLoop.ts"
 import type { Executed, QueueExecutor } from "./QueueExecutor.ts"
 import type { ToolQueueConfig } from "./ToolQueueConfig.ts"
@@ -160,7 +160,7 @@ export const make = (
         ),
         Effect.catchCause((cause) =>
           Effect.andThen(
-            logged("a delivery broke", exceptionOf(cause), {}),
+            logFault("a delivery broke", exceptionOf(cause), {}),
             giveBack(owner, delivery, "its delivery broke")
           )
         ),

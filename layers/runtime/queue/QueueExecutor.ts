@@ -29,13 +29,13 @@ import { PermissionPolicy } from "../../../services/PermissionPolicy.ts"
 import { ToolAttemptObservers } from "../../../services/ToolAttemptObserver.ts"
 import type { ToolDelivery } from "../../../services/ToolQueue.ts"
 import { ToolRegistry } from "../../../services/ToolRegistry.ts"
-import type { Governed, Surroundings } from "../tool/CallHost.ts"
-import { readable } from "../tool/CheckedPolicy.ts"
+import type { AgentTool, ActorContext } from "../tool/CallHost.ts"
+import { validatePolicy } from "../tool/CheckedPolicy.ts"
 import * as Deadlines from "../tool/Deadlines.ts"
 import type { Reconciliation } from "../tool/Reconciliation.ts"
-import { unknown } from "../tool/Reconciliation.ts"
-import { makeGates } from "../tool/ToolGate.ts"
-import { exceptionOf, reporter } from "../tool/Faults.ts"
+import { reconciliation_unknown } from "../tool/Reconciliation.ts"
+import { makeToolGates } from "../tool/ToolGate.ts"
+import { exceptionOf, makeFaultReporter } from "../tool/Faults.ts"
 import * as QueuedCall from "./QueuedCall.ts"
 import * as ToolBody from "../tool/ToolBody.ts"
 import * as ToolGuards from "../tool/ToolGuards.ts"
@@ -85,7 +85,7 @@ type Why = readonly [field: string, problem: string, mend: string]
 
 const notThere: Why = ["serve", "there is no such tool", "Name one of those in tools"]
 
-const whyNot = ({ provider, spec }: Governed): Why | undefined =>
+const whyNot = ({ provider, spec }: AgentTool): Why | undefined =>
   spec.transactional
     ? [
         "transactional",
@@ -107,7 +107,7 @@ const notQueueable = (tool: string, [field, problem, mend]: Why): ToolNotQueueab
     message: `tool "${tool}", field "${field}": ${problem}. ${mend}.`
   })
 
-const memoryless: Surroundings = (() => {
+const memoryless: ActorContext = (() => {
   const none = Effect.die(new Error("a tool that runs from a queue has no actor's memory"))
   return AgentMemory.context(AgentMemory.of({ remember: () => none, recall: () => none }))
 })()
@@ -162,13 +162,13 @@ const unknownOf = (call: CallMessage): Executed => answers(replyOf(call, { _tag:
 
 const isUnknown = (result: ResultMessage): boolean => readReply(result)._tag === "Unknown"
 
-const stopsLoop = ({ spec }: Governed, outcome: Outcome): boolean =>
+const stopsLoop = ({ spec }: AgentTool, outcome: Outcome): boolean =>
   spec.stop_loop === true && outcome._tag === "Value"
 
 const served = Effect.fnUntraced(function* (options: Options) {
   const registry = yield* ToolRegistry
-  const tools = new Map<string, Governed>()
-  const add = (tool: Governed) => {
+  const tools = new Map<string, AgentTool>()
+  const add = (tool: AgentTool) => {
     tools.set(tool.key, tool)
     if (registry.get(tool.spec.name) === tool) tools.set(tool.spec.name, tool)
   }
@@ -189,7 +189,7 @@ const served = Effect.fnUntraced(function* (options: Options) {
   return tools
 })
 
-const agentOf = (tools: ReadonlyMap<string, Governed>, options: Options): ResidentAgent => ({
+const agentOf = (tools: ReadonlyMap<string, AgentTool>, options: Options): ResidentAgent => ({
   spec: AgentSpec.make({
     name: AgentName.make("tool-worker"),
     instructions: "",
@@ -210,7 +210,7 @@ export const make = Effect.fnUntraced(function* (
 > {
   const tools = yield* served(options)
   // Of tools that are not here nothing is said: a policy is that of all workers, and of the runtime.
-  const policy = yield* readable(yield* PermissionPolicy)
+  const policy = yield* validatePolicy(yield* PermissionPolicy)
   const agent = agentOf(tools, options)
   const services: ToolInvoker.Services = {
     registry: yield* ToolRegistry,
@@ -223,10 +223,10 @@ export const make = Effect.fnUntraced(function* (
     guards: yield* ToolGuards.make(tools.values()),
     attempted: yield* ToolAttemptObservers
   }
-  const report = yield* reporter
+  const report = yield* makeFaultReporter
   const invoker = ToolInvoker.make(services)
   const body = ToolBody.make(services)
-  const gateOf = makeGates(services.policy ?? no_policy, body)
+  const gateOf = makeToolGates(services.policy ?? no_policy, body)
 
   /** Did it begin, and may it not be done twice? */
   const doubted = ({ begun_at, tool }: ToolDelivery): boolean => {
@@ -246,7 +246,7 @@ export const make = Effect.fnUntraced(function* (
         Cause.hasInterruptsOnly(cause)
           ? Effect.interrupt
           : Effect.sync(() => {
-              host.broke("a call from the queue broke", exceptionOf(cause), delivery.tool)
+              host.reportFault("a call from the queue broke", exceptionOf(cause), delivery.tool)
               return invoker.died(host.call().id, cause)
             })
       )
@@ -261,10 +261,10 @@ export const make = Effect.fnUntraced(function* (
   ): Effect.Effect<Reconciliation> => {
     const gate = gateOf(agent).get(delivery.tool)
     if (gate === undefined || gate.refusal !== undefined || gate.permission === "deny") {
-      return Effect.succeed(unknown)
+      return Effect.succeed(reconciliation_unknown)
     }
     const args = gate.tool.decode(call.arguments ?? {})
-    if (Exit.isFailure(args)) return Effect.succeed(unknown)
+    if (Exit.isFailure(args)) return Effect.succeed(reconciliation_unknown)
     const host = QueuedCall.make(delivery, call, agent, memoryless, unheard, report)
     return Effect.provideContext(body.reconcile(host, gate.tool, args.value, over_at), memoryless)
   }

@@ -13,8 +13,8 @@ import { spanOf } from "../../../src/run/Traceparent.ts"
 import type { CallMessage } from "../../../src/semstreams/CallMessage.ts"
 import type { ResidentAgent } from "../../../services/AgentDirectory.ts"
 import type { ToolDelivery } from "../../../services/ToolQueue.ts"
-import type { BegunEffect, CallHost, Surroundings } from "../tool/CallHost.ts"
-import type { Report } from "../tool/Faults.ts"
+import type { BegunSideEffect, CallHost, ActorContext } from "../tool/CallHost.ts"
+import type { ReportFault } from "../tool/Faults.ts"
 
 /** What the sender says beside SemStreams' fields; from another sender than ours all of it may be missing. */
 export interface SenderTold {
@@ -63,7 +63,7 @@ export interface Line {
 }
 
 /** What the body runs over: beneath the span that calls, where its sender says which that is. */
-const within = (context: Surroundings, call: CallMessage): Surroundings => {
+const within = (context: ActorContext, call: CallMessage): ActorContext => {
   const traceparent = textIn(call.metadata, "traceparent")
   const span = traceparent === undefined ? undefined : spanOf(traceparent)
   return span === undefined ? context : Context.add(context, Tracer.ParentSpan, span)
@@ -73,9 +73,9 @@ export const make = (
   delivery: ToolDelivery,
   call: CallMessage,
   agent: ResidentAgent,
-  context: Surroundings,
+  context: ActorContext,
   line: Line,
-  report: Report
+  report: ReportFault
 ): CallHost => {
   const state: RunState = noState()
   const args = call.arguments ?? {}
@@ -97,8 +97,8 @@ export const make = (
     context: within(context, call),
     call: () => own,
     state,
-    effects: new Map<string, BegunEffect>(),
-    broke: (what, exception, tool) =>
+    begunSideEffects: new Map<string, BegunSideEffect>(),
+    reportFault: (what, exception, tool) =>
       report(what, exception, {
         run_id: call.loop_id,
         call_id: own.id,

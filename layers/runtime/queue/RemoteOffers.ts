@@ -3,7 +3,7 @@
  * is a warning. Private to the remote tool.
  */
 import { Effect } from "effect"
-import { differing } from "../../../src/tool/ToolOffer.ts"
+import { differingFields } from "../../../src/tool/ToolOffer.ts"
 import type { ToolOffer } from "../../../src/tool/ToolOffer.ts"
 import type { ToolSpec } from "../../../src/tool/ToolSpec.ts"
 import { keyOf } from "../../../src/tool/ToolSpec.ts"
@@ -19,7 +19,7 @@ const warningOf = (
     return `no worker offers the tool "${keyOf(spec)}" now; each call of it waits up to ${wait_ms} ms for one`
   }
   const unlike = there.flatMap(({ provider, spec: offered }) => {
-    const fields = differing(spec, offered)
+    const fields = differingFields(spec, offered)
     return fields.length === 0 ? [] : [`"${provider}" in ${fields.join(", ")}`]
   })
   return unlike.length === 0

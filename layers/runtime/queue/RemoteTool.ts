@@ -28,7 +28,7 @@ import type {
   MisdeclaredTool,
   Reconciled
 } from "../../../src/tool/GovernedTool.ts"
-import { bound } from "../../../src/tool/GovernedTool.ts"
+import { bindTool } from "../../../src/tool/GovernedTool.ts"
 import { traceparentOf } from "../../../src/run/Traceparent.ts"
 import type { CallMessage, ResultMessage } from "../../../src/semstreams/CallMessage.ts"
 import { misdeclared } from "../../../src/tool/MisdeclaredTool.ts"
@@ -45,7 +45,7 @@ import { isDispatched, keyOf } from "../../../src/tool/ToolSpec.ts"
 import type { ToolMessageConflict, ToolQueueFull } from "../../../services/ToolQueue.ts"
 import { ToolQueue } from "../../../services/ToolQueue.ts"
 import type { StoreError } from "../../../services/TaskStore.ts"
-import { outcome_unknown } from "../tool/Failures.ts"
+import { outcome_unknown_reason } from "../tool/Failures.ts"
 import { lookFor } from "./RemoteOffers.ts"
 import { expired_reason } from "./QueueExecutor.ts"
 
@@ -97,7 +97,7 @@ const said = (reply: Reply): Effect.Effect<unknown, ToolError> => {
       return Effect.fail(
         new ToolTransientError({
           kind: "timeout",
-          reason: outcome_unknown,
+          reason: outcome_unknown_reason,
           message: "its worker ended, and nobody knows what it did."
         })
       )
@@ -284,7 +284,7 @@ export const remote = (
     const key = keyOf(spec)
     const wait_ms = spec.timeout_ms - Math.min(margin_ms, Math.ceil(spec.timeout_ms / 4))
     yield* lookFor(queue, spec, wait_ms)
-    const governed = yield* bound<never>(spec, {
+    const governed = yield* bindTool<never>(spec, {
       // Both ends check; what travels is JSON, and only the worker's end decodes it.
       input: { ...input, decode: (given) => Exit.map(input.decode(given), () => given) },
       output: { ...output, encode: (json) => Exit.map(output.check(json), () => json) },

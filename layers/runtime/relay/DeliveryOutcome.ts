@@ -9,7 +9,7 @@ import type { StoreError } from "../../../services/TaskStore.ts"
 import type { OutboxMessage } from "../../../src/delivery/Outbox.ts"
 import { backoffMs } from "../../../src/delivery/Outbox.ts"
 import { sanitiseError } from "../../../src/delivery/SanitisedError.ts"
-import { exceptionOf, logged } from "../tool/Faults.ts"
+import { exceptionOf, logFault } from "../tool/Faults.ts"
 import type { ClaimLoop } from "./ClaimLoop.ts"
 
 /** How often a message is tried, and how long it waits before the second try, in ms; each further wait is longer. */
@@ -117,7 +117,7 @@ export const makeDeliveryOutcomes = (
     const { error, isBroken, isFinal } = failureOf(exit.cause)
     if (isBroken) {
       const about = { message_id: id, topic, tenant }
-      yield* logged("a delivery handler broke", exceptionOf(exit.cause), about)
+      yield* logFault("a delivery handler broke", exceptionOf(exit.cause), about)
     }
     if (isFinal || attempts >= attempts_max) return yield* bury(message, owner, error)
     const retry_at = now + backoffMs(attempts, backoff_initial_ms)

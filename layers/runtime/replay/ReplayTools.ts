@@ -16,7 +16,7 @@ import { erasedReplay, refusedReplay, routeOf } from "../../../src/replay/Replay
 import type { CallSettled, Outcome } from "../../../src/run/RunEvent.ts"
 import type { ResidentAgent } from "../../../services/AgentDirectory.ts"
 import { digestOf } from "../tool/CallDigests.ts"
-import type { Governed } from "../tool/CallHost.ts"
+import type { AgentTool } from "../tool/CallHost.ts"
 
 /** What became of one call of a replay. */
 export interface ReplayedCall {
@@ -98,7 +98,7 @@ export const make = Effect.fnUntraced(function* (
     return nothing
   }
 
-  const replayed = (tool: Governed, call: CallId, outcome: Outcome): Given => {
+  const replayed = (tool: AgentTool, call: CallId, outcome: Outcome): Given => {
     calls.push({ call, tool: tool.key, how: "replayed" })
     outcomes.set(call, outcome)
     if (outcome._tag !== "Value") return nothing
@@ -106,7 +106,7 @@ export const make = Effect.fnUntraced(function* (
     return new Given(() => Exit.map(tool.check(json), () => json))
   }
 
-  const replayTool = (tool: Governed): Governed => {
+  const replayTool = (tool: AgentTool): AgentTool => {
     const { rate_limit: _none, ...spec } = tool.spec
     const { reconcile: _nobody, ...parts } = tool
     return {

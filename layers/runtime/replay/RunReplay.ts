@@ -24,13 +24,13 @@ import { PriceBook } from "../../../services/PriceBook.ts"
 import { RunJournal } from "../../../services/RunJournal.ts"
 import { ToolRegistry } from "../../../services/ToolRegistry.ts"
 import { Tokenizer } from "../../../services/Tokenizer.ts"
-import { versionOf } from "../tool/CallDigests.ts"
+import { policyVersionOf } from "../tool/CallDigests.ts"
 import * as Deadlines from "../tool/Deadlines.ts"
-import { reporter } from "../tool/Faults.ts"
+import { makeFaultReporter } from "../tool/Faults.ts"
 import * as LimitApproval from "../loop/LimitApproval.ts"
 import * as LoopScheduler from "../loop/LoopScheduler.ts"
 import * as PromptMeter from "../loop/PromptMeter.ts"
-import type { Started } from "../tool/CallHost.ts"
+import type { StartedWork } from "../tool/CallHost.ts"
 import * as ReplayAnswers from "./ReplayAnswers.ts"
 import * as ReplayModel from "./ReplayModel.ts"
 import type { ReplayedCall } from "./ReplayTools.ts"
@@ -85,7 +85,7 @@ const make = Effect.fnUntraced(function* ({ model, recording, run }: Options, wa
   const registry = yield* ToolRegistry
   const directory = RoleDirectory.make(yield* AgentDirectory)(recording.accepted.roles)
   const policy = yield* PermissionPolicy
-  const policy_version = yield* versionOf(digest, policy)
+  const policy_version = yield* policyVersionOf(digest, policy)
   const deadlines = yield* Deadlines.make
   const stop = (by: string, reason: string, status: "cancelled" | "failed") =>
     Effect.ignore(
@@ -135,7 +135,7 @@ const make = Effect.fnUntraced(function* ({ model, recording, run }: Options, wa
     // A recorded turn has its cost.
     prices: model === undefined ? undefined : yield* PriceBook,
     askLimitApproval: LimitApproval.make({ digest, random, policy_version }),
-    report: yield* reporter,
+    report: yield* makeFaultReporter,
     // Once it is written what was refused: the stop would take the call's result from it.
     onDurable: (_run, _state, events) => {
       for (const event of events) {
@@ -156,7 +156,7 @@ const withServed = <Input extends RunInput | undefined>(
 ): Input =>
   input?._tag === "Finished" ? { ...input, settled: tools.served(input.settled) } : input
 
-const servedBy = (tools: ReplayTools.ReplayTools, started: Started): Started =>
+const servedBy = (tools: ReplayTools.ReplayTools, started: StartedWork): StartedWork =>
   started.ended === undefined
     ? { effect: Effect.map(started.effect, (input) => withServed(tools, input)) }
     : {

@@ -4,41 +4,45 @@
  */
 import { Context, Effect, Tracer } from "effect"
 import type { Prices } from "../../../src/cost/PriceTable.ts"
-import { meterOf } from "./CallSpending.ts"
-import type { CallHost, Fork, Governed, Surroundings } from "./CallHost.ts"
+import { spendingMeterOf } from "./CallSpending.ts"
+import type { CallHost, Fork, AgentTool, ActorContext } from "./CallHost.ts"
 import type { Around } from "./HandlerContext.ts"
 
 /** Where a tool's bodies run for one actor. */
-export interface Place extends Around {
-  readonly context: Surroundings
+export interface BodyContext extends Around {
+  readonly context: ActorContext
   readonly fork: Fork
   /** A span is made only when a tracer listens. */
   readonly traced: boolean
 }
 
 /** What of its runtime a place knows. */
-export interface Known {
+export interface BodyContextOptions {
   /** Absent = what bodies spend on models is counted and not costed. */
   readonly prices?: Prices | undefined
   /** Would the gate let this tool run for this call's sender with these arguments, without a question? Absent = it would not. */
-  readonly permits?: (tool: Governed, host: CallHost, args: unknown) => boolean
+  readonly permits?: (tool: AgentTool, host: CallHost, args: unknown) => boolean
 }
 
-const makePlace = (of: Surroundings, tool: Governed, { permits, prices }: Known): Place => {
+const makePlace = (
+  of: ActorContext,
+  tool: AgentTool,
+  { permits, prices }: BodyContextOptions
+): BodyContext => {
   const context = Context.merge(of, tool.services)
   return {
     context,
     fork: Effect.runForkWith(context),
     traced: context.mapUnsafe.has(Tracer.TracerKey),
-    meter: meterOf(tool.spec.name, prices),
+    meter: spendingMeterOf(tool.spec.name, prices),
     permits: (host, args) => permits?.(tool, host, args) === true
   }
 }
 
 /** The places of one runtime; each goes with its tool and its actor. */
-export const makePlaces = (runtime: Known) => {
-  const places = new WeakMap<Governed, WeakMap<Surroundings, Place>>()
-  return (tool: Governed, of: Surroundings): Place => {
+export const makeBodyContexts = (runtime: BodyContextOptions) => {
+  const places = new WeakMap<AgentTool, WeakMap<ActorContext, BodyContext>>()
+  return (tool: AgentTool, of: ActorContext): BodyContext => {
     let known = places.get(tool)
     if (known === undefined) places.set(tool, (known = new WeakMap()))
     let place = known.get(of)

@@ -21,7 +21,7 @@ export const PolicyVersion = Context.Reference<string>("troupe/PolicyVersion", {
  * The version that a policy goes by: its own, or one that follows from what it says, so that changed words ask again
  * even where nobody thought of the number.
  */
-export const versionOf = Effect.fnUntraced(function* (
+export const policyVersionOf = Effect.fnUntraced(function* (
   digest: Digest.Digest["Service"],
   policy: Policy
 ) {
@@ -70,7 +70,7 @@ export const toolDigest = (
 ): Effect.Effect<string> => digestOf(digest, spec)
 
 /** What a dispatch says of where its call goes: to a queue, which runs a key once, or nothing. */
-export const viaOf = ({
+export const dispatchRouteOf = ({
   provider
 }: {
   readonly provider?: string
@@ -78,14 +78,14 @@ export const viaOf = ({
   provider === remote_provider ? { via: "queue" } : undefined
 
 /** The idempotency key of a dispatched call: from run and call ordinal only, never random, never from the model. */
-export const callKey = (
+export const callIdempotencyKey = (
   digest: Digest.Digest["Service"],
   run: RunId,
   call: CallId
 ): Effect.Effect<string> => digestOf(digest, { run, call })
 
 /** The same of an effect that happens once in a run, whichever call does it: from the run and the effect's identity. */
-export const effectKey = (
+export const sideEffectIdempotencyKey = (
   digest: Digest.Digest["Service"],
   run: RunId,
   effect: string

@@ -18,17 +18,17 @@ export interface CallHost {
   readonly accepted: RunAccepted
   readonly agent: ResidentAgent
   /** What the actor gives its bodies. */
-  readonly context: Surroundings
+  readonly context: ActorContext
   /** The call as it is now. */
   readonly call: () => CallState
   /** The run as it is now; never to be changed. */
   readonly state: RunState
   /** Effects that calls of this loop have begun, by their identity. Made when the first call asks for it. */
-  readonly effects: Map<string, BegunEffect>
+  readonly begunSideEffects: Map<string, BegunSideEffect>
   /** What its bodies have spent on models so far; there only once one of them has. */
   spent?: Spending
   /** Tells operators that code of the call broke, and nobody else. `what` is the line of the log. */
-  readonly broke: (what: string, exception: Exception, tool: string) => void
+  readonly reportFault: (what: string, exception: Exception, tool: string) => void
   /** Shows those who watch what the call has so far. */
   readonly show: (result: unknown) => void
   /** Reports a dispatch and waits until it is durable. False: it does not stand, and nothing may be done. */
@@ -42,22 +42,22 @@ export interface CallHost {
 }
 
 /** An effect whose tool says that it happens once in a run, and what came of it. */
-export interface BegunEffect {
+export interface BegunSideEffect {
   readonly call: CallId
   readonly done: Deferred.Deferred<RunInput | undefined>
 }
 
 /** A piece ready to run. */
-export type Started = Piece | Body
+export type StartedWork = InputWork | TimedWork
 
 /** Its value is what it says, and a failure is a defect. */
-export interface Piece {
+export interface InputWork {
   readonly effect: Effect.Effect<RunInput | undefined, never, AgentMemory>
   readonly ended?: undefined
 }
 
 /** A tool's body or a model's turn as it is: what its end means is said outside its fiber. */
-export interface Body {
+export interface TimedWork {
   readonly effect: Effect.Effect<unknown, unknown, AgentMemory>
   /** Its time, if it is not done at once; 0 = it sees to that itself. */
   readonly timeout_ms: number
@@ -66,16 +66,16 @@ export interface Body {
   /** What it says at its end. Never throws. */
   readonly ended: (exit: Exit.Exit<unknown, unknown>) => RunInput
   /** What is to run in its place after this failure, if anything. Never throws. */
-  readonly instead?: (cause: Cause.Cause<unknown>) => Piece | undefined
+  readonly instead?: (cause: Cause.Cause<unknown>) => InputWork | undefined
   /** What it says when its time is over. */
   readonly late: () => RunInput
 }
 
 /** How the calls of one tool begin, their arguments decoded and their permission given. */
-export type StartBody = (host: CallHost, call: CallId, args: unknown) => Started
+export type StartBody = (host: CallHost, call: CallId, args: unknown) => StartedWork
 
 export type Fork = <A, E>(effect: Effect.Effect<A, E, AgentMemory>) => Fiber.Fiber<A, E>
 
-export type Surroundings = Context.Context<AgentMemory>
+export type ActorContext = Context.Context<AgentMemory>
 
-export type Governed = GovernedTool<AgentMemory>
+export type AgentTool = GovernedTool<AgentMemory>

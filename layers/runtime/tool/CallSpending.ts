@@ -8,18 +8,18 @@ import { useOf, withUse } from "../../../src/cost/Spending.ts"
 import type { CallHost } from "./CallHost.ts"
 
 /** Keeps what a body of one tool spent. */
-export type Meter = (host: CallHost, spent: ModelSpent) => void
+export type SpendingMeter = (host: CallHost, spent: ModelSpent) => void
 
 /** `prices` undefined = tokens are counted, and nothing is costed. */
-export const meterOf =
-  (tool: string, prices: Prices | undefined): Meter =>
+export const spendingMeterOf =
+  (tool: string, prices: Prices | undefined): SpendingMeter =>
   (host, spent) => {
     const use = useOf(prices, host.agent.spec.name, spent)
     host.spent = { tool, uses: withUse(host.spent?.uses ?? [], use) }
   }
 
 /** An input with what the call's body spent until now; most spent nothing, and their input is what it was. */
-export const withSpent = <Input extends { readonly spent?: Spending }>(
+export const withSpending = <Input extends { readonly spent?: Spending }>(
   { spent }: CallHost,
   input: Input
 ): Input => (spent === undefined ? input : { ...input, spent })

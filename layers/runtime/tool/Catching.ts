@@ -4,7 +4,7 @@
  */
 
 /** What `make` makes of two values; of what it throws, `failed` makes the same. */
-export const attempt = <A, B, C>(
+export const callCatching = <A, B, C>(
   make: (a: A, b: B) => C,
   a: A,
   b: B,

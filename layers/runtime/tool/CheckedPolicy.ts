@@ -9,7 +9,7 @@ import { check, MisdeclaredPolicy, straysOf } from "../../../src/permission/Poli
 import type { ToolRegistry } from "../../../services/ToolRegistry.ts"
 
 /** The policy as it was decoded. Fails where it cannot be, and where a rule of it can match nothing. */
-export const readable = Effect.fnUntraced(function* (
+export const validatePolicy = Effect.fnUntraced(function* (
   given: Policy
 ): Effect.fn.Return<Policy, MisdeclaredPolicy> {
   const read = decodedPolicy(given)
@@ -20,11 +20,11 @@ export const readable = Effect.fnUntraced(function* (
   return read.success
 })
 
-export const checked = Effect.fnUntraced(function* (
+export const validatePolicyFor = Effect.fnUntraced(function* (
   given: Policy,
   { all }: ToolRegistry["Service"]
 ): Effect.fn.Return<Policy, MisdeclaredPolicy> {
-  const policy = yield* readable(given)
+  const policy = yield* validatePolicy(given)
   for (const { message, permission } of straysOf(policy, all)) {
     yield* permission === "deny" ? Effect.logError(message) : Effect.logWarning(message)
   }

@@ -13,7 +13,10 @@ import {
 import type { Outcome } from "../../../src/run/RunEvent.ts"
 import { exceptionOf } from "./Faults.ts"
 
-export const failed = (error: ToolError): Outcome => ({ _tag: "Failed", error: failureOf(error) })
+export const failedOutcome = (error: ToolError): Outcome => ({
+  _tag: "Failed",
+  error: failureOf(error)
+})
 
 /**
  * What broke, beside the outcome that says that it did: nothing of it is in the outcome itself, which the journal keeps
@@ -22,10 +25,10 @@ export const failed = (error: ToolError): Outcome => ({ _tag: "Failed", error: f
 const exceptions = new WeakMap<Outcome, Exception>()
 
 /** What broke, where code did that by itself. */
-export const exceptionIn = (outcome: Outcome): Exception | undefined => exceptions.get(outcome)
+export const exceptionBehind = (outcome: Outcome): Exception | undefined => exceptions.get(outcome)
 
 /** The same outcome, with what an operator is told of it. */
-export const noted = (outcome: Outcome, cause: Cause.Cause<unknown>): Outcome => {
+export const withException = (outcome: Outcome, cause: Cause.Cause<unknown>): Outcome => {
   exceptions.set(outcome, exceptionOf(cause))
   return outcome
 }
@@ -38,7 +41,7 @@ const defect_message = "The tool failed by a defect of its own."
  * wrote it wrote it for a reader. Any other failure of no class is a defect, of which no text is kept: an error's message
  * may hold whatever it met.
  */
-export const classify = (cause: Cause.Cause<unknown>): ToolError => {
+export const classifyCause = (cause: Cause.Cause<unknown>): ToolError => {
   const reason = cause.reasons.find(Cause.isFailReason)
   if (reason !== undefined) {
     const { error } = reason
@@ -49,28 +52,28 @@ export const classify = (cause: Cause.Cause<unknown>): ToolError => {
 }
 
 /** The same as the call's outcome. */
-export const failedBy = (cause: Cause.Cause<unknown>): Outcome => {
-  const error = classify(cause)
-  const outcome = failed(error)
-  return error.reason === defect_reason ? noted(outcome, cause) : outcome
+export const outcomeOfCause = (cause: Cause.Cause<unknown>): Outcome => {
+  const error = classifyCause(cause)
+  const outcome = failedOutcome(error)
+  return error.reason === defect_reason ? withException(outcome, cause) : outcome
 }
 
 /** After a dispatch a lost connection, a timeout or an interruption from inside says nothing about the effect. */
-export const isLoss = (cause: Cause.Cause<unknown>): boolean => {
+export const isOutcomeLost = (cause: Cause.Cause<unknown>): boolean => {
   if (Cause.hasInterruptsOnly(cause)) return true
-  const error = classify(cause)
+  const error = classifyCause(cause)
   return (
     error._tag === "ToolTransientError" && (error.kind === "timeout" || error.kind === "network")
   )
 }
 
 /** The reason of a loss of which its tool could not say more if it were asked: whoever ran it has said so. */
-export const outcome_unknown = "OUTCOME_UNKNOWN"
+export const outcome_unknown_reason = "OUTCOME_UNKNOWN"
 
-export const isUnknowable = (cause: Cause.Cause<unknown>): boolean =>
-  classify(cause).reason === outcome_unknown
+export const isOutcomeUnknowable = (cause: Cause.Cause<unknown>): boolean =>
+  classifyCause(cause).reason === outcome_unknown_reason
 
-export const timedOut = (timeout_ms: number): ToolTransientError =>
+export const timeoutError = (timeout_ms: number): ToolTransientError =>
   new ToolTransientError({
     kind: "timeout",
     reason: "TIMEOUT",
@@ -78,7 +81,7 @@ export const timedOut = (timeout_ms: number): ToolTransientError =>
   })
 
 /** A write that failed by a fault of its own may have done what it was asked to: the model must not take it for undone. */
-export const doubted = (outcome: Outcome): Outcome => {
+export const withPossibleSideEffect = (outcome: Outcome): Outcome => {
   if (outcome._tag !== "Failed" || outcome.error.kind !== "internal") return outcome
   const message = `${outcome.error.message} It may have taken effect.`
   const doubt: Outcome = { _tag: "Failed", error: { ...outcome.error, message } }

@@ -6,28 +6,28 @@ import { Cause, Effect, Exit } from "effect"
 import type { LogLevel } from "effect"
 import type { Exception } from "../../../src/error/Exception.ts"
 import { exceptionFrom, unreadable } from "../../../src/error/Exception.ts"
-import { attempt } from "./Catching.ts"
+import { callCatching } from "./Catching.ts"
 
 /** What it happened to, as the log's annotations: ids and names, never contents. */
-export type About = Readonly<Record<string, string | number | undefined>>
+export type FaultAnnotations = Readonly<Record<string, string | number | undefined>>
 
 /** Never throws and never waits. */
-export type Report = (
+export type ReportFault = (
   what: string,
   exception: Exception,
-  about: About,
+  about: FaultAnnotations,
   level?: Extract<LogLevel.LogLevel, "Error" | "Warn">
 ) => void
 
 /** Never throws. */
 export const exceptionOf = (cause: Cause.Cause<unknown>): Exception =>
-  attempt(exceptionFrom, cause, undefined, () => unreadable)
+  callCatching(exceptionFrom, cause, undefined, () => unreadable)
 
 /** The line of the log, for whoever is an Effect. */
-export const logged = (
+export const logFault = (
   what: string,
   { message, stacktrace, type }: Exception,
-  about: About,
+  about: FaultAnnotations,
   level: Extract<LogLevel.LogLevel, "Error" | "Warn"> = "Error"
 ): Effect.Effect<void> =>
   Effect.annotateLogs(Effect.logWithLevel(level)(what), {
@@ -38,10 +38,10 @@ export const logged = (
   })
 
 /** The same of what is done again, or was: at error level where it is a bug. */
-export const crashed = (
+export const logCrash = (
   what: string,
   cause: Cause.Cause<unknown>,
-  about: About,
+  about: FaultAnnotations,
   level: "Error" | "Warn"
 ) =>
   Effect.annotateLogs(
@@ -50,11 +50,11 @@ export const crashed = (
   )
 
 /** Of a fiber that nobody waits for. */
-export const reportExit = (
-  report: Report,
+export const reportFailedExit = (
+  report: ReportFault,
   what: string,
   exit: Exit.Exit<unknown, unknown>,
-  about: About
+  about: FaultAnnotations
 ): void => {
   if (Exit.isFailure(exit) && !Cause.hasInterruptsOnly(exit.cause)) {
     report(what, exceptionOf(exit.cause), about)
@@ -62,7 +62,10 @@ export const reportExit = (
 }
 
 /** Over the loggers of whoever builds it. */
-export const reporter: Effect.Effect<Report> = Effect.map(Effect.context<never>(), (context) => {
-  const fork = Effect.runForkWith(context)
-  return (what, exception, about, level) => void fork(logged(what, exception, about, level))
-})
+export const makeFaultReporter: Effect.Effect<ReportFault> = Effect.map(
+  Effect.context<never>(),
+  (context) => {
+    const fork = Effect.runForkWith(context)
+    return (what, exception, about, level) => void fork(logFault(what, exception, about, level))
+  }
+)

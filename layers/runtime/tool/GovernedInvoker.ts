@@ -13,10 +13,10 @@ import { PermissionPolicy } from "../../../services/PermissionPolicy.ts"
 import { PriceBook } from "../../../services/PriceBook.ts"
 import { ToolAttemptObservers } from "../../../services/ToolAttemptObserver.ts"
 import { ToolRegistry } from "../../../services/ToolRegistry.ts"
-import { versionOf } from "./CallDigests.ts"
-import { checked } from "./CheckedPolicy.ts"
+import { policyVersionOf } from "./CallDigests.ts"
+import { validatePolicyFor } from "./CheckedPolicy.ts"
 import type { Deadlines } from "./Deadlines.ts"
-import { lackingOf } from "./ToolGate.ts"
+import { capabilityWarnings } from "./ToolGate.ts"
 import * as ToolGuards from "./ToolGuards.ts"
 import * as ToolInvoker from "./ToolInvoker.ts"
 
@@ -38,9 +38,9 @@ export const make = Effect.fnUntraced(function* (
   const digest = yield* Digest.Digest
   const registry = yield* ToolRegistry
   const switched = yield* Effect.serviceOption(KillSwitch)
-  const policy = yield* checked(yield* PermissionPolicy, registry)
-  const policy_version = yield* versionOf(digest, policy)
-  for (const warning of [...warningsOf(policy), ...lackingOf(directory.all, policy)]) {
+  const policy = yield* validatePolicyFor(yield* PermissionPolicy, registry)
+  const policy_version = yield* policyVersionOf(digest, policy)
+  for (const warning of [...warningsOf(policy), ...capabilityWarnings(directory.all, policy)]) {
     yield* Effect.logWarning(warning)
   }
   const invoker = ToolInvoker.make({

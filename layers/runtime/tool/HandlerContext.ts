@@ -4,12 +4,12 @@
 import { Effect } from "effect"
 import type { Spend } from "../../../src/cost/Spending.ts"
 import type { CallContext, GovernedContext } from "../../../src/tool/GovernedTool.ts"
-import type { Meter } from "./CallSpending.ts"
+import type { SpendingMeter } from "./CallSpending.ts"
 import type { CallHost } from "./CallHost.ts"
 
 /** What bodies of a tool may ask and tell beyond their call. */
 export interface Around {
-  readonly meter: Meter
+  readonly meter: SpendingMeter
   /** Would the gate let the tool run with these arguments, without a question? */
   readonly permits: (host: CallHost, args: unknown) => boolean
 }

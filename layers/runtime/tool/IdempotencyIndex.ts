@@ -5,13 +5,13 @@
  */
 import type { CallId } from "../../../src/Ids.ts"
 import type { CallState, RunState } from "../../../src/run/RunState.ts"
-import { effectIdentity } from "../../../src/tool/IdempotencyKey.ts"
+import { sideEffectIdentity } from "../../../src/tool/IdempotencyKey.ts"
 import type { ResidentAgent } from "../../../services/AgentDirectory.ts"
-import type { Governed } from "./CallHost.ts"
+import type { AgentTool } from "./CallHost.ts"
 
 /** The identity of a call's effect, undefined where its tool declares none. */
-export const identityOf = (tool: Governed, call: CallState): string | undefined =>
-  effectIdentity({ key: tool.key, idempotency_key: tool.spec.idempotency_key }, call.arguments)
+export const callIdentityOf = (tool: AgentTool, call: CallState): string | undefined =>
+  sideEffectIdentity({ key: tool.key, idempotency_key: tool.spec.idempotency_key }, call.arguments)
 
 /** It ended without a value, which nothing changes any more: its effect may be tried again. */
 const isVoid = ({ phase }: CallState): boolean =>
@@ -20,14 +20,14 @@ const isVoid = ({ phase }: CallState): boolean =>
 const nothing = new Set<CallState>()
 
 /** The index of one run, as one state of it was folded. */
-export class EffectIndex {
+export class IdempotencyIndex {
   readonly #agentOf: (name: string) => ResidentAgent | undefined
   readonly #state: RunState
   /** Goes on where it stopped, for as long as it is not asked beyond the last call: a map only grows at its end. */
   readonly #rest: Iterator<CallState>
   #seen = 0
   readonly #identities = new Map<CallId, string>()
-  readonly #calls = new Map<Governed, Map<string, Set<CallState>>>()
+  readonly #calls = new Map<AgentTool, Map<string, Set<CallState>>>()
 
   constructor(agentOf: (name: string) => ResidentAgent | undefined, state: RunState) {
     this.#agentOf = agentOf
@@ -36,7 +36,7 @@ export class EffectIndex {
   }
 
   /** Puts a call where it belongs: a person may have given it other arguments since it was put elsewhere. */
-  file(tool: Governed, call: CallState, identity: string): void {
+  file(tool: AgentTool, call: CallState, identity: string): void {
     const before = this.#identities.get(call.id)
     if (before === identity) return
     let calls = this.#calls.get(tool)
@@ -49,7 +49,7 @@ export class EffectIndex {
   }
 
   /** Other calls of the run that are this effect and have a value, or may come to one. */
-  *others(tool: Governed, own: CallState, identity: string): Iterable<CallState> {
+  *others(tool: AgentTool, own: CallState, identity: string): Iterable<CallState> {
     for (; this.#seen < this.#state.calls.size; this.#seen++) this.#look(this.#rest.next().value!)
     const same = this.#calls.get(tool)?.get(identity) ?? nothing
     for (const call of same) {
@@ -62,7 +62,7 @@ export class EffectIndex {
   #look(call: CallState) {
     const { agent } = this.#state.frames.get(call.frame)!
     const tool = this.#agentOf(agent)?.tools.get(call.proposed.name)
-    const identity = tool === undefined ? undefined : identityOf(tool, call)
+    const identity = tool === undefined ? undefined : callIdentityOf(tool, call)
     if (identity !== undefined) this.file(tool!, call, identity)
   }
 }
@@ -70,11 +70,11 @@ export class EffectIndex {
 /** Gives the index of a state, the same one each time. */
 export const make = (
   agentOf: (name: string) => ResidentAgent | undefined
-): ((state: RunState) => EffectIndex) => {
-  const indexes = new WeakMap<RunState, EffectIndex>()
+): ((state: RunState) => IdempotencyIndex) => {
+  const indexes = new WeakMap<RunState, IdempotencyIndex>()
   return (state) => {
     let index = indexes.get(state)
-    if (index === undefined) indexes.set(state, (index = new EffectIndex(agentOf, state)))
+    if (index === undefined) indexes.set(state, (index = new IdempotencyIndex(agentOf, state)))
     return index
   }
 }

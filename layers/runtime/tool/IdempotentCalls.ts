@@ -9,10 +9,10 @@ import type { RunInput } from "../../../src/run/RunDecider.ts"
 import type { Outcome } from "../../../src/run/RunEvent.ts"
 import type { CallState } from "../../../src/run/RunState.ts"
 import type { ResidentAgent } from "../../../services/AgentDirectory.ts"
-import { sharing } from "./CallOutcome.ts"
-import type { CallHost, Governed, Started } from "./CallHost.ts"
-import * as EffectIndex from "./IdempotencyIndex.ts"
-import { failed } from "./Failures.ts"
+import { duplicateFinished } from "./CallOutcome.ts"
+import type { CallHost, AgentTool, StartedWork } from "./CallHost.ts"
+import * as IdempotencyIndex from "./IdempotencyIndex.ts"
+import { failedOutcome } from "./Failures.ts"
 import type { ToolBody } from "./ToolBody.ts"
 
 export interface Services {
@@ -21,7 +21,7 @@ export interface Services {
 }
 
 const twice = (first: CallId, how: string): Outcome =>
-  failed(
+  failedOutcome(
     new ToolUserError({
       kind: "invalid_args",
       reason: "DUPLICATE_CALL",
@@ -42,7 +42,7 @@ const shared = (first: CallId, input: RunInput | undefined): Outcome | undefined
 }
 
 export const make = ({ agentOf, body }: Services) => {
-  const indexOf = EffectIndex.make(agentOf)
+  const indexOf = IdempotencyIndex.make(agentOf)
 
   /** The outcome of an earlier call that is the same effect and has one, or that somebody has to decide about first. */
   const earlier = (others: Iterable<CallState>): Outcome | undefined => {
@@ -58,9 +58,14 @@ export const make = ({ agentOf, body }: Services) => {
   }
 
   /** The piece of a call whose effect happens once; `begin` is what it does if it is the first. */
-  return (host: CallHost, tool: Governed, identity: string, begin: () => Started): Started => {
+  return (
+    host: CallHost,
+    tool: AgentTool,
+    identity: string,
+    begin: () => StartedWork
+  ): StartedWork => {
     const own = host.call()
-    const { effects } = host
+    const { begunSideEffects: effects } = host
     const index = indexOf(host.state)
     index.file(tool, own, identity)
     const begun = effects.get(identity)
@@ -69,7 +74,7 @@ export const make = ({ agentOf, body }: Services) => {
         return {
           effect: Effect.map(Deferred.await(begun.done), (input) => {
             const outcome = shared(begun.call, input)
-            return outcome === undefined ? undefined : sharing(tool, own.id, outcome)
+            return outcome === undefined ? undefined : duplicateFinished(tool, own.id, outcome)
           })
         }
       }
@@ -77,7 +82,7 @@ export const make = ({ agentOf, body }: Services) => {
     }
     const isSent = own.phase._tag === "Dispatched"
     const known = isSent ? undefined : earlier(index.others(tool, own, identity))
-    if (known !== undefined) return { effect: Exit.succeed(sharing(tool, own.id, known)) }
+    if (known !== undefined) return { effect: Exit.succeed(duplicateFinished(tool, own.id, known)) }
     const done = Deferred.makeUnsafe<RunInput | undefined>()
     effects.set(identity, { call: own.id, done })
     return {

@@ -11,17 +11,22 @@ import type { RunInput } from "../../../src/run/RunDecider.ts"
 import type { Outcome } from "../../../src/run/RunEvent.ts"
 import type { CallPhase } from "../../../src/run/RunState.ts"
 import type { AgentMemory } from "../../../services/AgentMemory.ts"
-import { at } from "./CallOutcome.ts"
-import { withSpent } from "./CallSpending.ts"
-import { viaOf } from "./CallDigests.ts"
-import type { CallHost, Governed } from "./CallHost.ts"
-import { doubted, failed, isLoss, isUnknowable } from "./Failures.ts"
+import { bodyFinished } from "./CallOutcome.ts"
+import { withSpending } from "./CallSpending.ts"
+import { dispatchRouteOf } from "./CallDigests.ts"
+import type { CallHost, AgentTool } from "./CallHost.ts"
+import {
+  withPossibleSideEffect,
+  failedOutcome,
+  isOutcomeLost,
+  isOutcomeUnknowable
+} from "./Failures.ts"
 import type { Reconciliation } from "./Reconciliation.ts"
 
-export interface Body {
+export interface ReconcilableCall {
   readonly host: CallHost
   readonly call: CallId
-  readonly tool: Governed
+  readonly tool: AgentTool
   readonly args: unknown
   readonly key: string
 }
@@ -31,13 +36,20 @@ export interface Services {
   readonly clock: Clock.Clock
   /** One attempt: its exit, or undefined when its time is over. `ended` is told when its fiber is, which may be later. */
   readonly attempt: (
-    body: Body,
+    body: ReconcilableCall,
     over_at: number,
     ended: () => void
   ) => Effect.Effect<Exit.Exit<unknown, unknown> | undefined, never, AgentMemory>
-  readonly outcomeOf: (host: CallHost, tool: Governed, exit: Exit.Exit<unknown, unknown>) => Outcome
+  readonly outcomeOf: (
+    host: CallHost,
+    tool: AgentTool,
+    exit: Exit.Exit<unknown, unknown>
+  ) => Outcome
   /** One question, bounded by the tool's timeout. */
-  readonly ask: (body: Body, over_at: number) => Effect.Effect<Reconciliation, never, AgentMemory>
+  readonly ask: (
+    body: ReconcilableCall,
+    over_at: number
+  ) => Effect.Effect<Reconciliation, never, AgentMemory>
 }
 
 /** How often a call that did not happen is sent, for one owner of its run. */
@@ -48,14 +60,14 @@ const ask_again_ms = 500
 /** How long the journal may take over a dispatch before its body is not begun any more. */
 const dispatch_ms_max = 5_000
 
-const undone = ({ spec }: Governed): ToolTransientError =>
+const undone = ({ spec }: AgentTool): ToolTransientError =>
   new ToolTransientError({
     kind: "external",
     reason: "NOT_DONE",
     message: `${spec.name} did not come through, and nothing was done.`
   })
 
-const graceOf = ({ spec }: Governed): number => Math.min(spec.timeout_ms, dispatch_ms_max)
+const graceOf = ({ spec }: AgentTool): number => Math.min(spec.timeout_ms, dispatch_ms_max)
 
 /** The key under which an older owner dispatched it, and was not heard of since. */
 const leftKey = (phase: CallPhase): string | undefined =>
@@ -84,7 +96,7 @@ export const make = ({ ask, attempt, clock, outcomeOf }: Services) => {
   const elapsed = () => Number(clock.monotonicTimeNanosUnsafe()) / 1_000_000
 
   const send = Effect.fnUntraced(function* (
-    body: Body,
+    body: ReconcilableCall,
     isAgain: boolean
   ): Effect.fn.Return<Sent, never, AgentMemory> {
     const { call, host, key, tool } = body
@@ -98,7 +110,7 @@ export const make = ({ ask, attempt, clock, outcomeOf }: Services) => {
       on_loss: "ask",
       tool: tool.key,
       over_at,
-      ...viaOf(tool),
+      ...dispatchRouteOf(tool),
       ...(isAgain ? { asked: true } : undefined)
     })
     if (!stands) return "refused"
@@ -106,10 +118,10 @@ export const make = ({ ask, attempt, clock, outcomeOf }: Services) => {
     if (begins - from > graceOf(tool)) return "late"
     const ended = Deferred.makeUnsafe<void>()
     const exit = yield* attempt(body, over_at, () => Deferred.doneUnsafe(ended, Exit.void))
-    if (exit !== undefined && !(Exit.isFailure(exit) && isLoss(exit.cause))) {
+    if (exit !== undefined && !(Exit.isFailure(exit) && isOutcomeLost(exit.cause))) {
       return { exit, isOver: true, over_at }
     }
-    if (exit !== undefined && isUnknowable(exit.cause)) return "unknown"
+    if (exit !== undefined && isOutcomeUnknowable(exit.cause)) return "unknown"
     // A connection that was lost may still carry what was sent.
     yield* Effect.sleep(Math.max(0, timeout_ms - (elapsed() - begins)))
     // A body may take its time over an interruption, and act meanwhile.
@@ -117,7 +129,7 @@ export const make = ({ ask, attempt, clock, outcomeOf }: Services) => {
     return { exit: undefined, isOver: over._tag === "Some", over_at }
   })
 
-  const answered = Effect.fnUntraced(function* (body: Body, over_at: number) {
+  const answered = Effect.fnUntraced(function* (body: ReconcilableCall, over_at: number) {
     for (let asks = 1; ; asks++) {
       const found = yield* ask(body, over_at)
       if (found._tag !== "Unasked" || asks === asks_max) return found
@@ -126,14 +138,14 @@ export const make = ({ ask, attempt, clock, outcomeOf }: Services) => {
   })
 
   /** Until what an older owner sent is over, and never longer than it could take: clocks differ. */
-  const untilOver = ({ host, tool }: Body) =>
+  const untilOver = ({ host, tool }: ReconcilableCall) =>
     Effect.suspend(() => {
       const most = graceOf(tool) + tool.spec.timeout_ms
       return Effect.sleep(Math.min(Math.max(overAt(host.call().phase) - now(), 0), most))
     })
 
   return Effect.fnUntraced(function* (
-    given: Body
+    given: ReconcilableCall
   ): Effect.fn.Return<RunInput | undefined, never, AgentMemory> {
     const { call, host, tool } = given
     const left = leftKey(host.call().phase)
@@ -141,9 +153,9 @@ export const make = ({ ask, attempt, clock, outcomeOf }: Services) => {
     const body = left === undefined ? given : { ...given, key: left }
     const began = now()
     const lost = (): RunInput =>
-      withSpent<Extract<RunInput, { readonly _tag: "Lost" }>>(host, { _tag: "Lost", call })
+      withSpending<Extract<RunInput, { readonly _tag: "Lost" }>>(host, { _tag: "Lost", call })
     const ended = (outcome: Outcome): RunInput => {
-      const input = at(host, tool, call, outcome, began, now())
+      const input = bodyFinished(host, tool, call, outcome, began, now())
       return input._tag === "Finished" ? { ...input, asked: true } : input
     }
     /** What the tool says, as the call's end; undefined = nothing was done. */
@@ -161,16 +173,16 @@ export const make = ({ ask, attempt, clock, outcomeOf }: Services) => {
     for (let sends = 1; ; sends++) {
       const isAgain = left !== undefined || sends > 1
       const sent = yield* send(body, isAgain)
-      if (sent === "refused") return isAgain ? ended(failed(undone(tool))) : undefined
+      if (sent === "refused") return isAgain ? ended(failedOutcome(undone(tool))) : undefined
       if (sent === "unknown") return lost()
       if (sent !== "late") {
         const { exit, isOver, over_at } = sent
-        if (exit !== undefined) return ended(doubted(outcomeOf(host, tool, exit)))
+        if (exit !== undefined) return ended(withPossibleSideEffect(outcomeOf(host, tool, exit)))
         if (!isOver) return lost()
         const end = said(yield* answered(body, over_at))
         if (end !== undefined) return end
       }
-      if (sends === sends_max) return ended(failed(undone(tool)))
+      if (sends === sends_max) return ended(failedOutcome(undone(tool)))
     }
   })
 }

@@ -6,9 +6,9 @@ import { Cause, Exit } from "effect"
 import { isToolError } from "../../../src/error/ToolError.ts"
 import type { Outcome } from "../../../src/run/RunEvent.ts"
 import type { Reconciled } from "../../../src/tool/GovernedTool.ts"
-import { outcomeOf } from "./CallOutcome.ts"
-import type { CallHost, Governed } from "./CallHost.ts"
-import { doubted, failed } from "./Failures.ts"
+import { bodyOutcome } from "./CallOutcome.ts"
+import type { CallHost, AgentTool } from "./CallHost.ts"
+import { withPossibleSideEffect, failedOutcome } from "./Failures.ts"
 import { exceptionOf } from "./Faults.ts"
 
 export type Reconciliation =
@@ -19,12 +19,12 @@ export type Reconciliation =
   /** The question came to nothing; at another time it may not. */
   | { readonly _tag: "Unasked" }
 
-export const unknown: Reconciliation = { _tag: "Unknown" }
+export const reconciliation_unknown: Reconciliation = { _tag: "Unknown" }
 
 /** `exit` is that of the tool's `reconcile`; undefined = it did not end in time. */
 export const reconciliationOf = (
-  host: Pick<CallHost, "broke">,
-  tool: Governed,
+  host: Pick<CallHost, "reportFault">,
+  tool: AgentTool,
   exit: Exit.Exit<Reconciled, unknown> | undefined
 ): Reconciliation => {
   if (exit === undefined) return { _tag: "Unasked" }
@@ -35,16 +35,16 @@ export const reconciliationOf = (
       case "Happened":
         return {
           _tag: "Settled",
-          outcome: doubted(outcomeOf(host, tool, Exit.succeed(said.result)))
+          outcome: withPossibleSideEffect(bodyOutcome(host, tool, Exit.succeed(said.result)))
         }
       case "NotHappened":
         return { _tag: "NotHappened" }
       case "Failed":
         return isToolError(said.error)
-          ? { _tag: "Settled", outcome: doubted(failed(said.error)) }
-          : unknown
+          ? { _tag: "Settled", outcome: withPossibleSideEffect(failedOutcome(said.error)) }
+          : reconciliation_unknown
       default:
-        return unknown
+        return reconciliation_unknown
     }
   }
   const { cause } = exit
@@ -52,11 +52,11 @@ export const reconciliationOf = (
   const found = Cause.findErrorOption(cause)
   // A defect, or a failure of no class, is of the question and not of the call.
   if (found._tag === "None" || !isToolError(found.value)) {
-    host.broke("the reconcile of a tool broke", exceptionOf(cause), tool.spec.name)
-    return unknown
+    host.reportFault("the reconcile of a tool broke", exceptionOf(cause), tool.spec.name)
+    return reconciliation_unknown
   }
   const error = found.value
   return error._tag === "ToolTransientError"
     ? { _tag: "Unasked" }
-    : { _tag: "Settled", outcome: doubted(failed(error)) }
+    : { _tag: "Settled", outcome: withPossibleSideEffect(failedOutcome(error)) }
 }

@@ -8,10 +8,10 @@ import type { ToolError } from "../../../src/error/ToolError.ts"
 import { failureOf, isToolError } from "../../../src/error/ToolError.ts"
 import { isRetried, retryWaitMs } from "../../../src/tool/RetryPolicy.ts"
 import type { ToolAttemptObserver } from "../../../services/ToolAttemptObserver.ts"
-import type { CallHost, Governed } from "./CallHost.ts"
-import { timedOut } from "./Failures.ts"
+import type { CallHost, AgentTool } from "./CallHost.ts"
+import { timeoutError } from "./Failures.ts"
 
-export interface Services {
+export interface RetryServices {
   readonly clock: Clock.Clock
   /** Absent = nobody is told. */
   readonly attempted?: ReadonlyArray<ToolAttemptObserver>
@@ -19,10 +19,10 @@ export interface Services {
 
 /** What a body said or its deadline; a defect or a failure of no class is nothing that a policy could cover. */
 const typed = (
-  tool: Governed,
+  tool: AgentTool,
   exit: Exit.Exit<unknown, unknown> | undefined
 ): ToolError | undefined => {
-  if (exit === undefined) return timedOut(tool.spec.timeout_ms)
+  if (exit === undefined) return timeoutError(tool.spec.timeout_ms)
   if (Exit.isSuccess(exit)) return undefined
   const error = Cause.findErrorOption(exit.cause)
   return error._tag === "Some" && isToolError(error.value) ? error.value : undefined
@@ -32,10 +32,10 @@ const typed = (
  * Waits for the next attempt and answers true, or answers false at once: the attempt was the last one. `exit` undefined =
  * it was out of time.
  */
-export const again = Effect.fnUntraced(function* (
-  { attempted = [], clock }: Services,
+export const waitForRetry = Effect.fnUntraced(function* (
+  { attempted = [], clock }: RetryServices,
   host: CallHost,
-  tool: Governed,
+  tool: AgentTool,
   attempt: number,
   exit: Exit.Exit<unknown, unknown> | undefined,
   started_at: number

@@ -9,40 +9,46 @@ import type { RunInput } from "../../../src/run/RunDecider.ts"
 import type { Outcome } from "../../../src/run/RunEvent.ts"
 import { isDispatched, onLossOf } from "../../../src/tool/ToolSpec.ts"
 import type { AgentMemory } from "../../../services/AgentMemory.ts"
-import type { Known, Place } from "./BodyContext.ts"
-import { makePlaces } from "./BodyContext.ts"
-import * as AskedBody from "./ReconcilableWrite.ts"
-import { attempt } from "./Catching.ts"
-import type { Services as AttemptServices } from "./RetryDecision.ts"
-import { again } from "./RetryDecision.ts"
-import type { CallHost, Fork, Governed, StartBody, Started } from "./CallHost.ts"
-import { at, outcomeOf, Reading, told } from "./CallOutcome.ts"
-import { callKey, effectKey, viaOf } from "./CallDigests.ts"
-import { withSpent } from "./CallSpending.ts"
+import type { BodyContextOptions, BodyContext } from "./BodyContext.ts"
+import { makeBodyContexts } from "./BodyContext.ts"
+import * as ReconcilableWrite from "./ReconcilableWrite.ts"
+import { callCatching } from "./Catching.ts"
+import type { RetryServices } from "./RetryDecision.ts"
+import { waitForRetry } from "./RetryDecision.ts"
+import type { CallHost, Fork, AgentTool, StartBody, StartedWork } from "./CallHost.ts"
+import { bodyFinished, bodyOutcome, ReadCall, reportOutcomeFault } from "./CallOutcome.ts"
+import { callIdempotencyKey, sideEffectIdempotencyKey, dispatchRouteOf } from "./CallDigests.ts"
+import { withSpending } from "./CallSpending.ts"
 import type { Deadlines } from "./Deadlines.ts"
-import { doubted, failed, failedBy, isLoss, timedOut } from "./Failures.ts"
+import {
+  withPossibleSideEffect,
+  failedOutcome,
+  outcomeOfCause,
+  isOutcomeLost,
+  timeoutError
+} from "./Failures.ts"
 import { HandlerContext } from "./HandlerContext.ts"
 import type { Reconciliation } from "./Reconciliation.ts"
-import { reconciliationOf, unknown } from "./Reconciliation.ts"
-import { identityOf } from "./IdempotencyIndex.ts"
-import type { Guards } from "./ToolGuards.ts"
+import { reconciliationOf, reconciliation_unknown } from "./Reconciliation.ts"
+import { callIdentityOf } from "./IdempotencyIndex.ts"
+import type { ToolGuards } from "./ToolGuards.ts"
 
-export interface Services extends AttemptServices, Known {
+export interface Services extends RetryServices, BodyContextOptions {
   readonly digest: Digest.Digest["Service"]
   readonly deadlines: Deadlines
   /** Absent = no tool has limits of its own. */
-  readonly guards?: Guards
+  readonly guards?: ToolGuards
 }
 
 export interface ToolBody {
   /** How the calls of a tool run: put together once, of what it declares. */
-  readonly of: (tool: Governed) => StartBody
+  readonly starterOf: (tool: AgentTool) => StartBody
   /** The same inside a call's own fiber. */
-  readonly run: (started: Started) => Effect.Effect<RunInput | undefined, never, AgentMemory>
+  readonly run: (started: StartedWork) => Effect.Effect<RunInput | undefined, never, AgentMemory>
   /** Asks the tool what became of this call, which was lost and over at a time (ms): under its key, within its timeout. */
   readonly reconcile: (
     host: CallHost,
-    tool: Governed,
+    tool: AgentTool,
     args: unknown,
     over_at: number
   ) => Effect.Effect<Reconciliation, never, AgentMemory>
@@ -63,13 +69,13 @@ const parentOf = ({ context }: CallHost): { readonly parent?: Tracer.AnySpan } =
 
 export const make = (services: Services): ToolBody => {
   const { clock, deadlines, digest } = services
-  const placeOf = makePlaces(services)
+  const placeOf = makeBodyContexts(services)
 
   /** The body in its place; a throw while it is made is a defect like any other. */
   const bodyIn = (
-    place: Place,
+    place: BodyContext,
     host: CallHost,
-    tool: Governed,
+    tool: AgentTool,
     args: unknown,
     key: string | undefined,
     over_at?: number
@@ -83,7 +89,7 @@ export const make = (services: Services): ToolBody => {
   /** The same within a fiber of the call. */
   const bodyOf = (
     host: CallHost,
-    tool: Governed,
+    tool: AgentTool,
     args: unknown,
     key: string | undefined,
     over_at?: number
@@ -98,7 +104,7 @@ export const make = (services: Services): ToolBody => {
    */
   const traced = (
     host: CallHost,
-    tool: Governed,
+    tool: AgentTool,
     key: string | undefined,
     body: Effect.Effect<unknown, unknown, AgentMemory>
   ): Effect.Effect<unknown, unknown, AgentMemory> =>
@@ -117,18 +123,18 @@ export const make = (services: Services): ToolBody => {
     })
 
   /** A read: its body may be redone after a crash, so nothing is written before it. */
-  const read = (host: CallHost, call: CallId, tool: Governed, args: unknown): Started => {
+  const read = (host: CallHost, call: CallId, tool: AgentTool, args: unknown): StartedWork => {
     const place = placeOf(tool, host.context)
     // Made here and not in its fiber, which a body that is a value already does not need.
     const body = place.traced
       ? bodyIn(place, host, tool, args, undefined)
-      : attempt(
+      : callCatching(
           tool.handler,
           args,
           new HandlerContext(host, undefined, place),
-          Exit.die as (defect: unknown) => ReturnType<Governed["handler"]>
+          Exit.die as (defect: unknown) => ReturnType<AgentTool["handler"]>
         )
-    return new Reading(body, place, host, clock, call, tool)
+    return new ReadCall(body, place, host, clock, call, tool)
   }
 
   /** The exit of a body in a fiber of its own, or undefined when its time is over. */
@@ -162,7 +168,7 @@ export const make = (services: Services): ToolBody => {
   const persistent = Effect.fnUntraced(function* (
     host: CallHost,
     call: CallId,
-    tool: Governed,
+    tool: AgentTool,
     args: unknown
   ) {
     const began = clock.currentTimeMillisUnsafe()
@@ -170,52 +176,54 @@ export const make = (services: Services): ToolBody => {
     for (let attempt = 1; ; attempt++) {
       const exit = yield* within(bodyOf(host, tool, args, undefined), tool.spec.timeout_ms)
       const done = exit !== undefined && Exit.isSuccess(exit)
-      if (!done && (yield* again(services, host, tool, attempt, exit, started_at))) {
+      if (!done && (yield* waitForRetry(services, host, tool, attempt, exit, started_at))) {
         started_at = clock.currentTimeMillisUnsafe()
         continue
       }
       const outcome =
-        exit === undefined ? failed(timedOut(tool.spec.timeout_ms)) : outcomeOf(host, tool, exit)
-      return at(host, tool, call, outcome, began, clock.currentTimeMillisUnsafe())
+        exit === undefined
+          ? failedOutcome(timeoutError(tool.spec.timeout_ms))
+          : bodyOutcome(host, tool, exit)
+      return bodyFinished(host, tool, call, outcome, began, clock.currentTimeMillisUnsafe())
     }
   })
 
   /** What a dispatched call is known by: its own, or its effect's where the tool says that others may be the same. */
-  const keyOf = (host: CallHost, call: CallId, tool: Governed): Effect.Effect<string> => {
-    const effect = identityOf(tool, host.call())
+  const keyOf = (host: CallHost, call: CallId, tool: AgentTool): Effect.Effect<string> => {
+    const effect = callIdentityOf(tool, host.call())
     return effect === undefined
-      ? callKey(digest, host.run, call)
-      : effectKey(digest, host.run, effect)
+      ? callIdempotencyKey(digest, host.run, call)
+      : sideEffectIdempotencyKey(digest, host.run, effect)
   }
 
   /** A write or an external call: journaled first, and after that never guessed. */
   const write = Effect.fnUntraced(function* (
     host: CallHost,
     call: CallId,
-    tool: Governed,
+    tool: AgentTool,
     args: unknown
   ) {
     const key = yield* keyOf(host, call, tool)
     const on_loss = onLossOf(tool.spec)
     if (on_loss === "ask") return yield* asked({ host, call, tool, args, key })
-    const dispatches = { _tag: "Dispatches", call, key, on_loss, ...viaOf(tool) } as const
+    const dispatches = { _tag: "Dispatches", call, key, on_loss, ...dispatchRouteOf(tool) } as const
     const again_by = on_loss === "again" ? { tool: tool.key } : undefined
     if (!(yield* host.dispatch({ ...dispatches, ...again_by }))) return undefined
     const began = clock.currentTimeMillisUnsafe()
     let started_at = began
-    const lost = () => withSpent<Lost>(host, { _tag: "Lost", call })
+    const lost = () => withSpending<Lost>(host, { _tag: "Lost", call })
     for (let sends = 1; ; sends++) {
       const exit = yield* within(bodyOf(host, tool, args, key), tool.spec.timeout_ms)
       if (tool.spec.retry !== undefined && (exit === undefined || Exit.isFailure(exit))) {
-        if (yield* again(services, host, tool, sends, exit, started_at)) {
+        if (yield* waitForRetry(services, host, tool, sends, exit, started_at)) {
           started_at = clock.currentTimeMillisUnsafe()
           continue
         }
       }
-      const loss = exit === undefined || (Exit.isFailure(exit) && isLoss(exit.cause))
+      const loss = exit === undefined || (Exit.isFailure(exit) && isOutcomeLost(exit.cause))
       if (!loss) {
-        const outcome = doubted(outcomeOf(host, tool, exit))
-        return at(host, tool, call, outcome, began, clock.currentTimeMillisUnsafe())
+        const outcome = withPossibleSideEffect(bodyOutcome(host, tool, exit))
+        return bodyFinished(host, tool, call, outcome, began, clock.currentTimeMillisUnsafe())
       }
       if (on_loss === "unknown" || tool.spec.retry !== undefined || sends === sends_max)
         return lost()
@@ -224,11 +232,11 @@ export const make = (services: Services): ToolBody => {
 
   /** Asks the tool once. `over_at`: when what was lost was over, in ms since 1970. */
   const ask = Effect.fnUntraced(function* (
-    { args, host, key, tool }: Omit<AskedBody.Body, "call">,
+    { args, host, key, tool }: Omit<ReconcilableWrite.ReconcilableCall, "call">,
     over_at: number
   ) {
     const question = tool.reconcile
-    if (question === undefined) return unknown
+    if (question === undefined) return reconciliation_unknown
     const place = placeOf(tool, host.context)
     const put = Effect.suspend(() => question(args, new HandlerContext(host, key, place, over_at)))
     const exit = yield* within(Effect.provideContext(put, place.context), tool.spec.timeout_ms)
@@ -240,9 +248,9 @@ export const make = (services: Services): ToolBody => {
       ask({ host, tool, args, key }, over_at)
     )
 
-  const asked = AskedBody.make({
+  const asked = ReconcilableWrite.make({
     clock,
-    outcomeOf,
+    outcomeOf: bodyOutcome,
     ask,
     attempt: ({ args, host, key, tool }, over_at, ended) =>
       within(
@@ -251,21 +259,21 @@ export const make = (services: Services): ToolBody => {
       )
   })
 
-  const transact = (host: CallHost, call: CallId, tool: Governed, args: unknown) =>
+  const transact = (host: CallHost, call: CallId, tool: AgentTool, args: unknown) =>
     Effect.flatMap(keyOf(host, call, tool), (key) => {
       const started_at = clock.currentTimeMillisUnsafe()
       // A result that the schema or the cap refuses must undo the body's writes, so it fails inside the transaction.
       const body = Effect.flatMap(bodyOf(host, tool, args, key), (result) => {
-        const outcome = outcomeOf(host, tool, Exit.succeed(result))
+        const outcome = bodyOutcome(host, tool, Exit.succeed(result))
         return outcome._tag === "Value" ? Effect.succeed(outcome) : Effect.fail(outcome)
       })
       // Interruption is waited for: nothing of the body may touch the transaction after it is over.
       const bounded = Effect.timeoutOrElse(body, {
         duration: tool.spec.timeout_ms,
-        orElse: () => Effect.fail(timedOut(tool.spec.timeout_ms))
+        orElse: () => Effect.fail(timeoutError(tool.spec.timeout_ms))
       })
       const record = (exit: Exit.Exit<unknown, unknown>): RunInput =>
-        at(
+        bodyFinished(
           host,
           tool,
           call,
@@ -276,18 +284,22 @@ export const make = (services: Services): ToolBody => {
       return Effect.as(host.transact(key, bounded, record), undefined)
     })
 
-  const recorded = (host: CallHost, tool: Governed, exit: Exit.Exit<unknown, unknown>): Outcome => {
+  const recorded = (
+    host: CallHost,
+    tool: AgentTool,
+    exit: Exit.Exit<unknown, unknown>
+  ): Outcome => {
     if (Exit.isSuccess(exit)) return exit.value as Outcome
     const error = Cause.findErrorOption(exit.cause)
     return error._tag === "Some" && isOutcome(error.value)
       ? error.value
-      : told(host, tool, failedBy(exit.cause))
+      : reportOutcomeFault(host, tool, outcomeOfCause(exit.cause))
   }
 
   const isOutcome = (value: unknown): value is Outcome =>
     typeof value === "object" && value !== null && "_tag" in value && value._tag === "Failed"
 
-  const bare = (tool: Governed): StartBody => {
+  const bare = (tool: AgentTool): StartBody => {
     const { spec } = tool
     if (spec.transactional) {
       return (host, call, args) => ({ effect: transact(host, call, tool, args) })
@@ -300,7 +312,7 @@ export const make = (services: Services): ToolBody => {
       : (host, call, args) => ({ effect: persistent(host, call, tool, args) })
   }
 
-  const of = (tool: Governed): StartBody => {
+  const of = (tool: AgentTool): StartBody => {
     const start = bare(tool)
     const guard = services.guards?.(tool)
     return guard === undefined
@@ -315,12 +327,12 @@ export const make = (services: Services): ToolBody => {
   }
 
   /** Runs what the gate gave, inside a call's own fiber. */
-  const run = (started: Started): Effect.Effect<RunInput | undefined, never, AgentMemory> =>
+  const run = (started: StartedWork): Effect.Effect<RunInput | undefined, never, AgentMemory> =>
     started.ended === undefined
       ? started.effect
       : Effect.map(within(started.effect, started.timeout_ms, started.fork), (exit) =>
           exit === undefined ? started.late() : started.ended(exit)
         )
 
-  return { of, run, reconcile }
+  return { starterOf: of, run, reconcile }
 }

@@ -17,11 +17,11 @@ import { permissionFor } from "../../../src/permission/Policy.ts"
 import type { Permission } from "../../../src/tool/SideEffects.ts"
 import { readOnlyHintOf } from "../../../src/tool/SideEffects.ts"
 import type { ResidentAgent } from "../../../services/AgentDirectory.ts"
-import type { Governed, StartBody } from "./CallHost.ts"
+import type { AgentTool, StartBody } from "./CallHost.ts"
 import type { ToolBody } from "./ToolBody.ts"
 
-export interface Gate {
-  readonly tool: Governed
+export interface ToolGate {
+  readonly tool: AgentTool
   /** The agent lacks a capability that the tool needs. Absent = it has all of them. */
   readonly refusal: ToolPolicyError | undefined
   /** Of every call, or of each by its arguments as they were given. */
@@ -30,7 +30,7 @@ export interface Gate {
 }
 
 /** What a policy looks at of a tool. */
-export const subjectOf = ({ key, provider, spec }: Governed): Subject => {
+export const policySubjectOf = ({ key, provider, spec }: AgentTool): Subject => {
   const properties = spec.input_schema["properties"]
   return {
     name: spec.name,
@@ -48,7 +48,7 @@ export const subjectOf = ({ key, provider, spec }: Governed): Subject => {
 /** What this tool needs and this agent does not have: every call of it is refused. Undefined = it has all. */
 const lacking = (
   agent: ResidentAgent,
-  tool: Governed,
+  tool: AgentTool,
   default_deny: boolean
 ): Capability | undefined => {
   const { capabilities } = agent.spec
@@ -58,7 +58,7 @@ const lacking = (
 }
 
 /** What a start says of tools that their agents may never use. */
-export const lackingOf = (
+export const capabilityWarnings = (
   agents: ReadonlyArray<ResidentAgent>,
   policy: Policy
 ): ReadonlyArray<string> =>
@@ -73,20 +73,20 @@ export const lackingOf = (
   )
 
 /** The gates of an agent's tools, by the name that the model uses. */
-export const makeGates = (policy: Policy, body: Pick<ToolBody, "of">) => {
-  const known = new WeakMap<ResidentAgent, ReadonlyMap<string, Gate>>()
-  const gateOf = (agent: ResidentAgent, tool: Governed): Gate => {
+export const makeToolGates = (policy: Policy, body: Pick<ToolBody, "starterOf">) => {
+  const known = new WeakMap<ResidentAgent, ReadonlyMap<string, ToolGate>>()
+  const gateOf = (agent: ResidentAgent, tool: AgentTool): ToolGate => {
     const missing = lacking(agent, tool, policy.default_deny)
     return {
       tool,
       refusal: missing === undefined ? undefined : capabilityDenied(tool.spec.name, missing),
-      permission: permissionFor(policy, subjectOf(tool)),
-      start: body.of(tool)
+      permission: permissionFor(policy, policySubjectOf(tool)),
+      start: body.starterOf(tool)
     }
   }
-  const gatesFor = (agent: ResidentAgent): ReadonlyMap<string, Gate> =>
+  const gatesFor = (agent: ResidentAgent): ReadonlyMap<string, ToolGate> =>
     new Map([...agent.tools].map(([name, tool]) => [name, gateOf(agent, tool)]))
-  return (agent: ResidentAgent): ReadonlyMap<string, Gate> => {
+  return (agent: ResidentAgent): ReadonlyMap<string, ToolGate> => {
     let gates = known.get(agent)
     if (gates === undefined) known.set(agent, (gates = gatesFor(agent)))
     return gates

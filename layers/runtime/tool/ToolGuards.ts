@@ -11,18 +11,18 @@ import { ToolTransientError } from "../../../src/error/ToolError.ts"
 import type { CallId } from "../../../src/Ids.ts"
 import type { RunInput } from "../../../src/run/RunDecider.ts"
 import type { AgentMemory } from "../../../services/AgentMemory.ts"
-import type { CallHost, Governed } from "./CallHost.ts"
-import { failed } from "./Failures.ts"
+import type { CallHost, AgentTool } from "./CallHost.ts"
+import { failedOutcome } from "./Failures.ts"
 
 type Body = Effect.Effect<RunInput | undefined, never, AgentMemory>
 
 /** Runs a body of one tool when its limits let it, or says why they do not. */
-export type Guard = (host: CallHost, call: CallId, body: Body) => Body
+export type ToolGuard = (host: CallHost, call: CallId, body: Body) => Body
 
 /** Undefined = the tool declares no limit. */
-export type Guards = (tool: Governed) => Guard | undefined
+export type ToolGuards = (tool: AgentTool) => ToolGuard | undefined
 
-export const unguarded: Guards = () => undefined
+export const noGuards: ToolGuards = () => undefined
 
 /** How long an approved call waits for its turn, at most; then it is refused like any other. */
 const patience_ms = 600_000
@@ -30,7 +30,7 @@ const patience_ms = 600_000
 /** A probe is on its way: nobody knows how long it takes. */
 const probe_wait_ms = 1_000
 
-const limited = (tool: Governed, retry_after_ms: number): ToolTransientError =>
+const limited = (tool: AgentTool, retry_after_ms: number): ToolTransientError =>
   new ToolTransientError({
     kind: "external",
     reason: "RATE_LIMITED",
@@ -38,7 +38,7 @@ const limited = (tool: Governed, retry_after_ms: number): ToolTransientError =>
     retry_after_ms: Math.max(1, Math.ceil(retry_after_ms))
   })
 
-const open = (tool: Governed, retry_after_ms: number): ToolTransientError =>
+const open = (tool: AgentTool, retry_after_ms: number): ToolTransientError =>
   new ToolTransientError({
     kind: "external",
     reason: "CIRCUIT_OPEN",
@@ -77,7 +77,7 @@ type Admit = (
 ) => Effect.Effect<RunInput | undefined, ToolTransientError, AgentMemory>
 
 const rated =
-  (limiter: RateLimiter.RateLimiter, tool: Governed): Admit =>
+  (limiter: RateLimiter.RateLimiter, tool: AgentTool): Admit =>
   (host, body) => {
     const { calls_max, window_ms } = tool.spec.rate_limit!
     const taken = limiter.consume({
@@ -97,7 +97,7 @@ const rated =
   }
 
 const circuited =
-  (breaker: CircuitBreaker.CircuitBreaker, tool: Governed): Admit =>
+  (breaker: CircuitBreaker.CircuitBreaker, tool: AgentTool): Admit =>
   (_, body) =>
     Effect.mapError(breaker.execute(body, { key: tool.key, classify: outcomeOf }), ({ reason }) =>
       open(
@@ -122,7 +122,7 @@ const persevering = Effect.fnUntraced(function* (
     if (!patient || waited > patience_ms) {
       const refused: RunInput = {
         _tag: "Finished",
-        settled: { _tag: "CallSettled", call, outcome: failed(admitted.failure) }
+        settled: { _tag: "CallSettled", call, outcome: failedOutcome(admitted.failure) }
       }
       return refused
     }
@@ -131,10 +131,10 @@ const persevering = Effect.fnUntraced(function* (
 })
 
 const guardOf = (
-  tool: Governed,
+  tool: AgentTool,
   limiter: RateLimiter.RateLimiter,
   breaker: CircuitBreaker.CircuitBreaker | undefined
-): Guard => {
+): ToolGuard => {
   const { concurrency_max, rate_limit } = tool.spec
   const rate = rate_limit === undefined ? undefined : rated(limiter, tool)
   const circuit = breaker === undefined ? undefined : circuited(breaker, tool)
@@ -164,8 +164,8 @@ const storeOf = <I, S>(key: Context.Key<I, S>, ephemeral: Layer.Layer<I>) =>
 
 /** The guards of these tools. Nothing is made for one that declares no limit. */
 export const make = Effect.fnUntraced(function* (
-  tools: Iterable<Governed>
-): Effect.fn.Return<Guards, never, Scope.Scope> {
+  tools: Iterable<AgentTool>
+): Effect.fn.Return<ToolGuards, never, Scope.Scope> {
   const declared = new Set(
     [...tools].filter(
       ({ spec }) =>
@@ -174,7 +174,7 @@ export const make = Effect.fnUntraced(function* (
         spec.concurrency_max !== undefined
     )
   )
-  if (declared.size === 0) return unguarded
+  if (declared.size === 0) return noGuards
   const limiter = yield* Effect.provide(
     RateLimiter.make,
     yield* storeOf(RateLimiter.RateLimiterStore, RateLimiter.layerStoreMemory)
@@ -183,7 +183,7 @@ export const make = Effect.fnUntraced(function* (
     CircuitBreaker.CircuitBreakerStore,
     CircuitBreaker.layerStoreMemory()
   )
-  const guards = new Map<Governed, Guard>()
+  const guards = new Map<AgentTool, ToolGuard>()
   for (const tool of declared) {
     const { circuit } = tool.spec
     const breaker =

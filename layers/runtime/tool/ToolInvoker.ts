@@ -19,7 +19,7 @@ import { rolesText } from "../../../src/Principal.ts"
 import type { RunInput } from "../../../src/run/RunDecider.ts"
 import type { CallPhase } from "../../../src/run/RunState.ts"
 import { notAllowed } from "../../../src/tool/Allowlist.ts"
-import { strayMembers, suggestion } from "../../../src/tool/Nearest.ts"
+import { strayMembers, suggestNames } from "../../../src/tool/Nearest.ts"
 import { refusalText } from "../../../src/tool/ToolCodec.ts"
 import { onLossOf } from "../../../src/tool/ToolSpec.ts"
 import { groupDenied } from "../../../src/tool/ToolGroup.ts"
@@ -29,18 +29,18 @@ import type { KillSwitch } from "../../../services/KillSwitch.ts"
 import type { ToolRegistry } from "../../../services/ToolRegistry.ts"
 import type { Proposal } from "./CallDigests.ts"
 import { approvalDigest, proposalDigest, shownDigest, toolDigest } from "./CallDigests.ts"
-import type { CallHost, Governed, Started } from "./CallHost.ts"
-import { finished } from "./CallOutcome.ts"
-import { failed, failedBy } from "./Failures.ts"
-import { identityOf } from "./IdempotencyIndex.ts"
+import type { CallHost, AgentTool, StartedWork } from "./CallHost.ts"
+import { callFinished } from "./CallOutcome.ts"
+import { failedOutcome, outcomeOfCause } from "./Failures.ts"
+import { callIdentityOf } from "./IdempotencyIndex.ts"
 import { make as makeOnce } from "./IdempotentCalls.ts"
 import type { Services as BodyServices } from "./ToolBody.ts"
 import { make as makeBody } from "./ToolBody.ts"
-import type { Gate } from "./ToolGate.ts"
-import { makeGates, subjectOf } from "./ToolGate.ts"
+import type { ToolGate } from "./ToolGate.ts"
+import { makeToolGates, policySubjectOf } from "./ToolGate.ts"
 
 export interface ToolInvoker {
-  readonly start: (host: CallHost) => Started
+  readonly start: (host: CallHost) => StartedWork
   /** What a call becomes whose fiber failed: a defect of the tool, or of the gate. */
   readonly died: (call: CallId, cause: Cause.Cause<never>) => RunInput
 }
@@ -57,8 +57,8 @@ export interface Services extends BodyServices {
   readonly agentOf?: (name: string) => ResidentAgent | undefined
 }
 
-const refuse = (call: CallId, error: ToolError): Started => ({
-  effect: Exit.succeed(finished(call, failed(error)))
+const refuse = (call: CallId, error: ToolError): StartedWork => ({
+  effect: Exit.succeed(callFinished(call, failedOutcome(error)))
 })
 
 const issueText = (exit: Exit.Exit<unknown, unknown>): string =>
@@ -69,7 +69,7 @@ const approving = ({ _tag }: Decision): boolean => _tag === "Approve" || _tag ==
 
 /** May the tool that is here now send again, or be asked for, what was dispatched? */
 const isHeir = (
-  { key, spec }: Governed,
+  { key, spec }: AgentTool,
   { on_loss, tool = key }: Extract<CallPhase, { _tag: "Dispatched" }>
 ): boolean => tool === key && (on_loss !== "ask" || onLossOf(spec) === "ask")
 
@@ -81,11 +81,11 @@ const Delegation = Schema.decodeUnknownExit(
 export const make = (services: Services): ToolInvoker => {
   const { clock, digest, random } = services
   const policy = services.policy ?? no_policy
-  const permits = (tool: Governed, { accepted }: CallHost, args: unknown): boolean =>
+  const permits = (tool: AgentTool, { accepted }: CallHost, args: unknown): boolean =>
     services.killed?.isOn(accepted.tenant) !== true &&
-    effectivePermission(policy, subjectOf(tool), args, false, accepted.roles) === "allow"
+    effectivePermission(policy, policySubjectOf(tool), args, false, accepted.roles) === "allow"
   const body = makeBody({ ...services, permits })
-  const gateOf = makeGates(policy, body)
+  const gateOf = makeToolGates(policy, body)
   const once = makeOnce({ body, agentOf: services.agentOf ?? (() => undefined) })
 
   /**
@@ -94,7 +94,7 @@ export const make = (services: Services): ToolInvoker => {
    */
   const asked = Effect.fnUntraced(function* (
     host: CallHost,
-    { start, tool }: Gate,
+    { start, tool }: ToolGate,
     args: unknown
   ): Effect.fn.Return<RunInput | undefined, never, AgentMemory> {
     const call = host.call()
@@ -142,19 +142,19 @@ export const make = (services: Services): ToolInvoker => {
     return { _tag: "Asks", request: { ...request, shown_digest } }
   })
 
-  const denied = ({ accepted }: CallHost, tool: Governed, given: unknown): ToolPolicyError => {
+  const denied = ({ accepted }: CallHost, tool: AgentTool, given: unknown): ToolPolicyError => {
     if (services.killed?.isOn(accepted.tenant) === true) {
       const message = "an operator has stopped every tool."
       return new ToolPolicyError({ kind: "permission", reason: "KILL_SWITCH", message })
     }
-    const whom = isDeniedByRole(policy, subjectOf(tool), given)
+    const whom = isDeniedByRole(policy, policySubjectOf(tool), given)
       ? ` for whoever sent the message (${rolesText(accepted.roles)})`
       : ""
     const message = `"${tool.spec.name}" is not permitted${whom}.`
     return new ToolPolicyError({ kind: "permission", reason: "PERMISSION_DENIED", message })
   }
 
-  const unresolved = (host: CallHost, call: CallId, name: string): Started => {
+  const unresolved = (host: CallHost, call: CallId, name: string): StartedWork => {
     const specialist = host.agent.specialists.get(name)
     if (specialist !== undefined) return delegate(host, call, specialist)
     const group = host.agent.withheld?.get(name)
@@ -165,13 +165,13 @@ export const make = (services: Services): ToolInvoker => {
           new ToolUserError({
             kind: "not_found",
             reason: "UNKNOWN_TOOL",
-            message: `there is no tool "${name.slice(0, 64)}".${suggestion(name, [...host.agent.tools.keys(), ...host.agent.specialists.keys()])}`
+            message: `there is no tool "${name.slice(0, 64)}".${suggestNames(name, [...host.agent.tools.keys(), ...host.agent.specialists.keys()])}`
           })
         )
       : refuse(call, notAllowed(name))
   }
 
-  const delegate = (host: CallHost, call: CallId, agent: AgentName): Started => {
+  const delegate = (host: CallHost, call: CallId, agent: AgentName): StartedWork => {
     const given = host.call().arguments
     const takes = services.agentOf?.(agent)?.takes
     const args =
@@ -193,12 +193,12 @@ export const make = (services: Services): ToolInvoker => {
   const begin = (
     host: CallHost,
     call: CallId,
-    gate: Gate,
+    gate: ToolGate,
     args: unknown,
     isAsked: boolean
-  ): Started => (isAsked ? { effect: asked(host, gate, args) } : gate.start(host, call, args))
+  ): StartedWork => (isAsked ? { effect: asked(host, gate, args) } : gate.start(host, call, args))
 
-  const start = (host: CallHost): Started => {
+  const start = (host: CallHost): StartedWork => {
     const { id, phase, proposed, arguments: given } = host.call()
     if (proposed.malformed !== undefined) {
       return refuse(
@@ -244,7 +244,7 @@ export const make = (services: Services): ToolInvoker => {
       return { effect: Exit.succeed({ _tag: "Lost", call: id }) }
     }
     if (tool.spec.idempotency_key !== null) {
-      const identity = identityOf(tool, host.call())!
+      const identity = callIdentityOf(tool, host.call())!
       return once(host, tool, identity, () => begin(host, id, gate, args.value, isAsked))
     }
     return begin(host, id, gate, args.value, isAsked)
@@ -252,6 +252,6 @@ export const make = (services: Services): ToolInvoker => {
 
   return {
     start,
-    died: (call, cause) => finished(call, failedBy(cause))
+    died: (call, cause) => callFinished(call, outcomeOfCause(cause))
   }
 }
