@@ -10,14 +10,14 @@ import type { DuplicateTool } from "../../src/tool/Registry.ts"
 import type { StoreError } from "../../services/TaskStore.ts"
 import type { ToolQueue } from "../../services/ToolQueue.ts"
 import * as LocalToolRegistry from "../runtime/desk/LocalToolRegistry.ts"
-import type { Options as Serves, ToolNotQueueable } from "../runtime/queue/QueueExecutor.ts"
+import type { ToolNotQueueable, WorkerOptions } from "../runtime/queue/ServedTools.ts"
 import type { WorkerRunning } from "../runtime/queue/ToolQueueWorker.ts"
 import * as ToolQueueWorker from "../runtime/queue/ToolQueueWorker.ts"
 
 type Family = LocalToolRegistry.Family<unknown, unknown>
 
 export interface Options<Families extends ReadonlyArray<Family>> extends Pick<
-  Serves,
+  WorkerOptions,
   "capabilities" | "consumer_name_suffix" | "provider"
 > {
   /** The tools that it runs: what `tool` and `govern` make. */

@@ -1,6 +1,6 @@
 /**
- * A call from a queue as the gate serves it: there is no run here, only what its message says of one. Its dispatch is
- * written down in the queue, where the loop of a run would write it into the journal.
+ * A call from a queue as the host that the gate expects: there is no run in this process, only what the message says of
+ * one. A dispatch is recorded in the queue, where a run's loop would append it to the journal.
  */
 import { Context, Effect, Tracer } from "effect"
 import { ConversationId, rootFrame } from "../../../src/Ids.ts"
@@ -12,22 +12,26 @@ import { make as noState } from "../../../src/run/RunState.ts"
 import { spanOf } from "../../../src/run/Traceparent.ts"
 import type { CallMessage } from "../../../src/semstreams/CallMessage.ts"
 import type { ResidentAgent } from "../../../services/AgentDirectory.ts"
+import { AgentMemory } from "../../../services/AgentMemory.ts"
 import type { ToolDelivery } from "../../../services/ToolQueue.ts"
 import type { BegunSideEffect, CallHost, ActorContext } from "../tool/CallHost.ts"
 import type { ReportFault } from "../tool/Faults.ts"
 
-/** What the sender says beside SemStreams' fields; from another sender than ours all of it may be missing. */
-export interface SenderTold {
+/** What the sender puts into `metadata`; a sender other than this runtime may leave out all of it. */
+interface SenderMetadata {
   /** The call's own id in its run. */
   readonly call?: string
   readonly principal?: string
-  /** `allow`: the sender's policy lets the call run without asking anybody. */
+  /** `allow`: the sender's policy lets the call run without an approval. */
   readonly permission?: string
   /** The span that calls (W3C Trace Context). */
   readonly traceparent?: string
 }
 
-const textIn = (metadata: CallMessage["metadata"], name: keyof SenderTold): string | undefined => {
+const textIn = (
+  metadata: CallMessage["metadata"],
+  name: keyof SenderMetadata
+): string | undefined => {
   const value = metadata?.[name]
   return typeof value === "string" ? value : undefined
 }
@@ -48,22 +52,28 @@ const acceptedOf = (
   pins: agent.pins
 })
 
-/** An approval is the sender's: one that stands is a dispatch that the sender has journaled. */
+/** Approvals are the sender's: a call that has one was dispatched in the sender's journal. */
 const phaseOf = (call: CallMessage): CallPhase =>
   (call.approved_by ?? "") !== "" || textIn(call.metadata, "permission") === "allow"
     ? { _tag: "Dispatched", key: call.id, epoch: 0, on_loss: "unknown" }
     : { _tag: "Proposed" }
 
-/** What a delivery's queue does for it. */
-export interface Line {
-  /** Writes down that the body is about to act; false where the call has passed to another worker. */
+/** What the queue does for a delivery while its body runs. */
+export interface DeliveryHooks {
+  /** Records that the body is about to act; false where the call has passed to another worker. */
   readonly begin: Effect.Effect<boolean>
-  /** Shows whoever waits for the call what it has so far. */
+  /** Shows a preliminary result to those who wait for the call. */
   readonly show: (result: unknown) => void
 }
 
-/** What the body runs over: beneath the span that calls, where its sender says which that is. */
-const within = (context: ActorContext, call: CallMessage): ActorContext => {
+/** A worker has no actor, so a body that remembers or recalls dies. */
+export const no_memory: ActorContext = (() => {
+  const none = Effect.die(new Error("a tool that runs from a queue has no actor's memory"))
+  return AgentMemory.context(AgentMemory.of({ remember: () => none, recall: () => none }))
+})()
+
+/** The context of the body: its span is a child of the sender's span, where the message names that. */
+const withSenderSpan = (context: ActorContext, call: CallMessage): ActorContext => {
   const traceparent = textIn(call.metadata, "traceparent")
   const span = traceparent === undefined ? undefined : spanOf(traceparent)
   return span === undefined ? context : Context.add(context, Tracer.ParentSpan, span)
@@ -73,8 +83,7 @@ export const make = (
   delivery: ToolDelivery,
   call: CallMessage,
   agent: ResidentAgent,
-  context: ActorContext,
-  line: Line,
+  hooks: DeliveryHooks,
   report: ReportFault
 ): CallHost => {
   const state: RunState = noState()
@@ -94,7 +103,7 @@ export const make = (
     run: (call.loop_id ?? call.id) as RunId,
     accepted: acceptedOf(delivery, call, agent),
     agent,
-    context: within(context, call),
+    context: withSenderSpan(no_memory, call),
     call: () => own,
     state,
     begunSideEffects: new Map<string, BegunSideEffect>(),
@@ -106,9 +115,9 @@ export const make = (
         tenant: delivery.tenant,
         trace_id: call.trace_id
       }),
-    show: line.show,
-    dispatch: () => line.begin,
-    // Tools that need a run's transaction are refused when the worker starts.
+    show: hooks.show,
+    dispatch: () => hooks.begin,
+    // A worker does not start with a tool that needs a run's transaction (`ServedTools`).
     transact: () => Effect.die(new Error("a call from a queue has no transaction"))
   }
 }

@@ -47,7 +47,7 @@ import { ToolQueue } from "../../../services/ToolQueue.ts"
 import type { StoreError } from "../../../services/TaskStore.ts"
 import { outcome_unknown_reason } from "../tool/Failures.ts"
 import { lookFor } from "./RemoteOffers.ts"
-import { expired_reason } from "./QueueExecutor.ts"
+import { expired_reason } from "./QueueReply.ts"
 
 export interface RemoteOptions extends Governance {
   readonly name: string

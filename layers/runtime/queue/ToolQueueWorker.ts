@@ -12,9 +12,10 @@ import { ToolQueue } from "../../../services/ToolQueue.ts"
 import type { ToolRegistry } from "../../../services/ToolRegistry.ts"
 import type { ClaimNames } from "../relay/ClaimLoop.ts"
 import { makeClaimLoop, makeClaimNames } from "../relay/ClaimLoop.ts"
-import type { Options, QueueExecutor, ToolNotQueueable } from "./QueueExecutor.ts"
-import * as QueueDelivery from "./QueueDelivery.ts"
-import * as Executor from "./QueueExecutor.ts"
+import type { Counts } from "./QueueDelivery.ts"
+import { runDelivery } from "./QueueDelivery.ts"
+import * as QueueExecutor from "./QueueExecutor.ts"
+import type { ToolNotQueueable, WorkerOptions } from "./ServedTools.ts"
 import { ToolQueueConfig } from "./ToolQueueConfig.ts"
 
 /** It runs already. */
@@ -62,10 +63,10 @@ interface Session {
 interface Worker {
   readonly queue: ToolQueue["Service"]
   readonly config: ToolQueueConfig
-  readonly executor: QueueExecutor
+  readonly executor: QueueExecutor.QueueExecutor
   readonly names: ClaimNames
   readonly provider: string
-  readonly counts: QueueDelivery.Counts
+  readonly counts: Counts
 }
 
 /**
@@ -127,12 +128,12 @@ const serve = Effect.fnUntraced(function* (worker: Worker) {
   yield* keepOffered(worker)
   yield* queue.nextDueAt(tools)
   yield* keepPruned(worker)
-  const deliver = QueueDelivery.make(queue, config, executor, worker.counts, loop)
-  yield* loop.start((delivery, owner) => deliver(owner, delivery))
+  const deliveries = { ...loop, queue, config, executor, counts: worker.counts }
+  yield* loop.start((delivery, owner) => runDelivery(deliveries, delivery, owner))
 })
 
 const healthOf = (
-  { errors, processed }: QueueDelivery.Counts,
+  { errors, processed }: Counts,
   session: Session | undefined,
   now: number
 ): WorkerHealth => ({
@@ -144,14 +145,14 @@ const healthOf = (
 })
 
 const make = Effect.fnUntraced(function* (
-  options: Options
+  options: WorkerOptions
 ): Effect.fn.Return<
   ToolQueueWorker["Service"],
   MisdeclaredPolicy | ToolNotQueueable,
   ToolQueue | ToolRegistry | Digest.Digest | SecureRandom.SecureRandom | Scope.Scope
 > {
   const clock = yield* Clock.Clock
-  const executor = yield* Executor.make(options)
+  const executor = yield* QueueExecutor.make(options)
   const worker: Worker = {
     queue: yield* ToolQueue,
     config: yield* ToolQueueConfig,
@@ -192,7 +193,7 @@ const make = Effect.fnUntraced(function* (
 
 /** A worker that does not run yet. It stops with its scope. */
 export const layerIdle = (
-  options: Options = {}
+  options: WorkerOptions = {}
 ): Layer.Layer<
   ToolQueueWorker,
   MisdeclaredPolicy | ToolNotQueueable,
@@ -201,7 +202,7 @@ export const layerIdle = (
 
 /** A worker that runs for as long as its scope. */
 export const layer = (
-  options: Options = {}
+  options: WorkerOptions = {}
 ): Layer.Layer<
   ToolQueueWorker,
   MisdeclaredPolicy | ToolNotQueueable | WorkerRunning | StoreError,

@@ -1,0 +1,80 @@
+/**
+ * A call whose earlier delivery began and never ended. Where its tool cannot do it twice, the call is not begun again
+ * unless the tool's `reconcile` says that it did nothing; otherwise its result is what the tool says, or unknown.
+ */
+import { Clock, Effect, Exit } from "effect"
+import type { Outcome } from "../../../src/run/RunEvent.ts"
+import type { CallMessage } from "../../../src/semstreams/CallMessage.ts"
+import { replyOf } from "../../../src/tool/ToolMessage.ts"
+import { isDispatched } from "../../../src/tool/ToolSpec.ts"
+import type { ToolDelivery } from "../../../services/ToolQueue.ts"
+import type { CallHost, AgentTool } from "../tool/CallHost.ts"
+import type { Reconciliation } from "../tool/Reconciliation.ts"
+import { reconciliation_unknown } from "../tool/Reconciliation.ts"
+import type { ToolBody } from "../tool/ToolBody.ts"
+import type { Gate } from "../tool/ToolGate.ts"
+import { no_memory } from "./QueuedCall.ts"
+import type { Executed } from "./QueueReply.ts"
+import { unknownAnswer } from "./QueueReply.ts"
+
+const stopsLoop = ({ spec }: AgentTool, outcome: Outcome): boolean =>
+  spec.stop_loop === true && outcome._tag === "Value"
+
+/** When the call was begun, in ms since 1970, if it may not be done twice; undefined = it may be run. */
+export const begunOnce = (
+  { begun_at }: ToolDelivery,
+  tool: AgentTool | undefined
+): number | undefined =>
+  tool !== undefined && isDispatched(tool.spec) && !tool.spec.idempotent ? begun_at : undefined
+
+/** Asks the tools of a worker what became of their calls. `hostOf` makes a call's host, `gateOf` finds a tool's gate. */
+export const makeLostCalls = (
+  tools: ReadonlyMap<string, AgentTool>,
+  body: Pick<ToolBody, "reconcile">,
+  gateOf: (tool: string) => Gate | undefined,
+  hostOf: (delivery: ToolDelivery, call: CallMessage) => CallHost
+) => {
+  /** A tool that may not run here is not asked either. */
+  const ask = (
+    delivery: ToolDelivery,
+    call: CallMessage,
+    over_at: number
+  ): Effect.Effect<Reconciliation> => {
+    const gate = gateOf(delivery.tool)
+    if (gate === undefined || gate.refusal !== undefined || gate.permission === "deny") {
+      return Effect.succeed(reconciliation_unknown)
+    }
+    const args = gate.tool.decode(call.arguments ?? {})
+    if (Exit.isFailure(args)) return Effect.succeed(reconciliation_unknown)
+    const asked = body.reconcile(hostOf(delivery, call), gate.tool, args.value, over_at)
+    return Effect.provideContext(asked, no_memory)
+  }
+
+  /** What became of the call that was begun at this time; undefined = nothing was done, and it may be run. */
+  return Effect.fnUntraced(function* (
+    delivery: ToolDelivery,
+    call: CallMessage,
+    begun_at: number
+  ): Effect.fn.Return<Executed | undefined> {
+    const tool = tools.get(delivery.tool)
+    if (tool?.reconcile === undefined) return unknownAnswer(call)
+    // Until its timeout has passed a lost attempt may still act, whatever the tool could say now.
+    const over_at = begun_at + tool.spec.timeout_ms
+    if ((yield* Clock.currentTimeMillis) < over_at) {
+      return { _tag: "GivesBack", why: "its lost attempt may still act", retry_at: over_at }
+    }
+    const found = yield* ask(delivery, call, over_at)
+    switch (found._tag) {
+      case "Settled": {
+        const { outcome } = found
+        return { _tag: "Answers", result: replyOf(call, outcome, stopsLoop(tool, outcome)) }
+      }
+      case "Unknown":
+        return unknownAnswer(call)
+      case "Unasked":
+        return { _tag: "GivesBack", why: "its tool could not be asked what became of it" }
+      case "NotHappened":
+        return undefined
+    }
+  })
+}

@@ -1,0 +1,107 @@
+/**
+ * A delivery read as a call, and what the call's sender is answered.
+ */
+import { Exit, Schema } from "effect"
+import { bounds_default, isWithin } from "../../../src/entry/BoundedJson.ts"
+import {
+  ToolPolicyError,
+  ToolTerminalError,
+  ToolTransientError
+} from "../../../src/error/ToolError.ts"
+import type { RunInput } from "../../../src/run/RunDecider.ts"
+import { CallMessage } from "../../../src/semstreams/CallMessage.ts"
+import type { ResultMessage } from "../../../src/semstreams/CallMessage.ts"
+import { readReply, refusalReply, replyOf } from "../../../src/tool/ToolMessage.ts"
+import type { ToolDelivery } from "../../../services/ToolQueue.ts"
+
+/** What is to become of a delivery. */
+export type Executed =
+  | {
+      readonly _tag: "Answers"
+      readonly result: ResultMessage
+      /** Why no further delivery can do better: the call is dead, and an operator has to look at it. */
+      readonly dead?: string
+    }
+  /** The call is to be delivered again: from `retry_at` (ms since 1970) on, or, without one, after the usual wait. */
+  | { readonly _tag: "GivesBack"; readonly why: string; readonly retry_at?: number }
+
+/** The reason of a call that no worker began before it expired. */
+export const expired_reason = "EXPIRED"
+
+const expired = new ToolTransientError({
+  kind: "external",
+  reason: expired_reason,
+  message: "nobody ran it in time, and nothing was done."
+})
+
+const approval_required = new ToolPolicyError({
+  kind: "permission",
+  reason: "APPROVAL_REQUIRED",
+  message: "approval_required: the sender has to have it approved first."
+})
+
+const unreadable = new ToolTerminalError({
+  kind: "internal",
+  reason: "UNREADABLE",
+  message: "the message is no call of a tool."
+})
+
+const undelivered = new ToolTerminalError({
+  kind: "internal",
+  reason: "DELIVERIES_MAX",
+  message: "every worker that ran it ended before it did."
+})
+
+const decodeCall = Schema.decodeUnknownExit(CallMessage)
+
+/**
+ * Undefined = the delivery is no call. The tool is the one that the message was routed by, so that a name in the payload
+ * cannot reach another.
+ */
+export const callOf = ({ id, payload, tool }: ToolDelivery): CallMessage | undefined => {
+  if (!isWithin(payload, bounds_default, true)) return undefined
+  const call = decodeCall(payload)
+  return Exit.isSuccess(call) && call.value.id === id ? { ...call.value, name: tool } : undefined
+}
+
+/** Of a delivery that cannot be read as a call, as much as its answer needs. */
+export const unreadCallOf = ({ id, tool }: ToolDelivery): CallMessage => ({ id, name: tool })
+
+/** The answer to a call that was run, by what came of it. */
+export const answerOf = (call: CallMessage, input: RunInput): Executed => {
+  switch (input._tag) {
+    case "Finished": {
+      const { outcome, spent, stop } = input.settled
+      return { _tag: "Answers", result: replyOf(call, outcome, stop, spent) }
+    }
+    case "Lost":
+      return { _tag: "Answers", result: replyOf(call, { _tag: "Unknown" }, false, input.spent) }
+    default:
+      return { _tag: "Answers", result: refusalReply(call, approval_required) }
+  }
+}
+
+export const unknownAnswer = (call: CallMessage): Executed => ({
+  _tag: "Answers",
+  result: replyOf(call, { _tag: "Unknown" })
+})
+
+export const expiredAnswer = (call: CallMessage): Executed => ({
+  _tag: "Answers",
+  result: refusalReply(call, expired)
+})
+
+export const unreadableAnswer = (delivery: ToolDelivery): Executed => ({
+  _tag: "Answers",
+  result: refusalReply(unreadCallOf(delivery), unreadable),
+  dead: unreadable.message
+})
+
+/** Of a call that was delivered too often; `why` is what operators read. */
+export const undeliveredAnswer = (call: CallMessage, why: string): Executed => ({
+  _tag: "Answers",
+  result: refusalReply(call, undelivered),
+  dead: why
+})
+
+export const isUnknown = (result: ResultMessage): boolean => readReply(result)._tag === "Unknown"
