@@ -12,7 +12,7 @@ import type { CallHost, AgentTool } from "../tool/CallHost.ts"
 import type { Reconciliation } from "../tool/Reconciliation.ts"
 import { reconciliation_unknown } from "../tool/Reconciliation.ts"
 import type { ToolBody } from "../tool/ToolBody.ts"
-import type { Gate } from "../tool/ToolGate.ts"
+import type { ToolGate } from "../tool/ToolGate.ts"
 import { no_memory } from "./QueuedCall.ts"
 import type { Executed } from "./QueueReply.ts"
 import { unknownAnswer } from "./QueueReply.ts"
@@ -31,7 +31,7 @@ export const begunOnce = (
 export const makeLostCalls = (
   tools: ReadonlyMap<string, AgentTool>,
   body: Pick<ToolBody, "reconcile">,
-  gateOf: (tool: string) => Gate | undefined,
+  gateOf: (tool: string) => ToolGate | undefined,
   hostOf: (delivery: ToolDelivery, call: CallMessage) => CallHost
 ) => {
   /** A tool that may not run here is not asked either. */
