@@ -22,7 +22,7 @@ import type { Settlement } from "../../src/run/RunCommand.ts"
 import type { RunQuarantined } from "../../src/run/Quarantine.ts"
 import type { JournalEntry, RunEnded, RunEvent } from "../../src/run/RunEvent.ts"
 import type { RunItem } from "../../src/run/RunItem.ts"
-import type { RunState } from "../../src/run/RunState.ts"
+import type { FoldState } from "../../src/run/RunState.ts"
 import * as State from "../../src/run/RunState.ts"
 import type { RunUsed } from "../../src/run/RunUsed.ts"
 import { taskFor } from "./Access.ts"
@@ -72,7 +72,7 @@ const endOf = (ended: RunEnded | undefined): Pick<RunSummary, "text" | "finish" 
   }
 }
 
-const summaryOf = (task: AgentTask, state: RunState): RunSummary => {
+const summaryOf = (task: AgentTask, state: FoldState): RunSummary => {
   const pending_approvals: Array<RunSummary["pending_approvals"][number]> = []
   const unknown_calls: Array<RunSummary["unknown_calls"][number]> = []
   for (const { arguments: args, id, phase, proposed } of state.open) {

@@ -11,21 +11,21 @@ import { conclude } from "../run/RunConclusion.ts"
 import type { RunInput } from "../run/RunDecider.ts"
 import { decide } from "../run/RunDecider.ts"
 import type { CallSettled, JournalEntry, RunEvent } from "../run/RunEvent.ts"
-import type { RunState } from "../run/RunState.ts"
-import { evolve, make as emptyState, questionOf } from "../run/RunState.ts"
+import type { FoldState, RunState } from "../run/RunState.ts"
+import { evolve, isAccepted, make as emptyState, questionOf } from "../run/RunState.ts"
 import type { Divergence } from "./Divergence.ts"
 import { isSameJson, placeOf } from "./Divergence.ts"
 
 export interface JournalReplay {
   /** The fold of everything that came out again. */
-  readonly state: RunState
+  readonly state: FoldState
   /** How many recorded events came out again. */
   readonly same: number
   readonly divergence: Divergence | undefined
 }
 
 /** Called with the state before each recorded event that came out again. Must not change the state. */
-export type Look = (state: RunState, entry: JournalEntry) => void
+export type Look = (state: FoldState, entry: JournalEntry) => void
 
 const none: ReadonlyArray<RunEvent> = []
 
@@ -33,7 +33,7 @@ const none: ReadonlyArray<RunEvent> = []
 const decider = (state: RunState, event: Extract<RunEvent, { _tag: "ApprovalDecided" }>) => {
   const approvers = questionOf(state, event.approval)?.approvers ?? []
   const roles = approvers.length === 0 ? (["approver"] as const) : approvers
-  return new Principal({ id: event.by, tenant: state.accepted!.tenant, roles })
+  return new Principal({ id: event.by, tenant: state.accepted.tenant, roles })
 }
 
 const decided = (
@@ -141,7 +141,7 @@ const again = (
 ): ReadonlyArray<RunEvent> => {
   switch (event._tag) {
     case "RunAccepted":
-      return state.accepted === undefined ? [event] : none
+      return none
     case "RunClaimed":
       return event.epoch === state.epoch + 1 ? [event] : none
     case "ApprovalDecided":
@@ -200,13 +200,13 @@ export const replayJournal = (
     if (entry.seq !== same || (same === 0) !== (entry.event._tag === "RunAccepted")) {
       return { state, same, divergence: diverged(entry, "the journal has a gap here", undefined) }
     }
-    const concluded = conclude(state)
+    const concluded = isAccepted(state) ? conclude(state) : undefined
     if (concluded !== undefined && isSameEvent(concluded, entry.event)) {
       apply(entry)
       continue
     }
     // Inputs that were decided together have their conclusions after the last of them.
-    const events = again(state, run, entry)
+    const events = isAccepted(state) ? again(state, run, entry) : [entry.event]
     if (events.length === 0) {
       const what = "the decider makes nothing of this"
       return { state, same, divergence: diverged(entry, what, concluded) }
@@ -220,7 +220,7 @@ export const replayJournal = (
       apply(recorded)
     }
   }
-  const more = conclude(state)
+  const more = isAccepted(state) ? conclude(state) : undefined
   const divergence =
     more === undefined ? undefined : diverged(undefined, "the journal ends too early", more)
   return { state, same, divergence }

@@ -73,8 +73,8 @@ const callsOf = (
 
 /** All entries of one run, from its first. Undefined where there is none. */
 export const recordingOf = (entries: ReadonlyArray<JournalEntry>): Recording | undefined => {
+  if (entries.length === 0) return undefined
   const state = fold(entries.map(({ event }) => event))
-  if (state.accepted === undefined) return undefined
   const turns = new Map<string, ModelTurned>()
   const compactions = new Map<string, Array<Compacted>>()
   const results = new Map<string, CallSettled>()

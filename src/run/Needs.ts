@@ -35,7 +35,7 @@ export const needOf = (
  */
 export const needsOf = (state: RunState): ReadonlyArray<Need> => {
   if (state.ended !== undefined || state.stopping !== undefined) return none
-  const own = state.accepted?.address.agent
+  const own = state.accepted.address.agent
   const needs = new Set<Need>()
   for (const { agent } of state.openFrames) if (agent !== own) needs.add(agent)
   for (const { frame, phase } of state.open) {

@@ -1,6 +1,6 @@
 /**
- * What commits with an event beside it: approval records, the task's status, the answer in the conversation, the cost of
- * a turn, or of what a tool's body spent. A pure function, so that every journal writes the same.
+ * What commits with events beside them: approval records, the task's status, the answer in the conversation, what turns and
+ * tools cost. A pure function, so that every journal writes the same.
  */
 import type { Approval, ApprovalStatus, Decision } from "../approval/Approval.ts"
 import type { ConversationMessage } from "../conversation/Conversation.ts"
@@ -8,7 +8,7 @@ import type { TaskStatus } from "../delivery/AgentTask.ts"
 import type { Spending } from "../cost/Spending.ts"
 import type { TurnCost } from "../cost/TurnCost.ts"
 import type { AgentName, ApprovalId, CallId, RunId, Tenant } from "../Ids.ts"
-import type { RunEnded, RunEvent, Usage } from "./RunEvent.ts"
+import type { ApprovalRequested, RunEnded, RunEvent, Usage } from "./RunEvent.ts"
 
 export interface ApprovalChange {
   readonly id: ApprovalId
@@ -17,7 +17,7 @@ export interface ApprovalChange {
   readonly by?: string
 }
 
-/** A turn, or what a tool's body spent, in the ledger. Without an amount nobody knows what it cost. */
+/** A turn, or a use of a model by a tool, in the ledger. Without an amount its cost is not known. */
 export interface CostEntry {
   /** Its event's place among those of its append. */
   readonly offset: number
@@ -41,7 +41,7 @@ export interface CostEntry {
 export type Answer = Pick<ConversationMessage, "content" | "finish" | "reason" | "sources">
 
 const answerOf = ({ finish, reason, sources, status, text }: RunEnded): Answer | undefined => {
-  // An end that was cut, refused or filtered is told, also where there is no text.
+  // An end that was cut, refused or filtered is shown, also without a text.
   if (text === "" && finish === undefined) return undefined
   return {
     content: text,
@@ -60,19 +60,18 @@ export interface Projection {
   readonly answer: Answer | undefined
   /** Turns and uses of models by tools that have a cost, or that should have one. */
   readonly costs: ReadonlyArray<CostEntry>
-  /** Calls whose outcome nobody knows from here on. */
+  /** Calls that became unknown. */
   readonly unknown: ReadonlyArray<{ readonly call: CallId; readonly tool: string }>
-  /** Calls that are none of those any more; whether they were is not known here. */
+  /** Calls that are not unknown any more, among them some that never were. */
   readonly known: ReadonlyArray<CallId>
 }
 
-const no_costs: ReadonlyArray<CostEntry> = []
 const nothing: Projection = {
   requested: [],
   answered: [],
   task: undefined,
   answer: undefined,
-  costs: no_costs,
+  costs: [],
   unknown: [],
   known: []
 }
@@ -96,7 +95,7 @@ const costEntry = (
   usage: usage ?? no_usage
 })
 
-/** What a call's body spent; with no table there is no entry. */
+/** What a call's body spent: one entry for each priced use. */
 const spentEntries = ({ tool, uses }: Spending, offset: number): ReadonlyArray<CostEntry> =>
   uses.flatMap((use, part) =>
     use.cost === undefined
@@ -109,101 +108,141 @@ const spentEntries = ({ tool, uses }: Spending, offset: number): ReadonlyArray<C
         ]
   )
 
-/** The projections of events appended at `at` (ms since 1970). Costs nothing for those that have none. */
+const approvalOf = (
+  { run_id, tenant }: Pick<Approval, "run_id" | "tenant">,
+  event: ApprovalRequested,
+  at: number
+): Approval => ({
+  id: event.approval,
+  tenant,
+  run_id,
+  call: event.call,
+  payload: event.payload,
+  tool_key: event.tool_key,
+  arguments: event.arguments,
+  digest: event.digest,
+  ...(event.shown_digest === undefined ? undefined : { shown_digest: event.shown_digest }),
+  policy_version: event.policy_version,
+  approvers: event.approvers,
+  requested_at: at,
+  ...(event.expires_at === undefined ? undefined : { expires_at: event.expires_at }),
+  status: "pending"
+})
+
+/** What the events so far project. Made with the first event that projects anything. */
+interface Draft {
+  readonly requested: Array<Approval>
+  readonly answered: Array<ApprovalChange>
+  task: Projection["task"]
+  answer: Answer | undefined
+  readonly costs: Array<CostEntry>
+  readonly unknown: Array<Projection["unknown"][number]>
+  readonly known: Array<CallId>
+}
+
+const empty = (): Draft => ({
+  requested: [],
+  answered: [],
+  task: undefined,
+  answer: undefined,
+  costs: [],
+  unknown: [],
+  known: []
+})
+
+/** The result of a call, or that its outcome is unknown. */
+const withResult = (
+  before: Draft | undefined,
+  event: Extract<RunEvent, { readonly _tag: "CallSettled" | "CallUnknown" }>,
+  offset: number
+): Draft | undefined => {
+  let draft = before
+  // Only an operator settles an unknown call, and the end of its run, which leaves it unknown.
+  if (event._tag === "CallUnknown") {
+    ;(draft ??= empty()).unknown.push({ call: event.call, tool: event.tool ?? "" })
+  } else if (event.by !== undefined || event.outcome._tag === "Unknown") {
+    ;(draft ??= empty()).known.push(event.call)
+  }
+  if (event.spent !== undefined) {
+    ;(draft ??= empty()).costs.push(...spentEntries(event.spent, offset))
+  }
+  return draft
+}
+
+const withEnd = (draft: Draft, event: RunEnded): Draft => {
+  draft.task =
+    event.status === "complete"
+      ? { status: "complete" }
+      : { status: "failed", reason: event.reason }
+  draft.answer = answerOf(event)
+  return draft
+}
+
+/** The projections with those of one more event, which is at `offset` in its append. */
+const withEvent = (
+  draft: Draft | undefined,
+  run: Pick<Approval, "run_id" | "tenant">,
+  event: RunEvent,
+  offset: number,
+  at: number
+): Draft | undefined => {
+  switch (event._tag) {
+    case "ModelTurned":
+    case "Compacted": {
+      if (event.cost === undefined) return draft
+      const projected = draft ?? empty()
+      projected.costs.push(costEntry(event, event.cost, offset))
+      return projected
+    }
+    case "CallReopened": {
+      const projected = draft ?? empty()
+      projected.known.push(event.call)
+      return projected
+    }
+    case "CallSettled":
+    case "CallUnknown":
+      return withResult(draft, event, offset)
+    case "RunClaimed": {
+      const projected = draft ?? empty()
+      projected.task = { status: "processing" }
+      return projected
+    }
+    case "ApprovalRequested": {
+      const projected = draft ?? empty()
+      projected.requested.push(approvalOf(run, event, at))
+      return projected
+    }
+    case "ApprovalDecided": {
+      const { approval: id, by, decision } = event
+      const projected = draft ?? empty()
+      projected.answered.push({ id, status: "decided", decision, by })
+      return projected
+    }
+    case "ApprovalClosed": {
+      const { approval: id, by, how: status } = event
+      const projected = draft ?? empty()
+      projected.answered.push({ id, status, ...(by === undefined ? undefined : { by }) })
+      return projected
+    }
+    case "RunEnded":
+      return withEnd(draft ?? empty(), event)
+    default:
+      return draft
+  }
+}
+
+/**
+ * The projections of events appended at `at` (ms since 1970). One shared value for an append that has none, as that of most
+ * steps (bench row `step`).
+ */
 export const project = (
   run: { readonly run_id: RunId; readonly tenant: Tenant },
   events: ReadonlyArray<RunEvent>,
   at: number
 ): Projection => {
-  let requested: Array<Approval> | undefined
-  let answered: Array<ApprovalChange> | undefined
-  let task: Projection["task"]
-  let answer: Answer | undefined
-  let costs: Array<CostEntry> | undefined
-  let unknown: Array<Projection["unknown"][number]> | undefined
-  let known: Array<CallId> | undefined
+  let draft: Draft | undefined
   for (let offset = 0; offset < events.length; offset++) {
-    const event = events[offset]!
-    switch (event._tag) {
-      case "ModelTurned":
-      case "Compacted":
-        if (event.cost !== undefined) (costs ??= []).push(costEntry(event, event.cost, offset))
-        break
-      case "CallReopened":
-        ;(known ??= []).push(event.call)
-        break
-      case "CallSettled":
-      case "CallUnknown":
-        // Nobody but an operator settles an unknown call, and the end of its run, which leaves it unknown.
-        if (event._tag === "CallUnknown") {
-          ;(unknown ??= []).push({ call: event.call, tool: event.tool ?? "" })
-        } else if (event.by !== undefined || event.outcome._tag === "Unknown") {
-          ;(known ??= []).push(event.call)
-        }
-        if (event.spent !== undefined) (costs ??= []).push(...spentEntries(event.spent, offset))
-        break
-      case "RunClaimed":
-        task = { status: "processing" }
-        break
-      case "ApprovalRequested":
-        ;(requested ??= []).push({
-          id: event.approval,
-          tenant: run.tenant,
-          run_id: run.run_id,
-          call: event.call,
-          payload: event.payload,
-          tool_key: event.tool_key,
-          arguments: event.arguments,
-          digest: event.digest,
-          ...(event.shown_digest === undefined ? undefined : { shown_digest: event.shown_digest }),
-          policy_version: event.policy_version,
-          approvers: event.approvers,
-          requested_at: at,
-          ...(event.expires_at === undefined ? undefined : { expires_at: event.expires_at }),
-          status: "pending"
-        })
-        break
-      case "ApprovalDecided":
-        ;(answered ??= []).push({
-          id: event.approval,
-          status: "decided",
-          decision: event.decision,
-          by: event.by
-        })
-        break
-      case "ApprovalClosed":
-        ;(answered ??= []).push({
-          id: event.approval,
-          status: event.how,
-          ...(event.by === undefined ? undefined : { by: event.by })
-        })
-        break
-      case "RunEnded":
-        task =
-          event.status === "complete"
-            ? { status: "complete" }
-            : { status: "failed", reason: event.reason }
-        answer = answerOf(event)
-        break
-      default:
-        break
-    }
+    draft = withEvent(draft, run, events[offset]!, offset, at)
   }
-  return requested === undefined &&
-    answered === undefined &&
-    task === undefined &&
-    answer === undefined &&
-    costs === undefined &&
-    unknown === undefined &&
-    known === undefined
-    ? nothing
-    : {
-        requested: requested ?? [],
-        answered: answered ?? [],
-        task,
-        answer,
-        costs: costs ?? no_costs,
-        unknown: unknown ?? nothing.unknown,
-        known: known ?? nothing.known
-      }
+  return draft ?? nothing
 }

@@ -5,8 +5,8 @@
 import { Result, Schema } from "effect"
 import { AgentName, ConversationId, RunId } from "../Ids.ts"
 import type { JournalEntry } from "./RunEvent.ts"
-import type { RunState } from "./RunState.ts"
-import { evolve, make } from "./RunState.ts"
+import type { FoldState, RunState } from "./RunState.ts"
+import { evolve, isAccepted, make } from "./RunState.ts"
 
 /** `gap`: there is no event at `seq`. `unfoldable`: each event can be read, and the one at `seq` does not fit the others. */
 export const QuarantineReason = Schema.Literals([
@@ -55,12 +55,15 @@ export const RawEvent = Schema.Struct({
 }).annotate({ identifier: "RawEvent" })
 export interface RawEvent extends Schema.Schema.Type<typeof RawEvent> {}
 
-/** The state after all of a run's entries, of which there are `length`; or why there is none. `before` is shown each entry first. */
+/**
+ * The state after all of a run's entries, of which there are `length`, or why there is none. `before` is called with each entry
+ * and the state before it.
+ */
 export const foldWhole = (
   run_id: RunId,
   entries: ReadonlyArray<JournalEntry>,
   length: number,
-  before?: (state: RunState, entry: JournalEntry) => void
+  before?: (state: FoldState, entry: JournalEntry) => void
 ): Result.Result<RunState, RunQuarantined> => {
   const state = make()
   for (let seq = 0; seq < length; seq++) {
@@ -68,16 +71,15 @@ export const foldWhole = (
     if (entry === undefined || entry.seq !== seq) {
       return Result.fail(new RunQuarantined({ run_id, reason: "gap", seq }))
     }
-    const isBegun = entry.event._tag === "RunAccepted" ? seq === 0 : state.accepted !== undefined
-    const folded = isBegun
-      ? Result.try(() => {
-          before?.(state, entry)
-          evolve(state, entry.event)
-        })
-      : Result.fail("a run begins with its acceptance")
+    const folded = Result.try(() => {
+      before?.(state, entry)
+      evolve(state, entry.event)
+    })
     if (Result.isFailure(folded)) {
       return Result.fail(new RunQuarantined({ run_id, reason: "unfoldable", seq }))
     }
   }
-  return Result.succeed(state)
+  return isAccepted(state)
+    ? Result.succeed(state)
+    : Result.fail(new RunQuarantined({ run_id, reason: "gap", seq: 0 }))
 }

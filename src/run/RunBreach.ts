@@ -36,20 +36,20 @@ export const extensions = (state: RunState, limit: LimitName): number =>
 const maxFrom = (state: RunState, limit: Counted, declared: number): number =>
   state.used.extended === undefined
     ? declared
-    : declared + extensions(state, limit) * (state.accepted!.limits.extend_by?.[limit] ?? declared)
+    : declared + extensions(state, limit) * (state.accepted.limits.extend_by?.[limit] ?? declared)
 
 export const maxOf = (state: RunState, limit: Counted): number =>
-  maxFrom(state, limit, state.accepted!.limits[limit])
+  maxFrom(state, limit, state.accepted.limits[limit])
 
 export const stepsMax = (state: RunState): number =>
-  maxFrom(state, "steps_max", state.accepted!.limits.steps_max)
+  maxFrom(state, "steps_max", state.accepted.limits.steps_max)
 
 export const callsMax = (state: RunState): number =>
-  maxFrom(state, "calls_max", state.accepted!.limits.calls_max)
+  maxFrom(state, "calls_max", state.accepted.limits.calls_max)
 
 const costMax = (state: RunState, declared: string): BigDecimal.BigDecimal => {
   const more = BigDecimal.multiply(
-    decimal(state.accepted!.limits.extend_by?.cost_max ?? declared),
+    decimal(state.accepted.limits.extend_by?.cost_max ?? declared),
     BigDecimal.fromBigInt(BigInt(extensions(state, "cost_max")))
   )
   return BigDecimal.sum(decimal(declared), more)
@@ -61,11 +61,11 @@ const kept = (limits: RunLimits, max: number): number =>
 
 const tokensBound = (state: RunState): number => {
   const max = maxOf(state, "tokens_max")
-  return max - kept(state.accepted!.limits, max)
+  return max - kept(state.accepted.limits, max)
 }
 
 const costBound = (state: RunState, declared: string): BigDecimal.BigDecimal => {
-  const { answer_cost, on_breach } = state.accepted!.limits
+  const { answer_cost, on_breach } = state.accepted.limits
   const max = costMax(state, declared)
   if (on_breach !== "answer") return max
   const tenth = BigDecimal.make(max.value, max.scale + 1)
@@ -79,7 +79,7 @@ export const callsUsed = (state: RunState): number => state.calls.size - state.u
 
 /** Is there room for one more turn while `turns` others, each as large as the largest so far, are on their way? */
 export const hasRoom = (state: RunState, turns: number): boolean => {
-  const { cost_max, tokens_max } = state.accepted!.limits
+  const { cost_max, tokens_max } = state.accepted.limits
   if (tokens_max > 0 && state.tokens + turns * state.used.turn_tokens_most >= tokensBound(state)) {
     return false
   }
@@ -94,7 +94,7 @@ export const hasRoom = (state: RunState, turns: number): boolean => {
 
 /** The bound that the run has reached, if any. */
 export const breach = (state: RunState): Breach | undefined => {
-  const limits = state.accepted!.limits
+  const limits = state.accepted.limits
   if (state.steps >= stepsMax(state)) return breaches.steps_max
   if (callsUsed(state) >= callsMax(state)) return breaches.calls_max
   if (limits.tokens_max > 0 && state.tokens >= tokensBound(state)) return breaches.tokens_max
@@ -119,19 +119,17 @@ export const breach = (state: RunState): Breach | undefined => {
 
 /** What a breach does now: a limit that was extended as often as it may be stops the run. */
 export const onBreach = (state: RunState, limit: LimitName): RunLimits["on_breach"] => {
-  const { extensions_max, on_breach } = state.accepted!.limits
+  const { extensions_max, on_breach } = state.accepted.limits
   return on_breach === "ask" && extensions(state, limit) >= extensions_max ? "stop" : on_breach
 }
 
 /** The last turn that a frame may take, counted over all frames: with `answer` the supervisor has one more than others. */
 export const lastStep = (state: RunState, supervisor: boolean): number =>
-  supervisor && state.accepted!.limits.on_breach === "answer"
-    ? stepsMax(state) + 1
-    : stepsMax(state)
+  supervisor && state.accepted.limits.on_breach === "answer" ? stepsMax(state) + 1 : stepsMax(state)
 
 /** Is the supervisor's next turn its last, without tools? */
 export const isAnswering = (state: RunState): boolean =>
-  state.accepted!.limits.on_breach === "answer" && breach(state) !== undefined
+  state.accepted.limits.on_breach === "answer" && breach(state) !== undefined
 
 /** The place of a question about a limit: no call has such a name. */
 export const limitPlace = (state: RunState, limit: LimitName): CallId =>
@@ -146,7 +144,7 @@ export interface Extension {
 }
 
 export const extensionOf = (state: RunState, limit: LimitName): Extension => {
-  const limits = state.accepted!.limits
+  const limits = state.accepted.limits
   if (limit === "cost_max") {
     const declared = limits.cost_max ?? "0"
     const { scale, value } = state.used.cost ?? zero

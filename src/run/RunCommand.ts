@@ -73,7 +73,7 @@ export const inTenant = <A, E>(
   run_id: RunId,
   amendment: () => Amendment<A, E>
 ): Amendment<A, E | RunNotFound> =>
-  state.accepted?.tenant === tenant ? amendment() : refused(new RunNotFound({ run_id }))
+  state.accepted.tenant === tenant ? amendment() : refused(new RunNotFound({ run_id }))
 
 const operator: ReadonlyArray<Role> = ["operator"]
 const approver: ReadonlyArray<Role> = ["approver", "operator"]
@@ -104,7 +104,7 @@ export const decideApproval = (
   const { approval, by, call, decision, digest } = verdict
   const phase = state.calls.get(call)?.phase
   const asked = questionOf(state, approval)
-  if (asked === undefined || by.tenant !== state.accepted!.tenant) {
+  if (asked === undefined || by.tenant !== state.accepted.tenant) {
     return refused(new ApprovalNotFound({ id: approval }))
   }
   const { approvers, expires_at } = asked
@@ -320,7 +320,7 @@ const byOperator = <A, E>(
 
 /** A cancel by an operator, or by whoever sent the run's message. */
 export const cancelBy = (state: RunState, run: RunId, by: Principal, reason: string) =>
-  byOperator(state, by, run, state.accepted?.by, () => cancelRun(state, run, by.id, reason))
+  byOperator(state, by, run, state.accepted.by, () => cancelRun(state, run, by.id, reason))
 
 /** An operator's word on what became of a call. */
 export const settleBy = (

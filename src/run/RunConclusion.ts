@@ -119,7 +119,7 @@ const ended = (
 
 /** One event that follows from the state alone, or none. Call it until it has none. */
 export const conclude = (state: RunState): RunEvent | undefined => {
-  if (state.ended !== undefined || state.accepted === undefined) return undefined
+  if (state.ended !== undefined) return undefined
   if (state.stopping !== undefined) {
     if (state.question !== undefined) return unasked(state.question, state.stopping.by)
     for (const call of state.open) {

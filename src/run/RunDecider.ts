@@ -170,7 +170,7 @@ const asks = (
       )
     ]
   }
-  if (state.questions >= state.accepted!.limits.questions_max) {
+  if (state.questions >= state.accepted.limits.questions_max) {
     return [settle(request.call, policy("QUESTIONS_MAX", "this run may ask no more questions"))]
   }
   return [{ _tag: "ApprovalRequested", ...request }]
@@ -185,7 +185,7 @@ const delegates = (
   if (call.phase._tag === "Dispatched") return [lost(call)]
   const twice = duplicate(state, call)
   if (twice !== undefined) return twice
-  const { delegations_per_turn_max: most, depth_max } = state.accepted!.limits
+  const { delegations_per_turn_max: most, depth_max } = state.accepted.limits
   if (depthOf(call.frame) >= depth_max) {
     const message = `delegations go at most ${depth_max} deep: do it yourself`
     return [settle(input.call, policy("DEPTH_MAX", message))]
@@ -260,7 +260,7 @@ export const decide = (state: RunState, input: RunInput): ReadonlyArray<RunEvent
       if (twice !== undefined) return twice
       if (
         call.phase._tag !== "Dispatched" &&
-        state.dispatches >= state.accepted!.limits.writes_max
+        state.dispatches >= state.accepted.limits.writes_max
       ) {
         return [settle(input.call, policy("WRITES_MAX", "this run may write no more"))]
       }

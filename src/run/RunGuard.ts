@@ -123,7 +123,7 @@ const signature = ({ proposed }: CallState): string => {
 /** Counts a settled call: the same one failing again and again is a loop, and one that succeeded begins anew. */
 export const recount = (state: RunState, call: CallState, outcome: Outcome): void => {
   if (outcome._tag === "Failed") {
-    if (state.accepted!.limits.repeats_max === 0) return
+    if (state.accepted.limits.repeats_max === 0) return
     const name = signature(call)
     const count = (state.used.failures?.get(name) ?? 0) + 1
     ;(state.used.failures ??= new Map()).set(name, count)

@@ -9,7 +9,9 @@ import type { AgentName, ApprovalId, CallId, FrameId } from "../Ids.ts"
 import { frameOf, rootFrame } from "../Ids.ts"
 import type { OnLoss } from "../tool/ToolSpec.ts"
 import type {
+  ApprovalDecided,
   ApprovalRequested,
+  CallDispatched,
   Compacted,
   FinishReason,
   Outcome,
@@ -103,7 +105,8 @@ export type RunStatus =
   | "failed"
   | "cancelled"
 
-export interface RunState {
+/** The fold of a run's events so far; of none, before the run is accepted. */
+export interface FoldState {
   accepted: RunAccepted | undefined
   length: number
   epoch: number
@@ -136,7 +139,13 @@ export interface RunState {
   ended: RunEnded | undefined
 }
 
-export const make = (): RunState => ({
+/** The state of an accepted run: what is decided, concluded and wanted follows from it. */
+export interface RunState extends FoldState {
+  accepted: RunAccepted
+}
+
+/** Before the first event. */
+export const make = (): FoldState => ({
   accepted: undefined,
   length: 0,
   epoch: 0,
@@ -159,8 +168,11 @@ export const make = (): RunState => ({
   ended: undefined
 })
 
-/** The run's status as tasks and lists show it (DESIGN 2). A run that waits only for an operator awaits one too. */
-export const statusOf = (state: RunState): RunStatus =>
+/** Has the run's acceptance been folded? */
+export const isAccepted = (state: FoldState): state is RunState => state.accepted !== undefined
+
+/** The run's status as tasks and lists show it. A run that waits only for an operator is `awaiting_approval` too. */
+export const statusOf = (state: FoldState): RunStatus =>
   state.ended !== undefined
     ? state.ended.status
     : state.asking + state.unknown > 0
@@ -169,14 +181,14 @@ export const statusOf = (state: RunState): RunStatus =>
         ? "pending"
         : "processing"
 
-/** The question that was put under this id. The last are looked at first: they are what is answered. */
+/** The question with this id, answered or not. Searched from the last one, which is usually the one that is answered. */
 export const questionOf = (
-  { asked }: Pick<RunState, "asked">,
+  { asked }: Pick<FoldState, "asked">,
   id: ApprovalId
 ): ApprovalRequested | undefined => asked?.findLast(({ approval }) => approval === id)
 
-/** Is nothing wanted but an answer from a person? Then the run may leave the process. */
-export const isParkable = (state: RunState): boolean => {
+/** Does the run wait for nothing but answers of people? Then it may leave the process. */
+export const isParkable = (state: FoldState): boolean => {
   if (state.ended !== undefined || state.asking + state.unknown === 0) return false
   if (state.question === undefined) {
     for (const frame of state.openFrames) {
@@ -190,7 +202,7 @@ export const isParkable = (state: RunState): boolean => {
   return true
 }
 
-const openFrame = (state: RunState, id: FrameId, agent: AgentName, text: string) => {
+const openFrame = (state: FoldState, id: FrameId, agent: AgentName, text: string) => {
   const frame: FrameState = {
     id,
     agent,
@@ -209,21 +221,87 @@ const openFrame = (state: RunState, id: FrameId, agent: AgentName, text: string)
   state.openFrames.push(frame)
 }
 
-/** The question about a limit is over; what is answered with no is a stop of its own. */
-const unasked = (state: RunState) => {
+/** The question about a limit is answered or closed. A refusal stops the run by an event of its own. */
+const limitAnswered = (state: RunState) => {
   state.question = undefined
   state.asking--
 }
 
+const approvalRequested = (state: RunState, event: ApprovalRequested) => {
+  if (state.asked === undefined) state.asked = [event]
+  else state.asked.push(event)
+  if (event.limit !== undefined) {
+    state.question = event
+    state.asking++
+    return
+  }
+  const call = state.calls.get(event.call)!
+  state.questions++
+  call.approved_by = undefined
+  move(state, call, { _tag: "Asking", request: event })
+}
+
+const approvalDecided = (state: RunState, event: ApprovalDecided) => {
+  const { by, decision } = event
+  const { limit, proposal, tool_digest } = questionOf(state, event.approval)!
+  if (limit !== undefined) {
+    if (decision._tag === "Approve") extend(state.used, limit)
+    return limitAnswered(state)
+  }
+  const call = state.calls.get(event.call)!
+  if (decision._tag === "Modify") {
+    call.arguments = decision.arguments
+    call.modified = { by, arguments: decision.arguments }
+  }
+  if (decision._tag === "Deny") (state.refused ??= new Set()).add(proposal)
+  else if (decision._tag !== "RequestRevision") call.approved_by = by
+  move(state, call, {
+    _tag: "Decided",
+    approval: event.approval,
+    digest: event.digest,
+    tool_digest,
+    decision,
+    by
+  })
+}
+
+const dispatched = (state: RunState, event: CallDispatched) => {
+  const call = state.calls.get(event.call)!
+  if (call.phase._tag !== "Dispatched") state.dispatches++
+  move(state, call, {
+    _tag: "Dispatched",
+    key: event.key,
+    epoch: event.epoch,
+    on_loss: event.on_loss,
+    ...(event.tool === undefined ? undefined : { tool: event.tool }),
+    ...(event.over_at === undefined ? undefined : { over_at: event.over_at })
+  })
+}
+
+const reopened = (state: RunState, id: CallId) => {
+  const call = state.calls.get(id)!
+  call.approved_by = undefined
+  move(state, call, proposedPhase)
+}
+
+const accept = (state: FoldState, event: RunEvent) => {
+  if (event._tag !== "RunAccepted") throw new TypeError("a run begins with its acceptance")
+  state.accepted = event
+  openFrame(state, rootFrame, event.address.agent, event.message)
+}
+
 const unknownPhase: CallPhase = { _tag: "Unknown" }
 
-/** Applies one event in place. Total over every event that a decider has emitted for this state. */
-export const evolve = (state: RunState, event: RunEvent): void => {
+/**
+ * Applies one event in place. Throws on an event that no decider has emitted for this state: such a journal does not fold.
+ * One switch whose cases call functions (bench row `step`).
+ */
+export const evolve = (state: FoldState, event: RunEvent): void => {
   state.length++
+  if (!isAccepted(state)) return accept(state, event)
   switch (event._tag) {
     case "RunAccepted":
-      state.accepted = event
-      return openFrame(state, rootFrame, event.address.agent, event.message)
+      throw new TypeError("a run is accepted once")
     case "RunClaimed":
       state.epoch = event.epoch
       return
@@ -231,71 +309,23 @@ export const evolve = (state: RunState, event: RunEvent): void => {
       return turned(state, event)
     case "Compacted":
       return compacted(state, event)
-    case "FrameOpened": {
-      const call = state.calls.get(event.call)!
-      move(state, call, { _tag: "Delegated", frame: event.frame })
+    case "FrameOpened":
+      move(state, state.calls.get(event.call)!, { _tag: "Delegated", frame: event.frame })
       return openFrame(state, frameOf(event.call), event.agent, event.input)
-    }
-    case "ApprovalRequested": {
-      if (state.asked === undefined) state.asked = [event]
-      else state.asked.push(event)
-      if (event.limit !== undefined) {
-        state.question = event
-        state.asking++
-        return
-      }
-      const call = state.calls.get(event.call)!
-      state.questions++
-      call.approved_by = undefined
-      return move(state, call, { _tag: "Asking", request: event })
-    }
-    case "ApprovalDecided": {
-      const { limit, proposal, tool_digest } = questionOf(state, event.approval)!
-      if (limit !== undefined) {
-        if (event.decision._tag === "Approve") extend(state.used, limit)
-        return unasked(state)
-      }
-      const call = state.calls.get(event.call)!
-      if (event.decision._tag === "Modify") {
-        call.arguments = event.decision.arguments
-        call.modified = { by: event.by, arguments: event.decision.arguments }
-      }
-      if (event.decision._tag === "Deny") (state.refused ??= new Set()).add(proposal)
-      else if (event.decision._tag !== "RequestRevision") call.approved_by = event.by
-      return move(state, call, {
-        _tag: "Decided",
-        approval: event.approval,
-        digest: event.digest,
-        tool_digest,
-        decision: event.decision,
-        by: event.by
-      })
-    }
+    case "ApprovalRequested":
+      return approvalRequested(state, event)
+    case "ApprovalDecided":
+      return approvalDecided(state, event)
     case "ApprovalClosed":
-      if (state.question?.approval === event.approval) return unasked(state)
+      if (state.question?.approval === event.approval) return limitAnswered(state)
       return move(state, state.calls.get(event.call)!, proposedPhase)
-    case "CallDispatched": {
-      const call = state.calls.get(event.call)!
-      if (call.phase._tag !== "Dispatched") state.dispatches++
-      return move(state, call, {
-        _tag: "Dispatched",
-        key: event.key,
-        epoch: event.epoch,
-        on_loss: event.on_loss,
-        ...(event.tool === undefined ? undefined : { tool: event.tool }),
-        ...(event.over_at === undefined ? undefined : { over_at: event.over_at })
-      })
-    }
-    case "CallUnknown": {
-      const call = state.calls.get(event.call)!
+    case "CallDispatched":
+      return dispatched(state, event)
+    case "CallUnknown":
       if (event.spent !== undefined) state.tokens += spend(state.used, event.spent)
-      return move(state, call, unknownPhase)
-    }
-    case "CallReopened": {
-      const call = state.calls.get(event.call)!
-      call.approved_by = undefined
-      return move(state, call, proposedPhase)
-    }
+      return move(state, state.calls.get(event.call)!, unknownPhase)
+    case "CallReopened":
+      return reopened(state, event.call)
     case "CallSettled":
       if (event.spent !== undefined) state.tokens += spend(state.used, event.spent)
       return settled(state, state.calls.get(event.call)!, event)
@@ -312,9 +342,10 @@ export const evolve = (state: RunState, event: RunEvent): void => {
   }
 }
 
-/** The state after these events. */
+/** The state after these events, of which there is at least one. Throws where they do not fold. */
 export const fold = (events: Iterable<RunEvent>): RunState => {
   const state = make()
   for (const event of events) evolve(state, event)
+  if (!isAccepted(state)) throw new TypeError("there is no event to fold")
   return state
 }

@@ -55,7 +55,7 @@ export const work = (state: RunState): ReadonlyArray<Work> => {
       const { id } = frame
       if (frame.waiting > 0 || frame.answer !== undefined) continue
       if (ahead === 0) reached = breach(state)
-      const last = reached !== undefined && state.accepted!.limits.on_breach === "answer"
+      const last = reached !== undefined && state.accepted.limits.on_breach === "answer"
       if (state.steps + ahead >= lastStep(state, id === rootFrame)) continue
       const step = frame.step + 1
       wanted = and(wanted, {
@@ -107,7 +107,7 @@ export const calls = (state: RunState, before: Array<Work> = nothing): ReadonlyA
 
 /** What a person must be asked before any frame has another turn. */
 const asked = (state: RunState): AskLimit | undefined => {
-  if (state.accepted!.limits.on_breach !== "ask" || state.question !== undefined) return undefined
+  if (state.accepted.limits.on_breach !== "ask" || state.question !== undefined) return undefined
   const reached = breach(state)
   if (reached === undefined || onBreach(state, reached.limit) !== "ask") return undefined
   for (const frame of state.openFrames) {

@@ -173,7 +173,7 @@ export const loopOf = (state: RunState): LoopRecord => {
         call_id: proposed.model_id,
         tool_name: payload.tool_name,
         reason: `${required_prefix}${payload.effect_description}`,
-        trace_id: state.accepted!.trace_id,
+        trace_id: state.accepted.trace_id,
         ...(isRecord(args) ? { arguments: args } : undefined)
       }
     }

@@ -69,7 +69,7 @@ export const completed = (
   return {
     run,
     call: event.call,
-    tenant: state.accepted!.tenant,
+    tenant: state.accepted.tenant,
     error_kind: errorKindOf(event.outcome),
     error_reason: reasonOf(event.outcome),
     arguments: call.arguments,
@@ -80,7 +80,7 @@ export const completed = (
       latency_ms: Math.max(ended_at - started_at, 0),
       ok: error_class === null,
       error_class,
-      trace_id: state.accepted!.trace_id,
+      trace_id: state.accepted.trace_id,
       started_at,
       ended_at
     }

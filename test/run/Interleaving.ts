@@ -16,7 +16,7 @@ import { decide } from "../../src/run/RunDecider.ts"
 import type { Outcome, RunEvent } from "../../src/run/RunEvent.ts"
 import { RunLimits } from "../../src/run/RunLimits.ts"
 import type { RunState } from "../../src/run/RunState.ts"
-import { evolve, fold, make } from "../../src/run/RunState.ts"
+import { evolve, fold } from "../../src/run/RunState.ts"
 import { work } from "../../src/run/RunWork.ts"
 import * as Samples from "../contracts/Samples.ts"
 
@@ -43,11 +43,9 @@ export interface Play {
 export const run = RunId.make("6f9619ff-8b86-4011-b42d-00c04fc964ff")
 
 export const begin = (limits: RunLimits, random: () => number = () => 0): Play => {
-  const play: Play = { random, events: [], state: make(), approvals: 0 }
-  apply(play, [
-    Samples.runAccepted(Samples.newTask(), limits),
-    { _tag: "RunClaimed", epoch: 1, owner: "owner-1" }
-  ])
+  const accepted = Samples.runAccepted(Samples.newTask(), limits)
+  const play: Play = { random, events: [accepted], state: fold([accepted]), approvals: 0 }
+  apply(play, [{ _tag: "RunClaimed", epoch: 1, owner: "owner-1" }])
   return play
 }
 

@@ -2,7 +2,7 @@
 import { assert } from "@effect/vitest"
 import type { RunEvent } from "../../src/run/RunEvent.ts"
 import type { CallPhase, FrameState, RunState } from "../../src/run/RunState.ts"
-import { evolve, make } from "../../src/run/RunState.ts"
+import { evolve, fold } from "../../src/run/RunState.ts"
 import { depthOf, frameOf, rootFrame } from "../../src/Ids.ts"
 import { breach, callsUsed, maxOf } from "../../src/run/RunBreach.ts"
 import { empty_text } from "../../src/run/RunGuard.ts"
@@ -83,7 +83,7 @@ export const assertTranscripts = (state: RunState): void => {
 /** The bounds of the run's limits hold. */
 export const assertLimits = (play: Play): void => {
   const { events, state } = play
-  const limits = state.accepted!.limits
+  const limits = state.accepted.limits
   const turns = events.filter((event) => event._tag === "ModelTurned")
   assert.strictEqual(state.steps, turns.length)
   const steps = maxOf(state, "steps_max")
@@ -176,9 +176,9 @@ const fits = (state: RunState, event: RunEvent, phase: CallPhase, sent: boolean)
  * never ends as one that did not run, a delegation ends after the calls of its frame, and a run that stops starts nothing.
  */
 export const assertFacts = ({ events }: Play): void => {
-  const state = make()
+  const state = fold(events.slice(0, 1))
   const sent = new Set<string>()
-  for (const event of events) {
+  for (const event of events.slice(1)) {
     if (state.stopping !== undefined) assert.isTrue(stopped.has(event._tag), event._tag)
     if (event._tag === "ModelTurned") {
       const frame = state.frames.get(event.frame)!

@@ -52,7 +52,7 @@ describe("what a run needs", () => {
   }
 
   it("is nothing before it has begun, and nothing of its own agent", () => {
-    assert.deepStrictEqual(needsOf(fold([])), [])
+    assert.deepStrictEqual(needsOf(fold([Samples.runAccepted(Samples.newTask())])), [])
     const play = started()
     assert.deepStrictEqual(needsOf(play.state), [])
     assert.strictEqual(needsOf(play.state), needsOf(started().state))

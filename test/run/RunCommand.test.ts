@@ -363,7 +363,7 @@ describe("cancelRun", () => {
     const { play } = asking()
     const by = (id: string, ...roles: ReadonlyArray<Role>) =>
       new Principal({ id, tenant: Samples.acme, roles })
-    const sender = fold(play.events).accepted!.by
+    const sender = fold(play.events).accepted.by
     const cancel = (who: Principal) => cancelBy(fold(play.events), run, who, "enough")
     const settle = (who: Principal) =>
       settleBy(fold(play.events), run, callId(rootFrame, 1, 0), { _tag: "RunAgain" }, who, 0)

@@ -6,7 +6,7 @@ import { conclude } from "../../src/run/RunConclusion.ts"
 import { decide } from "../../src/run/RunDecider.ts"
 import type { CallSettled, ModelTurned, Outcome, RunEvent } from "../../src/run/RunEvent.ts"
 import { extensionOf } from "../../src/run/RunBreach.ts"
-import { isParkable, make, statusOf } from "../../src/run/RunState.ts"
+import { fold, isParkable, make, statusOf } from "../../src/run/RunState.ts"
 import { calls, work } from "../../src/run/RunWork.ts"
 import { model_copy_bytes_max } from "../../src/tool/ToolSpec.ts"
 import * as Samples from "../contracts/Samples.ts"
@@ -41,11 +41,23 @@ const loses = (play: Play, call = first, spent?: Spending) => {
 
 const transcript = (play: Play, frame = rootFrame) => play.state.frames.get(frame)!.transcript
 
+describe("a fold", () => {
+  it("begins with the acceptance of its run, and has one only", () => {
+    const accepted = Samples.runAccepted(Samples.newTask())
+    const claimed = { _tag: "RunClaimed", epoch: 1, owner: "owner-1" } as const
+    assert.strictEqual(fold([accepted, claimed]).accepted, accepted)
+    for (const events of [[], [claimed], [claimed, accepted], [accepted, accepted]]) {
+      assert.throws(() => fold(events), TypeError)
+    }
+  })
+})
+
 describe("the status of a run", () => {
   it("is pending until somebody owns it, and then what it waits for or how it ended", () => {
-    const state = make()
-    assert.strictEqual(statusOf(state), "pending")
-    assert.strictEqual(conclude(state), undefined)
+    assert.strictEqual(statusOf(make()), "pending")
+    const accepted = fold([Samples.runAccepted(Samples.newTask())])
+    assert.strictEqual(statusOf(accepted), "pending")
+    assert.strictEqual(conclude(accepted), undefined)
     const play = started()
     assert.strictEqual(statusOf(play.state), "processing")
     proposes(play, 2)

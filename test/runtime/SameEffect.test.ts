@@ -7,7 +7,8 @@ import type { RunInput } from "../../src/run/RunDecider.ts"
 import type { Outcome, RunEvent } from "../../src/run/RunEvent.ts"
 import { RunLimits } from "../../src/run/RunLimits.ts"
 import type { CallPhase, CallState, FrameState, RunState } from "../../src/run/RunState.ts"
-import { make as noState } from "../../src/run/RunState.ts"
+import { fold } from "../../src/run/RunState.ts"
+import * as Samples from "../contracts/Samples.ts"
 import type { ResidentAgent } from "../../services/AgentDirectory.ts"
 import { AgentMemory } from "../../services/AgentMemory.ts"
 import * as EphemeralStores from "../../layers/ephemeral/EphemeralStores.ts"
@@ -168,7 +169,7 @@ const counting = () => {
       }
     }
   }
-  const state: RunState = { ...noState(), calls: new Calls() }
+  const state: RunState = { ...fold([Samples.runAccepted(Samples.newTask())]), calls: new Calls() }
   state.frames.set(rootFrame, { agent: H.agentName } as FrameState)
   return { seen, state }
 }
@@ -225,7 +226,7 @@ describe("the index of effects", () => {
         }
       }
       state.calls.set(id, own)
-      const host = { state, effects, call: () => own } as unknown as CallHost
+      const host = { state, begunSideEffects: effects, call: () => own } as unknown as CallHost
       const finished: RunInput = {
         _tag: "Finished",
         settled: { _tag: "CallSettled", call: id, outcome }

@@ -9,7 +9,7 @@ import type { CallId, RunId } from "../../src/Ids.ts"
 import { rootFrame } from "../../src/Ids.ts"
 import { project } from "../../src/run/Projection.ts"
 import type { JournalEntry, RunEvent } from "../../src/run/RunEvent.ts"
-import type { RunState } from "../../src/run/RunState.ts"
+import type { FoldState } from "../../src/run/RunState.ts"
 import { evolve, isParkable, make as emptyState, statusOf } from "../../src/run/RunState.ts"
 import { asksWhenLost, governance } from "./Agents.ts"
 import type { World } from "./World.ts"
@@ -33,7 +33,7 @@ const digestOf = (run: StoredRun, call: CallId, tool_key: string, args: unknown,
 /** Why an event of a question about a limit may not follow; `""` if it may, undefined if it is another event. */
 const limitQuestion = (
   run: StoredRun,
-  { frames, question, used }: RunState,
+  { frames, question, used }: FoldState,
   event: RunEvent,
   stopping: boolean
 ): string | undefined => {
@@ -59,7 +59,7 @@ const limitQuestion = (
 }
 
 /** Why an event may not follow what came before it; undefined if it may. */
-const illegal = (run: StoredRun, state: RunState, entry: JournalEntry): string | undefined => {
+const illegal = (run: StoredRun, state: FoldState, entry: JournalEntry): string | undefined => {
   const { event } = entry
   if (state.ended !== undefined) return "something after the end"
   if (event._tag === "RunAccepted") return state.length === 0 ? undefined : "accepted twice"
@@ -141,7 +141,7 @@ const asksFirst = (name: string): boolean => {
 }
 
 /** Folds one run and judges each event on the way. */
-const foldRun = (world: World, run: StoredRun): RunState => {
+const foldRun = (world: World, run: StoredRun): FoldState => {
   const state = emptyState()
   run.entries.forEach((entry, i) => {
     if (entry.seq !== i) world.violate(`a gap at seq ${i}`)
@@ -155,7 +155,7 @@ const foldRun = (world: World, run: StoredRun): RunState => {
 const eventsOf = (run: StoredRun): ReadonlyArray<RunEvent> => run.entries.map((e) => e.event)
 
 /** Status, approvals and answers are what the events say. */
-const judgeProjections = (world: World, run: StoredRun, state: RunState) => {
+const judgeProjections = (world: World, run: StoredRun, state: FoldState) => {
   const { store } = world
   if (run.status !== statusOf(state)) {
     world.violate(`a run shown as ${run.status} is ${statusOf(state)}`)
@@ -191,7 +191,7 @@ const judgeProjections = (world: World, run: StoredRun, state: RunState) => {
 }
 
 /** What was done outside is what the journal allows. */
-const judgeActs = (world: World, run: StoredRun, state: RunState) => {
+const judgeActs = (world: World, run: StoredRun, state: FoldState) => {
   const acts = world.acts.filter((act) => act.run === run.run_id)
   const events = eventsOf(run)
   for (const call of state.calls.values()) {
@@ -259,8 +259,8 @@ const judgeApproved = (
 }
 
 /** After a crash and at the end. */
-export const judge = (world: World): ReadonlyMap<RunId, RunState> => {
-  const states = new Map<RunId, RunState>()
+export const judge = (world: World): ReadonlyMap<RunId, FoldState> => {
+  const states = new Map<RunId, FoldState>()
   for (const run of world.store.runs.values()) {
     const before = world.snapshots.get(run.run_id) ?? []
     if (before.some((entry, i) => run.entries[i] !== entry)) {
@@ -310,7 +310,7 @@ const judgeOrder = (world: World) => {
 }
 
 /** When faults have stopped and people have answered: everything is over, and nothing acknowledged is lost. */
-export const judgeEnd = (world: World, states: ReadonlyMap<RunId, RunState>) => {
+export const judgeEnd = (world: World, states: ReadonlyMap<RunId, FoldState>) => {
   const { store } = world
   for (const [key, id] of world.accepted) {
     const task = store.tasks.get(id)?.task

@@ -14,17 +14,17 @@ import { rootFrame } from "../../../src/Ids.ts"
 import type { JournalEntry } from "../../../src/run/RunEvent.ts"
 import { evolve, make as emptyState } from "../../../src/run/RunState.ts"
 import type { RunQuarantined } from "../../../src/run/Quarantine.ts"
-import type { RunState } from "../../../src/run/RunState.ts"
+import type { FoldState } from "../../../src/run/RunState.ts"
 import type { JournalError, RunJournal } from "../../../services/RunJournal.ts"
 import type { StoreError, TaskStore } from "../../../services/TaskStore.ts"
 
 const page_max = 10_000
 
-/** The whole run, folded. */
+/** The whole run, folded: of no events, if it has not been accepted. */
 export const foldRun = Effect.fnUntraced(function* (
   journal: RunJournal["Service"],
   run: RunId
-): Effect.fn.Return<RunState, JournalError | RunQuarantined> {
+): Effect.fn.Return<FoldState, JournalError | RunQuarantined> {
   const state = emptyState()
   for (;;) {
     const page = yield* journal.read(run, state.length, page_max)

@@ -46,7 +46,7 @@ const asShown = <A, E>(
 ): Amendment<A, E | ApprovalAltered> => {
   const request = questionOf(state, id)
   if (request === undefined || decision._tag === "Deny") return decided()
-  const fields = differencesOf(record, askedOf(run, state.accepted!.tenant, request))
+  const fields = differencesOf(record, askedOf(run, state.accepted.tenant, request))
   const isAltered =
     fields.length > 0 ||
     record.shown_digest !== request.shown_digest ||

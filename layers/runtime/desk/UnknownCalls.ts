@@ -22,7 +22,7 @@ export const observeUnknownCalls = (onDurable: OnDurable): Effect.Effect<OnDurab
         const warned = Effect.logWarning(
           "the outcome of a call is unknown: an operator has to say what became of it"
         )
-        const { tenant, trace_id } = state.accepted!
+        const { tenant, trace_id } = state.accepted
         const about = { run_id: run, call_id: event.call, tool, tenant, trace_id }
         void fork(Effect.annotateLogs(warned, about))
       }

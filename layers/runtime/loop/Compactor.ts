@@ -137,7 +137,7 @@ const summary = (
     model.turn(
       {
         run,
-        trace_id: state.accepted?.trace_id,
+        trace_id: state.accepted.trace_id,
         agent: agent.spec.name,
         frame: frame.id,
         step: frame.step + 1,

@@ -36,7 +36,7 @@ const shownUse = (used: number | string): number | string =>
 
 export const make = ({ digest, policy_version, random }: Services): AskLimitApproval =>
   Effect.fnUntraced(function* (run: RunId, state: RunState, limit: LimitName) {
-    const { address, tenant } = state.accepted!
+    const { address, tenant } = state.accepted
     const extension = extensionOf(state, limit)
     const call = limitPlace(state, limit)
     const args = { ...extension }

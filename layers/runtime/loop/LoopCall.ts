@@ -53,7 +53,7 @@ export class LoopCall implements CallHost {
   }
 
   get accepted(): RunAccepted {
-    return this.#loop.writer.state.accepted!
+    return this.#loop.writer.state.accepted
   }
 
   call(): CallState {

@@ -141,8 +141,8 @@ export class ModelTurn implements Asking, TimedWork {
 const broke = ({ agent, asked, run, services, state }: ModelTurn, cause: Cause.Cause<unknown>) => {
   services.report("a turn of a model broke", exceptionOf(cause), {
     run_id: run,
-    tenant: state.accepted?.tenant,
-    trace_id: state.accepted?.trace_id,
+    tenant: state.accepted.tenant,
+    trace_id: state.accepted.trace_id,
     agent: agent.spec.name,
     frame: asked.frame,
     step: asked.step
@@ -176,7 +176,7 @@ const begun = (services: Services, turn: ModelTurn): StartedWork => {
   turn.effect = services.model.turn(
     {
       run,
-      trace_id: state.accepted?.trace_id,
+      trace_id: state.accepted.trace_id,
       agent: spec.name,
       frame,
       step,

@@ -158,7 +158,7 @@ class Loop implements LoopHost, InFlightHost {
     this.deadlines = services.deadlines
     this.#inFlight = new InFlight(this)
     wakeup.waiter = this
-    if (held.state.accepted!.limits.wall_ms_max > 0) {
+    if (held.state.accepted.limits.wall_ms_max > 0) {
       this.#wall = Wall.make(services, held, () => this.#report({ _tag: "TimeIsUp" }))
     }
   }
@@ -279,7 +279,7 @@ class Loop implements LoopHost, InFlightHost {
   #startAll(wanted: ReadonlyArray<Work>) {
     const inFlight = this.#inFlight
     let parallel = inFlight.busy
-    const most = this.#state.accepted!.limits.calls_parallel_max
+    const most = this.#state.accepted.limits.calls_parallel_max
     for (let i = 0; i < wanted.length; i++) {
       const each = wanted[i]!
       if (inFlight.has(each.key)) continue
@@ -290,7 +290,7 @@ class Loop implements LoopHost, InFlightHost {
   }
 
   broke(what: string, exception: Exception, about: FaultAnnotations) {
-    const { tenant, trace_id } = this.#state.accepted!
+    const { tenant, trace_id } = this.#state.accepted
     const run_id = this.writer.run
     this.#services.report(what, exception, { run_id, tenant, trace_id, ...about })
   }

@@ -12,7 +12,13 @@ import { decide } from "../../../src/run/RunDecider.ts"
 import type { RunEvent } from "../../../src/run/RunEvent.ts"
 import type { RunQuarantined } from "../../../src/run/Quarantine.ts"
 import type { RunState } from "../../../src/run/RunState.ts"
-import { evolve, isParkable, make as emptyState, statusOf } from "../../../src/run/RunState.ts"
+import {
+  evolve,
+  isAccepted,
+  isParkable,
+  make as emptyState,
+  statusOf
+} from "../../../src/run/RunState.ts"
 import type { AgentMemory } from "../../../services/AgentMemory.ts"
 import type { Fence, RunJournal, StaleAppend } from "../../../services/RunJournal.ts"
 import { FencedOff, JournalError } from "../../../services/RunJournal.ts"
@@ -279,6 +285,8 @@ export class RunWriter {
       for (const entry of page) evolve(state, entry.event)
       if (page.length < page_max) break
     }
+    // A run that is not there any more is not this owner's.
+    if (!isAccepted(state)) return yield* new FencedOff({ run_id: self.run, epoch: state.epoch })
     self.#state = state
     self.#follow(state.length)
     yield* self.#loaded()

@@ -5,7 +5,7 @@
 import type { Clock } from "effect"
 import { maxOf } from "../../../src/run/RunBreach.ts"
 import type { JournalEntry } from "../../../src/run/RunEvent.ts"
-import type { RunState } from "../../../src/run/RunState.ts"
+import type { FoldState, RunState } from "../../../src/run/RunState.ts"
 import { isParkable } from "../../../src/run/RunState.ts"
 import type { Deadlines } from "../tool/Deadlines.ts"
 
@@ -38,7 +38,7 @@ export class WorkedTime {
   last: number | undefined
 
   /** `state` is the fold of the entries before this one. */
-  pass(state: RunState, { at }: JournalEntry) {
+  pass(state: FoldState, { at }: JournalEntry) {
     if (this.last !== undefined && !isParkable(state)) this.worked_ms += Math.max(0, at - this.last)
     this.last = at
   }

@@ -7,8 +7,8 @@ import { ConversationId, rootFrame } from "../../../src/Ids.ts"
 import type { CallId, RunId } from "../../../src/Ids.ts"
 import type { RunAccepted } from "../../../src/run/RunEvent.ts"
 import { RunLimits } from "../../../src/run/RunLimits.ts"
-import type { CallPhase, CallState, RunState } from "../../../src/run/RunState.ts"
-import { make as noState } from "../../../src/run/RunState.ts"
+import type { CallPhase, CallState } from "../../../src/run/RunState.ts"
+import { fold } from "../../../src/run/RunState.ts"
 import { spanOf } from "../../../src/run/Traceparent.ts"
 import type { CallMessage } from "../../../src/semstreams/CallMessage.ts"
 import type { ResidentAgent } from "../../../services/AgentDirectory.ts"
@@ -86,7 +86,7 @@ export const make = (
   hooks: DeliveryHooks,
   report: ReportFault
 ): CallHost => {
-  const state: RunState = noState()
+  const accepted = acceptedOf(delivery, call, agent)
   const args = call.arguments ?? {}
   const own: CallState = {
     id: (textIn(call.metadata, "call") ?? call.id) as CallId,
@@ -101,11 +101,11 @@ export const make = (
   }
   return {
     run: (call.loop_id ?? call.id) as RunId,
-    accepted: acceptedOf(delivery, call, agent),
+    accepted,
     agent,
     context: withSenderSpan(no_memory, call),
     call: () => own,
-    state,
+    state: fold([accepted]),
     begunSideEffects: new Map<string, BegunSideEffect>(),
     reportFault: (what, exception, tool) =>
       report(what, exception, {

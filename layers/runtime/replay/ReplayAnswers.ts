@@ -64,7 +64,7 @@ export const make = (
       }
       const { approvers, arguments: asked, policy_version, tool_key } = request
       const { by, decision } = answer
-      const { tenant } = state.accepted!
+      const { tenant } = state.accepted
       const changed = decision._tag === "Modify" ? decision.arguments : asked
       const bound =
         decision._tag === "Modify"
