@@ -32,11 +32,7 @@ import type { JournalError } from "./RunJournal.ts"
 import type { Accepted, StoreError } from "./TaskStore.ts"
 
 /** The runtime is stopping and takes no new work. */
-export class ShuttingDown extends Schema.TaggedError<ShuttingDown>()(
-  "ShuttingDown",
-  {},
-  { httpApiStatus: 503 }
-) {
+export class ShuttingDown extends Schema.TaggedError<ShuttingDown>()("ShuttingDown", {}) {
   override get message(): string {
     return "the runtime is stopping and takes no new work"
   }

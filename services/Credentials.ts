@@ -6,11 +6,7 @@ import type { Effect, Redacted } from "effect"
 import type { Principal } from "../src/Principal.ts"
 
 /** No token, or one that nobody was given. */
-export class Unauthorized extends Schema.TaggedError<Unauthorized>()(
-  "Unauthorized",
-  {},
-  { httpApiStatus: 401 }
-) {
+export class Unauthorized extends Schema.TaggedError<Unauthorized>()("Unauthorized", {}) {
   override get message(): string {
     return "the token is not one that this service knows"
   }

@@ -15,11 +15,10 @@ import type { JournalEntry, RunAccepted, RunEvent } from "../src/run/RunEvent.ts
 import type { RunState, RunStatus } from "../src/run/RunState.ts"
 
 /** The store did not answer, or refused for a cause of its own. `lost`: the append may have been written. */
-export class JournalError extends Schema.TaggedError<JournalError>()(
-  "JournalError",
-  { message: Schema.String, lost: Schema.Boolean },
-  { httpApiStatus: 503 }
-) {}
+export class JournalError extends Schema.TaggedError<JournalError>()("JournalError", {
+  message: Schema.String,
+  lost: Schema.Boolean
+}) {}
 
 /** Another owner has claimed the run: stop at once. */
 export class FencedOff extends Schema.TaggedError<FencedOff>()("FencedOff", {

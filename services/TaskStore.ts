@@ -16,11 +16,9 @@ import type { Address, ConversationId, MessageId, RunId, Tenant } from "../src/I
 import type { Roles } from "../src/Principal.ts"
 
 /** The store did not answer. Nothing was accepted, or the acknowledgement was lost: send again with the same key. */
-export class StoreError extends Schema.TaggedError<StoreError>()(
-  "StoreError",
-  { message: Schema.String },
-  { httpApiStatus: 503 }
-) {}
+export class StoreError extends Schema.TaggedError<StoreError>()("StoreError", {
+  message: Schema.String
+}) {}
 
 export interface NewTask {
   readonly id: RunId

@@ -109,11 +109,10 @@ export const AgentSpec = Schema.Struct({
 export interface AgentSpec extends Schema.Schema.Type<typeof AgentSpec> {}
 
 /** Nobody knows this agent. */
-export class AgentNotFound extends Schema.TaggedError<AgentNotFound>()(
-  "AgentNotFound",
-  { agent: Schema.String, available: Schema.Array(Schema.String) },
-  { httpApiStatus: 404 }
-) {
+export class AgentNotFound extends Schema.TaggedError<AgentNotFound>()("AgentNotFound", {
+  agent: Schema.String,
+  available: Schema.Array(Schema.String)
+}) {
   override get message(): string {
     return `there is no agent ${JSON.stringify(this.agent)}`
   }

@@ -69,55 +69,50 @@ export const Approval = Schema.Struct({
 export interface Approval extends Schema.Schema.Type<typeof Approval> {}
 
 /** Nobody knows this approval. */
-export class ApprovalNotFound extends Schema.TaggedError<ApprovalNotFound>()(
-  "ApprovalNotFound",
-  { id: Schema.String },
-  { httpApiStatus: 404 }
-) {
+export class ApprovalNotFound extends Schema.TaggedError<ApprovalNotFound>()("ApprovalNotFound", {
+  id: Schema.String
+}) {
   override get message(): string {
     return `there is no approval ${JSON.stringify(this.id)}`
   }
 }
 
 /** It was answered, or its run was cancelled, before. */
-export class ApprovalSettled extends Schema.TaggedError<ApprovalSettled>()(
-  "ApprovalSettled",
-  { id: Schema.String, status: ApprovalStatus },
-  { httpApiStatus: 409 }
-) {
+export class ApprovalSettled extends Schema.TaggedError<ApprovalSettled>()("ApprovalSettled", {
+  id: Schema.String,
+  status: ApprovalStatus
+}) {
   override get message(): string {
     return `approval ${this.id} is ${this.status}; nothing was changed`
   }
 }
 
 /** It waited too long. */
-export class ApprovalExpired extends Schema.TaggedError<ApprovalExpired>()(
-  "ApprovalExpired",
-  { id: Schema.String, expired_at: Schema.Int },
-  { httpApiStatus: 410 }
-) {
+export class ApprovalExpired extends Schema.TaggedError<ApprovalExpired>()("ApprovalExpired", {
+  id: Schema.String,
+  expired_at: Schema.Int
+}) {
   override get message(): string {
     return `approval ${this.id} expired at ${this.expired_at} ms`
   }
 }
 
 /** The principal may not decide this. */
-export class NotEntitled extends Schema.TaggedError<NotEntitled>()(
-  "NotEntitled",
-  { principal: Schema.String, needs: Schema.Array(Role) },
-  { httpApiStatus: 403 }
-) {
+export class NotEntitled extends Schema.TaggedError<NotEntitled>()("NotEntitled", {
+  principal: Schema.String,
+  needs: Schema.Array(Role)
+}) {
   override get message(): string {
     return `${this.principal} holds none of the roles that may do this: ${this.needs.join(", ")}`
   }
 }
 
 /** What was decided cannot be done with this question: one about a limit is approved or denied. */
-export class DecisionUnfit extends Schema.TaggedError<DecisionUnfit>()(
-  "DecisionUnfit",
-  { id: Schema.String, decision: Schema.String, fits: Schema.Array(Schema.String) },
-  { httpApiStatus: 409 }
-) {
+export class DecisionUnfit extends Schema.TaggedError<DecisionUnfit>()("DecisionUnfit", {
+  id: Schema.String,
+  decision: Schema.String,
+  fits: Schema.Array(Schema.String)
+}) {
   override get message(): string {
     return `approval ${this.id} takes ${this.fits.join(" or ")}, not ${this.decision}`
   }
@@ -127,11 +122,10 @@ export class DecisionUnfit extends Schema.TaggedError<DecisionUnfit>()(
  * The record that people were shown is not what the run asked: `fields` say where they differ. Nothing was decided. Only a
  * change of the database from outside does this.
  */
-export class ApprovalAltered extends Schema.TaggedError<ApprovalAltered>()(
-  "ApprovalAltered",
-  { id: Schema.String, fields: Schema.Array(Schema.String) },
-  { httpApiStatus: 409 }
-) {
+export class ApprovalAltered extends Schema.TaggedError<ApprovalAltered>()("ApprovalAltered", {
+  id: Schema.String,
+  fields: Schema.Array(Schema.String)
+}) {
   override get message(): string {
     return `The record of approval ${this.id} was changed since its run asked (${this.fields.join(", ")}); nothing was decided.`
   }

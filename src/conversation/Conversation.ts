@@ -56,8 +56,7 @@ export const message_bytes_max = 1_000_000
 /** Nobody knows this conversation. */
 export class ConversationNotFound extends Schema.TaggedError<ConversationNotFound>()(
   "ConversationNotFound",
-  { id: Schema.String },
-  { httpApiStatus: 404 }
+  { id: Schema.String }
 ) {
   override get message(): string {
     return `there is no conversation ${JSON.stringify(this.id)}`

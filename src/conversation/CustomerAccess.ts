@@ -11,11 +11,9 @@ import { isOnlyOwn } from "../Rights.ts"
 import type { Conversation } from "./Conversation.ts"
 
 /** Other agents, and whether they exist, are not for customers. */
-export class NotForCustomers extends Schema.TaggedError<NotForCustomers>()(
-  "NotForCustomers",
-  { customer_agents: Schema.Array(AgentNames) },
-  { httpApiStatus: 403 }
-) {
+export class NotForCustomers extends Schema.TaggedError<NotForCustomers>()("NotForCustomers", {
+  customer_agents: Schema.Array(AgentNames)
+}) {
   override get message(): string {
     return this.customer_agents.length === 0
       ? "No agent of this service speaks with customers: its setting customer_agents names none."

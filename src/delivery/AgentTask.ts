@@ -62,22 +62,19 @@ export const taskStatusOf = (status: RunStatus): TaskStatus => {
 export const mailbox_max_default = 1_000
 
 /** Too many messages wait for this actor. */
-export class MailboxFull extends Schema.TaggedError<MailboxFull>()(
-  "MailboxFull",
-  { address: Schema.String, waiting_max: Schema.Int },
-  { httpApiStatus: 429 }
-) {
+export class MailboxFull extends Schema.TaggedError<MailboxFull>()("MailboxFull", {
+  address: Schema.String,
+  waiting_max: Schema.Int
+}) {
   override get message(): string {
     return `${this.address} has ${this.waiting_max} messages waiting, which is its limit`
   }
 }
 
 /** The agent's mailbox policy is `reject`, and it is busy. */
-export class AgentBusy extends Schema.TaggedError<AgentBusy>()(
-  "AgentBusy",
-  { address: Schema.String },
-  { httpApiStatus: 409 }
-) {
+export class AgentBusy extends Schema.TaggedError<AgentBusy>()("AgentBusy", {
+  address: Schema.String
+}) {
   override get message(): string {
     return `${this.address} handles a message and takes no other until it has ended`
   }
@@ -86,8 +83,7 @@ export class AgentBusy extends Schema.TaggedError<AgentBusy>()(
 /** The same idempotency key came with another message before. */
 export class IdempotencyConflict extends Schema.TaggedError<IdempotencyConflict>()(
   "IdempotencyConflict",
-  { key: Schema.String },
-  { httpApiStatus: 422 }
+  { key: Schema.String }
 ) {
   override get message(): string {
     return "this idempotency key came with another message before"
@@ -95,22 +91,19 @@ export class IdempotencyConflict extends Schema.TaggedError<IdempotencyConflict>
 }
 
 /** The conversation belongs to another agent of the tenant. */
-export class AddressConflict extends Schema.TaggedError<AddressConflict>()(
-  "AddressConflict",
-  { conversation: Schema.String, agent: Schema.String },
-  { httpApiStatus: 409 }
-) {
+export class AddressConflict extends Schema.TaggedError<AddressConflict>()("AddressConflict", {
+  conversation: Schema.String,
+  agent: Schema.String
+}) {
   override get message(): string {
     return `conversation ${this.conversation} is not one of agent ${this.agent}`
   }
 }
 
 /** The message is larger than a message may be. */
-export class MessageTooLarge extends Schema.TaggedError<MessageTooLarge>()(
-  "MessageTooLarge",
-  { bytes_max: Schema.Int },
-  { httpApiStatus: 413 }
-) {
+export class MessageTooLarge extends Schema.TaggedError<MessageTooLarge>()("MessageTooLarge", {
+  bytes_max: Schema.Int
+}) {
   override get message(): string {
     return `a message has at most ${this.bytes_max} bytes of UTF-8`
   }

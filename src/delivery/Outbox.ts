@@ -61,8 +61,7 @@ export interface DeadLetter extends Schema.Schema.Type<typeof DeadLetter> {}
 /** Nobody knows this dead letter. */
 export class DeadLetterNotFound extends Schema.TaggedError<DeadLetterNotFound>()(
   "DeadLetterNotFound",
-  { event_id: Schema.String },
-  { httpApiStatus: 404 }
+  { event_id: Schema.String }
 ) {
   override get message(): string {
     return `there is no dead letter ${JSON.stringify(this.event_id)}`
@@ -72,8 +71,7 @@ export class DeadLetterNotFound extends Schema.TaggedError<DeadLetterNotFound>()
 /** It was replayed or discarded before. */
 export class DeadLetterResolved extends Schema.TaggedError<DeadLetterResolved>()(
   "DeadLetterResolved",
-  { event_id: Schema.String, status: DeadLetterStatus },
-  { httpApiStatus: 409 }
+  { event_id: Schema.String, status: DeadLetterStatus }
 ) {
   override get message(): string {
     return `dead letter ${this.event_id} was ${this.status} before`

@@ -6,11 +6,10 @@ import type { JsonBounds } from "./BoundedJson.ts"
 import { readValue } from "./BoundedJson.ts"
 
 /** Nothing was done. `field` is a path such as `by.roles.0`; `message` says what is expected there. */
-export class InvalidInput extends Schema.TaggedError<InvalidInput>()(
-  "InvalidInput",
-  { field: Schema.String, message: Schema.String },
-  { httpApiStatus: 400 }
-) {}
+export class InvalidInput extends Schema.TaggedError<InvalidInput>()("InvalidInput", {
+  field: Schema.String,
+  message: Schema.String
+}) {}
 
 /** What was sent may be quoted: at most so many characters of it. */
 const message_max = 300

@@ -18,11 +18,11 @@ export const QuarantineReason = Schema.Literals([
 export type QuarantineReason = typeof QuarantineReason.Type
 
 /** Nothing was done to the run, and nothing is until it is repaired and released. `seq`: the first event at fault. */
-export class RunQuarantined extends Schema.TaggedError<RunQuarantined>()(
-  "RunQuarantined",
-  { run_id: Schema.String, reason: QuarantineReason, seq: Schema.Int },
-  { httpApiStatus: 409 }
-) {
+export class RunQuarantined extends Schema.TaggedError<RunQuarantined>()("RunQuarantined", {
+  run_id: Schema.String,
+  reason: QuarantineReason,
+  seq: Schema.Int
+}) {
   override get message(): string {
     return `run ${this.run_id} is in quarantine: its journal does not fold at event ${this.seq} (${this.reason})`
   }

@@ -22,33 +22,29 @@ import type { CallPhase, RunState } from "./RunState.ts"
 import { evolve, questionOf } from "./RunState.ts"
 
 /** Nobody knows this run. */
-export class RunNotFound extends Schema.TaggedError<RunNotFound>()(
-  "RunNotFound",
-  { run_id: Schema.String },
-  { httpApiStatus: 404 }
-) {
+export class RunNotFound extends Schema.TaggedError<RunNotFound>()("RunNotFound", {
+  run_id: Schema.String
+}) {
   override get message(): string {
     return `there is no run ${JSON.stringify(this.run_id)}`
   }
 }
 
 /** The run has ended; nothing can change it. */
-export class RunIsOver extends Schema.TaggedError<RunIsOver>()(
-  "RunIsOver",
-  { run_id: Schema.String, status: Schema.String },
-  { httpApiStatus: 409 }
-) {
+export class RunIsOver extends Schema.TaggedError<RunIsOver>()("RunIsOver", {
+  run_id: Schema.String,
+  status: Schema.String
+}) {
   override get message(): string {
     return `run ${this.run_id} is ${this.status}`
   }
 }
 
 /** Only a call whose outcome is unknown, or asked for, can be settled by hand. */
-export class CallNotUnknown extends Schema.TaggedError<CallNotUnknown>()(
-  "CallNotUnknown",
-  { call: Schema.String, phase: Schema.String },
-  { httpApiStatus: 409 }
-) {
+export class CallNotUnknown extends Schema.TaggedError<CallNotUnknown>()("CallNotUnknown", {
+  call: Schema.String,
+  phase: Schema.String
+}) {
   override get message(): string {
     return `call ${JSON.stringify(this.call)} is in phase ${this.phase}; only an unknown one can be settled`
   }

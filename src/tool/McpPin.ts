@@ -39,22 +39,20 @@ export const McpPinChange = Schema.Struct({
 export interface McpPinChange extends Schema.Schema.Type<typeof McpPinChange> {}
 
 /** Another acceptance came first: what stands is not what this one was to replace. */
-export class McpPinConflict extends Schema.TaggedError<McpPinConflict>()(
-  "McpPinConflict",
-  { server: Schema.String, tool: Schema.String },
-  { httpApiStatus: 409 }
-) {
+export class McpPinConflict extends Schema.TaggedError<McpPinConflict>()("McpPinConflict", {
+  server: Schema.String,
+  tool: Schema.String
+}) {
   override get message(): string {
     return `another definition of "${this.tool}" of the MCP server "${this.server}" was accepted meanwhile`
   }
 }
 
 /** The server, or a tool of it, is not known. */
-export class McpToolNotFound extends Schema.TaggedError<McpToolNotFound>()(
-  "McpToolNotFound",
-  { server: Schema.String, tool: Schema.String },
-  { httpApiStatus: 404 }
-) {
+export class McpToolNotFound extends Schema.TaggedError<McpToolNotFound>()("McpToolNotFound", {
+  server: Schema.String,
+  tool: Schema.String
+}) {
   override get message(): string {
     return `there is no tool "${this.tool}" of an MCP server "${this.server}"`
   }
@@ -68,8 +66,7 @@ export class McpDefinitionNotOffered extends Schema.TaggedError<McpDefinitionNot
     tool: Schema.String,
     hash: Schema.String,
     offered: Schema.NullOr(Schema.String)
-  },
-  { httpApiStatus: 409 }
+  }
 ) {
   override get message(): string {
     return `the MCP server "${this.server}" does not offer this definition of "${this.tool}"`
