@@ -10,7 +10,7 @@ import { SqlClient } from "effect/sql"
 import type { SqlConnection, SqlError } from "effect/sql"
 import { Owners } from "../../../services/Owners.ts"
 import { outbox_channel } from "../outbox/OutboxRows.ts"
-import { channel as tool_channel } from "../tools/ToolWakeups.ts"
+import { tool_queue_channel } from "../tools/ToolWakeups.ts"
 import { inTransaction } from "../engine/SqlFailure.ts"
 
 /** How often each process looks; also how soon it finds that its own session was lost. */
@@ -82,7 +82,7 @@ const bury = (sql: SqlClient.SqlClient, owner: string) =>
       )
       yield* sql.unsafe(`SELECT pg_notify($1::text, ''), pg_notify($2::text, '')`, [
         outbox_channel,
-        tool_channel
+        tool_queue_channel
       ])
       return true
     })

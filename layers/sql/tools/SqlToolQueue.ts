@@ -26,8 +26,7 @@ import { inTransaction, orStoreError, toStoreError } from "../engine/SqlFailure.
 import type { SqlNotify } from "../engine/SqlNotify.ts"
 import * as SqlToolOffers from "./SqlToolOffers.ts"
 import { textOf } from "../engine/StoredText.ts"
-import * as ToolWakeups from "./ToolWakeups.ts"
-import { channel } from "./ToolWakeups.ts"
+import { makeToolWakeups, tool_queue_channel } from "./ToolWakeups.ts"
 
 const page_max = 500
 const error_max = 500
@@ -95,7 +94,7 @@ const put = (
       ${message.expires_at}::int8, ${now}::int8
     FROM room WHERE room.room
     ON CONFLICT (id) DO NOTHING
-    RETURNING pg_notify(${channel}::text, '')
+    RETURNING pg_notify(${tool_queue_channel}::text, '')
   )
   SELECT room.room, EXISTS (SELECT FROM put) AS put FROM room`
 
@@ -127,7 +126,7 @@ const known = Effect.fnUntraced(function* (
     UPDATE troupe.tool_messages SET status = 0, payload = ${payload}::text, due_at = ${now}::int8,
       expires_at = ${expires_at}::int8, deliveries = 0, owner = NULL, begun = false, result = NULL, error = NULL, over_at = NULL
     WHERE id = ${id}::text`
-  yield* sql`SELECT pg_notify(${channel}::text, '')`
+  yield* sql`SELECT pg_notify(${tool_queue_channel}::text, '')`
   return undefined
 })
 
@@ -152,7 +151,7 @@ const send = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, message: New
 
 const make = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
-  const wakeups = yield* ToolWakeups.make
+  const wakeups = yield* makeToolWakeups
   const offers = yield* SqlToolOffers.make
 
   const result = Effect.fnUntraced(function* (id: string) {
@@ -195,7 +194,7 @@ const make = Effect.gen(function* () {
       const now = yield* Clock.currentTimeMillis
       yield* sql`
         UPDATE troupe.tool_messages SET owner = NULL, due_at = ${now}::int8, deliveries = greatest(deliveries - 1, 0)
-        WHERE status = 0 AND owner = ANY(${owners}::text[]) RETURNING pg_notify(${channel}::text, '')`
+        WHERE status = 0 AND owner = ANY(${owners}::text[]) RETURNING pg_notify(${tool_queue_channel}::text, '')`
     }, Effect.mapError(toStoreError)),
     begin: Effect.fnUntraced(function* (id, owner) {
       const now = yield* Clock.currentTimeMillis
@@ -212,7 +211,7 @@ const make = Effect.gen(function* () {
     publish: Effect.fn("ToolQueue.publish")(function* (id, said) {
       const rows = yield* sql`
         UPDATE troupe.tool_messages SET result = ${JSON.stringify(said)}::text
-        WHERE id = ${id}::text AND result IS NULL RETURNING pg_notify(${channel}::text, id)`
+        WHERE id = ${id}::text AND result IS NULL RETURNING pg_notify(${tool_queue_channel}::text, id)`
       return rows.length > 0 ? said : yield* result(id)
     }, Effect.mapError(orStoreError)),
     acknowledge: Effect.fn("ToolQueue.acknowledge")(function* (id, owner) {
@@ -254,7 +253,7 @@ const make = Effect.gen(function* () {
       return yield* changes(sql`
         UPDATE troupe.tool_messages SET status = 0, due_at = ${now}::int8, expires_at = ${expires_at}::int8,
           deliveries = 0, begun = false, result = NULL, error = NULL, over_at = NULL
-        WHERE id = ${id}::text AND status = 2 RETURNING pg_notify(${channel}::text, '')`)
+        WHERE id = ${id}::text AND status = 2 RETURNING pg_notify(${tool_queue_channel}::text, '')`)
     }, Effect.mapError(toStoreError)),
     discard: Effect.fnUntraced(function* (id) {
       const now = yield* Clock.currentTimeMillis
@@ -281,10 +280,13 @@ const make = Effect.gen(function* () {
     sent: wakeups.onSent,
     show: (id, json) =>
       isShowable(json)
-        ? Effect.mapBoth(sql`SELECT pg_notify(${channel}::text, ${`${id}\n${json}`}::text)`, {
-            onSuccess: () => undefined,
-            onFailure: toStoreError
-          })
+        ? Effect.mapBoth(
+            sql`SELECT pg_notify(${tool_queue_channel}::text, ${`${id}\n${json}`}::text)`,
+            {
+              onSuccess: () => undefined,
+              onFailure: toStoreError
+            }
+          )
         : Effect.void,
     shown: wakeups.onShown,
     ...offers

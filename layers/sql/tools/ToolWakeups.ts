@@ -1,6 +1,7 @@
 /**
- * Who in this process waits for which call of the queue, and who is shown what. Private to the room. The database's wakeups
- * are listened to from the first wait on; whoever waits looks again after a while, because a wakeup may be missed.
+ * Wakeups of the tool queue: who in this process waits for which call, and who is shown its preliminary results. Private
+ * to the room. The process listens to the database from the first wait on. Because a wakeup may be lost, a wait for a
+ * result also reads the call every `reread_ms`.
  */
 import { Deferred, Effect, Scope, Semaphore } from "effect"
 import type { StoreError } from "../../../services/TaskStore.ts"
@@ -8,22 +9,23 @@ import { toStoreError } from "../engine/SqlFailure.ts"
 import { SqlNotify } from "../engine/SqlNotify.ts"
 
 /**
- * One for all, because each takes a connection that listens: without a payload calls were sent; an id says that the call
- * has a result; an id, a line feed and JSON text are what the call shows.
+ * One channel for everything, because each takes a connection that listens. An empty payload = calls were sent; an id =
+ * that call has a result; an id, a line feed and JSON text = a preliminary result of that call.
  */
-export const channel = "troupe_tool_queue"
+export const tool_queue_channel = "troupe_tool_queue"
 
-/** How long a wait for a result trusts the wakeup. */
-const look_ms = 2_000
+const reread_ms = 2_000
 
-/** Listens when it is first asked for, and for ever; where that fails the next one who asks tries again. */
-const listening = Effect.fnUntraced(function* (callback: (payload: string | undefined) => void) {
+/** Listens from its first run until the scope closes. Where listening fails, the next run tries again. */
+const makeListening = Effect.fnUntraced(function* (
+  callback: (payload: string | undefined) => void
+) {
   const notify = yield* SqlNotify
   const scope = yield* Effect.scope
   const lock = yield* Semaphore.make(1)
   let listens = false
   const listen = notify
-    .listen(channel, callback)
+    .listen(tool_queue_channel, callback)
     .pipe(
       Scope.provide(scope),
       Effect.mapBoth({ onSuccess: () => void (listens = true), onFailure: toStoreError })
@@ -35,8 +37,8 @@ const listening = Effect.fnUntraced(function* (callback: (payload: string | unde
   )
 })
 
-/** Those who wait for something of a call, by its id, each until its scope closes. */
-const waitingFor = <A>() => {
+/** Listeners by the id of a call, each until its scope closes. */
+const makeListeners = <A>() => {
   const all = new Map<string, Set<A>>()
   const add = (id: string, each: A) =>
     Effect.acquireRelease(
@@ -55,9 +57,9 @@ const waitingFor = <A>() => {
   return { all, add }
 }
 
-export const make = Effect.gen(function* () {
-  const waiting = waitingFor<Deferred.Deferred<void>>()
-  const watching = waitingFor<(json: string) => void>()
+export const makeToolWakeups = Effect.gen(function* () {
+  const waiting = makeListeners<Deferred.Deferred<void>>()
+  const watching = makeListeners<(json: string) => void>()
   const sent = new Set<() => void>()
   const wake = (all: Iterable<Deferred.Deferred<void>>) => {
     for (const wakeup of all) Deferred.doneUnsafe(wakeup, Effect.void)
@@ -65,8 +67,8 @@ export const make = Effect.gen(function* () {
   const show = (id: string, json: string) => {
     for (const listener of watching.all.get(id) ?? []) listener(json)
   }
-  const listens = yield* listening((payload) => {
-    // Without a payload after a lost connection: anything may have happened.
+  const listens = yield* makeListening((payload) => {
+    // The connection was lost and is there again: anything may have happened meanwhile.
     if (payload === undefined) for (const wakeups of waiting.all.values()) wake(wakeups)
     if (payload === undefined || payload === "") {
       for (const listener of sent) listener()
@@ -76,10 +78,10 @@ export const make = Effect.gen(function* () {
     if (end === -1) wake(waiting.all.get(payload) ?? [])
     else show(payload.slice(0, end), payload.slice(end + 1))
   })
-  /** Looks, and looks again at each wakeup of the call, until there is something. */
+  /** Runs `read`, and again at each wakeup of the call, until it finds something. */
   const until = <A, E>(
     id: string,
-    look: Effect.Effect<A | undefined, E>
+    read: Effect.Effect<A | undefined, E>
   ): Effect.Effect<A, E | StoreError> =>
     Effect.andThen(
       listens,
@@ -88,8 +90,9 @@ export const make = Effect.gen(function* () {
           const found = yield* Effect.scoped(
             Effect.gen(function* () {
               const wakeup = yield* waiting.add(id, Deferred.makeUnsafe<void>())
-              const found = yield* look
-              if (found === undefined) yield* Effect.timeoutOption(Deferred.await(wakeup), look_ms)
+              const found = yield* read
+              if (found === undefined)
+                yield* Effect.timeoutOption(Deferred.await(wakeup), reread_ms)
               return found
             })
           )
