@@ -50,11 +50,9 @@ const send = (
   const { expires_at, id, tenant, tool } = message
   const call = calls.byId.get(id)
   if (call === undefined) {
-    const waiting = calls.filter(
-      (each) =>
-        each.status === "waiting" && each.message.tool === tool && each.message.tenant === tenant
-    )
-    if (waiting.length >= waiting_max) return Effect.fail(new ToolQueueFull({ tool, waiting_max }))
+    if (calls.countWaiting(tool, tenant) >= waiting_max) {
+      return Effect.fail(new ToolQueueFull({ tool, waiting_max }))
+    }
     calls.byId.set(id, queuedCall(message, payload, now()))
     wake()
     return Effect.succeed(undefined)

@@ -105,6 +105,13 @@ export const makeQueuedCalls = () => {
   return {
     byId,
     filter,
+    countWaiting: (tool: string, tenant: Tenant): number => {
+      let count = 0
+      for (const { message, status } of byId.values()) {
+        if (status === "waiting" && message.tool === tool && message.tenant === tenant) count++
+      }
+      return count
+    },
     /** Calls of these tools that may be claimed by this time. */
     due: (tools: ReadonlyArray<string>, now: number): Array<QueuedCall> =>
       filter(

@@ -58,9 +58,6 @@ export const taskStatusOf = (status: RunStatus): TaskStatus => {
   }
 }
 
-/** As many messages of one address as may wait for it. */
-export const mailbox_max_default = 1_000
-
 /** Too many messages wait for this actor. */
 export class MailboxFull extends Schema.TaggedError<MailboxFull>()("MailboxFull", {
   address: Schema.String,
