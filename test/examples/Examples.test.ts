@@ -1,43 +1,57 @@
+/** Every example runs as its README prints it, against the sources as the package. */
 import { execFile } from "node:child_process"
 import { readFile } from "node:fs/promises"
-import { fileURLToPath } from "node:url"
+import { join } from "node:path"
 import { promisify } from "node:util"
 import { assert, describe, it } from "@effect/vitest"
+import { blocksOf, root } from "./Readmes.ts"
 
-const root = fileURLToPath(new URL("../..", import.meta.url))
-const run = promisify(execFile)
+const execute = promisify(execFile)
+
+/** What an example prints. */
+const outputOf = async (name: string): Promise<string> => {
+  const args = ["-C", "troupe-source", `test/examples/${name}.ts`]
+  const { stdout } = await execute(process.execPath, args, { cwd: root, timeout: 120_000 })
+  return stdout
+}
+
+const linesOf = async (name: string) => (await outputOf(name)).trim().split("\n")
+
+/** The blocks of a README that are in an example. */
+const printedOf = async (readme: string, name: string, language = "ts") => {
+  const example = await readFile(join(root, `test/examples/${name}.ts`), "utf8")
+  const blocks = blocksOf(await readFile(join(root, readme), "utf8"), language)
+  return { example, blocks: blocks.filter((code) => example.includes(code)) }
+}
 
 describe("the embedding example", () => {
-  it("runs as it is printed in the README, and asks before it pays", async () => {
-    const example = await readFile(`${root}test/examples/embedding.ts`, "utf8")
-    const readme = await readFile(`${root}README.md`, "utf8")
-    assert.include(readme, "```ts\n" + example + "```")
-    const { stdout } = await run(
-      process.execPath,
-      ["-C", "troupe-source", "test/examples/embedding.ts"],
-      { cwd: root, timeout: 60_000 }
-    )
-    assert.deepStrictEqual(stdout.trim().split("\n"), [
+  it("is printed whole in the README, and asks before it pays", async () => {
+    const { blocks, example } = await printedOf("README.md", "embedding")
+    assert.deepStrictEqual(blocks, [example])
+    assert.isAtMost(example.trim().split("\n").length, 31)
+    assert.deepStrictEqual(await linesOf("embedding"), [
+      'awaiting_approval refund order: "1003"',
+      "It is paid back."
+    ])
+  }, 60_000)
+})
+
+describe("the example of watching", () => {
+  it("decides on the question that it sees and shows the result, as the README prints it", async () => {
+    const { blocks } = await printedOf("layers/compose/README.md", "watching")
+    assert.isTrue(blocks.some((code) => code.includes("troupe.watch(conversation)")))
+    assert.deepStrictEqual(await linesOf("watching"), [
       'refund order: "1003"',
       `{ _tag: 'Value', json: '"order 1003 is paid back"' }`
     ])
-  })
+  }, 60_000)
 })
 
 describe("the example of a question that outlives its process", () => {
   it("is answered in the next process, as the README prints it", async () => {
-    const example = await readFile(`${root}test/examples/approval.ts`, "utf8")
-    const readme = await readFile(`${root}README.md`, "utf8")
-    const printed = [...readme.matchAll(/```ts\n([\s\S]*?)```/g)].map(([, code]) => code!)
-    assert.isTrue(
-      printed.some((code) => code.startsWith("// The run asks") && example.includes(code))
-    )
-    const { stdout } = await run(
-      process.execPath,
-      ["-C", "troupe-source", "test/examples/approval.ts"],
-      { cwd: root, timeout: 120_000 }
-    )
-    assert.deepStrictEqual(stdout.trim().split("\n"), [
+    const { blocks } = await printedOf("layers/compose/README.md", "approval")
+    assert.isTrue(blocks.some((code) => code.startsWith("// The run asks")))
+    assert.deepStrictEqual(await linesOf("approval"), [
       "awaiting_approval",
       'refund order: "1003"',
       "It is paid back."
@@ -46,98 +60,75 @@ describe("the example of a question that outlives its process", () => {
 })
 
 describe("the example of HTTP over a runtime", () => {
-  it("answers a message with a token, as the README prints it", async () => {
-    const example = await readFile(`${root}test/examples/http.ts`, "utf8")
-    const readme = await readFile(`${root}README.md`, "utf8")
-    assert.include(readme, "```ts\n" + example + "```")
-    const { stdout } = await run(
-      process.execPath,
-      ["-C", "troupe-source", "test/examples/http.ts"],
-      { cwd: root, timeout: 60_000 }
-    )
-    assert.strictEqual(stdout.trim(), "202 Good morning.")
+  it("is printed whole in the README, and answers a message with a token", async () => {
+    const { blocks, example } = await printedOf("layers/http/README.md", "http")
+    assert.deepStrictEqual(blocks, [example])
+    assert.strictEqual((await outputOf("http")).trim(), "202 Good morning.")
   }, 60_000)
 })
 
 describe("the example of a tool in one expression", () => {
-  it("asks, pays with its key and costs what the prices say, as the README prints it", async () => {
-    const example = await readFile(`${root}test/examples/tool.ts`, "utf8")
-    const readme = await readFile(`${root}README.md`, "utf8")
-    const printed = [...readme.matchAll(/```ts\n([\s\S]*?)```/g)].map(([, code]) => code!)
-    const parts = printed.filter((code) => example.includes(code))
-    assert.isTrue(parts.some((code) => code.startsWith("const refund = tool(")))
-    assert.isTrue(parts.some((code) => code.startsWith("  prices: {")))
-    const { stdout } = await run(
-      process.execPath,
-      ["-C", "troupe-source", "test/examples/tool.ts"],
-      { cwd: root, timeout: 60_000 }
-    )
-    assert.include(stdout, `{ _tag: 'Value', json: '{"paid":true}' }`)
-    assert.strictEqual(stdout.split("amount: '0.0028'").length, 3)
-  })
+  it("asks, pays with its key and costs what the prices say, as the READMEs print it", async () => {
+    const declared = await printedOf("src/tool/README.md", "tool")
+    assert.isTrue(declared.blocks.some((code) => code.startsWith("const refund = tool(")))
+    const priced = await printedOf("src/cost/README.md", "tool")
+    assert.isTrue(priced.blocks.some((code) => code.startsWith("  prices: {")))
+    const printed = await outputOf("tool")
+    assert.include(printed, `{ _tag: 'Value', json: '{"paid":true}' }`)
+    assert.strictEqual(printed.split("amount: '0.0028'").length, 3)
+  }, 60_000)
 })
 
 describe("the example of a tool that calls a model", () => {
   it("ST-12 journals what its model cost, as the README prints it", async () => {
-    const example = await readFile(`${root}test/examples/spending.ts`, "utf8")
-    const readme = await readFile(`${root}README.md`, "utf8")
-    const printed = [...readme.matchAll(/```ts\n([\s\S]*?)```/g)].map(([, code]) => code!)
-    assert.isTrue(printed.some((code) => code.includes("metered(call)") && example.includes(code)))
-    const { stdout } = await run(
-      process.execPath,
-      ["-C", "troupe-source", "test/examples/spending.ts"],
-      { cwd: root, timeout: 60_000 }
-    )
-    assert.match(stdout, /^summarise small /)
-    assert.include(stdout, "amount: '0.00094'")
-  })
+    const { blocks } = await printedOf("src/cost/README.md", "spending")
+    assert.isTrue(blocks.some((code) => code.includes("metered(call)")))
+    const printed = await outputOf("spending")
+    assert.match(printed, /^summarise small /)
+    assert.include(printed, "amount: '0.00094'")
+  }, 60_000)
+})
+
+describe("the example of a policy", () => {
+  it("lets a read run, denies a customer's refund and asks for an operator's, as the README prints it", async () => {
+    const { blocks } = await printedOf("src/permission/README.md", "policy")
+    assert.isTrue(blocks.some((code) => code.startsWith("const policy = policyOf({")))
+    assert.deepStrictEqual(await linesOf("policy"), [
+      "Value",
+      "PERMISSION_DENIED",
+      "awaiting_approval"
+    ])
+  }, 60_000)
 })
 
 describe("the example of a plan of models", () => {
-  it("answers from the second model when the first keeps failing", async () => {
-    const { stdout } = await run(
-      process.execPath,
-      ["-C", "troupe-source", "test/examples/models.ts"],
-      { cwd: root, timeout: 60_000 }
-    )
-    assert.strictEqual(stdout.trim(), "It is paid back.")
-  })
+  it("answers from the second model when the first keeps failing, as the README prints it", async () => {
+    const { blocks } = await printedOf("layers/model/README.md", "models")
+    assert.isTrue(blocks.some((code) => code.startsWith("const model = ResilientModelGateway")))
+    assert.strictEqual((await outputOf("models")).trim(), "It is paid back.")
+  }, 60_000)
 })
 
 describe("the example of an MCP server", () => {
   it("reads a file through the official server, as one tool of an agent", async () => {
-    const { stdout } = await run(
-      process.execPath,
-      ["-C", "troupe-source", "test/examples/mcp.ts"],
-      { cwd: root, timeout: 60_000 }
-    )
-    assert.include(stdout, "\nToday: buy bread.\n")
-    assert.match(stdout, /^files \d+ tools$/m)
-  })
+    const { blocks } = await printedOf("layers/mcp/README.md", "mcp")
+    assert.lengthOf(blocks, 1)
+    const printed = await outputOf("mcp")
+    assert.include(printed, "\nToday: buy bread.\n")
+    assert.match(printed, /^files \d+ tools$/m)
+  }, 60_000)
 })
 
 describe("the example of a graph of tools", () => {
   it("orders what is missing, asked directly and by an agent, as the README prints it", async () => {
-    const example = await readFile(`${root}test/examples/graph.ts`, "utf8")
-    const readme = await readFile(`${root}README.md`, "utf8")
-    const yaml = /```yaml\n([\s\S]*?)```/.exec(readme)?.[1] ?? "no yaml"
-    assert.include(example, yaml)
-    const { stdout } = await run(
-      process.execPath,
-      ["-C", "troupe-source", "test/examples/graph.ts"],
-      { cwd: root, timeout: 60_000 }
-    )
-    assert.strictEqual(stdout, "acme-12 for 12 pieces\nTea is on its way.\n")
-  })
+    const { blocks } = await printedOf("src/graph/README.md", "graph", "yaml")
+    assert.lengthOf(blocks, 1)
+    assert.strictEqual(await outputOf("graph"), "acme-12 for 12 pieces\nTea is on its way.\n")
+  }, 60_000)
 })
 
 describe("the example of telemetry", () => {
   it("sends a run's traces, metrics and logs to a collector", async () => {
-    const { stdout } = await run(
-      process.execPath,
-      ["-C", "troupe-source", "test/examples/telemetry.ts"],
-      { cwd: root, timeout: 60_000 }
-    )
-    assert.match(stdout, /^complete .*\/v1\/metrics \/v1\/traces/m)
-  })
+    assert.match(await outputOf("telemetry"), /^complete .*\/v1\/metrics \/v1\/traces/m)
+  }, 60_000)
 })

@@ -33,7 +33,7 @@ const asked = await first.ask({ agent: "shop", text: "Pay order 1003 back" })
 console.log(asked.status)
 await first.stop()
 
-// Another process finds the question. Nobody awaits its Deferred: the decision is read from the journal.
+// Another process finds the question. No fiber awaits it there: the decision is read from the journal.
 const second = await open(text("It is paid back."))
 const [question] = await second.pending(boss)
 console.log(question?.payload.tool_name, question?.payload.args_summary)

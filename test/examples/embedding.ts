@@ -9,8 +9,7 @@ const refund = tool(
     name: "refund",
     description: "Pays an order back.",
     side_effects: "external",
-    input: Schema.Struct({ order: Schema.String }),
-    output: Schema.String
+    input: Schema.Struct({ order: Schema.String })
   },
   async ({ order }) => `order ${order} is paid back`
 )
@@ -23,14 +22,10 @@ const boss = new Principal({ id: "boss", tenant: Tenant.make("default"), roles: 
 const model = scripted([call("refund", { order: "1003" }), text("It is paid back.")])
 
 const troupe = await start({ agents: [shop], tools: [refund], model })
-const { conversation } = await troupe.send({ agent: "shop", text: "Pay order 1003 back" })
-for await (const item of troupe.watch(conversation)) {
-  const event = item._tag === "Event" ? item.entry.event : undefined
-  if (event?._tag === "ApprovalRequested") {
-    console.log(event.payload.tool_name, event.payload.args_summary)
-    await troupe.decide(event.approval, { _tag: "Approve" }, boss)
-  }
-  if (event?._tag === "CallSettled") console.log(event.outcome)
-  if (event?._tag === "RunEnded") break
+const { run, status } = await troupe.ask({ agent: "shop", text: "Pay order 1003 back" })
+for (const { id, payload } of await troupe.pending(boss)) {
+  console.log(status, payload.tool_name, payload.args_summary)
+  await troupe.decide(id, { _tag: "Approve" }, boss)
 }
+console.log((await troupe.result(run)).text)
 await troupe.stop()

@@ -1,4 +1,4 @@
-/** The table of roles, row by row: in the facade, over HTTP, and as the README has it. */
+/** The table of roles, row by row: in the facade, over HTTP, and as its README has it. */
 import { readFileSync } from "node:fs"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
@@ -158,7 +158,7 @@ describe("what each role may do", () => {
     }).pipe(Effect.provide(layer))
   )
 
-  it("the README has the table", () => {
+  it("the README of src/permission has the table", () => {
     const cell = { all: "yes", own: "its own", named: "if named" } as const
     const rows = names.map((right) => {
       const { embed, http, reach } = rights[right]
@@ -166,7 +166,7 @@ describe("what each role may do", () => {
       const cells = ranks.map((rank) => (reach[rank] === undefined ? "" : cell[reach[rank]]))
       return `| ${[code(embed), code(http), ...cells].join(" | ")} |`.replaceAll(/ {2,}/g, " ")
     })
-    const readme = readFileSync(new URL("../../README.md", import.meta.url), "utf8")
+    const readme = readFileSync(new URL("../../src/permission/README.md", import.meta.url), "utf8")
     const table = [
       "| in code | over HTTP | viewer | approver | operator | customer |",
       "|---|---|---|---|---|---|",

@@ -119,6 +119,7 @@ describe("the packed package", () => {
       "dist",
       "layers",
       "package.json",
+      "scripts",
       "services",
       "src"
     ])

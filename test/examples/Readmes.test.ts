@@ -1,0 +1,129 @@
+/** What the READMEs say, as far as a program can tell: their code runs, and what they name is there. */
+import { existsSync, readdirSync, readFileSync } from "node:fs"
+import { dirname, join, posix } from "node:path"
+import { assert, describe, it } from "vitest"
+import { blocksOf, proseOf, readmes, root } from "./Readmes.ts"
+
+interface Manifest {
+  readonly exports: Readonly<Record<string, unknown>>
+  readonly scripts: Readonly<Record<string, string>>
+}
+const manifest = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as Manifest
+
+const examples = readdirSync(import.meta.dirname)
+  .filter((name) => /^[a-z].*\.ts$/.test(name))
+  .map((name) => ({ name, text: readFileSync(join(import.meta.dirname, name), "utf8") }))
+
+const front = readmes[0]!
+const rooms = readmes.slice(1)
+
+/** Targets of links that are files of the repository, from its root. */
+const linksOf = ({ path, text }: (typeof readmes)[number]): ReadonlyArray<string> =>
+  [...proseOf(text).matchAll(/\]\(([^)\s]+)\)/g)].flatMap(([, to]) =>
+    /^(https?:|#)/.test(to!) ? [] : [posix.join(dirname(path), to!.replace(/#.*$/, ""))]
+  )
+
+/** Code in a line that looks like a path of this repository. */
+const pathsOf = (text: string): ReadonlyArray<string> =>
+  [...text.matchAll(/(?:src|services|layers|scripts|test|\.config)\/[\w./-]*\w/g)].flatMap(
+    // `troupe/layers` is an entry, and `Accept: a/src/b` is no path of ours.
+    (match) => (/[\w/.-]/.test(text[match.index - 1] ?? " ") ? [] : [match[0]])
+  )
+
+const isEntry = (name: string): boolean => {
+  const key = `.${name.slice("troupe".length)}`
+  return (
+    (manifest.exports[key] ?? null) !== null ||
+    (/^\.\/services\/\w+$/.test(key) && existsSync(join(root, `${key}.ts`)))
+  )
+}
+
+describe("the READMEs", () => {
+  it("are found: one at the top and one for each room that a user meets", () => {
+    assert.strictEqual(front.path, "README.md")
+    assert.isAtLeast(rooms.length, 13)
+  })
+
+  it("print code of examples that run, and link the file", () => {
+    for (const readme of readmes) {
+      const linked = linksOf(readme)
+      for (const language of ["ts", "yaml"]) {
+        for (const code of blocksOf(readme.text, language)) {
+          const holding = examples.filter(({ text }) => text.includes(code))
+          const names = holding.map(({ name }) => `test/examples/${name}`)
+          const isLinked = names.some((name) => linked.includes(name))
+          assert.isTrue(isLinked, `${readme.path} prints what no linked example has:\n${code}`)
+        }
+      }
+    }
+  })
+
+  it("show every example", () => {
+    const linked = new Set(readmes.flatMap(linksOf))
+    for (const { name } of examples) assert.isTrue(linked.has(`test/examples/${name}`), name)
+  })
+
+  it("name files and folders that exist", () => {
+    for (const readme of readmes) {
+      for (const path of [...linksOf(readme), ...pathsOf(readme.text)]) {
+        assert.isTrue(existsSync(join(root, path)), `${readme.path} names ${path}`)
+      }
+    }
+  })
+
+  it("name npm scripts and entries of the package that exist", () => {
+    for (const { path, text } of readmes) {
+      for (const [, script] of text.matchAll(/npm\s+run\s+([\w:-]+)/g)) {
+        assert.property(manifest.scripts, script!, path)
+      }
+      for (const [name] of text.matchAll(/(?<![\w./@:-])troupe\/[a-z]+(?:\/[A-Z]\w+)?(?!\w*\/)/g)) {
+        assert.isTrue(isEntry(name), `${path} names ${name}`)
+      }
+    }
+  })
+
+  it("are linked from the one at the top, all of them", () => {
+    assert.includeMembers(
+      linksOf(front).map((path) => (path.endsWith(".md") ? path : `${path}/README.md`)),
+      rooms.map(({ path }) => path)
+    )
+  })
+
+  it("have no line longer than 130 characters outside of tables and code", () => {
+    for (const { path, text } of readmes) {
+      for (const line of proseOf(text).split("\n")) {
+        if (!line.startsWith("|")) assert.isAtMost(line.length, 130, `${path}: ${line}`)
+      }
+    }
+  })
+})
+
+describe("the README at the top", () => {
+  it("is short", () => {
+    assert.isAtMost(front.text.length, 11_000)
+  })
+
+  it("leads to every room that answers a port, a question or an agent within one link", () => {
+    const named = new Set([...linksOf(front), ...pathsOf(front.text)])
+    for (const path of [
+      "layers/runtime/tool/ToolInvoker.ts",
+      "services/RunJournal.ts",
+      "layers/sql/journal",
+      "layers/runtime/desk/LocalApprovalDesk.ts",
+      "layers/model/Providers.ts",
+      "src/agents",
+      "layers/sql/engine/migrations",
+      "test/contracts"
+    ]) {
+      assert.isTrue(named.has(path), path)
+    }
+  })
+
+  it("explains at most 40 words, each once", () => {
+    const glossary = front.text.slice(front.text.indexOf("## Glossary"))
+    const words = [...glossary.matchAll(/\*\*([^*]+)\*\*/g)].map(([, word]) => word!)
+    assert.isAtLeast(words.length, 30)
+    assert.isAtMost(words.length, 40)
+    assert.strictEqual(new Set(words).size, words.length)
+  })
+})
