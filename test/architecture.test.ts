@@ -79,6 +79,15 @@ const innerRoomOf = (path: string): readonly [room: string, inner: string] | und
   return room !== undefined && inner[room] !== undefined ? [room, within!] : undefined
 }
 
+const migrations = "layers/sql/engine/migrations/"
+
+/** A released migration stays what it was: it imports nothing that may change. */
+const migrationRefusal = (path: string, name: string): string | undefined => {
+  if (!path.startsWith(migrations) || name === "effect" || name === "effect/sql") return undefined
+  const own = path.slice(0, migrations.length + "0001_".length)
+  return name.startsWith(own) ? undefined : "a migration imports only its own files"
+}
+
 const innerRefusal = (path: string, name: string): string | undefined => {
   const [room, from] = innerRoomOf(path) ?? []
   const [other, to] = innerRoomOf(name) ?? []
@@ -107,6 +116,8 @@ const refusal = (path: string, name: string): string | undefined => {
   }
   const room = roomOf(path)
   if (room === undefined) return undefined
+  const frozen = migrationRefusal(path, name)
+  if (frozen !== undefined) return frozen
   if (isOwn(name)) {
     if (/^(src|services)\//.test(name)) return undefined
     if (!name.startsWith("layers/")) return "layers import no tests and no scripts"
@@ -224,6 +235,10 @@ describe("architecture", () => {
       ["layers/runtime/tool/A.ts", "../../sql/journal/Codes.ts"],
       ["layers/runtime/tool/A.ts", "node:crypto"],
       ["layers/ephemeral/A.ts", "effect/sql"],
+      ["layers/sql/engine/migrations/0002_a.ts", "../StoredText.ts"],
+      ["layers/sql/engine/migrations/0002_a.ts", "../../journal/Codes.ts"],
+      ["layers/sql/engine/migrations/0002_a.ts", "../../../../src/Ids.ts"],
+      ["layers/sql/engine/migrations/0002_a.ts", "./0001_schema.ts"],
       ["layers/http/A.ts", "../runtime/loop/RunLoop.ts"],
       ["layers/dialling/A.ts", "../calls/B.ts"],
       ["layers/runtime/tool/A.ts", "../../dialling/B.ts"],
@@ -248,7 +263,7 @@ describe("architecture", () => {
       ["services/A.ts", "../src/Ids.ts"],
       ["layers/compose/A.ts", "../sql/journal/Codes.ts"],
       ["layers/mcp/A.ts", "../dialling/B.ts"],
-      ["layers/sql/engine/migrations/0001_runs.ts", "../Codes.ts"]
+      ["layers/sql/engine/migrations/0001_schema.ts", "./0001_runs.ts"]
     ]
     for (const [path, name] of allowed) {
       assert.deepEqual(refusals(plant(path, `import { x } from "${name}"\n`)), [])

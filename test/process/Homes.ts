@@ -30,7 +30,12 @@ export type Home = Effect.Effect<Store, unknown, Scope.Scope>
 
 /** Kept between runs under the digest of what it was made by. */
 const kept = join(import.meta.dirname, "../../node_modules/.cache/troupe-test")
-const makers = ["../../layers/sql/engine/migrations", "../../package-lock.json", "worker.ts"]
+const makers = [
+  "../../layers/sql/engine/migrations",
+  "../../layers/sql/engine/Migrations.ts",
+  "../../package-lock.json",
+  "worker.ts"
+]
 
 const digest = (): string => {
   const hash = createHash("sha256")

@@ -13,15 +13,18 @@ import * as EmbeddedPostgres from "./EmbeddedPostgres.ts"
 
 export type Needs = Stores | SqlClient.SqlClient | SqlNotify
 
+/** By name, each with a client of a new and empty database. */
+export const engines = [
+  ["PGlite", EmptyPglite.layer],
+  ["PostgreSQL", EmbeddedPostgres.layer]
+] as const
+
 /** Runs the tests on each engine, with a new database. */
 export const onBothEngines = (
   name: string,
   tests: (it: Vitest.MethodsNonLive<Needs>) => void
 ): void => {
-  for (const [engine, client] of [
-    ["PGlite", EmptyPglite.layer],
-    ["PostgreSQL", EmbeddedPostgres.layer]
-  ] as const) {
+  for (const [engine, client] of engines) {
     layer(Layer.provideMerge(SqlStores.layer, client), {
       excludeTestServices: true,
       timeout: "2 minutes"

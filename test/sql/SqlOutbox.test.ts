@@ -13,7 +13,6 @@ import type { DeliveryHandler } from "../../services/DeliveryHandlers.ts"
 import { Outbox } from "../../services/Outbox.ts"
 import { OutboxReader } from "../../services/OutboxReader.ts"
 import { OutboxReplayer } from "../../services/OutboxReplayer.ts"
-import { dispatched_topic, TaskStore } from "../../services/TaskStore.ts"
 import type { OutboxMessage } from "../../src/delivery/Outbox.ts"
 import { AgentName, Tenant } from "../../src/Ids.ts"
 import { eventually } from "../contracts/Contract.ts"
@@ -117,34 +116,6 @@ onBothEngines("SqlOutbox", (it) => {
         ["no", "no again"]
       )
       assert.strictEqual((yield* sql`SELECT key FROM troupe.outbox_keys`).length, 0)
-    })
-  )
-
-  it.effect("a message that a process of an earlier release wrote or freed goes to its agent", () =>
-    Effect.gen(function* () {
-      yield* emptied
-      const sql = yield* SqlClient.SqlClient
-      const outbox = yield* Outbox
-      const tasks = yield* TaskStore
-      const task = Samples.newTask()
-      const { agent } = task.address
-      const claim = { owner: "a", topics: [dispatched_topic], limit: 10, lease_ms: 600_000 }
-      yield* tasks.accept(task)
-      // As it is where nobody names the columns that came since.
-      yield* sql`UPDATE troupe.outbox SET agent = ''`
-      yield* sql`UPDATE troupe.outbox_keys SET topic = '', agent = ''`
-      assert.deepStrictEqual(yield* outbox.claim(claim), [])
-      const [first] = yield* outbox.claim({ ...claim, agents: [agent] })
-      assert.strictEqual(first?.id, task.message_id)
-      assert.strictEqual(first?.agent, agent)
-      assert.isTrue(yield* outbox.delivered(task.message_id, "a"))
-      const other = written({ agent: AgentName.make("another") })
-      yield* outbox.enqueue([other])
-      yield* sql`UPDATE troupe.outbox_keys SET agent = ${agent}`
-      const routes = { ...claim, topics: ["t"] }
-      assert.deepStrictEqual(yield* outbox.claim({ ...routes, agents: [agent] }), [])
-      const [found] = yield* outbox.claim({ ...routes, agents: [AgentName.make("another")] })
-      assert.strictEqual(found?.id, other.id)
     })
   )
 

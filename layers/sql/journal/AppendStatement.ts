@@ -1,7 +1,6 @@
 /**
  * An append as its function in the database takes it: arrays, so that there is one text whatever the size of the batch.
- * The functions are in `migrations/0003_append.ts`, `0004_costs.ts`, `0010_tool_costs.ts` and, those that
- * end a run, `0012_tenants.ts`. Private to this room.
+ * The functions are in `engine/migrations/0001_append.ts`. Private to this room.
  */
 import type { Approval } from "../../../src/approval/Approval.ts"
 import { canonical } from "../../../src/Canonical.ts"

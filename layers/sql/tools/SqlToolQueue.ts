@@ -46,7 +46,7 @@ interface Row {
 const statuses = ["waiting", "over", "dead"] as const
 
 const columns = `id, tool, tenant, payload, expires_at::float8 AS expires_at, deliveries,
-  CASE WHEN begun THEN coalesce(begun_at, 0)::float8 END AS begun_at, result`
+  begun_at::float8 AS begun_at, result`
 
 const readResult = Schema.decodeUnknownEffect(Schema.fromJsonString(ResultMessage))
 
@@ -124,7 +124,7 @@ const known = Effect.fnUntraced(function* (
   if (result !== undefined && !isInconclusive(result)) return result
   yield* sql`
     UPDATE troupe.tool_messages SET status = 0, payload = ${payload}::text, due_at = ${now}::int8,
-      expires_at = ${expires_at}::int8, deliveries = 0, owner = NULL, begun = false, result = NULL, error = NULL, over_at = NULL
+      expires_at = ${expires_at}::int8, deliveries = 0, owner = NULL, begun_at = NULL, result = NULL, error = NULL, over_at = NULL
     WHERE id = ${id}::text`
   yield* sql`SELECT pg_notify(${tool_queue_channel}::text, '')`
   return undefined
@@ -199,7 +199,7 @@ const make = Effect.gen(function* () {
     begin: Effect.fnUntraced(function* (id, owner) {
       const now = yield* Clock.currentTimeMillis
       return yield* changes(sql`
-        UPDATE troupe.tool_messages SET begun = true, begun_at = ${now}::int8
+        UPDATE troupe.tool_messages SET begun_at = ${now}::int8
         WHERE id = ${id}::text AND owner = ${owner}::text AND status = 0 RETURNING 1`)
     }, Effect.mapError(toStoreError)),
     extend: Effect.fnUntraced(function* (id, owner, lease_ms) {
@@ -252,7 +252,7 @@ const make = Effect.gen(function* () {
       const now = yield* Clock.currentTimeMillis
       return yield* changes(sql`
         UPDATE troupe.tool_messages SET status = 0, due_at = ${now}::int8, expires_at = ${expires_at}::int8,
-          deliveries = 0, begun = false, result = NULL, error = NULL, over_at = NULL
+          deliveries = 0, begun_at = NULL, result = NULL, error = NULL, over_at = NULL
         WHERE id = ${id}::text AND status = 2 RETURNING pg_notify(${tool_queue_channel}::text, '')`)
     }, Effect.mapError(toStoreError)),
     discard: Effect.fnUntraced(function* (id) {

@@ -1,0 +1,33 @@
+/**
+ * The schema `troupe`, as the first release has it. The files `0001_*` are this one migration, by subject.
+ *
+ * In all tables: times are ms since 1970 (int8) unless they are a lease that the database's clock measures; statuses are
+ * numbers, of which none is ever given a second meaning; texts from outside (names, messages, payloads) are JSON texts,
+ * because PostgreSQL's text refuses a NUL and UTF-8 has no lone surrogates. An index that is not explained serves its
+ * primary key or a UNIQUE constraint.
+ */
+import { Effect } from "effect"
+import { SqlClient } from "effect/sql"
+import { statements as append } from "./0001_append.ts"
+import { statements as claims } from "./0001_claims.ts"
+import { statements as conversations } from "./0001_conversations.ts"
+import { statements as outbox } from "./0001_outbox.ts"
+import { statements as runs } from "./0001_runs.ts"
+import { statements as stores } from "./0001_stores.ts"
+import { statements as tools } from "./0001_tools.ts"
+
+const statements = [
+  `CREATE SCHEMA troupe`,
+  ...runs,
+  ...conversations,
+  ...append,
+  ...claims,
+  ...outbox,
+  ...tools,
+  ...stores
+]
+
+export const migration = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  for (const statement of statements) yield* sql.unsafe(statement)
+})

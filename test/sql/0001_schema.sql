@@ -1,0 +1,815 @@
+CREATE TABLE troupe_migrations (
+  migration_id integer primary key,
+  created_at timestamp with time zone not null default now(),
+  name text not null
+);
+
+CREATE SCHEMA troupe;
+
+CREATE TABLE troupe.runs (
+    run_id uuid PRIMARY KEY,
+    tenant text NOT NULL,
+    -- Raised by each claim. An append of an earlier epoch is refused.
+    epoch int4 NOT NULL DEFAULT 0,
+    -- Events of the run. An append that expects another length is refused.
+    length int4 NOT NULL DEFAULT 0,
+    -- -1 parked, 0 pending, 1 processing, 2 awaiting approval, 3 complete, 4 failed, 5 cancelled.
+    -- 100 more in quarantine, so that what asks for a run that is not over (status < 3) finds none in quarantine.
+    status int2 NOT NULL DEFAULT 0
+  ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000);
+
+CREATE INDEX runs_moving ON troupe.runs (run_id) WHERE status > -1 AND status < 3;
+
+CREATE INDEX runs_parked ON troupe.runs (run_id) WHERE status = -1;
+
+CREATE TABLE troupe.run_details (
+    run_id uuid PRIMARY KEY,
+    tenant text NOT NULL,
+    agent text NOT NULL,
+    address_key text NOT NULL,
+    conversation text NOT NULL,
+    -- The run's place among those of its conversation, from 1.
+    ordinal int4 NOT NULL,
+    -- The process that claimed the run last. It has the run for as long as its lease in troupe.processes lasts.
+    owner text,
+    open boolean NOT NULL DEFAULT true,
+    -- What a process must host to claim the run, beside the agent: agents, versions of agents, tools. Written when an
+    -- owner lacks one of them, emptied by the next claim.
+    needs text[] NOT NULL DEFAULT '{}',
+    created_at int8 NOT NULL
+  );
+
+CREATE INDEX run_details_open ON troupe.run_details (tenant, agent, address_key, ordinal) WHERE open;
+
+CREATE INDEX run_details_needs ON troupe.run_details (tenant) WHERE open AND needs <> '{}';
+
+CREATE TABLE troupe.run_events (
+    run_id uuid NOT NULL,
+    seq int4 NOT NULL,
+    at int8 NOT NULL,
+    type text NOT NULL,
+    -- Canonical JSON. Never jsonb, which reorders keys: what is digested must come back byte for byte.
+    payload text NOT NULL,
+    PRIMARY KEY (run_id, seq)
+  );
+
+CREATE TABLE troupe.processes (
+    owner text PRIMARY KEY,
+    -- By the database's clock, the only one that all processes share.
+    expires_at timestamptz NOT NULL,
+    -- The owner holds an advisory lock in a session: it lives until another process finds the lock free.
+    guarded boolean NOT NULL DEFAULT false,
+    -- The agents that the process hosts.
+    agents text[] NOT NULL DEFAULT '{}'
+  );
+
+CREATE TABLE troupe.quarantine (
+    run_id uuid PRIMARY KEY,
+    tenant text NOT NULL,
+    reason text NOT NULL,
+    -- The first event at fault.
+    seq int4 NOT NULL,
+    at int8 NOT NULL
+  );
+
+CREATE INDEX quarantine_tenant ON troupe.quarantine (tenant, at, run_id);
+
+CREATE TABLE troupe.approvals (
+    id uuid PRIMARY KEY,
+    position int8 NOT NULL GENERATED ALWAYS AS IDENTITY,
+    tenant text NOT NULL,
+    run_id uuid NOT NULL,
+    -- 0 pending, 1 decided, 2 expired, 3 cancelled.
+    status int2 NOT NULL DEFAULT 0,
+    expires_at int8,
+    -- The question and its answer, as JSON objects.
+    payload text NOT NULL,
+    answer text
+  );
+
+CREATE INDEX approvals_tenant ON troupe.approvals (tenant, position);
+
+CREATE INDEX approvals_pending ON troupe.approvals (tenant, position) WHERE status = 0;
+
+CREATE INDEX approvals_run ON troupe.approvals (run_id);
+
+CREATE INDEX approvals_due ON troupe.approvals (expires_at) WHERE status = 0 AND expires_at IS NOT NULL;
+
+CREATE TABLE troupe.turn_costs (
+    run_id uuid NOT NULL,
+    seq int4 NOT NULL,
+    -- One event may have several entries: a tool may spend on several models.
+    part int2 NOT NULL DEFAULT 0,
+    at int8 NOT NULL,
+    tenant text NOT NULL,
+    agent text NOT NULL,
+    model text NOT NULL,
+    -- Null for the cost of a turn.
+    tool text,
+    turns int8 NOT NULL DEFAULT 1,
+    -- Both null where the price is not known.
+    currency text,
+    amount numeric,
+    -- The version of the price list.
+    prices text NOT NULL,
+    input_tokens int8 NOT NULL,
+    output_tokens int8 NOT NULL,
+    cached_tokens int8 NOT NULL,
+    cache_write_tokens int8 NOT NULL,
+    reasoning_tokens int8 NOT NULL,
+    PRIMARY KEY (run_id, seq, part)
+  );
+
+CREATE INDEX turn_costs_tenant ON troupe.turn_costs (tenant, at);
+
+CREATE TABLE troupe.unknown_calls (
+    run_id uuid NOT NULL,
+    call text NOT NULL,
+    tool text NOT NULL,
+    tenant text NOT NULL,
+    since int8 NOT NULL,
+    PRIMARY KEY (run_id, call)
+  );
+
+CREATE INDEX unknown_calls_oldest ON troupe.unknown_calls (tenant, since, run_id, call);
+
+CREATE TABLE troupe.conversations (
+    tenant text NOT NULL,
+    id text NOT NULL,
+    position int8 NOT NULL GENERATED ALWAYS AS IDENTITY,
+    agent text NOT NULL,
+    address_key text NOT NULL,
+    initiated_by text NOT NULL,
+    trigger_event_id text,
+    -- The sender of the first message.
+    begun_by text,
+    created_at int8 NOT NULL,
+    -- How many there are, by which the next ones are numbered.
+    tasks int4 NOT NULL DEFAULT 0,
+    messages int4 NOT NULL DEFAULT 0,
+    PRIMARY KEY (tenant, id)
+  );
+
+CREATE INDEX conversations_tenant ON troupe.conversations (tenant, created_at DESC, position DESC);
+
+CREATE INDEX conversations_begun_by ON troupe.conversations (tenant, begun_by, created_at DESC, position DESC);
+
+CREATE TABLE troupe.conversation_messages (
+    tenant text NOT NULL,
+    conversation text NOT NULL,
+    seq int4 NOT NULL,
+    role text NOT NULL,
+    -- A JSON string, or an object where there is more to say than the text.
+    content text NOT NULL,
+    channel_origin text NOT NULL,
+    tool_calls text,
+    run_id uuid,
+    created_at int8 NOT NULL,
+    PRIMARY KEY (tenant, conversation, seq)
+  );
+
+CREATE TABLE troupe.agent_tasks (
+    id uuid PRIMARY KEY,
+    tenant text NOT NULL,
+    agent text NOT NULL,
+    address_key text NOT NULL,
+    conversation text NOT NULL,
+    ordinal int4 NOT NULL,
+    -- 0 pending, 1 processing, 2 complete, 3 failed.
+    status int2 NOT NULL DEFAULT 0,
+    reason text,
+    idempotency_key text,
+    message_id uuid NOT NULL UNIQUE,
+    message text NOT NULL,
+    -- A JSON string: the sender; an object where its roles are known.
+    by text NOT NULL,
+    -- A JSON string: the trace; an object where the span or the sampling is known.
+    trace_id text NOT NULL,
+    channel_origin text NOT NULL,
+    created_at int8 NOT NULL,
+    UNIQUE (tenant, conversation, ordinal)
+  );
+
+CREATE UNIQUE INDEX agent_tasks_key ON troupe.agent_tasks (tenant, idempotency_key) WHERE idempotency_key IS NOT NULL;
+
+CREATE INDEX agent_tasks_waiting ON troupe.agent_tasks (tenant, agent, address_key) WHERE status < 2;
+
+CREATE INDEX agent_tasks_newest ON troupe.agent_tasks (tenant, created_at DESC, id DESC);
+
+CREATE FUNCTION troupe.append_one(uuid, int4, int4, int4, int8, text, text)
+RETURNS boolean LANGUAGE plpgsql AS $body$
+BEGIN
+  UPDATE troupe.runs SET length = length + 1, status = $4::int2
+  WHERE run_id = $1 AND epoch = $2 AND length = $3 AND status < 3;
+  IF NOT FOUND THEN RETURN false; END IF;
+  INSERT INTO troupe.run_events (run_id, seq, at, type, payload) VALUES ($1, $3, $5, $6, $7);
+  RETURN true;
+END $body$;
+
+CREATE FUNCTION troupe.append_flat(text[], int4[], int4[], int4[], int4[], text[], text[], text[]) RETURNS TABLE (refused int4) LANGUAGE plpgsql AS $body$
+BEGIN
+  RETURN QUERY WITH b AS MATERIALIZED (SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8)
+  WITH ORDINALITY AS t(run_id, epoch, length, n, status, at, type, payload, i)),
+head AS (UPDATE troupe.runs r SET length = b.length + b.n, status = b.status::int2 FROM b
+  WHERE r.run_id = b.run_id::uuid AND r.epoch = b.epoch AND r.length = b.length AND r.status < 3
+  RETURNING r.run_id, r.tenant, b.length AS base, b.at::int8 AS at, b.i::int4 AS i, b.type, b.payload),
+ev AS (INSERT INTO troupe.run_events (run_id, seq, at, type, payload)
+  SELECT run_id, base, at, type, payload FROM head)
+SELECT b.i::int4 FROM b WHERE NOT EXISTS (SELECT FROM head h WHERE h.i = b.i);
+END $body$;
+
+CREATE FUNCTION troupe.append_events(text[], int4[], int4[], int4[], int4[], text[], int4[], int4[], text[], text[]) RETURNS TABLE (refused int4) LANGUAGE plpgsql AS $body$
+BEGIN
+  RETURN QUERY WITH b AS MATERIALIZED (SELECT * FROM unnest($1, $2, $3, $4, $5, $6)
+  WITH ORDINALITY AS t(run_id, epoch, length, n, status, at, i)),
+head AS (UPDATE troupe.runs r SET length = b.length + b.n, status = b.status::int2 FROM b
+  WHERE r.run_id = b.run_id::uuid AND r.epoch = b.epoch AND r.length = b.length AND r.status < 3
+  RETURNING r.run_id, r.tenant, b.length AS base, b.at::int8 AS at, b.i::int4 AS i),
+ev AS (INSERT INTO troupe.run_events (run_id, seq, at, type, payload)
+  SELECT h.run_id, h.base + e.off, h.at, e.type, e.payload FROM head h
+  JOIN unnest($7, $8, $9, $10) AS e(i, off, type, payload) ON e.i = h.i)
+SELECT b.i::int4 FROM b WHERE NOT EXISTS (SELECT FROM head h WHERE h.i = b.i);
+END $body$;
+
+CREATE FUNCTION troupe.append_questions(text[], int4[], int4[], int4[], int4[], text[], int4[], int4[], text[], text[], int4[], text[], int4[], text[], text[], text[], int4[], text[], int4[], text[]) RETURNS TABLE (refused int4) LANGUAGE plpgsql AS $body$
+BEGIN
+  RETURN QUERY WITH b AS MATERIALIZED (SELECT * FROM unnest($1, $2, $3, $4, $5, $6)
+  WITH ORDINALITY AS t(run_id, epoch, length, n, status, at, i)),
+head AS (UPDATE troupe.runs r SET length = b.length + b.n, status = b.status::int2 FROM b
+  WHERE r.run_id = b.run_id::uuid AND r.epoch = b.epoch AND r.length = b.length AND r.status < 3
+  RETURNING r.run_id, r.tenant, b.length AS base, b.at::int8 AS at, b.i::int4 AS i),
+ev AS (INSERT INTO troupe.run_events (run_id, seq, at, type, payload)
+  SELECT h.run_id, h.base + e.off, h.at, e.type, e.payload FROM head h
+  JOIN unnest($7, $8, $9, $10) AS e(i, off, type, payload) ON e.i = h.i),
+ap AS (INSERT INTO troupe.approvals (id, tenant, run_id, status, expires_at, payload, answer)
+  SELECT a.id::uuid, h.tenant, h.run_id, a.status::int2, NULLIF(a.expires_at, '')::int8, a.payload, NULLIF(a.answer, '')
+  FROM head h JOIN unnest($11, $12, $13, $14, $15, $16)
+    WITH ORDINALITY AS a(i, id, status, expires_at, payload, answer, ordinal) ON a.i = h.i
+  ORDER BY a.ordinal),
+an AS (UPDATE troupe.approvals p SET status = a.status::int2, answer = a.answer
+  FROM head h JOIN unnest($17, $18, $19, $20) AS a(i, id, status, answer) ON a.i = h.i
+  WHERE p.id = a.id::uuid AND p.status = 0)
+SELECT b.i::int4 FROM b WHERE NOT EXISTS (SELECT FROM head h WHERE h.i = b.i);
+END $body$;
+
+CREATE FUNCTION troupe.append_ends(text[], int4[], int4[], int4[], int4[], text[], int4[], int4[], text[], text[], int4[], int4[], text[], int4[], int4[], text[]) RETURNS TABLE (refused int4) LANGUAGE plpgsql AS $body$
+BEGIN
+  RETURN QUERY WITH b AS MATERIALIZED (SELECT * FROM unnest($1, $2, $3, $4, $5, $6)
+  WITH ORDINALITY AS t(run_id, epoch, length, n, status, at, i)),
+head AS (UPDATE troupe.runs r SET length = b.length + b.n, status = b.status::int2 FROM b
+  WHERE r.run_id = b.run_id::uuid AND r.epoch = b.epoch AND r.length = b.length AND r.status < 3
+  RETURNING r.run_id, r.tenant, b.length AS base, b.at::int8 AS at, b.i::int4 AS i),
+ev AS (INSERT INTO troupe.run_events (run_id, seq, at, type, payload)
+  SELECT h.run_id, h.base + e.off, h.at, e.type, e.payload FROM head h
+  JOIN unnest($7, $8, $9, $10) AS e(i, off, type, payload) ON e.i = h.i),
+tk AS (UPDATE troupe.agent_tasks t SET status = x.status::int2, reason = NULLIF(x.reason, '')
+  FROM head h JOIN unnest($11, $12, $13) AS x(i, status, reason) ON x.i = h.i
+  WHERE t.id = h.run_id AND t.status < 2),
+de AS (UPDATE troupe.run_details d SET open = false
+  FROM head h JOIN unnest($14) AS x(i) ON x.i = h.i WHERE d.run_id = h.run_id),
+said AS (SELECT h.run_id, h.tenant, h.at, h.i, d.conversation, x.content FROM head h
+  JOIN unnest($15, $16) AS x(i, content) ON x.i = h.i
+  JOIN troupe.run_details d ON d.run_id = h.run_id),
+cv AS (UPDATE troupe.conversations c SET messages = c.messages + x.n
+  FROM (SELECT tenant, conversation, count(*)::int4 AS n FROM said GROUP BY tenant, conversation) x
+  WHERE c.tenant = x.tenant AND c.id = x.conversation RETURNING c.tenant, c.id, c.messages - x.n AS base),
+ms AS (INSERT INTO troupe.conversation_messages (tenant, conversation, seq, role, content, channel_origin, run_id, created_at)
+  SELECT s.tenant, s.conversation,
+    cv.base + (row_number() OVER (PARTITION BY s.tenant, s.conversation ORDER BY s.i))::int4 - 1,
+    'assistant', s.content, COALESCE(t.channel_origin, 'api'), s.run_id, s.at
+  FROM said s JOIN cv ON cv.tenant = s.tenant AND cv.id = s.conversation
+  LEFT JOIN troupe.agent_tasks t ON t.id = s.run_id)
+SELECT b.i::int4 FROM b WHERE NOT EXISTS (SELECT FROM head h WHERE h.i = b.i);
+END $body$;
+
+CREATE FUNCTION troupe.append_all(text[], int4[], int4[], int4[], int4[], text[], int4[], int4[], text[], text[], int4[], text[], int4[], text[], text[], text[], int4[], text[], int4[], text[], int4[], int4[], text[], int4[], int4[], text[]) RETURNS TABLE (refused int4) LANGUAGE plpgsql AS $body$
+BEGIN
+  RETURN QUERY WITH b AS MATERIALIZED (SELECT * FROM unnest($1, $2, $3, $4, $5, $6)
+  WITH ORDINALITY AS t(run_id, epoch, length, n, status, at, i)),
+head AS (UPDATE troupe.runs r SET length = b.length + b.n, status = b.status::int2 FROM b
+  WHERE r.run_id = b.run_id::uuid AND r.epoch = b.epoch AND r.length = b.length AND r.status < 3
+  RETURNING r.run_id, r.tenant, b.length AS base, b.at::int8 AS at, b.i::int4 AS i),
+ev AS (INSERT INTO troupe.run_events (run_id, seq, at, type, payload)
+  SELECT h.run_id, h.base + e.off, h.at, e.type, e.payload FROM head h
+  JOIN unnest($7, $8, $9, $10) AS e(i, off, type, payload) ON e.i = h.i),
+ap AS (INSERT INTO troupe.approvals (id, tenant, run_id, status, expires_at, payload, answer)
+  SELECT a.id::uuid, h.tenant, h.run_id, a.status::int2, NULLIF(a.expires_at, '')::int8, a.payload, NULLIF(a.answer, '')
+  FROM head h JOIN unnest($11, $12, $13, $14, $15, $16)
+    WITH ORDINALITY AS a(i, id, status, expires_at, payload, answer, ordinal) ON a.i = h.i
+  ORDER BY a.ordinal),
+an AS (UPDATE troupe.approvals p SET status = a.status::int2, answer = a.answer
+  FROM head h JOIN unnest($17, $18, $19, $20) AS a(i, id, status, answer) ON a.i = h.i
+  WHERE p.id = a.id::uuid AND p.status = 0),
+tk AS (UPDATE troupe.agent_tasks t SET status = x.status::int2, reason = NULLIF(x.reason, '')
+  FROM head h JOIN unnest($21, $22, $23) AS x(i, status, reason) ON x.i = h.i
+  WHERE t.id = h.run_id AND t.status < 2),
+de AS (UPDATE troupe.run_details d SET open = false
+  FROM head h JOIN unnest($24) AS x(i) ON x.i = h.i WHERE d.run_id = h.run_id),
+said AS (SELECT h.run_id, h.tenant, h.at, h.i, d.conversation, x.content FROM head h
+  JOIN unnest($25, $26) AS x(i, content) ON x.i = h.i
+  JOIN troupe.run_details d ON d.run_id = h.run_id),
+cv AS (UPDATE troupe.conversations c SET messages = c.messages + x.n
+  FROM (SELECT tenant, conversation, count(*)::int4 AS n FROM said GROUP BY tenant, conversation) x
+  WHERE c.tenant = x.tenant AND c.id = x.conversation RETURNING c.tenant, c.id, c.messages - x.n AS base),
+ms AS (INSERT INTO troupe.conversation_messages (tenant, conversation, seq, role, content, channel_origin, run_id, created_at)
+  SELECT s.tenant, s.conversation,
+    cv.base + (row_number() OVER (PARTITION BY s.tenant, s.conversation ORDER BY s.i))::int4 - 1,
+    'assistant', s.content, COALESCE(t.channel_origin, 'api'), s.run_id, s.at
+  FROM said s JOIN cv ON cv.tenant = s.tenant AND cv.id = s.conversation
+  LEFT JOIN troupe.agent_tasks t ON t.id = s.run_id)
+SELECT b.i::int4 FROM b WHERE NOT EXISTS (SELECT FROM head h WHERE h.i = b.i);
+END $body$;
+
+CREATE FUNCTION troupe.append_costs(text[], int4[], int4[], int4[], int4[], text[], int4[], int4[], text[], text[], int4[], int4[], text[], text[], text[], text[], text[], text[], text[], text[], text[], text[]) RETURNS TABLE (refused int4) LANGUAGE plpgsql AS $body$
+BEGIN
+  RETURN QUERY WITH b AS MATERIALIZED (SELECT * FROM unnest($1, $2, $3, $4, $5, $6)
+  WITH ORDINALITY AS t(run_id, epoch, length, n, status, at, i)),
+head AS (UPDATE troupe.runs r SET length = b.length + b.n, status = b.status::int2 FROM b
+  WHERE r.run_id = b.run_id::uuid AND r.epoch = b.epoch AND r.length = b.length AND r.status < 3
+  RETURNING r.run_id, r.tenant, b.length AS base, b.at::int8 AS at, b.i::int4 AS i),
+ev AS (INSERT INTO troupe.run_events (run_id, seq, at, type, payload)
+  SELECT h.run_id, h.base + e.off, h.at, e.type, e.payload FROM head h
+  JOIN unnest($7, $8, $9, $10) AS e(i, off, type, payload) ON e.i = h.i),
+co AS (INSERT INTO troupe.turn_costs (run_id, seq, at, tenant, agent, model, currency, amount, prices,
+    input_tokens, output_tokens, cached_tokens, cache_write_tokens, reasoning_tokens)
+  SELECT h.run_id, h.base + c.off, h.at, h.tenant, c.agent, c.model, NULLIF(c.currency, ''), NULLIF(c.amount, '')::numeric, c.prices,
+    c.input::int8, c.output::int8, c.cached::int8, c.written::int8, c.reasoning::int8
+  FROM head h JOIN unnest($11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22)
+    AS c(i, off, agent, model, currency, amount, prices, input, output, cached, written, reasoning) ON c.i = h.i)
+SELECT b.i::int4 FROM b WHERE NOT EXISTS (SELECT FROM head h WHERE h.i = b.i);
+END $body$;
+
+CREATE FUNCTION troupe.append_priced(text[], int4[], int4[], int4[], int4[], text[], int4[], int4[], text[], text[], int4[], text[], int4[], text[], text[], text[], int4[], text[], int4[], text[], int4[], int4[], text[], int4[], int4[], text[], int4[], int4[], text[], text[], text[], text[], text[], text[], text[], text[], text[], text[]) RETURNS TABLE (refused int4) LANGUAGE plpgsql AS $body$
+BEGIN
+  RETURN QUERY WITH b AS MATERIALIZED (SELECT * FROM unnest($1, $2, $3, $4, $5, $6)
+  WITH ORDINALITY AS t(run_id, epoch, length, n, status, at, i)),
+head AS (UPDATE troupe.runs r SET length = b.length + b.n, status = b.status::int2 FROM b
+  WHERE r.run_id = b.run_id::uuid AND r.epoch = b.epoch AND r.length = b.length AND r.status < 3
+  RETURNING r.run_id, r.tenant, b.length AS base, b.at::int8 AS at, b.i::int4 AS i),
+ev AS (INSERT INTO troupe.run_events (run_id, seq, at, type, payload)
+  SELECT h.run_id, h.base + e.off, h.at, e.type, e.payload FROM head h
+  JOIN unnest($7, $8, $9, $10) AS e(i, off, type, payload) ON e.i = h.i),
+ap AS (INSERT INTO troupe.approvals (id, tenant, run_id, status, expires_at, payload, answer)
+  SELECT a.id::uuid, h.tenant, h.run_id, a.status::int2, NULLIF(a.expires_at, '')::int8, a.payload, NULLIF(a.answer, '')
+  FROM head h JOIN unnest($11, $12, $13, $14, $15, $16)
+    WITH ORDINALITY AS a(i, id, status, expires_at, payload, answer, ordinal) ON a.i = h.i
+  ORDER BY a.ordinal),
+an AS (UPDATE troupe.approvals p SET status = a.status::int2, answer = a.answer
+  FROM head h JOIN unnest($17, $18, $19, $20) AS a(i, id, status, answer) ON a.i = h.i
+  WHERE p.id = a.id::uuid AND p.status = 0),
+tk AS (UPDATE troupe.agent_tasks t SET status = x.status::int2, reason = NULLIF(x.reason, '')
+  FROM head h JOIN unnest($21, $22, $23) AS x(i, status, reason) ON x.i = h.i
+  WHERE t.id = h.run_id AND t.status < 2),
+de AS (UPDATE troupe.run_details d SET open = false
+  FROM head h JOIN unnest($24) AS x(i) ON x.i = h.i WHERE d.run_id = h.run_id),
+said AS (SELECT h.run_id, h.tenant, h.at, h.i, d.conversation, x.content FROM head h
+  JOIN unnest($25, $26) AS x(i, content) ON x.i = h.i
+  JOIN troupe.run_details d ON d.run_id = h.run_id),
+cv AS (UPDATE troupe.conversations c SET messages = c.messages + x.n
+  FROM (SELECT tenant, conversation, count(*)::int4 AS n FROM said GROUP BY tenant, conversation) x
+  WHERE c.tenant = x.tenant AND c.id = x.conversation RETURNING c.tenant, c.id, c.messages - x.n AS base),
+ms AS (INSERT INTO troupe.conversation_messages (tenant, conversation, seq, role, content, channel_origin, run_id, created_at)
+  SELECT s.tenant, s.conversation,
+    cv.base + (row_number() OVER (PARTITION BY s.tenant, s.conversation ORDER BY s.i))::int4 - 1,
+    'assistant', s.content, COALESCE(t.channel_origin, 'api'), s.run_id, s.at
+  FROM said s JOIN cv ON cv.tenant = s.tenant AND cv.id = s.conversation
+  LEFT JOIN troupe.agent_tasks t ON t.id = s.run_id),
+co AS (INSERT INTO troupe.turn_costs (run_id, seq, at, tenant, agent, model, currency, amount, prices,
+    input_tokens, output_tokens, cached_tokens, cache_write_tokens, reasoning_tokens)
+  SELECT h.run_id, h.base + c.off, h.at, h.tenant, c.agent, c.model, NULLIF(c.currency, ''), NULLIF(c.amount, '')::numeric, c.prices,
+    c.input::int8, c.output::int8, c.cached::int8, c.written::int8, c.reasoning::int8
+  FROM head h JOIN unnest($27, $28, $29, $30, $31, $32, $33, $34, $35, $36, $37, $38)
+    AS c(i, off, agent, model, currency, amount, prices, input, output, cached, written, reasoning) ON c.i = h.i)
+SELECT b.i::int4 FROM b WHERE NOT EXISTS (SELECT FROM head h WHERE h.i = b.i);
+END $body$;
+
+CREATE FUNCTION troupe.append_spent(text[], int4[], int4[], int4[], int4[], text[], int4[], int4[], text[], text[], int4[], text[], int4[], text[], text[], text[], int4[], text[], int4[], text[], int4[], int4[], text[], int4[], int4[], text[], int4[], int4[], text[], text[], text[], text[], text[], text[], text[], text[], text[], text[], text[], int4[], text[]) RETURNS TABLE (refused int4) LANGUAGE plpgsql AS $body$
+BEGIN
+  RETURN QUERY WITH b AS MATERIALIZED (SELECT * FROM unnest($1, $2, $3, $4, $5, $6)
+  WITH ORDINALITY AS t(run_id, epoch, length, n, status, at, i)),
+head AS (UPDATE troupe.runs r SET length = b.length + b.n, status = b.status::int2 FROM b
+  WHERE r.run_id = b.run_id::uuid AND r.epoch = b.epoch AND r.length = b.length AND r.status < 3
+  RETURNING r.run_id, r.tenant, b.length AS base, b.at::int8 AS at, b.i::int4 AS i),
+ev AS (INSERT INTO troupe.run_events (run_id, seq, at, type, payload)
+  SELECT h.run_id, h.base + e.off, h.at, e.type, e.payload FROM head h
+  JOIN unnest($7, $8, $9, $10) AS e(i, off, type, payload) ON e.i = h.i),
+ap AS (INSERT INTO troupe.approvals (id, tenant, run_id, status, expires_at, payload, answer)
+  SELECT a.id::uuid, h.tenant, h.run_id, a.status::int2, NULLIF(a.expires_at, '')::int8, a.payload, NULLIF(a.answer, '')
+  FROM head h JOIN unnest($11, $12, $13, $14, $15, $16)
+    WITH ORDINALITY AS a(i, id, status, expires_at, payload, answer, ordinal) ON a.i = h.i
+  ORDER BY a.ordinal),
+an AS (UPDATE troupe.approvals p SET status = a.status::int2, answer = a.answer
+  FROM head h JOIN unnest($17, $18, $19, $20) AS a(i, id, status, answer) ON a.i = h.i
+  WHERE p.id = a.id::uuid AND p.status = 0),
+tk AS (UPDATE troupe.agent_tasks t SET status = x.status::int2, reason = NULLIF(x.reason, '')
+  FROM head h JOIN unnest($21, $22, $23) AS x(i, status, reason) ON x.i = h.i
+  WHERE t.id = h.run_id AND t.status < 2),
+de AS (UPDATE troupe.run_details d SET open = false
+  FROM head h JOIN unnest($24) AS x(i) ON x.i = h.i WHERE d.run_id = h.run_id),
+said AS (SELECT h.run_id, h.tenant, h.at, h.i, d.conversation, x.content FROM head h
+  JOIN unnest($25, $26) AS x(i, content) ON x.i = h.i
+  JOIN troupe.run_details d ON d.run_id = h.run_id),
+cv AS (UPDATE troupe.conversations c SET messages = c.messages + x.n
+  FROM (SELECT tenant, conversation, count(*)::int4 AS n FROM said GROUP BY tenant, conversation) x
+  WHERE c.tenant = x.tenant AND c.id = x.conversation RETURNING c.tenant, c.id, c.messages - x.n AS base),
+ms AS (INSERT INTO troupe.conversation_messages (tenant, conversation, seq, role, content, channel_origin, run_id, created_at)
+  SELECT s.tenant, s.conversation,
+    cv.base + (row_number() OVER (PARTITION BY s.tenant, s.conversation ORDER BY s.i))::int4 - 1,
+    'assistant', s.content, COALESCE(t.channel_origin, 'api'), s.run_id, s.at
+  FROM said s JOIN cv ON cv.tenant = s.tenant AND cv.id = s.conversation
+  LEFT JOIN troupe.agent_tasks t ON t.id = s.run_id),
+co AS (INSERT INTO troupe.turn_costs (run_id, seq, at, tenant, agent, model, currency, amount, prices,
+    input_tokens, output_tokens, cached_tokens, cache_write_tokens, reasoning_tokens, tool, part, turns)
+  SELECT h.run_id, h.base + c.off, h.at, h.tenant, c.agent, c.model, NULLIF(c.currency, ''), NULLIF(c.amount, '')::numeric, c.prices,
+    c.input::int8, c.output::int8, c.cached::int8, c.written::int8, c.reasoning::int8, NULLIF(c.tool, ''), c.part::int2, c.turns::int8
+  FROM head h JOIN unnest($27, $28, $29, $30, $31, $32, $33, $34, $35, $36, $37, $38, $39, $40, $41)
+    AS c(i, off, agent, model, currency, amount, prices, input, output, cached, written, reasoning, tool, part, turns) ON c.i = h.i)
+SELECT b.i::int4 FROM b WHERE NOT EXISTS (SELECT FROM head h WHERE h.i = b.i);
+END $body$;
+
+CREATE FUNCTION troupe.claim_runs(text[], int4[], text[], text[], text[], waits boolean)
+RETURNS TABLE (run_id uuid, tenant text, agent text, address_key text, conversation text, ordinal int4, status int2,
+  epoch int4, length int4, created_at int8, owner text, entries text) LANGUAGE plpgsql AS $body$
+#variable_conflict use_column
+DECLARE
+  free uuid[] := $1::uuid[];
+  taken uuid[];
+BEGIN
+  IF NOT waits THEN
+    SELECT array_agg(x.run_id) INTO free FROM (
+      SELECT r.run_id FROM troupe.runs r WHERE r.run_id = ANY ($1::uuid[]) FOR UPDATE SKIP LOCKED) x;
+  END IF;
+  WITH wanted AS MATERIALIZED (
+    SELECT * FROM unnest($1, $2, $3, $4, $5) AS w(run_id, seen, owner, name, at)),
+  head AS (
+    UPDATE troupe.runs r SET epoch = r.epoch + 1, length = r.length + 1, status = CASE r.status WHEN 0 THEN 1 ELSE r.status END
+    FROM wanted w
+    WHERE r.run_id = w.run_id::uuid AND r.run_id = ANY (free) AND r.status < 3 AND (w.seen = -1 OR r.epoch = w.seen)
+    RETURNING r.run_id, r.epoch, r.length, w.owner, w.name, w.at::int8 AS at),
+  detail AS (
+    UPDATE troupe.run_details d SET owner = h.owner, needs = '{}' FROM head h WHERE d.run_id = h.run_id),
+  event AS (
+    INSERT INTO troupe.run_events (run_id, seq, at, type, payload)
+    SELECT run_id, length - 1, at, 'RunClaimed', '{"_tag":"RunClaimed","epoch":' || epoch || ',"owner":' || name || '}'
+    FROM head),
+  task AS (
+    UPDATE troupe.agent_tasks t SET status = 1 FROM head h WHERE t.id = h.run_id AND t.status = 0)
+  SELECT array_agg(h.run_id) INTO taken FROM head h;
+  RETURN QUERY SELECT r.run_id, r.tenant, d.agent, d.address_key, d.conversation, d.ordinal, r.status, r.epoch, r.length, d.created_at,
+    (SELECT p.owner FROM troupe.processes p WHERE p.owner = d.owner AND p.expires_at > clock_timestamp()),
+    CASE WHEN (SELECT sum(octet_length(e.payload)) FROM troupe.run_events e WHERE e.run_id = r.run_id) <= 1000000 THEN
+      (SELECT '[' || string_agg('[' || e.at || ',' || e.payload || ']', ',' ORDER BY e.seq) || ']'
+        FROM troupe.run_events e WHERE e.run_id = r.run_id) END
+    FROM troupe.runs r JOIN troupe.run_details d ON d.run_id = r.run_id WHERE r.run_id = ANY (taken);
+END $body$;
+
+CREATE SEQUENCE troupe.outbox_place;
+
+CREATE TABLE troupe.outbox_keys (
+    tenant text NOT NULL,
+    key text NOT NULL,
+    -- The last message's key_seq.
+    seq int4 NOT NULL DEFAULT 0,
+    -- Messages that wait.
+    pending int4 NOT NULL DEFAULT 0,
+    -- When the first message may be claimed (again): the time of its next attempt, or the end of the claim's lease.
+    due_at int8 NOT NULL DEFAULT 0,
+    -- Place, topic and agent of the first message.
+    place int8 NOT NULL DEFAULT 0,
+    topic text NOT NULL DEFAULT '',
+    agent text NOT NULL DEFAULT '',
+    PRIMARY KEY (tenant, key)
+  ) WITH (fillfactor = 70);
+
+CREATE INDEX outbox_keys_turn ON troupe.outbox_keys (topic, agent, tenant, due_at, place);
+
+CREATE INDEX outbox_keys_due ON troupe.outbox_keys (topic, agent, due_at);
+
+CREATE TABLE troupe.outbox (
+    tenant text NOT NULL,
+    key text NOT NULL,
+    key_seq int4 NOT NULL,
+    id uuid NOT NULL UNIQUE,
+    place int8 NOT NULL,
+    topic text NOT NULL,
+    -- The agent that the message is for; empty = for none.
+    agent text NOT NULL DEFAULT '',
+    payload text NOT NULL,
+    attempts int4 NOT NULL DEFAULT 0,
+    created_at int8 NOT NULL,
+    -- An operator sent it again: it was a dead letter.
+    replayed boolean NOT NULL,
+    lease_owner text,
+    -- JSON objects, the newest last.
+    failures text[] NOT NULL DEFAULT '{}',
+    PRIMARY KEY (tenant, key, key_seq)
+  );
+
+CREATE TABLE troupe.dead_letters (
+    event_id uuid PRIMARY KEY,
+    tenant text NOT NULL,
+    -- The message's topic.
+    handler_name text NOT NULL,
+    agent text NOT NULL DEFAULT '',
+    key text NOT NULL,
+    payload text NOT NULL,
+    attempts int4 NOT NULL,
+    failures text[] NOT NULL,
+    dead_at int8 NOT NULL,
+    place int8 NOT NULL,
+    -- 0 dead, 1 replayed, 2 discarded.
+    status int2 NOT NULL DEFAULT 0,
+    resolved_by text,
+    resolved_at int8,
+    resolved_reason text
+  );
+
+CREATE INDEX dead_letters_newest ON troupe.dead_letters (tenant, status, dead_at DESC, place DESC);
+
+CREATE FUNCTION troupe.take_outbox(claimer text, at int8, until int8, topics text[], agents text[], whose text)
+RETURNS SETOF troupe.outbox LANGUAGE plpgsql SET enable_seqscan = off AS $body$
+DECLARE
+  first record;
+BEGIN
+  SELECT x.* INTO first FROM unnest(topics) t(topic) CROSS JOIN unnest(agents) a(agent) CROSS JOIN LATERAL (
+    SELECT k.key, k.due_at, k.place FROM troupe.outbox_keys k
+    WHERE k.topic = t.topic AND k.agent = a.agent AND k.tenant = whose AND k.due_at <= at
+    ORDER BY k.due_at, k.place LIMIT 1 FOR UPDATE SKIP LOCKED) x
+  ORDER BY x.due_at, x.place LIMIT 1;
+  IF NOT FOUND THEN RETURN; END IF;
+  UPDATE troupe.outbox_keys k SET due_at = until WHERE k.tenant = whose AND k.key = first.key;
+  RETURN QUERY UPDATE troupe.outbox o SET attempts = o.attempts + 1, lease_owner = claimer
+    WHERE o.id = (SELECT m.id FROM troupe.outbox m WHERE m.tenant = whose AND m.key = first.key
+      ORDER BY m.key_seq LIMIT 1)
+    RETURNING o.*;
+END $body$;
+
+CREATE FUNCTION troupe.claim_outbox(claimer text, at int8, until int8, topics text[], agents text[],
+  wanted int4, behind text, room int4, busy text[], rooms int4[])
+RETURNS SETOF troupe.outbox LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off AS $body$
+DECLARE
+  whose text := behind;
+  wrapped boolean := false;
+  taken int4 := 0;
+  free int4;
+  -- The tenants that gave a message, and how many more each may give.
+  tenants text[] := '{}';
+  places int4[] := '{}';
+  found_any boolean := true;
+BEGIN
+  WHILE taken < wanted LOOP
+    SELECT min(x.tenant) INTO whose FROM unnest(topics) t(topic) CROSS JOIN unnest(agents) a(agent) CROSS JOIN LATERAL (
+      SELECT k.tenant FROM troupe.outbox_keys k
+      WHERE k.topic = t.topic AND k.agent = a.agent AND k.tenant > whose ORDER BY k.tenant LIMIT 1) x;
+    IF whose IS NULL THEN
+      EXIT WHEN wrapped OR behind = '';
+      wrapped := true;
+      whose := '';
+      CONTINUE;
+    END IF;
+    EXIT WHEN wrapped AND whose > behind;
+    free := coalesce(rooms[array_position(busy, whose)], room);
+    CONTINUE WHEN free < 1;
+    RETURN QUERY SELECT * FROM troupe.take_outbox(claimer, at, until, topics, agents, whose);
+    IF FOUND THEN
+      taken := taken + 1;
+      tenants := tenants || whose;
+      places := places || (free - 1);
+    END IF;
+  END LOOP;
+  WHILE found_any AND taken < wanted LOOP
+    found_any := false;
+    FOR i IN 1 .. cardinality(tenants) LOOP
+      EXIT WHEN taken >= wanted;
+      CONTINUE WHEN places[i] < 1;
+      RETURN QUERY SELECT * FROM troupe.take_outbox(claimer, at, until, topics, agents, tenants[i]);
+      IF FOUND THEN
+        taken := taken + 1;
+        places[i] := places[i] - 1;
+        found_any := true;
+      ELSE
+        places[i] := 0;
+      END IF;
+    END LOOP;
+  END LOOP;
+END $body$;
+
+CREATE TABLE troupe.tool_messages (
+    id text PRIMARY KEY,
+    tool text NOT NULL,
+    tenant text NOT NULL,
+    payload text NOT NULL,
+    expires_at int8 NOT NULL,
+    -- 0 waits or runs, 1 acknowledged, 2 dead.
+    status int2 NOT NULL DEFAULT 0,
+    -- When it may be claimed (again): the time of its next delivery, or the end of the claim's lease.
+    due_at int8 NOT NULL,
+    place int8 GENERATED ALWAYS AS IDENTITY,
+    deliveries int4 NOT NULL DEFAULT 0,
+    owner text,
+    -- When a worker began to run the tool's body; null before.
+    begun_at int8,
+    result text,
+    error text,
+    over_at int8
+  ) WITH (fillfactor = 70);
+
+CREATE INDEX tool_messages_due ON troupe.tool_messages (tool, due_at) WHERE status = 0;
+
+CREATE INDEX tool_messages_turn ON troupe.tool_messages (tool, tenant, due_at, place) WHERE status = 0;
+
+CREATE INDEX tool_messages_over ON troupe.tool_messages (status, over_at) WHERE status > 0;
+
+CREATE TABLE troupe.tool_workers (
+    worker text PRIMARY KEY,
+    provider text NOT NULL,
+    -- The keys of its tools, and their specs as a JSON array.
+    keys text[] NOT NULL,
+    tools text NOT NULL,
+    expires_at int8 NOT NULL
+  ) WITH (fillfactor = 70);
+
+CREATE FUNCTION troupe.take_tool_message(claimer text, at int8, until int8, tools text[], whose text)
+RETURNS SETOF troupe.tool_messages LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off AS $body$
+BEGIN
+  RETURN QUERY UPDATE troupe.tool_messages m SET deliveries = m.deliveries + 1, owner = claimer, due_at = until
+  WHERE m.id = (
+    SELECT x.id FROM unnest(tools) t(tool) CROSS JOIN LATERAL (
+      SELECT w.id, w.due_at, w.place FROM troupe.tool_messages w
+      WHERE w.status = 0 AND w.tool = t.tool AND w.tenant = whose AND w.due_at <= at
+      ORDER BY w.due_at, w.place LIMIT 1 FOR UPDATE SKIP LOCKED) x
+    ORDER BY x.due_at, x.place LIMIT 1)
+  RETURNING m.*;
+END $body$;
+
+CREATE FUNCTION troupe.claim_tool_messages(claimer text, at int8, until int8, tools text[], wanted int4, behind text)
+RETURNS SETOF troupe.tool_messages LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off AS $body$
+DECLARE
+  whose text := behind;
+  wrapped boolean := false;
+  taken int4 := 0;
+  -- The tenants that gave a call in this round, and in the next.
+  tenants text[] := '{}';
+  still text[];
+BEGIN
+  WHILE taken < wanted LOOP
+    SELECT min(x.tenant) INTO whose FROM unnest(tools) t(tool) CROSS JOIN LATERAL (
+      SELECT w.tenant FROM troupe.tool_messages w
+      WHERE w.status = 0 AND w.tool = t.tool AND w.tenant > whose ORDER BY w.tenant LIMIT 1) x;
+    IF whose IS NULL THEN
+      EXIT WHEN wrapped OR behind = '';
+      wrapped := true;
+      whose := '';
+      CONTINUE;
+    END IF;
+    EXIT WHEN wrapped AND whose > behind;
+    RETURN QUERY SELECT * FROM troupe.take_tool_message(claimer, at, until, tools, whose);
+    IF FOUND THEN
+      taken := taken + 1;
+      tenants := tenants || whose;
+    END IF;
+  END LOOP;
+  WHILE taken < wanted AND cardinality(tenants) > 0 LOOP
+    still := '{}';
+    FOR i IN 1 .. cardinality(tenants) LOOP
+      EXIT WHEN taken >= wanted;
+      RETURN QUERY SELECT * FROM troupe.take_tool_message(claimer, at, until, tools, tenants[i]);
+      CONTINUE WHEN NOT FOUND;
+      taken := taken + 1;
+      still := still || tenants[i];
+    END LOOP;
+    tenants := still;
+  END LOOP;
+END $body$;
+
+CREATE TABLE troupe.call_records (
+    place int8 GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    key text NOT NULL UNIQUE,
+    tenant text NOT NULL,
+    run_id uuid NOT NULL,
+    tool_name text NOT NULL,
+    ended_at int8 NOT NULL,
+    record text NOT NULL
+  );
+
+CREATE INDEX call_records_run ON troupe.call_records (run_id, place);
+
+CREATE INDEX call_records_tool ON troupe.call_records (tenant, tool_name, place DESC);
+
+CREATE INDEX call_records_age ON troupe.call_records (tenant, ended_at);
+
+CREATE TABLE troupe.mcp_pins (
+    server text NOT NULL,
+    tool text NOT NULL,
+    -- SHA-256 of the definition.
+    hash text NOT NULL,
+    definition text NOT NULL,
+    accepted_by text NOT NULL,
+    accepted_at int8 NOT NULL,
+    how text NOT NULL,
+    PRIMARY KEY (server, tool)
+  );
+
+CREATE TABLE troupe.mcp_pin_changes (
+    place int8 GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    server text NOT NULL,
+    tool text NOT NULL,
+    -- Null for the first.
+    old_hash text,
+    new_hash text NOT NULL,
+    accepted_by text NOT NULL,
+    accepted_at int8 NOT NULL,
+    how text NOT NULL
+  );
+
+CREATE INDEX mcp_pin_changes_newest ON troupe.mcp_pin_changes (server, place DESC);
+
+CREATE TABLE troupe.triples (
+    tenant text NOT NULL,
+    subject text NOT NULL,
+    -- SHA-256 of predicate, object and source.
+    digest bytea NOT NULL,
+    position int8 NOT NULL GENERATED ALWAYS AS IDENTITY,
+    predicate text NOT NULL,
+    object text NOT NULL,
+    source text NOT NULL,
+    said_at text NOT NULL,
+    confidence float8 NOT NULL,
+    PRIMARY KEY (tenant, subject, digest)
+  );
+
+CREATE INDEX triples_subject ON troupe.triples (tenant, subject, position);
+
+CREATE TABLE troupe.loop_records (
+    tenant text NOT NULL,
+    key text COLLATE "C" NOT NULL,
+    -- The value's workflow_slug, if it has one.
+    flow text,
+    value text NOT NULL,
+    PRIMARY KEY (tenant, key)
+  );
+
+CREATE INDEX loop_records_flow ON troupe.loop_records (tenant, flow, key) WHERE flow IS NOT NULL;
+
+CREATE TABLE troupe.flow_states (
+    tenant text NOT NULL,
+    flow text NOT NULL,
+    state text NOT NULL,
+    PRIMARY KEY (tenant, flow)
+  );
+
+CREATE TABLE troupe.components (
+    id text COLLATE "C" PRIMARY KEY,
+    component text NOT NULL
+  );
+
+INSERT INTO troupe.agent_tasks (id, tenant, agent, address_key, conversation, ordinal, status, reason, idempotency_key, message_id, message, by, trace_id, channel_origin, created_at) OVERRIDING SYSTEM VALUE
+VALUES ('01a205c2-2189-7265-9d1b-b295869fe45c', 'acme', 'tester', 'c-1', 'c-1', '1', '1', NULL, NULL, '01a205c2-2198-7333-94bd-963c74eaf017', '"change it"', '{"id":"alice","roles":["admin"]}', '"2d618a793a74509771a33ecd57de8038"', 'api', '1795392938396');
+
+INSERT INTO troupe.agent_tasks (id, tenant, agent, address_key, conversation, ordinal, status, reason, idempotency_key, message_id, message, by, trace_id, channel_origin, created_at) OVERRIDING SYSTEM VALUE
+VALUES ('01a205c2-2284-7795-8757-e6d04fc417f9', 'acme', 'tester', 'c-1', 'c-1', '2', '0', NULL, NULL, '01a205c2-2284-7795-8757-e6d1d55bd588', '"say so"', '{"id":"alice","roles":["admin"]}', '"1827ee7cada513c48a25087f087c8a5f"', 'api', '1795392938630');
+
+INSERT INTO troupe.approvals (id, "position", tenant, run_id, status, expires_at, payload, answer) OVERRIDING SYSTEM VALUE
+VALUES ('1f91b7a4-9a68-4bc2-9183-79e1dc97860d', '1', 'acme', '01a205c2-2189-7265-9d1b-b295869fe45c', '0', NULL, '{"approvers":[],"arguments":{"n":1},"call":"0/1.0","digest":"5f950409c5912626b272c7e5b1b0ad20bd4af9bfda9b24a2e8a284e8dd53c4c0","id":"1f91b7a4-9a68-4bc2-9183-79e1dc97860d","payload":{"agent_name":"tester","args_summary":"n: 1","correlation_id":"1f91b7a4-9a68-4bc2-9183-79e1dc97860d","effect_description":"Changes something.","tool_name":"change"},"policy_version":"1","requested_at":1795392938582,"run_id":"01a205c2-2189-7265-9d1b-b295869fe45c","shown_digest":"60046d78a2e3e05a04dd25a89fce19e477b5074dbbb942e3510027d40dfb1204","tool_key":"test.change@1"}', NULL);
+
+INSERT INTO troupe.conversation_messages (tenant, conversation, seq, role, content, channel_origin, tool_calls, run_id, created_at) OVERRIDING SYSTEM VALUE
+VALUES ('acme', 'c-1', '0', 'user', '"change it"', 'api', NULL, '01a205c2-2189-7265-9d1b-b295869fe45c', '1795392938396');
+
+INSERT INTO troupe.conversation_messages (tenant, conversation, seq, role, content, channel_origin, tool_calls, run_id, created_at) OVERRIDING SYSTEM VALUE
+VALUES ('acme', 'c-1', '1', 'user', '"say so"', 'api', NULL, '01a205c2-2284-7795-8757-e6d04fc417f9', '1795392938630');
+
+INSERT INTO troupe.conversations (tenant, id, "position", agent, address_key, initiated_by, trigger_event_id, begun_by, created_at, tasks, messages) OVERRIDING SYSTEM VALUE
+VALUES ('acme', 'c-1', '1', 'tester', 'c-1', 'customer', NULL, '"alice"', '1795392938396', '2', '2');
+
+INSERT INTO troupe.outbox (tenant, key, key_seq, id, place, topic, agent, payload, attempts, created_at, replayed, lease_owner, failures) OVERRIDING SYSTEM VALUE
+VALUES ('acme', 'tester/c-1', '1', '01a205c2-2284-7795-8757-e6d1d55bd588', '2', 'agent.task.dispatched', 'tester', '{"task_id":"01a205c2-2284-7795-8757-e6d04fc417f9"}', '0', '1795392938639', 'false', NULL, '{}');
+
+INSERT INTO troupe.outbox_keys (tenant, key, seq, pending, due_at, place, topic, agent) OVERRIDING SYSTEM VALUE
+VALUES ('acme', 'tester/c-1', '1', '1', '1795392938639', '2', 'agent.task.dispatched', 'tester');
+
+INSERT INTO troupe.run_details (run_id, tenant, agent, address_key, conversation, ordinal, owner, open, needs, created_at) OVERRIDING SYSTEM VALUE
+VALUES ('01a205c2-2189-7265-9d1b-b295869fe45c', 'acme', 'tester', 'c-1', 'c-1', '1', 'f8bc4359-ec55-469f-80c3-7d198583e73f', 'true', '{}', '1795392938483');
+
+INSERT INTO troupe.run_events (run_id, seq, at, type, payload) OVERRIDING SYSTEM VALUE
+VALUES ('01a205c2-2189-7265-9d1b-b295869fe45c', '0', '1795392938483', 'RunAccepted', '{"_tag":"RunAccepted","address":{"agent":"tester","key":"c-1"},"by":"alice","conversation":"c-1","limits":{"calls_max":1000,"calls_parallel_max":16,"delegations_per_turn_max":2,"depth_max":8,"extensions_max":1,"mistakes_max":10,"on_breach":"stop","questions_max":50,"repeats_max":10,"steps_max":25,"tokens_max":0,"wall_ms_max":0,"writes_max":100},"message":"change it","pins":{"definition":"6a83f7117aac25aa9482732ba9b67a7b07fd8d14fbbdd30eb60b0e88cd3d0848","tools":"a95de83081fc57842c0f6981af80eeb4458deafde84dcf5a3247af807406ca99"},"roles":["admin"],"tenant":"acme","trace_id":"2d618a793a74509771a33ecd57de8038"}');
+
+INSERT INTO troupe.run_events (run_id, seq, at, type, payload) OVERRIDING SYSTEM VALUE
+VALUES ('01a205c2-2189-7265-9d1b-b295869fe45c', '1', '1795392938502', 'RunClaimed', '{"_tag":"RunClaimed","epoch":1,"owner":"f8bc4359-ec55-469f-80c3-7d198583e73f"}');
+
+INSERT INTO troupe.run_events (run_id, seq, at, type, payload) OVERRIDING SYSTEM VALUE
+VALUES ('01a205c2-2189-7265-9d1b-b295869fe45c', '2', '1795392938582', 'ModelTurned', '{"_tag":"ModelTurned","calls":[{"arguments":{"n":1},"model_id":"call_0","name":"change"}],"finish":"tool_calls","frame":"0","step":1,"text":""}');
+
+INSERT INTO troupe.run_events (run_id, seq, at, type, payload) OVERRIDING SYSTEM VALUE
+VALUES ('01a205c2-2189-7265-9d1b-b295869fe45c', '3', '1795392938582', 'ApprovalRequested', '{"_tag":"ApprovalRequested","approval":"1f91b7a4-9a68-4bc2-9183-79e1dc97860d","approvers":[],"arguments":{"n":1},"call":"0/1.0","digest":"5f950409c5912626b272c7e5b1b0ad20bd4af9bfda9b24a2e8a284e8dd53c4c0","payload":{"agent_name":"tester","args_summary":"n: 1","correlation_id":"1f91b7a4-9a68-4bc2-9183-79e1dc97860d","effect_description":"Changes something.","tool_name":"change"},"policy_version":"1","proposal":"acb0d3a86b53387ef50a1d4b5068c979148ed3a2833e2ae10c6db99bf39238f7","shown_digest":"60046d78a2e3e05a04dd25a89fce19e477b5074dbbb942e3510027d40dfb1204","tool_digest":"802754913b114ba1d1d11ae1e185e0933035a08271a2da4622fcf1688bcdafc0","tool_key":"test.change@1"}');
+
+INSERT INTO troupe.runs (run_id, tenant, epoch, length, status) OVERRIDING SYSTEM VALUE
+VALUES ('01a205c2-2189-7265-9d1b-b295869fe45c', 'acme', '1', '4', '-1');
+
+INSERT INTO troupe_migrations (migration_id, created_at, name) OVERRIDING SYSTEM VALUE
+VALUES ('1', '2026-11-23 00:15:38.042+00', 'schema');
+
+SELECT setval('troupe.approvals_position_seq', 1)::text;
+
+SELECT setval('troupe.conversations_position_seq', 2)::text;
+
+SELECT setval('troupe.outbox_place', 2)::text;

@@ -1,0 +1,114 @@
+/** Databases that an earlier commit made: upgraded without a difference, or refused without a change. */
+import { readdirSync, readFileSync } from "node:fs"
+import { join } from "node:path"
+import { assert, it, layer } from "@effect/vitest"
+import { Effect } from "effect"
+import { SqlClient } from "effect/sql"
+import * as Migrations from "../../layers/sql/engine/Migrations.ts"
+import type { RunId } from "../../src/Ids.ts"
+import * as H from "../runtime/Harness.ts"
+import { engines } from "./Engines.ts"
+import * as Waiting from "./Waiting.ts"
+
+const folder = join(import.meta.dirname, "../../layers/sql/engine/migrations")
+const dumps = readdirSync(import.meta.dirname).filter((name) => name.endsWith(".sql"))
+
+/** Executes a dump that `dump.ts` printed. */
+const load = Effect.fnUntraced(function* (name: string) {
+  const sql = yield* SqlClient.SqlClient
+  const text = readFileSync(join(import.meta.dirname, name), "utf8")
+  for (const statement of text.trim().replace(/;$/, "").split(";\n\n")) yield* sql.unsafe(statement)
+})
+
+/** Tables, columns, indexes, constraints and functions; the order of columns is not compared. */
+const schema = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const rows = yield* sql.unsafe<{ readonly entry: string }>(
+    `SELECT concat_ws(' ', c.relname, c.relkind, c.reloptions::text) AS entry FROM pg_class c
+       WHERE c.relnamespace = 'troupe'::regnamespace AND c.relkind IN ('r', 'S')
+     UNION ALL SELECT concat_ws(' ', a.attrelid::regclass, a.attname, format_type(a.atttypid, a.atttypmod), a.attnotnull,
+         a.attidentity, a.attcollation::regcollation, pg_get_expr(d.adbin, d.adrelid))
+       FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid LEFT JOIN pg_attrdef d ON d.adrelid = c.oid AND d.adnum = a.attnum
+       WHERE c.relnamespace = 'troupe'::regnamespace AND c.relkind = 'r' AND a.attnum > 0 AND NOT a.attisdropped
+     UNION ALL SELECT indexdef FROM pg_indexes WHERE schemaname = 'troupe'
+     UNION ALL SELECT concat_ws(' ', conrelid::regclass, conname, pg_get_constraintdef(oid)) FROM pg_constraint
+       WHERE connamespace = 'troupe'::regnamespace
+     UNION ALL SELECT pg_get_functiondef(oid) FROM pg_proc WHERE pronamespace = 'troupe'::regnamespace
+     ORDER BY 1`
+  )
+  return rows.map(({ entry }) => entry)
+})
+
+for (const [engine, client] of engines) {
+  for (const name of dumps) {
+    layer(client, { excludeTestServices: true, timeout: "2 minutes" })(
+      `${name} (${engine})`,
+      (it) => {
+        it.effect("an upgraded database has the schema of a new one, and its runs go on", () =>
+          Effect.gen(function* () {
+            const sql = yield* SqlClient.SqlClient
+            yield* load(name)
+            yield* Migrations.run
+            const tasks = yield* sql.unsafe<{ readonly id: RunId }>(
+              "SELECT id FROM troupe.agent_tasks ORDER BY ordinal"
+            )
+            const upgraded = yield* schema
+            yield* Effect.gen(function* () {
+              const process = yield* H.boot(Waiting.options)
+              const [question] = yield* process.run(H.pending)
+              yield* process.run(H.decide(question!.id, H.approve))
+              const first = yield* process.run(H.ended(question!.run_id))
+              assert.deepStrictEqual(H.outcome(first), { _tag: "Value", json: `"changed"` })
+              const second = yield* process.run(H.ended(tasks[1]!.id))
+              assert.deepInclude(H.end(second), { status: "complete" })
+            }).pipe(Effect.scoped, Effect.provide(Waiting.stores))
+            yield* sql.unsafe("DROP SCHEMA troupe CASCADE")
+            yield* sql.unsafe("DROP TABLE troupe_migrations")
+            yield* Migrations.run
+            assert.deepStrictEqual(upgraded, yield* schema)
+          })
+        )
+      }
+    )
+  }
+}
+
+it.live(
+  "a database from before the first release is refused by name, and nothing of it is changed",
+  () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      yield* sql.unsafe(
+        "CREATE TABLE troupe_migrations (migration_id integer primary key, created_at timestamptz not null default now(), name text not null)"
+      )
+      yield* sql.unsafe(
+        "INSERT INTO troupe_migrations (migration_id, name) VALUES (1, 'runs'), (2, 'delivery')"
+      )
+      yield* sql.unsafe("CREATE SCHEMA troupe")
+      yield* sql.unsafe("CREATE TABLE troupe.runs (run_id uuid PRIMARY KEY)")
+      const before = yield* schema
+      const error = yield* Effect.flip(Migrations.run)
+      assert.strictEqual(error._tag, "MigrationError")
+      assert.include(error.message, `its migration 1 is "runs", not "schema"`)
+      assert.include(error.message, "Use an empty database or another data directory")
+      assert.deepStrictEqual(yield* schema, before)
+      assert.lengthOf(yield* sql.unsafe("SELECT FROM troupe_migrations"), 2)
+    }).pipe(Effect.provide(engines[0]![1]))
+)
+
+it.live("a database that a newer process migrated further serves this one too", () =>
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    yield* Migrations.run
+    yield* sql.unsafe("INSERT INTO troupe_migrations (migration_id, name) VALUES (9999, 'later')")
+    assert.deepStrictEqual(yield* Migrations.run, [])
+  }).pipe(Effect.provide(engines[0]![1]))
+)
+
+it("each migration has the dump of a database that it made", () => {
+  const numbers = new Set(readdirSync(folder).map((file) => file.slice(0, 4)))
+  assert.deepStrictEqual(
+    dumps.map((name) => name.slice(0, 4)),
+    [...numbers]
+  )
+})
