@@ -14,7 +14,7 @@ import type { InputCodec } from "../src/tool/ToolCodec.ts"
 import type { AgentMemory } from "./AgentMemory.ts"
 import type { ModelTool } from "./ModelGateway.ts"
 
-export interface ResidentAgent {
+export interface ResolvedAgent {
   readonly spec: AgentSpec
   /** By the name that the model uses. */
   readonly tools: ReadonlyMap<string, GovernedTool<AgentMemory>>
@@ -30,7 +30,7 @@ export interface ResidentAgent {
 }
 
 /** What a process with these agents hosts: each agent, this version of it, and its tools whose calls may be lost. */
-export const hostedBy = (agents: ReadonlyArray<ResidentAgent>): ReadonlyArray<Need> =>
+export const hostedBy = (agents: ReadonlyArray<ResolvedAgent>): ReadonlyArray<Need> =>
   agents.flatMap(({ pins, spec, tools }) => [
     spec.name,
     versionOf(spec.name, pins),
@@ -42,8 +42,8 @@ export const hostedBy = (agents: ReadonlyArray<ResidentAgent>): ReadonlyArray<Ne
 export class AgentDirectory extends Context.Service<
   AgentDirectory,
   {
-    get(name: string): ResidentAgent | undefined
+    get(name: string): ResolvedAgent | undefined
     /** Sorted by name. */
-    readonly all: ReadonlyArray<ResidentAgent>
+    readonly all: ReadonlyArray<ResolvedAgent>
   }
 >()("troupe/services/AgentDirectory") {}

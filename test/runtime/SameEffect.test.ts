@@ -9,7 +9,7 @@ import { RunLimits } from "../../src/run/RunLimits.ts"
 import type { CallPhase, CallState, FrameState, RunState } from "../../src/run/RunState.ts"
 import { fold } from "../../src/run/RunState.ts"
 import * as Samples from "../contracts/Samples.ts"
-import type { ResidentAgent } from "../../services/AgentDirectory.ts"
+import type { ResolvedAgent } from "../../services/AgentDirectory.ts"
 import { AgentMemory } from "../../services/AgentMemory.ts"
 import * as EphemeralStores from "../../layers/ephemeral/EphemeralStores.ts"
 import { call, calls, text } from "../../layers/model/ScriptedModelGateway.ts"
@@ -188,7 +188,7 @@ describe("the index of effects", () => {
       t: H.reads((n) => Effect.succeed(n), { idempotency_key: "n-{n}" })
     })
     const [tool] = tools
-    const agent = { tools: new Map([["t", tool!]]) } as unknown as ResidentAgent
+    const agent = { tools: new Map([["t", tool!]]) } as unknown as ResolvedAgent
     const { seen, state } = counting()
     let bodies = 0
     const once = makeOnce({

@@ -3,7 +3,7 @@ import { Effect, Layer, Logger, Metric } from "effect"
 import { TestClock } from "effect/testing"
 import * as EphemeralStores from "../../layers/ephemeral/EphemeralStores.ts"
 import * as UnhostedTelemetry from "../../layers/telemetry/UnhostedTelemetry.ts"
-import type { ResidentAgent } from "../../services/AgentDirectory.ts"
+import type { ResolvedAgent } from "../../services/AgentDirectory.ts"
 import { AgentDirectory } from "../../services/AgentDirectory.ts"
 import { RunJournal } from "../../services/RunJournal.ts"
 import { TaskStore } from "../../services/TaskStore.ts"
@@ -13,7 +13,7 @@ import { AgentName, ConversationId } from "../../src/Ids.ts"
 import * as Samples from "../contracts/Samples.ts"
 
 /** An agent without a tool. */
-const hosting = (name: AgentName): ResidentAgent => ({
+const hosting = (name: AgentName): ResolvedAgent => ({
   spec: AgentSpec.make({ name, instructions: "" }),
   tools: new Map(),
   specialists: new Map(),

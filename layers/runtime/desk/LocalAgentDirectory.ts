@@ -9,7 +9,7 @@ import type { AgentName } from "../../../src/Ids.ts"
 import type { GovernedTool } from "../../../src/tool/GovernedTool.ts"
 import { jsonSchemaInput } from "../../../src/tool/ToolCodec.ts"
 import { groupOf } from "../../../src/tool/ToolGroup.ts"
-import type { ResidentAgent } from "../../../services/AgentDirectory.ts"
+import type { ResolvedAgent } from "../../../services/AgentDirectory.ts"
 import { AgentDirectory } from "../../../services/AgentDirectory.ts"
 import type { AgentMemory } from "../../../services/AgentMemory.ts"
 import type { ModelTool } from "../../../services/ModelGateway.ts"
@@ -128,7 +128,7 @@ const make = Effect.fnUntraced(function* (specs: ReadonlyArray<AgentSpec>) {
         : yield* Effect.mapError(jsonSchemaInput(spec.name, spec.takes), ({ message }) =>
             wrong("takes", spec.name, message)
           )
-    const agent: ResidentAgent = {
+    const agent: ResolvedAgent = {
       spec,
       tools,
       specialists,

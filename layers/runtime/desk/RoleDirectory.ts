@@ -5,13 +5,13 @@
 import type { Roles } from "../../../src/Principal.ts"
 import type { GroupsByRole, ToolGroup } from "../../../src/tool/ToolGroup.ts"
 import { groupOf, groupsFor } from "../../../src/tool/ToolGroup.ts"
-import type { AgentDirectory, ResidentAgent } from "../../../services/AgentDirectory.ts"
+import type { AgentDirectory, ResolvedAgent } from "../../../services/AgentDirectory.ts"
 
 const narrowed = (
-  agent: ResidentAgent,
+  agent: ResolvedAgent,
   byRole: GroupsByRole,
   roles: Roles | undefined
-): ResidentAgent => {
+): ResolvedAgent => {
   const groups = groupsFor(byRole, roles)
   const withheld = new Map<string, ToolGroup>()
   for (const [name, { spec }] of agent.tools) {

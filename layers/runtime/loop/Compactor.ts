@@ -14,7 +14,7 @@ import type { RunInput, Turn } from "../../../src/run/RunDecider.ts"
 import { mayCompact } from "../../../src/run/RunCompaction.ts"
 import type { Compacted } from "../../../src/run/RunEvent.ts"
 import type { FrameState, RunState } from "../../../src/run/RunState.ts"
-import type { ResidentAgent } from "../../../services/AgentDirectory.ts"
+import type { ResolvedAgent } from "../../../services/AgentDirectory.ts"
 import type { ModelGateway } from "../../../services/ModelGateway.ts"
 import type { PromptMeter } from "./PromptMeter.ts"
 import { contextMax } from "./PromptMeter.ts"
@@ -23,7 +23,7 @@ import { contextMax } from "./PromptMeter.ts"
 export interface Asking {
   readonly run: RunId
   readonly state: RunState
-  readonly agent: ResidentAgent
+  readonly agent: ResolvedAgent
   readonly frame: FrameState
   readonly meter: PromptMeter
 }
@@ -58,7 +58,7 @@ const input = (asking: Asking, cause: Compacted["cause"], made: Plan, found: Fou
 /** What the turn that summarised took. */
 const spent = (
   { prices }: Services,
-  { spec }: ResidentAgent,
+  { spec }: ResolvedAgent,
   turn: Turn
 ): Pick<Found, "usage" | "model" | "cost"> => ({
   ...(turn.usage === undefined ? undefined : { usage: turn.usage }),

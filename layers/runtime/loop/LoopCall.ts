@@ -9,7 +9,7 @@ import type { CallId, FrameId, RunId } from "../../../src/Ids.ts"
 import type { RunInput } from "../../../src/run/RunDecider.ts"
 import type { RunAccepted } from "../../../src/run/RunEvent.ts"
 import type { CallState, RunState } from "../../../src/run/RunState.ts"
-import type { ResidentAgent } from "../../../services/AgentDirectory.ts"
+import type { ResolvedAgent } from "../../../services/AgentDirectory.ts"
 import type { AgentMemory } from "../../../services/AgentMemory.ts"
 import type { FaultAnnotations } from "../tool/Faults.ts"
 import type { ToolOutput } from "./Feed.ts"
@@ -36,9 +36,9 @@ export class LoopCall implements CallHost {
   /** As it was in that state, which a fold anew replaces. */
   #of: RunState | undefined
   #call: CallState | undefined
-  readonly agent: ResidentAgent
+  readonly agent: ResolvedAgent
 
-  constructor(loop: Loop, id: CallId, agent: ResidentAgent) {
+  constructor(loop: Loop, id: CallId, agent: ResolvedAgent) {
     this.#loop = loop
     this.#id = id
     this.agent = agent

@@ -11,7 +11,7 @@ import type { RunInput, Turn } from "../../../src/run/RunDecider.ts"
 import type { ModelTurned, ProposedCall } from "../../../src/run/RunEvent.ts"
 import type { FrameState, RunState } from "../../../src/run/RunState.ts"
 import type { AskModel } from "../../../src/run/RunWork.ts"
-import type { ResidentAgent } from "../../../services/AgentDirectory.ts"
+import type { ResolvedAgent } from "../../../services/AgentDirectory.ts"
 import type { ModelDelta, ModelError, ModelGateway } from "../../../services/ModelGateway.ts"
 import { callCatching } from "../tool/Catching.ts"
 import type { Asking } from "./Compactor.ts"
@@ -101,7 +101,7 @@ export class ModelTurn implements Asking, TimedWork {
   readonly run: RunId
   readonly state: RunState
   readonly frame: FrameState
-  readonly agent: ResidentAgent
+  readonly agent: ResolvedAgent
   readonly meter: PromptMeter
   effect: Effect.Effect<Turn, ModelError> = Effect.never
   readonly timeout_ms = 0
@@ -112,7 +112,7 @@ export class ModelTurn implements Asking, TimedWork {
     run: RunId,
     state: RunState,
     frame: FrameState,
-    agent: ResidentAgent,
+    agent: ResolvedAgent,
     meter: PromptMeter
   ) {
     this.services = services

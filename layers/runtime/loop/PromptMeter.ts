@@ -13,7 +13,7 @@ import type { TranscriptEntry } from "../../../src/conversation/Transcript.ts"
 import type { FrameId } from "../../../src/Ids.ts"
 import { rootFrame } from "../../../src/Ids.ts"
 import type { FrameState, RunState } from "../../../src/run/RunState.ts"
-import type { ResidentAgent } from "../../../services/AgentDirectory.ts"
+import type { ResolvedAgent } from "../../../services/AgentDirectory.ts"
 import type { Tokenizer } from "../../../services/Tokenizer.ts"
 
 /** What is the same at every turn of an agent. */
@@ -25,13 +25,13 @@ interface OfAgent {
 
 /** What a runtime has counted for all of its runs. */
 export interface Weights {
-  readonly of: (agent: ResidentAgent) => OfAgent
+  readonly of: (agent: ResolvedAgent) => OfAgent
   /** Tokens of an earlier run, counted once however many runs are shown it. */
   readonly ofChapter: (entries: ReadonlyArray<TranscriptEntry>, measure: Measure) => number
 }
 
 export const make = (tokenizer: Tokenizer): Weights => {
-  const agents = new WeakMap<ResidentAgent, OfAgent>()
+  const agents = new WeakMap<ResolvedAgent, OfAgent>()
   const chapters = new WeakMap<ReadonlyArray<TranscriptEntry>, number>()
   return {
     of: (agent) => {
@@ -71,7 +71,7 @@ interface Shown {
 const of_refused = 0.9
 
 /** What a prompt of the frame may have at most, in tokens. */
-export const contextMax = (agent: ResidentAgent, frame: FrameState): number =>
+export const contextMax = (agent: ResolvedAgent, frame: FrameState): number =>
   frame.tokens_refused === undefined
     ? agent.spec.context_tokens_max
     : Math.min(agent.spec.context_tokens_max, Math.floor(frame.tokens_refused * of_refused))
@@ -124,7 +124,7 @@ export class PromptMeter {
   }
 
   /** The prompt of the frame's next turn is beyond its agent's bounds. */
-  isOver(state: RunState, agent: ResidentAgent, frame: FrameState): boolean {
+  isOver(state: RunState, agent: ResolvedAgent, frame: FrameState): boolean {
     const { fixed, measure } = this.#weights.of(agent)
     const most = contextMax(agent, frame)
     let before = fixed
@@ -171,7 +171,7 @@ export class PromptMeter {
   }
 
   /** The prompt as a plan looks at it. */
-  prompt(state: RunState, agent: ResidentAgent, frame: FrameState): Prompt {
+  prompt(state: RunState, agent: ResolvedAgent, frame: FrameState): Prompt {
     const past: Past =
       frame.id === rootFrame
         ? { chapters: this.#past.chapters, cut: state.past ?? this.#past.cut }
@@ -185,7 +185,7 @@ export class PromptMeter {
     }
   }
 
-  measure(agent: ResidentAgent): Measure {
+  measure(agent: ResolvedAgent): Measure {
     return this.#weights.of(agent).measure
   }
 }

@@ -11,7 +11,7 @@ import type { CallPhase, CallState } from "../../../src/run/RunState.ts"
 import { fold } from "../../../src/run/RunState.ts"
 import { spanOf } from "../../../src/run/Traceparent.ts"
 import type { CallMessage } from "../../../src/semstreams/CallMessage.ts"
-import type { ResidentAgent } from "../../../services/AgentDirectory.ts"
+import type { ResolvedAgent } from "../../../services/AgentDirectory.ts"
 import { AgentMemory } from "../../../services/AgentMemory.ts"
 import type { ToolDelivery } from "../../../services/ToolQueue.ts"
 import type { BegunSideEffect, CallHost, ActorContext } from "../tool/CallHost.ts"
@@ -39,7 +39,7 @@ const textIn = (
 const acceptedOf = (
   { tenant }: ToolDelivery,
   call: CallMessage,
-  agent: ResidentAgent
+  agent: ResolvedAgent
 ): RunAccepted => ({
   _tag: "RunAccepted",
   tenant,
@@ -82,7 +82,7 @@ const withSenderSpan = (context: ActorContext, call: CallMessage): ActorContext 
 export const make = (
   delivery: ToolDelivery,
   call: CallMessage,
-  agent: ResidentAgent,
+  agent: ResolvedAgent,
   hooks: DeliveryHooks,
   report: ReportFault
 ): CallHost => {

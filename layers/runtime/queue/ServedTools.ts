@@ -5,7 +5,7 @@ import { Effect, Schema } from "effect"
 import { AgentSpec } from "../../../src/agent/AgentSpec.ts"
 import { AgentName } from "../../../src/Ids.ts"
 import { remote_provider } from "../../../src/tool/ToolMessage.ts"
-import type { ResidentAgent } from "../../../services/AgentDirectory.ts"
+import type { ResolvedAgent } from "../../../services/AgentDirectory.ts"
 import { ToolRegistry } from "../../../services/ToolRegistry.ts"
 import type { AgentTool } from "../tool/CallHost.ts"
 
@@ -87,7 +87,7 @@ export const servedTools = Effect.fnUntraced(function* (options: WorkerOptions) 
 export const workerAgent = (
   tools: ReadonlyMap<string, AgentTool>,
   { capabilities }: WorkerOptions
-): ResidentAgent => ({
+): ResolvedAgent => ({
   spec: AgentSpec.make({
     name: AgentName.make("tool-worker"),
     instructions: "",

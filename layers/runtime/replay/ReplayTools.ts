@@ -14,7 +14,7 @@ import type { Recording } from "../../../src/replay/Recording.ts"
 import type { ReplayError, Situation } from "../../../src/replay/ReplayRoute.ts"
 import { erasedReplay, refusedReplay, routeOf } from "../../../src/replay/ReplayRoute.ts"
 import type { CallSettled, Outcome } from "../../../src/run/RunEvent.ts"
-import type { ResidentAgent } from "../../../services/AgentDirectory.ts"
+import type { ResolvedAgent } from "../../../services/AgentDirectory.ts"
 import { digestOf } from "../tool/CallDigests.ts"
 import type { AgentTool } from "../tool/CallHost.ts"
 
@@ -28,7 +28,7 @@ export interface ReplayedCall {
 
 export interface ReplayTools {
   /** The agent with the tools of the replay; the same one each time. */
-  readonly agent: (agent: ResidentAgent) => ResidentAgent
+  readonly agent: (agent: ResolvedAgent) => ResolvedAgent
   /** What a call has in place of what the gate made of its body, if it came that far. */
   readonly served: (settled: CallSettled) => CallSettled
   /** In the order in which they came past the gate. */
@@ -146,7 +146,7 @@ export const make = Effect.fnUntraced(function* (
     }
   }
 
-  const agents = new WeakMap<ResidentAgent, ResidentAgent>()
+  const agents = new WeakMap<ResolvedAgent, ResolvedAgent>()
   return {
     calls,
     refused: refusals,

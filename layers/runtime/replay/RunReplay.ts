@@ -15,7 +15,7 @@ import type { RunInput } from "../../../src/run/RunDecider.ts"
 import type { JournalEntry, RunEvent, RunStopping } from "../../../src/run/RunEvent.ts"
 import { fold } from "../../../src/run/RunState.ts"
 import type { RunState } from "../../../src/run/RunState.ts"
-import type { ResidentAgent } from "../../../services/AgentDirectory.ts"
+import type { ResolvedAgent } from "../../../services/AgentDirectory.ts"
 import { AgentDirectory } from "../../../services/AgentDirectory.ts"
 import { AgentMemories } from "../../../services/AgentMemory.ts"
 import type { ModelGateway } from "../../../services/ModelGateway.ts"
@@ -102,7 +102,7 @@ const make = Effect.fnUntraced(function* ({ model, recording, run }: Options, wa
   })
   const tools = yield* ReplayTools.make(digest, recording)
   const fork = yield* FiberSet.makeRuntime<never, void, never>()
-  const agentOf = (name: string): ResidentAgent | undefined => {
+  const agentOf = (name: string): ResolvedAgent | undefined => {
     const agent = directory.get(name)
     return agent === undefined ? undefined : tools.agent(agent)
   }

@@ -9,14 +9,14 @@ import type { RunInput } from "../../../src/run/RunDecider.ts"
 import type { RunAccepted } from "../../../src/run/RunEvent.ts"
 import type { CallState, RunState } from "../../../src/run/RunState.ts"
 import type { GovernedTool } from "../../../src/tool/GovernedTool.ts"
-import type { ResidentAgent } from "../../../services/AgentDirectory.ts"
+import type { ResolvedAgent } from "../../../services/AgentDirectory.ts"
 import type { AgentMemory } from "../../../services/AgentMemory.ts"
 
 /** What the run's loop does for a call. */
 export interface CallHost {
   readonly run: RunId
   readonly accepted: RunAccepted
-  readonly agent: ResidentAgent
+  readonly agent: ResolvedAgent
   /** What the actor gives its bodies. */
   readonly context: ActorContext
   /** The call as it is now. */

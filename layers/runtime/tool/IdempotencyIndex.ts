@@ -6,7 +6,7 @@
 import type { CallId } from "../../../src/Ids.ts"
 import type { CallState, RunState } from "../../../src/run/RunState.ts"
 import { sideEffectIdentity } from "../../../src/tool/IdempotencyKey.ts"
-import type { ResidentAgent } from "../../../services/AgentDirectory.ts"
+import type { ResolvedAgent } from "../../../services/AgentDirectory.ts"
 import type { AgentTool } from "./CallHost.ts"
 
 /** The identity of a call's effect, undefined where its tool declares none. */
@@ -21,7 +21,7 @@ const nothing = new Set<CallState>()
 
 /** The index of one run, as one state of it was folded. */
 export class IdempotencyIndex {
-  readonly #agentOf: (name: string) => ResidentAgent | undefined
+  readonly #agentOf: (name: string) => ResolvedAgent | undefined
   readonly #state: RunState
   /** Goes on where it stopped, for as long as it is not asked beyond the last call: a map only grows at its end. */
   readonly #rest: Iterator<CallState>
@@ -29,7 +29,7 @@ export class IdempotencyIndex {
   readonly #identities = new Map<CallId, string>()
   readonly #calls = new Map<AgentTool, Map<string, Set<CallState>>>()
 
-  constructor(agentOf: (name: string) => ResidentAgent | undefined, state: RunState) {
+  constructor(agentOf: (name: string) => ResolvedAgent | undefined, state: RunState) {
     this.#agentOf = agentOf
     this.#state = state
     this.#rest = state.calls.values()
@@ -69,7 +69,7 @@ export class IdempotencyIndex {
 
 /** Gives the index of a state, the same one each time. */
 export const make = (
-  agentOf: (name: string) => ResidentAgent | undefined
+  agentOf: (name: string) => ResolvedAgent | undefined
 ): ((state: RunState) => IdempotencyIndex) => {
   const indexes = new WeakMap<RunState, IdempotencyIndex>()
   return (state) => {

@@ -8,7 +8,7 @@ import type { CallId } from "../../../src/Ids.ts"
 import type { RunInput } from "../../../src/run/RunDecider.ts"
 import type { Outcome } from "../../../src/run/RunEvent.ts"
 import type { CallState } from "../../../src/run/RunState.ts"
-import type { ResidentAgent } from "../../../services/AgentDirectory.ts"
+import type { ResolvedAgent } from "../../../services/AgentDirectory.ts"
 import { duplicateFinished } from "./CallOutcome.ts"
 import type { CallHost, AgentTool, StartedWork } from "./CallHost.ts"
 import * as IdempotencyIndex from "./IdempotencyIndex.ts"
@@ -16,7 +16,7 @@ import { failedOutcome } from "./Failures.ts"
 import type { ToolBody } from "./ToolBody.ts"
 
 export interface Services {
-  readonly agentOf: (name: string) => ResidentAgent | undefined
+  readonly agentOf: (name: string) => ResolvedAgent | undefined
   readonly body: Pick<ToolBody, "run">
 }
 

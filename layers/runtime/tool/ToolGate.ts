@@ -16,7 +16,7 @@ import type { PermissionOf, Policy, Subject } from "../../../src/permission/Poli
 import { permissionFor } from "../../../src/permission/Policy.ts"
 import type { Permission } from "../../../src/tool/SideEffects.ts"
 import { readOnlyHintOf } from "../../../src/tool/SideEffects.ts"
-import type { ResidentAgent } from "../../../services/AgentDirectory.ts"
+import type { ResolvedAgent } from "../../../services/AgentDirectory.ts"
 import type { AgentTool, StartBody } from "./CallHost.ts"
 import type { ToolBody } from "./ToolBody.ts"
 
@@ -47,7 +47,7 @@ export const policySubjectOf = ({ key, provider, spec }: AgentTool): Subject => 
 
 /** What this tool needs and this agent does not have: every call of it is refused. Undefined = it has all. */
 const lacking = (
-  agent: ResidentAgent,
+  agent: ResolvedAgent,
   tool: AgentTool,
   default_deny: boolean
 ): Capability | undefined => {
@@ -59,7 +59,7 @@ const lacking = (
 
 /** What a start says of tools that their agents may never use. */
 export const capabilityWarnings = (
-  agents: ReadonlyArray<ResidentAgent>,
+  agents: ReadonlyArray<ResolvedAgent>,
   policy: Policy
 ): ReadonlyArray<string> =>
   agents.flatMap((agent) =>
@@ -74,8 +74,8 @@ export const capabilityWarnings = (
 
 /** The gates of an agent's tools, by the name that the model uses. */
 export const makeToolGates = (policy: Policy, body: Pick<ToolBody, "starterOf">) => {
-  const known = new WeakMap<ResidentAgent, ReadonlyMap<string, ToolGate>>()
-  const gateOf = (agent: ResidentAgent, tool: AgentTool): ToolGate => {
+  const known = new WeakMap<ResolvedAgent, ReadonlyMap<string, ToolGate>>()
+  const gateOf = (agent: ResolvedAgent, tool: AgentTool): ToolGate => {
     const missing = lacking(agent, tool, policy.default_deny)
     return {
       tool,
@@ -84,9 +84,9 @@ export const makeToolGates = (policy: Policy, body: Pick<ToolBody, "starterOf">)
       start: body.starterOf(tool)
     }
   }
-  const gatesFor = (agent: ResidentAgent): ReadonlyMap<string, ToolGate> =>
+  const gatesFor = (agent: ResolvedAgent): ReadonlyMap<string, ToolGate> =>
     new Map([...agent.tools].map(([name, tool]) => [name, gateOf(agent, tool)]))
-  return (agent: ResidentAgent): ReadonlyMap<string, ToolGate> => {
+  return (agent: ResolvedAgent): ReadonlyMap<string, ToolGate> => {
     let gates = known.get(agent)
     if (gates === undefined) known.set(agent, (gates = gatesFor(agent)))
     return gates

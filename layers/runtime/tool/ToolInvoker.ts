@@ -23,7 +23,7 @@ import { strayMembers, suggestNames } from "../../../src/tool/Nearest.ts"
 import { refusalText } from "../../../src/tool/ToolCodec.ts"
 import { onLossOf } from "../../../src/tool/ToolSpec.ts"
 import { groupDenied } from "../../../src/tool/ToolGroup.ts"
-import type { ResidentAgent } from "../../../services/AgentDirectory.ts"
+import type { ResolvedAgent } from "../../../services/AgentDirectory.ts"
 import type { AgentMemory } from "../../../services/AgentMemory.ts"
 import type { KillSwitch } from "../../../services/KillSwitch.ts"
 import type { ToolRegistry } from "../../../services/ToolRegistry.ts"
@@ -54,7 +54,7 @@ export interface Services extends BodyServices {
   /** Absent = there is no switch. */
   readonly killed?: KillSwitch["Service"]
   /** The agents of other frames. Absent = only the call's own agent is known. */
-  readonly agentOf?: (name: string) => ResidentAgent | undefined
+  readonly agentOf?: (name: string) => ResolvedAgent | undefined
 }
 
 const refuse = (call: CallId, error: ToolError): StartedWork => ({
