@@ -7,7 +7,7 @@ import type { Exit } from "effect"
 import type { Exception } from "../../../src/error/Exception.ts"
 import type { CallId, FrameId, RunId } from "../../../src/Ids.ts"
 import type { RunInput } from "../../../src/run/RunDecider.ts"
-import type { RunAccepted } from "../../../src/run/RunEvent.ts"
+import type { Outcome, RunAccepted } from "../../../src/run/RunEvent.ts"
 import type { CallState, RunState } from "../../../src/run/RunState.ts"
 import type { ResolvedAgent } from "../../../services/AgentDirectory.ts"
 import type { AgentMemory } from "../../../services/AgentMemory.ts"
@@ -95,8 +95,8 @@ export class LoopCall implements CallHost {
 
   transact(
     key: string,
-    body: Effect.Effect<unknown, unknown, AgentMemory>,
-    record: (exit: Exit.Exit<unknown, unknown>) => RunInput
+    body: Effect.Effect<Outcome, unknown, AgentMemory>,
+    record: (exit: Exit.Exit<Outcome, unknown>) => RunInput
   ): Effect.Effect<void> {
     return Effect.callback((resume) => {
       const dispatches = {

@@ -9,7 +9,7 @@ import { begin, isDone } from "../../../src/run/FirstStep.ts"
 import { conclude } from "../../../src/run/RunConclusion.ts"
 import type { RunInput } from "../../../src/run/RunDecider.ts"
 import { decide } from "../../../src/run/RunDecider.ts"
-import type { RunEvent } from "../../../src/run/RunEvent.ts"
+import type { Outcome, RunEvent } from "../../../src/run/RunEvent.ts"
 import type { RunQuarantined } from "../../../src/run/Quarantine.ts"
 import type { RunState } from "../../../src/run/RunState.ts"
 import {
@@ -27,8 +27,8 @@ import type { RunWakeup } from "./RunWakeup.ts"
 /** A body that commits with its own event. */
 export interface Transaction {
   readonly dispatches: Extract<RunInput, { _tag: "Dispatches" }>
-  readonly body: Effect.Effect<unknown, unknown, AgentMemory>
-  readonly record: (exit: Exit.Exit<unknown, unknown>) => RunInput
+  readonly body: Effect.Effect<Outcome, unknown, AgentMemory>
+  readonly record: (exit: Exit.Exit<Outcome, unknown>) => RunInput
 }
 
 export interface Host {

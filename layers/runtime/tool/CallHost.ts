@@ -6,7 +6,7 @@ import type { Spending } from "../../../src/cost/Spending.ts"
 import type { Exception } from "../../../src/error/Exception.ts"
 import type { CallId, RunId } from "../../../src/Ids.ts"
 import type { RunInput } from "../../../src/run/RunDecider.ts"
-import type { RunAccepted } from "../../../src/run/RunEvent.ts"
+import type { Outcome, RunAccepted } from "../../../src/run/RunEvent.ts"
 import type { CallState, RunState } from "../../../src/run/RunState.ts"
 import type { GovernedTool } from "../../../src/tool/GovernedTool.ts"
 import type { ResolvedAgent } from "../../../services/AgentDirectory.ts"
@@ -36,8 +36,8 @@ export interface CallHost {
   /** Runs a body in the journal's transaction, with the event that `record` makes of its exit. */
   readonly transact: (
     key: string,
-    body: Effect.Effect<unknown, unknown, AgentMemory>,
-    record: (exit: Exit.Exit<unknown, unknown>) => RunInput
+    body: Effect.Effect<Outcome, unknown, AgentMemory>,
+    record: (exit: Exit.Exit<Outcome, unknown>) => RunInput
   ) => Effect.Effect<void>
 }
 

@@ -1,7 +1,7 @@
 /**
- * The calls of a run by the identity of their effects, so that a call finds those that are the same effect without a look
- * at the others. It is made from the run's state when the first call of a tool with an `idempotency_key` asks, and goes
- * with that state: a state that was folded anew has one of its own. Each call is looked at once.
+ * The calls of a run by the identity of their side effects, so that a call finds those that are the same side effect
+ * without a look at all others. It is made from the run's state when the first call of a tool with an `idempotency_key`
+ * asks, and goes with that state: a state that was folded anew has an index of its own. Each call is looked at once.
  */
 import type { CallId } from "../../../src/Ids.ts"
 import type { CallState, RunState } from "../../../src/run/RunState.ts"
@@ -9,21 +9,26 @@ import { sideEffectIdentity } from "../../../src/tool/IdempotencyKey.ts"
 import type { ResolvedAgent } from "../../../services/AgentDirectory.ts"
 import type { AgentTool } from "./CallHost.ts"
 
-/** The identity of a call's effect, undefined where its tool declares none. */
-export const callIdentityOf = (tool: AgentTool, call: CallState): string | undefined =>
-  sideEffectIdentity({ key: tool.key, idempotency_key: tool.spec.idempotency_key }, call.arguments)
+/** The identity of a call's side effect, undefined where its tool declares none. */
+export const callIdentityOf = ({ key, spec }: AgentTool, call: CallState): string | undefined =>
+  spec.idempotency_key === null
+    ? undefined
+    : sideEffectIdentity({ key, idempotency_key: spec.idempotency_key }, call.arguments)
 
-/** It ended without a value, which nothing changes any more: its effect may be tried again. */
-const isVoid = ({ phase }: CallState): boolean =>
+/** It ended without a value, which nothing changes any more: its side effect may be tried again. */
+const isWithoutValue = ({ phase }: CallState): boolean =>
   phase._tag === "Settled" && phase.outcome._tag !== "Value"
 
-const nothing = new Set<CallState>()
+const no_calls: ReadonlySet<CallState> = new Set()
 
 /** The index of one run, as one state of it was folded. */
 export class IdempotencyIndex {
   readonly #agentOf: (name: string) => ResolvedAgent | undefined
   readonly #state: RunState
-  /** Goes on where it stopped, for as long as it is not asked beyond the last call: a map only grows at its end. */
+  /**
+   * Calls that are not indexed. The iterator of a map goes on with entries that are added later, for as long as it has
+   * not reached the end: it is never asked for more calls than there are.
+   */
   readonly #rest: Iterator<CallState>
   #seen = 0
   readonly #identities = new Map<CallId, string>()
@@ -35,7 +40,7 @@ export class IdempotencyIndex {
     this.#rest = state.calls.values()
   }
 
-  /** Puts a call where it belongs: a person may have given it other arguments since it was put elsewhere. */
+  /** Indexes a call under its identity, which changes where a person gives the call other arguments. */
   file(tool: AgentTool, call: CallState, identity: string): void {
     const before = this.#identities.get(call.id)
     if (before === identity) return
@@ -48,22 +53,23 @@ export class IdempotencyIndex {
     else same.add(call)
   }
 
-  /** Other calls of the run that are this effect and have a value, or may come to one. */
+  /** Other calls of the run that are this side effect and have a value, or may come to one. */
   *others(tool: AgentTool, own: CallState, identity: string): Iterable<CallState> {
-    for (; this.#seen < this.#state.calls.size; this.#seen++) this.#look(this.#rest.next().value!)
-    const same = this.#calls.get(tool)?.get(identity) ?? nothing
-    for (const call of same) {
+    for (; this.#seen < this.#state.calls.size; this.#seen++) this.#look(this.#rest.next().value)
+    const same = this.#calls.get(tool)?.get(identity)
+    for (const call of same ?? no_calls) {
       if (call.id === own.id) continue
-      if (isVoid(call)) same.delete(call)
+      if (isWithoutValue(call)) same?.delete(call)
       else yield call
     }
   }
 
-  #look(call: CallState) {
-    const { agent } = this.#state.frames.get(call.frame)!
+  #look(call: CallState | undefined) {
+    const agent = call === undefined ? undefined : this.#state.frames.get(call.frame)?.agent
+    if (call === undefined || agent === undefined) return
     const tool = this.#agentOf(agent)?.tools.get(call.proposed.name)
     const identity = tool === undefined ? undefined : callIdentityOf(tool, call)
-    if (identity !== undefined) this.file(tool!, call, identity)
+    if (tool !== undefined && identity !== undefined) this.file(tool, call, identity)
   }
 }
 

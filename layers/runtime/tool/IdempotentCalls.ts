@@ -1,6 +1,6 @@
 /**
- * Calls of a run that their tool's `idempotency_key` says are one effect: the body runs for the first, and the others get
- * its result. What a tool did in an earlier step is found in the run's state, what is on its way in its loop.
+ * Calls of a run that are one side effect, because their tool's `idempotency_key` gives them one identity: the body runs for
+ * the first, and the others get its result. Calls of earlier steps are found in the run's state, calls in flight in its loop.
  */
 import { Deferred, Effect, Exit } from "effect"
 import { ToolUserError } from "../../../src/error/ToolError.ts"
@@ -9,10 +9,10 @@ import type { RunInput } from "../../../src/run/RunDecider.ts"
 import type { Outcome } from "../../../src/run/RunEvent.ts"
 import type { CallState } from "../../../src/run/RunState.ts"
 import type { ResolvedAgent } from "../../../services/AgentDirectory.ts"
+import type { AgentTool, CallHost, StartedWork } from "./CallHost.ts"
 import { duplicateFinished } from "./CallOutcome.ts"
-import type { CallHost, AgentTool, StartedWork } from "./CallHost.ts"
-import * as IdempotencyIndex from "./IdempotencyIndex.ts"
 import { failedOutcome } from "./Failures.ts"
+import * as IdempotencyIndex from "./IdempotencyIndex.ts"
 import type { ToolBody } from "./ToolBody.ts"
 
 export interface Services {
@@ -20,7 +20,7 @@ export interface Services {
   readonly body: Pick<ToolBody, "run">
 }
 
-const twice = (first: CallId, how: string): Outcome =>
+const refusedAsDuplicate = (first: CallId, how: string): Outcome =>
   failedOutcome(
     new ToolUserError({
       kind: "invalid_args",
@@ -29,35 +29,54 @@ const twice = (first: CallId, how: string): Outcome =>
     })
   )
 
-/** What another call's end means for one that is the same effect; undefined = it has no end yet, and may begin anew. */
-const shared = (first: CallId, input: RunInput | undefined): Outcome | undefined => {
-  switch (input?._tag) {
+/** The outcome of a call that waited for the same side effect of `first`; undefined = `first` has no end and may run again. */
+const sharedOutcome = (first: CallId, end: RunInput | undefined): Outcome | undefined => {
+  switch (end?._tag) {
     case undefined:
       return undefined
     case "Finished":
-      return input.settled.outcome
+      return end.settled.outcome
     default:
-      return twice(first, "which waits for a person")
+      return refusedAsDuplicate(first, "which waits for a person")
   }
+}
+
+/** The outcome of an earlier call of the same side effect that has one, or that a person has to decide first. */
+const earlierOutcome = (others: Iterable<CallState>): Outcome | undefined => {
+  for (const { id, phase } of others) {
+    if (phase._tag === "Asking" || phase._tag === "Unknown") {
+      return refusedAsDuplicate(id, "which waits for a person")
+    }
+    if (phase._tag !== "Settled") continue
+    // A long result was cut to the model's copy, and the whole one is not in the state.
+    return phase.copy === true
+      ? refusedAsDuplicate(id, "whose result was shown to you")
+      : phase.outcome
+  }
+  return undefined
 }
 
 export const make = ({ agentOf, body }: Services) => {
   const indexOf = IdempotencyIndex.make(agentOf)
 
-  /** The outcome of an earlier call that is the same effect and has one, or that somebody has to decide about first. */
-  const earlier = (others: Iterable<CallState>): Outcome | undefined => {
-    for (const { id, phase } of others) {
-      if (phase._tag === "Asking" || phase._tag === "Unknown") {
-        return twice(id, "which waits for a person")
-      }
-      if (phase._tag !== "Settled") continue
-      // A long result was cut for the model: what is left of it here is not the result.
-      return phase.copy === true ? twice(id, "whose result was shown to you") : phase.outcome
+  /** Runs the first call, and gives its end to the calls that wait for it. */
+  const runFirst = (host: CallHost, identity: string, begin: () => StartedWork): StartedWork => {
+    const { begunSideEffects } = host
+    const done = Deferred.makeUnsafe<RunInput | undefined>()
+    begunSideEffects.set(identity, { call: host.call().id, done })
+    return {
+      effect: Effect.onExit(body.run(begin()), (exit) =>
+        Effect.sync(() => {
+          const end = Exit.isSuccess(exit) ? exit.value : undefined
+          // Without an end there is nothing to share, and the next call runs the body.
+          if (end === undefined) begunSideEffects.delete(identity)
+          Deferred.doneUnsafe(done, Exit.succeed(end))
+        })
+      )
     }
-    return undefined
   }
 
-  /** The piece of a call whose effect happens once; `begin` is what it does if it is the first. */
+  /** Starts a call whose side effect happens once in its run; `begin` starts its body where it is the first. */
   return (
     host: CallHost,
     tool: AgentTool,
@@ -65,35 +84,28 @@ export const make = ({ agentOf, body }: Services) => {
     begin: () => StartedWork
   ): StartedWork => {
     const own = host.call()
-    const { begunSideEffects: effects } = host
+    const { begunSideEffects } = host
     const index = indexOf(host.state)
     index.file(tool, own, identity)
-    const begun = effects.get(identity)
+    const begun = begunSideEffects.get(identity)
     if (begun !== undefined && begun.call !== own.id) {
       if (host.state.calls.get(begun.call)?.phase._tag !== "Settled") {
         return {
-          effect: Effect.map(Deferred.await(begun.done), (input) => {
-            const outcome = shared(begun.call, input)
+          effect: Effect.map(Deferred.await(begun.done), (end) => {
+            const outcome = sharedOutcome(begun.call, end)
             return outcome === undefined ? undefined : duplicateFinished(tool, own.id, outcome)
           })
         }
       }
-      effects.delete(identity)
+      begunSideEffects.delete(identity)
     }
-    const isSent = own.phase._tag === "Dispatched"
-    const known = isSent ? undefined : earlier(index.others(tool, own, identity))
-    if (known !== undefined) return { effect: Exit.succeed(duplicateFinished(tool, own.id, known)) }
-    const done = Deferred.makeUnsafe<RunInput | undefined>()
-    effects.set(identity, { call: own.id, done })
-    return {
-      effect: Effect.onExit(body.run(begin()), (exit) =>
-        Effect.sync(() => {
-          const input = Exit.isSuccess(exit) ? exit.value : undefined
-          // Without an end there is nothing to share, and whoever comes next begins.
-          if (input === undefined) effects.delete(identity)
-          Deferred.doneUnsafe(done, Exit.succeed(input))
-        })
-      )
-    }
+    // A call that was dispatched before is sent again under its key, whatever others came to.
+    const known =
+      own.phase._tag === "Dispatched"
+        ? undefined
+        : earlierOutcome(index.others(tool, own, identity))
+    return known === undefined
+      ? runFirst(host, identity, begin)
+      : { effect: Exit.succeed(duplicateFinished(tool, own.id, known)) }
   }
 }

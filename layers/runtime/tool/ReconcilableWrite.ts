@@ -1,66 +1,36 @@
 /**
- * Runs the body of a write whose tool can be asked what became of it: behind its journaled dispatch like any other, and
- * where that is lost the tool is asked, not before the lost attempt is over. What it says did not happen is sent again
- * under the same key and a dispatch of its own; what nobody can say is unknown.
+ * The body of a write whose tool can be asked what became of a call: its dispatch is journaled like that of any other write,
+ * and where its outcome is lost the tool is asked, but not before the lost attempt is over. A call that did not happen is
+ * sent again under the same key with a dispatch of its own; where the tool cannot say, the outcome is unknown.
  */
-import { Deferred, Effect, Exit } from "effect"
 import type { Clock } from "effect"
+import { Deferred, Effect, Exit } from "effect"
 import { ToolTransientError } from "../../../src/error/ToolError.ts"
-import type { CallId } from "../../../src/Ids.ts"
 import type { RunInput } from "../../../src/run/RunDecider.ts"
 import type { Outcome } from "../../../src/run/RunEvent.ts"
 import type { CallPhase } from "../../../src/run/RunState.ts"
 import type { AgentMemory } from "../../../services/AgentMemory.ts"
-import { bodyFinished } from "./CallOutcome.ts"
-import { withSpending } from "./CallSpending.ts"
+import type { BodyRunner, DispatchedCall } from "./BodyRunner.ts"
 import { dispatchRouteOf } from "./CallDigests.ts"
-import type { CallHost, AgentTool } from "./CallHost.ts"
+import type { AgentTool, StartBody } from "./CallHost.ts"
+import { bodyFinished, bodyOutcome, callLost } from "./CallOutcome.ts"
 import {
-  withPossibleSideEffect,
   failedOutcome,
   isOutcomeLost,
-  isOutcomeUnknowable
+  isOutcomeUnknowable,
+  withPossibleSideEffect
 } from "./Failures.ts"
 import type { Reconciliation } from "./Reconciliation.ts"
 
-export interface ReconcilableCall {
-  readonly host: CallHost
-  readonly call: CallId
-  readonly tool: AgentTool
-  readonly args: unknown
-  readonly key: string
-}
-
-/** What the runner of bodies does for this one. */
-export interface Services {
-  readonly clock: Clock.Clock
-  /** One attempt: its exit, or undefined when its time is over. `ended` is told when its fiber is, which may be later. */
-  readonly attempt: (
-    body: ReconcilableCall,
-    over_at: number,
-    ended: () => void
-  ) => Effect.Effect<Exit.Exit<unknown, unknown> | undefined, never, AgentMemory>
-  readonly outcomeOf: (
-    host: CallHost,
-    tool: AgentTool,
-    exit: Exit.Exit<unknown, unknown>
-  ) => Outcome
-  /** One question, bounded by the tool's timeout. */
-  readonly ask: (
-    body: ReconcilableCall,
-    over_at: number
-  ) => Effect.Effect<Reconciliation, never, AgentMemory>
-}
-
-/** How often a call that did not happen is sent, for one owner of its run. */
+/** How often one owner of the run sends a call that did not happen. */
 const sends_max = 3
-/** How often a question is put that comes to nothing, and the first of the waits in between. */
+/** How often a question that could not be answered is put, and the first of the waits in between. */
 const asks_max = 3
 const ask_again_ms = 500
-/** How long the journal may take over a dispatch before its body is not begun any more. */
+/** A dispatch that takes the journal longer than this begins no body: a later owner may ask by then. */
 const dispatch_ms_max = 5_000
 
-const undone = ({ spec }: AgentTool): ToolTransientError =>
+const notDone = ({ spec }: AgentTool): ToolTransientError =>
   new ToolTransientError({
     kind: "external",
     reason: "NOT_DONE",
@@ -69,120 +39,160 @@ const undone = ({ spec }: AgentTool): ToolTransientError =>
 
 const graceOf = ({ spec }: AgentTool): number => Math.min(spec.timeout_ms, dispatch_ms_max)
 
-/** The key under which an older owner dispatched it, and was not heard of since. */
-const leftKey = (phase: CallPhase): string | undefined =>
-  phase._tag === "Dispatched" && phase.on_loss === "ask" ? phase.key : undefined
-
-const overAt = (phase: CallPhase): number =>
+const overAtOf = (phase: CallPhase): number =>
   phase._tag === "Dispatched" ? (phase.over_at ?? 0) : 0
+
+/** In ms of the monotonic clock, which nobody sets. */
+const elapsedMs = (clock: Clock.Clock): number =>
+  Number(clock.monotonicTimeNanosUnsafe()) / 1_000_000
 
 type Sent =
   /** The dispatch does not stand: nothing was done. */
-  | "refused"
-  /** It stands too late for a body to begin: whoever owns the run next may ask already. */
-  | "late"
-  /** Nobody knows what it did, and nobody has to be asked. */
-  | "unknown"
-  /** `isOver`: the attempt's fiber has ended, so that it cannot act any more. */
-  | {
-      readonly exit: Exit.Exit<unknown, unknown> | undefined
-      readonly isOver: boolean
-      readonly over_at: number
-    }
+  | { readonly _tag: "Refused" }
+  /** The dispatch took longer than its grace, and no body began: whoever owns the run next may already ask. */
+  | { readonly _tag: "Late" }
+  /** The attempt ended, and its exit says what it did. */
+  | { readonly _tag: "Ended"; readonly exit: Exit.Exit<unknown, unknown> }
+  /** The exit says nothing, but the attempt is over and cannot act any more: the tool may be asked. */
+  | { readonly _tag: "Lost"; readonly over_at: number }
+  /** The exit says nothing, and the tool cannot say more or the attempt may still act. */
+  | { readonly _tag: "Unknown" }
 
-export const make = ({ ask, attempt, clock, outcomeOf }: Services) => {
-  const now = () => clock.currentTimeMillisUnsafe()
-  /** Of the clock that nobody sets. */
-  const elapsed = () => Number(clock.monotonicTimeNanosUnsafe()) / 1_000_000
+/** One attempt behind its dispatch. Gives what is known of it, not before the attempt is over where its exit is lost. */
+const send = Effect.fnUntraced(function* (
+  { clock, handle, within }: BodyRunner,
+  body: DispatchedCall,
+  isAgain: boolean
+): Effect.fn.Return<Sent, never, AgentMemory> {
+  const { call, host, key, tool } = body
+  const { timeout_ms } = tool.spec
+  const grace_ms = graceOf(tool)
+  const asked_at = elapsedMs(clock)
+  const over_at = Math.max(
+    clock.currentTimeMillisUnsafe() + grace_ms + timeout_ms,
+    overAtOf(host.call().phase) + 1
+  )
+  const stands = yield* host.dispatch({
+    _tag: "Dispatches",
+    call,
+    key,
+    on_loss: "ask",
+    tool: tool.key,
+    over_at,
+    ...dispatchRouteOf(tool),
+    ...(isAgain ? { asked: true } : undefined)
+  })
+  if (!stands) return { _tag: "Refused" }
+  const began_at = elapsedMs(clock)
+  if (began_at - asked_at > grace_ms) return { _tag: "Late" }
+  const ended = Deferred.makeUnsafe<void>()
+  const attempt = Effect.onExit(handle(body, key, over_at), () =>
+    Effect.sync(() => Deferred.doneUnsafe(ended, Exit.void))
+  )
+  const exit = yield* within(attempt, timeout_ms)
+  if (exit !== undefined) {
+    if (Exit.isSuccess(exit) || !isOutcomeLost(exit.cause)) return { _tag: "Ended", exit }
+    if (isOutcomeUnknowable(exit.cause)) return { _tag: "Unknown" }
+  }
+  // What was sent over a connection that was lost may still arrive.
+  yield* Effect.sleep(Math.max(0, timeout_ms - (elapsedMs(clock) - began_at)))
+  // A body may take its time over an interruption, and act meanwhile.
+  const over = yield* Effect.timeoutOption(Deferred.await(ended), timeout_ms)
+  return over._tag === "Some" ? { _tag: "Lost", over_at } : { _tag: "Unknown" }
+})
 
-  const send = Effect.fnUntraced(function* (
-    body: ReconcilableCall,
-    isAgain: boolean
-  ): Effect.fn.Return<Sent, never, AgentMemory> {
-    const { call, host, key, tool } = body
-    const { timeout_ms } = tool.spec
-    const from = elapsed()
-    const over_at = Math.max(now() + graceOf(tool) + timeout_ms, overAt(host.call().phase) + 1)
-    const stands = yield* host.dispatch({
-      _tag: "Dispatches",
-      call,
-      key,
-      on_loss: "ask",
-      tool: tool.key,
-      over_at,
-      ...dispatchRouteOf(tool),
-      ...(isAgain ? { asked: true } : undefined)
-    })
-    if (!stands) return "refused"
-    const begins = elapsed()
-    if (begins - from > graceOf(tool)) return "late"
-    const ended = Deferred.makeUnsafe<void>()
-    const exit = yield* attempt(body, over_at, () => Deferred.doneUnsafe(ended, Exit.void))
-    if (exit !== undefined && !(Exit.isFailure(exit) && isOutcomeLost(exit.cause))) {
-      return { exit, isOver: true, over_at }
-    }
-    if (exit !== undefined && isOutcomeUnknowable(exit.cause)) return "unknown"
-    // A connection that was lost may still carry what was sent.
-    yield* Effect.sleep(Math.max(0, timeout_ms - (elapsed() - begins)))
-    // A body may take its time over an interruption, and act meanwhile.
-    const over = yield* Effect.timeoutOption(Deferred.await(ended), timeout_ms)
-    return { exit: undefined, isOver: over._tag === "Some", over_at }
+/** The tool's answer. A question that comes to nothing is put again, `asks_max` times in all. */
+const askRepeatedly = Effect.fnUntraced(function* (
+  { reconcile }: BodyRunner,
+  body: DispatchedCall,
+  over_at: number
+) {
+  for (let asks = 1; ; asks++) {
+    const found = yield* reconcile(body, over_at)
+    if (found._tag !== "Unasked" || asks === asks_max) return found
+    yield* Effect.sleep(ask_again_ms * 4 ** (asks - 1))
+  }
+})
+
+/** Waits until the attempt of an earlier owner is over, and at most as long as an attempt can take: clocks differ. */
+const waitUntilOver = (clock: Clock.Clock, { host, tool }: DispatchedCall) =>
+  Effect.suspend(() => {
+    const left_ms = overAtOf(host.call().phase) - clock.currentTimeMillisUnsafe()
+    return Effect.sleep(Math.min(Math.max(left_ms, 0), graceOf(tool) + tool.spec.timeout_ms))
   })
 
-  const answered = Effect.fnUntraced(function* (body: ReconcilableCall, over_at: number) {
-    for (let asks = 1; ; asks++) {
-      const found = yield* ask(body, over_at)
-      if (found._tag !== "Unasked" || asks === asks_max) return found
-      yield* Effect.sleep(ask_again_ms * 4 ** (asks - 1))
-    }
-  })
+/** The ends of one call: by its body or by what its tool says. */
+class Ends {
+  readonly #body: DispatchedCall
+  readonly #clock: Clock.Clock
+  readonly #began_at: number
 
-  /** Until what an older owner sent is over, and never longer than it could take: clocks differ. */
-  const untilOver = ({ host, tool }: ReconcilableCall) =>
-    Effect.suspend(() => {
-      const most = graceOf(tool) + tool.spec.timeout_ms
-      return Effect.sleep(Math.min(Math.max(overAt(host.call().phase) - now(), 0), most))
-    })
+  constructor(body: DispatchedCall, clock: Clock.Clock) {
+    this.#body = body
+    this.#clock = clock
+    this.#began_at = clock.currentTimeMillisUnsafe()
+  }
 
-  return Effect.fnUntraced(function* (
-    given: ReconcilableCall
-  ): Effect.fn.Return<RunInput | undefined, never, AgentMemory> {
-    const { call, host, tool } = given
-    const left = leftKey(host.call().phase)
-    // What was sent is known by the key that it was sent with, whatever the tool would derive now.
-    const body = left === undefined ? given : { ...given, key: left }
-    const began = now()
-    const lost = (): RunInput =>
-      withSpending<Extract<RunInput, { readonly _tag: "Lost" }>>(host, { _tag: "Lost", call })
-    const ended = (outcome: Outcome): RunInput => {
-      const input = bodyFinished(host, tool, call, outcome, began, now())
-      return input._tag === "Finished" ? { ...input, asked: true } : input
+  by(outcome: Outcome): RunInput {
+    const { call, host, tool } = this.#body
+    const ended_at = this.#clock.currentTimeMillisUnsafe()
+    return { ...bodyFinished(host, tool, call, outcome, this.#began_at, ended_at), asked: true }
+  }
+
+  lost(): RunInput {
+    return callLost(this.#body.host, this.#body.call)
+  }
+
+  /** Undefined = the call did not happen, and may be sent. */
+  reconciled(found: Reconciliation): RunInput | undefined {
+    switch (found._tag) {
+      case "NotHappened":
+        return undefined
+      case "Settled":
+        return this.by(found.outcome)
+      default:
+        return this.lost()
     }
-    /** What the tool says, as the call's end; undefined = nothing was done. */
-    const said = (found: Reconciliation): RunInput | undefined =>
-      found._tag === "NotHappened"
-        ? undefined
-        : found._tag === "Settled"
-          ? ended(found.outcome)
-          : lost()
-    if (left !== undefined) {
-      yield* untilOver(body)
-      const end = said(yield* answered(body, overAt(host.call().phase)))
+  }
+}
+
+const write = Effect.fnUntraced(function* (
+  runner: BodyRunner,
+  given: DispatchedCall
+): Effect.fn.Return<RunInput | undefined, never, AgentMemory> {
+  const { host, tool } = given
+  const { phase } = host.call()
+  // Dispatched by an earlier owner: known by the key that it was sent with, whatever the tool would derive now.
+  const isLeft = phase._tag === "Dispatched" && phase.on_loss === "ask"
+  const body = isLeft ? { ...given, key: phase.key } : given
+  const ends = new Ends(body, runner.clock)
+  if (isLeft) {
+    yield* waitUntilOver(runner.clock, body)
+    const found = yield* askRepeatedly(runner, body, overAtOf(host.call().phase))
+    const end = ends.reconciled(found)
+    if (end !== undefined) return end
+  }
+  for (let sends = 1; ; sends++) {
+    const isAgain = isLeft || sends > 1
+    const sent = yield* send(runner, body, isAgain)
+    if (sent._tag === "Refused") return isAgain ? ends.by(failedOutcome(notDone(tool))) : undefined
+    if (sent._tag === "Unknown") return ends.lost()
+    if (sent._tag === "Ended") {
+      return ends.by(withPossibleSideEffect(bodyOutcome(host, tool, sent.exit)))
+    }
+    if (sent._tag === "Lost") {
+      const end = ends.reconciled(yield* askRepeatedly(runner, body, sent.over_at))
       if (end !== undefined) return end
     }
-    for (let sends = 1; ; sends++) {
-      const isAgain = left !== undefined || sends > 1
-      const sent = yield* send(body, isAgain)
-      if (sent === "refused") return isAgain ? ended(failedOutcome(undone(tool))) : undefined
-      if (sent === "unknown") return lost()
-      if (sent !== "late") {
-        const { exit, isOver, over_at } = sent
-        if (exit !== undefined) return ended(withPossibleSideEffect(outcomeOf(host, tool, exit)))
-        if (!isOver) return lost()
-        const end = said(yield* answered(body, over_at))
-        if (end !== undefined) return end
-      }
-      if (sends === sends_max) return ended(failedOutcome(undone(tool)))
-    }
+    if (sends === sends_max) return ends.by(failedOutcome(notDone(tool)))
+  }
+})
+
+/** Starts the reconcilable writes of one tool. */
+export const make =
+  (runner: BodyRunner, tool: AgentTool): StartBody =>
+  (host, call, args) => ({
+    effect: Effect.flatMap(runner.keyOf(host, call, tool), (key) =>
+      write(runner, { host, call, tool, args, key })
+    )
   })
-}

@@ -1,24 +1,34 @@
 /**
- * Whether a body that failed is tried again, and when: below the agent, inside one call, for tools that declare it. It is
- * asked only after a failure, so that a call that succeeds pays nothing for it.
+ * Whether a body that failed is tried again, and when: inside one call, for tools that declare a retry policy; the model
+ * and the loop see one call. It is asked only after a failure, so that a call that succeeds pays nothing for it.
  */
-import { Cause, Effect, Exit, Random } from "effect"
 import type { Clock } from "effect"
+import { Cause, Effect, Exit, Random } from "effect"
 import type { ToolError } from "../../../src/error/ToolError.ts"
 import { failureOf, isToolError } from "../../../src/error/ToolError.ts"
 import { isRetried, retryWaitMs } from "../../../src/tool/RetryPolicy.ts"
 import type { ToolAttemptObserver } from "../../../services/ToolAttemptObserver.ts"
-import type { CallHost, AgentTool } from "./CallHost.ts"
+import type { AgentTool, CallHost } from "./CallHost.ts"
 import { timeoutError } from "./Failures.ts"
 
 export interface RetryServices {
   readonly clock: Clock.Clock
-  /** Absent = nobody is told. */
+  /** Told of each attempt that failed in a way that the policy covers. Absent = none. */
   readonly attempted?: ReadonlyArray<ToolAttemptObserver>
 }
 
-/** What a body said or its deadline; a defect or a failure of no class is nothing that a policy could cover. */
-const typed = (
+/** One attempt that did not succeed. */
+interface FailedAttempt {
+  /** From 1. */
+  readonly attempt: number
+  /** Undefined = the attempt ran out of time. */
+  readonly exit: Exit.Exit<unknown, unknown> | undefined
+  /** In ms since 1970. */
+  readonly started_at: number
+}
+
+/** The attempt's failure; undefined for a defect or a failure of no class, which no policy covers. */
+const toolErrorOf = (
   tool: AgentTool,
   exit: Exit.Exit<unknown, unknown> | undefined
 ): ToolError | undefined => {
@@ -28,43 +38,38 @@ const typed = (
   return error._tag === "Some" && isToolError(error.value) ? error.value : undefined
 }
 
-/**
- * Waits for the next attempt and answers true, or answers false at once: the attempt was the last one. `exit` undefined =
- * it was out of time.
- */
+/** Waits until the next attempt is due, and gives true; false at once where there is none. */
 export const waitForRetry = Effect.fnUntraced(function* (
   { attempted = [], clock }: RetryServices,
-  host: CallHost,
-  tool: AgentTool,
-  attempt: number,
-  exit: Exit.Exit<unknown, unknown> | undefined,
-  started_at: number
+  { host, tool }: { readonly host: CallHost; readonly tool: AgentTool },
+  { attempt, exit, started_at }: FailedAttempt
 ) {
   const { retry } = tool.spec
-  const error = typed(tool, exit)
+  const error = toolErrorOf(tool, exit)
   if (retry === undefined || error === undefined || !isRetried(retry, error)) return false
-  const wait =
+  const wait_ms =
     attempt < retry.max_attempts
       ? retryWaitMs(retry, attempt, error, yield* Random.next)
       : undefined
   if (attempted.length > 0) {
+    const { arguments: args, id } = host.call()
     const fact = {
       run: host.run,
-      call: host.call().id,
+      call: id,
       tenant: host.accepted.tenant,
       trace_id: host.accepted.trace_id,
       agent_name: host.agent.spec.name,
       tool_name: tool.spec.name,
-      arguments: host.call().arguments,
+      arguments: args,
       attempt,
       error: failureOf(error),
-      again: wait !== undefined,
+      again: wait_ms !== undefined,
       started_at,
       ended_at: clock.currentTimeMillisUnsafe()
     }
-    for (const tell of attempted) tell(fact)
+    for (const observe of attempted) observe(fact)
   }
-  if (wait === undefined) return false
-  yield* Effect.sleep(wait)
+  if (wait_ms === undefined) return false
+  yield* Effect.sleep(wait_ms)
   return true
 })

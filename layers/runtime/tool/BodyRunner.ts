@@ -1,0 +1,149 @@
+/**
+ * What every strategy of a body needs: its handler as an Effect over its services, a bound of its time, its idempotency
+ * key, and the reconciliation of a lost call.
+ */
+import type { Clock, Exit } from "effect"
+import { Context, Effect, Tracer } from "effect"
+import type { Digest } from "effect/crypto"
+import type { CallId } from "../../../src/Ids.ts"
+import type { AgentMemory } from "../../../services/AgentMemory.ts"
+import type { BodyContext, BodyContextOptions } from "./BodyContext.ts"
+import { HandlerContext, makeBodyContexts } from "./BodyContext.ts"
+import { callIdempotencyKey, sideEffectIdempotencyKey } from "./CallDigests.ts"
+import type { ActorContext, AgentTool, CallHost, Fork } from "./CallHost.ts"
+import type { Deadlines } from "./Deadlines.ts"
+import { callIdentityOf } from "./IdempotencyIndex.ts"
+import type { Reconciliation } from "./Reconciliation.ts"
+import { reconciliation_unknown, reconciliationOf } from "./Reconciliation.ts"
+import type { RetryServices } from "./RetryDecision.ts"
+
+export interface BodyServices extends RetryServices, BodyContextOptions {
+  readonly digest: Digest.Digest["Service"]
+  readonly deadlines: Deadlines
+}
+
+/** A call whose body runs, with its decoded arguments. */
+export interface BodyCall {
+  readonly host: CallHost
+  readonly call: CallId
+  readonly tool: AgentTool
+  readonly args: unknown
+}
+
+/** One with the idempotency key that its dispatch is journaled with. */
+export interface DispatchedCall extends BodyCall {
+  readonly key: string
+}
+
+export interface BodyRunner extends RetryServices {
+  readonly clock: Clock.Clock
+  readonly contextOf: (tool: AgentTool, actor: ActorContext) => BodyContext
+  /** The handler over its services, within a span where a tracer listens. A throw is a defect. */
+  readonly handle: (
+    call: BodyCall,
+    key: string | undefined,
+    over_at?: number
+  ) => Effect.Effect<unknown, unknown, AgentMemory>
+  /** The exit of an effect that runs in a fiber of its own; undefined = it was interrupted when its time was over. */
+  readonly within: <A, E>(
+    effect: Effect.Effect<A, E, AgentMemory>,
+    timeout_ms: number,
+    fork?: Fork
+  ) => Effect.Effect<Exit.Exit<A, E> | undefined, never, AgentMemory>
+  /** The key of the call itself, or that of its side effect where the tool declares an `idempotency_key`. */
+  readonly keyOf: (host: CallHost, call: CallId, tool: AgentTool) => Effect.Effect<string>
+  /** Asks the tool once, within its timeout, what became of a lost call. `over_at`: when the call was over, in ms since 1970. */
+  readonly reconcile: (
+    call: DispatchedCall,
+    over_at: number
+  ) => Effect.Effect<Reconciliation, never, AgentMemory>
+}
+
+/** The span of the run's own trace in which the call is made; the services of a tool may have been built in another. */
+const parentSpanOf = ({ context }: CallHost): { readonly parent?: Tracer.AnySpan } => {
+  const parent = Context.getOrUndefined(context, Tracer.ParentSpan)
+  return parent === undefined ? {} : { parent }
+}
+
+/** The span of one attempt belongs to the trace of its run, so that a run that was parked for days is one trace. */
+export const withToolSpan = <A, E>(
+  body: Effect.Effect<A, E, AgentMemory>,
+  host: CallHost,
+  tool: AgentTool,
+  key: string | undefined
+): Effect.Effect<A, E, AgentMemory> =>
+  Effect.withSpan(body, `execute_tool ${tool.spec.name}`, {
+    kind: "internal",
+    ...parentSpanOf(host),
+    attributes: {
+      "gen_ai.operation.name": "execute_tool",
+      "gen_ai.agent.name": host.agent.spec.name,
+      "gen_ai.tool.name": tool.spec.name,
+      "gen_ai.tool.call.id": host.call().id,
+      "troupe.run_id": host.run,
+      "troupe.trace_id": host.accepted.trace_id,
+      ...(key === undefined ? undefined : { "troupe.idempotency_key": key })
+    }
+  })
+
+const makeWithin =
+  (deadlines: Deadlines): BodyRunner["within"] =>
+  (effect, timeout_ms, fork) =>
+    Effect.contextWith((context: Context.Context<AgentMemory>) =>
+      Effect.callback((resume) => {
+        const fiber = (fork ?? Effect.runForkWith(context))(effect)
+        let isLate = false
+        const cancel = deadlines.after(timeout_ms, () => {
+          // A body may end at once when it is interrupted: that exit is the deadline's doing, and not its answer.
+          isLate = true
+          fiber.interruptUnsafe()
+          resume(Effect.succeed(undefined))
+        })
+        fiber.addObserver((exit) => {
+          cancel()
+          if (!isLate) resume(Effect.succeed(exit))
+        })
+        return Effect.sync(() => {
+          cancel()
+          fiber.interruptUnsafe()
+        })
+      })
+    )
+
+export const make = (services: BodyServices): BodyRunner => {
+  const { digest } = services
+  const contextOf = makeBodyContexts(services)
+  const within = makeWithin(services.deadlines)
+  return {
+    clock: services.clock,
+    ...(services.attempted === undefined ? undefined : { attempted: services.attempted }),
+    contextOf,
+    within,
+    handle: ({ args, host, tool }, key, over_at) => {
+      const body = contextOf(tool, host.context)
+      const handled = Effect.suspend(() =>
+        tool.handler(args, new HandlerContext(host, body, key, over_at))
+      )
+      return Effect.provideContext(
+        body.traced ? withToolSpan(handled, host, tool, key) : handled,
+        body.context
+      )
+    },
+    keyOf: (host, call, tool) => {
+      const identity = callIdentityOf(tool, host.call())
+      return identity === undefined
+        ? callIdempotencyKey(digest, host.run, call)
+        : sideEffectIdempotencyKey(digest, host.run, identity)
+    },
+    reconcile: Effect.fnUntraced(function* ({ args, host, key, tool }, over_at) {
+      const question = tool.reconcile
+      if (question === undefined) return reconciliation_unknown
+      const body = contextOf(tool, host.context)
+      const asked = Effect.suspend(() =>
+        question(args, new HandlerContext(host, body, key, over_at))
+      )
+      const exit = yield* within(Effect.provideContext(asked, body.context), tool.spec.timeout_ms)
+      return reconciliationOf(host, tool, exit)
+    })
+  }
+}

@@ -1,0 +1,97 @@
+/**
+ * Asks a person whether a call may run, unless one has approved exactly this call of this tool. The question ends the work
+ * of the call: whatever is decided, the call passes the gate again from its arguments on, in this process or another.
+ */
+import type { Clock } from "effect"
+import { Effect } from "effect"
+import type { Digest, SecureRandom } from "effect/crypto"
+import type { Decision } from "../../../src/approval/Approval.ts"
+import { argsSummary } from "../../../src/approval/ArgsSummary.ts"
+import { askedOf } from "../../../src/approval/ShownApproval.ts"
+import { ApprovalId } from "../../../src/Ids.ts"
+import type { RunInput } from "../../../src/run/RunDecider.ts"
+import type { Proposal } from "./CallDigests.ts"
+import { approvalDigest, proposalDigest, shownDigest, toolDigest } from "./CallDigests.ts"
+import type { AgentTool, CallHost } from "./CallHost.ts"
+
+export interface ApprovalServices {
+  readonly clock: Clock.Clock
+  readonly digest: Digest.Digest["Service"]
+  readonly random: SecureRandom.SecureRandom["Service"]
+  /** Part of every approval digest: a changed policy asks again. */
+  readonly policy_version: string
+}
+
+/** The two decisions that let a call run. */
+const isApproving = ({ _tag }: Decision): boolean => _tag === "Approve" || _tag === "Modify"
+
+/** The digests that bind a decision to this call of this tool. */
+const digestsOf = Effect.fnUntraced(function* (
+  { digest, policy_version }: ApprovalServices,
+  host: CallHost,
+  tool: AgentTool
+) {
+  const call = host.call()
+  const proposal: Proposal = {
+    tenant: host.accepted.tenant,
+    tool: tool.key,
+    arguments: call.arguments,
+    policy_version
+  }
+  return {
+    proposal,
+    approval: yield* approvalDigest(digest, proposal, host.run, call.id),
+    tool: yield* toolDigest(digest, tool.spec)
+  }
+})
+
+const question = Effect.fnUntraced(function* (
+  { clock, digest, policy_version, random }: ApprovalServices,
+  host: CallHost,
+  tool: AgentTool,
+  digests: Effect.Success<ReturnType<typeof digestsOf>>
+) {
+  const { spec } = tool
+  const call = host.call()
+  const approval = ApprovalId.make(yield* random.uuidV4())
+  const request = {
+    call: call.id,
+    approval,
+    digest: digests.approval,
+    proposal: yield* proposalDigest(digest, digests.proposal),
+    tool_key: tool.key,
+    tool_digest: digests.tool,
+    arguments: call.arguments as never,
+    policy_version,
+    approvers: spec.approvers,
+    payload: {
+      tool_name: spec.name,
+      agent_name: host.agent.spec.name,
+      args_summary: argsSummary(call.arguments),
+      effect_description: spec.effect_description,
+      correlation_id: approval
+    },
+    ...(spec.approval_expires_ms === undefined
+      ? undefined
+      : { expires_at: clock.currentTimeMillisUnsafe() + spec.approval_expires_ms })
+  }
+  const asked = askedOf(host.run, host.accepted.tenant, request)
+  return { ...request, shown_digest: yield* shownDigest(digest, asked) }
+})
+
+/** The question to be asked about the call; undefined = it is approved, as it is and of the tool as it is. */
+export const approvalFor = Effect.fnUntraced(function* (
+  services: ApprovalServices,
+  host: CallHost,
+  tool: AgentTool
+): Effect.fn.Return<Extract<RunInput, { readonly _tag: "Asks" }> | undefined> {
+  const digests = yield* digestsOf(services, host, tool)
+  const { phase } = host.call()
+  const isApproved =
+    phase._tag === "Decided" &&
+    phase.tool_digest === digests.tool &&
+    isApproving(phase.decision) &&
+    phase.digest === digests.approval
+  if (isApproved) return undefined
+  return { _tag: "Asks", request: yield* question(services, host, tool, digests) }
+})

@@ -1,0 +1,71 @@
+/**
+ * Why the gate refuses a call, as what the model reads of it.
+ */
+import { Cause, Exit } from "effect"
+import type { ToolError } from "../../../src/error/ToolError.ts"
+import { ToolPolicyError, ToolUserError } from "../../../src/error/ToolError.ts"
+import type { CallId } from "../../../src/Ids.ts"
+import { strayMembers, suggestNames } from "../../../src/tool/Nearest.ts"
+import { refusalText } from "../../../src/tool/ToolCodec.ts"
+import type { AgentTool, CallHost, StartedWork } from "./CallHost.ts"
+import { callFinished } from "./CallOutcome.ts"
+import { failedOutcome } from "./Failures.ts"
+
+/** A call that ends with this error, and runs nothing. */
+export const refuseCall = (call: CallId, error: ToolError): StartedWork => ({
+  effect: Exit.succeed(callFinished(call, failedOutcome(error)))
+})
+
+export const malformedArguments = (text: string): ToolUserError =>
+  new ToolUserError({
+    kind: "invalid_args",
+    reason: "MALFORMED_JSON",
+    message: `the arguments were not JSON: ${text.slice(0, 200)}`
+  })
+
+/** `more` follows the text of the schema's issue. */
+export const invalidArguments = (
+  { cause }: Exit.Failure<unknown, unknown>,
+  more = ""
+): ToolUserError =>
+  new ToolUserError({
+    kind: "invalid_args",
+    reason: "INPUT_SCHEMA",
+    message: `${refusalText(Cause.squash(cause))}${more}`
+  })
+
+/** The same with the members that the tool's input schema does not have. */
+export const invalidToolArguments = (
+  { spec }: AgentTool,
+  given: unknown,
+  exit: Exit.Failure<unknown, unknown>
+): ToolUserError => invalidArguments(exit, strayMembers(given, spec.input_schema))
+
+export const unknownTool = (name: string, { agent }: CallHost): ToolUserError => {
+  const known = suggestNames(name, [...agent.tools.keys(), ...agent.specialists.keys()])
+  return new ToolUserError({
+    kind: "not_found",
+    reason: "UNKNOWN_TOOL",
+    message: `there is no tool "${name.slice(0, 64)}".${known}`
+  })
+}
+
+export const toolsStopped = (): ToolPolicyError =>
+  new ToolPolicyError({
+    kind: "permission",
+    reason: "KILL_SWITCH",
+    message: "an operator has stopped every tool."
+  })
+
+/** `roles` = the text of the sender's roles, where a rule refuses them and not the tool as such. */
+export const permissionDenied = (
+  { spec }: AgentTool,
+  roles: string | undefined
+): ToolPolicyError => {
+  const whom = roles === undefined ? "" : ` for whoever sent the message (${roles})`
+  return new ToolPolicyError({
+    kind: "permission",
+    reason: "PERMISSION_DENIED",
+    message: `"${spec.name}" is not permitted${whom}.`
+  })
+}
