@@ -39,9 +39,9 @@ import type { ToolNotQueueable, WorkerOptions } from "./ServedTools.ts"
 import { servedTools, workerAgent } from "./ServedTools.ts"
 
 export interface QueueExecutor {
-  /** The names that its tools are called by. */
+  /** The names that the worker's tools are called by. */
   readonly names: ReadonlyArray<string>
-  /** Its tools, each once. */
+  /** The worker's tools, each once. */
   readonly specs: ReadonlyArray<ToolSpec>
   readonly execute: (
     delivery: ToolDelivery,

@@ -1,6 +1,6 @@
 /**
- * What a runtime says at its start of the workers that its remote tools need. Workers may start later, so that all of it
- * is a warning. Private to the remote tool.
+ * Warnings at the start of a runtime about the workers that its remote tools need. They are only warnings, because workers
+ * may start later. Private to the remote tool.
  */
 import { Effect } from "effect"
 import { differingFields } from "../../../src/tool/ToolOffer.ts"
@@ -14,21 +14,21 @@ const warningOf = (
   offers: ReadonlyArray<ToolOffer>,
   wait_ms: number
 ): string | undefined => {
-  const there = offers.filter(({ available }) => available)
-  if (there.length === 0) {
+  const available = offers.filter(({ available }) => available)
+  if (available.length === 0) {
     return `no worker offers the tool "${keyOf(spec)}" now; each call of it waits up to ${wait_ms} ms for one`
   }
-  const unlike = there.flatMap(({ provider, spec: offered }) => {
+  const differences = available.flatMap(({ provider, spec: offered }) => {
     const fields = differingFields(spec, offered)
     return fields.length === 0 ? [] : [`"${provider}" in ${fields.join(", ")}`]
   })
-  return unlike.length === 0
+  return differences.length === 0
     ? undefined
-    : `the tool "${keyOf(spec)}" is declared here unlike at the worker ${[...new Set(unlike)].join(" and ")}. Declare it alike at both ends`
+    : `the tool "${keyOf(spec)}" is declared here unlike at the worker ${[...new Set(differences)].join(" and ")}. Declare it alike at both ends`
 }
 
-/** Looks for workers that offer the tool as it is declared here. Never fails. */
-export const lookFor = (
+/** Warns where no worker offers the tool now, or one offers it with other fields than are declared here. Never fails. */
+export const warnOfMissingWorkers = (
   queue: ToolQueue["Service"],
   spec: ToolSpec,
   wait_ms: number

@@ -1,6 +1,6 @@
 /**
- * A tool whose body runs in another process: here it is a governed tool like any other (its approvals and its journal are
- * this runtime's), and its calls go through a queue under their own keys to a worker that has the body.
+ * A tool whose body runs in another process. Here it is a governed tool like any other: this runtime approves and journals
+ * its calls, and sends each through a queue, under the call's own key, to a worker that has the body.
  *
  * ```ts
  * const refund = { namespace: "shop", name: "refund", side_effects: "external", input: Refund } as const
@@ -46,7 +46,7 @@ import type { ToolMessageConflict, ToolQueueFull } from "../../../services/ToolQ
 import { ToolQueue } from "../../../services/ToolQueue.ts"
 import type { StoreError } from "../../../services/TaskStore.ts"
 import { outcome_unknown_reason } from "../tool/Failures.ts"
-import { lookFor } from "./RemoteOffers.ts"
+import { warnOfMissingWorkers } from "./RemoteOffers.ts"
 import { expired_reason } from "./QueueReply.ts"
 
 export interface RemoteOptions extends Governance {
@@ -57,10 +57,10 @@ export interface RemoteOptions extends Governance {
   readonly output?: AnySchema
 }
 
-/** What the last moments of a call's time are for: to take it back, or to say that it is not known. */
+/** The end of a call's timeout that is kept for withdrawing it, or for finding that its outcome is unknown. */
 const margin_ms = 1_000
 
-const notSent = (error: ToolMessageConflict | ToolQueueFull | StoreError): ToolError => {
+const sendFailure = (error: ToolMessageConflict | ToolQueueFull | StoreError): ToolError => {
   switch (error._tag) {
     case "ToolQueueFull":
       return new ToolTransientError({
@@ -75,19 +75,19 @@ const notSent = (error: ToolMessageConflict | ToolQueueFull | StoreError): ToolE
         message: "another call was sent under the id of this one; this one was not sent."
       })
     case "StoreError":
-      return lostTouch()
+      return queueUnavailable()
   }
 }
 
-/** A loss: the call may have been queued, and it may run. */
-const lostTouch = () =>
+/** The outcome is lost: the call may have been queued, and may run. */
+const queueUnavailable = () =>
   new ToolTransientError({
     kind: "network",
     reason: "QUEUE_UNAVAILABLE",
     message: "the queue did not answer."
   })
 
-const said = (reply: Reply): Effect.Effect<unknown, ToolError> => {
+const valueOf = (reply: Reply): Effect.Effect<unknown, ToolError> => {
   switch (reply._tag) {
     case "Value":
       return Effect.succeed(reply.value)
@@ -122,38 +122,45 @@ const messageOf = (
   metadata: {
     call: call.call,
     principal: call.principal,
-    // The worker's own span is beneath it, in whatever process.
+    // The span of the worker is a child of this one.
     ...(span === undefined ? undefined : { traceparent: traceparentOf(span) }),
-    // The gate here has let it run. Where it asked nobody, the worker's is not to ask either.
+    // The gate here has let the call run. Where no approval was needed here, the worker's gate asks for none either.
     ...(call.approved_by === undefined ? { permission: "allow" } : undefined)
   }
 })
 
-/** What the worker's body spent is spent by the call here. A result is seen once: one that may change is run anew. */
-const answered = (
+const reportSpent = (result: ResultMessage, spent: Spend | undefined): void => {
+  if (spent !== undefined) for (const use of spentIn(result)) spent(use)
+}
+
+/**
+ * The call's own result, once: what the worker's body spent counts as spent by the call here. A result that leaves the
+ * outcome open is not read twice, because the queue runs such a call again.
+ */
+const resultOf = (
   result: ResultMessage,
   spent: Spend | undefined
 ): Effect.Effect<unknown, ToolError> => {
-  if (spent !== undefined) for (const use of spentIn(result)) spent(use)
-  return said(readReply(result))
+  reportSpent(result, spent)
+  return valueOf(readReply(result))
 }
 
-/** Shows here what the worker's body shows meanwhile, as far as it gets through. */
-const showing = <A, E>(
+/** Passes on the preliminary results of the worker's body while `wait` runs; some may be lost. */
+const withPreliminaryResults = <A, E>(
   queue: ToolQueue["Service"],
   id: string,
   show: (result: unknown) => void,
-  asked: Effect.Effect<A, E>
+  wait: Effect.Effect<A, E>
 ): Effect.Effect<A, E> => {
   const pass = (json: string) => {
     const value = readJson(json)
     if (Result.isSuccess(value)) show(value.success)
   }
-  return Effect.scoped(Effect.andThen(Effect.ignore(queue.shown(id, pass)), asked))
+  return Effect.scoped(Effect.andThen(Effect.ignore(queue.shown(id, pass)), wait))
 }
 
 /** Sends a call and waits for its result, for `wait_ms` at most. */
-const ask = Effect.fnUntraced(function* (
+const sendAndWait = Effect.fnUntraced(function* (
   queue: ToolQueue["Service"],
   message: CallMessage,
   { call, spent }: GovernedContext,
@@ -174,19 +181,19 @@ const ask = Effect.fnUntraced(function* (
       tool: name,
       tenant: call.tenant,
       expires_at: now + wait_ms,
-      payload: message as never
+      payload: { ...message }
     }),
-    notSent
+    sendFailure
   )
-  if (recorded !== undefined) return yield* answered(recorded, spent)
+  if (recorded !== undefined) return yield* resultOf(recorded, spent)
   const result = yield* queue.awaited(id).pipe(
-    Effect.mapError(lostTouch),
+    Effect.mapError(queueUnavailable),
     Effect.timeoutOption(wait_ms),
-    // Nobody waits any more: what nobody has begun is not to begin.
+    // Without a waiter, a call that no worker has claimed must not begin.
     Effect.onInterrupt(() => Effect.ignore(queue.withdraw(id)))
   )
-  if (Option.isSome(result)) return yield* answered(result.value, spent)
-  if (yield* Effect.mapError(queue.withdraw(id), lostTouch)) {
+  if (Option.isSome(result)) return yield* resultOf(result.value, spent)
+  if (yield* Effect.mapError(queue.withdraw(id), queueUnavailable)) {
     return yield* new ToolTransientError({
       kind: "external",
       reason: "NO_WORKER",
@@ -200,11 +207,11 @@ const ask = Effect.fnUntraced(function* (
   })
 })
 
-/** How long a queue keeps a result at least: for younger calls, one that it does not know was never sent. */
+/** Every queue keeps results for at least this long: a younger call that it does not know was never sent. */
 const kept_ms = 3_600_000
 
-const reconciled = (result: ResultMessage, spent: Spend | undefined): Reconciled => {
-  if (spent !== undefined) for (const use of spentIn(result)) spent(use)
+const reconciledOf = (result: ResultMessage, spent: Spend | undefined): Reconciled => {
+  reportSpent(result, spent)
   const reply = readReply(result)
   switch (reply._tag) {
     case "Value":
@@ -222,8 +229,8 @@ const reconciled = (result: ResultMessage, spent: Spend | undefined): Reconciled
   }
 }
 
-/** What became of a call under its key, as far as the queue knows: its worker may still be at it, for `wait_ms` more. */
-const found = Effect.fnUntraced(function* (
+/** What became of a call, by what the queue has under its key. Waits up to `wait_ms` for a worker that still runs it. */
+const reconcile = Effect.fnUntraced(function* (
   queue: ToolQueue["Service"],
   { call, spent }: GovernedContext,
   wait_ms: number
@@ -234,20 +241,20 @@ const found = Effect.fnUntraced(function* (
     const age = (yield* Clock.currentTimeMillis) - (call.over_at ?? 0)
     return (age < kept_ms ? { _tag: "NotHappened" } : { _tag: "Unknown" }) satisfies Reconciled
   }
-  if (known.result !== undefined) return reconciled(known.result, spent)
+  if (known.result !== undefined) return reconciledOf(known.result, spent)
   if (known.status !== "waiting") return { _tag: "Unknown" } satisfies Reconciled
   if (yield* queue.withdraw(id)) return { _tag: "NotHappened" } satisfies Reconciled
   const result = yield* Effect.timeoutOption(queue.awaited(id), wait_ms)
   return Option.isSome(result)
-    ? reconciled(result.value, spent)
+    ? reconciledOf(result.value, spent)
     : ({ _tag: "Unknown" } satisfies Reconciled)
-}, Effect.mapError(lostTouch))
+}, Effect.mapError(queueUnavailable))
 
 /**
- * A tool of this runtime whose calls a worker runs. `timeout_ms` is the whole way: waiting for a worker, its attempts, and
- * back. Its `retry` is the worker's, and so is `reconcile` of its body; what became of a call that this runtime lost is
- * asked of the queue. What its body shows before its end is shown here too, the last
- * of every 100 ms and up to 7,000 bytes of JSON; some of it may be lost.
+ * A tool of this runtime whose calls a worker runs. `timeout_ms` covers the wait for a worker, the worker's attempts, and
+ * the way back. The worker applies `retry` and the body's `reconcile`; what became of a call that this runtime lost is read
+ * from the queue. Preliminary results of the body are shown here too: the last of every 100 ms, up to 7,000 bytes of JSON;
+ * some may be lost.
  */
 export const remote = (
   options: RemoteOptions
@@ -267,7 +274,7 @@ export const remote = (
         description: descriptionOf(description, documentation),
         input_schema: input.json_schema,
         output_schema: output.json_schema,
-        // The queue knows what became of a call, or at least that its worker does not.
+        // The queue knows what became of a call, or that its worker does not.
         reconcile: isDispatched(governance) && governance.transactional !== true
       },
       governance
@@ -283,22 +290,24 @@ export const remote = (
     const queue = yield* ToolQueue
     const key = keyOf(spec)
     const wait_ms = spec.timeout_ms - Math.min(margin_ms, Math.ceil(spec.timeout_ms / 4))
-    yield* lookFor(queue, spec, wait_ms)
+    yield* warnOfMissingWorkers(queue, spec, wait_ms)
     const governed = yield* bindTool<never>(spec, {
-      // Both ends check; what travels is JSON, and only the worker's end decodes it.
+      // Both ends validate. What is sent is JSON, and only the worker decodes it.
       input: { ...input, decode: (given) => Exit.map(input.decode(given), () => given) },
       output: { ...output, encode: (json) => Exit.map(output.check(json), () => json) },
-      services: (yield* Effect.context<never>()) as Context.Context<never>,
+      services: yield* Effect.context<never>(),
       handler: (args, context) =>
         Effect.withFiber((fiber) => {
           const { call } = context
           const id = idOf(call)
           const message = messageOf(key, id, args, call, fiber.cache.span)
-          const asked = ask(queue, message, context, wait_ms)
-          return context.show === undefined ? asked : showing(queue, id, context.show, asked)
+          const result = sendAndWait(queue, message, context, wait_ms)
+          return context.show === undefined
+            ? result
+            : withPreliminaryResults(queue, id, context.show, result)
         }),
       ...(spec.reconcile
-        ? { reconcile: (_, context) => found(queue, context, wait_ms) }
+        ? { reconcile: (_, context) => reconcile(queue, context, wait_ms) }
         : undefined)
     })
     return [{ ...governed, provider: remote_provider }] as const

@@ -1,25 +1,24 @@
 /**
- * How a worker takes calls from a queue; the defaults are SemStreams' transport policy. All in ms unless the name says
- * otherwise.
+ * The bounds of a worker that takes calls from a queue. The defaults are SemStreams' transport policy. Times in ms.
  */
 import { Context } from "effect"
 import type { ClaimLoopConfig } from "../relay/ClaimLoop.ts"
 
 export interface ToolQueueConfig extends ClaimLoopConfig {
-  /** How often a call is delivered before it is dead. */
+  /** Deliveries of one call before it is dead. */
   readonly deliveries_max: number
-  /** How long a call belongs to a worker that says nothing more of it. A working one says so three times as often. */
+  /** The lease of a claimed call. A worker that runs the call extends it after each third. */
   readonly ack_wait_ms: number
-  /** How long a call waits after its first, second, ... failed delivery; the last value holds for all further ones. */
+  /** The wait after the first, second, ... failed delivery of a call; the last value holds for all further ones. */
   readonly backoff_ms: ReadonlyArray<number>
-  /** The longest that one delivery may work, whatever its tool says. */
+  /** The longest run of one delivery, whatever its tool's own timeout. */
   readonly message_ms_max: number
-  /** How long what a worker offers counts as there after it was last heard of; it is heard three times as often. */
+  /** How long an offer counts as available after its last renewal. The worker renews it after each third. */
   readonly offer_ms: number
-  /** The shortest time between two things that a call shows before its end; what comes faster is left out. */
+  /** The shortest time between two preliminary results of one call; only the last one in between is shown. */
   readonly show_ms: number
   /**
-   * How long results are kept for whoever sends the same call again, or asks for it; more than an hour, because for that
+   * How long results are kept for those who send the same call again or look it up. More than an hour, because for that
    * long a runtime takes a call that the queue does not know for one that was never sent.
    */
   readonly result_ms: number

@@ -1,6 +1,7 @@
 /**
- * Takes calls of tools from the queue and runs them, in the order execute, publish, acknowledge: a crash between any two
- * delivers the call again. A working call keeps its lease; one that cannot be run is dead, and its sender is told.
+ * A worker that takes calls of tools from the queue and runs them, in the order execute, publish, acknowledge: a crash
+ * between any two delivers the call again. The lease of a call is extended while it runs. A call that cannot be run is
+ * dead, and its sender gets an error as its result.
  */
 import { Clock, Context, Effect, Exit, Layer, Schedule, Schema, Scope } from "effect"
 import type { Digest, SecureRandom } from "effect/crypto"
@@ -18,35 +19,35 @@ import * as QueueExecutor from "./QueueExecutor.ts"
 import type { ToolNotQueueable, WorkerOptions } from "./ServedTools.ts"
 import { ToolQueueConfig } from "./ToolQueueConfig.ts"
 
-/** It runs already. */
+/** The worker runs already. */
 export class WorkerRunning extends Schema.TaggedError<WorkerRunning>()("WorkerRunning", {}) {}
 
 export interface WorkerHealth {
   readonly healthy: boolean
-  /** Calls that came to a value. */
+  /** Calls that ended with a value. */
   readonly processed: number
-  /** Calls that came to an error, and deliveries that came to nothing. */
+  /** Calls that ended with an error, and deliveries without a result. */
   readonly errors: number
-  /** Errors of both together; 0 where there were none. */
+  /** The share of `errors` in both; 0 where there were none. */
   readonly error_rate: number
-  /** Since its start, in ms; 0 while it does not run. */
+  /** ms since the start; 0 while the worker does not run. */
   readonly uptime_ms: number
 }
 
 export class ToolQueueWorker extends Context.Service<
   ToolQueueWorker,
   {
-    /** Fails where the queue does not answer: it is not asked before. */
+    /** Announces the tools and begins to claim. Fails where the queue does not answer. */
     readonly start: Effect.Effect<void, WorkerRunning | StoreError>
     /**
-     * Takes no more calls, lets those on their way end for `stop_ms`, and gives back the others. Nothing where it does
-     * not run.
+     * Claims no more calls, waits up to `stop_ms` for those in flight, and gives back the others. Does nothing where the
+     * worker does not run.
      */
     readonly stop: Effect.Effect<void>
     readonly health: Effect.Effect<WorkerHealth>
-    /** The names that its tools are called by. */
+    /** The names that the worker's tools are called by. */
     readonly tools: ReadonlyArray<string>
-    /** One for each of them, as SemStreams names who consumes a tool's calls. */
+    /** The consumer of each of these names, as SemStreams names it. */
     readonly consumers: ReadonlyArray<string>
   }
 >()("troupe/layers/runtime/queue/ToolQueueWorker") {}
@@ -191,7 +192,7 @@ const make = Effect.fnUntraced(function* (
   })
 })
 
-/** A worker that does not run yet. It stops with its scope. */
+/** A worker that has not started. It stops with its scope. */
 export const layerIdle = (
   options: WorkerOptions = {}
 ): Layer.Layer<

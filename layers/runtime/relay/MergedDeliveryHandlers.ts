@@ -1,5 +1,5 @@
 /**
- * The handlers of several rooms as one map. Two handlers of one topic are a mistake of the composition and end the start.
+ * The handlers of several rooms as one map. Two handlers of one topic are a mistake in the composition: the start fails.
  */
 import { Effect, Layer, Schema } from "effect"
 import type { DeliveryHandler, RoomHandlers } from "../../../services/DeliveryHandlers.ts"
