@@ -1,5 +1,5 @@
 /**
- * What an actor remembers, kept in the store by its tenant and address, so that it outlives the actor's fiber and not the process.
+ * What an actor remembers, in the store under its tenant and address: it outlives the actor's fiber, but not the process.
  */
 import { Clock, Effect, Layer } from "effect"
 import type { Memory } from "../../services/AgentMemory.ts"
@@ -26,7 +26,7 @@ const make = (tenant: Tenant, address: Address) =>
     })
   })
 
-/** A layer of its own for each actor: one that all shared would be built once, and leak. */
+/** A new layer for each actor: a shared one would be built once and give every actor the same memory. */
 export const layer = (
   tenant: Tenant,
   address: Address

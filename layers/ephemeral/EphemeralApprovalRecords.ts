@@ -1,5 +1,5 @@
 /**
- * The records of questions in one process.
+ * Approval records in one process.
  */
 import { Effect, Layer } from "effect"
 import type { ApprovalRequested } from "../../src/run/RunEvent.ts"
@@ -8,11 +8,11 @@ import { marksOf } from "../../src/approval/ShownApproval.ts"
 import type { Approval } from "../../src/approval/Approval.ts"
 import type { Store } from "./EphemeralStore.ts"
 import { EphemeralStore } from "./EphemeralStore.ts"
-import { turnsByAge } from "./Turns.ts"
+import { roundRobinByAge } from "./Turns.ts"
 
 const page_max = 500
 
-const shown = (store: Store, record: Approval): Approval => {
+const withMarks = (store: Store, record: Approval): Approval => {
   if (record.status !== "pending") return record
   const run = store.runs.get(record.run_id)
   let asked: ApprovalRequested | undefined
@@ -31,7 +31,7 @@ const make = Effect.map(EphemeralStore, (store) =>
     get: (id) =>
       Effect.sync(() => {
         const record = store.approvals.get(id)?.record
-        return record && shown(store, record)
+        return record && withMarks(store, record)
       }),
     list: (query) =>
       Effect.sync(() => {
@@ -45,7 +45,7 @@ const make = Effect.map(EphemeralStore, (store) =>
           if (place <= after || record.tenant !== query.tenant) continue
           if (query.status !== undefined && record.status !== query.status) continue
           if (query.run_id !== undefined && record.run_id !== query.run_id) continue
-          found.push(shown(store, record))
+          found.push(withMarks(store, record))
         }
         return found
       }),
@@ -55,7 +55,7 @@ const make = Effect.map(EphemeralStore, (store) =>
         for (const { record } of store.pending.values()) {
           if (record.expires_at !== undefined && record.expires_at <= now) found.push(record)
         }
-        return turnsByAge(found, ({ tenant }) => tenant).slice(0, limit)
+        return roundRobinByAge(found, ({ tenant }) => tenant).slice(0, limit)
       })
   })
 )

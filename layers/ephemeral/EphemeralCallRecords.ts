@@ -10,10 +10,10 @@ import type { CallRecord } from "../../src/tool/CallRecord.ts"
 const page_max = 500
 const records_max = 10_000
 
-/** One store, open until the scope closes. */
+/** A store that is open until the scope closes. */
 export const make: Effect.Effect<CallRecords["Service"], never, Scope.Scope> = Effect.gen(
   function* () {
-    /** In the order in which they came. */
+    /** Oldest first. */
     const records = new Map<string, CallRecord>()
     let open = true
     yield* Effect.addFinalizer(() =>
@@ -22,7 +22,7 @@ export const make: Effect.Effect<CallRecords["Service"], never, Scope.Scope> = E
         records.clear()
       })
     )
-    const ask = <A>(answer: () => A) =>
+    const whileOpen = <A>(answer: () => A) =>
       Effect.suspend(() =>
         open
           ? Effect.succeed(answer())
@@ -30,7 +30,7 @@ export const make: Effect.Effect<CallRecords["Service"], never, Scope.Scope> = E
       )
     return CallRecords.of({
       store: (all) =>
-        ask(() => {
+        whileOpen(() => {
           for (const record of all) if (!records.has(record.key)) records.set(record.key, record)
           for (const key of records.keys()) {
             if (records.size <= records_max) break
@@ -38,22 +38,22 @@ export const make: Effect.Effect<CallRecords["Service"], never, Scope.Scope> = E
           }
         }),
       ofRun: (tenant, run, limit, after) =>
-        ask(() => {
-          const its = [...records.values()].filter(
+        whileOpen(() => {
+          const found = [...records.values()].filter(
             (record) => record.tenant === tenant && record.run_id === run
           )
-          const from = after === undefined ? 0 : its.findIndex(({ key }) => key === after) + 1
-          return its.slice(from, from + Math.min(limit, page_max))
+          const from = after === undefined ? 0 : found.findIndex(({ key }) => key === after) + 1
+          return found.slice(from, from + Math.min(limit, page_max))
         }),
       ofTool: (tenant, tool_name, limit) =>
-        ask(() =>
+        whileOpen(() =>
           [...records.values()]
             .filter((record) => record.tenant === tenant && record.tool_name === tool_name)
             .reverse()
             .slice(0, Math.min(limit, page_max))
         ),
       forget: (tenant, before) =>
-        ask(() => {
+        whileOpen(() => {
           let forgotten = 0
           for (const [key, record] of records) {
             if (record.tenant !== tenant || record.ended_at >= before) continue

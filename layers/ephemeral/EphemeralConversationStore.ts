@@ -5,12 +5,13 @@ import { Effect, Layer } from "effect"
 import { ConversationStore } from "../../services/ConversationStore.ts"
 import type { Conversation } from "../../src/conversation/Conversation.ts"
 import type { ConversationId, Tenant } from "../../src/Ids.ts"
-import { EphemeralStore, pair } from "./EphemeralStore.ts"
+import { EphemeralStore, tenantKey } from "./EphemeralStore.ts"
 
 const page_max = 500
 
 const make = Effect.map(EphemeralStore, (store) => {
-  const find = (tenant: Tenant, id: ConversationId) => store.conversations.get(pair(tenant, id))
+  const find = (tenant: Tenant, id: ConversationId) =>
+    store.conversations.get(tenantKey(tenant, id))
   return ConversationStore.of({
     get: (tenant, id) => Effect.sync(() => find(tenant, id)?.conversation),
     list: (tenant, limit, before = Infinity, begun_by) =>

@@ -11,8 +11,12 @@ import { EphemeralStore } from "./EphemeralStore.ts"
 
 const page_max = 500
 
-/** Undefined = the entry belongs to no group. */
-const keyOf = (store: Store, entry: StoredCost, { by, tenant }: CostQuery): string | undefined => {
+/** The group of an entry; undefined = it belongs to none. */
+const groupOf = (
+  store: Store,
+  entry: StoredCost,
+  { by, tenant }: CostQuery
+): string | undefined => {
   switch (by) {
     case "tenant":
       return tenant
@@ -32,7 +36,7 @@ const keyOf = (store: Store, entry: StoredCost, { by, tenant }: CostQuery): stri
 const traceOf = (store: Store, { run_id }: StoredCost): string | undefined =>
   store.tasks.get(run_id)?.task.trace_id
 
-const fits = (store: Store, entry: StoredCost, query: CostQuery): boolean =>
+const matches = (store: Store, entry: StoredCost, query: CostQuery): boolean =>
   (query.from === undefined || entry.at >= query.from) &&
   (query.to === undefined || entry.at < query.to) &&
   (query.agent === undefined || entry.agent === query.agent) &&
@@ -81,8 +85,8 @@ const make = Effect.map(EphemeralStore, (store) =>
       Effect.sync(() => {
         const groups = new Map<string, Array<StoredCost>>()
         for (const entry of store.costs.get(query.tenant) ?? []) {
-          if (!fits(store, entry, query)) continue
-          const key = keyOf(store, entry, query)
+          if (!matches(store, entry, query)) continue
+          const key = groupOf(store, entry, query)
           if (key === undefined || (query.after !== undefined && key <= query.after)) continue
           const group = groups.get(key)
           if (group === undefined) groups.set(key, [entry])

@@ -1,6 +1,6 @@
 /**
- * Tokens from a list that is given at start: their SHA-256 digests and whom they belong to. The tokens themselves are
- * never kept.
+ * Credentials from a list that is given at start: SHA-256 digests of tokens, with the principal of each. The tokens
+ * themselves are never stored.
  */
 import { Effect, Layer, Redacted } from "effect"
 import { Digest, Mac } from "effect/crypto"
@@ -14,7 +14,7 @@ export interface Credential {
   readonly principal: Principal
 }
 
-/** Longer ones are refused unhashed, so that nobody buys CPU time with a long header. */
+/** Longer tokens are refused without hashing them, so that a long header costs no CPU time. */
 const token_length_max = 1_000
 
 const make = Effect.fnUntraced(function* (credentials: ReadonlyArray<Credential>) {
@@ -30,7 +30,7 @@ const make = Effect.fnUntraced(function* (credentials: ReadonlyArray<Credential>
       const text = Redacted.value(token)
       if (text.length === 0 || text.length > token_length_max) return yield* new Unauthorized()
       const bytes = yield* digest.digest(Digest.sha256, new TextEncoder().encode(text))
-      // All of them are compared, each in constant time: the answer's delay tells nothing of the list.
+      // Compares with every credential, each in constant time, so that the response time reveals nothing about the list.
       let found: Principal | undefined
       for (const each of known) {
         if (Mac.timingSafeEqual(each.bytes, bytes)) found = each.principal

@@ -1,12 +1,12 @@
 /**
- * Ended loops in one process: those that were put, and the store's own runs.
+ * Ended loops in one process: those that were put, and the runs of the store.
  */
 import { Effect, Layer } from "effect"
 import { LoopStore } from "../../services/LoopStore.ts"
 import type { StoredLoop } from "../../services/LoopStore.ts"
 import { completionKey, flowOf, loopIdOf, recordOf } from "../../src/agents/LoopRecord.ts"
 import type { RunId, Tenant } from "../../src/Ids.ts"
-import { EphemeralStore, pair } from "./EphemeralStore.ts"
+import { EphemeralStore, tenantKey } from "./EphemeralStore.ts"
 import type { StoredRun } from "./EphemeralStore.ts"
 
 const page_max = 500
@@ -23,8 +23,8 @@ interface Put {
 const make = Effect.map(EphemeralStore, (store) => {
   const put = new Map<string, Put>()
 
-  /** The record of a run of ours that has ended; a run's entries never change after that. */
-  const own = (run: StoredRun | undefined, tenant: Tenant): string | undefined => {
+  /** The record of a run of the store that has ended; its entries never change after that. */
+  const recordOfRun = (run: StoredRun | undefined, tenant: Tenant): string | undefined => {
     if (run === undefined || run.tenant !== tenant) return undefined
     const record = recordOf(run.run_id, run.entries)
     return record === undefined ? undefined : JSON.stringify(record)
@@ -36,20 +36,21 @@ const make = Effect.map(EphemeralStore, (store) => {
         if (key.length > key_max || value.length > value_max) {
           return Effect.die(new RangeError("a loop's key or value is too long"))
         }
-        put.set(pair(tenant, key), { tenant, key, value, flow: flowOf(value) })
+        put.set(tenantKey(tenant, key), { tenant, key, value, flow: flowOf(value) })
         return Effect.void
       }),
     get: (tenant, key) =>
       Effect.sync(
         () =>
-          put.get(pair(tenant, key))?.value ?? own(store.runs.get(loopIdOf(key) as RunId), tenant)
+          put.get(tenantKey(tenant, key))?.value ??
+          recordOfRun(store.runs.get(loopIdOf(key) as RunId), tenant)
       ),
     scan: (tenant, flow, after, limit) =>
       Effect.sync(() => {
         const found = new Map<string, string>()
         for (const run of store.runs.values()) {
-          if ((run.address.agent as string) !== flow) continue
-          const value = own(run, tenant)
+          if (run.address.agent !== flow) continue
+          const value = recordOfRun(run, tenant)
           if (value !== undefined) found.set(completionKey(run.run_id), value)
         }
         for (const each of put.values()) {

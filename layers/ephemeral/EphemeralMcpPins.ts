@@ -1,5 +1,5 @@
 /**
- * Accepted definitions of MCP servers' tools in one process: each start imports anew.
+ * Accepted definitions of MCP servers' tools in one process. They are lost at its end, so each start accepts them again.
  */
 import { Effect, Layer } from "effect"
 import { McpPins } from "../../services/McpPins.ts"
@@ -43,5 +43,5 @@ const make = Effect.sync(() => {
   })
 })
 
-/** Pins of its own at every build. */
+/** New pins at every build. */
 export const layer: Layer.Layer<McpPins> = Layer.effect(McpPins, make)

@@ -1,5 +1,5 @@
 /**
- * The queue in one process. It knows no transaction: what is enqueued waits at once.
+ * The outbox in one process. It has no transactions: a message that is enqueued can be claimed at once.
  */
 import { Clock, Effect, Layer } from "effect"
 import type { OutboxClaim, OutboxRoutes } from "../../services/Outbox.ts"
@@ -7,12 +7,12 @@ import { Outbox } from "../../services/Outbox.ts"
 import type { OutboxMessage } from "../../src/delivery/Outbox.ts"
 import type { MessageId } from "../../src/Ids.ts"
 import type { Store, StoredMessage } from "./EphemeralStore.ts"
-import { EphemeralStore, pair, put } from "./EphemeralStore.ts"
-import { byTenant, inTurns } from "./Turns.ts"
+import { EphemeralStore, tenantKey, enqueueMessage } from "./EphemeralStore.ts"
+import { groupByTenant, roundRobin } from "./Turns.ts"
 
 const claim_max = 500
 const error_max = 500
-/** Failures that are kept of one message, the newest. */
+/** Failures kept of one message; older ones are dropped. */
 const failures_max = 100
 
 /** The first message of each key. */
@@ -25,18 +25,18 @@ function* heads(store: Store): Iterable<StoredMessage> {
   }
 }
 
-const isOn =
+const isOnRoutes =
   ({ agents = [], topics }: OutboxRoutes) =>
   ({ message: { agent, topic } }: StoredMessage): boolean =>
     topics.includes(topic) && (agent === undefined || agents.includes(agent))
 
-/** What is due of each tenant, oldest first; the tenants by name, from the one behind `after` on. */
+/** The due messages of each tenant, oldest first; tenants by name, beginning with the one behind `after`. */
 const dueByTenant = (store: Store, claim: OutboxClaim, now: number) => {
-  const mine = isOn(claim)
+  const matches = isOnRoutes(claim)
   const due = [...heads(store)].filter(
-    (head) => head.due_at <= now && head.leased_until <= now && mine(head)
+    (head) => head.due_at <= now && head.leased_until <= now && matches(head)
   )
-  return byTenant(due, ({ message }) => message.tenant, claim.after).map(([tenant, those]) =>
+  return groupByTenant(due, ({ message }) => message.tenant, claim.after).map(([tenant, those]) =>
     those
       .sort((a, b) => a.due_at - b.due_at || a.place - b.place)
       .slice(0, Math.max(0, claim.rooms?.get(tenant) ?? claim.room ?? claim_max))
@@ -44,7 +44,7 @@ const dueByTenant = (store: Store, claim: OutboxClaim, now: number) => {
 }
 
 const take = (store: Store, claim: OutboxClaim, now: number): ReadonlyArray<OutboxMessage> => {
-  const picked = [...inTurns(dueByTenant(store, claim, now))]
+  const picked = [...roundRobin(dueByTenant(store, claim, now))]
   return picked.slice(0, Math.max(0, Math.min(claim.limit, claim_max))).map((stored) => {
     stored.owner = claim.owner
     stored.leased_until = now + claim.lease_ms
@@ -62,7 +62,7 @@ const owned = (store: Store, id: MessageId, owner: string): StoredMessage | unde
 /** Frees the key for its next message. A key without one is forgotten. */
 const remove = (store: Store, stored: StoredMessage) => {
   store.messages.delete(stored.message.id)
-  const name = pair(stored.message.tenant, stored.message.key)
+  const name = tenantKey(stored.message.tenant, stored.message.key)
   const key = store.keys.get(name)
   key?.waiting.delete(stored)
   if (key?.waiting.size === 0) store.keys.delete(name)
@@ -71,7 +71,7 @@ const remove = (store: Store, stored: StoredMessage) => {
 const bury = (store: Store, stored: StoredMessage, now: number) => {
   const { message } = stored
   remove(store, stored)
-  // One that died before is the newest again.
+  // A message that was a dead letter before moves to the end of the list.
   store.dead.delete(message.id)
   store.dead.set(message.id, {
     message,
@@ -90,10 +90,10 @@ const bury = (store: Store, stored: StoredMessage, now: number) => {
 }
 
 const nextDueAt = (store: Store, routes: OutboxRoutes): number | undefined => {
-  const mine = isOn(routes)
+  const matches = isOnRoutes(routes)
   let next: number | undefined
   for (const head of heads(store)) {
-    if (!mine(head)) continue
+    if (!matches(head)) continue
     const due = Math.max(head.due_at, head.leased_until)
     if (next === undefined || due < next) next = due
   }
@@ -106,7 +106,7 @@ const make = Effect.map(EphemeralStore, (store) =>
       const now = yield* Clock.currentTimeMillis
       for (const message of messages) {
         if (store.messages.has(message.id) || store.dead.has(message.id)) continue
-        put(store, message, now, false)
+        enqueueMessage(store, message, now, false)
       }
       for (const listener of store.written) listener()
     }),
@@ -122,7 +122,7 @@ const make = Effect.map(EphemeralStore, (store) =>
           stored.owner = undefined
           stored.leased_until = 0
         }
-        // Whoever released nothing wakes nobody, least of all itself.
+        // A release of nothing wakes nobody: a relay that releases before each claim would wake itself forever.
         if (found) for (const listener of store.written) listener()
       }),
     delivered: (id, owner) =>

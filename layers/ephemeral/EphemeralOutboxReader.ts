@@ -1,5 +1,5 @@
 /**
- * Dead letters of one process, to be read.
+ * Reads the dead letters of one process.
  */
 import { Effect, Layer } from "effect"
 import type { DeadLetterQuery } from "../../services/OutboxReader.ts"
@@ -10,7 +10,7 @@ import { EphemeralStore } from "./EphemeralStore.ts"
 
 const page_max = 500
 
-const fits = (letter: DeadLetter, query: DeadLetterQuery): boolean =>
+const matches = (letter: DeadLetter, query: DeadLetterQuery): boolean =>
   letter.tenant === query.tenant &&
   letter.status === (query.status ?? "dead") &&
   (query.handler_name === undefined || letter.handler_name === query.handler_name) &&
@@ -24,7 +24,7 @@ const make = Effect.map(EphemeralStore, (store) =>
         [...store.dead.values()]
           .reverse()
           .map((stored) => stored.letter)
-          .filter((letter) => fits(letter, query))
+          .filter((letter) => matches(letter, query))
           .slice(0, Math.min(query.limit, page_max))
       ),
     deadLetter: Effect.fn("OutboxReader.deadLetter")(function* (tenant, event_id) {

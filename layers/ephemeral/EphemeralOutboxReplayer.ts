@@ -1,5 +1,5 @@
 /**
- * Sends dead letters of one process again, or gives them up.
+ * Replays or discards the dead letters of one process.
  */
 import { Clock, Effect, Layer } from "effect"
 import type { Resolution } from "../../services/OutboxReplayer.ts"
@@ -7,7 +7,7 @@ import { OutboxReplayer } from "../../services/OutboxReplayer.ts"
 import type { DeadLetterStatus } from "../../src/delivery/Outbox.ts"
 import { DeadLetterNotFound, DeadLetterResolved } from "../../src/delivery/Outbox.ts"
 import type { Store } from "./EphemeralStore.ts"
-import { EphemeralStore, put } from "./EphemeralStore.ts"
+import { EphemeralStore, enqueueMessage } from "./EphemeralStore.ts"
 
 const resolve = Effect.fnUntraced(function* (
   store: Store,
@@ -27,7 +27,8 @@ const resolve = Effect.fnUntraced(function* (
     resolved_at: now,
     resolved_reason: reason
   }
-  if (status === "replayed") put(store, stored.message, now, true, stored.letter.failures)
+  if (status === "replayed")
+    enqueueMessage(store, stored.message, now, true, stored.letter.failures)
   return undefined
 })
 

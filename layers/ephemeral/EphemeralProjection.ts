@@ -1,5 +1,5 @@
 /**
- * Writes events to a run, and with them what `project` makes of them. Private to this room.
+ * Appends events to a run, together with their projections. Private to this room.
  */
 import type { Approval } from "../../src/approval/Approval.ts"
 import type { Answer, Projection } from "../../src/run/Projection.ts"
@@ -10,13 +10,13 @@ import type { RunEvent } from "../../src/run/RunEvent.ts"
 import type { RunStatus } from "../../src/run/RunState.ts"
 import type { UnknownCall } from "../../src/run/UnknownCall.ts"
 import type { Store, StoredRun } from "./EphemeralStore.ts"
-import { pair } from "./EphemeralStore.ts"
+import { tenantKey } from "./EphemeralStore.ts"
 
 const isOver = (status: RunStatus): boolean =>
   status === "complete" || status === "failed" || status === "cancelled"
 
-/** Appends at the run's length; the fence was checked. */
-export const write = (
+/** Appends at the run's length. The caller has checked the fence. */
+export const appendEvents = (
   store: Store,
   run: StoredRun,
   events: ReadonlyArray<RunEvent>,
@@ -26,9 +26,7 @@ export const write = (
 ): void => {
   run.rests = rests
   const { entries } = run
-  for (let i = 0; i < events.length; i++) {
-    entries.push({ seq: entries.length, at, event: events[i]! })
-  }
+  for (const event of events) entries.push({ seq: entries.length, at, event })
   if (run.status !== status) {
     run.status = status
     if (isOver(status)) close(store, run)
@@ -73,8 +71,8 @@ const writeApprovals = (store: Store, projection: Projection, at: number) => {
   }
 }
 
-/** Puts a record where it was, if it does not wait there. True if it did not. */
-export const restore = (store: Store, record: Approval): boolean => {
+/** Writes a pending record that was lost. False = it is there, and nothing changed. */
+export const restoreApproval = (store: Store, record: Approval): boolean => {
   if (store.pending.has(record.id)) return false
   const stored = { place: ++store.place, record }
   store.approvals.set(record.id, stored)
@@ -121,7 +119,7 @@ const writeTask = (
 }
 
 const writeAnswer = (store: Store, run: StoredRun, answer: Answer, at: number) => {
-  const stored = store.conversations.get(pair(run.tenant, run.conversation))
+  const stored = store.conversations.get(tenantKey(run.tenant, run.conversation))
   if (stored === undefined) return
   stored.messages.push({
     conversation: run.conversation,

@@ -1,5 +1,5 @@
 /**
- * Runs in quarantine: their list, their entries as they are, and the way back. Private to this room.
+ * Runs in quarantine: lists them, reads their entries unchecked, and readmits them. Private to this room.
  */
 import { Effect, Result } from "effect"
 import type { RunJournal } from "../../services/RunJournal.ts"
@@ -12,8 +12,11 @@ import type { Store, StoredRun } from "./EphemeralStore.ts"
 const page_max = 500
 const raw_max = 10_000
 
-const viewOf = (store: Store, run: StoredRun): QuarantinedRun => {
-  const { at, why } = run.quarantined!
+const viewOf = (
+  store: Store,
+  run: StoredRun,
+  { at, why }: NonNullable<StoredRun["quarantined"]>
+): QuarantinedRun => {
   const open = store.openOf.get(actorKey(run.tenant, run.address)) ?? []
   return {
     run_id: run.run_id,
@@ -33,11 +36,14 @@ export const make = (
   quarantined: ({ after, limit, tenant }) =>
     Effect.sync(() => {
       const all = [...store.runs.values()]
-        .filter((run) => run.tenant === tenant && run.quarantined !== undefined)
-        .sort((a, b) => a.quarantined!.at - b.quarantined!.at || (a.run_id < b.run_id ? -1 : 1))
+        .flatMap((run) =>
+          run.tenant === tenant && run.quarantined !== undefined
+            ? [viewOf(store, run, run.quarantined)]
+            : []
+        )
+        .sort((a, b) => a.at - b.at || (a.run_id < b.run_id ? -1 : 1))
       const from = after === undefined ? 0 : all.findIndex((run) => run.run_id === after) + 1
-      const page = all.slice(from, from + Math.min(Math.max(limit, 1), page_max))
-      return page.map((run) => viewOf(store, run))
+      return all.slice(from, from + Math.min(Math.max(limit, 1), page_max))
     }),
   raw: (id, from, limit) =>
     Effect.sync(() =>

@@ -1,5 +1,5 @@
 /**
- * Heads of runs, and which of them are to be recovered or looked after. Private to this room.
+ * Heads of runs, and which runs an owner recovers, adopts or hands over. Private to this room.
  */
 import { Clock, Effect } from "effect"
 import type { RunHead } from "../../services/RunJournal.ts"
@@ -7,9 +7,9 @@ import type { RunId } from "../../src/Ids.ts"
 import { actorKey } from "../../src/Ids.ts"
 import type { Need } from "../../src/run/Needs.ts"
 import type { Store, StoredRun } from "./EphemeralStore.ts"
-import { turnsByAge } from "./Turns.ts"
+import { roundRobinByAge } from "./Turns.ts"
 
-export const headOf = (store: Store, run: StoredRun, now: number): RunHead => ({
+export const runHeadOf = (store: Store, run: StoredRun, now: number): RunHead => ({
   run_id: run.run_id,
   tenant: run.tenant,
   address: run.address,
@@ -27,12 +27,12 @@ export const headOf = (store: Store, run: StoredRun, now: number): RunHead => ({
 })
 
 const takeInTurns = (runs: ReadonlyArray<StoredRun>, limit: number) =>
-  turnsByAge(runs, ({ tenant }) => tenant).slice(0, limit)
+  roundRobinByAge(runs, ({ tenant }) => tenant).slice(0, limit)
 
 const isHosted = ({ address, needs }: StoredRun, hosted: ReadonlyArray<Need>): boolean =>
   hosted.includes(address.agent) && needs.every((need) => hosted.includes(need))
 
-export const recoverable = Effect.fn("RunJournal.recoverable")(function* (
+export const recoverableRuns = Effect.fn("RunJournal.recoverable")(function* (
   store: Store,
   owner: string,
   hosted: ReadonlyArray<Need>,
@@ -43,13 +43,13 @@ export const recoverable = Effect.fn("RunJournal.recoverable")(function* (
   for (const run of store.open) {
     if (run.rests || run.quarantined !== undefined) continue
     if (!isHosted(run, hosted) || !isFirst(store, run)) continue
-    const has = headOf(store, run, now).owner
-    if (has === undefined || has === owner) found.push(run)
+    const current = runHeadOf(store, run, now).owner
+    if (current === undefined || current === owner) found.push(run)
   }
-  return takeInTurns(found, limit).map((run) => headOf(store, run, now))
+  return takeInTurns(found, limit).map((run) => runHeadOf(store, run, now))
 })
 
-/** Has every run of the address that came before it ended? */
+/** Whether every earlier run of the address has ended. */
 const isFirst = (store: Store, run: StoredRun): boolean => {
   for (const other of store.openOf.get(actorKey(run.tenant, run.address)) ?? []) {
     if (other.ordinal < run.ordinal) return false
@@ -57,7 +57,7 @@ const isFirst = (store: Store, run: StoredRun): boolean => {
   return true
 }
 
-export const adopt = Effect.fn("RunJournal.adopt")(function* (
+export const adoptRuns = Effect.fn("RunJournal.adopt")(function* (
   store: Store,
   owner: string,
   hosted: ReadonlyArray<Need>,
@@ -67,15 +67,15 @@ export const adopt = Effect.fn("RunJournal.adopt")(function* (
   const found: Array<StoredRun> = []
   for (const run of store.open) {
     if (!run.rests || run.quarantined !== undefined || !isHosted(run, hosted)) continue
-    if (headOf(store, run, now).owner === undefined) found.push(run)
+    if (runHeadOf(store, run, now).owner === undefined) found.push(run)
   }
   return takeInTurns(found, limit).map((run) => {
     run.owner = owner
-    return headOf(store, run, now)
+    return runHeadOf(store, run, now)
   })
 })
 
-export const handOver = (store: Store, id: RunId, epoch: number, needs: ReadonlyArray<Need>) =>
+export const handOverRun = (store: Store, id: RunId, epoch: number, needs: ReadonlyArray<Need>) =>
   Effect.sync(() => {
     const run = store.runs.get(id)
     if (run === undefined || run.epoch !== epoch) return false

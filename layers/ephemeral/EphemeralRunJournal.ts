@@ -1,5 +1,6 @@
 /**
- * Runs in one process, gone with it. An append is a synchronous check and a push, so that a step costs next to nothing.
+ * The run journal in one process, lost at its end. An append is a synchronous check and a push, so that it adds little to
+ * the cost of a step.
  */
 import { Clock, Deferred, Effect, Exit, Layer, Result, identity } from "effect"
 import type { Append, Claim, Fence } from "../../services/RunJournal.ts"
@@ -25,9 +26,9 @@ import { isReadable } from "../../src/run/Readable.ts"
 import type { RunState } from "../../src/run/RunState.ts"
 import { fold, isParkable, statusOf } from "../../src/run/RunState.ts"
 import { transaction_ms_max } from "../../src/tool/ToolSpec.ts"
-import { adopt, handOver, headOf, recoverable } from "./EphemeralRecovery.ts"
+import { adoptRuns, handOverRun, runHeadOf, recoverableRuns } from "./EphemeralRecovery.ts"
 import * as EphemeralQuarantine from "./EphemeralQuarantine.ts"
-import { restore, write } from "./EphemeralProjection.ts"
+import { restoreApproval, appendEvents } from "./EphemeralProjection.ts"
 import type { Store, StoredRun } from "./EphemeralStore.ts"
 import { EphemeralStore } from "./EphemeralStore.ts"
 
@@ -42,8 +43,8 @@ const refusal = (run: StoredRun, fence: Fence): FencedOff | StaleAppend | undefi
 
 /** The first seq, from `from` on, that has no entry. */
 const gapIn = (entries: ReadonlyArray<JournalEntry>, from: number): number | undefined => {
-  for (let i = 0; i < entries.length; i++) if (entries[i]!.seq !== from + i) return from + i
-  return undefined
+  const index = entries.findIndex(({ seq }, i) => seq !== from + i)
+  return index === -1 ? undefined : from + index
 }
 
 const gapOf = ({ run_id }: StoredRun, seq: number) =>
@@ -53,7 +54,7 @@ const unknownRun = Effect.fail(
   new JournalError({ message: "append to a run that was never created", lost: false })
 )
 
-/** Marks the run, once. */
+/** Puts the run into quarantine and announces that, once; fails with the reason. */
 const quarantine = <A = never>(
   run: StoredRun,
   why: RunQuarantined,
@@ -70,8 +71,8 @@ function* eventsOf(run: StoredRun): Iterable<RunEvent> {
 }
 
 /**
- * Runs `use` once no transaction holds the run: everything it does synchronously happens in one piece, so that no other
- * writer comes between its check and its write.
+ * Runs `use` once no transaction holds the run. What `use` does synchronously is atomic: no other writer comes between its
+ * check and its write.
  */
 const whenFree = <A, E, R>(
   store: Store,
@@ -86,8 +87,8 @@ const whenFree = <A, E, R>(
       : Effect.andThen(wait(Deferred.await(run.held)), whenFree(store, id, use, wait))
   })
 
-// Its Effect functions take the store and are made once: what V8 makes for each new generator function outlives a young
-// collection, and with it all that the function holds.
+// The Effect functions of this module take the store and are made once: what V8 allocates for each new generator function
+// survives a collection of the young generation, and so does everything that the function refers to.
 const create = Effect.fn("RunJournal.create")(function* (
   store: Store,
   id: RunId,
@@ -118,11 +119,11 @@ const create = Effect.fn("RunJournal.create")(function* (
   const open = store.openOf.get(key)
   if (open === undefined) store.openOf.set(key, new Set([run]))
   else open.add(run)
-  write(store, run, [accepted], "pending", false, now)
+  appendEvents(store, run, [accepted], "pending", false, now)
   return true
 })
 
-const claiming =
+const claimRun =
   (store: Store) =>
   (
     id: RunId,
@@ -145,15 +146,15 @@ const claiming =
         run.owner = owner
         run.needs = []
         const status = run.status === "pending" ? "processing" : run.status
-        write(store, run, [{ _tag: "RunClaimed", epoch, owner }], status, run.rests, now)
+        appendEvents(store, run, [{ _tag: "RunClaimed", epoch, owner }], status, run.rests, now)
         const gap = gapIn(run.entries, 0)
         return gap === undefined
-          ? Effect.succeed({ head: headOf(store, run, now), entries: run.entries.slice() })
+          ? Effect.succeed({ head: runHeadOf(store, run, now), entries: run.entries.slice() })
           : quarantine(run, gapOf(run, gap), now)
       }
     )
 
-const amending =
+const amendRun =
   (store: Store) =>
   <A, E>(
     id: RunId,
@@ -167,9 +168,9 @@ const amending =
       const { answer, events } = command(state.success, now)
       if (!isReadable(events)) return Effect.fail(unreadable)
       if (events.length > 0) {
-        // The command may have changed the state that it was given: what counts is the fold of what is written.
+        // The command may have changed the state that it was given, so this folds what is written.
         const after = fold([...eventsOf(run), ...events])
-        write(store, run, events, statusOf(after), isParkable(after), now)
+        appendEvents(store, run, events, statusOf(after), isParkable(after), now)
         if (run.needs.length > 0) run.needs = stillNeeded(run.needs, after)
         for (const listener of store.amended) listener(id)
       }
@@ -177,11 +178,10 @@ const amending =
     })
 
 /**
- * Emulates the transaction: other writers of the run wait while the body runs, and its events are appended after it.
- * What the body did elsewhere cannot be rolled back here, so a body that fails leaves what it wrote before.
- * An interrupted caller records nothing.
+ * Emulates a transaction: other writers of the run wait while the body runs, and its events are appended after it. There
+ * is no rollback: a body that fails leaves what it wrote. An interrupted caller records nothing.
  */
-const transacting =
+const transactRun =
   (store: Store) =>
   <A, E, R>(
     id: RunId,
@@ -190,12 +190,12 @@ const transacting =
     record: (exit: Exit.Exit<A, E>) => Pick<Append, "events" | "status" | "rests">
   ): Effect.Effect<void, StaleAppend | FencedOff | JournalError, R> =>
     Effect.uninterruptibleMask((restore) =>
-      Effect.flatMap(hold(store, id, fence, restore), ({ held, run }) =>
-        restore(bounded(body)).pipe(
+      Effect.flatMap(holdRun(store, id, fence, restore), ({ held, run }) =>
+        restore(exitInTime(body)).pipe(
           Effect.flatMap((exit) =>
             Effect.clockWith((clock) => {
               const { events, rests = false, status } = record(exit)
-              write(store, run, events, status, rests, clock.currentTimeMillisUnsafe())
+              appendEvents(store, run, events, status, rests, clock.currentTimeMillisUnsafe())
               return Effect.void
             })
           ),
@@ -209,8 +209,8 @@ const transacting =
       )
     )
 
-/** Makes other writers of the run wait. Its own wait for them may be interrupted, its taking may not. */
-const hold = (
+/** Makes other writers of the run wait. Only its own wait for them can be interrupted. */
+const holdRun = (
   store: Store,
   id: RunId,
   fence: Fence,
@@ -235,7 +235,9 @@ const hold = (
     restore
   )
 
-const bounded = <A, E, R>(body: Effect.Effect<A, E, R>): Effect.Effect<Exit.Exit<A, E>, never, R> =>
+const exitInTime = <A, E, R>(
+  body: Effect.Effect<A, E, R>
+): Effect.Effect<Exit.Exit<A, E>, never, R> =>
   Effect.exit(
     Effect.timeoutOrElse(body, {
       duration: transaction_ms_max,
@@ -247,18 +249,18 @@ const head = Effect.fn("RunJournal.head")(function* (store: Store, id: RunId) {
   const run = store.runs.get(id)
   return run === undefined
     ? yield* new RunNotFound({ run_id: id })
-    : headOf(store, run, yield* Clock.currentTimeMillis)
+    : runHeadOf(store, run, yield* Clock.currentTimeMillis)
 })
 
-const unfinished = (store: Store) => (tenant: Tenant, address: Address, limit: number) =>
+const unfinishedRuns = (store: Store) => (tenant: Tenant, address: Address, limit: number) =>
   Effect.map(Clock.currentTimeMillis, (now) =>
     [...(store.openOf.get(actorKey(tenant, address)) ?? [])]
       .sort((a, b) => a.ordinal - b.ordinal)
       .slice(0, limit)
-      .map((run) => headOf(store, run, now))
+      .map((run) => runHeadOf(store, run, now))
   )
 
-const auditing = (store: Store) =>
+const auditRuns = (store: Store) =>
   Effect.fnUntraced(function* (limit: number, after?: RunId) {
     const all = [...store.open].filter(({ run_id }) => after === undefined || run_id > after)
     const page = all.sort((a, b) => (a.run_id < b.run_id ? -1 : 1)).slice(0, limit)
@@ -270,10 +272,10 @@ const auditing = (store: Store) =>
         continue
       }
       for (const record of openQuestions(run, run.entries, state.success)) {
-        if (restore(store, record)) yield* announceLostRecord(record)
+        if (restoreApproval(store, record)) yield* announceLostRecord(record)
       }
     }
-    return page.length < limit ? undefined : page.at(-1)!.run_id
+    return page.length < limit ? undefined : page.at(-1)?.run_id
   })
 
 const make = Effect.gen(function* () {
@@ -287,15 +289,15 @@ const make = Effect.gen(function* () {
       const refused = refusal(run, request.fence)
       if (refused !== undefined) return Effect.fail(refused)
       const { events, rests = false, status } = request
-      write(store, run, events, status, rests, clock.currentTimeMillisUnsafe())
+      appendEvents(store, run, events, status, rests, clock.currentTimeMillisUnsafe())
       return Effect.void
     }
   )
   return RunJournal.of({
     create: (id, ordinal, accepted) => create(store, id, ordinal, accepted),
-    claim: claiming(store),
+    claim: claimRun(store),
     append,
-    transact: transacting(store),
+    transact: transactRun(store),
     read: (id, from, limit) =>
       Effect.suspend(() => {
         const run = store.runs.get(id)
@@ -309,19 +311,19 @@ const make = Effect.gen(function* () {
           ? Effect.succeed(found)
           : quarantine(run, gapOf(run, gap), clock.currentTimeMillisUnsafe())
       }),
-    amend: amending(store),
+    amend: amendRun(store),
     head: (id) => head(store, id),
-    unfinished: unfinished(store),
-    audit: auditing(store),
+    unfinished: unfinishedRuns(store),
+    audit: auditRuns(store),
     beat: (owner, lease_ms) =>
       Effect.map(Clock.currentTimeMillis, (now) => {
         for (const [other, until] of store.leases) if (until <= now) store.leases.delete(other)
         store.leases.set(owner, now + lease_ms)
       }),
     release: (owner) => Effect.sync(() => void store.leases.delete(owner)),
-    recoverable: (owner, hosted, limit) => recoverable(store, owner, hosted, limit),
-    adopt: (owner, hosted, limit) => adopt(store, owner, hosted, limit),
-    handOver: (run, epoch, needs) => handOver(store, run, epoch, needs),
+    recoverable: (owner, hosted, limit) => recoverableRuns(store, owner, hosted, limit),
+    adopt: (owner, hosted, limit) => adoptRuns(store, owner, hosted, limit),
+    handOver: (run, epoch, needs) => handOverRun(store, run, epoch, needs),
     ...EphemeralQuarantine.make(store),
     amended: (listener) =>
       Effect.acquireRelease(

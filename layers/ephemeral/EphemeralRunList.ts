@@ -1,5 +1,5 @@
 /**
- * Runs of one process, as operators look for them.
+ * Lists of the runs of one process, for operators.
  */
 import { Effect, Layer } from "effect"
 import type { RunQuery, UnhostedQuery } from "../../services/RunList.ts"
@@ -37,8 +37,8 @@ const list = (store: Store, query: RunQuery): ReadonlyArray<RunItem> => {
     if (task.tenant !== tenant || (agent !== undefined && task.address.agent !== agent)) continue
     if (last !== undefined && newer(task, last) <= 0) continue
     const run = store.runs.get(task.id)
-    const is = run?.status ?? "pending"
-    if (status !== undefined && (is !== status || run?.quarantined !== undefined)) continue
+    const current = run?.status ?? "pending"
+    if (status !== undefined && (current !== status || run?.quarantined !== undefined)) continue
     if (isWaiting(store, task, waiting)) found.push([task, run])
   }
   return found
@@ -57,20 +57,20 @@ const list = (store: Store, query: RunQuery): ReadonlyArray<RunItem> => {
 const older = (a: UnknownCall, b: UnknownCall): number =>
   a.since - b.since || (a.run_id < b.run_id ? -1 : a.run_id > b.run_id ? 1 : 0)
 
-/** What of a task that is not over is missing in the process that asks: its agent, or what its run needs beside. */
-const missing = (store: Store, { address, id }: AgentTask, here: ReadonlyArray<Need>) => {
+/** What the process that asks does not host of a task: its agent, or what its run needs beside the agent. */
+const missingNeeds = (store: Store, { address, id }: AgentTask, here: ReadonlyArray<Need>) => {
   if (!here.includes(address.agent)) return [address.agent]
   const needs = store.runs.get(id)?.needs ?? []
   return needs.every((need) => here.includes(need)) ? [] : needs
 }
 
-/** There is one process: whoever asks. */
+/** Only the process that asks counts: there is no other over an ephemeral store. */
 const unhosted = (store: Store, { here, tenant }: UnhostedQuery): ReadonlyArray<UnhostedWork> => {
   const found = new Map<string, UnhostedWork>()
   for (const { task } of store.tasks.values()) {
     if (task.status === "complete" || task.status === "failed") continue
     if (tenant !== undefined && task.tenant !== tenant) continue
-    for (const need of missing(store, task, here)) {
+    for (const need of missingNeeds(store, task, here)) {
       const name = `${task.tenant}\0${need}`
       const known = found.get(name)
       found.set(name, {

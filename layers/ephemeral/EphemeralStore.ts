@@ -1,6 +1,6 @@
 /**
- * What the ephemeral answers share: plain maps in one process, gone with it. Private to this room. Runs, tasks and dead
- * letters are kept for as long as the store lives.
+ * The maps that the ephemeral services share. Private to this room. Runs, tasks and dead letters are kept for as long as
+ * the store lives, and nothing outlives the process.
  */
 import { Context, Effect, Layer } from "effect"
 import type { Deferred } from "effect"
@@ -40,15 +40,15 @@ export interface StoredRun {
   readonly created_at: number
   readonly entries: Array<JournalEntry>
   status: RunStatus
-  /** Only an amendment can move it. */
+  /** Only an amendment can advance the run. */
   rests: boolean
   epoch: number
   owner: string | undefined
-  /** What its last owner did not host. */
+  /** What the run needs and its last owner did not host. */
   needs: ReadonlyArray<Need>
-  /** Done when the transaction that holds the run is over; other writers wait for it. */
+  /** Completed at the end of the transaction that holds the run; other writers wait for it. */
   held: Deferred.Deferred<void> | undefined
-  /** Why its journal does not fold, and since when, in ms since 1970. */
+  /** Why the journal does not fold, and since when, in ms since 1970. */
   quarantined: { readonly why: RunQuarantined; readonly at: number } | undefined
 }
 
@@ -60,19 +60,19 @@ export interface StoredTask {
 export interface StoredConversation {
   readonly conversation: Conversation
   readonly messages: Array<ConversationMessage>
-  /** By ordinal: the first has ordinal 1. */
+  /** In the order of their ordinals; the first is 1. */
   readonly tasks: Array<StoredTask>
 }
 
 export interface StoredApproval {
-  /** Counts the store's approvals: a cursor that holds when records leave a list. */
+  /** Increases from record to record: a cursor that stays valid when records leave a list. */
   readonly place: number
   record: Approval
 }
 
 export interface StoredMessage {
   message: OutboxMessage
-  /** Counts the store's messages: what is older. */
+  /** Increases from message to message; decides which of two that are due at the same time is older. */
   readonly place: number
   due_at: number
   owner: string | undefined
@@ -88,7 +88,7 @@ export interface StoredKey {
 
 export interface Store {
   readonly runs: Map<RunId, StoredRun>
-  /** Those that have not ended, oldest first. */
+  /** Runs that have not ended, oldest first. */
   readonly open: Set<StoredRun>
   /** The same by actor. */
   readonly openOf: Map<string, Set<StoredRun>>
@@ -136,21 +136,21 @@ export class EphemeralStore extends Context.Service<EphemeralStore, Store>()(
   "troupe/layers/ephemeral/EphemeralStore"
 ) {}
 
-/** The key of a pair whose parts may hold any character but NUL. */
-export const pair = (tenant: Tenant, key: string): string => `${tenant}\0${key}`
+/** The key of a record of one tenant. Neither part holds NUL. */
+export const tenantKey = (tenant: Tenant, key: string): string => `${tenant}\0${key}`
 
-/** Puts a message at the end of its key; wakes nobody. */
-export const put = (
+/** Appends a message to the end of its key. Wakes no listener. */
+export const enqueueMessage = (
   store: Store,
   message: NewOutboxMessage,
   now: number,
   replayed: boolean,
   failures: ReadonlyArray<DeliveryFailure> = []
 ): void => {
-  const name = pair(message.tenant, message.key)
+  const name = tenantKey(message.tenant, message.key)
   let key = store.keys.get(name)
   if (key === undefined) store.keys.set(name, (key = { waiting: new Set() }))
-  // One counter for all keys: a key that was empty and forgotten never counts from the start again.
+  // One counter for all keys, so that a key that became empty and was removed does not count from the start again.
   const place = ++store.place
   const stored: StoredMessage = {
     message: {
@@ -198,5 +198,5 @@ const empty = (): Store => ({
   place: 0
 })
 
-/** A store of its own at every build. */
+/** A new store at every build. */
 export const layer: Layer.Layer<EphemeralStore> = Layer.effect(EphemeralStore, Effect.sync(empty))

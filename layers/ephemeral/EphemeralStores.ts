@@ -1,6 +1,6 @@
 /**
- * All stores of one process over one `EphemeralStore`: a run's projections are seen by every reader. Each build has a
- * store of its own. `AgentMemory` is not among them, because it is built per address, over the same store.
+ * All stores of one process over one new `EphemeralStore`, so that every reader sees the projections of a run. Without
+ * `AgentMemory`, which is built for each address over the same store.
  */
 import { Layer } from "effect"
 import type { ApprovalRecords } from "../../services/ApprovalRecords.ts"

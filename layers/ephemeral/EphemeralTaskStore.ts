@@ -1,6 +1,6 @@
 /**
- * Tasks in one process. Accepting checks everything before it writes anything, and writes in one synchronous piece: all
- * of it or nothing (SA-41).
+ * Tasks in one process. `accept` checks everything before it writes, and writes synchronously: everything or nothing
+ * (SA-41).
  */
 import { Clock, Effect, Layer } from "effect"
 import type { Accepted, NewTask } from "../../services/TaskStore.ts"
@@ -14,15 +14,15 @@ import {
 } from "../../src/delivery/AgentTask.ts"
 import { actorKey, addressKey } from "../../src/Ids.ts"
 import type { Store, StoredConversation, StoredTask } from "./EphemeralStore.ts"
-import { EphemeralStore, pair, put } from "./EphemeralStore.ts"
+import { EphemeralStore, tenantKey, enqueueMessage } from "./EphemeralStore.ts"
 
 const page_max = 500
 
-/** The task that was accepted under this key before; undefined if the key is new. */
-const known = (store: Store, task: NewTask) => {
+/** The task that was accepted under this idempotency key before; undefined = the key is new, or there is none. */
+const acceptedBefore = (store: Store, task: NewTask) => {
   const key = task.idempotency_key
   if (key === undefined) return undefined
-  const before = store.accepted.get(pair(task.tenant, key))?.task
+  const before = store.accepted.get(tenantKey(task.tenant, key))?.task
   if (before === undefined) return undefined
   return before.message === task.message &&
     before.conversation === task.conversation &&
@@ -31,10 +31,12 @@ const known = (store: Store, task: NewTask) => {
     : Effect.fail(new IdempotencyConflict({ key }))
 }
 
-/** Why the task may not be accepted. */
-const obstacle = (store: Store, task: NewTask) => {
+/** Why the task may not be accepted; undefined = it may. */
+const refusalOf = (store: Store, task: NewTask) => {
   const address = addressKey(task.address)
-  const conversation = store.conversations.get(pair(task.tenant, task.conversation))?.conversation
+  const conversation = store.conversations.get(
+    tenantKey(task.tenant, task.conversation)
+  )?.conversation
   if (conversation !== undefined && addressKey(conversation.address) !== address) {
     return new AddressConflict({ conversation: task.conversation, agent: task.address.agent })
   }
@@ -49,7 +51,7 @@ const obstacle = (store: Store, task: NewTask) => {
 }
 
 const conversationOf = (store: Store, task: NewTask, now: number): StoredConversation => {
-  const key = pair(task.tenant, task.conversation)
+  const key = tenantKey(task.tenant, task.conversation)
   const known = store.conversations.get(key)
   if (known !== undefined) return known
   const made: StoredConversation = {
@@ -74,7 +76,7 @@ const conversationOf = (store: Store, task: NewTask, now: number): StoredConvers
   return made
 }
 
-const writeAll = (store: Store, request: NewTask, now: number): AgentTask => {
+const writeTask = (store: Store, request: NewTask, now: number): AgentTask => {
   const { conversation, messages, tasks } = conversationOf(store, request, now)
   const task: AgentTask = {
     id: request.id,
@@ -106,9 +108,9 @@ const writeAll = (store: Store, request: NewTask, now: number): AgentTask => {
   const actor = actorKey(request.tenant, request.address)
   store.waiting.set(actor, (store.waiting.get(actor) ?? 0) + 1)
   if (request.idempotency_key !== undefined) {
-    store.accepted.set(pair(request.tenant, request.idempotency_key), stored)
+    store.accepted.set(tenantKey(request.tenant, request.idempotency_key), stored)
   }
-  put(
+  enqueueMessage(
     store,
     {
       id: request.message_id,
@@ -128,11 +130,11 @@ const make = Effect.map(EphemeralStore, (store) =>
   TaskStore.of({
     accept: Effect.fn("TaskStore.accept")(function* (request) {
       const now = yield* Clock.currentTimeMillis
-      const before = known(store, request)
+      const before = acceptedBefore(store, request)
       if (before !== undefined) return yield* before
-      const refused = obstacle(store, request)
+      const refused = refusalOf(store, request)
       if (refused !== undefined) return yield* refused
-      const task = writeAll(store, request, now)
+      const task = writeTask(store, request, now)
       for (const listener of store.written) listener()
       return { task, created: true }
     }),
@@ -140,13 +142,13 @@ const make = Effect.map(EphemeralStore, (store) =>
     ofConversation: (tenant, conversation, after, limit) =>
       Effect.sync(() => {
         const from = Math.max(after, 0)
-        return (store.conversations.get(pair(tenant, conversation))?.tasks ?? [])
+        return (store.conversations.get(tenantKey(tenant, conversation))?.tasks ?? [])
           .slice(from, from + Math.min(limit, page_max))
           .map((stored) => stored.task)
       }),
     before: (tenant, conversation, ordinal, limit) =>
       Effect.sync(() => {
-        const tasks = store.conversations.get(pair(tenant, conversation))?.tasks ?? []
+        const tasks = store.conversations.get(tenantKey(tenant, conversation))?.tasks ?? []
         const found: Array<AgentTask> = []
         for (let i = Math.min(ordinal - 1, tasks.length) - 1; i >= 0; i--) {
           if (found.length >= Math.min(limit, page_max)) break

@@ -1,5 +1,5 @@
 /**
- * The queue of tool calls in one process: for tests, and for tools that are bounded by a queue and need not survive.
+ * The queue of tool calls in one process: for tests, and for tools that need a queue's bounds but not its durability.
  */
 import { Clock, Deferred, Effect, Layer } from "effect"
 import type { DeadToolMessage, NewToolMessage } from "../../services/ToolQueue.ts"
@@ -233,5 +233,5 @@ const make = Effect.gen(function* () {
   })
 })
 
-/** A queue of its own at every build. */
+/** A new queue at every build. */
 export const layer: Layer.Layer<ToolQueue> = Layer.effect(ToolQueue, make)

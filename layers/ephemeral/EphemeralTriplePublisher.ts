@@ -8,7 +8,7 @@ import type { Triple } from "../../src/agents/Triple.ts"
 import type { Tenant } from "../../src/Ids.ts"
 
 const make = Effect.sync(() => {
-  /** By tenant, subject, then what makes a fact the same. */
+  /** By tenant, by subject, by predicate, object and source. */
   const graphs = new Map<Tenant, Map<string, Map<string, Triple>>>()
   return TriplePublisher.of({
     addAll: (tenant, triples) =>

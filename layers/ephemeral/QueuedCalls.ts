@@ -5,7 +5,7 @@ import { Deferred, Effect, Schema } from "effect"
 import type { NewToolMessage, ToolDelivery } from "../../services/ToolQueue.ts"
 import type { Tenant } from "../../src/Ids.ts"
 import type { ResultMessage } from "../../src/semstreams/CallMessage.ts"
-import { byTenant, inTurns } from "./Turns.ts"
+import { groupByTenant, roundRobin } from "./Turns.ts"
 
 /** The most that one claim or one page gives. */
 export const page_max = 500
@@ -89,8 +89,8 @@ export const oldestInTurns = (
   limit: number
 ): ReadonlyArray<QueuedCall> => {
   const oldest = calls.toSorted((a, b) => a.due_at - b.due_at)
-  const tenants = byTenant(oldest, ({ message }) => message.tenant, after)
-  const picked = [...inTurns(tenants.map(([, those]) => those))]
+  const tenants = groupByTenant(oldest, ({ message }) => message.tenant, after)
+  const picked = [...roundRobin(tenants.map(([, those]) => those))]
   return picked.slice(0, Math.max(0, Math.min(limit, page_max)))
 }
 

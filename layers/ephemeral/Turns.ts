@@ -1,10 +1,10 @@
 /**
- * Whose turn it is, where tenants take turns. Private to this room.
+ * Round robin over tenants. Private to this room.
  */
 import type { Tenant } from "../../src/Ids.ts"
 
-/** What each tenant has, in order; the tenants by name, from the one behind `after` on. */
-export const byTenant = <A>(
+/** The items of each tenant, in their order; tenants by name, beginning with the one behind `after`. */
+export const groupByTenant = <A>(
   all: Iterable<A>,
   tenantOf: (item: A) => Tenant,
   after: Tenant | undefined
@@ -20,26 +20,26 @@ export const byTenant = <A>(
   return [...found].sort(([a], [b]) => behind(a) - behind(b) || (a < b ? -1 : 1))
 }
 
-/** The first of each in turn, then the second of each, and so on. */
-export function* inTurns<A>(lists: ReadonlyArray<ReadonlyArray<A>>): Iterable<A> {
+/** The first item of each list, then the second of each, and so on. */
+export function* roundRobin<A>(lists: ReadonlyArray<ReadonlyArray<A>>): Iterable<A> {
   for (let i = 0; lists.some((list) => i < list.length); i++) {
-    for (const list of lists) if (i < list.length) yield list[i]!
+    for (const list of lists) yield* list.slice(i, i + 1)
   }
 }
 
-/** The oldest of each tenant, then the second of each, and so on; those of one turn by their age, as `all` is. */
-export const turnsByAge = <A>(
+/** The first item of each tenant, then the second of each, and so on; within one round in the order of `all`. */
+export const roundRobinByAge = <A>(
   all: Iterable<A>,
   tenantOf: (item: A) => Tenant
 ): ReadonlyArray<A> => {
   const counts = new Map<Tenant, number>()
-  const found: Array<readonly [turn: number, item: A]> = []
+  const found: Array<readonly [round: number, item: A]> = []
   for (const item of all) {
     const tenant = tenantOf(item)
-    const turn = counts.get(tenant) ?? 0
-    counts.set(tenant, turn + 1)
-    found.push([turn, item])
+    const round = counts.get(tenant) ?? 0
+    counts.set(tenant, round + 1)
+    found.push([round, item])
   }
-  // Stable.
+  // The sort is stable.
   return found.sort(([a], [b]) => a - b).map(([, item]) => item)
 }

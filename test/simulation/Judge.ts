@@ -3,7 +3,7 @@
  * the runtime's, beside the fold that gives events their meaning.
  */
 import { createHash } from "node:crypto"
-import { pair } from "../../layers/ephemeral/EphemeralStore.ts"
+import { tenantKey } from "../../layers/ephemeral/EphemeralStore.ts"
 import { canonical } from "../../src/Canonical.ts"
 import type { CallId, RunId } from "../../src/Ids.ts"
 import { rootFrame } from "../../src/Ids.ts"
@@ -183,7 +183,7 @@ const judgeProjections = (world: World, run: StoredRun, state: FoldState) => {
     }
   }
   const said = store.conversations
-    .get(pair(run.tenant, run.conversation))
+    .get(tenantKey(run.tenant, run.conversation))
     ?.messages.filter((each) => each.run_id === run.run_id && each.role === "assistant")
   if ((said?.length ?? 0) !== (answer === undefined ? 0 : 1)) {
     world.violate(`${said?.length} answers of one run in its conversation`)

@@ -48,7 +48,7 @@ interface ClaimedDelivery {
 }
 
 const jsonOf = (value: unknown): string | undefined =>
-  Result.getOrUndefined(Result.try(() => JSON.stringify(value) as string | undefined))
+  Result.getOrUndefined(Result.try((): string | undefined => JSON.stringify(value)))
 
 /** Passes on the last preliminary result of a call, at most one every `show_ms`; a newer one replaces one that waits. */
 const makePreliminary = (queue: ToolQueue["Service"], id: string, show_ms: number) => {

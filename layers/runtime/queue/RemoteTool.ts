@@ -9,7 +9,7 @@
  * ```
  */
 import { Clock, Effect, Exit, Option, Result, Schema } from "effect"
-import type { Context, Tracer } from "effect"
+import type { Tracer } from "effect"
 import * as Tool from "effect/ai/Tool"
 import { readJson } from "../../../src/entry/BoundedJson.ts"
 import type { Spend } from "../../../src/cost/Spending.ts"
