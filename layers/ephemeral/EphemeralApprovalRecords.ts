@@ -8,7 +8,7 @@ import { marksOf } from "../../src/approval/ShownApproval.ts"
 import type { Approval } from "../../src/approval/Approval.ts"
 import type { Store } from "./EphemeralStore.ts"
 import { EphemeralStore } from "./EphemeralStore.ts"
-import { roundRobinByAge } from "./Turns.ts"
+import { roundRobinByAge } from "./RoundRobin.ts"
 
 const page_max = 500
 

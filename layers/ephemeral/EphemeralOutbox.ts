@@ -8,7 +8,7 @@ import type { OutboxMessage } from "../../src/delivery/Outbox.ts"
 import type { MessageId } from "../../src/Ids.ts"
 import type { Store, StoredMessage } from "./EphemeralStore.ts"
 import { EphemeralStore, tenantKey, enqueueMessage } from "./EphemeralStore.ts"
-import { groupByTenant, roundRobin } from "./Turns.ts"
+import { groupByTenant, roundRobin } from "./RoundRobin.ts"
 
 const claim_max = 500
 const error_max = 500

@@ -7,7 +7,7 @@ import type { RunId } from "../../src/Ids.ts"
 import { actorKey } from "../../src/Ids.ts"
 import type { Need } from "../../src/run/Needs.ts"
 import type { Store, StoredRun } from "./EphemeralStore.ts"
-import { roundRobinByAge } from "./Turns.ts"
+import { roundRobinByAge } from "./RoundRobin.ts"
 
 export const runHeadOf = (store: Store, run: StoredRun, now: number): RunHead => ({
   run_id: run.run_id,
