@@ -8,7 +8,7 @@ import { scripted, text } from "troupe/testing"
 
 const shop = AgentSpec.make({ name: AgentName.make("shop"), instructions: "Help customers." })
 
-// Only its digest is kept; make it of 32 random bytes, and give it to whoever is to have these roles.
+// The server keeps only its digest. Use 32 random bytes, and give the token to the person with these roles.
 const token = "a-token-for-olga"
 const olga = new Principal({ id: "olga", tenant: Tenant.make("default"), roles: ["operator"] })
 const sha256 = createHash("sha256").update(token).digest("hex")

@@ -24,6 +24,6 @@ const model = ResilientModelGateway.layer(
 const shop = AgentSpec.make({ name: AgentName.make("shop"), instructions: "Help." })
 
 const troupe = await start({ agents: [shop], model })
-const { text: said } = await troupe.ask({ agent: "shop", text: "Is order 1003 paid back?" })
-console.log(said)
+const { text: answer } = await troupe.ask({ agent: "shop", text: "Is order 1003 paid back?" })
+console.log(answer)
 await troupe.stop()

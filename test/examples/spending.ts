@@ -39,7 +39,7 @@ const summarise = tool(
   },
   ({ text }, call) =>
     LanguageModel.generateText({ prompt: `In one sentence: ${text}` }).pipe(
-      Effect.map((said) => said.text),
+      Effect.map((answer) => answer.text),
       metered(call),
       Effect.orDie
     )

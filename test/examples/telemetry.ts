@@ -1,5 +1,5 @@
 /**
- * Traces, metrics and logs of a run at an OTLP collector. Here the collector is a few lines; yours is an address.
+ * Sends a run's traces, metrics and logs to an OTLP collector. This file starts a small one; use the address of yours.
  */
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
