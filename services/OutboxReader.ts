@@ -1,5 +1,5 @@
 /**
- * Dead letters, to be read.
+ * Reads dead letters.
  */
 import { Context } from "effect"
 import type { Effect } from "effect"
@@ -10,7 +10,7 @@ import type { StoreError } from "./TaskStore.ts"
 export interface DeadLetterQuery {
   readonly tenant: Tenant
   readonly handler_name?: string | undefined
-  /** Died at or after, and at or before, in ms since 1970. */
+  /** Became dead letters at or after, and at or before, in ms since 1970. */
   readonly dead_from?: number | undefined
   readonly dead_to?: number | undefined
   /** Absent = `dead`. */

@@ -1,5 +1,5 @@
 /**
- * Sends dead letters again, or gives them up, for a reason that is kept.
+ * Replays or discards dead letters, for a reason that is stored.
  */
 import { Context } from "effect"
 import type { Effect } from "effect"
@@ -18,7 +18,7 @@ export interface Resolution {
 export class OutboxReplayer extends Context.Service<
   OutboxReplayer,
   {
-    /** Puts the message back at the end of its key, once, under its own id. Joins the ambient transaction. */
+    /** Appends the message to the end of its key, once, under its own id, in the ambient transaction if there is one. */
     replay(
       resolution: Resolution
     ): Effect.Effect<void, DeadLetterNotFound | DeadLetterResolved | StoreError>

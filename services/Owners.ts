@@ -1,23 +1,23 @@
 /**
- * Which owners of claims live. A lease says that an owner lives for so long; this says at once that one is gone, so that
- * nobody waits for the lease of a process that was killed. It is no fence: what an owner that was believed gone still
- * writes is refused by epochs and by the names of claims, as ever.
+ * Which owners of claims are alive. A lease expires some time after its owner's death; this reports the death at once, so
+ * that nobody waits for the lease of a process that was killed. It is no fence: epochs and the names of claims refuse what
+ * an owner still writes that was wrongly believed gone.
  */
 import { Context, Effect } from "effect"
 import type { Scope } from "effect"
 
 export interface Owners {
   /**
-   * Lets others know within about two seconds when this owner is gone, until the scope closes. Owners of claims
-   * (`<owner>.<n>`) are named after it. Others know as well what it hosts (agents, or more: `Needs`); absent = nothing.
-   * Never fails: where it cannot, its leases pass as they do without.
+   * Registers an owner until the scope closes, so that others know within about two seconds when it is gone. Its claims
+   * are named `<owner>.<n>`. `hosted` tells others what it hosts (agents, or more: `Needs`); absent = nothing. Never fails:
+   * an owner that could not be registered is gone when its leases expire.
    */
   attend(owner: string, hosted?: ReadonlyArray<string>): Effect.Effect<void, never, Scope.Scope>
-  /** Calls back when owners are gone: their runs and claims are free. Until the scope closes. */
+  /** Calls back when owners are gone and their runs and claims are free, until the scope closes. */
   gone(listener: () => void): Effect.Effect<void, never, Scope.Scope>
 }
 
-/** Without an answer leases decide alone, as in one process, which nobody outlives. */
+/** The default does nothing: leases alone decide, which is enough for one process. */
 export const Owners = Context.Reference<Owners>("troupe/services/Owners", {
   defaultValue: () => ({ attend: () => Effect.void, gone: () => Effect.void })
 })

@@ -1,5 +1,5 @@
 /**
- * When something died, as a person or a model says it: an age (`24h`: in the last 24 hours), or two times.
+ * The time range of a query for dead letters: an age (`24h` = the last 24 hours), or two times.
  */
 import { Schema } from "effect"
 
@@ -17,7 +17,7 @@ export const Age = Schema.String.check(
   })
 ).annotate({ description: "The last so many minutes, hours, days or weeks: 30m, 24h, 7d, 2w." })
 
-// A time without a zone would mean another moment on another machine.
+// A time without a zone would be another moment on a machine in another zone.
 const isoPattern =
   /^\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:Z|[+-]\d{2}:\d{2}))?$/
 

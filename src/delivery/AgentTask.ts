@@ -1,5 +1,5 @@
 /**
- * Work for an agent: one message to be handled to its end. Its id is its run's id.
+ * A task: one message that an agent handles to its end. Its id is the id of its run.
  */
 import { Schema } from "effect"
 import { Address, ConversationId, RunId, Tenant } from "../Ids.ts"
@@ -14,17 +14,17 @@ export const AgentTask = Schema.Struct({
   tenant: Tenant,
   address: Address,
   conversation: ConversationId,
-  /** The task's place in its conversation, from 1; allotted when it is accepted. */
+  /** The task's number in its conversation, from 1; allotted when the task is accepted. */
   ordinal: Schema.Int,
   message: Schema.String,
   /** The principal that sent it. */
   by: Schema.String,
-  /** The roles that it had when it did. Absent = not known. */
+  /** The roles of that principal at that time. Absent = not known. */
   roles: Schema.optionalKey(Roles),
   trace_id: Schema.String,
-  /** The span that sent it, of that trace. Absent = nobody traced it. */
+  /** The span of that trace in which it was sent. Absent = it was sent outside any span. */
   span_id: Schema.optionalKey(Schema.String),
-  /** Who sent it wants it in no trace (W3C Trace Context, flags 00). Absent = it may be in one. */
+  /** The sender excluded it from tracing (W3C Trace Context, flags 00). Absent = it may be traced. */
   sampled: Schema.optionalKey(Schema.Literal(false)),
   status: TaskStatus,
   /** Why it failed. */
@@ -40,7 +40,7 @@ const next: Record<TaskStatus, ReadonlyArray<TaskStatus>> = {
   failed: []
 }
 
-/** pending to processing to complete or failed, and nowhere else (SA-14). */
+/** From pending to processing, and from there to complete or failed (SA-14). */
 export const canMove = (from: TaskStatus, to: TaskStatus): boolean => next[from].includes(to)
 
 /** The task's status as a projection of its run's. */
@@ -68,7 +68,7 @@ export class MailboxFull extends Schema.TaggedError<MailboxFull>()("MailboxFull"
   }
 }
 
-/** The agent's mailbox policy is `reject`, and it is busy. */
+/** The agent's mailbox policy is `reject`, and its actor handles another message. */
 export class AgentBusy extends Schema.TaggedError<AgentBusy>()("AgentBusy", {
   address: Schema.String
 }) {
@@ -77,7 +77,7 @@ export class AgentBusy extends Schema.TaggedError<AgentBusy>()("AgentBusy", {
   }
 }
 
-/** The same idempotency key came with another message before. */
+/** An earlier message with another content had the same idempotency key. */
 export class IdempotencyConflict extends Schema.TaggedError<IdempotencyConflict>()(
   "IdempotencyConflict",
   { key: Schema.String }

@@ -1,6 +1,6 @@
 /**
- * What waits to be delivered, and what could not be. A message is delivered at least once, under the same id, in order
- * per key; after `attempts_max` tries it is a dead letter, which releases its key.
+ * Messages of the outbox and dead letters. A message is delivered at least once, under the same id, in order per key. After
+ * `attempts_max` tries it is a dead letter, and the next message of its key is delivered.
  */
 import { Schema } from "effect"
 import { AgentName, MessageId, Tenant } from "../Ids.ts"
@@ -11,15 +11,15 @@ export const OutboxMessage = Schema.Struct({
   /** Messages of one key are delivered in the order of `key_seq`. */
   key: Schema.String,
   key_seq: Schema.Int,
-  /** Names the handler. */
+  /** Decides which handler delivers it. */
   topic: Schema.String,
-  /** Whose process delivers it: only one that hosts this agent. Absent = any that handles the topic. */
+  /** Only a process that hosts this agent delivers it. Absent = any process that handles the topic. */
   agent: Schema.optionalKey(AgentName),
   payload: Schema.Json,
   /** Tries so far. */
   attempts: Schema.Int,
   created_at: Schema.Int,
-  /** A dead letter that was sent again: it is out of order, and says so. */
+  /** It was a dead letter and was sent again, so it may come after younger messages of its key. */
   replayed: Schema.Boolean
 })
 export interface OutboxMessage extends Schema.Schema.Type<typeof OutboxMessage> {}
@@ -58,7 +58,7 @@ export const DeadLetter = Schema.Struct({
 })
 export interface DeadLetter extends Schema.Schema.Type<typeof DeadLetter> {}
 
-/** Nobody knows this dead letter. */
+/** There is no dead letter with this id. */
 export class DeadLetterNotFound extends Schema.TaggedError<DeadLetterNotFound>()(
   "DeadLetterNotFound",
   { event_id: Schema.String }
@@ -68,7 +68,7 @@ export class DeadLetterNotFound extends Schema.TaggedError<DeadLetterNotFound>()
   }
 }
 
-/** It was replayed or discarded before. */
+/** The dead letter was replayed or discarded before. */
 export class DeadLetterResolved extends Schema.TaggedError<DeadLetterResolved>()(
   "DeadLetterResolved",
   { event_id: Schema.String, status: DeadLetterStatus }
@@ -80,7 +80,7 @@ export class DeadLetterResolved extends Schema.TaggedError<DeadLetterResolved>()
 
 /** Tries before a message is a dead letter. */
 export const attempts_max_default = 5
-/** The first wait between two tries; it doubles up to the second figure. */
+/** The wait between the first two tries; each further wait is twice the one before, up to `backoff_max_ms`. */
 export const backoff_initial_ms = 500
 export const backoff_max_ms = 60_000
 

@@ -1,17 +1,16 @@
 /**
- * What an error may say outside the place where it happened: a sentence without secrets, addresses, paths or stack.
+ * The text of an error as it may leave the process: one sentence without secrets, addresses, paths or stack.
  */
-
 import { redact } from "../error/Redaction.ts"
 import { withoutInvisible } from "../tool/InvisibleText.ts"
 
-/** The greatest kept sentence, in UTF-16 units, as `DeliveryFailure.error` has it. */
+/** The longest sanitised text, in UTF-16 units; the bound of `DeliveryFailure.error`. */
 export const error_text_max = 500
 
-/** What is read of an error; the patterns below are linear, and this bounds them. */
+/** How much of an error's text is read. It bounds the time of the patterns below, which are linear. */
 const read_max = 4_000
 
-/** Beside what `redact` hides: where a service runs, and the forms of secrets that errors of drivers have. */
+/** In addition to `redact`: addresses of services, and the forms in which errors of drivers quote secrets. */
 const rules: ReadonlyArray<readonly [RegExp, string]> = [
   [/\b[a-z][a-z0-9+.-]{1,20}:\/\/[^\s"'<>]+/gi, "[address]"],
   [/[A-Za-z0-9._%+-]+@[A-Za-z0-9.-]+/g, "[address]"],
@@ -22,7 +21,7 @@ const rules: ReadonlyArray<readonly [RegExp, string]> = [
     "$1=[secret]"
   ],
   [/\b(?:sk|pk|rk|ghp|gho|ghs|xox[abps]|AKIA|eyJ)[-_A-Za-z0-9.]{8,}/g, "[secret]"],
-  // An id of ours is 36 characters of this alphabet, a digest 64 or 128, and neither is a secret.
+  // An id of this runtime has 36 characters of this alphabet, a digest 64 or 128, and neither is a secret.
   [
     /(?!(?:[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|[0-9a-f]{64}|[0-9a-f]{128})(?![A-Za-z0-9+/_=-]))(?<![A-Za-z0-9+/_=-])(?=[A-Za-z+/_=-]*[0-9])[A-Za-z0-9+/_=-]{32,}/g,
     "[secret]"
@@ -46,11 +45,11 @@ const firstSentence = (text: string): string => {
 }
 
 /**
- * The text of an error as it may be kept and shown: no stack, address, e-mail, path, header or key; one line, at most 500
- * characters, never empty. Doing it twice changes nothing.
+ * The text of an error as it may be stored and shown: no stack, address, e-mail, path, header or key; one line, at most 500
+ * characters, never empty. Idempotent.
  */
 export const sanitiseError = (text: string): string => {
-  // The last word of a text that was cut may be half a secret, which no pattern would know.
+  // The last word of a text that was cut may be half a secret, which no pattern would match.
   const read = text.length > read_max ? text.slice(0, read_max).replace(/\S+$/, "") : text
   let clean = firstSentence(read)
   for (const [pattern, replacement] of rules) clean = clean.replace(pattern, replacement)

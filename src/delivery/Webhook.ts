@@ -8,7 +8,7 @@ import type { OutboxMessage } from "./Outbox.ts"
 /** The topic whose messages go to the configured webhook. */
 export const webhook_topic = "webhook.deliver"
 
-/** The payload of such a message. Where it goes is the composition's to say, never the payload's. */
+/** The payload of such a message. The configuration decides the receiver, never the payload. */
 export const WebhookEvent = Schema.Struct({
   /** For example `order.created`. */
   type: Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(200)),
@@ -20,7 +20,7 @@ export interface WebhookEvent extends Schema.Schema.Type<typeof WebhookEvent> {}
 
 export const CloudEvent = Schema.Struct({
   specversion: Schema.Literal("1.0"),
-  /** The message's id, at every delivery the same, so that a receiver can leave out what it has. */
+  /** The id of the message, the same at every delivery, so that a receiver can ignore duplicates. */
   id: Schema.String,
   source: Schema.String,
   type: Schema.String,
@@ -30,7 +30,7 @@ export const CloudEvent = Schema.Struct({
   datacontenttype: Schema.Literal("application/json"),
   /** The message's key: events of one partition come in order, except replayed ones. */
   partitionkey: Schema.String,
-  /** It was a dead letter, and may come after younger ones. */
+  /** The message was a dead letter, so it may come after younger ones. */
   replayed: Schema.optionalKey(Schema.Literal(true)),
   data: Schema.Json
 })

@@ -1,7 +1,7 @@
 /**
- * A tool's call and its result as messages of a durable queue: the subjects they travel under, who consumes them, and
- * what a result has to say so that its sender knows as much as if the tool had run beside it. The shapes are SemStreams';
- * what they have no field for stands in `metadata`.
+ * A tool's call and its result as messages of a durable queue: their subjects, their consumers, and what a result carries
+ * so that its sender learns as much as if the tool had run in its process. The shapes are SemStreams'; what they have no
+ * field for is in `metadata`.
  */
 import { Option, Result, Schema, Struct } from "effect"
 import { canonical } from "../Canonical.ts"
@@ -45,13 +45,13 @@ export const consumerNameForSubject = (subject: string, suffix?: string): string
 /** The id of a call and the name of a tool, as a queue knows them: printable, so that they fit into any subject. */
 export const isMessageName = (name: string): boolean => /^[\x21-\x7e]{1,200}$/.test(name)
 
-/** Marks tools that only send their calls elsewhere: a worker of them would send each call to itself. */
+/** The provider of tools that only send their calls to a queue: a worker of such a tool would send each call to itself. */
 export const remote_provider = "queue"
 
-/** Who let it run, and on what trail: it is the same call without them. */
+/** Members that do not change which call it is: its approval and its trace. */
 const circumstances = new Set(["approved_by", "trace_id", "metadata"])
 
-const deedOf = (payload: string): string => {
+const identityOf = (payload: string): string => {
   const call: unknown = JSON.parse(payload)
   return typeof call === "object" && call !== null && !Array.isArray(call)
     ? canonical(
@@ -60,35 +60,36 @@ const deedOf = (payload: string): string => {
     : payload
 }
 
-/** Do two payloads, as canonical JSON, ask for the same thing? A call that is run again may have another approval. */
-export const isSameCall = (a: string, b: string): boolean => a === b || deedOf(a) === deedOf(b)
+/** Whether two payloads, as canonical JSON, are the same call. A call that is run again may have another approval. */
+export const isSameCall = (a: string, b: string): boolean =>
+  a === b || identityOf(a) === identityOf(b)
 
-/** The greatest call that a queue takes, in UTF-16 units of its JSON. */
+/** The largest call that a queue takes, in UTF-16 units of its JSON. */
 export const call_length_max = 1_000_000
 
-/** What a wakeup of a database carries beside an id. */
+/** The payload of a database notification beside the id, in bytes: PostgreSQL allows 8,000 in all. */
 const shown_bytes_max = 7_000
 
-/** Is this short enough to be shown before the call's end? */
+/** Whether a preliminary result is short enough to be shown. */
 export const isShowable = (json: string): boolean =>
   json.length * 3 <= shown_bytes_max ||
   (json.length <= shown_bytes_max && new TextEncoder().encode(json).length <= shown_bytes_max)
 
-const Told = Schema.Struct({
+const ReplyMetadata = Schema.Struct({
   encoding: Schema.optionalKey(Schema.Literal("json")),
   outcome: Schema.optionalKey(Schema.Literal("unknown")),
   error_class: Schema.optionalKey(ToolErrorClass),
   error_reason: Schema.optionalKey(Schema.String),
   retry_after_ms: Schema.optionalKey(Schema.Int)
 })
-type Told = typeof Told.Type
+type ReplyMetadata = typeof ReplyMetadata.Type
 
-const readTold = Schema.decodeUnknownOption(Told)
+const readReplyMetadata = Schema.decodeUnknownOption(ReplyMetadata)
 
-const toldOf = ({ metadata }: ResultMessage): Told =>
-  Option.getOrElse(readTold(metadata ?? {}), (): Told => ({}))
+const replyMetadataOf = ({ metadata }: ResultMessage): ReplyMetadata =>
+  Option.getOrElse(readReplyMetadata(metadata ?? {}), (): ReplyMetadata => ({}))
 
-const metadataOf = (outcome: Outcome): Told | undefined => {
+const metadataOf = (outcome: Outcome): ReplyMetadata | undefined => {
   switch (outcome._tag) {
     case "Value":
       return { encoding: "json" }
@@ -112,7 +113,7 @@ const Spent = Schema.Array(ModelUse.mapFields(Struct.omit(["cost"]))).check(
 )
 const readSpent = Schema.decodeUnknownOption(Spent)
 
-/** What the worker's body spent on models. It has no price until it is told to the call that it was spent for. */
+/** What the worker's body spent on models. The runtime of the call prices it. */
 export const spentIn = ({ metadata }: ResultMessage): ReadonlyArray<ModelSpent> =>
   metadata?.["spent"] === undefined ? [] : Option.getOrElse(readSpent(metadata["spent"]), () => [])
 
@@ -121,15 +122,15 @@ const unpriced = (use: ModelUse) => {
   return counted
 }
 
-/** What a worker says of a call that it ran, or did not run. */
+/** The result of a call that a worker ran, or did not run. */
 export const replyOf = (
   call: CallMessage,
   outcome: Outcome,
   stop?: boolean,
   spent?: Spending
 ): ResultMessage => {
-  const told = metadataOf(outcome)
-  const metadata = spent === undefined ? told : { ...told, spent: spent.uses.map(unpriced) }
+  const own = metadataOf(outcome)
+  const metadata = spent === undefined ? own : { ...own, spent: spent.uses.map(unpriced) }
   return {
     ...resultOf(call, outcome),
     ...(metadata === undefined ? undefined : { metadata }),
@@ -137,11 +138,11 @@ export const replyOf = (
   }
 }
 
-/** The same for a failure. */
+/** The result of a call that failed before its body ran. */
 export const refusalReply = (call: CallMessage, error: ToolError): ResultMessage =>
   replyOf(call, { _tag: "Failed", error: failureOf(error) })
 
-/** What a sender reads in a result. */
+/** A result as its sender reads it. */
 export type Reply =
   | { readonly _tag: "Value"; readonly value: unknown }
   | { readonly _tag: "Failed"; readonly error: ToolError }
@@ -149,38 +150,38 @@ export type Reply =
 
 const classes = { ToolUserError, ToolPolicyError, ToolTransientError, ToolTerminalError }
 
-/** A result of ours says what it is; one of another runtime is a text, and its error has a kind at most (SM-18). */
+/** A result of this runtime has metadata; one of another runtime is a text, and its error has at most a kind (SM-18). */
 export const readReply = (result: ResultMessage): Reply => {
-  const told = toldOf(result)
-  if (told.outcome === "unknown") return { _tag: "Unknown" }
+  const reply = replyMetadataOf(result)
+  if (reply.outcome === "unknown") return { _tag: "Unknown" }
   const { content, error, error_kind } = result
   if (error === undefined || error === "") {
-    if (told.encoding !== "json" || content === undefined)
+    if (reply.encoding !== "json" || content === undefined)
       return { _tag: "Value", value: content ?? null }
     return {
       _tag: "Value",
       value: Result.getOrElse(readJson(content, bounds_result), () => content)
     }
   }
-  if (told.error_class === undefined) return { _tag: "Failed", error: errorOf(error_kind, error) }
-  const Class = classes[told.error_class]
+  if (reply.error_class === undefined) return { _tag: "Failed", error: errorOf(error_kind, error) }
+  const Class = classes[reply.error_class]
   return {
     _tag: "Failed",
     error: new Class({
       kind: error_kind ?? "unknown",
       message: error,
-      ...(told.error_reason === undefined ? undefined : { reason: told.error_reason }),
-      ...(told.retry_after_ms === undefined ? undefined : { retry_after_ms: told.retry_after_ms })
+      ...(reply.error_reason === undefined ? undefined : { reason: reply.error_reason }),
+      ...(reply.retry_after_ms === undefined ? undefined : { retry_after_ms: reply.retry_after_ms })
     })
   }
 }
 
 /**
- * Does the result leave open what the call did, or would do at another try? Whoever sends such a call again means it to
- * be run again; any other result is the call's for good.
+ * Whether the result leaves open what the call did, or would do at another try. A call with such a result is run again when
+ * it is sent again; any other result is final.
  */
 export const isInconclusive = (result: ResultMessage): boolean => {
-  const { error_class, outcome } = toldOf(result)
+  const { error_class, outcome } = replyMetadataOf(result)
   if (outcome === "unknown") return true
   if (result.error === undefined || result.error === "") return false
   return (error_class ?? ofKind(result.error_kind ?? "unknown").class) === "ToolTransientError"
