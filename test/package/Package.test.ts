@@ -2,7 +2,7 @@
 import { spawnSync } from "node:child_process"
 import { mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
-import { join } from "node:path"
+import { join, posix } from "node:path"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
 import type { Packed } from "./Packed.ts"
 import { done, installed, root } from "./Packed.ts"
@@ -123,6 +123,18 @@ describe("the packed package", () => {
       "services",
       "src"
     ])
+  })
+
+  it("has in it what its READMEs link among sources and READMEs", () => {
+    const { files, place } = packed
+    for (const path of files.filter((file) => file.endsWith("README.md"))) {
+      const text = readFileSync(join(place, path), "utf8")
+      for (const [, to] of text.matchAll(/\]\((?!https?:|#)([^)\s]+)\)/g)) {
+        const target = posix.join(posix.dirname(path), to!)
+        // Examples and tests are in the repository, where npm's page of the package leads.
+        if (!target.startsWith("test/")) assert.include(files, target, path)
+      }
+    }
   })
 
   it("names as a dependency or a peer every package that it imports, and as optional what it loads late", () => {
