@@ -8,7 +8,7 @@ import type { PriceTable } from "../../src/cost/PriceTable.ts"
 import { compile } from "../../src/cost/PriceTable.ts"
 import { AgentName } from "../../src/Ids.ts"
 import type { Policy } from "../../src/permission/Policy.ts"
-import { decodedSpec } from "../runtime/desk/LocalAgentDirectory.ts"
+import { decodeAgentSpec } from "../runtime/desk/LocalAgentDirectory.ts"
 import { validatePolicy } from "../runtime/tool/CheckedPolicy.ts"
 import type { Options } from "./NodeService.ts"
 
@@ -128,7 +128,7 @@ const given = (options: unknown): unknown =>
 /** Fails with the first option that cannot be right. What agents, policy and prices say has errors of its own. */
 export const check = Effect.fnUntraced(function* (options: Options) {
   const { agents, customer_agents = [], policy, prices } = yield* read(given(options), "")
-  for (const [index, spec] of agents.entries()) yield* decodedSpec(spec, index)
+  for (const [index, spec] of agents.entries()) yield* decodeAgentSpec(spec, index)
   if (policy !== undefined) yield* validatePolicy(policy)
   if (prices !== undefined) yield* Effect.fromResult(compile(prices))
   return { customer_agents }

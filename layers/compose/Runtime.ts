@@ -39,6 +39,7 @@ import * as LocalApprovalDesk from "../runtime/desk/LocalApprovalDesk.ts"
 import * as LocalKillSwitch from "../runtime/desk/LocalKillSwitch.ts"
 import * as LocalToolRegistry from "../runtime/desk/LocalToolRegistry.ts"
 import * as OpenQuestions from "../runtime/desk/OpenQuestions.ts"
+import type { MisdeclaredAgent } from "../runtime/desk/ResolvedAgent.ts"
 import * as MergedDeliveryHandlers from "../runtime/relay/MergedDeliveryHandlers.ts"
 import * as OutboxRelay from "../runtime/relay/OutboxRelay.ts"
 import * as ModelTelemetry from "../telemetry/ModelTelemetry.ts"
@@ -170,7 +171,7 @@ export const layer = <O extends Options>(
   | JournalError
   | StoreError
   | GraphRefused
-  | LocalAgentDirectory.MisdeclaredAgent
+  | MisdeclaredAgent
   | MisdeclaredPolicy
   | MisdeclaredPrice
   | DuplicateTool

@@ -1,0 +1,159 @@
+/**
+ * One agent of the directory, resolved: each tool and each specialist that its definition names, or what is wrong with it.
+ */
+import { Effect, Result, Schema } from "effect"
+import type { Digest } from "effect/crypto"
+import type { AgentSpec } from "../../../src/agent/AgentSpec.ts"
+import type { AgentName } from "../../../src/Ids.ts"
+import type { GovernedTool } from "../../../src/tool/GovernedTool.ts"
+import { jsonSchemaInput } from "../../../src/tool/ToolCodec.ts"
+import { groupOf } from "../../../src/tool/ToolGroup.ts"
+import type { ResolvedAgent } from "../../../services/AgentDirectory.ts"
+import type { AgentMemory } from "../../../services/AgentMemory.ts"
+import type { ModelTool } from "../../../services/ModelGateway.ts"
+import type { ToolRegistry } from "../../../services/ToolRegistry.ts"
+import { digestOf } from "../tool/CallDigests.ts"
+
+/** An agent that cannot be right: the field, the name at fault, and what is wrong with it. */
+export class MisdeclaredAgent extends Schema.TaggedError<MisdeclaredAgent>()("MisdeclaredAgent", {
+  agent: Schema.String,
+  field: Schema.String,
+  name: Schema.String,
+  message: Schema.String
+}) {}
+
+/** The model's name of the tool that delegates to a specialist. */
+const delegationName = (agent: AgentName): string => `ask_${agent}`
+
+const delegation = (spec: AgentSpec): ModelTool => ({
+  name: delegationName(spec.name),
+  description: `Delegate a task to ${spec.name}. ${spec.description}`.trim(),
+  input_schema: spec.takes ?? {
+    type: "object",
+    properties: {
+      task: { type: "string", minLength: 1, description: "The whole task, in words." }
+    },
+    required: ["task"],
+    additionalProperties: false
+  }
+})
+
+interface Services {
+  readonly registry: ToolRegistry["Service"]
+  readonly digest: Digest.Digest["Service"]
+  /** Is there a price table? */
+  readonly isPriced: boolean
+  /** Every agent of the directory, by name. */
+  readonly specs: ReadonlyMap<string, AgentSpec>
+}
+
+const misdeclared = (spec: AgentSpec, field: string, name: string, message: string) =>
+  new MisdeclaredAgent({ agent: spec.name, field, name, message })
+
+const checkLimits = ({ isPriced }: Services, spec: AgentSpec) =>
+  spec.limits.cost_max === undefined || isPriced
+    ? Result.void
+    : Result.fail(
+        misdeclared(
+          spec,
+          "limits.cost_max",
+          spec.limits.cost_max,
+          "a bound on cost needs prices: give the runtime a price table"
+        )
+      )
+
+const checkGroups = (spec: AgentSpec) => {
+  const odd = Object.values(spec.groups_by_role ?? {})
+    .flat()
+    .find((group) => spec.groups !== undefined && !spec.groups.includes(group))
+  return odd === undefined
+    ? Result.void
+    : Result.fail(
+        misdeclared(
+          spec,
+          "groups_by_role",
+          odd,
+          "a role is given a group that is none of the agent's groups"
+        )
+      )
+}
+
+/** Tools by their plain names, without those of groups that the agent does not have. */
+const toolsOf = Effect.fnUntraced(function* ({ registry }: Services, spec: AgentSpec) {
+  const tools = new Map<string, GovernedTool<AgentMemory>>()
+  for (const name of spec.tools) {
+    const tool = yield* Effect.fromResult(
+      Result.mapError(registry.resolve(name), ({ message }) =>
+        misdeclared(spec, "tools", name, message)
+      )
+    )
+    if (tools.has(tool.spec.name)) {
+      return yield* misdeclared(spec, "tools", name, "two tools have this plain name")
+    }
+    if (spec.groups !== undefined && !spec.groups.includes(groupOf(tool.spec))) continue
+    tools.set(tool.spec.name, tool)
+  }
+  return tools
+})
+
+/** Specialists by the names of the tools that delegate to them, with those tools. */
+const specialistsOf = Effect.fnUntraced(function* (
+  { specs }: Services,
+  spec: AgentSpec,
+  tools: ReadonlyMap<string, GovernedTool<AgentMemory>>
+) {
+  const specialists = new Map<string, AgentName>()
+  const delegations: Array<ModelTool> = []
+  for (const name of spec.specialists) {
+    const specialist = specs.get(name)
+    if (specialist === undefined) {
+      return yield* misdeclared(spec, "specialists", name, "no agent has this name")
+    }
+    // A specialist without tools can do nothing that its supervisor cannot; it is left out (SA-13).
+    if (specialist.tools.length === 0) continue
+    const tool = delegationName(name)
+    if (tools.has(tool)) {
+      return yield* misdeclared(spec, "specialists", name, "a tool has its name")
+    }
+    specialists.set(tool, name)
+    delegations.push(delegation(specialist))
+  }
+  return { specialists, delegations }
+})
+
+const shownToModel = ({ spec }: GovernedTool<AgentMemory>): ModelTool => ({
+  name: spec.name,
+  description: spec.description,
+  input_schema: spec.input_schema
+})
+
+/** Fails with the first thing that is wrong with the definition. */
+export const resolveAgent = Effect.fnUntraced(function* (services: Services, spec: AgentSpec) {
+  const { digest } = services
+  yield* Effect.fromResult(checkLimits(services, spec))
+  yield* Effect.fromResult(checkGroups(spec))
+  const tools = yield* toolsOf(services, spec)
+  const { delegations, specialists } = yield* specialistsOf(services, spec, tools)
+  const governed = [...tools.values()]
+  const takes =
+    spec.takes === undefined
+      ? undefined
+      : yield* Effect.mapError(jsonSchemaInput(spec.name, spec.takes), ({ message }) =>
+          misdeclared(spec, "takes", spec.name, message)
+        )
+  const agent: ResolvedAgent = {
+    spec,
+    tools,
+    specialists,
+    modelTools: [...governed.map(shownToModel), ...delegations],
+    ...(takes === undefined ? undefined : { takes: takes.decode }),
+    pins: {
+      definition: yield* digestOf(digest, spec),
+      tools: yield* digestOf(
+        digest,
+        governed.map((tool) => tool.spec)
+      )
+    }
+  }
+  return agent
+})
