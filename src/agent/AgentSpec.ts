@@ -35,6 +35,9 @@ export const Supervision = Schema.Struct({
 })
 export interface Supervision extends Schema.Schema.Type<typeof Supervision> {}
 
+/** Of an agent that says nothing, and of an address whose agent this process does not know. */
+export const defaultSupervision: Supervision = Supervision.make({})
+
 /** What a second message does to a busy actor. */
 export const MailboxPolicy = Schema.Literals(["enqueue", "reject", "interrupt"])
 export type MailboxPolicy = typeof MailboxPolicy.Type
@@ -90,7 +93,7 @@ export const AgentSpec = Schema.Struct({
     1_000
   ),
   on_change: defaulted(OnChange, "continue" as const),
-  supervision: defaulted(Schema.toType(Supervision), Supervision.make({})),
+  supervision: defaulted(Schema.toType(Supervision), defaultSupervision),
   /** The part of a conversation's past that a run is shown, in tokens; 0 = none. */
   history_tokens_max: defaulted(
     Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 10_000_000 })),

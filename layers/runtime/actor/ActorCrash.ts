@@ -3,6 +3,7 @@
  */
 import { Effect, Random, Result } from "effect"
 import type { Cause } from "effect"
+import { defaultSupervision } from "../../../src/agent/AgentSpec.ts"
 import type { RunId } from "../../../src/Ids.ts"
 import { cancelRun } from "../../../src/run/RunCommand.ts"
 import type { StoreError } from "../../../services/TaskStore.ts"
@@ -43,12 +44,9 @@ export const mayStartAgain = Effect.fnUntraced(function* (
   actor: Actor,
   cause: Cause.Cause<Lost | StoreError>
 ) {
-  const {
-    backoff_initial_ms = 100,
-    backoff_max_ms = 5_000,
-    restarts_max = 3,
-    window_ms = 60_000
-  } = host.loop.directory.get(actor.address.agent)?.spec.supervision ?? {}
+  const agent = host.loop.directory.get(actor.address.agent)
+  const { backoff_initial_ms, backoff_max_ms, restarts_max, window_ms } =
+    agent?.spec.supervision ?? defaultSupervision
   const at = host.loop.clock.currentTimeMillisUnsafe()
   actor.crashes = [...actor.crashes.filter((each) => each > at - window_ms), at]
   actor.restarts++
