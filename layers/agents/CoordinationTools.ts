@@ -1,7 +1,7 @@
 /**
  * `decide` and `emit_diagnosis` over a knowledge graph. The loop is the call's own run: no model can name another.
  */
-import { Clock, Context, Effect } from "effect"
+import { Clock, Effect } from "effect"
 import { SecureRandom } from "effect/crypto"
 import {
   actionRefusal,
@@ -20,15 +20,9 @@ import type { StoreError } from "../../services/TaskStore.ts"
 import { TriplePublisher } from "../../services/TriplePublisher.ts"
 
 export interface Options extends Platform {
-  /** The actions that `decide` takes; absent = any. A task may narrow it further with `DecideActions`. */
+  /** The actions that `decide` takes; absent = any. */
   readonly actions?: ReadonlyArray<string>
 }
-
-/** The actions that one task allows `decide` to take; undefined = whatever the tool allows. */
-export const DecideActions = Context.Reference<ReadonlyArray<string> | undefined>(
-  "troupe/layers/agents/DecideActions",
-  { defaultValue: () => undefined }
-)
 
 const part = /^[A-Za-z0-9_-]{1,64}$/
 
@@ -78,9 +72,7 @@ const handlers = (options: Options) =>
     return CoordinationTools.of({
       decide: Effect.fnUntraced(function* (decision, context) {
         const call = callOf(context)
-        const refused =
-          actionRefusal(decision.action, options.actions) ??
-          actionRefusal(decision.action, yield* DecideActions)
+        const refused = actionRefusal(decision.action, options.actions)
         if (refused !== undefined) return yield* refused
         const loop = yield* loopOf(call)
         yield* publish(call, decisionTriples(options, loop, decision, yield* now))

@@ -16,7 +16,7 @@ const Text = Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(16_38
 const Entry = Schema.String.check(Schema.isMaxLength(2_000))
 const optional = <S extends Schema.Top>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
 
-const Decision = Schema.Struct({
+export const Decision = Schema.Struct({
   action: Text.annotate({ description: "The decision; your instructions name the valid ones." }),
   reason: Text.annotate({ description: "Why, in a sentence or two." }),
   subtopics: optional(

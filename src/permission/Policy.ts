@@ -180,12 +180,3 @@ export const isDeniedByRole = (policy: Policy, subject: Subject, args: unknown):
     effectivePermission({ ...policy, rules }, subject, args, false) !== "deny"
   )
 }
-
-/** What a call does: runs, is refused, or waits for a person. */
-export type Verdict = "allow" | "deny" | "pending"
-
-/** What people have decided is looked at only where the answer is `ask`. */
-export const verdict = (
-  effective: Answer,
-  stored: () => Exclude<Verdict, "pending"> | undefined
-): Verdict => (effective === "ask" ? (stored() ?? "pending") : effective)

@@ -1,93 +1,31 @@
 /**
- * Approvals in SemStreams' words, as a codec: its answers become our decisions, and our runs are shown as its loops. A
- * gate of ours is named by an approval's id; one of SemStreams by loop and call, where the call's id is the model's own.
+ * SemStreams' approvals as messages: the refusal of a call that needs one, and a person's answer. An approval of a run is
+ * named by its id; SemStreams names it by loop and call, where the call's id is the model's own.
  */
 import { Result, Schema } from "effect"
-import type { ApprovalId } from "../Ids.ts"
-import type { RunState } from "../run/RunState.ts"
 import type { Decision } from "../approval/Approval.ts"
+import { ToolPolicyError } from "../error/ToolError.ts"
+import type { ApprovalId } from "../Ids.ts"
+import type { CallState, RunState } from "../run/RunState.ts"
 
-export const LoopState = Schema.Literals([
-  "exploring",
-  "planning",
-  "architecting",
-  "executing",
-  "reviewing",
-  "awaiting_approval",
-  "complete",
-  "failed",
-  "cancelled"
-])
-export type LoopState = typeof LoopState.Type
+/** What the refusal of a call begins with that a person has to approve first. */
+export const required_prefix = "approval_required: "
 
-const over: ReadonlySet<LoopState> = new Set(["complete", "failed", "cancelled"])
-
-/** A loop that is over stays so. */
-export const isTerminal = (state: LoopState): boolean => over.has(state)
-
-/** What a loop waits for. A `timeout_ms` of 0 or none waits for ever (SM-59). */
-export const PendingApproval = Schema.Struct({
-  call_id: Schema.String,
-  tool_name: Schema.String,
-  arguments: Schema.optionalKey(Schema.Record(Schema.String, Schema.Json)),
-  reason: Schema.optionalKey(Schema.String),
-  requested_at: Schema.optionalKey(Schema.Int),
-  timeout_ms: Schema.optionalKey(Schema.Int),
-  trace_id: Schema.optionalKey(Schema.String)
-})
-export interface PendingApproval extends Schema.Schema.Type<typeof PendingApproval> {}
-
-/** A loop as far as its gate goes. `before` is the state it returns to, empty when that was lost. */
-export interface LoopRecord {
-  readonly state: LoopState
-  readonly before: LoopState | ""
-  readonly pending: PendingApproval | null
-}
-
-/** Puts a loop before its gate. The same call again is the same gate; another one is refused. */
-export const beginAwaiting = (
-  record: LoopRecord,
-  pending: PendingApproval
-): Result.Result<LoopRecord, string> => {
-  if (over.has(record.state)) {
-    return Result.fail(`cannot begin awaiting approval from terminal state ${record.state}`)
-  }
-  if (record.pending !== null && record.pending.call_id !== pending.call_id) {
-    return Result.fail(`already awaiting approval for call ${record.pending.call_id}`)
-  }
-  if (pending.call_id === "") return Result.fail("call_id required")
-  if (pending.tool_name === "") return Result.fail("tool_name required")
-  return Result.succeed({
-    state: "awaiting_approval",
-    before: record.state === "awaiting_approval" ? record.before : record.state,
-    pending
+/** The refusal of a call that has not been approved, by its tool's name (SM-48). */
+export const approvalRequired = (tool: string): ToolPolicyError =>
+  new ToolPolicyError({
+    kind: "permission",
+    reason: "APPROVAL_REQUIRED",
+    message: `${required_prefix}Tool '${tool.slice(0, 64)}' requires human approval before execution`
   })
-}
 
-/** Takes a loop past its gate, to where it was before; to executing where that was lost (SM-60). */
-export const resolveAwaiting = (record: LoopRecord): Result.Result<LoopRecord, string> => {
-  if (record.state !== "awaiting_approval") return Result.fail("loop not awaiting approval")
-  if (record.pending === null) {
-    return Result.fail("loop is awaiting approval and has no pending approval")
-  }
-  const { before } = record
-  return Result.succeed({
-    state: before === "" || before === "awaiting_approval" ? "executing" : before,
-    before: "",
-    pending: null
-  })
-}
-
-/** Is the gate's time over at `now`, in ms since 1970? */
-export const isOverdue = (pending: PendingApproval, now: number): boolean => {
-  const { requested_at = now, timeout_ms = 0 } = pending
-  return timeout_ms > 0 && now - requested_at >= timeout_ms
-}
+/** Is this the text of such a refusal? */
+export const isApprovalRequired = (text: string): boolean => text.startsWith(required_prefix)
 
 export const ResponseDecision = Schema.Literals(["approve", "reject", "modify"])
 export type ResponseDecision = typeof ResponseDecision.Type
 
-/** A person's answer. Who approved is needed to let a call run; a rejection may be anonymous. */
+/** A person's answer. `approved_by` is required to let a call run; a rejection may be anonymous. */
 export interface ApprovalResponse {
   readonly loop_id: string
   readonly call_id: string
@@ -108,10 +46,13 @@ const Fields = Schema.Struct({
 const decodeFields = Schema.decodeUnknownResult(Fields)
 const isDecision = Schema.is(ResponseDecision)
 
-/** Reads an answer, or says which field is at fault; the first in the order loop, call, decision, approver. */
+/** Decodes an answer. Fails with a sentence about the first wrong field, in the order loop, call, decision, approver. */
 export const decodeResponse = (message: unknown): Result.Result<ApprovalResponse, string> =>
   Result.flatMap(
-    Result.mapError(decodeFields(message), () => "an approval response has texts in its fields"),
+    Result.mapError(
+      decodeFields(message),
+      () => "the fields of an approval response must be texts"
+    ),
     (fields): Result.Result<ApprovalResponse, string> => {
       const { approved_by, call_id, decision, loop_id, modified_arguments, reason } = fields
       if (!loop_id) return Result.fail("loop_id required")
@@ -131,7 +72,7 @@ export const decodeResponse = (message: unknown): Result.Result<ApprovalResponse
     }
   )
 
-/** The same answer as our desk takes it. A modification without arguments lets the proposed ones run. */
+/** The answer as a decision. `modify` without arguments approves the proposed ones. */
 export const decisionOf = (response: ApprovalResponse): Decision => {
   const { decision, modified_arguments, reason } = response
   switch (decision) {
@@ -151,38 +92,15 @@ export const decisionOf = (response: ApprovalResponse): Decision => {
   }
 }
 
-/** The gate that an answer means; undefined if none waits under that call's id: then the answer is dropped (SM-57). */
+/** A call's id in SemStreams: the model's own, or the run's where the model gave none. */
+export const callIdOf = ({ id, proposed }: Pick<CallState, "id" | "proposed">): string =>
+  proposed.model_id === "" ? id : proposed.model_id
+
+/** The approval that waits for the call with this id; undefined = none does (SM-57). */
 export const approvalOf = (state: RunState, call_id: string): ApprovalId | undefined => {
-  for (const { phase, proposed } of state.open) {
-    if (phase._tag === "Asking" && proposed.model_id === call_id) return phase.request.approval
+  for (const call of state.open) {
+    const { phase } = call
+    if (phase._tag === "Asking" && callIdOf(call) === call_id) return phase.request.approval
   }
   return undefined
 }
-
-/** A run as a loop: where it is, and what it waits for. The phases of SemStreams' own planning have no counterpart. */
-export const loopOf = (state: RunState): LoopRecord => {
-  if (state.ended !== undefined) return { state: state.ended.status, before: "", pending: null }
-  if (state.asking === 0) return { state: "executing", before: "", pending: null }
-  for (const { phase, proposed } of state.open) {
-    if (phase._tag !== "Asking") continue
-    const { arguments: args, payload } = phase.request
-    return {
-      state: "awaiting_approval",
-      before: "executing",
-      pending: {
-        call_id: proposed.model_id,
-        tool_name: payload.tool_name,
-        reason: `${required_prefix}${payload.effect_description}`,
-        trace_id: state.accepted.trace_id,
-        ...(isRecord(args) ? { arguments: args } : undefined)
-      }
-    }
-  }
-  return { state: "awaiting_approval", before: "executing", pending: null }
-}
-
-/** SemStreams' prefix of a call that has to be approved. */
-export const required_prefix = "approval_required: "
-
-const isRecord = (value: Schema.Json): value is { readonly [name: string]: Schema.Json } =>
-  typeof value === "object" && value !== null && !Array.isArray(value)

@@ -1,16 +1,15 @@
 /**
- * A call and its result in SemStreams' shape, for tools and loops that speak it.
+ * A tool call and its result as SemStreams' messages, which the tool queue carries.
  */
 import { Schema } from "effect"
 import { rejected_prefix } from "../conversation/Transcript.ts"
-import { failureOf, ToolErrorKind } from "../error/ToolError.ts"
-import { errorOf } from "../error/Classify.ts"
+import { ToolErrorKind } from "../error/ToolError.ts"
 import type { Outcome } from "../run/RunEvent.ts"
 import { errorKindOf } from "../run/RunEvent.ts"
 
 const Open = Schema.Record(Schema.String, Schema.Json)
 
-/** `approved_by`, `loop_id` and `trace_id` are stamped by the runtime; a model's own are dropped (`fromModel`). */
+/** `approved_by`, `loop_id` and `trace_id` are stamped by the sender's runtime, never taken from a model (SM-21). */
 export const CallMessage = Schema.Struct({
   id: Schema.NonEmptyString,
   name: Schema.NonEmptyString,
@@ -36,13 +35,6 @@ export const ResultMessage = Schema.Struct({
 })
 export interface ResultMessage extends Schema.Schema.Type<typeof ResultMessage> {}
 
-/** What a model may say of a call: nothing of who approved it and where it belongs (SM-21). */
-export const fromModel = (call: CallMessage): CallMessage => ({
-  id: call.id,
-  name: call.name,
-  ...(call.arguments === undefined ? undefined : { arguments: call.arguments })
-})
-
 const errorText = (outcome: Outcome): string => {
   switch (outcome._tag) {
     case "Denied":
@@ -54,7 +46,7 @@ const errorText = (outcome: Outcome): string => {
     case "Cancelled":
       return "the call was interrupted"
     case "Unknown":
-      return "nobody knows whether the call took effect"
+      return "it is not known whether the call had its side effect"
     case "Failed":
       return outcome.error.message
     case "Value":
@@ -74,9 +66,3 @@ export const resultOf = (call: CallMessage, outcome: Outcome): ResultMessage => 
     ...(call.trace_id === undefined ? undefined : { trace_id: call.trace_id })
   }
 }
-
-/** A foreign result as an outcome of ours. An error without a kind is unknown (SM-18). */
-export const outcomeOf = (result: ResultMessage): Outcome =>
-  result.error === undefined || result.error === ""
-    ? { _tag: "Value", json: JSON.stringify(result.content ?? null) }
-    : { _tag: "Failed", error: failureOf(errorOf(result.error_kind, result.error)) }

@@ -1,11 +1,18 @@
 /**
- * The configuration of SemStreams' tool component, with its names and its defaults, and what of it a worker here needs.
- * What belongs to another transport (ports and streams) is read and checked, so that a file that is right there is right
- * here.
+ * The configuration of SemStreams' tool component, with its names and its defaults, and what it sets here: which tools
+ * run, which of them a person approves first, and how long and how often a call may try. What belongs to another
+ * transport (ports, streams, buckets) is only checked, so that a file that SemStreams accepts is accepted here.
  */
 import { Effect, Result, Schema } from "effect"
-import { RetryPolicy } from "../tool/RetryPolicy.ts"
+import type { Policy } from "../permission/Policy.ts"
+import { configuredSpec } from "../tool/Governance.ts"
+import type { GovernedTool, MisdeclaredTool } from "../tool/GovernedTool.ts"
+import { RetryPolicy, retryPolicyOf } from "../tool/RetryPolicy.ts"
+import { read_only_groups } from "../tool/ToolGroup.ts"
+import type { ToolGroup } from "../tool/ToolGroup.ts"
 import { timeoutMs } from "../tool/ToolTimeout.ts"
+import { timeout_ms_default } from "../tool/ToolSpec.ts"
+import { consumerNameForSubject } from "./Subjects.ts"
 
 const Port = Schema.Struct({
   name: Schema.NonEmptyString,
@@ -13,7 +20,7 @@ const Port = Schema.Struct({
   stream_name: Schema.optionalKey(Schema.String)
 })
 
-/** A direction that is left empty would start a component that hears nothing, or that nobody hears. */
+/** A component with an empty direction would receive no calls, or publish no results. */
 const Direction = Schema.Array(Port).check(
   Schema.isMinLength(1, { description: "at least one port; leave ports out to have the defaults" })
 )
@@ -32,14 +39,18 @@ const Timeout = Schema.String.check(
   })
 )
 
-const { backoff_initial_ms, backoff_max_ms, max_attempts, retry_on_kinds } = RetryPolicy.fields
+const { retry_on_kinds } = RetryPolicy.fields
 
+const Count = Schema.Int.check(Schema.isLessThanOrEqualTo(100))
+const Milliseconds = Schema.Int.check(Schema.isLessThanOrEqualTo(3_600_000))
+
+/** Attempts below 1 count as 1, a wait that is not positive as the default (SM-39). */
 const Retries = Schema.Record(
   Schema.String,
   Schema.Struct({
-    max_attempts: Schema.optionalKey(max_attempts),
-    backoff_initial_ms: Schema.optionalKey(backoff_initial_ms),
-    backoff_max_ms: Schema.optionalKey(backoff_max_ms),
+    max_attempts: Schema.optionalKey(Count),
+    backoff_initial_ms: Schema.optionalKey(Milliseconds),
+    backoff_max_ms: Schema.optionalKey(Milliseconds),
     retry_on_kinds: Schema.optionalKey(retry_on_kinds)
   })
 )
@@ -51,7 +62,7 @@ const otherwise = <S extends Schema.Top & Schema.WithoutConstructorDefault>(
 
 const Names = Schema.Array(Schema.NonEmptyString)
 
-export const SemStreamsConfig = Schema.Struct({
+export const ComponentConfig = Schema.Struct({
   ports: otherwise(Ports, ports_default),
   stream_name: otherwise(Schema.String, "AGENT"),
   consumer_name_suffix: otherwise(Schema.String, ""),
@@ -65,21 +76,58 @@ export const SemStreamsConfig = Schema.Struct({
   loops_bucket: otherwise(Schema.String, "AGENT_LOOPS"),
   tool_retries: otherwise(Retries, {})
 })
-export interface SemStreamsConfig extends Schema.Schema.Type<typeof SemStreamsConfig> {}
+export interface ComponentConfig extends Schema.Schema.Type<typeof ComponentConfig> {}
 
-/** Fails with what is wrong of each field; a field that there is not is refused. */
-export const decodeSemStreamsConfig = Schema.decodeUnknownEffect(SemStreamsConfig, {
+/** Fails with what is wrong of each field; an unknown field is refused. */
+export const decodeComponentConfig = Schema.decodeUnknownEffect(ComponentConfig, {
   onExcessProperty: "error",
   errors: "all"
 })
 
-/** For `ToolWorker.layer`: which tools it runs, and the suffix of its consumers' names. */
-export const workerOf = (
-  config: SemStreamsConfig
-): { readonly serve?: ReadonlyArray<string>; readonly consumer_name_suffix: string } => {
-  const { allowed_tools, consumer_name_suffix } = config
-  return {
-    consumer_name_suffix,
-    ...(allowed_tools === null || allowed_tools.length === 0 ? undefined : { serve: allowed_tools })
+/** The tools that a component runs, by plain name or key; undefined = all of them. */
+export const allowedTools = ({
+  allowed_tools
+}: ComponentConfig): ReadonlyArray<string> | undefined =>
+  allowed_tools === null || allowed_tools.length === 0 ? undefined : allowed_tools
+
+/** The same policy, where tools of `approval_required` ask a person as well. */
+export const withApprovals = (config: ComponentConfig, policy: Policy): Policy =>
+  config.approval_required.length === 0
+    ? policy
+    : {
+        ...policy,
+        approval_required: [...policy.approval_required, ...config.approval_required]
+      }
+
+/** How long one attempt may take where the tool does not say, in ms. */
+const timeoutOf = ({ timeout }: ComponentConfig): number =>
+  Result.getOrElse(timeoutMs(timeout), () => timeout_ms_default)
+
+/**
+ * A tool under the component's retry policy and timeout; one that declares a timeout other than the default keeps it.
+ * Fails where the policy would repeat a side effect.
+ */
+export const configuredTool = <R>(
+  config: ComponentConfig,
+  tool: GovernedTool<R>
+): Effect.Effect<GovernedTool<R>, MisdeclaredTool> => {
+  const { name, timeout_ms } = tool.spec
+  const retry = Object.hasOwn(config.tool_retries, name) ? config.tool_retries[name] : undefined
+  const given = {
+    ...(timeout_ms === timeout_ms_default ? { timeout_ms: timeoutOf(config) } : undefined),
+    ...(retry === undefined ? undefined : { retry: retryPolicyOf(retry) })
   }
+  return Effect.map(configuredSpec(tool.spec, given), (spec) => ({ ...tool, spec }))
 }
+
+/** The consumer of each subject that the component takes calls from. */
+export const consumersOf = ({ consumer_name_suffix, ports }: ComponentConfig) =>
+  ports.inputs.flatMap(({ subjects }) =>
+    subjects.map((subject) => consumerNameForSubject(subject, consumer_name_suffix))
+  )
+
+/** `groups` of an agent that only explores: absent unless `enable_categories` is set (SM-83). */
+export const exploringGroups = ({
+  enable_categories
+}: ComponentConfig): { readonly groups?: ReadonlyArray<ToolGroup> } =>
+  enable_categories ? { groups: read_only_groups } : {}

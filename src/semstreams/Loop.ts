@@ -1,59 +1,194 @@
 /**
- * A loop's way through SemStreams' states, for loops that speak it: forward and back until it ends, and then no more. A
- * run of ours is shown in these states by `loopOf`, and bounded by `RunLimits`.
+ * A run as a SemStreams loop, with SemStreams' states and its gate. `loopOf` folds a run's journal into one; the states
+ * of SemStreams' own planning (`planning`, `architecting`, `reviewing`) have no counterpart in a run.
  */
 import { Result, Schema } from "effect"
-import { isTerminal, LoopState } from "./Approvals.ts"
+import type { ApprovalId } from "../Ids.ts"
+import type { ApprovalRequested, JournalEntry, RunEnded } from "../run/RunEvent.ts"
+import { RunLimits } from "../run/RunLimits.ts"
+import type { FoldState } from "../run/RunState.ts"
+import * as RunStates from "../run/RunState.ts"
+import { callIdOf, required_prefix } from "./Approvals.ts"
 
-/** One iteration is one model turn. */
-export interface LoopProgress {
-  readonly state: LoopState
-  readonly iterations: number
-  readonly max_iterations: number
-  /** What the loop came to, once it is complete. */
-  readonly result?: string
-}
-
-export const max_iterations_default = 20
-const max_iterations_most = 1_000
-
-/** A loop before its first turn. Fails with a sentence where its bound is none. */
-export const begin = (
-  max_iterations: number = max_iterations_default
-): Result.Result<LoopProgress, string> => {
-  if (!(max_iterations > 0)) return Result.fail("max_iterations must be greater than 0")
-  return Number.isSafeInteger(max_iterations) && max_iterations <= max_iterations_most
-    ? Result.succeed({ state: "exploring", iterations: 0, max_iterations })
-    : Result.fail(`max_iterations must be a whole number of at most ${max_iterations_most}`)
-}
+export const LoopState = Schema.Literals([
+  "exploring",
+  "planning",
+  "architecting",
+  "executing",
+  "reviewing",
+  "awaiting_approval",
+  "complete",
+  "failed",
+  "cancelled"
+])
+export type LoopState = typeof LoopState.Type
 
 const isState = Schema.is(LoopState)
 
+const terminal: ReadonlySet<LoopState> = new Set(["complete", "failed", "cancelled"])
+
+/** The call that a loop waits for. `timeout_ms` 0 or absent = it waits without a limit (SM-59). */
+export const PendingApproval = Schema.Struct({
+  call_id: Schema.String,
+  tool_name: Schema.String,
+  arguments: Schema.optionalKey(Schema.Record(Schema.String, Schema.Json)),
+  reason: Schema.optionalKey(Schema.String),
+  requested_at: Schema.optionalKey(Schema.Int),
+  timeout_ms: Schema.optionalKey(Schema.Int),
+  trace_id: Schema.optionalKey(Schema.String)
+})
+export interface PendingApproval extends Schema.Schema.Type<typeof PendingApproval> {}
+
+/** `before_approval`: the state that an answer brings back; empty while no gate is open, or where it was lost. */
+export const Loop = Schema.Struct({
+  state: LoopState,
+  before_approval: Schema.Union([LoopState, Schema.Literal("")]),
+  pending: Schema.NullOr(PendingApproval),
+  /** Model turns so far, over all frames. */
+  iterations: Schema.Int,
+  max_iterations: Schema.Int,
+  /** What a complete loop came to. */
+  result: Schema.optionalKey(Schema.String),
+  /** Why a loop failed or was cancelled. */
+  error: Schema.optionalKey(Schema.String)
+})
+export interface Loop extends Schema.Schema.Type<typeof Loop> {}
+
+const max_iterations_default = 20
+
+/** The limits of a loop with so many model turns (SM-93). Fails with a sentence where it is no number from 1 to 1,000. */
+export const limitsOf = (
+  max_iterations: number = max_iterations_default
+): Result.Result<RunLimits, string> => {
+  if (!(max_iterations > 0)) return Result.fail("max_iterations must be greater than 0")
+  return Number.isSafeInteger(max_iterations) && max_iterations <= 1_000
+    ? Result.succeed(RunLimits.make({ steps_max: max_iterations }))
+    : Result.fail("max_iterations must be a whole number of at most 1000")
+}
+
+/** A loop before its first turn. */
+export const newLoop = ({ steps_max }: Pick<RunLimits, "steps_max">): Loop => ({
+  state: "exploring",
+  before_approval: "",
+  pending: null,
+  iterations: 0,
+  max_iterations: steps_max
+})
+
 /**
- * Any state but a terminal one may become any other; to stay is nothing, of a terminal one too (SM-92). A state is given
- * by its name, which another runtime may have made up: one that nobody knows is refused.
+ * Moves a loop to another state: forward, back, or nowhere. Fails with a sentence where the loop is over, or where there
+ * is no such state; an ended loop may stay as it is (SM-92).
  */
-export const transition = (loop: LoopProgress, to: string): Result.Result<LoopProgress, string> => {
+export const transition = (loop: Loop, to: string): Result.Result<Loop, string> => {
   if (!isState(to)) return Result.fail(`unknown loop state ${to}`)
   if (loop.state === to) return Result.succeed(loop)
-  return isTerminal(loop.state)
+  return terminal.has(loop.state)
     ? Result.fail(`cannot transition from terminal state ${loop.state}`)
     : Result.succeed({ ...loop, state: to })
 }
 
-/** One more turn, or why there may be none (SM-93). */
-export const increment = (loop: LoopProgress): Result.Result<LoopProgress, string> =>
-  loop.iterations >= loop.max_iterations
-    ? Result.fail("max iterations reached")
-    : Result.succeed({ ...loop, iterations: loop.iterations + 1 })
+/** Opens a gate. The same call again is the same gate; a second one is refused until the first is answered. */
+export const beginAwaiting = (
+  loop: Loop,
+  pending: PendingApproval
+): Result.Result<Loop, string> => {
+  if (terminal.has(loop.state)) {
+    return Result.fail(`cannot begin awaiting approval from terminal state ${loop.state}`)
+  }
+  if (loop.pending !== null && loop.pending.call_id !== pending.call_id) {
+    return Result.fail(`already awaiting approval for call ${loop.pending.call_id}`)
+  }
+  if (pending.call_id === "") return Result.fail("call_id required")
+  if (pending.tool_name === "") return Result.fail("tool_name required")
+  return Result.succeed({
+    ...loop,
+    state: "awaiting_approval",
+    before_approval: loop.state === "awaiting_approval" ? loop.before_approval : loop.state,
+    pending
+  })
+}
 
-/** What a tool's result does to a loop: one that stops it is its end, with the content as its result (SM-20). */
-export const receive = (
-  loop: LoopProgress,
-  { content = "", stop_loop }: { readonly content?: string; readonly stop_loop?: boolean }
-): Result.Result<LoopProgress, string> =>
-  stop_loop === true && isTerminal(loop.state)
-    ? Result.fail(`cannot complete a loop from terminal state ${loop.state}`)
-    : stop_loop === true
-      ? Result.map(transition(loop, "complete"), (ended) => ({ ...ended, result: content }))
-      : Result.succeed(loop)
+/** Closes the gate: back to the state before it, or to `executing` where that was lost (SM-60). */
+export const resolveAwaiting = (loop: Loop): Result.Result<Loop, string> => {
+  if (loop.state !== "awaiting_approval") return Result.fail("loop not awaiting approval")
+  if (loop.pending === null) {
+    return Result.fail("loop is awaiting approval and has no pending approval")
+  }
+  const before = loop.before_approval
+  return Result.succeed({
+    ...loop,
+    state: before === "" || before === "awaiting_approval" ? "executing" : before,
+    before_approval: "",
+    pending: null
+  })
+}
+
+/** A transition that a run cannot make leaves its loop as it was: the journal holds no event after a run's end. */
+const orSame = (loop: Loop, moved: Result.Result<Loop, string>): Loop =>
+  Result.getOrElse(moved, () => loop)
+
+const isRecord = (value: Schema.Json): value is { readonly [name: string]: Schema.Json } =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+
+const pendingOf = (run: FoldState, request: ApprovalRequested, at: number): PendingApproval => {
+  const { arguments: args, expires_at, payload } = request
+  const call = run.calls.get(request.call)
+  return {
+    // A question about a limit belongs to no call.
+    call_id: call === undefined ? request.call : callIdOf(call),
+    tool_name: payload.tool_name,
+    ...(isRecord(args) ? { arguments: args } : undefined),
+    reason: `${required_prefix}${payload.effect_description}`,
+    requested_at: at,
+    timeout_ms: expires_at === undefined ? 0 : expires_at - at,
+    trace_id: run.accepted?.trace_id ?? ""
+  }
+}
+
+const endedLoop = (loop: Loop, { reason, status, text }: RunEnded): Loop => ({
+  ...orSame(loop, transition(loop, status)),
+  before_approval: "",
+  pending: null,
+  ...(status === "complete"
+    ? { result: text }
+    : { error: reason === "recursion_limit" ? "max iterations reached" : reason })
+})
+
+/**
+ * The loop after these entries, which begin with the run's first. A SemStreams loop has one gate: of several questions
+ * the oldest that waits is shown. Undefined = there are no entries.
+ */
+export const loopOf = (entries: Iterable<JournalEntry>): Loop | undefined => {
+  const run = RunStates.make()
+  const gates = new Map<ApprovalId, PendingApproval>()
+  let loop: Loop | undefined
+  for (const { at, event } of entries) {
+    RunStates.evolve(run, event)
+    if (event._tag === "RunAccepted") loop = newLoop(event.limits)
+    if (loop === undefined) continue
+    switch (event._tag) {
+      case "ModelTurned":
+        loop = { ...loop, iterations: run.steps }
+        // A frame of another specialist has turns while the gate is open.
+        if (loop.state === "exploring") loop = orSame(loop, transition(loop, "executing"))
+        break
+      case "ApprovalRequested":
+        gates.set(event.approval, pendingOf(run, event, at))
+        loop = orSame(loop, beginAwaiting(loop, gates.get(event.approval)!))
+        break
+      case "ApprovalDecided":
+      case "ApprovalClosed": {
+        const answered = gates.get(event.approval)
+        gates.delete(event.approval)
+        if (loop.pending !== answered) break
+        loop = orSame(loop, resolveAwaiting(loop))
+        const [next] = gates.values()
+        if (next !== undefined) loop = orSame(loop, beginAwaiting(loop, next))
+        break
+      }
+      case "RunEnded":
+        loop = endedLoop(loop, event)
+    }
+  }
+  return loop
+}

@@ -192,6 +192,23 @@ const reconcileWrong = (spec: ToolSpec): Wrong | undefined =>
       ]
     : undefined
 
+/** Fails where two fields contradict each other. */
+const consistent = (spec: ToolSpec): Effect.Effect<ToolSpec, MisdeclaredTool> => {
+  const wrong =
+    transactionWrong(spec) ??
+    retryWrong(spec) ??
+    keyWrong(spec) ??
+    ruleArgumentsWrong(spec) ??
+    reconcileWrong(spec)
+  return wrong === undefined ? Effect.succeed(spec) : misdeclared(spec.name, ...wrong)
+}
+
+/** A declared tool under another retry policy or timeout, as a deployment's configuration gives them. */
+export const configuredSpec = (
+  spec: ToolSpec,
+  given: Pick<Partial<ToolSpec>, "retry" | "timeout_ms">
+): Effect.Effect<ToolSpec, MisdeclaredTool> => consistent({ ...spec, ...given })
+
 /** The complete spec of a tool. Fails when a field cannot be read, or when two contradict each other. */
 export const specOf = Effect.fnUntraced(function* (
   described: Described,
@@ -207,12 +224,5 @@ export const specOf = Effect.fnUntraced(function* (
     permissions: required(capabilities),
     ...(retry === undefined ? undefined : { retry: { ...retry, ...retryPolicyOf(retry) } })
   }).pipe(Effect.mapError((error) => misdeclaredByIssue(name, error.issue, own_fields)))
-  const wrong =
-    transactionWrong(spec) ??
-    retryWrong(spec) ??
-    keyWrong(spec) ??
-    ruleArgumentsWrong(spec) ??
-    reconcileWrong(spec)
-  if (wrong !== undefined) return yield* misdeclared(name, ...wrong)
-  return spec
+  return yield* consistent(spec)
 })

@@ -38,15 +38,6 @@ export const retryPolicyOf = (config: RetryConfig): RetryPolicy => ({
   retry_on_kinds: config.retry_on_kinds ?? no_retry.retry_on_kinds
 })
 
-/** The policy of one tool among those configured by name. A tool that is not there is never tried again. */
-export const effectiveRetry = (
-  policies: Readonly<Record<string, RetryConfig>>,
-  tool: string
-): RetryPolicy => {
-  const config = Object.hasOwn(policies, tool) ? policies[tool] : undefined
-  return config === undefined ? no_retry : retryPolicyOf(config)
-}
-
 /** The wait in ms after the failed attempt `attempt`, which counts from 1: doubled each time, up to the cap. */
 export const backoffMs = (
   policy: Pick<RetryPolicy, "backoff_initial_ms" | "backoff_max_ms">,

@@ -22,26 +22,6 @@ import type { Outcome } from "../run/RunEvent.ts"
 import type { CallMessage, ResultMessage } from "../semstreams/CallMessage.ts"
 import { resultOf } from "../semstreams/CallMessage.ts"
 
-/** Every call of one tool, by its registry key or plain name. */
-export const executeSubject = (tool: string): string => `tool.execute.${tool}`
-
-/** The one result of one call. */
-export const resultSubject = (call_id: string): string => `tool.result.${call_id}`
-
-const suffixed = (name: string, suffix: string | undefined): string =>
-  suffix === undefined || suffix === "" ? name : `${name}-${suffix}`
-
-/** Who consumes the calls of one tool (SM-33). */
-export const consumerNameForTool = (tool: string, suffix?: string): string =>
-  suffixed(`tool-exec-${tool.replaceAll(/[._]/g, "-")}`, suffix)
-
-/** Who consumes a whole subject, which may end in a wildcard. */
-export const consumerNameForSubject = (subject: string, suffix?: string): string =>
-  suffixed(
-    `agentic-tools-${subject.replaceAll(".", "-").replaceAll(">", "all").replaceAll("*", "any")}`,
-    suffix
-  )
-
 /** The id of a call and the name of a tool, as a queue knows them: printable, so that they fit into any subject. */
 export const isMessageName = (name: string): boolean => /^[\x21-\x7e]{1,200}$/.test(name)
 

@@ -3,7 +3,6 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import * as CoordinationTools from "../../layers/agents/CoordinationTools.ts"
 import * as ObservationTools from "../../layers/agents/ObservationTools.ts"
-import { execute } from "../../layers/agents/SemStreamsExecutor.ts"
 import * as Runtime from "../../layers/compose/Runtime.ts"
 import * as Stores from "../../layers/compose/Stores.ts"
 import { call, layer as scripted, text } from "../../layers/model/ScriptedModelGateway.ts"
@@ -144,27 +143,6 @@ describe("the built-in tools", () => {
           runtime([call("decide", decision), text("so be it")], { actions: ["retry", "done"] })
         )
       )
-  )
-
-  it.effect(
-    "SM-67 a task narrows the actions by the metadata of its call, which no model writes",
-    () =>
-      Effect.gen(function* () {
-        const [decide] = yield* CoordinationTools.tools(platform)
-        const run = (metadata: Readonly<Record<string, string | Array<string>>>) =>
-          execute(
-            decide!,
-            { id: "c", name: "decide", loop_id: "l", arguments: decision, metadata },
-            { ...platform, tenant }
-          )
-        const refused = yield* run({ decide_action_allowlist: ["done"] })
-        assert.strictEqual(refused.result.error_kind, "invalid_args")
-        assert.include(refused.result.error, "done")
-        assert.isFalse(refused.result.stop_loop)
-        const taken = yield* run({ decide_action_allowlist: ["done", "fan_out"] })
-        assert.isTrue(taken.result.stop_loop)
-        assert.isUndefined(taken.result.error)
-      }).pipe(Effect.provide(EphemeralStores.layer))
   )
 
   it.effect("SM-65 a finding that is sent again with its key is the same finding", () =>

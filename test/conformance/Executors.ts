@@ -1,17 +1,18 @@
 /**
- * The built-in tools as SemStreams calls them, on ephemeral stores or on stores that fail: what the drivers of their
- * vectors ask.
+ * The built-in tools called as SemStreams calls them: a message to a tool component, whose worker runs them behind the
+ * gate, on ephemeral stores or on stores that fail.
  */
 import { assert } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Layer } from "effect"
 import * as CoordinationTools from "../../layers/agents/CoordinationTools.ts"
 import * as ObservationTools from "../../layers/agents/ObservationTools.ts"
-import { execute } from "../../layers/agents/SemStreamsExecutor.ts"
+import * as SemStreams from "../../layers/compose/SemStreams.ts"
 import * as EphemeralStores from "../../layers/ephemeral/EphemeralStores.ts"
+import * as EphemeralToolQueue from "../../layers/ephemeral/EphemeralToolQueue.ts"
+import { SemStreamsTools } from "../../layers/semstreams/SemStreamsTools.ts"
 import { StoreError } from "../../services/TaskStore.ts"
 import type { TriplePublisher } from "../../services/TriplePublisher.ts"
 import { Tenant } from "../../src/Ids.ts"
-import type { CallMessage } from "../../src/semstreams/CallMessage.ts"
 import { isRecord } from "./Vectors.ts"
 
 export type Fields = Readonly<Record<string, unknown>>
@@ -28,26 +29,30 @@ export const platformOf = (input: Fields) => ({
   platform: typeof input.platform === "string" ? input.platform : "test"
 })
 
-/** Calls a tool, perhaps under another name, as the case says. */
+/** SemStreams' defaults, with these fields in their place. */
+export const configOf = (given: Fields = {}) => SemStreams.decodeComponentConfig(given)
+
+/** Sends a call under a tool's subject; its message may name another tool, as the case says. */
 export const called = Effect.fnUntraced(function* (
   name: string,
   input: Fields,
-  more: Partial<CallMessage> = {}
+  more: Partial<SemStreams.CallMessage> = {}
 ) {
   const platform = platformOf(input)
-  const built = [...(yield* CoordinationTools.tools(platform)), ...(yield* ObservationTools.tools)]
-  const tool = built.find(({ spec }) => spec.name === name)
-  assert.isDefined(tool)
-  const executed = yield* execute(
-    tool,
-    {
-      id: "call-1",
-      name: typeof input.tool === "string" ? input.tool : name,
-      arguments: (isRecord(input.arguments) ? input.arguments : {}) as never,
-      ...(typeof input.loop_id === "string" ? { loop_id: input.loop_id } : undefined),
-      ...more
-    },
-    { ...platform, tenant }
+  const component = SemStreams.tools({
+    ...platform,
+    config: yield* configOf(),
+    tools: [CoordinationTools.tools(platform), ObservationTools.tools]
+  })
+  const message: SemStreams.CallMessage = {
+    id: "call-1",
+    name: typeof input.tool === "string" ? input.tool : name,
+    arguments: (isRecord(input.arguments) ? input.arguments : {}) as never,
+    ...(typeof input.loop_id === "string" ? { loop_id: input.loop_id } : undefined),
+    ...more
+  }
+  const executed = yield* SemStreamsTools.use((tools) => tools.execute(name, message, tenant)).pipe(
+    Effect.provide(Layer.provide(component, Layer.fresh(EphemeralToolQueue.layer)))
   )
   // Whatever went wrong, the store's own words stay inside.
   assert.notInclude(JSON.stringify(executed), "secret")

@@ -2,11 +2,10 @@
  * A real runtime on ephemeral stores, with a scripted model and tools that take any arguments: what the vector drivers
  * ask their questions of. The clock is the test's.
  */
-import { Context, Effect, Layer, Result, Schema } from "effect"
+import { Context, Effect, Layer, Schema } from "effect"
 import { TestClock } from "effect/testing"
 import { Tool, Toolkit } from "effect/ai"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
-import * as SemStreams from "../../src/semstreams/Approvals.ts"
 import { ToolError } from "../../src/error/ToolError.ts"
 import { AgentName, ConversationId, Tenant } from "../../src/Ids.ts"
 import type { RunId } from "../../src/Ids.ts"
@@ -25,7 +24,9 @@ import type { ToolAttemptObserver } from "../../services/ToolAttemptObserver.ts"
 import { ToolAttemptObservers } from "../../services/ToolAttemptObserver.ts"
 import { ToolCallObservers } from "../../services/ToolCallObserver.ts"
 import * as Ephemeral from "../../layers/compose/Ephemeral.ts"
+import * as SemStreams from "../../layers/compose/SemStreams.ts"
 import * as ScriptedModelGateway from "../../layers/model/ScriptedModelGateway.ts"
+import { SemStreamsLoops } from "../../layers/semstreams/SemStreamsLoops.ts"
 import * as OutboxRelay from "../../layers/runtime/relay/OutboxRelay.ts"
 import * as RuntimeConfig from "../../layers/runtime/actor/RuntimeConfig.ts"
 
@@ -138,11 +139,14 @@ export const stage = <A, E, R>(play: Play, proof: Effect.Effect<A, E, R>) => {
   const seen: Array<ToolCompleted> = []
   return Effect.provide(
     proof,
-    Ephemeral.layer({
-      agents: agentsOf(play),
-      tools: [families(play.tools)],
-      policy: play.policy
-    }).pipe(
+    Layer.provideMerge(
+      SemStreams.loops,
+      Ephemeral.layer({
+        agents: agentsOf(play),
+        tools: [families(play.tools)],
+        policy: play.policy
+      })
+    ).pipe(
       Layer.provideMerge(ScriptedModelGateway.layer(play.script)),
       Layer.provide(Layer.succeed(RuntimeConfig.RuntimeConfig, unhurried)),
       Layer.provide(Layer.effect(OutboxRelay.RelayConfig, patient)),
@@ -186,35 +190,25 @@ export const tagged = <Tag extends RunEvent["_tag"]>(all: ReadonlyArray<RunEvent
   all.filter((event): event is Extract<RunEvent, { readonly _tag: Tag }> => event._tag === tag)
 
 /**
- * Answers a gate as SemStreams does, by loop and call: reads the response, finds the approval that it means, decides it
- * at the desk. An answer that means no gate, or comes too late, is dropped. Gives the error of one that cannot be read.
+ * Answers a gate as a SemStreams peer does, with a message that names loop and call. Gives what is wrong with a message
+ * that cannot be read, or null.
  */
 export const answer = Effect.fnUntraced(function* (
   run: RunId,
   response: Readonly<Record<string, unknown>>
 ) {
-  const read = SemStreams.decodeResponse({ loop_id: run, ...response })
-  if (Result.isFailure(read)) return read.failure
-  const id = SemStreams.approvalOf(yield* stateOf(run), read.success.call_id)
-  if (id !== undefined) {
-    const by = new Principal({
-      id: read.success.approved_by ?? "anonymous",
-      tenant,
-      roles: ["approver"]
-    })
-    const desk = yield* ApprovalDesk
-    yield* desk
-      .decide(id, SemStreams.decisionOf(read.success), by)
-      .pipe(
-        Effect.catchTag(
-          ["ApprovalNotFound", "ApprovalSettled", "ApprovalExpired"],
-          () => Effect.void
-        )
-      )
-  }
+  const loops = yield* SemStreamsLoops
+  const peer = new Principal({ id: "peer", tenant, roles: ["approver"] })
+  const wrong = yield* loops.respond({ loop_id: run, ...response }, peer).pipe(
+    Effect.as(null),
+    Effect.catchTag("InvalidInput", ({ message }) => Effect.succeed(message))
+  )
   yield* settle
-  return null
+  return wrong
 })
+
+/** The run as a SemStreams loop. */
+export const loop = (run: RunId) => SemStreamsLoops.use((all) => all.get(run, operator))
 
 /** The questions that wait, as a person sees them. */
 export const pending = ApprovalDesk.use((desk) => desk.pending(operator, 100))

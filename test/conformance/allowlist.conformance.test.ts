@@ -1,50 +1,52 @@
 import { assert } from "@effect/vitest"
 import { Effect, Result } from "effect"
-import { failureOf } from "../../src/error/ToolError.ts"
-import type { Outcome } from "../../src/run/RunEvent.ts"
-import type { Allowlist } from "../../src/tool/Allowlist.ts"
-import { isAllowed, notAllowed, refusalOfBatch } from "../../src/tool/Allowlist.ts"
-import * as Registry from "../../src/tool/Registry.ts"
-import * as CallMessages from "../../src/semstreams/CallMessage.ts"
+import { SemStreamsTools } from "../../layers/semstreams/SemStreamsTools.ts"
 import { call, text } from "../../layers/model/ScriptedModelGateway.ts"
+import * as Component from "./Component.ts"
 import * as Stage from "./Stage.ts"
 import type { Driven } from "./Vectors.ts"
 import { conformance, hasShape, isRecord } from "./Vectors.ts"
 
 type Fields = Readonly<Record<string, unknown>>
 
-const failed = (error: Parameters<typeof failureOf>[0]): Outcome => ({
-  _tag: "Failed",
-  error: failureOf(error)
-})
+/** SemStreams' Go sources print the name of a tool in double quotes. */
+const straight = (value: unknown) =>
+  typeof value === "string" ? value.replaceAll('"', "'") : value
 
+/** One call to a component with this list; without `registered` its tool is there. */
 const single = (input: Fields, expect: Fields): Driven => ({
   rows: "SM-23 SM-24",
-  run: Effect.sync(() => {
+  run: Effect.gen(function* () {
     const name = String(input.tool)
-    const wire = { id: String(input.callId ?? "call-1"), name }
-    assert.strictEqual(isAllowed(input.allowed as Allowlist, name), expect.allowed)
+    const names = (input.registered as ReadonlyArray<string> | undefined) ?? [name]
+    const ran: Array<string> = []
+    const registry = yield* Component.registryOf(
+      names.map((each) => Component.reading(each, () => Effect.sync(() => void ran.push(each))))
+    )
+    const { missing, result } = yield* Component.over(
+      registry,
+      { allowed_tools: input.allowed },
+      Component.execute({ id: String(input.callId ?? "call-1"), name })
+    )
+    const isRefused = result.error === `tool '${name}' is not allowed`
+    assert.strictEqual(!isRefused, expect.allowed)
+    assert.strictEqual(ran.length, expect.allowed === true && names.includes(name) ? 1 : 0)
+    // Nothing is looked up for a tool that is not allowed.
+    if (isRefused) assert.isUndefined(missing)
     if (isRecord(expect.result)) {
-      const shown: Fields = { ...CallMessages.resultOf(wire, failed(notAllowed(name))) }
-      const straight = (value: unknown) =>
-        typeof value === "string" ? value.replaceAll('"', "'") : value
+      const shown: Fields = { ...result }
       for (const [key, value] of Object.entries(expect.result)) {
         assert.deepStrictEqual(straight(shown[key]), straight(value), key)
       }
     }
     if ("executeErrorKind" in expect) {
-      const found = Registry.empty.resolve(name)
-      assert.isTrue(Result.isFailure(found))
-      if (Result.isFailure(found)) {
-        const outcome = failed(Registry.refusalOf(found.failure))
-        const { error_kind } = CallMessages.resultOf(wire, outcome)
-        assert.strictEqual(error_kind, expect.executeErrorKind)
-      }
+      assert.strictEqual(missing?._tag, "ToolNotFound")
+      assert.strictEqual(result.error_kind, expect.executeErrorKind)
     }
   })
 })
 
-/** Through the gate: an agent that has only the allowed tools calls another, which would ask. */
+/** Through the gate of a run: an agent that has only the allowed tools calls another, which would ask. */
 const gated = (input: Fields, expect: Fields): Driven => {
   const name = String(input.tool)
   const asking = {
@@ -66,7 +68,6 @@ const gated = (input: Fields, expect: Fields): Driven => {
       },
       Effect.gen(function* () {
         const all = yield* Stage.events(yield* Stage.begin)
-        assert.strictEqual(isAllowed(allowed, name), expect.allowed)
         const asked = Stage.tagged(all, "ApprovalRequested").length > 0
         assert.strictEqual(asked, expect.pendingApproval)
         const [settled] = Stage.tagged(all, "CallSettled")
@@ -76,24 +77,37 @@ const gated = (input: Fields, expect: Fields): Driven => {
             "outcome.error.kind": "not_found",
             "outcome.error.message": `tool '${name}' is not allowed`
           })
-        }
+        } else assert.isTrue(asked || settled?.outcome._tag === "Value")
       })
     )
   }
 }
 
+/** The calls of one turn to a component with this list: all run, or none does. */
+const batch = (input: Fields, expect: Fields): Driven => ({
+  rows: "SM-23",
+  run: Effect.gen(function* () {
+    const names = input.calls as ReadonlyArray<string>
+    const ran: Array<string> = []
+    const registry = yield* Component.registryOf(
+      [...new Set(names)].map((each) =>
+        Component.reading(each, () => Effect.sync(() => void ran.push(each)))
+      )
+    )
+    const messages = names.map((name, n) => ({ id: `call-${n}`, name }))
+    const executed = yield* Component.over(
+      registry,
+      { allowed_tools: input.allowed },
+      Effect.result(SemStreamsTools.use((tools) => tools.executeBatch(messages, Component.tenant)))
+    )
+    assert.strictEqual(Result.isFailure(executed) ? executed.failure.message : null, expect.error)
+    assert.lengthOf(ran, Result.isSuccess(executed) ? names.length : 0)
+  })
+})
+
 conformance("allowlist", ({ expect, input }): Driven => {
   if (!isRecord(expect)) return undefined
   if (hasShape(input, ["allowed", "approvalRequired", "tool"])) return gated(input, expect)
   if (hasShape(input, ["allowed", "tool"], ["callId", "registered"])) return single(input, expect)
-  if (hasShape(input, ["allowed", "calls"])) {
-    return {
-      rows: "SM-23",
-      run: Effect.sync(() => {
-        const refusal = refusalOfBatch(input.allowed as Allowlist, input.calls as Array<string>)
-        assert.strictEqual(refusal, expect.error)
-      })
-    }
-  }
-  return undefined
+  return hasShape(input, ["allowed", "calls"]) ? batch(input, expect) : undefined
 })

@@ -1,11 +1,11 @@
 import { assert } from "@effect/vitest"
 import { Effect } from "effect"
-import { failureOf } from "../../src/error/ToolError.ts"
-import { filterApproval, isApprovalRequired } from "../../src/permission/ApprovalFilter.ts"
 import { Policy } from "../../src/permission/Policy.ts"
-import * as CallMessages from "../../src/semstreams/CallMessage.ts"
 import type { CallMessage } from "../../src/semstreams/CallMessage.ts"
+import { isApprovalRequired } from "../../src/semstreams/Approvals.ts"
+import { readReply } from "../../src/tool/ToolMessage.ts"
 import { call, text } from "../../layers/model/ScriptedModelGateway.ts"
+import * as Component from "./Component.ts"
 import * as Stage from "./Stage.ts"
 import type { Driven } from "./Vectors.ts"
 import { conformance, hasShape, isRecord } from "./Vectors.ts"
@@ -15,29 +15,42 @@ type Fields = Readonly<Record<string, unknown>>
 const ids = (calls: ReadonlyArray<unknown>) =>
   calls.map((each) => (isRecord(each) ? (each.id ?? each.call_id) : each))
 
-const filtered = (input: Fields, expect: Fields): void => {
-  const { approved, rejected } = filterApproval(
-    input.approvalRequired as ReadonlyArray<string> | null,
-    input.calls as ReadonlyArray<CallMessage>
+/** Sends the calls to a component with this list: which of them ran, and which wait for a person? */
+const filtered = Effect.fnUntraced(function* (input: Fields, expect: Fields) {
+  const messages = input.calls as ReadonlyArray<CallMessage>
+  const names = [...new Set(messages.map(({ name }) => name))]
+  const ran: Array<string> = []
+  const registry = yield* Component.registryOf(
+    names.map((name) => Component.reading(name, () => Effect.sync(() => void ran.push(name))))
   )
-  if (Array.isArray(expect.approved)) assert.deepStrictEqual(ids(approved), ids(expect.approved))
-  if (Array.isArray(expect.rejected)) {
-    assert.deepStrictEqual(ids(rejected.map((each) => each.call)), ids(expect.rejected))
-  }
-  if ("reason" in expect) {
-    const failure = failureOf(rejected[0]!.error)
-    assert.strictEqual(failure.message, expect.reason)
-    assert.strictEqual(failure.kind, expect.errorKind)
-    assert.strictEqual(failure.class, expect.errorClass)
-    assert.isTrue(isApprovalRequired(failure.message))
-  }
-}
+  const config = { approval_required: input.approvalRequired ?? [] }
+  yield* Component.over(
+    registry,
+    config,
+    Effect.gen(function* () {
+      const executed = yield* Effect.forEach(messages, Component.execute)
+      const [approved, rejected] = [false, true].map((waits) =>
+        executed.filter((each) => each.awaits_approval === waits).map(({ result }) => result)
+      )
+      assert.strictEqual(ran.length, approved!.length)
+      if (Array.isArray(expect.approved))
+        assert.deepStrictEqual(ids(approved!), ids(expect.approved))
+      if (Array.isArray(expect.rejected))
+        assert.deepStrictEqual(ids(rejected!), ids(expect.rejected))
+      if (!("reason" in expect)) return
+      const [refused] = rejected!
+      assert.strictEqual(refused!.error, expect.reason)
+      assert.strictEqual(refused!.error_kind, expect.errorKind)
+      assert.isTrue(isApprovalRequired(refused!.error!))
+      const reply = readReply((yield* Component.published(refused!.call_id))!)
+      assert.nestedPropertyVal(reply, "error._tag", expect.errorClass)
+    })
+  )
+})
 
 /** Whatever a model writes, in the call or in its arguments, a listed tool asks. */
 const gated = Effect.fnUntraced(function* (given: Fields, expected: unknown) {
   const name = String(given.name)
-  const wire = CallMessages.fromModel({ id: "1", ...given } as CallMessage)
-  assert.lengthOf(filterApproval([name], [wire]).rejected, expected === true ? 1 : 0)
   yield* Stage.stage(
     {
       tools: { [name]: { governance: { side_effects: "read" }, body: () => Effect.succeed(1) } },
@@ -53,11 +66,11 @@ const gated = Effect.fnUntraced(function* (given: Fields, expected: unknown) {
 
 conformance("approval_filter", ({ expect, input }): Driven => {
   if (hasShape(input, ["approvalRequired", "calls"]) && isRecord(expect)) {
-    return { rows: "SM-48 SM-49", run: Effect.sync(() => filtered(input, expect)) }
+    return { rows: "SM-48 SM-49", run: filtered(input, expect) }
   }
   if (hasShape(input, ["isApprovalRequired"])) {
-    const said = isApprovalRequired(String(input.isApprovalRequired))
-    return { rows: "SM-48", run: Effect.sync(() => assert.strictEqual(said, expect)) }
+    const isRefusal = isApprovalRequired(String(input.isApprovalRequired))
+    return { rows: "SM-48", run: Effect.sync(() => assert.strictEqual(isRefusal, expect)) }
   }
   if (hasShape(input, ["modelToolCall"]) && isRecord(input.modelToolCall) && isRecord(expect)) {
     return { rows: "SM-21 SM-49", run: gated(input.modelToolCall, expect.gated) }

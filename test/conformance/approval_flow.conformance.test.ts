@@ -1,11 +1,14 @@
 import { assert } from "@effect/vitest"
 import { Effect, Result, Schema } from "effect"
 import { Approval, Decision } from "../../src/approval/Approval.ts"
-import * as SemStreams from "../../src/semstreams/Approvals.ts"
+import { decisionOf, decodeResponse } from "../../src/semstreams/Approvals.ts"
+import type { LoopState } from "../../src/semstreams/Loop.ts"
+import * as Loop from "../../src/semstreams/Loop.ts"
 import { resultText } from "../../src/conversation/Transcript.ts"
 import type { RunId } from "../../src/Ids.ts"
 import type { RunEvent } from "../../src/run/RunEvent.ts"
 import { errorClassOf } from "../../src/run/RunEvent.ts"
+import { RunLimits } from "../../src/run/RunLimits.ts"
 import { ApprovalDesk } from "../../services/ApprovalDesk.ts"
 import { call, calls, text } from "../../layers/model/ScriptedModelGateway.ts"
 import type { Turn } from "../../src/run/RunDecider.ts"
@@ -31,16 +34,16 @@ const matches = (result: Result.Result<unknown, string>, expect: unknown) => {
 const validate = (response: unknown, expect: unknown): Driven => ({
   rows: "SM-52",
   run: Effect.sync(() => {
-    const read = SemStreams.decodeResponse(response)
+    const read = decodeResponse(response)
     matches(read, expect)
     if (Result.isSuccess(read)) {
-      const decision = SemStreams.decisionOf(read.success)
+      const decision = decisionOf(read.success)
       assert.deepEqual(Schema.decodeUnknownSync(Decision)(decision), decision)
     }
   })
 })
 
-const pendingOf = (fields: Fields): SemStreams.PendingApproval => ({
+const pendingOf = (fields: Fields): Loop.PendingApproval => ({
   call_id: String(fields.call_id ?? ""),
   tool_name: String(fields.tool ?? fields.tool_name ?? "")
 })
@@ -49,19 +52,20 @@ const pendingOf = (fields: Fields): SemStreams.PendingApproval => ({
 const record = (input: Fields, expect: Fields | string): Driven => ({
   rows: input.resolve === true ? "SM-60" : "SM-50",
   run: Effect.sync(() => {
-    let at: Result.Result<SemStreams.LoopRecord, string> = Result.succeed({
-      state: input.state as SemStreams.LoopState,
-      before: (input.before ?? "") as SemStreams.LoopState | "",
+    let at: Result.Result<Loop.Loop, string> = Result.succeed({
+      ...Loop.newLoop(RunLimits.make({})),
+      state: input.state as LoopState,
+      before_approval: (input.before ?? "") as LoopState | "",
       pending: isRecord(input.pending) ? pendingOf(input.pending) : null
     })
     const begins = input.begin === undefined ? [] : [input.begin].flat()
     for (const each of begins) {
-      at = Result.flatMap(at, (loop) => SemStreams.beginAwaiting(loop, pendingOf(each as Fields)))
+      at = Result.flatMap(at, (loop) => Loop.beginAwaiting(loop, pendingOf(each as Fields)))
     }
-    if (input.resolve === true) at = Result.flatMap(at, SemStreams.resolveAwaiting)
+    if (input.resolve === true) at = Result.flatMap(at, Loop.resolveAwaiting)
     matches(at, expect)
     if (Result.isFailure(at) || !isRecord(expect)) return
-    const { before, pending, state } = at.success
+    const { before_approval: before, pending, state } = at.success
     const shown: Fields = { before, state, pending }
     for (const [key, value] of Object.entries(expect)) {
       if (key === "pending" && isRecord(value)) assert.deepInclude({ ...pending }, { ...value })
@@ -96,8 +100,7 @@ const proposing = (id: unknown, tool: string, args: unknown = {}): Turn => {
 /** What a gate's run looks like from outside, in a case's words. */
 const looks = Effect.fnUntraced(function* (run: RunId, seen: ReadonlyArray<Seen>, error: unknown) {
   const all = yield* Stage.events(run)
-  const state = yield* Stage.stateOf(run)
-  const loop = SemStreams.loopOf(state)
+  const loop = yield* Stage.loop(run)
   const first = Stage.tagged(all, "CallSettled")[0]
   return {
     error,
@@ -273,13 +276,6 @@ const timeout = (agoSec: number, timeoutSec: number, expect: Fields): Driven => 
         yield* Stage.after(agoSec * 1_000)
         yield* ApprovalDesk.use((desk) => desk.expire(100))
         yield* Stage.settle
-        const pending = {
-          call_id: "call-T",
-          tool_name: "delete_rule",
-          requested_at: 0,
-          timeout_ms: timeoutSec * 1_000
-        }
-        assert.strictEqual(SemStreams.isOverdue(pending, agoSec * 1_000), expect.autoReject)
         const all = yield* Stage.events(run)
         const shown = yield* looks(run, seen, null)
         assert.isFalse(shown.bodyExecuted)
@@ -302,32 +298,35 @@ const timeout = (agoSec: number, timeoutSec: number, expect: Fields): Driven => 
   }
 }
 
-/** What waits, through JSON text and back: SemStreams' record, and ours of a real question. */
+/** What a real run waits for, through JSON text and back: SemStreams' record of it, and the desk's. */
 const roundTrip = (fields: Fields): Driven => {
-  const seen: Array<Seen> = []
-  const codec = Schema.fromJsonString(SemStreams.PendingApproval)
-  const ours = Schema.fromJsonString(Approval)
   const tool = String(fields.tool)
+  const timeout_ms = Number(fields.timeoutSec ?? 0) * 1_000
   return {
     rows: "SM-51 SA-26",
     run: Stage.stage(
       {
-        tools: { [tool]: gated(seen) },
+        tools: { [tool]: gated([], timeout_ms > 0 ? timeout_ms : undefined) },
         script: [proposing(fields.call_id, tool, fields.arguments)]
       },
       Effect.gen(function* () {
-        const given: SemStreams.PendingApproval = {
-          ...pendingOf(fields),
+        const run = yield* Stage.begin
+        const { pending } = yield* Stage.loop(run)
+        assert.deepInclude(pending, {
+          call_id: String(fields.call_id),
+          tool_name: tool,
           arguments: (fields.arguments ?? {}) as never,
-          requested_at: 1,
-          timeout_ms: Number(fields.timeoutSec ?? 0) * 1_000,
-          trace_id: String(fields.trace_id ?? "")
-        }
-        const json = Schema.encodeSync(codec)(given)
-        assert.deepEqual(Schema.decodeUnknownSync(codec)(json), given)
-        yield* Stage.begin
+          requested_at: 0,
+          timeout_ms,
+          // The runtime's own, whatever another one has stamped.
+          trace_id: (yield* Stage.stateOf(run)).accepted!.trace_id
+        })
+        const codec = Schema.fromJsonString(Loop.PendingApproval)
+        const json = Schema.encodeSync(codec)(pending!)
+        assert.deepEqual(Schema.decodeUnknownSync(codec)(json), pending)
         const [approval] = yield* Stage.pending
         assert.deepEqual(approval?.arguments, fields.arguments)
+        const ours = Schema.fromJsonString(Approval)
         const text = Schema.encodeSync(ours)(approval!)
         assert.deepEqual(Schema.decodeUnknownSync(ours)(text), approval)
       })

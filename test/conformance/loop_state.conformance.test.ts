@@ -1,11 +1,12 @@
 import { assert } from "@effect/vitest"
-import { Effect, Result, Schema } from "effect"
+import { Effect, Exit, Result, Schema } from "effect"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
-import { LoopState, isTerminal, loopOf } from "../../src/semstreams/Approvals.ts"
 import { AgentName } from "../../src/Ids.ts"
-import type { LoopProgress } from "../../src/semstreams/Loop.ts"
-import * as Loop from "../../src/semstreams/Loop.ts"
+import { RunLimits } from "../../src/run/RunLimits.ts"
+import { limitsOf, Loop, LoopState, newLoop, transition } from "../../src/semstreams/Loop.ts"
+import { AgentRuntime } from "../../services/AgentRuntime.ts"
 import { call, text } from "../../layers/model/ScriptedModelGateway.ts"
+import type { Play } from "./Stage.ts"
 import * as Stage from "./Stage.ts"
 import type { Driven } from "./Vectors.ts"
 import { conformance, hasShape, isRecord } from "./Vectors.ts"
@@ -14,22 +15,29 @@ type Fields = Readonly<Record<string, unknown>>
 
 const isState = Schema.is(LoopState)
 
-/** A move from one state to another, either of which may be one that nobody knows. */
-const moved = (from: string, to: string): Result.Result<LoopProgress, string> =>
+const fresh = newLoop(RunLimits.make({}))
+
+/** A move from one state to another, either of which may be one that there is not. */
+const moved = (from: string, to: string): Result.Result<Loop, string> =>
   isState(from)
-    ? Loop.transition({ ...fresh, state: from }, to)
-    : Result.flatMap(Loop.transition(fresh, from), (loop) => Loop.transition(loop, to))
+    ? transition({ ...fresh, state: from }, to)
+    : Result.flatMap(transition(fresh, from), (loop) => transition(loop, to))
 
 /** Does a case expect a refusal, in one of its ways to say so? */
 const refuses = (expect: unknown): boolean =>
   ["reject", "unknown", "invalid", false].includes(expect as string) ||
   (isRecord(expect) && ("error" in expect || expect.valid === false || expect.known === false))
 
+const isTerminal = (state: LoopState): boolean =>
+  Result.isFailure(
+    transition({ ...fresh, state }, state === "exploring" ? "planning" : "exploring")
+  )
+
 /** Is the outcome the refusal, or has the loop the fields, that the case expects? */
-const meets = (outcome: Result.Result<LoopProgress, string>, expect: unknown) => {
+const meets = (outcome: Result.Result<Loop, string>, expect: unknown) => {
   if (refuses(expect)) {
     assert.isTrue(Result.isFailure(outcome), String(outcome))
-    // How a state is called that nobody knows is no part of the rule.
+    // How a state is called that there is not is no part of the rule.
     if (Result.isSuccess(outcome) || outcome.failure.startsWith("unknown loop state")) return
     if (isRecord(expect) && typeof expect.error === "string") {
       assert.strictEqual(outcome.failure, expect.error)
@@ -47,19 +55,93 @@ const meets = (outcome: Result.Result<LoopProgress, string>, expect: unknown) =>
   }
 }
 
-const fresh = Result.getOrThrow(Loop.begin())
+const reading: Play["tools"] = {
+  tool: { governance: { side_effects: "read" }, body: () => Effect.succeed("content") }
+}
 
-const pure = (
-  outcome: Result.Result<LoopProgress, string>,
-  expect: unknown,
-  rows = "SM-92"
-): Driven => ({
-  rows,
-  run: Effect.sync(() => meets(outcome, expect))
+/** Runs that end in each of the states that a loop never leaves. */
+const ends: Readonly<Record<string, Play>> = {
+  complete: { tools: reading, script: [text("done")] },
+  failed: { tools: reading, script: () => call("tool"), limits: { steps_max: 1 } },
+  cancelled: { tools: reading, script: () => Effect.never }
+}
+
+/** A real run that is over stays as it is, whatever is asked of it afterwards. */
+const staysOver = (state: string, play: Play) =>
+  Stage.stage(
+    play,
+    Effect.gen(function* () {
+      const run = yield* Stage.begin
+      const cancel = AgentRuntime.use((agents) => agents.interrupt(run, Stage.operator, "enough"))
+      if (state === "cancelled") yield* cancel
+      yield* Stage.settle
+      const ended = yield* Stage.loop(run)
+      assert.strictEqual(ended.state, state)
+      assert.isTrue(Exit.isFailure(yield* Effect.exit(cancel)))
+      yield* Stage.settle
+      assert.deepStrictEqual(yield* Stage.loop(run), ended)
+    })
+  )
+
+/** The rule of the fold; from a state that is final also a real run's. */
+const transitions = (from: string, to: string, expect: unknown): Driven => ({
+  rows: "SM-92",
+  run: Effect.gen(function* () {
+    meets(moved(from, to), expect)
+    const play = ends[from]
+    if (play !== undefined) yield* staysOver(from, play)
+  })
 })
 
-/** The same on a real run: a tool that stops its loop, or one that does not. */
-const staged = (result: Fields, expect: Fields): Driven => {
+/** A real run before its first turn, with a loop's own limits. */
+const begun = (expect: unknown): Driven => ({
+  rows: "SM-92 SM-93",
+  run: Stage.stage(
+    {
+      tools: {},
+      script: () => Effect.never,
+      limits: Result.getOrThrow(limitsOf())
+    },
+    Effect.gen(function* () {
+      meets(Result.succeed(yield* Stage.loop(yield* Stage.begin)), expect)
+    })
+  )
+})
+
+/** The error of a loop that failed, or the loop. */
+const outcomeOf = (loop: Loop): Result.Result<Loop, string> =>
+  loop.state === "failed" ? Result.fail(loop.error ?? "") : Result.succeed(loop)
+
+/** A real run that has had so many turns of those that it may have, and perhaps wants one more. */
+const iterated = (input: Fields, expect: unknown): Driven => {
+  const limits = limitsOf(Number(input.max))
+  const wanted = Number(input.iterations) + (input.increment === true ? 1 : 0)
+  // A run that wants no more turns after these; none at all is a model that has not answered yet.
+  const script: Play["script"] = ({ step }) =>
+    wanted === 0 ? Effect.never : step < wanted ? call("tool") : text("done")
+  return {
+    rows: "SM-93",
+    run: Result.isFailure(limits)
+      ? Effect.sync(() => meets(Result.fail(limits.failure), expect))
+      : Stage.stage(
+          { tools: reading, script, limits: { ...limits.success, repeats_max: 0 } },
+          Effect.gen(function* () {
+            const run = yield* Stage.begin
+            for (let i = 0; i < Math.min(wanted, Number(input.max)); i++) yield* Stage.settle
+            meets(outcomeOf(yield* Stage.loop(run)), expect)
+          })
+        )
+  }
+}
+
+/** How many turns a loop may have: what a run's limits are made of. */
+const bounded = (max_iterations: unknown, expect: unknown): Driven => ({
+  rows: "SM-93",
+  run: Effect.sync(() => meets(Result.map(limitsOf(Number(max_iterations)), newLoop), expect))
+})
+
+/** A real run whose tool stops its loop, or does not. */
+const stopped = (result: Fields, expect: Fields): Driven => {
   const content = typeof result.content === "string" ? result.content : "content"
   const stops = result.stop_loop === true
   return {
@@ -72,23 +154,22 @@ const staged = (result: Fields, expect: Fields): Driven => {
             body: () => Effect.succeed(content)
           }
         },
-        script: [call("tool"), text("another turn")]
+        // The turn that follows a tool which does not stop its loop.
+        script: ({ step }) => (step === 1 ? call("tool") : Effect.never)
       },
       Effect.gen(function* () {
-        meets(Loop.receive(fresh, { content, stop_loop: stops }), expect)
         const run = yield* Stage.begin
+        meets(Result.succeed(yield* Stage.loop(run)), expect)
         const events = yield* Stage.events(run)
-        const [ended] = Stage.tagged(events, "RunEnded")
-        assert.strictEqual(Stage.tagged(events, "ModelTurned").length, stops ? 1 : 2)
-        assert.strictEqual(ended?.text, stops ? content : "another turn")
-        if (stops) assert.strictEqual(loopOf(yield* Stage.stateOf(run)).state, expect.state)
+        assert.strictEqual(Stage.tagged(events, "CallSettled").length, 1)
+        assert.strictEqual(Stage.tagged(events, "RunEnded").length, stops ? 1 : 0)
       })
     )
   }
 }
 
 conformance("loop_state", ({ expect, input }): Driven => {
-  if (input === "new") return pure(Loop.begin(), expect, "SM-92 SM-93")
+  if (input === "new") return begun(expect)
   if (input === "agent default" && hasShape(expect, ["recursionLimit"])) {
     const agent = AgentSpec.make({ name: AgentName.make("agent"), instructions: "" })
     return {
@@ -101,30 +182,20 @@ conformance("loop_state", ({ expect, input }): Driven => {
     typeof input.from === "string" &&
     typeof input.to === "string"
   ) {
-    return pure(moved(input.from, input.to), expect)
+    return transitions(input.from, input.to, expect)
   }
   const named = hasShape(input, ["state"]) ? input.state : input
-  if (typeof named === "string") return pure(moved(named, named), expect)
+  if (typeof named === "string") return transitions(named, named, expect)
   if (hasShape(input, ["validate"]) && hasShape(input.validate, ["state"])) {
-    return pure(moved(String(input.validate.state), String(input.validate.state)), expect)
+    const state = String(input.validate.state)
+    return transitions(state, state, expect)
   }
-  if (hasShape(input, ["iterations", "max", "increment"])) {
-    const loop = {
-      ...fresh,
-      iterations: Number(input.iterations),
-      max_iterations: Number(input.max)
-    }
-    return pure(
-      input.increment === true ? Loop.increment(loop) : Result.succeed(loop),
-      expect,
-      "SM-93"
-    )
-  }
+  if (hasShape(input, ["iterations", "max", "increment"])) return iterated(input, expect)
   if (hasShape(input, ["validate"]) && hasShape(input.validate, ["max_iterations"])) {
-    return pure(Loop.begin(Number(input.validate.max_iterations)), expect, "SM-93")
+    return bounded(input.validate.max_iterations, expect)
   }
   if (hasShape(input, ["toolResult"]) && isRecord(input.toolResult) && isRecord(expect)) {
-    return staged(input.toolResult, expect)
+    return stopped(input.toolResult, expect)
   }
   return undefined
 })

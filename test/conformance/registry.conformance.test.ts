@@ -1,14 +1,13 @@
 import { assert } from "@effect/vitest"
-import { Effect, Exit, Result, Schema } from "effect"
+import { Effect, Schema } from "effect"
 import * as Classify from "../../src/error/Classify.ts"
-import { failureOf, isToolError } from "../../src/error/ToolError.ts"
-import type { Outcome } from "../../src/run/RunEvent.ts"
 import type { GovernedTool } from "../../src/tool/GovernedTool.ts"
 import { tool } from "../../src/tool/DeclaredTool.ts"
 import * as Registry from "../../src/tool/Registry.ts"
-import * as CallMessages from "../../src/semstreams/CallMessage.ts"
+import type { ResultMessage } from "../../src/semstreams/CallMessage.ts"
 import { keyOf } from "../../src/tool/ToolSpec.ts"
 import { wrap } from "../../src/tool/Wrapped.ts"
+import * as Component from "./Component.ts"
 import type { Driven } from "./Vectors.ts"
 import { conformance, hasShape, isRecord } from "./Vectors.ts"
 
@@ -59,38 +58,11 @@ const registered = (given: unknown): ReadonlyArray<Plan> =>
     isRecord(each) ? { ...split(each.key), deprecated: each.deprecated === true } : split(each)
   )
 
-/** Looks a tool up and runs it, as a caller without a gate would. */
-const execute = Effect.fnUntraced(function* (
-  found: Registry.Registry<never>,
-  name: string,
-  id = "call-1"
-) {
-  const resolved = found.resolve(name)
-  if (Result.isFailure(resolved)) {
-    const outcome: Outcome = {
-      _tag: "Failed",
-      error: failureOf(Registry.refusalOf(resolved.failure))
-    }
-    return {
-      result: CallMessages.resultOf({ id, name }, outcome),
-      sentinel: resolved.failure._tag
-    }
-  }
-  const { encode, handler } = resolved.success
-  const exit = yield* Effect.result(handler({}, { call: {} } as never))
-  if (Result.isFailure(exit)) {
-    assert.isTrue(isToolError(exit.failure))
-    const outcome: Outcome = { _tag: "Failed", error: failureOf(exit.failure as never) }
-    return { result: CallMessages.resultOf({ id, name }, outcome), sentinel: undefined }
-  }
-  const encoded = encode(exit.success)
-  assert.isTrue(Exit.isSuccess(encoded))
-  const outcome: Outcome = { _tag: "Value", json: JSON.stringify(exit.success) }
-  return { result: CallMessages.resultOf({ id, name }, outcome), sentinel: undefined }
-})
+/** Calls a tool of a registry through a component over it. */
+const execute = (found: Registry.Registry<never>, name: string, id = "call-1") =>
+  Component.over(found, {}, Component.execute({ id, name }))
 
-const contentOf = (result: CallMessages.ResultMessage): unknown =>
-  JSON.parse(result.content ?? "null")
+const contentOf = (result: ResultMessage): unknown => JSON.parse(result.content ?? "null")
 
 const failing = (making: Effect.Effect<unknown, unknown>, expect: unknown) =>
   Effect.gen(function* () {
@@ -112,11 +84,11 @@ const layered = (input: Fields, expect: Fields): Driven => ({
     const local = yield* registry(planned("local", input.local), ran)
     const both = Registry.shadow(shared, local)
     const name = String(input.execute)
-    const { result, sentinel } = yield* execute(both, name, input.callId as string | undefined)
+    const { missing, result } = yield* execute(both, name, input.callId as string | undefined)
     for (const [key, value] of Object.entries(expect)) {
       if (key === "content") assert.strictEqual(contentOf(result), value)
       else if (key === "errorKind") assert.strictEqual(result.error_kind, value)
-      else if (key === "sentinel") assert.strictEqual(sentinel, value)
+      else if (key === "sentinel") assert.strictEqual(missing?._tag, value)
       else if (key === "call_id") assert.strictEqual(result.call_id, value)
       else if (key === "hasResult") assert.strictEqual(result.error !== undefined, value)
       else if (key === "sharedCalled") assert.strictEqual(ran.includes(`shared.${name}`), value)

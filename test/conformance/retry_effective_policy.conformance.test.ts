@@ -1,10 +1,22 @@
 import { assert } from "@effect/vitest"
 import { Effect } from "effect"
-import type { RetryConfig } from "../../src/tool/RetryPolicy.ts"
-import { effectiveRetry } from "../../src/tool/RetryPolicy.ts"
+import { configuredTool } from "../../src/semstreams/ComponentConfig.ts"
+import { no_retry } from "../../src/tool/RetryPolicy.ts"
+import * as Component from "./Component.ts"
+import type { Driven } from "./Vectors.ts"
 import { conformance, hasShape, isRecord, rowsOf } from "./Vectors.ts"
 
-conformance("retry_effective_policy", ({ expect, input }) =>
+type Fields = Readonly<Record<string, unknown>>
+
+/** The policy that a tool runs under in a component with this configuration. */
+const proof = Effect.fnUntraced(function* (input: Fields, expect: object) {
+  const config = yield* Component.configOf({ tool_retries: input.policies })
+  const [declared] = yield* Component.reading(String(input.tool))
+  const { spec } = yield* configuredTool(config, declared)
+  assert.deepInclude(spec.retry ?? no_retry, expect)
+})
+
+conformance("retry_effective_policy", ({ expect, input }): Driven =>
   hasShape(input, ["policies", "tool"]) && isRecord(expect)
     ? {
         rows: rowsOf(
@@ -13,10 +25,7 @@ conformance("retry_effective_policy", ({ expect, input }) =>
           [Number(expect.backoff_initial_ms) === 100, "SM-40"],
           [JSON.stringify(input.policies).includes("retry_on_kinds"), "SM-43"]
         ),
-        run: Effect.sync(() => {
-          const policies = input.policies as Readonly<Record<string, RetryConfig>>
-          assert.deepInclude(effectiveRetry(policies, String(input.tool)), expect)
-        })
+        run: proof(input, expect)
       }
     : undefined
 )

@@ -1,7 +1,6 @@
 /** Rules and lists at their edges: what is not spoken of is not allowed, and what is denied stays so. */
 import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
-import { filterApproval } from "../../src/permission/ApprovalFilter.ts"
 import { patternOf, rulesFor } from "../../src/permission/PermissionRule.ts"
 import { decodedPolicy, effectivePermission, policyOf } from "../../src/permission/Policy.ts"
 import { claimOf, grantsOf, missingOf } from "../../src/capability/Capability.ts"
@@ -78,24 +77,6 @@ describe("a policy", () => {
     }
     assert.isTrue(Result.isSuccess(decodedPolicy(policy)))
   })
-})
-
-it("SM-48 a call that waits for approval is only among the rejected, and any other only among the approved", () => {
-  const calls = [
-    { id: "1", name: "send", approved_by: undefined },
-    { id: "2", name: "read", approved_by: undefined },
-    { id: "3", name: "send", approved_by: "ada" },
-    { id: "4", name: "send", approved_by: "" }
-  ]
-  const { approved, rejected } = filterApproval(["send"], calls as never)
-  assert.deepStrictEqual(
-    approved.map(({ id }) => id),
-    ["2", "3"]
-  )
-  assert.deepStrictEqual(
-    rejected.map(({ call }) => call.id),
-    ["1", "4"]
-  )
 })
 
 it("a granted URL with a user or a password, or without a host, holds nothing", () => {

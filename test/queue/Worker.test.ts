@@ -17,7 +17,7 @@ import { tool } from "../../src/tool/DeclaredTool.ts"
 import type { HandlerCall as Called } from "../../src/tool/DeclaredTool.ts"
 import type { Governance } from "../../src/tool/Governance.ts"
 import type { CallMessage } from "../../src/semstreams/CallMessage.ts"
-import { resultSubject } from "../../src/tool/ToolMessage.ts"
+import { resultSubject } from "../../src/semstreams/Subjects.ts"
 import { eventually } from "../contracts/Contract.ts"
 
 const config: ToolQueueConfig = {

@@ -1,15 +1,19 @@
 import { assert, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
-import * as ToolWorker from "../../layers/compose/ToolWorker.ts"
+import * as SemStreams from "../../layers/compose/SemStreams.ts"
 import * as EphemeralToolQueue from "../../layers/ephemeral/EphemeralToolQueue.ts"
 import { ToolQueueConfig } from "../../layers/runtime/queue/ToolQueueConfig.ts"
 import { ToolQueueWorker } from "../../layers/runtime/queue/ToolQueueWorker.ts"
-import { decodeSemStreamsConfig, workerOf } from "../../src/semstreams/ComponentConfig.ts"
+import {
+  configuredTool,
+  decodeComponentConfig,
+  exploringGroups
+} from "../../src/semstreams/ComponentConfig.ts"
 import { tool } from "../../src/tool/DeclaredTool.ts"
 
 it.effect("SM-31 an empty configuration has SemStreams' defaults", () =>
   Effect.gen(function* () {
-    assert.deepStrictEqual(yield* decodeSemStreamsConfig({}), {
+    assert.deepStrictEqual(yield* decodeComponentConfig({}), {
       ports: {
         inputs: [{ name: "tool.execute", subjects: ["tool.execute.>"], stream_name: "AGENT" }],
         outputs: [{ name: "tool.result", subjects: ["tool.result.*"], stream_name: "AGENT" }]
@@ -38,17 +42,17 @@ for (const [title, given, says] of [
   ["ports without outputs", { ports: { inputs, outputs: [] } }, /at least one port|at least 1/],
   ["ports with one direction", { ports: { inputs } }, /outputs/],
   ["a timeout that is none", { timeout: "soon" }, /not a duration/],
-  ["a field that there is not", { time_out: "1s" }, /time_out/]
+  ["an unknown field", { time_out: "1s" }, /time_out/]
 ] as const) {
   it.effect(`SM-32 refuses ${title}`, () =>
     Effect.gen(function* () {
-      const error = yield* Effect.flip(decodeSemStreamsConfig(given))
+      const error = yield* Effect.flip(decodeComponentConfig(given))
       assert.match(error.message, says)
     })
   )
 }
 
-it.effect("the transport policy is SemStreams'", () =>
+it.effect("the tool queue's defaults are SemStreams' transport policy", () =>
   Effect.gen(function* () {
     assert.deepInclude(yield* ToolQueueConfig, {
       concurrency: 3,
@@ -60,20 +64,29 @@ it.effect("the transport policy is SemStreams'", () =>
   })
 )
 
-/** The plain names that a worker takes calls for, with this list of allowed tools. */
-const servedWith = Effect.fnUntraced(function* (given: object) {
-  const named = (name: string) => tool({ namespace: "t", name, side_effects: "read" }, () => null)
-  const config = yield* decodeSemStreamsConfig(given)
-  const { tools } = yield* ToolQueueWorker.pipe(
+const platform = { org: "acme", platform: "test" }
+
+const named = (name: string) => tool({ namespace: "t", name, side_effects: "read" }, () => null)
+
+/** Asks something of a component with this configuration and three tools. */
+const withComponent = <A, E>(given: object, asked: Effect.Effect<A, E, SemStreams.Component>) =>
+  Effect.flatMap(decodeComponentConfig(given), (config) =>
     Effect.provide(
-      ToolWorker.layer({
-        tools: [named("file_read"), named("file_write"), named("list")],
-        ...workerOf(config)
-      }).pipe(Layer.provide(EphemeralToolQueue.layer))
+      asked,
+      SemStreams.tools({
+        ...platform,
+        config,
+        tools: [named("file_read"), named("file_write"), named("list")]
+      }).pipe(Layer.provide(Layer.fresh(EphemeralToolQueue.layer)))
     )
   )
-  return tools.filter((name) => !name.includes("@"))
-})
+
+/** The plain names that its worker takes calls for. */
+const servedWith = (given: object) =>
+  withComponent(
+    given,
+    ToolQueueWorker.useSync(({ tools }) => tools.filter((name) => !name.includes("@")))
+  )
 
 it.live("SM-23 no list and an empty one allow every tool; otherwise only those that it names", () =>
   Effect.gen(function* () {
@@ -86,31 +99,56 @@ it.live("SM-23 no list and an empty one allow every tool; otherwise only those t
     assert.sameMembers([...(yield* servedWith({ allowed_tools: two }))], two)
     // By exact name: neither a part of one nor another case of it.
     for (const name of ["file", "LIST", "list "]) {
-      const refused = yield* Effect.flip(servedWith({ allowed_tools: [name] }))
-      assert.include(String(refused), "there is no such tool")
+      assert.deepStrictEqual(yield* servedWith({ allowed_tools: [name] }), [])
     }
   })
 )
 
 it.live("SM-33 a worker takes the allowed tools only, each under its consumer's name", () =>
-  Effect.gen(function* () {
-    const named = (name: string) => tool({ namespace: "t", name, side_effects: "read" }, () => null)
-    const config = yield* decodeSemStreamsConfig({
-      allowed_tools: ["file_read"],
-      consumer_name_suffix: "test"
+  withComponent(
+    { allowed_tools: ["file_read"], consumer_name_suffix: "test" },
+    Effect.gen(function* () {
+      const worker = yield* ToolQueueWorker
+      assert.deepStrictEqual(worker.tools, ["t.file_read@1", "file_read"])
+      assert.deepStrictEqual(worker.consumers, [
+        "tool-exec-t-file-read@1-test",
+        "tool-exec-file-read-test"
+      ])
+      const { consumers } = yield* SemStreams.SemStreamsTools
+      assert.deepStrictEqual(consumers, ["agentic-tools-tool-execute-all-test"])
     })
-    const worker = yield* ToolQueueWorker.pipe(
-      Effect.provide(
-        ToolWorker.layer({
-          tools: [named("file_read"), named("file_write")],
-          ...workerOf(config)
-        }).pipe(Layer.provide(EphemeralToolQueue.layer))
-      )
-    )
-    assert.deepStrictEqual(worker.tools, ["t.file_read@1", "file_read"])
-    assert.deepStrictEqual(worker.consumers, [
-      "tool-exec-t-file-read@1-test",
-      "tool-exec-file-read-test"
-    ])
-  })
+  )
+)
+
+it.effect(
+  "SM-83 an exploring agent has the groups that only read where categories are enabled",
+  () =>
+    Effect.gen(function* () {
+      const groups = ["core", "knowledge", "network"] as const
+      assert.deepStrictEqual(exploringGroups(yield* decodeComponentConfig({})), {})
+      const enabled = yield* decodeComponentConfig({ enable_categories: true })
+      assert.deepStrictEqual(exploringGroups(enabled), { groups })
+    })
+)
+
+it.effect(
+  "SM-25 SM-39 a component's retries and timeout reach its tools, and repeat no side effect",
+  () =>
+    Effect.gen(function* () {
+      const config = yield* decodeComponentConfig({
+        timeout: "5s",
+        tool_retries: { list: { max_attempts: 3, backoff_initial_ms: -1 } }
+      })
+      const configured = (more: object = {}) =>
+        Effect.flatMap(
+          tool({ namespace: "t", name: "list", side_effects: "read", ...more }, () => null),
+          ([list]) => configuredTool(config, list)
+        )
+      const { spec } = yield* configured()
+      assert.strictEqual(spec.timeout_ms, 5_000)
+      assert.deepInclude(spec.retry, { max_attempts: 3, backoff_initial_ms: 100 })
+      assert.strictEqual((yield* configured({ timeout_ms: 7_000 })).spec.timeout_ms, 7_000)
+      const error = yield* Effect.flip(configured({ side_effects: "write" }))
+      assert.strictEqual(error.field, "retry.max_attempts")
+    })
 )

@@ -1,78 +1,114 @@
-/** A loop in SemStreams' states. */
+/** A run as a SemStreams loop, and the rules of its states. */
 import { assert, it } from "@effect/vitest"
-import { Result } from "effect"
-import { LoopState } from "../../src/semstreams/Approvals.ts"
-import * as Loop from "../../src/semstreams/Loop.ts"
+import { Effect, Result } from "effect"
+import { calls, call, text } from "../../layers/model/ScriptedModelGateway.ts"
+import { ApprovalDesk } from "../../services/ApprovalDesk.ts"
+import { Tenant } from "../../src/Ids.ts"
+import { Principal } from "../../src/Principal.ts"
+import { RunLimits } from "../../src/run/RunLimits.ts"
+import { limitsOf, LoopState, newLoop, transition } from "../../src/semstreams/Loop.ts"
+import { SemStreamsLoops } from "../../layers/semstreams/SemStreamsLoops.ts"
+import * as Stage from "../conformance/Stage.ts"
 
-const fresh = Result.getOrThrow(Loop.begin())
-const terminal = ["complete", "failed", "cancelled"] as const
+const fresh = newLoop(RunLimits.make({}))
+const terminal: ReadonlyArray<LoopState> = ["complete", "failed", "cancelled"]
 
-it("SM-92 to stay is nothing, in a state that is over too; to leave that is refused", () => {
+it("SM-92 a move to the same state changes nothing, and a final state is never left", () => {
   for (const state of LoopState.literals) {
     const loop = { ...fresh, state }
-    assert.strictEqual(Result.getOrThrow(Loop.transition(loop, state)), loop)
+    assert.strictEqual(Result.getOrThrow(transition(loop, state)), loop)
     for (const to of LoopState.literals) {
       if (to === state) continue
-      const moved = Loop.transition(loop, to)
-      assert.strictEqual(
-        Result.isFailure(moved),
-        terminal.some((each) => each === state)
+      const moved = transition(loop, to)
+      assert.deepStrictEqual(
+        moved,
+        terminal.includes(state)
+          ? Result.fail(`cannot transition from terminal state ${state}`)
+          : Result.succeed({ ...loop, state: to })
       )
     }
   }
 })
 
-it("SM-92 a state that nobody knows is refused", () => {
+it("SM-92 refuses an unknown state", () => {
   for (const to of ["paused", "", "Complete", "constructor"]) {
-    const moved = Loop.transition(fresh, to)
-    assert.deepStrictEqual(moved, Result.fail(`unknown loop state ${to}`))
+    assert.deepStrictEqual(transition(fresh, to), Result.fail(`unknown loop state ${to}`))
   }
 })
 
-it("SM-20 a loop that is over keeps its result, whatever a late tool says", () => {
-  const ended = Result.getOrThrow(Loop.receive(fresh, { content: "first", stop_loop: true }))
-  assert.deepInclude(ended, { state: "complete", result: "first" })
-  assert.isTrue(Result.isFailure(Loop.receive(ended, { content: "second", stop_loop: true })))
-  assert.strictEqual(Result.getOrThrow(Loop.receive(ended, { content: "second" })), ended)
-})
-
-it("SM-93 a loop has as many turns as it may, and then no more", () => {
-  let loop = Result.getOrThrow(Loop.begin(2))
-  for (const iterations of [1, 2]) {
-    loop = Result.getOrThrow(Loop.increment(loop))
-    assert.deepStrictEqual(loop, { state: "exploring", iterations, max_iterations: 2 })
+it("SM-93 a loop has 20 turns, or a whole number from 1 to 1,000", () => {
+  const turns = (max?: number) => Result.map(limitsOf(max), ({ steps_max }) => steps_max)
+  assert.deepStrictEqual(turns(), Result.succeed(20))
+  for (const max of [1, 1_000]) assert.deepStrictEqual(turns(max), Result.succeed(max))
+  for (const max of [0, -1, Number.NaN]) {
+    assert.deepStrictEqual(turns(max), Result.fail("max_iterations must be greater than 0"))
   }
-  assert.deepStrictEqual(Loop.increment(loop), Result.fail("max iterations reached"))
-})
-
-it("SM-93 a loop begins with 20 turns, or with a whole number from 1 to 1,000", () => {
-  assert.deepStrictEqual(fresh, { state: "exploring", iterations: 0, max_iterations: 20 })
-  for (const most of [1, 1_000]) {
-    assert.strictEqual(Result.getOrThrow(Loop.begin(most)).max_iterations, most)
-  }
-  for (const most of [0, -1, Number.NaN]) {
-    assert.deepStrictEqual(Loop.begin(most), Result.fail("max_iterations must be greater than 0"))
-  }
-  for (const most of [1.5, 1_001, Infinity]) {
-    assert.deepStrictEqual(
-      Loop.begin(most),
-      Result.fail("max_iterations must be a whole number of at most 1000")
-    )
+  for (const max of [1.5, 1_001, Infinity]) {
+    const mistake = "max_iterations must be a whole number of at most 1000"
+    assert.deepStrictEqual(turns(max), Result.fail(mistake))
   }
 })
 
-it("SM-20 SM-92 a loop that is over says so to whoever would go on with it", () => {
-  for (const state of terminal) {
-    const loop = { ...fresh, state }
-    assert.deepStrictEqual(
-      Loop.transition(loop, "exploring"),
-      Result.fail(`cannot transition from terminal state ${state}`)
-    )
-    assert.deepStrictEqual(
-      Loop.receive(loop, { stop_loop: true }),
-      Result.fail(`cannot complete a loop from terminal state ${state}`)
-    )
-  }
-  assert.strictEqual(Result.getOrThrow(Loop.receive(fresh, { stop_loop: true })).result, "")
-  assert.strictEqual(Result.getOrThrow(Loop.receive(fresh, {})), fresh)
-})
+const writing = {
+  governance: { side_effects: "write" },
+  body: () => Effect.succeed("done")
+} as const
+
+it.effect("SM-50 SM-60 a run with two gates shows the oldest, and goes back to executing", () =>
+  Stage.stage(
+    {
+      tools: { first: writing, second: writing },
+      script: [calls([call("first"), call("second")]), text("done")]
+    },
+    Effect.gen(function* () {
+      const run = yield* Stage.begin
+      const seen = [yield* Stage.loop(run)]
+      for (const { id } of yield* Stage.pending) {
+        yield* ApprovalDesk.use((desk) => desk.decide(id, { _tag: "Approve" }, Stage.operator))
+        yield* Stage.settle
+        seen.push(yield* Stage.loop(run))
+      }
+      assert.deepStrictEqual(
+        seen.map(({ before_approval, pending, state }) => [
+          state,
+          before_approval,
+          pending?.tool_name
+        ]),
+        [
+          ["awaiting_approval", "executing", "first"],
+          ["awaiting_approval", "executing", "second"],
+          ["complete", "", undefined]
+        ]
+      )
+      assert.deepInclude(seen.at(-1), { result: "done", iterations: 2 })
+    })
+  )
+)
+
+it.effect("a loop is shown to staff of its tenant only, and answered by its tenant only", () =>
+  Stage.stage(
+    { tools: { first: writing }, script: [call("first"), text("done")] },
+    Effect.gen(function* () {
+      const run = yield* Stage.begin
+      const loops = yield* SemStreamsLoops
+      const foreign = new Principal({ id: "eve", tenant: Tenant.make("other"), roles: ["admin"] })
+      const customer = new Principal({
+        id: "carl",
+        tenant: Stage.operator.tenant,
+        roles: ["customer"]
+      })
+      assert.propertyVal(yield* Effect.flip(loops.get(run, foreign)), "_tag", "RunNotFound")
+      assert.propertyVal(yield* Effect.flip(loops.get("no-run", foreign)), "_tag", "RunNotFound")
+      assert.propertyVal(yield* Effect.flip(loops.get(run, customer)), "_tag", "NotEntitled")
+      const { pending } = yield* Stage.loop(run)
+      const answer = {
+        loop_id: run,
+        call_id: pending!.call_id,
+        decision: "approve",
+        approved_by: "eve"
+      }
+      yield* loops.respond(answer, foreign)
+      assert.strictEqual((yield* Stage.loop(run)).state, "awaiting_approval")
+    })
+  )
+)

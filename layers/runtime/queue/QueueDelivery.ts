@@ -4,7 +4,7 @@
  */
 import { Clock, Deferred, Effect, Exit, Fiber, Latch, Metric, Result } from "effect"
 import type { ResultMessage } from "../../../src/semstreams/CallMessage.ts"
-import { executeSubject } from "../../../src/tool/ToolMessage.ts"
+import { executeSubject } from "../../../src/semstreams/Subjects.ts"
 import type { StoreError } from "../../../services/TaskStore.ts"
 import type { ToolDelivery, ToolQueue } from "../../../services/ToolQueue.ts"
 import { exceptionOf, logFault } from "../tool/Faults.ts"

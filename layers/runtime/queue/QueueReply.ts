@@ -3,12 +3,9 @@
  */
 import { Exit, Schema } from "effect"
 import { bounds_default, isWithin } from "../../../src/entry/BoundedJson.ts"
-import {
-  ToolPolicyError,
-  ToolTerminalError,
-  ToolTransientError
-} from "../../../src/error/ToolError.ts"
+import { ToolTerminalError, ToolTransientError } from "../../../src/error/ToolError.ts"
 import type { RunInput } from "../../../src/run/RunDecider.ts"
+import { approvalRequired } from "../../../src/semstreams/Approvals.ts"
 import { CallMessage } from "../../../src/semstreams/CallMessage.ts"
 import type { ResultMessage } from "../../../src/semstreams/CallMessage.ts"
 import { readReply, refusalReply, replyOf } from "../../../src/tool/ToolMessage.ts"
@@ -32,12 +29,6 @@ const expired = new ToolTransientError({
   kind: "external",
   reason: expired_reason,
   message: "nobody ran it in time, and nothing was done."
-})
-
-const approval_required = new ToolPolicyError({
-  kind: "permission",
-  reason: "APPROVAL_REQUIRED",
-  message: "approval_required: the sender has to have it approved first."
 })
 
 const unreadable = new ToolTerminalError({
@@ -77,7 +68,7 @@ export const answerOf = (call: CallMessage, input: RunInput): Executed => {
     case "Lost":
       return { _tag: "Answers", result: replyOf(call, { _tag: "Unknown" }, false, input.spent) }
     default:
-      return { _tag: "Answers", result: refusalReply(call, approval_required) }
+      return { _tag: "Answers", result: refusalReply(call, approvalRequired(call.name)) }
   }
 }
 

@@ -100,7 +100,7 @@ export const make = (
     phase: phaseOf(call)
   }
   return {
-    run: (call.loop_id ?? call.id) as RunId,
+    run: (call.loop_id ?? "") as RunId,
     accepted,
     agent,
     context: withSenderSpan(no_memory, call),

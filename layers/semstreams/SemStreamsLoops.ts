@@ -1,0 +1,108 @@
+/**
+ * This runtime's runs as SemStreams loops: read from the journal, and answered at the approval desk. A loop's id is its
+ * run's.
+ */
+import { Context, Effect, Layer, Result, Schema } from "effect"
+import type { ApprovalAltered, DecisionUnfit, NotEntitled } from "../../src/approval/Approval.ts"
+import { InvalidInput } from "../../src/entry/InvalidInput.ts"
+import { RunId } from "../../src/Ids.ts"
+import { Principal } from "../../src/Principal.ts"
+import { refusalOf } from "../../src/Rights.ts"
+import { RunNotFound } from "../../src/run/RunCommand.ts"
+import type { JournalEntry } from "../../src/run/RunEvent.ts"
+import type { RunQuarantined } from "../../src/run/Quarantine.ts"
+import * as RunState from "../../src/run/RunState.ts"
+import { approvalOf, decisionOf, decodeResponse } from "../../src/semstreams/Approvals.ts"
+import type { Loop } from "../../src/semstreams/Loop.ts"
+import { loopOf } from "../../src/semstreams/Loop.ts"
+import { ApprovalDesk } from "../../services/ApprovalDesk.ts"
+import type { JournalError } from "../../services/RunJournal.ts"
+import { RunJournal } from "../../services/RunJournal.ts"
+import type { StoreError } from "../../services/TaskStore.ts"
+
+export class SemStreamsLoops extends Context.Service<
+  SemStreamsLoops,
+  {
+    /** A run of the principal's tenant as a loop. */
+    get(
+      loop_id: string,
+      by: Principal
+    ): Effect.Effect<Loop, NotEntitled | RunNotFound | RunQuarantined | JournalError>
+    /**
+     * Answers the gate that a response names. The decision is recorded as that of its `approved_by`, under the tenant and
+     * the roles of `sender`, who vouches for that person; a rejection without a name is the sender's own. An answer to no
+     * gate that waits, whether it is late, repeated or misaddressed, changes nothing and succeeds (SM-57).
+     */
+    respond(
+      response: unknown,
+      sender: Principal
+    ): Effect.Effect<
+      void,
+      | ApprovalAltered
+      | DecisionUnfit
+      | InvalidInput
+      | NotEntitled
+      | RunQuarantined
+      | JournalError
+      | StoreError
+    >
+  }
+>()("troupe/layers/semstreams/SemStreamsLoops") {}
+
+const isRunId = Schema.is(RunId)
+
+const page = 10_000
+
+const isOf = ({ tenant }: Principal, [first]: ReadonlyArray<JournalEntry>): boolean =>
+  first?.event._tag === "RunAccepted" && first.event.tenant === tenant
+
+const make = Effect.gen(function* () {
+  const journal = yield* RunJournal
+  const desk = yield* ApprovalDesk
+
+  /** A run's whole journal; empty where the principal's tenant has no such run. */
+  const entriesOf = Effect.fnUntraced(function* (loop_id: string, by: Principal) {
+    const entries: Array<JournalEntry> = []
+    if (!isRunId(loop_id)) return entries
+    for (;;) {
+      const next = yield* journal.read(loop_id, entries.length, page)
+      entries.push(...next)
+      if (next.length < page) return isOf(by, entries) ? entries : []
+    }
+  })
+
+  return SemStreamsLoops.of({
+    get: Effect.fn("SemStreamsLoops.get")(function* (loop_id, by) {
+      const refusal = refusalOf(by, "inspect")
+      if (refusal !== undefined) return yield* refusal
+      const loop = loopOf(yield* entriesOf(loop_id, by))
+      return loop ?? (yield* new RunNotFound({ run_id: loop_id }))
+    }),
+    respond: Effect.fn("SemStreamsLoops.respond")(function* (message, sender) {
+      const read = decodeResponse(message)
+      if (Result.isFailure(read)) {
+        return yield* new InvalidInput({ field: "response", message: read.failure })
+      }
+      const { approved_by, call_id, loop_id } = read.success
+      const entries = yield* entriesOf(loop_id, sender)
+      if (entries.length === 0) return
+      const state = RunState.fold(entries.map(({ event }) => event))
+      const approval = approvalOf(state, call_id)
+      if (approval === undefined) return
+      const { roles, tenant } = sender
+      const by = new Principal({ id: approved_by ?? sender.id, tenant, roles })
+      yield* desk.decide(approval, decisionOf(read.success), by).pipe(
+        // Another answer was first, or the time was over.
+        Effect.catchTag(
+          ["ApprovalNotFound", "ApprovalSettled", "ApprovalExpired"],
+          () => Effect.void
+        )
+      )
+    })
+  })
+})
+
+export const layer: Layer.Layer<SemStreamsLoops, never, ApprovalDesk | RunJournal> = Layer.effect(
+  SemStreamsLoops,
+  make
+)

@@ -1,0 +1,248 @@
+/**
+ * A SemStreams tool component over this runtime's registry and tool queue: a call message comes in, its result message
+ * goes out. The order is SemStreams' (SM-22): decode, allowlist, look-up; approval, timeout and execution are the tool
+ * worker's, which also publishes the result before it acknowledges the call.
+ */
+import { Clock, Context, Effect, Layer, Option, Result, Schema } from "effect"
+import type { Platform } from "../../src/agents/Triple.ts"
+import { bounds_default, isWithin } from "../../src/entry/BoundedJson.ts"
+import { InvalidInput } from "../../src/entry/InvalidInput.ts"
+import { ToolTransientError, ToolUserError } from "../../src/error/ToolError.ts"
+import type { ToolError } from "../../src/error/ToolError.ts"
+import type { Tenant } from "../../src/Ids.ts"
+import { logText } from "../../src/LogText.ts"
+import { isApprovalRequired } from "../../src/semstreams/Approvals.ts"
+import { CallMessage } from "../../src/semstreams/CallMessage.ts"
+import type { ResultMessage } from "../../src/semstreams/CallMessage.ts"
+import type { ComponentConfig } from "../../src/semstreams/ComponentConfig.ts"
+import { consumersOf } from "../../src/semstreams/ComponentConfig.ts"
+import { executeSubject, resultSubject } from "../../src/semstreams/Subjects.ts"
+import { contentOf, refusedAction } from "../../src/semstreams/ToolContent.ts"
+import { isAllowed, notAllowed, refusalOfBatch } from "../../src/tool/Allowlist.ts"
+import type { ToolSpec } from "../../src/tool/ToolSpec.ts"
+import type { AmbiguousTool, ToolListing, ToolNotFound } from "../../src/tool/Registry.ts"
+import { refusalOf } from "../../src/tool/Registry.ts"
+import {
+  call_length_max,
+  isMessageName,
+  readReply,
+  refusalReply
+} from "../../src/tool/ToolMessage.ts"
+import type { StoreError } from "../../services/TaskStore.ts"
+import type { ToolMessageConflict, ToolQueueFull } from "../../services/ToolQueue.ts"
+import { ToolQueue } from "../../services/ToolQueue.ts"
+import { ToolRegistry } from "../../services/ToolRegistry.ts"
+
+/** Names the entities of loops and findings; `wait_ms` bounds a call from its arrival to its result. */
+export interface Options extends Platform {
+  readonly config: ComponentConfig
+  /** Absent = ten minutes. */
+  readonly wait_ms?: number
+}
+
+const wait_ms_default = 600_000
+
+/** One call's end, and what a loop has to know of it beside its result. */
+export interface Executed {
+  readonly result: ResultMessage
+  /** Where the result is to be published. */
+  readonly subject: string
+  /** The registry's own answer where it has no such tool; only then may a caller look elsewhere. */
+  readonly missing?: ToolNotFound | AmbiguousTool
+  /** The call waits for a person: it runs when it is sent again with `approved_by`. */
+  readonly awaits_approval: boolean
+  /** The call reached a tool that it does not name, or names no loop where the tool needs one: its sender is at fault. */
+  readonly defect: boolean
+}
+
+export type ExecuteError = InvalidInput | ToolMessageConflict | ToolQueueFull | StoreError
+
+export class SemStreamsTools extends Context.Service<
+  SemStreamsTools,
+  {
+    /**
+     * Runs the call of a message that came under `tool.execute.{tool}`. A refused or failed call has a result that says
+     * so; a message that is no call, and a queue that does not take it, fail. A message that is sent again under its id
+     * has the result that stands.
+     */
+    execute(tool: string, message: unknown, tenant: Tenant): Effect.Effect<Executed, ExecuteError>
+    /**
+     * Runs the calls of one turn beside each other, each under the tool that it names. Where the allowlist forbids one of
+     * them none runs, and the error names every forbidden tool.
+     */
+    executeBatch(
+      messages: ReadonlyArray<unknown>,
+      tenant: Tenant
+    ): Effect.Effect<ReadonlyArray<Executed>, ExecuteError>
+    /** What there is to call, sorted by name. */
+    readonly discover: Effect.Effect<ReadonlyArray<ToolListing>>
+    /** The consumers of the component's input subjects. */
+    readonly consumers: ReadonlyArray<string>
+  }
+>()("troupe/layers/semstreams/SemStreamsTools") {}
+
+const decodeCall = Schema.decodeUnknownResult(CallMessage)
+
+const readCall = (message: unknown): Effect.Effect<CallMessage, InvalidInput> => {
+  const refuse = (text: string) =>
+    Effect.fail(new InvalidInput({ field: "message", message: text }))
+  if (!isWithin(message, bounds_default, true)) return refuse("it is no JSON within the bounds")
+  const call = decodeCall(message)
+  if (Result.isFailure(call)) return refuse(call.failure.message.slice(0, 300))
+  if (!isMessageName(call.success.id)) return refuse("id has 1 to 200 printable characters")
+  return Effect.succeed(call.success)
+}
+
+const executedOf = (result: ResultMessage): Executed => ({
+  result,
+  subject: resultSubject(result.call_id),
+  awaits_approval: false,
+  defect: false
+})
+
+const refused = (call: CallMessage, error: ToolError): Executed => {
+  const { metadata: _, ...result } = refusalReply(call, error)
+  return executedOf({ ...result, stop_loop: false })
+}
+
+/** Of a lost call that may run twice: whoever sends it again repeats no side effect (SM-65). */
+const retryable = new ToolTransientError({
+  kind: "network",
+  reason: "OUTCOME_LOST",
+  message: "what the tool writes to did not answer; the call may be sent again"
+})
+
+const misrouted = (tool: string, call: CallMessage) =>
+  Effect.as(
+    Effect.logError("a tool call was routed to another tool", {
+      called: logText(call.name.slice(0, 200)),
+      subject: logText(executeSubject(tool).slice(0, 200))
+    }),
+    {
+      ...refused(
+        call,
+        new ToolUserError({
+          kind: "not_found",
+          reason: "MISROUTED",
+          message: `unknown tool: ${call.name.slice(0, 200)}`
+        })
+      ),
+      defect: true
+    }
+  )
+
+const no_worker = (wait_ms: number): ToolError =>
+  new ToolTransientError({
+    kind: "external",
+    reason: "NO_WORKER",
+    message: `no worker took the call within ${wait_ms} ms; it was taken back`
+  })
+
+const no_answer = (wait_ms: number): ToolError =>
+  new ToolTransientError({
+    kind: "timeout",
+    reason: "TIMEOUT",
+    message: `no worker answered the call within ${wait_ms} ms`
+  })
+
+/** Sends a call to the queue and waits for its result. */
+const sendAndWait = Effect.fnUntraced(function* (
+  queue: ToolQueue["Service"],
+  call: CallMessage,
+  tenant: Tenant,
+  wait_ms: number
+) {
+  const now = yield* Clock.currentTimeMillis
+  const recorded = yield* queue.send({
+    id: call.id,
+    tool: call.name,
+    tenant,
+    expires_at: now + wait_ms,
+    payload: call as never
+  })
+  if (recorded !== undefined) return recorded
+  const result = yield* Effect.timeoutOption(queue.awaited(call.id), wait_ms)
+  if (Option.isSome(result)) return result.value
+  const isTakenBack = yield* queue.withdraw(call.id)
+  return refusalReply(call, isTakenBack ? no_worker(wait_ms) : no_answer(wait_ms))
+})
+
+/** A worker's result as SemStreams reads it. The queue's own metadata stays inside. */
+const executedBy = (
+  call: CallMessage,
+  spec: ToolSpec,
+  published: ResultMessage,
+  platform: Platform
+): Executed => {
+  const { metadata: _, ...result } = published
+  const reply = readReply(published)
+  switch (reply._tag) {
+    case "Value":
+      return executedOf({ ...result, ...contentOf(call, reply.value, platform) })
+    case "Failed":
+      return {
+        ...executedOf({ ...result, stop_loop: false }),
+        awaits_approval: isApprovalRequired(result.error ?? ""),
+        defect: reply.error.reason === "NO_LOOP"
+      }
+    case "Unknown":
+      return spec.idempotent
+        ? refused(call, retryable)
+        : executedOf({ ...result, stop_loop: false })
+  }
+}
+
+const make = Effect.fnUntraced(function* (options: Options) {
+  const registry = yield* ToolRegistry
+  const queue = yield* ToolQueue
+  const { config, wait_ms = wait_ms_default } = options
+
+  const run = Effect.fnUntraced(function* (
+    call: CallMessage,
+    tenant: Tenant
+  ): Effect.fn.Return<Executed, ExecuteError> {
+    if (!isAllowed(config.allowed_tools, call.name)) return refused(call, notAllowed(call.name))
+    const found = registry.resolve(call.name)
+    if (Result.isFailure(found)) {
+      return { ...refused(call, refusalOf(found.failure)), missing: found.failure }
+    }
+    const action = refusedAction(call)
+    if (action !== undefined) return refused(call, action)
+    if (JSON.stringify(call).length > call_length_max) {
+      const message = `the call is longer than ${call_length_max} characters`
+      return refused(call, new ToolUserError({ kind: "invalid_args", message }))
+    }
+    const result = yield* sendAndWait(queue, call, tenant, wait_ms)
+    const executed = executedBy(call, found.success.spec, result, options)
+    if (executed.defect) {
+      yield* Effect.logError("a tool that needs a loop was called by none", { tool: call.name })
+    }
+    return executed
+  })
+
+  return SemStreamsTools.of({
+    execute: Effect.fn("SemStreamsTools.execute")(function* (tool, message, tenant) {
+      const call = yield* readCall(message)
+      return yield* call.name === tool ? run(call, tenant) : misrouted(tool, call)
+    }),
+    executeBatch: Effect.fn("SemStreamsTools.executeBatch")(function* (messages, tenant) {
+      const calls = yield* Effect.forEach(messages, readCall)
+      const names = calls.map(({ name }) => name)
+      const forbidden = refusalOfBatch(config.allowed_tools, names)
+      if (forbidden !== null) {
+        return yield* new InvalidInput({ field: "messages", message: forbidden })
+      }
+      return yield* Effect.forEach(calls, (call) => run(call, tenant), {
+        concurrency: "unbounded"
+      })
+    }),
+    discover: Effect.sync(registry.discover),
+    consumers: consumersOf(config)
+  })
+})
+
+/** Needs a worker of the same queue that has the registry's tools. */
+export const layer = (
+  options: Options
+): Layer.Layer<SemStreamsTools, never, ToolQueue | ToolRegistry> =>
+  Layer.effect(SemStreamsTools, make(options))

@@ -1,0 +1,23 @@
+/**
+ * The subjects that SemStreams' tool calls and their results travel under, and the names of their consumers.
+ */
+
+/** Every call of one tool, by its plain name or registry key. */
+export const executeSubject = (tool: string): string => `tool.execute.${tool}`
+
+/** The one result of one call. */
+export const resultSubject = (call_id: string): string => `tool.result.${call_id}`
+
+const withSuffix = (name: string, suffix: string | undefined): string =>
+  suffix === undefined || suffix === "" ? name : `${name}-${suffix}`
+
+/** The consumer of one tool's calls (SM-33). */
+export const consumerNameForTool = (tool: string, suffix?: string): string =>
+  withSuffix(`tool-exec-${tool.replaceAll(/[._]/g, "-")}`, suffix)
+
+/** The consumer of a whole subject, which may end in a wildcard. */
+export const consumerNameForSubject = (subject: string, suffix?: string): string =>
+  withSuffix(
+    `agentic-tools-${subject.replaceAll(".", "-").replaceAll(">", "all").replaceAll("*", "any")}`,
+    suffix
+  )

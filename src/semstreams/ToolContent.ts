@@ -1,0 +1,68 @@
+/**
+ * What SemStreams' own tools say beside their content: a value of the tool becomes `content`, `metadata` and `stop_loop`
+ * of a result message. Any other tool's value is its content, as JSON text.
+ */
+import { Option, Schema } from "effect"
+import { actionRefusal, Decision } from "../agents/Coordination.ts"
+import type { Platform } from "../agents/Triple.ts"
+import { loopEntity } from "../agents/Triple.ts"
+import type { ToolUserError } from "../error/ToolError.ts"
+import type { CallMessage, ResultMessage } from "./CallMessage.ts"
+
+type Content = Pick<ResultMessage, "content" | "metadata">
+
+const readDecision = Schema.decodeUnknownOption(Decision)
+const readDiagnosis = Schema.decodeUnknownOption(Schema.Struct({ entity_id: Schema.String }))
+const readPage = Schema.decodeUnknownOption(
+  Schema.Struct({
+    content: Schema.String,
+    metadata: Schema.Record(Schema.String, Schema.Json)
+  })
+)
+
+const decisionMetadata = (
+  { action, reason, retry_hint, subtopics }: Decision,
+  call: CallMessage,
+  platform: Platform
+) => ({
+  action,
+  reason,
+  loop_entity_id: loopEntity(platform, call.loop_id ?? ""),
+  subtopic_count: subtopics?.length ?? 0,
+  has_retry_hint: (retry_hint ?? "") !== ""
+})
+
+/** The content of a call's value. `platform` names the loop's entity. */
+export const contentOf = (call: CallMessage, value: unknown, platform: Platform): Content => {
+  const content = JSON.stringify(value)
+  switch (call.name) {
+    case "decide":
+      return Option.match(readDecision(value), {
+        onNone: () => ({ content }),
+        onSome: (decision) => ({ content, metadata: decisionMetadata(decision, call, platform) })
+      })
+    case "emit_diagnosis":
+      return Option.match(readDiagnosis(value), {
+        onNone: () => ({ content }),
+        onSome: ({ entity_id }) => ({ content, metadata: { diagnosis_id: entity_id } })
+      })
+    case "read_loop_result":
+      return Option.getOrElse(readPage(value), () => ({ content }))
+    default:
+      return { content }
+  }
+}
+
+const isNames = Schema.is(Schema.Array(Schema.String))
+
+/**
+ * The refusal of a `decide` whose action its task does not allow: whoever dispatched the task lists the actions in the
+ * call's metadata (SM-67). Undefined = it is allowed, or nothing is listed.
+ */
+export const refusedAction = (call: CallMessage): ToolUserError | undefined => {
+  const action = call.arguments?.["action"]
+  const allowed = call.metadata?.["decide_action_allowlist"]
+  return call.name === "decide" && typeof action === "string" && isNames(allowed)
+    ? actionRefusal(action, allowed)
+    : undefined
+}
