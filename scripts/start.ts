@@ -23,8 +23,6 @@ import * as OutboxRelay from "../layers/runtime/relay/OutboxRelay.ts"
 import * as ModelUsageTelemetry from "../layers/telemetry/ModelUsageTelemetry.ts"
 import * as OpenTelemetry from "../layers/telemetry/OpenTelemetry.ts"
 import * as ToolCallTelemetry from "../layers/telemetry/ToolCallTelemetry.ts"
-import * as UnhostedTelemetry from "../layers/telemetry/UnhostedTelemetry.ts"
-import * as UnknownCallsTelemetry from "../layers/telemetry/UnknownCallsTelemetry.ts"
 import { logText } from "../src/LogText.ts"
 import { operations } from "../src/agents/Operations.ts"
 import { Tenant } from "../src/Ids.ts"
@@ -120,7 +118,6 @@ const main = Effect.gen(function* () {
         onSome: (model) => model.layer
       })
     ),
-    Layer.merge(UnknownCallsTelemetry.layer),
     Layer.provide(ToolCallTelemetry.layer),
     Layer.provide(ModelUsageTelemetry.layer),
     Layer.provide(
@@ -139,7 +136,6 @@ const main = Effect.gen(function* () {
   // Where the standard variables say, if they say anything.
   const telemetry = yield* Effect.promise(() => OpenTelemetry.layer(undefined, process.env))
   const app = server.pipe(
-    Layer.merge(UnhostedTelemetry.layer),
     Layer.provideMerge(runtime),
     Layer.provideMerge(stores),
     Layer.provideMerge(telemetry)

@@ -88,7 +88,7 @@ const forbidden =
 const withheld = new RegExp(
   [
     "^(?:cookie2?|forwarded|via|origin|from|max-forwards|alt-used|client-ip|true-client-ip|metadata|metadata-flavor)$",
-    "auth|token|secret|password|passwd|credential|session|cookie|csrf|xsrf|signature|jwt",
+    "auth|token|secret|password|passwd|credential|session|cookie|csrf|xsrf|signature|jwt|dpop",
     "(?:^|[-_])(?:api[-_]?key|access[-_]?key|key|user(?!-agent$)|username|tenant|role|roles|identity|account)(?:$|[-_])",
     "^x[-_](?:http[-_])?method|method[-_]override|^x[-_](?:original|rewrite|forwarded|real|host|remote|proxy)",
     "^x[-_](?:client|cluster|envoy|amz|aws|goog|google|ms|azure|middleware|sendfile|accel)",

@@ -28,6 +28,10 @@ const family = is("what `tool`, `govern` or `remote` makes: an Effect", Effect.i
 const layer = is("a Layer", Layer.isLayer)
 const func = is("a function", (value) => typeof value === "function")
 const text = Schema.String.check(Schema.isMinLength(1))
+const url = is<string>(
+  "a URL that begins with http:// or https://",
+  (value) => typeof value === "string" && /^https?:\/\//i.test(value) && URL.canParse(value)
+)
 const texts = Schema.Array(text)
 const pairs = Schema.Record(Schema.String, Schema.String)
 const secret = is<string | Redacted.Redacted>(
@@ -35,14 +39,21 @@ const secret = is<string | Redacted.Redacted>(
   (value) => typeof value === "string" || Redacted.isRedacted(value)
 )
 
-const Store = Schema.Union([
-  Schema.Literal("ephemeral"),
-  Schema.Struct({ directory: text }),
-  Schema.Struct({ postgres: text.check(Schema.isPattern(/^postgres(?:ql)?:\/\//)) })
-]).annotate({
-  message:
-    'Expected "ephemeral", { directory } or { postgres }, a URL that begins with postgres:// or postgresql://'
-})
+/** Is it an object with exactly this member, a text that the pattern fits? */
+const isOnly = (value: unknown, member: string, pattern: RegExp): boolean => {
+  if (!isObject(value) || Object.keys(value).join() !== member) return false
+  const given: unknown = Object.values(value)[0]
+  return typeof given === "string" && pattern.test(given)
+}
+
+// Not a union: of a member that is undefined, such as an unset variable, it would say that there is one too many.
+const Store = is<NonNullable<Options["store"]>>(
+  '"ephemeral", { directory: a text that is not empty } or { postgres: a URL that begins with postgres:// or postgresql:// }',
+  (value) =>
+    value === "ephemeral" ||
+    isOnly(value, "directory", /./s) ||
+    isOnly(value, "postgres", /^postgres(?:ql)?:\/\//)
+)
 
 const common = {
   namespace: text,
@@ -85,7 +96,7 @@ const Mcp = Schema.Struct({
 const Telemetry = Schema.Union([
   Schema.Boolean,
   Schema.Struct({
-    endpoint: Schema.optionalKey(text),
+    endpoint: Schema.optionalKey(url),
     headers: Schema.optionalKey(pairs),
     protocol: Schema.optionalKey(Schema.Literals(["http/protobuf", "http/json"])),
     service: Schema.optionalKey(text),

@@ -16,10 +16,11 @@ export const list = Effect.fnUntraced(function* (by: Principal) {
 export const rows = Effect.fnUntraced(function* (run: string, from: number, by: Principal) {
   const { tenant } = yield* Entries.entitled(by, "repair")
   const run_id = yield* Entries.runId(run, "run")
+  const first = yield* Entries.seq(from, "from")
   const journal = yield* RunJournal
   const head = yield* journal.head(run_id)
   if (head.tenant !== tenant) return yield* new RunNotFound({ run_id })
-  return yield* journal.raw(run_id, from, 10_000)
+  return yield* journal.raw(run_id, first, 10_000)
 })
 
 export const release = Effect.fnUntraced(function* (run: string, by: Principal) {

@@ -218,8 +218,12 @@ export const dryRun = Effect.fnUntraced(function* <E = never, R = never>(
   const runs = "run" in history ? [history.run] : yield* allRuns(history.tenant)
   const trial = new PolicyDryRun(judgeOf(directory, policy))
   for (const run of runs) {
-    const recording = yield* ReplayReport.read(journal, run)
-    if (recording !== undefined) trial.add(run, recording)
+    const reading = ReplayReport.read(journal, run)
+    const recording = yield* "run" in history
+      ? reading
+      : Effect.catchTag(reading, "RunQuarantined", () => Effect.succeed("quarantined" as const))
+    if (recording === "quarantined") trial.leaveOut(run)
+    else if (recording !== undefined) trial.add(run, recording)
     else if ("run" in history) return yield* new RunNotFound({ run_id: run })
   }
   return trial.result

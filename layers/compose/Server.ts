@@ -9,6 +9,8 @@ import * as HttpSettings from "../http/HttpSettings.ts"
 import * as HttpService from "../http/HttpService.ts"
 import type { Listen } from "../http/NodeServer.ts"
 import * as NodeServer from "../http/NodeServer.ts"
+import * as UnhostedTelemetry from "../telemetry/UnhostedTelemetry.ts"
+import * as UnknownCallsTelemetry from "../telemetry/UnknownCallsTelemetry.ts"
 
 export { HttpSettings } from "../http/HttpSettings.ts"
 
@@ -22,6 +24,9 @@ export interface Options {
 /** Needs the ports of a runtime and its stores; gives the server, whose address says the port that was found. */
 export const layer = ({ credentials, listen, settings }: Options) =>
   HttpService.layer.pipe(
+    // What the service's own metrics show, and what its log warns of.
+    Layer.merge(UnhostedTelemetry.layer),
+    Layer.merge(UnknownCallsTelemetry.layer),
     Layer.provide(
       Layer.effect(
         HttpSettings.HttpSettings,

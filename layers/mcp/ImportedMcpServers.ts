@@ -28,9 +28,9 @@ import type { MisdeclaredTool } from "../../src/tool/MisdeclaredTool.ts"
 import { didYouMean } from "../../src/tool/Nearest.ts"
 import { badSchema, toolOf } from "./ImportedTool.ts"
 import { McpServerUnavailable } from "./McpConnection.ts"
-import { keep } from "./McpSession.ts"
+import { keep, warn } from "./McpSession.ts"
 import type { Offers } from "./Offers.ts"
-import { collisions } from "./Offers.ts"
+import { collisions, verdictOn } from "./Offers.ts"
 import { statusOf } from "./Status.ts"
 import type { McpClientMissing, Sdk } from "./Sdk.ts"
 import { load } from "./Sdk.ts"
@@ -97,6 +97,20 @@ const undeclared = (offers: Offers): MisdeclaredTool | undefined => {
       )
 }
 
+/** Refused tools that a start's log names. */
+const warned_max = 20
+
+/** An agent that names such a tool starts, and each of its calls fails: whoever starts it is told why. */
+const warnOfRefused = Effect.fnUntraced(function* (offers: Offers, names: ReadonlyArray<string>) {
+  const refused = names.flatMap((tool) => {
+    const { message, state } = verdictOn(offers, tool)
+    return state === "refused" ? [`"${tool}" of an MCP server cannot be called: ${message}`] : []
+  })
+  for (const message of refused.slice(0, warned_max)) yield* warn(offers, message)
+  const more = refused.length - warned_max
+  if (more > 0) yield* warn(offers, `${more} more of its tools cannot be called`)
+})
+
 const importServer = Effect.fnUntraced(function* (
   sdk: Sdk,
   pins: McpPins["Service"],
@@ -152,6 +166,7 @@ const importServer = Effect.fnUntraced(function* (
     keys.set(tool, made.key)
   }
   offers.refused = refused
+  yield* warnOfRefused(offers, names)
   return { offers, tools, keys }
 })
 

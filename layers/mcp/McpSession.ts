@@ -73,7 +73,7 @@ const attended = (
     })
   )
 
-const say = (offers: Offers, message: string) =>
+export const warn = (offers: Offers, message: string) =>
   Effect.annotateLogs(Effect.logWarning(logText(redacted(message, secretsOf(offers.server)))), {
     mcp_server: offers.server.namespace
   })
@@ -129,7 +129,7 @@ export const keep = Effect.fnUntraced(function* (
     if ((yield* Clock.currentTimeMillis) - began > steady_ms) failures = 0
     const wait_ms = backoff(failures++)
     const why = ended._tag === "Failure" ? ended.failure.message : ended.success
-    yield* say(offers, `an MCP server is lost (${why}); it is tried again in ${wait_ms} ms`)
+    yield* warn(offers, `an MCP server is lost (${why}); it is tried again in ${wait_ms} ms`)
     yield* Effect.sleep(wait_ms)
     offers.restarts++
   }

@@ -11,11 +11,13 @@ export const layer: Layer.Layer<McpServers> = Layer.succeed(
   McpServers.of({
     tools: [],
     status: Effect.succeed([]),
-    accept: (server, tool, _, by) =>
-      Effect.andThen(
-        Entries.entitled(by, "acceptMcpTool"),
-        Effect.fail(new McpToolNotFound({ server, tool }))
-      ),
+    accept: Effect.fn("McpServers.accept")(function* (given, which, said, who) {
+      const server = yield* Entries.word(given, "server")
+      const tool = yield* Entries.name(which, "tool")
+      yield* Entries.word(said, "hash")
+      yield* Entries.entitled(who, "acceptMcpTool")
+      return yield* new McpToolNotFound({ server, tool })
+    }),
     history: () => Effect.succeed([])
   })
 )

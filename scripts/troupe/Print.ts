@@ -146,7 +146,8 @@ export const dryRunLines = (result: DryRun): string =>
         `${was} -> ${now}  ${agent} ${oneLine(tool)} ${shown(args)}  run ${run} call ${call}`
       )
     ),
-    ...(result.left_off === 0 ? [] : [line("", `and ${result.left_off} more`)])
+    ...(result.left_off === 0 ? [] : [line("", `and ${result.left_off} more`)]),
+    ...result.quarantined.map((run) => line("quarantine", `run ${run} cannot be read; left out`))
   ].join("\n")
 
 export const dryRunJson = (result: DryRun): string => JSON.stringify(result, null, 2)

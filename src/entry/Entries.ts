@@ -34,6 +34,9 @@ export const word = reader(Schema.String.check(Schema.isMinLength(1), Schema.isM
 /** A name of somebody else's, such as a server's of its tool: 1 to 2,000 characters. */
 export const name = reader(Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(2_000)))
 
+/** A place in a journal: 0 to 2,147,483,647. */
+export const seq = reader(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 2 ** 31 - 1 })))
+
 /** Of rows: 1 to `max`. */
 export const limitUpTo = (max: number) =>
   reader(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: max })))

@@ -41,6 +41,8 @@ export interface DryRun {
   /** Those whose answer changes, oldest first, at most 1,000. */
   readonly list: ReadonlyArray<Judged>
   readonly left_off: number
+  /** Runs in quarantine, which cannot be read: at most 1,000 of them, oldest first. */
+  readonly quarantined: ReadonlyArray<RunId>
 }
 
 const list_max = 1_000
@@ -70,12 +72,18 @@ export class PolicyDryRun {
   readonly #now: Record<Permission, number> = { allow: 0, ask: 0, deny: 0 }
   readonly #was: Record<Permission, number> = { allow: 0, ask: 0, deny: 0 }
   readonly #list: Array<Judged> = []
+  readonly #quarantined: Array<RunId> = []
   #runs = 0
   #unknown = 0
   #changed = 0
 
   constructor(judge: Judge) {
     this.#judge = judge
+  }
+
+  /** A run whose journal does not fold is no reason to say nothing of the others. */
+  leaveOut(run: RunId): void {
+    if (this.#quarantined.length < list_max) this.#quarantined.push(run)
   }
 
   add(run: RunId, recording: Recording): void {
@@ -127,7 +135,8 @@ export class PolicyDryRun {
       unknown: this.#unknown,
       changed: this.#changed,
       list: [...this.#list],
-      left_off: this.#changed - this.#list.length
+      left_off: this.#changed - this.#list.length,
+      quarantined: [...this.#quarantined]
     }
   }
 }

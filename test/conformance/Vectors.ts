@@ -29,10 +29,7 @@ declare module "vitest" {
   }
 }
 
-const folder =
-  process.env.TROUPE_VECTORS === undefined || process.env.TROUPE_VECTORS === ""
-    ? fileURLToPath(new URL("vectors", import.meta.url))
-    : process.env.TROUPE_VECTORS
+const folder = process.env.TROUPE_VECTORS ?? fileURLToPath(new URL("vectors", import.meta.url))
 
 /** A directory that holds no vectors would let every driver pass. */
 const files = (): ReadonlySet<string> => {

@@ -53,14 +53,17 @@ export const comesBack = <R>(lose: (id: ApprovalId) => Effect.Effect<unknown, un
   }).pipe(Effect.provide(Logger.layer([])))
 
 /** A gap that nobody has touched is found by the next start. */
-export const gapIsFound = <R>(inflict: (run: RunId) => Effect.Effect<unknown, unknown, R>) =>
+export const gapIsFound = <R>(
+  inflict: (run: RunId) => Effect.Effect<unknown, unknown, R>,
+  config: NonNullable<H.Options["config"]> = options.config!
+) =>
   Effect.gen(function* () {
     const first = yield* H.boot(options)
     const run = yield* first.run(H.send("pay"))
     yield* first.run(H.question(run))
     yield* first.stop
     yield* inflict(run)
-    const second = yield* H.boot(options)
+    const second = yield* H.boot({ ...options, config })
     const found = yield* Effect.repeat(
       Effect.andThen(
         Effect.sleep(5),

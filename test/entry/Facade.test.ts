@@ -62,6 +62,7 @@ const shop = async (
 }
 
 const message = { agent: "shop", text: "Pay it back" }
+const nobody = "00000000-0000-4000-8000-000000000000"
 
 describe("the facade", () => {
   it("ask returns at each question, and result goes on to the end", () =>
@@ -104,6 +105,11 @@ describe("the facade", () => {
         ["InvalidInput", troupe.decide("x", say, boss)],
         ["InvalidInput", troupe.cancel("x", service_principal, "enough")],
         ["InvalidInput", troupe.records("x")],
+        ["InvalidInput", troupe.rawEvents(nobody, 1.5)],
+        ["InvalidInput", troupe.rawEvents(nobody, -1)],
+        ["InvalidInput", troupe.rawEvents(nobody, "x" as never)],
+        ["InvalidInput", troupe.rawEvents(nobody, 1e12)],
+        ["InvalidInput", troupe.rawEvents(nobody, null as never)],
         ["InvalidInput", troupe.result("x")],
         ["InvalidInput", troupe.ask({ agent: "shop", text: "" })],
         ["InvalidInput", troupe.ask(message, boss, { timeout_ms: 0 })],

@@ -55,6 +55,8 @@ const wrong: ReadonlyArray<readonly [field: string, given: Record<string, unknow
   ["store", { store: { directory, also: true } }],
   ["store", { store: { postgres: "localhost:5432" } }],
   ["store", { store: { postgres: Redacted.make("postgres://x") } }],
+  ["store", { store: { postgres: undefined } }],
+  ["store", { store: { postgres: "mysql://h/d" } }],
   ["record", { record: "yes" }],
   ["policy", { policy: "ask" }],
   ["prices", { prices: 7 }],
@@ -62,6 +64,8 @@ const wrong: ReadonlyArray<readonly [field: string, given: Record<string, unknow
   ["customer_agents.0", { customer_agents: ["a b"] }],
   ["telemetry", { telemetry: "on" }],
   ["telemetry", { telemetry: { endpoint: 1 } }],
+  ["telemetry.endpoint", { telemetry: { endpoint: "nope" } }],
+  ["telemetry.endpoint", { telemetry: { endpoint: "collector:4318" } }],
   ["telemetry", { telemetry: { url: "http://127.0.0.1:4318" } }],
   ["mcp", { mcp: [] }],
   ["mcp.allow", { mcp: { servers: [] } }],
@@ -92,6 +96,14 @@ describe("the options of a start", () => {
     for (const given of [undefined, null, "x", 7, [], [whole]]) {
       const error = await refused(given)
       assert.deepInclude(error, { _tag: "InvalidInput" })
+    }
+  })
+
+  it("name what a store may be where its URL is not set, or is another's", async () => {
+    for (const postgres of [undefined, "mysql://h/d"]) {
+      const { field, message } = await refused({ ...whole, store: { postgres } })
+      assert.strictEqual(field, "store")
+      assert.include(message, "postgres://")
     }
   })
 

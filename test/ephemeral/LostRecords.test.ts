@@ -20,7 +20,9 @@ describe("a question whose record was lost (ephemeral)", () => {
       Effect.fnUntraced(function* (run) {
         const store = yield* EphemeralStore.EphemeralStore
         store.runs.get(run)!.entries.splice(2, 1)
-      })
+      }),
+      // As it is in production: seconds after the start.
+      {}
     ).pipe(Effect.provide(EphemeralStores.layer))
   )
 })

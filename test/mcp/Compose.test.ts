@@ -82,6 +82,10 @@ describe("a Node service with MCP servers", () => {
         service.acceptMcpTool("odd", "look", "0".repeat(64), H.alice).catch((error) => error._tag)
       )
       assert.strictEqual(rejected, "McpToolNotFound")
+      const wrong = yield* Effect.promise(() =>
+        service.acceptMcpTool(1 as never, "look", "abc", H.alice).catch((error) => error)
+      )
+      assert.deepInclude(wrong, { _tag: "InvalidInput", field: "server" })
     }).pipe(Effect.scoped)
   )
 

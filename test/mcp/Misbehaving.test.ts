@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { readFileSync } from "node:fs"
-import { Effect, Fiber, Layer, Redacted } from "effect"
+import { Effect, Fiber, Layer, Logger, Redacted } from "effect"
 import { McpServers } from "../../services/McpServers.ts"
 import type { McpServer } from "../../src/tool/McpServer.ts"
 import { eventually } from "../contracts/Contract.ts"
@@ -152,6 +152,21 @@ describe("a server that breaks the rules", () => {
       assert.deepInclude(bad, { _tag: "ToolTerminalError", reason: "MCP_TOOL_REFUSED" })
     }).pipe(Effect.provide(S.importing(S.misbehaving("bad_list"))))
   )
+
+  it.live("lists tools that cannot be used: the log of the start names each, and why", () => {
+    const lines: Array<string> = []
+    const logger = Logger.make<unknown, void>(({ message }) => void lines.push(String(message)))
+    return Effect.gen(function* () {
+      yield* Effect.provide(state, S.logged(Logger.layer([logger]), S.misbehaving("bad_list")))
+      for (const tool of ["array_schema", "bad_pattern", "huge"]) {
+        assert.isTrue(
+          lines.some((line) => line.includes(`"${tool}" of an MCP server cannot be called: `)),
+          tool
+        )
+      }
+      assert.isFalse(lines.some((line) => line.includes(`"look"`)))
+    })
+  })
 
   it.live(
     "sends patterns that take for ever, and answers that nest without end: each is refused",

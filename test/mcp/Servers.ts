@@ -99,10 +99,13 @@ export const allowed = (...servers: ReadonlyArray<McpServer>) => ({
 export const quiet = Logger.layer([])
 
 /** The servers over pins of their own. */
-export const importing = (...servers: ReadonlyArray<McpServer>) =>
+export const importing = (...servers: ReadonlyArray<McpServer>) => logged(quiet, ...servers)
+
+/** The same, with this logger. */
+export const logged = (logger: Layer.Layer<never>, ...servers: ReadonlyArray<McpServer>) =>
   ImportedMcpServers.layer(allowed(...servers)).pipe(
     Layer.provide(EphemeralMcpPins.layer),
-    Layer.provide(quiet)
+    Layer.provide(logger)
   )
 
 const context: CallContext = {

@@ -9,8 +9,11 @@ import { Policy } from "../../src/permission/Policy.ts"
 import { RunLimits } from "../../src/run/RunLimits.ts"
 import { dryRunText } from "../../src/replay/PolicyDryRun.ts"
 import type { Turn } from "../../src/run/RunDecider.ts"
+import { RunQuarantined } from "../../src/run/Quarantine.ts"
 import { RunNotFound } from "../../src/run/RunCommand.ts"
 import * as Replay from "../../layers/compose/Replay.ts"
+import { EphemeralStore } from "../../layers/ephemeral/EphemeralStore.ts"
+import { dryRunLines } from "../../scripts/troupe/Print.ts"
 import { ModelError } from "../../services/ModelGateway.ts"
 import { call, calls, fails, text } from "../../layers/model/ScriptedModelGateway.ts"
 import type { ScriptedTurn } from "../../layers/model/ScriptedModelGateway.ts"
@@ -318,8 +321,17 @@ describe("a policy tried over history", () => {
       assert.lengthOf(yield* H.pending, 0)
       const none = yield* Replay.dryRun({ tenant: Tenant.make("other") }, app, rules)
       assert.deepInclude(none, { runs: 0, calls: 0 })
-      const run = "6f9619ff-8b86-4011-b42d-00c04fc964ff" as RunId
-      const unknown = yield* Effect.flip(Replay.dryRun({ run }, app, rules))
+      // A run that cannot be read is named, and the others are tried.
+      const { runs } = yield* EphemeralStore
+      const [broken] = runs.keys()
+      runs.get(broken!)!.entries.splice(1, 1)
+      const rest = yield* Replay.dryRun(history, app, rules)
+      assert.deepInclude(rest, { runs: 3, quarantined: [broken!] })
+      assert.include(dryRunLines(rest), `run ${broken} cannot be read`)
+      const alone = yield* Effect.flip(Replay.dryRun({ run: broken! }, app, rules))
+      assert.instanceOf(alone, RunQuarantined)
+      const nobody = "6f9619ff-8b86-4011-b42d-00c04fc964ff" as RunId
+      const unknown = yield* Effect.flip(Replay.dryRun({ run: nobody }, app, rules))
       assert.instanceOf(unknown, RunNotFound)
     }).pipe(Effect.provide(H.layer(options)))
   )

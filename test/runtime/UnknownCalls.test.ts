@@ -52,7 +52,6 @@ const layer = Server.layer({
       script: ({ transcript }) => (transcript.length > 1 ? text("done") : call("pay", { n: 1 }))
     })
   ),
-  Layer.merge(UnknownCallsTelemetry.layer),
   Layer.provide(Layer.succeed(UnknownCallsTelemetry.UnknownCallsInterval, 5)),
   Layer.provideMerge(EphemeralStores.layer),
   Layer.provideMerge(Logger.layer([logger]))

@@ -85,6 +85,9 @@ it.live("a path that is no directory is refused with the reason", () =>
     writeFileSync(file, "")
     const error = yield* Effect.flip(DirectoryLock.acquire(join(file, "data")))
     assert.deepInclude(error, { _tag: "DirectoryUnusable", reason: "ENOTDIR" })
+    if (process.platform !== "linux") return
+    const none = yield* Effect.flip(DirectoryLock.acquire("/proc/troupe/data"))
+    assert.deepInclude(none, { _tag: "DirectoryUnusable", reason: "ENOENT" })
   })
 )
 

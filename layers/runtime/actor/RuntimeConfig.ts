@@ -42,7 +42,7 @@ export const defaults: RuntimeConfig = {
   recover_max: 10_000,
   loops_per_turn,
   watch_ms: 1_000,
-  audit_first_ms: 60_000,
+  audit_first_ms: 5_000,
   audit_ms: 600_000
 }
 

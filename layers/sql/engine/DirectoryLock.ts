@@ -18,7 +18,7 @@ import {
   statSync,
   writeFileSync
 } from "node:fs"
-import { join } from "node:path"
+import { dirname, join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
 import { Effect, Schema } from "effect"
 import type { Scope } from "effect"
@@ -92,8 +92,20 @@ export const harden = (directory: string): Effect.Effect<void> =>
     closeToOthers(directory, 0o700)
   })
 
+/** One level at a time: Node's own way never returns below a file system such as /proc, which takes no directories. */
+const makeDirectory = (directory: string): void => {
+  if (existsSync(directory)) return
+  makeDirectory(dirname(directory))
+  try {
+    mkdirSync(directory, { mode: 0o700 })
+  } catch (error) {
+    // Another process may have made it meanwhile.
+    if (!existsSync(directory)) throw error
+  }
+}
+
 const take = (directory: string, pidFile: string): DatabaseSync => {
-  mkdirSync(directory, { recursive: true, mode: 0o700 })
+  makeDirectory(directory)
   const file = new DatabaseSync(join(directory, "lock"), { timeout: 0 })
   closeToOthers(join(directory, "lock"), 0o600)
   try {
