@@ -2,6 +2,15 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs"
 import { dirname, join, posix } from "node:path"
 import { assert, describe, it } from "vitest"
+import { defaults as http } from "../../layers/http/HttpSettings.ts"
+import { steps_max } from "../../layers/mcp/CountedCode.ts"
+import { circuit_default } from "../../layers/model/ModelPlan.ts"
+import { limits_default } from "../../layers/model/ProviderLimiter.ts"
+import { defaults as runtime } from "../../layers/runtime/actor/RuntimeConfig.ts"
+import { AgentSpec } from "../../src/agent/AgentSpec.ts"
+import { AgentName } from "../../src/Ids.ts"
+import { RunLimits } from "../../src/run/RunLimits.ts"
+import { servers_max } from "../../src/tool/McpServer.ts"
 import { blocksOf, proseOf, readmes, root } from "./Readmes.ts"
 
 interface Manifest {
@@ -94,6 +103,52 @@ describe("the READMEs", () => {
       for (const line of proseOf(text).split("\n")) {
         if (!line.startsWith("|")) assert.isAtMost(line.length, 130, `${path}: ${line}`)
       }
+    }
+  })
+})
+
+/** One line, however it is broken. */
+const flat = (text: string) => text.replaceAll(/\s+/g, " ")
+const number = (value: number) => value.toLocaleString("en-US")
+
+describe("a README's bounds", () => {
+  const agent = AgentSpec.make({ name: AgentName.make("a"), instructions: "" })
+  const limits = RunLimits.make({})
+  const both = (principal: number, tenant: number) => `${number(principal)} and ${number(tenant)}`
+  const said: Readonly<Record<string, ReadonlyArray<string>>> = {
+    "layers/http/README.md": [
+      `${both(http.messages_principal_per_minute, http.messages_tenant_per_minute)} messages`,
+      `${both(http.requests_principal_per_minute, http.requests_tenant_per_minute)} requests`,
+      `${both(http.streams_principal_max, http.streams_tenant_max)} event streams`,
+      `${http.unread_units_max / 1_000_000} million characters (\`unread_units_max\`)`,
+      `${number(http.streams_max)} event streams (503 beyond)`
+    ],
+    "layers/mcp/README.md": [`after ${number(steps_max)} steps`, `At most ${servers_max} servers`],
+    "layers/model/README.md": [
+      `in a bounded queue | ${limits_default.concurrent_max} |`,
+      `left alone for ${circuit_default.open_ms / 1_000} s`
+    ],
+    "layers/runtime/README.md": [
+      `\`park_ms\` (${runtime.park_ms / 1_000} s)`,
+      `A sweep every ${runtime.sweep_ms / 1_000} s`,
+      `lease of ${runtime.lease_ms / 1_000} s`
+    ],
+    "src/conversation/README.md": [
+      `\`history_tokens_max\` (${number(agent.history_tokens_max)})`,
+      `\`context_tokens_max\` (${number(agent.context_tokens_max)})`
+    ],
+    "src/cost/README.md": [
+      `over all frames | ${limits.steps_max} |`,
+      `over all frames | ${number(limits.calls_max)} |`,
+      `with the same arguments | ${limits.repeats_max} |`,
+      `model's mistakes | ${limits.mistakes_max} |`
+    ]
+  }
+
+  it("are those of the code", () => {
+    for (const [path, texts] of Object.entries(said)) {
+      const readme = flat(rooms.find((room) => room.path === path)!.text)
+      for (const text of texts) assert.include(readme, text, path)
     }
   })
 })
