@@ -24,10 +24,10 @@ import * as ScriptedModelGateway from "../../layers/model/ScriptedModelGateway.t
 import * as Deadlines from "../../layers/runtime/tool/Deadlines.ts"
 import { observeCalls } from "../../layers/runtime/desk/Observers.ts"
 import { makeFaultReporter } from "../../layers/runtime/tool/Faults.ts"
-import * as Feed from "../../layers/runtime/loop/Feed.ts"
+import { channelKey, Feed } from "../../layers/runtime/loop/Feed.ts"
 import * as LocalAgentDirectory from "../../layers/runtime/desk/LocalAgentDirectory.ts"
 import * as LocalToolRegistry from "../../layers/runtime/desk/LocalToolRegistry.ts"
-import type { Services } from "../../layers/runtime/loop/RunLoop.ts"
+import type { LoopServices } from "../../layers/runtime/loop/LoopServices.ts"
 import { no_past } from "../../src/conversation/Compaction.ts"
 import { estimateTokens } from "../../src/conversation/TokenEstimate.ts"
 import { makeWakeup } from "../../layers/runtime/loop/RunWakeup.ts"
@@ -87,13 +87,13 @@ export interface Claimed {
 
 const claimed = Effect.fnUntraced(function* (
   runs: number,
-  services: Omit<Services, "journal" | "onDurable" | "onAmended" | "delta">,
-  host: { readonly feed: Feed.Feed; readonly onDurable: ReturnType<typeof observeCalls> }
+  services: Omit<LoopServices, "journal" | "onDurable" | "onAmended" | "delta">,
+  host: { readonly feed: Feed; readonly onDurable: ReturnType<typeof observeCalls> }
 ) {
   const journal = yield* RunJournal
   const { feed } = host
   const conversation = ConversationId.make("c")
-  const place = Feed.placeOf(tenant, conversation)
+  const channel = channelKey(tenant, conversation)
   const claims: Array<Claim> = []
   for (let n = 0; n < runs; n++) {
     const run = uuid(n)
@@ -110,20 +110,20 @@ const claimed = Effect.fnUntraced(function* (
     })
     claims.push(yield* journal.claim(run, "bench"))
   }
-  const all: Services = {
+  const all: LoopServices = {
     ...services,
     journal,
     onDurable: (id, state, events) => {
       for (const event of events) {
-        if (event._tag === "ModelTurned") feed.turned(place, id, event.frame)
-        else if (event._tag === "RunEnded") feed.left(place, id)
+        if (event._tag === "ModelTurned") feed.endTurn(channel, id, event.frame)
+        else if (event._tag === "RunEnded") feed.endRun(channel, id)
       }
       host.onDurable(id, state, events)
-      feed.wake(place)
+      feed.wake(channel)
     },
-    onAmended: () => feed.wake(place),
+    onAmended: () => feed.wake(channel),
     delta: (id, frame, step, delta) =>
-      feed.delta(place, { run: id, ordinal: 1, frame, step }, delta)
+      feed.delta(channel, { run: id, ordinal: 1, frame, step }, delta)
   }
   const found: Claimed = {
     claims,
@@ -157,7 +157,7 @@ export const make = Effect.fnUntraced(function* (turn: Model) {
   const told: Told = { calls: 0 }
   const report = yield* makeFaultReporter
   const host = {
-    feed: Feed.make(),
+    feed: new Feed(),
     onDurable: observeCalls([() => void told.calls++], clock, report)
   }
   const services = {

@@ -4,7 +4,7 @@ import { AgentRuntime } from "../../services/AgentRuntime.ts"
 import * as EphemeralStores from "../../layers/ephemeral/EphemeralStores.ts"
 import { EphemeralStore } from "../../layers/ephemeral/EphemeralStore.ts"
 import * as Deadlines from "../../layers/runtime/tool/Deadlines.ts"
-import * as Feed from "../../layers/runtime/loop/Feed.ts"
+import { channelKey, Feed } from "../../layers/runtime/loop/Feed.ts"
 import { call, text } from "../../layers/model/ScriptedModelGateway.ts"
 import { ConversationId, FrameId, RunId, Tenant } from "../../src/Ids.ts"
 import * as H from "./Harness.ts"
@@ -85,19 +85,19 @@ describe("nothing is left behind", () => {
   )
 
   it("a feed keeps no channel without a watcher or a turn", () => {
-    const feed = Feed.make()
-    const place = Feed.placeOf(Tenant.make("acme"), ConversationId.make("c-1"))
+    const feed = new Feed()
+    const channel = channelKey(Tenant.make("acme"), ConversationId.make("c-1"))
     const run = RunId.make("019381ce-0000-7000-8000-000000000001")
     const frame = FrameId.make("0")
-    const watcher = feed.watch(place, () => {})
-    feed.delta(place, { run, ordinal: 1, frame, step: 1 }, { kind: "text", text: "a", offset: 0 })
+    const watcher = feed.watch(channel, () => {})
+    feed.delta(channel, { run, ordinal: 1, frame, step: 1 }, { kind: "text", text: "a", offset: 0 })
     watcher.close()
-    assert.strictEqual(feed.size(), 1)
-    feed.turned(place, run, frame)
-    assert.strictEqual(feed.size(), 0)
-    feed.wake(place)
-    feed.left(place, run)
-    assert.strictEqual(feed.size(), 0)
+    assert.strictEqual(feed.size, 1)
+    feed.endTurn(channel, run, frame)
+    assert.strictEqual(feed.size, 0)
+    feed.wake(channel)
+    feed.endRun(channel, run)
+    assert.strictEqual(feed.size, 0)
   })
 
   for (const how of ["cancelled", "late", "on its way"] as const) {

@@ -18,10 +18,10 @@ import type { RunHead } from "../../../services/RunJournal.ts"
 import type { StoreError } from "../../../services/TaskStore.ts"
 import type { ActorHost } from "./ActorHost.ts"
 import { check, isInQuarantine, mayStartAgain } from "./ActorCrash.ts"
-import { placeOf } from "../loop/Feed.ts"
+import { channelKey } from "../loop/Feed.ts"
 import { cutOf, load, withChapter } from "./History.ts"
 import { handedOver } from "./Hosting.ts"
-import type { Services as LoopServices } from "../loop/RunLoop.ts"
+import type { LoopServices } from "../loop/LoopServices.ts"
 import { run as runLoop } from "../loop/RunLoop.ts"
 import * as RunSpans from "./RunSpans.ts"
 import { asks, DecisionWait } from "./DecisionWait.ts"
@@ -168,7 +168,7 @@ const begin = Effect.fnUntraced(function* (host: ActorHost, actor: Actor, head: 
     return yield* folded.failure
   }
   // The claim is an event like any other, and whoever watches sees that the run has begun.
-  feed.wake(placeOf(tenant, conversation))
+  feed.wake(channelKey(tenant, conversation))
   const { last: since, worked_ms } = worked
   return { head, state: folded.success, worked_ms, since, past }
 })
@@ -187,7 +187,7 @@ const runOne = Effect.fnUntraced(function* (
 ) {
   const { feed, loop } = host
   const { ordinal, run_id: run } = head
-  const place = placeOf(head.tenant, head.conversation)
+  const channel = channelKey(head.tenant, head.conversation)
   const agent = loop.directory.get(actor.address.agent)
   const pins = state.accepted?.pins
   if (!rested) OpenQuestions.hold(host.questions, run, state)
@@ -198,29 +198,33 @@ const runOne = Effect.fnUntraced(function* (
     (pins.definition !== agent.pins.definition || pins.tools !== agent.pins.tools)
   const onDurable: LoopServices["onDurable"] = (id, now, events: ReadonlyArray<RunEvent>) => {
     for (const event of events) {
-      if (event._tag === "ModelTurned") feed.turned(place, id, event.frame)
+      if (event._tag === "ModelTurned") feed.endTurn(channel, id, event.frame)
       else if (event._tag === "ApprovalRequested")
         OpenQuestions.open(host.questions, id, event.approval)
-      else if (event._tag === "RunEnded") feed.left(place, id)
+      else if (event._tag === "RunEnded") feed.endRun(channel, id)
       else if (event._tag === "RunStopping" && event.status === "failed")
         warnFailing(host, id, event)
     }
     host.onDurable(id, now, events)
-    feed.wake(place)
+    feed.wake(channel)
   }
   const going = runLoop(
     {
       ...loop,
       directory: host.directoryFor(state.accepted?.roles),
       onDurable,
-      onAmended: () => feed.wake(place),
-      delta: (id, frame, step, delta) => feed.delta(place, { run: id, ordinal, frame, step }, delta)
+      onAmended: () => feed.wake(channel),
+      delta: (id, frame, step, delta) =>
+        feed.delta(channel, { run: id, ordinal, frame, step }, delta)
     },
     { run, state, worked_ms, since, rested },
     past,
     actor.wakeup,
     changed ? "definition_changed" : undefined
-  ).pipe(Effect.provideContext(memory), Effect.ensuring(Effect.sync(() => feed.left(place, run))))
+  ).pipe(
+    Effect.provideContext(memory),
+    Effect.ensuring(Effect.sync(() => feed.endRun(channel, run)))
+  )
   const finish = yield* RunSpans.leg(loop.journal, run, state, going)
   if (finish.how === "ended") {
     host.table.releaseRun(run)
@@ -229,7 +233,7 @@ const runOne = Effect.fnUntraced(function* (
     actor.past = budget === 0 ? no_past : withChapter(past, chapter, finish.state.past)
     actor.past_to = ordinal
     // A cancel from outside has woken no watcher.
-    feed.wake(place)
+    feed.wake(channel)
   } else if (finish.how === "rests") {
     const { state, worked_ms } = finish
     actor.resting = { head, state, worked_ms, past }
@@ -295,7 +299,7 @@ const live = Effect.fnUntraced(function* (
     }
     const how = yield* runOne(host, actor, begun, memory, resting !== undefined)
     if (how === "rests") return how
-    if (how === "parked" && (host.table.isDraining || !actor.wakeup.pending))
+    if (how === "drained" && (host.table.isDraining || !actor.wakeup.pending))
       return leave(begun.head)
   }
 })

@@ -14,11 +14,11 @@ import { makeOnDurable } from "../desk/Observers.ts"
 import { OpenQuestions } from "../desk/OpenQuestions.ts"
 import type { DirectoryFor } from "../desk/RoleDirectory.ts"
 import * as RoleDirectory from "../desk/RoleDirectory.ts"
-import * as Feed from "../loop/Feed.ts"
+import { Feed } from "../loop/Feed.ts"
 import * as LimitApproval from "../loop/LimitApproval.ts"
 import * as LoopScheduler from "../loop/LoopScheduler.ts"
 import * as PromptMeter from "../loop/PromptMeter.ts"
-import type { Services as LoopServices } from "../loop/RunLoop.ts"
+import type { LoopServices } from "../loop/LoopServices.ts"
 import * as Deadlines from "../tool/Deadlines.ts"
 import { makeFaultReporter } from "../tool/Faults.ts"
 import * as GovernedInvoker from "../tool/GovernedInvoker.ts"
@@ -35,7 +35,7 @@ export interface ActorHost {
   readonly loop: Omit<LoopServices, "onDurable" | "onAmended" | "delta">
   readonly directoryFor: DirectoryFor
   readonly tasks: TaskStore["Service"]
-  readonly feed: Feed.Feed
+  readonly feed: Feed
   readonly onDurable: OnDurable
   readonly questions: OpenQuestions["Service"]
   /** Bounds the runs that are loaded from the journal at the same time. */
@@ -61,7 +61,7 @@ export const make = Effect.gen(function* () {
     hosting: Hosting.make(directory),
     directoryFor: RoleDirectory.make(directory),
     tasks: yield* TaskStore,
-    feed: Feed.make(),
+    feed: new Feed(),
     onDurable: yield* makeOnDurable(clock, report),
     questions,
     rehydrating: yield* Semaphore.make(config.rehydrate_max),

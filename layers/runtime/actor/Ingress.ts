@@ -18,7 +18,7 @@ import type { Message } from "../../../services/AgentRuntime.ts"
 import { ShuttingDown } from "../../../services/AgentRuntime.ts"
 import { StoreError } from "../../../services/TaskStore.ts"
 import { amend } from "../desk/Observers.ts"
-import { placeOf } from "../loop/Feed.ts"
+import { channelKey } from "../loop/Feed.ts"
 import { digestOf } from "../tool/CallDigests.ts"
 import { beginRun, onBegunRun, supersedeEarlier } from "./Acceptance.ts"
 import type { WakeActor } from "./ActorFibers.ts"
@@ -85,7 +85,7 @@ export const make = Effect.fnUntraced(function* (host: ActorHost, wake: WakeActo
     if (!hosting.has(task.address)) return yield* new StoreError({ message: "not hosted here" })
     yield* beginRun(host, task)
     yield* supersedeEarlier(host, task)
-    feed.wake(placeOf(task.tenant, task.conversation))
+    feed.wake(channelKey(task.tenant, task.conversation))
     wake(task.tenant, task.address)
   })
 

@@ -13,7 +13,7 @@ import type { RunId } from "../../../src/Ids.ts"
 import type { ApprovalDesk } from "../../../services/ApprovalDesk.ts"
 import type { Owners } from "../../../services/Owners.ts"
 import type { JournalError } from "../../../services/RunJournal.ts"
-import { placeOf } from "../loop/Feed.ts"
+import { channelKey } from "../loop/Feed.ts"
 import { wakeRun } from "../loop/RunWakeup.ts"
 import * as Actors from "./Actor.ts"
 import type { WakeActor } from "./ActorFibers.ts"
@@ -29,7 +29,7 @@ const isOver = (status: string): boolean => ["complete", "failed", "cancelled"].
 const rouse = Effect.fnUntraced(function* (host: ActorHost, wake: WakeActor, run: RunId) {
   const { feed, hosting, loop, owner, table } = host
   const head = yield* loop.journal.head(run)
-  feed.wake(placeOf(head.tenant, head.conversation))
+  feed.wake(channelKey(head.tenant, head.conversation))
   const waits = head.rests || head.quarantined === true
   if (waits || !hosting.has(head.address, head.needs)) return table.clearAmended(run)
   table.unpark(run)

@@ -9,7 +9,7 @@ import type { Cursor, FeedItem } from "../../../services/AgentRuntime.ts"
 import type { JournalError } from "../../../services/RunJournal.ts"
 import type { StoreError } from "../../../services/TaskStore.ts"
 import type { Feed } from "../loop/Feed.ts"
-import { placeOf } from "../loop/Feed.ts"
+import { channelKey } from "../loop/Feed.ts"
 import type { Deadlines } from "../tool/Deadlines.ts"
 import * as JournalTail from "./JournalTail.ts"
 
@@ -61,7 +61,7 @@ export const watch = (
       const wakeup = new WatchWakeup()
       const tail = JournalTail.make(services, tenant, conversation, after)
       const watcher = yield* Effect.acquireRelease(
-        Effect.sync(() => feed.watch(placeOf(tenant, conversation), () => wakeup.wake())),
+        Effect.sync(() => feed.watch(channelKey(tenant, conversation), () => wakeup.wake())),
         (opened) => Effect.sync(() => opened.close())
       )
       let isCaughtUp = false

@@ -1,19 +1,16 @@
 /**
- * What a piece of a run's work becomes whose fiber failed: operators are told what broke, the run that it did.
+ * What a run is told of work whose fiber ended by a defect: only that it broke. Operators get the defect.
  */
 import type { Cause } from "effect"
-import type { Exception } from "../../../src/error/Exception.ts"
 import type { RunInput } from "../../../src/run/RunDecider.ts"
 import type { Work } from "../../../src/run/RunWork.ts"
-import type { FaultAnnotations } from "../tool/Faults.ts"
 import { exceptionOf } from "../tool/Faults.ts"
-import { died } from "./ModelTurn.ts"
 import type { ToolInvoker } from "../tool/ToolInvoker.ts"
+import type { LoopHost } from "./LoopHost.ts"
+import { brokenTurn } from "./ModelTurn.ts"
 
 export const brokenWork = (
-  {
-    broke
-  }: { readonly broke: (what: string, exception: Exception, about: FaultAnnotations) => void },
+  loop: Pick<LoopHost, "reportFault">,
   invoker: ToolInvoker,
   work: Work,
   cause: Cause.Cause<never>
@@ -21,13 +18,16 @@ export const brokenWork = (
   const exception = exceptionOf(cause)
   switch (work._tag) {
     case "RunCall":
-      broke("a call broke", exception, { call_id: work.call })
+      loop.reportFault("a call broke", exception, { call_id: work.call })
       return invoker.died(work.call, cause)
     case "AskModel":
-      broke("a turn of a model broke", exception, { frame: work.frame, step: work.step })
-      return died(work)
+      loop.reportFault("a turn of a model broke", exception, {
+        frame: work.frame,
+        step: work.step
+      })
+      return brokenTurn(work)
     case "AskLimit": {
-      broke("the question about a limit broke", exception, { limit: work.limit })
+      loop.reportFault("the question about a limit broke", exception, { limit: work.limit })
       const stopping = { status: "failed", by: "runtime", reason: work.limit } as const
       return { _tag: "Stops", stopping }
     }

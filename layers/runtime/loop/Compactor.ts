@@ -6,7 +6,6 @@ import { Effect, Exit } from "effect"
 import type { Plan } from "../../../src/conversation/CompactionPlan.ts"
 import { plan, summarisedBy } from "../../../src/conversation/CompactionPlan.ts"
 import { fitted, record, summary_instructions } from "../../../src/conversation/SummaryRequest.ts"
-import type { Prices } from "../../../src/cost/PriceTable.ts"
 import { costOf } from "../../../src/cost/PriceTable.ts"
 import { rootFrame } from "../../../src/Ids.ts"
 import type { RunId } from "../../../src/Ids.ts"
@@ -16,11 +15,12 @@ import type { Compacted } from "../../../src/run/RunEvent.ts"
 import type { FrameState, RunState } from "../../../src/run/RunState.ts"
 import type { ResolvedAgent } from "../../../services/AgentDirectory.ts"
 import type { ModelGateway } from "../../../services/ModelGateway.ts"
+import type { LoopServices } from "./LoopServices.ts"
 import type { PromptMeter } from "./PromptMeter.ts"
 import { contextMax } from "./PromptMeter.ts"
 
-/** What a turn is about to be asked of, and by whom. */
-export interface Asking {
+/** The turn whose prompt is too long. */
+export interface CompactionSubject {
   readonly run: RunId
   readonly state: RunState
   readonly agent: ResolvedAgent
@@ -28,10 +28,7 @@ export interface Asking {
   readonly meter: PromptMeter
 }
 
-export interface Services {
-  readonly prices: Prices | undefined
-  readonly model: ModelGateway["Service"]
-}
+type Services = Pick<LoopServices, "prices" | "model">
 
 const summary_tokens = { least: 64, most: 2_000 }
 /** The part of the room that a summary may take. */
@@ -40,18 +37,23 @@ const of_room = 8
 type Found = Pick<Compacted, "how"> &
   Partial<Pick<Compacted, "usage" | "model" | "cost" | "fallback">>
 
-const input = (asking: Asking, cause: Compacted["cause"], made: Plan, found: Found): RunInput => ({
+const input = (
+  subject: CompactionSubject,
+  cause: Compacted["cause"],
+  made: Plan,
+  found: Found
+): RunInput => ({
   _tag: "Compacts",
   compaction: {
-    frame: asking.frame.id,
-    step: asking.frame.step + 1,
+    frame: subject.frame.id,
+    step: subject.frame.step + 1,
     cause,
     ...found,
     ...(made.history === undefined ? undefined : { history: made.history }),
     ...(made.own === undefined ? undefined : { own: made.own }),
     tokens_before: made.tokens_before,
     tokens_after: made.tokens_after,
-    tokens_max: contextMax(asking.agent, asking.frame)
+    tokens_max: contextMax(subject.agent, subject.frame)
   }
 })
 
@@ -72,10 +74,10 @@ const spent = (
  */
 export const compaction = (
   services: Services,
-  asking: Asking,
+  subject: CompactionSubject,
   cause: Compacted["cause"]
 ): Effect.Effect<RunInput> | undefined => {
-  const { agent, frame, meter, state } = asking
+  const { agent, frame, meter, state } = subject
   if (!mayCompact(frame, cause)) return undefined
   const { spec } = agent
   const measure = meter.measure(agent)
@@ -98,7 +100,7 @@ export const compaction = (
     const made = plan(prompt, { ...bounds, summary_tokens_max: 0 }, measure)
     return made === undefined
       ? undefined
-      : input(asking, cause, made, { how: "truncated", ...found })
+      : input(subject, cause, made, { how: "truncated", ...found })
   }
   const planned =
     spec.compaction === "summarise"
@@ -111,14 +113,14 @@ export const compaction = (
   const instead = (fallback: string, turn?: Turn): RunInput =>
     truncated({ fallback, ...(turn === undefined ? undefined : spent(services, agent, turn)) })!
   return Effect.match(
-    summary(services.model, asking, record(planned.dropped, Math.floor((most * 3) / 4), measure)),
+    summary(services.model, subject, record(planned.dropped, Math.floor((most * 3) / 4), measure)),
     {
       onFailure: (error) => instead(`the model was not able to summarise: ${error.message}`),
       onSuccess: (turn) => {
         const text = fitted(turn.text.trim(), summary_tokens_max, measure)
         return text === "" || turn.finish === "refusal" || turn.finish === "content_filter"
           ? instead("the model gave no summary", turn)
-          : input(asking, cause, summarisedBy(planned, text, prompt, measure), {
+          : input(subject, cause, summarisedBy(planned, text, prompt, measure), {
               how: "summarised",
               ...spent(services, agent, turn)
             })
@@ -130,7 +132,7 @@ export const compaction = (
 /** One turn of the agent's own model. Nobody is shown its text as it comes. */
 const summary = (
   model: ModelGateway["Service"],
-  { agent, frame, run, state }: Asking,
+  { agent, frame, run, state }: CompactionSubject,
   text: string
 ) =>
   Effect.suspend(() =>

@@ -1,140 +1,145 @@
 /**
- * The pieces of work of one run that are in the air, each in a fiber of its own that is polled at once: one that is
- * already done is taken directly, any other reports when it ends. What is done before it begins gets no fiber.
+ * The work of one run that is in flight, each piece in a fiber of its own. A fiber is polled at once: work that is done by
+ * then completes without waiting for an observer, and work that is done before it begins gets no fiber (bench row `step`).
  */
 import { Effect, Exit, Fiber } from "effect"
 import { isDone } from "../../../src/run/FirstStep.ts"
 import type { RunInput } from "../../../src/run/RunDecider.ts"
 import type { Work } from "../../../src/run/RunWork.ts"
-import type { Deadlines } from "../tool/Deadlines.ts"
-import type { Fork, StartedWork } from "../tool/CallHost.ts"
+import type { InputWork, StartedWork, TimedWork } from "../tool/CallHost.ts"
+import type { LoopHost } from "./LoopHost.ts"
 
-/** A piece that runs, known by its key until what it said is written. */
+/** Work that has a fiber, or whose input is not durable yet. */
 export interface WorkInFlight {
   readonly key: string
+  /** Undefined once it has completed or was interrupted: the end of the fiber then means nothing. */
   fiber: Fiber.Fiber<unknown, unknown> | undefined
   cancelDeadline: (() => void) | undefined
 }
 
-export interface Host {
-  readonly fork: Fork
-  readonly deadlines: Deadlines
-  /** What a piece does. */
-  begin(work: Work): StartedWork
-  /** What a piece says, if anything; it counts as running until that is written. Nobody looks at it yet. */
-  complete(running: WorkInFlight | undefined, input: RunInput | undefined): void
-  /** Looks at what was said, in the fiber of the piece that said it. */
-  resumeSoon(): void
-  /** The same, from anywhere. */
-  wake(): void
-  /** What a piece says whose fiber failed. */
-  died(work: Work, exit: Exit.Failure<unknown, never>): RunInput
-}
+/** How long the end of a loop waits for what it interrupted. */
+const cleanup_ms_max = 5_000
 
 const none: ReadonlyMap<string, WorkInFlight> = new Map()
 
 export class InFlight {
-  readonly #host: Host
-  /** Usually one alone runs: a map of one that is emptied and filled at each step is built anew each time. */
+  readonly #loop: LoopHost
+  /** Usually there is one: V8 rebuilds a map that is emptied and filled at each step (bench row `step`). */
   #first: WorkInFlight | undefined
   #others: Map<string, WorkInFlight> | undefined
-  /** Interrupted, and not known to have ended: a body may clean up for a while. */
+  /** Interrupted fibers that have not ended: a body may take a while to clean up. */
   #ending: Array<Fiber.Fiber<unknown, unknown>> | undefined
 
-  constructor(host: Host) {
-    this.#host = host
+  constructor(loop: LoopHost) {
+    this.#loop = loop
+  }
+
+  get count(): number {
+    return (this.#first === undefined ? 0 : 1) + (this.#others?.size ?? 0)
   }
 
   has(key: string): boolean {
     return this.#first?.key === key || this.#others?.has(key) === true
   }
 
-  #add(running: WorkInFlight) {
+  #add(key: string, fiber: Fiber.Fiber<unknown, unknown>): WorkInFlight {
+    const running: WorkInFlight = { key, fiber, cancelDeadline: undefined }
     if (this.#first === undefined) this.#first = running
-    else (this.#others ??= new Map()).set(running.key, running)
+    else (this.#others ??= new Map()).set(key, running)
+    return running
   }
 
-  /** What the piece said is written: it runs no more. */
-  written(key: string): void {
+  /** The work's input is durable, or it has none. */
+  remove(key: string): void {
     if (this.#first?.key === key) this.#first = undefined
     else this.#others?.delete(key)
   }
 
-  /** Pieces that run. */
-  get busy(): number {
-    return (this.#first === undefined ? 0 : 1) + (this.#others?.size ?? 0)
-  }
-
-  /** Starts a piece. True if it was done at once: then it has reported, and no fiber is left. */
+  /** Starts work. True if it was done at once: then it has completed, and nothing of it is in flight. */
   start(work: Work): boolean {
-    return this.#launch(work, this.#host.begin(work))
+    return this.#launch(work, this.#loop.begin(work))
   }
 
   #launch(work: Work, started: StartedWork): boolean {
-    if (isDone(started.effect)) {
-      return this.#ended(work, started, started.effect, undefined)
-    }
-    const fork = started.ended === undefined ? this.#host.fork : (started.fork ?? this.#host.fork)
-    const fiber = fork<unknown, unknown>(started.effect)
+    return started.ended === undefined
+      ? this.#launchInput(work, started)
+      : this.#launchTimed(work, started)
+  }
+
+  #launchInput(work: Work, { effect }: InputWork): boolean {
+    if (isDone(effect)) return this.#inputEnded(work, effect, undefined)
+    const fiber = this.#loop.fork(effect)
     const done = fiber.pollUnsafe()
-    if (done !== undefined) return this.#ended(work, started, done, undefined)
-    const running: WorkInFlight = { key: work.key, fiber, cancelDeadline: undefined }
-    this.#add(running)
-    if (started.ended !== undefined && started.timeout_ms > 0) {
-      running.cancelDeadline = this.#host.deadlines.after(started.timeout_ms, () => {
+    if (done !== undefined) return this.#inputEnded(work, done, undefined)
+    const running = this.#add(work.key, fiber)
+    fiber.addObserver((exit) => {
+      if (running.fiber !== fiber) return
+      running.fiber = undefined
+      this.#inputEnded(work, exit, running)
+      this.#loop.resumeSoon()
+    })
+    return false
+  }
+
+  #launchTimed<A, E>(work: Work, timed: TimedWork<A, E>): boolean {
+    const { effect } = timed
+    if (isDone(effect)) return this.#timedEnded(work, timed, effect, undefined)
+    const fiber = (timed.fork ?? this.#loop.fork)(effect)
+    const done = fiber.pollUnsafe()
+    if (done !== undefined) return this.#timedEnded(work, timed, done, undefined)
+    const running = this.#add(work.key, fiber)
+    if (timed.timeout_ms > 0) {
+      running.cancelDeadline = this.#loop.deadlines.after(timed.timeout_ms, () => {
         if (running.fiber !== fiber) return
-        // The deadline speaks for the piece, so that the end of its fiber is no longer listened to.
         running.fiber = undefined
-        this.#host.complete(running, started.late())
+        this.#loop.complete(running, timed.late())
         this.#interrupt(fiber)
-        this.#host.wake()
+        this.#loop.wake()
       })
     }
     fiber.addObserver((exit) => {
       running.cancelDeadline?.()
       if (running.fiber !== fiber) return
       running.fiber = undefined
-      this.#ended(work, started, exit, running)
-      this.#host.resumeSoon()
+      this.#timedEnded(work, timed, exit, running)
+      this.#loop.resumeSoon()
     })
     return false
   }
 
-  /**
-   * Reports what a piece says at its end. One that has a fiber is kept among those that run until that is written; a piece that was
-   * done at once never was one. True unless another piece runs in its place.
-   */
-  #ended(
+  /** Completes work whose value is its input. `running` is undefined if it was done at once. */
+  #inputEnded(
     work: Work,
-    started: StartedWork,
-    exit: Exit.Exit<unknown, unknown>,
+    exit: Exit.Exit<RunInput | undefined>,
     running: WorkInFlight | undefined
-  ): boolean {
-    if (started.ended !== undefined) {
-      const piece = Exit.isFailure(exit) ? started.instead?.(exit.cause) : undefined
-      if (piece !== undefined) {
-        if (running !== undefined) this.written(running.key)
-        return this.#launch(work, piece)
-      }
-      this.#host.complete(running, started.ended(exit))
-      return true
-    }
-    // Whoever interrupts a piece forgets it first, so whatever else ended it is a defect.
-    if (Exit.isFailure(exit)) {
-      this.#host.complete(running, this.#host.died(work, exit as Exit.Failure<unknown, never>))
-      return true
-    }
-    const said = exit.value as RunInput | undefined
-    // With nothing to say, what it did is written already, or did not stand.
-    if (said === undefined && running !== undefined) this.written(running.key)
-    this.#host.complete(running, said)
+  ): true {
+    // Whoever interrupts a fiber here forgets it first, so whatever else ended it is a defect.
+    const input = Exit.isSuccess(exit) ? exit.value : this.#loop.inputOfDefect(work, exit)
+    if (input === undefined && running !== undefined) this.remove(running.key)
+    this.#loop.complete(running, input)
     return true
   }
 
-  /** Interrupts what runs and is not among the wanted. */
+  /** The same for a body or a turn. False if other work was started in its place, and is not done yet. */
+  #timedEnded<A, E>(
+    work: Work,
+    timed: TimedWork<A, E>,
+    exit: Exit.Exit<A, E>,
+    running: WorkInFlight | undefined
+  ): boolean {
+    const instead = Exit.isFailure(exit) ? timed.instead?.(exit.cause) : undefined
+    if (instead !== undefined) {
+      if (running !== undefined) this.remove(running.key)
+      return this.#launchInput(work, instead)
+    }
+    this.#loop.complete(running, timed.ended(exit))
+    return true
+  }
+
+  /** Interrupts what is in flight and not wanted. */
   keep(wanted: ReadonlyArray<Work>): void {
-    if (this.busy === 0) return
-    const isWanted = among(wanted)
+    if (this.count === 0) return
+    const isWanted = keysOf(wanted)
     const first = this.#first
     if (first !== undefined && !isWanted(first.key)) {
       this.#first = undefined
@@ -147,7 +152,7 @@ export class InFlight {
     }
   }
 
-  /** Interrupts what runs. Waits until all of it has cleaned up, but not for ever: a body may hang in that too. */
+  /** Interrupts all, and waits for at most 5 s until all of it has cleaned up: a finalizer of a body may hang. */
   interruptAll(): Effect.Effect<void> {
     if (this.#first !== undefined) this.#stop(this.#first)
     for (const running of this.#others?.values() ?? []) this.#stop(running)
@@ -173,11 +178,8 @@ export class InFlight {
   }
 }
 
-/** How long the end of a loop waits for what it interrupted. */
-const cleanup_ms_max = 5_000
-
-/** Usually one piece is wanted, and no set is worth making. */
-const among = (wanted: ReadonlyArray<Work>): ((key: string) => boolean) => {
+/** Is a key among those of the wanted work? Up to four are compared, because a set costs more to make. */
+const keysOf = (wanted: ReadonlyArray<Work>): ((key: string) => boolean) => {
   if (wanted.length <= 4) return (key) => wanted.some((each) => each.key === key)
   const keys = new Set(wanted.map((each) => each.key))
   return (key) => keys.has(key)

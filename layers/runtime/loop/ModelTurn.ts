@@ -1,102 +1,29 @@
 /**
- * One turn of a frame's model, as an input for the decider: a turn that fails is an event like any other.
+ * One turn of a frame's model. Its end is an input for the decider, also where it failed: a failed turn is an event like any
+ * other.
  */
 import { Cause, Effect, Exit, Option } from "effect"
 import { copyJson } from "../../../src/Canonical.ts"
 import { bounds_default, isWithin } from "../../../src/entry/BoundedJson.ts"
-import type { Prices } from "../../../src/cost/PriceTable.ts"
 import { costOf } from "../../../src/cost/PriceTable.ts"
-import type { FrameId, RunId } from "../../../src/Ids.ts"
+import type { RunId } from "../../../src/Ids.ts"
 import type { RunInput, Turn } from "../../../src/run/RunDecider.ts"
 import type { ModelTurned, ProposedCall } from "../../../src/run/RunEvent.ts"
 import type { FrameState, RunState } from "../../../src/run/RunState.ts"
 import type { AskModel } from "../../../src/run/RunWork.ts"
 import type { ResolvedAgent } from "../../../services/AgentDirectory.ts"
-import type { ModelDelta, ModelError, ModelGateway } from "../../../services/ModelGateway.ts"
+import type { ModelError } from "../../../services/ModelGateway.ts"
+import type { InputWork, StartedWork, TimedWork } from "../tool/CallHost.ts"
 import { callCatching } from "../tool/Catching.ts"
-import type { Asking } from "./Compactor.ts"
-import type { TimedWork, InputWork, StartedWork } from "../tool/CallHost.ts"
-import { compaction } from "./Compactor.ts"
-import type { ReportFault } from "../tool/Faults.ts"
 import { exceptionOf } from "../tool/Faults.ts"
+import type { CompactionSubject } from "./Compactor.ts"
+import { compaction } from "./Compactor.ts"
+import type { LoopServices } from "./LoopServices.ts"
 import type { PromptMeter } from "./PromptMeter.ts"
 
-interface Services {
-  readonly prices: Prices | undefined
-  readonly report: ReportFault
-  readonly model: ModelGateway["Service"]
-  readonly delta: (run: RunId, frame: FrameId, step: number, delta: ModelDelta) => void
-}
-
-export const turnFailed = (
-  asked: AskModel,
-  reason: string,
-  message: string,
-  transient = false
-): RunInput => ({
-  _tag: "TurnFailed",
-  frame: asked.frame,
-  step: asked.step,
-  reason,
-  message,
-  transient
-})
-
-const finished = (asking: ModelTurn, turn: Turn): RunInput => {
-  const { agent, asked, services } = asking
-  const { frame, step } = asked
-  const { prices } = services
-  if (!isTurn(turn)) return broke(asking, Cause.die(new TypeError("the gateway gave no turn")))
-  const calls = ownCalls(turn.calls)
-  // The spread comes first: a literal that begins with one is copied at once, any other member by member.
-  const turned: ModelTurned = { ...turn, _tag: "ModelTurned", frame, step, calls }
-  if (prices === undefined) return { _tag: "TurnFinished", turned }
-  // The cost is the turn's own from here on: prices change.
-  const cost = costOf(prices, agent.spec.name, turn, agent.spec.model)
-  return { _tag: "TurnFinished", turned: { ...turned, cost } }
-}
-
-export const unknownAgent = (asked: AskModel): RunInput =>
-  turnFailed(asked, "unknown_agent", "the agent is not defined in this process")
-
-/** What a person approves must be what runs, so nobody outside holds the arguments any more (ST-29). */
-const ownCalls = (calls: Turn["calls"]): Turn["calls"] =>
-  calls.length === 1 ? [ownCall(calls[0]!)] : calls.map(ownCall)
-
-const ownCall = (call: ProposedCall): ProposedCall =>
-  isWithin(call.arguments, bounds_default, true)
-    ? { ...call, arguments: copyJson(call.arguments) }
-    : { ...call, arguments: null, malformed: call.malformed ?? beyond }
-
-/** What the model is told in the place of a text that was no JSON. */
-const beyond = `they nest deeper than ${bounds_default.depth_max}, hold more than ${bounds_default.values_max} values, or a number that JSON cannot say`
-
-/** A gateway may be anybody's: what is written of a turn has to be what its event says that it is. */
-const isTurn = ({ calls, text, usage }: Turn): boolean =>
-  typeof text === "string" &&
-  Array.isArray(calls) &&
-  calls.every(({ model_id, name }) => typeof model_id === "string" && typeof name === "string") &&
-  (usage === undefined || Object.values(usage).every(Number.isSafeInteger))
-
-const failed = (asked: AskModel, { kind, message, reason }: ModelError): RunInput =>
-  turnFailed(
-    asked,
-    reason === "graph_stopped"
-      ? // No model was asked.
-        reason
-      : reason === "content_filter"
-        ? "content_filtered"
-        : `model_${kind}`,
-    message,
-    kind === "transient"
-  )
-
-export const died = (asked: AskModel): RunInput =>
-  turnFailed(asked, "model_defect", "the model gateway failed by a defect")
-
-/** A turn on its way, and everything that it is asked by. One object a turn. */
-export class ModelTurn implements Asking, TimedWork {
-  readonly services: Services
+/** A turn that is asked for, with all that it needs. One object per turn (bench row `step`). */
+export class ModelTurn implements CompactionSubject, TimedWork<Turn, ModelError> {
+  readonly services: Pick<LoopServices, "prices" | "report" | "model" | "delta">
   readonly asked: AskModel
   readonly run: RunId
   readonly state: RunState
@@ -104,10 +31,11 @@ export class ModelTurn implements Asking, TimedWork {
   readonly agent: ResolvedAgent
   readonly meter: PromptMeter
   effect: Effect.Effect<Turn, ModelError> = Effect.never
+  /** The gateway bounds its own time. */
   readonly timeout_ms = 0
 
   constructor(
-    services: Services,
+    services: ModelTurn["services"],
     asked: AskModel,
     run: RunId,
     state: RunState,
@@ -124,21 +52,119 @@ export class ModelTurn implements Asking, TimedWork {
     this.meter = meter
   }
 
-  ended(exit: Exit.Exit<unknown, unknown>): RunInput {
-    return callCatching(said, this, exit, (defect) => broke(this, Cause.die(defect)))
+  ended(exit: Exit.Exit<Turn, ModelError>): RunInput {
+    return callCatching(inputOf, this, exit, (defect) => broken(this, Cause.die(defect)))
   }
 
-  instead(cause: Cause.Cause<unknown>): InputWork | undefined {
-    return callCatching(shorter, this, cause, (defect) => ({ effect: Exit.die(defect) }))
+  /** A prompt that the provider finds too long is cut, and the turn is wanted again. */
+  instead(cause: Cause.Cause<ModelError>): InputWork | undefined {
+    return callCatching(cutIfTooLong, this, cause, (defect) => ({ effect: Exit.die(defect) }))
   }
 
   late(): RunInput {
-    return died(this.asked)
+    return brokenTurn(this.asked)
   }
 }
 
-/** What broke is an operator's to know: the run is told that it did. */
-const broke = ({ agent, asked, run, services, state }: ModelTurn, cause: Cause.Cause<unknown>) => {
+/**
+ * Asks for the turn, or makes room in its prompt first: then the turn is wanted again once that is journaled. A gateway that
+ * throws, or that gives what is not JSON, fails this turn and not the loop.
+ */
+export const askModel = (turn: ModelTurn): StartedWork =>
+  callCatching(begin, turn, undefined, (defect) => ({ effect: Exit.die(defect) }))
+
+const begin = (turn: ModelTurn): StartedWork => {
+  const { agent, asked, frame, meter, run, services, state } = turn
+  if (meter.isOver(state, agent, frame)) {
+    const work = cut(turn, "bound")
+    if (work !== undefined) return work
+  }
+  const { step } = asked
+  const { spec } = agent
+  turn.effect = services.model.turn(
+    {
+      run,
+      trace_id: state.accepted.trace_id,
+      agent: spec.name,
+      frame: asked.frame,
+      step,
+      model: spec.model,
+      system: spec.instructions,
+      history: meter.history(state, frame),
+      transcript: frame.transcript,
+      tools: asked.tools ? agent.modelTools : [],
+      settings: spec.model_settings
+    },
+    (delta) => services.delta(run, asked.frame, step, delta)
+  )
+  return turn
+}
+
+/** Makes room in the prompt. Undefined if there is nothing to leave out. */
+const cut = (turn: ModelTurn, cause: Parameters<typeof compaction>[2]): InputWork | undefined => {
+  const effect = compaction(turn.services, turn, cause)
+  return effect === undefined ? undefined : { effect }
+}
+
+const cutIfTooLong = (turn: ModelTurn, cause: Cause.Cause<ModelError>): InputWork | undefined => {
+  const error = Cause.findErrorOption(cause)
+  return Option.isSome(error) && error.value.reason === "context_length"
+    ? cut(turn, "refused")
+    : undefined
+}
+
+const inputOf = (turn: ModelTurn, exit: Exit.Exit<Turn, ModelError>): RunInput => {
+  if (Exit.isSuccess(exit)) return finished(turn, exit.value)
+  const error = Cause.findErrorOption(exit.cause)
+  return Option.isSome(error) ? failed(turn.asked, error.value) : broken(turn, exit.cause)
+}
+
+const finished = (asking: ModelTurn, turn: Turn): RunInput => {
+  const { agent, asked, services } = asking
+  const { frame, step } = asked
+  const { prices } = services
+  if (!isTurn(turn)) return broken(asking, Cause.die(new TypeError("the gateway gave no turn")))
+  const calls = ownCalls(turn.calls)
+  // The spread comes first: a literal that begins with one is copied at once, any other member by member (bench row `step`).
+  const turned: ModelTurned = { ...turn, _tag: "ModelTurned", frame, step, calls }
+  if (prices === undefined) return { _tag: "TurnFinished", turned }
+  // Priced now, because prices change.
+  const cost = costOf(prices, agent.spec.name, turn, agent.spec.model)
+  return { _tag: "TurnFinished", turned: { ...turned, cost } }
+}
+
+/** Whatever a gateway gives: is it a turn that its event can say and its codec read back? */
+const isTurn = ({ calls, text, usage }: Turn): boolean =>
+  typeof text === "string" &&
+  Array.isArray(calls) &&
+  calls.every(({ model_id, name }) => typeof model_id === "string" && typeof name === "string") &&
+  (usage === undefined || Object.values(usage).every(Number.isSafeInteger))
+
+/** ST-29: what a person approves is what runs, so the arguments are copied, and the gateway cannot change them any more. */
+const ownCalls = (calls: Turn["calls"]): Turn["calls"] =>
+  calls.length === 1 ? [ownCall(calls[0]!)] : calls.map(ownCall)
+
+const ownCall = (call: ProposedCall): ProposedCall =>
+  isWithin(call.arguments, bounds_default, true)
+    ? { ...call, arguments: copyJson(call.arguments) }
+    : { ...call, arguments: null, malformed: call.malformed ?? beyond_bounds }
+
+/** In the place of the text that was no JSON, for the model. */
+const beyond_bounds = `they nest deeper than ${bounds_default.depth_max}, hold more than ${bounds_default.values_max} values, or a number that JSON cannot say`
+
+const failed = (asked: AskModel, { kind, message, reason }: ModelError): RunInput => {
+  const why =
+    reason === "graph_stopped"
+      ? // No model was asked.
+        reason
+      : reason === "content_filter"
+        ? "content_filtered"
+        : `model_${kind}`
+  return turnFailed(asked, why, message, kind === "transient")
+}
+
+/** Operators get the defect; the run is told that there was one. */
+const broken = ({ agent, asked, run, services, state }: ModelTurn, cause: Cause.Cause<unknown>) => {
   services.report("a turn of a model broke", exceptionOf(cause), {
     run_id: run,
     tenant: state.accepted.tenant,
@@ -147,66 +173,20 @@ const broke = ({ agent, asked, run, services, state }: ModelTurn, cause: Cause.C
     frame: asked.frame,
     step: asked.step
   })
-  return died(asked)
+  return brokenTurn(asked)
 }
 
-const said = (turn: ModelTurn, exit: Exit.Exit<unknown, unknown>): RunInput => {
-  if (Exit.isSuccess(exit)) return finished(turn, exit.value as Turn)
-  const error = Cause.findErrorOption(exit.cause)
-  return Option.isSome(error)
-    ? failed(turn.asked, error.value as ModelError)
-    : broke(turn, exit.cause)
-}
+/** The input of a turn whose gateway failed by a defect. */
+export const brokenTurn = (asked: AskModel): RunInput =>
+  turnFailed(asked, "model_defect", "the model gateway failed by a defect")
 
-const shorter = (turn: ModelTurn, cause: Cause.Cause<unknown>): InputWork | undefined => {
-  const error = Cause.findErrorOption(cause)
-  return Option.isSome(error) && (error.value as ModelError).reason === "context_length"
-    ? cut(turn.services, turn, "refused")
-    : undefined
-}
+/** The input of a turn whose agent is not defined here. */
+export const unknownAgent = (asked: AskModel): RunInput =>
+  turnFailed(asked, "unknown_agent", "the agent is not defined in this process")
 
-const begun = (services: Services, turn: ModelTurn): StartedWork => {
-  const { agent, asked, frame: place, meter, run, state } = turn
-  if (meter.isOver(state, agent, place)) {
-    const piece = cut(services, turn, "bound")
-    if (piece !== undefined) return piece
-  }
-  const { frame, step } = asked
-  const { spec } = agent
-  turn.effect = services.model.turn(
-    {
-      run,
-      trace_id: state.accepted.trace_id,
-      agent: spec.name,
-      frame,
-      step,
-      model: spec.model,
-      system: spec.instructions,
-      history: meter.history(state, place),
-      transcript: place.transcript,
-      tools: asked.tools ? agent.modelTools : [],
-      settings: spec.model_settings
-    },
-    (delta) => services.delta(run, frame, step, delta)
-  )
-  return turn
-}
-
-/** Makes room in the prompt, if there is room to be made. */
-const cut = (
-  services: Services,
-  asking: Asking,
-  cause: Parameters<typeof compaction>[2]
-): InputWork | undefined => {
-  const effect = compaction(services, asking, cause)
-  return effect === undefined ? undefined : { effect }
-}
-
-/**
- * Asks for the turn, or makes room for it first: then the turn is wanted again once that is journaled. A gateway that
- * throws, or gives what is not JSON, fails this turn and not the loop.
- */
-export const askModel = (turn: ModelTurn): StartedWork =>
-  callCatching(begun, turn.services, turn, defective)
-
-const defective = (defect: unknown): StartedWork => ({ effect: Exit.die(defect) })
+const turnFailed = (
+  { frame, step }: AskModel,
+  reason: string,
+  message: string,
+  transient = false
+): RunInput => ({ _tag: "TurnFailed", frame, step, reason, message, transient })

@@ -1,8 +1,15 @@
 /**
- * Drives one run: decides on what has happened, appends once, starts the work that is wanted and not running, interrupts
- * what is running and not wanted, and waits for a wakeup. It is the run's one writer. Recovery, cancel and foreign
- * decisions are no special cases: they change the state, and the state says what is wanted. A run that waits only for
- * people leaves the loop: its actor holds its state, and begins another loop when somebody has answered.
+ * The loop of one run, and the run's one writer. Each pass of it
+ *
+ * 1. reads what others appended, after a wakeup that says so;
+ * 2. decides on everything that has arrived: completed work, dispatches, questions;
+ * 3. appends all events of the pass at once, and calls those who wait for that;
+ * 4. interrupts work that is in flight and not wanted, and starts work that is wanted and not in flight;
+ * 5. sleeps until work completes, or a wakeup comes.
+ *
+ * It ends when the run has ended, when the run waits for people alone, or when its process drains and nothing of the run is
+ * in flight. What the state wants (`work`) is all that it starts, so recovery, cancels and decisions by others are no special
+ * cases: they change the state.
  */
 import { Effect, Exit } from "effect"
 import type { Context } from "effect"
@@ -11,75 +18,48 @@ import type { TranscriptEntry } from "../../../src/conversation/Transcript.ts"
 import type { Exception } from "../../../src/error/Exception.ts"
 import type { FrameId, RunId } from "../../../src/Ids.ts"
 import { rootFrame } from "../../../src/Ids.ts"
-import type { Prices } from "../../../src/cost/PriceTable.ts"
 import type { RunInput } from "../../../src/run/RunDecider.ts"
 import type { AskModel, RunCall, Work } from "../../../src/run/RunWork.ts"
 import { calls, work } from "../../../src/run/RunWork.ts"
-import type { RunEvent } from "../../../src/run/RunEvent.ts"
 import type { RunState } from "../../../src/run/RunState.ts"
 import { isParkable } from "../../../src/run/RunState.ts"
-import type { AgentDirectory } from "../../../services/AgentDirectory.ts"
-import type { ModelDelta, ModelGateway } from "../../../services/ModelGateway.ts"
 import type { AgentMemory } from "../../../services/AgentMemory.ts"
-import type { RunJournal } from "../../../services/RunJournal.ts"
-import { brokenWork } from "./BrokenWork.ts"
+import type { ActorContext, Fork, StartedWork } from "../tool/CallHost.ts"
 import type { Deadlines } from "../tool/Deadlines.ts"
+import type { FaultAnnotations } from "../tool/Faults.ts"
+import { brokenWork } from "./BrokenWork.ts"
 import type { Steps } from "./Coroutine.ts"
 import { Coroutine } from "./Coroutine.ts"
-import type { FaultAnnotations, ReportFault } from "../tool/Faults.ts"
 import type { ToolOutput } from "./Feed.ts"
-import type { Loop as LoopHost } from "./LoopCall.ts"
-import type { AskLimitApproval } from "./LimitApproval.ts"
+import type { WorkInFlight } from "./InFlight.ts"
+import { InFlight } from "./InFlight.ts"
 import { LoopCall } from "./LoopCall.ts"
+import type { LoopHost } from "./LoopHost.ts"
+import type { LoopServices } from "./LoopServices.ts"
 import { askModel, ModelTurn, unknownAgent } from "./ModelTurn.ts"
-import type { LoopScheduler } from "./LoopScheduler.ts"
-import type { Weights } from "./PromptMeter.ts"
 import { PromptMeter } from "./PromptMeter.ts"
 import type { RunWakeup } from "./RunWakeup.ts"
 import type { Lost, Transaction } from "./RunWriter.ts"
 import { RunWriter } from "./RunWriter.ts"
-import type { Fork, StartedWork, ActorContext } from "../tool/CallHost.ts"
-import type { ToolInvoker } from "../tool/ToolInvoker.ts"
-import type { Services as WallServices, WallClockLimit } from "./WallClockLimit.ts"
+import type { WallClockLimit } from "./WallClockLimit.ts"
 import * as Wall from "./WallClockLimit.ts"
-import type { Host as InFlightHost, WorkInFlight } from "./InFlight.ts"
-import { InFlight } from "./InFlight.ts"
 
-export interface Services extends WallServices {
-  readonly journal: RunJournal["Service"]
-  readonly model: ModelGateway["Service"]
-  readonly directory: AgentDirectory["Service"]
-  readonly invoker: ToolInvoker
-  readonly deadlines: Deadlines
-  readonly scheduler: LoopScheduler
-  readonly weights: Weights
-  readonly askLimitApproval: AskLimitApproval
-  readonly prices: Prices | undefined
-  /** Tells operators what broke. */
-  readonly report: ReportFault
-  /** Called with events once they are durable, never before. */
-  readonly onDurable: (run: RunId, state: RunState, events: ReadonlyArray<RunEvent>) => void
-  /** Called when others appended to the run. */
-  readonly onAmended: (run: RunId, state: RunState) => void
-  readonly delta: (run: RunId, frame: FrameId, step: number, delta: ModelDelta | ToolOutput) => void
-}
-
-/** A run as its actor holds it while nothing of it runs. */
+/** A run as its actor holds it while no loop runs. */
 export interface Held {
   readonly run: RunId
   /** The fold of the journal, up to the last append. */
   readonly state: RunState
   /** How long it has been at work, in ms, as `WorkedTime` counts. */
   readonly worked_ms: number
-  /** When the last of the journal was appended, in ms since 1970; undefined of a run that rested. */
+  /** When the last entry was appended, in ms since 1970; undefined of a run that rested. */
   readonly since: number | undefined
-  /** It waited here for people, and nothing of an earlier owner is left to decide. */
+  /** It waited in this process for people, so no earlier owner has left anything to recover. */
   readonly rested: boolean
 }
 
 export interface Finish {
-  /** `ended`: over. `rests`: only people can move it. `parked`: the process is stopping. Nothing of it runs. */
-  readonly how: "ended" | "rests" | "parked"
+  /** `ended`: the run is over. `rests`: only people can move it. `drained`: the process is stopping, or the actor leaves. */
+  readonly how: "ended" | "rests" | "drained"
   readonly state: RunState
   /** How long it has been at work, in ms. */
   readonly worked_ms: number
@@ -87,29 +67,30 @@ export interface Finish {
   readonly transcript: ReadonlyArray<TranscriptEntry>
 }
 
-/** Who is told when what arrived is written, whether or not its event stands: a piece that counts as running until then. */
-type Told = WorkInFlight | { readonly key?: undefined; readonly written: () => void }
+/** Who waits for the append of an input: work that stays in flight until then, or a function to call. */
+type AppendWaiter = WorkInFlight | { readonly key?: undefined; readonly onDurable: () => void }
 
-/** A list that nobody wrote to yet: the first entry makes a list of one, where a push would make room for many. */
+interface PendingTransaction {
+  readonly transaction: Transaction
+  readonly onDone: () => void
+}
+
+/** An empty list that nothing is pushed to: `and` begins another, of one, where a push would allocate for many. */
 const nothing: Array<never> = []
 
 const and = <A>(list: Array<A>, item: A): Array<A> =>
   list === nothing ? [item] : (list.push(item), list)
 
-interface Transacting {
-  readonly transaction: Transaction
-  readonly done: () => void
-}
-
-/** A generator over ready values never yields the thread, so the loop does, every so many drains. */
-const drains_per_yield = 32
+/** A generator over ready values never yields the thread, so the loop does after so many passes. */
+const passes_per_yield = 32
 
 /**
- * Runs a claimed run until it ends or waits only for people. Fails with FencedOff when another owner has taken it, with JournalError
- * when the journal stays away, and with RunQuarantined when it does not fold. Its fibers end with it. `stop` is a reason to fail it at once.
+ * Runs a claimed run until it ends, rests or is drained; its fibers end with it. With `stop` it fails the run for that reason.
+ * Fails with FencedOff when another owner has the run, with JournalError when the journal does not answer for some 5 s, and
+ * with RunQuarantined when the journal does not fold.
  */
 export const run = (
-  services: Services,
+  services: LoopServices,
   held: Held,
   past: Past,
   wakeup: RunWakeup,
@@ -121,29 +102,29 @@ export const run = (
     return loop.run()
   })
 
-class Loop implements LoopHost, InFlightHost {
-  readonly #services: Services
+class Loop implements LoopHost {
+  readonly #services: LoopServices
   readonly #meter: PromptMeter
   readonly #inFlight: InFlight
   readonly #wakeup: RunWakeup
   readonly writer: RunWriter
   readonly context: ActorContext
   readonly fork: Fork
-  readonly delta: Services["delta"]
   readonly deadlines: Deadlines
+  /** Inputs that no pass has decided on yet. */
   #inbox: Array<RunInput> = nothing
-  /** Most of what arrives was done at once, and tells nobody. */
-  #told: Array<Told> = nothing
-  #transactions: Array<Transacting> = nothing
+  /** Those of the inbox's inputs that somebody waits for; work that was done at once has no waiter. */
+  #waiters: Array<AppendWaiter> = nothing
+  #transactions: Array<PendingTransaction> = nothing
   #coroutine: Coroutine<Finish, Lost> | undefined
   /** Only of a run whose time is bounded. */
   readonly #wall: WallClockLimit | undefined
-  /** Something happened since the loop last looked: an append or a yield may come between that look and its sleep. */
-  #news = false
+  /** Something completed or woke the loop since a pass last took the inbox, which may be during an append or a yield. */
+  #hasNews = false
 
   constructor(
     context: ActorContext,
-    services: Services,
+    services: LoopServices,
     held: Held,
     past: Past,
     wakeup: RunWakeup
@@ -154,12 +135,11 @@ class Loop implements LoopHost, InFlightHost {
     this.writer = new RunWriter(services, held.run, held.state, wakeup)
     this.context = context
     this.fork = Effect.runForkWith(context)
-    this.delta = services.delta
     this.deadlines = services.deadlines
     this.#inFlight = new InFlight(this)
     wakeup.waiter = this
     if (held.state.accepted.limits.wall_ms_max > 0) {
-      this.#wall = Wall.make(services, held, () => this.#report({ _tag: "TimeIsUp" }))
+      this.#wall = Wall.make(services, held, () => this.#submit({ _tag: "TimeIsUp" }))
     }
   }
 
@@ -167,18 +147,18 @@ class Loop implements LoopHost, InFlightHost {
     return this.writer.state
   }
 
-  /** What an earlier owner left is decided first. */
-  recover(stop: string | undefined) {
-    this.#report({ _tag: "Recovered" })
+  /** Decides at the first pass on what an earlier owner left, and stops a run that cannot go on here. */
+  recover(stop: string | undefined): void {
+    this.#submit({ _tag: "Recovered" })
     const reason = this.#isDefined() ? stop : "unknown_agent"
     if (reason !== undefined) {
       const stopping = { status: "failed", by: "runtime", reason } as const
-      this.#report({ _tag: "Stops", stopping })
+      this.#submit({ _tag: "Stops", stopping })
     }
   }
 
   run(): Effect.Effect<Finish, Lost> {
-    const coroutine = new Coroutine(this.#steps(), this.fork, this.#services.scheduler)
+    const coroutine = new Coroutine(this.#passes(), this.fork, this.#services.scheduler)
     this.#coroutine = coroutine
     return Effect.ensuring(
       coroutine.effect,
@@ -190,43 +170,70 @@ class Loop implements LoopHost, InFlightHost {
     )
   }
 
-  *#steps(): Steps<Finish, Lost> {
-    for (let drains = 1; ; drains++) {
+  *#passes(): Steps<Finish, Lost> {
+    for (let passes = 1; ; passes++) {
       if (this.#wakeup.pending) yield* this.writer.catchUp()
-      const told = this.#decide()
-      // A read may be redone, so it does not wait for the journal; whatever may not waits itself. A call that was done
-      // at once shares the append of the turn that asked for it.
+
+      const waiters = this.#decide()
+      // Calls start before the turn that asked for them is durable: a read may be done again, and any other waits for its
+      // own dispatch. A call that is done at once shares the append of its turn.
       if (this.writer.isAhead) this.#startCalls()
-      const toldOfCalls = this.#inbox === nothing ? nothing : this.#decide()
-      // All that has happened so far is decided on, or seen to below.
-      this.#news = false
+      const callWaiters = this.#inbox === nothing ? nothing : this.#decide()
+      // What has arrived until here is decided on. What arrives during the append is news.
+      this.#hasNews = false
+
       if (this.writer.isAhead) {
         const refused = yield* this.writer.append()
         if (refused !== undefined) yield* this.writer.appendAnew(refused)
       }
-      if (told.length > 0) this.#written(told)
-      if (toldOfCalls.length > 0) this.#written(toldOfCalls)
+      if (waiters.length > 0) this.#notify(waiters)
+      if (callWaiters.length > 0) this.#notify(callWaiters)
       if (this.#transactions.length > 0) yield* Loop.#transact(this)
+
       if (this.#state.ended !== undefined) return this.#finish("ended")
       this.#reconcile()
       this.#wall?.look(this.#state)
-      if (drains % drains_per_yield === 0) yield* Effect.yieldNow
-      if (this.#news || this.#inbox.length > 0 || this.#wakeup.pending) continue
-      if (this.#wakeup.draining && this.#inFlight.busy === 0) return this.#finish("parked")
-      if (this.#inFlight.busy === 0 && isParkable(this.#state)) return this.#finish("rests")
+
+      if (passes % passes_per_yield === 0) yield* Effect.yieldNow
+      if (this.#hasNews || this.#inbox.length > 0 || this.#wakeup.pending) continue
+      if (this.#inFlight.count === 0) {
+        if (this.#wakeup.draining) return this.#finish("drained")
+        if (isParkable(this.#state)) return this.#finish("rests")
+      }
       yield
     }
   }
 
-  /** Decides on all that has arrived; gives who is told once it is written. */
-  #decide(): ReadonlyArray<Told> {
+  /** Decides on all inputs that have arrived. Gives those who wait for their append. */
+  #decide(): ReadonlyArray<AppendWaiter> {
     const inputs = this.#inbox
-    const told = this.#told
+    const waiters = this.#waiters
     this.#inbox = nothing
-    this.#told = nothing
+    this.#waiters = nothing
     this.writer.decide(inputs)
-    return told
+    return waiters
   }
+
+  /** The inputs that they waited for are appended, or no events came of them. */
+  #notify(waiters: ReadonlyArray<AppendWaiter>): void {
+    for (const waiter of waiters) {
+      if (waiter.key === undefined) waiter.onDurable()
+      else this.#inFlight.remove(waiter.key)
+    }
+  }
+
+  static readonly #transact = Effect.fnUntraced(function* (self: Loop) {
+    for (;;) {
+      const next = self.#transactions.shift()
+      if (next === undefined) return
+      const { onDone, transaction } = next
+      const isDispatched = yield* self.writer.transact(transaction)
+      // A refused dispatch is decided like any other input, for the call's result. After a transaction its result may
+      // conclude a step or the run, which an append without inputs writes.
+      yield* self.writer.write(isDispatched ? [] : [transaction.dispatches])
+      onDone()
+    }
+  })
 
   #finish(how: Finish["how"]): Exit.Exit<Finish> {
     return Exit.succeed({
@@ -237,48 +244,26 @@ class Loop implements LoopHost, InFlightHost {
     })
   }
 
-  /** What has arrived was decided and appended as one: those who sent it are told. */
-  #written(told: ReadonlyArray<Told>) {
-    for (const each of told) {
-      if (each.key === undefined) each.written()
-      else this.#inFlight.written(each.key)
-    }
-  }
-
-  static readonly #transact = Effect.fnUntraced(function* (self: Loop) {
-    for (;;) {
-      const next = self.#transactions.shift()
-      if (next === undefined) return
-      const done = yield* self.writer.transact(next.transaction)
-      // What may not be dispatched is decided like any other input: the decider says why, or nothing. After what was,
-      // the rest may follow from the state alone: a step that is over may have been the last one.
-      yield* self.writer.write(done ? [] : [next.transaction.dispatches])
-      next.done()
-    }
-  })
-
-  /** Is every agent that is at work in the run defined in this process? One that is not should not have been claimed. */
+  /** Are the agents of all open frames defined in this process? A run of which one is not should not have been claimed. */
   #isDefined(): boolean {
     const { directory } = this.#services
     return this.#state.openFrames.every(({ agent }) => directory.get(agent) !== undefined)
   }
 
-  #reconcile() {
+  /** Lets what is in flight be what is wanted. While the process drains, nothing is started. */
+  #reconcile(): void {
     const wanted = work(this.#state)
-    const inFlight = this.#inFlight
-    inFlight.keep(wanted)
-    if (this.#wakeup.draining) return
-    this.#startAll(wanted)
+    this.#inFlight.keep(wanted)
+    if (!this.#wakeup.draining) this.#startAll(wanted)
   }
 
-  /** Starts calls before what asked for them is durable. */
-  #startCalls() {
+  #startCalls(): void {
     if (!this.#wakeup.draining && this.#state.open.length > 0) this.#startAll(calls(this.#state))
   }
 
-  #startAll(wanted: ReadonlyArray<Work>) {
+  #startAll(wanted: ReadonlyArray<Work>): void {
     const inFlight = this.#inFlight
-    let parallel = inFlight.busy
+    let parallel = inFlight.count
     const most = this.#state.accepted.limits.calls_parallel_max
     for (let i = 0; i < wanted.length; i++) {
       const each = wanted[i]!
@@ -289,63 +274,20 @@ class Loop implements LoopHost, InFlightHost {
     }
   }
 
-  broke(what: string, exception: Exception, about: FaultAnnotations) {
-    const { tenant, trace_id } = this.#state.accepted
-    const run_id = this.writer.run
-    this.#services.report(what, exception, { run_id, tenant, trace_id, ...about })
-  }
-
-  died(failed: Work, { cause }: Exit.Failure<unknown, never>): RunInput {
-    return brokenWork({ broke: this.broke.bind(this) }, this.#services.invoker, failed, cause)
-  }
-
   begin(wanted: Work): StartedWork {
     switch (wanted._tag) {
       case "RunCall":
-        return this.#call(wanted)
+        return this.#beginCall(wanted)
       case "AskModel":
-        return this.#turn(wanted)
-      case "AskLimit":
-        return {
-          effect: this.#services.askLimitApproval(this.writer.run, this.#state, wanted.limit)
-        }
+        return this.#beginTurn(wanted)
+      case "AskLimit": {
+        const { run, state } = this.writer
+        return { effect: this.#services.askLimitApproval(run, state, wanted.limit) }
+      }
     }
   }
 
-  complete(running: WorkInFlight | undefined, input: RunInput | undefined) {
-    this.#news = true
-    if (input !== undefined) this.#arrived(input, running)
-  }
-
-  resumeSoon() {
-    this.#coroutine?.resumeSoon()
-  }
-
-  report(input: RunInput, written: () => void) {
-    this.#report(input, { written })
-  }
-
-  transact(transaction: Transaction, done: () => void) {
-    this.#transactions = and(this.#transactions, { transaction, done })
-    this.wake()
-  }
-
-  #report(input: RunInput, told?: Told) {
-    this.#arrived(input, told)
-    this.wake()
-  }
-
-  #arrived(input: RunInput, told: Told | undefined) {
-    this.#inbox = and(this.#inbox, input)
-    if (told !== undefined) this.#told = and(this.#told, told)
-  }
-
-  wake() {
-    this.#news = true
-    this.#coroutine?.wake()
-  }
-
-  #turn(asked: AskModel): StartedWork {
+  #beginTurn(asked: AskModel): StartedWork {
     const { run, state } = this.writer
     const frame = state.frames.get(asked.frame)!
     const agent = this.#services.directory.get(frame.agent)
@@ -353,9 +295,56 @@ class Loop implements LoopHost, InFlightHost {
     return askModel(new ModelTurn(this.#services, asked, run, state, frame, agent, this.#meter))
   }
 
-  #call(wanted: RunCall): StartedWork {
+  #beginCall(wanted: RunCall): StartedWork {
     const { frame } = this.#state.calls.get(wanted.call)!
     const agent = this.#services.directory.get(this.#state.frames.get(frame)!.agent)!
     return this.#services.invoker.start(new LoopCall(this, wanted.call, agent))
+  }
+
+  inputOfDefect(failed: Work, { cause }: Exit.Failure<unknown, never>): RunInput {
+    return brokenWork(this, this.#services.invoker, failed, cause)
+  }
+
+  complete(running: WorkInFlight | undefined, input: RunInput | undefined): void {
+    this.#hasNews = true
+    if (input !== undefined) this.#enqueue(input, running)
+  }
+
+  submit(input: RunInput, onDurable: () => void): void {
+    this.#submit(input, { onDurable })
+  }
+
+  #submit(input: RunInput, waiter?: AppendWaiter): void {
+    this.#enqueue(input, waiter)
+    this.wake()
+  }
+
+  #enqueue(input: RunInput, waiter: AppendWaiter | undefined): void {
+    this.#inbox = and(this.#inbox, input)
+    if (waiter !== undefined) this.#waiters = and(this.#waiters, waiter)
+  }
+
+  transact(transaction: Transaction, onDone: () => void): void {
+    this.#transactions = and(this.#transactions, { transaction, onDone })
+    this.wake()
+  }
+
+  wake(): void {
+    this.#hasNews = true
+    this.#coroutine?.wake()
+  }
+
+  resumeSoon(): void {
+    this.#coroutine?.resumeSoon()
+  }
+
+  showOutput(frame: FrameId, step: number, output: ToolOutput): void {
+    this.#services.delta(this.writer.run, frame, step, output)
+  }
+
+  reportFault(what: string, exception: Exception, about: FaultAnnotations): void {
+    const { tenant, trace_id } = this.#state.accepted
+    const run_id = this.writer.run
+    this.#services.report(what, exception, { run_id, tenant, trace_id, ...about })
   }
 }

@@ -1,7 +1,7 @@
 /**
- * The run's one writer: its state, its fence, and every append. The state runs ahead of the journal while an append is on
- * its way; where that is refused, the state is folded anew and the same inputs are decided again, because inputs that
- * are dropped are lost.
+ * The run's one writer: its state, its fence, and every append. The state runs ahead of the journal while an append is in
+ * flight. A refused append changed nothing there, so the state is folded anew from the journal and the same inputs are decided
+ * again: inputs that are dropped are lost.
  */
 import { Cause, Effect, Exit, Random, Schedule } from "effect"
 import type { RunId } from "../../../src/Ids.ts"
@@ -20,8 +20,9 @@ import {
   statusOf
 } from "../../../src/run/RunState.ts"
 import type { AgentMemory } from "../../../services/AgentMemory.ts"
-import type { Fence, RunJournal, StaleAppend } from "../../../services/RunJournal.ts"
+import type { Fence, StaleAppend } from "../../../services/RunJournal.ts"
 import { FencedOff, JournalError } from "../../../services/RunJournal.ts"
+import type { LoopServices } from "./LoopServices.ts"
 import type { RunWakeup } from "./RunWakeup.ts"
 
 /** A body that commits with its own event. */
@@ -31,47 +32,50 @@ export interface Transaction {
   readonly record: (exit: Exit.Exit<Outcome, unknown>) => RunInput
 }
 
-export interface Host {
-  readonly journal: RunJournal["Service"]
-  /** Called with events once they are durable, never before. */
-  readonly onDurable: (run: RunId, state: RunState, events: ReadonlyArray<RunEvent>) => void
-  /** Called when others appended to the run. */
-  readonly onAmended: (run: RunId, state: RunState) => void
-}
-
-const nothing: ReadonlyArray<RunEvent> = []
+const nothing: ReadonlyArray<never> = []
 
 /** The append is durable. */
-const stands = Exit.succeed(undefined)
+const durable = Exit.succeed(undefined)
 
-/** Why an append does not stand. */
+/** Why an append was refused, or is not known to be durable. */
 type Refusal = Cause.Cause<FencedOff | JournalError | StaleAppend>
 
-/** Why a run's writer gives up. */
+/** Why a writer gives up. */
 export type Lost = FencedOff | JournalError | RunQuarantined
 
-/** Usually a turn and the call that it asked for: a list of two, made at once. */
+/** Tries of an append whose journal does not answer, about 5 s in all; then the actor's supervisor takes over. */
+const tries_max = 8
+/** Refusals in a row that left the run as long as it was: they have a reason that no read shows. */
+const stuck_max = 8
+/** Refusals of one append, each because others had appended first. */
+const stale_max = 10_000
+const page_max = 10_000
+/** As long as an append is tried: a crash of the actor would make writes that are in flight unknown. */
+const reading = { schedule: Schedule.exponential("20 millis"), times: tries_max }
+
+/** Two lists as one. Usually a turn's and its call's, of one each, which are made at once (bench row `step`). */
 const both = <A>(first: ReadonlyArray<A>, then: ReadonlyArray<A>): ReadonlyArray<A> =>
   first.length === 1 && then.length === 1 ? [first[0]!, then[0]!] : first.concat(then)
 
-/** Tries of an append whose store does not answer, before the actor's supervisor takes over. */
-const tries_max = 8
-/** Refusals in a row of one append whose run had not become longer, and of one append at all, each for another reason to give up. */
-const stuck_max = 8
-const stale_max = 10_000
-const page_max = 10_000
-/** Waits in between, about 5 s in all: a crash of the actor makes writes that are on their way unknown. */
-const reading = { schedule: Schedule.exponential("20 millis"), times: tries_max }
-
 export class RunWriter {
   readonly run: RunId
-  readonly #host: Host
+  readonly #services: Pick<LoopServices, "journal" | "onDurable" | "onAmended">
+  readonly #wakeup: RunWakeup
   #state: RunState
   #fence: Fence
-  readonly #wakeup: RunWakeup
+  /** What is decided and not durable. There is one append at a time. */
+  #inputs: ReadonlyArray<RunInput> = nothing
+  #events: ReadonlyArray<RunEvent> = nothing
+  /** Refusals since the run last became longer. */
+  #stuck = 0
 
-  constructor(host: Host, run: RunId, state: RunState, wakeup: RunWakeup) {
-    this.#host = host
+  constructor(
+    services: Pick<LoopServices, "journal" | "onDurable" | "onAmended">,
+    run: RunId,
+    state: RunState,
+    wakeup: RunWakeup
+  ) {
+    this.#services = services
     this.#wakeup = wakeup
     this.run = run
     this.#state = state
@@ -87,7 +91,12 @@ export class RunWriter {
     return this.#fence.epoch
   }
 
-  /** Decides on inputs, and on all that follows, at once. The state runs ahead of the journal until `append`. */
+  /** Is anything decided that is not appended? */
+  get isAhead(): boolean {
+    return this.#events.length > 0
+  }
+
+  /** Decides on inputs, and on all that follows from them. The state runs ahead of the journal until `append`. */
   decide(inputs: ReadonlyArray<RunInput>): void {
     const events = this.#decided(inputs)
     if (this.#events.length === 0) {
@@ -99,43 +108,36 @@ export class RunWriter {
     }
   }
 
-  /** Is something decided that is not appended? */
-  get isAhead(): boolean {
-    return this.#events.length > 0
-  }
-
   /**
-   * Appends what was decided as one, at once if the store can: what it returns is to be waited for. The state is the
-   * journal's when it stands; where it does not, the cause is for `appendAnew`.
+   * Appends what was decided, at once if the store can. Undefined: it is durable, and the state is the journal's. Otherwise
+   * the cause, which is for `appendAnew`.
    */
   append(): Effect.Effect<Refusal | undefined> {
     const status = statusOf(this.#state)
     const rests = isParkable(this.#state)
     const append = { run: this.run, fence: this.#fence, events: this.#events, status, rests }
-    const { journal } = this.#host
+    const { journal } = this.#services
     const appended = begin(journal, journal.append, append)
-    if (!isDone(appended)) return Effect.matchCause(appended, this)
-    if (Exit.isFailure(appended)) return Exit.succeed(this.onFailure(appended.cause))
-    this.onSuccess()
-    return stands
+    if (!isDone(appended)) {
+      return Effect.matchCause(appended, {
+        onSuccess: () => this.#appended(),
+        onFailure: (cause) => this.#refused(cause)
+      })
+    }
+    if (Exit.isFailure(appended)) return Exit.succeed(this.#refused(appended.cause))
+    this.#appended()
+    return durable
   }
 
-  /** The state is folded anew and the same inputs are decided again, until they stand or somebody else owns the run. */
+  /**
+   * Folds the state anew and decides the same inputs again, until their events are durable. Fails where another owner has
+   * the run, or where the journal does not answer.
+   */
   appendAnew(refused: Refusal): Effect.Effect<void, Lost> {
     return RunWriter.#appendAnew(this, refused)
   }
 
-  static readonly #appendAnew = Effect.fnUntraced(function* (self: RunWriter, refused: Refusal) {
-    const inputs = self.#inputs
-    let cause: Refusal | undefined = refused
-    for (let tries = 1; cause !== undefined; tries++) {
-      yield* RunWriter.#refused(self, cause, tries)
-      self.decide(inputs)
-      if (!self.isAhead) return
-      cause = yield* self.append()
-    }
-  })
-
+  /** Decides on inputs and appends what was decided. */
   write(inputs: ReadonlyArray<RunInput>): Effect.Effect<void, Lost> {
     this.decide(inputs)
     if (!this.isAhead) return Effect.void
@@ -144,82 +146,36 @@ export class RunWriter {
     )
   }
 
-  // One append is on its way at a time, so what it carries is kept here, and the writer is what hears of its end: no
-  // closures are made for each.
-  #inputs: ReadonlyArray<RunInput> = []
-  #events: ReadonlyArray<RunEvent> = nothing
-  /** Refusals since the run last became longer. */
-  #stuck = 0
+  /**
+   * Runs a body inside the journal's transaction, with its dispatch and its result. False: it may not be dispatched; `write`
+   * of the same dispatch gives the call its result.
+   */
+  transact(transaction: Transaction): Effect.Effect<boolean, Lost, AgentMemory> {
+    return RunWriter.#transact(this, transaction)
+  }
 
-  /** The append stands. */
-  onSuccess(): undefined {
+  /** Loads what others appended. For the time between appends, when the state is exactly the journal's. */
+  catchUp(): Effect.Effect<void, Lost> {
+    return RunWriter.#catchUp(this)
+  }
+
+  #appended(): undefined {
     const events = this.#events
     this.#events = nothing
     this.#stuck = 0
     this.#advance(events)
   }
 
-  /** It does not. */
-  onFailure(cause: Refusal): Refusal {
+  #refused(cause: Refusal): Refusal {
     this.#events = nothing
     return cause
   }
-
-  /**
-   * Runs a body inside the journal's transaction, with its dispatch and its result. False: it may not be dispatched, and
-   * `write` of the same dispatch says why.
-   */
-  transact(transaction: Transaction) {
-    return RunWriter.#transact(this, transaction)
-  }
-
-  // Static, because an Effect function made anew for each run costs more than what it does.
-  static readonly #transact = Effect.fnUntraced(function* (
-    self: RunWriter,
-    transaction: Transaction
-  ) {
-    const { body, dispatches, record } = transaction
-    for (let tries = 1; ; tries++) {
-      const dispatched = decide(self.#state, dispatches)
-      if (dispatched[0]?._tag !== "CallDispatched") return false
-      const events: Array<RunEvent> = []
-      const exit = yield* Effect.exit(
-        self.#host.journal.transact(self.run, self.#fence, body, (result) => {
-          self.#apply(dispatched, events)
-          self.#apply(decide(self.#state, record(result)), events)
-          return { events, status: statusOf(self.#state), rests: isParkable(self.#state) }
-        })
-      )
-      if (Exit.isSuccess(exit)) {
-        self.#advance(events)
-        return true
-      }
-      yield* RunWriter.#refused(self, exit.cause, tries)
-    }
-  })
-
-  /** Loads what others appended. Runs only between appends, when the state is exactly the journal. */
-  catchUp() {
-    return RunWriter.#catchUp(this)
-  }
-
-  static readonly #catchUp = Effect.fnUntraced(function* (self: RunWriter) {
-    while (self.#wakeup.pending) {
-      self.#wakeup.pending = false
-      const page = yield* self.#read(self.#fence.length)
-      for (const entry of page) evolve(self.#state, entry.event)
-      self.#follow(self.#fence.length + page.length)
-      if (page.length === page_max) self.#wakeup.pending = true
-      if (page.length > 0) self.#host.onAmended(self.run, self.#state)
-    }
-    yield* self.#loaded()
-  })
 
   /** The events of these inputs and all that follows from them, applied. */
   #decided(inputs: ReadonlyArray<RunInput>): ReadonlyArray<RunEvent> {
     let events: ReadonlyArray<RunEvent>
     if (inputs.length === 1) {
-      // The usual step: the decider's own list will do.
+      // The decider's own list, as in most steps (bench row `step`).
       events = decide(this.#state, inputs[0]!)
       for (let i = 0; i < events.length; i++) evolve(this.#state, events[i]!)
     } else {
@@ -234,25 +190,86 @@ export class RunWriter {
     return events
   }
 
-  #apply(decided: ReadonlyArray<RunEvent>, events: Array<RunEvent>) {
+  #apply(decided: ReadonlyArray<RunEvent>, events: Array<RunEvent>): void {
     for (const event of decided) {
       evolve(this.#state, event)
       events.push(event)
     }
   }
 
-  /** The journal is this long, and the state is that of all of it. */
-  #follow(length: number) {
+  #advance(events: ReadonlyArray<RunEvent>): void {
+    this.#follow(this.#fence.length + events.length)
+    this.#services.onDurable(this.run, this.#state, events)
+  }
+
+  /** The journal has this many events, and the state is the fold of all of them. */
+  #follow(length: number): void {
     this.#fence = { epoch: this.#fence.epoch, length }
     this.#wakeup.seenLength = length
   }
 
-  #advance(events: ReadonlyArray<RunEvent>) {
-    this.#follow(this.#fence.length + events.length)
-    this.#host.onDurable(this.run, this.#state, events)
+  /** Another owner's claim among what was loaded ends this one at once, and not at its next append. */
+  #checkEpoch(epoch: number): Effect.Effect<void, FencedOff> {
+    return epoch === this.#fence.epoch
+      ? Effect.void
+      : Effect.fail(new FencedOff({ run_id: this.run, epoch }))
   }
 
-  static readonly #refused = Effect.fnUntraced(function* (
+  #read(from: number) {
+    return Effect.retry(this.#services.journal.read(this.run, from, page_max), reading)
+  }
+
+  // Generator functions are static, because one made for each run costs more than what it does (bench row `step`).
+
+  static readonly #appendAnew = Effect.fnUntraced(function* (self: RunWriter, refused: Refusal) {
+    const inputs = self.#inputs
+    let cause: Refusal | undefined = refused
+    for (let tries = 1; cause !== undefined; tries++) {
+      yield* RunWriter.#recover(self, cause, tries)
+      self.decide(inputs)
+      if (!self.isAhead) return
+      cause = yield* self.append()
+    }
+  })
+
+  static readonly #transact = Effect.fnUntraced(function* (
+    self: RunWriter,
+    transaction: Transaction
+  ) {
+    const { body, dispatches, record } = transaction
+    for (let tries = 1; ; tries++) {
+      const dispatched = decide(self.#state, dispatches)
+      if (dispatched[0]?._tag !== "CallDispatched") return false
+      const events: Array<RunEvent> = []
+      const exit = yield* Effect.exit(
+        self.#services.journal.transact(self.run, self.#fence, body, (result) => {
+          self.#apply(dispatched, events)
+          self.#apply(decide(self.#state, record(result)), events)
+          return { events, status: statusOf(self.#state), rests: isParkable(self.#state) }
+        })
+      )
+      if (Exit.isSuccess(exit)) {
+        self.#advance(events)
+        return true
+      }
+      yield* RunWriter.#recover(self, exit.cause, tries)
+    }
+  })
+
+  static readonly #catchUp = Effect.fnUntraced(function* (self: RunWriter) {
+    while (self.#wakeup.pending) {
+      self.#wakeup.pending = false
+      const page = yield* self.#read(self.#fence.length)
+      for (const entry of page) evolve(self.#state, entry.event)
+      self.#follow(self.#fence.length + page.length)
+      if (page.length === page_max) self.#wakeup.pending = true
+      if (page.length > 0) self.#services.onAmended(self.run, self.#state)
+    }
+    yield* self.#checkEpoch(self.#state.epoch)
+  })
+
+  /** After a refusal: fails if it is final, otherwise waits and folds the state anew. */
+  static readonly #recover = Effect.fnUntraced(function* (
     self: RunWriter,
     cause: Refusal,
     tries: number
@@ -267,7 +284,7 @@ export class RunWriter {
     }
     const { length } = self.#fence
     yield* RunWriter.#reload(self)
-    // Whoever came first made the run longer. One that is not is refused for a reason that no read shows.
+    // An append that came first has made the run longer. If none did, no read shows the reason of the refusal.
     self.#stuck = self.#fence.length > length ? 0 : self.#stuck + 1
     if (self.#stuck >= stuck_max || tries >= stale_max) {
       const message = `an append was refused ${tries} times although the journal is as it was read`
@@ -276,6 +293,7 @@ export class RunWriter {
     if (self.#stuck > 0) yield* Effect.sleep((yield* Random.nextIntBetween(10, 50)) * self.#stuck)
   })
 
+  /** Folds the whole journal anew. */
   static readonly #reload = Effect.fnUntraced(function* (self: RunWriter) {
     // Before the read: a wakeup that comes while it runs is about something that the read may not have seen.
     self.#wakeup.pending = false
@@ -289,18 +307,6 @@ export class RunWriter {
     if (!isAccepted(state)) return yield* new FencedOff({ run_id: self.run, epoch: state.epoch })
     self.#state = state
     self.#follow(state.length)
-    yield* self.#loaded()
+    yield* self.#checkEpoch(state.epoch)
   })
-
-  /** Another owner's claim among what was loaded ends this one at once, not at its next append. */
-  #loaded(): Effect.Effect<void, FencedOff> {
-    if (this.#state.epoch !== this.#fence.epoch) {
-      return Effect.fail(new FencedOff({ run_id: this.run, epoch: this.#state.epoch }))
-    }
-    return Effect.void
-  }
-
-  #read(from: number) {
-    return Effect.retry(this.#host.journal.read(this.run, from, page_max), reading)
-  }
 }

@@ -2,17 +2,13 @@
  * How long a run has been at work, and the alarm when `wall_ms_max` has passed. The time in which it waited only for
  * people does not count; all other time since its acceptance does, also that in which no process had it.
  */
-import type { Clock } from "effect"
 import { maxOf } from "../../../src/run/RunBreach.ts"
 import type { JournalEntry } from "../../../src/run/RunEvent.ts"
 import type { FoldState, RunState } from "../../../src/run/RunState.ts"
 import { isParkable } from "../../../src/run/RunState.ts"
-import type { Deadlines } from "../tool/Deadlines.ts"
+import type { LoopServices } from "./LoopServices.ts"
 
-export interface Services {
-  readonly deadlines: Deadlines
-  readonly clock: Clock.Clock
-}
+type Services = Pick<LoopServices, "clock" | "deadlines">
 
 export interface WallClockLimit {
   /** Looks at the state again: an extension moves the alarm, and while only people are waited for there is none. */

@@ -47,28 +47,30 @@ export interface BegunSideEffect {
   readonly done: Deferred.Deferred<RunInput | undefined>
 }
 
-/** A piece ready to run. */
+/** Work that is ready to run. */
 export type StartedWork = InputWork | TimedWork
 
-/** Its value is what it says, and a failure is a defect. */
+/** Work whose value is an input for the decider; undefined if its events are in the journal already. A failure is a defect. */
 export interface InputWork {
   readonly effect: Effect.Effect<RunInput | undefined, never, AgentMemory>
   readonly ended?: undefined
 }
 
-/** A tool's body or a model's turn as it is: what its end means is said outside its fiber. */
-export interface TimedWork {
-  readonly effect: Effect.Effect<unknown, unknown, AgentMemory>
-  /** Its time, if it is not done at once; 0 = it sees to that itself. */
+/**
+ * A tool's body or a model's turn. Its exit becomes an input outside its fiber, by members that never throw and that are
+ * given exits of its own effect only.
+ */
+export interface TimedWork<A = unknown, E = unknown> {
+  readonly effect: Effect.Effect<A, E, AgentMemory>
+  /** After so many ms it is interrupted and `late` is its input; 0 = it bounds its own time. */
   readonly timeout_ms: number
-  /** Its own surroundings: the actor's and more. Absent = the actor's. */
+  /** Starts its fiber, with more than the actor's services. Absent = the actor's. */
   readonly fork?: Fork
-  /** What it says at its end. Never throws. */
-  readonly ended: (exit: Exit.Exit<unknown, unknown>) => RunInput
-  /** What is to run in its place after this failure, if anything. Never throws. */
-  readonly instead?: (cause: Cause.Cause<unknown>) => InputWork | undefined
-  /** What it says when its time is over. */
-  readonly late: () => RunInput
+  /** The input for the decider that its exit stands for. */
+  ended(exit: Exit.Exit<A, E>): RunInput
+  /** What is to run in its place after this failure. Undefined = `ended` is asked. */
+  instead?(cause: Cause.Cause<E>): InputWork | undefined
+  late(): RunInput
 }
 
 /** How the calls of one tool begin, their arguments decoded and their permission given. */

@@ -1,0 +1,44 @@
+/**
+ * What a runtime gives to each of its loops: ports, bounds that all of its runs share, and what it is called with.
+ */
+import type { Clock } from "effect"
+import type { Prices } from "../../../src/cost/PriceTable.ts"
+import type { FrameId, RunId } from "../../../src/Ids.ts"
+import type { RunEvent } from "../../../src/run/RunEvent.ts"
+import type { RunState } from "../../../src/run/RunState.ts"
+import type { AgentDirectory } from "../../../services/AgentDirectory.ts"
+import type { ModelDelta, ModelGateway } from "../../../services/ModelGateway.ts"
+import type { RunJournal } from "../../../services/RunJournal.ts"
+import type { Deadlines } from "../tool/Deadlines.ts"
+import type { ReportFault } from "../tool/Faults.ts"
+import type { ToolInvoker } from "../tool/ToolInvoker.ts"
+import type { ToolOutput } from "./Feed.ts"
+import type { AskLimitApproval } from "./LimitApproval.ts"
+import type { LoopScheduler } from "./LoopScheduler.ts"
+import type { Weights } from "./PromptMeter.ts"
+
+export interface LoopServices {
+  readonly journal: RunJournal["Service"]
+  readonly model: ModelGateway["Service"]
+  readonly directory: AgentDirectory["Service"]
+  readonly invoker: ToolInvoker
+  readonly clock: Clock.Clock
+  /** Timeouts of bodies and the wall-clock limits of runs. */
+  readonly deadlines: Deadlines
+  /** Bounds how many loops go on in one turn of the event loop. */
+  readonly scheduler: LoopScheduler
+  /** Sizes of prompts' parts that were counted before. */
+  readonly weights: Weights
+  /** Makes the question to a person about a limit that a run has reached. */
+  readonly askLimitApproval: AskLimitApproval
+  /** Undefined = turns have no cost. */
+  readonly prices: Prices | undefined
+  /** Reports defects to operators. */
+  readonly report: ReportFault
+  /** Called with events once they are durable, never before. */
+  readonly onDurable: (run: RunId, state: RunState, events: ReadonlyArray<RunEvent>) => void
+  /** Called after events that others appended were folded. */
+  readonly onAmended: (run: RunId, state: RunState) => void
+  /** Called with each piece of a turn in progress, and with what a call shows before it ends. */
+  readonly delta: (run: RunId, frame: FrameId, step: number, delta: ModelDelta | ToolOutput) => void
+}
