@@ -1,5 +1,5 @@
 /**
- * The package's entry `troupe/models`: answers to the port `ModelGateway`, and what goes around them. A provider's client is
+ * The package's entry `troupe/models`: implementations of the port `ModelGateway`, and what goes around them. A provider's client is
  * loaded when it is chosen.
  */
 export * as AiSdkModelGateway from "../model/AiSdkModelGateway.ts"
