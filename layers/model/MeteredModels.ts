@@ -19,7 +19,7 @@ import { partOf } from "./LanguageModelParts.ts"
 import type { StreamedPart } from "./LanguageModelParts.ts"
 import { usageOf } from "./TurnFinish.ts"
 
-/** The second argument of a body; of one that `govern` was given, `{ spent: spentOf(context) }`. */
+/** The second argument of a body; of one that `govern` was given, `callOf(context)`. */
 export interface Metering {
   readonly spent?: Spend
 }

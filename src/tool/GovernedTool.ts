@@ -31,7 +31,10 @@ import type { ToolSpec } from "./ToolSpec.ts"
 export type { Governance } from "./Governance.ts"
 export { MisdeclaredTool } from "./MisdeclaredTool.ts"
 
-/** What the runtime tells a body about its call; none of it comes from the model. */
+/**
+ * What a handler is given of its call beside its arguments. The runtime makes one for each attempt; it is valid until the
+ * attempt ends. None of it comes from the model.
+ */
 export interface CallContext {
   readonly run: RunId
   readonly call: CallId
@@ -44,23 +47,25 @@ export interface CallContext {
   /** The idempotency key of a dispatched call: the same at every attempt, also after a crash. */
   readonly key: string | undefined
   /**
-   * Of a tool with `reconcile`, in ms since 1970: what this attempt sends has to have arrived by then, or never; where
-   * the tool is asked, what was lost was over then.
+   * Of a tool with `reconcile`, in ms since 1970: what this attempt sends has to arrive by then or never; where the tool is
+   * asked about a lost call, the call was over then.
    */
   readonly over_at?: number
-  /** Would these arguments of the same tool run now, without asking anybody? For a body that is led elsewhere, as by a redirect. */
+  /** Would the gate let the tool run with these arguments without asking a person? For a body that is redirected. */
   readonly permits?: (args: unknown) => boolean
+  /** Shows watchers of the run a preliminary result, any JSON, in the place of the one before; it is not stored. */
+  readonly show: (result: unknown) => void
+  /** Reports what a model that the body called has cost. `metered` (layers/model) reports it for models that it wraps. */
+  readonly spent: Spend
+  /** Aborted when the attempt is interrupted: the call was cancelled, or its time is over. */
+  readonly signal: AbortSignal
 }
 
-/** The second argument of a handler, as `effect/ai` types it, with the call's context inside. */
+/** The second argument of a toolkit's handler, as `effect/ai` types it, with the call's context inside. */
 export interface GovernedContext {
   readonly toolCallId: string
-  /** Shows those who watch what there is so far; it takes the place of what was shown before, and is kept nowhere. */
+  /** `call.show` as an Effect. */
   readonly preliminary: (result: unknown) => Effect.Effect<void>
-  /** The same from where no Effect runs. */
-  readonly show?: (result: unknown) => void
-  /** Tells what a model that the body called has cost. `metered` (layers/model) says it of models that it wraps. */
-  readonly spent?: Spend
   readonly call: CallContext
 }
 
@@ -68,11 +73,41 @@ export interface GovernedContext {
 export const callOf = (context: Toolkit.HandlerContext<never>): CallContext =>
   (context as unknown as GovernedContext).call
 
-const unheard: Spend = () => {}
+/** A handler that gives an Effect: that of a toolkit or of a layer. */
+export type EffectHandler<out R = never> = (
+  args: unknown,
+  context: GovernedContext
+) => Effect.Effect<unknown, unknown, R>
 
-/** What a handler tells the cost of its models to, from its second argument. */
-export const spentOf = (context: Toolkit.HandlerContext<never>): Spend =>
-  (context as unknown as GovernedContext).spent ?? unheard
+/** A function of an author who may know no Effect: it gives an Effect, a promise or a value, or throws. */
+export interface FunctionHandler {
+  readonly _tag: "Function"
+  readonly run: (args: never, call: CallContext) => unknown
+}
+
+/** A handler behind an interceptor; `spec` is that of its tool. */
+export interface InterceptedHandler<out R = never> {
+  readonly _tag: "Intercepted"
+  readonly spec: ToolSpec
+  readonly interceptor: Interceptor
+  readonly handler: ToolHandler<R>
+}
+
+/** A handler as it was declared. The runtime makes an Effect of it (`HandlerEffect` in layers/runtime/tool). */
+export type ToolHandler<R = never> = EffectHandler<R> | FunctionHandler | InterceptedHandler<R>
+
+/** One call on its way to its tool, with its decoded arguments. */
+export interface Intercepted {
+  readonly tool: ToolSpec
+  readonly args: unknown
+  readonly call: CallContext
+}
+
+/** `next` runs the handler beneath, with these arguments or with others of its kind. */
+export type Interceptor = <R>(
+  intercepted: Intercepted,
+  next: (args: unknown) => Effect.Effect<unknown, ToolError, R>
+) => Effect.Effect<unknown, ToolError, R>
 
 /** What became of a call that was lost, as far as the tool can tell. */
 export type Reconciled<Result = unknown> =
@@ -91,12 +126,9 @@ export interface GovernedTool<out R = never> {
   readonly encode: (result: unknown) => Exit.Exit<unknown, unknown>
   /** Would this JSON be a result? For recordings. */
   readonly check: (json: unknown) => Exit.Exit<unknown, unknown>
-  readonly handler: (args: unknown, context: GovernedContext) => Effect.Effect<unknown, unknown, R>
-  /** Asks what became of a lost call, under its key. There when `spec.reconcile` is. */
-  readonly reconcile?: (
-    args: unknown,
-    context: GovernedContext
-  ) => Effect.Effect<Reconciled, unknown, R>
+  readonly handler: ToolHandler<R>
+  /** Asks what became of a lost call, under its key; gives a `Reconciled`. There when `spec.reconcile` is. */
+  readonly reconcile?: ToolHandler<R>
   /** The services that the handler was built with. */
   readonly services: Context.Context<never>
   /** Who brings it: a plugin, a server. Absent = `internal`. */

@@ -67,13 +67,21 @@ const read = <R, E, RX>({ manifest, tools }: ToolPlugin<R, E, RX>) =>
     Effect.map((read) => ({ manifest: read, tools }))
   )
 
+/** A handler in any of the forms of `ToolHandler`. */
+const isHandler = (handler: unknown): boolean =>
+  typeof handler === "function" ||
+  (typeof handler === "object" &&
+    handler !== null &&
+    "_tag" in handler &&
+    (handler._tag === "Function" || handler._tag === "Intercepted"))
+
 /** Is it a tool that can be called? A spec alone is not, whatever its type says. */
 const isCallable = (tool: unknown): boolean =>
   typeof tool === "object" &&
   tool !== null &&
   "spec" in tool &&
   "handler" in tool &&
-  typeof tool.handler === "function"
+  isHandler(tool.handler)
 
 const admitted = <R>(
   { name, namespaces }: PluginManifest,

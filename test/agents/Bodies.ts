@@ -3,6 +3,8 @@ import { assert } from "@effect/vitest"
 import { Effect, Exit, Schema } from "effect"
 import { ToolError } from "../../src/error/ToolError.ts"
 import type { GovernedTool } from "../../src/tool/GovernedTool.ts"
+import { handlerEffect } from "../../layers/runtime/tool/HandlerEffect.ts"
+import { contextOf } from "../tool/CallContexts.ts"
 
 type Tools<E> = Effect.Effect<ReadonlyArray<GovernedTool>, E>
 
@@ -16,11 +18,7 @@ export const use = Effect.fnUntraced(function* <E>(tools: Tools<E>, name: string
   assert.isDefined(tool)
   const decoded = tool.decode(args)
   if (Exit.isFailure(decoded)) return assert.fail(`the arguments were refused: ${String(decoded)}`)
-  const result = yield* tool.handler(decoded.value, {
-    toolCallId: "c",
-    preliminary: () => Effect.void,
-    call: {} as never
-  })
+  const result = yield* handlerEffect(tool.handler, decoded.value, contextOf({}))
   const encoded = tool.encode(result)
   if (Exit.isFailure(encoded)) return assert.fail("the result was refused by its schema")
   return encoded.value as Value

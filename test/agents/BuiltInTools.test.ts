@@ -18,6 +18,8 @@ import { loopEntity } from "../../src/agents/Triple.ts"
 import { AgentName, ConversationId, Tenant } from "../../src/Ids.ts"
 import { Principal } from "../../src/Principal.ts"
 import { eventually } from "../contracts/Contract.ts"
+import { handlerEffect } from "../../layers/runtime/tool/HandlerEffect.ts"
+import { contextOf } from "../tool/CallContexts.ts"
 
 const tenant = Tenant.make("acme")
 const platform = { org: "acme", platform: "test" }
@@ -148,10 +150,10 @@ describe("the built-in tools", () => {
   it.effect("SM-65 a finding that is sent again with its key is the same finding", () =>
     Effect.gen(function* () {
       const emit = (yield* CoordinationTools.tools(platform))[1]!
-      const send = emit.handler(diagnosis("one"), {
-        toolCallId: "c",
-        preliminary: () => Effect.void,
-        call: {
+      const send = handlerEffect(
+        emit.handler,
+        diagnosis("one"),
+        contextOf({
           run: "l" as never,
           call: "0/1.0" as never,
           tenant,
@@ -159,8 +161,8 @@ describe("the built-in tools", () => {
           principal: "olga",
           approved_by: undefined,
           key: "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
-        }
-      })
+        })
+      )
       const once = (yield* send) as { readonly entity_id: string }
       assert.deepStrictEqual(yield* send, once)
       const facts = yield* TriplePublisher.use((graph) => graph.about(tenant, once.entity_id, 10))

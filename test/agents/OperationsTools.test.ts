@@ -13,6 +13,8 @@ import { CallId, MessageId, RunId, Tenant } from "../../src/Ids.ts"
 import type { CallContext, GovernedTool, MisdeclaredTool } from "../../src/tool/GovernedTool.ts"
 import { permissionOf } from "../../src/tool/SideEffects.ts"
 import { keyOf } from "../../src/tool/ToolSpec.ts"
+import { handlerEffect } from "../../layers/runtime/tool/HandlerEffect.ts"
+import { contextOf, unobserved } from "../tool/CallContexts.ts"
 
 type Requirements = OutboxReader | OutboxReplayer
 type Same<A, B> = [A] extends [B] ? ([B] extends [A] ? true : false) : false
@@ -24,6 +26,7 @@ const idOf = (n: number) =>
   MessageId.make(`00000000-0000-4000-8000-${n.toString().padStart(12, "0")}`)
 
 const call: CallContext = {
+  ...unobserved,
   run: RunId.make("00000000-0000-4000-8000-00000000aaaa"),
   call: CallId.make("0/1.0"),
   tenant,
@@ -49,11 +52,11 @@ const use = Effect.fnUntraced(function* (
   const tool: GovernedTool = yield* toolOf(name)
   const decoded = tool.decode(args)
   if (Exit.isFailure(decoded)) return yield* Effect.fail({ refused: "arguments" } as const)
-  const result = yield* tool.handler(decoded.value, {
-    toolCallId: call.call,
-    preliminary: () => Effect.void,
-    call: { ...call, ...context }
-  })
+  const result = yield* handlerEffect(
+    tool.handler,
+    decoded.value,
+    contextOf({ ...call, ...context })
+  )
   const encoded = tool.encode(result)
   assert.isTrue(Exit.isSuccess(encoded))
   return Exit.isSuccess(encoded) ? (encoded.value as unknown) : undefined

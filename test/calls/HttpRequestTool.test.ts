@@ -7,6 +7,8 @@ import { isOutcomeLost } from "../../layers/runtime/tool/Failures.ts"
 import { ToolError } from "../../src/error/ToolError.ts"
 import { web } from "./Web.ts"
 import { Schema } from "effect"
+import { handlerEffect } from "../../layers/runtime/tool/HandlerEffect.ts"
+import { contextOf } from "../tool/CallContexts.ts"
 
 const toolOf = (options: Options) =>
   Effect.map(HttpRequestTool.tools(options), (tools) => tools[0]!)
@@ -16,11 +18,11 @@ const use = Effect.fnUntraced(function* (options: Options, args: unknown) {
   const tool = yield* toolOf(options)
   const decoded = tool.decode(args)
   assert.isTrue(Exit.isSuccess(decoded))
-  const result = yield* tool.handler(Exit.isSuccess(decoded) ? decoded.value : undefined, {
-    toolCallId: "c",
-    preliminary: () => Effect.void,
-    call: {} as never
-  })
+  const result = yield* handlerEffect(
+    tool.handler,
+    Exit.isSuccess(decoded) ? decoded.value : undefined,
+    contextOf({})
+  )
   const encoded = tool.encode(result)
   assert.isTrue(Exit.isSuccess(encoded))
   return Exit.isSuccess(encoded) ? (encoded.value as Readonly<Record<string, unknown>>) : {}

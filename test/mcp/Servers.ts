@@ -16,6 +16,8 @@ import type { CallContext } from "../../src/tool/GovernedTool.ts"
 import type { McpServer, McpStdioServer } from "../../src/tool/McpServer.ts"
 import { commandLine } from "../../src/tool/McpServer.ts"
 import * as H from "../runtime/Harness.ts"
+import { handlerEffect } from "../../layers/runtime/tool/HandlerEffect.ts"
+import { unobserved } from "../tool/CallContexts.ts"
 
 /** Stands in every command line of this test process, so that what is left can be told from others'. */
 export const mark = `mark-${randomUUID()}`
@@ -109,6 +111,7 @@ export const logged = (logger: Layer.Layer<never>, ...servers: ReadonlyArray<Mcp
   )
 
 const context: CallContext = {
+  ...unobserved,
   run: "00000000-0000-4000-8000-000000000000" as CallContext["run"],
   call: "0/1.0" as CallContext["call"],
   tenant: H.tenant,
@@ -128,7 +131,11 @@ export const callBody = Effect.fnUntraced(function* (
   const tool = tools.find((each) => each.key === key)
   if (tool === undefined) return yield* Effect.die(new Error(`there is no ${key}`))
   const decoded = yield* tool.decode(args)
-  const result = yield* tool.handler(decoded, { toolCallId: "0/1.0", preliminary, call: context })
+  const result = yield* handlerEffect(tool.handler, decoded, {
+    toolCallId: "0/1.0",
+    preliminary,
+    call: context
+  })
   return yield* tool.encode(result)
 })
 

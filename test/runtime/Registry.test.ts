@@ -12,6 +12,7 @@ import { call, calls, text } from "../../layers/model/ScriptedModelGateway.ts"
 import * as LocalAgentDirectory from "../../layers/runtime/desk/LocalAgentDirectory.ts"
 import * as LocalToolRegistry from "../../layers/runtime/desk/LocalToolRegistry.ts"
 import * as H from "./Harness.ts"
+import { handlerEffect } from "../../layers/runtime/tool/HandlerEffect.ts"
 
 const look = H.reads((n) => Effect.succeed(n))
 
@@ -49,7 +50,7 @@ describe("a tool and its registry", () => {
         assert.isTrue(Effect.isEffect(needs))
         const args = tool!.decode({ id: "order-1003" })
         assert.isTrue(args._tag === "Success")
-        const body = tool!.handler({ id: "order-1003" }, {} as never)
+        const body = handlerEffect(tool!.handler, { id: "order-1003" }, {} as never)
         const result: unknown = yield* Effect.provideContext(
           body as Effect.Effect<unknown>,
           tool!.services

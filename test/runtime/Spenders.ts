@@ -4,7 +4,7 @@ import { LanguageModel } from "effect/ai"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import type { RunId } from "../../src/Ids.ts"
 import { RunLimits } from "../../src/run/RunLimits.ts"
-import type { HandlerCall } from "../../src/tool/DeclaredTool.ts"
+import type { CallContext } from "../../src/tool/GovernedTool.ts"
 import { CostLedger } from "../../services/CostLedger.ts"
 import type { ToolQueue } from "../../services/ToolQueue.ts"
 import * as ActorMemories from "../../layers/compose/ActorMemories.ts"
@@ -114,7 +114,7 @@ export const ledgerOf = Effect.fnUntraced(function* (run: RunId, name = "one") {
 export const once = [call("one", { n: 1 }), text("done")]
 
 export const spends =
-  (body: (call: HandlerCall) => unknown) => (_: unknown, handed: HandlerCall) => {
+  (body: (call: CallContext) => unknown) => (_: unknown, handed: CallContext) => {
     handed.spent(tenth)
     return body(handed) as never
   }

@@ -5,7 +5,7 @@ import { decimal, decimalText } from "../../src/cost/Decimal.ts"
 import { ToolUserError } from "../../src/error/ToolError.ts"
 import type { RunId } from "../../src/Ids.ts"
 import { RunLimits } from "../../src/run/RunLimits.ts"
-import type { HandlerCall } from "../../src/tool/DeclaredTool.ts"
+import type { CallContext } from "../../src/tool/GovernedTool.ts"
 import { tool } from "../../src/tool/DeclaredTool.ts"
 import { AgentRuntime } from "../../services/AgentRuntime.ts"
 import { CostLedger } from "../../services/CostLedger.ts"
@@ -92,14 +92,14 @@ describe("over random calls", () => {
     it.live(`ST-12 the ledger's sum is what was reported (seed ${seed})`, () => {
       const random = seeded(seed)
       let reported = BigDecimal.make(0n, 0)
-      const spend = (handed: HandlerCall) => {
+      const spend = (handed: CallContext) => {
         for (let n = Math.floor(random() * 40); n > 0; n--) {
           const input_tokens = Math.floor(random() * 1e6)
           handed.spent({ model: "small", usage: { input_tokens, output_tokens: 0 } })
           reported = BigDecimal.sum(reported, BigDecimal.make(BigInt(input_tokens), 6))
         }
       }
-      const body = (_: unknown, handed: HandlerCall) => {
+      const body = (_: unknown, handed: CallContext) => {
         spend(handed)
         const [fate, ends] = [random(), Effect.sync(() => spend(handed))]
         if (fate < 0.3) return Effect.as(ends, "done")

@@ -12,6 +12,7 @@ import type { ScheduledLoop } from "../../layers/runtime/loop/LoopScheduler.ts"
 import type { Journal } from "./Ports.ts"
 import { regressions } from "./Suite.ts"
 import type { World } from "./World.ts"
+import { handlerEffect } from "../../layers/runtime/tool/HandlerEffect.ts"
 
 const entriesOf = (world: World, run: RunId) => world.store.runs.get(run)?.entries ?? []
 
@@ -276,7 +277,7 @@ export const mutants: Readonly<Record<string, Mutation>> = {
           ? {
               ...tool,
               handler: (args, context) =>
-                tool.handler(args, {
+                handlerEffect(tool.handler, args, {
                   ...context,
                   call: { ...context.call, key: `${context.call.key}-${++counter}` }
                 })
@@ -315,7 +316,7 @@ export const mutants: Readonly<Record<string, Mutation>> = {
           ? {
               ...tool,
               handler: (args, context) =>
-                tool.handler({ n: (args as { readonly n: number }).n + 1 }, context)
+                handlerEffect(tool.handler, { n: (args as { readonly n: number }).n + 1 }, context)
             }
           : tool
       )

@@ -6,13 +6,15 @@ import { assert, describe, expectTypeOf, it } from "@effect/vitest"
 import { Cause, Context, Effect, Exit, Fiber, Layer, Schema } from "effect"
 import { Tool, Toolkit } from "effect/ai"
 import { ToolError, ToolPolicyError, ToolUserError } from "../../src/error/ToolError.ts"
-import type { HandlerCall } from "../../src/tool/DeclaredTool.ts"
 import { tool } from "../../src/tool/DeclaredTool.ts"
-import type { GovernedContext, GovernedTool } from "../../src/tool/GovernedTool.ts"
+import type { CallContext, GovernedContext, GovernedTool } from "../../src/tool/GovernedTool.ts"
 import { govern } from "../../src/tool/GovernedTool.ts"
 import * as Ephemeral from "../../layers/compose/Ephemeral.ts"
 import * as ScriptedModelGateway from "../../layers/model/ScriptedModelGateway.ts"
 import { AgentMemory } from "../../services/AgentMemory.ts"
+import { HandlerContext } from "../../layers/runtime/tool/BodyContext.ts"
+import type { CallHost } from "../../layers/runtime/tool/CallHost.ts"
+import { handlerEffect } from "../../layers/runtime/tool/HandlerEffect.ts"
 
 class Shelf extends Context.Service<
   Shelf,
@@ -24,7 +26,14 @@ class Till extends Context.Service<Till, { readonly total: Effect.Effect<number>
 
 const library = { namespace: "library", side_effects: "read" } as const
 const call = { run: "run-1", call: "0/1.0", tenant: "acme", principal: "alice" }
-const context = { toolCallId: "0/1.0", call } as unknown as GovernedContext
+const host = {
+  run: call.run,
+  accepted: { tenant: call.tenant, by: call.principal, trace_id: "t" },
+  call: () => ({ id: call.call, approved_by: undefined })
+} as unknown as CallHost
+/** The context of one attempt, as the runtime makes it. */
+const contextOfAttempt = (): GovernedContext =>
+  new HandlerContext(host, { permits: () => false, meter: () => {} } as never, undefined)
 
 const readBook = tool(
   {
@@ -36,7 +45,7 @@ const readBook = tool(
   },
   Effect.fnUntraced(function* ({ id }, call) {
     expectTypeOf(id).toEqualTypeOf<number>()
-    expectTypeOf(call).toEqualTypeOf<HandlerCall>()
+    expectTypeOf(call).toEqualTypeOf<CallContext>()
     const shelf = yield* Shelf
     const text = yield* shelf.find(id)
     if (text !== undefined) return { text, at: new Date(0) }
@@ -51,7 +60,9 @@ const shelf = Layer.succeed(Shelf, {
 const run = <R>(governed: GovernedTool<R>, args: unknown) =>
   Effect.exit(
     Effect.provideContext(
-      Effect.suspend(() => governed.handler(args, context)) as Effect.Effect<unknown, unknown>,
+      Effect.suspend(() =>
+        handlerEffect(governed.handler, args, contextOfAttempt())
+      ) as Effect.Effect<unknown, unknown>,
       governed.services
     )
   )
@@ -282,10 +293,13 @@ describe("a tool in one expression", () => {
         ({ order }) => order
       )
       assert.isTrue(governed.spec.reconcile)
-      assert.deepStrictEqual(yield* governed.reconcile!({ order: "7" }, context), {
-        _tag: "Happened",
-        result: "7 by 0/1.0"
-      })
+      assert.deepStrictEqual(
+        yield* handlerEffect(governed.reconcile!, { order: "7" }, contextOfAttempt()),
+        {
+          _tag: "Happened",
+          result: "7 by 0/1.0"
+        }
+      )
     })
   )
 })

@@ -10,6 +10,7 @@ import type { GovernedContext } from "../../src/tool/GovernedTool.ts"
 import { govern } from "../../src/tool/GovernedTool.ts"
 import * as Ephemeral from "../../layers/compose/Ephemeral.ts"
 import * as ScriptedModelGateway from "../../layers/model/ScriptedModelGateway.ts"
+import { handlerEffect } from "../../layers/runtime/tool/HandlerEffect.ts"
 
 class Shelf extends Context.Service<
   Shelf,
@@ -79,9 +80,9 @@ describe("a family of tools", () => {
   it.effect("ST-05 SA-30 runs on stores in memory, without a model, a database or a loop", () =>
     Effect.gen(function* () {
       const [tool] = yield* family
-      const found = yield* Effect.exit(tool!.handler({ id: 7 }, context))
+      const found = yield* Effect.exit(handlerEffect(tool!.handler, { id: 7 }, context))
       assert.deepStrictEqual(found, Exit.succeed("a book"))
-      const missing = yield* Effect.flip(tool!.handler({ id: 8 }, context))
+      const missing = yield* Effect.flip(handlerEffect(tool!.handler, { id: 8 }, context))
       assert.strictEqual((missing as ToolError)._tag, "ToolUserError")
     }).pipe(Effect.provide(shelf))
   )
@@ -92,7 +93,7 @@ describe("a family of tools", () => {
       seen.length = 0
       const decoded = tool!.decode({ id: "7" })
       assert.deepStrictEqual(decoded, Exit.succeed({ id: 7 }))
-      const output = yield* tool!.handler({ id: 7 }, context)
+      const output = yield* handlerEffect(tool!.handler, { id: 7 }, context)
       assert.deepStrictEqual(seen, [[{ id: 7 }]])
       assert.strictEqual(output, "a book")
       assert.deepStrictEqual(tool!.encode(output), Exit.succeed("a book"))

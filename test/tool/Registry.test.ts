@@ -7,13 +7,14 @@ import { ToolPolicyError } from "../../src/error/ToolError.ts"
 import { tool } from "../../src/tool/DeclaredTool.ts"
 import type { GovernedTool } from "../../src/tool/GovernedTool.ts"
 import * as Registry from "../../src/tool/Registry.ts"
-import type { Interceptor } from "../../src/tool/Wrapped.ts"
+import type { Interceptor } from "../../src/tool/GovernedTool.ts"
 import { wrap } from "../../src/tool/Wrapped.ts"
 import { AgentRuntime } from "../../services/AgentRuntime.ts"
 import { ToolRegistry } from "../../services/ToolRegistry.ts"
 import * as Ephemeral from "../../layers/compose/Ephemeral.ts"
 import { call, text } from "../../layers/model/ScriptedModelGateway.ts"
 import * as ScriptedModelGateway from "../../layers/model/ScriptedModelGateway.ts"
+import { handlerEffect } from "../../layers/runtime/tool/HandlerEffect.ts"
 
 interface More {
   readonly version?: string
@@ -182,7 +183,9 @@ describe("a wrapped family", () => {
       )
       expectTypeOf<Effect.Services<typeof closed>>().toEqualTypeOf<Prices>()
       const [governed] = yield* Effect.provideService(closed, Prices, { suffix: "!" })
-      const error = yield* Effect.flip(governed!.handler({}, { call: { tenant: "acme" } } as never))
+      const error = yield* Effect.flip(
+        handlerEffect(governed!.handler, {}, { call: { tenant: "acme" } } as never)
+      )
       assert.deepInclude(error, { _tag: "ToolPolicyError", message: "count of acme!" })
       assert.strictEqual(ran, 0)
     })

@@ -129,18 +129,15 @@ const messageOf = (
   }
 })
 
-const reportSpent = (result: ResultMessage, spent: Spend | undefined): void => {
-  if (spent !== undefined) for (const use of spentIn(result)) spent(use)
+const reportSpent = (result: ResultMessage, spent: Spend): void => {
+  for (const use of spentIn(result)) spent(use)
 }
 
 /**
  * The call's own result, once: what the worker's body spent counts as spent by the call here. A result that leaves the
  * outcome open is not read twice, because the queue runs such a call again.
  */
-const resultOf = (
-  result: ResultMessage,
-  spent: Spend | undefined
-): Effect.Effect<unknown, ToolError> => {
+const resultOf = (result: ResultMessage, spent: Spend): Effect.Effect<unknown, ToolError> => {
   reportSpent(result, spent)
   return valueOf(readReply(result))
 }
@@ -163,7 +160,7 @@ const withPreliminaryResults = <A, E>(
 const sendAndWait = Effect.fnUntraced(function* (
   queue: ToolQueue["Service"],
   message: CallMessage,
-  { call, spent }: GovernedContext,
+  { call }: GovernedContext,
   wait_ms: number
 ) {
   const { id, name } = message
@@ -185,14 +182,14 @@ const sendAndWait = Effect.fnUntraced(function* (
     }),
     sendFailure
   )
-  if (recorded !== undefined) return yield* resultOf(recorded, spent)
+  if (recorded !== undefined) return yield* resultOf(recorded, call.spent)
   const result = yield* queue.awaited(id).pipe(
     Effect.mapError(queueUnavailable),
     Effect.timeoutOption(wait_ms),
     // Without a waiter, a call that no worker has claimed must not begin.
     Effect.onInterrupt(() => Effect.ignore(queue.withdraw(id)))
   )
-  if (Option.isSome(result)) return yield* resultOf(result.value, spent)
+  if (Option.isSome(result)) return yield* resultOf(result.value, call.spent)
   if (yield* Effect.mapError(queue.withdraw(id), queueUnavailable)) {
     return yield* new ToolTransientError({
       kind: "external",
@@ -210,7 +207,7 @@ const sendAndWait = Effect.fnUntraced(function* (
 /** Every queue keeps results for at least this long: a younger call that it does not know was never sent. */
 const kept_ms = 3_600_000
 
-const reconciledOf = (result: ResultMessage, spent: Spend | undefined): Reconciled => {
+const reconciledOf = (result: ResultMessage, spent: Spend): Reconciled => {
   reportSpent(result, spent)
   const reply = readReply(result)
   switch (reply._tag) {
@@ -232,7 +229,7 @@ const reconciledOf = (result: ResultMessage, spent: Spend | undefined): Reconcil
 /** What became of a call, by what the queue has under its key. Waits up to `wait_ms` for a worker that still runs it. */
 const reconcile = Effect.fnUntraced(function* (
   queue: ToolQueue["Service"],
-  { call, spent }: GovernedContext,
+  { call }: GovernedContext,
   wait_ms: number
 ) {
   const id = idOf(call)
@@ -241,12 +238,12 @@ const reconcile = Effect.fnUntraced(function* (
     const age = (yield* Clock.currentTimeMillis) - (call.over_at ?? 0)
     return (age < kept_ms ? { _tag: "NotHappened" } : { _tag: "Unknown" }) satisfies Reconciled
   }
-  if (known.result !== undefined) return reconciledOf(known.result, spent)
+  if (known.result !== undefined) return reconciledOf(known.result, call.spent)
   if (known.status !== "waiting") return { _tag: "Unknown" } satisfies Reconciled
   if (yield* queue.withdraw(id)) return { _tag: "NotHappened" } satisfies Reconciled
   const result = yield* Effect.timeoutOption(queue.awaited(id), wait_ms)
   return Option.isSome(result)
-    ? reconciledOf(result.value, spent)
+    ? reconciledOf(result.value, call.spent)
     : ({ _tag: "Unknown" } satisfies Reconciled)
 }, Effect.mapError(queueUnavailable))
 
@@ -302,9 +299,7 @@ export const remote = (
           const id = idOf(call)
           const message = messageOf(key, id, args, call, fiber.cache.span)
           const result = sendAndWait(queue, message, context, wait_ms)
-          return context.show === undefined
-            ? result
-            : withPreliminaryResults(queue, id, context.show, result)
+          return withPreliminaryResults(queue, id, call.show, result)
         }),
       ...(spec.reconcile
         ? { reconcile: (_, context) => reconcile(queue, context, wait_ms) }

@@ -17,6 +17,7 @@ import type { CallSettled, Outcome } from "../../../src/run/RunEvent.ts"
 import type { ResolvedAgent } from "../../../services/AgentDirectory.ts"
 import { digestOf } from "../tool/CallDigests.ts"
 import type { AgentTool } from "../tool/CallHost.ts"
+import { handlerEffect } from "../tool/HandlerEffect.ts"
 
 /** What became of one call of a replay. */
 export interface ReplayedCall {
@@ -130,7 +131,7 @@ export const make = Effect.fnUntraced(function* (
         switch (routeOf(situation)) {
           case "run": {
             calls.push({ call, tool: tool.key, how: "run" })
-            return yield* tool.handler(args, context)
+            return yield* handlerEffect(tool.handler, args, context)
           }
           case "stub":
           case "recorded": {

@@ -11,7 +11,6 @@
  */
 import { Context, Effect, Tracer } from "effect"
 import type { Prices } from "../../../src/cost/PriceTable.ts"
-import type { Spend } from "../../../src/cost/Spending.ts"
 import type { CallContext, GovernedContext } from "../../../src/tool/GovernedTool.ts"
 import type { ActorContext, AgentTool, CallHost, Fork } from "./CallHost.ts"
 import type { SpendingMeter } from "./CallSpending.ts"
@@ -62,25 +61,70 @@ export const makeBodyContexts = (options: BodyContextOptions) => {
   }
 }
 
-const callContextOf = (
-  host: CallHost,
-  { permits }: BodyContext,
-  key: string | undefined,
-  over_at: number | undefined
-): CallContext => {
-  const { accepted, run } = host
-  const { approved_by, id } = host.call()
-  return {
-    run,
-    call: id,
-    tenant: accepted.tenant,
-    trace_id: accepted.trace_id,
-    principal: accepted.by,
-    approved_by,
-    key,
-    permits: (args) => permits(host, args),
-    ...(over_at === undefined ? undefined : { over_at })
+/** The call of one attempt, as its handler sees it. Members that hold a function or a signal are made when they are read. */
+class AttemptCall implements CallContext {
+  readonly #host: CallHost
+  readonly #body: BodyContext
+  #controller: AbortController | undefined
+  readonly run: CallContext["run"]
+  readonly call: CallContext["call"]
+  readonly tenant: CallContext["tenant"]
+  readonly trace_id: string
+  readonly principal: string
+  readonly approved_by: string | undefined
+  readonly key: string | undefined
+  readonly over_at?: number
+
+  constructor(
+    host: CallHost,
+    body: BodyContext,
+    key: string | undefined,
+    over_at: number | undefined
+  ) {
+    const { accepted } = host
+    const { approved_by, id } = host.call()
+    this.#host = host
+    this.#body = body
+    this.run = host.run
+    this.call = id
+    this.tenant = accepted.tenant
+    this.trace_id = accepted.trace_id
+    this.principal = accepted.by
+    this.approved_by = approved_by
+    this.key = key
+    if (over_at !== undefined) this.over_at = over_at
   }
+
+  get permits(): (args: unknown) => boolean {
+    const host = this.#host
+    const body = this.#body
+    return (args) => body.permits(host, args)
+  }
+
+  get show(): CallContext["show"] {
+    const host = this.#host
+    return (result) => host.show(result)
+  }
+
+  get spent(): CallContext["spent"] {
+    const host = this.#host
+    const { meter } = this.#body
+    return (spent) => meter(host, spent)
+  }
+
+  get signal(): AbortSignal {
+    this.#controller ??= new AbortController()
+    return this.#controller.signal
+  }
+
+  abort(): void {
+    this.#controller?.abort()
+  }
+}
+
+/** Aborts the signal of an attempt that is interrupted, if its handler has read it. */
+export const abortSignalOf = (call: CallContext): void => {
+  if (call instanceof AttemptCall) call.abort()
 }
 
 /** The second argument of a handler, for one attempt. */
@@ -99,26 +143,15 @@ export class HandlerContext implements GovernedContext {
   }
 
   get call(): CallContext {
-    return (this.#call ??= callContextOf(this.#host, this.#body, this.#key, this.#over_at))
+    return (this.#call ??= new AttemptCall(this.#host, this.#body, this.#key, this.#over_at))
   }
 
   get toolCallId(): string {
     return this.call.call
   }
 
-  get show(): (result: unknown) => void {
-    const host = this.#host
-    return (result) => host.show(result)
-  }
-
-  get preliminary(): (result: unknown) => Effect.Effect<void> {
+  get preliminary(): GovernedContext["preliminary"] {
     const host = this.#host
     return (result) => Effect.sync(() => host.show(result))
-  }
-
-  get spent(): Spend {
-    const host = this.#host
-    const { meter } = this.#body
-    return (spent) => meter(host, spent)
   }
 }

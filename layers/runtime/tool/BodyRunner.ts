@@ -12,6 +12,7 @@ import { HandlerContext, makeBodyContexts } from "./BodyContext.ts"
 import { callIdempotencyKey, sideEffectIdempotencyKey } from "./CallDigests.ts"
 import type { ActorContext, AgentTool, CallHost, Fork } from "./CallHost.ts"
 import type { Deadlines } from "./Deadlines.ts"
+import { handlerEffect } from "./HandlerEffect.ts"
 import { callIdentityOf } from "./IdempotencyIndex.ts"
 import type { Reconciliation } from "./Reconciliation.ts"
 import { reconciliation_unknown, reconciliationOf } from "./Reconciliation.ts"
@@ -122,7 +123,7 @@ export const make = (services: BodyServices): BodyRunner => {
     handle: ({ args, host, tool }, key, over_at) => {
       const body = contextOf(tool, host.context)
       const handled = Effect.suspend(() =>
-        tool.handler(args, new HandlerContext(host, body, key, over_at))
+        handlerEffect(tool.handler, args, new HandlerContext(host, body, key, over_at))
       )
       return Effect.provideContext(
         body.traced ? withToolSpan(handled, host, tool, key) : handled,
@@ -140,7 +141,7 @@ export const make = (services: BodyServices): BodyRunner => {
       if (question === undefined) return reconciliation_unknown
       const body = contextOf(tool, host.context)
       const asked = Effect.suspend(() =>
-        question(args, new HandlerContext(host, body, key, over_at))
+        handlerEffect(question, args, new HandlerContext(host, body, key, over_at))
       )
       const exit = yield* within(Effect.provideContext(asked, body.context), tool.spec.timeout_ms)
       return reconciliationOf(host, tool, exit)

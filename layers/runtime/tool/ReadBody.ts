@@ -13,8 +13,8 @@ import type { BodyCall, BodyRunner } from "./BodyRunner.ts"
 import { withToolSpan } from "./BodyRunner.ts"
 import type { AgentTool, CallHost, Fork, StartBody, StartedWork, TimedWork } from "./CallHost.ts"
 import { bodyFinished, bodyOutcome } from "./CallOutcome.ts"
-import { callCatching } from "./Catching.ts"
 import { failedOutcome, timeoutError } from "./Failures.ts"
+import { handlerEffect } from "./HandlerEffect.ts"
 import { waitForRetry } from "./RetryDecision.ts"
 
 /** A read that runs once. */
@@ -66,8 +66,6 @@ class ReadWork implements TimedWork {
   }
 }
 
-const dieOf: (defect: unknown) => Exit.Exit<never> = Exit.die
-
 const startRead = (
   { clock, contextOf }: BodyRunner,
   tool: AgentTool,
@@ -80,12 +78,12 @@ const startRead = (
   // Without a span the handler is called here and not in the body's fiber, which a handler that gives a value does not need.
   const effect = body.traced
     ? withToolSpan(
-        Effect.suspend(() => tool.handler(args, context)),
+        Effect.suspend(() => handlerEffect(tool.handler, args, context)),
         host,
         tool,
         undefined
       )
-    : callCatching(tool.handler, args, context, dieOf)
+    : handlerEffect(tool.handler, args, context)
   return new ReadWork(effect, body, host, clock, call, tool)
 }
 

@@ -25,7 +25,7 @@ export const reconciliation_unknown: Reconciliation = { _tag: "Unknown" }
 export const reconciliationOf = (
   host: Pick<CallHost, "reportFault">,
   tool: AgentTool,
-  exit: Exit.Exit<Reconciled, unknown> | undefined
+  exit: Exit.Exit<unknown, unknown> | undefined
 ): Reconciliation => {
   if (exit === undefined) return { _tag: "Unasked" }
   if (Exit.isSuccess(exit)) {

@@ -1,0 +1,77 @@
+/**
+ * Makes an Effect of a tool's handler, as its author declared it: a function that gives an Effect, a promise or a value, or
+ * throws, and one behind an interceptor. It is the only place that knows of promises and of the signal that ends one.
+ */
+import { Effect, Exit } from "effect"
+import type { ToolError } from "../../../src/error/ToolError.ts"
+import { isToolError } from "../../../src/error/ToolError.ts"
+import type {
+  CallContext,
+  FunctionHandler,
+  GovernedContext,
+  InterceptedHandler,
+  ToolHandler
+} from "../../../src/tool/GovernedTool.ts"
+import { abortSignalOf } from "./BodyContext.ts"
+import { callCatching } from "./Catching.ts"
+
+const isPromiseLike = (value: unknown): value is PromiseLike<unknown> =>
+  typeof value === "object" && value !== null && "then" in value && typeof value.then === "function"
+
+/** An error of one of the four classes is a failure, thrown or rejected; anything else is a defect. */
+const exitOfThrown = (error: unknown): Exit.Exit<never, ToolError> =>
+  isToolError(error) ? Exit.fail(error) : Exit.die(error)
+
+const dieOf: (defect: unknown) => Exit.Exit<never> = Exit.die
+
+/** The promise's end. An interruption aborts the signal and does not wait: a promise cannot be interrupted. */
+const awaitPromise = (
+  promise: PromiseLike<unknown>,
+  call: CallContext
+): Effect.Effect<unknown, unknown> =>
+  Effect.callback((resume) => {
+    promise.then(
+      (value) => resume(Effect.succeed(value)),
+      (error: unknown) => resume(exitOfThrown(error))
+    )
+    return Effect.sync(() => abortSignalOf(call))
+  })
+
+const runFunction = <R>(
+  { run }: FunctionHandler,
+  args: unknown,
+  { call }: GovernedContext
+): Effect.Effect<unknown, unknown, R> => {
+  // The arguments were decoded by the tool's own input.
+  const returned = callCatching(run, args as never, call, exitOfThrown)
+  if (Exit.isExit(returned)) return returned
+  if (Effect.isEffect(returned)) {
+    // A declaration compiles only with the services that its tool says.
+    const effect = returned as Effect.Effect<unknown, unknown, R>
+    return Effect.onInterrupt(effect, () => Effect.sync(() => abortSignalOf(call)))
+  }
+  return isPromiseLike(returned) ? awaitPromise(returned, call) : Exit.succeed(returned)
+}
+
+const runIntercepted = <R>(
+  { handler, interceptor, spec }: InterceptedHandler<R>,
+  args: unknown,
+  context: GovernedContext
+): Effect.Effect<unknown, unknown, R> =>
+  interceptor<R>(
+    { tool: spec, args, call: context.call },
+    // A declaration compiles with no other failure.
+    (given) => handlerEffect(handler, given, context) as Effect.Effect<unknown, ToolError, R>
+  )
+
+/** Calls the handler. Never throws: what a handler throws is a defect, or a failure where its author gave a function. */
+export const handlerEffect = <R>(
+  handler: ToolHandler<R>,
+  args: unknown,
+  context: GovernedContext
+): Effect.Effect<unknown, unknown, R> => {
+  if (typeof handler === "function") return callCatching(handler, args, context, dieOf)
+  return handler._tag === "Function"
+    ? runFunction(handler, args, context)
+    : Effect.suspend(() => runIntercepted(handler, args, context))
+}
