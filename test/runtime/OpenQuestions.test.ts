@@ -9,11 +9,11 @@ import * as EphemeralStores from "../../layers/ephemeral/EphemeralStores.ts"
 import { call, calls, text } from "../../layers/model/ScriptedModelGateway.ts"
 import * as LocalApprovalDesk from "../../layers/runtime/desk/LocalApprovalDesk.ts"
 import {
-  complete,
-  decided,
-  drop,
-  hold,
-  open,
+  awaitDecision,
+  completeQuestion,
+  dropQuestions,
+  matchState,
+  openQuestion,
   OpenQuestions,
   questionsOf
 } from "../../layers/runtime/desk/OpenQuestions.ts"
@@ -31,9 +31,11 @@ describe("the Deferreds of open questions", () => {
   it.effect("give the decision to whoever awaits them, and are gone", () =>
     Effect.gen(function* () {
       const questions = yield* OpenQuestions
-      open(questions, run, first)
-      const waiting = yield* Effect.forkChild(decided(questions, run), { startImmediately: true })
-      complete(questions, run, first, H.deny)
+      openQuestion(questions, run, first)
+      const waiting = yield* Effect.forkChild(awaitDecision(questions, run), {
+        startImmediately: true
+      })
+      completeQuestion(questions, run, first, H.deny)
       assert.deepEqual(yield* Fiber.join(waiting), H.deny)
       assert.strictEqual(questions.size, 0)
     }).pipe(Effect.provide(Questions.layer))
@@ -42,10 +44,12 @@ describe("the Deferreds of open questions", () => {
   it.effect("are awaited together, and the others stay open when one is decided", () =>
     Effect.gen(function* () {
       const questions = yield* OpenQuestions
-      open(questions, run, first)
-      open(questions, run, second)
-      const waiting = yield* Effect.forkChild(decided(questions, run), { startImmediately: true })
-      complete(questions, run, second, H.approve)
+      openQuestion(questions, run, first)
+      openQuestion(questions, run, second)
+      const waiting = yield* Effect.forkChild(awaitDecision(questions, run), {
+        startImmediately: true
+      })
+      completeQuestion(questions, run, second, H.approve)
       assert.deepEqual(yield* Fiber.join(waiting), H.approve)
       assert.deepEqual(
         questionsOf(questions, run).map(({ approval }) => approval),
@@ -57,24 +61,24 @@ describe("the Deferreds of open questions", () => {
   it.effect("say why a wait ended without a decision", () =>
     Effect.gen(function* () {
       const questions = yield* OpenQuestions
-      open(questions, run, first)
-      const waiting = yield* Effect.forkChild(Effect.flip(decided(questions, run)), {
+      openQuestion(questions, run, first)
+      const waiting = yield* Effect.forkChild(Effect.flip(awaitDecision(questions, run)), {
         startImmediately: true
       })
-      drop(questions, run, "parked")
+      dropQuestions(questions, run, "parked")
       assert.strictEqual(yield* Fiber.join(waiting), "parked")
       assert.strictEqual(questions.size, 0)
       // A decision that comes now is nobody's here: it is in the journal.
-      complete(questions, run, first, H.approve)
+      completeQuestion(questions, run, first, H.approve)
     }).pipe(Effect.provide(Questions.layer))
   )
 
   it.effect("are one a question, whoever opens it again", () =>
     Effect.gen(function* () {
       const questions = yield* OpenQuestions
-      open(questions, run, first)
+      openQuestion(questions, run, first)
       const held = questionsOf(questions, run)[0]
-      open(questions, run, first)
+      openQuestion(questions, run, first)
       assert.strictEqual(questionsOf(questions, run).length, 1)
       assert.strictEqual(questionsOf(questions, run)[0], held)
     }).pipe(Effect.provide(Questions.layer))
@@ -90,9 +94,9 @@ describe("the Deferreds of open questions", () => {
         )
         return { run: begun.run, entries: yield* (yield* RunJournal).read(begun.run, 0, 100) }
       }).pipe(Effect.provide(EphemeralStores.layer))
-      open(questions, asking, first)
+      openQuestion(questions, asking, first)
       const answered = questionsOf(questions, asking)[0]!.decision
-      hold(questions, asking, RunStates.fold(entries.map(({ event }) => event)))
+      matchState(questions, asking, RunStates.fold(entries.map(({ event }) => event)))
       assert.deepEqual(
         questionsOf(questions, asking).map(({ approval }) => approval),
         [second]
@@ -119,7 +123,7 @@ const asking = Effect.gen(function* () {
   const request = Samples.approvalRequested(Samples.firstCall)
   yield* (yield* RunJournal).append(begun.next(request))
   const questions = yield* OpenQuestions
-  open(questions, begun.run, request.approval)
+  openQuestion(questions, begun.run, request.approval)
   const { decision } = questionsOf(questions, begun.run)[0]!
   return { ...begun, tenant, id: request.approval, decision }
 })

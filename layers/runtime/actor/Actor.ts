@@ -1,310 +1,194 @@
 /**
- * One address: its runs in the order of their messages, one at a time. An actor that is idle, or whose run waits only
- * for people, holds little: its state, its memory and a fiber in one wait. After a while it leaves the process; its
- * journal brings it back.
+ * The actor of one address: it handles the address's runs in the order of their messages, one at a time.
+ *
+ * `supervise` is the life of its fiber. `live` claims the first unfinished run and runs it, then the next. Where there is
+ * none the actor is idle, and where its run waits only for people the fiber waits for a decision (`DecisionWait.ts`); after
+ * `idle_ms` or `park_ms` it leaves the process, and only the journal has what it knew. A message or a decision starts it
+ * again (`Ingress.ts`, `Recovery.ts`).
+ *
+ * A crash of the fiber is an exit of `live`: `ActorCrash.ts` says whether `live` begins again, from the journal.
+ *
+ * What an actor holds while its run waits is bounded by the bench row "parked, resident".
  */
-import { Effect, Result } from "effect"
+import { Effect } from "effect"
 import type { Context } from "effect"
 import type { Past } from "../../../src/conversation/Compaction.ts"
-import { no_past } from "../../../src/conversation/Compaction.ts"
-import { units } from "../../../src/conversation/PromptSize.ts"
 import type { Address, RunId, Tenant } from "../../../src/Ids.ts"
 import { actorKey } from "../../../src/Ids.ts"
-import type { RunEvent, RunStopping } from "../../../src/run/RunEvent.ts"
-import type { RunState } from "../../../src/run/RunState.ts"
-import { foldWhole } from "../../../src/run/Quarantine.ts"
 import type { AgentMemory } from "../../../services/AgentMemory.ts"
+import type { ActorInfo } from "../../../services/AgentRuntime.ts"
 import type { RunHead } from "../../../services/RunJournal.ts"
 import type { StoreError } from "../../../services/TaskStore.ts"
-import type { ActorHost } from "./ActorHost.ts"
-import { check, isInQuarantine, mayStartAgain } from "./ActorCrash.ts"
-import { channelKey } from "../loop/Feed.ts"
-import { cutOf, load, withChapter } from "./History.ts"
-import { handedOver } from "./Hosting.ts"
-import type { LoopServices } from "../loop/LoopServices.ts"
-import { run as runLoop } from "../loop/RunLoop.ts"
-import * as RunSpans from "./RunSpans.ts"
-import { asks, DecisionWait } from "./DecisionWait.ts"
 import * as OpenQuestions from "../desk/OpenQuestions.ts"
 import type { RunWakeup } from "../loop/RunWakeup.ts"
 import { makeWakeup, wakeRun } from "../loop/RunWakeup.ts"
 import type { Lost } from "../loop/RunWriter.ts"
-import { WorkedTime } from "../loop/WallClockLimit.ts"
+import { handleCrash } from "./ActorCrash.ts"
+import type { ActorHost } from "./ActorHost.ts"
+import type { HeldRun } from "./ActorRun.ts"
+import { claimRun, continueRun } from "./ActorRun.ts"
+import { asksForDecision, DecisionWait } from "./DecisionWait.ts"
+import { handOverUnhosted } from "./Hosting.ts"
 
 export interface Actor {
   readonly tenant: Tenant
   readonly address: Address
   readonly key: string
   readonly wakeup: RunWakeup
-  state: "running" | "idle" | "parked" | "stopped"
+  state: Exclude<ActorInfo["state"], "parked">
+  /** The run in hand. */
   run: RunId | undefined
-  /** Messages have come since the actor last looked. */
-  mail: boolean
-  wake: (() => void) | undefined
+  /** The run in hand while it waits here for people: nothing of it is in flight. */
+  waiting: HeldRun | undefined
+  /** Messages may have come since the actor last looked for them. */
+  hasMail: boolean
+  /** Ends its wait for messages; undefined while it does not wait for any. */
+  endIdleWait: (() => void) | undefined
   restarts: number
   /** When it crashed, within the window of its supervision; ms since 1970. */
   crashes: Array<number>
-  /** The conversation, loaded once, up to and including the run of this ordinal. */
+  /** The conversation up to and including the run of the ordinal `past_to`, loaded once. */
   past: Past | undefined
   past_to: number
-  /** Its run, while it waits here for people and nothing of it runs. */
-  resting: Resting | undefined
-  /** The first run of the address that has not ended, as a recovery found it: the actor need not look. */
+  /** The first unfinished run of the address, as a sweep found it: the actor need not look for it. */
   found: RunHead | undefined
 }
 
-export interface Resting {
-  readonly head: RunHead
-  readonly state: RunState
-  /** How long it has been at work, in ms. */
-  readonly worked_ms: number
-  readonly past: Past
-}
-
-/** A run that was claimed, as its journal has it. */
-interface Begun extends Resting {
-  /** When the last of the journal was appended, in ms since 1970. */
-  readonly since: number | undefined
-}
-
-export const make = (tenant: Tenant, address: Address, found: RunHead | undefined): Actor => ({
+export const makeActor = (tenant: Tenant, address: Address, found: RunHead | undefined): Actor => ({
   tenant,
   address,
   key: actorKey(tenant, address),
   wakeup: makeWakeup(),
   state: "running",
   run: undefined,
-  mail: false,
-  wake: undefined,
+  waiting: undefined,
+  hasMail: false,
+  endIdleWait: undefined,
   restarts: 0,
   crashes: [],
   past: undefined,
   past_to: 0,
-  resting: undefined,
   found
 })
 
 /** New messages may have come. */
-export const mail = (actor: Actor): void => {
-  actor.mail = true
-  actor.wake?.()
+export const notifyMail = (actor: Actor): void => {
+  actor.hasMail = true
+  actor.endIdleWait?.()
 }
 
 /**
- * A sweep found that the address has something to do, and this actor is there: it looks now, in case a wakeup from another
- * process was lost. A journal that is no longer than what it has read wakes nothing.
+ * A sweep found `head` as the first unfinished run of the actor's address: the actor reads its journal if that is longer
+ * than what it has read, because a wakeup from another process may have been lost.
  */
-export const find = (actor: Actor, head: RunHead): void => {
-  const { wakeup, run } = actor
-  // The first of the address is another one: what the actor has in hand is over, and perhaps ended elsewhere.
+export const wakeIfBehind = (actor: Actor, head: RunHead): void => {
+  const { run, wakeup } = actor
+  // Where the first unfinished run is another one, the run in hand has ended elsewhere.
   if (head.run_id === run ? head.length > wakeup.seenLength : run !== undefined) wakeRun(wakeup)
-  mail(actor)
+  notifyMail(actor)
 }
 
-/** Wakeups may have been lost: each actor reads the rest of its run's journal, which costs one read. */
-export const look = (actors: Iterable<Actor>): void => {
-  for (const { wakeup } of actors) wakeRun(wakeup)
-}
+/** Why an actor's fiber does nothing: no run to do, a run that waits for people, or the actor has left the table. */
+type Pause = "idle" | "waiting" | "left"
 
-/** What is left to do here: to wait for mail, or for people; or nothing, and the actor has left. */
-type Rest = "idle" | "rests" | "left"
+const isDue = (actor: Actor, pause: Pause): boolean =>
+  pause === "idle" ? actor.hasMail : actor.wakeup.pending || actor.wakeup.draining
 
-const isDue = (actor: Actor, rest: Rest): boolean =>
-  rest === "idle" ? actor.mail : actor.wakeup.pending || actor.wakeup.draining
-
-/** Waits for what may move the actor again, and for a while only. */
-const wait = (host: ActorHost, actor: Actor, rest: Exclude<Rest, "left">): Effect.Effect<void> =>
+/** Waits for what may move the actor again, at most `idle_ms` or `park_ms`. */
+const waitForWakeup = (
+  host: ActorHost,
+  actor: Actor,
+  pause: Exclude<Pause, "left">
+): Effect.Effect<void> =>
   Effect.callback((resume) => {
-    if (isDue(actor, rest)) return resume(Effect.void)
+    if (isDue(actor, pause)) return resume(Effect.void)
     const end = () => {
-      actor.wake = undefined
+      actor.endIdleWait = undefined
       actor.wakeup.waiter = undefined
       cancel()
       resume(Effect.void)
     }
-    const ms = rest === "idle" ? host.config.idle_ms : host.config.park_ms
+    const ms = pause === "idle" ? host.config.idle_ms : host.config.park_ms
     const cancel = host.loop.deadlines.after(ms, end)
-    if (rest === "idle") actor.wake = end
+    if (pause === "idle") actor.endIdleWait = end
     else actor.wakeup.waiter = { wake: end }
     return Effect.sync(end)
   })
 
-/** Claims a run, and loads what it is shown of its conversation's past. */
-const begin = Effect.fnUntraced(function* (host: ActorHost, actor: Actor, head: RunHead) {
-  const { feed, loop } = host
-  const { conversation, ordinal, run_id: run, tenant } = head
-  const agent = loop.directory.get(actor.address.agent)
-  const budget = agent?.spec.history_tokens_max ?? 0
-  // From here on a wakeup is kept for the loop that is about to begin: what is claimed may be amended before it looks.
-  actor.wakeup.pending = false
-  host.table.takeRun(actor, run)
-  const { claim, past } = yield* host.rehydrating.withPermit(
-    Effect.gen(function* () {
-      // Another process may have found it too, and claimed it while this one waited for its turn.
-      const claim = yield* loop.journal.claim(run, host.owner, head.epoch)
-      // What another process ran in between, or what was cancelled before it began, this actor never saw.
-      const known =
-        actor.past !== undefined && actor.past_to === ordinal - 1
-          ? actor.past
-          : yield* load(
-              { journal: loop.journal, tasks: host.tasks },
-              {
-                tenant,
-                conversation,
-                ordinal,
-                cut: cutOf(claim.entries),
-                tokens_max: budget,
-                measure: agent === undefined ? units : loop.weights.of(agent).measure
-              }
-            )
-      return { claim, past: known }
-    })
-  )
-  const worked = new WorkedTime()
-  const folded = foldWhole(run, claim.entries, claim.head.length, worked.pass.bind(worked))
-  // The journal finds the same when it folds the run, and marks it.
-  if (Result.isFailure(folded)) {
-    yield* check(host, run)
-    return yield* folded.failure
-  }
-  // The claim is an event like any other, and whoever watches sees that the run has begun.
-  feed.wake(channelKey(tenant, conversation))
-  const { last: since, worked_ms } = worked
-  return { head, state: folded.success, worked_ms, since, past }
-})
+const leave = ({ table }: ActorHost, actor: Actor, parked: RunHead | undefined): "left" => {
+  table.leave(actor, parked)
+  return "left"
+}
 
-/** Tells operators that a run is about to fail. */
-const warnFailing = ({ background }: ActorHost, run: RunId, { message, reason }: RunStopping) =>
-  background(Effect.logWarning("a run fails", { run_id: run, reason, message }))
-
-/** Runs what was begun, or what rested, until it ends or waits. */
-const runOne = Effect.fnUntraced(function* (
-  host: ActorHost,
-  actor: Actor,
-  { head, past, since, state, worked_ms }: Begun,
-  memory: Context.Context<AgentMemory>,
-  rested: boolean
-) {
-  const { feed, loop } = host
-  const { ordinal, run_id: run } = head
-  const channel = channelKey(head.tenant, head.conversation)
-  const agent = loop.directory.get(actor.address.agent)
-  const pins = state.accepted?.pins
-  if (!rested) OpenQuestions.hold(host.questions, run, state)
-  const changed =
-    agent !== undefined &&
-    agent.spec.on_change === "fail" &&
-    pins !== undefined &&
-    (pins.definition !== agent.pins.definition || pins.tools !== agent.pins.tools)
-  const onDurable: LoopServices["onDurable"] = (id, now, events: ReadonlyArray<RunEvent>) => {
-    for (const event of events) {
-      if (event._tag === "ModelTurned") feed.endTurn(channel, id, event.frame)
-      else if (event._tag === "ApprovalRequested")
-        OpenQuestions.open(host.questions, id, event.approval)
-      else if (event._tag === "RunEnded") feed.endRun(channel, id)
-      else if (event._tag === "RunStopping" && event.status === "failed")
-        warnFailing(host, id, event)
-    }
-    host.onDurable(id, now, events)
-    feed.wake(channel)
-  }
-  const going = runLoop(
-    {
-      ...loop,
-      directory: host.directoryFor(state.accepted?.roles),
-      onDurable,
-      onAmended: () => feed.wake(channel),
-      delta: (id, frame, step, delta) =>
-        feed.delta(channel, { run: id, ordinal, frame, step }, delta)
-    },
-    { run, state, worked_ms, since, rested },
-    past,
-    actor.wakeup,
-    changed ? "definition_changed" : undefined
-  ).pipe(
-    Effect.provideContext(memory),
-    Effect.ensuring(Effect.sync(() => feed.endRun(channel, run)))
-  )
-  const finish = yield* RunSpans.leg(loop.journal, run, state, going)
-  if (finish.how === "ended") {
-    host.table.releaseRun(run)
-    const budget = agent?.spec.history_tokens_max ?? 0
-    const chapter = { ordinal, entries: finish.transcript }
-    actor.past = budget === 0 ? no_past : withChapter(past, chapter, finish.state.past)
-    actor.past_to = ordinal
-    // A cancel from outside has woken no watcher.
-    feed.wake(channel)
-  } else if (finish.how === "rests") {
-    const { state, worked_ms } = finish
-    actor.resting = { head, state, worked_ms, past }
-  }
-  return finish.how
-})
-
-/** The first run of the address that has not ended. */
-const first = Effect.fnUntraced(function* (host: ActorHost, actor: Actor) {
+/** The first unfinished run of the address. */
+const firstUnfinished = Effect.fnUntraced(function* (host: ActorHost, actor: Actor) {
   const { found } = actor
   actor.found = undefined
   if (found !== undefined) return found
-  return (yield* host.loop.journal.unfinished(actor.tenant, actor.address, 1))[0]
+  const [head] = yield* host.loop.journal.unfinished(actor.tenant, actor.address, 1)
+  return head
 })
 
-/** Runs what there is to run. Fails with FencedOff when another process has the run. */
+/** Claims the first unfinished run of the address, where that is for this process to run now. */
+const claimFirst = Effect.fnUntraced(function* (
+  host: ActorHost,
+  actor: Actor
+): Effect.fn.Return<HeldRun | "idle" | "left", Lost | StoreError> {
+  const { hosting, owner, table } = host
+  while (!table.isDraining) {
+    actor.hasMail = false
+    // After a crash too: a run that stays listed as resident hides from the sweep and takes wakeups that nobody reads.
+    if (actor.run !== undefined) table.releaseRun(actor.run)
+    actor.run = undefined
+    const head = yield* firstUnfinished(host, actor)
+    if (head === undefined) {
+      actor.state = "idle"
+      return "idle"
+    }
+    if (head.quarantined === true) {
+      yield* Effect.logWarning("messages wait behind a run in quarantine").pipe(
+        Effect.annotateLogs({ address: actor.key, run_id: head.run_id })
+      )
+      return leave(host, actor, undefined)
+    }
+    const isForeign = head.owner !== undefined && head.owner !== owner
+    if (isForeign || !hosting.has(head.address, head.needs)) return leave(host, actor, undefined)
+    // A message came behind a run that waits for people: a claim for each message would only lengthen its journal.
+    if (head.rests) return leave(host, actor, head.owner === undefined ? undefined : head)
+    actor.state = "running"
+    actor.run = head.run_id
+    const held = yield* Effect.catchTag(
+      claimRun(host, actor, head),
+      // Since it was found it has ended, or another process has claimed it; or it never began.
+      ["RunIsOver", "RunNotFound", "FencedOff"],
+      () => Effect.sync(() => table.releaseRun(head.run_id))
+    )
+    if (held === undefined) continue
+    const isHandedOver = yield* handOverUnhosted(host, head.run_id, held.state)
+    return isHandedOver ? leave(host, actor, undefined) : held
+  }
+  return leave(host, actor, undefined)
+})
+
+/** Runs what there is to run. Fails with FencedOff when another process has claimed the run in hand. */
 const live = Effect.fnUntraced(function* (
   host: ActorHost,
   actor: Actor,
   memory: Context.Context<AgentMemory>
-): Effect.fn.Return<Rest, Lost | StoreError> {
-  const leave = (head: RunHead | undefined): Rest => {
-    host.table.leave(actor, head)
-    return "left"
-  }
+): Effect.fn.Return<Pause, Lost | StoreError> {
   for (;;) {
-    const { resting } = actor
-    actor.resting = undefined
-    if (host.table.isDraining) return leave(resting?.head)
-    let begun: Begun | undefined = resting && { ...resting, since: undefined }
-    if (begun === undefined) {
-      actor.mail = false
-      // After a crash too: an entry that nobody lives behind would take every wakeup and hide the run from the sweep.
-      if (actor.run !== undefined) host.table.releaseRun(actor.run)
-      actor.run = undefined
-      const head = yield* first(host, actor)
-      if (head === undefined) {
-        actor.state = "idle"
-        return "idle"
-      }
-      if (head.quarantined === true) {
-        yield* Effect.logWarning("messages wait behind a run in quarantine").pipe(
-          Effect.annotateLogs({ address: actor.key, run_id: head.run_id })
-        )
-        return leave(undefined)
-      }
-      if (head.owner !== undefined && head.owner !== host.owner) return leave(undefined)
-      if (!host.hosting.has(head.address, head.needs)) return leave(undefined)
-      // What came was behind it: to take it again would be a claim in its journal for each message.
-      if (head.rests) return leave(head.owner === undefined ? undefined : head)
-      actor.state = "running"
-      actor.run = head.run_id
-      const lost = ["RunIsOver", "RunNotFound", "FencedOff"] as const
-      begun = yield* Effect.catchTag(begin(host, actor, head), lost, () =>
-        // Between the look and the claim it ended, or another took it; or it never began.
-        Effect.sync(() => {
-          host.table.releaseRun(head.run_id)
-          return undefined
-        })
-      )
-      if (begun === undefined) continue
-      if (yield* handedOver(host, head.run_id, begun.state)) return leave(undefined)
-    }
-    const how = yield* runOne(host, actor, begun, memory, resting !== undefined)
-    if (how === "rests") return how
-    if (how === "drained" && (host.table.isDraining || !actor.wakeup.pending))
-      return leave(begun.head)
+    const { waiting } = actor
+    actor.waiting = undefined
+    if (host.table.isDraining) return leave(host, actor, waiting?.head)
+    const held = waiting ?? (yield* claimFirst(host, actor))
+    if (held === "idle" || held === "left") return held
+    const how = yield* continueRun(host, actor, held, memory, waiting !== undefined)
+    if (how === "rests") return "waiting"
+    if (how === "drained") return leave(host, actor, undefined)
   }
 })
 
-/** Lets an actor crash and starts it again, as often as its supervision allows. */
+/** The life of an actor's fiber: it ends when the actor has left the table. */
 export const supervise = Effect.fnUntraced(function* (
   host: ActorHost,
   actor: Actor,
@@ -312,34 +196,21 @@ export const supervise = Effect.fnUntraced(function* (
 ): Effect.fn.Return<void> {
   for (;;) {
     const exit = yield* Effect.exit(live(host, actor, memory))
-    if (exit._tag === "Success") {
-      if (exit.value === "left") return
-      const { resting } = actor
-      if (resting !== undefined && asks(host, resting)) {
-        // Awaits the `Deferred`s of the questions of its run.
-        if (isDue(actor, exit.value)) continue
-        const waiting = new DecisionWait(host, actor, resting)
-        waiting.over(yield* Effect.exit(OpenQuestions.decided(host.questions, resting.head.run_id)))
-      } else yield* wait(host, actor, exit.value)
-      // The flags are looked at in the same block that removes the entry: a wakeup between the two would be lost.
-      if (isDue(actor, exit.value)) continue
-      return host.table.leave(actor, actor.resting?.head)
+    if (exit._tag === "Failure") {
+      if (yield* handleCrash(host, actor, exit.cause)) continue
+      return
     }
-    const fenced = exit.cause.reasons.some(
-      (reason) => reason._tag === "Fail" && reason.error._tag === "FencedOff"
-    )
-    if (fenced) {
-      yield* Effect.logWarning("another process took this actor's run", { address: actor.key })
-      return host.table.leave(actor, undefined)
-    }
-    if (exit.cause.reasons.every((reason) => reason._tag === "Interrupt")) {
-      return yield* Effect.interrupt
-    }
-    // Of a run in quarantine nothing is begun again; what waits behind it waits.
-    if (yield* isInQuarantine(host, actor, exit.cause)) return host.table.leave(actor, undefined)
-    if (!(yield* mayStartAgain(host, actor, exit.cause))) {
-      actor.state = "stopped"
-      return host.table.leave(actor, undefined)
-    }
+    const pause = exit.value
+    if (pause === "left") return
+    const { waiting } = actor
+    if (waiting !== undefined && asksForDecision(host, waiting)) {
+      if (isDue(actor, pause)) continue
+      const wait = new DecisionWait(host, actor, waiting)
+      const run = waiting.head.run_id
+      wait.end(yield* Effect.exit(OpenQuestions.awaitDecision(host.questions, run)))
+    } else yield* waitForWakeup(host, actor, pause)
+    // Checked in the same synchronous block that removes the entry: a wakeup between the two would be lost.
+    if (isDue(actor, pause)) continue
+    return host.table.leave(actor, actor.waiting?.head)
   }
 })

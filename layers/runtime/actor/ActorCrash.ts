@@ -1,5 +1,12 @@
 /**
- * What becomes of an actor that crashed: it starts again, or its run is in quarantine, or it has crashed too often.
+ * What becomes of an actor whose fiber failed. In this order:
+ *
+ * - Another process has claimed its run: it leaves.
+ * - It is interrupted: so is its fiber.
+ * - Its run's journal does not fold: the run is in quarantine, and the actor leaves.
+ * - It crashed at most `restarts_max` times within `window_ms`: it starts again after a backoff, and claims the run anew.
+ * - It crashed more often: its run fails with `restart_intensity_exceeded`, and the actor is stopped. A message or a sweep
+ *   that finds work at its address starts it again.
  */
 import { Effect, Random, Result } from "effect"
 import type { Cause } from "effect"
@@ -7,22 +14,35 @@ import { defaultSupervision } from "../../../src/agent/AgentSpec.ts"
 import type { RunId } from "../../../src/Ids.ts"
 import { cancelRun } from "../../../src/run/RunCommand.ts"
 import type { StoreError } from "../../../services/TaskStore.ts"
-import type { Actor } from "./Actor.ts"
-import type { ActorHost } from "./ActorHost.ts"
-import { logCrash } from "../tool/Faults.ts"
 import { amend } from "../desk/Observers.ts"
 import type { Lost } from "../loop/RunWriter.ts"
+import { logCrash } from "../tool/Faults.ts"
+import type { Actor } from "./Actor.ts"
+import type { ActorHost } from "./ActorHost.ts"
 
-/** Folds the run and changes nothing: where it does not fold it is in quarantine afterwards, and this fails. */
-export const check = (host: ActorHost, run: RunId) =>
+type Crash = Cause.Cause<Lost | StoreError>
+
+/** Has the journal fold the run, which changes nothing. Where it does not fold it is put in quarantine, and this fails. */
+export const failIfUnfoldable = (host: ActorHost, run: RunId) =>
   host.loop.journal.amend(run, () => ({ events: [], answer: Result.succeed(undefined) }))
 
+const failedWith = <E extends { readonly _tag: string }>(
+  cause: Cause.Cause<E>,
+  tag: E["_tag"]
+): boolean => cause.reasons.some((reason) => reason._tag === "Fail" && reason.error._tag === tag)
+
+/** Did the journal not answer? That says nothing of the run: it goes on when the journal answers again. */
+const isJournalAway = (cause: Crash): boolean =>
+  cause.reasons.some(
+    (reason) => reason._tag === "Fail" && reason.error._tag === "JournalError" && reason.error.lost
+  )
+
 /**
- * Ends the run in hand of an actor that crashed too often: a typed reason, and nothing is guessed. It is claimed once
- * more, because what was dispatched by an owner that still counts is waited for, and here nobody waits any more. A run
- * that another process has by now is that one's; where the journal does not answer, a sweep begins again.
+ * Fails the run in hand of an actor that crashed too often. The run is claimed once more, because what its last owner
+ * dispatched is waited for while that owner counts, and here nobody waits any more. A run that another process has claimed
+ * is left alone. Where the journal does not answer, a sweep starts the actor again.
  */
-const giveUp = Effect.fnUntraced(function* (host: ActorHost, run: RunId) {
+const failRun = Effect.fnUntraced(function* (host: ActorHost, run: RunId) {
   const { journal } = host.loop
   const head = yield* journal.head(run)
   if (head.owner !== undefined && head.owner !== host.owner) return
@@ -32,56 +52,58 @@ const giveUp = Effect.fnUntraced(function* (host: ActorHost, run: RunId) {
   )
 })
 
-/** A journal that was away says nothing of the run: it goes on when the journal is back. */
-const isAway = (cause: Cause.Cause<Lost | StoreError>): boolean =>
-  cause.reasons.some(
-    (reason) => reason._tag === "Fail" && reason.error._tag === "JournalError" && reason.error.lost
-  )
+/** Did the actor crash because its run does not fold? A defect does not say so: the journal is asked. */
+const isQuarantined = Effect.fnUntraced(function* (host: ActorHost, run: RunId, cause: Crash) {
+  if (failedWith(cause, "RunQuarantined")) return true
+  if (isJournalAway(cause)) return false
+  const folded = yield* Effect.exit(failIfUnfoldable(host, run))
+  return folded._tag === "Failure" && failedWith(folded.cause, "RunQuarantined")
+})
 
-/** Has it crashed too often, or may it start again? Then it has waited, longer each time. */
-export const mayStartAgain = Effect.fnUntraced(function* (
-  host: ActorHost,
-  actor: Actor,
-  cause: Cause.Cause<Lost | StoreError>
-) {
+/** Waits, longer after each crash, and gives true; or fails the run and gives false, after too many crashes. */
+const restarts = Effect.fnUntraced(function* (host: ActorHost, actor: Actor, cause: Crash) {
   const agent = host.loop.directory.get(actor.address.agent)
   const { backoff_initial_ms, backoff_max_ms, restarts_max, window_ms } =
     agent?.spec.supervision ?? defaultSupervision
-  const at = host.loop.clock.currentTimeMillisUnsafe()
-  actor.crashes = [...actor.crashes.filter((each) => each > at - window_ms), at]
+  const now = host.loop.clock.currentTimeMillisUnsafe()
+  actor.crashes = [...actor.crashes.filter((at) => at > now - window_ms), now]
   actor.restarts++
-  const about = { address: actor.key, crashes: actor.crashes.length }
-  if (actor.crashes.length > restarts_max) {
-    if (actor.run !== undefined && !isAway(cause)) {
-      yield* Effect.ignoreCause(giveUp(host, actor.run))
+  const crashes = actor.crashes.length
+  const about = { address: actor.key, crashes }
+  if (crashes > restarts_max) {
+    if (actor.run !== undefined && !isJournalAway(cause)) {
+      yield* Effect.ignoreCause(failRun(host, actor.run))
     }
     yield* logCrash("an actor crashed too often and was stopped", cause, about, "Error")
     return false
   }
   yield* logCrash("an actor crashed and is started again", cause, about, "Warn")
-  const ms = Math.min(backoff_initial_ms * 2 ** (actor.crashes.length - 1), backoff_max_ms)
+  const ms = Math.min(backoff_initial_ms * 2 ** (crashes - 1), backoff_max_ms)
   yield* Effect.sleep(ms + (yield* Random.nextIntBetween(0, Math.ceil(ms / 4) + 1)))
   return true
 })
 
-/** Did the run in hand end it because its journal does not fold? What broke a fold anywhere is a defect, so it is asked. */
-export const isInQuarantine = Effect.fnUntraced(function* (
+/** True: the actor starts again. False: it has left the table. */
+export const handleCrash = Effect.fnUntraced(function* (
   host: ActorHost,
   actor: Actor,
-  cause: Cause.Cause<Lost | StoreError>
-) {
+  cause: Crash
+): Effect.fn.Return<boolean> {
+  const { table } = host
+  if (failedWith(cause, "FencedOff")) {
+    yield* Effect.logWarning("another process took this actor's run", { address: actor.key })
+    table.leave(actor, undefined)
+    return false
+  }
+  if (cause.reasons.every((reason) => reason._tag === "Interrupt")) return yield* Effect.interrupt
   const { run } = actor
-  if (run === undefined) return false
-  const found = cause.reasons.some(
-    (reason) => reason._tag === "Fail" && reason.error._tag === "RunQuarantined"
-  )
-  const asked = found || isAway(cause) ? undefined : yield* Effect.exit(check(host, run))
-  const isIn =
-    found ||
-    (asked?._tag === "Failure" &&
-      asked.cause.reasons.some(
-        (reason) => reason._tag === "Fail" && reason.error._tag === "RunQuarantined"
-      ))
-  if (isIn) host.table.releaseRun(run)
-  return isIn
+  if (run !== undefined && (yield* isQuarantined(host, run, cause))) {
+    table.releaseRun(run)
+    table.leave(actor, undefined)
+    return false
+  }
+  if (yield* restarts(host, actor, cause)) return true
+  actor.state = "stopped"
+  table.leave(actor, undefined)
+  return false
 })

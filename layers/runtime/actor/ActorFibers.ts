@@ -8,7 +8,7 @@ import { AgentMemories } from "../../../services/AgentMemory.ts"
 import type { RunHead } from "../../../services/RunJournal.ts"
 import { drainRun } from "../loop/RunWakeup.ts"
 import { reportFailedExit } from "../tool/Faults.ts"
-import * as Actors from "./Actor.ts"
+import { makeActor, notifyMail, supervise, wakeIfBehind } from "./Actor.ts"
 import type { Actor } from "./Actor.ts"
 import type { ActorHost } from "./ActorHost.ts"
 
@@ -28,7 +28,7 @@ export const make = Effect.fnUntraced(function* (host: ActorHost) {
     const scope = Scope.makeUnsafe()
     const life = Effect.onExit(
       Effect.flatMap(Scope.provide(memories.get(actor.tenant, actor.address), scope), (memory) =>
-        Actors.supervise(host, actor, memory)
+        supervise(host, actor, memory)
       ),
       (exit) => Scope.close(scope, exit)
     )
@@ -46,16 +46,16 @@ export const make = Effect.fnUntraced(function* (host: ActorHost) {
     if (!hosting.has(address)) return
     const present = table.actorOf(actorKey(tenant, address))
     if (present === undefined) {
-      if (!table.isDraining) start(Actors.make(tenant, address, found))
-    } else if (found === undefined) Actors.mail(present)
-    else Actors.find(present, found)
+      if (!table.isDraining) start(makeActor(tenant, address, found))
+    } else if (found === undefined) notifyMail(present)
+    else wakeIfBehind(present, found)
   }
 
   /** Ends what is in flight within `drain_ms`, interrupts the rest, and lets other processes have the runs at once. */
   const stop = Effect.suspend(() => {
     for (const actor of table.drain()) {
       drainRun(actor.wakeup)
-      Actors.mail(actor)
+      notifyMail(actor)
     }
     return Effect.timeoutOption(FiberMap.awaitEmpty(fibers), config.drain_ms).pipe(
       Effect.andThen(FiberMap.clear(fibers)),

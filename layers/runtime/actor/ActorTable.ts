@@ -58,7 +58,7 @@ export class ActorTable {
     // An actor that came after this one may have the run already.
     if (actor.run !== undefined && this.#residents.get(actor.run) === actor) {
       this.#residents.delete(actor.run)
-      OpenQuestions.drop(this.#questions, actor.run, "parked")
+      OpenQuestions.dropQuestions(this.#questions, actor.run, "parked")
     }
     if (parked !== undefined) this.#parked.set(parked.run_id, actor.key)
     if (actor.state !== "stopped") return
@@ -84,7 +84,7 @@ export class ActorTable {
 
   /** Nobody here has the run in hand any more: it is over, or for another process. */
   releaseRun(run: RunId): void {
-    OpenQuestions.drop(this.#questions, run, "amended")
+    OpenQuestions.dropQuestions(this.#questions, run, "amended")
     this.#residents.delete(run)
     this.#parked.delete(run)
   }

@@ -1,74 +1,84 @@
 /**
- * How an actor's fiber waits for a person: it awaits the `Deferred`s of its run's open questions, until one is decided or
- * something else ends the wait.
+ * How an actor's fiber waits for a person while its run is resident. It awaits the `Deferred`s of the run's open questions;
+ * the wait ends with a decision, with another amendment of the run, when the process drains, or after `park_ms`.
+ *
+ * - A decision of this process's desk completes the `Deferred` itself.
+ * - One of another process's desk is an amendment that the journal notifies of: `wake` then reads what was appended, and
+ *   completes the `Deferred` from there.
+ *
+ * In both cases the loop reads the decision in the journal; the `Deferred` only says when.
  */
 import { Effect, Exit } from "effect"
 import type { Decision } from "../../../src/approval/Approval.ts"
-import type { Actor, Resting } from "./Actor.ts"
-import type { ActorHost } from "./ActorHost.ts"
-import { Deadline } from "../tool/Deadlines.ts"
 import * as OpenQuestions from "../desk/OpenQuestions.ts"
+import { Deadline } from "../tool/Deadlines.ts"
+import type { Actor } from "./Actor.ts"
+import type { ActorHost } from "./ActorHost.ts"
+import type { HeldRun } from "./ActorRun.ts"
 
-/** Entries that are read to see what was decided elsewhere; what lies beyond them the loop reads. */
-const looked_at_max = 100
+/** Entries that are searched for decisions; the loop reads those beyond them. */
+const entries_max = 100
 
-/**
- * Completes what was decided elsewhere from what the journal has beyond the state that rests. What this process's desk
- * decides it completes itself, so that goes first.
- */
-const look = Effect.fnUntraced(function* (host: ActorHost, actor: Actor, resting: Resting) {
-  const run = resting.head.run_id
-  const isOver = () => actor.resting !== resting || !host.questions.has(run)
+/** Completes what another process's desk has decided, from the entries behind the state that waits. */
+const completeFromJournal = Effect.fnUntraced(function* (
+  host: ActorHost,
+  actor: Actor,
+  waiting: HeldRun
+) {
+  const { loop, questions } = host
+  const run = waiting.head.run_id
+  const isOver = () => actor.waiting !== waiting || !questions.has(run)
+  // This process's desk completes what it decides in the turn in which its amendment wakes the actor: it goes first.
   yield* Effect.yieldNow
   if (isOver()) return
-  const entries = yield* host.loop.journal
-    .read(run, resting.state.length, looked_at_max)
+  const entries = yield* loop.journal
+    .read(run, waiting.state.length, entries_max)
     .pipe(Effect.orElseSucceed(() => []))
   if (isOver()) return
-  OpenQuestions.completeFrom(host.questions, run, entries)
+  OpenQuestions.completeFromEntries(questions, run, entries)
 })
 
-/** Does a person's decision move it, and not only what an operator settles? */
-export const asks = ({ questions }: ActorHost, { head, state }: Resting): boolean => {
-  OpenQuestions.hold(questions, head.run_id, state)
+/** Opens the questions of a run that waits. False: it has none, and waits for an operator to settle a call. */
+export const asksForDecision = ({ questions }: ActorHost, { head, state }: HeldRun): boolean => {
+  OpenQuestions.matchState(questions, head.run_id, state)
   return questions.has(head.run_id)
 }
 
-/** What ends the wait for a decision: what is appended to the run, a stop, and time. */
+/** One object per waiting run: it is the deadline and the waiter of the run's wakeup (bench row "parked, resident"). */
 export class DecisionWait extends Deadline {
   readonly #host: ActorHost
   readonly #actor: Actor
-  readonly #resting: Resting
+  readonly #waiting: HeldRun
 
-  constructor(host: ActorHost, actor: Actor, resting: Resting) {
+  constructor(host: ActorHost, actor: Actor, waiting: HeldRun) {
     super()
     this.#host = host
     this.#actor = actor
-    this.#resting = resting
+    this.#waiting = waiting
     actor.wakeup.waiter = this
     host.loop.deadlines.arm(this, host.config.park_ms)
   }
 
   fire() {
-    this.#drop("parked")
+    this.#giveUp("parked")
   }
 
   wake() {
     const { wakeup } = this.#actor
     wakeup.waiter = undefined
-    if (wakeup.draining) this.#drop("draining")
-    else this.#host.background(look(this.#host, this.#actor, this.#resting))
+    if (wakeup.draining) this.#giveUp("draining")
+    else this.#host.background(completeFromJournal(this.#host, this.#actor, this.#waiting))
   }
 
-  #drop(why: OpenQuestions.Undecided) {
-    OpenQuestions.drop(this.#host.questions, this.#resting.head.run_id, why)
+  #giveUp(why: OpenQuestions.Undecided) {
+    OpenQuestions.dropQuestions(this.#host.questions, this.#waiting.head.run_id, why)
   }
 
-  over(exit: Exit.Exit<Decision, OpenQuestions.Undecided>) {
+  end(exit: Exit.Exit<Decision, OpenQuestions.Undecided>) {
     this.#host.loop.deadlines.disarm(this)
     const { wakeup } = this.#actor
     wakeup.waiter = undefined
-    // The decision is in the journal: the loop reads it there, with or without a wakeup.
+    // The decision is in the journal: the loop is to read it, with or without a wakeup.
     if (Exit.isSuccess(exit)) wakeup.pending = true
   }
 }

@@ -61,7 +61,7 @@ export interface Wanted {
   readonly measure: Measure
 }
 
-export const load = Effect.fnUntraced(function* (
+export const loadPast = Effect.fnUntraced(function* (
   stores: { readonly journal: RunJournal["Service"]; readonly tasks: TaskStore["Service"] },
   wanted: Wanted
 ): Effect.fn.Return<Past, JournalError | StoreError> {

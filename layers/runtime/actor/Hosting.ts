@@ -1,13 +1,13 @@
 /**
- * What this process can go on with: runs of its agents that need nothing else, or nothing that it does not host.
+ * What this process hosts: its agents, their versions and their tools. A run goes on where all that it needs is hosted.
  */
 import { Effect } from "effect"
-import type { AgentDirectory } from "../../../services/AgentDirectory.ts"
-import { hostedBy } from "../../../services/AgentDirectory.ts"
 import type { Address, RunId } from "../../../src/Ids.ts"
 import type { Need } from "../../../src/run/Needs.ts"
 import { needsOf, versionOf } from "../../../src/run/Needs.ts"
 import type { RunState } from "../../../src/run/RunState.ts"
+import type { AgentDirectory } from "../../../services/AgentDirectory.ts"
+import { hostedBy } from "../../../services/AgentDirectory.ts"
 import type { ActorHost } from "./ActorHost.ts"
 
 export type Hosting = ReturnType<typeof make>
@@ -18,9 +18,9 @@ export const make = (directory: AgentDirectory["Service"]) => {
   const hosted = hostedBy(directory.all)
   const here = new Set(hosted)
 
-  /** The version that a run waits for whose agent says so. One that was accepted without any waits for none. */
-  const pinned = ({ accepted, stopping }: RunState): ReadonlyArray<Need> => {
-    if (accepted === undefined || stopping !== undefined) return nothing
+  /** The version that a run needs whose agent has `on_change: "wait"`; none, if it was accepted without one. */
+  const pinnedVersion = ({ accepted, stopping }: RunState): ReadonlyArray<Need> => {
+    if (stopping !== undefined) return nothing
     const { address, pins } = accepted
     const agent = directory.get(address.agent)
     return agent?.spec.on_change !== "wait" || pins.definition === ""
@@ -31,19 +31,19 @@ export const make = (directory: AgentDirectory["Service"]) => {
   return {
     agents: directory.all.map(({ spec }) => spec.name),
     hosted,
-    /** Is all of it hosted here? */
+    /** Are the agent and all needs hosted here? */
     has: ({ agent }: Address, needs = nothing): boolean =>
       here.has(agent) && needs.every((need) => here.has(need)),
     /** All that the run needs, if this process lacks any of it; otherwise nothing. */
     lacking: (state: RunState): ReadonlyArray<Need> => {
-      const needs = [...needsOf(state), ...pinned(state)]
+      const needs = [...needsOf(state), ...pinnedVersion(state)]
       return needs.every((need) => here.has(need)) ? nothing : needs
     }
   }
 }
 
-/** Lets go of a claimed run that needs what this process does not host: it is for one that does. */
-export const handedOver = Effect.fnUntraced(function* (
+/** Hands a claimed run that needs what this process does not host over to one that does. False: it needs nothing else. */
+export const handOverUnhosted = Effect.fnUntraced(function* (
   { hosting, loop, table }: ActorHost,
   run_id: RunId,
   state: RunState

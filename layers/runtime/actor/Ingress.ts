@@ -23,7 +23,7 @@ import { digestOf } from "../tool/CallDigests.ts"
 import { beginRun, onBegunRun, supersedeEarlier } from "./Acceptance.ts"
 import type { WakeActor } from "./ActorFibers.ts"
 import type { ActorHost } from "./ActorHost.ts"
-import * as RunSpans from "./RunSpans.ts"
+import { traceOfSender } from "./RunSpans.ts"
 
 const encoder = new TextEncoder()
 
@@ -68,7 +68,7 @@ export const make = Effect.fnUntraced(function* (host: ActorHost, wake: WakeActo
       message: text,
       by: by.id,
       roles: rolesOf(by),
-      ...(yield* RunSpans.sender(random)),
+      ...(yield* traceOfSender(random)),
       channel_origin: message.channel_origin ?? "api",
       initiated_by: "customer",
       idempotency_key,

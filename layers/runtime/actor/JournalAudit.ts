@@ -1,12 +1,12 @@
 /**
- * Looks through the runs that are not over, some time after the start and now and then: a journal with a gap is in
- * quarantine before anybody waits for it, and a question whose record was lost is asked again. In small pages, and not
- * while a start recovers its runs, so that nobody waits for it.
+ * Audits the runs that are not over, `audit_first_ms` after the start and then every `audit_ms`: a journal with a gap is put
+ * in quarantine before anybody waits for it, and a lost record of a question is written again. In small pages, and not while
+ * a start recovers its runs, so that no run waits for the audit.
  */
 import { Effect, Layer } from "effect"
 import type { RunId } from "../../../src/Ids.ts"
 import { RunJournal } from "../../../services/RunJournal.ts"
-import { every } from "./Periodic.ts"
+import { startPeriodic } from "./Periodic.ts"
 import { RuntimeConfig } from "./RuntimeConfig.ts"
 
 /** Runs of one page, and the time between two of them. */
@@ -23,7 +23,7 @@ const make = Effect.gen(function* () {
       after = yield* journal.audit(page_max, after)
     } while (after !== undefined)
   })
-  yield* every(audit_ms, audit, audit_first_ms)
+  yield* startPeriodic(audit_ms, audit, audit_first_ms)
 })
 
 export const layer: Layer.Layer<never, never, RunJournal> = Layer.effectDiscard(make)

@@ -1,12 +1,12 @@
 /**
- * Work that a runtime does again and again for as long as its scope. It is nobody's request, so it makes no spans: an idle
- * process has nothing to trace.
+ * Work that a runtime repeats for as long as its scope. It belongs to no request, so it makes no spans: an idle process has
+ * nothing to trace.
  */
 import { Effect } from "effect"
 import type { Scope } from "effect"
 
-/** Waits first, `first_ms` the first time. What fails is said, and done again after the same time. */
-export const every = (
+/** Runs `work` every `ms`, the first time after `first_ms`. A failure is logged, and the work is repeated all the same. */
+export const startPeriodic = (
   ms: number,
   work: Effect.Effect<unknown, unknown>,
   first_ms: number = ms

@@ -15,10 +15,9 @@ import type { Owners } from "../../../services/Owners.ts"
 import type { JournalError } from "../../../services/RunJournal.ts"
 import { channelKey } from "../loop/Feed.ts"
 import { wakeRun } from "../loop/RunWakeup.ts"
-import * as Actors from "./Actor.ts"
 import type { WakeActor } from "./ActorFibers.ts"
 import type { ActorHost } from "./ActorHost.ts"
-import { every } from "./Periodic.ts"
+import { startPeriodic } from "./Periodic.ts"
 
 /** Questions that one sweep closes because their time is over. */
 const expired_max = 500
@@ -63,7 +62,10 @@ const onAmended =
   (host: ActorHost, wake: WakeActor) =>
   (run: RunId | undefined): void => {
     const { background, table } = host
-    if (run === undefined) return Actors.look(table.residents)
+    if (run === undefined) {
+      for (const { wakeup } of table.residents) wakeRun(wakeup)
+      return
+    }
     const actor = table.residentOf(run)
     if (actor !== undefined) return wakeRun(actor.wakeup)
     if (table.isDraining) return
@@ -96,8 +98,8 @@ export const start = Effect.fnUntraced(function* ({
   yield* loop.journal.amended(onAmended(host, wake))
   // Finalizers run in reverse: the sweeps end first, then the actors, and what those need is closed after them.
   yield* Effect.addFinalizer(() => stop)
-  yield* every(Math.max(config.lease_ms / 3, 1), beat())
-  yield* every(config.sweep_ms, Effect.andThen(desk.expire(expired_max), recover))
+  yield* startPeriodic(Math.max(config.lease_ms / 3, 1), beat())
+  yield* startPeriodic(config.sweep_ms, Effect.andThen(desk.expire(expired_max), recover))
   // The runs of a process that is gone are taken up now, and not at the next sweep.
   yield* owners.gone(() => {
     if (!table.isDraining) host.background(Effect.ignore(recover))

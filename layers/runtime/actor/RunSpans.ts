@@ -83,7 +83,7 @@ type Trace = Pick<AgentTask, "trace_id" | "span_id" | "sampled">
  * The trace of a message that is being sent: the caller's, or a new one; and the span that sends it, if it is told of.
  * Where it is not, because nobody listens here or the caller wants none, it is the caller's own.
  */
-export const sender = (random: SecureRandom.SecureRandom["Service"]) =>
+export const traceOfSender = (random: SecureRandom.SecureRandom["Service"]) =>
   Effect.withFiber((fiber) => {
     const { span, tracer } = fiber.cache
     const isTold = span !== undefined && tracer !== undefined && span.sampled
@@ -100,7 +100,7 @@ export const sender = (random: SecureRandom.SecureRandom["Service"]) =>
   })
 
 /** One time that a run goes on, with what it waited for before. */
-export const leg = <A, E, R>(
+export const traceRun = <A, E, R>(
   journal: RunJournal["Service"],
   run: RunId,
   { accepted }: RunState,

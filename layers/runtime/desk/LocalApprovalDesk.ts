@@ -2,7 +2,7 @@
  * Decides approvals by amending the run under its lock, so that of several decisions at once one wins, whichever process
  * and channel they come from. A decision is durable when that amendment commits; then the run goes on in one of three ways:
  *
- * - Its actor waits in this process: `OpenQuestions.complete` completes the `Deferred` that the actor's fiber awaits.
+ * - Its actor waits in this process: `OpenQuestions.completeQuestion` completes the `Deferred` that the actor's fiber awaits.
  * - Its actor waits in another process: the journal notifies that process of the amendment (`DecisionWait.ts`).
  * - It is parked, or its process has restarted: the amendment starts its actor (`Recovery.ts`), which reads the decision in
  *   the journal. Where the notification is lost, a sweep finds the run.
@@ -109,7 +109,9 @@ const decideRecord = Effect.fnUntraced(function* (
       decideApproval(state, { call, approval: id, decision, by, digest: bound }, now)
     )
   ).pipe(
-    Effect.tap(() => Effect.sync(() => OpenQuestions.complete(questions, run_id, id, decision))),
+    Effect.tap(() =>
+      Effect.sync(() => OpenQuestions.completeQuestion(questions, run_id, id, decision))
+    ),
     // The caller may be interrupted in between: what is durable is observed all the same.
     Effect.uninterruptible,
     Effect.catchTag("RunNotFound", () => new ApprovalNotFound({ id })),

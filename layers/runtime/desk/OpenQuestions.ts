@@ -1,6 +1,7 @@
 /**
- * The open questions of the runs that live in this process, each with the `Deferred` that its actor's fiber awaits. The
- * records are the truth: what is kept here goes with the actor, and a decision that nobody awaits is found in the journal.
+ * The open questions of the runs that are resident in this process, each with the `Deferred` that its actor's fiber awaits.
+ * The records are the truth. What is kept here goes when the actor leaves; a decision that comes after that, also after a
+ * restart, is in the journal and starts the actor again (`actor/Recovery.ts`).
  */
 import { Context, Deferred, Effect, Exit, Layer } from "effect"
 import type { Decision } from "../../../src/approval/Approval.ts"
@@ -8,7 +9,7 @@ import type { ApprovalId, RunId } from "../../../src/Ids.ts"
 import type { JournalEntry } from "../../../src/run/RunEvent.ts"
 import type { RunState } from "../../../src/run/RunState.ts"
 
-/** Why a wait ended without a decision: something else was appended to the run, the process stops, or the actor leaves. */
+/** Why a wait ended without a decision: the run was amended otherwise, the process drains, or only the records are left. */
 export type Undecided = "amended" | "draining" | "parked"
 
 /** An open question, and those of the same run that were put before it: nearly every run has one. */
@@ -18,7 +19,7 @@ interface Question {
   readonly before: Question | undefined
 }
 
-/** Of each resident run that asks: its last open question. At most one a call in hand, and one about a limit. */
+/** By run: the last question that it has put. A run has at most one for each call in flight, and one about a limit. */
 export class OpenQuestions extends Context.Service<OpenQuestions, Map<RunId, Question>>()(
   "troupe/layers/runtime/desk/OpenQuestions"
 ) {}
@@ -27,88 +28,91 @@ type Questions = OpenQuestions["Service"]
 
 export const layer: Layer.Layer<OpenQuestions> = Layer.sync(OpenQuestions, () => new Map())
 
-/** The open questions of a run that is resident here, oldest first. */
+/** The open questions of a resident run, oldest first. */
 export const questionsOf = (questions: Questions, run: RunId): ReadonlyArray<Question> => {
   const found: Array<Question> = []
   for (let next = questions.get(run); next !== undefined; next = next.before) found.push(next)
   return found.reverse()
 }
 
-/** Keeps the questions of a run for which this holds, and gives the others. */
-const keep = (
+/** Removes the questions of a run for which `isKept` is false, and gives them. */
+const removeOthers = (
   questions: Questions,
   run: RunId,
-  holds: (question: Question) => boolean
+  isKept: (question: Question) => boolean
 ): ReadonlyArray<Question> => {
   const all = questionsOf(questions, run)
-  const left = all.filter((question) => !holds(question))
-  if (left.length === 0) return left
+  const removed = all.filter((question) => !isKept(question))
+  if (removed.length === 0) return removed
   let last: Question | undefined
   for (const question of all) {
-    if (holds(question)) last = { ...question, before: last }
+    if (isKept(question)) last = { ...question, before: last }
   }
   if (last === undefined) questions.delete(run)
   else questions.set(run, last)
-  return left
+  return removed
 }
 
-/** Makes the `Deferred` of a question that is durable, where there is none. */
-export const open = (questions: Questions, run: RunId, approval: ApprovalId): void => {
+/** Makes the `Deferred` of a question that is durable. One that is open already stays. */
+export const openQuestion = (questions: Questions, run: RunId, approval: ApprovalId): void => {
   if (questionsOf(questions, run).some((each) => each.approval === approval)) return
   const before = questions.get(run)
   questions.set(run, { approval, decision: Deferred.makeUnsafe(), before })
 }
 
-/** Holds exactly the questions of a run that wait for a decision, as its state says. */
-export const hold = (questions: Questions, run: RunId, state: RunState): void => {
+/** Opens what the run's state asks, and ends the waits for what it does not ask any more. */
+export const matchState = (questions: Questions, run: RunId, state: RunState): void => {
   if (state.asking === 0 && !questions.has(run)) return
   const asked = new Set<ApprovalId>()
   if (state.question !== undefined) asked.add(state.question.approval)
   for (const { phase } of state.open) {
     if (phase._tag === "Asking") asked.add(phase.request.approval)
   }
-  for (const { decision } of keep(questions, run, ({ approval }) => asked.has(approval))) {
+  for (const { decision } of removeOthers(questions, run, ({ approval }) => asked.has(approval))) {
     Deferred.doneUnsafe(decision, Exit.fail("amended"))
   }
-  for (const approval of asked) open(questions, run, approval)
+  for (const approval of asked) openQuestion(questions, run, approval)
 }
 
-/** A decision is durable: who awaits it goes on. Nothing where the run is not resident here. */
-export const complete = (
+/** Ends the wait for a decision that is durable. Does nothing where the run is not resident. */
+export const completeQuestion = (
   questions: Questions,
   run: RunId,
   approval: ApprovalId,
   decision: Decision
 ): void => {
-  for (const question of keep(questions, run, (each) => each.approval !== approval)) {
+  for (const question of removeOthers(questions, run, (each) => each.approval !== approval)) {
     Deferred.doneUnsafe(question.decision, Exit.succeed(decision))
   }
 }
 
-/** Forgets the questions of a run, whose records stay; whoever awaits them is told why. */
-export const drop = (questions: Questions, run: RunId, why: Undecided): void => {
+/** Removes the questions of a run and ends the waits for them. Their records stay. */
+export const dropQuestions = (questions: Questions, run: RunId, why: Undecided): void => {
   const dropped = questionsOf(questions, run)
   questions.delete(run)
   for (const { decision } of dropped) Deferred.doneUnsafe(decision, Exit.fail(why))
 }
 
-/** Completes what these entries decide; entries that decide nothing end the run's waits. */
-export const completeFrom = (
+/** Completes the questions that these entries of the run decide. Entries that decide none end all of its waits. */
+export const completeFromEntries = (
   questions: Questions,
   run: RunId,
   entries: ReadonlyArray<JournalEntry>
 ): void => {
-  let any = false
+  let isDecided = false
   for (const { event } of entries) {
     if (event._tag !== "ApprovalDecided") continue
-    any = true
-    complete(questions, run, event.approval, event.decision)
+    isDecided = true
+    completeQuestion(questions, run, event.approval, event.decision)
   }
-  if (!any) drop(questions, run, "amended")
+  if (!isDecided) dropQuestions(questions, run, "amended")
 }
 
-/** Awaits the first decision of a run's questions, or fails with why there is none. At once where it asks nothing. */
-export const decided = (questions: Questions, run: RunId): Effect.Effect<Decision, Undecided> => {
+/** Awaits the first decision of a run's questions. Fails with why there is none; at once, where the run asks nothing. */
+export const awaitDecision = (
+  questions: Questions,
+  run: RunId
+): Effect.Effect<Decision, Undecided> => {
   const last = questions.get(run)
   if (last === undefined) return Effect.fail("amended")
   if (last.before === undefined) return Deferred.await(last.decision)

@@ -1,0 +1,160 @@
+/**
+ * One run of an actor: claimed and loaded from the journal, then run until it ends, waits for people, or has drained.
+ * Whatever the run becomes durable with passes through `onDurable` here: it opens the questions that the run asks, moves the
+ * feed, and calls the observers.
+ */
+import { Effect, Result } from "effect"
+import type { Context } from "effect"
+import type { Past } from "../../../src/conversation/Compaction.ts"
+import { no_past } from "../../../src/conversation/Compaction.ts"
+import { units } from "../../../src/conversation/PromptSize.ts"
+import type { RunId } from "../../../src/Ids.ts"
+import { foldWhole } from "../../../src/run/Quarantine.ts"
+import type { RunEvent, RunStopping } from "../../../src/run/RunEvent.ts"
+import type { RunState } from "../../../src/run/RunState.ts"
+import type { AgentMemory } from "../../../services/AgentMemory.ts"
+import type { ResolvedAgent } from "../../../services/AgentDirectory.ts"
+import type { Claim, RunHead } from "../../../services/RunJournal.ts"
+import * as OpenQuestions from "../desk/OpenQuestions.ts"
+import type { ChannelKey } from "../loop/Feed.ts"
+import { channelKey } from "../loop/Feed.ts"
+import type { LoopServices } from "../loop/LoopServices.ts"
+import { run as runLoop } from "../loop/RunLoop.ts"
+import { WorkedTime } from "../loop/WallClockLimit.ts"
+import type { Actor } from "./Actor.ts"
+import { failIfUnfoldable } from "./ActorCrash.ts"
+import type { ActorHost } from "./ActorHost.ts"
+import { cutOf, loadPast, withChapter } from "./History.ts"
+import { traceRun } from "./RunSpans.ts"
+
+/** A run that an actor has in hand while nothing of it is in flight: just claimed, or waiting for people. */
+export interface HeldRun {
+  readonly head: RunHead
+  readonly state: RunState
+  /** How long it has been at work, in ms. */
+  readonly worked_ms: number
+  /** When the last entry of its journal was appended, in ms since 1970; undefined of one that has waited here. */
+  readonly since: number | undefined
+  readonly past: Past
+}
+
+/** The conversation before the run: what the actor has of it, unless another process ran or cancelled a run since. */
+const pastOf = (host: ActorHost, actor: Actor, { ordinal, ...head }: RunHead, claim: Claim) => {
+  const { loop, tasks } = host
+  if (actor.past !== undefined && actor.past_to === ordinal - 1) return Effect.succeed(actor.past)
+  const agent = loop.directory.get(actor.address.agent)
+  return loadPast(
+    { journal: loop.journal, tasks },
+    {
+      tenant: head.tenant,
+      conversation: head.conversation,
+      ordinal,
+      cut: cutOf(claim.entries),
+      tokens_max: agent?.spec.history_tokens_max ?? 0,
+      measure: agent === undefined ? units : loop.weights.of(agent).measure
+    }
+  )
+}
+
+/** Claims a run and loads it. Fails with FencedOff where another process has claimed it since it was found. */
+export const claimRun = Effect.fnUntraced(function* (host: ActorHost, actor: Actor, head: RunHead) {
+  const { loop, owner, rehydrating, table } = host
+  const { run_id: run } = head
+  // A wakeup from here on is kept for the loop that is about to begin: the run may be amended between claim and loop.
+  actor.wakeup.pending = false
+  table.takeRun(actor, run)
+  const { claim, past } = yield* rehydrating.withPermit(
+    Effect.gen(function* () {
+      const claim = yield* loop.journal.claim(run, owner, head.epoch)
+      return { claim, past: yield* pastOf(host, actor, head, claim) }
+    })
+  )
+  const worked = new WorkedTime()
+  const folded = foldWhole(run, claim.entries, claim.head.length, worked.pass.bind(worked))
+  if (Result.isFailure(folded)) {
+    // The journal folds it too, finds the same, and puts it in quarantine.
+    yield* failIfUnfoldable(host, run)
+    return yield* folded.failure
+  }
+  // The claim is an event: those who watch see that the run has begun.
+  host.feed.wake(channelKey(head.tenant, head.conversation))
+  const { last: since, worked_ms } = worked
+  const held: HeldRun = { head, state: folded.success, worked_ms, since, past }
+  return held
+})
+
+/** Is the run to fail, because its agent is not what it was accepted with? */
+const isDefinitionChanged = (agent: ResolvedAgent | undefined, { accepted }: RunState): boolean =>
+  agent !== undefined &&
+  agent.spec.on_change === "fail" &&
+  (accepted.pins.definition !== agent.pins.definition || accepted.pins.tools !== agent.pins.tools)
+
+const warnFailing = ({ background }: ActorHost, run: RunId, { message, reason }: RunStopping) =>
+  background(Effect.logWarning("a run fails", { run_id: run, reason, message }))
+
+const onDurableOf =
+  (host: ActorHost, channel: ChannelKey): LoopServices["onDurable"] =>
+  (run, state, events: ReadonlyArray<RunEvent>) => {
+    const { feed, questions } = host
+    for (const event of events) {
+      if (event._tag === "ModelTurned") feed.endTurn(channel, run, event.frame)
+      else if (event._tag === "ApprovalRequested")
+        OpenQuestions.openQuestion(questions, run, event.approval)
+      else if (event._tag === "RunEnded") feed.endRun(channel, run)
+      else if (event._tag === "RunStopping" && event.status === "failed")
+        warnFailing(host, run, event)
+    }
+    host.onDurable(run, state, events)
+    feed.wake(channel)
+  }
+
+/** Runs it until it ends, waits for people, or has drained. `hasWaited`: it waited here, and its questions are open. */
+export const continueRun = Effect.fnUntraced(function* (
+  host: ActorHost,
+  actor: Actor,
+  { head, past, since, state, worked_ms }: HeldRun,
+  memory: Context.Context<AgentMemory>,
+  hasWaited: boolean
+) {
+  const { feed, loop, questions, table } = host
+  const { ordinal, run_id: run } = head
+  const channel = channelKey(head.tenant, head.conversation)
+  const agent = loop.directory.get(actor.address.agent)
+  if (!hasWaited) OpenQuestions.matchState(questions, run, state)
+  const services: LoopServices = {
+    ...loop,
+    directory: host.directoryFor(state.accepted.roles),
+    onDurable: onDurableOf(host, channel),
+    onAmended: () => feed.wake(channel),
+    delta: (id, frame, step, delta) => feed.delta(channel, { run: id, ordinal, frame, step }, delta)
+  }
+  const looped = runLoop(
+    services,
+    { run, state, worked_ms, since, rested: hasWaited },
+    past,
+    actor.wakeup,
+    isDefinitionChanged(agent, state) ? "definition_changed" : undefined
+  ).pipe(
+    Effect.provideContext(memory),
+    Effect.ensuring(Effect.sync(() => feed.endRun(channel, run)))
+  )
+  const finish = yield* traceRun(loop.journal, run, state, looped)
+  if (finish.how === "ended") {
+    table.releaseRun(run)
+    const chapter = { ordinal, entries: finish.transcript }
+    const isShown = (agent?.spec.history_tokens_max ?? 0) > 0
+    actor.past = isShown ? withChapter(past, chapter, finish.state.past) : no_past
+    actor.past_to = ordinal
+    // A cancel from outside has woken no watcher.
+    feed.wake(channel)
+  } else if (finish.how === "rests") {
+    actor.waiting = {
+      head,
+      state: finish.state,
+      worked_ms: finish.worked_ms,
+      since: undefined,
+      past
+    }
+  }
+  return finish.how
+})
