@@ -1,4 +1,4 @@
-/** What one actor remembers, and no other's. */
+/** What an actor remembers, separate from every other actor. */
 import { assert, describe, it } from "@effect/vitest"
 import type { Layer } from "effect"
 import { Effect } from "effect"
@@ -16,7 +16,7 @@ export const agentMemoryContract = <E>(
   answer: (tenant: Tenant, address: Address) => Layer.Layer<AgentMemory, E>
 ): void => {
   describe(`AgentMemory (${name})`, () => {
-    it.live("recalls the newest first, as many as were asked for", () =>
+    it.live("recalls the newest first, at most as many as asked for", () =>
       Effect.gen(function* () {
         yield* remember("a", "b", "c")
         const two = yield* recall(2)

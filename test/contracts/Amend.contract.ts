@@ -1,4 +1,4 @@
-/** Commands from outside, and the wakeups that follow them. */
+/** Commands from outside a run's loop, and the wakeups that follow them. */
 import type { Vitest } from "@effect/vitest"
 import { assert } from "@effect/vitest"
 import { Deferred, Effect, Exit, Result, Scope } from "effect"
@@ -72,7 +72,7 @@ export const amendTests = (it: Vitest.MethodsNonLive<Needs>): void => {
     })
   )
 
-  it.effect("a refusal is typed, and what the amendment carries is appended with it", () =>
+  it.effect("a refusal is typed, and the events of its amendment are appended", () =>
     Effect.gen(function* () {
       const journal = yield* RunJournal
       const { request, run } = yield* asking()
@@ -130,7 +130,7 @@ export const amendTests = (it: Vitest.MethodsNonLive<Needs>): void => {
     })
   )
 
-  it.effect("of 16 decisions at once one wins and 15 are told that it was settled", () =>
+  it.effect("of 16 decisions at once one wins and 15 fail because it was settled", () =>
     Effect.gen(function* () {
       const journal = yield* RunJournal
       const { request, run } = yield* asking()

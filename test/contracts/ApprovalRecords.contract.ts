@@ -1,4 +1,4 @@
-/** Records of questions, in pages. */
+/** Approval records, read in pages. */
 import type { Vitest } from "@effect/vitest"
 import { assert } from "@effect/vitest"
 import { Effect } from "effect"
@@ -97,7 +97,7 @@ export const approvalRecordsTests = (it: Vitest.MethodsNonLive<Needs>): void => 
     })
   )
 
-  it.effect("overdue are the pending ones of every tenant whose time is over", () =>
+  it.effect("pending records of every tenant that have expired are overdue", () =>
     Effect.gen(function* () {
       const records = yield* ApprovalRecords
       const journal = yield* RunJournal
@@ -117,7 +117,7 @@ export const approvalRecordsTests = (it: Vitest.MethodsNonLive<Needs>): void => 
     })
   )
 
-  it.effect("tenants take turns: an overdue one is found behind many of another tenant", () =>
+  it.effect("an overdue record is found behind many of another tenant", () =>
     Effect.gen(function* () {
       const records = yield* ApprovalRecords
       const [a, b] = [Samples.tenant(), Samples.tenant()]

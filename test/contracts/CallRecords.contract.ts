@@ -1,4 +1,4 @@
-/** Records of calls, by run and by tool, until they are forgotten. */
+/** Records of calls, read by run and by tool, until they are deleted. */
 import type { Vitest } from "@effect/vitest"
 import { assert } from "@effect/vitest"
 import { Effect } from "effect"
@@ -33,7 +33,7 @@ const recordOf = (
 })
 
 export const callRecordsTests = (it: Vitest.MethodsNonLive<CallRecords>): void => {
-  it.effect("SM-85 keeps the call, its result, its begin, its end and its duration", () =>
+  it.effect("SM-85 keeps the call, its result, its start, its end and its duration", () =>
     Effect.gen(function* () {
       const records = yield* CallRecords
       const [tenant, run] = [newTenant(), newRun()]
@@ -61,7 +61,7 @@ export const callRecordsTests = (it: Vitest.MethodsNonLive<CallRecords>): void =
     })
   )
 
-  it.effect("gives those of a tool, newest first, and at most as many as are asked for", () =>
+  it.effect("lists the records of a tool, newest first, at most as many as asked for", () =>
     Effect.gen(function* () {
       const records = yield* CallRecords
       const tenant = newTenant()
@@ -75,7 +75,7 @@ export const callRecordsTests = (it: Vitest.MethodsNonLive<CallRecords>): void =
     })
   )
 
-  it.effect("forgets what ended before a time, of one tenant", () =>
+  it.effect("deletes the records of one tenant that ended before a time", () =>
     Effect.gen(function* () {
       const records = yield* CallRecords
       const [tenant, other, run] = [newTenant(), newTenant(), newRun()]

@@ -1,12 +1,12 @@
 /**
- * How a contract is run: against the layer that answers the port, built once for all its tests, with the real clock.
+ * Runs a contract against a layer of its port, which is built once for all of its tests, with the real clock.
  */
 import type { Vitest } from "@effect/vitest"
 import { layer } from "@effect/vitest"
 import type { Layer } from "effect"
 import { Effect } from "effect"
 
-/** The tests of a contract, which need `R`. */
+/** The tests of a contract whose ports are `R`. */
 export type Tests<R> = (it: Vitest.MethodsNonLive<R>) => void
 
 export const contract =
@@ -14,7 +14,7 @@ export const contract =
   <E>(name: string, answer: Layer.Layer<R, E>): void =>
     layer(answer, { excludeTestServices: true, timeout: "2 minutes" })(`${port} (${name})`, tests)
 
-/** Asks again until the answer fits; a contract that waits for time to pass waits like this. At most 10 s. */
+/** Repeats `ask` until its answer fits, for up to 10 s. The way in which a contract waits for time to pass. */
 export const eventually = <A, E, R>(
   ask: Effect.Effect<A, E, R>,
   fits: (answer: A) => boolean

@@ -36,7 +36,7 @@ export const conversationStoreTests = (it: Vitest.MethodsNonLive<Needs>): void =
     })
   )
 
-  it.effect("a conversation is of whoever began it, and listed by that", () =>
+  it.effect("a conversation keeps who began it, and is listed by that", () =>
     Effect.gen(function* () {
       const conversations = yield* ConversationStore
       const tenant = Samples.tenant()

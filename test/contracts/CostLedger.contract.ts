@@ -71,38 +71,40 @@ const use = (model: string, cost: TurnCost, more: Partial<ModelUse> = {}): Model
 const amounts = (usd: string) => [{ currency: "USD", amount: usd }]
 
 export const costLedgerTests = (it: Vitest.MethodsNonLive<Needs>): void => {
-  it.effect("costs are summed exactly, and what has no price is counted and in no amount", () =>
-    Effect.gen(function* () {
-      const ledger = yield* CostLedger
-      const tenant = Samples.tenant()
-      const usage = {
-        input_tokens: 3_000_000_000,
-        output_tokens: 7,
-        cached_tokens: 5,
-        cache_write_tokens: 3,
-        reasoning_tokens: 2
-      }
-      yield* spending(
-        tenant,
-        turn(1, priced("0.1"), { usage }),
-        turn(2, priced("0.2")),
-        turn(3, priced("0.000000000000000003")),
-        turn(4, unpriced)
-      )
-      assert.deepStrictEqual(yield* ledger.totals({ tenant, by: "tenant", limit: 500 }), [
-        {
-          key: tenant,
-          amounts: amounts("0.300000000000000003"),
-          turns: 4,
-          unpriced_turns: 1,
-          input_tokens: 3_000_000_030,
-          output_tokens: 22,
+  it.effect(
+    "costs are summed exactly, and turns without a price are counted and in no amount",
+    () =>
+      Effect.gen(function* () {
+        const ledger = yield* CostLedger
+        const tenant = Samples.tenant()
+        const usage = {
+          input_tokens: 3_000_000_000,
+          output_tokens: 7,
           cached_tokens: 5,
           cache_write_tokens: 3,
           reasoning_tokens: 2
         }
-      ])
-    })
+        yield* spending(
+          tenant,
+          turn(1, priced("0.1"), { usage }),
+          turn(2, priced("0.2")),
+          turn(3, priced("0.000000000000000003")),
+          turn(4, unpriced)
+        )
+        assert.deepStrictEqual(yield* ledger.totals({ tenant, by: "tenant", limit: 500 }), [
+          {
+            key: tenant,
+            amounts: amounts("0.300000000000000003"),
+            turns: 4,
+            unpriced_turns: 1,
+            input_tokens: 3_000_000_030,
+            output_tokens: 22,
+            cached_tokens: 5,
+            cache_write_tokens: 3,
+            reasoning_tokens: 2
+          }
+        ])
+      })
   )
 
   it.effect("a turn without a cost has no entry", () =>
@@ -157,7 +159,7 @@ export const costLedgerTests = (it: Vitest.MethodsNonLive<Needs>): void => {
     })
   )
 
-  it.effect("a window holds what was journaled from its begin up to, and without, its end", () =>
+  it.effect("a window includes its start and excludes its end", () =>
     Effect.gen(function* () {
       const ledger = yield* CostLedger
       const journal = yield* RunJournal
@@ -205,7 +207,7 @@ export const costLedgerTests = (it: Vitest.MethodsNonLive<Needs>): void => {
   )
 
   it.effect(
-    "ST-12 what a tool spent stands under its name and its run's trace, beside the turns",
+    "ST-12 what a tool spent is listed by its name and by its run's trace, beside the turns",
     () =>
       Effect.gen(function* () {
         const ledger = yield* CostLedger
@@ -261,32 +263,30 @@ export const costLedgerTests = (it: Vitest.MethodsNonLive<Needs>): void => {
       })
   )
 
-  it.effect(
-    "ST-12 a call with as many uses as it may have, from outside, ends its run in one append",
-    () =>
-      Effect.gen(function* () {
-        const ledger = yield* CostLedger
-        const journal = yield* RunJournal
-        const tenant = Samples.tenant()
-        const begun = yield* Samples.begin({ tenant }, [turn(1, priced("1"))])
-        const model = `m\u0000\ud800${"x".repeat(300)}`
-        const uses = Array.from({ length: uses_max }, () => use(model, priced("0.001")))
-        yield* journal.append(
-          begun.next(spent(1, "summarise", uses), turn(2, priced("1")), Samples.runEnded())
-        )
-        const [total] = yield* ledger.totals({ tenant, by: "tool", limit: 500 })
-        assert.deepStrictEqual(total?.amounts, amounts("0.032"))
-        assert.strictEqual(total?.input_tokens, 3_200)
-        const [whole] = yield* ledger.totals({ tenant, by: "tenant", limit: 500 })
-        assert.deepStrictEqual(whole?.amounts, amounts("2.032"))
-        const stored = yield* journal.read(begun.run, 0, 100)
-        const settled = stored.find(({ event }) => event._tag === "CallSettled")?.event
-        assert.strictEqual(settled?._tag === "CallSettled" && settled.spent?.uses.length, uses_max)
-      })
+  it.effect("ST-12 a call with the most uses that it may have ends its run in one append", () =>
+    Effect.gen(function* () {
+      const ledger = yield* CostLedger
+      const journal = yield* RunJournal
+      const tenant = Samples.tenant()
+      const begun = yield* Samples.begin({ tenant }, [turn(1, priced("1"))])
+      const model = `m\u0000\ud800${"x".repeat(300)}`
+      const uses = Array.from({ length: uses_max }, () => use(model, priced("0.001")))
+      yield* journal.append(
+        begun.next(spent(1, "summarise", uses), turn(2, priced("1")), Samples.runEnded())
+      )
+      const [total] = yield* ledger.totals({ tenant, by: "tool", limit: 500 })
+      assert.deepStrictEqual(total?.amounts, amounts("0.032"))
+      assert.strictEqual(total?.input_tokens, 3_200)
+      const [whole] = yield* ledger.totals({ tenant, by: "tenant", limit: 500 })
+      assert.deepStrictEqual(whole?.amounts, amounts("2.032"))
+      const stored = yield* journal.read(begun.run, 0, 100)
+      const settled = stored.find(({ event }) => event._tag === "CallSettled")?.event
+      assert.strictEqual(settled?._tag === "CallSettled" && settled.spent?.uses.length, uses_max)
+    })
   )
 
   it.effect(
-    "ST-12 what a tool spent without a price table has no entry, and is in the journal",
+    "ST-12 what a tool spent without a price table is in the journal and not in the ledger",
     () =>
       Effect.gen(function* () {
         const ledger = yield* CostLedger

@@ -1,4 +1,4 @@
-/** OutboxReader and OutboxReplayer: what could not be delivered, read, sent again and given up. */
+/** OutboxReader and OutboxReplayer: dead letters are read, replayed and discarded. */
 import type { Vitest } from "@effect/vitest"
 import { assert } from "@effect/vitest"
 import { Effect, Result } from "effect"
@@ -41,7 +41,7 @@ const found = (query: Partial<DeadLetterQuery> & { readonly tenant: Tenant }) =>
   )
 
 const reading = (it: Vitest.MethodsNonLive<Needs>) => {
-  it.effect("ST-44 a dead letter tells what it was and how each try failed", () =>
+  it.effect("ST-44 a dead letter keeps its message and how each try failed", () =>
     Effect.gen(function* () {
       const outbox = yield* Outbox
       const reader = yield* OutboxReader
@@ -122,7 +122,7 @@ const reading = (it: Vitest.MethodsNonLive<Needs>) => {
 const resolving = (it: Vitest.MethodsNonLive<Needs>) => {
   const why = { reason: "the receiver is up again", by: "ada" }
 
-  it.effect("a dead letter is sent again once, under its own id, and says so", () =>
+  it.effect("a dead letter is replayed once, under its own id, and is marked as replayed", () =>
     Effect.gen(function* () {
       const outbox = yield* Outbox
       const reader = yield* OutboxReader
@@ -188,7 +188,7 @@ const resolving = (it: Vitest.MethodsNonLive<Needs>) => {
     })
   )
 
-  it.effect("a replayed message stands behind those that wait for its key", () =>
+  it.effect("a replayed message comes after those that wait in its key", () =>
     Effect.gen(function* () {
       const outbox = yield* Outbox
       const replayer = yield* OutboxReplayer
@@ -209,7 +209,7 @@ const resolving = (it: Vitest.MethodsNonLive<Needs>) => {
     })
   )
 
-  it.effect("a replayed message that dies again is a dead letter again", () =>
+  it.effect("a replayed message that fails again is a dead letter again", () =>
     Effect.gen(function* () {
       const reader = yield* OutboxReader
       const replayer = yield* OutboxReplayer
@@ -245,7 +245,7 @@ const resolving = (it: Vitest.MethodsNonLive<Needs>) => {
     })
   )
 
-  it.effect("an unknown dead letter, and another tenant's, is not found and not touched", () =>
+  it.effect("an unknown dead letter, and one of another tenant, is not found and not changed", () =>
     Effect.gen(function* () {
       const replayer = yield* OutboxReplayer
       const [tenant, other] = [Samples.tenant(), Samples.tenant()]

@@ -1,4 +1,4 @@
-/** Runs that need more of a process than their agent: who lets go of them, who gets them, and where they are listed. */
+/** Runs that need more of a process than their agent: who hands them over, who recovers them, and where they are listed. */
 import type { Vitest } from "@effect/vitest"
 import { assert } from "@effect/vitest"
 import { Effect, Result } from "effect"
@@ -51,31 +51,33 @@ const listed = (tenant: Samples.Begun["task"]["tenant"], ...here: ReadonlyArray<
   )
 
 export const handOverTests = (it: Vitest.MethodsNonLive<Needs>): void => {
-  it.effect("a run that is handed over is recovered only by who hosts all that it needs", () =>
-    Effect.gen(function* () {
-      const journal = yield* RunJournal
-      const owner = Samples.unique("owner")
-      yield* journal.beat(owner, 600_000)
-      const { fence, run } = yield* Samples.begin({}, [Samples.modelTurned(1, 1)], owner)
-      const before = yield* Samples.snapshot(run)
-      const tool = toolOf(scan, "shop.refund@1")
-      const needs = [scan, tool]
-      assert.isTrue(yield* journal.handOver(run, fence.epoch, needs))
-      const after = yield* Samples.snapshot(run)
-      assert.deepStrictEqual(after.entries, before.entries)
-      assert.deepStrictEqual(after.head, { ...before.head, owner: undefined, needs })
-      assert.isFalse(yield* recoverable(run, own))
-      assert.isFalse(yield* recoverable(run, own, scan))
-      assert.isFalse(yield* recoverable(run, scan, tool))
-      assert.isTrue(yield* recoverable(run, own, scan, tool, "other"))
-      const { head } = yield* journal.claim(run, "heir", fence.epoch)
-      assert.isUndefined(head.needs)
-      assert.isUndefined((yield* journal.head(run)).needs)
-      assert.isTrue(yield* recoverable(run, own))
-    })
+  it.effect(
+    "a run that is handed over is recovered only by a process that hosts all that it needs",
+    () =>
+      Effect.gen(function* () {
+        const journal = yield* RunJournal
+        const owner = Samples.unique("owner")
+        yield* journal.beat(owner, 600_000)
+        const { fence, run } = yield* Samples.begin({}, [Samples.modelTurned(1, 1)], owner)
+        const before = yield* Samples.snapshot(run)
+        const tool = toolOf(scan, "shop.refund@1")
+        const needs = [scan, tool]
+        assert.isTrue(yield* journal.handOver(run, fence.epoch, needs))
+        const after = yield* Samples.snapshot(run)
+        assert.deepStrictEqual(after.entries, before.entries)
+        assert.deepStrictEqual(after.head, { ...before.head, owner: undefined, needs })
+        assert.isFalse(yield* recoverable(run, own))
+        assert.isFalse(yield* recoverable(run, own, scan))
+        assert.isFalse(yield* recoverable(run, scan, tool))
+        assert.isTrue(yield* recoverable(run, own, scan, tool, "other"))
+        const { head } = yield* journal.claim(run, "heir", fence.epoch)
+        assert.isUndefined(head.needs)
+        assert.isUndefined((yield* journal.head(run)).needs)
+        assert.isTrue(yield* recoverable(run, own))
+      })
   )
 
-  it.effect("a run that rests is adopted only by who hosts all that it needs", () =>
+  it.effect("a run that rests is adopted only by a process that hosts all that it needs", () =>
     Effect.gen(function* () {
       const journal = yield* RunJournal
       const version = versionOf(own, { definition: "d", tools: "t" })
@@ -87,7 +89,7 @@ export const handOverTests = (it: Vitest.MethodsNonLive<Needs>): void => {
     })
   )
 
-  it.effect("an owner that was followed by another hands nothing over", () =>
+  it.effect("an owner of an older epoch hands nothing over", () =>
     Effect.gen(function* () {
       const journal = yield* RunJournal
       const { fence, run } = yield* Samples.begin()
@@ -100,7 +102,7 @@ export const handOverTests = (it: Vitest.MethodsNonLive<Needs>): void => {
   )
 
   it.effect(
-    "a run that is handed over wakes its listeners, and one that is cancelled needs nobody else",
+    "a run that is handed over wakes its listeners, and one that is cancelled needs no other process",
     () =>
       Effect.gen(function* () {
         const journal = yield* RunJournal
@@ -123,7 +125,7 @@ export const handOverTests = (it: Vitest.MethodsNonLive<Needs>): void => {
   )
 
   it.effect(
-    "a run whose lost call an operator settles needs its tool no more, and what else it does",
+    "a run whose lost call an operator settles no longer needs its tool, but its other needs stay",
     () =>
       Effect.gen(function* () {
         const journal = yield* RunJournal
@@ -142,7 +144,7 @@ export const handOverTests = (it: Vitest.MethodsNonLive<Needs>): void => {
       })
   )
 
-  it.effect("what a run needs beside its agent is listed while nobody hosts all of it", () =>
+  it.effect("what a run needs beside its agent is listed while no process hosts all of it", () =>
     Effect.gen(function* () {
       const journal = yield* RunJournal
       const tenant = Samples.tenant()
@@ -173,7 +175,7 @@ export const handOverTests = (it: Vitest.MethodsNonLive<Needs>): void => {
     })
   )
 
-  it.effect("tenants take turns: a run that rests is adopted behind many of another tenant", () =>
+  it.effect("a run that rests is adopted behind many of another tenant", () =>
     Effect.gen(function* () {
       const journal = yield* RunJournal
       const agent = AgentName.make("crowded-rest")

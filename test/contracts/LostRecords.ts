@@ -1,4 +1,4 @@
-/** A question whose record is gone from the store, and the journal from which it comes back. */
+/** An approval whose record is gone from the store, and is restored from the journal. */
 import { assert } from "@effect/vitest"
 import { Effect, Logger } from "effect"
 import { ApprovalDesk } from "../../services/ApprovalDesk.ts"
@@ -24,7 +24,7 @@ const listed = (process: H.Process, run: RunId) =>
     until: (questions) => questions.length > 0
   })
 
-/** `lose` takes the record away, whole or from those that wait. */
+/** `lose` removes the record, or only its place among the pending ones. */
 export const comesBack = <R>(lose: (id: ApprovalId) => Effect.Effect<unknown, unknown, R>) =>
   Effect.gen(function* () {
     const first = yield* H.boot(options)
@@ -52,7 +52,7 @@ export const comesBack = <R>(lose: (id: ApprovalId) => Effect.Effect<unknown, un
     yield* second.stop
   }).pipe(Effect.provide(Logger.layer([])))
 
-/** A gap that nobody has touched is found by the next start. */
+/** The next start finds a gap in the journal of a run that nothing has read since. */
 export const gapIsFound = <R>(
   inflict: (run: RunId) => Effect.Effect<unknown, unknown, R>,
   config: NonNullable<H.Options["config"]> = options.config!

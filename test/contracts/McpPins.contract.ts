@@ -1,4 +1,4 @@
-/** Accepted definitions and the record of each acceptance. */
+/** Accepted definitions of tools, and a record of each acceptance. */
 import type { Vitest } from "@effect/vitest"
 import { assert } from "@effect/vitest"
 import { Effect } from "effect"
@@ -24,7 +24,7 @@ const pinOf = (server: string, tool: string, digit: string, more?: Partial<McpPi
 const fresh = (pin: McpPin): NewMcpPin => ({ pin, replaces: null })
 
 export const mcpPinsTests = (it: Vitest.MethodsNonLive<McpPins>): void => {
-  it.effect("keeps what was accepted, of one server, by tool", () =>
+  it.effect("keeps the accepted definitions of a server, by tool", () =>
     Effect.gen(function* () {
       const pins = yield* McpPins
       const [one, other] = [server(), server()]
@@ -35,7 +35,7 @@ export const mcpPinsTests = (it: Vitest.MethodsNonLive<McpPins>): void => {
     })
   )
 
-  it.effect("a pin replaces the one that the operator saw, and both hashes are written down", () =>
+  it.effect("a pin replaces the one that the operator saw, and both hashes are recorded", () =>
     Effect.gen(function* () {
       const pins = yield* McpPins
       const one = server()
@@ -66,7 +66,7 @@ export const mcpPinsTests = (it: Vitest.MethodsNonLive<McpPins>): void => {
     })
   )
 
-  it.effect("an acceptance of what no longer stands is refused, and changes nothing", () =>
+  it.effect("an acceptance that replaces an outdated pin is refused, and changes nothing", () =>
     Effect.gen(function* () {
       const pins = yield* McpPins
       const one = server()
@@ -85,7 +85,7 @@ export const mcpPinsTests = (it: Vitest.MethodsNonLive<McpPins>): void => {
     })
   )
 
-  it.effect("of several acceptances at once one stands", () =>
+  it.effect("of several acceptances at once one succeeds", () =>
     Effect.gen(function* () {
       const pins = yield* McpPins
       const one = server()

@@ -1,4 +1,4 @@
-/** The queue: order per key, leases, retries, death. */
+/** The outbox: order per key, leases, retries, dead letters. */
 import type { Vitest } from "@effect/vitest"
 import { assert } from "@effect/vitest"
 import { Clock, Deferred, Effect, Exit, Scope } from "effect"
@@ -66,7 +66,7 @@ const order = (it: Vitest.MethodsNonLive<Needs>) => {
     })
   )
 
-  it.effect("the heads of free keys come oldest first, as many as were asked for", () =>
+  it.effect("the heads of free keys come oldest first, at most as many as asked for", () =>
     Effect.gen(function* () {
       const { claim, enqueue } = topic()
       const [k1, k2, k3] = [Samples.unique("k"), Samples.unique("k"), Samples.unique("k")]
@@ -98,7 +98,7 @@ const order = (it: Vitest.MethodsNonLive<Needs>) => {
     })
   )
 
-  it.effect("a message whose topic nobody handles waits", () =>
+  it.effect("a message whose topic has no handler waits", () =>
     Effect.gen(function* () {
       const { claim, enqueue, topic: mine } = topic()
       yield* enqueue(Samples.unique("k"))
@@ -109,7 +109,7 @@ const order = (it: Vitest.MethodsNonLive<Needs>) => {
     })
   )
 
-  it.effect("an id that is known is left alone", () =>
+  it.effect("a message whose id is known changes nothing", () =>
     Effect.gen(function* () {
       const outbox = yield* Outbox
       const { claim, enqueue } = topic()
@@ -141,7 +141,7 @@ const hosts = (it: Vitest.MethodsNonLive<Needs>) => {
     return messages
   })
 
-  it.effect("a message for an agent is claimed only by who hosts it, and waits for no time", () =>
+  it.effect("a message for an agent is claimed only by its host, and is due for no other", () =>
     Effect.gen(function* () {
       const outbox = yield* Outbox
       const { claim, topic: about } = topic()
@@ -160,7 +160,7 @@ const hosts = (it: Vitest.MethodsNonLive<Needs>) => {
     })
   )
 
-  it.effect("thousands that nobody hosts hold up none of those that somebody does", () =>
+  it.effect("thousands of messages without a host delay none that has one", () =>
     Effect.gen(function* () {
       const { claim, topic: about } = topic()
       yield* forAgents(about, ...Array.from({ length: 2_000 }, () => other))
@@ -169,7 +169,7 @@ const hosts = (it: Vitest.MethodsNonLive<Needs>) => {
     })
   )
 
-  it.effect("a key's next message waits for its own host", () =>
+  it.effect("the next message of a key waits for its own host", () =>
     Effect.gen(function* () {
       const outbox = yield* Outbox
       const { claim, topic: about } = topic()
@@ -208,7 +208,7 @@ const turns = (it: Vitest.MethodsNonLive<Needs>) => {
     })
   )
 
-  it.effect("tenants take turns from the one behind the last on, once around", () =>
+  it.effect("tenants take turns, beginning behind the one that was served last", () =>
     Effect.gen(function* () {
       const { claim, topic: about } = topic()
       const all = tenants(3)
@@ -224,7 +224,7 @@ const turns = (it: Vitest.MethodsNonLive<Needs>) => {
     })
   )
 
-  it.effect("a tenant gets no more than there is room for, and the others theirs", () =>
+  it.effect("a tenant gets no more than its room, and the others get theirs", () =>
     Effect.gen(function* () {
       const { claim, topic: about } = topic()
       const [a, b, c] = tenants(3) as [Tenant, Tenant, Tenant]
@@ -240,28 +240,26 @@ const turns = (it: Vitest.MethodsNonLive<Needs>) => {
 }
 
 const leases = (it: Vitest.MethodsNonLive<Needs>) => {
-  it.effect(
-    "what a claim holds whose answer was lost is given back, as if it was not claimed",
-    () =>
-      Effect.gen(function* () {
-        const outbox = yield* Outbox
-        const { claim, enqueue } = topic()
-        const key = Samples.unique("k")
-        const [first] = yield* enqueue(key, key)
-        const [lost, other] = [Samples.unique("lost"), topic()]
-        yield* other.enqueue(Samples.unique("k"))
-        assert.strictEqual((yield* other.claim(Samples.unique("other"))).length, 1)
-        assert.strictEqual((yield* claim(lost)).length, 1)
-        yield* outbox.release([lost, Samples.unique("nobody")])
-        assert.isFalse(yield* outbox.delivered(first!.id, lost))
-        assert.deepStrictEqual(yield* other.claim("b"), [])
-        const again = yield* claim("b")
-        assert.deepStrictEqual(ids(again), ids([first!]))
-        assert.strictEqual(again[0]!.attempts, 1)
-      })
+  it.effect("what a released claim holds is given back as if it had not been claimed", () =>
+    Effect.gen(function* () {
+      const outbox = yield* Outbox
+      const { claim, enqueue } = topic()
+      const key = Samples.unique("k")
+      const [first] = yield* enqueue(key, key)
+      const [lost, other] = [Samples.unique("lost"), topic()]
+      yield* other.enqueue(Samples.unique("k"))
+      assert.strictEqual((yield* other.claim(Samples.unique("other"))).length, 1)
+      assert.strictEqual((yield* claim(lost)).length, 1)
+      yield* outbox.release([lost, Samples.unique("nobody")])
+      assert.isFalse(yield* outbox.delivered(first!.id, lost))
+      assert.deepStrictEqual(yield* other.claim("b"), [])
+      const again = yield* claim("b")
+      assert.deepStrictEqual(ids(again), ids([first!]))
+      assert.strictEqual(again[0]!.attempts, 1)
+    })
   )
 
-  it.effect("a lease that ends gives the message to another, under the same id", () =>
+  it.effect("a message whose lease ended goes to another owner, under the same id", () =>
     Effect.gen(function* () {
       const outbox = yield* Outbox
       const { claim, enqueue } = topic()
@@ -293,7 +291,7 @@ const leases = (it: Vitest.MethodsNonLive<Needs>) => {
     })
   )
 
-  it.effect("a failed message that is due comes again, before the next of its key", () =>
+  it.effect("a failed message that is due again comes before the next of its key", () =>
     Effect.gen(function* () {
       const outbox = yield* Outbox
       const { claim, enqueue } = topic()
@@ -311,7 +309,7 @@ const leases = (it: Vitest.MethodsNonLive<Needs>) => {
     })
   )
 
-  it.effect("a dead letter is gone from the queue and releases its key", () =>
+  it.effect("a dead letter leaves the outbox and releases its key", () =>
     Effect.gen(function* () {
       const outbox = yield* Outbox
       const { claim, enqueue } = topic()

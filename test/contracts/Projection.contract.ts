@@ -1,4 +1,4 @@
-/** What is written beside the events: approvals, the task's status, the answer in the conversation. */
+/** What is written with the events: approval records, the task's status, the answer in the conversation. */
 import type { Vitest } from "@effect/vitest"
 import { assert } from "@effect/vitest"
 import { Effect } from "effect"
@@ -35,7 +35,7 @@ const approvals = (it: Vitest.MethodsNonLive<Needs>) => {
     return { ...begun, request }
   })
 
-  it.effect("SA-26 a question appears as a pending record with its event", () =>
+  it.effect("SA-26 an approval request writes a pending record with its event", () =>
     Effect.gen(function* () {
       const records = yield* ApprovalRecords
       const journal = yield* RunJournal
@@ -59,7 +59,7 @@ const approvals = (it: Vitest.MethodsNonLive<Needs>) => {
     })
   )
 
-  it.effect("a decision moves the record, with who, what and when", () =>
+  it.effect("a decision changes the record, with who decided, what and when", () =>
     Effect.gen(function* () {
       const records = yield* ApprovalRecords
       const journal = yield* RunJournal
@@ -88,7 +88,7 @@ const approvals = (it: Vitest.MethodsNonLive<Needs>) => {
     })
   )
 
-  it.effect("an expired question moves to expired, a cancelled run's to cancelled", () =>
+  it.effect("the record of an expired approval is expired, that of a cancelled run cancelled", () =>
     Effect.gen(function* () {
       const records = yield* ApprovalRecords
       const journal = yield* RunJournal
@@ -109,7 +109,7 @@ const approvals = (it: Vitest.MethodsNonLive<Needs>) => {
     })
   )
 
-  it.effect("a question that is asked and decided in one append is decided", () =>
+  it.effect("an approval that is requested and decided in one append is decided", () =>
     Effect.gen(function* () {
       const records = yield* ApprovalRecords
       const journal = yield* RunJournal
@@ -167,7 +167,7 @@ export const projectionTests = (it: Vitest.MethodsNonLive<Needs>): void => {
   )
 
   it.effect(
-    "the answer appears in the conversation when the run ends, with how it ended, and no empty one",
+    "the answer is written to the conversation when the run ends, with how it ended, unless it is empty",
     () =>
       Effect.gen(function* () {
         const journal = yield* RunJournal
@@ -194,13 +194,13 @@ export const projectionTests = (it: Vitest.MethodsNonLive<Needs>): void => {
             sources: [{ url: "https://example.org/ü", title: "Ü\u0000" }]
           }
         )
-        const [said] = yield* answersOf(cut)
-        assert.deepInclude(said, {
+        const [cutAnswer] = yield* answersOf(cut)
+        assert.deepInclude(cutAnswer, {
           content: "all üns",
           finish: "length",
           sources: [{ url: "https://example.org/ü", title: "Ü\u0000" }]
         })
-        assert.notProperty(said, "reason")
+        assert.notProperty(cutAnswer, "reason")
         const refused = yield* Samples.finish(
           {},
           { status: "failed", reason: "refused", text: "", finish: "refusal" }

@@ -1,6 +1,6 @@
 /**
- * A run whose stored journal is damaged under a runtime, and what everybody is to see of it. `damage` breaks the stored
- * events of a run that asks a person and gives the way to mend it.
+ * A run whose stored journal is damaged while a runtime holds it, and what every reader sees of it. `inflict` breaks the
+ * stored events of a run that waits for an approval, and returns the effect that repairs them.
  */
 import { assert } from "@effect/vitest"
 import { Effect, Exit, Logger, References, Stream } from "effect"
@@ -49,7 +49,7 @@ const failed = <A, E, R>(effect: Effect.Effect<A, E, R>, damage: Damage<never>, 
     assert.strictEqual(`${error}`, `${new RunQuarantined({ run_id: run, reason, seq })}`)
   })
 
-/** Nobody else notices: a run of another tenant asks, is decided and ends. */
+/** Other runs go on: one of another tenant asks, is decided and ends. */
 const anotherCompletes = Effect.fnUntraced(function* (process: H.Process, conversation: string) {
   const run = yield* process.run(H.send("hello", conversation, stranger))
   yield* process.run(
@@ -63,7 +63,7 @@ const anotherCompletes = Effect.fnUntraced(function* (process: H.Process, conver
 
 const rawOf = (run: RunId) => RunJournal.use((journal) => journal.raw(run, 0, 10_000))
 
-/** What every entry says of the run, and that it says so without touching it. */
+/** Every entry point refuses the run as quarantined, and changes nothing. */
 const refusedEverywhere = Effect.fnUntraced(function* (
   process: H.Process,
   run: RunId,
@@ -87,7 +87,7 @@ const refusedEverywhere = Effect.fnUntraced(function* (
     damage,
     run
   )
-  // Whoever watches is shown what can be read, and then told.
+  // A watcher gets the events that can be read, and then the failure.
   const seen: Array<number> = []
   const watched = AgentRuntime.use((runtime) =>
     runtime.watch(ConversationId.make("c-1"), { ordinal: 0, seq: -1 }, H.alice).pipe(
@@ -103,7 +103,7 @@ const refusedEverywhere = Effect.fnUntraced(function* (
   assert.deepStrictEqual(yield* process.run(rawOf(run)), before)
 })
 
-/** Lists say that it is in quarantine, and whoever waits behind it is told why it waits. */
+/** Lists mark the run as quarantined, and the run that waits behind it says why it waits. */
 const marked = Effect.fnUntraced(function* (
   process: H.Process,
   run: RunId,
@@ -138,7 +138,7 @@ const marked = Effect.fnUntraced(function* (
 const listed = (tenant: Tenant) =>
   RunJournal.use((journal) => journal.quarantined({ tenant, limit: 500 }))
 
-/** The whole story, over stores that the test provides. */
+/** The whole scenario, over stores that the test provides. */
 export const isQuarantined = <R>(damage: Damage<R>) =>
   Effect.gen(function* () {
     const log = errors()
@@ -146,10 +146,10 @@ export const isQuarantined = <R>(damage: Damage<R>) =>
     const run = yield* first.run(H.send("pay"))
     const { approval } = yield* first.run(H.question(run))
     const later = yield* first.run(H.send("and then?"))
-    const mend = yield* damage.inflict(run)
-    const told = damage as unknown as Damage<never>
-    yield* Effect.provide(refusedEverywhere(first, run, approval, told), log.layer)
-    yield* marked(first, run, later, told)
+    const repair = yield* damage.inflict(run)
+    const described = damage as unknown as Damage<never>
+    yield* Effect.provide(refusedEverywhere(first, run, approval, described), log.layer)
+    yield* marked(first, run, later, described)
     yield* anotherCompletes(first, "x-1")
     const [entry, ...others] = yield* first.run(listed(H.tenant))
     assert.deepStrictEqual(others, [])
@@ -165,19 +165,19 @@ export const isQuarantined = <R>(damage: Damage<R>) =>
       waiting: 1
     })
     assert.deepStrictEqual(yield* first.run(listed(stranger.tenant)), [])
-    const said = log.lines.filter((line) => line.includes(run))
-    assert.strictEqual(said.length, 1, said.join("\n"))
-    assert.include(said[0], damage.reason)
+    const lines = log.lines.filter((line) => line.includes(run))
+    assert.strictEqual(lines.length, 1, lines.join("\n"))
+    assert.include(lines[0], damage.reason)
     yield* first.stop
 
     const second = yield* Effect.provide(H.boot(options), log.layer)
     yield* anotherCompletes(second, "x-2")
-    yield* Effect.provide(refusedEverywhere(second, run, approval, told), log.layer)
+    yield* Effect.provide(refusedEverywhere(second, run, approval, described), log.layer)
     assert.strictEqual(log.lines.filter((line) => line.includes(run)).length, 1)
     const foreign = second.run(RunJournal.use((journal) => journal.readmit(run, stranger.tenant)))
     assert.strictEqual((yield* Effect.flip(foreign))._tag, "RunNotFound")
 
-    yield* mend
+    yield* repair
     yield* second.run(RunJournal.use((journal) => journal.readmit(run, H.tenant)))
     assert.deepStrictEqual(yield* second.run(listed(H.tenant)), [])
     yield* second.run(H.decide(approval, H.approve))

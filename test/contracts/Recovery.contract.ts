@@ -1,4 +1,4 @@
-/** Who has a run, and which runs nobody has. */
+/** Who owns a run, and which runs have no living owner. */
 import type { Vitest } from "@effect/vitest"
 import { assert } from "@effect/vitest"
 import { Effect, Result } from "effect"
@@ -20,19 +20,21 @@ export const recoveryTests = (it: Vitest.MethodsNonLive<Needs>): void => {
   const has = (run: RunId) => (heads: ReadonlyArray<{ readonly run_id: RunId }>) =>
     heads.some((head) => head.run_id === run)
 
-  it.effect("a run of a living owner is recoverable by that owner alone, until it lets go", () =>
-    Effect.gen(function* () {
-      const journal = yield* RunJournal
-      const [a, b] = [Samples.unique("a"), Samples.unique("b")]
-      yield* journal.beat(a, 600_000)
-      const { run } = yield* Samples.begin({}, [], a)
-      assert.strictEqual((yield* journal.head(run)).owner, a)
-      assert.isFalse(has(run)(yield* recoverable(b)))
-      assert.isTrue(has(run)(yield* recoverable(a)))
-      yield* journal.release(a)
-      assert.isUndefined((yield* journal.head(run)).owner)
-      assert.isTrue(has(run)(yield* recoverable(b)))
-    })
+  it.effect(
+    "a run of a living owner is recoverable by that owner alone, until it releases its lease",
+    () =>
+      Effect.gen(function* () {
+        const journal = yield* RunJournal
+        const [a, b] = [Samples.unique("a"), Samples.unique("b")]
+        yield* journal.beat(a, 600_000)
+        const { run } = yield* Samples.begin({}, [], a)
+        assert.strictEqual((yield* journal.head(run)).owner, a)
+        assert.isFalse(has(run)(yield* recoverable(b)))
+        assert.isTrue(has(run)(yield* recoverable(a)))
+        yield* journal.release(a)
+        assert.isUndefined((yield* journal.head(run)).owner)
+        assert.isTrue(has(run)(yield* recoverable(b)))
+      })
   )
 
   it.effect("a lease that is not renewed ends", () =>
@@ -47,32 +49,34 @@ export const recoveryTests = (it: Vitest.MethodsNonLive<Needs>): void => {
     })
   )
 
-  it.effect("runs that nobody has are recoverable, oldest first, ended ones are not", () =>
-    Effect.gen(function* () {
-      const journal = yield* RunJournal
-      const task = Samples.newTask()
-      yield* journal.create(task.id, 1, Samples.runAccepted(task))
-      const claimed = yield* Samples.begin()
-      // Beside its question another call was on its way when its owner died.
-      const asking = yield* Samples.begin({}, [
-        Samples.modelTurned(1, 2),
-        Samples.approvalRequested()
-      ])
-      const ended = yield* Samples.finish()
-      const found = yield* recoverable("b")
-      assert.isTrue(has(task.id)(found))
-      assert.isTrue(has(claimed.run)(found))
-      assert.isTrue(has(asking.run)(found))
-      assert.isFalse(has(ended.run)(found))
-      const ours = found.filter((head) => head.tenant === Samples.acme)
-      for (let i = 1; i < ours.length; i++) {
-        assert.isAtLeast(ours[i]!.created_at, ours[i - 1]!.created_at)
-      }
-      assert.strictEqual((yield* journal.recoverable("b", hosted, 1)).length, 1)
-    })
+  it.effect(
+    "runs without a living owner are recoverable, oldest first, and ended ones are not",
+    () =>
+      Effect.gen(function* () {
+        const journal = yield* RunJournal
+        const task = Samples.newTask()
+        yield* journal.create(task.id, 1, Samples.runAccepted(task))
+        const claimed = yield* Samples.begin()
+        // Beside its question another call was on its way when its owner died.
+        const asking = yield* Samples.begin({}, [
+          Samples.modelTurned(1, 2),
+          Samples.approvalRequested()
+        ])
+        const ended = yield* Samples.finish()
+        const found = yield* recoverable("b")
+        assert.isTrue(has(task.id)(found))
+        assert.isTrue(has(claimed.run)(found))
+        assert.isTrue(has(asking.run)(found))
+        assert.isFalse(has(ended.run)(found))
+        const ours = found.filter((head) => head.tenant === Samples.acme)
+        for (let i = 1; i < ours.length; i++) {
+          assert.isAtLeast(ours[i]!.created_at, ours[i - 1]!.created_at)
+        }
+        assert.strictEqual((yield* journal.recoverable("b", hosted, 1)).length, 1)
+      })
   )
 
-  it.effect("runs are recoverable and adopted only by who hosts their agent", () =>
+  it.effect("runs are recoverable and adopted only by a host of their agent", () =>
     Effect.gen(function* () {
       const journal = yield* RunJournal
       const agent = AgentName.make("elsewhere")
@@ -88,7 +92,7 @@ export const recoveryTests = (it: Vitest.MethodsNonLive<Needs>): void => {
     })
   )
 
-  it.effect("tenants take turns: one run is found behind many of another tenant", () =>
+  it.effect("a recoverable run is found behind many of another tenant", () =>
     Effect.gen(function* () {
       const journal = yield* RunJournal
       const agent = AgentName.make("crowded")
@@ -113,34 +117,36 @@ export const recoveryTests = (it: Vitest.MethodsNonLive<Needs>): void => {
     Samples.approvalRequested()
   ]
 
-  it.effect("a run that waits only for a person is recoverable by nobody, until it is moved", () =>
-    Effect.gen(function* () {
-      const journal = yield* RunJournal
-      const a = Samples.unique("a")
-      yield* journal.beat(a, 600_000)
-      const question = Samples.approvalRequested()
-      const { run } = yield* Samples.begin({}, [Samples.modelTurned(1, 1), question], a)
-      assert.isTrue((yield* journal.head(run)).rests)
-      assert.isFalse(has(run)(yield* recoverable(a)))
-      assert.isFalse(has(run)(yield* recoverable("b")))
-      yield* journal.release(a)
-      assert.isFalse(has(run)(yield* recoverable("b")))
-      yield* journal.amend(run, () => ({
-        answer: Result.void,
-        events: [
-          {
-            _tag: "ApprovalDecided",
-            call: Samples.firstCall,
-            approval: question.approval,
-            digest: question.digest,
-            decision: { _tag: "Approve" },
-            by: "ada"
-          }
-        ]
-      }))
-      assert.isFalse((yield* journal.head(run)).rests)
-      assert.isTrue(has(run)(yield* recoverable("b")))
-    })
+  it.effect(
+    "a run that waits only for a person is recoverable by nobody, until it is amended",
+    () =>
+      Effect.gen(function* () {
+        const journal = yield* RunJournal
+        const a = Samples.unique("a")
+        yield* journal.beat(a, 600_000)
+        const question = Samples.approvalRequested()
+        const { run } = yield* Samples.begin({}, [Samples.modelTurned(1, 1), question], a)
+        assert.isTrue((yield* journal.head(run)).rests)
+        assert.isFalse(has(run)(yield* recoverable(a)))
+        assert.isFalse(has(run)(yield* recoverable("b")))
+        yield* journal.release(a)
+        assert.isFalse(has(run)(yield* recoverable("b")))
+        yield* journal.amend(run, () => ({
+          answer: Result.void,
+          events: [
+            {
+              _tag: "ApprovalDecided",
+              call: Samples.firstCall,
+              approval: question.approval,
+              digest: question.digest,
+              decision: { _tag: "Approve" },
+              by: "ada"
+            }
+          ]
+        }))
+        assert.isFalse((yield* journal.head(run)).rests)
+        assert.isTrue(has(run)(yield* recoverable("b")))
+      })
   )
 
   it.effect("a claim of a run that rests leaves it resting", () =>
@@ -153,7 +159,7 @@ export const recoveryTests = (it: Vitest.MethodsNonLive<Needs>): void => {
     })
   )
 
-  it.effect("runs that rest are adopted from the dead alone, once, and nothing is appended", () =>
+  it.effect("runs that rest are adopted only from dead owners, once, and nothing is appended", () =>
     Effect.gen(function* () {
       const journal = yield* RunJournal
       const [a, b, heir] = [Samples.unique("a"), Samples.unique("b"), Samples.unique("heir")]
@@ -180,7 +186,7 @@ export const recoveryTests = (it: Vitest.MethodsNonLive<Needs>): void => {
     })
   )
 
-  it.effect("adopts at most as many as it is told, oldest first", () =>
+  it.effect("adopts at most as many as asked for, oldest first", () =>
     Effect.gen(function* () {
       const journal = yield* RunJournal
       const [a, heir] = [Samples.unique("a"), Samples.unique("heir")]
@@ -199,7 +205,7 @@ export const recoveryTests = (it: Vitest.MethodsNonLive<Needs>): void => {
     })
   )
 
-  it.effect("a run is not recoverable before those of its address that came first have ended", () =>
+  it.effect("a run is not recoverable before the earlier runs of its address have ended", () =>
     Effect.gen(function* () {
       const journal = yield* RunJournal
       const tasks = yield* TaskStore
@@ -215,7 +221,7 @@ export const recoveryTests = (it: Vitest.MethodsNonLive<Needs>): void => {
     })
   )
 
-  it.effect("many claims at once tell each of its own run, and a stale one is refused alone", () =>
+  it.effect("many claims at once each get their own run, and a stale one is refused alone", () =>
     Effect.gen(function* () {
       const journal = yield* RunJournal
       const begun = yield* Effect.forEach(Array.from({ length: 40 }), (_, i) =>
@@ -244,7 +250,7 @@ export const recoveryTests = (it: Vitest.MethodsNonLive<Needs>): void => {
     })
   )
 
-  it.effect("unfinished runs of an address come by ordinal and without the ended ones", () =>
+  it.effect("unfinished runs of an address are listed by ordinal, without the ended ones", () =>
     Effect.gen(function* () {
       const journal = yield* RunJournal
       const tasks = yield* TaskStore

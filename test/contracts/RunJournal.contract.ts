@@ -17,7 +17,7 @@ import { transactTests } from "./Transact.contract.ts"
 export type Needs = RunJournal | TaskStore | ConversationStore | ApprovalRecords | Outbox
 
 const ownership = (it: Vitest.MethodsNonLive<Needs>) => {
-  it.effect("creates a run once and leaves one that exists alone", () =>
+  it.effect("creates a run once and does not change one that exists", () =>
     Effect.gen(function* () {
       const journal = yield* RunJournal
       const task = Samples.newTask()
@@ -46,7 +46,7 @@ const ownership = (it: Vitest.MethodsNonLive<Needs>) => {
     })
   )
 
-  it.effect("a claim bumps the epoch and tells everything so far", () =>
+  it.effect("a claim increments the epoch and returns every entry so far", () =>
     Effect.gen(function* () {
       const journal = yield* RunJournal
       const { run } = yield* Samples.begin({}, [Samples.modelTurned(1, 1)], "a")
@@ -111,7 +111,7 @@ const ownership = (it: Vitest.MethodsNonLive<Needs>) => {
     })
   )
 
-  it.effect("a claim refuses a run that has ended, and one that nobody knows", () =>
+  it.effect("a claim refuses a run that has ended, and an unknown one", () =>
     Effect.gen(function* () {
       const journal = yield* RunJournal
       const { run } = yield* Samples.finish()
@@ -189,7 +189,7 @@ const appends = (it: Vitest.MethodsNonLive<Needs>) => {
     })
   )
 
-  it.effect("of 16 appends behind one fence one is written", () =>
+  it.effect("of 16 appends with the same fence one is written", () =>
     Effect.gen(function* () {
       const journal = yield* RunJournal
       const begun = yield* Samples.begin()
@@ -213,7 +213,7 @@ const appends = (it: Vitest.MethodsNonLive<Needs>) => {
     })
   )
 
-  it.effect("of 64 runs appending at once the stale ones fail alone", () =>
+  it.effect("of 64 runs that append at once only the stale ones fail", () =>
     Effect.gen(function* () {
       const journal = yield* RunJournal
       const runs = yield* Effect.forEach(

@@ -1,4 +1,4 @@
-/** What operators look for: the newest runs, and those that wait for somebody. */
+/** Lists for operators: the newest runs, and those that wait for a person or a host. */
 import type { Vitest } from "@effect/vitest"
 import { assert } from "@effect/vitest"
 import { Effect } from "effect"
@@ -42,7 +42,7 @@ const dispatched = (call: CallId): RunEvent => ({
 })
 const lost = (call: CallId): RunEvent => ({ _tag: "CallUnknown", call, tool: "replay" })
 
-/** Appends where the run is now, unless the test says otherwise. */
+/** Appends at the current length and epoch, unless the test gives others. */
 const append = Effect.fnUntraced(function* (
   run: RunId,
   events: ReadonlyArray<RunEvent>,
@@ -62,12 +62,12 @@ const accepted = (tenant: Tenant) =>
     ({ task }) => task
   )
 
-/** A run with two calls on their way. */
+/** A run with two calls in flight. */
 const sent = (tenant: Tenant) =>
   Samples.begin({ tenant }, [Samples.modelTurned(1, 2), dispatched(first), dispatched(second)])
 
 const calls = (it: Vitest.MethodsNonLive<Needs>) => {
-  it.effect("work of agents that nobody hosts is listed by agent and tenant until it is over", () =>
+  it.effect("work of agents without a host is listed by agent and tenant until it is over", () =>
     Effect.gen(function* () {
       const tenant = Samples.tenant()
       const first = yield* accepted(tenant)
@@ -87,7 +87,7 @@ const calls = (it: Vitest.MethodsNonLive<Needs>) => {
     })
   )
 
-  it.effect("an unknown call is listed with its event, until somebody says what became of it", () =>
+  it.effect("an unknown call is listed with its event, until it is settled", () =>
     Effect.gen(function* () {
       const journal = yield* RunJournal
       const tenant = Samples.tenant()
@@ -114,7 +114,7 @@ const calls = (it: Vitest.MethodsNonLive<Needs>) => {
     })
   )
 
-  it.effect("the end of a run takes its unknown calls from the list", () =>
+  it.effect("the end of a run removes its unknown calls from the list", () =>
     Effect.gen(function* () {
       const journal = yield* RunJournal
       const tenant = Samples.tenant()
@@ -130,7 +130,7 @@ const calls = (it: Vitest.MethodsNonLive<Needs>) => {
     })
   )
 
-  it.effect("an append that is refused lists nothing", () =>
+  it.effect("a refused append lists nothing", () =>
     Effect.gen(function* () {
       const tenant = Samples.tenant()
       const { run } = yield* sent(tenant)
@@ -191,7 +191,7 @@ export const runListTests = (it: Vitest.MethodsNonLive<Needs>): void => {
     })
   )
 
-  it.effect("a task keeps the span that sent it, and one that none sent has none", () =>
+  it.effect("a task keeps the span in which it was sent, if there is one", () =>
     Effect.gen(function* () {
       const tasks = yield* TaskStore
       const span_id = "00f067aa0ba902b7"
@@ -211,7 +211,7 @@ export const runListTests = (it: Vitest.MethodsNonLive<Needs>): void => {
     })
   )
 
-  it.effect("lists by agent, by status and by whom a run waits for", () =>
+  it.effect("lists by agent, by status and by what a run waits for", () =>
     Effect.gen(function* () {
       const tenant = Samples.tenant()
       const waiting = yield* Samples.begin({ tenant }, [

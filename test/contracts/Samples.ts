@@ -37,7 +37,7 @@ export const runId = (): RunId => RunId.make(randomUUID())
 export const approvalId = (): ApprovalId => ApprovalId.make(randomUUID())
 export const messageId = (): MessageId => MessageId.make(randomUUID())
 export const tenant = (): Tenant => Tenant.make(`tenant-${randomUUID()}`)
-/** A word that no other test has: a topic, an owner, a key. */
+/** A text that no other test uses: a topic, an owner, a key. */
 export const unique = (prefix: string): string => `${prefix}-${randomUUID()}`
 
 export const operations = AgentName.make("operations")
@@ -164,7 +164,7 @@ export const outboxMessage = (given: Partial<NewOutboxMessage> = {}): NewOutboxM
   ...given
 })
 
-/** A run and what its writer believes of it. */
+/** A run, with the epoch and length that its writer has. */
 export interface Begun {
   readonly task: NewTask
   readonly run: RunId
@@ -223,7 +223,7 @@ export const finish = Effect.fnUntraced(function* (
   return begun
 })
 
-/** Everything that a journal has of a run. */
+/** All entries of a run. */
 export const snapshot = Effect.fnUntraced(function* (run: RunId) {
   const journal = yield* RunJournal
   return { head: yield* journal.head(run), entries: yield* journal.read(run, 0, 10_000) }

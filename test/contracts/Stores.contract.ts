@@ -1,4 +1,4 @@
-/** Every store's contract against one answer, built once. */
+/** The contracts of all stores against one layer, built once. */
 import { layer } from "@effect/vitest"
 import type { Layer } from "effect"
 import type { ApprovalRecords } from "../../services/ApprovalRecords.ts"

@@ -1,4 +1,4 @@
-/** Accepting work: all of it or nothing, once per key, within the bounds. */
+/** Accepting tasks: atomically, once per idempotency key, within the bounds. */
 import type { Vitest } from "@effect/vitest"
 import { assert } from "@effect/vitest"
 import { Effect, Exit, Result, Schema } from "effect"
@@ -35,7 +35,7 @@ const dispatchOf = Effect.fnUntraced(function* (task: NewTask) {
 
 const accept = (task: NewTask) => Effect.flatMap(TaskStore, (tasks) => tasks.accept(task))
 
-/** Nothing of a task that was refused: no task, no message, no outbox row; and no conversation, if it was new. */
+/** A refused task has written nothing: no task, message or outbox row, and no conversation, if it was new. */
 const assertAbsent = Effect.fnUntraced(function* (task: NewTask) {
   const tasks = yield* TaskStore
   assert.isUndefined(yield* tasks.get(task.id))
@@ -81,32 +81,30 @@ const writing = (it: Vitest.MethodsNonLive<Needs>) => {
     })
   )
 
-  it.effect(
-    "a task keeps the roles that its sender had, none of them too, or that nobody knows",
-    () =>
-      Effect.gen(function* () {
-        const tasks = yield* TaskStore
-        const first = Samples.newTask({ by: 'ada "\u0000', roles: ["approver", "operator"] })
-        const { conversation } = first
-        const key = Samples.unique("key")
-        const second = Samples.newTask({ conversation, roles: [], idempotency_key: key })
-        const third = Samples.newTask({ conversation })
-        for (const task of [first, second, third]) yield* accept(task)
-        // Sent again by the same person, who has become another meanwhile.
-        const again = yield* accept({ ...second, id: Samples.runId(), roles: ["admin"] })
-        assert.isFalse(again.created)
-        assert.deepStrictEqual(again.task.roles, [])
-        const listed = yield* tasks.ofConversation(first.tenant, conversation, 0, 10)
-        assert.deepStrictEqual(
-          listed.map(({ by, roles }) => [by, roles]),
-          [
-            [first.by, ["approver", "operator"]],
-            ["ada", []],
-            ["ada", undefined]
-          ]
-        )
-        assert.deepStrictEqual(yield* tasks.get(first.id), listed[0])
-      })
+  it.effect("a task keeps the roles of its sender, also none, or that they are unknown", () =>
+    Effect.gen(function* () {
+      const tasks = yield* TaskStore
+      const first = Samples.newTask({ by: 'ada "\u0000', roles: ["approver", "operator"] })
+      const { conversation } = first
+      const key = Samples.unique("key")
+      const second = Samples.newTask({ conversation, roles: [], idempotency_key: key })
+      const third = Samples.newTask({ conversation })
+      for (const task of [first, second, third]) yield* accept(task)
+      // Sent again by the same person, who has become another meanwhile.
+      const again = yield* accept({ ...second, id: Samples.runId(), roles: ["admin"] })
+      assert.isFalse(again.created)
+      assert.deepStrictEqual(again.task.roles, [])
+      const listed = yield* tasks.ofConversation(first.tenant, conversation, 0, 10)
+      assert.deepStrictEqual(
+        listed.map(({ by, roles }) => [by, roles]),
+        [
+          [first.by, ["approver", "operator"]],
+          ["ada", []],
+          ["ada", undefined]
+        ]
+      )
+      assert.deepStrictEqual(yield* tasks.get(first.id), listed[0])
+    })
   )
 
   it.effect("SA-41 a refused task leaves no task, message, conversation or dispatch", () =>
@@ -137,7 +135,7 @@ const writing = (it: Vitest.MethodsNonLive<Needs>) => {
     })
   )
 
-  it.effect("SA-15 a conversation keeps who began it and the event that did", () =>
+  it.effect("SA-15 a conversation keeps who began it and the event that triggered it", () =>
     Effect.gen(function* () {
       const conversations = yield* ConversationStore
       for (const initiated_by of ["customer", "agent", "system"] as const) {
@@ -188,7 +186,7 @@ const writing = (it: Vitest.MethodsNonLive<Needs>) => {
 }
 
 const keys = (it: Vitest.MethodsNonLive<Needs>) => {
-  it.effect("SA-22 the same key and message again is the same task, dispatched once", () =>
+  it.effect("SA-22 the same key with the same message gives the same task, dispatched once", () =>
     Effect.gen(function* () {
       const conversations = yield* ConversationStore
       const first = Samples.newTask({ idempotency_key: Samples.unique("key") })
@@ -201,7 +199,7 @@ const keys = (it: Vitest.MethodsNonLive<Needs>) => {
     })
   )
 
-  it.effect("a known key finds its task though the mailbox is full or the agent busy", () =>
+  it.effect("a known key finds its task although the mailbox is full or the agent busy", () =>
     Effect.gen(function* () {
       const first = Samples.newTask({ idempotency_key: Samples.unique("key"), waiting_max: 1 })
       yield* accept(first)
@@ -210,7 +208,7 @@ const keys = (it: Vitest.MethodsNonLive<Needs>) => {
     })
   )
 
-  it.effect("another message or conversation under a known key is a conflict", () =>
+  it.effect("a known key with another message or conversation is a conflict", () =>
     Effect.gen(function* () {
       const conversations = yield* ConversationStore
       const first = Samples.newTask({ idempotency_key: Samples.unique("key") })
@@ -226,7 +224,7 @@ const keys = (it: Vitest.MethodsNonLive<Needs>) => {
     })
   )
 
-  it.effect("a key belongs to its tenant", () =>
+  it.effect("idempotency keys of two tenants are separate", () =>
     Effect.gen(function* () {
       const idempotency_key = Samples.unique("key")
       const a = yield* accept(Samples.newTask({ idempotency_key, tenant: Samples.tenant() }))
@@ -338,7 +336,7 @@ const bounds = (it: Vitest.MethodsNonLive<Needs>) => {
 }
 
 const reading = (it: Vitest.MethodsNonLive<Needs>) => {
-  it.effect("tasks of a conversation are read in order, and the ended ones backwards", () =>
+  it.effect("tasks of a conversation are read in order, and ended ones in reverse order", () =>
     Effect.gen(function* () {
       const tasks = yield* TaskStore
       const first = yield* Samples.finish()

@@ -1,4 +1,4 @@
-/** Two tenants that use the same ids: each has its own conversation, tasks, runs and queue, and notices no other. */
+/** Two tenants that use the same ids: each has its own conversation, tasks, runs and mailboxes, and no effect on the other. */
 import type { Vitest } from "@effect/vitest"
 import { assert } from "@effect/vitest"
 import { Effect } from "effect"
@@ -36,7 +36,7 @@ const pair = (agent?: AgentName) => {
 }
 
 const accepting = (it: Vitest.MethodsNonLive<Needs>) => {
-  it.effect("100 accepts of two tenants at once under one id and the same keys stay apart", () =>
+  it.effect("100 accepts at once of two tenants, with the same ids and keys, stay separate", () =>
     Effect.gen(function* () {
       const tasks = yield* TaskStore
       const conversations = yield* ConversationStore
@@ -80,20 +80,22 @@ const accepting = (it: Vitest.MethodsNonLive<Needs>) => {
     })
   )
 
-  it.effect("no tenant's messages fill another's mailbox or make its agent busy", () =>
-    Effect.gen(function* () {
-      const { a, b } = pair(Samples.operations)
-      yield* accept(a.task())
-      yield* accept(a.task())
-      const full = a.task({ waiting_max: 2 })
-      assert.strictEqual((yield* Effect.flip(accept(full)))._tag, "MailboxFull")
-      assert.isTrue((yield* accept(b.task({ reject_when_busy: true, waiting_max: 2 }))).created)
-      const busy = b.task({ reject_when_busy: true })
-      assert.strictEqual((yield* Effect.flip(accept(busy)))._tag, "AgentBusy")
-    })
+  it.effect(
+    "the messages of one tenant neither fill another's mailbox nor make its agent busy",
+    () =>
+      Effect.gen(function* () {
+        const { a, b } = pair(Samples.operations)
+        yield* accept(a.task())
+        yield* accept(a.task())
+        const full = a.task({ waiting_max: 2 })
+        assert.strictEqual((yield* Effect.flip(accept(full)))._tag, "MailboxFull")
+        assert.isTrue((yield* accept(b.task({ reject_when_busy: true, waiting_max: 2 }))).created)
+        const busy = b.task({ reject_when_busy: true })
+        assert.strictEqual((yield* Effect.flip(accept(busy)))._tag, "AgentBusy")
+      })
   )
 
-  it.effect("the dispatches of two tenants wait in keys of their own", () =>
+  it.effect("the dispatches of two tenants wait in different keys", () =>
     Effect.gen(function* () {
       const outbox = yield* Outbox
       const { a, b } = pair(Samples.operations)
@@ -122,7 +124,7 @@ const accepting = (it: Vitest.MethodsNonLive<Needs>) => {
 }
 
 const running = (it: Vitest.MethodsNonLive<Needs>) => {
-  it.effect("runs, answers and history of two tenants stay apart", () =>
+  it.effect("runs, answers and history of two tenants stay separate", () =>
     Effect.gen(function* () {
       const tasks = yield* TaskStore
       const journal = yield* RunJournal
@@ -147,49 +149,47 @@ const running = (it: Vitest.MethodsNonLive<Needs>) => {
         Effect.map(tasks.before(tenant, conversation, 10, 10), (all) => all.map(({ id }) => id))
       assert.deepStrictEqual(yield* before(a.tenant), [endedA.run])
       assert.deepStrictEqual(yield* before(b.tenant), [])
-      const said = (tenant: Tenant) =>
+      const messagesOf = (tenant: Tenant) =>
         Effect.map(conversations.messages(tenant, conversation, -1, 10), (page) =>
           page.map(({ content, role, seq }) => [seq, role, content])
         )
-      assert.deepStrictEqual(yield* said(a.tenant), [
+      assert.deepStrictEqual(yield* messagesOf(a.tenant), [
         [0, "user", endedA.task.message],
         [1, "assistant", "a's answer"],
         [2, "user", openA.task.message]
       ])
-      assert.deepStrictEqual(yield* said(b.tenant), [[0, "user", openB.task.message]])
+      assert.deepStrictEqual(yield* messagesOf(b.tenant), [[0, "user", openB.task.message]])
     })
   )
 
-  it.effect(
-    "answers of two tenants that are written at once are each in their own conversation",
-    () =>
-      Effect.gen(function* () {
-        const journal = yield* RunJournal
-        const conversations = yield* ConversationStore
-        const { a, b, conversation } = pair()
-        const begun = yield* Effect.forEach([a, b, a, b], ({ address, tenant }) =>
-          Samples.begin({ address, conversation, tenant }, [Samples.modelTurned(1)])
+  it.effect("answers of two tenants that are written at once go to their own conversations", () =>
+    Effect.gen(function* () {
+      const journal = yield* RunJournal
+      const conversations = yield* ConversationStore
+      const { a, b, conversation } = pair()
+      const begun = yield* Effect.forEach([a, b, a, b], ({ address, tenant }) =>
+        Samples.begin({ address, conversation, tenant }, [Samples.modelTurned(1)])
+      )
+      yield* Effect.forEach(
+        begun,
+        ({ next, task }, i) =>
+          journal.append(next(Samples.runEnded({ text: `${task.tenant} ${i}` }))),
+        { concurrency: "unbounded" }
+      )
+      for (const { tenant } of [a, b]) {
+        const page = yield* conversations.messages(tenant, conversation, -1, 10)
+        assert.deepStrictEqual(
+          page.map(({ role, seq }) => [seq, role]),
+          [
+            [0, "user"],
+            [1, "user"],
+            [2, "assistant"],
+            [3, "assistant"]
+          ]
         )
-        yield* Effect.forEach(
-          begun,
-          ({ next, task }, i) =>
-            journal.append(next(Samples.runEnded({ text: `${task.tenant} ${i}` }))),
-          { concurrency: "unbounded" }
-        )
-        for (const { tenant } of [a, b]) {
-          const page = yield* conversations.messages(tenant, conversation, -1, 10)
-          assert.deepStrictEqual(
-            page.map(({ role, seq }) => [seq, role]),
-            [
-              [0, "user"],
-              [1, "user"],
-              [2, "assistant"],
-              [3, "assistant"]
-            ]
-          )
-          for (const { content } of page.slice(2)) assert.isTrue(content.startsWith(tenant))
-        }
-      })
+        for (const { content } of page.slice(2)) assert.isTrue(content.startsWith(tenant))
+      }
+    })
   )
 }
 

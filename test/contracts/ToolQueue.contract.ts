@@ -1,4 +1,4 @@
-/** Calls of tools on their way to whoever runs them: sent once, claimed once, run at least once, answered once. */
+/** Calls of tools in a queue: queued once, in one claim at a time, run at least once, with one result. */
 import type { Vitest } from "@effect/vitest"
 import { assert } from "@effect/vitest"
 import { Clock, Effect, Fiber } from "effect"
@@ -43,7 +43,7 @@ const claim = (tool: string, more: Partial<ToolClaim> = {}) =>
 
 const sendTests = (it: Vitest.MethodsNonLive<ToolQueue>): void => {
   it.effect(
-    "a call is delivered as it was sent, to one claim, and not to those of other tools",
+    "a call is delivered as it was sent, to one claim, and to no claim of other tools",
     () =>
       Effect.gen(function* () {
         const queue = yield* ToolQueue
@@ -57,30 +57,28 @@ const sendTests = (it: Vitest.MethodsNonLive<ToolQueue>): void => {
       })
   )
 
-  it.effect(
-    "what a claim holds whose answer was lost is given back, as if it was not claimed",
-    () =>
-      Effect.gen(function* () {
-        const queue = yield* ToolQueue
-        const [mine, other] = [message(), message()]
-        yield* queue.send(mine)
-        yield* queue.send(other)
-        const lost = Samples.unique("lost")
-        assert.strictEqual((yield* claim(mine.tool, { owner: lost })).length, 1)
-        assert.strictEqual((yield* claim(other.tool)).length, 1)
-        yield* queue.release([lost, Samples.unique("nobody")])
-        assert.isFalse(yield* queue.begin(mine.id, lost))
-        assert.deepStrictEqual(yield* claim(other.tool), [])
-        assert.strictEqual((yield* claim(mine.tool))[0]?.deliveries, 1)
-        // What is over stays so.
-        const done = Samples.unique("done")
-        const third = message()
-        yield* queue.send(third)
-        yield* claim(third.tool, { owner: done })
-        assert.isTrue(yield* queue.acknowledge(third.id, done))
-        yield* queue.release([done])
-        assert.deepStrictEqual(yield* claim(third.tool), [])
-      })
+  it.effect("what a released claim holds is given back as if it had not been claimed", () =>
+    Effect.gen(function* () {
+      const queue = yield* ToolQueue
+      const [mine, other] = [message(), message()]
+      yield* queue.send(mine)
+      yield* queue.send(other)
+      const lost = Samples.unique("lost")
+      assert.strictEqual((yield* claim(mine.tool, { owner: lost })).length, 1)
+      assert.strictEqual((yield* claim(other.tool)).length, 1)
+      yield* queue.release([lost, Samples.unique("nobody")])
+      assert.isFalse(yield* queue.begin(mine.id, lost))
+      assert.deepStrictEqual(yield* claim(other.tool), [])
+      assert.strictEqual((yield* claim(mine.tool))[0]?.deliveries, 1)
+      // What is over stays so.
+      const done = Samples.unique("done")
+      const third = message()
+      yield* queue.send(third)
+      yield* claim(third.tool, { owner: done })
+      assert.isTrue(yield* queue.acknowledge(third.id, done))
+      yield* queue.release([done])
+      assert.deepStrictEqual(yield* claim(third.tool), [])
+    })
   )
 
   it.effect("a call that is sent twice is queued once, however its members are ordered", () =>
@@ -97,21 +95,23 @@ const sendTests = (it: Vitest.MethodsNonLive<ToolQueue>): void => {
     })
   )
 
-  it.effect("an id is refused to another tool, tenant or arguments, and nothing changes", () =>
-    Effect.gen(function* () {
-      const queue = yield* ToolQueue
-      const sent = message()
-      yield* queue.send(sent)
-      for (const wrong of [
-        { tool: Samples.unique("other") },
-        { tenant: Samples.tenant() },
-        { payload: { name: "refund", arguments: { order: "another" } } }
-      ]) {
-        const error = yield* Effect.flip(queue.send({ ...sent, ...wrong }))
-        assert.deepInclude(error, { _tag: "ToolMessageConflict", id: sent.id })
-      }
-      assert.strictEqual((yield* claim(sent.tool)).length, 1)
-    })
+  it.effect(
+    "a known id with another tool, tenant or arguments is refused, and nothing changes",
+    () =>
+      Effect.gen(function* () {
+        const queue = yield* ToolQueue
+        const sent = message()
+        yield* queue.send(sent)
+        for (const wrong of [
+          { tool: Samples.unique("other") },
+          { tenant: Samples.tenant() },
+          { payload: { name: "refund", arguments: { order: "another" } } }
+        ]) {
+          const error = yield* Effect.flip(queue.send({ ...sent, ...wrong }))
+          assert.deepInclude(error, { _tag: "ToolMessageConflict", id: sent.id })
+        }
+        assert.strictEqual((yield* claim(sent.tool)).length, 1)
+      })
   )
 
   it.effect("a call that is sent again under another approval is the same call", () =>
@@ -133,7 +133,7 @@ const sendTests = (it: Vitest.MethodsNonLive<ToolQueue>): void => {
     })
   )
 
-  it.effect("a look says where a call stands, and changes nothing", () =>
+  it.effect("a look returns the state of a call, and changes nothing", () =>
     Effect.gen(function* () {
       const queue = yield* ToolQueue
       const [sent, lost, dead] = [message(), message(), message()]
@@ -159,7 +159,7 @@ const sendTests = (it: Vitest.MethodsNonLive<ToolQueue>): void => {
     })
   )
 
-  it.effect("of many sendings and claims at once each call is in exactly one claim", () =>
+  it.effect("each call is in exactly one of many claims that run while it is sent", () =>
     Effect.gen(function* () {
       const queue = yield* ToolQueue
       const { tool } = message()
@@ -175,7 +175,7 @@ const sendTests = (it: Vitest.MethodsNonLive<ToolQueue>): void => {
     })
   )
 
-  it.effect("a call that nobody claimed can be taken back, one that somebody did cannot", () =>
+  it.effect("a call that was never claimed can be withdrawn, and one that was cannot", () =>
     Effect.gen(function* () {
       const queue = yield* ToolQueue
       const [one, other] = [message(), message()]
@@ -213,7 +213,7 @@ const turnTests = (it: Vitest.MethodsNonLive<ToolQueue>): void => {
     })
   )
 
-  it.effect("tenants take turns from the one behind the last on, once around", () =>
+  it.effect("tenants take turns, beginning behind the one that was served last", () =>
     Effect.gen(function* () {
       const { tool } = message()
       const [a, b, c] = tenants(3) as [Tenant, Tenant, Tenant]
@@ -232,7 +232,7 @@ const turnTests = (it: Vitest.MethodsNonLive<ToolQueue>): void => {
     })
   )
 
-  it.effect("of the calls of several tools a tenant has its oldest first", () =>
+  it.effect("a tenant's oldest call comes first, whatever its tool", () =>
     Effect.gen(function* () {
       const tools = [message().tool, message().tool]
       const [a, b] = tenants(2) as [Tenant, Tenant]
@@ -245,7 +245,7 @@ const turnTests = (it: Vitest.MethodsNonLive<ToolQueue>): void => {
     })
   )
 
-  it.effect("a call that was given back waits behind those of its tenant that are due", () =>
+  it.effect("a call that was given back comes after those of its tenant that are due", () =>
     Effect.gen(function* () {
       const queue = yield* ToolQueue
       const { tool } = message()
@@ -261,7 +261,7 @@ const turnTests = (it: Vitest.MethodsNonLive<ToolQueue>): void => {
 
 const resultTests = (it: Vitest.MethodsNonLive<ToolQueue>): void => {
   it.effect(
-    "a result reaches who waits for it and who sends the call again, and the first one stands",
+    "a result reaches those who wait for it or send the call again, and the first one counts",
     () =>
       Effect.gen(function* () {
         const queue = yield* ToolQueue
@@ -280,31 +280,29 @@ const resultTests = (it: Vitest.MethodsNonLive<ToolQueue>): void => {
       })
   )
 
-  it.effect(
-    "a result that settles nothing is given, and the next sending runs the call again",
-    () =>
-      Effect.gen(function* () {
-        const queue = yield* ToolQueue
-        const busy = new ToolTransientError({ kind: "external", message: "busy" })
-        for (const open of [
-          (of: NewToolMessage) => refusalReply(callOf(of), busy),
-          (of: NewToolMessage) => replyOf(callOf(of), { _tag: "Unknown" })
-        ]) {
-          const sent = message()
-          yield* queue.send(sent)
-          yield* claim(sent.tool, { owner: "one" })
-          yield* queue.begin(sent.id, "one")
-          yield* queue.publish(sent.id, open(sent))
-          yield* queue.acknowledge(sent.id, "one")
-          assert.deepStrictEqual(yield* queue.awaited(sent.id), open(sent))
-          assert.isUndefined(yield* queue.send(sent))
-          const [again] = yield* claim(sent.tool)
-          assert.deepInclude(again, { deliveries: 1, begun_at: undefined, result: undefined })
-        }
-      })
+  it.effect("an inconclusive result is returned, and the next sending runs the call again", () =>
+    Effect.gen(function* () {
+      const queue = yield* ToolQueue
+      const busy = new ToolTransientError({ kind: "external", message: "busy" })
+      for (const open of [
+        (of: NewToolMessage) => refusalReply(callOf(of), busy),
+        (of: NewToolMessage) => replyOf(callOf(of), { _tag: "Unknown" })
+      ]) {
+        const sent = message()
+        yield* queue.send(sent)
+        yield* claim(sent.tool, { owner: "one" })
+        yield* queue.begin(sent.id, "one")
+        yield* queue.publish(sent.id, open(sent))
+        yield* queue.acknowledge(sent.id, "one")
+        assert.deepStrictEqual(yield* queue.awaited(sent.id), open(sent))
+        assert.isUndefined(yield* queue.send(sent))
+        const [again] = yield* claim(sent.tool)
+        assert.deepInclude(again, { deliveries: 1, begun_at: undefined, result: undefined })
+      }
+    })
   )
 
-  it.effect("an answer for good is not asked for twice, be it a refusal", () =>
+  it.effect("a call with a final result is not run again, also where that is a refusal", () =>
     Effect.gen(function* () {
       const queue = yield* ToolQueue
       const sent = message()
@@ -321,31 +319,33 @@ const resultTests = (it: Vitest.MethodsNonLive<ToolQueue>): void => {
 }
 
 const leaseTests = (it: Vitest.MethodsNonLive<ToolQueue>): void => {
-  it.effect("a call whose lease passed goes to another, who is told what the first had begun", () =>
-    Effect.gen(function* () {
-      const queue = yield* ToolQueue
-      const sent = message()
-      yield* queue.send(sent)
-      yield* claim(sent.tool, { owner: "first", lease_ms: 1 })
-      const began = yield* Clock.currentTimeMillis
-      yield* queue.begin(sent.id, "first")
-      const [second] = yield* eventually(
-        claim(sent.tool, { owner: "second" }),
-        (all) => all.length > 0
-      )
-      assert.deepInclude(second, { id: sent.id, deliveries: 2 })
-      assert.isAtLeast(second!.begun_at!, began)
-      assert.isAtMost(second!.begun_at!, yield* Clock.currentTimeMillis)
-      for (const late of [
-        queue.begin(sent.id, "first"),
-        queue.extend(sent.id, "first", 60_000),
-        queue.acknowledge(sent.id, "first"),
-        queue.failed(sent.id, "first", "no", 0)
-      ]) {
-        assert.isFalse(yield* late)
-      }
-      assert.isTrue(yield* queue.acknowledge(sent.id, "second"))
-    })
+  it.effect(
+    "a call whose lease ended goes to another claim, with the time at which it was begun",
+    () =>
+      Effect.gen(function* () {
+        const queue = yield* ToolQueue
+        const sent = message()
+        yield* queue.send(sent)
+        yield* claim(sent.tool, { owner: "first", lease_ms: 1 })
+        const began = yield* Clock.currentTimeMillis
+        yield* queue.begin(sent.id, "first")
+        const [second] = yield* eventually(
+          claim(sent.tool, { owner: "second" }),
+          (all) => all.length > 0
+        )
+        assert.deepInclude(second, { id: sent.id, deliveries: 2 })
+        assert.isAtLeast(second!.begun_at!, began)
+        assert.isAtMost(second!.begun_at!, yield* Clock.currentTimeMillis)
+        for (const late of [
+          queue.begin(sent.id, "first"),
+          queue.extend(sent.id, "first", 60_000),
+          queue.acknowledge(sent.id, "first"),
+          queue.failed(sent.id, "first", "no", 0)
+        ]) {
+          assert.isFalse(yield* late)
+        }
+        assert.isTrue(yield* queue.acknowledge(sent.id, "second"))
+      })
   )
 
   it.effect(
@@ -363,7 +363,7 @@ const leaseTests = (it: Vitest.MethodsNonLive<ToolQueue>): void => {
   )
 
   it.effect(
-    "a lease that is extended keeps the call, and what was given back waits for its time",
+    "an extended lease keeps the call, and a call that was given back waits until it is due",
     () =>
       Effect.gen(function* () {
         const queue = yield* ToolQueue
@@ -380,7 +380,7 @@ const leaseTests = (it: Vitest.MethodsNonLive<ToolQueue>): void => {
       })
   )
 
-  it.effect("what nobody can run is dead, and a person runs it again or forgets it", () =>
+  it.effect("a call that fails for good is dead, and an operator replays or discards it", () =>
     Effect.gen(function* () {
       const queue = yield* ToolQueue
       const sent = message()
@@ -401,7 +401,7 @@ const leaseTests = (it: Vitest.MethodsNonLive<ToolQueue>): void => {
     })
   )
 
-  it.effect("only what was acknowledged before is forgotten", () =>
+  it.effect("only calls that were over before a time are pruned", () =>
     Effect.gen(function* () {
       const queue = yield* ToolQueue
       const [over, open] = [message(), message()]
@@ -455,7 +455,7 @@ const announces = (worker: string, lease_ms: number, ...tools: ReadonlyArray<Too
   ToolQueue.use((queue) => queue.announce({ worker, provider: 'shop "1"', tools, lease_ms }))
 
 const offerTests = (it: Vitest.MethodsNonLive<ToolQueue>): void => {
-  it.effect("what workers offer is listed with everything that a tool says of itself", () =>
+  it.effect("offers are listed with the whole declaration of each tool", () =>
     Effect.gen(function* () {
       const queue = yield* ToolQueue
       const [a, b] = [toolName(), toolName()].sort()
@@ -478,13 +478,13 @@ const offerTests = (it: Vitest.MethodsNonLive<ToolQueue>): void => {
         (yield* queue.list()).filter(({ spec }) => keys.includes(keyOf(spec))),
         expected
       )
-      // What it says now takes the place of what it said before.
+      // A second announcement replaces the first.
       yield* announces(first, 60_000, two)
       assert.deepStrictEqual(yield* queue.list([keyOf(one)]), [offer(second, one)])
     })
   )
 
-  it.effect("a worker is there for as long as it says, and longer when it says so again", () =>
+  it.effect("a worker is available for its lease, and longer when it renews it", () =>
     Effect.gen(function* () {
       const queue = yield* ToolQueue
       const spec = yield* specOf(toolName())
@@ -502,7 +502,7 @@ const offerTests = (it: Vitest.MethodsNonLive<ToolQueue>): void => {
     })
   )
 
-  it.effect("a worker that is gone is listed until another offers all that it did", () =>
+  it.effect("a worker that is gone is listed until another offers all of its tools", () =>
     Effect.gen(function* () {
       const queue = yield* ToolQueue
       const [one, two] = [yield* specOf(toolName()), yield* specOf(toolName())]
@@ -526,7 +526,7 @@ const offerTests = (it: Vitest.MethodsNonLive<ToolQueue>): void => {
     })
   )
 
-  it.effect("what a call shows reaches who waits for it, and nobody else", () =>
+  it.effect("a preliminary result reaches those who wait for its call, and nobody else", () =>
     Effect.gen(function* () {
       const queue = yield* ToolQueue
       const [id, other] = [Samples.unique("call"), Samples.unique("call")]

@@ -1,4 +1,4 @@
-/** Facts of the graph, ended loops, flows and components: what the built-in tools stand on. */
+/** The stores of the built-in tools: facts of the graph, ended loops, flows and components. */
 import type { Vitest } from "@effect/vitest"
 import { assert } from "@effect/vitest"
 import { Effect } from "effect"
@@ -29,7 +29,7 @@ const fact = (subject: string, object: string, given: Partial<Triple> = {}): Tri
 const objectsOf = (facts: ReadonlyArray<Triple>) => facts.map(({ object }) => object)
 
 const publisherTests = (it: Vitest.MethodsNonLive<Needs>): void => {
-  it.effect("a graph gives a tenant's facts back as they were said, oldest first", () =>
+  it.effect("a graph returns the facts of a tenant as they were published, oldest first", () =>
     Effect.gen(function* () {
       const graph = yield* TriplePublisher
       const [tenant, other, subject] = [
@@ -47,38 +47,40 @@ const publisherTests = (it: Vitest.MethodsNonLive<Needs>): void => {
     })
   )
 
-  it.effect("a fact that is there is left alone, so that a publication may be repeated", () =>
+  it.effect("a publication can be repeated: a fact that is there does not change", () =>
     Effect.gen(function* () {
       const graph = yield* TriplePublisher
       const [tenant, subject] = [Samples.tenant(), Samples.unique("entity")]
-      const said = [fact(subject, "a"), fact(subject, "b")]
-      yield* graph.addAll(tenant, said)
+      const published = [fact(subject, "a"), fact(subject, "b")]
+      yield* graph.addAll(tenant, published)
       yield* graph.addAll(tenant, [
-        ...said.map((each) => ({ ...each, timestamp: "2030-01-01T00:00:00.000Z" })),
+        ...published.map((each) => ({ ...each, timestamp: "2030-01-01T00:00:00.000Z" })),
         fact(subject, "a", { source: "somebody else" })
       ])
       const facts = yield* graph.about(tenant, subject, 10)
-      assert.deepStrictEqual(facts.slice(0, 2), said)
+      assert.deepStrictEqual(facts.slice(0, 2), published)
       assert.strictEqual(facts.length, 3)
     })
   )
 
-  it.effect("SM-72 a publication whose third fact is refused leaves nothing, and names it", () =>
-    Effect.gen(function* () {
-      const graph = yield* TriplePublisher
-      const [tenant, subject] = [Samples.tenant(), Samples.unique("entity")]
-      const long = fact(subject, "x".repeat(triple_object_max + 1))
-      const error = yield* Effect.flip(
-        graph.addAll(tenant, [fact(subject, "1"), fact(subject, "2"), long, fact(subject, "4")])
-      )
-      assert.deepInclude(error, { _tag: "TripleRefused", index: 2 })
-      const many = Array.from({ length: triples_max + 1 }, (_, i) => fact(subject, `${i}`))
-      assert.strictEqual((yield* Effect.flip(graph.addAll(tenant, many)))._tag, "TripleRefused")
-      assert.deepStrictEqual(yield* graph.about(tenant, subject, 10), [])
-      yield* graph.addAll(tenant, [])
-      yield* graph.addAll(tenant, many.slice(1))
-      assert.strictEqual((yield* graph.about(tenant, subject, 5_000)).length, triples_max)
-    })
+  it.effect(
+    "SM-72 a publication whose third fact is refused writes nothing and names that fact",
+    () =>
+      Effect.gen(function* () {
+        const graph = yield* TriplePublisher
+        const [tenant, subject] = [Samples.tenant(), Samples.unique("entity")]
+        const long = fact(subject, "x".repeat(triple_object_max + 1))
+        const error = yield* Effect.flip(
+          graph.addAll(tenant, [fact(subject, "1"), fact(subject, "2"), long, fact(subject, "4")])
+        )
+        assert.deepInclude(error, { _tag: "TripleRefused", index: 2 })
+        const many = Array.from({ length: triples_max + 1 }, (_, i) => fact(subject, `${i}`))
+        assert.strictEqual((yield* Effect.flip(graph.addAll(tenant, many)))._tag, "TripleRefused")
+        assert.deepStrictEqual(yield* graph.about(tenant, subject, 10), [])
+        yield* graph.addAll(tenant, [])
+        yield* graph.addAll(tenant, many.slice(1))
+        assert.strictEqual((yield* graph.about(tenant, subject, 5_000)).length, triples_max)
+      })
   )
 }
 
@@ -99,7 +101,7 @@ const loopTests = (it: Vitest.MethodsNonLive<Needs>): void => {
     })
   )
 
-  it.effect("a flow's records come in pages in the order of keys, and those of others do not", () =>
+  it.effect("the records of a flow are read in pages, by key, without those of other flows", () =>
     Effect.gen(function* () {
       const loops = yield* LoopStore
       const [tenant, flow] = [Samples.tenant(), Samples.unique("flow")]
@@ -118,7 +120,7 @@ const loopTests = (it: Vitest.MethodsNonLive<Needs>): void => {
     })
   )
 
-  it.effect("SM-95 a run that ended is read back under COMPLETE_{loop_id} with its outcome", () =>
+  it.effect("SM-95 a run that ended is read under COMPLETE_{loop_id} with its outcome", () =>
     Effect.gen(function* () {
       const loops = yield* LoopStore
       const tenant = Samples.tenant()
@@ -182,7 +184,7 @@ export const toolStoresTests = (it: Vitest.MethodsNonLive<Needs>): void => {
   publisherTests(it)
   loopTests(it)
 
-  it.effect("a flow's state is the last that was said, for its tenant alone", () =>
+  it.effect("the state of a flow is the last one that its tenant set", () =>
     Effect.gen(function* () {
       const flows = yield* FlowState
       const [tenant, flow] = [Samples.tenant(), Samples.unique("flow \u0000")]
@@ -194,7 +196,7 @@ export const toolStoresTests = (it: Vitest.MethodsNonLive<Needs>): void => {
     })
   )
 
-  it.effect("components are listed by id, the last registration of an id alone", () =>
+  it.effect("components are listed by id, each with its last registration", () =>
     Effect.gen(function* () {
       const catalog = yield* ComponentCatalog
       const ids = ["b", "a"].map((name) => Samples.unique(name))

@@ -1,4 +1,4 @@
-/** A body that commits with its event. */
+/** A tool's body that commits together with its event. */
 import type { Vitest } from "@effect/vitest"
 import { assert } from "@effect/vitest"
 import { Cause, Deferred, Effect, Exit, Fiber } from "effect"
@@ -49,7 +49,7 @@ const waitingOf = (message: NewOutboxMessage) =>
 const calling = () => Samples.begin({}, [Samples.modelTurned(1, 1)])
 
 const exclusion = (it: Vitest.MethodsNonLive<Needs>) => {
-  it.effect("a command waits for the body and is written after its event", () =>
+  it.effect("a command waits for the body, and its events come after the body's event", () =>
     Effect.gen(function* () {
       const journal = yield* RunJournal
       const begun = yield* calling()

@@ -1,4 +1,4 @@
-/** kill -9 around a delivery; the receiver counts outside. */
+/** kill -9 around a delivery; a receiver in another process counts what arrives. */
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -34,8 +34,8 @@ const killed = (lines: number, ...args: ReadonlyArray<string>) =>
     })
   )
 
-/** The next process delivers what is left. */
-const goesOn = (engine: string, place: string, url: string) =>
+/** Delivers what is left in a new process. */
+const deliverRest = (engine: string, place: string, url: string) =>
   Effect.gen(function* () {
     yield* Layer.build(Deliveries.relay(url))
     const outbox = yield* Outbox
@@ -52,7 +52,7 @@ for (const engine of ["pglite", "postgres"]) {
         const place = yield* placeOf(engine)
         yield* killed(1, engine, place)
         assert.deepStrictEqual(receiver.accepted(), [])
-        yield* goesOn(engine, place, receiver.url)
+        yield* deliverRest(engine, place, receiver.url)
         assert.deepStrictEqual(receiver.accepted(), [Deliveries.message.id])
         assert.deepStrictEqual(receiver.duplicates(), [])
       }),
@@ -60,7 +60,7 @@ for (const engine of ["pglite", "postgres"]) {
   )
 
   it.live(
-    `a process killed between answer and record sends the same id again, which the receiver knows (${engine})`,
+    `a process killed between the receiver's answer and its report sends the same id again (${engine})`,
     () =>
       Effect.gen(function* () {
         const path = yield* home
@@ -68,7 +68,7 @@ for (const engine of ["pglite", "postgres"]) {
         const place = yield* placeOf(engine)
         yield* killed(2, engine, place, receiver.url)
         assert.deepStrictEqual(receiver.accepted(), [Deliveries.message.id])
-        yield* goesOn(engine, place, receiver.url)
+        yield* deliverRest(engine, place, receiver.url)
         assert.deepStrictEqual(receiver.accepted(), [Deliveries.message.id])
         assert.deepStrictEqual(receiver.duplicates(), [Deliveries.message.id])
       }),

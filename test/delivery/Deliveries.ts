@@ -1,6 +1,5 @@
 /**
- * A relay that delivers to one webhook over a real database, for processes that are to be killed and for those that go
- * on after them.
+ * A relay that delivers to one webhook over a real database: for processes that are killed, and for their successors.
  */
 import { Effect, Layer, Redacted } from "effect"
 import * as WebhookDelivery from "../../layers/channel/WebhookDelivery.ts"
@@ -23,7 +22,7 @@ export const message = {
 export const stores = (engine: string, place: string) =>
   Layer.fresh(engine === "pglite" ? Stores.directory(place) : Stores.postgres(Redacted.make(place)))
 
-/** `after` runs when the receiver has answered and before the outbox is told. */
+/** `after` runs between the receiver's answer and its report to the outbox. */
 export const relay = (url: string, after: Effect.Effect<void> = Effect.void) => {
   const handlers = WebhookDelivery.handlers.pipe(
     Effect.map((entries): RoomHandlers =>
@@ -36,7 +35,7 @@ export const relay = (url: string, after: Effect.Effect<void> = Effect.void) => 
     Layer.provide(
       Layer.effect(
         OutboxRelay.RelayConfig,
-        // A lease of two seconds: whoever goes on after a kill waits for its end.
+        // A lease of two seconds, because the successor of a killed process waits for its end.
         Effect.map(OutboxRelay.RelayConfig, (config) => ({
           ...config,
           timeout_ms: 1_500,

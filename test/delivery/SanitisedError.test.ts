@@ -20,7 +20,7 @@ const cases: ReadonlyArray<readonly [string, string, string]> = [
   ],
   ["takes out an IPv6 address", "connect ECONNREFUSED ::1:4000", "connect ECONNREFUSED [address]"],
   [
-    "takes out a name that was looked up",
+    "takes out a host name that was looked up",
     "getaddrinfo ENOTFOUND hooks.internal",
     "getaddrinfo ENOTFOUND [address]"
   ],
@@ -32,7 +32,7 @@ const cases: ReadonlyArray<readonly [string, string, string]> = [
     `{"api_key": "k 1", "password":"p"} token=t; client_secret: s`,
     '{"api_key=[secret], "password=[secret]} token=[secret]; client_secret=[secret]'
   ],
-  ["takes out a key by its look", "key sk-live_4f9a8b7c6d is bad", "key [secret] is bad"],
+  ["takes out a key by its form", "key sk-live_4f9a8b7c6d is bad", "key [secret] is bad"],
   ["takes out a long token", "got 0123456789abcdef0123456789abcdef01234567", "got [secret]"],
   [
     "keeps the id of a message",
@@ -40,13 +40,13 @@ const cases: ReadonlyArray<readonly [string, string, string]> = [
     "message 8c1f0c9e-7f0a-4c8e-9d0e-2f5f3a9b1c11 was refused"
   ],
   [
-    "takes out the stack and keeps what stands before it",
+    "takes out the stack and keeps the text before it",
     "TypeError: x is not a function\n    at run (/app/src/x.ts:3:4)\n    at next",
     "TypeError: x is not a function"
   ],
   ["takes out a path", "ENOENT: open '/etc/troupe/keys.json'", "ENOENT: open '[path]'"],
   ["makes one line of several", "first\nsecond\u0000third", "first second third"],
-  ["says that nothing was said", " \n", "no reason was given"]
+  ["replaces an empty text", " \n", "no reason was given"]
 ]
 
 describe("sanitiseError", () => {

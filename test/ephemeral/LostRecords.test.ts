@@ -4,8 +4,8 @@ import * as EphemeralStore from "../../layers/ephemeral/EphemeralStore.ts"
 import * as EphemeralStores from "../../layers/ephemeral/EphemeralStores.ts"
 import { comesBack, gapIsFound } from "../contracts/LostRecords.ts"
 
-describe("a question whose record was lost (ephemeral)", () => {
-  it.live("is asked again, from its run's journal", () =>
+describe("an approval whose record was lost (ephemeral)", () => {
+  it.live("is restored from the journal of its run", () =>
     comesBack(
       Effect.fnUntraced(function* (id) {
         const store = yield* EphemeralStore.EphemeralStore
@@ -15,7 +15,7 @@ describe("a question whose record was lost (ephemeral)", () => {
     ).pipe(Effect.provide(EphemeralStores.layer))
   )
 
-  it.live("is in quarantine after the next start where its run's journal has a gap", () =>
+  it.live("puts its run into quarantine at the next start where the journal has a gap", () =>
     gapIsFound(
       Effect.fnUntraced(function* (run) {
         const store = yield* EphemeralStore.EphemeralStore

@@ -13,7 +13,7 @@ const entriesOf = Effect.fnUntraced(function* (run: RunId) {
 })
 
 describe("a run in quarantine (ephemeral)", () => {
-  it.live("is named, listed and left alone where an event is missing, until it is mended", () =>
+  it.live("is named, listed and left alone where an event is missing, until it is repaired", () =>
     isQuarantined({
       reason: "gap",
       seq: 2,
@@ -25,7 +25,7 @@ describe("a run in quarantine (ephemeral)", () => {
     }).pipe(Effect.provide(EphemeralStores.layer))
   )
 
-  it.live("is named, listed and left alone where an event does not fit, until it is mended", () =>
+  it.live("is named, listed and left alone where an event does not fit, until it is repaired", () =>
     isQuarantined({
       reason: "unfoldable",
       seq: 2,

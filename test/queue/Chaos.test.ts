@@ -1,4 +1,4 @@
-/** Two workers, bodies that hang, and a queue that loses every sixth answer, before or after it did what it was asked. */
+/** Two workers, bodies that hang, and a queue that loses every sixth answer, before or after the operation took effect. */
 import { assert, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import * as ToolWorker from "../../layers/compose/ToolWorker.ts"

@@ -1,4 +1,4 @@
-/** What both processes know of the tools: a read, a write that honours its key, and one that does not. */
+/** The declarations that both processes share: a read, an idempotent write, and one that is not idempotent. */
 export const look = { namespace: "t", name: "look", side_effects: "read" } as const
 export const again = {
   namespace: "t",
@@ -14,7 +14,7 @@ export const once = {
   permission: "allow"
 } as const
 
-/** A write that cannot be done twice, and can be asked for. */
+/** A write that is not idempotent and has a `reconcile`. */
 export const asked = { ...once, name: "asked" } as const
 
 export const all = [look, again, once]

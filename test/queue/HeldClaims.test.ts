@@ -1,4 +1,4 @@
-/** What a worker holds that lives on while its queue is away: free as soon as that is back, long before the lease passes. */
+/** What a worker holds while its queue does not answer is free as soon as the queue answers again, long before the lease ends. */
 import { assert, it } from "@effect/vitest"
 import { Effect, Fiber, Layer, Logger } from "effect"
 import { TestClock } from "effect/testing"
@@ -59,7 +59,7 @@ const answered = (queue: ToolQueue["Service"], bodies: () => number) =>
     assert.strictEqual(bodies(), 1)
   })
 
-it.effect("a claim whose answer was lost is given back", () => {
+it.effect("what a claim took whose answer was lost is given back", () => {
   let losses = 0
   return serving(
     (queue) => ({
@@ -72,7 +72,7 @@ it.effect("a claim whose answer was lost is given back", () => {
   )
 })
 
-it.effect("a call that could not be begun is given back when the queue is there again", () => {
+it.effect("a call that could not be begun is given back when the queue answers again", () => {
   let isAway = true
   return serving(
     (queue) => ({
@@ -89,7 +89,7 @@ it.effect("a call that could not be begun is given back when the queue is there 
   )
 })
 
-it.effect("a result is published when the queue is there again, and is not made twice", () => {
+it.effect("a result is published when the queue answers again, and its body runs once", () => {
   let isAway = true
   return serving(
     (queue) => ({
@@ -116,14 +116,14 @@ it.effect("a call whose delivery broke is given back", () => {
     (queue) =>
       Effect.gen(function* () {
         yield* soon
-        // It may have acted, and its tool cannot be asked: nobody runs it again.
+        // The call may have acted, and its tool has no reconcile: it is not run again.
         assert.deepInclude(yield* queue.look("call-1"), { status: "over" })
       })
   )
 })
 
 it.effect(
-  "a release that finds nothing wakes nobody, so that a lost claim is not looked for all the time",
+  "a release that finds nothing wakes no worker, so that a lost claim causes no busy loop",
   () => {
     let claims = 0
     return serving(

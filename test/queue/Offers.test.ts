@@ -1,4 +1,4 @@
-/** What workers say that they run, what a runtime makes of it at its start, and what it is shown of their bodies. */
+/** Offers of workers, the warnings of a runtime about them at its start, and preliminary results of remote bodies. */
 import { assert, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber, Layer, Logger, Schema, Scope, Stream } from "effect"
 import * as ActorMemories from "../../layers/compose/ActorMemories.ts"
@@ -53,22 +53,24 @@ const listing = Effect.map(
 
 const line = { name: "scan", description: "Looks at all rows.", provider: "shop" }
 
-it.live("a worker offers what it runs from its start to its stop, and is listed after it", () =>
-  Effect.gen(function* () {
-    const scope = yield* Scope.make()
-    assert.deepStrictEqual(yield* listing, [])
-    yield* Layer.buildWithScope(worker([body]), scope)
-    assert.deepStrictEqual(yield* listing, [{ ...line, available: true }])
-    const [offer] = yield* ToolQueue.use((queue) => queue.list(["t.scan@1"]))
-    assert.deepInclude(offer!.spec, { version: "1", side_effects: "read", timeout_ms: 60_000 })
-    assert.deepNestedInclude(offer!.spec, { "input_schema.required": ["n"] })
-    yield* Scope.close(scope, Exit.void)
-    assert.deepStrictEqual(yield* listing, [{ ...line, available: false }])
-  }).pipe(Effect.provide(EphemeralToolQueue.layer))
+it.live(
+  "a worker offers its tools from its start to its stop, and is listed as gone after it",
+  () =>
+    Effect.gen(function* () {
+      const scope = yield* Scope.make()
+      assert.deepStrictEqual(yield* listing, [])
+      yield* Layer.buildWithScope(worker([body]), scope)
+      assert.deepStrictEqual(yield* listing, [{ ...line, available: true }])
+      const [offer] = yield* ToolQueue.use((queue) => queue.list(["t.scan@1"]))
+      assert.deepInclude(offer!.spec, { version: "1", side_effects: "read", timeout_ms: 60_000 })
+      assert.deepNestedInclude(offer!.spec, { "input_schema.required": ["n"] })
+      yield* Scope.close(scope, Exit.void)
+      assert.deepStrictEqual(yield* listing, [{ ...line, available: false }])
+    }).pipe(Effect.provide(EphemeralToolQueue.layer))
 )
 
 it.live(
-  "a worker is there for as long as it is heard of, and one that was forgotten says all again",
+  "a worker is available while it renews its offer, and announces again when the queue does not know it",
   () =>
     Effect.gen(function* () {
       const log: Array<string> = []
@@ -110,44 +112,42 @@ it.live(
     })
 )
 
-it.effect(
-  "SM-10 what workers offer is listed as a registry's tools are, by the shortest name",
-  () =>
-    Effect.gen(function* () {
-      const offer = Effect.fnUntraced(function* (
-        namespace: string,
-        name: string,
-        available: boolean,
-        more: object = {}
-      ) {
-        const spec = yield* decodeToolSpec({
-          namespace,
-          name,
-          version: "1",
-          description: namespace,
-          input_schema: {},
-          output_schema: {},
-          side_effects: "read",
-          ...more
-        })
-        return { worker: "w", provider: `of ${namespace}`, spec, available } satisfies ToolOffer
+it.effect("SM-10 offers are listed as the tools of a registry are, by the shortest name", () =>
+  Effect.gen(function* () {
+    const offer = Effect.fnUntraced(function* (
+      namespace: string,
+      name: string,
+      available: boolean,
+      more: object = {}
+    ) {
+      const spec = yield* decodeToolSpec({
+        namespace,
+        name,
+        version: "1",
+        description: namespace,
+        input_schema: {},
+        output_schema: {},
+        side_effects: "read",
+        ...more
       })
-      assert.deepStrictEqual(
-        discover([
-          yield* offer("b", "pay", false),
-          yield* offer("b", "pay", true, { description: "better" }),
-          yield* offer("a", "pay", false),
-          yield* offer("c", "ask", true),
-          yield* offer("d", "ask", true, { deprecated: true })
-        ]),
-        [
-          { name: "a.pay@1", description: "a", provider: "of a", available: false },
-          { name: "ask", description: "c", provider: "of c", available: true },
-          { name: "b.pay@1", description: "better", provider: "of b", available: true }
-        ]
-      )
-      assert.deepStrictEqual(discover([]), [])
+      return { worker: "w", provider: `of ${namespace}`, spec, available } satisfies ToolOffer
     })
+    assert.deepStrictEqual(
+      discover([
+        yield* offer("b", "pay", false),
+        yield* offer("b", "pay", true, { description: "better" }),
+        yield* offer("a", "pay", false),
+        yield* offer("c", "ask", true),
+        yield* offer("d", "ask", true, { deprecated: true })
+      ]),
+      [
+        { name: "a.pay@1", description: "a", provider: "of a", available: false },
+        { name: "ask", description: "c", provider: "of c", available: true },
+        { name: "b.pay@1", description: "better", provider: "of b", available: true }
+      ]
+    )
+    assert.deepStrictEqual(discover([]), [])
+  })
 )
 
 const warnings = () => {
@@ -162,61 +162,58 @@ const warnings = () => {
   }
 }
 
-it.live("a remote tool says at its start that no worker offers it, or offers another", () => {
-  const { layer, lines } = warnings()
-  return Effect.gen(function* () {
-    yield* remote(scan)
-    assert.lengthOf(lines, 1)
-    assert.match(lines[0]!, /^no worker offers the tool "t.scan@1" now; .* 59000 ms/)
-    yield* Layer.build(worker([body]))
-    yield* remote(scan)
-    assert.lengthOf(lines, 1)
-    yield* remote({ ...scan, side_effects: "external", output: Schema.String })
-    assert.strictEqual(
-      lines[1],
-      'the tool "t.scan@1" is declared here unlike at the worker "shop" in output_schema, side_effects. Declare it alike at both ends'
-    )
-  }).pipe(Effect.scoped, Effect.provide(Layer.merge(EphemeralToolQueue.layer, layer)))
-})
-
 it.live(
-  "a queue that does not answer is a warning of a remote tool's start, and not its end",
-  () => {
-    const { layer, lines } = warnings()
-    const away = Layer.effect(
-      ToolQueue,
-      Effect.map(ToolQueue, (queue) => ({
-        ...queue,
-        list: () => Effect.fail(new StoreError({ message: "away" }))
-      }))
-    ).pipe(Layer.provide(EphemeralToolQueue.layer))
-    return Effect.gen(function* () {
-      assert.lengthOf(yield* remote(scan), 1)
-      assert.match(lines.join(), /t.scan@1" is not known: away/)
-    }).pipe(Effect.provide(Layer.merge(away, layer)))
-  }
-)
-
-const tx = { ...scan, name: "tx", side_effects: "write", transactional: true } as const
-
-it.live(
-  "a transactional tool is no remote tool, and a worker that is not told to serve it says that it does not",
+  "a remote tool warns at its start where no worker offers it, or one declares it otherwise",
   () => {
     const { layer, lines } = warnings()
     return Effect.gen(function* () {
-      const error = yield* Effect.flip(remote(tx))
-      assert.deepInclude(error, { _tag: "MisdeclaredTool", tool: "tx", field: "transactional" })
-      assert.match(error.message, /^tool "tx", field "transactional": .*\. .*drop transactional\.$/)
-      yield* Layer.build(worker([body, tool(tx, ({ n }) => n)]))
-      assert.deepStrictEqual(yield* listing, [{ ...line, available: true }])
-      assert.match(lines.join(), /not served: tool "t.tx@1", field "transactional": /)
+      yield* remote(scan)
+      assert.lengthOf(lines, 1)
+      assert.match(lines[0]!, /^no worker offers the tool "t.scan@1" now; .* 59000 ms/)
+      yield* Layer.build(worker([body]))
+      yield* remote(scan)
+      assert.lengthOf(lines, 1)
+      yield* remote({ ...scan, side_effects: "external", output: Schema.String })
+      assert.strictEqual(
+        lines[1],
+        'the tool "t.scan@1" is declared here unlike at the worker "shop" in output_schema, side_effects. Declare it alike at both ends'
+      )
     }).pipe(Effect.scoped, Effect.provide(Layer.merge(EphemeralToolQueue.layer, layer)))
   }
 )
 
+it.live("a remote tool starts with a warning where the queue does not answer", () => {
+  const { layer, lines } = warnings()
+  const away = Layer.effect(
+    ToolQueue,
+    Effect.map(ToolQueue, (queue) => ({
+      ...queue,
+      list: () => Effect.fail(new StoreError({ message: "away" }))
+    }))
+  ).pipe(Layer.provide(EphemeralToolQueue.layer))
+  return Effect.gen(function* () {
+    assert.lengthOf(yield* remote(scan), 1)
+    assert.match(lines.join(), /t.scan@1" is not known: away/)
+  }).pipe(Effect.provide(Layer.merge(away, layer)))
+})
+
+const tx = { ...scan, name: "tx", side_effects: "write", transactional: true } as const
+
+it.live("a transactional tool cannot be remote, and a worker leaves it out with a warning", () => {
+  const { layer, lines } = warnings()
+  return Effect.gen(function* () {
+    const error = yield* Effect.flip(remote(tx))
+    assert.deepInclude(error, { _tag: "MisdeclaredTool", tool: "tx", field: "transactional" })
+    assert.match(error.message, /^tool "tx", field "transactional": .*\. .*drop transactional\.$/)
+    yield* Layer.build(worker([body, tool(tx, ({ n }) => n)]))
+    assert.deepStrictEqual(yield* listing, [{ ...line, available: true }])
+    assert.match(lines.join(), /not served: tool "t.tx@1", field "transactional": /)
+  }).pipe(Effect.scoped, Effect.provide(Layer.merge(EphemeralToolQueue.layer, layer)))
+})
+
 const conversation = ConversationId.make("c-1")
 
-it.live("what a worker's body shows before its end reaches who watches the run that waits", () =>
+it.live("a preliminary result of a worker's body reaches those who watch the run", () =>
   Effect.gen(function* () {
     const go = yield* Deferred.make<void>()
     const shows = tool(scan, ({ n }, { show }) =>

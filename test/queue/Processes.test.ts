@@ -70,7 +70,7 @@ const killed = Effect.fnUntraced(function* (
 
 for (const { name } of [Declared.look, Declared.again]) {
   it.live(
-    `SM-30 a worker killed in the body of "${name}" leaves it to another, and the run has one result`,
+    `SM-30 a worker killed in the body of "${name}" is taken over by another, and the run has one result`,
     () =>
       Effect.gen(function* () {
         const { events, lines } = yield* killed(name, (run) => H.ended(run))
@@ -87,7 +87,7 @@ for (const { name } of [Declared.look, Declared.again]) {
 }
 
 it.live(
-  "SM-30 a worker killed in the body of a write that nobody can repeat leaves it unknown, and it is not done twice",
+  "SM-30 a worker killed in the body of a write that cannot be repeated leaves it unknown, and it is not done twice",
   () =>
     Effect.gen(function* () {
       const { events, lines } = yield* killed("once", (run) => H.happened(run, "CallUnknown"))
@@ -102,7 +102,7 @@ for (const [found, says, json, acts] of [
   ["not", "it is done", `"done"`, ["hang", "asked", "end"]]
 ] as const) {
   it.live(
-    `a worker killed in the body of a write leaves it to another, which asks what became of it: ${says}`,
+    `after a worker is killed in the body of a write, another worker reconciles it: ${says}`,
     () =>
       Effect.gen(function* () {
         const { events, lines } = yield* killed("asked", (run) => H.ended(run), found)
@@ -120,7 +120,7 @@ for (const [found, says, json, acts] of [
 }
 
 it.live(
-  "a worker that cannot say what became of a killed one's write leaves it unknown to the run",
+  "a write of a killed worker that its tool cannot reconcile is unknown to the run",
   () =>
     Effect.gen(function* () {
       const { events, lines } = yield* killed("asked", (run) => H.happened(run, "CallUnknown"))
@@ -134,7 +134,7 @@ it.live(
 )
 
 it.live(
-  "a runtime lists what a worker elsewhere offers, and lists it as not available once the worker is killed",
+  "a runtime lists the offer of a worker in another process, as unavailable once that is killed",
   () =>
     Effect.gen(function* () {
       const url = yield* EmbeddedPostgres.database

@@ -1,4 +1,4 @@
-/** A call that began in a worker that is gone, and a tool that can be asked what became of it. */
+/** A call that began in a worker that is gone, and whose tool has a `reconcile`. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Schema } from "effect"
 import * as ToolWorker from "../../layers/compose/ToolWorker.ts"
@@ -89,12 +89,18 @@ const unknown = { error_kind: "unknown", metadata: { outcome: "unknown" } } as c
 const cases: ReadonlyArray<
   readonly [title: string, asks: (count: number) => Asks, says: object, asks: number, acts: number]
 > = [
-  ["it happened: the result is the call's", () => happened, asked, 1, 0],
-  ["it did not happen: it is run", () => not, { content: '{"receipt":"body"}' }, 1, 1],
-  ["nobody knows: it is unknown", () => unsure, unknown, 1, 0],
-  ["a defect says nothing: it is unknown", () => Effect.die(new Error("bug")), unknown, 1, 0],
+  ["has the result that its tool found", () => happened, asked, 1, 0],
+  ["is run where it did not happen", () => not, { content: '{"receipt":"body"}' }, 1, 1],
+  ["is unknown where its tool does not know", () => unsure, unknown, 1, 0],
   [
-    "a failure is the call's",
+    "is unknown where the reconcile of its tool breaks",
+    () => Effect.die(new Error("bug")),
+    unknown,
+    1,
+    0
+  ],
+  [
+    "has the failure that its tool found",
     () =>
       Effect.fail(new ToolUserError({ kind: "not_found", reason: "GONE", message: "no order" })),
     { error: "no order", metadata: { error_class: "ToolUserError", error_reason: "GONE" } },
@@ -102,15 +108,21 @@ const cases: ReadonlyArray<
     0
   ],
   [
-    "a failure of the tool's own may have taken effect, and says so",
+    "has a terminal failure whose message says that it may have taken effect",
     () => Effect.fail(new ToolTerminalError({ kind: "internal", message: "broken." })),
     { error: "broken. It may have taken effect." },
     1,
     0
   ],
-  ["it could not be asked: it is asked again", (n) => (n === 1 ? away : happened), asked, 2, 0],
   [
-    "it does not answer in time: it is asked again",
+    "is reconciled again where its tool could not be asked",
+    (n) => (n === 1 ? away : happened),
+    asked,
+    2,
+    0
+  ],
+  [
+    "is reconciled again where its tool did not answer in time",
     (n) => (n === 1 ? Effect.never : happened),
     asked,
     2,
@@ -136,7 +148,7 @@ describe("a redelivered call that began", () => {
     })
   }
 
-  it.live("is not asked for before the lost attempt's time is over", () => {
+  it.live("is not reconciled before the timeout of the lost attempt has passed", () => {
     const all = seen()
     let asked_at = 0
     return Effect.gen(function* () {
@@ -165,7 +177,7 @@ describe("a redelivered call that began", () => {
     }).pipe(Effect.scoped, Effect.provide(EphemeralToolQueue.layer))
   })
 
-  it.live("that did not happen and that nobody waits for is not run", () => {
+  it.live("that did not happen and has expired is not run", () => {
     const all = seen()
     return Effect.gen(function* () {
       yield* lost(1, 1)
@@ -175,7 +187,7 @@ describe("a redelivered call that began", () => {
     }).pipe(Effect.scoped, Effect.provide(EphemeralToolQueue.layer))
   })
 
-  it.live("is not asked for by a worker that may not run its tool", () => {
+  it.live("is not reconciled by a worker that may not run its tool", () => {
     const all = seen()
     return Effect.gen(function* () {
       yield* lost()

@@ -1,4 +1,4 @@
-/** What became of a call in a queue whose runtime is gone, or has stopped to wait. */
+/** A call in a queue whose runtime is gone, or no longer waits for it. */
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Layer, Scope } from "effect"
 import * as ActorMemories from "../../layers/compose/ActorMemories.ts"
@@ -98,7 +98,7 @@ describe("a call whose runtime is gone", () => {
           queue.claim({ owner: "busy", tools: [key], limit: 1, lease_ms: 1 }),
           (all) => all.length === 1
         )
-        // A worker has it, so that it is not taken back when its runtime stops.
+        // A worker has claimed it, so it is not withdrawn when its runtime stops.
         yield* gone.stop
         yield* Layer.build(layer)
         yield* queue.awaited(claimed!.id)
@@ -111,7 +111,7 @@ describe("a call whose runtime is gone", () => {
     })
   }
 
-  it.live("and that was taken back is sent again", () => {
+  it.live("is sent again where it was withdrawn", () => {
     const { bodies, layer } = worker(Effect.succeed("paid"))
     return Effect.gen(function* () {
       const queue = yield* ToolQueue
@@ -136,7 +136,7 @@ describe("a call whose runtime is gone", () => {
     }).pipe(Effect.scoped, Effect.provide(EphemeralStores.layer))
   })
 
-  it.live("and whose worker is still at it is waited for, and is unknown after that", () =>
+  it.live("is waited for while its worker runs it, and is unknown after that", () =>
     Effect.gen(function* () {
       const queue = yield* ToolQueue
       const { gone, run } = yield* sent
@@ -156,7 +156,7 @@ describe("a call whose runtime is gone", () => {
 })
 
 it.live(
-  "a call that is run again under another approval has the result that came meanwhile",
+  "a call that is sent again under another approval has the result that was published meanwhile",
   () => {
     const gate = Deferred.makeUnsafe<void>()
     const { bodies, layer } = worker(Effect.as(Deferred.await(gate), "paid"))

@@ -1,4 +1,4 @@
-/** A tool whose body is elsewhere: for its run a governed tool like any other. */
+/** A tool whose body runs in a worker: for its run a governed tool like any other. */
 import { assert, it } from "@effect/vitest"
 import { Effect, Layer, Schema } from "effect"
 import * as ActorMemories from "../../layers/compose/ActorMemories.ts"
@@ -70,7 +70,7 @@ const runtime = (
     Layer.provideMerge(EphemeralStores.layer)
   )
 
-it.live("a call goes as JSON and comes back as JSON, decoded at the end that has the body", () =>
+it.live("a call and its result travel as JSON, and the worker decodes them", () =>
   Effect.gen(function* () {
     const seen: Array<unknown> = []
     const body = tool(day, ({ at }, call) => {
@@ -96,7 +96,7 @@ it.live("a call goes as JSON and comes back as JSON, decoded at the end that has
 )
 
 it.live(
-  "a person approves here, the worker is told who, and the body has the journal's own key",
+  "a call is approved here, the worker knows by whom, and the body has the key of the journal",
   () =>
     Effect.gen(function* () {
       const seen: Array<CallContext> = []
@@ -144,16 +144,18 @@ it.live("a failure of the body reaches the run with its class, kind, reason and 
   }).pipe(Effect.scoped)
 )
 
-it.live("without a worker a call is taken back, so that the run knows that nothing was done", () =>
-  Effect.gen(function* () {
-    const events = yield* Effect.flatMap(H.send("go"), (run) => H.ended(run))
-    assert.deepNestedInclude(H.outcome(events), { _tag: "Failed", "error.reason": "NO_WORKER" })
-    assert.isUndefined(yield* ToolQueue.use((queue) => queue.nextDueAt(["t.send@1"])))
-  }).pipe(Effect.provide(runtime([{ ...send, timeout_ms: 200 }], ["send", {}])))
+it.live(
+  "a call that no worker claims in time is withdrawn, and the run knows that nothing was done",
+  () =>
+    Effect.gen(function* () {
+      const events = yield* Effect.flatMap(H.send("go"), (run) => H.ended(run))
+      assert.deepNestedInclude(H.outcome(events), { _tag: "Failed", "error.reason": "NO_WORKER" })
+      assert.isUndefined(yield* ToolQueue.use((queue) => queue.nextDueAt(["t.send@1"])))
+    }).pipe(Effect.provide(runtime([{ ...send, timeout_ms: 200 }], ["send", {}])))
 )
 
 it.live(
-  "a write that a worker has begun and does not end in time is unknown, and waits for an operator",
+  "a write that a worker began and did not end in time is unknown, and waits for an operator",
   () =>
     Effect.gen(function* () {
       let bodies = 0
@@ -168,7 +170,7 @@ it.live(
 )
 
 it.live(
-  "a worker that does not know what a call did is asked again only where the tool honours its key",
+  "a call whose outcome its worker does not know is sent again only where the tool is idempotent",
   () =>
     Effect.gen(function* () {
       const keys: Array<string | undefined> = []
@@ -186,7 +188,7 @@ it.live(
     }).pipe(Effect.scoped)
 )
 
-it.live("a queue that is away is a loss for a write and a failure for a read", () =>
+it.live("a queue that does not answer makes a write unknown and fails a read", () =>
   Effect.gen(function* () {
     const away = Layer.effect(
       ToolQueue,

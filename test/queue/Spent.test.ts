@@ -1,4 +1,4 @@
-/** What a body in a worker spends on models is paid by the run that waits for it. */
+/** What a body in a worker spends on models counts as spent by the run that waits for it. */
 import { assert, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import * as ToolWorker from "../../layers/compose/ToolWorker.ts"
@@ -50,7 +50,7 @@ it.live("ST-12 a worker's reply carries what was spent, and the run prices and j
   )
 )
 
-it("ST-12 a reply of any shape is read: what is no spending is none", () => {
+it("ST-12 a reply of any shape is read, and a malformed spending counts as none", () => {
   const use = { model: "m", usage: { input_tokens: 1, output_tokens: 2 } }
   const cost = { _tag: "Unpriced", agent: H.agentName, reason: "no_price", prices: "v1" } as const
   const result = replyOf({ id: "c", name: "t" }, { _tag: "Unknown" }, false, {

@@ -15,18 +15,20 @@ toolQueueContract("ephemeral", EphemeralToolQueue.layer)
 toolQueueContract("PGlite", Layer.provide(sql, EmptyPglite.layer))
 toolQueueContract("PostgreSQL", Layer.provide(sql, EmbeddedPostgres.layer))
 
-it.effect("a tenant whose places in the queue are taken takes none of another's (ephemeral)", () =>
-  Effect.gen(function* () {
-    const queue = yield* ToolQueue
-    const tool = "shop.full@1"
-    const [a, b] = [Samples.tenant(), Samples.tenant()]
-    const send = (tenant: typeof a) =>
-      queue.send({ id: Samples.unique("call"), tool, tenant, expires_at: 9e12, payload: {} })
-    yield* Effect.replicateEffect(
-      Effect.suspend(() => send(a)),
-      waiting_max
-    )
-    assert.deepInclude(yield* Effect.flip(send(a)), { _tag: "ToolQueueFull", tool, waiting_max })
-    assert.isUndefined(yield* send(b))
-  }).pipe(Effect.provide(EphemeralToolQueue.layer))
+it.effect(
+  "a tenant whose calls fill their places leaves the places of another free (ephemeral)",
+  () =>
+    Effect.gen(function* () {
+      const queue = yield* ToolQueue
+      const tool = "shop.full@1"
+      const [a, b] = [Samples.tenant(), Samples.tenant()]
+      const send = (tenant: typeof a) =>
+        queue.send({ id: Samples.unique("call"), tool, tenant, expires_at: 9e12, payload: {} })
+      yield* Effect.replicateEffect(
+        Effect.suspend(() => send(a)),
+        waiting_max
+      )
+      assert.deepInclude(yield* Effect.flip(send(a)), { _tag: "ToolQueueFull", tool, waiting_max })
+      assert.isUndefined(yield* send(b))
+    }).pipe(Effect.provide(EphemeralToolQueue.layer))
 )

@@ -1,4 +1,4 @@
-/** What a worker does with calls from the queue: execute, publish, acknowledge, at least once, and never guessing. */
+/** What a worker does with calls from the queue: execute, publish, acknowledge, at least once. */
 import * as NodeCrypto from "@effect/platform-node/NodeCrypto"
 import { assert, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber, Layer, Scope } from "effect"
@@ -97,7 +97,7 @@ const spied = (
     ToolQueue,
     Effect.map(ToolQueue, (queue) => {
       const own = { ...queue, ...change(queue, log) }
-      const told =
+      const logged =
         <Args extends ReadonlyArray<unknown>, A>(name: string, method: (...args: Args) => A) =>
         (...args: Args): A => {
           log.push(name)
@@ -105,9 +105,9 @@ const spied = (
         }
       return {
         ...own,
-        begin: told("begin", own.begin),
-        publish: told("publish", own.publish),
-        acknowledge: told("acknowledge", own.acknowledge)
+        begin: logged("begin", own.begin),
+        publish: logged("publish", own.publish),
+        acknowledge: logged("acknowledge", own.acknowledge)
       }
     })
   ).pipe(Layer.provide(EphemeralToolQueue.layer))
@@ -154,7 +154,7 @@ it.live(
     })
 )
 
-it.live("no more calls run at the same time than the worker may have unacknowledged", () =>
+it.live("at most `concurrency` calls of a worker run at the same time", () =>
   Effect.gen(function* () {
     let [now, most] = [0, 0]
     const counts = named("counts", () =>
@@ -171,7 +171,7 @@ it.live("no more calls run at the same time than the worker may have unacknowled
   })
 )
 
-it.live("tenants take turns at a worker that takes one call at a time", () =>
+it.live("tenants take turns at a worker that runs one call at a time", () =>
   Effect.gen(function* () {
     const gate = yield* Deferred.make<void>()
     const order: Array<string> = []
@@ -220,7 +220,7 @@ for (const [title, governance, bodies, expected] of [
     { content: '"done"' }
   ],
   [
-    "a write whose outcome is not known is said to be unknown, and not executed again",
+    "a write whose outcome is not known is answered as unknown, and not executed again",
     { side_effects: "external", permission: "allow" },
     1,
     { error_kind: "unknown", metadata: { outcome: "unknown" } }
@@ -240,29 +240,26 @@ for (const [title, governance, bodies, expected] of [
   })
 }
 
-it.live(
-  "a write whose beginning cannot be written down is not begun, and is delivered again",
-  () => {
-    const { layer, log } = spied((queue) => {
-      let faults = 1
-      return {
-        begin: (id, owner) =>
-          Effect.suspend(() =>
-            faults-- > 0 ? Effect.fail(new StoreError({ message: "away" })) : queue.begin(id, owner)
-          )
-      }
-    })
-    const write = named("write", () => Effect.sync(() => (log.push("body"), "done")), {
-      side_effects: "write",
-      permission: "allow"
-    })
-    return Effect.gen(function* () {
-      assert.deepInclude(yield* called("write"), { content: '"done"' })
-      yield* over("write")
-      assert.deepStrictEqual(log, ["begin", "begin", "body", "publish", "acknowledge"])
-    }).pipe(Effect.provide(Layer.provideMerge(layerOf([write]), layer)))
-  }
-)
+it.live("a write whose begin cannot be recorded is not executed, and is delivered again", () => {
+  const { layer, log } = spied((queue) => {
+    let faults = 1
+    return {
+      begin: (id, owner) =>
+        Effect.suspend(() =>
+          faults-- > 0 ? Effect.fail(new StoreError({ message: "away" })) : queue.begin(id, owner)
+        )
+    }
+  })
+  const write = named("write", () => Effect.sync(() => (log.push("body"), "done")), {
+    side_effects: "write",
+    permission: "allow"
+  })
+  return Effect.gen(function* () {
+    assert.deepInclude(yield* called("write"), { content: '"done"' })
+    yield* over("write")
+    assert.deepStrictEqual(log, ["begin", "begin", "body", "publish", "acknowledge"])
+  }).pipe(Effect.provide(Layer.provideMerge(layerOf([write]), layer)))
+})
 
 it.live("a redelivered call whose result is recorded is answered from the record", () => {
   const { layer, log } = spied((queue) => {
@@ -285,7 +282,7 @@ it.live("a redelivered call whose result is recorded is answered from the record
   }).pipe(Effect.provide(Layer.provideMerge(layerOf([once]), layer)))
 })
 
-it.live("a call that works longer than the lease stays with its worker", () =>
+it.live("a call that runs longer than the lease stays with its worker", () =>
   Effect.gen(function* () {
     let bodies = 0
     const slow = named("slow", () =>
@@ -303,7 +300,7 @@ it.live("a call that works longer than the lease stays with its worker", () =>
 )
 
 it.live(
-  "a call that never ends within the message's limit is dead after three deliveries, and its sender is told",
+  "a call that outlasts the limit of a delivery three times is dead, and its sender gets an error",
   () =>
     Effect.gen(function* () {
       let bodies = 0
@@ -326,7 +323,7 @@ it.live(
     })
 )
 
-it.live("a message that is no call is dead at once, and runs nothing", () =>
+it.live("a message that is no call is dead at once, and no body runs", () =>
   Effect.gen(function* () {
     let bodies = 0
     const runs = named("runs", () => Effect.sync(() => (bodies++, "done")))
@@ -350,7 +347,7 @@ it.live("a message that is no call is dead at once, and runs nothing", () =>
 )
 
 it.live(
-  "a worker's gate decodes, refuses what is not approved or granted, and keeps to the message's time",
+  "a worker's gate decodes, refuses what is not approved or granted, and runs nothing that has expired",
   () =>
     Effect.gen(function* () {
       const by: Array<string | undefined> = []
@@ -404,7 +401,7 @@ it.live(
 )
 
 it.live(
-  "SM-34 SM-35 SM-36 a worker is healthy while it runs, starts once, and a stop of a stopped one is nothing",
+  "SM-34 SM-35 SM-36 a worker is healthy while it runs, starts once, and can be stopped twice",
   () =>
     Effect.gen(function* () {
       const good = named("good", dones)
@@ -469,39 +466,37 @@ it.live("SM-37 a queue that does not answer fails the start and not the construc
   )
 )
 
-it.live(
-  "SM-35 a stop waits for calls on their way, and gives back those that outlast its time",
-  () =>
-    Effect.gen(function* () {
-      const [begun, release] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
-      const waits = named("waits", () =>
-        Effect.andThen(
-          Effect.sync(() => Deferred.doneUnsafe(begun, Effect.void)),
-          Effect.as(Deferred.await(release), "done")
-        )
+it.live("SM-35 a stop waits for calls in flight, and gives back those that outlast it", () =>
+  Effect.gen(function* () {
+    const [begun, release] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
+    const waits = named("waits", () =>
+      Effect.andThen(
+        Effect.sync(() => Deferred.doneUnsafe(begun, Effect.void)),
+        Effect.as(Deferred.await(release), "done")
       )
-      const hangs = named("hangs", () => Effect.never)
-      yield* Effect.gen(function* () {
-        const queue = yield* ToolQueue
-        const scope = yield* Scope.make()
-        yield* Layer.buildWithScope(layerOf([waits, hangs], { stop_ms: 300 }), scope)
-        const ids = [yield* send("waits"), yield* send("hangs")]
-        yield* Deferred.await(begun)
-        const stopping = yield* Effect.forkChild(Scope.close(scope, Exit.void), {
-          startImmediately: true
-        })
-        yield* Deferred.succeed(release, undefined)
-        assert.deepInclude(yield* awaited(ids[0]!), { content: '"done"' })
-        yield* Fiber.join(stopping)
-        const again = yield* queue.claim({
-          owner: "x",
-          tools: ["t.hangs@1"],
-          limit: 1,
-          lease_ms: 1_000
-        })
-        assert.deepInclude(again[0], { id: ids[1]!, deliveries: 2 })
-      }).pipe(Effect.provide(EphemeralToolQueue.layer))
-    })
+    )
+    const hangs = named("hangs", () => Effect.never)
+    yield* Effect.gen(function* () {
+      const queue = yield* ToolQueue
+      const scope = yield* Scope.make()
+      yield* Layer.buildWithScope(layerOf([waits, hangs], { stop_ms: 300 }), scope)
+      const ids = [yield* send("waits"), yield* send("hangs")]
+      yield* Deferred.await(begun)
+      const stopping = yield* Effect.forkChild(Scope.close(scope, Exit.void), {
+        startImmediately: true
+      })
+      yield* Deferred.succeed(release, undefined)
+      assert.deepInclude(yield* awaited(ids[0]!), { content: '"done"' })
+      yield* Fiber.join(stopping)
+      const again = yield* queue.claim({
+        owner: "x",
+        tools: ["t.hangs@1"],
+        limit: 1,
+        lease_ms: 1_000
+      })
+      assert.deepInclude(again[0], { id: ids[1]!, deliveries: 2 })
+    }).pipe(Effect.provide(EphemeralToolQueue.layer))
+  })
 )
 
 for (const [title, family, field, says] of [

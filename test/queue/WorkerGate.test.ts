@@ -1,4 +1,4 @@
-/** The gate of a worker, which has a policy and no switch. */
+/** The gate of a worker, which has a policy and no kill switch. */
 import { assert, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import * as ToolWorker from "../../layers/compose/ToolWorker.ts"
@@ -23,9 +23,9 @@ const called = Effect.fnUntraced(function* (to: string) {
 })
 
 it.live(
-  "AG-59 a worker refuses what its policy denies, and its bodies may ask of other calls",
+  "AG-59 a worker refuses what its policy denies, and its bodies can ask which other calls are permitted",
   () => {
-    const said: Array<ReadonlyArray<boolean | undefined>> = []
+    const answers: Array<ReadonlyArray<boolean | undefined>> = []
     const say = tool(
       {
         namespace: "t",
@@ -35,7 +35,7 @@ it.live(
       },
       (_, { permits }) =>
         Effect.sync(() => {
-          said.push(["bob", "eve", "who"].map((to) => permits?.({ to })))
+          answers.push(["bob", "eve", "who"].map((to) => permits?.({ to })))
           return "done"
         })
     )
@@ -48,7 +48,7 @@ it.live(
     })
     return Effect.gen(function* () {
       assert.deepInclude(yield* called("bob"), { content: '"done"' })
-      assert.deepStrictEqual(said, [[true, false, false]])
+      assert.deepStrictEqual(answers, [[true, false, false]])
       const denied = yield* called("eve")
       assert.deepInclude(denied, { error_kind: "permission", error: '"say" is not permitted.' })
       assert.deepNestedInclude(denied, { "metadata.error_reason": "PERMISSION_DENIED" })
@@ -56,7 +56,7 @@ it.live(
       assert.deepInclude(yield* called("cat"), {
         error: '"say" is not permitted for whoever sent the message (no role).'
       })
-      assert.lengthOf(said, 1)
+      assert.lengthOf(answers, 1)
     }).pipe(
       Effect.provide(
         ToolWorker.layer({ tools: [say] }).pipe(

@@ -1,6 +1,6 @@
 /**
- * A worker in a process of its own. Arguments: a PostgreSQL url, a file that its bodies write a line to when they begin,
- * `hang` or `end`: what a body does then, and what `asked` finds of a lost call. Prints a line when it has started.
+ * A worker in a process of its own. Arguments: a PostgreSQL URL; a file that each body appends a line to when it begins;
+ * `hang` or `end`, for what a body does then; and what the `reconcile` of `asked` finds. Prints a line when it has started.
  */
 import { appendFileSync } from "node:fs"
 import { Effect } from "effect"
