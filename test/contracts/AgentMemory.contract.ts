@@ -10,7 +10,7 @@ const remember = (...texts: ReadonlyArray<string>) =>
   Effect.flatMap(AgentMemory, (memory) => Effect.forEach(texts, memory.remember))
 const recall = (limit: number) => Effect.flatMap(AgentMemory, (memory) => memory.recall(limit))
 
-/** `answer` gives the memory of an address of a tenant; all of them are over one store. */
+/** `answer` builds the memory of an address of a tenant; all memories are over one store. */
 export const agentMemoryContract = <E>(
   name: string,
   answer: (tenant: Tenant, address: Address) => Layer.Layer<AgentMemory, E>

@@ -13,7 +13,7 @@ import * as Samples from "./Samples.ts"
 
 type Needs = ApprovalRecords | RunJournal | TaskStore
 
-/** A run of a tenant that asks `n` questions. */
+/** A run of a tenant that requests `n` approvals. */
 const asking = Effect.fnUntraced(function* (tenant: Tenant, n: number, expires_at?: number) {
   const requests = Array.from({ length: n }, (_, i) =>
     Samples.approvalRequested(
@@ -121,7 +121,7 @@ export const approvalRecordsTests = (it: Vitest.MethodsNonLive<Needs>): void => 
     Effect.gen(function* () {
       const records = yield* ApprovalRecords
       const [a, b] = [Samples.tenant(), Samples.tenant()]
-      // Due long before those of other tests.
+      // Overdue long before the records of other tests.
       const many = yield* asking(a, 20, 10)
       const one = yield* asking(b, 1, 10)
       const found = yield* records.overdue(10, 3)

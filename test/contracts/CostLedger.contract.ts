@@ -1,4 +1,4 @@
-/** What turns and tools cost: written with the turn or the end of the call, read in pages. */
+/** Costs of turns and tools: written with the turn or the end of the call, read in pages. */
 import type { Vitest } from "@effect/vitest"
 import { assert } from "@effect/vitest"
 import { Effect } from "effect"
@@ -40,7 +40,7 @@ const turn = (step: number, cost?: TurnCost, more: Partial<ModelTurned> = {}): M
   ...more
 })
 
-/** A run with one turn and its result for each of these. */
+/** A run with one turn, and its result, for each of these costs. */
 const spending = (tenant: Tenant, ...turns: ReadonlyArray<ModelTurned>) =>
   Samples.begin(
     { tenant },
@@ -250,7 +250,7 @@ export const costLedgerTests = (it: Vitest.MethodsNonLive<Needs>): void => {
           ["translate", "0.003", 1, 0]
         ])
         assert.deepStrictEqual(yield* totals({ trace_id: "none" }), [])
-        // A trace is one, whether or not it is known which of its spans sent the message.
+        // The trace is the same whether or not the sending span is known.
         const span_id = "00f067aa0ba902b7"
         yield* Samples.begin({ tenant, trace_id, span_id }, [turn(1, priced("2"))])
         yield* Samples.begin({ tenant, trace_id, span_id, sampled: false }, [turn(1, priced("3"))])

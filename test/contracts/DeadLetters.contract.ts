@@ -14,7 +14,7 @@ import * as Samples from "./Samples.ts"
 
 type Needs = Outbox | OutboxReader | OutboxReplayer
 
-/** Claims the heads of a topic and lets each of them die with the error. */
+/** Claims the heads of a topic and makes each a dead letter with this error. */
 const die = Effect.fnUntraced(function* (topic: string, error = "the receiver refused it") {
   const outbox = yield* Outbox
   const owner = Samples.unique("relay")
@@ -22,13 +22,13 @@ const die = Effect.fnUntraced(function* (topic: string, error = "the receiver re
   for (const message of claimed) yield* outbox.failed(message.id, owner, error, undefined)
 })
 
-/** A dead letter of its own. */
+/** A dead letter of a new topic. */
 const dead = Effect.fnUntraced(function* (given: Partial<NewOutboxMessage> = {}) {
   const outbox = yield* Outbox
   const message = Samples.outboxMessage(given)
   yield* outbox.enqueue([message])
   yield* die(message.topic)
-  // Two letters of one tenant never die in the same millisecond here.
+  // So that no two letters of one tenant die in the same millisecond.
   yield* Effect.sleep("3 millis")
   return message
 })

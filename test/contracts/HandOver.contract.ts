@@ -96,7 +96,7 @@ export const handOverTests = (it: Vitest.MethodsNonLive<Needs>): void => {
       const { head } = yield* journal.claim(run, "heir")
       assert.isFalse(yield* journal.handOver(run, fence.epoch, [scan]))
       assert.isFalse(yield* journal.handOver(Samples.runId(), 1, [scan]))
-      // Whose lease nobody renews is no owner of a head.
+      // An owner without a lease is not the owner of a head.
       assert.deepStrictEqual(yield* journal.head(run), { ...head, owner: undefined })
     })
   )
@@ -108,14 +108,14 @@ export const handOverTests = (it: Vitest.MethodsNonLive<Needs>): void => {
         const journal = yield* RunJournal
         const woken: Array<RunId | undefined> = []
         yield* journal.amended((run) => void woken.push(run))
-        // Its call was sent, so that the run is not over before somebody has looked at it.
+        // Its call was dispatched, so the run is not over before the call is reconciled.
         const { fence, run } = yield* Samples.begin({}, [Samples.modelTurned(1, 1), dispatched])
         yield* journal.handOver(run, fence.epoch, [scan])
         yield* eventually(
           Effect.sync(() => woken.filter((each) => each === run).length),
           (count) => count === 1
         )
-        // What does not stop it leaves it to those that were waited for.
+        // An amendment that does not stop the run leaves its needs.
         yield* journal.amend(run, () => ({ answer: Result.void, events: [] }))
         assert.isFalse(yield* recoverable(run, own))
         yield* journal.amend(run, (state) => cancelRun(state, run, "ann", "enough"))
@@ -167,7 +167,7 @@ export const handOverTests = (it: Vitest.MethodsNonLive<Needs>): void => {
       ])
       assert.deepStrictEqual(yield* listed(tenant, ...more, tool, versionOf(own, pins)), [])
       assert.deepStrictEqual(yield* listed(Samples.tenant(), own), [])
-      // Whose agent nobody hosts is there as that.
+      // A run whose agent has no host is listed under the agent.
       assert.deepStrictEqual(yield* listed(tenant), [{ agent: own, count: 2 }])
       yield* journal.claim(first.run, "heir")
       yield* journal.claim(second.run, "heir")
@@ -189,7 +189,7 @@ export const handOverTests = (it: Vitest.MethodsNonLive<Needs>): void => {
       const one = yield* rest(b)
       yield* journal.beat("heir", 600_000)
       const first = yield* journal.adopt("heir", [agent], 3)
-      // Those of one turn come by their age: of two tenants the one that has waited longer.
+      // Within one round the older run comes first.
       assert.deepStrictEqual(
         first.map((head) => head.tenant),
         [a, b, a]

@@ -34,10 +34,10 @@ export const comesBack = <R>(lose: (id: ApprovalId) => Effect.Effect<unknown, un
     yield* lose(approval)
     assert.deepStrictEqual(yield* first.run(own(run)), [])
     yield* first.stop
-    // The next process finds it, and asks as it was asked.
+    // The audit of the next process restores the record as it was.
     const second = yield* H.boot(options)
     assert.deepStrictEqual(yield* listed(second, run), [before])
-    // So does one that runs.
+    // So does the audit of a process that already runs.
     yield* lose(approval)
     const audit = second.run(RunJournal.use((journal) => journal.audit(1_000)))
     yield* audit
@@ -46,7 +46,7 @@ export const comesBack = <R>(lose: (id: ApprovalId) => Effect.Effect<unknown, un
     assert.strictEqual((yield* second.run(own(run))).length, 1)
     yield* second.run(H.decide(approval, H.approve))
     assert.deepInclude(H.end(yield* second.run(H.ended(run))), { status: "complete" })
-    // What was answered is asked no more.
+    // A decided approval is not restored.
     yield* audit
     assert.deepStrictEqual(yield* second.run(own(run)), [])
     yield* second.stop

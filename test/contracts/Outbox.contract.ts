@@ -14,7 +14,7 @@ type Needs = Outbox
 const ids = (messages: ReadonlyArray<Pick<OutboxMessage, "id">>) =>
   messages.map((message) => message.id)
 
-/** A topic of its own, with a way to enqueue to a key and to claim from it. */
+/** A new topic, with functions that enqueue to a key of it and claim from it. */
 const topic = () => {
   const topic = Samples.unique("topic")
   return {

@@ -182,7 +182,7 @@ export const isQuarantined = <R>(damage: Damage<R>) =>
     assert.deepStrictEqual(yield* second.run(listed(H.tenant)), [])
     yield* second.run(H.decide(approval, H.approve))
     assert.deepInclude(H.end(yield* second.run(H.ended(run))), { status: "complete" })
-    // What waited behind it goes on.
+    // The run that waited behind it goes on.
     const next = yield* second.run(H.question(later))
     yield* second.run(H.decide(next.approval, H.approve))
     assert.deepInclude(H.end(yield* second.run(H.ended(later))), { status: "complete" })

@@ -57,7 +57,7 @@ export const recoveryTests = (it: Vitest.MethodsNonLive<Needs>): void => {
         const task = Samples.newTask()
         yield* journal.create(task.id, 1, Samples.runAccepted(task))
         const claimed = yield* Samples.begin()
-        // Beside its question another call was on its way when its owner died.
+        // Besides its approval, another call was in flight when the owner died.
         const asking = yield* Samples.begin({}, [
           Samples.modelTurned(1, 2),
           Samples.approvalRequested()
@@ -105,7 +105,7 @@ export const recoveryTests = (it: Vitest.MethodsNonLive<Needs>): void => {
       const [a, b] = [Samples.tenant(), Samples.tenant()]
       yield* Effect.replicateEffect(create(a), 30)
       const one = yield* create(b)
-      // Those of one millisecond come in any order.
+      // Runs of the same millisecond come in any order.
       const found = yield* journal.recoverable("heir", [agent], 3)
       assert.deepStrictEqual(found.map((head) => head.tenant).sort(), [a, a, b].sort())
       assert.isTrue(has(one)(found.slice(0, 2)))
@@ -180,7 +180,7 @@ export const recoveryTests = (it: Vitest.MethodsNonLive<Needs>): void => {
       assert.deepStrictEqual(after, { ...before, head: { ...before.head, owner: heir } })
       assert.strictEqual((yield* journal.head(living.run)).owner, b)
       assert.deepStrictEqual(yield* journal.adopt(Samples.unique("late"), hosted, every), [])
-      // It may still be claimed by whoever is woken first, at the epoch at which it was left.
+      // The first process that is woken may still claim it, at its current epoch.
       const { head } = yield* journal.claim(first.run, b, first.fence.epoch)
       assert.strictEqual(head.owner, b)
     })

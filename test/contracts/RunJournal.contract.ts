@@ -240,7 +240,7 @@ const appends = (it: Vitest.MethodsNonLive<Needs>) => {
 }
 
 export interface Options {
-  /** Are the body's own writes undone when it fails? Not by a store without transactions. */
+  /** Whether a body's own writes are rolled back when it fails: false for a store without transactions. */
   readonly rolls_back: boolean
 }
 

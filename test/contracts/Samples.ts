@@ -49,7 +49,7 @@ export const principal = (
   id = "ada"
 ): Principal => Principal.make({ id, tenant: of, roles: [...roles] })
 
-/** A task in a conversation of its own, unless `given` says otherwise. */
+/** A task in a new conversation, unless `given` has one. */
 export const newTask = (given: Partial<NewTask> = {}): NewTask => {
   const conversation =
     given.conversation ?? given.address?.key ?? ConversationId.make(`c-${randomUUID()}`)
@@ -70,7 +70,7 @@ export const newTask = (given: Partial<NewTask> = {}): NewTask => {
   }
 }
 
-/** The event that begins the run of a task. */
+/** The first event of the run of a task. */
 export const runAccepted = (
   task: Pick<NewTask, "tenant" | "address" | "conversation" | "message" | "by" | "trace_id">,
   limits: Partial<RunLimits> = {}
@@ -97,7 +97,7 @@ export const proposedCall = (name = "replay_dlq_event", index = 0): ProposedCall
   }
 })
 
-/** One turn of a frame that asks for `calls` calls; without any it is the frame's answer. */
+/** One turn of a frame with `calls` calls; a turn without calls is the frame's answer. */
 export const modelTurned = (
   step: number,
   calls = 0,

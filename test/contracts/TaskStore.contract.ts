@@ -90,7 +90,7 @@ const writing = (it: Vitest.MethodsNonLive<Needs>) => {
       const second = Samples.newTask({ conversation, roles: [], idempotency_key: key })
       const third = Samples.newTask({ conversation })
       for (const task of [first, second, third]) yield* accept(task)
-      // Sent again by the same person, who has become another meanwhile.
+      // The same sender has other roles when it sends the message again.
       const again = yield* accept({ ...second, id: Samples.runId(), roles: ["admin"] })
       assert.isFalse(again.created)
       assert.deepStrictEqual(again.task.roles, [])
@@ -114,7 +114,7 @@ const writing = (it: Vitest.MethodsNonLive<Needs>) => {
       assert.strictEqual((yield* Effect.flip(accept(full)))._tag, "MailboxFull")
       const first = Samples.newTask()
       yield* accept(first)
-      // A fault in the middle: the id of the task is taken.
+      // The id of the task is taken, which is found after other checks.
       const taken = Samples.newTask({ id: first.id })
       assert.strictEqual((yield* Effect.flip(accept(taken)))._tag, "StoreError")
       assert.isUndefined(yield* dispatchOf(taken))

@@ -15,7 +15,7 @@ type Needs = ConversationStore | Outbox | RunJournal | TaskStore
 
 const accept = (task: NewTask) => Effect.flatMap(TaskStore, (tasks) => tasks.accept(task))
 
-/** A conversation's id, and what each of two tenants has under it: another agent, unless `agent` is theirs both. */
+/** One conversation id with a task of each of two tenants: of different agents, unless `agent` is given. */
 const pair = (agent?: AgentName) => {
   const conversation = ConversationId.make(Samples.unique("c"))
   const of = (name: AgentName) => {
@@ -72,7 +72,7 @@ const accepting = (it: Vitest.MethodsNonLive<Needs>) => {
           listed.map(({ id }) => id),
           [conversation]
         )
-        // The same message again is the tenant's own task.
+        // The same message sent again gives the tenant's own task.
         const again = yield* accept({ ...own[7]!, id: Samples.runId() })
         assert.deepInclude(again, { created: false })
         assert.deepInclude(again.task, { id: own[7]!.id, tenant })
@@ -141,7 +141,7 @@ const running = (it: Vitest.MethodsNonLive<Needs>) => {
         )
       assert.deepStrictEqual(yield* unfinished(a), [[openA.run, a.tenant]])
       assert.deepStrictEqual(yield* unfinished(b), [[openB.run, b.tenant]])
-      // The first of B is no reason to let the second of A wait.
+      // The first run of B does not delay the second run of A.
       const heads = yield* journal.recoverable(Samples.unique("heir"), [a.address.agent], 10_000)
       const found = heads.map(({ run_id }) => run_id)
       assert.includeMembers(found, [openA.run, openB.run])

@@ -70,7 +70,7 @@ const sendTests = (it: Vitest.MethodsNonLive<ToolQueue>): void => {
       assert.isFalse(yield* queue.begin(mine.id, lost))
       assert.deepStrictEqual(yield* claim(other.tool), [])
       assert.strictEqual((yield* claim(mine.tool))[0]?.deliveries, 1)
-      // What is over stays so.
+      // A call that is over stays over.
       const done = Samples.unique("done")
       const third = message()
       yield* queue.send(third)
@@ -153,7 +153,7 @@ const sendTests = (it: Vitest.MethodsNonLive<ToolQueue>): void => {
       }
       yield* queue.failed(dead.id, "owner", "no", undefined)
       assert.deepStrictEqual(yield* queue.look(dead.id), { status: "dead", result: undefined })
-      // Who gave it up says nothing of what it did.
+      // The worker that gave it up reported no result.
       yield* queue.discard(dead.id)
       assert.deepStrictEqual(yield* queue.look(dead.id), { status: "over", result: undefined })
     })
@@ -195,7 +195,7 @@ const turnTests = (it: Vitest.MethodsNonLive<ToolQueue>): void => {
   const sends = Effect.fnUntraced(function* (tool: string, of: Tenant, n: number) {
     const queue = yield* ToolQueue
     const all = Array.from({ length: n }, () => message({ tool, tenant: of }))
-    // In this order, which is that of their age.
+    // In the order of their age.
     for (const each of all) yield* queue.send(each)
     return ids(all)
   })

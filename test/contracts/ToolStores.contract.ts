@@ -152,7 +152,7 @@ const loopTests = (it: Vitest.MethodsNonLive<Needs>): void => {
       assert.isDefined(cancelled?.cancelled_at)
       assert.isUndefined(yield* of(open.run))
       assert.isUndefined(yield* loops.get(Samples.tenant(), completionKey(done.run)))
-      // Twice, because the first look may have made the records.
+      // Read twice, because the first read may have created the records.
       for (let i = 0; i < 2; i++) {
         const page = yield* loops.scan(tenant, "operations", undefined, 500)
         assert.deepStrictEqual(

@@ -21,7 +21,7 @@ const failed: Outcome = {
   error: { class: "ToolTerminalError", kind: "internal", message: "the body failed" }
 }
 
-/** What the runtime makes of the exit of a body: the result of the first call. */
+/** The append that the runtime makes of the exit of a body: the result of the first call. */
 const recorded =
   (begun: Samples.Begun, exits: Array<Exit.Exit<unknown, unknown>> = []) =>
   (exit: Exit.Exit<unknown, unknown>): Pick<Append, "events" | "status"> => {

@@ -21,7 +21,7 @@ describe("an approval whose record was lost (ephemeral)", () => {
         const store = yield* EphemeralStore.EphemeralStore
         store.runs.get(run)!.entries.splice(2, 1)
       }),
-      // As it is in production: seconds after the start.
+      // The audit comes seconds after the start, as in production.
       {}
     ).pipe(Effect.provide(EphemeralStores.layer))
   )

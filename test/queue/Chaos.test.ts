@@ -25,7 +25,7 @@ const config: ToolQueueConfig = {
   result_ms: 60_000
 }
 
-/** Mulberry32: the same faults for the same seed, as far as the order of questions is the same. */
+/** Mulberry32: the same faults for the same seed, as far as the operations come in the same order. */
 const random = (seed: number) => () => {
   seed = (seed + 0x6d2b79f5) | 0
   let t = Math.imul(seed ^ (seed >>> 15), 1 | seed)
@@ -78,7 +78,7 @@ for (const seed of [1, 2, 3]) {
           Layer.provide(faulty(next)),
           Layer.fresh
         )
-        // A start may meet a fault as well.
+        // A start may fail by an injected fault, too.
         yield* Effect.retry(Layer.build(worker), { times: 20 })
         yield* Effect.retry(Layer.build(worker), { times: 20 })
         const queue = yield* ToolQueue
@@ -106,7 +106,7 @@ for (const seed of [1, 2, 3]) {
             assert.isAtLeast(ran, 1)
             assert.deepStrictEqual(reply, { _tag: "Value", value: id })
           }
-          // What stands is what a late sender gets.
+          // A later sending returns the recorded result.
           assert.deepStrictEqual(yield* queue.awaited(id), result)
         }
         assert.isAbove(Math.max(...bodies.values()), 1)

@@ -1,4 +1,4 @@
-/** The claim loop by itself, over a queue whose answers the test gives. The relay's and the worker's tests show the rest. */
+/** The claim loop alone, over a queue whose answers the test gives. The tests of relay and worker cover the rest. */
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Logger, Scope } from "effect"
 import { TestClock } from "effect/testing"

@@ -13,10 +13,10 @@ import { tool } from "../../src/tool/DeclaredTool.ts"
 const name = "t.pay@1"
 const away = Effect.fail(new StoreError({ message: "away" }))
 
-/** 20 s, in steps within which a retry may begin; far from the lease of 300 s. */
+/** Advances the clock by 20 s, in steps that let retries begin; the lease is 300 s. */
 const soon = Effect.repeat(TestClock.adjust(500), { times: 40 })
 
-/** A worker whose queue is as the test says, and a call of its tool; how often its body ran. */
+/** A worker over a queue with some methods replaced, and a call of its tool. `bodies` counts the runs of the body. */
 const serving = (
   change: (queue: ToolQueue["Service"]) => Partial<ToolQueue["Service"]>,
   use: (queue: ToolQueue["Service"], bodies: () => number) => Effect.Effect<void, StoreError>

@@ -224,7 +224,7 @@ it.live("a preliminary result of a worker's body reaches those who watch the run
         show(() => "no JSON")
         show("x".repeat(8_000))
         yield* Effect.sleep(100)
-        // What comes too fast is left out, but not the last.
+        // Results that come too fast are left out, except the last.
         for (let rows = 2; rows <= 500; rows++) show({ rows })
         yield* Effect.sleep(500)
         return n

@@ -38,7 +38,7 @@ const runtime = (url: string, name: string) =>
     Layer.provideMerge(Stores.postgres(Redacted.make(url)))
   )
 
-/** A worker that is killed in the middle of the tool's body, then another; what the run's call and the file say. */
+/** Kills a worker in the middle of the tool's body and starts another; gives the call's outcome and the lines of the file. */
 const killed = Effect.fnUntraced(function* (
   name: string,
   wait: (run: RunId) => Effect.Effect<unknown, unknown, AgentRuntime | RunJournal>,

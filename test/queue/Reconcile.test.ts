@@ -64,7 +64,7 @@ const worker = (family: ReturnType<typeof pay>, more: Partial<ToolQueueConfig> =
     )
   )
 
-/** A call that a worker began and did not end, at its last delivery of so many. */
+/** A call that a worker began and did not end, after this many deliveries. */
 const lost = Effect.fnUntraced(function* (deliveries = 1, expires_at = 4e12) {
   const queue = yield* ToolQueue
   const payload = { id, name: key, arguments: {}, loop_id: "r", metadata: { permission: "allow" } }

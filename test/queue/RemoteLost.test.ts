@@ -124,7 +124,7 @@ describe("a call whose runtime is gone", () => {
       const all = yield* next.run(H.ended(run))
       assert.deepStrictEqual<Outcome | undefined>(H.outcome(all), { _tag: "Value", json: '"paid"' })
       assert.strictEqual(bodies(), 1)
-      // Twice to the queue, under one key: an auditor sees that no body ran twice.
+      // It was sent to the queue twice, under one key, and its body ran once.
       const dispatched = all.filter((event) => event._tag === "CallDispatched")
       assert.deepStrictEqual(
         dispatched.map(({ key, via }) => [key, via]),

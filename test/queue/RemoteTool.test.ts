@@ -174,7 +174,7 @@ it.live(
   () =>
     Effect.gen(function* () {
       const keys: Array<string | undefined> = []
-      // Its first body is interrupted with its worker's delivery, after it has begun.
+      // The first body is interrupted together with its delivery, after it has begun.
       const body = tool(again, (_, { key }) =>
         Effect.suspend(() => (keys.push(key) === 1 ? Effect.interrupt : Effect.succeed("done")))
       )

@@ -54,7 +54,7 @@ const approved: Partial<CallMessage> = { approved_by: "olga" }
 
 let count = 0
 
-/** Sends a call of a tool by its key; gives its id. */
+/** Sends a call of a tool by its key, and returns its id. */
 const send = Effect.fnUntraced(function* (
   name: string,
   more: Partial<CallMessage> = {},
@@ -85,7 +85,7 @@ const over = Effect.fnUntraced(function* (name: string) {
   yield* eventually(queue.nextDueAt([`t.${name}@1`]), (due) => due === undefined)
 })
 
-/** The queue with some of its methods replaced, and a list of what was asked of it. */
+/** The queue with some of its methods replaced, and a log of the calls of some methods. */
 const spied = (
   change: (
     queue: ToolQueue["Service"],
@@ -194,7 +194,7 @@ it.live("tenants take turns at a worker that runs one call at a time", () =>
   })
 )
 
-/** A queue that takes no result for as long as a worker tries to publish its first one, and then the call back. */
+/** A queue that fails to publish until the worker gives up on its first result, and then takes the call back. */
 const faulty = () =>
   spied((queue) => {
     let isAway = true
@@ -431,7 +431,7 @@ it.live(
         yield* worker.stop
         yield* worker.stop
         assert.deepInclude(yield* worker.health, { healthy: false, uptime_ms: 0, processed: 3 })
-        // It runs again where it is started again.
+        // A stopped worker can be started again.
         const id = yield* send("good")
         yield* worker.start
         assert.deepInclude(yield* awaited(id), { content: '"done"' })
