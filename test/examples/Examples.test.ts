@@ -132,3 +132,14 @@ describe("the example of telemetry", () => {
     assert.match(await outputOf("telemetry"), /^complete .*\/v1\/metrics \/v1\/traces/m)
   }, 60_000)
 })
+
+describe("the example of SemStreams' messages", () => {
+  it("asks before a call that needs approval, and runs it once it is approved", async () => {
+    const { blocks } = await printedOf("layers/semstreams/README.md", "semstreams")
+    assert.lengthOf(blocks, 1)
+    assert.strictEqual(
+      (await outputOf("semstreams")).trim(),
+      `[ true, 'tool.result.call-2', '"order 1003 is paid back"' ]`
+    )
+  }, 60_000)
+})

@@ -131,7 +131,8 @@ describe("a README's bounds", () => {
     "layers/runtime/README.md": [
       `\`park_ms\` (${runtime.park_ms / 1_000} s)`,
       `A sweep every ${runtime.sweep_ms / 1_000} s`,
-      `lease of ${runtime.lease_ms / 1_000} s`
+      `lease of ${runtime.lease_ms / 1_000} s`,
+      `every ${{ 10: "ten" }[runtime.audit_ms / 60_000]} minutes, a process audits`
     ],
     "src/conversation/README.md": [
       `\`history_tokens_max\` (${number(agent.history_tokens_max)})`,
@@ -180,5 +181,29 @@ describe("the README at the top", () => {
     assert.isAtLeast(words.length, 30)
     assert.isAtMost(words.length, 40)
     assert.strictEqual(new Set(words).size, words.length)
+  })
+})
+
+describe("the changelog", () => {
+  const changelog = readFileSync(join(root, "CHANGELOG.md"), "utf8")
+
+  it("has the kinds of changes that Keep a Changelog knows, each once in a version", () => {
+    for (const version of changelog.split(/^## /m).slice(1)) {
+      const kinds = [...version.matchAll(/^### (.*)$/gm)].map(([, kind]) => kind!)
+      assert.includeMembers(
+        ["Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"],
+        kinds
+      )
+      assert.strictEqual(new Set(kinds).size, kinds.length)
+    }
+  })
+
+  it("has one line for each change, under a kind", () => {
+    const listed = changelog.slice(changelog.indexOf("### ")).split("\n\n")
+    for (const block of listed) {
+      const isHeading = /^#{2,3} |^[A-Z][A-Za-z ]+$|^\[\S+\]: /.test(block)
+      const lines = block.trimEnd().split("\n")
+      assert.isTrue(isHeading || lines.every((line) => /^(?:- |  )\S/.test(line)), block)
+    }
   })
 })

@@ -1,0 +1,31 @@
+import { Effect, Layer, Schema } from "effect"
+import { Tenant, tool } from "troupe"
+import { Stores } from "troupe/layers"
+import * as SemStreams from "troupe/semstreams"
+
+const refund = tool(
+  {
+    namespace: "shop",
+    name: "refund",
+    description: "Pays an order back.",
+    side_effects: "external",
+    input: Schema.Struct({ order: Schema.String })
+  },
+  ({ order }) => `order ${order} is paid back`
+)
+
+const execute = Effect.gen(function* () {
+  const config = yield* SemStreams.decodeComponentConfig({ approval_required: ["refund"] })
+  // `Stores.postgres(...)` in place of `Stores.ephemeral` shares the queue with other processes.
+  const component = SemStreams.tools({ config, org: "acme", platform: "prod", tools: [refund] })
+  const message = { id: "call-1", name: "refund", arguments: { order: "1003" } }
+  return yield* Effect.gen(function* () {
+    const tools = yield* SemStreams.SemStreamsTools
+    const asked = yield* tools.execute("refund", message, Tenant.make("default"))
+    const approved = { ...message, id: "call-2", approved_by: "boss" }
+    const ran = yield* tools.execute("refund", approved, Tenant.make("default"))
+    return [asked.awaits_approval, ran.subject, ran.result.content]
+  }).pipe(Effect.provide(component.pipe(Layer.provide(Stores.ephemeral))))
+})
+
+console.log(await Effect.runPromise(execute))
