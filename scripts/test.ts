@@ -166,7 +166,12 @@ const checks = (): ReadonlyArray<Check> => {
       args: ["--config", ".config/oxfmt.json", "--check", ".", "!**/*.md", "!**/vectors/**"],
       doubt: sawAtLeast(/on (\d+) files/, files)
     },
-    { name: "dead code", program: "knip", args: ["--config", ".config/knip.json"] }
+    { name: "dead code", program: "knip", args: ["--config", ".config/knip.json"] },
+    {
+      name: "what only tests reach",
+      program: "knip",
+      args: ["--production", "--config", ".config/knip.json"]
+    }
   ]
 }
 

@@ -35,6 +35,8 @@ import { replayRun } from "../runtime/replay/RunReplay.ts"
 import { policySubjectOf } from "../runtime/tool/ToolGate.ts"
 import * as Stores from "./Stores.ts"
 
+export { Cassette, CassetteEntries } from "../../src/replay/Cassette.ts"
+
 /** Agents and tools as `Runtime.layer` takes them. */
 export interface App<E = unknown, R = unknown> extends LocalToolRegistry.Sources<E, R> {
   readonly agents: ReadonlyArray<AgentSpec>

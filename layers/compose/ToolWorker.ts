@@ -26,25 +26,34 @@ export interface Options<Families extends ReadonlyArray<Family>> extends Pick<
   readonly serve?: ReadonlyArray<string>
 }
 
-/** Runs for as long as its scope. */
-export const layer = <const Families extends ReadonlyArray<Family>>({
-  serve,
-  tools,
-  ...options
-}: Options<Families>): Layer.Layer<
-  ToolQueueWorker.ToolQueueWorker,
+type StartError<Families extends ReadonlyArray<Family>> =
   | Effect.Error<Families[number]>
   | DuplicateTool
   | MisdeclaredPolicy
   | ToolNotQueueable
-  | WorkerRunning
-  | StoreError,
-  Effect.Services<Families[number]> | ToolQueue
-> =>
-  ToolQueueWorker.layer({
-    ...options,
-    ...(serve === undefined ? undefined : { tools: serve })
-  }).pipe(
+
+type Needs<Families extends ReadonlyArray<Family>> = Effect.Services<Families[number]> | ToolQueue
+
+const over = <E, R, const Families extends ReadonlyArray<Family>>(
+  worker: (options: WorkerOptions) => Layer.Layer<ToolQueueWorker.ToolQueueWorker, E, R>,
+  { serve, tools, ...options }: Options<Families>
+) =>
+  worker({ ...options, ...(serve === undefined ? undefined : { tools: serve }) }).pipe(
     Layer.provide(LocalToolRegistry.layer(...tools)),
     Layer.provide(Layer.merge(NodeCrypto.layerDigest, SecureRandom.layerWebCrypto))
   )
+
+/** Runs for as long as its scope. */
+export const layer = <const Families extends ReadonlyArray<Family>>(
+  options: Options<Families>
+): Layer.Layer<
+  ToolQueueWorker.ToolQueueWorker,
+  StartError<Families> | WorkerRunning | StoreError,
+  Needs<Families>
+> => over(ToolQueueWorker.layer, options)
+
+/** Takes no calls until the application starts it, and stops with its scope at the latest. */
+export const layerIdle = <const Families extends ReadonlyArray<Family>>(
+  options: Options<Families>
+): Layer.Layer<ToolQueueWorker.ToolQueueWorker, StartError<Families>, Needs<Families>> =>
+  over(ToolQueueWorker.layerIdle, options)

@@ -8,13 +8,10 @@ const read_max = 16
 /** UTF-16 units of JSON after which a page takes no further rows. */
 const units_max = 8_000_000
 
-export interface BoundedPage<A> {
-  readonly items: ReadonlyArray<A>
-  /** There may be more behind the last item, which there is then. */
-  readonly more: boolean
-}
-
-/** Reads on behind the last row (undefined = from the start) until there are `limit`, or enough. */
+/**
+ * Reads on behind the last row (undefined = from the start) until there are `limit` items, or their size is over the
+ * bound. `more`: there may be items behind the last one, which there is then.
+ */
 export const boundedPage = Effect.fnUntraced(function* <A, E>(
   limit: number,
   read: (last: A | undefined, limit: number) => Effect.Effect<ReadonlyArray<A>, E>

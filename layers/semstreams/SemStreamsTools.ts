@@ -18,6 +18,8 @@ import type { ComponentConfig } from "../../src/semstreams/ComponentConfig.ts"
 import { consumersOf } from "../../src/semstreams/ComponentConfig.ts"
 import { executeSubject, resultSubject } from "../../src/semstreams/Subjects.ts"
 import { contentOf, refusedAction } from "../../src/semstreams/ToolContent.ts"
+import type { ToolDefinition } from "../../src/semstreams/ToolDefinition.ts"
+import { definitionOf } from "../../src/semstreams/ToolDefinition.ts"
 import { isAllowed, notAllowed, refusalOfBatch } from "../../src/tool/Allowlist.ts"
 import type { ToolSpec } from "../../src/tool/ToolSpec.ts"
 import type { AmbiguousTool, ToolListing, ToolNotFound } from "../../src/tool/Registry.ts"
@@ -74,8 +76,10 @@ export class SemStreamsTools extends Context.Service<
       messages: ReadonlyArray<unknown>,
       tenant: Tenant
     ): Effect.Effect<ReadonlyArray<Executed>, ExecuteError>
-    /** What there is to call, sorted by name. */
+    /** The tools that the component runs, sorted by name, with who provides each and whether it is available now. */
     readonly discover: Effect.Effect<ReadonlyArray<ToolListing>>
+    /** The same tools as a loop shows them to its model. */
+    readonly definitions: ReadonlyArray<ToolDefinition>
     /** The consumers of the component's input subjects. */
     readonly consumers: ReadonlyArray<string>
   }
@@ -236,7 +240,13 @@ const make = Effect.fnUntraced(function* (options: Options) {
         concurrency: "unbounded"
       })
     }),
-    discover: Effect.sync(registry.discover),
+    discover: Effect.sync(() =>
+      registry.discover().filter(({ name }) => isAllowed(config.allowed_tools, name))
+    ),
+    definitions: registry
+      .list()
+      .filter(({ spec }) => isAllowed(config.allowed_tools, spec.name))
+      .map(({ spec }) => definitionOf(spec)),
     consumers: consumersOf(config)
   })
 })

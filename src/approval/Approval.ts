@@ -130,7 +130,3 @@ export class ApprovalAltered extends Schema.TaggedError<ApprovalAltered>()("Appr
     return `The record of approval ${this.id} was changed since its run asked (${this.fields.join(", ")}); nothing was decided.`
   }
 }
-
-/** pending goes to one of the three others, and nothing leaves those. */
-export const canMove = (from: ApprovalStatus, to: ApprovalStatus): boolean =>
-  from === "pending" && to !== "pending"

@@ -90,13 +90,6 @@ export const missingOf = (
     return !(grants?.granted ?? []).some((grant) => covers(grant, wanted, grants!.default_deny))
   })
 
-/** Those of the tools whose capabilities are all granted, in their order (SG-45). */
-export const compatibleWith = <T extends { readonly capabilities: ReadonlyArray<Capability> }>(
-  tools: ReadonlyArray<T>,
-  grants: Grants | null
-): ReadonlyArray<T> =>
-  tools.filter(({ capabilities }) => missingOf(grants, capabilities) === undefined)
-
 /** The refusal of a call; it names what is missing, so that an operator knows what to grant. */
 export const capabilityDenied = (tool: string, missing: Capability): ToolPolicyError =>
   new ToolPolicyError({

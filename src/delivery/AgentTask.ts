@@ -4,7 +4,6 @@
 import { Schema } from "effect"
 import { Address, ConversationId, RunId, Tenant } from "../Ids.ts"
 import { Roles } from "../Principal.ts"
-import type { RunStatus } from "../run/RunState.ts"
 
 export const TaskStatus = Schema.Literals(["pending", "processing", "complete", "failed"])
 export type TaskStatus = typeof TaskStatus.Type
@@ -32,31 +31,6 @@ export const AgentTask = Schema.Struct({
   created_at: Schema.Int
 })
 export interface AgentTask extends Schema.Schema.Type<typeof AgentTask> {}
-
-const next: Record<TaskStatus, ReadonlyArray<TaskStatus>> = {
-  pending: ["processing"],
-  processing: ["complete", "failed"],
-  complete: [],
-  failed: []
-}
-
-/** From pending to processing, and from there to complete or failed (SA-14). */
-export const canMove = (from: TaskStatus, to: TaskStatus): boolean => next[from].includes(to)
-
-/** The task's status as a projection of its run's. */
-export const taskStatusOf = (status: RunStatus): TaskStatus => {
-  switch (status) {
-    case "pending":
-    case "complete":
-      return status
-    case "processing":
-    case "awaiting_approval":
-      return "processing"
-    case "failed":
-    case "cancelled":
-      return "failed"
-  }
-}
 
 /** Too many messages wait for this actor. */
 export class MailboxFull extends Schema.TaggedError<MailboxFull>()("MailboxFull", {

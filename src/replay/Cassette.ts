@@ -46,12 +46,6 @@ export class Cassette {
     else kept.results.push(own)
   }
 
-  /** The newest result of exactly this call, undefined if there is none. */
-  get(tool_id: string, args_hash: string): Json | undefined {
-    const result = this.#kept.get(keyOf(tool_id, args_hash))?.results.at(-1)
-    return result === undefined ? undefined : copyJson(result)
-  }
-
   /** The results of exactly this call one after the other, as they were recorded; then the newest again and again. */
   take(tool_id: string, args_hash: string): Json | undefined {
     const kept = this.#kept.get(keyOf(tool_id, args_hash))

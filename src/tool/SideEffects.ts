@@ -21,13 +21,6 @@ export type Permission = typeof Permission.Type
 export const ApprovalGate = Schema.Literals(["at-call", "at-publication-gate"])
 export type ApprovalGate = typeof ApprovalGate.Type
 
-/** SemStreams' word for the same; `unknown` is to be treated as external. */
-export type ToolEffect = "unknown" | "read_only" | "mutating" | "external_effect"
-
-/** What an undeclared tool counts as: the worst. */
-export const effectsOf = (declared: SideEffects | null | undefined): SideEffects =>
-  declared ?? "external"
-
 export const replayPolicyOf = (effects: SideEffects): ReplayPolicy =>
   effects === "none" || effects === "read" ? "recorded-result" : "must-stub"
 
@@ -46,13 +39,3 @@ export const permissionOf = (spec: {
 /** MCP's hint; null = nothing was declared, and nothing may be concluded. */
 export const readOnlyHintOf = (declared: SideEffects | null | undefined): boolean | null =>
   declared === null || declared === undefined ? null : declared === "none" || declared === "read"
-
-const toolEffects: Record<SideEffects, ToolEffect> = {
-  none: "read_only",
-  read: "read_only",
-  write: "mutating",
-  external: "external_effect"
-}
-
-export const toolEffectOf = (declared: SideEffects | null | undefined): ToolEffect =>
-  declared === null || declared === undefined ? "unknown" : toolEffects[declared]

@@ -3,7 +3,6 @@ import { Effect, Result, Schema } from "effect"
 import {
   Capability,
   claimOf,
-  compatibleWith,
   grantsOf,
   missingOf,
   required
@@ -106,19 +105,21 @@ conformance("capability_checks", ({ expect, input }): Driven => {
     }
   }
   if (hasShape(input, ["tools", "granted"], ["default_deny"]) && isRecord(input.tools)) {
-    const tools = Object.entries(input.tools).map(([key, capabilities]) => ({
-      key,
-      capabilities: capabilities as ReadonlyArray<string>
-    }))
-    const grants = grantsOf(claims(input.granted), input.default_deny === true)
+    const { default_deny, granted, tools } = input
     return {
       rows: "SG-45",
-      run: Effect.sync(() =>
-        assert.deepStrictEqual(
-          compatibleWith(tools, grants).map(({ key }) => key),
-          expect
-        )
-      )
+      run: Effect.gen(function* () {
+        const ran: Array<string> = []
+        for (const [key, permissions] of Object.entries(tools)) {
+          const { bodies } = yield* gated({
+            permissions: permissions as ReadonlyArray<string>,
+            granted: claims(granted),
+            default_deny: default_deny === true
+          })
+          if (bodies > 0) ran.push(key)
+        }
+        assert.deepStrictEqual(ran, expect)
+      })
     }
   }
   if (hasShape(input, ["permissions", "granted"], ["default_deny"]) && isRecord(expect)) {

@@ -59,7 +59,10 @@ conformance("cassette_hash", ({ expect, input }): Driven => {
       "SG-23",
       Effect.gen(function* () {
         const cassette = yield* recorded(all)
-        assert.deepEqual(cassette.get(get[0] as string, yield* hashOf(get[1])) ?? null, expect)
+        const hash = yield* hashOf(get[1])
+        // A replay is given the results in their order, and the newest once all were given.
+        const given = all.map(() => cassette.take(get[0] as string, hash))
+        assert.deepEqual(given.at(-1) ?? null, expect)
       })
     )
   }
@@ -70,9 +73,8 @@ conformance("cassette_hash", ({ expect, input }): Driven => {
       Effect.gen(function* () {
         const cassette = yield* recorded(all)
         const hash = yield* hashOf(args)
-        const first = cassette.get(tool, hash) as Record<string, unknown>
+        const first = cassette.take(tool, hash) as Record<string, unknown>
         for (const name of Object.keys(first)) first[name] = "changed"
-        assert.deepEqual(cassette.get(tool, hash), expect.secondGet)
         assert.deepEqual(cassette.take(tool, hash), expect.secondGet)
       })
     )
@@ -85,7 +87,7 @@ conformance("cassette_hash", ({ expect, input }): Driven => {
         const again = yield* reload(cassette)
         assert.hasAllKeys(cassette.entries[0], ["tool_id", "args_hash", "result"])
         assert.deepEqual(again.entries, cassette.entries)
-        assert.deepEqual(again.get(tool, yield* hashOf(args)), expect)
+        assert.deepEqual(again.take(tool, yield* hashOf(args)), expect)
       })
     )
   }

@@ -3,13 +3,13 @@ import { Effect } from "effect"
 import type { ApprovalGate, SideEffects } from "../../src/tool/SideEffects.ts"
 import {
   categoryOf,
-  effectsOf,
   permissionOf,
   readOnlyHintOf,
-  replayPolicyOf,
-  toolEffectOf
+  replayPolicyOf
 } from "../../src/tool/SideEffects.ts"
 import { tool } from "../../src/tool/DeclaredTool.ts"
+import { claimedEffects } from "../../src/tool/McpTool.ts"
+import { definitionOf, toolEffectOf } from "../../src/semstreams/ToolDefinition.ts"
 import type { Driven } from "./Vectors.ts"
 import { conformance, hasShape, isRecord, rowsOf } from "./Vectors.ts"
 
@@ -39,7 +39,8 @@ conformance("effect_mapping", ({ expect, input }): Driven => {
     ),
     run: Effect.gen(function* () {
       const { side_effects: declared, ...rest } = declaration
-      const effects = effectsOf(declared)
+      // What a server does not declare of its tool.
+      const effects = declared ?? claimedEffects({ name: "mapped", inputSchema: {} })
       const category = categoryOf(effects, declaration.produces)
       const mapped: Readonly<Record<string, unknown>> = {
         readOnlyHint: readOnlyHintOf(declared),
@@ -60,6 +61,7 @@ conformance("effect_mapping", ({ expect, input }): Driven => {
       ).spec
       assert.strictEqual(spec.category, mapped.category)
       assert.strictEqual(spec.replay_policy, mapped.replay)
+      if (declared !== null) assert.strictEqual(definitionOf(spec).effect, mapped.toolEffect)
       assert.strictEqual(permissionOf(spec) === "ask", mapped.approvalByDefault)
     })
   }

@@ -3,7 +3,7 @@ import { Effect, Schema } from "effect"
 import type { Subject } from "../../src/permission/Policy.ts"
 import { effectivePermission, PermissionMode, policyOf } from "../../src/permission/Policy.ts"
 import type { Permission, SideEffects } from "../../src/tool/SideEffects.ts"
-import { categoryOf, effectsOf } from "../../src/tool/SideEffects.ts"
+import { categoryOf } from "../../src/tool/SideEffects.ts"
 import { ApprovalDesk } from "../../services/ApprovalDesk.ts"
 import { KillSwitch } from "../../services/KillSwitch.ts"
 import { call, text } from "../../layers/model/ScriptedModelGateway.ts"
@@ -25,7 +25,7 @@ const policyFrom = (input: Fields) =>
   })
 
 const effects = (hint: unknown): SideEffects =>
-  effectsOf(hint === true ? "read" : hint === false ? "write" : undefined)
+  hint === true ? "read" : hint === false ? "write" : "external"
 
 const subject = (input: Fields, name: string): Subject => ({
   name,
