@@ -13,7 +13,7 @@ export type Reach = "all" | "own" | "named"
 /** `admin` may do whatever one of the others may, and to all of it. */
 type Rank = Exclude<Role, "admin">
 
-export interface Right {
+interface Right {
   /** Its methods of the facade. */
   readonly embed: ReadonlyArray<string>
   /** Its endpoints, as people are told; what is below a path is meant with it. */

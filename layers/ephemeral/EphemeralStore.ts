@@ -64,7 +64,7 @@ export interface StoredConversation {
   readonly tasks: Array<StoredTask>
 }
 
-export interface StoredApproval {
+interface StoredApproval {
   /** Increases from record to record: a cursor that stays valid when records leave a list. */
   readonly place: number
   record: Approval
@@ -81,7 +81,7 @@ export interface StoredMessage {
   readonly failures: Array<DeliveryFailure>
 }
 
-export interface StoredKey {
+interface StoredKey {
   /** In the order of `key_seq`. */
   readonly waiting: Set<StoredMessage>
 }
@@ -127,7 +127,7 @@ export interface StoredCost extends CostEntry {
   readonly at: number
 }
 
-export interface StoredDeadLetter {
+interface StoredDeadLetter {
   letter: DeadLetter
   readonly message: OutboxMessage
 }

@@ -43,7 +43,7 @@ export class StepsSpent extends Error {
 export class PatternRefused extends Error {}
 
 /** Thrown while a schema is compiled: the generated code is not as we know it. */
-export class CodeUnknown extends Error {}
+class CodeUnknown extends Error {}
 
 type Callable = (...args: ReadonlyArray<never>) => unknown
 

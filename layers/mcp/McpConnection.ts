@@ -38,7 +38,7 @@ export interface McpConnection {
   readonly lost: Deferred.Deferred<string>
 }
 
-export const message_bytes_default = 16_000_000
+const message_bytes_default = 16_000_000
 export const connect_timeout_ms_default = 20_000
 const calls_default = 16
 const pages_max = 64

@@ -55,7 +55,7 @@ export interface StreamEvent {
 }
 
 /** The fields of a block of lines; undefined for a comment or a hint. */
-export const parseEvent = (block: string): StreamEvent | undefined => {
+const parseEvent = (block: string): StreamEvent | undefined => {
   let id: string | undefined
   let name = "message"
   const data: Array<string> = []

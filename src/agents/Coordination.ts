@@ -32,7 +32,7 @@ export const Decision = Schema.Struct({
 })
 export interface Decision extends Schema.Schema.Type<typeof Decision> {}
 
-export const Decide = Tool.make("decide", {
+const Decide = Tool.make("decide", {
   description:
     "Ends this loop with a decision. Call it once, with an action that your instructions name. The action and its reason become facts about this loop; the whole decision is the loop's result.",
   parameters: Decision,
@@ -41,7 +41,7 @@ export const Decide = Tool.make("decide", {
   failure: ToolError
 })
 
-export const severities = ["info", "warn", "critical"] as const
+const severities = ["info", "warn", "critical"] as const
 export type Severity = (typeof severities)[number]
 
 /** A severity that nobody knows is `info`: a finding is worth more than its label (SM-69). */
@@ -68,7 +68,7 @@ const Diagnosis = Schema.Struct({
 })
 export interface Diagnosis extends Schema.Schema.Type<typeof Diagnosis> {}
 
-export const EmitDiagnosis = Tool.make("emit_diagnosis", {
+const EmitDiagnosis = Tool.make("emit_diagnosis", {
   description:
     "Records one finding with its evidence in the knowledge graph. Call it once for each finding; the loop goes on.",
   parameters: Diagnosis,

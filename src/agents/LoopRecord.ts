@@ -85,7 +85,7 @@ export const recordOf = (
 
 export const page_bytes_default = 4_096
 /** The greatest page, whatever is asked for. */
-export const page_bytes_max = 1_000_000
+const page_bytes_max = 1_000_000
 
 /** A count from outside: truncated, and the fallback where it is none or negative (SM-78). */
 export const countOf = (given: unknown, fallback: number): number =>
@@ -135,7 +135,7 @@ export const recent_default = 20
 export const recent_max = 500
 
 /** One loop in a flow's list. */
-export const RecentLoop = Schema.Struct({
+const RecentLoop = Schema.Struct({
   loop_id: Schema.String,
   role: Schema.String,
   outcome: Schema.String,
@@ -144,7 +144,7 @@ export const RecentLoop = Schema.Struct({
   tokens_in: Count,
   tokens_out: Count
 })
-export interface RecentLoop extends Schema.Schema.Type<typeof RecentLoop> {}
+interface RecentLoop extends Schema.Schema.Type<typeof RecentLoop> {}
 
 /** Sums over the ended loops of a flow, and its newest. */
 export const FlowSummary = Schema.Struct({

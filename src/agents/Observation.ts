@@ -31,7 +31,7 @@ export const components_max = 1_000
 /** A value of any kind: what does not fit counts as left out, because small models send such things. */
 const lenient = (description: string) => Schema.optionalKey(Schema.Json.annotate({ description }))
 
-export const ListComponents = Tool.make("list_components", {
+const ListComponents = Tool.make("list_components", {
   description:
     "The kinds of components that flows are built of, with the schemas of their configuration. Give type_filter to see one only.",
   parameters: Schema.Struct({
@@ -43,7 +43,7 @@ export const ListComponents = Tool.make("list_components", {
 
 const Id = Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(500))
 
-export const MonitorFlow = Tool.make("monitor_flow", {
+const MonitorFlow = Tool.make("monitor_flow", {
   description:
     "How the loops of a flow ended: counts by outcome and by role, tokens, and the newest ones.",
   parameters: Schema.Struct({
@@ -59,7 +59,7 @@ export const MonitorFlow = Tool.make("monitor_flow", {
 })
 
 /** What stands beside a page of a loop's result. */
-export const PageMetadata = Schema.Struct({
+const PageMetadata = Schema.Struct({
   loop_id: Schema.String,
   role: Schema.String,
   outcome: Schema.String,
@@ -72,7 +72,7 @@ export const PageMetadata = Schema.Struct({
   task_id: Schema.String
 })
 
-export const ReadLoopResult = Tool.make("read_loop_result", {
+const ReadLoopResult = Tool.make("read_loop_result", {
   description:
     "What a loop that ended said, as text, a page at a time: call again with offset = next_offset while has_more is true.",
   parameters: Schema.Struct({

@@ -30,7 +30,7 @@ export interface Problem<Status extends number = number> {
 }
 
 /** The problem of one status, as an endpoint declares it. */
-export const problem = <const Status extends number>(status: Status) =>
+const problem = <const Status extends number>(status: Status) =>
   Schema.Struct({
     type: Schema.String,
     title: Schema.String,

@@ -11,7 +11,7 @@ import type { EndStatus, FinishReason, Outcome, RunEnded, RunEvent } from "../ru
 import type { Conversation, ConversationMessage } from "./Conversation.ts"
 
 /** What failed, in words that are for end users: no name of a tool, no argument of a call, no kind of an error. */
-export interface CustomerFailure {
+interface CustomerFailure {
   readonly message: string
 }
 

@@ -18,7 +18,7 @@ const tokens_per_json_unit_max = 6
 const tokens_per_number_max = 24
 
 /** What a message costs beside its text: role and separators. */
-export const entry_overhead = 4
+const entry_overhead = 4
 
 /** What its provider alone reads (signatures, encrypted reasoning) is not counted: it is no text of the prompt. */
 export const entrySize = (entry: TranscriptEntry, measure: Measure): number => {

@@ -11,7 +11,7 @@ const unit_ms: Readonly<Record<string, number>> = {
   w: 7 * 24 * 60 * minute_ms
 }
 
-export const Age = Schema.String.check(
+const Age = Schema.String.check(
   Schema.isPattern(/^[1-9][0-9]{0,3}[mhdw]$/, {
     description: "a number from 1 to 9999 and a unit (m, h, d or w), for example 24h"
   })
@@ -21,7 +21,7 @@ export const Age = Schema.String.check(
 const isoPattern =
   /^\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:Z|[+-]\d{2}:\d{2}))?$/
 
-export const IsoTime = Schema.String.check(
+const IsoTime = Schema.String.check(
   Schema.isPattern(isoPattern, {
     description:
       "an ISO 8601 date, or a date and time with a zone, for example 2026-11-22T09:30:00Z"

@@ -10,7 +10,7 @@ import type { TurnCost } from "../cost/TurnCost.ts"
 import type { AgentName, ApprovalId, CallId, RunId, Tenant } from "../Ids.ts"
 import type { ApprovalRequested, RunEnded, RunEvent, Usage } from "./RunEvent.ts"
 
-export interface ApprovalChange {
+interface ApprovalChange {
   readonly id: ApprovalId
   readonly status: Exclude<ApprovalStatus, "pending">
   readonly decision?: Decision

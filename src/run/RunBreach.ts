@@ -29,7 +29,7 @@ const breaches: Record<LimitName, Breach> = {
 const cost_unknown: Breach = { limit: "cost_max", reason: "cost_unknown" }
 
 /** How often people have extended a limit. */
-export const extensions = (state: RunState, limit: LimitName): number =>
+const extensions = (state: RunState, limit: LimitName): number =>
   state.used.extended?.get(limit) ?? 0
 
 /** The bound as it is now: what was `declared`, and what people have added. Asked at every step, so it is given by name. */
@@ -41,7 +41,7 @@ const maxFrom = (state: RunState, limit: Counted, declared: number): number =>
 export const maxOf = (state: RunState, limit: Counted): number =>
   maxFrom(state, limit, state.accepted.limits[limit])
 
-export const stepsMax = (state: RunState): number =>
+const stepsMax = (state: RunState): number =>
   maxFrom(state, "steps_max", state.accepted.limits.steps_max)
 
 export const callsMax = (state: RunState): number =>

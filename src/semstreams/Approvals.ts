@@ -22,8 +22,8 @@ export const approvalRequired = (tool: string): ToolPolicyError =>
 /** Is this the text of such a refusal? */
 export const isApprovalRequired = (text: string): boolean => text.startsWith(required_prefix)
 
-export const ResponseDecision = Schema.Literals(["approve", "reject", "modify"])
-export type ResponseDecision = typeof ResponseDecision.Type
+const ResponseDecision = Schema.Literals(["approve", "reject", "modify"])
+type ResponseDecision = typeof ResponseDecision.Type
 
 /** A person's answer. `approved_by` is required to let a call run; a rejection may be anonymous. */
 export interface ApprovalResponse {

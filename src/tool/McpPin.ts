@@ -6,7 +6,7 @@ import { Schema } from "effect"
 import { McpDefinition } from "./McpTool.ts"
 
 /** SHA-256 of the canonical JSON of a definition, in hexadecimal. */
-export const McpHash = Schema.String.check(
+const McpHash = Schema.String.check(
   Schema.isPattern(/^[0-9a-f]{64}$/, { description: "64 lower-case hexadecimal digits" })
 )
 

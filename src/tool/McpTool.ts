@@ -11,7 +11,7 @@ import type { SideEffects } from "./SideEffects.ts"
 const JsonObject = Schema.Record(Schema.String, Schema.Json)
 
 /** The greatest canonical text of one definition, in UTF-16 units. */
-export const definition_chars_max = 65_536
+const definition_chars_max = 65_536
 
 /** The part of a listed tool that is pinned: everything that a model, a person or a validator is led by. */
 export const McpDefinition = Schema.Struct({

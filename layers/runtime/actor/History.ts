@@ -21,7 +21,7 @@ import type { StoreError, TaskStore } from "../../../services/TaskStore.ts"
 const page_max = 10_000
 
 /** The whole run, folded: of no events, if it has not been accepted. */
-export const foldRun = Effect.fnUntraced(function* (
+const foldRun = Effect.fnUntraced(function* (
   journal: RunJournal["Service"],
   run: RunId
 ): Effect.fn.Return<FoldState, JournalError | RunQuarantined> {

@@ -45,7 +45,7 @@ class JournaledProgress {
   }
 }
 
-export interface Page {
+interface Page {
   /** At most 16 events. */
   readonly items: ReadonlyArray<FeedItem>
   /** False: the page is full, and the journal may have more. */

@@ -31,7 +31,7 @@ const isForeign = ({ event }: JournalEntry): boolean =>
   (event._tag === "CallSettled" && event.by !== undefined)
 
 /** Questions that were answered since the run last went on: what stands at the journal's end. */
-export const answeredIn = (entries: ReadonlyArray<JournalEntry>): ReadonlyArray<Wait> => {
+const answeredIn = (entries: ReadonlyArray<JournalEntry>): ReadonlyArray<Wait> => {
   const waits: Array<Wait> = []
   for (let i = entries.length - 1; i >= 0 && isForeign(entries[i]!); i--) {
     const { at, event } = entries[i]!

@@ -54,7 +54,7 @@ const chained = Effect.fnUntraced(function* (
   return chain.hash
 })
 
-export interface StepwiseReplay extends JournalReplay {
+interface StepwiseReplay extends JournalReplay {
   readonly steps: ReadonlyArray<RecordedStep>
 }
 

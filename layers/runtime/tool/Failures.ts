@@ -41,7 +41,7 @@ const defect_message = "The tool failed by a defect of its own."
  * wrote it wrote it for a reader. Any other failure of no class is a defect, of which no text is kept: an error's message
  * may hold whatever it met.
  */
-export const classifyCause = (cause: Cause.Cause<unknown>): ToolError => {
+const classifyCause = (cause: Cause.Cause<unknown>): ToolError => {
   const reason = cause.reasons.find(Cause.isFailReason)
   if (reason !== undefined) {
     const { error } = reason

@@ -22,7 +22,7 @@ export type ToolGuard = (host: CallHost, call: CallId, body: Body) => Body
 /** Undefined = the tool declares no limit. */
 export type ToolGuards = (tool: AgentTool) => ToolGuard | undefined
 
-export const noGuards: ToolGuards = () => undefined
+const noGuards: ToolGuards = () => undefined
 
 /** How long an approved call waits for its turn, at most; then it is refused like any other. */
 const patience_ms = 600_000
