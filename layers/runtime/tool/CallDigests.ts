@@ -1,5 +1,5 @@
 /**
- * Digests that name a call: what a decision is bound to, and the key under which an effect happens once.
+ * Digests that identify a call: what a decision is bound to, and the idempotency key of a dispatch.
  */
 import { Context, Effect } from "effect"
 import { Digest } from "effect/crypto"
@@ -18,8 +18,8 @@ export const PolicyVersion = Context.Reference<string>("troupe/PolicyVersion", {
 })
 
 /**
- * The version that a policy goes by: its own, or one that follows from what it says, so that changed words ask again
- * even where nobody thought of the number.
+ * The version of a policy: the one that it declares, or a digest of its rules, so that a changed policy asks again even where
+ * its version was not changed.
  */
 export const policyVersionOf = Effect.fnUntraced(function* (
   digest: Digest.Digest["Service"],
@@ -43,7 +43,7 @@ export interface Proposal {
   readonly policy_version: string
 }
 
-/** What a person decides on: this proposal, in this run, for this call. */
+/** Binds a decision to this proposal, in this run, for this call. */
 export const approvalDigest = (
   digest: Digest.Digest["Service"],
   proposal: Proposal,
@@ -51,25 +51,25 @@ export const approvalDigest = (
   call: CallId
 ): Effect.Effect<string> => digestOf(digest, { ...proposal, run, call })
 
-/** All that a person is shown, so that what is decided on is what was asked. */
+/** Of everything that a person is shown, so that a decision stands only for what was asked. */
 export const shownDigest = (
   digest: Digest.Digest["Service"],
   shown: ShownApproval
 ): Effect.Effect<string> => digestOf(digest, shownOf(shown))
 
-/** The same without run and call: the model proposing the same thing again has the same one. */
+/** Of the proposal without run and call: a model that proposes the same again gets the same digest. */
 export const proposalDigest = (
   digest: Digest.Digest["Service"],
   proposal: Proposal
 ): Effect.Effect<string> => digestOf(digest, proposal)
 
-/** What a tool says of itself, so that a decision on one is no decision on what a later release made of it. */
+/** Of a tool's spec, so that a decision does not stand for what a later release makes of the tool. */
 export const toolDigest = (
   digest: Digest.Digest["Service"],
   spec: ToolSpec
 ): Effect.Effect<string> => digestOf(digest, spec)
 
-/** What a dispatch says of where its call goes: to a queue, which runs a key once, or nothing. */
+/** Marks the dispatch of a call that goes to a queue, which runs a key once. */
 export const dispatchRouteOf = ({
   provider
 }: {
@@ -84,7 +84,7 @@ export const callIdempotencyKey = (
   call: CallId
 ): Effect.Effect<string> => digestOf(digest, { run, call })
 
-/** The same of an effect that happens once in a run, whichever call does it: from the run and the effect's identity. */
+/** The idempotency key of a side effect that happens once in a run, whichever call does it. */
 export const sideEffectIdempotencyKey = (
   digest: Digest.Digest["Service"],
   run: RunId,

@@ -1,5 +1,6 @@
 /**
- * What a call needs of its run's loop, and what it gives it: a piece of work that is ready to run.
+ * The two sides of a call: what its run or its queue does for it (`CallHost`), and the work that it gives back, ready to run
+ * (`StartedWork`). `BodyContext` says how long each part of a call lives.
  */
 import type { Cause, Context, Deferred, Effect, Exit, Fiber } from "effect"
 import type { Spending } from "../../../src/cost/Spending.ts"
@@ -12,28 +13,28 @@ import type { GovernedTool } from "../../../src/tool/GovernedTool.ts"
 import type { ResolvedAgent } from "../../../services/AgentDirectory.ts"
 import type { AgentMemory } from "../../../services/AgentMemory.ts"
 
-/** What the run's loop does for a call. */
+/** What the loop of a run, or the worker of a queue, does for one call. */
 export interface CallHost {
   readonly run: RunId
   readonly accepted: RunAccepted
   readonly agent: ResolvedAgent
-  /** What the actor gives its bodies. */
+  /** The services of the actor, over which bodies run. */
   readonly context: ActorContext
-  /** The call as it is now. */
+  /** The call in the current state of its run. */
   readonly call: () => CallState
-  /** The run as it is now; never to be changed. */
+  /** The current state of the run; read only. */
   readonly state: RunState
-  /** Effects that calls of this loop have begun, by their identity. Made when the first call asks for it. */
+  /** Side effects that calls of this loop have begun, by identity. Made when it is first read. */
   readonly begunSideEffects: Map<string, BegunSideEffect>
-  /** What its bodies have spent on models so far; there only once one of them has. */
+  /** What its bodies have spent on models until now; absent until one of them has. */
   spent?: Spending
-  /** Tells operators that code of the call broke, and nobody else. `what` is the line of the log. */
+  /** Reports broken code of the call to operators only. `what` is the line of the log. */
   readonly reportFault: (what: string, exception: Exception, tool: string) => void
-  /** Shows those who watch what the call has so far. */
+  /** Shows watchers of the run a preliminary result. */
   readonly show: (result: unknown) => void
-  /** Reports a dispatch and waits until it is durable. False: it does not stand, and nothing may be done. */
+  /** Journals a dispatch and waits until it is durable. False: it was refused, and the body may not run. */
   readonly dispatch: (input: Extract<RunInput, { _tag: "Dispatches" }>) => Effect.Effect<boolean>
-  /** Runs a body in the journal's transaction, with the event that `record` makes of its exit. */
+  /** Runs a body in the journal's transaction, which commits with the event that `record` makes of its exit. */
   readonly transact: (
     key: string,
     body: Effect.Effect<Outcome, unknown, AgentMemory>,
@@ -41,7 +42,7 @@ export interface CallHost {
   ) => Effect.Effect<void>
 }
 
-/** An effect whose tool says that it happens once in a run, and what came of it. */
+/** A side effect that happens once in its run: the call that began it, and that call's end. */
 export interface BegunSideEffect {
   readonly call: CallId
   readonly done: Deferred.Deferred<RunInput | undefined>
@@ -73,11 +74,14 @@ export interface TimedWork<A = unknown, E = unknown> {
   late(): RunInput
 }
 
-/** How the calls of one tool begin, their arguments decoded and their permission given. */
+/** Starts a call of one tool, whose arguments are decoded and whose permission is given. */
 export type StartBody = (host: CallHost, call: CallId, args: unknown) => StartedWork
 
+/** Starts a fiber over the services of an actor. */
 export type Fork = <A, E>(effect: Effect.Effect<A, E, AgentMemory>) => Fiber.Fiber<A, E>
 
+/** What an actor provides to the bodies of its calls. */
 export type ActorContext = Context.Context<AgentMemory>
 
+/** A tool of an agent: what its body needs at each call is the actor's memory. */
 export type AgentTool = GovernedTool<AgentMemory>

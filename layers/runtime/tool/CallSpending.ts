@@ -1,13 +1,13 @@
 /**
- * Keeps what a tool's body says that it spent on models, priced when it says so, until its call has a result. A call that
- * spends nothing has nothing of it.
+ * What a tool's body spends on models: priced when the body reports it, and kept with the call until it has an outcome. A call
+ * that spends nothing keeps nothing.
  */
 import type { Prices } from "../../../src/cost/PriceTable.ts"
 import type { ModelSpent, Spending } from "../../../src/cost/Spending.ts"
 import { useOf, withUse } from "../../../src/cost/Spending.ts"
 import type { CallHost } from "./CallHost.ts"
 
-/** Keeps what a body of one tool spent. */
+/** Adds a report to the spending of a call of one tool. */
 export type SpendingMeter = (host: CallHost, spent: ModelSpent) => void
 
 /** `prices` undefined = tokens are counted, and nothing is costed. */
@@ -18,7 +18,7 @@ export const spendingMeterOf =
     host.spent = { tool, uses: withUse(host.spent?.uses ?? [], use) }
   }
 
-/** An input with what the call's body spent until now; most spent nothing, and their input is what it was. */
+/** The input with what the call's body has spent; the input itself where it spent nothing. */
 export const withSpending = <Input extends { readonly spent?: Spending }>(
   { spent }: CallHost,
   input: Input

@@ -1,9 +1,9 @@
 /**
- * Code from outside that may throw. The one `try` of this room: `Result.try` makes a closure and a result each time, and
- * this is on the way of every turn and every call.
+ * Calls of code from outside that may throw. The one `try` of this room: `Result.try` makes a closure and a result each time,
+ * and every turn and every call passes here; the row "step" of the bench pays for it.
  */
 
-/** What `make` makes of two values; of what it throws, `failed` makes the same. */
+/** The value of `make(a, b)`, or that of `failed` for what it throws. */
 export const callCatching = <A, B, C>(
   make: (a: A, b: B) => C,
   a: A,

@@ -1,6 +1,6 @@
 /**
- * A policy before anything is judged by it: one that cannot be right ends the start, and what of it has no effect is said
- * aloud, the louder where it would have refused.
+ * Validates a policy before calls are judged by it: one that cannot be right ends the start, and rules that match no tool are
+ * logged, at error level where they were to deny.
  */
 import { Effect, Result } from "effect"
 import type { Policy } from "../../../src/permission/Policy.ts"
@@ -8,7 +8,7 @@ import { decodedPolicy } from "../../../src/permission/Policy.ts"
 import { check, MisdeclaredPolicy, straysOf } from "../../../src/permission/PolicyCheck.ts"
 import type { ToolRegistry } from "../../../services/ToolRegistry.ts"
 
-/** The policy as it was decoded. Fails where it cannot be, and where a rule of it can match nothing. */
+/** The decoded policy. Fails where it cannot be decoded, and where a rule can match nothing. */
 export const validatePolicy = Effect.fnUntraced(function* (
   given: Policy
 ): Effect.fn.Return<Policy, MisdeclaredPolicy> {
@@ -20,6 +20,7 @@ export const validatePolicy = Effect.fnUntraced(function* (
   return read.success
 })
 
+/** The same, and logs each rule that matches none of the registry's tools. */
 export const validatePolicyFor = Effect.fnUntraced(function* (
   given: Policy,
   { all }: ToolRegistry["Service"]

@@ -6,7 +6,7 @@
 import { Clock, Effect, Latch } from "effect"
 import type { Scope } from "effect"
 
-/** Something that is due once. What waits extends it, so that a deadline is no object of its own. */
+/** Something that is due once. A class that waits extends it, so that its deadline is no further object. */
 export abstract class Deadline {
   /** In ms of the monotonic clock, while it is armed. */
   at = 0
@@ -15,7 +15,7 @@ export abstract class Deadline {
   abstract fire(): void
 }
 
-class Call extends Deadline {
+class Callback extends Deadline {
   readonly #fire: () => void
   constructor(fire: () => void) {
     super()
@@ -27,13 +27,13 @@ class Call extends Deadline {
 }
 
 export interface Deadlines {
-  /** Fires it once after `ms`, unless it is disarmed before. It must not be armed. */
+  /** Fires the deadline once after `ms`, unless it is disarmed before. It must not be armed already. */
   readonly arm: (deadline: Deadline, ms: number) => void
-  /** Nothing where it fired or was never armed. */
+  /** Does nothing where the deadline has fired or was never armed. */
   readonly disarm: (deadline: Deadline) => void
   /** Calls `fire` once after `ms`, unless the returned function is called before. */
   readonly after: (ms: number, fire: () => void) => () => void
-  /** Deadlines that are armed. */
+  /** How many deadlines are armed. */
   readonly armed: () => number
 }
 
@@ -48,10 +48,11 @@ class Heap {
 
   remove(entry: Deadline) {
     const { index } = entry
-    const last = this.entries.pop()!
+    const last = this.entries.pop()
     entry.index = -1
-    if (last === entry) return
-    if (index > 0 && last.at < this.entries[(index - 1) >> 1]!.at) this.#up(last, index)
+    if (last === undefined || last === entry) return
+    const parent = index > 0 ? this.entries[(index - 1) >> 1] : undefined
+    if (parent !== undefined && last.at < parent.at) this.#up(last, index)
     else this.#down(last, index)
   }
 
@@ -63,35 +64,41 @@ class Heap {
   #up(entry: Deadline, from: number) {
     let index = from
     while (index > 0) {
-      const parent = (index - 1) >> 1
-      const above = this.entries[parent]!
-      if (above.at <= entry.at) break
-      this.#put(above, index)
-      index = parent
+      const above = (index - 1) >> 1
+      const parent = this.entries[above]
+      if (parent === undefined || parent.at <= entry.at) break
+      this.#put(parent, index)
+      index = above
     }
     this.#put(entry, index)
   }
 
   #down(entry: Deadline, from: number) {
-    const { length } = this.entries
     let index = from
     for (;;) {
-      let child = 2 * index + 1
-      if (child >= length) break
-      if (child + 1 < length && this.entries[child + 1]!.at < this.entries[child]!.at) child++
-      const below = this.entries[child]!
-      if (entry.at <= below.at) break
-      this.#put(below, index)
-      index = child
+      const child = this.#earlierChild(index)
+      if (child === undefined || entry.at <= child.at) break
+      const below = child.index
+      this.#put(child, index)
+      index = below
     }
     this.#put(entry, index)
+  }
+
+  /** Never reads beyond the end, which would make every read of the list slower. */
+  #earlierChild(index: number): Deadline | undefined {
+    const { length } = this.entries
+    const left = 2 * index + 1
+    const first = left < length ? this.entries[left] : undefined
+    const second = left + 1 < length ? this.entries[left + 1] : undefined
+    return first !== undefined && second !== undefined && second.at < first.at ? second : first
   }
 }
 
 /** The timer lives as long as the scope; deadlines that are still armed then never fire. */
 export const make: Effect.Effect<Deadlines, never, Scope.Scope> = Effect.gen(function* () {
   const clock = yield* Clock.Clock
-  // The wall clock may be set while a deadline is armed: back, and a call would run for as much longer.
+  // Of the monotonic clock: where the wall clock is set back, a call would run for as much longer.
   const now = () => Number(clock.monotonicTimeNanosUnsafe()) / 1_000_000
   const wakeup = yield* Latch.make(false)
   const heap = new Heap()
@@ -101,7 +108,7 @@ export const make: Effect.Effect<Deadlines, never, Scope.Scope> = Effect.gen(fun
 
   const fireDue = () => {
     const due = now()
-    // What is armed meanwhile has its turn after the next look at the clock.
+    // At most as many as are armed now: what they arm is fired after the clock was read again.
     for (let left = heap.entries.length; left > 0; left--) {
       const first = heap.entries[0]
       if (first === undefined || first.at > due) return
@@ -144,9 +151,9 @@ export const make: Effect.Effect<Deadlines, never, Scope.Scope> = Effect.gen(fun
     arm,
     disarm,
     after: (ms, fire) => {
-      const call = new Call(fire)
-      arm(call, ms)
-      return () => disarm(call)
+      const callback = new Callback(fire)
+      arm(callback, ms)
+      return () => disarm(callback)
     },
     armed: () => heap.entries.length
   }

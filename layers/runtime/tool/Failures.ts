@@ -1,5 +1,5 @@
 /**
- * What went wrong in a tool's body, in the four classes, and what that says about its effect.
+ * What went wrong in a tool's body, in the four classes, and what that says about its side effect.
  */
 import { Cause } from "effect"
 import type { Exception } from "../../../src/error/Exception.ts"
@@ -19,15 +19,15 @@ export const failedOutcome = (error: ToolError): Outcome => ({
 })
 
 /**
- * What broke, beside the outcome that says that it did: nothing of it is in the outcome itself, which the journal keeps
- * and a model reads. It lives as long as the outcome does in this process.
+ * The exceptions behind failed outcomes, beside them: an outcome is journaled and read by a model, and holds no text of an
+ * exception. An entry lives as long as its outcome in this process.
  */
 const exceptions = new WeakMap<Outcome, Exception>()
 
-/** What broke, where code did that by itself. */
+/** The exception behind an outcome that a fault of code caused. */
 export const exceptionBehind = (outcome: Outcome): Exception | undefined => exceptions.get(outcome)
 
-/** The same outcome, with what an operator is told of it. */
+/** The same outcome, with the exception that operators get. */
 export const withException = (outcome: Outcome, cause: Cause.Cause<unknown>): Outcome => {
   exceptions.set(outcome, exceptionOf(cause))
   return outcome
@@ -37,9 +37,9 @@ const defect_reason = "DEFECT"
 const defect_message = "The tool failed by a defect of its own."
 
 /**
- * What went wrong in a body, as one of the four classes. A failure that is a text is unknown and keeps it (SM-18): whoever
- * wrote it wrote it for a reader. Any other failure of no class is a defect, of which no text is kept: an error's message
- * may hold whatever it met.
+ * What went wrong in a body, as one of the four classes. A failure that is a text is of the kind `unknown` and keeps its text
+ * (SM-18), which was written for a reader. Any other failure of no class is a defect and keeps no text: the message of an
+ * error may quote secrets.
  */
 const classifyCause = (cause: Cause.Cause<unknown>): ToolError => {
   const reason = cause.reasons.find(Cause.isFailReason)
@@ -51,14 +51,14 @@ const classifyCause = (cause: Cause.Cause<unknown>): ToolError => {
   return new ToolTerminalError({ kind: "internal", reason: defect_reason, message: defect_message })
 }
 
-/** The same as the call's outcome. */
+/** The failed outcome of a call whose body failed with this cause. */
 export const outcomeOfCause = (cause: Cause.Cause<unknown>): Outcome => {
   const error = classifyCause(cause)
   const outcome = failedOutcome(error)
   return error.reason === defect_reason ? withException(outcome, cause) : outcome
 }
 
-/** After a dispatch a lost connection, a timeout or an interruption from inside says nothing about the effect. */
+/** Does the cause leave open whether a dispatched side effect happened? So do a lost connection, a timeout and an interruption. */
 export const isOutcomeLost = (cause: Cause.Cause<unknown>): boolean => {
   if (Cause.hasInterruptsOnly(cause)) return true
   const error = classifyCause(cause)
@@ -67,7 +67,7 @@ export const isOutcomeLost = (cause: Cause.Cause<unknown>): boolean => {
   )
 }
 
-/** The reason of a loss of which its tool could not say more if it were asked: whoever ran it has said so. */
+/** The reason of a failure that leaves its outcome open for good: asking the tool would say no more. */
 export const outcome_unknown_reason = "OUTCOME_UNKNOWN"
 
 export const isOutcomeUnknowable = (cause: Cause.Cause<unknown>): boolean =>
@@ -80,7 +80,7 @@ export const timeoutError = (timeout_ms: number): ToolTransientError =>
     message: `the tool did not answer within ${timeout_ms} ms.`
   })
 
-/** A write that failed by a fault of its own may have done what it was asked to: the model must not take it for undone. */
+/** The outcome of a write with a warning where a fault of code failed it: the side effect may have happened nevertheless. */
 export const withPossibleSideEffect = (outcome: Outcome): Outcome => {
   if (outcome._tag !== "Failed" || outcome.error.kind !== "internal") return outcome
   const message = `${outcome.error.message} It may have taken effect.`

@@ -1,6 +1,6 @@
 /**
- * Tells operators what broke by itself: a defect, a promise that was rejected, a failure that nobody declared. One line
- * of the log at error level, with cause and stack. Whoever is told anything else of it is told only that it broke.
+ * Reports faults of code to operators: a defect, a rejected promise, a failure that is not declared. One line of the log at
+ * error level with cause and stack. Models, users and the journal learn only that something broke.
  */
 import { Cause, Effect, Exit } from "effect"
 import type { LogLevel } from "effect"
@@ -8,7 +8,7 @@ import type { Exception } from "../../../src/error/Exception.ts"
 import { exceptionFrom, unreadable } from "../../../src/error/Exception.ts"
 import { callCatching } from "./Catching.ts"
 
-/** What it happened to, as the log's annotations: ids and names, never contents. */
+/** What the fault happened to, as annotations of the log: ids and names, never contents. */
 export type FaultAnnotations = Readonly<Record<string, string | number | undefined>>
 
 /** Never throws and never waits. */
@@ -23,7 +23,7 @@ export type ReportFault = (
 export const exceptionOf = (cause: Cause.Cause<unknown>): Exception =>
   callCatching(exceptionFrom, cause, undefined, () => unreadable)
 
-/** The line of the log, for whoever is an Effect. */
+/** Logs a fault as one line. */
 export const logFault = (
   what: string,
   { message, stacktrace, type }: Exception,
@@ -37,7 +37,7 @@ export const logFault = (
     "exception.stacktrace": stacktrace
   })
 
-/** The same of what is done again, or was: at error level where it is a bug. */
+/** Logs the crash of what is tried again: a defect at error level, anything else at `level`. */
 export const logCrash = (
   what: string,
   cause: Cause.Cause<unknown>,
@@ -49,7 +49,7 @@ export const logCrash = (
     about
   )
 
-/** Of a fiber that nobody waits for. */
+/** Reports the exit of a fiber that is not awaited; an interruption is no fault. */
 export const reportFailedExit = (
   report: ReportFault,
   what: string,
@@ -61,7 +61,7 @@ export const reportFailedExit = (
   }
 }
 
-/** Over the loggers of whoever builds it. */
+/** A reporter over the loggers of the fiber that makes it. */
 export const makeFaultReporter: Effect.Effect<ReportFault> = Effect.map(
   Effect.context<never>(),
   (context) => {

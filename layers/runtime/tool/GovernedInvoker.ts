@@ -1,6 +1,6 @@
 /**
- * The gate of one runtime: its policy, its switch and the limits of its agents' tools, put together once. What is
- * dangerous or can never work is said aloud at the start.
+ * The gate of one runtime: its policy, its kill switch and the limits of its agents' tools, put together once. Rules that are
+ * dangerous and tools that can never run are logged at the start.
  */
 import { Clock, Effect } from "effect"
 import type { Scope } from "effect"

@@ -1,6 +1,6 @@
 /**
- * What a tool says of a call that was lost, and what that means for the call. A tool that cannot say leaves it unknown:
- * nothing here guesses.
+ * What the answer of a tool that was asked about a lost call means for the call. Where the tool cannot say, the outcome stays
+ * unknown; it is never guessed.
  */
 import { Cause, Exit } from "effect"
 import { isToolError } from "../../../src/error/ToolError.ts"
@@ -13,15 +13,15 @@ import { exceptionOf } from "./Faults.ts"
 
 export type Reconciliation =
   | { readonly _tag: "Settled"; readonly outcome: Outcome }
-  /** It did nothing, so that it may be run. */
+  /** The call did nothing, and may be run. */
   | { readonly _tag: "NotHappened" }
   | { readonly _tag: "Unknown" }
-  /** The question came to nothing; at another time it may not. */
+  /** The question failed, and may succeed at another time. */
   | { readonly _tag: "Unasked" }
 
 export const reconciliation_unknown: Reconciliation = { _tag: "Unknown" }
 
-/** `exit` is that of the tool's `reconcile`; undefined = it did not end in time. */
+/** `exit` is that of the tool's `reconcile`; undefined = the question ran out of time. */
 export const reconciliationOf = (
   host: Pick<CallHost, "reportFault">,
   tool: AgentTool,
@@ -29,19 +29,19 @@ export const reconciliationOf = (
 ): Reconciliation => {
   if (exit === undefined) return { _tag: "Unasked" }
   if (Exit.isSuccess(exit)) {
-    // From JavaScript it may be anything.
-    const said = exit.value as Reconciled | undefined
-    switch (said?._tag) {
+    // What an author's function gives is checked by its tag: from JavaScript it may be anything.
+    const answer = exit.value as Reconciled | undefined
+    switch (answer?._tag) {
       case "Happened":
         return {
           _tag: "Settled",
-          outcome: withPossibleSideEffect(bodyOutcome(host, tool, Exit.succeed(said.result)))
+          outcome: withPossibleSideEffect(bodyOutcome(host, tool, Exit.succeed(answer.result)))
         }
       case "NotHappened":
         return { _tag: "NotHappened" }
       case "Failed":
-        return isToolError(said.error)
-          ? { _tag: "Settled", outcome: withPossibleSideEffect(failedOutcome(said.error)) }
+        return isToolError(answer.error)
+          ? { _tag: "Settled", outcome: withPossibleSideEffect(failedOutcome(answer.error)) }
           : reconciliation_unknown
       default:
         return reconciliation_unknown
@@ -50,7 +50,7 @@ export const reconciliationOf = (
   const { cause } = exit
   if (Cause.hasInterruptsOnly(cause)) return { _tag: "Unasked" }
   const found = Cause.findErrorOption(cause)
-  // A defect, or a failure of no class, is of the question and not of the call.
+  // A defect or a failure of no class is a fault of the question, and says nothing of the call.
   if (found._tag === "None" || !isToolError(found.value)) {
     host.reportFault("the reconcile of a tool broke", exceptionOf(cause), tool.spec.name)
     return reconciliation_unknown

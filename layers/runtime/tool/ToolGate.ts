@@ -1,7 +1,7 @@
 /**
- * What of the gate is the same for every call of a tool by an agent: the agent's capabilities, the operator's policy and
- * how the body runs. Decided once for each pair, from values that do not change, so that nothing that a call does can
- * widen what the next one may.
+ * The part of the gate that is the same for every call of a tool by an agent: the agent's capabilities, the operator's policy
+ * and how the body runs. Decided once for each pair from values that never change, so that no call can widen what a later one
+ * may do.
  */
 import {
   capabilityDenied,
@@ -29,7 +29,7 @@ export interface ToolGate {
   readonly start: StartBody
 }
 
-/** What a policy looks at of a tool. */
+/** The facts of a tool that a policy judges. */
 export const policySubjectOf = ({ key, provider, spec }: AgentTool): Subject => {
   const properties = spec.input_schema["properties"]
   return {
@@ -45,8 +45,8 @@ export const policySubjectOf = ({ key, provider, spec }: AgentTool): Subject => 
   }
 }
 
-/** What this tool needs and this agent does not have: every call of it is refused. Undefined = it has all. */
-const lacking = (
+/** A capability that the tool needs and the agent lacks, for which every call is refused. Undefined = it has all. */
+const missingCapability = (
   agent: ResolvedAgent,
   tool: AgentTool,
   default_deny: boolean
@@ -57,14 +57,14 @@ const lacking = (
   return missingOf(grants, tool.spec.capabilities)
 }
 
-/** What a start says of tools that their agents may never use. */
+/** One warning for each tool that its agent may never use. */
 export const capabilityWarnings = (
   agents: ReadonlyArray<ResolvedAgent>,
   policy: Policy
 ): ReadonlyArray<string> =>
   agents.flatMap((agent) =>
     [...agent.tools.values()].flatMap((tool) => {
-      const missing = lacking(agent, tool, policy.default_deny)
+      const missing = missingCapability(agent, tool, policy.default_deny)
       if (missing === undefined) return []
       const { message } = capabilityDenied(tool.spec.name, missing)
       const mend = grantMend(missing, policy.default_deny)
@@ -72,11 +72,11 @@ export const capabilityWarnings = (
     })
   )
 
-/** The gates of an agent's tools, by the name that the model uses. */
+/** Gives the gates of an agent's tools, by the name that the model uses. */
 export const makeToolGates = (policy: Policy, body: Pick<ToolBody, "starterOf">) => {
   const known = new WeakMap<ResolvedAgent, ReadonlyMap<string, ToolGate>>()
   const gateOf = (agent: ResolvedAgent, tool: AgentTool): ToolGate => {
-    const missing = lacking(agent, tool, policy.default_deny)
+    const missing = missingCapability(agent, tool, policy.default_deny)
     return {
       tool,
       refusal: missing === undefined ? undefined : capabilityDenied(tool.spec.name, missing),

@@ -1,7 +1,7 @@
 /**
- * What keeps a tool from being called too often, too much at once, or while it is down: rate limit, circuit and
- * concurrency, for tools that declare them. It stands before the dispatch, so that a refusal starts nothing; a call that
- * a person approved is not refused but waits, because its approval would be lost with it.
+ * Rate limit, circuit breaker and concurrency limit of tools that declare them. They stand before the dispatch, so that a
+ * refused call starts nothing. A call that a person approved waits where another is refused, because a refusal would use up its
+ * approval.
  */
 import * as CircuitBreaker from "effect/persistence/CircuitBreaker"
 import * as RateLimiter from "effect/persistence/RateLimiter"
@@ -10,24 +10,25 @@ import type { Scope } from "effect"
 import { ToolTransientError } from "../../../src/error/ToolError.ts"
 import type { CallId } from "../../../src/Ids.ts"
 import type { RunInput } from "../../../src/run/RunDecider.ts"
+import type { RateLimit } from "../../../src/tool/ToolSpec.ts"
 import type { AgentMemory } from "../../../services/AgentMemory.ts"
 import type { CallHost, AgentTool } from "./CallHost.ts"
 import { failedOutcome } from "./Failures.ts"
 
-type Body = Effect.Effect<RunInput | undefined, never, AgentMemory>
+type GuardedBody = Effect.Effect<RunInput | undefined, never, AgentMemory>
 
-/** Runs a body of one tool when its limits let it, or says why they do not. */
-export type ToolGuard = (host: CallHost, call: CallId, body: Body) => Body
+/** Runs the body of a call when the limits of its tool let it; gives the refusal otherwise. */
+export type ToolGuard = (host: CallHost, call: CallId, body: GuardedBody) => GuardedBody
 
 /** Undefined = the tool declares no limit. */
 export type ToolGuards = (tool: AgentTool) => ToolGuard | undefined
 
 const noGuards: ToolGuards = () => undefined
 
-/** How long an approved call waits for its turn, at most; then it is refused like any other. */
-const patience_ms = 600_000
+/** The longest that an approved call waits for its turn; then it is refused like any other. */
+const approved_wait_ms_max = 600_000
 
-/** A probe is on its way: nobody knows how long it takes. */
+/** The wait while another call probes a tool whose circuit is open. */
 const probe_wait_ms = 1_000
 
 const limited = (tool: AgentTool, retry_after_ms: number): ToolTransientError =>
@@ -46,7 +47,7 @@ const open = (tool: AgentTool, retry_after_ms: number): ToolTransientError =>
     retry_after_ms: Math.max(1, Math.ceil(retry_after_ms))
   })
 
-/** What a call says of its tool: one that answers, even with a refusal, works. */
+/** What the end of a call says of its tool: a tool that answers, even with a refusal, works. */
 const outcomeOf = (exit: Exit.Exit<RunInput | undefined>): CircuitBreaker.Outcome => {
   if (Exit.isFailure(exit)) return CircuitBreaker.failure()
   switch (exit.value?._tag) {
@@ -70,16 +71,15 @@ const outcomeOf = (exit: Exit.Exit<RunInput | undefined>): CircuitBreaker.Outcom
   }
 }
 
-/** Runs the body if this says yes; gives the refusal otherwise. */
+/** Runs the body, or fails with the refusal. */
 type Admit = (
   host: CallHost,
-  body: Body
+  body: GuardedBody
 ) => Effect.Effect<RunInput | undefined, ToolTransientError, AgentMemory>
 
 const rated =
-  (limiter: RateLimiter.RateLimiter, tool: AgentTool): Admit =>
+  (limiter: RateLimiter.RateLimiter, tool: AgentTool, { calls_max, window_ms }: RateLimit): Admit =>
   (host, body) => {
-    const { calls_max, window_ms } = tool.spec.rate_limit!
     const taken = limiter.consume({
       algorithm: "token-bucket",
       key: `${host.accepted.tenant}/${tool.key}`,
@@ -89,7 +89,7 @@ const rated =
     return Effect.matchEffect(taken, {
       onSuccess: () => body,
       onFailure: ({ reason }) =>
-        // A limiter that is away limits nothing: the tool is not at fault.
+        // A limiter that fails limits nothing.
         reason._tag === "RateLimitExceeded"
           ? Effect.fail(limited(tool, Duration.toMillis(reason.retryAfter)))
           : body
@@ -106,20 +106,20 @@ const circuited =
       )
     )
 
-/** Refused at once, or after waiting: a call that was approved waits as often as it is told to. */
-const persevering = Effect.fnUntraced(function* (
+/** Refuses at once, or, where the call was approved, after it has waited as often as its tool's limits say. */
+const admitOrRefuse = Effect.fnUntraced(function* (
   admit: Admit,
   host: CallHost,
   call: CallId,
-  body: Body
+  body: GuardedBody
 ) {
-  const patient = host.call().phase._tag === "Decided"
+  const isApproved = host.call().phase._tag === "Decided"
   for (let waited = 0; ;) {
     const admitted = yield* Effect.result(admit(host, body))
     if (admitted._tag === "Success") return admitted.success
     const wait = admitted.failure.retry_after_ms ?? probe_wait_ms
     waited += wait
-    if (!patient || waited > patience_ms) {
+    if (!isApproved || waited > approved_wait_ms_max) {
       const refused: RunInput = {
         _tag: "Finished",
         settled: { _tag: "CallSettled", call, outcome: failedOutcome(admitted.failure) }
@@ -136,33 +136,33 @@ const guardOf = (
   breaker: CircuitBreaker.CircuitBreaker | undefined
 ): ToolGuard => {
   const { concurrency_max, rate_limit } = tool.spec
-  const rate = rate_limit === undefined ? undefined : rated(limiter, tool)
+  const rate = rate_limit === undefined ? undefined : rated(limiter, tool, rate_limit)
   const circuit = breaker === undefined ? undefined : circuited(breaker, tool)
   const admit: Admit | undefined =
     rate !== undefined && circuit !== undefined
       ? (host, body) =>
-          // The refusal of the circuit comes back through the rate's success.
+          // The rate limit is consumed first; the circuit then runs the body.
           Effect.flatMap(rate(host, Effect.succeed(undefined)), () => circuit(host, body))
       : (rate ?? circuit)
   const slots = concurrency_max === undefined ? undefined : Semaphore.makeUnsafe(concurrency_max)
   return (host, call, body) => {
-    // What an older owner dispatched was admitted then: a refusal now would say that it did not happen.
-    const resent = host.call().phase._tag === "Dispatched"
-    if (admit === undefined || resent) return slots === undefined ? body : slots.withPermit(body)
-    // Whoever waits for its turn holds no place meanwhile.
+    // A call that an earlier owner dispatched was admitted then: a refusal now would say that it did not happen.
+    const isResent = host.call().phase._tag === "Dispatched"
+    if (admit === undefined || isResent) return slots === undefined ? body : slots.withPermit(body)
+    // A call that waits for its turn holds no permit meanwhile.
     const admitted: Admit =
-      slots === undefined ? admit : (at, run) => slots.withPermit(admit(at, run))
-    return persevering(admitted, host, call, body)
+      slots === undefined ? admit : (of, run) => slots.withPermit(admit(of, run))
+    return admitOrRefuse(admitted, host, call, body)
   }
 }
 
-/** The embedder's store where it gives one, so that processes share their limits; otherwise one of this process. */
+/** The store that the embedder provides, so that processes share their limits; otherwise one of this process. */
 const storeOf = <I, S>(key: Context.Key<I, S>, ephemeral: Layer.Layer<I>) =>
   Effect.flatMap(Effect.serviceOption(key), (given) =>
     Option.isSome(given) ? Effect.succeed(Context.make(key, given.value)) : Layer.build(ephemeral)
   )
 
-/** The guards of these tools. Nothing is made for one that declares no limit. */
+/** The guards of these tools; a tool that declares no limit has none. */
 export const make = Effect.fnUntraced(function* (
   tools: Iterable<AgentTool>
 ): Effect.fn.Return<ToolGuards, never, Scope.Scope> {
