@@ -39,7 +39,7 @@ const slim = (event: RunEvent): RunEvent =>
     : event
 
 const foldRun = Effect.fnUntraced(function* (journal: RunJournal["Service"], task: AgentTask) {
-  const state = State.make()
+  const state = State.emptyState()
   for (;;) {
     const entries = yield* Effect.mapError(
       journal.read(task.id, state.length, fold_page),

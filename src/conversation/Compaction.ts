@@ -45,7 +45,7 @@ const elidedEntry = (entry: TranscriptEntry): TranscriptEntry => {
 }
 
 /** The text up to so many UTF-16 units, never half a character. */
-export const upTo = (text: string, units_max: number): string => {
+export const truncateUnits = (text: string, units_max: number): string => {
   if (text.length <= units_max) return text
   const last = text.charCodeAt(units_max - 1)
   return text.slice(0, last >= 0xd800 && last <= 0xdbff ? units_max - 1 : units_max)
@@ -60,14 +60,15 @@ export const isCappable = (entry: TranscriptEntry): entry is ToolEntry =>
 export const cappedEntry = (entry: TranscriptEntry, units_max: number): TranscriptEntry => {
   if (!isCappable(entry)) return entry
   const text = resultText({ ...entry, modified: undefined })
-  const kept = upTo(text, units_max)
+  const kept = truncateUnits(text, units_max)
   return kept.length === text.length
     ? entry
     : shortened(entry, `${kept}\n[cut here; ${text.length - kept.length} characters more]`)
 }
 
-export const elided = (entries: ReadonlyArray<TranscriptEntry>): ReadonlyArray<TranscriptEntry> =>
-  entries.map(elidedEntry)
+export const withElidedResults = (
+  entries: ReadonlyArray<TranscriptEntry>
+): ReadonlyArray<TranscriptEntry> => entries.map(elidedEntry)
 
 const note = (
   what: string,
@@ -107,7 +108,9 @@ export const shownChapter = (
   chapter: Chapter,
   cut: HistoryCut | undefined
 ): ReadonlyArray<TranscriptEntry> =>
-  cut !== undefined && chapter.ordinal <= cut.elided ? elided(chapter.entries) : chapter.entries
+  cut !== undefined && chapter.ordinal <= cut.elided
+    ? withElidedResults(chapter.entries)
+    : chapter.entries
 
 /** The conversation before a run as a model is shown it. */
 export const shownPast = ({ chapters, cut }: Past): ReadonlyArray<TranscriptEntry> => {

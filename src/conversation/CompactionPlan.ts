@@ -7,7 +7,7 @@ import {
   capped_units_min,
   cappedEntry,
   cutTranscript,
-  elided,
+  withElidedResults,
   frameNote,
   historyNote,
   isCappable,
@@ -116,7 +116,7 @@ class Shrinking {
     for (const unit of units) {
       if (enough()) return
       if (unit.shown !== "whole") continue
-      const tokens = sizeOf(elided(unit.entries), this.#measure)
+      const tokens = sizeOf(withElidedResults(unit.entries), this.#measure)
       // What has nothing to leave out counts too: a cut is one number.
       unit.shown = "elided"
       this.#less(unit, tokens)
@@ -165,7 +165,11 @@ const capOf = (
 }
 
 /** What has to go; undefined where nothing has to, or nothing can. */
-export const plan = (prompt: Prompt, bounds: Bounds, measure: Measure): Plan | undefined => {
+export const planCompaction = (
+  prompt: Prompt,
+  bounds: Bounds,
+  measure: Measure
+): Plan | undefined => {
   const all = new Shrinking(prompt, measure)
   const tokens_before = all.tokens
   const summarised = bounds.summary_tokens_max > 0

@@ -8,7 +8,7 @@ import { resultText } from "./Transcript.ts"
 /** Tokens, or any other length, of a text. Pure. */
 export type Measure = (text: string) => number
 
-export const units: Measure = (text) => text.length
+export const utf16Units: Measure = (text) => text.length
 
 /** No tokenizer over bytes makes more tokens of a text than its UTF-8 has bytes: at most three for each UTF-16 unit. */
 const tokens_per_unit_max = 3

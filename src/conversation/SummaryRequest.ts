@@ -2,7 +2,7 @@
  * How a model is asked to summarise what a prompt will not hold any more. What it is to read is one text, because a
  * provider refuses calls in a prompt that offers no tools.
  */
-import { upTo } from "./Compaction.ts"
+import { truncateUnits } from "./Compaction.ts"
 import type { Measure } from "./PromptSize.ts"
 import type { TranscriptEntry } from "./Transcript.ts"
 import { resultText } from "./Transcript.ts"
@@ -19,7 +19,7 @@ const entry_units = { most: 4_000, least: 200 }
 
 const line = (entry: TranscriptEntry, units_max: number): string => {
   const short = (text: string) =>
-    text.length <= units_max ? text : `${upTo(text, units_max)} [...]`
+    text.length <= units_max ? text : `${truncateUnits(text, units_max)} [...]`
   switch (entry.role) {
     case "user":
       return `User: ${short(entry.text)}`
@@ -37,7 +37,7 @@ const line = (entry: TranscriptEntry, units_max: number): string => {
 }
 
 /** The record in at most so many tokens: long entries are cut shorter first, then the oldest are left out. */
-export const record = (
+export const summaryRecord = (
   entries: ReadonlyArray<TranscriptEntry>,
   tokens_max: number,
   measure: Measure
@@ -58,10 +58,10 @@ export const record = (
 }
 
 /** The text as it is if it has so few tokens, else as much of its beginning as has. */
-export const fitted = (text: string, tokens_max: number, measure: Measure): string => {
+export const fitTokens = (text: string, tokens_max: number, measure: Measure): string => {
   let kept = text
   for (let tokens = measure(kept); tokens > tokens_max && kept !== ""; tokens = measure(kept)) {
-    kept = upTo(kept, Math.floor(kept.length * Math.min(0.9, tokens_max / tokens)))
+    kept = truncateUnits(kept, Math.floor(kept.length * Math.min(0.9, tokens_max / tokens)))
   }
   return kept
 }

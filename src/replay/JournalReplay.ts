@@ -12,7 +12,7 @@ import type { RunInput } from "../run/RunDecider.ts"
 import { decide } from "../run/RunDecider.ts"
 import type { CallSettled, JournalEntry, RunEvent } from "../run/RunEvent.ts"
 import type { FoldState, RunState } from "../run/RunState.ts"
-import { evolve, isAccepted, make as emptyState, questionOf } from "../run/RunState.ts"
+import { evolve, isAccepted, emptyState, questionOf } from "../run/RunState.ts"
 import type { Divergence } from "./Divergence.ts"
 import { isSameJson, placeOf } from "./Divergence.ts"
 

@@ -5,13 +5,13 @@ import { failureOf, ToolPolicyError } from "../error/ToolError.ts"
 import type { CallId } from "../Ids.ts"
 import type { Outcome, RunEvent } from "./RunEvent.ts"
 
-export const settle = (call: CallId, outcome: Outcome): RunEvent => ({
+export const callSettled = (call: CallId, outcome: Outcome): RunEvent => ({
   _tag: "CallSettled",
   call,
   outcome
 })
 
-export const policy = (reason: string, message: string): Outcome => ({
+export const policyFailure = (reason: string, message: string): Outcome => ({
   _tag: "Failed",
   error: failureOf(new ToolPolicyError({ kind: "permission", reason, message }))
 })

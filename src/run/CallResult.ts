@@ -2,6 +2,7 @@
  * A call's result as a run in memory keeps it: what its model is shown. A long one is whole in the journal only, so that
  * what a run holds does not grow with what its tools return.
  */
+import { Option, Schema } from "effect"
 import type { TranscriptEntry } from "../conversation/Transcript.ts"
 import { isLong, modelCopy } from "../conversation/Transcript.ts"
 import type { CallSettled } from "./RunEvent.ts"
@@ -45,8 +46,7 @@ export const resultEntry = (
   }
 }
 
-/** A value as an answer: a text as it is, anything else as JSON. */
-export const answerOf = (json: string): string => {
-  const value: unknown = JSON.parse(json)
-  return typeof value === "string" ? value : json
-}
+const decodeText = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.String))
+
+/** A call's value as an answer: a text as it is, anything else as JSON. */
+export const answerOf = (json: string): string => Option.getOrElse(decodeText(json), () => json)

@@ -38,7 +38,7 @@ const withheldText = (finish: FinishReason): string => {
  * The result of a call that must not run, because its turn did not end in `tool_calls` or `stop`: any call of a refused or
  * filtered turn, and one whose arguments are not for certain complete. Undefined = it may run.
  */
-export const withheld = (turn: ModelTurned, call: ProposedCall): Outcome | undefined => {
+export const withheldResult = (turn: ModelTurned, call: ProposedCall): Outcome | undefined => {
   const { finish } = turn
   if (endedWell(finish) || (!isBarred(finish) && isWhole(call))) return undefined
   const error = new ToolUserError({
@@ -76,7 +76,7 @@ const because = ({ finish_raw }: ModelTurned): string =>
  * A turn that has nothing to show and that the same prompt would only bring again, for money: one cut at its limit before it
  * said anything, and one refused or filtered that has no text, or that asked for calls. Undefined = it goes on, or answers.
  */
-export const deadEnd = (turn: ModelTurned): DeadEnd | undefined => {
+export const deadEndOf = (turn: ModelTurned): DeadEnd | undefined => {
   const { calls, finish, text } = turn
   if (endedWell(finish)) return undefined
   const silent = text.trim() === ""

@@ -6,7 +6,7 @@ import { Result, Schema } from "effect"
 import { AgentName, ConversationId, RunId } from "../Ids.ts"
 import type { JournalEntry } from "./RunEvent.ts"
 import type { FoldState, RunState } from "./RunState.ts"
-import { evolve, isAccepted, make } from "./RunState.ts"
+import { evolve, isAccepted, emptyState } from "./RunState.ts"
 
 /** `gap`: there is no event at `seq`. `unfoldable`: each event can be read, and the one at `seq` does not fit the others. */
 export const QuarantineReason = Schema.Literals([
@@ -65,7 +65,7 @@ export const foldWhole = (
   length: number,
   before?: (state: FoldState, entry: JournalEntry) => void
 ): Result.Result<RunState, RunQuarantined> => {
-  const state = make()
+  const state = emptyState()
   for (let seq = 0; seq < length; seq++) {
     const entry = entries[seq]
     if (entry === undefined || entry.seq !== seq) {

@@ -93,7 +93,7 @@ export const hasRoom = (state: RunState, turns: number): boolean => {
 }
 
 /** The bound that the run has reached, if any. */
-export const breach = (state: RunState): Breach | undefined => {
+export const breachOf = (state: RunState): Breach | undefined => {
   const limits = state.accepted.limits
   if (state.steps >= stepsMax(state)) return breaches.steps_max
   if (callsUsed(state) >= callsMax(state)) return breaches.calls_max
@@ -129,7 +129,7 @@ export const lastStep = (state: RunState, supervisor: boolean): number =>
 
 /** Is the supervisor's next turn its last, without tools? */
 export const isAnswering = (state: RunState): boolean =>
-  state.accepted.limits.on_breach === "answer" && breach(state) !== undefined
+  state.accepted.limits.on_breach === "answer" && breachOf(state) !== undefined
 
 /** The place of a question about a limit: no call has such a name. */
 export const limitPlace = (state: RunState, limit: LimitName): CallId =>

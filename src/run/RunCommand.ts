@@ -15,7 +15,7 @@ import type { ApprovalId, CallId, RunId, Tenant } from "../Ids.ts"
 import type { Principal, Role } from "../Principal.ts"
 import { holds } from "../Principal.ts"
 import type { Outcome, RunEvent } from "./RunEvent.ts"
-import { breach } from "./RunBreach.ts"
+import { breachOf } from "./RunBreach.ts"
 import { conclude } from "./RunConclusion.ts"
 import type { LimitName } from "./RunLimits.ts"
 import type { CallPhase, RunState } from "./RunState.ts"
@@ -151,7 +151,7 @@ const decideLimit = (
   }
   const decided: RunEvent = { _tag: "ApprovalDecided", call, approval, decision, by: by.id, digest }
   if (decision._tag === "Approve") return done([decided])
-  const reason = breach(state)?.reason ?? limit
+  const reason = breachOf(state)?.reason ?? limit
   evolve(state, decided)
   return done([decided, ...stopped(state, by.id, reason, "failed", decision.reason)])
 }

@@ -4,17 +4,17 @@
 import { cutTranscript } from "../conversation/Compaction.ts"
 import type { Compacted } from "./RunEvent.ts"
 import type { FrameState, RunState } from "./RunState.ts"
-import { charge, tokensOf } from "./RunUsed.ts"
+import { chargeTurn, tokensOf } from "./RunUsed.ts"
 
 /** A prompt is cut once before each turn, and once more where the provider still refuses it. */
 export const mayCompact = (frame: FrameState, cause: Compacted["cause"]): boolean =>
   frame.compacted?.step !== frame.step + 1 ||
   (cause === "refused" && frame.compacted.cause === "bound")
 
-export const compacted = (state: RunState, event: Compacted) => {
+export const foldCompaction = (state: RunState, event: Compacted) => {
   const frame = state.frames.get(event.frame)!
   if (event.usage !== undefined) state.tokens += tokensOf(state.used, event.usage)
-  if (event.cost !== undefined) charge(state.used, event.cost)
+  if (event.cost !== undefined) chargeTurn(state.used, event.cost)
   if (event.history !== undefined) state.past = event.history
   if (event.own !== undefined) {
     frame.transcript = cutTranscript(frame.transcript, frame.step, frame.cut, event.own)

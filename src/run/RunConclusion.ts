@@ -4,9 +4,9 @@
 import type { CallId } from "../Ids.ts"
 import { rootFrame } from "../Ids.ts"
 import type { Breach } from "./RunBreach.ts"
-import { breach, breachText, lastStep, onBreach } from "./RunBreach.ts"
+import { breachOf, breachText, lastStep, onBreach } from "./RunBreach.ts"
 import { cutNote } from "./CutTurn.ts"
-import { policy, settle } from "./CallRefusal.ts"
+import { policyFailure, callSettled } from "./CallRefusal.ts"
 import type { ApprovalRequested, EndStatus, FinishReason, RunEvent } from "./RunEvent.ts"
 import type { CallState, FrameState, RunState } from "./RunState.ts"
 
@@ -24,15 +24,15 @@ const closing = (state: RunState, call: CallState): RunEvent | undefined => {
       }
     case "Proposed":
     case "Decided":
-      return settle(call.id, { _tag: "Cancelled" })
+      return callSettled(call.id, { _tag: "Cancelled" })
     case "Unknown":
-      return settle(call.id, { _tag: "Unknown" })
+      return callSettled(call.id, { _tag: "Unknown" })
     case "Dispatched":
-      return phase.epoch < state.epoch ? settle(call.id, { _tag: "Unknown" }) : undefined
+      return phase.epoch < state.epoch ? callSettled(call.id, { _tag: "Unknown" }) : undefined
     case "Delegated": {
       // The frame's own calls are drained first: theirs are closed before it.
       const frame = state.frames.get(phase.frame)!
-      return frame.waiting === 0 ? settle(call.id, { _tag: "Cancelled" }) : undefined
+      return frame.waiting === 0 ? callSettled(call.id, { _tag: "Cancelled" }) : undefined
     }
     case "Settled":
       return undefined
@@ -49,7 +49,7 @@ const stop = (state: RunState, reached: Breach): RunEvent => ({
 
 /** What follows from a bound that a frame which waits for a turn has reached. */
 const limit = (state: RunState, frame: FrameState): RunEvent | undefined => {
-  const reached = breach(state)
+  const reached = breachOf(state)
   if (reached === undefined) return undefined
   const supervisor = frame.id === rootFrame
   switch (onBreach(state, reached.limit)) {
@@ -62,9 +62,9 @@ const limit = (state: RunState, frame: FrameState): RunEvent | undefined => {
         return state.steps < lastStep(state, true) ? undefined : stop(state, reached)
       }
       // The supervisor's last turn is kept for it: the specialist's call fails, and the run does not.
-      return settle(
+      return callSettled(
         frame.id as string as CallId,
-        policy(
+        policyFailure(
           reached.limit.toUpperCase(),
           `this run has reached ${reached.limit}: a specialist has no more turns in it`
         )
@@ -93,7 +93,7 @@ const finished = ({ question }: RunState, frame: FrameState): RunEvent => {
         unasked(question, "runtime")
   }
   const said = frame.answer! + cutNote(finishOf(frame))
-  return settle(frame.id as string as CallId, { _tag: "Value", json: JSON.stringify(said) })
+  return callSettled(frame.id as string as CallId, { _tag: "Value", json: JSON.stringify(said) })
 }
 
 const ended = (

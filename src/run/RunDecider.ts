@@ -7,7 +7,7 @@ import { failureOf, ToolUserError } from "../error/ToolError.ts"
 import type { AgentName, CallId, FrameId } from "../Ids.ts"
 import { depthOf, frameOf } from "../Ids.ts"
 import type { OnLoss } from "../tool/ToolSpec.ts"
-import { breach, onBreach } from "./RunBreach.ts"
+import { breachOf, onBreach } from "./RunBreach.ts"
 import { twinOf } from "./RunGuard.ts"
 import type {
   ApprovalRequested,
@@ -19,7 +19,7 @@ import type {
 } from "./RunEvent.ts"
 import type { CallPhase, CallState, RunState } from "./RunState.ts"
 import { questionOf } from "./RunState.ts"
-import { policy, settle } from "./CallRefusal.ts"
+import { policyFailure, callSettled } from "./CallRefusal.ts"
 import { turnFailed, turnFinished, wantsTurn } from "./TurnDecision.ts"
 import { mayCompact } from "./RunCompaction.ts"
 
@@ -126,7 +126,7 @@ const duplicate = (state: RunState, call: CallState): ReadonlyArray<RunEvent> | 
     reason: "DUPLICATE_CALL",
     message: `this turn asks for the same thing twice: "${call.proposed.name.slice(0, 64)}" with these arguments is call ${state.calls.get(twin)!.index + 1} of it, and runs once. If you mean it twice, call it again in your next turn.`
   })
-  return [settle(call.id, { _tag: "Failed", error: failureOf(error) })]
+  return [callSettled(call.id, { _tag: "Failed", error: failureOf(error) })]
 }
 
 const asksLimit = (
@@ -135,7 +135,7 @@ const asksLimit = (
 ): ReadonlyArray<RunEvent> => {
   if (state.stopping !== undefined || state.question !== undefined) return none
   if (questionOf(state, request.approval) !== undefined) return none
-  const reached = breach(state)
+  const reached = breachOf(state)
   return reached !== undefined &&
     reached.limit === request.limit &&
     onBreach(state, reached.limit) === "ask"
@@ -164,14 +164,22 @@ const asks = (
   if (twice !== undefined) return twice
   if (state.refused?.has(request.proposal) === true) {
     return [
-      settle(
+      callSettled(
         request.call,
-        policy("APPROVAL_DENIED", "a person denied this same call before; it is not asked again")
+        policyFailure(
+          "APPROVAL_DENIED",
+          "a person denied this same call before; it is not asked again"
+        )
       )
     ]
   }
   if (state.questions >= state.accepted.limits.questions_max) {
-    return [settle(request.call, policy("QUESTIONS_MAX", "this run may ask no more questions"))]
+    return [
+      callSettled(
+        request.call,
+        policyFailure("QUESTIONS_MAX", "this run may ask no more questions")
+      )
+    ]
   }
   return [{ _tag: "ApprovalRequested", ...request }]
 }
@@ -188,14 +196,17 @@ const delegates = (
   const { delegations_per_turn_max: most, depth_max } = state.accepted.limits
   if (depthOf(call.frame) >= depth_max) {
     const message = `delegations go at most ${depth_max} deep: do it yourself`
-    return [settle(input.call, policy("DEPTH_MAX", message))]
+    return [callSettled(input.call, policyFailure("DEPTH_MAX", message))]
   }
   const frame = state.frames.get(call.frame)!
   let delegated = 0
   for (const id of frame.calls) if (state.frames.has(frameOf(id))) delegated++
   if (delegated >= most) {
     return [
-      settle(input.call, policy("DELEGATIONS_MAX", `at most ${most} delegations in one turn`))
+      callSettled(
+        input.call,
+        policyFailure("DELEGATIONS_MAX", `at most ${most} delegations in one turn`)
+      )
     ]
   }
   return [
@@ -262,7 +273,7 @@ export const decide = (state: RunState, input: RunInput): ReadonlyArray<RunEvent
         call.phase._tag !== "Dispatched" &&
         state.dispatches >= state.accepted.limits.writes_max
       ) {
-        return [settle(input.call, policy("WRITES_MAX", "this run may write no more"))]
+        return [callSettled(input.call, policyFailure("WRITES_MAX", "this run may write no more"))]
       }
       return [
         {

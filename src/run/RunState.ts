@@ -23,9 +23,9 @@ import type {
 } from "./RunEvent.ts"
 import type { Source } from "./ProviderWork.ts"
 import type { RunUsed } from "./RunUsed.ts"
-import { extend, make as noneUsed, spend } from "./RunUsed.ts"
-import { compacted } from "./RunCompaction.ts"
-import { move, proposedPhase, settled, turned } from "./StepFold.ts"
+import { extendLimit, noneUsed, chargeTool } from "./RunUsed.ts"
+import { foldCompaction } from "./RunCompaction.ts"
+import { moveTo, proposedPhase, foldResult, foldTurn } from "./StepFold.ts"
 
 export type CallPhase =
   | { readonly _tag: "Proposed" }
@@ -145,7 +145,7 @@ export interface RunState extends FoldState {
 }
 
 /** Before the first event. */
-export const make = (): FoldState => ({
+export const emptyState = (): FoldState => ({
   accepted: undefined,
   length: 0,
   epoch: 0,
@@ -238,14 +238,14 @@ const approvalRequested = (state: RunState, event: ApprovalRequested) => {
   const call = state.calls.get(event.call)!
   state.questions++
   call.approved_by = undefined
-  move(state, call, { _tag: "Asking", request: event })
+  moveTo(state, call, { _tag: "Asking", request: event })
 }
 
 const approvalDecided = (state: RunState, event: ApprovalDecided) => {
   const { by, decision } = event
   const { limit, proposal, tool_digest } = questionOf(state, event.approval)!
   if (limit !== undefined) {
-    if (decision._tag === "Approve") extend(state.used, limit)
+    if (decision._tag === "Approve") extendLimit(state.used, limit)
     return limitAnswered(state)
   }
   const call = state.calls.get(event.call)!
@@ -255,7 +255,7 @@ const approvalDecided = (state: RunState, event: ApprovalDecided) => {
   }
   if (decision._tag === "Deny") (state.refused ??= new Set()).add(proposal)
   else if (decision._tag !== "RequestRevision") call.approved_by = by
-  move(state, call, {
+  moveTo(state, call, {
     _tag: "Decided",
     approval: event.approval,
     digest: event.digest,
@@ -268,7 +268,7 @@ const approvalDecided = (state: RunState, event: ApprovalDecided) => {
 const dispatched = (state: RunState, event: CallDispatched) => {
   const call = state.calls.get(event.call)!
   if (call.phase._tag !== "Dispatched") state.dispatches++
-  move(state, call, {
+  moveTo(state, call, {
     _tag: "Dispatched",
     key: event.key,
     epoch: event.epoch,
@@ -281,7 +281,7 @@ const dispatched = (state: RunState, event: CallDispatched) => {
 const reopened = (state: RunState, id: CallId) => {
   const call = state.calls.get(id)!
   call.approved_by = undefined
-  move(state, call, proposedPhase)
+  moveTo(state, call, proposedPhase)
 }
 
 const accept = (state: FoldState, event: RunEvent) => {
@@ -306,11 +306,11 @@ export const evolve = (state: FoldState, event: RunEvent): void => {
       state.epoch = event.epoch
       return
     case "ModelTurned":
-      return turned(state, event)
+      return foldTurn(state, event)
     case "Compacted":
-      return compacted(state, event)
+      return foldCompaction(state, event)
     case "FrameOpened":
-      move(state, state.calls.get(event.call)!, { _tag: "Delegated", frame: event.frame })
+      moveTo(state, state.calls.get(event.call)!, { _tag: "Delegated", frame: event.frame })
       return openFrame(state, frameOf(event.call), event.agent, event.input)
     case "ApprovalRequested":
       return approvalRequested(state, event)
@@ -318,17 +318,17 @@ export const evolve = (state: FoldState, event: RunEvent): void => {
       return approvalDecided(state, event)
     case "ApprovalClosed":
       if (state.question?.approval === event.approval) return limitAnswered(state)
-      return move(state, state.calls.get(event.call)!, proposedPhase)
+      return moveTo(state, state.calls.get(event.call)!, proposedPhase)
     case "CallDispatched":
       return dispatched(state, event)
     case "CallUnknown":
-      if (event.spent !== undefined) state.tokens += spend(state.used, event.spent)
-      return move(state, state.calls.get(event.call)!, unknownPhase)
+      if (event.spent !== undefined) state.tokens += chargeTool(state.used, event.spent)
+      return moveTo(state, state.calls.get(event.call)!, unknownPhase)
     case "CallReopened":
       return reopened(state, event.call)
     case "CallSettled":
-      if (event.spent !== undefined) state.tokens += spend(state.used, event.spent)
-      return settled(state, state.calls.get(event.call)!, event)
+      if (event.spent !== undefined) state.tokens += chargeTool(state.used, event.spent)
+      return foldResult(state, state.calls.get(event.call)!, event)
     case "LimitReached":
       state.used.timed_out = true
       return
@@ -344,7 +344,7 @@ export const evolve = (state: FoldState, event: RunEvent): void => {
 
 /** The state after these events, of which there is at least one. Throws where they do not fold. */
 export const fold = (events: Iterable<RunEvent>): RunState => {
-  const state = make()
+  const state = emptyState()
   for (const event of events) evolve(state, event)
   if (!isAccepted(state)) throw new TypeError("there is no event to fold")
   return state

@@ -32,7 +32,7 @@ export interface RunUsed {
   extended: Map<LimitName, number> | undefined
 }
 
-export const make = (): RunUsed => ({
+export const noneUsed = (): RunUsed => ({
   turn_tokens_most: 0,
   turn_cost_most: undefined,
   currency: undefined,
@@ -65,7 +65,7 @@ const add = (used: RunUsed, cost: TurnCost, turns: number): BigDecimal.BigDecima
   return amount
 }
 
-export const charge = (used: RunUsed, cost: TurnCost): void => {
+export const chargeTurn = (used: RunUsed, cost: TurnCost): void => {
   const amount = add(used, cost, 1)
   if (amount === undefined) return
   if (used.turn_cost_most === undefined || BigDecimal.isGreaterThan(amount, used.turn_cost_most)) {
@@ -74,7 +74,7 @@ export const charge = (used: RunUsed, cost: TurnCost): void => {
 }
 
 /** Charges what a tool's body spent and gives its tokens. It is no turn: none as large is kept in reserve. */
-export const spend = (used: RunUsed, { uses }: Spending): number => {
+export const chargeTool = (used: RunUsed, { uses }: Spending): number => {
   let tokens = 0
   for (const { cost, turns = 1, usage } of uses) {
     if (usage !== undefined) tokens += usage.input_tokens + usage.output_tokens
@@ -84,7 +84,7 @@ export const spend = (used: RunUsed, { uses }: Spending): number => {
 }
 
 /** A person has let the run go on: what was reached is measured against a greater bound from now on. */
-export const extend = (used: RunUsed, limit: LimitName): void => {
+export const extendLimit = (used: RunUsed, limit: LimitName): void => {
   const extended = (used.extended ??= new Map<LimitName, number>())
   extended.set(limit, (extended.get(limit) ?? 0) + 1)
   if (limit === "wall_ms_max") used.timed_out = false

@@ -6,7 +6,7 @@ import type { CallId, FrameId } from "../Ids.ts"
 import { rootFrame } from "../Ids.ts"
 import { canStart } from "./RunDecider.ts"
 import type { Breach } from "./RunBreach.ts"
-import { breach, hasRoom, lastStep, limitPlace, onBreach } from "./RunBreach.ts"
+import { breachOf, hasRoom, lastStep, limitPlace, onBreach } from "./RunBreach.ts"
 import type { LimitName } from "./RunLimits.ts"
 import type { RunState } from "./RunState.ts"
 
@@ -42,7 +42,7 @@ export interface AskLimit {
 export type Work = AskModel | RunCall | AskLimit
 
 /** Everything that should be running now. Looks at open frames and calls only. */
-export const work = (state: RunState): ReadonlyArray<Work> => {
+export const wantedWork = (state: RunState): ReadonlyArray<Work> => {
   if (state.ended !== undefined) return nothing
   let wanted: Array<Work> = nothing
   if (state.stopping === undefined) {
@@ -54,7 +54,7 @@ export const work = (state: RunState): ReadonlyArray<Work> => {
       const frame = frames[i]!
       const { id } = frame
       if (frame.waiting > 0 || frame.answer !== undefined) continue
-      if (ahead === 0) reached = breach(state)
+      if (ahead === 0) reached = breachOf(state)
       const last = reached !== undefined && state.accepted.limits.on_breach === "answer"
       if (state.steps + ahead >= lastStep(state, id === rootFrame)) continue
       const step = frame.step + 1
@@ -72,11 +72,14 @@ export const work = (state: RunState): ReadonlyArray<Work> => {
     const asking = asked(state)
     if (asking !== undefined) wanted = and(wanted, asking)
   }
-  return calls(state, wanted)
+  return wantedCalls(state, wanted)
 }
 
 /** The calls alone of what should be running now, after what is given. */
-export const calls = (state: RunState, before: Array<Work> = nothing): ReadonlyArray<Work> => {
+export const wantedCalls = (
+  state: RunState,
+  before: Array<Work> = nothing
+): ReadonlyArray<Work> => {
   let wanted = before
   const { open } = state
   for (let i = 0; i < open.length; i++) {
@@ -108,7 +111,7 @@ export const calls = (state: RunState, before: Array<Work> = nothing): ReadonlyA
 /** What a person must be asked before any frame has another turn. */
 const asked = (state: RunState): AskLimit | undefined => {
   if (state.accepted.limits.on_breach !== "ask" || state.question !== undefined) return undefined
-  const reached = breach(state)
+  const reached = breachOf(state)
   if (reached === undefined || onBreach(state, reached.limit) !== "ask") return undefined
   for (const frame of state.openFrames) {
     if (frame.waiting > 0 || frame.answer !== undefined) continue

@@ -9,17 +9,17 @@ import type { CallSettled, ModelTurned } from "./RunEvent.ts"
 import { endedWell } from "./CutTurn.ts"
 import { emptyText, isMistake, mistakeOf, recount } from "./RunGuard.ts"
 import type { CallPhase, CallState, RunState } from "./RunState.ts"
-import { charge, tokensOf } from "./RunUsed.ts"
+import { chargeTurn, tokensOf } from "./RunUsed.ts"
 
 /** A turn of a frame: it answers, asks for calls, or says nothing and is asked for again. */
-export const turned = (state: RunState, event: ModelTurned) => {
+export const foldTurn = (state: RunState, event: ModelTurned) => {
   const frame = state.frames.get(event.frame)!
   state.steps++
   // Calls beyond the bound are refused as soon as they are proposed. A specialist's that fails at it later has counted.
   const beyond = callsUsed(state) + event.calls.length - callsMax(state)
   if (beyond > 0) state.used.calls_refused += Math.min(beyond, event.calls.length)
   if (event.usage !== undefined) state.tokens += tokensOf(state.used, event.usage)
-  if (event.cost !== undefined) charge(state.used, event.cost)
+  if (event.cost !== undefined) chargeTurn(state.used, event.cost)
   frame.step = event.step
   frame.waiting = event.calls.length
   frame.sources = event.sources
@@ -77,7 +77,7 @@ const proposed = (state: RunState, { calls, frame, step }: ModelTurned, index: n
 export const proposedPhase: CallPhase = { _tag: "Proposed" }
 
 /** Leaves a phase: the counters of waiting people follow. */
-export const move = (state: RunState, call: CallState, phase: CallPhase) => {
+export const moveTo = (state: RunState, call: CallState, phase: CallPhase) => {
   if (call.phase._tag === "Asking") state.asking--
   else if (call.phase._tag === "Unknown") state.unknown--
   if (phase._tag === "Asking") state.asking++
@@ -93,12 +93,12 @@ const close = <A>(open: Array<A>, item: A | undefined): void => {
 }
 
 /** A call has its one result. The step is over with its last one. */
-export const settled = (state: RunState, call: CallState, event: CallSettled) => {
+export const foldResult = (state: RunState, call: CallState, event: CallSettled) => {
   const { outcome } = event
   if (call.phase._tag === "Delegated") {
     close(state.openFrames, state.frames.get(call.phase.frame))
   }
-  move(state, call, settledPhase(event))
+  moveTo(state, call, settledPhase(event))
   close(state.open, call)
   recount(state, call, outcome)
   const frame = state.frames.get(call.frame)!

@@ -6,9 +6,9 @@ import type { ToolFailure } from "../error/ToolError.ts"
 import { failureOf, ToolTerminalError, ToolTransientError } from "../error/ToolError.ts"
 import type { CallId, FrameId } from "../Ids.ts"
 import { callId, rootFrame } from "../Ids.ts"
-import { policy, settle } from "./CallRefusal.ts"
-import { deadEnd, withheld } from "./CutTurn.ts"
-import { breach, callsMax, callsUsed, isAnswering, lastStep } from "./RunBreach.ts"
+import { policyFailure, callSettled } from "./CallRefusal.ts"
+import { deadEndOf, withheldResult } from "./CutTurn.ts"
+import { breachOf, callsMax, callsUsed, isAnswering, lastStep } from "./RunBreach.ts"
 import type { ModelTurned, RunEvent } from "./RunEvent.ts"
 import { isEmpty } from "./RunGuard.ts"
 import type { RunState } from "./RunState.ts"
@@ -25,11 +25,11 @@ export const turnFinished = (state: RunState, said: ModelTurned): ReadonlyArray<
   for (let index = 0; index < turned.calls.length; index++) {
     const refused =
       index < left
-        ? withheld(turned, turned.calls[index]!)
-        : policy("CALLS_MAX", "this run may make no more calls")
-    if (refused !== undefined) events.push(settle(callId(frame, step, index), refused))
+        ? withheldResult(turned, turned.calls[index]!)
+        : policyFailure("CALLS_MAX", "this run may make no more calls")
+    if (refused !== undefined) events.push(callSettled(callId(frame, step, index), refused))
   }
-  const end = deadEnd(turned) ?? silence(state, turned)
+  const end = deadEndOf(turned) ?? silence(state, turned)
   if (end !== undefined) events.push(fails(frame, end, false))
   return events
 }
@@ -41,7 +41,7 @@ const silence = (
 ): { readonly reason: string; readonly message: string } | undefined =>
   frame === rootFrame && text.trim() === "" && isAnswering(state)
     ? {
-        reason: breach(state)!.reason,
+        reason: breachOf(state)!.reason,
         message: "the last turn was to answer without tools, and said nothing"
       }
     : undefined
@@ -60,7 +60,7 @@ const fails = (
       ? new ToolTransientError({ kind: "external", reason, message })
       : new ToolTerminalError({ kind: "external", reason, message })
   )
-  return settle(frame as string as CallId, { _tag: "Failed", error })
+  return callSettled(frame as string as CallId, { _tag: "Failed", error })
 }
 
 export const turnFailed = (

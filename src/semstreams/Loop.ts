@@ -159,7 +159,7 @@ const endedLoop = (loop: Loop, { reason, status, text }: RunEnded): Loop => ({
  * the oldest that waits is shown. Undefined = there are no entries.
  */
 export const loopOf = (entries: Iterable<JournalEntry>): Loop | undefined => {
-  const run = RunStates.make()
+  const run = RunStates.emptyState()
   const gates = new Map<ApprovalId, PendingApproval>()
   let loop: Loop | undefined
   for (const { at, event } of entries) {

@@ -3,9 +3,9 @@ import { Schema } from "effect"
 import type { Past } from "../../src/conversation/Compaction.ts"
 import { cutTranscript, shownPast } from "../../src/conversation/Compaction.ts"
 import type { Bounds, Plan, Prompt } from "../../src/conversation/CompactionPlan.ts"
-import { plan, summarisedBy } from "../../src/conversation/CompactionPlan.ts"
+import { planCompaction, summarisedBy } from "../../src/conversation/CompactionPlan.ts"
 import { sizeOf } from "../../src/conversation/PromptSize.ts"
-import { fitted, record } from "../../src/conversation/SummaryRequest.ts"
+import { fitTokens, summaryRecord } from "../../src/conversation/SummaryRequest.ts"
 import { estimateTokens } from "../../src/conversation/TokenEstimate.ts"
 import type { TranscriptEntry } from "../../src/conversation/Transcript.ts"
 import { callId, rootFrame } from "../../src/Ids.ts"
@@ -110,7 +110,7 @@ describe("a plan for any prompt and any bound", () => {
     let cuts = 0
     for (const seed of seeds) {
       const { bounds, prompt } = promptOf(seed)
-      const found = plan(prompt, bounds, estimateTokens)
+      const found = planCompaction(prompt, bounds, estimateTokens)
       const after = found === undefined ? prompt : applied(prompt, found)
       if (found !== undefined) {
         cuts++
@@ -136,16 +136,16 @@ describe("a plan for any prompt and any bound", () => {
     for (const seed of seeds) {
       const made = promptOf(seed)
       const bounds = { ...made.bounds, refused: false }
-      const found = plan(made.prompt, bounds, estimateTokens)
+      const found = planCompaction(made.prompt, bounds, estimateTokens)
       const after = found === undefined ? made.prompt : applied(made.prompt, found)
-      assert.isUndefined(plan(after, bounds, estimateTokens), `seed ${seed}`)
+      assert.isUndefined(planCompaction(after, bounds, estimateTokens), `seed ${seed}`)
     }
   })
 
   it("leaves the prompt as it is between two cuts, so that a step only adds to its end", () => {
     for (const seed of seeds.slice(0, 100)) {
       const { bounds, prompt } = promptOf(seed)
-      const found = plan(prompt, bounds, estimateTokens)
+      const found = planCompaction(prompt, bounds, estimateTokens)
       if (found?.own === undefined) continue
       const once = applied(prompt, found).transcript
       const grown = [...prompt.transcript, { role: "assistant" as const, text: "more", calls: [] }]
@@ -162,9 +162,9 @@ describe("a plan for any prompt and any bound", () => {
   it("is within its bounds with a summary too, and the summary stands for all that goes", () => {
     for (const seed of seeds) {
       const { bounds, prompt } = promptOf(seed)
-      const found = plan(prompt, { ...bounds, summary_tokens_max: 100 }, estimateTokens)
+      const found = planCompaction(prompt, { ...bounds, summary_tokens_max: 100 }, estimateTokens)
       if (found === undefined || found.dropped.length === 0) continue
-      const said = fitted("what was said ".repeat(500), 100, estimateTokens)
+      const said = fitTokens("what was said ".repeat(500), 100, estimateTokens)
       const summed = summarisedBy(found, said, prompt, estimateTokens)
       const after = applied(prompt, summed)
       assert.strictEqual(summed.tokens_after, tokensOf(after))
@@ -179,7 +179,7 @@ describe("a plan for any prompt and any bound", () => {
     for (const seed of seeds.slice(0, 100)) {
       const { prompt } = promptOf(seed)
       for (const most of [0, 50, 1_000]) {
-        const text = record(entriesOf(prompt), most, estimateTokens)
+        const text = summaryRecord(entriesOf(prompt), most, estimateTokens)
         assert.isAtMost(estimateTokens(text), most + 50)
       }
     }

@@ -17,7 +17,7 @@ import type { Outcome, RunEvent } from "../../src/run/RunEvent.ts"
 import { RunLimits } from "../../src/run/RunLimits.ts"
 import type { RunState } from "../../src/run/RunState.ts"
 import { evolve, fold } from "../../src/run/RunState.ts"
-import { work } from "../../src/run/RunWork.ts"
+import { wantedWork } from "../../src/run/RunWork.ts"
 import * as Samples from "../contracts/Samples.ts"
 
 /** Numbers in [0, 1): mulberry32, https://gist.github.com/tommyettinger/46a874533244883189143505d203312c. */
@@ -136,7 +136,7 @@ const anyCall = (play: Play): CallId => {
 }
 
 const finishTurn = (play: Play): void => {
-  const wanted = work(play.state).filter((each) => each._tag === "AskModel")
+  const wanted = wantedWork(play.state).filter((each) => each._tag === "AskModel")
   const late = wanted.length === 0 || chance(play, 0.15)
   const frames = [...play.state.frames.values()]
   const frame = pick(play, frames)
@@ -158,7 +158,7 @@ const finishTurn = (play: Play): void => {
 
 /** What the run's owner does when a bound is reached and people are to say whether it goes on. */
 const askLimit = (play: Play): void => {
-  const wanted = work(play.state).find((each) => each._tag === "AskLimit")
+  const wanted = wantedWork(play.state).find((each) => each._tag === "AskLimit")
   const limit = wanted?.limit ?? pick(play, ["steps_max", "cost_max"] as const)
   const { _tag, ...request } = Samples.approvalRequested(limitPlace(play.state, limit), {
     approval: nextApproval(play),
@@ -274,7 +274,7 @@ const settleUnknown = (play: Play): void => {
 /** One thing that happens to the run. */
 const act = (play: Play): void => {
   const dice = play.random()
-  if (work(play.state).some((each) => each._tag === "AskLimit") && dice < 0.5) {
+  if (wantedWork(play.state).some((each) => each._tag === "AskLimit") && dice < 0.5) {
     return askLimit(play)
   }
   if (dice < 0.02) return give(play, { _tag: "TimeIsUp" })
@@ -309,7 +309,7 @@ export const interleave = (seed: number, after: (play: Play) => void): Play => {
 const round = (play: Play): boolean => {
   const before = play.events.length
   give(play, { _tag: "Recovered" })
-  for (const each of work(play.state)) {
+  for (const each of wantedWork(play.state)) {
     if (each._tag === "AskModel") {
       if (!each.start) continue
       give(play, {

@@ -4,7 +4,7 @@ import type { RunEvent } from "../../src/run/RunEvent.ts"
 import type { CallPhase, FrameState, RunState } from "../../src/run/RunState.ts"
 import { evolve, fold } from "../../src/run/RunState.ts"
 import { depthOf, frameOf, rootFrame } from "../../src/Ids.ts"
-import { breach, callsUsed, maxOf } from "../../src/run/RunBreach.ts"
+import { breachOf, callsUsed, maxOf } from "../../src/run/RunBreach.ts"
 import { empty_text } from "../../src/run/RunGuard.ts"
 import type { Play } from "./Interleaving.ts"
 import { delegationsOf } from "./Interleaving.ts"
@@ -189,7 +189,7 @@ export const assertFacts = ({ events }: Play): void => {
     const question = "approval" in event ? state.question?.approval : undefined
     if (event._tag === "ApprovalRequested" && event.limit !== undefined) {
       assert.isUndefined(state.question)
-      assert.strictEqual(breach(state)?.limit, event.limit)
+      assert.strictEqual(breachOf(state)?.limit, event.limit)
     } else if (question !== undefined && "approval" in event && event.approval === question) {
       assert.include(["ApprovalDecided", "ApprovalClosed"], event._tag)
     } else if ("call" in event) {

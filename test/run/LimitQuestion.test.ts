@@ -1,11 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
 import { callId, frameOf, rootFrame } from "../../src/Ids.ts"
-import { breach } from "../../src/run/RunBreach.ts"
+import { breachOf } from "../../src/run/RunBreach.ts"
 import { conclude } from "../../src/run/RunConclusion.ts"
 import { decide } from "../../src/run/RunDecider.ts"
 import type { Outcome, RunEvent } from "../../src/run/RunEvent.ts"
 import type { RunLimits } from "../../src/run/RunLimits.ts"
-import { work } from "../../src/run/RunWork.ts"
+import { wantedWork } from "../../src/run/RunWork.ts"
 import type { Play } from "./Interleaving.ts"
 import { apply, give } from "./Interleaving.ts"
 import {
@@ -61,7 +61,7 @@ describe("a question about a bound", () => {
     const { request } = asksLimit(play, "calls_max")
     answersLimit(play)
     step(play)
-    assert.strictEqual(breach(play.state)?.limit, "calls_max")
+    assert.strictEqual(breachOf(play.state)?.limit, "calls_max")
     assert.deepStrictEqual(decide(play.state, { _tag: "AsksLimit", request }), [])
     const newer = { ...request, approval: requestOf(play).approval }
     assert.lengthOf(decide(play.state, { _tag: "AsksLimit", request: newer }), 1)
@@ -79,12 +79,12 @@ describe("a question about a bound", () => {
   it("is not put while every frame waits for its calls, and holds back the turns of all", () => {
     const play = started({ calls_max: 2, on_breach: "ask" })
     proposes(play, 2)
-    assert.isFalse(work(play.state).some((each) => each._tag === "AskLimit"))
+    assert.isFalse(wantedWork(play.state).some((each) => each._tag === "AskLimit"))
     ends(play, first)
-    assert.isFalse(work(play.state).some((each) => each._tag === "AskLimit"))
+    assert.isFalse(wantedWork(play.state).some((each) => each._tag === "AskLimit"))
     ends(play, second)
     assert.deepStrictEqual(
-      work(play.state).map((each) => each.key),
+      wantedWork(play.state).map((each) => each.key),
       ["0/2", "limit/calls_max.1"]
     )
     assert.isFalse(wantsTurn(play))
@@ -125,7 +125,7 @@ describe("a bound that may not be extended", () => {
     assert.strictEqual(reach("ask").state.ended?.reason, "calls_max")
     const answering = reach("answer")
     assert.isUndefined(answering.state.stopping)
-    assert.lengthOf(work(answering.state), 1)
+    assert.lengthOf(wantedWork(answering.state), 1)
   })
 
   it("is asked about by nobody, also before the run is stopped", () => {
@@ -139,8 +139,8 @@ describe("a bound that may not be extended", () => {
     ])
     const call = callId(rootFrame, 2, 0)
     apply(play, [{ _tag: "CallSettled", call, outcome: { _tag: "Value", json: "1" } }])
-    assert.deepStrictEqual(breach(play.state), { limit: "calls_max", reason: "calls_max" })
-    assert.isFalse(work(play.state).some((each) => each._tag === "AskLimit"))
+    assert.deepStrictEqual(breachOf(play.state), { limit: "calls_max", reason: "calls_max" })
+    assert.isFalse(wantedWork(play.state).some((each) => each._tag === "AskLimit"))
   })
 
   it("is asked about by nobody where the run has its answer", () => {
@@ -148,7 +148,7 @@ describe("a bound that may not be extended", () => {
     apply(play, [
       { _tag: "ModelTurned", frame: rootFrame, step: 1, text: "done", calls: [], finish: "stop" }
     ])
-    assert.deepStrictEqual(work(play.state), [])
+    assert.deepStrictEqual(wantedWork(play.state), [])
   })
 })
 
@@ -183,7 +183,7 @@ describe("the reason of a stop", () => {
       { _tag: "CallSettled", call: first, outcome: { _tag: "Value", json: "1" } },
       { _tag: "CallSettled", call: second, outcome: { _tag: "Value", json: "1" } }
     ])
-    assert.isUndefined(breach(play.state))
+    assert.isUndefined(breachOf(play.state))
     answersLimit(play, { _tag: "Deny", reason: "enough" })
     assert.deepInclude(play.state.stopping, { by: "ada", reason: "mistakes_max" })
   })

@@ -1,11 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
 import type { TurnCost } from "../../src/cost/TurnCost.ts"
 import { callId, rootFrame } from "../../src/Ids.ts"
-import { breach, extensionOf, extensionText, limitPlace, maxOf } from "../../src/run/RunBreach.ts"
+import { breachOf, extensionOf, extensionText, limitPlace, maxOf } from "../../src/run/RunBreach.ts"
 import type { ModelTurned, Outcome } from "../../src/run/RunEvent.ts"
 import type { LimitName, RunLimits } from "../../src/run/RunLimits.ts"
 import { statusOf } from "../../src/run/RunState.ts"
-import { work } from "../../src/run/RunWork.ts"
+import { wantedWork } from "../../src/run/RunWork.ts"
 import type { Play } from "./Interleaving.ts"
 import { give } from "./Interleaving.ts"
 import {
@@ -116,7 +116,7 @@ describe("a bound of the run", () => {
       const play = started(limits)
       near(play)
       assert.isUndefined(play.state.stopping)
-      assert.isUndefined(breach(play.state))
+      assert.isUndefined(breachOf(play.state))
       assert.isTrue(wantsTurn(play))
       const events = added(play, () => near(play))
       const stops = events.filter((event) => event._tag === "RunStopping")
@@ -130,13 +130,13 @@ describe("a bound of the run", () => {
     it(`${name} asks a person where it is to ask, and one approval adds as much again`, () => {
       const play = started({ ...limits, on_breach: "ask" })
       near(play)
-      assert.isFalse(work(play.state).some((each) => each._tag === "AskLimit"))
+      assert.isFalse(wantedWork(play.state).some((each) => each._tag === "AskLimit"))
       near(play)
       const place = `limit/${name}.1`
       assert.strictEqual(limitPlace(play.state, name), place)
       assert.isUndefined(play.state.stopping)
       assert.deepStrictEqual(
-        work(play.state).filter((each) => each._tag === "AskLimit"),
+        wantedWork(play.state).filter((each) => each._tag === "AskLimit"),
         [{ _tag: "AskLimit", key: place, limit: name }]
       )
       assert.isFalse(wantsTurn(play))
@@ -155,13 +155,13 @@ describe("a bound of the run", () => {
         ["ApprovalRequested"]
       )
       assert.strictEqual(statusOf(play.state), "awaiting_approval")
-      assert.isTrue(work(play.state).every((each) => each._tag === "AskModel" && !each.start))
+      assert.isTrue(wantedWork(play.state).every((each) => each._tag === "AskModel" && !each.start))
       assert.deepStrictEqual(
         answersLimit(play).map(({ _tag }) => _tag),
         ["ApprovalDecided"]
       )
       assert.strictEqual(statusOf(play.state), "processing")
-      assert.isUndefined(breach(play.state))
+      assert.isUndefined(breachOf(play.state))
       assert.isTrue(wantsTurn(play))
       assert.strictEqual(limitPlace(play.state, name), `limit/${name}.2`)
     })
@@ -176,7 +176,7 @@ describe("a bound of the run", () => {
       })
       near(play)
       const reach = () => {
-        for (let i = 0; breach(play.state) === undefined && play.state.ended === undefined; i++) {
+        for (let i = 0; breachOf(play.state) === undefined && play.state.ended === undefined; i++) {
           if (i > 3) assert.fail("it is not reached")
           near(play)
         }
@@ -228,12 +228,12 @@ describe("a bound of the run", () => {
 
     it(`${name} leaves one turn without tools where the run is to answer, and it ends the run`, () => {
       const play = started({ ...limits, on_breach: "answer" })
-      for (let i = 0; breach(play.state) === undefined; i++) {
+      for (let i = 0; breachOf(play.state) === undefined; i++) {
         if (i > 2) assert.fail("it is not reached")
         near(play)
       }
       const turn = lastTurn(play)
-      assert.deepStrictEqual(work(play.state), [
+      assert.deepStrictEqual(wantedWork(play.state), [
         {
           _tag: "AskModel",
           key: `0/${turn}/answer`,
@@ -254,7 +254,7 @@ describe("a bound of the run", () => {
     it(`${name} fails the run where the last turn was to answer and says nothing`, () => {
       for (const text of ["", "  "]) {
         const play = started({ ...limits, on_breach: "answer" })
-        while (breach(play.state) === undefined) near(play)
+        while (breachOf(play.state) === undefined) near(play)
         assert.deepStrictEqual(
           says(play, { text }).find(({ _tag }) => _tag === "RunStopping"),
           {
@@ -274,7 +274,7 @@ describe("what is kept for a last turn", () => {
   const turns = (limits: Partial<RunLimits>, given: (turn: number) => Partial<ModelTurned>) => {
     const play = started({ on_breach: "answer", ...limits })
     let turn = 0
-    while (breach(play.state) === undefined) step(play, given(++turn))
+    while (breachOf(play.state) === undefined) step(play, given(++turn))
     return turn
   }
   const token = () => ({ usage: { input_tokens: 1, output_tokens: 0 } })
@@ -330,7 +330,7 @@ describe("several bounds", () => {
     for (let i = 0; i < 2; i++) step(play, { usage, cost: priced("0.25") }, mistaken)
     give(play, { _tag: "TimeIsUp" })
     const met: Array<string> = []
-    for (let at = breach(play.state); at !== undefined; at = breach(play.state)) {
+    for (let at = breachOf(play.state); at !== undefined; at = breachOf(play.state)) {
       met.push(at.limit)
       asksLimit(play, at.limit)
       answersLimit(play)
@@ -360,7 +360,7 @@ describe("several bounds", () => {
       step(play, { usage, cost: unpriced, calls: [args] }, broke)
       says(play, { text: "" })
     }
-    assert.isUndefined(breach(play.state))
+    assert.isUndefined(breachOf(play.state))
     assert.isUndefined(play.state.stopping)
   })
 })
@@ -400,11 +400,11 @@ describe("a cost that nobody knows", () => {
     })
     asksLimit(play, "cost_max")
     answersLimit(play)
-    assert.isUndefined(breach(play.state))
+    assert.isUndefined(breachOf(play.state))
     step(play, { cost: priced("0.9") })
-    assert.isUndefined(breach(play.state))
+    assert.isUndefined(breachOf(play.state))
     step(play, { cost: priced("0.1") })
-    assert.deepStrictEqual(breach(play.state), { limit: "cost_max", reason: "cost_max" })
+    assert.deepStrictEqual(breachOf(play.state), { limit: "cost_max", reason: "cost_max" })
   })
 
   it("has a bound of nothing where an extension is asked for without one", () => {
@@ -424,7 +424,7 @@ describe("turns of several frames at once", () => {
     says(play, { calls: [proposal("a"), proposal("b")], ...given })
     delegates(play, first)
     delegates(play, second)
-    return work(play.state).map((each) => (each._tag === "AskModel" ? each.start : each._tag))
+    return wantedWork(play.state).map((each) => (each._tag === "AskModel" ? each.start : each._tag))
   }
 
   it("leave room for one as large as the largest so far", () => {
@@ -455,7 +455,9 @@ describe("turns of several frames at once", () => {
       says(play, { calls: [proposal("a"), proposal("b")] })
       delegates(play, callId(rootFrame, 3, 0))
       delegates(play, callId(rootFrame, 3, 1))
-      return work(play.state).map((each) => (each._tag === "AskModel" ? each.start : each._tag))
+      return wantedWork(play.state).map((each) =>
+        each._tag === "AskModel" ? each.start : each._tag
+      )
     }
     assert.deepStrictEqual(after({ tokens_max: 42 }), [true, true])
     assert.deepStrictEqual(after({ tokens_max: 41 }), [true, false])

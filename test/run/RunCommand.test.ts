@@ -21,7 +21,7 @@ import type { ApprovalRequested, RunEvent } from "../../src/run/RunEvent.ts"
 import { RunLimits } from "../../src/run/RunLimits.ts"
 import type { RunState } from "../../src/run/RunState.ts"
 import { fold, statusOf } from "../../src/run/RunState.ts"
-import { work } from "../../src/run/RunWork.ts"
+import { wantedWork } from "../../src/run/RunWork.ts"
 import * as Samples from "../contracts/Samples.ts"
 import type { Play } from "./Interleaving.ts"
 import { begin, claim, command, give, run, turn } from "./Interleaving.ts"
@@ -87,7 +87,7 @@ describe("decideApproval", () => {
     assert.deepStrictEqual(call.arguments, before)
     assert.isUndefined(call.modified)
     assert.strictEqual(statusOf(play.state), "processing")
-    const wanted = work(play.state).find((each) => each.key === first)
+    const wanted = wantedWork(play.state).find((each) => each.key === first)
     assert.isTrue(wanted?._tag === "RunCall" && wanted.start)
   })
 
@@ -339,7 +339,7 @@ describe("cancelRun", () => {
     give(play, { _tag: "Dispatches", call: second, key: "k", on_loss: "unknown" })
     command(play, (state) => cancelRun(state, run, "ada", "enough"))
     assert.isUndefined(play.state.ended)
-    assert.deepStrictEqual(work(play.state), [
+    assert.deepStrictEqual(wantedWork(play.state), [
       { _tag: "RunCall", key: second, call: second, start: false }
     ])
     const outcome = { _tag: "Value", json: "1" } as const
@@ -449,7 +449,7 @@ describe("settleCall", () => {
     assert.strictEqual(call.phase._tag, "Proposed")
     assert.isUndefined(call.approved_by)
     assert.strictEqual(play.state.unknown, 0)
-    const wanted = work(play.state).find((each) => each.key === second)
+    const wanted = wantedWork(play.state).find((each) => each.key === second)
     assert.isTrue(wanted?._tag === "RunCall" && wanted.start)
   })
 

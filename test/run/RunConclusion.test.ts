@@ -7,7 +7,7 @@ import type { RunInput } from "../../src/run/RunDecider.ts"
 import { cancelRun, settleCall } from "../../src/run/RunCommand.ts"
 import type { Outcome, RunEvent } from "../../src/run/RunEvent.ts"
 import type { RunLimits } from "../../src/run/RunLimits.ts"
-import { work } from "../../src/run/RunWork.ts"
+import { wantedWork } from "../../src/run/RunWork.ts"
 import * as Samples from "../contracts/Samples.ts"
 import type { Play } from "./Interleaving.ts"
 import { apply, claim, command, give, run } from "./Interleaving.ts"
@@ -395,7 +395,7 @@ describe("a dispatch", () => {
     give(play, { _tag: "Dispatches", call: first, key: "k", on_loss: "unknown" })
     claim(play)
     assert.deepStrictEqual(sends(play), [])
-    assert.deepStrictEqual(work(play.state), [
+    assert.deepStrictEqual(wantedWork(play.state), [
       { _tag: "RunCall", key: first, call: first, start: false }
     ])
   })
@@ -456,7 +456,7 @@ describe("a specialist at a bound", () => {
     })
     assert.isUndefined(play.state.stopping)
     assert.deepStrictEqual(
-      work(play.state).map(({ key }) => key),
+      wantedWork(play.state).map(({ key }) => key),
       ["0/2/answer"]
     )
   })
@@ -472,6 +472,6 @@ describe("a specialist at a bound", () => {
     assert.strictEqual(stopped.state.ended?.reason, "calls_max")
     const asking = reach("ask")
     assert.isUndefined(asking.state.stopping)
-    assert.isDefined(work(asking.state).find((each) => each._tag === "AskLimit"))
+    assert.isDefined(wantedWork(asking.state).find((each) => each._tag === "AskLimit"))
   })
 })

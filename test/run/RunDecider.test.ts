@@ -4,8 +4,8 @@ import { conclude } from "../../src/run/RunConclusion.ts"
 import { decide } from "../../src/run/RunDecider.ts"
 import { cancelRun } from "../../src/run/RunCommand.ts"
 import { RunLimits } from "../../src/run/RunLimits.ts"
-import { evolve, fold, isParkable, make, statusOf } from "../../src/run/RunState.ts"
-import { work } from "../../src/run/RunWork.ts"
+import { evolve, fold, isParkable, emptyState, statusOf } from "../../src/run/RunState.ts"
+import { wantedWork } from "../../src/run/RunWork.ts"
 import * as Samples from "../contracts/Samples.ts"
 import type { Play } from "./Interleaving.ts"
 import {
@@ -67,7 +67,7 @@ describe("any interleaving", () => {
   it("folds at every prefix to the state that grew event by event", () => {
     each((seed) => {
       const { events } = interleave(seed, () => undefined)
-      const grown = make()
+      const grown = emptyState()
       const compared = 1 + Math.floor(seeded(seed)() * events.length)
       for (const [i, event] of events.entries()) {
         evolve(grown, event)
@@ -82,7 +82,7 @@ describe("any interleaving", () => {
     each((seed) => {
       const { events, state } = interleave(seed, () => undefined)
       conclude(state)
-      work(state)
+      wantedWork(state)
       decide(state, { _tag: "Recovered" })
       assert.deepStrictEqual(state, fold(events))
     })
@@ -96,7 +96,7 @@ describe("any interleaving", () => {
       assertAll(play)
       assert.strictEqual(play.events.at(-1)!._tag, "RunEnded")
       assert.strictEqual(conclude(play.state), undefined)
-      assert.deepStrictEqual(work(play.state), [])
+      assert.deepStrictEqual(wantedWork(play.state), [])
     })
   })
 
@@ -105,7 +105,7 @@ describe("any interleaving", () => {
       const play = interleave(seed, () => undefined)
       const stopping = { status: "cancelled", by: "ada", reason: "enough" } as const
       give(play, { _tag: "Stops", stopping })
-      for (const each of work(play.state)) {
+      for (const each of wantedWork(play.state)) {
         if (each._tag !== "RunCall" || each.start) return assert.fail(`${each.key} is started`)
         const { phase } = play.state.calls.get(each.call)!
         assert.strictEqual(phase._tag === "Dispatched" ? phase.epoch : 0, play.state.epoch)
@@ -187,7 +187,7 @@ describe("any interleaving", () => {
 /** A model that never stops asking for one call, which succeeds. */
 const runaway = (play: Play): void => {
   for (let i = 0; i < 2_000 && play.state.ended === undefined; i++) {
-    const [next] = work(play.state)
+    const [next] = wantedWork(play.state)
     if (next === undefined) break
     if (next._tag === "AskModel") {
       const { frame, step, tools } = next
@@ -277,7 +277,7 @@ describe("steps_max", () => {
     const play = turned(1, { steps_max: 1, on_breach: "answer" })
     const outcome = { _tag: "Value", json: "1" } as const
     give(play, { _tag: "Finished", settled: { _tag: "CallSettled", call: first(0), outcome } })
-    assert.deepStrictEqual(work(play.state), [
+    assert.deepStrictEqual(wantedWork(play.state), [
       { _tag: "AskModel", key: "0/2/answer", frame: rootFrame, step: 2, tools: false, start: true }
     ])
     give(play, {
@@ -292,7 +292,7 @@ describe("steps_max", () => {
     const play = turned(2, { steps_max: 2, on_breach: "answer" })
     delegate(play, 0)
     delegate(play, 1)
-    const wanted = work(play.state).filter((each) => each._tag === "AskModel")
+    const wanted = wantedWork(play.state).filter((each) => each._tag === "AskModel")
     assert.deepStrictEqual(
       wanted.map((each) => each.frame),
       [frameOf(first(0))]
@@ -302,7 +302,7 @@ describe("steps_max", () => {
       turned: { _tag: "ModelTurned", frame: frameOf(first(0)), step: 1, ...turn(0) }
     })
     assert.strictEqual(reasonOf(play, 1), "STEPS_MAX")
-    const [last, ...none] = work(play.state)
+    const [last, ...none] = wantedWork(play.state)
     assert.deepStrictEqual(none, [])
     assert.strictEqual(last?._tag === "AskModel" ? last.frame : undefined, rootFrame)
     runaway(play)
@@ -414,7 +414,7 @@ describe("limits", () => {
   it("a lost dispatch whose tool can be asked is wanted work, and has the result that its tool gives", () => {
     const play = lostAsk()
     assert.strictEqual(play.state.unknown, 0)
-    assert.deepStrictEqual(work(play.state), [
+    assert.deepStrictEqual(wantedWork(play.state), [
       { _tag: "RunCall", key: first(0), call: first(0), start: true }
     ])
     assert.isFalse(isParkable(play.state))

@@ -6,8 +6,8 @@ import { conclude } from "../../src/run/RunConclusion.ts"
 import { decide } from "../../src/run/RunDecider.ts"
 import type { CallSettled, ModelTurned, Outcome, RunEvent } from "../../src/run/RunEvent.ts"
 import { extensionOf } from "../../src/run/RunBreach.ts"
-import { fold, isParkable, make, statusOf } from "../../src/run/RunState.ts"
-import { calls, work } from "../../src/run/RunWork.ts"
+import { fold, isParkable, emptyState, statusOf } from "../../src/run/RunState.ts"
+import { wantedCalls, wantedWork } from "../../src/run/RunWork.ts"
 import { model_copy_bytes_max } from "../../src/tool/ToolSpec.ts"
 import * as Samples from "../contracts/Samples.ts"
 import type { Play } from "./Interleaving.ts"
@@ -54,7 +54,7 @@ describe("a fold", () => {
 
 describe("the status of a run", () => {
   it("is pending until somebody owns it, and then what it waits for or how it ended", () => {
-    assert.strictEqual(statusOf(make()), "pending")
+    assert.strictEqual(statusOf(emptyState()), "pending")
     const accepted = fold([Samples.runAccepted(Samples.newTask())])
     assert.strictEqual(statusOf(accepted), "pending")
     assert.strictEqual(conclude(accepted), undefined)
@@ -269,7 +269,7 @@ describe("a result that stops its loop", () => {
   it("is none where it is no value: its frame goes on", () => {
     const play = stopsWith({ _tag: "Cancelled" })
     assert.isUndefined(play.state.ended)
-    assert.lengthOf(work(play.state), 1)
+    assert.lengthOf(wantedWork(play.state), 1)
   })
 
   it("is the first of several, and says nothing of how its turn ended", () => {
@@ -428,10 +428,16 @@ describe("the calls of what should be running", () => {
       call,
       start
     })
-    assert.deepStrictEqual(calls(play.state), [piece(second, false), piece(third, true)] as never)
+    assert.deepStrictEqual(wantedCalls(play.state), [
+      piece(second, false),
+      piece(third, true)
+    ] as never)
     claim(play)
-    assert.deepStrictEqual(calls(play.state), [piece(second, true), piece(third, true)] as never)
+    assert.deepStrictEqual(wantedCalls(play.state), [
+      piece(second, true),
+      piece(third, true)
+    ] as never)
     apply(play, [{ _tag: "RunStopping", status: "failed", by: "ada", reason: "r" }])
-    assert.deepStrictEqual(calls(play.state), [piece(second, false)] as never)
+    assert.deepStrictEqual(wantedCalls(play.state), [piece(second, false)] as never)
   })
 })

@@ -9,7 +9,7 @@ import type { RunInput } from "../../src/run/RunDecider.ts"
 import { decideApproval } from "../../src/run/RunCommand.ts"
 import type { ModelTurned, Outcome, ProposedCall, RunEvent } from "../../src/run/RunEvent.ts"
 import { RunLimits } from "../../src/run/RunLimits.ts"
-import { work } from "../../src/run/RunWork.ts"
+import { wantedWork } from "../../src/run/RunWork.ts"
 import * as Samples from "../contracts/Samples.ts"
 import type { Play } from "./Interleaving.ts"
 import { begin, command, give, nextApproval } from "./Interleaving.ts"
@@ -133,4 +133,4 @@ export const compaction = (
 
 /** May a frame have a turn now, with tools? */
 export const wantsTurn = (play: Play): boolean =>
-  work(play.state).some((each) => each._tag === "AskModel" && each.start && each.tools)
+  wantedWork(play.state).some((each) => each._tag === "AskModel" && each.start && each.tools)

@@ -10,7 +10,7 @@ import { rootFrame } from "../../src/Ids.ts"
 import { project } from "../../src/run/Projection.ts"
 import type { JournalEntry, RunEvent } from "../../src/run/RunEvent.ts"
 import type { FoldState } from "../../src/run/RunState.ts"
-import { evolve, isParkable, make as emptyState, statusOf } from "../../src/run/RunState.ts"
+import { evolve, isParkable, emptyState, statusOf } from "../../src/run/RunState.ts"
 import { asksWhenLost, governance } from "./Agents.ts"
 import type { World } from "./World.ts"
 

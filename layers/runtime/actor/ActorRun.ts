@@ -7,7 +7,7 @@ import { Effect, Result } from "effect"
 import type { Context } from "effect"
 import type { Past } from "../../../src/conversation/Compaction.ts"
 import { no_past } from "../../../src/conversation/Compaction.ts"
-import { units } from "../../../src/conversation/PromptSize.ts"
+import { utf16Units } from "../../../src/conversation/PromptSize.ts"
 import type { RunId } from "../../../src/Ids.ts"
 import { foldWhole } from "../../../src/run/Quarantine.ts"
 import type { RunEvent, RunStopping } from "../../../src/run/RunEvent.ts"
@@ -51,7 +51,7 @@ const pastOf = (host: ActorHost, actor: Actor, { ordinal, ...head }: RunHead, cl
       ordinal,
       cut: cutOf(claim.entries),
       tokens_max: agent?.spec.history_tokens_max ?? 0,
-      measure: agent === undefined ? units : loop.weights.of(agent).measure
+      measure: agent === undefined ? utf16Units : loop.weights.of(agent).measure
     }
   )
 }

@@ -4,8 +4,12 @@
  */
 import { Effect, Exit } from "effect"
 import type { Plan } from "../../../src/conversation/CompactionPlan.ts"
-import { plan, summarisedBy } from "../../../src/conversation/CompactionPlan.ts"
-import { fitted, record, summary_instructions } from "../../../src/conversation/SummaryRequest.ts"
+import { planCompaction, summarisedBy } from "../../../src/conversation/CompactionPlan.ts"
+import {
+  fitTokens,
+  summaryRecord,
+  summary_instructions
+} from "../../../src/conversation/SummaryRequest.ts"
 import { costOf } from "../../../src/cost/PriceTable.ts"
 import { rootFrame } from "../../../src/Ids.ts"
 import type { RunId } from "../../../src/Ids.ts"
@@ -97,14 +101,14 @@ export const compaction = (
     refused: cause === "refused"
   }
   const truncated = (found: Omit<Found, "how">): RunInput | undefined => {
-    const made = plan(prompt, { ...bounds, summary_tokens_max: 0 }, measure)
+    const made = planCompaction(prompt, { ...bounds, summary_tokens_max: 0 }, measure)
     return made === undefined
       ? undefined
       : input(subject, cause, made, { how: "truncated", ...found })
   }
   const planned =
     spec.compaction === "summarise"
-      ? plan(prompt, { ...bounds, summary_tokens_max }, measure)
+      ? planCompaction(prompt, { ...bounds, summary_tokens_max }, measure)
       : undefined
   if (planned === undefined || planned.dropped.length === 0) {
     const cut = truncated({})
@@ -113,11 +117,15 @@ export const compaction = (
   const instead = (fallback: string, turn?: Turn): RunInput =>
     truncated({ fallback, ...(turn === undefined ? undefined : spent(services, agent, turn)) })!
   return Effect.match(
-    summary(services.model, subject, record(planned.dropped, Math.floor((most * 3) / 4), measure)),
+    summary(
+      services.model,
+      subject,
+      summaryRecord(planned.dropped, Math.floor((most * 3) / 4), measure)
+    ),
     {
       onFailure: (error) => instead(`the model was not able to summarise: ${error.message}`),
       onSuccess: (turn) => {
-        const text = fitted(turn.text.trim(), summary_tokens_max, measure)
+        const text = fitTokens(turn.text.trim(), summary_tokens_max, measure)
         return text === "" || turn.finish === "refusal" || turn.finish === "content_filter"
           ? instead("the model gave no summary", turn)
           : input(subject, cause, summarisedBy(planned, text, prompt, measure), {

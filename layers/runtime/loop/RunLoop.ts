@@ -20,7 +20,7 @@ import type { FrameId, RunId } from "../../../src/Ids.ts"
 import { rootFrame } from "../../../src/Ids.ts"
 import type { RunInput } from "../../../src/run/RunDecider.ts"
 import type { AskModel, RunCall, Work } from "../../../src/run/RunWork.ts"
-import { calls, work } from "../../../src/run/RunWork.ts"
+import { wantedCalls, wantedWork } from "../../../src/run/RunWork.ts"
 import type { RunState } from "../../../src/run/RunState.ts"
 import { isParkable } from "../../../src/run/RunState.ts"
 import type { AgentMemory } from "../../../services/AgentMemory.ts"
@@ -252,13 +252,14 @@ class Loop implements LoopHost {
 
   /** Lets what is in flight be what is wanted. While the process drains, nothing is started. */
   #reconcile(): void {
-    const wanted = work(this.#state)
+    const wanted = wantedWork(this.#state)
     this.#inFlight.keep(wanted)
     if (!this.#wakeup.draining) this.#startAll(wanted)
   }
 
   #startCalls(): void {
-    if (!this.#wakeup.draining && this.#state.open.length > 0) this.#startAll(calls(this.#state))
+    if (!this.#wakeup.draining && this.#state.open.length > 0)
+      this.#startAll(wantedCalls(this.#state))
   }
 
   #startAll(wanted: ReadonlyArray<Work>): void {

@@ -12,13 +12,7 @@ import { decide } from "../../../src/run/RunDecider.ts"
 import type { Outcome, RunEvent } from "../../../src/run/RunEvent.ts"
 import type { RunQuarantined } from "../../../src/run/Quarantine.ts"
 import type { RunState } from "../../../src/run/RunState.ts"
-import {
-  evolve,
-  isAccepted,
-  isParkable,
-  make as emptyState,
-  statusOf
-} from "../../../src/run/RunState.ts"
+import { evolve, isAccepted, isParkable, emptyState, statusOf } from "../../../src/run/RunState.ts"
 import type { AgentMemory } from "../../../services/AgentMemory.ts"
 import type { Fence, StaleAppend } from "../../../services/RunJournal.ts"
 import { FencedOff, JournalError } from "../../../services/RunJournal.ts"
