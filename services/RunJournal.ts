@@ -110,6 +110,16 @@ export const announceLostRecord = ({ id, run_id }: Approval): Effect.Effect<void
     { approval: id, run_id }
   )
 
+/** Durable when its Effect succeeds. A refusal changes nothing. */
+export interface AppendEvents {
+  (append: Append): Effect.Effect<void, StaleAppend | FencedOff | JournalError>
+  /**
+   * The same, begun by the call: a store that appends synchronously gives an Exit, for which the run's loop starts no fiber
+   * (bench row `step`). Absent = there is no such way, as in a journal that wraps the appends of another.
+   */
+  readonly now?: (append: Append) => Effect.Effect<void, StaleAppend | FencedOff | JournalError>
+}
+
 export class RunJournal extends Context.Service<
   RunJournal,
   {
@@ -126,8 +136,7 @@ export class RunJournal extends Context.Service<
       seen?: number
     ): Effect.Effect<Claim, RunNotFound | RunIsOver | RunQuarantined | FencedOff | JournalError>
 
-    /** Durable when it returns. A refusal changes nothing. */
-    append(append: Append): Effect.Effect<void, StaleAppend | FencedOff | JournalError>
+    readonly append: AppendEvents
 
     /**
      * Runs `body` and appends what `record` makes of its exit, in one transaction behind the run's lock: the body's

@@ -3,7 +3,7 @@
  * the cost of a step.
  */
 import { Clock, Deferred, Effect, Exit, Layer, Result, identity } from "effect"
-import type { Append, Claim, Fence } from "../../services/RunJournal.ts"
+import type { Append, AppendEvents, Claim, Fence } from "../../services/RunJournal.ts"
 import {
   announceLostRecord,
   announceQuarantine,
@@ -15,7 +15,6 @@ import {
 } from "../../services/RunJournal.ts"
 import type { Address, RunId, Tenant } from "../../src/Ids.ts"
 import { actorKey } from "../../src/Ids.ts"
-import { suspended } from "../../src/run/FirstStep.ts"
 import type { Amendment } from "../../src/run/RunCommand.ts"
 import { RunIsOver, RunNotFound } from "../../src/run/RunCommand.ts"
 import { openQuestions } from "../../src/run/OpenQuestions.ts"
@@ -281,17 +280,19 @@ const auditRuns = (store: Store) =>
 const make = Effect.gen(function* () {
   const store = yield* EphemeralStore
   const clock = yield* Clock.Clock
-  const append = suspended(
-    (request: Append): Effect.Effect<void, StaleAppend | FencedOff | JournalError> => {
-      const run = store.runs.get(request.run)
-      if (run === undefined) return unknownRun
-      if (run.held !== undefined) return Effect.andThen(Deferred.await(run.held), append(request))
-      const refused = refusal(run, request.fence)
-      if (refused !== undefined) return Effect.fail(refused)
-      const { events, rests = false, status } = request
-      appendEvents(store, run, events, status, rests, clock.currentTimeMillisUnsafe())
-      return Effect.void
-    }
+  const now = (request: Append): Effect.Effect<void, StaleAppend | FencedOff | JournalError> => {
+    const run = store.runs.get(request.run)
+    if (run === undefined) return unknownRun
+    if (run.held !== undefined) return Effect.andThen(Deferred.await(run.held), append(request))
+    const refused = refusal(run, request.fence)
+    if (refused !== undefined) return Effect.fail(refused)
+    const { events, rests = false, status } = request
+    appendEvents(store, run, events, status, rests, clock.currentTimeMillisUnsafe())
+    return Effect.void
+  }
+  const append: AppendEvents = Object.assign(
+    (request: Append) => Effect.suspend(() => now(request)),
+    { now }
   )
   return RunJournal.of({
     create: (id, ordinal, accepted) => create(store, id, ordinal, accepted),

@@ -1,57 +1,85 @@
+/** Appends that a journal does at once, and Effects that are their own result. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit } from "effect"
-import { begin, isDone, suspended } from "../../src/run/FirstStep.ts"
+import { RunJournal } from "../../services/RunJournal.ts"
+import * as EphemeralStores from "../../layers/ephemeral/EphemeralStores.ts"
+import { isDone } from "../../layers/runtime/loop/DoneEffect.ts"
+import { makeWakeup } from "../../layers/runtime/loop/RunWakeup.ts"
+import { RunWriter } from "../../layers/runtime/loop/RunWriter.ts"
+import { fold } from "../../src/run/RunState.ts"
+import * as Samples from "../contracts/Samples.ts"
 
-describe("an Effect that is often done at its first step", () => {
-  it.effect("does nothing before it is run, and as much each time as once", () =>
+const stopping = { _tag: "RunStopping", status: "failed", by: "runtime", reason: "enough" } as const
+
+/** A claimed run of a journal in memory, its next append, and how long it is. */
+const claimed = Effect.gen(function* () {
+  const journal = yield* RunJournal
+  const { fence, run } = yield* Samples.begin()
+  const entries = journal.read(run, 0, 10)
+  const append = { run, fence, events: [stopping], status: "processing", rests: false } as const
+  return { journal, append, run, entries, length: Effect.map(entries, (all) => all.length) }
+})
+
+describe("an append to a journal in memory", () => {
+  it.effect("does nothing before it is run", () =>
     Effect.gen(function* () {
-      let done = 0
-      const add = suspended((n: number) => Exit.succeed((done += n)))
-      const adding = add(2)
-      assert.strictEqual(done, 0)
-      assert.strictEqual(yield* adding, 2)
-      assert.strictEqual(yield* adding, 4)
-    })
+      const { append, journal, length } = yield* claimed
+      const appending = journal.append(append)
+      assert.strictEqual(yield* length, 2)
+      yield* appending
+      assert.strictEqual(yield* length, 3)
+    }).pipe(Effect.provide(EphemeralStores.layer))
   )
 
-  it("is its own result, and no other is", () => {
+  it.effect("is done by the call of `now`, and refused by it", () =>
+    Effect.gen(function* () {
+      const { append, journal, length } = yield* claimed
+      assert.deepStrictEqual(journal.append.now!(append), Exit.void)
+      assert.strictEqual(yield* length, 3)
+      const again = journal.append.now!(append)
+      assert.isTrue(isDone(again) && Exit.isFailure(again))
+      assert.strictEqual(yield* length, 3)
+    }).pipe(Effect.provide(EphemeralStores.layer))
+  )
+
+  for (const [how, isWrapped] of [
+    ["at once where the journal can", false],
+    ["by a fiber where another wraps its appends", true]
+  ] as const) {
+    it.effect(`is done by a run's writer ${how}`, () =>
+      Effect.gen(function* () {
+        const { entries, journal, length, run } = yield* claimed
+        let wrapped = 0
+        const services = {
+          journal: isWrapped
+            ? RunJournal.of({
+                ...journal,
+                append: (append) => (
+                  wrapped++,
+                  Effect.andThen(Effect.yieldNow, journal.append(append))
+                )
+              })
+            : journal,
+          onDurable: () => {},
+          onAmended: () => {}
+        }
+        const state = fold((yield* entries).map(({ event }) => event))
+        const writer = new RunWriter(services, run, state, makeWakeup())
+        writer.decide([{ _tag: "Stops", stopping }])
+        const appending = writer.append()
+        assert.strictEqual(isDone(appending), !isWrapped)
+        assert.isUndefined(yield* appending)
+        assert.strictEqual(wrapped, isWrapped ? 1 : 0)
+        assert.strictEqual(yield* length, state.length)
+      }).pipe(Effect.provide(EphemeralStores.layer))
+    )
+  }
+})
+
+describe("an Effect", () => {
+  it("is its own result if it is an Exit, and otherwise is not", () => {
     assert.isTrue(isDone(Exit.succeed(1)))
     assert.isTrue(isDone(Exit.fail("no")))
     assert.isFalse(isDone(Effect.sync(() => 1)))
   })
-
-  it.effect("is done at once where it is begun, and what must wait is left to run", () =>
-    Effect.gen(function* () {
-      let asked = 0
-      const port = {
-        half: suspended((n: number): Effect.Effect<number, string> => {
-          asked++
-          return n % 2 === 0
-            ? Exit.succeed(n / 2)
-            : Effect.andThen(Effect.yieldNow, Effect.fail("odd"))
-        })
-      }
-      assert.deepStrictEqual(begin(port, port.half, 4), Exit.succeed(2))
-      const odd = begin(port, port.half, 3)
-      assert.strictEqual(asked, 2)
-      assert.isFalse(Exit.isExit(odd))
-      assert.strictEqual(yield* Effect.flip(odd), "odd")
-      assert.strictEqual(asked, 2)
-    })
-  )
-
-  it.effect("asks any other port as it is, with its own `this`", () =>
-    Effect.gen(function* () {
-      class Counter {
-        count = 0
-        add(n: number) {
-          return Effect.sync(() => (this.count += n))
-        }
-      }
-      const counter = new Counter()
-      const adding = begin(counter, counter.add, 3)
-      assert.strictEqual(counter.count, 0)
-      assert.strictEqual(yield* adding, 3)
-    })
-  )
 })

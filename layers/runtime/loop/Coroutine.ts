@@ -4,10 +4,10 @@
  * fiber for as long as it takes; and where a fiber that it started wakes it, it goes on right there, or at its turn.
  */
 import { Effect, Exit, Fiber } from "effect"
-import { isDone } from "../../../src/run/FirstStep.ts"
 import type { AgentMemory } from "../../../services/AgentMemory.ts"
 import { callCatching } from "../tool/Catching.ts"
 import type { Fork } from "../tool/CallHost.ts"
+import { isDone } from "./DoneEffect.ts"
 import type { LoopScheduler } from "./LoopScheduler.ts"
 
 /** `yield* effect` gives its value, or ends the generator with its failure; a plain `yield` sleeps until it is woken. */

@@ -3,10 +3,10 @@
  * then completes without waiting for an observer, and work that is done before it begins gets no fiber (bench row `step`).
  */
 import { Effect, Exit, Fiber } from "effect"
-import { isDone } from "../../../src/run/FirstStep.ts"
 import type { RunInput } from "../../../src/run/RunDecider.ts"
 import type { Work } from "../../../src/run/RunWork.ts"
 import type { InputWork, StartedWork, TimedWork } from "../tool/CallHost.ts"
+import { isDone } from "./DoneEffect.ts"
 import type { LoopHost } from "./LoopHost.ts"
 
 /** Work that has a fiber, or whose input is not durable yet. */

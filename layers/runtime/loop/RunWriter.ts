@@ -5,7 +5,6 @@
  */
 import { Cause, Effect, Exit, Random, Schedule } from "effect"
 import type { RunId } from "../../../src/Ids.ts"
-import { begin, isDone } from "../../../src/run/FirstStep.ts"
 import { conclude } from "../../../src/run/RunConclusion.ts"
 import type { RunInput } from "../../../src/run/RunDecider.ts"
 import { decide } from "../../../src/run/RunDecider.ts"
@@ -16,6 +15,7 @@ import { evolve, isAccepted, isParkable, emptyState, statusOf } from "../../../s
 import type { AgentMemory } from "../../../services/AgentMemory.ts"
 import type { Fence, StaleAppend } from "../../../services/RunJournal.ts"
 import { FencedOff, JournalError } from "../../../services/RunJournal.ts"
+import { isDone } from "./DoneEffect.ts"
 import type { LoopServices } from "./LoopServices.ts"
 import type { RunWakeup } from "./RunWakeup.ts"
 
@@ -111,7 +111,8 @@ export class RunWriter {
     const rests = isParkable(this.#state)
     const append = { run: this.run, fence: this.#fence, events: this.#events, status, rests }
     const { journal } = this.#services
-    const appended = begin(journal, journal.append, append)
+    const { now } = journal.append
+    const appended = now === undefined ? journal.append(append) : now(append)
     if (!isDone(appended)) {
       return Effect.matchCause(appended, {
         onSuccess: () => this.#appended(),
