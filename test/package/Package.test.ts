@@ -1,6 +1,14 @@
 /** The package that npm would publish: its entries, what it closes, what it holds and what it leaves to its user. */
 import { spawnSync } from "node:child_process"
-import { mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
+import {
+  cpSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync
+} from "node:fs"
 import { tmpdir } from "node:os"
 import { join, posix } from "node:path"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
@@ -174,6 +182,22 @@ describe("the packed package", () => {
       ["effect"]
     )
   })
+
+  it("runs examples as files of the project, with no optional peer installed", () => {
+    const printed = ["embedding", "http", "policy", "semstreams"].map((name) => {
+      cpSync(join(root, `test/examples/${name}.ts`), join(packed.project, `${name}.ts`))
+      return done(process.execPath, [`${name}.ts`], packed.project)
+        .trim()
+        .split("\n")
+        .at(-1)
+    })
+    assert.deepEqual(printed, [
+      "It is paid back.",
+      "202 Good morning.",
+      "awaiting_approval",
+      `[ true, 'tool.result.call-2', '"order 1003 is paid back"' ]`
+    ])
+  }, 60_000)
 
   it("says which packages a store needs that are not installed, and starts without any", () => {
     const start = (store: unknown) =>
