@@ -26,7 +26,7 @@ export interface McpToolStatus {
   /** The registry's key; absent if it is not in the registry. */
   readonly key: string | undefined
   readonly state: McpToolState
-  /** What is wrong and what would mend it; empty if it is available. */
+  /** What is wrong and what would fix it; empty if it is available. */
   readonly message: string
   readonly accepted_hash: string | undefined
   /** What the server offers now: this is what `accept` takes. */

@@ -143,8 +143,8 @@ const bounds: Readonly<
 
 /** Options that can be right, with their defaults. */
 const checked = Effect.fnUntraced(function* (tool: string, options: Options) {
-  const wrong = (field: string, problem: string, mend: string): MisdeclaredTool =>
-    misdeclared(tool, field, problem, mend)
+  const wrong = (field: string, problem: string, fix: string): MisdeclaredTool =>
+    misdeclared(tool, field, problem, fix)
   const limits: Record<string, number> = {}
   for (const [field, [absent, least, most]] of Object.entries(bounds)) {
     const given = options[field as keyof Limits] ?? absent

@@ -17,7 +17,7 @@ import { failureOf } from "./McpFailure.ts"
 import type { Sdk } from "./Sdk.ts"
 import { StdioTransport } from "./StdioTransport.ts"
 
-/** The server could not be started, reached or understood. The message names the mend where there is one. */
+/** The server could not be started, reached or understood. The message names the fix where there is one. */
 export class McpServerUnavailable extends Schema.TaggedError<McpServerUnavailable>()(
   "McpServerUnavailable",
   { server: Schema.String, message: Schema.String }

@@ -106,7 +106,7 @@ export const collisions = (
 
 export interface Verdict {
   readonly state: McpToolState
-  /** What is wrong and what would mend it; empty if it is available. */
+  /** What is wrong and what would fix it; empty if it is available. */
   readonly message: string
 }
 

@@ -1,7 +1,7 @@
 /**
- * Habits of endpoints that speak chat completions, mended before the client reads the answer: a whole JSON answer to a
+ * Habits of endpoints that speak chat completions, fixed before the client reads the answer: a whole JSON answer to a
  * request for a stream, a stream that ends with `[DONE]` and never says why, several choices in one stream, usage
- * where the client does not look, and arguments that are no text. What is mended was judged before: it is within bounds.
+ * where the client does not look, and arguments that are no text. What is fixed was judged before: it is within bounds.
  */
 
 import type { Known } from "./BodyKind.ts"
@@ -116,8 +116,8 @@ class Choices {
   /** The turn was cut at its limit: an error that says so again is none. */
   private cut = false
 
-  /** A line of the stream, mended; undefined = nothing is left of it. */
-  mended(line: string): string | undefined {
+  /** A line of the stream, fixed; undefined = nothing is left of it. */
+  fixed(line: string): string | undefined {
     if (!/^data:\s*\{/.test(line)) return line
     if (/"failed_generation"\s*:/.test(line)) return withGenerationSaid(line)
     this.cut ||= /"finish_reason"\s*:\s*"length"/.test(line)
@@ -136,12 +136,12 @@ class Choices {
       return index === this.index
     })
     if (kept.length === 0 && choices.length > 0 && usage === undefined) return undefined
-    const mended = kept.map((choice) => {
+    const fixed = kept.map((choice) => {
       const { delta } = record(choice)
       return delta === undefined ? choice : { ...record(choice), delta: callsOf(record(delta)) }
     })
     const counted = usage === undefined ? undefined : { usage }
-    return `data: ${JSON.stringify({ ...all, choices: mended, ...counted })}`
+    return `data: ${JSON.stringify({ ...all, choices: fixed, ...counted })}`
   }
 }
 
@@ -163,7 +163,7 @@ const finished = () => {
       pieces.push(rest)
       let out = ""
       for (const line of lines) {
-        const each = of.mended(line)
+        const each = of.fixed(line)
         if (each === undefined) continue
         // Inside a JSON string the quotes would be escaped, so that text which speaks of a finish is none.
         seen ||= /"finish_reason"\s*:\s*"/.test(each)
@@ -186,12 +186,12 @@ const finished = () => {
 const utf8 = (body: ReadableStream<Uint8Array>): ReadableStream<string> =>
   body.pipeThrough(new TextDecoderStream() as ReadableWritablePair<string, Uint8Array>)
 
-type Mended = ReadableStream<Uint8Array> | string
+type Fixed = ReadableStream<Uint8Array> | string
 
 const textOf = (body: ReadableStream<Uint8Array>): Promise<string> => new Response(body).text()
 
 /** The body of a good answer as the client's stream parser wants it, whatever it is labelled as. */
-const mended = async ({ body, isJson }: Known): Promise<Mended> =>
+const fixed = async ({ body, isJson }: Known): Promise<Fixed> =>
   isJson
     ? streamOf(await textOf(body))
     : utf8(body).pipeThrough(finished()).pipeThrough(new TextEncoderStream())
@@ -203,14 +203,14 @@ const mended = async ({ body, isJson }: Known): Promise<Mended> =>
 const ask = async (
   input: Parameters<typeof fetch>[0],
   init: RequestInit | undefined,
-  mend: (body: Known, answer: ResponseInit) => Promise<Mended>
+  fix: (body: Known, answer: ResponseInit) => Promise<Fixed>
 ): Promise<Response> => {
   const response = await fetch(input, { ...init, redirect: "manual" })
   if (response.body === null) return response
   const known = judged(await kindOf(response.body.pipeThrough(bounded())))
   const { headers, status, statusText } = response
   const answer = { headers, status, statusText }
-  return new Response(response.ok ? await mend(known, answer) : known.body, answer)
+  return new Response(response.ok ? await fix(known, answer) : known.body, answer)
 }
 
 const wantsStream = (init: RequestInit | undefined): boolean =>
@@ -240,8 +240,8 @@ export const geminiFetch: typeof fetch = (input, init) =>
     return isJson && /:streamGenerateContent\b/.test(url) ? eventsOf(await textOf(body)) : body
   })
 
-/** For chat completions: what comes back is mended. */
+/** For chat completions: what comes back is fixed. */
 export const chatFetch: typeof fetch = (input, init) =>
   ask(input, init, async (known) =>
-    wantsStream(init) ? mended(known) : wholeOf(await textOf(known.body))
+    wantsStream(init) ? fixed(known) : wholeOf(await textOf(known.body))
   )

@@ -109,7 +109,7 @@ export const isCapabilityDenied = ({ kind, message, reason }: ToolFailure): bool
   reason === "CAPABILITY_DENIED" && kind === "permission" && denial.test(message)
 
 /** What an operator or an author does about a capability that is missing; a sentence without its full stop. */
-export const grantMend = (missing: Capability, default_deny: boolean): string => {
+export const grantFix = (missing: Capability, default_deny: boolean): string => {
   if (climbs(missing)) return 'Declare it without the ".." in its scope: no grant covers it'
   const wanted = claimOf(missing)
   if (covers(wanted, wanted, default_deny)) return "Add it to capabilities"

@@ -19,7 +19,7 @@ const policy = (kind: ToolErrorKind): Classified => ({ class: "ToolPolicyError",
 const transient = (kind: ToolErrorKind): Classified => ({ class: "ToolTransientError", kind })
 const terminal = (kind: ToolErrorKind): Classified => ({ class: "ToolTerminalError", kind })
 
-/** A kind alone. `external` and `internal` without more detail are nobody's to mend. */
+/** A kind alone. `external` and `internal` without more detail are nobody's to fix. */
 export const ofKind = (kind: ToolErrorKind): Classified => {
   switch (kind) {
     case "invalid_args":

@@ -1,5 +1,5 @@
 /**
- * The four ways in which a tool fails, and nothing else. The class says who can mend it: the model or its user
+ * The four ways in which a tool fails, and nothing else. The class says who can fix it: the model or its user
  * (user), a person with more rights (policy), time (transient), or nobody (terminal).
  */
 import { Schema } from "effect"
@@ -25,7 +25,7 @@ const fields = {
   message: Schema.String
 }
 
-/** Bad arguments or missing context. The user may see it; the model can mend it. */
+/** Bad arguments or missing context. The user may see it; the model can fix it. */
 export class ToolUserError extends Schema.TaggedError<ToolUserError>()("ToolUserError", fields) {}
 
 /** Capability, permission, approval or limit. The user may see it, framed; asking again does not help. */

@@ -23,7 +23,7 @@ import { didYouMean } from "../tool/Nearest.ts"
 import { jsonSchemaInput, refusalText } from "../tool/ToolCodec.ts"
 import { malformedIn, readsOf } from "./StateTemplate.ts"
 
-/** A graph that cannot be right: the node and the field at fault, and how they are mended. */
+/** A graph that cannot be right: the node and the field at fault, and how they are fixed. */
 export class GraphRefused extends Schema.TaggedError<GraphRefused>()("GraphRefused", {
   graph: Schema.String,
   /** Absent = the graph as a whole. */

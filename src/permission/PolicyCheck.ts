@@ -10,13 +10,13 @@ import { isUrlLike, scopeOf } from "../call/UrlScope.ts"
 import { patternOf } from "./PermissionRule.ts"
 import type { Policy } from "./Policy.ts"
 
-/** `field` is a path such as `rules.2.pattern`; `message` quotes what stands there, and says the mend. */
+/** `field` is a path such as `rules.2.pattern`; `message` quotes what stands there, and says the fix. */
 export class MisdeclaredPolicy extends Schema.TaggedError<MisdeclaredPolicy>()(
   "MisdeclaredPolicy",
   { field: Schema.String, message: Schema.String }
 ) {}
 
-type Wrong = readonly [problem: string, mend: string]
+type Wrong = readonly [problem: string, fix: string]
 
 const toolName = /^[A-Za-z0-9_-]{1,64}(?:\.[A-Za-z0-9_-]{1,64}@[A-Za-z0-9._-]{1,64})?$/
 
@@ -52,18 +52,18 @@ const wrongPattern = (pattern: string): Wrong | undefined => {
   const begin = rest.replace(/\)$/, "").replace(/:?\*?$/, "")
   if (begin.trim() === "") return ["it says nothing of how a call begins", `Write ${every}`]
   if (rest.endsWith(":*)")) return wrongUrl(tool, begin)
-  const mend = (text: string) => `Write ${JSON.stringify(`${tool}(${text}:*)`)}, or ${every}`
-  if (!rest.endsWith(")")) return ["its parenthesis is not closed", mend(begin)]
+  const fix = (text: string) => `Write ${JSON.stringify(`${tool}(${text}:*)`)}, or ${every}`
+  if (!rest.endsWith(")")) return ["its parenthesis is not closed", fix(begin)]
   const named = /^\w+\s*=\s*(\S.*)$/.exec(begin)
   return named === null
-    ? ['what is in the parentheses does not end in ":*"', mend(begin)]
-    : ["it names an argument, where only the beginning of a call can stand", mend(named[1]!)]
+    ? ['what is in the parentheses does not end in ":*"', fix(begin)]
+    : ["it names an argument, where only the beginning of a call can stand", fix(named[1]!)]
 }
 
-const misdeclared = (field: string, given: string, [problem, mend]: Wrong): MisdeclaredPolicy =>
+const misdeclared = (field: string, given: string, [problem, fix]: Wrong): MisdeclaredPolicy =>
   new MisdeclaredPolicy({
     field,
-    message: `policy, ${field} ${JSON.stringify(given)}: ${problem}. ${mend}.`
+    message: `policy, ${field} ${JSON.stringify(given)}: ${problem}. ${fix}.`
   })
 
 /** Fails with the first rule, or name of a tool that always asks, that no tool could have. */
@@ -96,12 +96,12 @@ const unread = (prefix: string, { spec }: Tool): string | undefined => {
   }
   if (spec.rule_arguments !== undefined) return undefined
   const types = Object.values(properties).map(typeOf)
-  const mend = "Declare the tool with the rule_arguments that rules are to read."
+  const fix = "Declare the tool with the rule_arguments that rules are to read."
   if (types.length > 0 && types.every((type) => typeof type === "string" && type !== "string")) {
-    return `a rule reads a text, and the tool takes none. ${mend}`
+    return `a rule reads a text, and the tool takes none. ${fix}`
   }
   return types.includes("array") && /\S\s+\S/.test(prefix)
-    ? `a rule reads the tool's first text alone, and never its lists. ${mend}`
+    ? `a rule reads the tool's first text alone, and never its lists. ${fix}`
     : undefined
 }
 

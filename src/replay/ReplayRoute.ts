@@ -28,7 +28,7 @@ export const routeOf = ({ recorded, replay_policy, side_effects }: Situation): R
   }
 }
 
-/** Why a replay stopped at a call. The message says what would mend it. */
+/** Why a replay stopped at a call. The message says what would fix it. */
 export class ReplayError extends Schema.TaggedError<ReplayError>()("ReplayError", {
   tool: Schema.String,
   /** `erased`: there was a result, and it was erased since. */

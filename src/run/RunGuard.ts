@@ -8,7 +8,7 @@ import { endedWell } from "./CutTurn.ts"
 import type { ModelTurned, Outcome } from "./RunEvent.ts"
 import type { CallState, RunState } from "./RunState.ts"
 
-/** Reasons of results that only the model can mend. */
+/** Reasons of results that only the model can fix. */
 const mistakes: ReadonlySet<string> = new Set([
   "MALFORMED_JSON",
   "INPUT_SCHEMA",

@@ -106,7 +106,7 @@ const own_fields = [
   .join(" ")
   .split(" ")
 
-type Wrong = readonly [field: string, problem: string, mend: string]
+type Wrong = readonly [field: string, problem: string, fix: string]
 
 const retryWrong = (spec: ToolSpec): Wrong | undefined => {
   if (spec.retry === undefined || spec.retry.max_attempts === 1 || !isDispatched(spec)) {

@@ -157,13 +157,13 @@ export const bindTool = <R>(
     const field = `examples.${index}`
     const given = refusalOf(input.decode(example.input))
     if (given !== undefined) {
-      const mend = "Write arguments that the tool's input takes"
-      return Effect.fail(misdeclared(spec.name, `${field}.input`, given, mend))
+      const fix = "Write arguments that the tool's input takes"
+      return Effect.fail(misdeclared(spec.name, `${field}.input`, given, fix))
     }
     const gives = example.output === undefined ? undefined : refusalOf(output.check(example.output))
     if (gives !== undefined) {
-      const mend = "Write a result that the tool's output allows, or leave it out"
-      return Effect.fail(misdeclared(spec.name, `${field}.output`, gives, mend))
+      const fix = "Write a result that the tool's output allows, or leave it out"
+      return Effect.fail(misdeclared(spec.name, `${field}.output`, gives, fix))
     }
   }
   return Effect.succeed({
@@ -189,12 +189,12 @@ const governed = Effect.fnUntraced(function* (
 ) {
   const { name } = tool
   if (governance === undefined) {
-    const mend = "Say at least its namespace and side_effects"
-    return yield* misdeclared(name, "governance", "nothing governs it", mend)
+    const fix = "Say at least its namespace and side_effects"
+    return yield* misdeclared(name, "governance", "nothing governs it", fix)
   }
   if (entry === undefined) {
-    const mend = "Add it to the handlers of its toolkit"
-    return yield* misdeclared(name, "handler", "the toolkit has no handler for it", mend)
+    const fix = "Add it to the handlers of its toolkit"
+    return yield* misdeclared(name, "handler", "the toolkit has no handler for it", fix)
   }
   const { input_schema, output_schema } = governance
   const input =

@@ -86,7 +86,7 @@ export interface McpOptions {
   readonly allow: McpAllow
 }
 
-/** A declaration that cannot be right or that nobody allowed; it ends the start, and says what would mend it. */
+/** A declaration that cannot be right or that nobody allowed; it ends the start, and says what would fix it. */
 export class McpServerRefused extends Schema.TaggedError<McpServerRefused>()("McpServerRefused", {
   server: Schema.String,
   field: Schema.String,
@@ -154,7 +154,7 @@ const refusalOfUrl = (server: McpHttpServer, allow: McpAllow): string | undefine
   return undefined
 }
 
-/** Why a server may not be started or reached, and what would mend it; undefined if it may. */
+/** Why a server may not be started or reached, and what would fix it; undefined if it may. */
 export const refusalOf = (server: McpServer, allow: McpAllow): McpServerRefused | undefined => {
   const refused = (field: string, message: string) =>
     new McpServerRefused({ server: server.namespace, field, message })

@@ -1,11 +1,11 @@
 /**
- * A declaration that cannot be right. It ends the start, so its text has to be enough to mend it.
+ * A declaration that cannot be right. It ends the start, so its text has to be enough to fix it.
  */
 import { Schema, SchemaIssue } from "effect"
 import { Role } from "../Principal.ts"
 import { didYouMean } from "./Nearest.ts"
 
-/** `message` names the tool, the field and the mend; `field` is a path such as `retry.max_attempts`. */
+/** `message` names the tool, the field and the fix; `field` is a path such as `retry.max_attempts`. */
 export class MisdeclaredTool extends Schema.TaggedError<MisdeclaredTool>()("MisdeclaredTool", {
   tool: Schema.String,
   field: Schema.String,
@@ -15,24 +15,24 @@ export class MisdeclaredTool extends Schema.TaggedError<MisdeclaredTool>()("Misd
 /** A sentence with the stop that it lacks; a question has its own. */
 const stopped = (sentence: string): string => (/[.?!]$/.test(sentence) ? sentence : `${sentence}.`)
 
-/** `problem` and `mend` are sentences without their full stop. */
+/** `problem` and `fix` are sentences without their full stop. */
 export const misdeclared = (
   tool: string,
   field: string,
   problem: string,
-  mend: string
+  fix: string
 ): MisdeclaredTool =>
   new MisdeclaredTool({
     tool,
     field,
-    message: `tool "${tool}", field "${field}": ${stopped(problem)} ${stopped(mend)}`
+    message: `tool "${tool}", field "${field}": ${stopped(problem)} ${stopped(fix)}`
   })
 
 const truth = "Write true or false, or leave it out"
 const word = "Write 1 to 64 letters, digits, _ or -"
 
 /** How a field is written, for whoever wrote it wrongly. */
-const mends: Readonly<Record<string, string>> = {
+const fixes: Readonly<Record<string, string>> = {
   namespace: `${word}, such as "shop"`,
   name: `${word}, such as "refund_order"`,
   version: 'Write a tag of letters, digits, . _ or -, such as "1" or "2026.4"',
@@ -96,7 +96,7 @@ export const misdeclaredByIssue = (
         tool,
         path.join("."),
         (first?.message ?? "it does not fit").slice(0, 300),
-        mends[field] ?? "Write what its type says, or leave it out"
+        fixes[field] ?? "Write what its type says, or leave it out"
       )
     : misdeclared(
         tool,

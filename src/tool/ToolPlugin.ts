@@ -32,18 +32,18 @@ export interface ToolPlugin<R = never, E = never, RX = never> {
   readonly tools: Effect.Effect<ReadonlyArray<GovernedTool<R>>, E, RX>
 }
 
-/** A plugin that is not let in: which, what of it, and the mend. */
+/** A plugin that is not let in: which, what of it, and the fix. */
 export class PluginRefused extends Schema.TaggedError<PluginRefused>()("PluginRefused", {
   plugin: Schema.String,
   field: Schema.String,
   message: Schema.String
 }) {}
 
-const refuse = (plugin: string, field: string, problem: string, mend: string): PluginRefused =>
+const refuse = (plugin: string, field: string, problem: string, fix: string): PluginRefused =>
   new PluginRefused({
     plugin,
     field,
-    message: `plugin "${plugin}", field "${field}": ${problem}. ${mend}.`
+    message: `plugin "${plugin}", field "${field}": ${problem}. ${fix}.`
   })
 
 const decodeManifest = Schema.decodeUnknownEffect(PluginManifest, { onExcessProperty: "error" })
@@ -89,14 +89,14 @@ const admitted = <R>(
 ): Effect.Effect<ReadonlyArray<GovernedTool<R>>, PluginRefused> => {
   const bare = tools.findIndex((tool) => !isCallable(tool))
   if (bare !== -1) {
-    const mend = "Return what tool() or govern() makes, and not its spec"
-    return Effect.fail(refuse(name, `tools.${bare}`, "it cannot be called", mend))
+    const fix = "Return what tool() or govern() makes, and not its spec"
+    return Effect.fail(refuse(name, `tools.${bare}`, "it cannot be called", fix))
   }
   const foreign = tools.find(({ spec }) => !namespaces.includes(spec.namespace))
   if (foreign !== undefined) {
-    const mend = `Declare "${foreign.spec.namespace}", or register the tool in one of: ${namespaces.join(", ")}`
+    const fix = `Declare "${foreign.spec.namespace}", or register the tool in one of: ${namespaces.join(", ")}`
     const problem = `"${foreign.key}" is outside the namespaces that it declares`
-    return Effect.fail(refuse(name, "namespaces", problem, mend))
+    return Effect.fail(refuse(name, "namespaces", problem, fix))
   }
   return Effect.succeed(tools)
 }
@@ -117,8 +117,8 @@ const ordered = Effect.fnUntraced(function* <R, E, RX>(
   const owners = new Map<string, string>()
   for (const { manifest } of all) {
     if (names.has(manifest.name)) {
-      const mend = "Leave one out, or rename it"
-      return yield* refuse(manifest.name, "name", "two plugins have this name", mend)
+      const fix = "Leave one out, or rename it"
+      return yield* refuse(manifest.name, "name", "two plugins have this name", fix)
     }
     names.add(manifest.name)
     for (const namespace of manifest.namespaces) {

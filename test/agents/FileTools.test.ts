@@ -284,7 +284,7 @@ describe("write_file", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("is not made for a directory that is none, and says how to mend it", () =>
+  it.live("is not made for a directory that is none, and says how to fix it", () =>
     Effect.gen(function* () {
       const { root } = yield* place
       for (const wrong of ["relative", join(root, "none"), join(root, "a.txt"), "/"]) {

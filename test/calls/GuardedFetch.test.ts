@@ -323,35 +323,33 @@ describe("the guarded fetch", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect(
-    "is not made of options that cannot be right, and says which and how to mend them",
-    () =>
-      Effect.gen(function* () {
-        for (const [options, field] of [
-          [{ methods: [] }, "methods"],
-          [{ methods: ["get"] }, "methods"],
-          [{ methods: ["CONNECT"] }, "methods"],
-          [{ ports: [] }, "ports"],
-          [{ ports: [0] }, "ports"],
-          [{ hosts: [] }, "hosts"],
-          [{ hosts: ["https://a.example"] }, "hosts"],
-          [{ allow_ranges: ["10.0.0.0/33"] }, "allow_ranges"],
-          [{ allow_ranges: ["intranet"] }, "allow_ranges"],
-          [{ credentials: { "a.example": { authorization: "x" } } }, "credentials"],
-          [{ credentials: { "https://a.example": { host: "x" } } }, "credentials"],
-          [{ timeout_ms: 0 }, "timeout_ms"],
-          [{ response_bytes_max: 5_000_000 }, "response_bytes_max"],
-          [{ redirects_max: 21 }, "redirects_max"]
-        ] as const) {
-          const error = yield* Effect.flip(HttpRequestTool.tools(options))
-          assert.deepInclude(error, { _tag: "MisdeclaredTool", tool: "http_request", field })
-          assert.include(error.message, "Write")
-        }
-        // From JavaScript: a guard that is misspelt would be no guard.
-        const misspelt = { host: ["api.example.org"] } as object
-        const error = yield* Effect.flip(HttpRequestTool.tools(misspelt))
-        assert.deepInclude(error, { _tag: "MisdeclaredTool", tool: "http_request", field: "host" })
-        assert.include(error.message, 'Did you mean "hosts"?')
-      })
+  it.effect("is not made of options that cannot be right, and says which and how to fix them", () =>
+    Effect.gen(function* () {
+      for (const [options, field] of [
+        [{ methods: [] }, "methods"],
+        [{ methods: ["get"] }, "methods"],
+        [{ methods: ["CONNECT"] }, "methods"],
+        [{ ports: [] }, "ports"],
+        [{ ports: [0] }, "ports"],
+        [{ hosts: [] }, "hosts"],
+        [{ hosts: ["https://a.example"] }, "hosts"],
+        [{ allow_ranges: ["10.0.0.0/33"] }, "allow_ranges"],
+        [{ allow_ranges: ["intranet"] }, "allow_ranges"],
+        [{ credentials: { "a.example": { authorization: "x" } } }, "credentials"],
+        [{ credentials: { "https://a.example": { host: "x" } } }, "credentials"],
+        [{ timeout_ms: 0 }, "timeout_ms"],
+        [{ response_bytes_max: 5_000_000 }, "response_bytes_max"],
+        [{ redirects_max: 21 }, "redirects_max"]
+      ] as const) {
+        const error = yield* Effect.flip(HttpRequestTool.tools(options))
+        assert.deepInclude(error, { _tag: "MisdeclaredTool", tool: "http_request", field })
+        assert.include(error.message, "Write")
+      }
+      // From JavaScript: a guard that is misspelt would be no guard.
+      const misspelt = { host: ["api.example.org"] } as object
+      const error = yield* Effect.flip(HttpRequestTool.tools(misspelt))
+      assert.deepInclude(error, { _tag: "MisdeclaredTool", tool: "http_request", field: "host" })
+      assert.include(error.message, 'Did you mean "hosts"?')
+    })
   )
 })

@@ -1,11 +1,6 @@
 /** What a grant covers, of URLs above all, and what is said of a capability that no grant covers. */
 import { assert, describe, it } from "@effect/vitest"
-import {
-  capabilityDenied,
-  grantMend,
-  grantsOf,
-  missingOf
-} from "../../src/capability/Capability.ts"
+import { capabilityDenied, grantFix, grantsOf, missingOf } from "../../src/capability/Capability.ts"
 
 const covers = (scope: string, wanted: string): boolean =>
   missingOf(grantsOf([{ name: "net", scope }], true), [`net:${wanted}`]) === undefined
@@ -66,8 +61,8 @@ describe("a capability that is missing", () => {
     )
   })
 
-  it("has a mend that would work", () => {
-    const table: ReadonlyArray<readonly [missing: string, default_deny: boolean, mend: string]> = [
+  it("has a fix that would work", () => {
+    const table: ReadonlyArray<readonly [missing: string, default_deny: boolean, fix: string]> = [
       ["fs", false, "Add it to capabilities"],
       ["fs:/x", false, "Add it to capabilities"],
       ["fs:/x", true, "Add it to capabilities"],
@@ -81,8 +76,8 @@ describe("a capability that is missing", () => {
       ["fs:../x", false, 'Declare it without the ".." in its scope: no grant covers it'],
       ["fs:a\\..", true, 'Declare it without the ".." in its scope: no grant covers it']
     ]
-    for (const [missing, default_deny, mend] of table) {
-      assert.strictEqual(grantMend(missing, default_deny), mend, missing)
+    for (const [missing, default_deny, fix] of table) {
+      assert.strictEqual(grantFix(missing, default_deny), fix, missing)
     }
   })
 })

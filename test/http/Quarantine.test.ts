@@ -22,7 +22,7 @@ const broken = Effect.gen(function* () {
   const approval = yield* asks({ run, conversation: sent.json.conversation_id as string })
   const { entries } = (yield* EphemeralStore.EphemeralStore).runs.get(run)!
   const [lost] = entries.splice(2, 1)
-  return { run, approval, mend: Effect.sync(() => entries.splice(2, 0, lost!)) }
+  return { run, approval, fix: Effect.sync(() => entries.splice(2, 0, lost!)) }
 })
 
 const statuses = (run: RunId, as: Who) =>
@@ -38,7 +38,7 @@ const statuses = (run: RunId, as: Who) =>
 describe("runs in quarantine", () => {
   it.live("are refused with 409, listed for operators of their tenant, read raw and released", () =>
     Effect.gen(function* () {
-      const { approval, mend, run } = yield* broken
+      const { approval, fix, run } = yield* broken
       const decide = () =>
         ask(`/v1/approvals/${approval}/decision`, { as: "ada", json: { decision: "approve" } })
       const refused = yield* decide()
@@ -84,7 +84,7 @@ describe("runs in quarantine", () => {
       }
       const release = () => ask(`/v1/quarantine/${run}/release`, { as: "olga", method: "POST" })
       assert.strictEqual((yield* release()).status, 409)
-      yield* mend
+      yield* fix
       assert.strictEqual((yield* release()).status, 204)
       assert.strictEqual((yield* decide()).status, 200)
       assert.deepStrictEqual((yield* ask("/v1/quarantine", { as: "olga" })).json.items, [])

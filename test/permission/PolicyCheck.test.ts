@@ -65,7 +65,7 @@ const malformed: ReadonlyArray<readonly [pattern: string, said: string]> = [
 ]
 
 describe("a rule", () => {
-  it.effect("that no call could meet is told with its place, itself and its mend", () =>
+  it.effect("that no call could meet is told with its place, itself and its fix", () =>
     Effect.gen(function* () {
       for (const [pattern, said] of malformed) {
         const message = yield* mistake(denying("run", pattern))
@@ -145,9 +145,9 @@ describe("a rule of a tool that is there", () => {
       `The policy's rule ${JSON.stringify(pattern)} (deny) has no effect: ${why}`
     const argument = (name: string) =>
       `it names the argument "${name}", where only the beginning of a call can stand.`
-    const mend = "Declare the tool with the rule_arguments that rules are to read."
-    const lists = `a rule reads the tool's first text alone, and never its lists. ${mend}`
-    const texts = `a rule reads a text, and the tool takes none. ${mend}`
+    const fix = "Declare the tool with the rule_arguments that rules are to read."
+    const lists = `a rule reads the tool's first text alone, and never its lists. ${fix}`
+    const texts = `a rule reads a text, and the tool takes none. ${fix}`
     for (const [pattern, why] of [
       ["say(text=x:*)", argument("text")],
       ["say(text = x:*)", argument("text")],

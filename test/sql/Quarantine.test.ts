@@ -74,7 +74,7 @@ const damages: Readonly<Record<string, Damage<SqlClient.SqlClient>>> = {
 
 onBothEngines("a run in quarantine", (it) => {
   for (const [what, damage] of Object.entries(damages)) {
-    it.effect(`is named, listed and left alone where ${what}, and goes on once it is mended`, () =>
+    it.effect(`is named, listed and left alone where ${what}, and goes on once it is fixed`, () =>
       isQuarantined(damage).pipe(Effect.provide(EphemeralStore.layer))
     )
   }

@@ -18,7 +18,7 @@ const wrong = (given: object) => Effect.flip(declared(given))
 
 const truths = ["idempotent", "deprecated", "transactional", "stop_loop", "text_result"]
 
-/** A field, and what of its mend says which values it takes. */
+/** A field, and what of its fix says which values it takes. */
 const others: Readonly<Record<string, string>> = {
   namespace: 'such as "shop"',
   version: "Write a tag",
@@ -48,7 +48,7 @@ const others: Readonly<Record<string, string>> = {
   description: "a text of at most 4000"
 }
 
-describe("the mend of a declaration", () => {
+describe("the fix of a declaration", () => {
   it.effect("is of the field that is wrong, whichever it is", () =>
     Effect.gen(function* () {
       for (const [field, says] of Object.entries(others)) {

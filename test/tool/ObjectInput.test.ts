@@ -31,11 +31,11 @@ const schemas = [
   { type: ["object", "null"] }
 ]
 
-const refused = (error: unknown, field: string, mend: string) => {
+const refused = (error: unknown, field: string, fix: string) => {
   assert.deepInclude(error, { _tag: "MisdeclaredTool", tool: "t", field })
   const { message } = error as Error
   assert.include(message, `tool "t", field "${field}": its JSON Schema has to be of type "object"`)
-  assert.isTrue(message.endsWith(`${mend}.`), message)
+  assert.isTrue(message.endsWith(`${fix}.`), message)
 }
 
 const wrapped = "Wrap it in an object: Schema.Struct({ value: ... })"

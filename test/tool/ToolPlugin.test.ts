@@ -65,7 +65,7 @@ describe("a plugin", () => {
     })
   )
 
-  it.effect("SG-57 is refused with a manifest that cannot be read, naming what and the mend", () =>
+  it.effect("SG-57 is refused with a manifest that cannot be read, naming what and the fix", () =>
     Effect.gen(function* () {
       const wrong: ReadonlyArray<readonly [object, string]> = [
         [{ api_version: "2" }, "api_version"],

@@ -140,7 +140,7 @@ describe("a tool's record", () => {
 interface Mistake {
   readonly given: object
   readonly field: string
-  /** What of the problem and of the mend its text has to hold. */
+  /** What of the problem and of the fix its text has to hold. */
   readonly says: ReadonlyArray<string>
 }
 
@@ -217,7 +217,7 @@ const declared = (given: object) =>
   )
 
 describe("a declaration", () => {
-  it.effect("ends the start with a text that names the tool, the field and the mend", () =>
+  it.effect("ends the start with a text that names the tool, the field and the fix", () =>
     Effect.gen(function* () {
       for (const { field, given, says } of mistakes) {
         const error = yield* Effect.flip(declared(given))

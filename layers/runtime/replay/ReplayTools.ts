@@ -49,7 +49,7 @@ class Given {
 
 const nothing = new Given(() => Exit.succeed(null))
 
-/** A tool that may not be replayed is refused by its policy; what is not there, or no more, is nobody's to mend. */
+/** A tool that may not be replayed is refused by its policy; what is not there, or no more, is nobody's to fix. */
 const stopped = ({ message, reason: why }: ReplayError): ToolFailure => {
   const reason = `REPLAY_${why.toUpperCase()}`
   return failureOf(

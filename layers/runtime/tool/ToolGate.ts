@@ -6,7 +6,7 @@
 import {
   capabilityDenied,
   claimOf,
-  grantMend,
+  grantFix,
   grantsOf,
   missingOf
 } from "../../../src/capability/Capability.ts"
@@ -67,8 +67,8 @@ export const capabilityWarnings = (
       const missing = missingCapability(agent, tool, policy.default_deny)
       if (missing === undefined) return []
       const { message } = capabilityDenied(tool.spec.name, missing)
-      const mend = grantMend(missing, policy.default_deny)
-      return [`Every call by ${agent.spec.name} is refused: ${message} ${mend}.`]
+      const fix = grantFix(missing, policy.default_deny)
+      return [`Every call by ${agent.spec.name} is refused: ${message} ${fix}.`]
     })
   )
 
