@@ -10,13 +10,13 @@ import * as Samples from "./Samples.ts"
 
 type Needs = RunJournal | TaskStore
 
-export const amendTests = (it: Vitest.MethodsNonLive<Needs>): void => {
-  const asking = Effect.fnUntraced(function* () {
-    const request = Samples.approvalRequested()
-    const begun = yield* Samples.begin({}, [Samples.modelTurned(1, 1), request])
-    return { ...begun, request }
-  })
+const asking = Effect.fnUntraced(function* () {
+  const request = Samples.approvalRequested()
+  const begun = yield* Samples.begin({}, [Samples.modelTurned(1, 1), request])
+  return { ...begun, request }
+})
 
+const amendmentTests = (it: Vitest.MethodsNonLive<Needs>): void => {
   it.effect("an amendment answers, is appended, and makes the owner's length stale", () =>
     Effect.gen(function* () {
       const journal = yield* RunJournal
@@ -71,7 +71,9 @@ export const amendTests = (it: Vitest.MethodsNonLive<Needs>): void => {
       assert.strictEqual((yield* Samples.snapshot(run)).head.status, "cancelled")
     })
   )
+}
 
+const refusalTests = (it: Vitest.MethodsNonLive<Needs>): void => {
   it.effect("a refusal is typed, and the events of its amendment are appended", () =>
     Effect.gen(function* () {
       const journal = yield* RunJournal
@@ -129,7 +131,9 @@ export const amendTests = (it: Vitest.MethodsNonLive<Needs>): void => {
       assert.strictEqual(head.length, entries.length)
     })
   )
+}
 
+const concurrencyTests = (it: Vitest.MethodsNonLive<Needs>): void => {
   it.effect("of 16 decisions at once one wins and 15 fail because it was settled", () =>
     Effect.gen(function* () {
       const journal = yield* RunJournal
@@ -190,4 +194,10 @@ export const amendTests = (it: Vitest.MethodsNonLive<Needs>): void => {
       assert.strictEqual(afterClose, 0)
     })
   )
+}
+
+export const amendTests = (it: Vitest.MethodsNonLive<Needs>): void => {
+  amendmentTests(it)
+  refusalTests(it)
+  concurrencyTests(it)
 }

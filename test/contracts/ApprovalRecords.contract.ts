@@ -28,7 +28,7 @@ const asking = Effect.fnUntraced(function* (tenant: Tenant, n: number, expires_a
 const ids = (records: ReadonlyArray<{ readonly id: ApprovalId }>) =>
   records.map((record) => record.id)
 
-export const approvalRecordsTests = (it: Vitest.MethodsNonLive<Needs>): void => {
+const listTests = (it: Vitest.MethodsNonLive<Needs>): void => {
   it.effect("records are listed oldest first, in pages that continue after one", () =>
     Effect.gen(function* () {
       const records = yield* ApprovalRecords
@@ -96,7 +96,9 @@ export const approvalRecordsTests = (it: Vitest.MethodsNonLive<Needs>): void => 
       assert.isUndefined(yield* records.get(Samples.approvalId()))
     })
   )
+}
 
+const overdueTests = (it: Vitest.MethodsNonLive<Needs>): void => {
   it.effect("pending records of every tenant that have expired are overdue", () =>
     Effect.gen(function* () {
       const records = yield* ApprovalRecords
@@ -130,6 +132,11 @@ export const approvalRecordsTests = (it: Vitest.MethodsNonLive<Needs>): void => 
       assert.isTrue(ids(found.slice(0, 2)).includes(one.ids[0]!))
     })
   )
+}
+
+export const approvalRecordsTests = (it: Vitest.MethodsNonLive<Needs>): void => {
+  listTests(it)
+  overdueTests(it)
 }
 
 export const approvalRecordsContract = contract("ApprovalRecords", approvalRecordsTests)

@@ -70,7 +70,7 @@ const use = (model: string, cost: TurnCost, more: Partial<ModelUse> = {}): Model
 
 const amounts = (usd: string) => [{ currency: "USD", amount: usd }]
 
-export const costLedgerTests = (it: Vitest.MethodsNonLive<Needs>): void => {
+const sumTests = (it: Vitest.MethodsNonLive<Needs>): void => {
   it.effect(
     "costs are summed exactly, and turns without a price are counted and in no amount",
     () =>
@@ -115,7 +115,9 @@ export const costLedgerTests = (it: Vitest.MethodsNonLive<Needs>): void => {
       assert.deepStrictEqual(yield* ledger.totals({ tenant, by: "run", limit: 500 }), [])
     })
   )
+}
 
+const listTests = (it: Vitest.MethodsNonLive<Needs>): void => {
   it.effect("costs are listed by run, agent and model, in pages, and never across tenants", () =>
     Effect.gen(function* () {
       const ledger = yield* CostLedger
@@ -177,7 +179,9 @@ export const costLedgerTests = (it: Vitest.MethodsNonLive<Needs>): void => {
       assert.strictEqual(yield* within(undefined, at), 0)
     })
   )
+}
 
+const appendTests = (it: Vitest.MethodsNonLive<Needs>): void => {
   it.effect("a model's name from outside cannot poison the append that carries it", () =>
     Effect.gen(function* () {
       const ledger = yield* CostLedger
@@ -205,7 +209,9 @@ export const costLedgerTests = (it: Vitest.MethodsNonLive<Needs>): void => {
       assert.deepStrictEqual(total?.amounts, amounts("4"))
     })
   )
+}
 
+const toolSpendingTests = (it: Vitest.MethodsNonLive<Needs>): void => {
   it.effect(
     "ST-12 what a tool spent is listed by its name and by its run's trace, beside the turns",
     () =>
@@ -262,7 +268,9 @@ export const costLedgerTests = (it: Vitest.MethodsNonLive<Needs>): void => {
         assert.deepStrictEqual(yield* totals({ tool: "none" }), [])
       })
   )
+}
 
+const toolSpendingBoundTests = (it: Vitest.MethodsNonLive<Needs>): void => {
   it.effect("ST-12 a call with the most uses that it may have ends its run in one append", () =>
     Effect.gen(function* () {
       const ledger = yield* CostLedger
@@ -299,4 +307,12 @@ export const costLedgerTests = (it: Vitest.MethodsNonLive<Needs>): void => {
         assert.deepStrictEqual(yield* ledger.totals({ tenant, by: "tenant", limit: 500 }), [])
       })
   )
+}
+
+export const costLedgerTests = (it: Vitest.MethodsNonLive<Needs>): void => {
+  sumTests(it)
+  listTests(it)
+  appendTests(it)
+  toolSpendingTests(it)
+  toolSpendingBoundTests(it)
 }

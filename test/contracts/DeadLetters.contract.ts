@@ -40,7 +40,7 @@ const found = (query: Partial<DeadLetterQuery> & { readonly tenant: Tenant }) =>
     )
   )
 
-const reading = (it: Vitest.MethodsNonLive<Needs>) => {
+const contentTests = (it: Vitest.MethodsNonLive<Needs>): void => {
   it.effect("ST-44 a dead letter keeps its message and how each try failed", () =>
     Effect.gen(function* () {
       const outbox = yield* Outbox
@@ -73,7 +73,9 @@ const reading = (it: Vitest.MethodsNonLive<Needs>) => {
       assert.isAtLeast(dead_at, failures[1]!.at)
     })
   )
+}
 
+const listTests = (it: Vitest.MethodsNonLive<Needs>): void => {
   it.effect("ST-43 dead letters are listed newest first, at most as many as asked for", () =>
     Effect.gen(function* () {
       const tenant = Samples.tenant()
@@ -119,9 +121,14 @@ const reading = (it: Vitest.MethodsNonLive<Needs>) => {
   )
 }
 
-const resolving = (it: Vitest.MethodsNonLive<Needs>) => {
-  const why = { reason: "the receiver is up again", by: "ada" }
+const reading = (it: Vitest.MethodsNonLive<Needs>) => {
+  contentTests(it)
+  listTests(it)
+}
 
+const why = { reason: "the receiver is up again", by: "ada" }
+
+const replayTests = (it: Vitest.MethodsNonLive<Needs>): void => {
   it.effect("a dead letter is replayed once, under its own id, and is marked as replayed", () =>
     Effect.gen(function* () {
       const outbox = yield* Outbox
@@ -187,7 +194,9 @@ const resolving = (it: Vitest.MethodsNonLive<Needs>) => {
       assert.deepStrictEqual(yield* outbox.claim(claim), [])
     })
   )
+}
 
+const replayOrderTests = (it: Vitest.MethodsNonLive<Needs>): void => {
   it.effect("a replayed message comes after those that wait in its key", () =>
     Effect.gen(function* () {
       const outbox = yield* Outbox
@@ -224,7 +233,9 @@ const resolving = (it: Vitest.MethodsNonLive<Needs>) => {
       yield* replayer.replay({ tenant, event_id: id, ...why })
     })
   )
+}
 
+const discardTests = (it: Vitest.MethodsNonLive<Needs>): void => {
   it.effect("a discarded dead letter keeps its reason and is not sent", () =>
     Effect.gen(function* () {
       const outbox = yield* Outbox
@@ -262,6 +273,12 @@ const resolving = (it: Vitest.MethodsNonLive<Needs>) => {
       assert.deepStrictEqual(yield* found({ tenant }), [id])
     })
   )
+}
+
+const resolving = (it: Vitest.MethodsNonLive<Needs>) => {
+  replayTests(it)
+  replayOrderTests(it)
+  discardTests(it)
 }
 
 export const deadLetterTests = (it: Vitest.MethodsNonLive<Needs>): void => {

@@ -50,7 +50,7 @@ const listed = (tenant: Samples.Begun["task"]["tenant"], ...here: ReadonlyArray<
       }))
   )
 
-export const handOverTests = (it: Vitest.MethodsNonLive<Needs>): void => {
+const recoveryTests = (it: Vitest.MethodsNonLive<Needs>): void => {
   it.effect(
     "a run that is handed over is recovered only by a process that hosts all that it needs",
     () =>
@@ -100,7 +100,9 @@ export const handOverTests = (it: Vitest.MethodsNonLive<Needs>): void => {
       assert.deepStrictEqual(yield* journal.head(run), { ...head, owner: undefined })
     })
   )
+}
 
+const amendmentTests = (it: Vitest.MethodsNonLive<Needs>): void => {
   it.effect(
     "a run that is handed over wakes its listeners, and one that is cancelled needs no other process",
     () =>
@@ -143,7 +145,9 @@ export const handOverTests = (it: Vitest.MethodsNonLive<Needs>): void => {
         assert.isTrue(yield* recoverable(run, own, version))
       })
   )
+}
 
+const hostTests = (it: Vitest.MethodsNonLive<Needs>): void => {
   it.effect("what a run needs beside its agent is listed while no process hosts all of it", () =>
     Effect.gen(function* () {
       const journal = yield* RunJournal
@@ -198,4 +202,10 @@ export const handOverTests = (it: Vitest.MethodsNonLive<Needs>): void => {
       assert.strictEqual((yield* journal.adopt("heir", [agent], every)).length, 18)
     })
   )
+}
+
+export const handOverTests = (it: Vitest.MethodsNonLive<Needs>): void => {
+  recoveryTests(it)
+  amendmentTests(it)
+  hostTests(it)
 }

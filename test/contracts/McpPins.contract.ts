@@ -23,7 +23,7 @@ const pinOf = (server: string, tool: string, digit: string, more?: Partial<McpPi
 
 const fresh = (pin: McpPin): NewMcpPin => ({ pin, replaces: null })
 
-export const mcpPinsTests = (it: Vitest.MethodsNonLive<McpPins>): void => {
+const acceptanceTests = (it: Vitest.MethodsNonLive<McpPins>): void => {
   it.effect("keeps the accepted definitions of a server, by tool", () =>
     Effect.gen(function* () {
       const pins = yield* McpPins
@@ -65,7 +65,9 @@ export const mcpPinsTests = (it: Vitest.MethodsNonLive<McpPins>): void => {
       assert.lengthOf(yield* pins.history(one, 1), 1)
     })
   )
+}
 
+const conflictTests = (it: Vitest.MethodsNonLive<McpPins>): void => {
   it.effect("an acceptance that replaces an outdated pin is refused, and changes nothing", () =>
     Effect.gen(function* () {
       const pins = yield* McpPins
@@ -102,4 +104,9 @@ export const mcpPinsTests = (it: Vitest.MethodsNonLive<McpPins>): void => {
       assert.lengthOf(yield* pins.history(one, 500), 1)
     })
   )
+}
+
+export const mcpPinsTests = (it: Vitest.MethodsNonLive<McpPins>): void => {
+  acceptanceTests(it)
+  conflictTests(it)
 }

@@ -32,7 +32,7 @@ const topic = () => {
   }
 }
 
-const order = (it: Vitest.MethodsNonLive<Needs>) => {
+const keyOrderTests = (it: Vitest.MethodsNonLive<Needs>): void => {
   it.effect("a claimed message is as it was written, and its attempt counts", () =>
     Effect.gen(function* () {
       const { claim, enqueue } = topic()
@@ -79,7 +79,9 @@ const order = (it: Vitest.MethodsNonLive<Needs>) => {
       assert.deepStrictEqual(ids(yield* claim("a", { limit: 2 })), [written[3]])
     })
   )
+}
 
+const claimTests = (it: Vitest.MethodsNonLive<Needs>): void => {
   it.effect("claims at the same time share no message and no key", () =>
     Effect.gen(function* () {
       const { claim, enqueue } = topic()
@@ -125,6 +127,11 @@ const order = (it: Vitest.MethodsNonLive<Needs>) => {
       assert.deepStrictEqual(yield* claim("a"), [])
     })
   )
+}
+
+const order = (it: Vitest.MethodsNonLive<Needs>) => {
+  keyOrderTests(it)
+  claimTests(it)
 }
 
 const hosts = (it: Vitest.MethodsNonLive<Needs>) => {
@@ -239,7 +246,7 @@ const turns = (it: Vitest.MethodsNonLive<Needs>) => {
   )
 }
 
-const leases = (it: Vitest.MethodsNonLive<Needs>) => {
+const leaseTests = (it: Vitest.MethodsNonLive<Needs>): void => {
   it.effect("what a released claim holds is given back as if it had not been claimed", () =>
     Effect.gen(function* () {
       const outbox = yield* Outbox
@@ -274,7 +281,9 @@ const leases = (it: Vitest.MethodsNonLive<Needs>) => {
       assert.isFalse(yield* outbox.delivered(written!.id, "b"))
     })
   )
+}
 
+const retryTests = (it: Vitest.MethodsNonLive<Needs>): void => {
   it.effect("a failed message waits until retry_at and holds its key", () =>
     Effect.gen(function* () {
       const outbox = yield* Outbox
@@ -323,7 +332,9 @@ const leases = (it: Vitest.MethodsNonLive<Needs>) => {
       assert.deepStrictEqual(yield* claim("a"), [])
     })
   )
+}
 
+const wakeupTests = (it: Vitest.MethodsNonLive<Needs>): void => {
   it.effect("listeners are woken when messages are written, until their scope closes", () =>
     Effect.gen(function* () {
       const outbox = yield* Outbox
@@ -347,6 +358,12 @@ const leases = (it: Vitest.MethodsNonLive<Needs>) => {
       assert.strictEqual((yield* claim("a")).length, 1)
     })
   )
+}
+
+const leases = (it: Vitest.MethodsNonLive<Needs>) => {
+  leaseTests(it)
+  retryTests(it)
+  wakeupTests(it)
 }
 
 export const outboxTests = (it: Vitest.MethodsNonLive<Needs>): void => {

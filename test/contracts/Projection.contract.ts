@@ -25,16 +25,16 @@ const answersOf = Effect.fnUntraced(function* (of: Samples.Begun) {
   return messages.filter((message) => message.role === "assistant")
 })
 
-const approvals = (it: Vitest.MethodsNonLive<Needs>) => {
-  const asking = Effect.fnUntraced(function* (expires_at?: number) {
-    const request = Samples.approvalRequested(
-      undefined,
-      expires_at === undefined ? {} : { expires_at }
-    )
-    const begun = yield* Samples.begin({}, [Samples.modelTurned(1, 1), request])
-    return { ...begun, request }
-  })
+const asking = Effect.fnUntraced(function* (expires_at?: number) {
+  const request = Samples.approvalRequested(
+    undefined,
+    expires_at === undefined ? {} : { expires_at }
+  )
+  const begun = yield* Samples.begin({}, [Samples.modelTurned(1, 1), request])
+  return { ...begun, request }
+})
 
+const decisionTests = (it: Vitest.MethodsNonLive<Needs>): void => {
   it.effect("SA-26 an approval request writes a pending record with its event", () =>
     Effect.gen(function* () {
       const records = yield* ApprovalRecords
@@ -87,7 +87,9 @@ const approvals = (it: Vitest.MethodsNonLive<Needs>) => {
       assert.strictEqual(record.digest, request.digest)
     })
   )
+}
 
+const approvalEndTests = (it: Vitest.MethodsNonLive<Needs>): void => {
   it.effect("the record of an expired approval is expired, that of a cancelled run cancelled", () =>
     Effect.gen(function* () {
       const records = yield* ApprovalRecords
@@ -130,9 +132,12 @@ const approvals = (it: Vitest.MethodsNonLive<Needs>) => {
   )
 }
 
-export const projectionTests = (it: Vitest.MethodsNonLive<Needs>): void => {
-  approvals(it)
+const approvals = (it: Vitest.MethodsNonLive<Needs>) => {
+  decisionTests(it)
+  approvalEndTests(it)
+}
 
+const taskTests = (it: Vitest.MethodsNonLive<Needs>): void => {
   it.effect("SA-14 a task goes from pending to processing to complete, and stays there", () =>
     Effect.gen(function* () {
       const journal = yield* RunJournal
@@ -165,7 +170,9 @@ export const projectionTests = (it: Vitest.MethodsNonLive<Needs>): void => {
       assert.strictEqual((yield* statusOf(pending.id))[0], "failed")
     })
   )
+}
 
+const answerTests = (it: Vitest.MethodsNonLive<Needs>): void => {
   it.effect(
     "the answer is written to the conversation when the run ends, with how it ended, unless it is empty",
     () =>
@@ -211,7 +218,9 @@ export const projectionTests = (it: Vitest.MethodsNonLive<Needs>): void => {
         assert.deepStrictEqual(yield* answersOf(silent), [])
       })
   )
+}
 
+const refusalTests = (it: Vitest.MethodsNonLive<Needs>): void => {
   it.effect("nothing of a refused append is projected", () =>
     Effect.gen(function* () {
       const journal = yield* RunJournal
@@ -236,4 +245,11 @@ export const projectionTests = (it: Vitest.MethodsNonLive<Needs>): void => {
       )
     })
   )
+}
+
+export const projectionTests = (it: Vitest.MethodsNonLive<Needs>): void => {
+  approvals(it)
+  taskTests(it)
+  answerTests(it)
+  refusalTests(it)
 }

@@ -12,14 +12,16 @@ import * as Samples from "./Samples.ts"
 
 type Needs = RunJournal | TaskStore
 
-export const recoveryTests = (it: Vitest.MethodsNonLive<Needs>): void => {
-  const every = 100_000
-  const hosted = [Samples.newTask().address.agent]
-  const recoverable = (owner: string) =>
-    Effect.flatMap(RunJournal, (journal) => journal.recoverable(owner, hosted, every))
-  const has = (run: RunId) => (heads: ReadonlyArray<{ readonly run_id: RunId }>) =>
-    heads.some((head) => head.run_id === run)
+const every = 100_000
+const hosted = [Samples.newTask().address.agent]
+const recoverable = (owner: string) =>
+  Effect.flatMap(RunJournal, (journal) => journal.recoverable(owner, hosted, every))
+const has = (run: RunId) => (heads: ReadonlyArray<{ readonly run_id: RunId }>) =>
+  heads.some((head) => head.run_id === run)
 
+const asks = (): ReadonlyArray<RunEvent> => [Samples.modelTurned(1, 1), Samples.approvalRequested()]
+
+const leaseTests = (it: Vitest.MethodsNonLive<Needs>): void => {
   it.effect(
     "a run of a living owner is recoverable by that owner alone, until it releases its lease",
     () =>
@@ -48,7 +50,9 @@ export const recoveryTests = (it: Vitest.MethodsNonLive<Needs>): void => {
       yield* eventually(recoverable("b"), has(run))
     })
   )
+}
 
+const recoverableTests = (it: Vitest.MethodsNonLive<Needs>): void => {
   it.effect(
     "runs without a living owner are recoverable, oldest first, and ended ones are not",
     () =>
@@ -111,12 +115,9 @@ export const recoveryTests = (it: Vitest.MethodsNonLive<Needs>): void => {
       assert.isTrue(has(one)(found.slice(0, 2)))
     })
   )
+}
 
-  const asks = (): ReadonlyArray<RunEvent> => [
-    Samples.modelTurned(1, 1),
-    Samples.approvalRequested()
-  ]
-
+const restTests = (it: Vitest.MethodsNonLive<Needs>): void => {
   it.effect(
     "a run that waits only for a person is recoverable by nobody, until it is amended",
     () =>
@@ -158,7 +159,9 @@ export const recoveryTests = (it: Vitest.MethodsNonLive<Needs>): void => {
       assert.isTrue((yield* journal.head(run)).rests)
     })
   )
+}
 
+const adoptionTests = (it: Vitest.MethodsNonLive<Needs>): void => {
   it.effect("runs that rest are adopted only from dead owners, once, and nothing is appended", () =>
     Effect.gen(function* () {
       const journal = yield* RunJournal
@@ -204,7 +207,9 @@ export const recoveryTests = (it: Vitest.MethodsNonLive<Needs>): void => {
       }
     })
   )
+}
 
+const orderTests = (it: Vitest.MethodsNonLive<Needs>): void => {
   it.effect("a run is not recoverable before the earlier runs of its address have ended", () =>
     Effect.gen(function* () {
       const journal = yield* RunJournal
@@ -273,4 +278,12 @@ export const recoveryTests = (it: Vitest.MethodsNonLive<Needs>): void => {
       assert.deepStrictEqual(yield* journal.unfinished(tenant, other, 10), [])
     })
   )
+}
+
+export const recoveryTests = (it: Vitest.MethodsNonLive<Needs>): void => {
+  leaseTests(it)
+  recoverableTests(it)
+  restTests(it)
+  adoptionTests(it)
+  orderTests(it)
 }

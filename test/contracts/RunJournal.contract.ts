@@ -16,7 +16,7 @@ import { transactTests } from "./Transact.contract.ts"
 
 export type Needs = RunJournal | TaskStore | ConversationStore | ApprovalRecords | Outbox
 
-const ownership = (it: Vitest.MethodsNonLive<Needs>) => {
+const creationTests = (it: Vitest.MethodsNonLive<Needs>): void => {
   it.effect("creates a run once and does not change one that exists", () =>
     Effect.gen(function* () {
       const journal = yield* RunJournal
@@ -45,7 +45,9 @@ const ownership = (it: Vitest.MethodsNonLive<Needs>) => {
       })
     })
   )
+}
 
+const claimTests = (it: Vitest.MethodsNonLive<Needs>): void => {
   it.effect("a claim increments the epoch and returns every entry so far", () =>
     Effect.gen(function* () {
       const journal = yield* RunJournal
@@ -72,7 +74,9 @@ const ownership = (it: Vitest.MethodsNonLive<Needs>) => {
       assert.strictEqual((yield* journal.claim(run, "b")).head.status, "awaiting_approval")
     })
   )
+}
 
+const concurrentClaimTests = (it: Vitest.MethodsNonLive<Needs>): void => {
   it.effect("16 claims at once get 16 epochs", () =>
     Effect.gen(function* () {
       const journal = yield* RunJournal
@@ -125,7 +129,13 @@ const ownership = (it: Vitest.MethodsNonLive<Needs>) => {
   )
 }
 
-const appends = (it: Vitest.MethodsNonLive<Needs>) => {
+const ownership = (it: Vitest.MethodsNonLive<Needs>) => {
+  creationTests(it)
+  claimTests(it)
+  concurrentClaimTests(it)
+}
+
+const fenceTests = (it: Vitest.MethodsNonLive<Needs>): void => {
   it.effect("refuses an append of an older epoch and changes nothing", () =>
     Effect.gen(function* () {
       const journal = yield* RunJournal
@@ -154,7 +164,9 @@ const appends = (it: Vitest.MethodsNonLive<Needs>) => {
       assert.deepStrictEqual(yield* Samples.snapshot(begun.run), before)
     })
   )
+}
 
+const readTests = (it: Vitest.MethodsNonLive<Needs>): void => {
   it.effect("events keep their content and get a seq without a gap", () =>
     Effect.gen(function* () {
       const journal = yield* RunJournal
@@ -188,7 +200,9 @@ const appends = (it: Vitest.MethodsNonLive<Needs>) => {
       assert.deepStrictEqual(yield* journal.read(Samples.runId(), 0, 10), [])
     })
   )
+}
 
+const concurrentAppendTests = (it: Vitest.MethodsNonLive<Needs>): void => {
   it.effect("of 16 appends with the same fence one is written", () =>
     Effect.gen(function* () {
       const journal = yield* RunJournal
@@ -237,6 +251,12 @@ const appends = (it: Vitest.MethodsNonLive<Needs>) => {
       }
     })
   )
+}
+
+const appends = (it: Vitest.MethodsNonLive<Needs>) => {
+  fenceTests(it)
+  readTests(it)
+  concurrentAppendTests(it)
 }
 
 export interface Options {

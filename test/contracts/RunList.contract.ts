@@ -66,7 +66,7 @@ const accepted = (tenant: Tenant) =>
 const sent = (tenant: Tenant) =>
   Samples.begin({ tenant }, [Samples.modelTurned(1, 2), dispatched(first), dispatched(second)])
 
-const calls = (it: Vitest.MethodsNonLive<Needs>) => {
+const unhostedTests = (it: Vitest.MethodsNonLive<Needs>): void => {
   it.effect("work of agents without a host is listed by agent and tenant until it is over", () =>
     Effect.gen(function* () {
       const tenant = Samples.tenant()
@@ -86,7 +86,9 @@ const calls = (it: Vitest.MethodsNonLive<Needs>) => {
       assert.isAbove(new Set(all.map((each) => each.tenant)).size, 1)
     })
   )
+}
 
+const unknownCallTests = (it: Vitest.MethodsNonLive<Needs>): void => {
   it.effect("an unknown call is listed with its event, until it is settled", () =>
     Effect.gen(function* () {
       const journal = yield* RunJournal
@@ -129,7 +131,9 @@ const calls = (it: Vitest.MethodsNonLive<Needs>) => {
       assert.deepStrictEqual(yield* listed(tenant, { status: "cancelled" }), [run])
     })
   )
+}
 
+const unknownCallListTests = (it: Vitest.MethodsNonLive<Needs>): void => {
   it.effect("a refused append lists nothing", () =>
     Effect.gen(function* () {
       const tenant = Samples.tenant()
@@ -159,9 +163,13 @@ const calls = (it: Vitest.MethodsNonLive<Needs>) => {
   )
 }
 
-export const runListTests = (it: Vitest.MethodsNonLive<Needs>): void => {
-  calls(it)
+const calls = (it: Vitest.MethodsNonLive<Needs>) => {
+  unhostedTests(it)
+  unknownCallTests(it)
+  unknownCallListTests(it)
+}
 
+const listTests = (it: Vitest.MethodsNonLive<Needs>): void => {
   it.effect("lists the runs of a tenant, newest first, page by page", () =>
     Effect.gen(function* () {
       const tenant = Samples.tenant()
@@ -190,7 +198,9 @@ export const runListTests = (it: Vitest.MethodsNonLive<Needs>): void => {
       assert.deepStrictEqual(yield* listed(tenant, { after: foreign }), [])
     })
   )
+}
 
+const filterTests = (it: Vitest.MethodsNonLive<Needs>): void => {
   it.effect("a task keeps the span in which it was sent, if there is one", () =>
     Effect.gen(function* () {
       const tasks = yield* TaskStore
@@ -229,4 +239,10 @@ export const runListTests = (it: Vitest.MethodsNonLive<Needs>): void => {
       assert.strictEqual((yield* listed(tenant, { agent: Samples.operations })).length, 3)
     })
   )
+}
+
+export const runListTests = (it: Vitest.MethodsNonLive<Needs>): void => {
+  calls(it)
+  listTests(it)
+  filterTests(it)
 }

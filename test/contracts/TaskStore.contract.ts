@@ -42,7 +42,7 @@ const assertAbsent = Effect.fnUntraced(function* (task: NewTask) {
   assert.isUndefined(yield* dispatchOf(task))
 })
 
-const writing = (it: Vitest.MethodsNonLive<Needs>) => {
+const acceptanceTests = (it: Vitest.MethodsNonLive<Needs>): void => {
   it.effect("SA-43 a task is accepted with its conversation, its message and its dispatch", () =>
     Effect.gen(function* () {
       const tasks = yield* TaskStore
@@ -106,7 +106,9 @@ const writing = (it: Vitest.MethodsNonLive<Needs>) => {
       assert.deepStrictEqual(yield* tasks.get(first.id), listed[0])
     })
   )
+}
 
+const atomicityTests = (it: Vitest.MethodsNonLive<Needs>): void => {
   it.effect("SA-41 a refused task leaves no task, message, conversation or dispatch", () =>
     Effect.gen(function* () {
       const conversations = yield* ConversationStore
@@ -134,7 +136,9 @@ const writing = (it: Vitest.MethodsNonLive<Needs>) => {
       assert.strictEqual(next.task.ordinal, 2)
     })
   )
+}
 
+const conversationTests = (it: Vitest.MethodsNonLive<Needs>): void => {
   it.effect("SA-15 a conversation keeps who began it and the event that triggered it", () =>
     Effect.gen(function* () {
       const conversations = yield* ConversationStore
@@ -183,6 +187,12 @@ const writing = (it: Vitest.MethodsNonLive<Needs>) => {
       assert.isTrue((yield* tasks.get(task.id))?.message === message)
     })
   )
+}
+
+const writing = (it: Vitest.MethodsNonLive<Needs>) => {
+  acceptanceTests(it)
+  atomicityTests(it)
+  conversationTests(it)
 }
 
 const keys = (it: Vitest.MethodsNonLive<Needs>) => {
@@ -252,7 +262,7 @@ const keys = (it: Vitest.MethodsNonLive<Needs>) => {
   )
 }
 
-const bounds = (it: Vitest.MethodsNonLive<Needs>) => {
+const mailboxTests = (it: Vitest.MethodsNonLive<Needs>): void => {
   it.effect("50 accepts at once get the ordinals 1 to 50 without a gap", () =>
     Effect.gen(function* () {
       const tasks = yield* TaskStore
@@ -317,7 +327,9 @@ const bounds = (it: Vitest.MethodsNonLive<Needs>) => {
       assert.isTrue(after.created)
     })
   )
+}
 
+const addressTests = (it: Vitest.MethodsNonLive<Needs>): void => {
   it.effect("a conversation of another agent of the tenant is refused", () =>
     Effect.gen(function* () {
       const conversations = yield* ConversationStore
@@ -333,6 +345,11 @@ const bounds = (it: Vitest.MethodsNonLive<Needs>) => {
       assert.strictEqual(page.length, 1)
     })
   )
+}
+
+const bounds = (it: Vitest.MethodsNonLive<Needs>) => {
+  mailboxTests(it)
+  addressTests(it)
 }
 
 const reading = (it: Vitest.MethodsNonLive<Needs>) => {

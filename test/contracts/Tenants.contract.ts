@@ -35,7 +35,7 @@ const pair = (agent?: AgentName) => {
   }
 }
 
-const accepting = (it: Vitest.MethodsNonLive<Needs>) => {
+const sharedIdTests = (it: Vitest.MethodsNonLive<Needs>): void => {
   it.effect("100 accepts at once of two tenants, with the same ids and keys, stay separate", () =>
     Effect.gen(function* () {
       const tasks = yield* TaskStore
@@ -79,7 +79,9 @@ const accepting = (it: Vitest.MethodsNonLive<Needs>) => {
       }
     })
   )
+}
 
+const mailboxTests = (it: Vitest.MethodsNonLive<Needs>): void => {
   it.effect(
     "the messages of one tenant neither fill another's mailbox nor make its agent busy",
     () =>
@@ -121,6 +123,11 @@ const accepting = (it: Vitest.MethodsNonLive<Needs>) => {
       )
     })
   )
+}
+
+const accepting = (it: Vitest.MethodsNonLive<Needs>) => {
+  sharedIdTests(it)
+  mailboxTests(it)
 }
 
 const running = (it: Vitest.MethodsNonLive<Needs>) => {

@@ -8,10 +8,9 @@ import { ToolTerminalError, ToolTransientError } from "../../src/error/ToolError
 import type { ResultMessage } from "../../src/semstreams/CallMessage.ts"
 import { Tenant } from "../../src/Ids.ts"
 import { refusalReply, replyOf } from "../../src/tool/ToolMessage.ts"
-import type { ToolSpec } from "../../src/tool/ToolSpec.ts"
-import { decodeToolSpec, keyOf } from "../../src/tool/ToolSpec.ts"
 import { contract, eventually } from "./Contract.ts"
 import * as Samples from "./Samples.ts"
+import { toolOffersTests } from "./ToolOffers.contract.ts"
 
 const tenant = Samples.tenant()
 const later = 4_000_000_000_000
@@ -41,7 +40,7 @@ const claim = (tool: string, more: Partial<ToolClaim> = {}) =>
     })
   )
 
-const sendTests = (it: Vitest.MethodsNonLive<ToolQueue>): void => {
+const deliveryTests = (it: Vitest.MethodsNonLive<ToolQueue>): void => {
   it.effect(
     "a call is delivered as it was sent, to one claim, and to no claim of other tools",
     () =>
@@ -80,7 +79,9 @@ const sendTests = (it: Vitest.MethodsNonLive<ToolQueue>): void => {
       assert.deepStrictEqual(yield* claim(third.tool), [])
     })
   )
+}
 
+const repeatedSendTests = (it: Vitest.MethodsNonLive<ToolQueue>): void => {
   it.effect("a call that is sent twice is queued once, however its members are ordered", () =>
     Effect.gen(function* () {
       const queue = yield* ToolQueue
@@ -132,7 +133,9 @@ const sendTests = (it: Vitest.MethodsNonLive<ToolQueue>): void => {
       assert.deepStrictEqual(yield* queue.send(again), value(sent))
     })
   )
+}
 
+const callStateTests = (it: Vitest.MethodsNonLive<ToolQueue>): void => {
   it.effect("a look returns the state of a call, and changes nothing", () =>
     Effect.gen(function* () {
       const queue = yield* ToolQueue
@@ -188,6 +191,12 @@ const sendTests = (it: Vitest.MethodsNonLive<ToolQueue>): void => {
       assert.deepStrictEqual(yield* claim(one.tool), [])
     })
   )
+}
+
+const sendTests = (it: Vitest.MethodsNonLive<ToolQueue>): void => {
+  deliveryTests(it)
+  repeatedSendTests(it)
+  callStateTests(it)
 }
 
 /** The oldest tenant by name comes first, as no tenant was served last. */
@@ -318,7 +327,7 @@ const resultTests = (it: Vitest.MethodsNonLive<ToolQueue>): void => {
   )
 }
 
-const leaseTests = (it: Vitest.MethodsNonLive<ToolQueue>): void => {
+const redeliveryTests = (it: Vitest.MethodsNonLive<ToolQueue>): void => {
   it.effect(
     "a call whose lease ended goes to another claim, with the time at which it was begun",
     () =>
@@ -379,7 +388,9 @@ const leaseTests = (it: Vitest.MethodsNonLive<ToolQueue>): void => {
         assert.isUndefined(yield* queue.nextDueAt([Samples.unique("other")]))
       })
   )
+}
 
+const endTests = (it: Vitest.MethodsNonLive<ToolQueue>): void => {
   it.effect("a call that fails for good is dead, and an operator replays or discards it", () =>
     Effect.gen(function* () {
       const queue = yield* ToolQueue
@@ -433,122 +444,9 @@ const leaseTests = (it: Vitest.MethodsNonLive<ToolQueue>): void => {
   )
 }
 
-const specOf = (name: string, more: object = {}) =>
-  Effect.orDie(
-    decodeToolSpec({
-      namespace: "t",
-      name,
-      version: "1",
-      description: 'ü "€" 😀',
-      input_schema: { type: "object", properties: { order: { type: "string" } } },
-      output_schema: {},
-      side_effects: "external",
-      timeout_ms: 5_000,
-      permissions: ["net:shop"],
-      ...more
-    })
-  )
-
-const toolName = () => Samples.unique("t").slice(0, 30)
-
-const announces = (worker: string, lease_ms: number, ...tools: ReadonlyArray<ToolSpec>) =>
-  ToolQueue.use((queue) => queue.announce({ worker, provider: 'shop "1"', tools, lease_ms }))
-
-const offerTests = (it: Vitest.MethodsNonLive<ToolQueue>): void => {
-  it.effect("offers are listed with the whole declaration of each tool", () =>
-    Effect.gen(function* () {
-      const queue = yield* ToolQueue
-      const [a, b] = [toolName(), toolName()].sort()
-      const [one, two] = [yield* specOf(a!), yield* specOf(b!, { deprecated: true })]
-      const [first, second] = [Samples.unique("w"), Samples.unique("w")]
-      yield* announces(first, 60_000, two, one)
-      yield* announces(second, 50_000, one)
-      const offer = (worker: string, spec: ToolSpec) => ({
-        worker,
-        provider: 'shop "1"',
-        spec,
-        available: true
-      })
-      const keys = [keyOf(one), keyOf(two)]
-      const expected = [offer(first, one), offer(second, one), offer(first, two)]
-      assert.deepStrictEqual(yield* queue.list(keys), expected)
-      assert.deepStrictEqual(yield* queue.list([keyOf(two)]), [offer(first, two)])
-      assert.deepStrictEqual(yield* queue.list([Samples.unique("none")]), [])
-      assert.deepStrictEqual(
-        (yield* queue.list()).filter(({ spec }) => keys.includes(keyOf(spec))),
-        expected
-      )
-      // A second announcement replaces the first.
-      yield* announces(first, 60_000, two)
-      assert.deepStrictEqual(yield* queue.list([keyOf(one)]), [offer(second, one)])
-    })
-  )
-
-  it.effect("a worker is available for its lease, and longer when it renews it", () =>
-    Effect.gen(function* () {
-      const queue = yield* ToolQueue
-      const spec = yield* specOf(toolName())
-      const worker = Samples.unique("w")
-      const available = Effect.map(queue.list([keyOf(spec)]), (all) =>
-        all.map((offer) => offer.available)
-      )
-      yield* announces(worker, 1, spec)
-      yield* eventually(available, ([is]) => is === false)
-      assert.isTrue(yield* queue.renew(worker, 60_000))
-      assert.deepStrictEqual(yield* available, [true])
-      assert.isTrue(yield* queue.renew(worker, 0))
-      assert.deepStrictEqual(yield* available, [false])
-      assert.isFalse(yield* queue.renew(Samples.unique("w"), 60_000))
-    })
-  )
-
-  it.effect("a worker that is gone is listed until another offers all of its tools", () =>
-    Effect.gen(function* () {
-      const queue = yield* ToolQueue
-      const [one, two] = [yield* specOf(toolName()), yield* specOf(toolName())]
-      const keys = [keyOf(one), keyOf(two)]
-      const [gone, half, all] = [Samples.unique("w"), Samples.unique("w"), Samples.unique("w")]
-      yield* announces(gone, 0, one, two)
-      yield* announces(half, 60_000, one)
-      assert.deepStrictEqual(
-        (yield* queue.list([keyOf(one)])).map(({ available, worker }) => [worker, available]),
-        [
-          [half, true],
-          [gone, false]
-        ]
-      )
-      yield* announces(all, 60_000, one, two)
-      assert.sameMembers(
-        (yield* queue.list(keys)).map(({ worker }) => worker),
-        [half, all, all]
-      )
-      assert.isFalse(yield* queue.renew(gone, 60_000))
-    })
-  )
-
-  it.effect("a preliminary result reaches those who wait for its call, and nobody else", () =>
-    Effect.gen(function* () {
-      const queue = yield* ToolQueue
-      const [id, other] = [Samples.unique("call"), Samples.unique("call")]
-      const seen: Array<string> = []
-      const text = JSON.stringify({ rows: 1, text: 'ü "€"\n\u0000 😀' })
-      yield* Effect.scoped(
-        Effect.gen(function* () {
-          yield* queue.shown(id, (json) => void seen.push(json))
-          yield* queue.shown(other, (json) => void seen.push(`other ${json}`))
-          yield* queue.show(id, text)
-          yield* queue.show(id, JSON.stringify("ü".repeat(4_000)))
-          yield* queue.show(id, JSON.stringify("x".repeat(6_990)))
-          yield* eventually(
-            Effect.sync(() => seen.length),
-            (count) => count === 2
-          )
-        })
-      )
-      yield* queue.show(id, "3")
-      assert.deepStrictEqual(seen, [text, JSON.stringify("x".repeat(6_990))])
-    })
-  )
+const leaseTests = (it: Vitest.MethodsNonLive<ToolQueue>): void => {
+  redeliveryTests(it)
+  endTests(it)
 }
 
 export const toolQueueContract = contract<ToolQueue>("ToolQueue", (it) => {
@@ -556,5 +454,5 @@ export const toolQueueContract = contract<ToolQueue>("ToolQueue", (it) => {
   turnTests(it)
   resultTests(it)
   leaseTests(it)
-  offerTests(it)
+  toolOffersTests(it)
 })

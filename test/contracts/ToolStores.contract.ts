@@ -87,7 +87,7 @@ const publisherTests = (it: Vitest.MethodsNonLive<Needs>): void => {
 const record = (flow: string, more: object = {}) =>
   JSON.stringify({ workflow_slug: flow, outcome: "success", ...more })
 
-const loopTests = (it: Vitest.MethodsNonLive<Needs>): void => {
+const loopRecordTests = (it: Vitest.MethodsNonLive<Needs>): void => {
   it.effect("a loop's record is replaced by the next, and no other tenant sees it", () =>
     Effect.gen(function* () {
       const loops = yield* LoopStore
@@ -119,7 +119,9 @@ const loopTests = (it: Vitest.MethodsNonLive<Needs>): void => {
       assert.deepStrictEqual(yield* loops.scan(Samples.tenant(), flow, undefined, 10), [])
     })
   )
+}
 
+const endedRunTests = (it: Vitest.MethodsNonLive<Needs>): void => {
   it.effect("SM-95 a run that ended is read under COMPLETE_{loop_id} with its outcome", () =>
     Effect.gen(function* () {
       const loops = yield* LoopStore
@@ -166,6 +168,11 @@ const loopTests = (it: Vitest.MethodsNonLive<Needs>): void => {
       }
     })
   )
+}
+
+const loopTests = (it: Vitest.MethodsNonLive<Needs>): void => {
+  loopRecordTests(it)
+  endedRunTests(it)
 }
 
 const component = (id: string, description = "d"): Component => ({

@@ -114,7 +114,13 @@ const exclusion = (it: Vitest.MethodsNonLive<Needs>) => {
   )
 }
 
-export const transactTests = (it: Vitest.MethodsNonLive<Needs>, options: Options): void => {
+const ends: ReadonlyArray<readonly [string, Effect.Effect<never, string>]> = [
+  ["fails", Effect.fail("no")],
+  ["dies", Effect.die(new Error("a bug"))],
+  ["interrupts itself", Effect.interrupt]
+]
+
+const commitTests = (it: Vitest.MethodsNonLive<Needs>): void => {
   it.effect("a body and its event are both written", () =>
     Effect.gen(function* () {
       const journal = yield* RunJournal
@@ -155,12 +161,9 @@ export const transactTests = (it: Vitest.MethodsNonLive<Needs>, options: Options
       assert.strictEqual((yield* journal.head(begun.run)).length, 3)
     })
   )
+}
 
-  const ends: ReadonlyArray<readonly [string, Effect.Effect<never, string>]> = [
-    ["fails", Effect.fail("no")],
-    ["dies", Effect.die(new Error("a bug"))],
-    ["interrupts itself", Effect.interrupt]
-  ]
+const outcomeTests = (it: Vitest.MethodsNonLive<Needs>, options: Options): void => {
   for (const [name, end] of ends) {
     const undone = options.rolls_back ? ", and what it wrote is undone" : ""
     it.effect(`a body that ${name} is recorded${undone}`, () =>
@@ -200,6 +203,10 @@ export const transactTests = (it: Vitest.MethodsNonLive<Needs>, options: Options
       assert.strictEqual((yield* lastOf(begun)).outcome?._tag, "Failed")
     })
   )
+}
 
+export const transactTests = (it: Vitest.MethodsNonLive<Needs>, options: Options): void => {
+  commitTests(it)
+  outcomeTests(it, options)
   exclusion(it)
 }

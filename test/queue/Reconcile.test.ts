@@ -1,6 +1,6 @@
 /** A call that began in a worker that is gone, and whose tool has a `reconcile`. */
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Layer, Schema } from "effect"
+import { Clock, Effect, Layer, Schema } from "effect"
 import * as ToolWorker from "../../layers/compose/ToolWorker.ts"
 import * as EphemeralToolQueue from "../../layers/ephemeral/EphemeralToolQueue.ts"
 import { ToolQueueConfig } from "../../layers/runtime/queue/ToolQueueConfig.ts"
@@ -130,6 +130,11 @@ const cases: ReadonlyArray<
   ]
 ]
 
+const fastSweep = Layer.effect(
+  ToolQueueConfig,
+  Effect.map(ToolQueueConfig, (defaults) => ({ ...defaults, sweep_ms: 20 }))
+)
+
 describe("a redelivered call that began", () => {
   for (const [title, asks, says, asked, acts] of cases) {
     it.live(title, () => {
@@ -162,13 +167,10 @@ describe("a redelivered call that began", () => {
       const family = pay(
         all,
         () =>
-          Effect.andThen(
-            Effect.clockWith((clock) => clock.currentTimeMillis),
-            (now) => {
-              asked_at = now
-              return happened
-            }
-          ),
+          Effect.flatMap(Clock.currentTimeMillis, (now) => {
+            asked_at = now
+            return happened
+          }),
         400
       )
       yield* Layer.build(worker(family))
@@ -177,7 +179,7 @@ describe("a redelivered call that began", () => {
     }).pipe(Effect.scoped, Effect.provide(EphemeralToolQueue.layer))
   })
 
-  it.live("that did not happen and has expired is not run", () => {
+  it.live("is not run where it did not happen and has expired", () => {
     const all = seen()
     return Effect.gen(function* () {
       yield* lost(1, 1)
@@ -193,14 +195,7 @@ describe("a redelivered call that began", () => {
       yield* lost()
       const guarded = pay(all, () => happened, 30, ["tools:pay"])
       yield* Layer.build(
-        ToolWorker.layer({ tools: [guarded], capabilities: [] }).pipe(
-          Layer.provide(
-            Layer.effect(
-              ToolQueueConfig,
-              Effect.map(ToolQueueConfig, (defaults) => ({ ...defaults, sweep_ms: 20 }))
-            )
-          )
-        )
+        ToolWorker.layer({ tools: [guarded], capabilities: [] }).pipe(Layer.provide(fastSweep))
       )
       assert.deepInclude(yield* awaited, unknown)
       assert.deepStrictEqual(all, seen())

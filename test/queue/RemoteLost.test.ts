@@ -76,19 +76,23 @@ const sent = Effect.gen(function* () {
 
 const busy = new ToolTransientError({ kind: "external", message: "busy" })
 
+const held: ReadonlyArray<
+  readonly [title: string, body: Effect.Effect<string, ToolError>, outcome: object]
+> = [
+  [
+    "has the result that the queue holds",
+    Effect.succeed("paid"),
+    { _tag: "Value", json: '"paid"' }
+  ],
+  [
+    "has the failure that the queue holds, also where that is transient",
+    Effect.fail(busy),
+    { _tag: "Failed", "error.class": "ToolTransientError", "error.message": "busy" }
+  ]
+]
+
 describe("a call whose runtime is gone", () => {
-  for (const [title, body, outcome] of [
-    [
-      "has the result that the queue holds",
-      Effect.succeed("paid"),
-      { _tag: "Value", json: '"paid"' }
-    ],
-    [
-      "has the failure that the queue holds, also where that is transient",
-      Effect.fail(busy),
-      { _tag: "Failed", "error.class": "ToolTransientError", "error.message": "busy" }
-    ]
-  ] as ReadonlyArray<readonly [string, Effect.Effect<string, ToolError>, object]>) {
+  for (const [title, body, outcome] of held) {
     it.live(title, () => {
       const { bodies, layer } = worker(body)
       return Effect.gen(function* () {

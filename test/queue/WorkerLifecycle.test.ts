@@ -1,0 +1,151 @@
+/** The start, the stop and the health of a worker. */
+import * as NodeCrypto from "@effect/platform-node/NodeCrypto"
+import { assert, it } from "@effect/vitest"
+import { Deferred, Effect, Exit, Fiber, Layer, Scope } from "effect"
+import { SecureRandom } from "effect/crypto"
+import * as ToolWorker from "../../layers/compose/ToolWorker.ts"
+import * as EphemeralToolQueue from "../../layers/ephemeral/EphemeralToolQueue.ts"
+import * as LocalToolRegistry from "../../layers/runtime/desk/LocalToolRegistry.ts"
+import { remote } from "../../layers/runtime/queue/RemoteTool.ts"
+import { ToolQueueConfig } from "../../layers/runtime/queue/ToolQueueConfig.ts"
+import * as ToolQueueWorker from "../../layers/runtime/queue/ToolQueueWorker.ts"
+import { StoreError } from "../../services/TaskStore.ts"
+import { ToolQueue } from "../../services/ToolQueue.ts"
+import { ToolUserError } from "../../src/error/ToolError.ts"
+import {
+  callTool,
+  resultOf,
+  sendCall,
+  spiedQueue,
+  succeedDone,
+  toolNamed,
+  untilOver,
+  workerConfig,
+  workerLayer
+} from "./Workers.ts"
+
+it.live(
+  "SM-34 SM-35 SM-36 a worker is healthy while it runs, starts once, and can be stopped twice",
+  () =>
+    Effect.gen(function* () {
+      const good = toolNamed("good", succeedDone)
+      const bad = toolNamed("bad", () =>
+        Effect.fail(new ToolUserError({ kind: "not_found", message: "no" }))
+      )
+      yield* Effect.gen(function* () {
+        const worker = yield* ToolQueueWorker.ToolQueueWorker
+        assert.deepStrictEqual(yield* worker.health, {
+          healthy: false,
+          processed: 0,
+          errors: 0,
+          error_rate: 0,
+          uptime_ms: 0
+        })
+        yield* worker.stop
+        yield* worker.start
+        assert.strictEqual((yield* Effect.flip(worker.start))._tag, "WorkerRunning")
+        yield* Effect.forEach(["good", "good", "good", "bad"], (name) => callTool(name))
+        yield* untilOver("bad")
+        assert.deepInclude(yield* worker.health, {
+          healthy: true,
+          processed: 3,
+          errors: 1,
+          error_rate: 0.25
+        })
+        yield* worker.stop
+        yield* worker.stop
+        assert.deepInclude(yield* worker.health, { healthy: false, uptime_ms: 0, processed: 3 })
+        // A stopped worker can be started again.
+        const id = yield* sendCall("good")
+        yield* worker.start
+        assert.deepInclude(yield* resultOf(id), { content: '"done"' })
+      }).pipe(
+        Effect.provide(
+          ToolQueueWorker.layerIdle().pipe(
+            Layer.provide(LocalToolRegistry.layer(good, bad)),
+            Layer.provide(Layer.merge(NodeCrypto.layerDigest, SecureRandom.layerWebCrypto)),
+            Layer.provide(Layer.succeed(ToolQueueConfig, workerConfig)),
+            Layer.provideMerge(EphemeralToolQueue.layer)
+          )
+        )
+      )
+    })
+)
+
+it.live("SM-37 a queue that does not answer fails the start and not the construction", () =>
+  Effect.gen(function* () {
+    const worker = yield* ToolQueueWorker.ToolQueueWorker
+    assert.strictEqual((yield* Effect.flip(worker.start))._tag, "StoreError")
+    assert.isFalse((yield* worker.health).healthy)
+  }).pipe(
+    Effect.provide(
+      ToolQueueWorker.layerIdle().pipe(
+        Layer.provide(LocalToolRegistry.layer(toolNamed("good", succeedDone))),
+        Layer.provide(Layer.merge(NodeCrypto.layerDigest, SecureRandom.layerWebCrypto)),
+        Layer.provide(
+          spiedQueue(() => ({ nextDueAt: () => Effect.fail(new StoreError({ message: "away" })) }))
+            .layer
+        )
+      )
+    )
+  )
+)
+
+it.live("SM-35 a stop waits for calls in flight, and gives back those that outlast it", () =>
+  Effect.gen(function* () {
+    const [begun, release] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
+    const waits = toolNamed("waits", () =>
+      Effect.andThen(
+        Effect.sync(() => Deferred.doneUnsafe(begun, Effect.void)),
+        Effect.as(Deferred.await(release), "done")
+      )
+    )
+    const hangs = toolNamed("hangs", () => Effect.never)
+    yield* Effect.gen(function* () {
+      const queue = yield* ToolQueue
+      const scope = yield* Scope.make()
+      yield* Layer.buildWithScope(workerLayer([waits, hangs], { stop_ms: 300 }), scope)
+      const ids = [yield* sendCall("waits"), yield* sendCall("hangs")]
+      yield* Deferred.await(begun)
+      const stopping = yield* Effect.forkChild(Scope.close(scope, Exit.void), {
+        startImmediately: true
+      })
+      yield* Deferred.succeed(release, undefined)
+      assert.deepInclude(yield* resultOf(ids[0]!), { content: '"done"' })
+      yield* Fiber.join(stopping)
+      const again = yield* queue.claim({
+        owner: "x",
+        tools: ["t.hangs@1"],
+        limit: 1,
+        lease_ms: 1_000
+      })
+      assert.deepInclude(again[0], { id: ids[1]!, deliveries: 2 })
+    }).pipe(Effect.provide(EphemeralToolQueue.layer))
+  })
+)
+
+for (const [title, family, field, says] of [
+  [
+    "a tool that needs its run's transaction",
+    toolNamed("tx", succeedDone, { side_effects: "write", transactional: true }),
+    "transactional",
+    /^tool "t.tx@1", field "transactional": .*transaction of its run.*drop transactional\.$/
+  ],
+  [
+    "a tool that sends its calls to a queue itself",
+    remote({ namespace: "t", name: "tx", side_effects: "read" }),
+    "provider",
+    /sends its calls to a queue itself.*keep remote for the runtime/
+  ],
+  ["a tool that is not there", toolNamed("other", succeedDone), "serve", /no such tool/]
+] as const) {
+  it.live(`a worker refuses at start ${title}`, () =>
+    Effect.gen(function* () {
+      const error = yield* Effect.flip(
+        Layer.build(ToolWorker.layer({ tools: [family], serve: ["t.tx@1"] }))
+      )
+      assert.deepInclude(error, { _tag: "ToolNotQueueable", tool: "t.tx@1", field })
+      assert.match(String((error as Error).message), says)
+    }).pipe(Effect.scoped, Effect.provide(EphemeralToolQueue.layer))
+  )
+}
