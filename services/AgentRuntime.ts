@@ -12,7 +12,7 @@ import type {
   MailboxFull,
   MessageTooLarge
 } from "../src/delivery/AgentTask.ts"
-import type { ConversationNotFound } from "../src/conversation/Conversation.ts"
+import type { ConversationNotFound, InitiatedBy } from "../src/conversation/Conversation.ts"
 import type { InvalidInput } from "../src/entry/InvalidInput.ts"
 import type {
   Address,
@@ -47,6 +47,8 @@ export interface Message {
   readonly idempotency_key?: string | undefined
   /** Absent = `api`. */
   readonly channel_origin?: string | undefined
+  /** Of a message that begins a conversation. Absent = `customer` where the sender is one, else `system`. */
+  readonly initiated_by?: InitiatedBy | undefined
 }
 
 /** A place in a conversation: events up to and including this one were seen. `{ ordinal: 0, seq: -1 }` = none. */

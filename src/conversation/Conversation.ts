@@ -4,10 +4,15 @@
 import { Schema } from "effect"
 import { FinishReason } from "../run/FinishReason.ts"
 import { Source } from "../run/ProviderWork.ts"
+import type { Role } from "../Principal.ts"
 import { Address, ConversationId, RunId, Tenant } from "../Ids.ts"
 
 export const InitiatedBy = Schema.Literals(["customer", "agent", "system"])
 export type InitiatedBy = typeof InitiatedBy.Type
+
+/** Who began a conversation where its first message does not say: a customer, or else the application. */
+export const initiatorOf = (roles: ReadonlyArray<Role>): InitiatedBy =>
+  roles.includes("customer") ? "customer" : "system"
 
 export const Conversation = Schema.Struct({
   /** Known within its tenant: another tenant may have a conversation of the same id. */

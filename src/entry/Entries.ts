@@ -6,6 +6,7 @@
 import { Effect, Schema } from "effect"
 import type { Decision } from "../approval/Approval.ts"
 import { AnyDecision, decision_expected, decisionOf, Reason } from "../approval/DecisionPayload.ts"
+import { InitiatedBy } from "../conversation/Conversation.ts"
 import * as Ids from "../Ids.ts"
 import { Principal, Role } from "../Principal.ts"
 import { filters } from "../run/RunItem.ts"
@@ -144,7 +145,8 @@ export const message = reader(
     conversation: Schema.optionalKey(Ids.ConversationId),
     text,
     idempotency_key: Schema.optionalKey(key),
-    channel_origin: Schema.optionalKey(key)
+    channel_origin: Schema.optionalKey(key),
+    initiated_by: Schema.optionalKey(InitiatedBy)
   }),
   { bounds: { depth_max: 2, values_max: 20, units_max: 256_000_000 } }
 )

@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect } from "effect"
 import { resultText } from "../../src/conversation/Transcript.ts"
 import { AgentName, ConversationId } from "../../src/Ids.ts"
+import { Principal } from "../../src/Principal.ts"
 import { AgentRuntime } from "../../services/AgentRuntime.ts"
 import { ConversationStore } from "../../services/ConversationStore.ts"
 import * as EphemeralStores from "../../layers/ephemeral/EphemeralStores.ts"
@@ -270,6 +271,27 @@ describe("a conversation", () => {
       assert.deepInclude(error, { _tag: "AgentNotFound", agent: "nobody" })
       assert.deepStrictEqual("available" in error && error.available, ["tester"])
     }).pipe(Effect.provide(H.layer({ script: [] })))
+  )
+
+  it.live("SA-15 a conversation is begun by whom its first message says, or by its sender", () =>
+    Effect.gen(function* () {
+      const agents = yield* AgentRuntime
+      const store = yield* ConversationStore
+      const begin = Effect.fnUntraced(function* (role: "customer" | "operator", more: object = {}) {
+        const sender = new Principal({ id: "sender", tenant: H.tenant, roles: [role] })
+        const { task } = yield* agents.send({ agent: H.agentName, text: "hello", ...more }, sender)
+        return yield* store.get(H.tenant, task.conversation)
+      })
+      const begun = [
+        yield* begin("customer"),
+        yield* begin("operator"),
+        yield* begin("operator", { initiated_by: "agent" })
+      ]
+      assert.deepStrictEqual(
+        begun.map((each) => each?.initiated_by),
+        ["customer", "system", "agent"]
+      )
+    }).pipe(Effect.provide(H.layer({ script: echo })))
   )
 
   it.live("keeps messages and answers in order under one conversation", () =>

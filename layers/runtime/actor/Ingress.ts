@@ -6,7 +6,7 @@
 import { Effect } from "effect"
 import { Digest, SecureRandom } from "effect/crypto"
 import { AgentNotFound } from "../../../src/agent/AgentSpec.ts"
-import { message_bytes_max } from "../../../src/conversation/Conversation.ts"
+import { initiatorOf, message_bytes_max } from "../../../src/conversation/Conversation.ts"
 import { MessageTooLarge } from "../../../src/delivery/AgentTask.ts"
 import { ConversationId, MessageId, RunId } from "../../../src/Ids.ts"
 import type { CallId, Tenant } from "../../../src/Ids.ts"
@@ -70,7 +70,7 @@ export const make = Effect.fnUntraced(function* (host: ActorHost, wake: WakeActo
       roles: rolesOf(by),
       ...(yield* traceOfSender(random)),
       channel_origin: message.channel_origin ?? "api",
-      initiated_by: "customer",
+      initiated_by: message.initiated_by ?? initiatorOf(by.roles),
       idempotency_key,
       waiting_max: agent.spec.mailbox_max,
       reject_when_busy: agent.spec.mailbox === "reject",
