@@ -31,9 +31,9 @@ export const appendEvents = (
     run.status = status
     if (isOver(status)) close(store, run)
   }
-  const projection = project(run, events, at)
+  const projection = project(run.run_id, events, at)
   if (projection.requested.length > 0 || projection.answered.length > 0) {
-    writeApprovals(store, projection, at)
+    writeApprovals(store, run, projection, at)
   }
   if (projection.task !== undefined) writeTask(store, run, projection.task)
   if (projection.answer !== undefined) writeAnswer(store, run, projection.answer, at)
@@ -51,8 +51,14 @@ const close = (store: Store, run: StoredRun) => {
   if (open?.size === 0) store.openOf.delete(key)
 }
 
-const writeApprovals = (store: Store, projection: Projection, at: number) => {
-  for (const record of projection.requested) {
+const writeApprovals = (
+  store: Store,
+  { tenant }: StoredRun,
+  projection: Projection,
+  at: number
+) => {
+  for (const asked of projection.requested) {
+    const record: Approval = { ...asked, tenant }
     const stored = { place: ++store.place, record }
     store.approvals.set(record.id, stored)
     store.pending.set(record.id, stored)

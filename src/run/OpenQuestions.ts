@@ -20,6 +20,9 @@ export const openQuestions = (
 ): ReadonlyArray<Approval> =>
   entries.flatMap(({ at, event }) =>
     event._tag === "ApprovalRequested" && isOpen(state, event.approval)
-      ? project(run, [event], at).requested
+      ? project(run.run_id, [event], at).requested.map((asked) => ({
+          ...asked,
+          tenant: run.tenant
+        }))
       : []
   )

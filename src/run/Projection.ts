@@ -7,7 +7,7 @@ import type { ConversationMessage } from "../conversation/Conversation.ts"
 import type { TaskStatus } from "../delivery/AgentTask.ts"
 import type { Spending } from "../cost/Spending.ts"
 import type { TurnCost } from "../cost/TurnCost.ts"
-import type { AgentName, ApprovalId, CallId, RunId, Tenant } from "../Ids.ts"
+import type { AgentName, ApprovalId, CallId, RunId } from "../Ids.ts"
 import type { ApprovalRequested, RunEnded, RunEvent, Usage } from "./RunEvent.ts"
 
 interface ApprovalChange {
@@ -51,8 +51,11 @@ const answerOf = ({ finish, reason, sources, status, text }: RunEnded): Answer |
   }
 }
 
+/** A question as its event has it. Its tenant is that of its run. */
+export type RequestedApproval = Omit<Approval, "tenant">
+
 export interface Projection {
-  readonly requested: ReadonlyArray<Approval>
+  readonly requested: ReadonlyArray<RequestedApproval>
   readonly answered: ReadonlyArray<ApprovalChange>
   /** The task's new status, when it changes. */
   readonly task: { readonly status: TaskStatus; readonly reason?: string } | undefined
@@ -108,13 +111,8 @@ const spentEntries = ({ tool, uses }: Spending, offset: number): ReadonlyArray<C
         ]
   )
 
-const approvalOf = (
-  { run_id, tenant }: Pick<Approval, "run_id" | "tenant">,
-  event: ApprovalRequested,
-  at: number
-): Approval => ({
+const approvalOf = (run_id: RunId, event: ApprovalRequested, at: number): RequestedApproval => ({
   id: event.approval,
-  tenant,
   run_id,
   call: event.call,
   payload: event.payload,
@@ -131,7 +129,7 @@ const approvalOf = (
 
 /** What the events so far project. Made with the first event that projects anything. */
 interface Draft {
-  readonly requested: Array<Approval>
+  readonly requested: Array<RequestedApproval>
   readonly answered: Array<ApprovalChange>
   task: Projection["task"]
   answer: Answer | undefined
@@ -181,7 +179,7 @@ const withEnd = (draft: Draft, event: RunEnded): Draft => {
 /** The projections with those of one more event, which is at `offset` in its append. */
 const withEvent = (
   draft: Draft | undefined,
-  run: Pick<Approval, "run_id" | "tenant">,
+  run: RunId,
   event: RunEvent,
   offset: number,
   at: number
@@ -235,11 +233,7 @@ const withEvent = (
  * The projections of events appended at `at` (ms since 1970). One shared value for an append that has none, as that of most
  * steps (bench row `step`).
  */
-export const project = (
-  run: { readonly run_id: RunId; readonly tenant: Tenant },
-  events: ReadonlyArray<RunEvent>,
-  at: number
-): Projection => {
+export const project = (run: RunId, events: ReadonlyArray<RunEvent>, at: number): Projection => {
   let draft: Draft | undefined
   for (let offset = 0; offset < events.length; offset++) {
     draft = withEvent(draft, run, events[offset]!, offset, at)

@@ -2,7 +2,7 @@ import { assert } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import * as Classify from "../../src/error/Classify.ts"
 import type { AgentName } from "../../src/Ids.ts"
-import { RunId, Tenant } from "../../src/Ids.ts"
+import { RunId } from "../../src/Ids.ts"
 import { project } from "../../src/run/Projection.ts"
 import { RunLimits } from "../../src/run/RunLimits.ts"
 import { permissionOf, ToolCategory } from "../../src/tool/SideEffects.ts"
@@ -13,8 +13,6 @@ import type { StageTool } from "./Stage.ts"
 import * as Stage from "./Stage.ts"
 import type { Driven } from "./Vectors.ts"
 import { conformance, hasShape, isRecord, rowsOf } from "./Vectors.ts"
-
-const tenant = Tenant.make("acme")
 
 /** Cases of features that come later, by the beginning of their ids. */
 const later: ReadonlyArray<readonly [prefix: string, feature: string]> = [
@@ -128,7 +126,7 @@ const movesOf = Effect.fnUntraced(function* (play: Stage.Play) {
       return yield* Stage.events(run)
     })
   )
-  const run = { run_id: RunId.make("6f9619ff-8b86-4011-b42d-00c04fc964ff"), tenant }
+  const run = RunId.make("6f9619ff-8b86-4011-b42d-00c04fc964ff")
   const statuses = events.flatMap((event) => project(run, [event], 0).task?.status ?? [])
   return ["pending", ...statuses].flatMap((from, i, all) =>
     all[i + 1] === undefined || all[i + 1] === from ? [] : [`${from} > ${all[i + 1]}`]

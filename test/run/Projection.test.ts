@@ -5,7 +5,7 @@ import { project } from "../../src/run/Projection.ts"
 import type { RunEnded, RunEvent } from "../../src/run/RunEvent.ts"
 import * as Samples from "../contracts/Samples.ts"
 
-const run = { run_id: Samples.runId(), tenant: Samples.acme }
+const run = Samples.runId()
 const call = callId(rootFrame, 1, 0)
 const nothing: Projection = {
   requested: [],
@@ -82,7 +82,7 @@ describe("what commits beside events", () => {
   it("is a question, as it is put, and its answer or its end", () => {
     const least = Samples.approvalRequested(call)
     const { _tag, approval: id, proposal: _, ...rest } = least
-    const record = { id, ...run, ...rest, requested_at: 7, status: "pending" } as const
+    const record = { id, run_id: run, ...rest, requested_at: 7, status: "pending" } as const
     shows([least], { requested: [record] })
     const shown = { shown_digest: "s", expires_at: 9 }
     shows([{ ...least, ...shown }], { requested: [{ ...record, ...shown }] })

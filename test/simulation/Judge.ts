@@ -163,7 +163,7 @@ const judgeProjections = (world: World, run: StoredRun, state: FoldState) => {
   if (run.rests !== isParkable(state)) {
     world.violate(run.rests ? "a run rests that has something to do" : "a run that rests is moved")
   }
-  const { answer, answered, requested, task } = project(run, eventsOf(run), 0)
+  const { answer, answered, requested, task } = project(run.run_id, eventsOf(run), 0)
   const stored = store.tasks.get(run.run_id)?.task
   if (stored !== undefined && stored.status !== (task?.status ?? "pending")) {
     world.violate(`a task shown as ${stored.status} is ${task?.status ?? "pending"}`)

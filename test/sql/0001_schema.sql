@@ -3,9 +3,9 @@ CREATE TABLE troupe_migrations (
   created_at timestamp with time zone not null default now(),
   name text not null
 );
-
+----
 CREATE SCHEMA troupe;
-
+----
 CREATE TABLE troupe.runs (
     run_id uuid PRIMARY KEY,
     tenant text NOT NULL,
@@ -17,11 +17,11 @@ CREATE TABLE troupe.runs (
     -- 100 more in quarantine, so that what asks for a run that is not over (status < 3) finds none in quarantine.
     status int2 NOT NULL DEFAULT 0
   ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000);
-
+----
 CREATE INDEX runs_moving ON troupe.runs (run_id) WHERE status > -1 AND status < 3;
-
+----
 CREATE INDEX runs_parked ON troupe.runs (run_id) WHERE status = -1;
-
+----
 CREATE TABLE troupe.run_details (
     run_id uuid PRIMARY KEY,
     tenant text NOT NULL,
@@ -38,11 +38,11 @@ CREATE TABLE troupe.run_details (
     needs text[] NOT NULL DEFAULT '{}',
     created_at int8 NOT NULL
   );
-
+----
 CREATE INDEX run_details_open ON troupe.run_details (tenant, agent, address_key, ordinal) WHERE open;
-
+----
 CREATE INDEX run_details_needs ON troupe.run_details (tenant) WHERE open AND needs <> '{}';
-
+----
 CREATE TABLE troupe.run_events (
     run_id uuid NOT NULL,
     seq int4 NOT NULL,
@@ -52,7 +52,7 @@ CREATE TABLE troupe.run_events (
     payload text NOT NULL,
     PRIMARY KEY (run_id, seq)
   );
-
+----
 CREATE TABLE troupe.processes (
     owner text PRIMARY KEY,
     -- By the database's clock, the only one that all processes share.
@@ -62,7 +62,7 @@ CREATE TABLE troupe.processes (
     -- The agents that the process hosts.
     agents text[] NOT NULL DEFAULT '{}'
   );
-
+----
 CREATE TABLE troupe.quarantine (
     run_id uuid PRIMARY KEY,
     tenant text NOT NULL,
@@ -71,9 +71,9 @@ CREATE TABLE troupe.quarantine (
     seq int4 NOT NULL,
     at int8 NOT NULL
   );
-
+----
 CREATE INDEX quarantine_tenant ON troupe.quarantine (tenant, at, run_id);
-
+----
 CREATE TABLE troupe.approvals (
     id uuid PRIMARY KEY,
     position int8 NOT NULL GENERATED ALWAYS AS IDENTITY,
@@ -86,15 +86,15 @@ CREATE TABLE troupe.approvals (
     payload text NOT NULL,
     answer text
   );
-
+----
 CREATE INDEX approvals_tenant ON troupe.approvals (tenant, position);
-
+----
 CREATE INDEX approvals_pending ON troupe.approvals (tenant, position) WHERE status = 0;
-
+----
 CREATE INDEX approvals_run ON troupe.approvals (run_id);
-
+----
 CREATE INDEX approvals_due ON troupe.approvals (expires_at) WHERE status = 0 AND expires_at IS NOT NULL;
-
+----
 CREATE TABLE troupe.turn_costs (
     run_id uuid NOT NULL,
     seq int4 NOT NULL,
@@ -119,9 +119,9 @@ CREATE TABLE troupe.turn_costs (
     reasoning_tokens int8 NOT NULL,
     PRIMARY KEY (run_id, seq, part)
   );
-
+----
 CREATE INDEX turn_costs_tenant ON troupe.turn_costs (tenant, at);
-
+----
 CREATE TABLE troupe.unknown_calls (
     run_id uuid NOT NULL,
     call text NOT NULL,
@@ -130,9 +130,9 @@ CREATE TABLE troupe.unknown_calls (
     since int8 NOT NULL,
     PRIMARY KEY (run_id, call)
   );
-
+----
 CREATE INDEX unknown_calls_oldest ON troupe.unknown_calls (tenant, since, run_id, call);
-
+----
 CREATE TABLE troupe.conversations (
     tenant text NOT NULL,
     id text NOT NULL,
@@ -147,13 +147,13 @@ CREATE TABLE troupe.conversations (
     -- How many there are, by which the next ones are numbered.
     tasks int4 NOT NULL DEFAULT 0,
     messages int4 NOT NULL DEFAULT 0,
-    PRIMARY KEY (tenant, id)
+    PRIMARY KEY (id, tenant)
   );
-
+----
 CREATE INDEX conversations_tenant ON troupe.conversations (tenant, created_at DESC, position DESC);
-
+----
 CREATE INDEX conversations_begun_by ON troupe.conversations (tenant, begun_by, created_at DESC, position DESC);
-
+----
 CREATE TABLE troupe.conversation_messages (
     tenant text NOT NULL,
     conversation text NOT NULL,
@@ -167,7 +167,7 @@ CREATE TABLE troupe.conversation_messages (
     created_at int8 NOT NULL,
     PRIMARY KEY (tenant, conversation, seq)
   );
-
+----
 CREATE TABLE troupe.agent_tasks (
     id uuid PRIMARY KEY,
     tenant text NOT NULL,
@@ -189,244 +189,116 @@ CREATE TABLE troupe.agent_tasks (
     created_at int8 NOT NULL,
     UNIQUE (tenant, conversation, ordinal)
   );
-
+----
 CREATE UNIQUE INDEX agent_tasks_key ON troupe.agent_tasks (tenant, idempotency_key) WHERE idempotency_key IS NOT NULL;
-
+----
 CREATE INDEX agent_tasks_waiting ON troupe.agent_tasks (tenant, agent, address_key) WHERE status < 2;
-
+----
 CREATE INDEX agent_tasks_newest ON troupe.agent_tasks (tenant, created_at DESC, id DESC);
-
-CREATE FUNCTION troupe.append_one(uuid, int4, int4, int4, int8, text, text)
+----
+CREATE FUNCTION troupe.append_projection(run uuid, base int4, at int8, projection json)
+RETURNS void LANGUAGE plpgsql SET enable_seqscan = off AS $body$
+DECLARE
+  p record;
+  detail record;
+  place int4;
+BEGIN
+  SELECT * INTO p FROM json_to_record(projection) AS x(asked json, answered json, task_status int2, task_reason text,
+    closed boolean, answer text, costs json, known json, unknown json);
+  SELECT d.tenant, d.conversation INTO detail FROM troupe.run_details d WHERE d.run_id = run;
+  -- Questions for a person.
+  IF p.asked IS NOT NULL THEN
+    INSERT INTO troupe.approvals (id, tenant, run_id, expires_at, payload)
+    SELECT x.id, detail.tenant, run, x.expires_at, x.payload
+    FROM json_to_recordset(p.asked) AS x(id uuid, expires_at int8, payload text);
+  END IF;
+  -- A question that was answered or closed before is left as it is.
+  IF p.answered IS NOT NULL THEN
+    UPDATE troupe.approvals a SET status = x.status, answer = x.answer
+    FROM json_to_recordset(p.answered) AS x(id uuid, status int2, answer text)
+    WHERE a.run_id = run AND a.id = x.id AND a.status = 0;
+  END IF;
+  -- A task that is over stays as it is.
+  IF p.task_status IS NOT NULL THEN
+    UPDATE troupe.agent_tasks t SET status = p.task_status, reason = p.task_reason WHERE t.id = run AND t.status < 2;
+  END IF;
+  -- The run is over: the next run of its address may begin.
+  IF p.closed THEN
+    UPDATE troupe.run_details d SET open = false WHERE d.run_id = run;
+  END IF;
+  -- The assistant's message, at the end of the conversation. Its tenant is compared in a way that no index serves, so that
+  -- the conversation is found by its id: indexes that begin with the tenant seem as good while the table is empty.
+  IF p.answer IS NOT NULL THEN
+    UPDATE troupe.conversations c SET messages = c.messages + 1
+    WHERE c.id = detail.conversation AND c.tenant IS NOT DISTINCT FROM detail.tenant RETURNING c.messages - 1 INTO place;
+    INSERT INTO troupe.conversation_messages (tenant, conversation, seq, role, content, channel_origin, run_id, created_at)
+    SELECT detail.tenant, detail.conversation, place, 'assistant', p.answer,
+      coalesce((SELECT t.channel_origin FROM troupe.agent_tasks t WHERE t.id = run), 'api'), run, at
+    WHERE place IS NOT NULL;
+  END IF;
+  -- What turns cost, and what tools spent on models.
+  IF p.costs IS NOT NULL THEN
+    INSERT INTO troupe.turn_costs (run_id, seq, part, at, tenant, agent, model, tool, turns, currency, amount, prices,
+      input_tokens, output_tokens, cached_tokens, cache_write_tokens, reasoning_tokens)
+    SELECT run, base + x.position, x.part, at, detail.tenant, x.agent, x.model, x.tool, x.turns, x.currency, x.amount, x.prices,
+      x.input_tokens, x.output_tokens, x.cached_tokens, x.cache_write_tokens, x.reasoning_tokens
+    FROM json_to_recordset(p.costs) AS x(position int4, part int2, agent text, model text, tool text, turns int8,
+      currency text, amount numeric, prices text,
+      input_tokens int8, output_tokens int8, cached_tokens int8, cache_write_tokens int8, reasoning_tokens int8);
+  END IF;
+  -- Calls whose outcome is not unknown any more, then those that became unknown.
+  IF p.known IS NOT NULL THEN
+    DELETE FROM troupe.unknown_calls u USING json_to_recordset(p.known) AS x(call text)
+    WHERE u.run_id = run AND u.call = x.call;
+  END IF;
+  IF p.unknown IS NOT NULL THEN
+    INSERT INTO troupe.unknown_calls (run_id, call, tool, tenant, since)
+    SELECT run, x.call, x.tool, detail.tenant, at FROM json_to_recordset(p.unknown) AS x(call text, tool text)
+    ON CONFLICT DO NOTHING;
+  END IF;
+END $body$;
+----
+CREATE FUNCTION troupe.append_event(
+  run uuid, expected_epoch int4, expected_length int4, new_status int4, at int8, type text, payload text, projection json)
 RETURNS boolean LANGUAGE plpgsql AS $body$
 BEGIN
-  UPDATE troupe.runs SET length = length + 1, status = $4::int2
-  WHERE run_id = $1 AND epoch = $2 AND length = $3 AND status < 3;
+  UPDATE troupe.runs r SET length = r.length + 1, status = new_status::int2
+  WHERE r.run_id = run AND r.epoch = expected_epoch AND r.length = expected_length AND r.status < 3;
   IF NOT FOUND THEN RETURN false; END IF;
-  INSERT INTO troupe.run_events (run_id, seq, at, type, payload) VALUES ($1, $3, $5, $6, $7);
+  INSERT INTO troupe.run_events (run_id, seq, at, type, payload) VALUES (run, expected_length, at, type, payload);
+  IF projection IS NOT NULL THEN
+    PERFORM troupe.append_projection(run, expected_length, at, projection);
+  END IF;
   RETURN true;
 END $body$;
-
-CREATE FUNCTION troupe.append_flat(text[], int4[], int4[], int4[], int4[], text[], text[], text[]) RETURNS TABLE (refused int4) LANGUAGE plpgsql AS $body$
+----
+CREATE FUNCTION troupe.append_batch(
+  runs uuid[], epochs int4[], lengths int4[], counts int4[], statuses int4[], times int8[],
+  places int4[], positions int4[], types text[], payloads text[],
+  projecting int4[], projections text[])
+RETURNS SETOF int4 LANGUAGE plpgsql AS $body$
+DECLARE
+  accepted int4[];
 BEGIN
-  RETURN QUERY WITH b AS MATERIALIZED (SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8)
-  WITH ORDINALITY AS t(run_id, epoch, length, n, status, at, type, payload, i)),
-head AS (UPDATE troupe.runs r SET length = b.length + b.n, status = b.status::int2 FROM b
-  WHERE r.run_id = b.run_id::uuid AND r.epoch = b.epoch AND r.length = b.length AND r.status < 3
-  RETURNING r.run_id, r.tenant, b.length AS base, b.at::int8 AS at, b.i::int4 AS i, b.type, b.payload),
-ev AS (INSERT INTO troupe.run_events (run_id, seq, at, type, payload)
-  SELECT run_id, base, at, type, payload FROM head)
-SELECT b.i::int4 FROM b WHERE NOT EXISTS (SELECT FROM head h WHERE h.i = b.i);
+  WITH wanted AS MATERIALIZED (
+    SELECT * FROM unnest(runs, epochs, lengths, counts, statuses, times) WITH ORDINALITY
+      AS w(run_id, epoch, length, count, status, at, place)),
+  head AS (
+    UPDATE troupe.runs r SET length = w.length + w.count, status = w.status::int2 FROM wanted w
+    WHERE r.run_id = w.run_id AND r.epoch = w.epoch AND r.length = w.length AND r.status < 3
+    RETURNING r.run_id, w.length, w.at, w.place::int4 AS place),
+  event AS (
+    INSERT INTO troupe.run_events (run_id, seq, at, type, payload)
+    SELECT h.run_id, h.length + e.position, h.at, e.type, e.payload
+    FROM head h JOIN unnest(places, positions, types, payloads) AS e(place, position, type, payload) ON e.place = h.place)
+  SELECT coalesce(array_agg(h.place), '{}') INTO accepted FROM head h;
+  PERFORM troupe.append_projection(runs[x.place], lengths[x.place], times[x.place], x.projection::json)
+  FROM unnest(projecting, projections) AS x(place, projection) WHERE x.place = ANY (accepted);
+  IF cardinality(accepted) < cardinality(runs) THEN
+    RETURN QUERY SELECT x.place FROM generate_series(1, cardinality(runs)) AS x(place) WHERE x.place <> ALL (accepted);
+  END IF;
 END $body$;
-
-CREATE FUNCTION troupe.append_events(text[], int4[], int4[], int4[], int4[], text[], int4[], int4[], text[], text[]) RETURNS TABLE (refused int4) LANGUAGE plpgsql AS $body$
-BEGIN
-  RETURN QUERY WITH b AS MATERIALIZED (SELECT * FROM unnest($1, $2, $3, $4, $5, $6)
-  WITH ORDINALITY AS t(run_id, epoch, length, n, status, at, i)),
-head AS (UPDATE troupe.runs r SET length = b.length + b.n, status = b.status::int2 FROM b
-  WHERE r.run_id = b.run_id::uuid AND r.epoch = b.epoch AND r.length = b.length AND r.status < 3
-  RETURNING r.run_id, r.tenant, b.length AS base, b.at::int8 AS at, b.i::int4 AS i),
-ev AS (INSERT INTO troupe.run_events (run_id, seq, at, type, payload)
-  SELECT h.run_id, h.base + e.off, h.at, e.type, e.payload FROM head h
-  JOIN unnest($7, $8, $9, $10) AS e(i, off, type, payload) ON e.i = h.i)
-SELECT b.i::int4 FROM b WHERE NOT EXISTS (SELECT FROM head h WHERE h.i = b.i);
-END $body$;
-
-CREATE FUNCTION troupe.append_questions(text[], int4[], int4[], int4[], int4[], text[], int4[], int4[], text[], text[], int4[], text[], int4[], text[], text[], text[], int4[], text[], int4[], text[]) RETURNS TABLE (refused int4) LANGUAGE plpgsql AS $body$
-BEGIN
-  RETURN QUERY WITH b AS MATERIALIZED (SELECT * FROM unnest($1, $2, $3, $4, $5, $6)
-  WITH ORDINALITY AS t(run_id, epoch, length, n, status, at, i)),
-head AS (UPDATE troupe.runs r SET length = b.length + b.n, status = b.status::int2 FROM b
-  WHERE r.run_id = b.run_id::uuid AND r.epoch = b.epoch AND r.length = b.length AND r.status < 3
-  RETURNING r.run_id, r.tenant, b.length AS base, b.at::int8 AS at, b.i::int4 AS i),
-ev AS (INSERT INTO troupe.run_events (run_id, seq, at, type, payload)
-  SELECT h.run_id, h.base + e.off, h.at, e.type, e.payload FROM head h
-  JOIN unnest($7, $8, $9, $10) AS e(i, off, type, payload) ON e.i = h.i),
-ap AS (INSERT INTO troupe.approvals (id, tenant, run_id, status, expires_at, payload, answer)
-  SELECT a.id::uuid, h.tenant, h.run_id, a.status::int2, NULLIF(a.expires_at, '')::int8, a.payload, NULLIF(a.answer, '')
-  FROM head h JOIN unnest($11, $12, $13, $14, $15, $16)
-    WITH ORDINALITY AS a(i, id, status, expires_at, payload, answer, ordinal) ON a.i = h.i
-  ORDER BY a.ordinal),
-an AS (UPDATE troupe.approvals p SET status = a.status::int2, answer = a.answer
-  FROM head h JOIN unnest($17, $18, $19, $20) AS a(i, id, status, answer) ON a.i = h.i
-  WHERE p.id = a.id::uuid AND p.status = 0)
-SELECT b.i::int4 FROM b WHERE NOT EXISTS (SELECT FROM head h WHERE h.i = b.i);
-END $body$;
-
-CREATE FUNCTION troupe.append_ends(text[], int4[], int4[], int4[], int4[], text[], int4[], int4[], text[], text[], int4[], int4[], text[], int4[], int4[], text[]) RETURNS TABLE (refused int4) LANGUAGE plpgsql AS $body$
-BEGIN
-  RETURN QUERY WITH b AS MATERIALIZED (SELECT * FROM unnest($1, $2, $3, $4, $5, $6)
-  WITH ORDINALITY AS t(run_id, epoch, length, n, status, at, i)),
-head AS (UPDATE troupe.runs r SET length = b.length + b.n, status = b.status::int2 FROM b
-  WHERE r.run_id = b.run_id::uuid AND r.epoch = b.epoch AND r.length = b.length AND r.status < 3
-  RETURNING r.run_id, r.tenant, b.length AS base, b.at::int8 AS at, b.i::int4 AS i),
-ev AS (INSERT INTO troupe.run_events (run_id, seq, at, type, payload)
-  SELECT h.run_id, h.base + e.off, h.at, e.type, e.payload FROM head h
-  JOIN unnest($7, $8, $9, $10) AS e(i, off, type, payload) ON e.i = h.i),
-tk AS (UPDATE troupe.agent_tasks t SET status = x.status::int2, reason = NULLIF(x.reason, '')
-  FROM head h JOIN unnest($11, $12, $13) AS x(i, status, reason) ON x.i = h.i
-  WHERE t.id = h.run_id AND t.status < 2),
-de AS (UPDATE troupe.run_details d SET open = false
-  FROM head h JOIN unnest($14) AS x(i) ON x.i = h.i WHERE d.run_id = h.run_id),
-said AS (SELECT h.run_id, h.tenant, h.at, h.i, d.conversation, x.content FROM head h
-  JOIN unnest($15, $16) AS x(i, content) ON x.i = h.i
-  JOIN troupe.run_details d ON d.run_id = h.run_id),
-cv AS (UPDATE troupe.conversations c SET messages = c.messages + x.n
-  FROM (SELECT tenant, conversation, count(*)::int4 AS n FROM said GROUP BY tenant, conversation) x
-  WHERE c.tenant = x.tenant AND c.id = x.conversation RETURNING c.tenant, c.id, c.messages - x.n AS base),
-ms AS (INSERT INTO troupe.conversation_messages (tenant, conversation, seq, role, content, channel_origin, run_id, created_at)
-  SELECT s.tenant, s.conversation,
-    cv.base + (row_number() OVER (PARTITION BY s.tenant, s.conversation ORDER BY s.i))::int4 - 1,
-    'assistant', s.content, COALESCE(t.channel_origin, 'api'), s.run_id, s.at
-  FROM said s JOIN cv ON cv.tenant = s.tenant AND cv.id = s.conversation
-  LEFT JOIN troupe.agent_tasks t ON t.id = s.run_id)
-SELECT b.i::int4 FROM b WHERE NOT EXISTS (SELECT FROM head h WHERE h.i = b.i);
-END $body$;
-
-CREATE FUNCTION troupe.append_all(text[], int4[], int4[], int4[], int4[], text[], int4[], int4[], text[], text[], int4[], text[], int4[], text[], text[], text[], int4[], text[], int4[], text[], int4[], int4[], text[], int4[], int4[], text[]) RETURNS TABLE (refused int4) LANGUAGE plpgsql AS $body$
-BEGIN
-  RETURN QUERY WITH b AS MATERIALIZED (SELECT * FROM unnest($1, $2, $3, $4, $5, $6)
-  WITH ORDINALITY AS t(run_id, epoch, length, n, status, at, i)),
-head AS (UPDATE troupe.runs r SET length = b.length + b.n, status = b.status::int2 FROM b
-  WHERE r.run_id = b.run_id::uuid AND r.epoch = b.epoch AND r.length = b.length AND r.status < 3
-  RETURNING r.run_id, r.tenant, b.length AS base, b.at::int8 AS at, b.i::int4 AS i),
-ev AS (INSERT INTO troupe.run_events (run_id, seq, at, type, payload)
-  SELECT h.run_id, h.base + e.off, h.at, e.type, e.payload FROM head h
-  JOIN unnest($7, $8, $9, $10) AS e(i, off, type, payload) ON e.i = h.i),
-ap AS (INSERT INTO troupe.approvals (id, tenant, run_id, status, expires_at, payload, answer)
-  SELECT a.id::uuid, h.tenant, h.run_id, a.status::int2, NULLIF(a.expires_at, '')::int8, a.payload, NULLIF(a.answer, '')
-  FROM head h JOIN unnest($11, $12, $13, $14, $15, $16)
-    WITH ORDINALITY AS a(i, id, status, expires_at, payload, answer, ordinal) ON a.i = h.i
-  ORDER BY a.ordinal),
-an AS (UPDATE troupe.approvals p SET status = a.status::int2, answer = a.answer
-  FROM head h JOIN unnest($17, $18, $19, $20) AS a(i, id, status, answer) ON a.i = h.i
-  WHERE p.id = a.id::uuid AND p.status = 0),
-tk AS (UPDATE troupe.agent_tasks t SET status = x.status::int2, reason = NULLIF(x.reason, '')
-  FROM head h JOIN unnest($21, $22, $23) AS x(i, status, reason) ON x.i = h.i
-  WHERE t.id = h.run_id AND t.status < 2),
-de AS (UPDATE troupe.run_details d SET open = false
-  FROM head h JOIN unnest($24) AS x(i) ON x.i = h.i WHERE d.run_id = h.run_id),
-said AS (SELECT h.run_id, h.tenant, h.at, h.i, d.conversation, x.content FROM head h
-  JOIN unnest($25, $26) AS x(i, content) ON x.i = h.i
-  JOIN troupe.run_details d ON d.run_id = h.run_id),
-cv AS (UPDATE troupe.conversations c SET messages = c.messages + x.n
-  FROM (SELECT tenant, conversation, count(*)::int4 AS n FROM said GROUP BY tenant, conversation) x
-  WHERE c.tenant = x.tenant AND c.id = x.conversation RETURNING c.tenant, c.id, c.messages - x.n AS base),
-ms AS (INSERT INTO troupe.conversation_messages (tenant, conversation, seq, role, content, channel_origin, run_id, created_at)
-  SELECT s.tenant, s.conversation,
-    cv.base + (row_number() OVER (PARTITION BY s.tenant, s.conversation ORDER BY s.i))::int4 - 1,
-    'assistant', s.content, COALESCE(t.channel_origin, 'api'), s.run_id, s.at
-  FROM said s JOIN cv ON cv.tenant = s.tenant AND cv.id = s.conversation
-  LEFT JOIN troupe.agent_tasks t ON t.id = s.run_id)
-SELECT b.i::int4 FROM b WHERE NOT EXISTS (SELECT FROM head h WHERE h.i = b.i);
-END $body$;
-
-CREATE FUNCTION troupe.append_costs(text[], int4[], int4[], int4[], int4[], text[], int4[], int4[], text[], text[], int4[], int4[], text[], text[], text[], text[], text[], text[], text[], text[], text[], text[]) RETURNS TABLE (refused int4) LANGUAGE plpgsql AS $body$
-BEGIN
-  RETURN QUERY WITH b AS MATERIALIZED (SELECT * FROM unnest($1, $2, $3, $4, $5, $6)
-  WITH ORDINALITY AS t(run_id, epoch, length, n, status, at, i)),
-head AS (UPDATE troupe.runs r SET length = b.length + b.n, status = b.status::int2 FROM b
-  WHERE r.run_id = b.run_id::uuid AND r.epoch = b.epoch AND r.length = b.length AND r.status < 3
-  RETURNING r.run_id, r.tenant, b.length AS base, b.at::int8 AS at, b.i::int4 AS i),
-ev AS (INSERT INTO troupe.run_events (run_id, seq, at, type, payload)
-  SELECT h.run_id, h.base + e.off, h.at, e.type, e.payload FROM head h
-  JOIN unnest($7, $8, $9, $10) AS e(i, off, type, payload) ON e.i = h.i),
-co AS (INSERT INTO troupe.turn_costs (run_id, seq, at, tenant, agent, model, currency, amount, prices,
-    input_tokens, output_tokens, cached_tokens, cache_write_tokens, reasoning_tokens)
-  SELECT h.run_id, h.base + c.off, h.at, h.tenant, c.agent, c.model, NULLIF(c.currency, ''), NULLIF(c.amount, '')::numeric, c.prices,
-    c.input::int8, c.output::int8, c.cached::int8, c.written::int8, c.reasoning::int8
-  FROM head h JOIN unnest($11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22)
-    AS c(i, off, agent, model, currency, amount, prices, input, output, cached, written, reasoning) ON c.i = h.i)
-SELECT b.i::int4 FROM b WHERE NOT EXISTS (SELECT FROM head h WHERE h.i = b.i);
-END $body$;
-
-CREATE FUNCTION troupe.append_priced(text[], int4[], int4[], int4[], int4[], text[], int4[], int4[], text[], text[], int4[], text[], int4[], text[], text[], text[], int4[], text[], int4[], text[], int4[], int4[], text[], int4[], int4[], text[], int4[], int4[], text[], text[], text[], text[], text[], text[], text[], text[], text[], text[]) RETURNS TABLE (refused int4) LANGUAGE plpgsql AS $body$
-BEGIN
-  RETURN QUERY WITH b AS MATERIALIZED (SELECT * FROM unnest($1, $2, $3, $4, $5, $6)
-  WITH ORDINALITY AS t(run_id, epoch, length, n, status, at, i)),
-head AS (UPDATE troupe.runs r SET length = b.length + b.n, status = b.status::int2 FROM b
-  WHERE r.run_id = b.run_id::uuid AND r.epoch = b.epoch AND r.length = b.length AND r.status < 3
-  RETURNING r.run_id, r.tenant, b.length AS base, b.at::int8 AS at, b.i::int4 AS i),
-ev AS (INSERT INTO troupe.run_events (run_id, seq, at, type, payload)
-  SELECT h.run_id, h.base + e.off, h.at, e.type, e.payload FROM head h
-  JOIN unnest($7, $8, $9, $10) AS e(i, off, type, payload) ON e.i = h.i),
-ap AS (INSERT INTO troupe.approvals (id, tenant, run_id, status, expires_at, payload, answer)
-  SELECT a.id::uuid, h.tenant, h.run_id, a.status::int2, NULLIF(a.expires_at, '')::int8, a.payload, NULLIF(a.answer, '')
-  FROM head h JOIN unnest($11, $12, $13, $14, $15, $16)
-    WITH ORDINALITY AS a(i, id, status, expires_at, payload, answer, ordinal) ON a.i = h.i
-  ORDER BY a.ordinal),
-an AS (UPDATE troupe.approvals p SET status = a.status::int2, answer = a.answer
-  FROM head h JOIN unnest($17, $18, $19, $20) AS a(i, id, status, answer) ON a.i = h.i
-  WHERE p.id = a.id::uuid AND p.status = 0),
-tk AS (UPDATE troupe.agent_tasks t SET status = x.status::int2, reason = NULLIF(x.reason, '')
-  FROM head h JOIN unnest($21, $22, $23) AS x(i, status, reason) ON x.i = h.i
-  WHERE t.id = h.run_id AND t.status < 2),
-de AS (UPDATE troupe.run_details d SET open = false
-  FROM head h JOIN unnest($24) AS x(i) ON x.i = h.i WHERE d.run_id = h.run_id),
-said AS (SELECT h.run_id, h.tenant, h.at, h.i, d.conversation, x.content FROM head h
-  JOIN unnest($25, $26) AS x(i, content) ON x.i = h.i
-  JOIN troupe.run_details d ON d.run_id = h.run_id),
-cv AS (UPDATE troupe.conversations c SET messages = c.messages + x.n
-  FROM (SELECT tenant, conversation, count(*)::int4 AS n FROM said GROUP BY tenant, conversation) x
-  WHERE c.tenant = x.tenant AND c.id = x.conversation RETURNING c.tenant, c.id, c.messages - x.n AS base),
-ms AS (INSERT INTO troupe.conversation_messages (tenant, conversation, seq, role, content, channel_origin, run_id, created_at)
-  SELECT s.tenant, s.conversation,
-    cv.base + (row_number() OVER (PARTITION BY s.tenant, s.conversation ORDER BY s.i))::int4 - 1,
-    'assistant', s.content, COALESCE(t.channel_origin, 'api'), s.run_id, s.at
-  FROM said s JOIN cv ON cv.tenant = s.tenant AND cv.id = s.conversation
-  LEFT JOIN troupe.agent_tasks t ON t.id = s.run_id),
-co AS (INSERT INTO troupe.turn_costs (run_id, seq, at, tenant, agent, model, currency, amount, prices,
-    input_tokens, output_tokens, cached_tokens, cache_write_tokens, reasoning_tokens)
-  SELECT h.run_id, h.base + c.off, h.at, h.tenant, c.agent, c.model, NULLIF(c.currency, ''), NULLIF(c.amount, '')::numeric, c.prices,
-    c.input::int8, c.output::int8, c.cached::int8, c.written::int8, c.reasoning::int8
-  FROM head h JOIN unnest($27, $28, $29, $30, $31, $32, $33, $34, $35, $36, $37, $38)
-    AS c(i, off, agent, model, currency, amount, prices, input, output, cached, written, reasoning) ON c.i = h.i)
-SELECT b.i::int4 FROM b WHERE NOT EXISTS (SELECT FROM head h WHERE h.i = b.i);
-END $body$;
-
-CREATE FUNCTION troupe.append_spent(text[], int4[], int4[], int4[], int4[], text[], int4[], int4[], text[], text[], int4[], text[], int4[], text[], text[], text[], int4[], text[], int4[], text[], int4[], int4[], text[], int4[], int4[], text[], int4[], int4[], text[], text[], text[], text[], text[], text[], text[], text[], text[], text[], text[], int4[], text[]) RETURNS TABLE (refused int4) LANGUAGE plpgsql AS $body$
-BEGIN
-  RETURN QUERY WITH b AS MATERIALIZED (SELECT * FROM unnest($1, $2, $3, $4, $5, $6)
-  WITH ORDINALITY AS t(run_id, epoch, length, n, status, at, i)),
-head AS (UPDATE troupe.runs r SET length = b.length + b.n, status = b.status::int2 FROM b
-  WHERE r.run_id = b.run_id::uuid AND r.epoch = b.epoch AND r.length = b.length AND r.status < 3
-  RETURNING r.run_id, r.tenant, b.length AS base, b.at::int8 AS at, b.i::int4 AS i),
-ev AS (INSERT INTO troupe.run_events (run_id, seq, at, type, payload)
-  SELECT h.run_id, h.base + e.off, h.at, e.type, e.payload FROM head h
-  JOIN unnest($7, $8, $9, $10) AS e(i, off, type, payload) ON e.i = h.i),
-ap AS (INSERT INTO troupe.approvals (id, tenant, run_id, status, expires_at, payload, answer)
-  SELECT a.id::uuid, h.tenant, h.run_id, a.status::int2, NULLIF(a.expires_at, '')::int8, a.payload, NULLIF(a.answer, '')
-  FROM head h JOIN unnest($11, $12, $13, $14, $15, $16)
-    WITH ORDINALITY AS a(i, id, status, expires_at, payload, answer, ordinal) ON a.i = h.i
-  ORDER BY a.ordinal),
-an AS (UPDATE troupe.approvals p SET status = a.status::int2, answer = a.answer
-  FROM head h JOIN unnest($17, $18, $19, $20) AS a(i, id, status, answer) ON a.i = h.i
-  WHERE p.id = a.id::uuid AND p.status = 0),
-tk AS (UPDATE troupe.agent_tasks t SET status = x.status::int2, reason = NULLIF(x.reason, '')
-  FROM head h JOIN unnest($21, $22, $23) AS x(i, status, reason) ON x.i = h.i
-  WHERE t.id = h.run_id AND t.status < 2),
-de AS (UPDATE troupe.run_details d SET open = false
-  FROM head h JOIN unnest($24) AS x(i) ON x.i = h.i WHERE d.run_id = h.run_id),
-said AS (SELECT h.run_id, h.tenant, h.at, h.i, d.conversation, x.content FROM head h
-  JOIN unnest($25, $26) AS x(i, content) ON x.i = h.i
-  JOIN troupe.run_details d ON d.run_id = h.run_id),
-cv AS (UPDATE troupe.conversations c SET messages = c.messages + x.n
-  FROM (SELECT tenant, conversation, count(*)::int4 AS n FROM said GROUP BY tenant, conversation) x
-  WHERE c.tenant = x.tenant AND c.id = x.conversation RETURNING c.tenant, c.id, c.messages - x.n AS base),
-ms AS (INSERT INTO troupe.conversation_messages (tenant, conversation, seq, role, content, channel_origin, run_id, created_at)
-  SELECT s.tenant, s.conversation,
-    cv.base + (row_number() OVER (PARTITION BY s.tenant, s.conversation ORDER BY s.i))::int4 - 1,
-    'assistant', s.content, COALESCE(t.channel_origin, 'api'), s.run_id, s.at
-  FROM said s JOIN cv ON cv.tenant = s.tenant AND cv.id = s.conversation
-  LEFT JOIN troupe.agent_tasks t ON t.id = s.run_id),
-co AS (INSERT INTO troupe.turn_costs (run_id, seq, at, tenant, agent, model, currency, amount, prices,
-    input_tokens, output_tokens, cached_tokens, cache_write_tokens, reasoning_tokens, tool, part, turns)
-  SELECT h.run_id, h.base + c.off, h.at, h.tenant, c.agent, c.model, NULLIF(c.currency, ''), NULLIF(c.amount, '')::numeric, c.prices,
-    c.input::int8, c.output::int8, c.cached::int8, c.written::int8, c.reasoning::int8, NULLIF(c.tool, ''), c.part::int2, c.turns::int8
-  FROM head h JOIN unnest($27, $28, $29, $30, $31, $32, $33, $34, $35, $36, $37, $38, $39, $40, $41)
-    AS c(i, off, agent, model, currency, amount, prices, input, output, cached, written, reasoning, tool, part, turns) ON c.i = h.i)
-SELECT b.i::int4 FROM b WHERE NOT EXISTS (SELECT FROM head h WHERE h.i = b.i);
-END $body$;
-
+----
 CREATE FUNCTION troupe.claim_runs(text[], int4[], text[], text[], text[], waits boolean)
 RETURNS TABLE (run_id uuid, tenant text, agent text, address_key text, conversation text, ordinal int4, status int2,
   epoch int4, length int4, created_at int8, owner text, entries text) LANGUAGE plpgsql AS $body$
@@ -462,9 +334,9 @@ BEGIN
         FROM troupe.run_events e WHERE e.run_id = r.run_id) END
     FROM troupe.runs r JOIN troupe.run_details d ON d.run_id = r.run_id WHERE r.run_id = ANY (taken);
 END $body$;
-
+----
 CREATE SEQUENCE troupe.outbox_place;
-
+----
 CREATE TABLE troupe.outbox_keys (
     tenant text NOT NULL,
     key text NOT NULL,
@@ -480,11 +352,11 @@ CREATE TABLE troupe.outbox_keys (
     agent text NOT NULL DEFAULT '',
     PRIMARY KEY (tenant, key)
   ) WITH (fillfactor = 70);
-
+----
 CREATE INDEX outbox_keys_turn ON troupe.outbox_keys (topic, agent, tenant, due_at, place);
-
+----
 CREATE INDEX outbox_keys_due ON troupe.outbox_keys (topic, agent, due_at);
-
+----
 CREATE TABLE troupe.outbox (
     tenant text NOT NULL,
     key text NOT NULL,
@@ -504,7 +376,7 @@ CREATE TABLE troupe.outbox (
     failures text[] NOT NULL DEFAULT '{}',
     PRIMARY KEY (tenant, key, key_seq)
   );
-
+----
 CREATE TABLE troupe.dead_letters (
     event_id uuid PRIMARY KEY,
     tenant text NOT NULL,
@@ -523,9 +395,9 @@ CREATE TABLE troupe.dead_letters (
     resolved_at int8,
     resolved_reason text
   );
-
+----
 CREATE INDEX dead_letters_newest ON troupe.dead_letters (tenant, status, dead_at DESC, place DESC);
-
+----
 CREATE FUNCTION troupe.take_outbox(claimer text, at int8, until int8, topics text[], agents text[], whose text)
 RETURNS SETOF troupe.outbox LANGUAGE plpgsql SET enable_seqscan = off AS $body$
 DECLARE
@@ -543,7 +415,7 @@ BEGIN
       ORDER BY m.key_seq LIMIT 1)
     RETURNING o.*;
 END $body$;
-
+----
 CREATE FUNCTION troupe.claim_outbox(claimer text, at int8, until int8, topics text[], agents text[],
   wanted int4, behind text, room int4, busy text[], rooms int4[])
 RETURNS SETOF troupe.outbox LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off AS $body$
@@ -593,7 +465,7 @@ BEGIN
     END LOOP;
   END LOOP;
 END $body$;
-
+----
 CREATE TABLE troupe.tool_messages (
     id text PRIMARY KEY,
     tool text NOT NULL,
@@ -613,13 +485,13 @@ CREATE TABLE troupe.tool_messages (
     error text,
     over_at int8
   ) WITH (fillfactor = 70);
-
+----
 CREATE INDEX tool_messages_due ON troupe.tool_messages (tool, due_at) WHERE status = 0;
-
+----
 CREATE INDEX tool_messages_turn ON troupe.tool_messages (tool, tenant, due_at, place) WHERE status = 0;
-
+----
 CREATE INDEX tool_messages_over ON troupe.tool_messages (status, over_at) WHERE status > 0;
-
+----
 CREATE TABLE troupe.tool_workers (
     worker text PRIMARY KEY,
     provider text NOT NULL,
@@ -628,7 +500,7 @@ CREATE TABLE troupe.tool_workers (
     tools text NOT NULL,
     expires_at int8 NOT NULL
   ) WITH (fillfactor = 70);
-
+----
 CREATE FUNCTION troupe.take_tool_message(claimer text, at int8, until int8, tools text[], whose text)
 RETURNS SETOF troupe.tool_messages LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off AS $body$
 BEGIN
@@ -641,7 +513,7 @@ BEGIN
     ORDER BY x.due_at, x.place LIMIT 1)
   RETURNING m.*;
 END $body$;
-
+----
 CREATE FUNCTION troupe.claim_tool_messages(claimer text, at int8, until int8, tools text[], wanted int4, behind text)
 RETURNS SETOF troupe.tool_messages LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off AS $body$
 DECLARE
@@ -681,7 +553,7 @@ BEGIN
     tenants := still;
   END LOOP;
 END $body$;
-
+----
 CREATE TABLE troupe.call_records (
     place int8 GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     key text NOT NULL UNIQUE,
@@ -691,13 +563,13 @@ CREATE TABLE troupe.call_records (
     ended_at int8 NOT NULL,
     record text NOT NULL
   );
-
+----
 CREATE INDEX call_records_run ON troupe.call_records (run_id, place);
-
+----
 CREATE INDEX call_records_tool ON troupe.call_records (tenant, tool_name, place DESC);
-
+----
 CREATE INDEX call_records_age ON troupe.call_records (tenant, ended_at);
-
+----
 CREATE TABLE troupe.mcp_pins (
     server text NOT NULL,
     tool text NOT NULL,
@@ -709,7 +581,7 @@ CREATE TABLE troupe.mcp_pins (
     how text NOT NULL,
     PRIMARY KEY (server, tool)
   );
-
+----
 CREATE TABLE troupe.mcp_pin_changes (
     place int8 GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     server text NOT NULL,
@@ -721,9 +593,9 @@ CREATE TABLE troupe.mcp_pin_changes (
     accepted_at int8 NOT NULL,
     how text NOT NULL
   );
-
+----
 CREATE INDEX mcp_pin_changes_newest ON troupe.mcp_pin_changes (server, place DESC);
-
+----
 CREATE TABLE troupe.triples (
     tenant text NOT NULL,
     subject text NOT NULL,
@@ -737,9 +609,9 @@ CREATE TABLE troupe.triples (
     confidence float8 NOT NULL,
     PRIMARY KEY (tenant, subject, digest)
   );
-
+----
 CREATE INDEX triples_subject ON troupe.triples (tenant, subject, position);
-
+----
 CREATE TABLE troupe.loop_records (
     tenant text NOT NULL,
     key text COLLATE "C" NOT NULL,
@@ -748,68 +620,68 @@ CREATE TABLE troupe.loop_records (
     value text NOT NULL,
     PRIMARY KEY (tenant, key)
   );
-
+----
 CREATE INDEX loop_records_flow ON troupe.loop_records (tenant, flow, key) WHERE flow IS NOT NULL;
-
+----
 CREATE TABLE troupe.flow_states (
     tenant text NOT NULL,
     flow text NOT NULL,
     state text NOT NULL,
     PRIMARY KEY (tenant, flow)
   );
-
+----
 CREATE TABLE troupe.components (
     id text COLLATE "C" PRIMARY KEY,
     component text NOT NULL
   );
-
+----
 INSERT INTO troupe.agent_tasks (id, tenant, agent, address_key, conversation, ordinal, status, reason, idempotency_key, message_id, message, by, trace_id, channel_origin, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('01a205c2-2189-7265-9d1b-b295869fe45c', 'acme', 'tester', 'c-1', 'c-1', '1', '1', NULL, NULL, '01a205c2-2198-7333-94bd-963c74eaf017', '"change it"', '{"id":"alice","roles":["admin"]}', '"2d618a793a74509771a33ecd57de8038"', 'api', '1795392938396');
-
+VALUES ('01a205e2-b0b4-7795-891c-f83ecb51c8cf', 'acme', 'tester', 'c-1', 'c-1', '1', '1', NULL, NULL, '01a205e2-b0b4-7795-891c-f83fde5c578f', '"change it"', '{"id":"alice","roles":["admin"]}', '"af270b2dd29b6de5456038713d239555"', 'api', '1795395072186');
+----
 INSERT INTO troupe.agent_tasks (id, tenant, agent, address_key, conversation, ordinal, status, reason, idempotency_key, message_id, message, by, trace_id, channel_origin, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('01a205c2-2284-7795-8757-e6d04fc417f9', 'acme', 'tester', 'c-1', 'c-1', '2', '0', NULL, NULL, '01a205c2-2284-7795-8757-e6d1d55bd588', '"say so"', '{"id":"alice","roles":["admin"]}', '"1827ee7cada513c48a25087f087c8a5f"', 'api', '1795392938630');
-
+VALUES ('01a205e2-b1d0-70bc-8337-670f15279220', 'acme', 'tester', 'c-1', 'c-1', '2', '0', NULL, NULL, '01a205e2-b1d0-70bc-8337-671012d9b646', '"say so"', '{"id":"alice","roles":["admin"]}', '"46394a7c1cf436cf0edc2ca8e8ca63f5"', 'api', '1795395072466');
+----
 INSERT INTO troupe.approvals (id, "position", tenant, run_id, status, expires_at, payload, answer) OVERRIDING SYSTEM VALUE
-VALUES ('1f91b7a4-9a68-4bc2-9183-79e1dc97860d', '1', 'acme', '01a205c2-2189-7265-9d1b-b295869fe45c', '0', NULL, '{"approvers":[],"arguments":{"n":1},"call":"0/1.0","digest":"5f950409c5912626b272c7e5b1b0ad20bd4af9bfda9b24a2e8a284e8dd53c4c0","id":"1f91b7a4-9a68-4bc2-9183-79e1dc97860d","payload":{"agent_name":"tester","args_summary":"n: 1","correlation_id":"1f91b7a4-9a68-4bc2-9183-79e1dc97860d","effect_description":"Changes something.","tool_name":"change"},"policy_version":"1","requested_at":1795392938582,"run_id":"01a205c2-2189-7265-9d1b-b295869fe45c","shown_digest":"60046d78a2e3e05a04dd25a89fce19e477b5074dbbb942e3510027d40dfb1204","tool_key":"test.change@1"}', NULL);
-
+VALUES ('1679c78a-694a-4502-b58b-966621f752fd', '1', 'acme', '01a205e2-b0b4-7795-891c-f83ecb51c8cf', '0', NULL, '{"approvers":[],"arguments":{"n":1},"call":"0/1.0","digest":"8299f4e683859d2588c6d43f4d7dadfc268ceecd5eb40bcca604267f7a466f0c","id":"1679c78a-694a-4502-b58b-966621f752fd","payload":{"agent_name":"tester","args_summary":"n: 1","correlation_id":"1679c78a-694a-4502-b58b-966621f752fd","effect_description":"Changes something.","tool_name":"change"},"policy_version":"1","requested_at":1795395072368,"run_id":"01a205e2-b0b4-7795-891c-f83ecb51c8cf","shown_digest":"58fb6d667ccef99edb766dc70b5f55ac0a91d74b7ef5a412f87bbdfed41aea39","tool_key":"test.change@1"}', NULL);
+----
 INSERT INTO troupe.conversation_messages (tenant, conversation, seq, role, content, channel_origin, tool_calls, run_id, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('acme', 'c-1', '0', 'user', '"change it"', 'api', NULL, '01a205c2-2189-7265-9d1b-b295869fe45c', '1795392938396');
-
+VALUES ('acme', 'c-1', '0', 'user', '"change it"', 'api', NULL, '01a205e2-b0b4-7795-891c-f83ecb51c8cf', '1795395072186');
+----
 INSERT INTO troupe.conversation_messages (tenant, conversation, seq, role, content, channel_origin, tool_calls, run_id, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('acme', 'c-1', '1', 'user', '"say so"', 'api', NULL, '01a205c2-2284-7795-8757-e6d04fc417f9', '1795392938630');
-
+VALUES ('acme', 'c-1', '1', 'user', '"say so"', 'api', NULL, '01a205e2-b1d0-70bc-8337-670f15279220', '1795395072466');
+----
 INSERT INTO troupe.conversations (tenant, id, "position", agent, address_key, initiated_by, trigger_event_id, begun_by, created_at, tasks, messages) OVERRIDING SYSTEM VALUE
-VALUES ('acme', 'c-1', '1', 'tester', 'c-1', 'customer', NULL, '"alice"', '1795392938396', '2', '2');
-
+VALUES ('acme', 'c-1', '1', 'tester', 'c-1', 'customer', NULL, '"alice"', '1795395072186', '2', '2');
+----
 INSERT INTO troupe.outbox (tenant, key, key_seq, id, place, topic, agent, payload, attempts, created_at, replayed, lease_owner, failures) OVERRIDING SYSTEM VALUE
-VALUES ('acme', 'tester/c-1', '1', '01a205c2-2284-7795-8757-e6d1d55bd588', '2', 'agent.task.dispatched', 'tester', '{"task_id":"01a205c2-2284-7795-8757-e6d04fc417f9"}', '0', '1795392938639', 'false', NULL, '{}');
-
+VALUES ('acme', 'tester/c-1', '1', '01a205e2-b1d0-70bc-8337-671012d9b646', '2', 'agent.task.dispatched', 'tester', '{"task_id":"01a205e2-b1d0-70bc-8337-670f15279220"}', '0', '1795395072469', 'false', NULL, '{}');
+----
 INSERT INTO troupe.outbox_keys (tenant, key, seq, pending, due_at, place, topic, agent) OVERRIDING SYSTEM VALUE
-VALUES ('acme', 'tester/c-1', '1', '1', '1795392938639', '2', 'agent.task.dispatched', 'tester');
-
+VALUES ('acme', 'tester/c-1', '1', '1', '1795395072469', '2', 'agent.task.dispatched', 'tester');
+----
 INSERT INTO troupe.run_details (run_id, tenant, agent, address_key, conversation, ordinal, owner, open, needs, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('01a205c2-2189-7265-9d1b-b295869fe45c', 'acme', 'tester', 'c-1', 'c-1', '1', 'f8bc4359-ec55-469f-80c3-7d198583e73f', 'true', '{}', '1795392938483');
-
+VALUES ('01a205e2-b0b4-7795-891c-f83ecb51c8cf', 'acme', 'tester', 'c-1', 'c-1', '1', 'b678257a-7983-4e09-9629-7bfdbcb78bc3', 'true', '{}', '1795395072228');
+----
 INSERT INTO troupe.run_events (run_id, seq, at, type, payload) OVERRIDING SYSTEM VALUE
-VALUES ('01a205c2-2189-7265-9d1b-b295869fe45c', '0', '1795392938483', 'RunAccepted', '{"_tag":"RunAccepted","address":{"agent":"tester","key":"c-1"},"by":"alice","conversation":"c-1","limits":{"calls_max":1000,"calls_parallel_max":16,"delegations_per_turn_max":2,"depth_max":8,"extensions_max":1,"mistakes_max":10,"on_breach":"stop","questions_max":50,"repeats_max":10,"steps_max":25,"tokens_max":0,"wall_ms_max":0,"writes_max":100},"message":"change it","pins":{"definition":"6a83f7117aac25aa9482732ba9b67a7b07fd8d14fbbdd30eb60b0e88cd3d0848","tools":"a95de83081fc57842c0f6981af80eeb4458deafde84dcf5a3247af807406ca99"},"roles":["admin"],"tenant":"acme","trace_id":"2d618a793a74509771a33ecd57de8038"}');
-
+VALUES ('01a205e2-b0b4-7795-891c-f83ecb51c8cf', '0', '1795395072228', 'RunAccepted', '{"_tag":"RunAccepted","address":{"agent":"tester","key":"c-1"},"by":"alice","conversation":"c-1","limits":{"calls_max":1000,"calls_parallel_max":16,"delegations_per_turn_max":2,"depth_max":8,"extensions_max":1,"mistakes_max":10,"on_breach":"stop","questions_max":50,"repeats_max":10,"steps_max":25,"tokens_max":0,"wall_ms_max":0,"writes_max":100},"message":"change it","pins":{"definition":"6a83f7117aac25aa9482732ba9b67a7b07fd8d14fbbdd30eb60b0e88cd3d0848","tools":"a95de83081fc57842c0f6981af80eeb4458deafde84dcf5a3247af807406ca99"},"roles":["admin"],"tenant":"acme","trace_id":"af270b2dd29b6de5456038713d239555"}');
+----
 INSERT INTO troupe.run_events (run_id, seq, at, type, payload) OVERRIDING SYSTEM VALUE
-VALUES ('01a205c2-2189-7265-9d1b-b295869fe45c', '1', '1795392938502', 'RunClaimed', '{"_tag":"RunClaimed","epoch":1,"owner":"f8bc4359-ec55-469f-80c3-7d198583e73f"}');
-
+VALUES ('01a205e2-b0b4-7795-891c-f83ecb51c8cf', '1', '1795395072241', 'RunClaimed', '{"_tag":"RunClaimed","epoch":1,"owner":"b678257a-7983-4e09-9629-7bfdbcb78bc3"}');
+----
 INSERT INTO troupe.run_events (run_id, seq, at, type, payload) OVERRIDING SYSTEM VALUE
-VALUES ('01a205c2-2189-7265-9d1b-b295869fe45c', '2', '1795392938582', 'ModelTurned', '{"_tag":"ModelTurned","calls":[{"arguments":{"n":1},"model_id":"call_0","name":"change"}],"finish":"tool_calls","frame":"0","step":1,"text":""}');
-
+VALUES ('01a205e2-b0b4-7795-891c-f83ecb51c8cf', '2', '1795395072368', 'ModelTurned', '{"_tag":"ModelTurned","calls":[{"arguments":{"n":1},"model_id":"call_0","name":"change"}],"finish":"tool_calls","frame":"0","step":1,"text":""}');
+----
 INSERT INTO troupe.run_events (run_id, seq, at, type, payload) OVERRIDING SYSTEM VALUE
-VALUES ('01a205c2-2189-7265-9d1b-b295869fe45c', '3', '1795392938582', 'ApprovalRequested', '{"_tag":"ApprovalRequested","approval":"1f91b7a4-9a68-4bc2-9183-79e1dc97860d","approvers":[],"arguments":{"n":1},"call":"0/1.0","digest":"5f950409c5912626b272c7e5b1b0ad20bd4af9bfda9b24a2e8a284e8dd53c4c0","payload":{"agent_name":"tester","args_summary":"n: 1","correlation_id":"1f91b7a4-9a68-4bc2-9183-79e1dc97860d","effect_description":"Changes something.","tool_name":"change"},"policy_version":"1","proposal":"acb0d3a86b53387ef50a1d4b5068c979148ed3a2833e2ae10c6db99bf39238f7","shown_digest":"60046d78a2e3e05a04dd25a89fce19e477b5074dbbb942e3510027d40dfb1204","tool_digest":"802754913b114ba1d1d11ae1e185e0933035a08271a2da4622fcf1688bcdafc0","tool_key":"test.change@1"}');
-
+VALUES ('01a205e2-b0b4-7795-891c-f83ecb51c8cf', '3', '1795395072368', 'ApprovalRequested', '{"_tag":"ApprovalRequested","approval":"1679c78a-694a-4502-b58b-966621f752fd","approvers":[],"arguments":{"n":1},"call":"0/1.0","digest":"8299f4e683859d2588c6d43f4d7dadfc268ceecd5eb40bcca604267f7a466f0c","payload":{"agent_name":"tester","args_summary":"n: 1","correlation_id":"1679c78a-694a-4502-b58b-966621f752fd","effect_description":"Changes something.","tool_name":"change"},"policy_version":"1","proposal":"acb0d3a86b53387ef50a1d4b5068c979148ed3a2833e2ae10c6db99bf39238f7","shown_digest":"58fb6d667ccef99edb766dc70b5f55ac0a91d74b7ef5a412f87bbdfed41aea39","tool_digest":"802754913b114ba1d1d11ae1e185e0933035a08271a2da4622fcf1688bcdafc0","tool_key":"test.change@1"}');
+----
 INSERT INTO troupe.runs (run_id, tenant, epoch, length, status) OVERRIDING SYSTEM VALUE
-VALUES ('01a205c2-2189-7265-9d1b-b295869fe45c', 'acme', '1', '4', '-1');
-
+VALUES ('01a205e2-b0b4-7795-891c-f83ecb51c8cf', 'acme', '1', '4', '-1');
+----
 INSERT INTO troupe_migrations (migration_id, created_at, name) OVERRIDING SYSTEM VALUE
-VALUES ('1', '2026-11-23 00:15:38.042+00', 'schema');
-
+VALUES ('1', '2026-11-23 00:51:11.869+00', 'schema');
+----
 SELECT setval('troupe.approvals_position_seq', 1)::text;
-
+----
 SELECT setval('troupe.conversations_position_seq', 2)::text;
-
+----
 SELECT setval('troupe.outbox_place', 2)::text;

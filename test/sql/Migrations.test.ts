@@ -17,7 +17,9 @@ const dumps = readdirSync(import.meta.dirname).filter((name) => name.endsWith(".
 const load = Effect.fnUntraced(function* (name: string) {
   const sql = yield* SqlClient.SqlClient
   const text = readFileSync(join(import.meta.dirname, name), "utf8")
-  for (const statement of text.trim().replace(/;$/, "").split(";\n\n")) yield* sql.unsafe(statement)
+  for (const statement of text.trim().replace(/;$/, "").split(`;\n${Waiting.separator}\n`)) {
+    yield* sql.unsafe(statement)
+  }
 })
 
 /** Tables, columns, indexes, constraints and functions; the order of columns is not compared. */

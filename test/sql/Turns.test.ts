@@ -70,7 +70,7 @@ const turns = (it: Vitest.MethodsNonLive<Needs>) => {
     }).pipe(Effect.provide(SqlToolQueue.layer))
   )
 
-  it.effect("a look for runs that rest reads those that rest, and no other run", () =>
+  it.effect("a look for parked runs reads those, and no other run", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const journal = yield* RunJournal
@@ -96,6 +96,36 @@ const turns = (it: Vitest.MethodsNonLive<Needs>) => {
       const heads = yield* cost("runs", adopt)
       assert.isBelow(heads.rows, 20 * begun.length)
     })
+  )
+
+  it.effect(
+    "the end of a run reads its own rows, however many there are since its plan was made",
+    () =>
+      Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        const journal = yield* RunJournal
+        const end = ({ fence, run }: Samples.Begun) =>
+          journal.append({
+            run,
+            fence,
+            events: [Samples.runEnded({ text: "done" })],
+            status: "complete"
+          })
+        // As many as it takes until a session keeps the plan of a statement.
+        for (let n = 0; n < 8; n++) yield* end(yield* Samples.begin())
+        const tenant = Samples.tenant()
+        yield* sql`
+        INSERT INTO troupe.conversations (tenant, id, agent, address_key, initiated_by, created_at)
+        SELECT ${tenant}::text, 'many-' || i, 'a', 'k', 'customer', i FROM generate_series(1, ${waiting}::int4) i`
+        yield* sql`
+        INSERT INTO troupe.run_details (run_id, tenant, agent, address_key, conversation, ordinal, created_at)
+        SELECT gen_random_uuid(), ${tenant}::text, 'a', 'k', 'many-' || i, 1, i FROM generate_series(1, ${waiting}::int4) i`
+        for (const table of ["conversations", "run_details", "agent_tasks", "runs"]) {
+          const begun = yield* Samples.begin({ tenant })
+          const { rows } = yield* cost(table, end(begun))
+          assert.isBelow(rows, 50, table)
+        }
+      })
   )
 }
 

@@ -77,7 +77,7 @@ const dump = Effect.gen(function* () {
   yield* migrate
   yield* waits
   yield* dumpRows
-  yield* Effect.sync(() => console.log(`${statements.join(";\n\n")};`))
+  yield* Effect.sync(() => console.log(`${statements.join(`;\n${Waiting.separator}\n`)};`))
 })
 
 await Effect.runPromise(Effect.scoped(Effect.provide(dump, Layer.fresh(Pglite.layer()))))

@@ -5,22 +5,20 @@ import { Effect } from "effect"
 import type { SqlClient, SqlError } from "effect/sql"
 import type { Append } from "../../../services/RunJournal.ts"
 import { FencedOff, JournalError, StaleAppend } from "../../../services/RunJournal.ts"
-import type { Encoded } from "./AppendStatement.ts"
-import { encode, statementOf } from "./AppendStatement.ts"
+import type { EncodedAppend } from "./AppendStatement.ts"
+import { encodeAppend, statementOf } from "./AppendStatement.ts"
 import { isQuarantined, run_over } from "./Codes.ts"
-import * as UnknownCalls from "./UnknownCalls.ts"
-import { inTransaction } from "../engine/SqlFailure.ts"
 
 export type Refusal = FencedOff | StaleAppend | JournalError
 
 const overBy = (text: string) => new JournalError({ message: text, lost: false })
 
 /** The append with its texts, written once. Fails where an event is not JSON. */
-export const encoded = (append: Append, at: number): Effect.Effect<Encoded, JournalError> =>
+export const encoded = (append: Append, at: number): Effect.Effect<EncodedAppend, JournalError> =>
   append.events.length === 0
     ? Effect.fail(overBy("an append without events"))
     : Effect.try({
-        try: () => encode(append, at),
+        try: () => encodeAppend(append, at),
         catch: () => overBy("an event that is not JSON")
       })
 
@@ -31,7 +29,7 @@ interface FenceRow {
   readonly status: number
 }
 
-const refusalOf = (item: Encoded, row: FenceRow | undefined): Refusal => {
+const refusalOf = (item: EncodedAppend, row: FenceRow | undefined): Refusal => {
   const { fence, run } = item.append
   if (row === undefined) return overBy("append to a run that was never created")
   if (row.epoch !== fence.epoch) return new FencedOff({ run_id: run, epoch: row.epoch })
@@ -43,7 +41,7 @@ const refusalOf = (item: Encoded, row: FenceRow | undefined): Refusal => {
 }
 
 /** Reads the heads of refused appends again: only they say who owns the run and how long it is. */
-const refusals = (sql: SqlClient.SqlClient, refused: ReadonlyArray<Encoded>) =>
+const refusals = (sql: SqlClient.SqlClient, refused: ReadonlyArray<EncodedAppend>) =>
   Effect.map(
     sql.unsafe<FenceRow>(
       `SELECT run_id, epoch, length, status FROM troupe.runs WHERE run_id = ANY($1::text[]::uuid[])`,
@@ -59,33 +57,12 @@ const refusals = (sql: SqlClient.SqlClient, refused: ReadonlyArray<Encoded>) =>
 export const commit =
   (sql: SqlClient.SqlClient) =>
   (
-    batch: ReadonlyArray<Encoded>
+    batch: ReadonlyArray<EncodedAppend>
   ): Effect.Effect<ReadonlyArray<Refusal | undefined>, SqlError.SqlError> => {
-    // Few say anything of an unknown call: those are written in a transaction with it, all others by one statement.
-    return batch.some(UnknownCalls.isTouched)
-      ? inTransaction(sql)(
-          Effect.tap(append(sql, batch), (refused) =>
-            UnknownCalls.write(
-              sql,
-              batch.filter((_, i) => refused[i] === undefined)
-            )
-          )
-        )
-      : append(sql, batch)
+    const { params, text } = statementOf(batch)
+    return Effect.flatMap(sql.unsafe<{ readonly place: number }>(text, params), (rows) => {
+      if (rows.length === 0) return Effect.succeed(batch.map(() => undefined))
+      const refused = rows.map(({ place }) => batch[place - 1]!)
+      return Effect.map(refusals(sql, refused), (why) => batch.map((item) => why.get(item)))
+    })
   }
-
-const append = (
-  sql: SqlClient.SqlClient,
-  batch: ReadonlyArray<Encoded>
-): Effect.Effect<ReadonlyArray<Refusal | undefined>, SqlError.SqlError> => {
-  const statement = statementOf(batch)
-  return Effect.flatMap(
-    sql.unsafe<{ readonly i: number }>(statement.text, statement.params),
-    (rows) => {
-      const refused = rows.map(({ i }) => batch[i - 1]!)
-      return refused.length === 0
-        ? Effect.succeed(batch.map(() => undefined))
-        : Effect.map(refusals(sql, refused), (why) => batch.map((item) => why.get(item)))
-    }
-  )
-}

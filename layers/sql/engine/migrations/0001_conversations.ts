@@ -19,7 +19,7 @@ const conversations = [
     -- How many there are, by which the next ones are numbered.
     tasks int4 NOT NULL DEFAULT 0,
     messages int4 NOT NULL DEFAULT 0,
-    PRIMARY KEY (tenant, id)
+    PRIMARY KEY (id, tenant)
   )`,
   // The lists of a tenant and of a person, newest first.
   `CREATE INDEX conversations_tenant ON troupe.conversations (tenant, created_at DESC, position DESC)`,
