@@ -184,6 +184,19 @@ describe("the README at the top", () => {
   })
 })
 
+describe("the README of the ports", () => {
+  it("lists every port", () => {
+    const files = readdirSync(join(root, "services")).filter((file) =>
+      /Context\.(Service|Reference)</.test(readFileSync(join(root, "services", file), "utf8"))
+    )
+    const { text } = rooms.find(({ path }) => path === "services/README.md")!
+    const listed = [...text.matchAll(/^\| (`[^|]+`) \|/gm)].flatMap(([, cell]) =>
+      [...cell!.matchAll(/`(\w+)`/g)].map(([, name]) => `${name}.ts`)
+    )
+    assert.deepEqual(listed.toSorted(), files.toSorted())
+  })
+})
+
 describe("the changelog", () => {
   const changelog = readFileSync(join(root, "CHANGELOG.md"), "utf8")
 

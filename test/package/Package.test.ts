@@ -24,7 +24,9 @@ beforeAll(() => {
 }, 240_000)
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-const ports = readdirSync(join(root, "services")).map((file) => file.replace(/\.ts$/, ""))
+const ports = readdirSync(join(root, "services")).flatMap((file) =>
+  file.endsWith(".ts") ? [file.slice(0, -3)] : []
+)
 
 /** Every specifier that a user may import. */
 const entries = (): ReadonlyArray<string> =>
