@@ -1,8 +1,9 @@
 /**
- * A conversation's feed as server-sent events. The stream is pulled by the connection: a client that reads slowly holds
- * back its own feed and nobody else's.
+ * A conversation's feed as server-sent events. The connection pulls the stream: a client that reads slowly delays its
+ * own feed and no other.
  */
 import { Effect, identity, Schedule, Stream } from "effect"
+import { encoder } from "effect/encoding/Sse"
 import type { AgentRuntime, Cursor, FeedItem } from "../../services/AgentRuntime.ts"
 import { makeProblem } from "../../src/api/Problem.ts"
 import { customerEvent, isForCustomers } from "../../src/conversation/CustomerView.ts"
@@ -11,7 +12,7 @@ import { problemOf } from "./Problems.ts"
 import type { Account } from "./Unread.ts"
 import { small_units } from "./Unread.ts"
 
-/** What is wrong with a journal is for whoever repairs it. */
+/** What a customer is shown in place of a fault in the journal, whose details are for operators. */
 const unavailable = makeProblem(
   409,
   "conversation-unavailable",
@@ -19,42 +20,54 @@ const unavailable = makeProblem(
   "Something is wrong with it on our side. Nothing that was said is lost."
 )
 
-/** How long a client waits before it comes back, in ms. */
+/** How long a client waits before it reconnects, in ms. */
 const retry_ms = 1_000
 
-/** Behind `{ordinal}.{seq}`; `0` and nothing are the start. Undefined if it is neither. */
+/** Comments keep the connection alive and mark places for programs that read the bytes; clients of events skip them. */
+const comment = (text: string): string => `: ${text}\n\n`
+
+/** An event's name, its data, and the id that `Last-Event-ID` resumes from; without an id it cannot be resumed from. */
+const eventText = (event: string, data: object, id?: string): string =>
+  encoder.write({ _tag: "Event", id, event, data: JSON.stringify(data) })
+
+/** The cursor behind the event `{ordinal}.{seq}`; `0` and an absent id are the start. Undefined if it is neither. */
 export const parseCursor = (id: string | undefined): Cursor | undefined => {
   if (id === undefined || id === "" || id === "0") return { ordinal: 0, seq: -1 }
   const match = /^(0|[1-9]\d{0,8})\.(0|[1-9]\d{0,8})$/.exec(id)
   return match === null ? undefined : { ordinal: Number(match[1]), seq: Number(match[2]) }
 }
 
-/** `RunAccepted` is `run_accepted`. */
-const eventName = (tag: RunEvent["_tag"]): string =>
-  tag.replace(/[A-Z]/g, (letter, at: number) => (at === 0 ? "" : "_") + letter.toLowerCase())
-
 const names = new Map<RunEvent["_tag"], string>()
-const nameOf = (tag: RunEvent["_tag"]): string => {
+
+/** `run_accepted` for `RunAccepted`; remembered, because every event of every stream needs one. */
+const eventName = (tag: RunEvent["_tag"]): string => {
   let name = names.get(tag)
-  if (name === undefined) names.set(tag, (name = eventName(tag)))
+  if (name === undefined) {
+    name = tag.replace(
+      /[A-Z]/g,
+      (letter, at: number) => (at === 0 ? "" : "_") + letter.toLowerCase()
+    )
+    names.set(tag, name)
+  }
   return name
 }
 
 export interface FeedOptions {
   readonly customer: boolean
   readonly heartbeat_ms: number
-  /** The stream ends when this does. */
+  /** The stream ends when this effect does. */
   readonly until: Effect.Effect<void>
-  /** Where it says what its reader has not taken yet. Absent = nowhere. */
+  /** Where text that its reader has not taken yet is counted. Absent = it is not counted. */
   readonly account?: Account
 }
 
+/** The text of an item; empty when its reader may not see it. */
 const frameOf = (item: FeedItem, customer: boolean): string => {
   if (item._tag === "Output") {
     if (customer && !isForCustomers(item.frame, "output")) return ""
     const { call, frame, run, step, text } = item
     const data = { turn: `${frame}/${step}`, kind: "output", call, text, run_id: run }
-    return `event: delta\ndata: ${JSON.stringify(data)}\n\n`
+    return eventText("delta", data)
   }
   if (item._tag === "Delta") {
     if (customer && !isForCustomers(item.frame, item.kind)) return ""
@@ -65,18 +78,17 @@ const frameOf = (item: FeedItem, customer: boolean): string => {
       text: item.text,
       run_id: item.run
     }
-    return `event: delta\ndata: ${JSON.stringify(data)}\n\n`
+    return eventText("delta", data)
   }
-  // For a program that reads the stream by hand: a client of events does not see it.
-  if (item._tag === "CaughtUp") return ": caught up\n\n"
+  if (item._tag === "CaughtUp") return comment("caught up")
   const { at, seq } = item.entry
   const event = customer ? customerEvent(item.entry.event) : item.entry.event
   if (event === undefined) return ""
   const data = { run_id: item.run, seq, at, event }
-  return `id: ${item.ordinal}.${seq}\nevent: ${nameOf(event._tag)}\ndata: ${JSON.stringify(data)}\n\n`
+  return eventText(eventName(event._tag), data, `${item.ordinal}.${seq}`)
 }
 
-/** What is pulled next is pulled when the frame before it was taken. */
+/** Holds the size of a large frame in the account until the next frame is pulled, which means that it was taken. */
 const counted =
   (account: Account) =>
   (frames: Stream.Stream<string>): Stream.Stream<string> =>
@@ -93,29 +105,30 @@ const counted =
     )
 
 /**
- * Bytes of the stream. The first ones are sent at once, because headers are not sent before them; then a sign of life
- * every `heartbeat_ms`. Ends, with a problem as its last event, when a store fails: the client comes back to its place.
+ * The stream's bytes. The first comment is sent at once, because the response's headers are sent with the first bytes;
+ * then one every `heartbeat_ms`. When a store fails the stream ends with a problem as its last event, and the client
+ * resumes from its cursor.
  */
 export const bytes = (
   feed: ReturnType<AgentRuntime["Service"]["watch"]>,
   options: FeedOptions
 ): Stream.Stream<Uint8Array> => {
   const events = feed.pipe(
-    // A page of the journal may be large: one of its events at a time is text and bytes too. More than one would wait
-    // for others to come.
+    // A page of the journal may be large: only one of its events at a time is held as text and bytes as well, and none
+    // waits for the events after it.
     Stream.rechunk(1),
     Stream.map((item) => frameOf(item, options.customer)),
     Stream.filter((frame) => frame !== ""),
     Stream.catch((error) => {
       const problem =
         options.customer && error._tag === "RunQuarantined" ? unavailable : problemOf(error)
-      return Stream.succeed(`event: error\ndata: ${JSON.stringify(problem)}\n\n`)
+      return Stream.succeed(eventText("error", problem))
     })
   )
   const beats = Stream.fromSchedule(Schedule.spaced(options.heartbeat_ms)).pipe(
-    Stream.map(() => ": alive\n\n")
+    Stream.map(() => comment("alive"))
   )
-  return Stream.succeed(`retry: ${retry_ms}\n: here\n\n`).pipe(
+  return Stream.succeed(`retry: ${retry_ms}\n${comment("here")}`).pipe(
     Stream.concat(Stream.merge(events, beats, { haltStrategy: "left" })),
     Stream.interruptWhen(options.until),
     options.account === undefined ? identity : counted(options.account),

@@ -3,7 +3,7 @@
  * request for a stream, a stream that ends with `[DONE]` and never says why, several choices in one stream, usage
  * where the client does not look, and arguments that are no text. What is fixed was judged before: it is within bounds.
  */
-
+import { encoder } from "effect/encoding/Sse"
 import type { Known } from "./BodyKind.ts"
 import { kindOf } from "./BodyKind.ts"
 import { bounded, judged } from "./JudgedAnswer.ts"
@@ -80,21 +80,24 @@ const chunkOf = (choice: unknown): unknown => {
   }
 }
 
+const eventText = (data: string): string =>
+  encoder.write({ _tag: "Event", id: undefined, event: "message", data })
+
 /** A whole answer as a stream of one event. What is no answer (an error object) goes through as that event. */
 const streamOf = (text: string): string => {
   const body = parsed(text)
   if (body === undefined) {
-    return `data: ${JSON.stringify({ error: { message: "the answer is not JSON" } })}\n\n`
+    return eventText(JSON.stringify({ error: { message: "the answer is not JSON" } }))
   }
   const answer = record(body)
   const choices = answer["choices"]
   const event = Array.isArray(choices) ? { ...answer, choices: choices.map(chunkOf) } : body
-  return `data: ${JSON.stringify(event)}\n\ndata: [DONE]\n\n`
+  return eventText(JSON.stringify(event)) + eventText("[DONE]")
 }
 
-const unstatedFinish = `data: ${JSON.stringify({
-  choices: [{ index: 0, delta: {}, finish_reason: unstated }]
-})}\n\n`
+const unstatedFinish = eventText(
+  JSON.stringify({ choices: [{ index: 0, delta: {}, finish_reason: unstated }] })
+)
 
 /** Groq's clients lose what the model wrote where it could not be read: it goes into the error's text. */
 const withGenerationSaid = (line: string): string => {
@@ -229,7 +232,7 @@ const eventsOf = (text: string): string => {
   const body = parsed(text)
   if (body === undefined) return text
   return (Array.isArray(body) ? body : [body])
-    .map((event) => `data: ${JSON.stringify(event)}\n\n`)
+    .map((event) => eventText(JSON.stringify(event)))
     .join("")
 }
 

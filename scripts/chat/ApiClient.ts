@@ -1,10 +1,12 @@
 /**
  * The HTTP API as a terminal needs it: JSON calls whose errors are sentences, and an event stream that comes back after
- * every interruption. Nothing but Node.
+ * every interruption.
  */
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
+import { Schema } from "effect"
+import { makeParser } from "effect/encoding/Sse"
 
 export interface Endpoint {
   readonly url: string
@@ -47,50 +49,43 @@ export const resolveEndpoint = (flags: {
   return { url: url.replace(/\/+$/, ""), token }
 }
 
-/** One event of a conversation's stream; a piece of a turn in progress has no id. */
+/** One event of a conversation's stream. `id` is that of the last event that had one: the cursor to resume from. */
 export interface StreamEvent {
   readonly id: string | undefined
   readonly name: string
   readonly data: unknown
 }
 
-/** The fields of a block of lines; undefined for a comment or a hint. */
-const parseEvent = (block: string): StreamEvent | undefined => {
-  let id: string | undefined
-  let name = "message"
-  const data: Array<string> = []
-  for (const line of block.split(/\r\n|\n|\r/)) {
-    const colon = line.indexOf(":")
-    const field = colon < 0 ? line : line.slice(0, colon)
-    const value = colon < 0 ? "" : line.slice(colon + 1).replace(/^ /, "")
-    if (field === "id") id = value
-    else if (field === "event") name = value
-    else if (field === "data") data.push(value)
-  }
-  return data.length === 0 ? undefined : { id, name, data: JSON.parse(data.join("\n")) }
-}
+const decodeJson = Schema.decodeUnknownSync(Schema.fromJsonString(Schema.Unknown))
+
+/** The largest event, in UTF-16 units. An event holds at most one turn of a model or one result of a tool. */
+const event_units_max = 64 * 2 ** 20
 
 const answer_ms = 30_000
-/** The service shows a sign of life every 15 s: without one for this long the connection is dead. */
+/** The service sends a comment every 15 s: a connection that is silent for this long is dead. */
 const silence_ms = 45_000
 const pause_ms = 1_000
 
-/** Events of an open response, until it ends or falls silent. */
+/** Events of an open response, until it ends or is silent for `silence_ms`. */
 async function* eventsOf(response: Response, abort: AbortController): AsyncGenerator<StreamEvent> {
   let timer: NodeJS.Timeout | undefined
-  let buffer = ""
+  let events: Array<StreamEvent> = []
+  const parser = makeParser(
+    (event) => {
+      if (event._tag === "Retry") return
+      events.push({ id: event.id, name: event.event, data: decodeJson(event.data) })
+    },
+    { maxEventSize: event_units_max }
+  )
   try {
     for await (const text of response.body!.pipeThrough(new TextDecoderStream())) {
       clearTimeout(timer)
       timer = setTimeout(() => abort.abort(), silence_ms)
-      buffer += text
-      for (;;) {
-        const end = /\r?\n\r?\n/.exec(buffer)
-        if (end === null) break
-        const event = parseEvent(buffer.slice(0, end.index))
-        buffer = buffer.slice(end.index + end[0].length)
-        if (event !== undefined) yield event
-      }
+      const tooLarge = parser.feed(text)
+      if (tooLarge !== undefined) throw tooLarge
+      const read = events
+      events = []
+      yield* read
     }
   } finally {
     clearTimeout(timer)
