@@ -1,58 +1,53 @@
 /**
  * Talks with an agent in the terminal, over the HTTP API and nothing else.
  */
-import { parseArgs } from "node:util"
+import { Effect } from "effect"
+import { Command, Flag } from "effect/cli"
 import { ApiClient, ApiError, resolveEndpoint } from "./chat/ApiClient.ts"
 import { interactive } from "./chat/Interactive.ts"
 import type { Pause, Run, Verdict } from "./chat/Session.ts"
 import { parsedArguments, Session } from "./chat/Session.ts"
 import type { Payload } from "./chat/View.ts"
 import { oneLine, View } from "./chat/View.ts"
+import { optionalText, runCommandLine, toggle } from "./command/CommandLine.ts"
 
-const usage = `npm run chat -- [options]
+const flags = {
+  agent: Flag.String("agent").pipe(
+    Flag.withMetavar("NAME"),
+    Flag.withDescription("the agent to talk with (operations)"),
+    Flag.withDefault("operations")
+  ),
+  conversation: optionalText(
+    "conversation",
+    "ID",
+    "continue a conversation, or begin one of this name"
+  ),
+  message: optionalText(
+    "message",
+    "TEXT",
+    "send one message, follow it until it ends or waits for approval, and leave"
+  ),
+  pending: toggle("pending", "list what waits for approval: id, tool, agent, arguments, run"),
+  approve: optionalText("approve", "ID", "approve, and follow the run"),
+  deny: optionalText("deny", "ID", "deny; --reason says why"),
+  revise: optionalText("revise", "ID", "ask for another proposal; --reason says which"),
+  modify: optionalText("modify", "ID", "approve with the arguments of --arguments"),
+  reason: optionalText("reason", "TEXT", "for --deny and --revise"),
+  arguments: optionalText("arguments", "JSON", "for --modify"),
+  url: optionalText("url", "URL", "the service's address"),
+  token: optionalText("token", "TOKEN", "a token of the service")
+}
+type Flags = Command.Command.Config.Infer<typeof flags>
 
-  --agent NAME          whom to talk with (operations)
-  --conversation ID     go on with a conversation, or begin one of this name
-  --message TEXT        send one message, follow it until it ends or waits for approval, and leave
-
-  --pending             list what waits for approval: id, tool, agent, arguments, run
-  --approve ID          approve, and follow the run
-  --deny ID             deny; --reason TEXT says why
-  --revise ID           ask for another proposal; --reason TEXT says which
-  --modify ID           approve with other arguments; --arguments JSON
+const description = `Talks with an agent of a running service. In a clone: npm run chat -- [flags]
 
   A customer's token talks, and sees what customers see: --agent names an agent that speaks with customers.
 
-  --url, --token        where the service is; else TROUPE_URL and TROUPE_TOKEN; else the files url and token in the
-                        directory TROUPE_DATA; else those in .troupe
+  The service is found by --url and --token; else TROUPE_URL and TROUPE_TOKEN; else the files url and token in the
+  directory TROUPE_DATA; else those in .troupe.
 
-Leaving, with Ctrl-C too, stops nothing: the run goes on. Exit code: 0, or 1 when the run failed or the service refused.`
-
-const options = {
-  agent: { type: "string", default: "operations" },
-  conversation: { type: "string" },
-  message: { type: "string" },
-  pending: { type: "boolean", default: false },
-  approve: { type: "string" },
-  deny: { type: "string" },
-  revise: { type: "string" },
-  modify: { type: "string" },
-  reason: { type: "string" },
-  arguments: { type: "string" },
-  url: { type: "string" },
-  token: { type: "string" },
-  help: { type: "boolean", short: "h", default: false }
-} as const
-
-const flagsOf = () => {
-  try {
-    return parseArgs({ options, strict: true }).values
-  } catch (error) {
-    console.error(`${(error as Error).message}\n\n${usage}`)
-    process.exit(2)
-  }
-}
-type Flags = ReturnType<typeof flagsOf>
+  Leaving, with Ctrl-C too, stops nothing: the run goes on. Exit code: 0; 1 when the run failed or the service refused; 2
+  when the command line cannot be read.`
 
 const howToAnswer = ({ correlation_id: id }: Payload): string =>
   [
@@ -119,12 +114,7 @@ const listPending = async (session: Session): Promise<number> => {
   return 0
 }
 
-const main = async (): Promise<number> => {
-  const flags = flagsOf()
-  if (flags.help) {
-    console.log(usage)
-    return 0
-  }
+const talk = async (flags: Flags): Promise<number> => {
   const view = new View((text) => process.stdout.write(text))
   const client = new ApiClient(() => resolveEndpoint(flags))
   const session = new Session(client, view, flags.conversation)
@@ -136,10 +126,18 @@ const main = async (): Promise<number> => {
   return report(session, run, (await session.follow(run, 0)).pause)
 }
 
-try {
-  process.exitCode = await main()
-} catch (error) {
-  if (!(error instanceof ApiError)) throw error
-  console.error(error.message)
-  process.exitCode = 1
+const main = async (flags: Flags): Promise<void> => {
+  try {
+    process.exitCode = await talk(flags)
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error
+    console.error(error.message)
+    process.exitCode = 1
+  }
 }
+
+const chat = Command.make("chat", flags, (values) => Effect.promise(() => main(values))).pipe(
+  Command.withDescription(description)
+)
+
+await Effect.runPromise(runCommandLine(chat))

@@ -1,13 +1,13 @@
 /**
  * Every requirement, and the tests that name it: an id in a test's title or in a comment beside it is the claim that
  * the test shows the row.
- *
- * `npm run coverage` prints all rows; `-- --missing` only those that no test names, `-- --json` the same as data.
  */
 import { readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
-import { parseArgs } from "node:util"
+import { Effect } from "effect"
+import { Command } from "effect/cli"
+import { runCommandLine, toggle } from "./command/CommandLine.ts"
 
 const root = fileURLToPath(new URL("..", import.meta.url))
 
@@ -69,28 +69,38 @@ const groups = [...new Set(requirements.map(({ group }) => group))].map((group) 
 })
 const named = groups.reduce((sum, group) => sum + group.named, 0)
 
-const { values } = parseArgs({
-  options: { missing: { type: "boolean" }, json: { type: "boolean" } }
-})
-const shown = values.missing === true ? rows.filter((row) => row.tests.length === 0) : rows
+const print = (missing: boolean, json: boolean): void => {
+  const shown = missing ? rows.filter((row) => row.tests.length === 0) : rows
 
-if (values.json === true) {
-  console.log(JSON.stringify({ rows: shown, groups, strays }, undefined, 2))
-} else {
-  let group = ""
-  for (const row of shown) {
-    if (row.group !== group) {
-      group = row.group
-      console.log(`\n${group}`)
+  if (json) {
+    console.log(JSON.stringify({ rows: shown, groups, strays }, undefined, 2))
+  } else {
+    let group = ""
+    for (const row of shown) {
+      if (row.group !== group) {
+        group = row.group
+        console.log(`\n${group}`)
+      }
+      console.log(`${row.id} (${row.basis}) ${row.behaviour}`)
+      for (const { at, title } of row.tests) console.log(`    ${at}  ${title}`)
+      if (row.tests.length === 0) console.log(`    no test names it; wanted: ${row.check}`)
     }
-    console.log(`${row.id} (${row.basis}) ${row.behaviour}`)
-    for (const { at, title } of row.tests) console.log(`    ${at}  ${title}`)
-    if (row.tests.length === 0) console.log(`    no test names it; wanted: ${row.check}`)
+    console.log("")
+    for (const each of groups) {
+      console.log(`${each.group.padEnd(16)} ${each.named} of ${each.rows} rows named by a test`)
+    }
+    for (const id of strays) console.log(`${id} is named by a test and is no requirement`)
+    console.log(`${"all".padEnd(16)} ${named} of ${rows.length} rows named by a test`)
   }
-  console.log("")
-  for (const each of groups) {
-    console.log(`${each.group.padEnd(16)} ${each.named} of ${each.rows} rows named by a test`)
-  }
-  for (const id of strays) console.log(`${id} is named by a test and is no requirement`)
-  console.log(`${"all".padEnd(16)} ${named} of ${rows.length} rows named by a test`)
 }
+
+const coverage = Command.make(
+  "coverage",
+  {
+    missing: toggle("missing", "only requirements that no test names"),
+    json: toggle("json", "the same as one JSON document")
+  },
+  ({ json, missing }) => Effect.sync(() => print(missing, json))
+).pipe(Command.withDescription("Prints every requirement and the tests that name it."))
+
+await Effect.runPromise(runCommandLine(coverage))

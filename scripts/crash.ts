@@ -1,14 +1,11 @@
 /**
  * The long run: kill -9 at random, hundreds of times on each engine; then two services, a worker and their server at
  * once; and then the controls, which take one guard away each and must be seen to fail.
- *
- * npm run crash-test -- [--kills 200] [--seed 1] [--runs 50] [--questions 20] [--engine pglite|postgres] [--siege 240]
- *   [--no-controls]; `--siege`: seconds, 0 = none
  */
-import { parseArgs } from "node:util"
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
-import { Cause, Effect, Exit } from "effect"
+import { Cause, Effect, Exit, Option } from "effect"
 import type { Scope } from "effect"
+import { Command, Flag } from "effect/cli"
 import { killedServer, twoOnOneDirectory } from "../test/process/Controls.ts"
 import * as Homes from "../test/process/Homes.ts"
 import * as Judge from "../test/process/Judge.ts"
@@ -18,18 +15,34 @@ import { storm } from "../test/process/Storm.ts"
 import { takeover } from "../test/process/Takeover.ts"
 import * as EmbeddedPostgres from "../test/sql/EmbeddedPostgres.ts"
 import * as PostgresServer from "../test/sql/PostgresServer.ts"
+import { runCommandLine, wholeNumber } from "./command/CommandLine.ts"
 
-const { values } = parseArgs({
-  options: {
-    kills: { type: "string", default: "200" },
-    seed: { type: "string", default: "1" },
-    runs: { type: "string", default: "50" },
-    questions: { type: "string", default: "20" },
-    engine: { type: "string" },
-    siege: { type: "string", default: "240" },
-    "no-controls": { type: "boolean", default: false }
-  }
-})
+const number = (name: string, fallback: number, description: string) =>
+  wholeNumber(name, 0, `${description} (${fallback})`).pipe(Flag.withDefault(fallback))
+
+const flags = {
+  kills: number("kills", 200, "kills of a service on each engine"),
+  seed: number("seed", 1, "what the times of the kills are drawn from"),
+  runs: number("runs", 50, "runs that must have ended at least"),
+  questions: number("questions", 20, "questions that must have been answered at least"),
+  engine: Flag.Literals("engine", ["pglite", "postgres"]).pipe(
+    Flag.withDescription("only this engine"),
+    Flag.optional,
+    Flag.map(Option.getOrUndefined)
+  ),
+  siege: number(
+    "siege",
+    240,
+    "seconds of kills of two services, a worker and their server; 0 = none"
+  ),
+  controls: Flag.Boolean("controls").pipe(
+    Flag.withDescription(
+      "the scenarios that take one guard away each; --no-controls leaves them out"
+    ),
+    Flag.withDefault(true)
+  )
+}
+type Flags = Command.Command.Config.Infer<typeof flags>
 
 const say = (line: string) => Effect.sync(() => process.stdout.write(`${line}\n`))
 
@@ -41,23 +54,23 @@ const database: Effect.Effect<Store, never, Scope.Scope> = Effect.map(
   ({ port }) => ({ postgres: EmbeddedPostgres.urlOf(String(port), "postgres") })
 )
 
-const storms = Effect.fnUntraced(function* (engine: string, home: Homes.Home) {
+const storms = Effect.fnUntraced(function* (values: Flags, engine: string, home: Homes.Home) {
   const judge = yield* Judge.slow(40)
   const options = { store: yield* home, counter: judge.url, park_ms: 200 }
   const found = yield* storm(options, judge, {
-    seed: Number(values.seed),
-    kills: Number(values.kills),
-    runs_min: Number(values.runs),
-    questions_min: Number(values.questions),
+    seed: values.seed,
+    kills: values.kills,
+    runs_min: values.runs,
+    questions_min: values.questions,
     report: (line) => process.stdout.write(`  ${engine}: ${line}\n`)
   })
   yield* say(`${engine}: ${JSON.stringify(found)}`)
 })
 
-const besieged = Effect.gen(function* () {
+const besieged = Effect.fnUntraced(function* (values: Flags) {
   const found = yield* siege({
-    seed: Number(values.seed),
-    load_ms: Number(values.siege) * 1_000,
+    seed: values.seed,
+    load_ms: values.siege * 1_000,
     services: 2,
     runs: 40,
     end_ms_max: 120_000,
@@ -88,7 +101,7 @@ const takes = (unfenced: boolean) =>
     yield* takeover({ store: yield* database, counter: judge.url, unfenced }, judge)
   })
 
-const main = Effect.gen(function* () {
+const main = Effect.fnUntraced(function* (values: Flags) {
   const results: Array<boolean> = []
   for (const [engine, home] of [
     ["pglite", Homes.directory],
@@ -96,14 +109,18 @@ const main = Effect.gen(function* () {
   ] as const) {
     if (values.engine !== undefined && values.engine !== engine) continue
     results.push(
-      yield* expect(`${values.kills} kills of a service on ${engine}`, true, storms(engine, home))
+      yield* expect(
+        `${values.kills} kills of a service on ${engine}`,
+        true,
+        storms(values, engine, home)
+      )
     )
   }
-  if (Number(values.siege) > 0 && values.engine !== "pglite") {
+  if (values.siege > 0 && values.engine !== "pglite") {
     const name = `${values.siege} s of kills of two services, a worker and their server`
-    results.push(yield* expect(name, true, besieged))
+    results.push(yield* expect(name, true, besieged(values)))
   }
-  if (!values["no-controls"]) {
+  if (values.controls) {
     results.push(
       yield* expect("a frozen owner, with the fence", true, takes(false)),
       yield* expect("a frozen owner, without the fence", false, takes(true)),
@@ -118,4 +135,12 @@ const main = Effect.gen(function* () {
   if (failed > 0) process.exitCode = 1
 })
 
-NodeRuntime.runMain(main)
+const crashTest = Command.make("crash-test", flags, main).pipe(
+  Command.withDescription(
+    `Kills services at random, and checks that nothing acknowledged is lost. In a clone: npm run crash-test -- [flags]
+
+  Exit code: 0 when everything is as expected, else 1; 2 when the command line cannot be read.`
+  )
+)
+
+NodeRuntime.runMain(runCommandLine(crashTest))

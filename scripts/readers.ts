@@ -1,6 +1,6 @@
 /**
- * What readers of event streams that do not read cost the service: opens so many, lets them stand, and says by how much
- * the process that serves them has grown. `node scripts/readers.ts [readers] [messages] [units] [directory]`.
+ * What clients that open an event stream and read nothing of it cost the service: opens so many, keeps them open, and
+ * prints by how much the memory of the process that serves them has grown.
  */
 import { spawn } from "node:child_process"
 import { randomUUID } from "node:crypto"
@@ -9,25 +9,30 @@ import type { Socket } from "node:net"
 import { createInterface } from "node:readline"
 import { setTimeout as sleep } from "node:timers/promises"
 import { fileURLToPath } from "node:url"
+import { Effect, Option, Schema } from "effect"
+import { Argument, Command } from "effect/cli"
+import { runCommandLine } from "./command/CommandLine.ts"
 
-const [, , readers = "2000", messages = "40", units = "50000", ...directory] = process.argv
-const token = randomUUID()
-const file = fileURLToPath(new URL("readers/Service.ts", import.meta.url))
-const service = spawn(
-  process.execPath,
-  ["--expose-gc", file, token, readers, messages, units, ...directory],
-  { stdio: ["pipe", "pipe", "inherit"] }
-)
-const lines = createInterface({ input: service.stdout })[Symbol.asyncIterator]()
-const line = async (): Promise<unknown> => JSON.parse((await lines.next()).value as string)
+const count = (name: string, fallback: number, description: string) =>
+  Argument.Int(name).pipe(
+    Argument.withDescription(`${description} (${fallback})`),
+    Argument.withDefault(fallback)
+  )
 
-const held = async () => {
-  service.stdin.write("\n")
-  return (await line()) as Readonly<Record<string, number>>
+const given = {
+  readers: count("readers", 2_000, "streams that are open at the same time"),
+  messages: count("messages", 40, "messages of the conversation that they are opened on"),
+  units: count("units", 50_000, "characters of each message"),
+  directory: Argument.String("directory").pipe(
+    Argument.withDescription("where the store is; without it the store is in memory"),
+    Argument.optional,
+    Argument.map(Option.getOrUndefined)
+  )
 }
+type Given = Command.Command.Config.Infer<typeof given>
 
-/** One that takes the head of the answer and nothing behind it. */
-const open = (port: number, conversation: string) =>
+/** A connection that takes the head of the answer and nothing behind it. */
+const open = (port: number, token: string, conversation: string) =>
   new Promise<Socket>((resolve, reject) => {
     const socket = connect(port, "127.0.0.1", () =>
       socket.write(
@@ -44,24 +49,53 @@ const open = (port: number, conversation: string) =>
 
 const megabytes = (bytes: number) => `${(bytes / 1_000_000).toFixed(1)} MB`
 
-const { conversation, port } = (await line()) as { readonly port: number; conversation: string }
-const sockets: Array<Socket> = []
-// What the first ones load and compile is no reader's.
-for (let i = 0; i < 20; i++) sockets.push(await open(port, conversation))
-await sleep(2_000)
-const before = await held()
-while (sockets.length < Number(readers)) {
-  const some = Math.min(50, Number(readers) - sockets.length)
-  sockets.push(...(await Promise.all(Array.from({ length: some }, () => open(port, conversation)))))
-}
-await sleep(5_000)
-const after = await held()
-for (const name of Object.keys(after)) {
-  const grown = after[name]! - before[name]!
-  const each = Math.round(grown / (Number(readers) - 20))
-  console.log(
-    `${name}: ${megabytes(before[name]!)} to ${megabytes(after[name]!)}, ${each} bytes a reader`
+const Started = Schema.fromJsonString(
+  Schema.Struct({ port: Schema.Int, conversation: Schema.String })
+)
+const Memory = Schema.fromJsonString(Schema.Record(Schema.String, Schema.Finite))
+
+/** Streams that are open before memory is first read: they load and compile what all of them share. */
+const first_readers = 20
+
+const measure = async ({ directory, messages, readers, units }: Given): Promise<void> => {
+  const token = randomUUID()
+  const file = fileURLToPath(new URL("readers/Service.ts", import.meta.url))
+  const numbers = [readers, messages, units].map(String)
+  const service = spawn(
+    process.execPath,
+    ["--expose-gc", file, token, ...numbers, ...(directory === undefined ? [] : [directory])],
+    { stdio: ["pipe", "pipe", "inherit"] }
   )
+  const lines = createInterface({ input: service.stdout })[Symbol.asyncIterator]()
+  const line = async (): Promise<unknown> => (await lines.next()).value
+  const memory = async () => {
+    service.stdin.write("\n")
+    return Schema.decodeUnknownSync(Memory)(await line())
+  }
+  const { conversation, port } = Schema.decodeUnknownSync(Started)(await line())
+  const sockets: Array<Socket> = []
+  for (let i = 0; i < first_readers; i++) sockets.push(await open(port, token, conversation))
+  await sleep(2_000)
+  const before = await memory()
+  while (sockets.length < readers) {
+    const length = Math.min(50, readers - sockets.length)
+    const opened = Array.from({ length }, () => open(port, token, conversation))
+    sockets.push(...(await Promise.all(opened)))
+  }
+  await sleep(5_000)
+  for (const [name, after] of Object.entries(await memory())) {
+    const then = before[name] ?? 0
+    const each = Math.round((after - then) / (readers - first_readers))
+    console.log(`${name}: ${megabytes(then)} to ${megabytes(after)}, ${each} bytes a reader`)
+  }
+  for (const socket of sockets) socket.destroy()
+  service.kill()
 }
-for (const socket of sockets) socket.destroy()
-service.kill()
+
+const command = Command.make("readers", given, (values) =>
+  Effect.promise(() => measure(values))
+).pipe(
+  Command.withDescription("Measures what clients that read nothing of their event stream cost.")
+)
+
+await Effect.runPromise(runCommandLine(command))

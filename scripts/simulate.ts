@@ -2,57 +2,39 @@
  * The long simulation: 10,000 seeds with mixed faults, every single crash of 300 short conversations, and every planted
  * bug.
  */
-import { parseArgs } from "node:util"
+import { Effect, Option } from "effect"
+import { Command, Flag } from "effect/cli"
 import { mutants } from "../test/simulation/Mutants.ts"
 import { simulate } from "../test/simulation/Simulation.ts"
 import type { Outcome } from "../test/simulation/Suite.ts"
 import { caught, crashedAt, mixed, said, sometimes, swept } from "../test/simulation/Suite.ts"
+import { optionalText, runCommandLine, wholeNumber } from "./command/CommandLine.ts"
 
-const usage = `npm run simulate -- [options]
+const optionalNumber = (name: string, least: number, description: string) =>
+  wholeNumber(name, least, description).pipe(Flag.optional, Flag.map(Option.getOrUndefined))
 
-  --seeds N        how many seeds are played with mixed faults (10000)
-  --sweep N        of how many short conversations every single crash is played (300)
-  --mutant TEXT    only planted bugs whose name has the text
-  --seed N         one seed again: whether it holds, then what happened and its events
-  --crash P        with --seed: a crash at I/O point P
-  --loops N        with --seed: N loops a turn, instead of what the seed draws
-  --from N         the first seed of those with mixed faults (1)
-
-Exit code: 0 when everything holds and every planted bug is seen, else 1.`
-
-const options = {
-  seed: { type: "string" },
-  crash: { type: "string" },
-  loops: { type: "string" },
-  from: { type: "string", default: "1" },
-  seeds: { type: "string", default: "10000" },
-  sweep: { type: "string", default: "300" },
-  mutant: { type: "string" },
-  help: { type: "boolean", short: "h", default: false }
-} as const
-
-const flagsOf = () => {
-  try {
-    return parseArgs({ options }).values
-  } catch (error) {
-    console.error(`${(error as Error).message}\n\n${usage}`)
-    process.exit(2)
-  }
+const flags = {
+  seeds: wholeNumber("seeds", 1, "how many seeds are played with mixed faults (10000)").pipe(
+    Flag.withDefault(10_000)
+  ),
+  sweep: wholeNumber(
+    "sweep",
+    0,
+    "of how many short conversations every single crash is played (300)"
+  ).pipe(Flag.withDefault(300)),
+  mutant: optionalText("mutant", "TEXT", "only planted bugs whose name has the text"),
+  seed: optionalNumber(
+    "seed",
+    0,
+    "one seed again: whether it holds, then what happened and its events"
+  ),
+  crash: optionalNumber("crash", 0, "with --seed: a crash at this I/O point"),
+  loops: optionalNumber("loops", 1, "with --seed: loops a turn, instead of what the seed draws"),
+  from: wholeNumber("from", 0, "the first seed of those with mixed faults (1)").pipe(
+    Flag.withDefault(1)
+  )
 }
-
-const values = flagsOf()
-if (values.help) {
-  console.log(usage)
-  process.exit(0)
-}
-
-/** A number of a flag, at least `least`; anything else ends the script. */
-const number = (flag: string, text: string, least: number): number => {
-  const value = Number(text)
-  if (Number.isSafeInteger(value) && value >= least) return value
-  console.error(`--${flag} takes a whole number of at least ${least}, not "${text}"`)
-  process.exit(2)
-}
+type Flags = Command.Command.Config.Infer<typeof flags>
 
 const timed = (what: string, play: () => Outcome): boolean => {
   const began = performance.now()
@@ -95,20 +77,26 @@ const planted = (text: string, seeds: number): boolean => {
   return all
 }
 
-const seeds = number("seeds", values.seeds, 1)
-const from = number("from", values.from, 0)
-const good =
-  values.seed !== undefined
-    ? one(
-        number("seed", values.seed, 0),
-        values.crash === undefined ? undefined : number("crash", values.crash, 0),
-        values.loops === undefined ? undefined : number("loops", values.loops, 1)
-      )
-    : values.mutant !== undefined
-      ? planted(values.mutant, Math.min(seeds, 1_000))
-      : [
-          timed("mixed faults", () => mixed(from, from + seeds - 1)),
-          timed("a crash at every I/O", () => swept(1, number("sweep", values.sweep, 0))),
-          planted("", 1_000)
-        ].every(Boolean)
-process.exitCode = good ? 0 : 1
+const play = ({ crash, from, loops, mutant, seed, seeds, sweep }: Flags): boolean => {
+  if (seed !== undefined) return one(seed, crash, loops)
+  if (mutant !== undefined) return planted(mutant, Math.min(seeds, 1_000))
+  return [
+    timed("mixed faults", () => mixed(from, from + seeds - 1)),
+    timed("a crash at every I/O", () => swept(1, sweep)),
+    planted("", 1_000)
+  ].every(Boolean)
+}
+
+const simulation = Command.make("simulate", flags, (values) =>
+  Effect.sync(() => {
+    process.exitCode = play(values) ? 0 : 1
+  })
+).pipe(
+  Command.withDescription(
+    `Plays seeded runs with faults. In a clone: npm run simulate -- [flags]
+
+  Exit code: 0 when everything holds and every planted bug is seen, else 1; 2 when the command line cannot be read.`
+  )
+)
+
+await Effect.runPromise(runCommandLine(simulation))

@@ -5,15 +5,16 @@
  * that `start` of `troupe/embed` was given. In a clone `npm run troupe`; the package brings it as `troupe`.
  */
 import { readFileSync, writeFileSync } from "node:fs"
-import { parseArgs } from "node:util"
 import { Cause, Effect, Logger, Option, References, Schema } from "effect"
 import type { Scope } from "effect"
+import { Argument, Command, Flag } from "effect/cli"
 import { SqlError } from "effect/sql"
 import * as NodeMain from "../layers/compose/NodeMain.ts"
 import * as Replay from "../layers/compose/Replay.ts"
 import * as Stores from "../layers/compose/Stores.ts"
 import { RunId, Tenant } from "../src/Ids.ts"
 import { Policy } from "../src/permission/Policy.ts"
+import { optionalText, runCommandLine, toggle, unreadableCommand } from "./command/CommandLine.ts"
 import * as Surroundings from "./start/Surroundings.ts"
 import { appOf } from "./troupe/App.ts"
 import { modelOf } from "./troupe/Model.ts"
@@ -21,51 +22,52 @@ import { dryRunJson, dryRunLines, reportJson, reportLines } from "./troupe/Print
 import { place } from "./troupe/Place.ts"
 import { Refused } from "./troupe/Refused.ts"
 
-const usage = `troupe replay RUN [options]          (in a clone: npm run troupe -- replay RUN [options])
-
-  replays a run that has ended: its journal through the decider, then the run through the gate. Asks no model, no tool
-  and no person, and writes nothing to the store. Exit code: 0 when it is the same, 1 when it is not or cannot be
-  replayed, 2 when the command cannot be read.
-
-  --model NAME          another model in place of the recorded turns (TROUPE_MODEL_PROVIDER or TROUPE_MODEL_BASE_URL say
-                        where it is; "script" is the script of npm start). It reads the recorded results; reads that
-                        were not recorded run, anything else ends the replay
-  --to-test FILE        writes the run as a fixture that a test can run (runFixture of troupe/testing)
-  --policy FILE         tries a permission policy (JSON) on the run's calls instead, and lists what it would change;
-                        with "all" in place of RUN on every run of --tenant
-  --tenant NAME         (default)
-  --app FILE            a module that exports agents and tools; else those of npm start
-  --data DIR            the directory of the store, whatever the environment says
-  --json                the whole report as JSON
-
-  Without --data, TROUPE_DATA (.troupe) or TROUPE_DATABASE_URL say where the store is. A directory may be the one that
-  start({ store: { directory } }) was given, or the TROUPE_DATA of npm start.`
-
-const options = {
-  model: { type: "string" },
-  policy: { type: "string" },
-  "to-test": { type: "string" },
-  tenant: { type: "string", default: "default" },
-  app: { type: "string" },
-  data: { type: "string" },
-  json: { type: "boolean", default: false },
-  help: { type: "boolean", short: "h", default: false }
-} as const
-
-const unreadable = (message: string): never => {
-  process.stderr.write(`${message}\n\n${usage}\n`)
-  process.exit(2)
+const flags = {
+  run: Argument.String("run").pipe(
+    Argument.withMetavar("RUN"),
+    Argument.withDescription('the id of a run; "all", with --policy, for every run of --tenant')
+  ),
+  model: optionalText(
+    "model",
+    "NAME",
+    "another model in place of the recorded turns (TROUPE_MODEL_PROVIDER or TROUPE_MODEL_BASE_URL says where it is; " +
+      '"script" is the script of npm start). It reads the recorded results; reads that were not recorded run, anything ' +
+      "else ends the replay"
+  ),
+  toTest: optionalText(
+    "to-test",
+    "FILE",
+    "writes the run as a fixture that a test can run (runFixture of troupe/testing)"
+  ),
+  policy: optionalText(
+    "policy",
+    "FILE",
+    "tries a permission policy (JSON) on the run's calls instead, and lists what it would change"
+  ),
+  tenant: Flag.String("tenant").pipe(
+    Flag.withMetavar("NAME"),
+    Flag.withDescription("whose runs are read (default)"),
+    Flag.withDefault("default")
+  ),
+  app: optionalText(
+    "app",
+    "FILE",
+    "a module that exports agents and tools; else those of npm start"
+  ),
+  data: optionalText("data", "DIR", "the directory of the store, whatever the environment says"),
+  json: toggle("json", "the whole report as JSON")
 }
+type Flags = Command.Command.Config.Infer<typeof flags>
 
-const parsed = () => {
-  try {
-    return parseArgs({ options, allowPositionals: true, strict: true })
-  } catch (error) {
-    return unreadable((error as Error).message)
-  }
-}
+const description = `Replays a run that has ended: its journal through the decider, then the run through the gate.
 
-const { positionals, values: flags } = parsed()
+  Asks no model, no tool and no person, and writes nothing to the store. In a clone: npm run troupe -- replay RUN
+
+  Without --data, TROUPE_DATA (.troupe) or TROUPE_DATABASE_URL says where the store is. A directory may be the one that
+  start({ store: { directory } }) was given, or the TROUPE_DATA of npm start.
+
+  Exit code: 0 when the run comes out the same, 1 when it does not or cannot be replayed, 2 when the command line cannot
+  be read.`
 
 const say = (text: string) => Effect.sync(() => process.stdout.write(`${text}\n`))
 
@@ -76,9 +78,11 @@ const runOf = (text: string): Effect.Effect<RunId, Refused> =>
       new Refused({ message: `"${text}" is no run: a run's id is a UUID, as the console shows it` })
   )
 
+const decodeJson = Schema.decodeUnknownSync(Schema.fromJsonString(Schema.Unknown))
+
 const policyOf = (file: string): Effect.Effect<Policy, Refused> =>
   Effect.try({
-    try: () => JSON.parse(readFileSync(file, "utf8")) as unknown,
+    try: () => decodeJson(readFileSync(file, "utf8")),
     catch: () => new Refused({ message: `--policy ${file} cannot be read as JSON` })
   }).pipe(
     Effect.flatMap(
@@ -93,14 +97,14 @@ const policyOf = (file: string): Effect.Effect<Policy, Refused> =>
     )
   )
 
-/** What is left to do once everything that was typed has been read. */
+/** What is left to do once the command line and the files that it names have been read. */
 type Work = Effect.Effect<number, unknown, Stores.Stores>
 type Read = Effect.fn.Return<Work, unknown, Scope.Scope>
 
-const tryPolicy = Effect.fnUntraced(function* (which: string, file: string): Read {
+const tryPolicy = Effect.fnUntraced(function* (flags: Flags, file: string): Read {
   const policy = yield* policyOf(file)
   const history =
-    which === "all" ? { tenant: Tenant.make(flags.tenant) } : { run: yield* runOf(which) }
+    flags.run === "all" ? { tenant: Tenant.make(flags.tenant) } : { run: yield* runOf(flags.run) }
   const app = yield* appOf(flags.app)
   return Effect.gen(function* () {
     const result = yield* Replay.dryRun(history, app, policy)
@@ -115,11 +119,11 @@ const write = (file: string, text: string) =>
     catch: () => new Refused({ message: `--to-test ${file} cannot be written` })
   })
 
-const replay = Effect.fnUntraced(function* (which: string): Read {
-  const run = yield* runOf(which)
+const replay = Effect.fnUntraced(function* (flags: Flags): Read {
+  const run = yield* runOf(flags.run)
   const app = yield* appOf(flags.app)
   const model = flags.model === undefined ? undefined : yield* modelOf(flags.model)
-  const file = flags["to-test"]
+  const file = flags.toTest
   return Effect.gen(function* () {
     const report = yield* Replay.replay(run, { app, model })
     if (file !== undefined) yield* write(file, Replay.toFixture(report))
@@ -130,9 +134,8 @@ const replay = Effect.fnUntraced(function* (which: string): Read {
   })
 })
 
-const main = Effect.gen(function* () {
-  const [, which = ""] = positionals
-  const work = yield* flags.policy === undefined ? replay(which) : tryPolicy(which, flags.policy)
+const work = Effect.fnUntraced(function* (flags: Flags) {
+  const work = yield* flags.policy === undefined ? replay(flags) : tryPolicy(flags, flags.policy)
   const { database, directory } = yield* place(flags.data)
   const stores = Option.match(database, {
     onNone: () => Stores.directory(directory),
@@ -147,12 +150,12 @@ const main = Effect.gen(function* () {
   )
 })
 
-const explained = (cause: Cause.Cause<unknown>): string => {
+const explained = (cause: Cause.Cause<unknown>, run: string): string => {
   const error = Cause.findErrorOption(cause)
   if (Option.isNone(error)) return Cause.pretty(cause)
   const { value } = error
   if (typeof value === "object" && value !== null && "_tag" in value) {
-    if (value._tag === "RunNotFound") return `there is no run ${positionals[1]} in this store.`
+    if (value._tag === "RunNotFound") return `there is no run ${run} in this store.`
     if (value._tag === "DirectoryInUse") {
       return `${(value as unknown as Error).message} (A PostgreSQL server can be read while a service runs.)`
     }
@@ -160,20 +163,18 @@ const explained = (cause: Cause.Cause<unknown>): string => {
   return value instanceof Error ? value.message : String(value)
 }
 
-if (flags.help) {
-  process.stdout.write(`${usage}\n`)
-  process.exit(0)
+/** Why flags that each can be read do not go together. */
+const contradiction = ({ model, policy, run, toTest }: Flags): string | undefined => {
+  if (policy !== undefined && (model !== undefined || toTest !== undefined)) {
+    return "--policy goes with neither --model nor --to-test"
+  }
+  return policy === undefined && run === "all" ? '"all" goes with --policy' : undefined
 }
-if (positionals[0] !== "replay" || positionals.length !== 2) {
-  unreadable(positionals.length === 0 ? "what should be done?" : "this is no command:")
-}
-if (flags.policy !== undefined && (flags.model !== undefined || flags["to-test"] !== undefined)) {
-  unreadable("--policy goes with neither --model nor --to-test")
-}
-if (flags.policy === undefined && positionals[1] === "all") unreadable('"all" goes with --policy')
 
-NodeMain.run(
-  Effect.scoped(main).pipe(
+const main = Effect.fnUntraced(function* (flags: Flags) {
+  const why = contradiction(flags)
+  if (why !== undefined) return yield* unreadableCommand(["troupe", "replay"], why)
+  yield* Effect.scoped(work(flags)).pipe(
     Effect.map((code) => {
       process.exitCode = code
     }),
@@ -181,12 +182,25 @@ NodeMain.run(
       Cause.hasInterruptsOnly(cause)
         ? Effect.interrupt
         : Effect.sync(() => {
-            process.stderr.write(`not replayed: ${explained(cause)}\n`)
+            process.stderr.write(`not replayed: ${explained(cause, flags.run)}\n`)
             process.exitCode = 1
           })
     ),
     Effect.provide(Logger.layer([Logger.withConsoleError(Logger.formatLogFmt)])),
     Effect.provideService(References.MinimumLogLevel, "Warn")
+  )
+})
+
+const troupe = Command.make("troupe").pipe(
+  Command.withDescription(
+    "What an operator does with what is stored, without a service that runs."
   ),
-  { disableErrorReporting: true }
+  Command.withSubcommands([
+    Command.make("replay", flags, main).pipe(
+      Command.withDescription(description),
+      Command.withShortDescription("replays a run that has ended")
+    )
+  ])
 )
+
+NodeMain.run(runCommandLine(troupe), { disableErrorReporting: true })

@@ -3,7 +3,16 @@
  */
 import { readFileSync, writeFileSync } from "node:fs"
 import { cpus, loadavg, release, totalmem, type } from "node:os"
-import { parseArgs } from "node:util"
+import { Effect, Option, Schema } from "effect"
+import { Argument, Command, Flag } from "effect/cli"
+import type { CliError } from "effect/cli"
+import {
+  optionalText,
+  runCommandLine,
+  toggle,
+  unreadableCommand,
+  wholeNumber
+} from "../command/CommandLine.ts"
 import type { Line, Row } from "./Row.ts"
 import { holds } from "./Row.ts"
 
@@ -20,12 +29,14 @@ const rows: Readonly<Record<string, () => Promise<{ readonly row: Row }>>> = {
   import: () => import("./Import.ts")
 }
 
+const Package = Schema.fromJsonString(Schema.Struct({ version: Schema.String }))
+
 const version = (name: string): string => {
   const file = new URL(`../../node_modules/${name}/package.json`, import.meta.url)
-  return (JSON.parse(readFileSync(file, "utf8")) as { readonly version: string }).version
+  return Schema.decodeUnknownSync(Package)(readFileSync(file, "utf8")).version
 }
 
-const machine = () => ({
+const measuredMachine = () => ({
   cpu: cpus()[0]?.model.trim() ?? "unknown",
   cores: cpus().length,
   memory_gb: Math.round(totalmem() / 2 ** 30),
@@ -46,7 +57,7 @@ const machine = () => ({
 const number = (value: number): string =>
   Math.abs(value) >= 100 ? Math.round(value).toLocaleString("en") : value.toPrecision(3)
 
-const shown = (line: Line): ReadonlyArray<string> => {
+const shown = (line: Line, before: Earlier | undefined): ReadonlyArray<string> => {
   const relative = line.lower !== undefined
   const value = (n: number) => (relative ? `${number(n)}x` : number(n))
   const { bound } = line
@@ -61,11 +72,14 @@ const shown = (line: Line): ReadonlyArray<string> => {
     limit(bound?.bound),
     limit(bound?.moonshot),
     bound === undefined ? "" : holds(line) ? "PASS" : "OVER",
-    compared(line)
+    compared(line, before)
   ]
 }
 
-const compared = (line: Line): string => {
+/** What another measurement found, by row and unit. */
+type Earlier = ReadonlyMap<string, number>
+
+const compared = (line: Line, before: Earlier | undefined): string => {
   const value = before?.get(`${line.row}, ${line.unit}`)
   if (value === undefined) return ""
   const times = value === 0 ? "" : ` (${number(line.value / value)} times that)`
@@ -84,8 +98,8 @@ const heading = [
   ""
 ]
 
-const table = (lines: ReadonlyArray<Line>): string => {
-  const cells = [heading, ...lines.map(shown)]
+const table = (lines: ReadonlyArray<Line>, before: Earlier | undefined): string => {
+  const cells = [heading, ...lines.map((line) => shown(line, before))]
   const widths = heading.map((_, i) => Math.max(...cells.map((row) => row[i]!.length)))
   return cells
     .map((row) =>
@@ -97,93 +111,98 @@ const table = (lines: ReadonlyArray<Line>): string => {
     .join("\n")
 }
 
-const usage = `npm run bench -- [rows] [options]
+const Measured = Schema.fromJsonString(
+  Schema.Struct({
+    lines: Schema.Array(
+      Schema.Struct({ row: Schema.String, unit: Schema.String, value: Schema.Finite })
+    )
+  })
+)
 
-  rows           of ${Object.keys(rows).join(", ")}; every row where none is named
-  --rounds N     how often each is measured
-  --json [FILE]  one JSON document, printed, or written to a file that ends in .json
-  --against FILE beside what such a document says
+const read = (path: string): Effect.Effect<Earlier, CliError.ShowHelp> =>
+  Effect.try({
+    try: () => Schema.decodeUnknownSync(Measured)(readFileSync(path, "utf8")),
+    catch: (error) => unreadableCommand(["bench"], `cannot compare with ${path}: ${String(error)}`)
+  }).pipe(
+    Effect.map(
+      ({ lines }) => new Map(lines.map((line) => [`${line.row}, ${line.unit}`, line.value]))
+    )
+  )
 
-Exit code: 0; 1 when a row is over its bound; 2 when the command cannot be understood.`
+const printMachine = ({ packages, ...machine }: ReturnType<typeof measuredMachine>): void => {
+  const { cores, cpu, load, memory_gb, node, os } = machine
+  console.log(`${cpu}, ${cores} cores, ${memory_gb} GB, ${os}, Node ${node}`)
+  const versions = Object.entries(packages).map(([name, each]) => `${name} ${each}`)
+  console.log(versions.join(", "))
+  console.log(`load ${load.join(" ")}; what counts is the median of the ratios of the rounds\n`)
+}
 
-const argumentsOf = () => {
-  try {
-    return parseArgs({
-      allowPositionals: true,
-      options: {
-        json: { type: "boolean" },
-        against: { type: "string" },
-        rounds: { type: "string" },
-        help: { type: "boolean", short: "h", default: false }
-      }
-    })
-  } catch (error) {
-    console.error(`${(error as Error).message}\n\n${usage}`)
-    process.exit(2)
+interface Measurement {
+  readonly names: ReadonlyArray<string>
+  readonly rounds: number | undefined
+  /** Where the document is written; absent = the table or, with `json`, the document is printed. */
+  readonly file: string | undefined
+  readonly json: boolean
+  readonly before: Earlier | undefined
+}
+
+const measure = async ({ before, file, json, names, rounds }: Measurement): Promise<void> => {
+  const quiet = json && file === undefined
+  const machine = measuredMachine()
+  if (!quiet) printMachine(machine)
+  const lines: Array<Line> = []
+  for (const name of names.length > 0 ? names : Object.keys(rows)) {
+    if (!quiet) process.stderr.write(`${name} ...\n`)
+    const { row } = await rows[name]!()
+    lines.push(...(await row.lines({ rounds })))
   }
-}
-
-const { positionals: named, values } = argumentsOf()
-const file = values.json === true ? named.find((each) => each.endsWith(".json")) : undefined
-const positionals = named.filter((each) => each !== file)
-/** Nothing but the document is printed. */
-const quiet = values.json === true && file === undefined
-if (values.help) {
-  console.log(usage)
-  process.exit(0)
-}
-const unknown = positionals.filter((name) => rows[name] === undefined)
-if (unknown.length > 0) {
-  console.error(`no row ${unknown.join(", ")}; there are ${Object.keys(rows).join(", ")}`)
-  process.exit(2)
-}
-
-/** What another measurement said of each row. */
-const earlier = (path: string): ReadonlyMap<string, number> => {
-  try {
-    const { lines } = JSON.parse(readFileSync(path, "utf8")) as {
-      readonly lines: ReadonlyArray<Line>
+  const judged = lines.map((line) => ({ ...line, holds: holds(line) }))
+  const text = JSON.stringify({ machine, lines: judged }, undefined, 2)
+  if (file !== undefined) writeFileSync(file, `${text}\n`)
+  if (quiet) console.log(text)
+  else {
+    console.log(`${table(lines, before)}\n`)
+    for (const against of new Set(lines.map((line) => `${line.row}: ${line.against}`))) {
+      console.log(against)
     }
-    return new Map(lines.map((line) => [`${line.row}, ${line.unit}`, line.value]))
-  } catch (error) {
-    console.error(`cannot compare with ${path}: ${(error as Error).message}`)
-    process.exit(2)
   }
+  process.exitCode = lines.every(holds) ? 0 : 1
 }
 
-const before = values.against === undefined ? undefined : earlier(values.against)
-const rounds = values.rounds === undefined ? undefined : Math.max(1, Number(values.rounds) || 1)
-const about = machine()
-if (!quiet) {
-  const { packages, ...rest } = about
-  console.log(
-    `${rest.cpu}, ${rest.cores} cores, ${rest.memory_gb} GB, ${rest.os}, Node ${rest.node}`
-  )
-  console.log(
-    Object.entries(packages)
-      .map(([name, each]) => `${name} ${each}`)
-      .join(", ")
-  )
-  console.log(
-    `load ${rest.load.join(" ")}; what counts is the median of the ratios of the rounds\n`
-  )
-}
+const bench = Command.make(
+  "bench",
+  {
+    named: Argument.String("rows").pipe(
+      Argument.withDescription(`of ${Object.keys(rows).join(", ")}; every row where none is named`),
+      Argument.variadic()
+    ),
+    rounds: wholeNumber("rounds", 1, "how often each is measured").pipe(
+      Flag.optional,
+      Flag.map(Option.getOrUndefined)
+    ),
+    json: toggle(
+      "json",
+      "one JSON document: printed, or written where a file that ends in .json is named"
+    ),
+    against: optionalText("against", "FILE", "beside what such a document says")
+  },
+  Effect.fnUntraced(function* ({ against, json, named, rounds }) {
+    const file = json ? named.find((each) => each.endsWith(".json")) : undefined
+    const names = named.filter((each) => each !== file)
+    const unknown = names.filter((name) => rows[name] === undefined)
+    if (unknown.length > 0) {
+      const known = Object.keys(rows).join(", ")
+      return yield* unreadableCommand(["bench"], `no row ${unknown.join(", ")}; there are ${known}`)
+    }
+    const before = against === undefined ? undefined : yield* read(against)
+    yield* Effect.promise(() => measure({ names, rounds, file, json, before }))
+  })
+).pipe(
+  Command.withDescription(
+    `Measures what a step costs beside a lower bound. In a clone: npm run bench -- [rows] [flags]
 
-const lines: Array<Line> = []
-for (const name of positionals.length > 0 ? positionals : Object.keys(rows)) {
-  if (!quiet) process.stderr.write(`${name} ...\n`)
-  const { row } = await rows[name]!()
-  lines.push(...(await row.lines({ rounds })))
-}
-const judged = lines.map((line) => ({ ...line, holds: holds(line) }))
-const text = JSON.stringify({ machine: about, lines: judged }, undefined, 2)
-if (file !== undefined) writeFileSync(file, `${text}\n`)
-if (quiet) console.log(text)
-else {
-  console.log(table(lines))
-  console.log("")
-  for (const against of new Set(lines.map((line) => `${line.row}: ${line.against}`))) {
-    console.log(against)
-  }
-}
-process.exitCode = lines.every(holds) ? 0 : 1
+  Exit code: 0; 1 when a row is over its bound; 2 when the command line cannot be read.`
+  )
+)
+
+await Effect.runPromise(runCommandLine(bench))
