@@ -252,3 +252,18 @@ export class RunJournal extends Context.Service<
     ): Effect.Effect<void, JournalError, Scope.Scope>
   }
 >()("troupe/services/RunJournal") {}
+
+/** Calls `visit` with every entry of a run, in order; at most `page_max` (up to 10,000) of them are read at a time. */
+export const forEachEntry = Effect.fnUntraced(function* (
+  journal: RunJournal["Service"],
+  run: RunId,
+  page_max: number,
+  visit: (entry: JournalEntry) => void
+): Effect.fn.Return<void, RunQuarantined | JournalError> {
+  for (let from = 0; ;) {
+    const page = yield* journal.read(run, from, page_max)
+    for (const entry of page) visit(entry)
+    if (page.length < page_max) return
+    from += page.length
+  }
+})

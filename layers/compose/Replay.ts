@@ -151,9 +151,9 @@ export const replay = Effect.fnUntraced(function* <E = never, R = never>(
 ) {
   const journal = yield* RunJournal
   const policy = yield* validatePolicy(app?.policy ?? no_policy)
-  const recording = yield* ReplayReport.load(journal, run)
+  const recording = yield* ReplayReport.loadRecording(journal, run)
   const digest = yield* Effect.provide(Digest.Digest, crypto)
-  const report = yield* ReplayReport.replayed(digest, run, recording)
+  const report = yield* ReplayReport.replayRecording(digest, run, recording)
   if (app === undefined) {
     const alone: Report = { ...report, gate: "no_agents", changed: undefined }
     return alone
@@ -220,7 +220,7 @@ export const dryRun = Effect.fnUntraced(function* <E = never, R = never>(
   const runs = "run" in history ? [history.run] : yield* allRuns(history.tenant)
   const trial = new PolicyDryRun(judgeOf(directory, policy))
   for (const run of runs) {
-    const reading = ReplayReport.read(journal, run)
+    const reading = ReplayReport.readRecording(journal, run)
     const recording = yield* "run" in history
       ? reading
       : Effect.catchTag(reading, "RunQuarantined", () => Effect.succeed("quarantined" as const))

@@ -7,7 +7,7 @@ import { HttpApiBuilder } from "effect/http-api"
 import type { HttpApiGroup } from "effect/http-api"
 import { AgentRuntime } from "../../services/AgentRuntime.ts"
 import type { JournalError } from "../../services/RunJournal.ts"
-import { RunJournal } from "../../services/RunJournal.ts"
+import { forEachEntry, RunJournal } from "../../services/RunJournal.ts"
 import { RunList } from "../../services/RunList.ts"
 import type { StoreError } from "../../services/TaskStore.ts"
 import { TaskStore } from "../../services/TaskStore.ts"
@@ -40,14 +40,11 @@ const slim = (event: RunEvent): RunEvent =>
 
 const foldRun = Effect.fnUntraced(function* (journal: RunJournal["Service"], task: AgentTask) {
   const state = State.emptyState()
-  for (;;) {
-    const entries = yield* Effect.mapError(
-      journal.read(task.id, state.length, fold_page),
-      problemOf
-    )
-    for (const { event } of entries) State.evolve(state, slim(event))
-    if (entries.length < fold_page) return state
-  }
+  yield* Effect.mapError(
+    forEachEntry(journal, task.id, fold_page, ({ event }) => State.evolve(state, slim(event))),
+    problemOf
+  )
+  return state
 })
 
 const costOf = ({ cost, currency, unpriced_turns }: RunUsed): Pick<RunSummary, "cost"> =>

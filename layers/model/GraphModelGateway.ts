@@ -9,9 +9,9 @@ import type { ToolGraph } from "../../src/graph/ToolGraph.ts"
 import type { RunEvent } from "../../src/run/RunEvent.ts"
 import type { ModelRequest } from "../../services/ModelGateway.ts"
 import { ModelError, ModelGateway } from "../../services/ModelGateway.ts"
-import { RunJournal } from "../../services/RunJournal.ts"
+import { forEachEntry, RunJournal } from "../../services/RunJournal.ts"
 
-const page = 1_000
+const page_max = 1_000
 
 const make = Effect.fnUntraced(function* (graphs: ReadonlyArray<ToolGraph>) {
   const beneath = yield* ModelGateway
@@ -20,11 +20,8 @@ const make = Effect.fnUntraced(function* (graphs: ReadonlyArray<ToolGraph>) {
 
   const eventsOf = Effect.fnUntraced(function* (run: RunId) {
     const events: Array<RunEvent> = []
-    for (;;) {
-      const entries = yield* journal.read(run, events.length, page)
-      for (const { event } of entries) events.push(event)
-      if (entries.length < page) return events
-    }
+    yield* forEachEntry(journal, run, page_max, ({ event }) => void events.push(event))
+    return events
   })
 
   const turn = Effect.fnUntraced(

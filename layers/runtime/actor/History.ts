@@ -16,6 +16,7 @@ import { evolve, emptyState } from "../../../src/run/RunState.ts"
 import type { RunQuarantined } from "../../../src/run/Quarantine.ts"
 import type { FoldState } from "../../../src/run/RunState.ts"
 import type { JournalError, RunJournal } from "../../../services/RunJournal.ts"
+import { forEachEntry } from "../../../services/RunJournal.ts"
 import type { StoreError, TaskStore } from "../../../services/TaskStore.ts"
 
 const page_max = 10_000
@@ -26,11 +27,8 @@ const foldRun = Effect.fnUntraced(function* (
   run: RunId
 ): Effect.fn.Return<FoldState, JournalError | RunQuarantined> {
   const state = emptyState()
-  for (;;) {
-    const page = yield* journal.read(run, state.length, page_max)
-    for (const entry of page) evolve(state, entry.event)
-    if (page.length < page_max) return state
-  }
+  yield* forEachEntry(journal, run, page_max, ({ event }) => evolve(state, event))
+  return state
 })
 
 /** What a run has cut of its conversation; undefined if nothing. */

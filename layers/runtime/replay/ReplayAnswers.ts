@@ -14,8 +14,8 @@ import type { RunState } from "../../../src/run/RunState.ts"
 import type { RunJournal } from "../../../services/RunJournal.ts"
 import { approvalDigest } from "../tool/CallDigests.ts"
 
-/** Every question that waits now. */
-export const waiting = (state: RunState): ReadonlyArray<ApprovalRequested> => {
+/** The questions that the run has put and that nobody has decided. */
+export const openRequests = (state: RunState): ReadonlyArray<ApprovalRequested> => {
   const questions: Array<ApprovalRequested> = []
   if (state.question !== undefined) questions.push(state.question)
   for (const { phase } of state.open) {

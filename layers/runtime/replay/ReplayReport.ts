@@ -17,6 +17,7 @@ import { RunNotFound } from "../../../src/run/RunCommand.ts"
 import type { JournalEntry } from "../../../src/run/RunEvent.ts"
 import type { RunQuarantined } from "../../../src/run/Quarantine.ts"
 import type { JournalError, RunJournal } from "../../../services/RunJournal.ts"
+import { forEachEntry } from "../../../services/RunJournal.ts"
 import { replaySteps } from "./ReplayInputs.ts"
 
 /** A run that goes on cannot be replayed: what it will do is not recorded yet. */
@@ -64,26 +65,31 @@ export interface JournalReport {
 
 const page_max = 10_000
 
-/** The whole run, ended or not; undefined where nobody knows it. */
-export const read = Effect.fnUntraced(function* (
+/** Every entry of a run, oldest first; none of a run that is not known. */
+export const readEntries = Effect.fnUntraced(function* (
+  journal: RunJournal["Service"],
+  run: RunId
+): Effect.fn.Return<ReadonlyArray<JournalEntry>, JournalError | RunQuarantined> {
+  const entries: Array<JournalEntry> = []
+  yield* forEachEntry(journal, run, page_max, (entry) => void entries.push(entry))
+  return entries
+})
+
+/** The recording of a run, ended or not; undefined of a run that is not known. */
+export const readRecording = Effect.fnUntraced(function* (
   journal: RunJournal["Service"],
   run: RunId
 ): Effect.fn.Return<Recording | undefined, JournalError | RunQuarantined> {
-  const entries: Array<JournalEntry> = []
-  for (;;) {
-    const page = yield* journal.read(run, entries.length, page_max)
-    entries.push(...page)
-    if (page.length < page_max) return recordingOf(entries)
-  }
+  return recordingOf(yield* readEntries(journal, run))
 })
 
-/** The whole run as it was recorded. Fails where nobody knows it, and where it has not ended. */
-export const load = Effect.fnUntraced(function* (
+/** The recording of a run that has ended. Fails where it is not known, and where it has not ended. */
+export const loadRecording = Effect.fnUntraced(function* (
   journal: RunJournal["Service"],
   run: RunId
 ): Effect.fn.Return<Recording, RunNotFound | RunStillOpen | RunQuarantined | JournalError> {
   const head = yield* journal.head(run)
-  const recording = yield* read(journal, run)
+  const recording = yield* readRecording(journal, run)
   if (recording === undefined) return yield* new RunNotFound({ run_id: run })
   if (recording.ended === undefined) {
     return yield* new RunStillOpen({ run_id: run, status: head.status })
@@ -92,7 +98,7 @@ export const load = Effect.fnUntraced(function* (
 })
 
 /** Replays a recording through the decider. */
-export const replayed = Effect.fnUntraced(function* (
+export const replayRecording = Effect.fnUntraced(function* (
   digest: Digest.Digest["Service"],
   run: RunId,
   recording: Recording
@@ -138,7 +144,7 @@ export const replayFixture = Effect.fnUntraced(function* (
   const { entries, run } = fixture
   const recording = recordingOf(entries)
   if (recording === undefined) return yield* new RunNotFound({ run_id: run })
-  const report = yield* replayed(digest, run, recording)
+  const report = yield* replayRecording(digest, run, recording)
   // An input that differs explains every difference after it.
   const odd = firstOddStep(fixture, report.steps) ?? report.divergence
   if (odd !== undefined) return yield* raised(run, odd)

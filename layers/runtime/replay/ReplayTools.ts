@@ -1,12 +1,9 @@
 /**
- * Tools as a replay runs them: the same names, schemas and permissions, so that the same gate judges each call, and in
- * place of the body whatever the routing table gives.
+ * Tools as a replay runs them: with their names, schemas and permissions, so that the same gate judges each call, and with
+ * whatever the routing table gives in place of the body.
  */
 import { Effect, Exit } from "effect"
 import type { Digest } from "effect/crypto"
-import type { ToolFailure } from "../../../src/error/ToolError.ts"
-import { failureOf, ToolPolicyError, ToolTerminalError } from "../../../src/error/ToolError.ts"
-import type { Spending } from "../../../src/cost/Spending.ts"
 import type { CallId } from "../../../src/Ids.ts"
 import { Cassette } from "../../../src/replay/Cassette.ts"
 import { isErased } from "../../../src/replay/Erased.ts"
@@ -18,153 +15,142 @@ import type { ResolvedAgent } from "../../../services/AgentDirectory.ts"
 import { digestOf } from "../tool/CallDigests.ts"
 import type { AgentTool } from "../tool/CallHost.ts"
 import { handlerEffect } from "../tool/HandlerEffect.ts"
-
-/** What became of one call of a replay. */
-export interface ReplayedCall {
-  readonly call: CallId
-  readonly tool: string
-  /** `replayed`: given from the recording; `run`: its body ran; otherwise why it could do neither. */
-  readonly how: "replayed" | "run" | ReplayError["reason"]
-}
+import { ReplayedCalls } from "./ReplayedCalls.ts"
 
 export interface ReplayTools {
   /** The agent with the tools of the replay; the same one each time. */
   readonly agent: (agent: ResolvedAgent) => ResolvedAgent
-  /** What a call has in place of what the gate made of its body, if it came that far. */
-  readonly served: (settled: CallSettled) => CallSettled
-  /** In the order in which they came past the gate. */
-  readonly calls: ReadonlyArray<ReplayedCall>
-  /** Calls that the table refused. */
-  readonly refused: ReadonlyMap<CallId, ReplayError>
+  readonly calls: ReplayedCalls
 }
 
-/** What stands for a body's result on its way to the gate's end. */
-class Given {
-  readonly exit: () => Exit.Exit<unknown, unknown>
+/** Stands for a body's result on its way through the gate. */
+class BodyResult {
+  readonly encode: () => Exit.Exit<unknown, unknown>
 
-  constructor(exit: () => Exit.Exit<unknown, unknown>) {
-    this.exit = exit
+  constructor(encode: () => Exit.Exit<unknown, unknown>) {
+    this.encode = encode
   }
 }
 
-const nothing = new Given(() => Exit.succeed(null))
+/** Of a call whose outcome is no value: `ReplayedCalls` has it. */
+const noValue = new BodyResult(() => Exit.succeed(null))
 
-/** A tool that may not be replayed is refused by its policy; what is not there, or no more, is nobody's to fix. */
-const stopped = ({ message, reason: why }: ReplayError): ToolFailure => {
-  const reason = `REPLAY_${why.toUpperCase()}`
-  return failureOf(
-    why === "fail_loud"
-      ? new ToolPolicyError({ kind: "permission", reason, message })
-      : new ToolTerminalError({ kind: "internal", reason, message })
-  )
+/** A recorded result: its outcome, and what the call spent, which limits count and no ledger is charged with again. */
+type RecordedResult = Pick<CallSettled, "outcome" | "spent">
+
+/** Recorded results by tool name and arguments, in the order of the recording. */
+class RecordedResults {
+  readonly #digest: Digest.Digest["Service"]
+  /** By name and arguments: indices of `#results`. */
+  readonly #cassette = new Cassette()
+  readonly #results: Array<RecordedResult> = []
+
+  constructor(digest: Digest.Digest["Service"]) {
+    this.#digest = digest
+  }
+
+  add(name: string, args: unknown, result: RecordedResult): Effect.Effect<void> {
+    return Effect.map(digestOf(this.#digest, args), (hash) => {
+      this.#cassette.record(name, hash, this.#results.length)
+      this.#results.push(result)
+    })
+  }
+
+  /** The next result of these arguments; after the last one that again. Undefined if none was recorded. */
+  take(name: string, args: unknown): Effect.Effect<RecordedResult | undefined> {
+    return Effect.map(digestOf(this.#digest, args), (hash) => {
+      const index = this.#cassette.take(name, hash)
+      return typeof index === "number" ? this.#results[index] : undefined
+    })
+  }
 }
 
-/** A result as the cassette keeps it: what it was, and what it cost, which limits know of and no ledger is told again. */
-type Kept = Pick<CallSettled, "outcome" | "spent">
-
-/** The recorded results by tool name and arguments. */
-const cassetteOf = Effect.fnUntraced(function* (
+const resultsOf = Effect.fnUntraced(function* (
   digest: Digest.Digest["Service"],
   { calls }: Recording
 ) {
-  const cassette = new Cassette()
-  for (const call of calls) {
-    if (call.outcome === undefined) continue
-    const hash = yield* digestOf(digest, call.arguments)
-    const { outcome, spent } = call
-    const kept: Kept = spent === undefined ? { outcome } : { outcome, spent }
-    cassette.record(call.name, hash, kept as never)
+  const results = new RecordedResults(digest)
+  for (const { arguments: args, name, outcome, spent } of calls) {
+    if (outcome === undefined) continue
+    yield* results.add(name, args, spent === undefined ? { outcome } : { outcome, spent })
   }
-  return cassette
+  return results
 })
+
+const refuse = (calls: ReplayedCalls, call: CallId, error: ReplayError): BodyResult => {
+  calls.addRefused(call, error)
+  return noValue
+}
+
+const replay = (
+  calls: ReplayedCalls,
+  tool: AgentTool,
+  call: CallId,
+  outcome: Outcome
+): BodyResult => {
+  calls.addReplayed(call, tool.key, outcome)
+  if (outcome._tag !== "Value") return noValue
+  const json: unknown = JSON.parse(outcome.json)
+  return new BodyResult(() => Exit.map(tool.check(json), () => json))
+}
+
+const replayTool = (tool: AgentTool, results: RecordedResults, calls: ReplayedCalls): AgentTool => {
+  const { rate_limit: _none, ...spec } = tool.spec
+  const { reconcile: _nobody, ...parts } = tool
+  /** The arguments that the model gave, by what they were decoded to: a recording has the former. */
+  const given = new WeakMap<object, unknown>()
+  return {
+    ...parts,
+    // What a recording gives uses up nothing, holds no row and is never lost.
+    spec: { ...spec, transactional: false, reconcile: false },
+    decode: (args) => {
+      const exit = tool.decode(args)
+      if (Exit.isSuccess(exit) && typeof exit.value === "object" && exit.value !== null) {
+        given.set(exit.value, args)
+      }
+      return exit
+    },
+    encode: (result) => (result instanceof BodyResult ? result.encode() : tool.encode(result)),
+    handler: Effect.fnUntraced(function* (args, context) {
+      const { call } = context.call
+      const isObject = typeof args === "object" && args !== null
+      const found = yield* results.take(spec.name, isObject ? (given.get(args) ?? args) : args)
+      if (found?.spent !== undefined) calls.addSpending(call, found.spent)
+      const situation: Situation = { ...spec, recorded: found !== undefined }
+      const route = routeOf(situation)
+      if (route === "run") {
+        calls.addRun(call, tool.key)
+        return yield* handlerEffect(tool.handler, args, context)
+      }
+      if (route === "fail" || found === undefined) {
+        return refuse(calls, call, refusedReplay(tool.key, situation))
+      }
+      const { outcome } = found
+      return outcome._tag === "Value" && isErased(outcome.json)
+        ? refuse(calls, call, erasedReplay(tool.key))
+        : replay(calls, tool, call, outcome)
+    })
+  }
+}
 
 export const make = Effect.fnUntraced(function* (
   digest: Digest.Digest["Service"],
   recording: Recording
 ): Effect.fn.Return<ReplayTools> {
-  const cassette = yield* cassetteOf(digest, recording)
-  const outcomes = new Map<CallId, Outcome>()
-  /** What recorded calls had spent, by the call that has their result. */
-  const spendings = new Map<CallId, Spending>()
-  const calls: Array<ReplayedCall> = []
-  /** The arguments that were decoded, by what they became. */
-  const givens = new WeakMap<object, unknown>()
-
-  const refusals = new Map<CallId, ReplayError>()
-
-  const refused = (call: CallId, error: ReplayError): Given => {
-    calls.push({ call, tool: error.tool, how: error.reason })
-    outcomes.set(call, { _tag: "Failed", error: stopped(error) })
-    refusals.set(call, error)
-    return nothing
-  }
-
-  const replayed = (tool: AgentTool, call: CallId, outcome: Outcome): Given => {
-    calls.push({ call, tool: tool.key, how: "replayed" })
-    outcomes.set(call, outcome)
-    if (outcome._tag !== "Value") return nothing
-    const json: unknown = JSON.parse(outcome.json)
-    return new Given(() => Exit.map(tool.check(json), () => json))
-  }
-
-  const replayTool = (tool: AgentTool): AgentTool => {
-    const { rate_limit: _none, ...spec } = tool.spec
-    const { reconcile: _nobody, ...parts } = tool
-    return {
-      ...parts,
-      // What a recording gives uses up nothing, holds no row and is never lost.
-      spec: { ...spec, transactional: false, reconcile: false },
-      decode: (args) => {
-        const exit = tool.decode(args)
-        if (Exit.isSuccess(exit) && typeof exit.value === "object" && exit.value !== null) {
-          givens.set(exit.value, args)
-        }
-        return exit
-      },
-      encode: (result) => (result instanceof Given ? result.exit() : tool.encode(result)),
-      handler: Effect.fnUntraced(function* (args, context) {
-        const { call } = context.call
-        const given = typeof args === "object" && args !== null ? (givens.get(args) ?? args) : args
-        const found = cassette.take(spec.name, yield* digestOf(digest, given)) as Kept | undefined
-        if (found?.spent !== undefined) spendings.set(call, found.spent)
-        const situation: Situation = { ...spec, recorded: found !== undefined }
-        switch (routeOf(situation)) {
-          case "run": {
-            calls.push({ call, tool: tool.key, how: "run" })
-            return yield* handlerEffect(tool.handler, args, context)
-          }
-          case "stub":
-          case "recorded": {
-            const { outcome } = found!
-            return outcome._tag === "Value" && isErased(outcome.json)
-              ? refused(call, erasedReplay(tool.key))
-              : replayed(tool, call, outcome)
-          }
-          case "fail":
-            return refused(call, refusedReplay(tool.key, situation))
-        }
-      })
-    }
-  }
-
+  const results = yield* resultsOf(digest, recording)
+  const calls = new ReplayedCalls()
   const agents = new WeakMap<ResolvedAgent, ResolvedAgent>()
   return {
     calls,
-    refused: refusals,
     agent: (agent) => {
-      let known = agents.get(agent)
-      if (known === undefined) {
-        const tools = new Map([...agent.tools].map(([name, tool]) => [name, replayTool(tool)]))
-        agents.set(agent, (known = { ...agent, tools }))
-      }
-      return known
-    },
-    served: ({ spent: own, ...settled }) => {
-      const { call, outcome: made } = settled
-      // The gate may still have refused what was recorded: by its output schema, or its size.
-      const outcome = made._tag === "Value" ? (outcomes.get(call) ?? made) : made
-      const spent = spendings.get(call) ?? own
-      return spent === undefined ? { ...settled, outcome } : { ...settled, outcome, spent }
+      const known = agents.get(agent)
+      if (known !== undefined) return known
+      const tools = [...agent.tools].map(
+        ([name, tool]) => [name, replayTool(tool, results, calls)] as const
+      )
+      const replayed = { ...agent, tools: new Map(tools) }
+      agents.set(agent, replayed)
+      return replayed
     }
   }
 })

@@ -1,0 +1,142 @@
+/**
+ * The services of a loop that replays: the recording's model and tools, and a journal of the replay's own.
+ */
+import { Clock, Effect, FiberSet } from "effect"
+import { Digest, SecureRandom } from "effect/crypto"
+import type { RunId } from "../../../src/Ids.ts"
+import type { Recording } from "../../../src/replay/Recording.ts"
+import { cancelRun } from "../../../src/run/RunCommand.ts"
+import type { RunInput } from "../../../src/run/RunDecider.ts"
+import type { RunStopping } from "../../../src/run/RunEvent.ts"
+import type { ResolvedAgent } from "../../../services/AgentDirectory.ts"
+import { AgentDirectory } from "../../../services/AgentDirectory.ts"
+import type { ModelGateway } from "../../../services/ModelGateway.ts"
+import { PermissionPolicy } from "../../../services/PermissionPolicy.ts"
+import { PriceBook } from "../../../services/PriceBook.ts"
+import { RunJournal } from "../../../services/RunJournal.ts"
+import { Tokenizer } from "../../../services/Tokenizer.ts"
+import { ToolRegistry } from "../../../services/ToolRegistry.ts"
+import * as RoleDirectory from "../desk/RoleDirectory.ts"
+import * as LimitApproval from "../loop/LimitApproval.ts"
+import * as LoopScheduler from "../loop/LoopScheduler.ts"
+import type { LoopServices } from "../loop/LoopServices.ts"
+import * as PromptMeter from "../loop/PromptMeter.ts"
+import type { RunWakeup } from "../loop/RunWakeup.ts"
+import { wakeRun } from "../loop/RunWakeup.ts"
+import { policyVersionOf } from "../tool/CallDigests.ts"
+import type { StartedWork } from "../tool/CallHost.ts"
+import * as Deadlines from "../tool/Deadlines.ts"
+import { makeFaultReporter } from "../tool/Faults.ts"
+import * as ToolInvoker from "../tool/ToolInvoker.ts"
+import type { ReplayedCalls } from "./ReplayedCalls.ts"
+import * as ReplayModel from "./ReplayModel.ts"
+import * as ReplayTools from "./ReplayTools.ts"
+
+export interface Options {
+  readonly run: RunId
+  readonly recording: Recording
+  /** Absent = the recorded turns. */
+  readonly model: ModelGateway["Service"] | undefined
+}
+
+/** Owns the run in the journal of the replay, and stops it where the recording ends. */
+export const replayOwner = "replay"
+
+/** Was the run stopped from outside its own loop: by a person, or by a supervisor? */
+const isForeign = (stopping: RunStopping | undefined): stopping is RunStopping =>
+  stopping !== undefined && stopping.by !== "runtime"
+
+const stopsOf = (
+  journal: RunJournal["Service"],
+  { recording: { stopping }, run }: Options,
+  wakeup: RunWakeup
+) => {
+  const stop = (by: string, reason: string, status: "cancelled" | "failed") =>
+    Effect.ignore(
+      Effect.tap(
+        journal.amend(run, (state) => cancelRun(state, run, by, reason, status)),
+        () => Effect.sync(() => wakeRun(wakeup))
+      )
+    )
+  const stopAs = (reason: string) =>
+    isForeign(stopping)
+      ? stop(stopping.by, stopping.reason, stopping.status === "failed" ? "failed" : "cancelled")
+      : stop(replayOwner, reason, "cancelled")
+  return {
+    stop,
+    /** Stops the run as it was stopped, or because there is no more of the recording. */
+    atEnd: stopAs("end_of_recording"),
+    /** Stops the run as it was stopped, or because it asks what nobody has answered. */
+    atUnanswered: stopAs("nobody_is_asked")
+  }
+}
+
+const withSettled = <Input extends RunInput | undefined>(
+  calls: ReplayedCalls,
+  input: Input
+): Input =>
+  input?._tag === "Finished" ? { ...input, settled: calls.settled(input.settled) } : input
+
+/** The work of a call, with the recorded result in place of its own. */
+const withRecordedResult = (calls: ReplayedCalls, started: StartedWork): StartedWork =>
+  started.ended === undefined
+    ? { effect: Effect.map(started.effect, (input) => withSettled(calls, input)) }
+    : {
+        effect: started.effect,
+        timeout_ms: started.timeout_ms,
+        ...(started.fork === undefined ? undefined : { fork: started.fork }),
+        ended: (exit) => withSettled(calls, started.ended(exit)),
+        late: () => withSettled(calls, started.late())
+      }
+
+export const make = Effect.fnUntraced(function* (options: Options, wakeup: RunWakeup) {
+  const { model, recording } = options
+  const digest = yield* Digest.Digest
+  const random = yield* SecureRandom.SecureRandom
+  const clock = yield* Clock.Clock
+  const journal = yield* RunJournal
+  const registry = yield* ToolRegistry
+  const directory = RoleDirectory.make(yield* AgentDirectory)(recording.accepted.roles)
+  const policy = yield* PermissionPolicy
+  const policy_version = yield* policyVersionOf(digest, policy)
+  const deadlines = yield* Deadlines.make
+  const stops = stopsOf(journal, options, wakeup)
+  const tools = yield* ReplayTools.make(digest, recording)
+  const { calls } = tools
+  const fork = yield* FiberSet.makeRuntime<never, void, never>()
+  const agentOf = (name: string): ResolvedAgent | undefined => {
+    const agent = directory.get(name)
+    return agent === undefined ? undefined : tools.agent(agent)
+  }
+  const gate = { registry, digest, random, clock, deadlines, policy, policy_version, agentOf }
+  // Without limits of tools: a recorded result is not one call more.
+  const invoker = ToolInvoker.make(gate)
+  const loop: LoopServices = {
+    journal,
+    clock,
+    deadlines,
+    scheduler: yield* LoopScheduler.make(LoopScheduler.loops_per_turn),
+    model: model ?? ReplayModel.make(recording, stops.atEnd),
+    directory: { all: directory.all, get: agentOf },
+    invoker: {
+      died: invoker.died,
+      start: (host) => withRecordedResult(calls, invoker.start(host))
+    },
+    weights: PromptMeter.make(yield* Tokenizer),
+    // A recorded turn has its cost.
+    prices: model === undefined ? undefined : yield* PriceBook,
+    askLimitApproval: LimitApproval.make({ digest, random, policy_version }),
+    report: yield* makeFaultReporter,
+    // A refusal stops the run once the call's result is durable: an earlier stop would take the result's place.
+    onDurable: (_run, _state, events) => {
+      for (const event of events) {
+        const refusal = event._tag === "CallSettled" ? calls.refusalOf(event.call) : undefined
+        if (refusal === undefined) continue
+        void fork(stops.stop(replayOwner, `replay_${refusal.reason}`, "failed"))
+      }
+    },
+    onAmended: () => {},
+    delta: () => {}
+  }
+  return { loop, stops, calls }
+})

@@ -1,0 +1,73 @@
+/**
+ * What became of each call of a replay that came past the gate, and what stands in its result's place.
+ */
+import type { Spending } from "../../../src/cost/Spending.ts"
+import type { ToolFailure } from "../../../src/error/ToolError.ts"
+import { failureOf, ToolPolicyError, ToolTerminalError } from "../../../src/error/ToolError.ts"
+import type { CallId } from "../../../src/Ids.ts"
+import type { ReplayError } from "../../../src/replay/ReplayRoute.ts"
+import type { CallSettled, Outcome } from "../../../src/run/RunEvent.ts"
+
+/** What became of one call of a replay. */
+export interface ReplayedCall {
+  readonly call: CallId
+  readonly tool: string
+  /** `replayed`: given from the recording; `run`: its body ran; otherwise why it could do neither. */
+  readonly how: "replayed" | "run" | ReplayError["reason"]
+}
+
+/** A tool that may not be replayed is refused by its policy; a result that is missing or erased cannot be had again. */
+const failureOfRefusal = ({ message, reason: why }: ReplayError): ToolFailure => {
+  const reason = `REPLAY_${why.toUpperCase()}`
+  return failureOf(
+    why === "fail_loud"
+      ? new ToolPolicyError({ kind: "permission", reason, message })
+      : new ToolTerminalError({ kind: "internal", reason, message })
+  )
+}
+
+export class ReplayedCalls {
+  readonly #calls: Array<ReplayedCall> = []
+  readonly #refusals = new Map<CallId, ReplayError>()
+  readonly #outcomes = new Map<CallId, Outcome>()
+  readonly #spendings = new Map<CallId, Spending>()
+
+  /** In the order in which they came past the gate. */
+  get calls(): ReadonlyArray<ReplayedCall> {
+    return this.#calls
+  }
+
+  /** Why a call could not be replayed; undefined if it could. */
+  refusalOf(call: CallId): ReplayError | undefined {
+    return this.#refusals.get(call)
+  }
+
+  addRun(call: CallId, tool: string): void {
+    this.#calls.push({ call, tool, how: "run" })
+  }
+
+  addReplayed(call: CallId, tool: string, outcome: Outcome): void {
+    this.#calls.push({ call, tool, how: "replayed" })
+    this.#outcomes.set(call, outcome)
+  }
+
+  addRefused(call: CallId, error: ReplayError): void {
+    this.#calls.push({ call, tool: error.tool, how: error.reason })
+    this.#outcomes.set(call, { _tag: "Failed", error: failureOfRefusal(error) })
+    this.#refusals.set(call, error)
+  }
+
+  /** What the recorded call had spent counts as spent by this one. */
+  addSpending(call: CallId, spent: Spending): void {
+    this.#spendings.set(call, spent)
+  }
+
+  /** The call's result, in place of what the gate made of its body. */
+  settled({ spent: own, ...settled }: CallSettled): CallSettled {
+    const { call, outcome: made } = settled
+    // The gate may still have refused what was recorded: by its output schema, or its size.
+    const outcome = made._tag === "Value" ? (this.#outcomes.get(call) ?? made) : made
+    const spent = this.#spendings.get(call) ?? own
+    return spent === undefined ? { ...settled, outcome } : { ...settled, outcome, spent }
+  }
+}
