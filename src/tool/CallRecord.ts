@@ -1,6 +1,7 @@
 /**
- * What is kept of one attempt of a call, apart from the journal: for audits and for whoever looks at a tool over many
- * runs. SemStreams records the same (SM-85); its key is the call's id and a time, so that retries keep several records.
+ * The record of one attempt of a call, stored apart from the journal for audits and for questions about one tool over many
+ * runs. SemStreams records the same. The key is the call's id and a time, so that a call that is retried has several
+ * records.
  */
 import { Schema } from "effect"
 import { Exception } from "../error/Exception.ts"
@@ -9,7 +10,7 @@ import { CallId, RunId, Tenant } from "../Ids.ts"
 import { Outcome } from "../run/RunEvent.ts"
 import type { ToolCompleted } from "./ToolCallMetadata.ts"
 
-/** Of an attempt that was followed by another, `retried` is the failure; of the last one, `outcome` is the result. */
+/** The last attempt of a call has an `outcome`; one that was followed by another has its failure in `retried`. */
 export const CallRecord = Schema.Struct({
   /** `{run}/{call}.{ns since 1970}`; unique. */
   key: Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(4_000)),
@@ -22,7 +23,7 @@ export const CallRecord = Schema.Struct({
   arguments: Schema.Json,
   outcome: Schema.optionalKey(Outcome),
   retried: Schema.optionalKey(ToolFailure),
-  /** What broke, where the tool did by itself; the outcome says no more than that. */
+  /** The exception behind a fault of the tool; the outcome says only that there was one. */
   exception: Schema.optionalKey(Exception),
   /** ms since 1970. */
   started_at: Schema.Int,
@@ -55,7 +56,7 @@ export const recordOf = (fact: ToolCompleted, timestamp_ns: bigint): CallRecord 
   }
 }
 
-/** What is told of an attempt that another one followed. */
+/** The fact of an attempt that another one followed. */
 export interface Retried extends Pick<
   CallRecord,
   "tenant" | "trace_id" | "agent_name" | "tool_name" | "started_at" | "ended_at"
@@ -82,7 +83,7 @@ export const recordOfRetried = (attempt: Retried, timestamp_ns: bigint): CallRec
   duration_ms: Math.max(attempt.ended_at - attempt.started_at, 0)
 })
 
-/** About how many bytes a record holds: what a bounded buffer counts. */
+/** About how many bytes a record takes in memory, for bounded buffers. */
 export const weightOf = ({ exception, outcome, ...record }: CallRecord): number =>
   (exception === undefined ? 0 : (exception.message.length + exception.stacktrace.length) * 2) +
   (outcome?._tag === "Value" ? outcome.json.length * 2 : 0) +

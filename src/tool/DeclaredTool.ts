@@ -1,5 +1,5 @@
 /**
- * A governed tool in one expression: what it is called, what it takes and gives, what governs it, and its body.
+ * A governed tool in one expression: its name, its schemas, its governance and its handler.
  *
  * ```ts
  * const refund = tool(
@@ -10,8 +10,8 @@
  * )
  * ```
  *
- * The body is an Effect, an async function or a plain one; schemas are Effect Schemas or any Standard Schema. What it
- * declares is a family of one: it stands in `tools: [refund]`, and a body whose service nobody provides does not compile.
+ * The handler gives an Effect, a promise or a value; schemas are Effect Schemas or any Standard Schema. The declaration is a
+ * family of one tool: it stands in `tools: [refund]`, and a handler whose service is not provided does not compile.
  */
 import type { Context } from "effect"
 import { Effect, Schema } from "effect"
@@ -38,7 +38,7 @@ export interface ToolOptions<
   Output extends AnySchema,
   Dependencies extends Keys
 > extends Governance {
-  /** The model's name for it: 1 to 64 letters, digits, `_` or `-`. */
+  /** The name that models use: 1 to 64 letters, digits, `_` or `-`. */
   readonly name: string
   /** For the model. Absent = the first line of `documentation`. */
   readonly description?: string
@@ -48,14 +48,14 @@ export interface ToolOptions<
   readonly input?: Input
   /** Absent = any JSON. */
   readonly output?: Output
-  /** Services that the actor of each call gives, such as its memory; all others are taken at the start. */
+  /** Services that the actor provides at each call, such as its memory; all others are taken at the start. */
   readonly dependencies?: Dependencies
   /**
-   * Asks what became of a call that was lost, by its arguments and its key: it happened, and this is its result; it did
-   * not, and may be run; or that is not known. Within the tool's own timeout, and not before the lost attempt's is over.
-   * A `ToolTransientError` is a question that could not be put, and it is put again a few times; any other failure is the
-   * one that the call ended with. Who says that a call did not happen says it for good: give what the body sends
-   * `call.over_at` as its deadline, where a late arrival could still act.
+   * Asks what became of a lost call, by its arguments and its key: it happened, with this result; it did not happen, and may
+   * be run; or nobody knows. It runs within the tool's timeout, and not before the lost attempt is over. A
+   * `ToolTransientError` means that the question could not be put, and it is put again a few times; any other failure is
+   * the failure of the call. "Not happened" is final: where a request could arrive late and still act, send it with
+   * `call.over_at` as its deadline.
    */
   readonly reconcile?: (
     args: Decoded<Input>,
@@ -63,7 +63,7 @@ export interface ToolOptions<
   ) => Effect.Effect<Reconciled<Given<Output>>, ToolError, Identifiers<Dependencies>>
 }
 
-/** A family of one, for `tools: [...]`; its spec and its body as they were given, for whoever wants to look or to call. */
+/** A family of one tool, for `tools: [...]`, with its spec and its handler as they were given. */
 export interface DeclaredTool<Body, out R, out PerCall> extends Effect.Effect<
   readonly [GovernedTool<PerCall>],
   MisdeclaredTool,
@@ -73,7 +73,7 @@ export interface DeclaredTool<Body, out R, out PerCall> extends Effect.Effect<
   readonly body: Body
 }
 
-/** Declares one tool; see the head of this file. A declaration that cannot be right ends the start. */
+/** Declares one tool, as the head of this file shows. A declaration that cannot be right ends the start. */
 export const tool = <
   Returned extends Ended<Given<Output>>,
   Input extends AnySchema = Schema.Codec<Readonly<Record<string, Schema.Json>>>,

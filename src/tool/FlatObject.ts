@@ -1,6 +1,6 @@
 /**
- * Objects whose members hold no objects of their own. For them a look at the names says what `onExcessProperty: "error"`
- * would say, at a tenth of its price.
+ * Objects whose members hold no further objects. Their names alone tell whether there is an excess property, at a tenth of the
+ * time of `onExcessProperty: "error"`: the row "step" of the bench pays for it.
  */
 
 type JsonSchema = Readonly<Record<string, unknown>>
@@ -10,7 +10,7 @@ const isSchema = (value: unknown): value is JsonSchema =>
 
 const scalars = new Set<unknown>(["string", "number", "integer", "boolean", "null"])
 
-/** Can no value of this schema be, or hold, an object? False where it does not say. */
+/** Can no value of this schema be or contain an object? False where the schema leaves it open. */
 const isFlat = (schema: unknown): boolean => {
   if (!isSchema(schema)) return false
   if (Array.isArray(schema["anyOf"])) return schema["anyOf"].every(isFlat)
@@ -24,7 +24,7 @@ const isFlat = (schema: unknown): boolean => {
   return scalars.has(schema["type"])
 }
 
-/** The names that an object of this JSON Schema may have, if none of its members can hold an object. */
+/** The names that an object of this JSON Schema may have; undefined where a member can contain an object. */
 export const flatNames = (schema: JsonSchema): ReadonlySet<string> | undefined => {
   const { properties } = schema
   if (schema["type"] !== "object" || !isSchema(properties)) return undefined
@@ -32,7 +32,7 @@ export const flatNames = (schema: JsonSchema): ReadonlySet<string> | undefined =
   return Object.values(properties).every(isFlat) ? new Set(Object.keys(properties)) : undefined
 }
 
-/** Is it an object that has these names and no others? */
+/** Is the value an object with no names but these? */
 export const hasOnly = (value: unknown, names: ReadonlySet<string>): boolean => {
   if (typeof value !== "object" || value === null) return false
   for (const name of Object.keys(value)) if (!names.has(name)) return false

@@ -1,6 +1,6 @@
 /**
- * What an author says of a tool, and the complete spec that follows from it. Whatever can be derived is, whatever is
- * said wins, and what cannot be right ends the start.
+ * What an author declares of a tool, and the complete spec that follows from it. A field that is left out is derived, one that
+ * is declared wins, and a declaration that cannot be right ends the start.
  */
 import { Effect } from "effect"
 import type { Requires } from "../capability/Capability.ts"
@@ -25,7 +25,7 @@ import { decodeToolSpec, isDispatched, transaction_ms_max } from "./ToolSpec.ts"
 
 type JsonObject = Readonly<Record<string, unknown>>
 
-/** What an author says of a tool beside its schemas; each field is explained at `ToolSpec`. */
+/** What an author declares of a tool beside its schemas; `ToolSpec` explains each field. */
 export interface Governance {
   readonly namespace: string
   /** Absent = `1`. */
@@ -41,18 +41,18 @@ export interface Governance {
   /** What the caller must hold: one `name[:scope]`, or several. */
   readonly capabilities?: Requires
   readonly permission?: Permission
-  /** `true` is `permission: "ask"`, and may stand beside `deny`, which wins, but not beside `allow`; `false` says nothing. */
+  /** `true` stands for `permission: "ask"`; beside `deny`, `deny` wins, and beside `allow` it is refused. `false` declares nothing. */
   readonly needs_approval?: boolean
   /** Arguments that a rule of a policy reads together, as words: `["program", "args"]`. Absent = the first text. */
   readonly rule_arguments?: ReadonlyArray<string>
   readonly approval?: ApprovalGate
   readonly approvers?: ReadonlyArray<Role>
   readonly approval_expires_ms?: number
-  /** Says to a person what will happen. Absent = the tool's description. */
+  /** Tells an approver what a call will do. Absent = the tool's description. */
   readonly effect_description?: string
   /** Absent = whether there is an `idempotency_key`. */
   readonly idempotent?: boolean
-  /** A text with arguments in braces, `order-{order_id}`. Absent = each call is an effect of its own. */
+  /** A text with arguments in braces, `order-{order_id}`. Absent = each call is a side effect of its own. */
   readonly idempotency_key?: string | null
   /** A decimal text, `"0.10"`. */
   readonly cost_estimate?: string | null
@@ -60,27 +60,27 @@ export interface Governance {
   readonly tags?: ReadonlyArray<string>
   readonly deprecated?: boolean
   readonly transactional?: boolean
-  /** A result of it is the answer, and the model is not asked again. */
+  /** Its result is the answer of the frame, and the model is not asked again. */
   readonly stop_loop?: boolean
   /** Texts in its result are shown to the model unescaped, as a file's have to be. */
   readonly text_result?: boolean
-  /** Of one attempt. Absent = 60,000, for transactional tools 5,000. */
+  /** Of one attempt. Absent = 60,000; 5,000 for a transactional tool. */
   readonly timeout_ms?: number
-  /** Absent = one attempt; a part that is left out has SemStreams' default. */
+  /** Absent = one attempt; a member that is left out has SemStreams' default. */
   readonly retry?: RetryConfig
   readonly rate_limit?: RateLimit
-  /** Absent = it is called whatever came of the calls before. */
+  /** Absent = calls are let through however many failed before. */
   readonly circuit?: Circuit
-  /** Bodies of it at the same time in one process. */
+  /** Bodies that run at the same time in one process. */
   readonly concurrency_max?: number
   readonly result_bytes_max?: number
-  /** In place of the schema that is derived: shown as it is written. Arguments are still decoded by the tool's own. */
+  /** Shown to models in place of the derived schema. Arguments are still decoded by `input`. */
   readonly input_schema?: JsonObject
   readonly output_schema?: JsonObject
 }
 
-/** What a tool says of itself, whatever it was written with. */
-export interface Described {
+/** What is known of a tool from its declaration, before it is governed. */
+export interface DescribedTool {
   readonly name: string
   readonly description: string
   readonly input_schema: JsonObject
@@ -88,14 +88,14 @@ export interface Described {
   readonly reconcile: boolean
 }
 
-/** The description that was given, else the first line of the documentation, else nothing. */
+/** The description, else the first line of the documentation, else the empty text. */
 export const descriptionOf = (
   description: string | null | undefined,
   documentation?: string | null
 ): string => description ?? documentation?.trim().split(/\r?\n/, 1)[0]?.trim() ?? ""
 
-/** A member whose value is `undefined` was not said. */
-const said = (record: object): Record<string, unknown> =>
+/** Without the members whose value is `undefined`: they count as left out. */
+const declaredMembers = (record: object): Record<string, unknown> =>
   Object.fromEntries(Object.entries(record).filter(([, value]) => value !== undefined))
 
 const own_fields = [
@@ -106,6 +106,7 @@ const own_fields = [
   .join(" ")
   .split(" ")
 
+/** A contradiction in a declaration. */
 type Wrong = readonly [field: string, problem: string, fix: string]
 
 const retryWrong = (spec: ToolSpec): Wrong | undefined => {
@@ -211,10 +212,10 @@ export const configuredSpec = (
 
 /** The complete spec of a tool. Fails when a field cannot be read, or when two contradict each other. */
 export const specOf = Effect.fnUntraced(function* (
-  described: Described,
+  described: DescribedTool,
   governance: Governance
 ): Effect.fn.Return<ToolSpec, MisdeclaredTool> {
-  const { capabilities, retry, ...rest } = said(governance) as Partial<Governance>
+  const { capabilities, retry, ...rest } = declaredMembers(governance) as Partial<Governance>
   const { name } = described
   const spec: ToolSpec = yield* decodeToolSpec({
     version: "1",

@@ -1,7 +1,6 @@
 /**
- * A tool ready to be run by the gate: its spec, its codecs compiled once, and its handler over the services that it was
- * built with. `tool` (DeclaredTool.ts) declares one in one expression; `govern` takes a family that is an `effect/ai`
- * `Toolkit`:
+ * A tool that the gate can run: its spec, its codecs compiled once, and its handler with the services that it was built with.
+ * `tool` (DeclaredTool.ts) declares one in one expression; `govern` takes a family of tools as an `effect/ai` `Toolkit`:
  *
  * ```ts
  * const Kit = Toolkit.make(ListDeadLetters)
@@ -112,34 +111,34 @@ export type Interceptor = <R>(
 /** What became of a call that was lost, as far as the tool can tell. */
 export type Reconciled<Result = unknown> =
   | { readonly _tag: "Happened"; readonly result: Result }
-  /** And it will not: the call may be sent again at once. */
+  /** It did not happen and will not: the call may be sent again at once. */
   | { readonly _tag: "NotHappened" }
   /** It ended with this failure, whatever its class. */
   | { readonly _tag: "Failed"; readonly error: ToolError }
   | { readonly _tag: "Unknown" }
 
-/** `R` is what the body needs of its actor at each call, beside the services that it was built with. */
+/** `R` is what the handler needs of its actor at each call, beside the services that it was built with. */
 export interface GovernedTool<out R = never> {
   readonly spec: ToolSpec
   readonly key: string
   readonly decode: (args: unknown) => Exit.Exit<unknown, unknown>
   readonly encode: (result: unknown) => Exit.Exit<unknown, unknown>
-  /** Would this JSON be a result? For recordings. */
+  /** Is this JSON a valid result? For examples and recordings. */
   readonly check: (json: unknown) => Exit.Exit<unknown, unknown>
   readonly handler: ToolHandler<R>
   /** Asks what became of a lost call, under its key; gives a `Reconciled`. There when `spec.reconcile` is. */
   readonly reconcile?: ToolHandler<R>
   /** The services that the handler was built with. */
   readonly services: Context.Context<never>
-  /** Who brings it: a plugin, a server. Absent = `internal`. */
+  /** The plugin or server that it comes from. Absent = `internal`. */
   readonly provider?: string
   /** Can it be called now? Absent = yes. */
   readonly available?: () => boolean
-  /** Why it may not be called now, asked by the gate before anybody is asked. Absent = it may. */
+  /** Why it may not be called now; the gate reads it before a person is asked. Absent = it may. */
   readonly refusal?: () => ToolError | undefined
 }
 
-/** What a tool is made of beside its spec. */
+/** The parts of a tool beside its spec. */
 export interface ToolParts<R> extends Pick<GovernedTool<R>, "handler" | "reconcile" | "services"> {
   readonly input: InputCodec
   readonly output: OutputCodec
@@ -148,7 +147,7 @@ export interface ToolParts<R> extends Pick<GovernedTool<R>, "handler" | "reconci
 const refusalOf = (exit: Exit.Exit<unknown, unknown>): string | undefined =>
   Exit.isSuccess(exit) ? undefined : refusalText(Cause.squash(exit.cause)).slice(0, 300)
 
-/** Joins a spec to its parts. Fails when an example does not fit the schemas that it is an example of. */
+/** Joins a spec and its parts. Fails where an example does not fit the tool's schemas. */
 export const bindTool = <R>(
   spec: ToolSpec,
   { handler, input, output, reconcile, services }: ToolParts<R>
@@ -220,8 +219,8 @@ const governed = Effect.fnUntraced(function* (
 })
 
 /**
- * Every tool of a toolkit with its governance and its handler. The handlers' services are requirements of the result, so
- * that a handler which needs a service that nobody provides does not compile; so is a failure that is not a `ToolError`.
+ * Every tool of a toolkit with its governance and its handler. The services of the handlers are requirements of the result, so
+ * that a handler whose service is not provided does not compile; neither does a failure that is not a `ToolError`.
  */
 export const govern = <
   Tools extends Record<string, Tool.Any>,

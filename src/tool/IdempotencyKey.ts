@@ -1,7 +1,7 @@
 /**
- * The key under which a tool's effect happens once in a run. An author writes a text with the names of arguments in
- * braces, `order-{order_id}`; two calls whose texts come out the same are the same effect. A text without braces says
- * that the tool acts once in a run, whatever its arguments.
+ * The key under which a tool's side effect happens once in a run. An author writes a text with the names of arguments in
+ * braces, `order-{order_id}`; two calls with the same values are one side effect. With a text without braces the tool acts once
+ * in a run, whatever its arguments.
  */
 import { Schema } from "effect"
 import { canonical } from "../Canonical.ts"
@@ -23,7 +23,7 @@ export const IdempotencyKey = Schema.String.check(
 export const argumentsNamed = (key: string): ReadonlyArray<string> =>
   [...key.matchAll(argument)].map(([, path]) => path!)
 
-const at = (value: unknown, path: string): unknown => {
+const valueAt = (value: unknown, path: string): unknown => {
   let found = value
   for (const name of path.split(".")) {
     if (typeof found !== "object" || found === null || !Object.hasOwn(found, name)) return null
@@ -33,9 +33,9 @@ const at = (value: unknown, path: string): unknown => {
 }
 
 /**
- * The identity of one call's effect, from the arguments as the model gave them; undefined when the tool declares none.
- * Two calls of a run with the same identity are one effect. The values stand beside the text and not in it, so that no
- * two different sets of values come out the same; an argument that was left out is null.
+ * The identity of one call's side effect, from the arguments as the model gave them; undefined where the tool declares no
+ * key. Two calls of a run with the same identity are one side effect. The values stand beside the text and not in it, so that
+ * two different lists of values never give the same identity; an argument that is left out counts as null.
  */
 export const sideEffectIdentity = (
   tool: { readonly key: string; readonly idempotency_key: string | null },
@@ -46,5 +46,5 @@ export const sideEffectIdentity = (
     : canonical([
         tool.key,
         tool.idempotency_key,
-        argumentsNamed(tool.idempotency_key).map((path) => at(args, path))
+        argumentsNamed(tool.idempotency_key).map((path) => valueAt(args, path))
       ])

@@ -1,9 +1,9 @@
 /**
- * Characters that are there and cannot be seen: controls, those that turn the direction of a text, those of no width, and
- * tags. With them one text looks like another, or holds words that only a model reads (Unicode TR 36 and TR 39; CVE-2021-42574).
+ * Characters that cannot be seen: controls, marks of direction, characters of no width, and tags. With them one text looks
+ * like another, or contains words that only a model reads (Unicode TR 36 and TR 39; CVE-2021-42574).
  *
- * A joiner stays between characters that it joins (emoji, Arabic and Indic scripts), and a variation selector behind what
- * has variants.
+ * A joiner is kept between characters that it joins (emoji, Arabic and Indic scripts), and a variation selector behind a
+ * character that has variants.
  */
 
 /** All but tab, line feed and carriage return. */
@@ -18,18 +18,18 @@ const joining =
 
 const source = `[${controls}${unseen}${planes}]|[\\u200c\\u200d](?![${joining}])|(?<![${joining}])[\\u200c\\u200d]|(?<![\\p{Emoji}\\p{Extended_Pictographic}])[\\ufe0e\\ufe0f]`
 const invisible = new RegExp(source, "gu")
-/** May there be one in a text? Half a character of a plane counts: it is cheap, and asked of every result. */
+/** May a text contain one? A surrogate of these planes counts, so that the check of every result is cheap. */
 export const may_be_invisible = new RegExp(
   `[${controls}${unseen}\\u200c\\u200d\\ufe0e\\ufe0f\\udb40-\\udb43\\ud834]`
 )
 
-/** A text without them, for a model. */
+/** The text without such characters, for a model. */
 export const withoutInvisible = (text: string): string =>
   may_be_invisible.test(text) ? text.replace(invisible, "") : text
 
 const shown = (character: string): string =>
   `‹U+${character.codePointAt(0)!.toString(16).toUpperCase().padStart(4, "0")}›`
 
-/** A text in which each of them is written out, as `‹U+202E›`, for people. */
+/** The text with each such character written out, as `‹U+202E›`, for people. */
 export const withVisible = (text: string): string =>
   may_be_invisible.test(text) ? text.replace(invisible, shown) : text

@@ -1,6 +1,6 @@
 /**
- * Which definition of an MCP server's tool was accepted, by whom and how. A definition that is not the accepted one is
- * not used until an operator accepts it.
+ * Which definition of an MCP server's tool was accepted, by whom and how. Any other definition is not used until an operator
+ * accepts it.
  */
 import { Schema } from "effect"
 import { McpDefinition } from "./McpTool.ts"
@@ -10,11 +10,11 @@ const McpHash = Schema.String.check(
   Schema.isPattern(/^[0-9a-f]{64}$/, { description: "64 lower-case hexadecimal digits" })
 )
 
-/** `first_use`: the server's first import; `listed`: the hash stood in the operator's list; `operator`: accepted by hand. */
+/** `first_use`: at the server's first import; `listed`: its hash was in the operator's list; `operator`: by hand. */
 export const McpAcceptance = Schema.Literals(["first_use", "listed", "operator"])
 export type McpAcceptance = typeof McpAcceptance.Type
 
-/** The definition that stands. Times are ms since 1970. */
+/** The accepted definition of one tool. Times are ms since 1970. */
 export const McpPin = Schema.Struct({
   server: Schema.String,
   tool: Schema.String,
@@ -26,7 +26,7 @@ export const McpPin = Schema.Struct({
 })
 export interface McpPin extends Schema.Schema.Type<typeof McpPin> {}
 
-/** One acceptance, as it is kept for ever. `old_hash` is null for a tool that had no pin. */
+/** One acceptance, kept for good. `old_hash` is null where the tool had no pin. */
 export const McpPinChange = Schema.Struct({
   server: Schema.String,
   tool: Schema.String,
@@ -38,7 +38,7 @@ export const McpPinChange = Schema.Struct({
 })
 export interface McpPinChange extends Schema.Schema.Type<typeof McpPinChange> {}
 
-/** Another acceptance came first: what stands is not what this one was to replace. */
+/** Another acceptance came first: the accepted definition is not the one that this was to replace. */
 export class McpPinConflict extends Schema.TaggedError<McpPinConflict>()("McpPinConflict", {
   server: Schema.String,
   tool: Schema.String
@@ -58,7 +58,7 @@ export class McpToolNotFound extends Schema.TaggedError<McpToolNotFound>()("McpT
   }
 }
 
-/** The server does not offer the definition that was to be accepted; `offered` is what it offers now. */
+/** The server does not offer the definition that was to be accepted; `offered` is the hash of the one that it offers. */
 export class McpDefinitionNotOffered extends Schema.TaggedError<McpDefinitionNotOffered>()(
   "McpDefinitionNotOffered",
   {
@@ -74,9 +74,12 @@ export class McpDefinitionNotOffered extends Schema.TaggedError<McpDefinitionNot
 }
 
 /**
- * `available`: it can be called. `changed`: the server's definition is another than the accepted one. `not_accepted`: it
- * has never been accepted. `accepted`: accepted since the start, and used from the next one. `gone`: the server lists it no more. `refused`: it
- * cannot be used as it is (a name that collides, a schema that does not compile).
+ * - `available`: it can be called.
+ * - `changed`: the server's definition is not the accepted one.
+ * - `not_accepted`: it was never accepted.
+ * - `accepted`: it was accepted after the start, and is used from the next start on.
+ * - `gone`: the server no longer lists it.
+ * - `refused`: it cannot be used: its name collides, or its schema does not compile.
  */
 export const McpToolState = Schema.Literals([
   "available",

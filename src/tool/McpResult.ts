@@ -1,6 +1,6 @@
 /**
- * What an MCP server answered, as a value of ours: the structured content where there is one, else one text in which
- * everything that is no text is described and left out.
+ * The result of an MCP server as a value: its structured content where there is one, else its content as one text, in which
+ * everything that is not text is replaced by a description.
  */
 import type { Json } from "../Canonical.ts"
 
@@ -54,11 +54,11 @@ const blockText = (block: unknown): string => {
 export const contentText = (result: McpCallResult): string =>
   Array.isArray(result.content) ? result.content.map(blockText).join("\n") : ""
 
-/** The value of a call that the server calls a success. */
+/** The value of a result that the server marks as a success. */
 export const resultValue = (result: McpCallResult): Json =>
   result.structuredContent === undefined ? contentText(result) : (result.structuredContent as Json)
 
-/** The same JSON with each of the secrets replaced, also in the names of members. */
+/** The JSON with each of the secrets replaced, in names of members too. */
 export const withoutSecrets = (value: Json, secrets: ReadonlyArray<string>): Json => {
   if (secrets.length === 0) return value
   if (typeof value === "string") return redacted(value, secrets)
@@ -72,7 +72,7 @@ export const withoutSecrets = (value: Json, secrets: ReadonlyArray<string>): Jso
   )
 }
 
-/** A text with each of the secrets replaced. */
+/** The text with each of the secrets replaced. */
 export const redacted = (text: string, secrets: ReadonlyArray<string>): string => {
   let clean = text
   for (const secret of secrets) clean = clean.replaceAll(secret, "[secret]")

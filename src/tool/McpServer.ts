@@ -8,9 +8,9 @@ import type { Reach } from "../call/Dialling.ts"
 import { literalOf, mayDial } from "../call/Dialling.ts"
 import type { Governance } from "./GovernedTool.ts"
 
-/** What an operator says of one tool; it wins over whatever the server claims. */
+/** What an operator declares of one tool; it wins over the server's claims. */
 export interface McpToolDeclaration extends Partial<Omit<Governance, "namespace">> {
-  /** Our name of it, where the server's does not fit our grammar or collides with another. */
+  /** Its name here, where the server's name does not fit the grammar of names or collides with another. */
   readonly name?: string
 }
 
@@ -29,36 +29,36 @@ interface Common {
    * given. Tools that appear later are never accepted by themselves.
    */
   readonly first_use?: "trust" | "refuse"
-  /** Hashes of definitions that are accepted whenever they are met. */
+  /** Hashes of definitions that are accepted wherever they are found. */
   readonly accept?: ReadonlyArray<string>
   /** `ignore`: every tool counts as external unless it is declared. Absent = `claims`: see `claimedEffects`. */
   readonly hints?: "claims" | "ignore"
   /** Of one call. Absent = 60,000. */
   readonly timeout_ms?: number
-  /** To start, to shake hands and to list. Absent = 20,000. */
+  /** Of start, handshake and listing together. Absent = 20,000. */
   readonly connect_timeout_ms?: number
   /** Of one message of the server, in bytes. Absent = 16,000,000. A larger one ends the connection. */
   readonly message_bytes_max?: number
   /** Calls at the same time; others wait within their deadline. Absent = 16. */
   readonly calls_max?: number
-  /** Absent = `auto`: the newest that both speak. `legacy`: only the handshake of before 2026, for servers that dislike a probe. */
+  /** Absent = `auto`: the newest that both sides speak. `legacy`: only the handshake of before 2026, for servers that fail on a probe. */
   readonly protocol?: "auto" | "legacy"
 }
 
-/** A program of this machine, started without a shell and in a process group of its own. */
+/** A local program, started without a shell and in a process group of its own. */
 export interface McpStdioServer extends Common {
   readonly transport: "stdio"
-  /** An absolute path, or a name that is looked up in the PATH that it is given. */
+  /** An absolute path, or a name that is looked up in the PATH of `env` or `inherit`. */
   readonly program: string
   readonly args?: ReadonlyArray<string>
   readonly cwd?: string
-  /** All that the program gets of an environment, beside what `inherit` names. */
+  /** The environment of the program, beside the variables that `inherit` names. */
   readonly env?: Readonly<Record<string, McpSecret>>
   /** Names of variables that it gets from this process. Absent = none, not even PATH. */
   readonly inherit?: ReadonlyArray<string>
 }
 
-/** A server that speaks Streamable HTTP. */
+/** A server over Streamable HTTP. */
 export interface McpHttpServer extends Common {
   readonly transport: "http"
   readonly url: string
@@ -74,8 +74,8 @@ export interface McpAllow {
   readonly commands?: ReadonlyArray<string>
   /**
    * Hosts of HTTP servers, as `name` or `name:port`. Absent = https to the hosts that are declared, at public addresses, and
-   * http on loopback. A host that is listed here may also be at a private address, but never where a cloud tells its
-   * machines their secrets.
+   * http on loopback. A host that is listed here may also be at a private address, but never at that of a cloud's metadata
+   * service.
    */
   readonly hosts?: ReadonlyArray<string>
 }
@@ -96,8 +96,8 @@ export class McpServerRefused extends Schema.TaggedError<McpServerRefused>()("Mc
 const word = (text: string): string => (/^[\w@%+=:,./-]+$/.test(text) ? text : JSON.stringify(text))
 
 /**
- * The one text of what is started: program, arguments, and in brackets directory and names of variables, never their
- * values. Two servers with the same text are started alike but for those values.
+ * The canonical text of a command: program, arguments, and in parentheses the directory and the names of variables, never
+ * their values. Two servers with the same text differ in those values only.
  */
 export const commandLine = (server: McpStdioServer): string => {
   const names = (label: string, all: ReadonlyArray<string>) =>
@@ -121,7 +121,7 @@ const isListed = (url: URL, { hosts = [] }: McpAllow): boolean =>
 
 const loopback = ["127.0.0.0/8", "::1"].map((text) => Result.getOrThrow(rangeOf(text)))
 
-/** Where a server may be dialled: at public addresses, on loopback if it is declared there, anywhere if it is listed. */
+/** The addresses at which a server may be dialled: public ones, loopback if it is declared there, private ones if it is listed. */
 export const reachOf = (server: McpServer, allow: McpAllow): Reach => {
   const url = server.transport === "http" ? URL.parse(server.url) : null
   if (url === null) return { allow: [] }
@@ -185,7 +185,7 @@ export const refusalOf = (server: McpServer, allow: McpAllow): McpServerRefused 
       )
 }
 
-/** What must never be seen outside: the redacted values of a declaration. Short ones would hide half of a text, and are left. */
+/** The redacted values of a declaration, which must not leave the process. Values under 6 characters are left out: replacing them would garble texts. */
 export const secretsOf = (server: McpServer): ReadonlyArray<string> => {
   const given =
     server.transport === "stdio"

@@ -1,6 +1,6 @@
 /**
- * A tool as an MCP server offers it, and what we make of it: its pinned text, its name in our grammar, its side effects.
- * All that a server says of itself is a claim.
+ * A tool as an MCP server offers it, and what the runtime makes of it: its pinned text, its name, its side effects. What a
+ * server declares of itself is a claim, and never more.
  */
 import { Result, Schema } from "effect"
 import type { Json } from "../Canonical.ts"
@@ -13,7 +13,7 @@ const JsonObject = Schema.Record(Schema.String, Schema.Json)
 /** The greatest canonical text of one definition, in UTF-16 units. */
 const definition_chars_max = 65_536
 
-/** The part of a listed tool that is pinned: everything that a model, a person or a validator is led by. */
+/** The part of a listed tool that is pinned: everything that a model, a person or a validator relies on. */
 export const McpDefinition = Schema.Struct({
   name: Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(200)),
   title: Schema.optionalKey(Schema.String),
@@ -28,7 +28,7 @@ export interface McpDefinition extends Schema.Schema.Type<typeof McpDefinition> 
 
 const decode = Schema.decodeUnknownResult(McpDefinition)
 
-/** What of a listed tool is pinned, or why it cannot be used. Other members of it are left out. */
+/** The part of a listed tool that is pinned, or why the tool cannot be used. Other members are left out. */
 export const definitionOf = (listed: unknown): Result.Result<McpDefinition, string> => {
   const decoded = decode(listed)
   if (Result.isFailure(decoded)) return Result.fail(decoded.failure.message.slice(0, 300))
@@ -37,26 +37,26 @@ export const definitionOf = (listed: unknown): Result.Result<McpDefinition, stri
     : Result.succeed(decoded.success)
 }
 
-/** The text whose SHA-256 is the pin: the same definition in any order of keys is the same text. */
+/** The text whose SHA-256 is the pin; it does not depend on the order of keys. */
 export const pinnedText = (definition: McpDefinition): string => canonical(definition)
 
-/** The name of a tool that cannot be read, for a list. */
+/** The name of a listed tool whose definition cannot be decoded. */
 export const listedName = (listed: unknown): string => {
   const name =
     typeof listed === "object" && listed !== null && "name" in listed ? listed.name : undefined
   return typeof name === "string" && name !== "" ? name.slice(0, 200) : "(without a name)"
 }
 
-/** A server's name of a tool in our grammar: what is not a letter, digit, `_` or `-` becomes `_`; at most 64 are kept. */
+/** A server's name of a tool as a model's name: whatever is not a letter, digit, `_` or `-` becomes `_`; at most 64 characters. */
 export const toolName = (name: string): string =>
   name.replaceAll(/[^A-Za-z0-9_-]/g, "_").slice(0, 64)
 
 const hint = (definition: McpDefinition, name: string): unknown => definition.annotations?.[name]
 
 /**
- * What the hints claim. Read only if it says so and does not say that it destroys; write only if it says that it changes
- * nothing but its own closed world; without a word, external. That a tool calls itself idempotent never lets a lost call
- * be sent again: only an operator's declaration does.
+ * The side effects that the hints claim: read if it is read-only and not destructive, write if it is not read-only and its
+ * world is closed, external in all other cases. A claim of idempotency never lets a lost call be sent again: only an
+ * operator's declaration does.
  */
 export const claimedEffects = (definition: McpDefinition): SideEffects => {
   const readOnly = hint(definition, "readOnlyHint")
@@ -77,10 +77,10 @@ const cut = (text: string, most: number): string => {
   return (/[\ud800-\udbff]$/.test(kept) ? kept.slice(0, -1) : kept) + "…"
 }
 
-/** A sentence of the server's own: without what nobody sees, and without what some models take for a system's words. */
+/** A text of the server without invisible characters and role markers. */
 const prose = (text: string): string => sanitiseText(text.replace(unseen, ""))
 
-/** The description for a model, clean; at most 4,000. What is pinned is the description as it came. */
+/** The sanitised description for a model, at most 4,000 characters. The pin is that of the description as it came. */
 export const shownDescription = (definition: McpDefinition): string =>
   cut(prose(definition.description ?? definition.title ?? ""), description_max)
 
@@ -98,14 +98,14 @@ const proseIn = (value: Json): Json => {
 }
 
 /**
- * A schema for a model: its descriptions and titles clean like the tool's, every other text and every name without control
- * characters and markers. Arguments are judged by the schema as it came, so that a property whose name holds such cannot
- * be given by the name that is shown.
+ * The schema for a model: its descriptions and titles are sanitised like the tool's, every other text and name is without
+ * control characters and role markers. Arguments are validated by the schema as it came, so that a property whose name was
+ * changed cannot be given under the name that is shown.
  */
 export const shownSchema = (schema: McpDefinition["inputSchema"]): McpDefinition["inputSchema"] =>
   sanitiseTexts(proseIn(schema)) as McpDefinition["inputSchema"]
 
-/** What a person reads before a call of it. */
+/** What an approver reads before a call. */
 export const effectDescription = (namespace: string, definition: McpDefinition): string => {
   const destroys =
     hint(definition, "readOnlyHint") !== true && hint(definition, "destructiveHint") !== false

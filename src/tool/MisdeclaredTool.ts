@@ -1,5 +1,5 @@
 /**
- * A declaration that cannot be right. It ends the start, so its text has to be enough to fix it.
+ * A declaration that cannot be right. It ends the start, so that its text has to be enough to fix it.
  */
 import { Schema, SchemaIssue } from "effect"
 import { Role } from "../Principal.ts"
@@ -12,8 +12,8 @@ export class MisdeclaredTool extends Schema.TaggedError<MisdeclaredTool>()("Misd
   message: Schema.String
 }) {}
 
-/** A sentence with the stop that it lacks; a question has its own. */
-const stopped = (sentence: string): string => (/[.?!]$/.test(sentence) ? sentence : `${sentence}.`)
+/** The sentence with a full stop where it has none of . ? ! at its end. */
+const withStop = (sentence: string): string => (/[.?!]$/.test(sentence) ? sentence : `${sentence}.`)
 
 /** `problem` and `fix` are sentences without their full stop. */
 export const misdeclared = (
@@ -25,13 +25,13 @@ export const misdeclared = (
   new MisdeclaredTool({
     tool,
     field,
-    message: `tool "${tool}", field "${field}": ${stopped(problem)} ${stopped(fix)}`
+    message: `tool "${tool}", field "${field}": ${withStop(problem)} ${withStop(fix)}`
   })
 
 const truth = "Write true or false, or leave it out"
 const word = "Write 1 to 64 letters, digits, _ or -"
 
-/** How a field is written, for whoever wrote it wrongly. */
+/** How each field is written, for an author who wrote it wrongly. */
 const fixes: Readonly<Record<string, string>> = {
   namespace: `${word}, such as "shop"`,
   name: `${word}, such as "refund_order"`,
@@ -76,10 +76,10 @@ const fixes: Readonly<Record<string, string>> = {
 
 const formatter = SchemaIssue.makeFormatterStandardSchemaV1()
 
-/** Stargraph's name of a field, in an author's. */
-const named = (key: string): string => (key === "permissions" ? "capabilities" : key)
+/** An author's name of a field that has Stargraph's name on the wire. */
+const fieldNameOf = (key: string): string => (key === "permissions" ? "capabilities" : key)
 
-/** The first thing that a schema says of a declaration. */
+/** The error for the first issue that the schema has with a declaration. */
 export const misdeclaredByIssue = (
   tool: string,
   issue: SchemaIssue.Issue,
@@ -87,7 +87,7 @@ export const misdeclaredByIssue = (
 ): MisdeclaredTool => {
   const [first] = formatter(issue).issues
   const path = (first?.path ?? []).map((step) =>
-    named(String(typeof step === "object" ? step.key : step))
+    fieldNameOf(String(typeof step === "object" ? step.key : step))
   )
   const [field = "spec"] = path
   const names = [...known]

@@ -1,11 +1,11 @@
 /**
- * The name that was probably meant, for an error that helps.
+ * Suggestions for a name that is not known.
  */
 
-/** What is compared of a name: time grows with the product of two. */
+/** How many characters of a name are compared: the time grows with the product of two lengths. */
 const names_units_max = 64
 
-/** Small edit distance, for "did you mean"; only names of at most 64 characters come here. */
+/** The edit distance of two names of at most 64 characters. */
 const distance = (a: string, b: string): number => {
   let row = Array.from({ length: b.length + 1 }, (_, i) => i)
   for (let i = 1; i <= a.length; i++) {
@@ -23,7 +23,7 @@ const distance = (a: string, b: string): number => {
 /** ` Did you mean "x"?` with a leading space, or nothing when no name is near. */
 export const didYouMean = (name: string, names: Iterable<string>): string => {
   let best: string | undefined
-  // Before its letters are lowered, which for a long name alone takes longer than all the rest.
+  // Cut first: lowering the letters of a very long name takes longer than everything else.
   const near = name.slice(0, names_units_max).toLowerCase()
   let least = Math.max(2, near.length >> 1)
   for (const each of names) {
@@ -38,7 +38,7 @@ export const didYouMean = (name: string, names: Iterable<string>): string => {
 
 const names_max = 20
 
-/** The name that was probably meant, or, where none is near, what there is: at most 20 names. */
+/** The name that was probably meant, or, where none is near, at most 20 of the known names. */
 export const suggestNames = (name: string, names: ReadonlyArray<string>): string => {
   const near = didYouMean(name, names)
   if (near !== "" || names.length === 0) return near
@@ -46,7 +46,7 @@ export const suggestNames = (name: string, names: ReadonlyArray<string>): string
   return ` There is: ${names.slice(0, names_max).join(", ")}${more}.`
 }
 
-/** What is said of members of arguments that their JSON Schema does not have; nothing where it has them all. */
+/** A text about members of arguments that their JSON Schema does not have; empty where it has them all. */
 export const strayMembers = (given: unknown, schema: Readonly<Record<string, unknown>>): string => {
   const { properties } = schema
   if (typeof given !== "object" || given === null || Array.isArray(given)) return ""

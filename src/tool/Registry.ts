@@ -1,6 +1,6 @@
 /**
- * The tools of one runtime, as a value: built once, never changed, shared with nobody who was not given it. Keys are
- * `namespace.name@version`; a plain name stands for a tool where it can mean only one.
+ * The tools of one runtime, as a value that is built once and never changed. Keys are `namespace.name@version`; a plain name
+ * stands for a tool where it can mean only one.
  */
 import { Effect, Result, Schema } from "effect"
 import { ToolUserError } from "../error/ToolError.ts"
@@ -8,19 +8,19 @@ import type { GovernedTool } from "./GovernedTool.ts"
 import { didYouMean } from "./Nearest.ts"
 import type { ToolSpec } from "./ToolSpec.ts"
 
-/** Two tools of one registry have the same key. It ends the start, and nothing of what came with the second is in. */
+/** Two tools of one registry have the same key. It ends the start; no tool of the second family is registered. */
 export class DuplicateTool extends Schema.TaggedError<DuplicateTool>()("DuplicateTool", {
   key: Schema.String,
   message: Schema.String
 }) {}
 
-/** Somebody brought a family without a tool in it, which nobody means to do. */
+/** A provider registers a family without tools, which is a mistake. */
 export class EmptyFamily extends Schema.TaggedError<EmptyFamily>()("EmptyFamily", {
   provider: Schema.String,
   message: Schema.String
 }) {}
 
-/** No tool has this key or plain name. The only sign on which a caller may look elsewhere. */
+/** No tool has this key or plain name. The only error after which a caller may look elsewhere. */
 export class ToolNotFound extends Schema.TaggedError<ToolNotFound>()("ToolNotFound", {
   name: Schema.String,
   message: Schema.String
@@ -33,7 +33,7 @@ export class AmbiguousTool extends Schema.TaggedError<AmbiguousTool>()("Ambiguou
   message: Schema.String
 }) {}
 
-/** One line of what there is to call: `name` is the shortest name that means this tool. */
+/** One line of a list of tools: `name` is the shortest name that means this tool. */
 export interface ToolListing {
   readonly name: string
   readonly description: string
@@ -44,13 +44,13 @@ export interface ToolListing {
 export interface Registry<out R> {
   /** By key, or by a plain name that means one tool. Case-sensitive. */
   get(name: string): GovernedTool<R> | undefined
-  /** The same, saying why not. A deprecated tool has no plain name. */
+  /** The same with the reason where there is none. A deprecated tool has no plain name. */
   resolve(name: string): Result.Result<GovernedTool<R>, ToolNotFound | AmbiguousTool>
-  /** Every tool, also the deprecated, sorted by key; empty, never absent. */
+  /** Every tool, the deprecated included, sorted by key. */
   readonly all: ReadonlyArray<GovernedTool<R>>
-  /** What is shown to those who choose: not the deprecated; of one namespace if one is named. Sorted by key. */
+  /** The tools that are not deprecated, of one namespace if one is named, sorted by key. */
   list(namespace?: string): ReadonlyArray<GovernedTool<R>>
-  /** The same as lines, sorted by name. Whether a tool is available is asked now. */
+  /** The same as lines, sorted by name, with what is available now. */
   discover(): ReadonlyArray<ToolListing>
 }
 
@@ -70,7 +70,7 @@ const notFound = (name: string, known: Iterable<string>, old: ReadonlyArray<stri
   })
 }
 
-/** What a line is made of. */
+/** The facts that a line is made of. */
 interface Listable {
   readonly key: string
   readonly spec: Pick<ToolSpec, "deprecated" | "description" | "name">
@@ -78,7 +78,7 @@ interface Listable {
   readonly available: boolean
 }
 
-/** The lines of tools with different keys, sorted by name; a deprecated one has none, and takes no name from another. */
+/** The lines of tools with different keys, sorted by name. A deprecated tool has no line, and makes no name ambiguous. */
 export const toolListings = (tools: ReadonlyArray<Listable>): ReadonlyArray<ToolListing> => {
   const selectable = tools.filter(({ spec }) => !spec.deprecated)
   const count = new Map<string, number>()
@@ -93,7 +93,7 @@ export const toolListings = (tools: ReadonlyArray<Listable>): ReadonlyArray<Tool
     .sort((a, b) => ascending(a.name, b.name))
 }
 
-/** `tools` are those listed; `hidden` can be named by their key and in no other way. */
+/** `tools` are listed; `hidden` ones are found by their key alone. */
 const registryOf = <R>(
   tools: ReadonlyArray<GovernedTool<R>>,
   hidden: ReadonlyArray<GovernedTool<R>> = []
@@ -148,7 +148,7 @@ const registryOf = <R>(
 
 export const empty: Registry<never> = registryOf<never>([])
 
-/** The registry with these tools besides. All of them are in, or none is. */
+/** The registry with these tools added: all of them, or none. */
 export const add = <R, R2>(
   registry: Registry<R>,
   tools: ReadonlyArray<GovernedTool<R2>>
@@ -164,7 +164,7 @@ export const add = <R, R2>(
   return Effect.succeed(registryOf<R | R2>([...registry.all, ...tools]))
 }
 
-/** The same for a family that somebody brings: it has tools, and they say whose they are. */
+/** The same for the family of a provider, whose name its tools carry; it must have tools. */
 export const register = <R, R2>(
   registry: Registry<R>,
   provider: string,
@@ -184,8 +184,8 @@ export const make = <R>(
 ): Effect.Effect<Registry<R>, DuplicateTool> => add(empty, tools)
 
 /**
- * Both as one, where a local tool takes the place of the shared ones of its plain name; neither is changed. A shared tool
- * that is shadowed so is not listed, and can still be named by its key, if the local one's is another.
+ * Both registries as one, in which a local tool hides the shared tools of its plain name; neither registry is changed. A
+ * hidden tool is not listed, and is found by its key alone unless the local tool has the same one.
  */
 export const shadow = <R, R2>(shared: Registry<R>, local: Registry<R2>): Registry<R | R2> => {
   const names = new Set(local.all.map(({ spec }) => spec.name))
@@ -196,7 +196,7 @@ export const shadow = <R, R2>(shared: Registry<R>, local: Registry<R2>): Registr
   )
 }
 
-/** What a model reads that named a tool which is not there, or which may be several. */
+/** What a model reads after it named an unknown or an ambiguous tool. */
 export const refusalOf = (error: ToolNotFound | AmbiguousTool): ToolUserError =>
   new ToolUserError({
     kind: "not_found",

@@ -1,11 +1,11 @@
 /**
- * The tokens by which models tell a system's words, a user's and their own from data. In data they are an attempt to be
- * somebody else, whichever model reads it: a run may change its model. One row a family, with where its makers write of it.
+ * The tokens by which models tell the words of a system, of a user and of their own apart. In data they are an injection,
+ * whichever model reads it: a run may change its model. One row for each family, with its source.
  *
  * Left out: `<s>` and `</s>` (also HTML, and no role), and words that people write, such as `Human:` at a line's beginning.
  */
 
-/** Any case counts. `<|...|>` of one word is taken for a marker whatever the word: the lists of families grow. */
+/** In upper and lower case. `<|word|>` counts as a marker whatever the word: the lists of families grow. */
 export const marker_families: ReadonlyArray<ReadonlyArray<string>> = [
   // Stargraph: https://github.com/KrakenNet/stargraph (runtime/tool_exec.py)
   ["__system__"],
@@ -72,20 +72,20 @@ export const marker_families: ReadonlyArray<ReadonlyArray<string>> = [
 
 const quoted = (token: string): string => token.replaceAll(/[[\]|/\\^$.*+?(){}]/g, "\\$&")
 
-/** One word between bars: what most families write. */
+/** One word between bars: the form of most families. */
 const barred = "<[|｜][\\w▁./:-]{1,48}[|｜]>"
 const listed = [...new Set(marker_families.flat())].filter(
   (token) => !new RegExp(`^${barred}$`).test(token)
 )
 const source = `${listed.map(quoted).join("|")}|${barred}`
 
-/** Is there a marker anywhere? Linear: what may repeat is bounded. */
+/** Matches a marker anywhere, in linear time: every repetition is bounded. */
 export const any_marker = new RegExp(source, "i")
-/** Does a text end with one? For texts of at most `marker_units_max`. */
+/** Matches a marker at the end of a text of at most `marker_units_max`. */
 export const last_marker = new RegExp(`(?:${source})$`, "i")
 /** The longest marker, in UTF-16 units. */
 export const marker_units_max = 52
-/** The last character of any marker. */
+/** The last characters of markers. */
 export const marker_ends: ReadonlySet<string> = new Set(["_", ">", "]"])
-/** What a marker begins with, and may hold. */
+/** The characters that markers begin with and contain. */
 export const marker_holds = /[\w▁./:<[|｜-]/

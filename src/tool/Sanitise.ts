@@ -1,6 +1,6 @@
 /**
- * The model's copy of a text from outside, cleaned: without characters that cannot be seen, without the markers by which
- * models tell a system's words from data, and with markup written out. The journal keeps the result as it came.
+ * Sanitises the model's copy of a text from outside: without invisible characters, without role markers, and with markup
+ * escaped. The journal keeps the text as it came.
  */
 import { Result } from "effect"
 import type { Json } from "../Canonical.ts"
@@ -16,16 +16,16 @@ import {
 
 const low_marker = "__system__"
 
-/** Where the marker begins that ends at the end of what was kept; undefined = none does. */
+/** The begin of the marker that ends at the end of `kept`; undefined = none does. */
 const markerAt = (kept: ReadonlyArray<string>): number | undefined => {
   if (kept.at(-1) === "_") {
-    // Many may stand in a row: only the one marker that ends so is compared.
+    // A text may be all underscores: only the one marker with this end is compared.
     const begins = kept.length - low_marker.length
     return kept.slice(-low_marker.length).join("").toLowerCase() === low_marker ? begins : undefined
   }
   const least = Math.max(0, kept.length - marker_units_max)
   let at = kept.length - 1
-  // What closes a marker stands twice at the end of `<<SYS>>`.
+  // The last character counts although it closes a marker: `<<SYS>>` ends with two.
   while (at > least && (marker_holds.test(kept[at - 1]!) || at === kept.length - 1)) at--
   const tail = kept.slice(at).join("")
   const found = last_marker.exec(tail)
@@ -33,8 +33,8 @@ const markerAt = (kept: ReadonlyArray<string>): number | undefined => {
 }
 
 /**
- * Takes markers out, also those that only come about when another one is taken out. One pass: a marker is seen when its
- * last character comes, over what was kept before it.
+ * Removes markers, those included that the removal of another one creates. One pass: at each character that may close a
+ * marker, the text that was kept so far is compared.
  */
 const withoutMarkers = (text: string): string => {
   if (!any_marker.test(text)) return text
@@ -56,15 +56,15 @@ const entities: Readonly<Record<string, string>> = {
   "'": "&#x27;"
 }
 
-/** A text of its own, such as a file's: nothing is escaped, because it would no longer be what it is (U11). */
+/** A plain text, such as a file's: it is not escaped, so that a model sees it as it is. */
 export const sanitiseText = (text: string): string => withoutMarkers(withoutInvisible(text))
 
 const leaf = (text: string): string =>
   sanitiseText(text).replace(/[&<>"']/g, (character) => entities[character]!)
 
 /**
- * Members under their cleaned names, which are not escaped. Where two would have one name, both are kept: a name that was
- * clean keeps it, the others are numbered behind it, as in `total (2)`.
+ * The members under sanitised names, which are not escaped. Where two would get one name, both are kept: a name that was
+ * clean stays, and the others are numbered, as in `total (2)`.
  */
 const named = (
   members: ReadonlyArray<readonly [string, Json]>
@@ -90,25 +90,25 @@ const cleaned = (value: Json, text: (text: string) => string): Json => {
   if (typeof value === "string") return text(value)
   if (typeof value !== "object" || value === null) return value
   if (Array.isArray(value)) return value.map((item: Json) => cleaned(item, text))
-  // Made from entries, so that a member called `__proto__` stays one.
+  // From entries, so that a member with the name `__proto__` stays a member.
   return Object.fromEntries(
     named(Object.entries(value)).map(([name, member]) => [name, cleaned(member, text)])
   )
 }
 
-/** Every text in a JSON value, at any depth, escaped; names of members are cleaned and not escaped (`named`). */
+/** Sanitises and escapes every text of a JSON value, at any depth; names of members are sanitised and not escaped. */
 export const sanitise = (value: Json): Json => cleaned(value, leaf)
 
-/** Texts in JSON and names of its members, at any depth, without escapes: they are what they are. */
+/** Sanitises every text and name of a JSON value, at any depth, without escapes. */
 export const sanitiseTexts = (value: Json): Json => cleaned(value, sanitiseText)
 
-/** What a JSON text must hold for anything in it to be cleaned. Most hold nothing of it, and are not read. */
+/** Matches a JSON text that may have to be sanitised. Most texts do not match, and are not parsed. */
 const suspicious = new RegExp(
   `[&<>']|\\\\["bfu]|__system__|\\[/?(?:INST|SYSTEM|AVAILABLE|TOOL)|${may_be_invisible.source}`,
   "i"
 )
 
-/** Beyond this a text is cleaned as it stands: nobody reads more of it than its beginning. */
+/** A longer text is sanitised without being parsed: a model reads only its beginning. */
 const parsed_units_max = 262_144
 
 const asText = (json: string, texts: boolean): string => {
@@ -117,14 +117,14 @@ const asText = (json: string, texts: boolean): string => {
 }
 
 /**
- * The cleaned form of an encoded result, for its model; the same text where there is nothing to clean. A result that is
- * one text is a text of its own; `texts` says that all texts in it are (U11).
+ * The sanitised form of an encoded result, for its model; the same text where there is nothing to do. Texts are escaped unless
+ * the result is one plain text or `texts` says that all texts in it are plain.
  */
 export const cleanResult = (json: string, texts: boolean): string => {
   if (!suspicious.test(json)) return json
   if (json.length > parsed_units_max) return asText(json, texts)
   const read = readJson(json, bounds_result)
-  // It was written before there were bounds: what is too deep to be walked is cleaned as it stands.
+  // A result of before there were bounds may be too deep to walk: it is sanitised as a text.
   if (Result.isFailure(read)) return asText(json, texts)
   const value = read.success
   const clean = texts || typeof value === "string" ? sanitiseTexts(value) : sanitise(value)

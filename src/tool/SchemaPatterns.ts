@@ -1,5 +1,5 @@
 /**
- * A schema that was read from JSON Schema, with its patterns run, and equal items found, in linear time. Private to codecs.
+ * Schemas from JSON Schema whose patterns run, and whose `uniqueItems` are checked, in linear time. For codecs only.
  */
 import { Result, Schema, SchemaRepresentation } from "effect"
 import { canonical } from "../Canonical.ts"
@@ -17,7 +17,7 @@ const linear: SchemaRepresentation.FilterReviver<{
   }
 }
 
-/** By their canonical texts, in time that grows with their size: comparing each with each takes its square. */
+/** Compares items by their canonical texts, in time linear in their size; pairwise comparison takes its square. */
 const unique: SchemaRepresentation.FilterReviver<null> = {
   ...SchemaRepresentation.isUniqueReviver,
   revive: ({ annotations }) =>
@@ -27,7 +27,7 @@ const unique: SchemaRepresentation.FilterReviver<null> = {
     )
 }
 
-/** All that a JSON Schema can become: any value, and checks. */
+/** For every check that a JSON Schema can contain. */
 const revivers: ReadonlyArray<SchemaRepresentation.AnyReviver> = [
   SchemaRepresentation.JsonReviver,
   SchemaRepresentation.MutableJsonReviver,
@@ -49,7 +49,7 @@ const revivers: ReadonlyArray<SchemaRepresentation.AnyReviver> = [
   unique
 ]
 
-/** Throws where a pattern cannot be run so. A schema without patterns and lists of unique items is itself. */
+/** Throws where a pattern cannot run in linear time. Gives the schema itself where it has no pattern and no unique items. */
 export const withLinearPatterns = (schema: Schema.Top, json_schema: unknown): Schema.Top =>
   /"(?:pattern|uniqueItems)/.test(JSON.stringify(json_schema))
     ? SchemaRepresentation.fromRepresentation(SchemaRepresentation.toRepresentation(schema.ast), {

@@ -1,6 +1,6 @@
 /**
- * The one axis of effects: what a tool does to the world is stored once, and every other system's word for it follows.
- * Spectral's category, Stargraph's replay policy, MCP's read-only hint and SemStreams' effect are all projections.
+ * What a tool does to the world: the one fact from which the words of other systems are derived, which are Spectral's
+ * category, Stargraph's replay policy, MCP's read-only hint and SemStreams' effect.
  */
 import { Schema } from "effect"
 
@@ -17,7 +17,7 @@ export type ToolCategory = typeof ToolCategory.Type
 export const Permission = Schema.Literals(["allow", "ask", "deny"])
 export type Permission = typeof Permission.Type
 
-/** Where a mutation is approved: when it is called, or later, where what it made is published. */
+/** When a mutation is approved: at its call, or later, when its product is published. */
 export const ApprovalGate = Schema.Literals(["at-call", "at-publication-gate"])
 export type ApprovalGate = typeof ApprovalGate.Type
 
@@ -27,7 +27,7 @@ export const replayPolicyOf = (effects: SideEffects): ReplayPolicy =>
 export const categoryOf = (effects: SideEffects, produces?: "proposal"): ToolCategory =>
   produces === "proposal" ? "suggest" : effects === "none" || effects === "read" ? "read" : "mutate"
 
-/** Only a mutation asks, unless the tool says otherwise or is approved where it is published (SA-23 to SA-25). */
+/** Only a mutation asks, unless the tool declares a permission or is approved at publication. */
 export const permissionOf = (spec: {
   readonly permission?: Permission
   readonly approval?: ApprovalGate
@@ -36,6 +36,6 @@ export const permissionOf = (spec: {
   spec.permission ??
   (spec.category === "mutate" && spec.approval !== "at-publication-gate" ? "ask" : "allow")
 
-/** MCP's hint; null = nothing was declared, and nothing may be concluded. */
+/** MCP's hint; null = nothing is declared, and nothing follows. */
 export const readOnlyHintOf = (declared: SideEffects | null | undefined): boolean | null =>
   declared === null || declared === undefined ? null : declared === "none" || declared === "read"

@@ -1,5 +1,5 @@
 /**
- * What is known of one call when it has ended: one record per logical call, a projection of its `CallSettled` event.
+ * The record of one call that has ended, whatever its attempts: a projection of its `CallSettled` event.
  */
 import { Schema } from "effect"
 import { ToolErrorClass } from "../error/ToolError.ts"
@@ -10,7 +10,7 @@ import type { CallSettled, Outcome } from "../run/RunEvent.ts"
 import { errorClassOf, errorKindOf } from "../run/RunEvent.ts"
 import type { RunState } from "../run/RunState.ts"
 
-/** Exactly these eight (ST-07). Times are ms since 1970; `latency_ms` is their difference. */
+/** These eight members and no others. Times are ms since 1970; `latency_ms` is their difference. */
 export const ToolCallMetadata = Schema.Struct({
   tool_name: Schema.String,
   agent_name: Schema.String,
@@ -23,7 +23,7 @@ export const ToolCallMetadata = Schema.Struct({
 })
 export interface ToolCallMetadata extends Schema.Schema.Type<typeof ToolCallMetadata> {}
 
-/** The fact that logs, spans, metrics and records are projections of. */
+/** The fact from which logs, spans, metrics and records are projected. */
 export interface ToolCompleted {
   readonly metadata: ToolCallMetadata
   readonly run: RunId
@@ -31,11 +31,11 @@ export interface ToolCompleted {
   readonly tenant: Tenant
   readonly error_kind: ToolErrorKind | null
   readonly error_reason: string | undefined
-  /** What ran: the model's arguments, or an operator's replacement. Never to be changed. */
+  /** The arguments that ran: the model's, or an approver's modification. Read only. */
   readonly arguments: unknown
-  /** The result, whole. */
+  /** The whole outcome, as it was journaled. */
   readonly outcome: Outcome
-  /** What broke, where the tool did by itself; for operators, and for nobody else. */
+  /** The exception behind a fault of the tool, for operators only. */
   readonly exception?: Exception
 }
 
@@ -54,7 +54,7 @@ const reasonOf = (outcome: Outcome): string | undefined => {
   }
 }
 
-/** The fact of one settled call. A call that never ran began and ended at `now`. */
+/** The fact of one settled call; undefined where the run has no such call. A call that never ran began and ended at `now`. */
 export const completed = (
   run: RunId,
   state: RunState,

@@ -1,6 +1,6 @@
 /**
- * What reads a tool's arguments and writes its result, made once from whatever its author describes them with: an Effect
- * Schema, any Standard Schema (zod, valibot, arktype and others), or plain JSON Schema.
+ * The codecs that decode a tool's arguments and encode its result, made once from an Effect Schema, any Standard Schema (zod,
+ * valibot, arktype and others), or plain JSON Schema.
  */
 import { Effect, Exit, JsonSchema, Result, Schema, SchemaAST, SchemaRepresentation } from "effect"
 import type { StandardSchema } from "effect"
@@ -12,17 +12,17 @@ import { misdeclared } from "./MisdeclaredTool.ts"
 type JsonObject = Readonly<Record<string, unknown>>
 type Standard = StandardSchema.StandardSchemaV1
 
-/** Either kind of schema; its decoding may need no service, because arguments are decoded before anything else. */
+/** Either kind of schema. Its decoding needs no service, because arguments are decoded before anything else. */
 export type AnySchema = Schema.Codec<unknown, unknown> | Standard
 
-/** What the body gets: the decoded type of an Effect Schema, the output of a Standard Schema. */
+/** What the handler gets: the decoded type of an Effect Schema, the output of a Standard Schema. */
 export type Decoded<S> = S extends Schema.Constraint
   ? S["Type"]
   : S extends StandardSchema.StandardTypedV1<infer _, infer Output>
     ? Output
     : never
 
-/** What the body gives: the decoded type of an Effect Schema, the input of a Standard Schema. */
+/** What the handler gives: the decoded type of an Effect Schema, the input of a Standard Schema. */
 export type Given<S> = S extends Schema.Constraint
   ? S["Type"]
   : S extends StandardSchema.StandardTypedV1<infer Input, infer _>
@@ -37,16 +37,16 @@ export interface InputCodec {
 export interface OutputCodec {
   readonly json_schema: JsonObject
   readonly encode: (result: unknown) => Exit.Exit<unknown, unknown>
-  /** Would this JSON be a result? For examples and recordings. */
+  /** Is this JSON a valid result? For examples and recordings. */
   readonly check: (json: unknown) => Exit.Exit<unknown, unknown>
 }
 
-/** What a Standard Schema or a JSON Schema says against a value; at most five of its issues. */
+/** A value that a Standard Schema or a JSON Schema refuses, with at most five of its issues. */
 export class ValueRefused extends Schema.TaggedError<ValueRefused>()("ValueRefused", {
   message: Schema.String
 }) {}
 
-/** Why a value was refused, in a sentence without the stack that an issue's error carries. */
+/** Why a value was refused, as a sentence without a stack. */
 export const refusalText = (error: unknown): string =>
   Schema.isSchemaError(error) || error instanceof ValueRefused
     ? error.message
@@ -57,7 +57,7 @@ const isEffectSchema = (schema: AnySchema): schema is Schema.Codec<unknown, unkn
 
 const strictly = { onExcessProperty: "error" } as const
 
-/** Refuses what the schema does not name. Where no member can hold an object, its names alone say so. */
+/** Refuses excess properties. Where no member can contain an object, the names alone tell. */
 const effectDecoder = (
   schema: Schema.Decoder<unknown>,
   json_schema: JsonObject
@@ -65,7 +65,7 @@ const effectDecoder = (
   const strict = Schema.decodeUnknownExit(schema, strictly)
   const names = flatNames(json_schema)
   if (names === undefined) return strict
-  // Compiled schemas know no options: where the names are right, both say the same.
+  // The compiled decoder takes no options: where the names are right, both decode alike.
   const plain = Schema.decodeUnknownExit(schema)
   return (args) => (hasOnly(args, names) ? plain(args) : strict(args))
 }
@@ -81,18 +81,18 @@ const issueText = (issues: ReadonlyArray<StandardSchema.StandardSchemaV1.Issue>)
 
 const refused = (message: string) => Exit.fail(new ValueRefused({ message }))
 
-/** The value that a Standard Schema makes of another. One that answers later cannot be asked. */
+/** The value that a Standard Schema decodes. An asynchronous schema is refused. */
 const validated = (schema: Standard, value: unknown): Exit.Exit<unknown, ValueRefused> => {
   const asked = Result.try(() => schema["~standard"].validate(value))
   if (Result.isFailure(asked)) return refused("the schema failed on this value")
-  const said = asked.success
-  if (said instanceof Promise) {
+  const validation = asked.success
+  if (validation instanceof Promise) {
     return refused("the schema answers with a promise; a tool's schema has to answer at once")
   }
-  return said.issues ? refused(issueText(said.issues)) : Exit.succeed(said.value)
+  return validation.issues ? refused(issueText(validation.issues)) : Exit.succeed(validation.value)
 }
 
-/** The names an object may have, where the schema is a plain object that does not say it is open. */
+/** The names that an object may have; undefined unless the schema is of a plain object that is not declared open. */
 const closedNames = (json_schema: JsonObject): ReadonlySet<string> | undefined => {
   const { properties, type } = json_schema
   const open = ["patternProperties", "anyOf", "oneOf", "allOf", "$ref"]
@@ -119,7 +119,7 @@ const standardDecoder = (schema: Standard, json_schema: JsonObject): InputCodec[
   }
 }
 
-/** The JSON Schema that a Standard Schema offers, without the address of its dialect. */
+/** The JSON Schema that a Standard Schema gives, without `$schema`. */
 const offered = (schema: Standard, side: "input" | "output"): JsonObject | undefined => {
   const { jsonSchema } = schema["~standard"] as Partial<StandardSchema.StandardJSONSchemaV1.Props>
   if (jsonSchema === undefined) return undefined
@@ -127,7 +127,7 @@ const offered = (schema: Standard, side: "input" | "output"): JsonObject | undef
   return rest
 }
 
-/** Inputs are closed, because what the schema does not name is refused: the model is told so. */
+/** Inputs are closed: excess properties are refused, and the JSON Schema tells the model so. */
 const documented = (schema: Schema.Codec<unknown, unknown>, side: "input" | "output") => {
   const { definitions, schema: root } = Schema.toJsonSchemaDocument(
     schema,
@@ -159,7 +159,7 @@ const derived = (
   )
 }
 
-/** A class or a schema with an identifier says itself by a reference; a provider reads only what stands at the top. */
+/** Inlines the reference that a class or a schema with an identifier has at its top: providers read only the top. */
 const atTop = (json_schema: JsonObject): JsonObject => {
   const { $defs, $ref, ...beside } = json_schema
   if (typeof $ref !== "string" || typeof $defs !== "object" || $defs === null) return json_schema
@@ -170,11 +170,11 @@ const atTop = (json_schema: JsonObject): JsonObject => {
 }
 
 /**
- * Providers take the arguments of a tool as one JSON object, and refuse a whole request for one tool of another kind. A
- * union of objects is another kind, too: a `type` put beside its `anyOf` is refused by those that want no `anyOf` there.
- * Whoever knows that theirs takes it writes `input_schema`.
+ * The JSON Schema, which has to be of an object: providers take the arguments of a tool as one object and refuse a whole
+ * request for one tool with any other schema. So is a union of objects: some refuse `anyOf` at the top, even with a `type`
+ * beside it. An author whose provider takes a union writes `input_schema`.
  */
-const object = (
+const objectSchema = (
   tool: string,
   field: "input" | "input_schema",
   json_schema: JsonObject
@@ -194,7 +194,7 @@ const object = (
 
 const no_arguments: JsonObject = { type: "object", properties: {}, additionalProperties: false }
 
-/** Is it `Schema.Struct({})`, which takes whatever is not null, and means that there are no arguments? */
+/** Is it `Schema.Struct({})`? It decodes everything but null, and stands for a tool without arguments. */
 const isEmpty = (schema: AnySchema): schema is Schema.Codec<unknown, unknown> => {
   if (!isEffectSchema(schema)) return false
   const { ast } = Schema.toEncoded(schema)
@@ -220,7 +220,7 @@ const emptyDecoder = (schema: Schema.Decoder<unknown>): InputCodec["decode"] => 
   }
 }
 
-/** Reads arguments with `schema`; `given` is shown in place of the JSON Schema that is derived. Either is of an object. */
+/** Decodes arguments with `schema`; `given` is shown in place of the derived JSON Schema. Either is of an object. */
 export const inputCodec = (
   tool: string,
   schema: AnySchema,
@@ -231,7 +231,7 @@ export const inputCodec = (
   }
   return derived(tool, "input", schema, given).pipe(
     Effect.flatMap((found) =>
-      object(tool, given === undefined ? "input" : "input_schema", atTop(found))
+      objectSchema(tool, given === undefined ? "input" : "input_schema", atTop(found))
     ),
     Effect.map((json_schema) => ({
       json_schema,
@@ -260,7 +260,7 @@ export const outputCodec = (
     }
   })
 
-/** Reads arguments that only a JSON Schema describes. Its patterns are run in linear time; one that cannot be is refused. */
+/** Decodes arguments that only a JSON Schema describes. Patterns run in linear time; one that cannot is refused. */
 export const jsonSchemaInput = (
   tool: string,
   json_schema: JsonObject
@@ -275,7 +275,7 @@ export const jsonSchemaInput = (
     )
   )
   return Result.isSuccess(schema)
-    ? Effect.map(object(tool, "input_schema", atTop(json_schema)), (shown) => ({
+    ? Effect.map(objectSchema(tool, "input_schema", atTop(json_schema)), (shown) => ({
         json_schema: shown,
         decode: Schema.decodeUnknownExit(schema.success as Schema.Decoder<unknown>, strictly)
       }))

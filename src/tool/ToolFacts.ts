@@ -1,12 +1,12 @@
 /**
- * What Stargraph's pipeline tells of a call: that it began, what it gave, and the tokens that its result says it used.
- * Projections of the call's own events; a call that was refused before its body told nothing.
+ * Stargraph's facts of a call: its begin, its result, and the tokens that its result reports. They are projections of the
+ * call's events; a call that was refused before its body has none.
  */
 import { Schema } from "effect"
 import type { CallId } from "../Ids.ts"
 import type { RunEvent } from "../run/RunEvent.ts"
 
-/** The block that a tool which asks a model itself puts into its result, as `_tokens`. */
+/** The member `_tokens` of the result of a tool that asks a model itself. */
 const TokensUsed = Schema.Struct({
   prompt: Schema.optionalKey(Schema.Int),
   completion: Schema.optionalKey(Schema.Int),
@@ -21,7 +21,7 @@ export type ToolFact =
 
 const tokensIn = Schema.decodeUnknownOption(Schema.Struct({ _tokens: TokensUsed }))
 
-/** Of one run's events, oldest first. */
+/** The facts of one run's events, oldest first. */
 export const factsOf = (events: Iterable<RunEvent>): ReadonlyArray<ToolFact> => {
   const facts: Array<ToolFact> = []
   const begun = new Set<CallId>()

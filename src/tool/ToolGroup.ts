@@ -1,6 +1,6 @@
 /**
- * SemStreams' categories: a grouping of tools by what they are for, by which a role's tools are chosen and tokens
- * saved. A group never grants anything, and is not the category that follows from side effects.
+ * SemStreams' categories: groups of tools by purpose, by which the tools for a role are chosen. A group grants nothing, and is
+ * not the category that follows from side effects.
  */
 import { Schema } from "effect"
 import { ToolPolicyError } from "../error/ToolError.ts"
@@ -40,16 +40,16 @@ const byName: ReadonlyMap<string, ToolGroup> = new Map(
   ToolGroup.literals.flatMap((group) => known[group].map((name) => [name, group] as const))
 )
 
-/** The group that was declared for a tool; else the one its name has in SemStreams; else `core`. */
+/** The declared group of a tool, else the one that its name has in SemStreams, else `core`. */
 export const groupOf = (tool: { readonly name: string; readonly group?: ToolGroup }): ToolGroup =>
   tool.group ?? byName.get(tool.name) ?? "core"
 
-/** What an agent that only explores may be shown: no execution, no orchestration, no reprogramming. */
+/** The groups for an agent that only explores: no execution, no orchestration, no reprogramming. */
 export const read_only_groups: ReadonlyArray<ToolGroup> = ["core", "knowledge", "network"]
 
 const groups = Schema.optionalKey(Schema.Array(ToolGroup).check(Schema.isMaxLength(64)))
 
-/** Which groups are for whom. A role that is not named has none of its own. */
+/** The groups of each role. A role without an entry has none. */
 export const GroupsByRole = Schema.Struct({
   viewer: groups,
   approver: groups,
@@ -59,11 +59,11 @@ export const GroupsByRole = Schema.Struct({
 } satisfies Record<Role, typeof groups>)
 export interface GroupsByRole extends Schema.Schema.Type<typeof GroupsByRole> {}
 
-/** The groups for whoever has these roles: those that stand under any of them. */
+/** The groups of any of these roles. */
 export const groupsFor = (byRole: GroupsByRole, roles: Roles | undefined): ReadonlySet<ToolGroup> =>
   new Set(Role.literals.flatMap((role) => (hasRole(roles, [role]) ? (byRole[role] ?? []) : [])))
 
-/** The refusal of a call to a tool whose group is not for whoever sent the message. */
+/** The refusal of a call to a tool whose group is not for the sender's roles. */
 export const groupDenied = (
   tool: string,
   group: ToolGroup,

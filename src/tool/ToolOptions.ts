@@ -1,11 +1,11 @@
 /**
- * Options of tools that come along. One that is misspelt would be a guard that is not there.
+ * Checks the options of the built-in tools: a misspelt option would be a missing guard.
  */
 import type { MisdeclaredTool } from "./MisdeclaredTool.ts"
 import { misdeclared } from "./MisdeclaredTool.ts"
 import { suggestNames } from "./Nearest.ts"
 
-/** Ends the start at the first option that the tool does not have; undefined = it has them all. */
+/** The error for the first option that the tool does not have; undefined = it has them all. */
 export const strayOption = <Options extends object>(
   tool: string,
   options: Options,

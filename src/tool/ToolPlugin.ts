@@ -1,6 +1,6 @@
 /**
- * Tools that enter as a plugin: a manifest says who it is, which namespaces are its own and when it is loaded, and nothing
- * else of it gets in. Manifest and bounds are Stargraph's.
+ * Tools of plugins. A manifest declares a plugin's name, its namespaces and its order; a tool outside these namespaces is
+ * refused. Manifest and bounds are Stargraph's.
  */
 import { Effect, Schema, SchemaIssue } from "effect"
 import type { GovernedTool } from "./GovernedTool.ts"
@@ -15,12 +15,12 @@ export const PluginManifest = Schema.Struct({
   name: Word,
   version: Word,
   api_version: Schema.Literal("1"),
-  /** The namespaces that are its own: no other plugin may declare one of them. */
+  /** Its own namespaces: no other plugin may declare one of them. */
   namespaces: Schema.Array(Word).check(Schema.isMinLength(1), Schema.isMaxLength(32)),
   provides: Schema.Array(Schema.Literal("tool")).pipe(
     Schema.withDecodingDefaultKey(Effect.succeed(["tool"] as const))
   ),
-  /** Lower ones are loaded first; the same by name. */
+  /** Plugins load in ascending order, and by name where it is equal. */
   order: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 10_000 })).pipe(
     Schema.withDecodingDefaultKey(Effect.succeed(5_000))
   )
@@ -32,7 +32,7 @@ export interface ToolPlugin<R = never, E = never, RX = never> {
   readonly tools: Effect.Effect<ReadonlyArray<GovernedTool<R>>, E, RX>
 }
 
-/** A plugin that is not let in: which, what of it, and the fix. */
+/** A plugin that is refused: its name, the field at fault, and the fix. */
 export class PluginRefused extends Schema.TaggedError<PluginRefused>()("PluginRefused", {
   plugin: Schema.String,
   field: Schema.String,
@@ -133,7 +133,7 @@ const ordered = Effect.fnUntraced(function* <R, E, RX>(
   return all
 })
 
-/** The registry with the tools of these plugins besides, loaded in their order. One that is refused ends the start. */
+/** The registry with the tools of these plugins, loaded in their order. A plugin that is refused ends the start. */
 export const load = Effect.fnUntraced(function* <R, R2, E, RX>(
   registry: Registry<R>,
   plugins: ReadonlyArray<ToolPlugin<R2, E, RX>>

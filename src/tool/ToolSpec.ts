@@ -1,7 +1,7 @@
 /**
- * What governs a tool: identity, schemas, side effects, and everything that follows from them. `side_effects` is the one
- * stored fact; what is derived from it may be overridden. Names on the wire are Stargraph's, whose `permissions` are our
- * `capabilities`, because `permission` is the answer allow, ask or deny.
+ * What governs a tool: identity, schemas, side effects, and what follows from them. `side_effects` is the one stored fact;
+ * what is derived from it may be overridden. Names on the wire are Stargraph's: its `permissions` are `capabilities` here,
+ * because a `permission` is allow, ask or deny.
  */
 import { Effect, Schema, SchemaTransformation } from "effect"
 import { RequestedCapability } from "../capability/Capability.ts"
@@ -19,8 +19,8 @@ import {
 import { ToolGroup } from "./ToolGroup.ts"
 
 /**
- * What a call becomes when its dispatch is lost: sent again with the same key, what its tool says when it is asked, or
- * unknown until somebody says.
+ * What happens to a call whose dispatch is lost: `again` sends it with the same key, `ask` asks its tool, `unknown` leaves it
+ * to an operator.
  */
 export const OnLoss = Schema.Literals(["again", "ask", "unknown"])
 export type OnLoss = typeof OnLoss.Type
@@ -37,14 +37,14 @@ export const CostEstimate = Schema.String.check(
   Schema.isPattern(/^\d{1,18}(?:\.\d{1,18})?$/, { description: 'a decimal text such as "0.10"' })
 )
 
-/** `calls_max` calls of the tool by one tenant at once, and as many again evenly over each `window_ms`. */
+/** A token bucket for each tenant: `calls_max` calls at once, refilled evenly over each `window_ms`. */
 export const RateLimit = Schema.Struct({
   calls_max: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 1_000_000 })),
   window_ms: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 86_400_000 }))
 })
 export interface RateLimit extends Schema.Schema.Type<typeof RateLimit> {}
 
-/** After `failures_max` failures in a row the tool is left alone for `open_ms`; then one call tries it. */
+/** After `failures_max` failures in a row calls are refused for `open_ms`; then one call probes the tool. */
 export const Circuit = Schema.Struct({
   failures_max: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 1_000 })),
   open_ms: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 3_600_000 }))
@@ -69,17 +69,17 @@ const Tag = Schema.String.check(Schema.isPattern(/^\S{1,64}$/, { description: "a
 
 /** SemStreams' default for one attempt. */
 export const timeout_ms_default = 60_000
-/** A transactional body holds the run's head row, so it is bounded more tightly. */
+/** A transactional body holds the row of the run's head, so that its timeout is shorter. */
 export const transaction_ms_max = 5_000
-/** The raw cap of a result (DESIGN 5). */
+/** The greatest encoded result, in bytes; a tool may declare another bound. */
 export const result_bytes_default = 4_000_000
-/** What the model sees of a result (SM-94). */
+/** The greatest part of a result that a model sees, in bytes. */
 export const model_copy_bytes_max = 32_768
 
 const fields = {
   namespace: ModelName,
   name: ModelName,
-  /** A free tag, no order is read into it: two versions of one name stand side by side. */
+  /** A free tag without an order: two versions of one name stand side by side. */
   version: Schema.String.check(
     Schema.isPattern(/^[A-Za-z0-9._-]{1,64}$/, { description: "1 to 64 letters, digits, . _ or -" })
   ),
@@ -92,51 +92,51 @@ const fields = {
   replay_policy: ReplayPolicy,
   /** What the caller must hold, all of them; on the wire `permissions`. */
   capabilities: Schema.Array(RequestedCapability).check(Schema.isMaxLength(32)),
-  /** The same text from two calls of one run is one effect (`IdempotencyKey.ts`); null = each call is its own. */
+  /** Two calls of a run with the same key are one side effect (`IdempotencyKey.ts`); null = each call is its own. */
   idempotency_key: Schema.NullOr(IdempotencyKey),
-  /** Of one call, in the currency of the ledger; null = nothing is known. */
+  /** Of one call, in the currency of the ledger; null = unknown. */
   cost_estimate: Schema.NullOr(CostEstimate),
   examples: Schema.Array(ToolExample).check(Schema.isMaxLength(16)),
   tags: Schema.Array(Tag).check(Schema.isMaxLength(32)),
-  /** Not shown to those who choose tools; whoever names its key may still call it. */
+  /** Not listed; it can still be called by its key. */
   deprecated: Schema.Boolean,
   category: ToolCategory,
   /** `proposal` makes the tool a suggestion, which asks nobody. */
   produces: Schema.optionalKey(Schema.Literal("proposal")),
   /** Absent = at the call. */
   approval: Schema.optionalKey(ApprovalGate),
-  /** `allow`, `ask` or `deny` when the tool itself says so; absent = the category decides (mutate asks). */
+  /** Absent = the category decides: `mutate` asks, any other is allowed. */
   permission: Schema.optionalKey(Permission),
-  /** What a rule of a policy reads together, as words: texts and lists of texts. Absent = the first text alone. */
+  /** The arguments that a rule of a policy reads, joined as words: texts and lists of texts. Absent = the first text. */
   rule_arguments: Schema.optionalKey(RuleArguments),
-  /** Who may decide when the tool asks; empty = any approver or operator. */
+  /** The roles that may decide; empty = any approver or operator. */
   approvers: Schema.Array(Role),
-  /** How long a question waits, in ms; absent = for ever (D5). */
+  /** How long a question waits, in ms. Absent = it does not expire. */
   approval_expires_ms: Schema.optionalKey(Schema.Int.check(Schema.isGreaterThan(0))),
-  /** Says to a person what will happen, before the arguments are read. */
+  /** Tells an approver what a call will do. */
   effect_description: Text(1_000),
-  /** By what an agent's tools are filtered; it grants nothing. */
+  /** By which an agent's tools are filtered; it grants nothing. */
   group: Schema.optionalKey(ToolGroup),
-  /** The tool honours the key that the runtime gives it: the same key twice is one effect. */
+  /** The tool honours the key of its call: the same key twice is one side effect. */
   idempotent: Schema.Boolean,
-  /** The body runs in the journal's transaction and commits with its event; SQL only through the runtime's client. */
+  /** The body runs in the journal's transaction and commits with its event. It may use SQL only through the runtime's client. */
   transactional: Schema.Boolean,
-  /** The tool can be asked what became of a call that was lost. */
+  /** The tool can be asked what became of a lost call. */
   reconcile: Schema.Boolean,
   timeout_ms: TimeoutMs,
   /** Absent = one attempt. */
   retry: Schema.optionalKey(RetryPolicy),
   rate_limit: Schema.optionalKey(RateLimit),
   circuit: Schema.optionalKey(Circuit),
-  /** Bodies of the tool that run at the same time in one process; the others wait. Absent = only the run's own bound. */
+  /** Bodies that run at the same time in one process; others wait. Absent = only the run's own limit. */
   concurrency_max: Schema.optionalKey(
     Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 10_000 }))
   ),
-  /** A result of this tool is the answer: no turn follows the step that it was called in (SM-20). A failure stops nothing. */
+  /** Its result is the answer: no turn follows the step in which it was called. A failure does not stop the loop. */
   stop_loop: Schema.optionalKey(Schema.Boolean),
-  /** The texts in its result are of their own, such as a file's: the model reads them as they are, without markup escaped. */
+  /** The texts in its result are plain texts, such as a file's: the model reads them without escaped markup. */
   text_result: Schema.optionalKey(Schema.Boolean),
-  /** The greatest encoded result in bytes; a larger one is refused as terminal. */
+  /** The greatest encoded result in bytes; a larger one is a terminal failure. */
   result_bytes_max: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 64_000_000 }))
 }
 
@@ -144,7 +144,7 @@ const Complete = Schema.Struct(fields)
 
 const { capabilities, ...sameNames } = fields
 
-/** What the record alone stands for where a field is left out; a declaration derives more (`Governance.ts`). */
+/** The record with its own defaults; a declaration derives more (`Governance.ts`). */
 const Wire = Schema.Struct({
   ...sameNames,
   permissions: capabilities.pipe(Schema.withDecodingDefaultKey(Effect.succeed([]))),
@@ -162,7 +162,7 @@ const Wire = Schema.Struct({
   idempotent: Schema.optionalKey(Schema.Boolean),
   transactional: Schema.Boolean.pipe(Schema.withDecodingDefaultKey(Effect.succeed(false))),
   reconcile: Schema.Boolean.pipe(Schema.withDecodingDefaultKey(Effect.succeed(false))),
-  /** `true` is the permission `ask`, in the words of other configurations; a `deny` stands. It is never written back. */
+  /** `true` stands for the permission `ask`, as other configurations write it; a `deny` wins. Never encoded. */
   needs_approval: Schema.optionalKey(Schema.Boolean),
   timeout_ms: Schema.optionalKey(TimeoutMs),
   result_bytes_max: fields.result_bytes_max.pipe(
@@ -180,7 +180,7 @@ const Wire = Schema.Struct({
 
 const effect_description_max = 1_000
 
-/** Seven fields are required, as in Stargraph; a record without the others is complete when it is decoded. */
+/** Seven fields are required, as in Stargraph; decoding completes a record that has only those. */
 export const ToolSpec = Wire.pipe(
   Schema.decodeTo(
     Schema.toType(Complete),
@@ -202,19 +202,19 @@ export const ToolSpec = Wire.pipe(
 )
 export interface ToolSpec extends Schema.Schema.Type<typeof Complete> {}
 
-/** A record from outside. Fails with what is wrong of each field; a field that no tool has is refused. */
+/** Decodes a record from outside. Fails with all issues; a field that no tool has is refused. */
 export const decodeToolSpec = Schema.decodeUnknownEffect(ToolSpec, {
   onExcessProperty: "error",
   errors: "all"
 })
 
-/** The record as the wire has it, Stargraph's names in it. */
+/** The record with the names of the wire, which are Stargraph's. */
 export const encodeToolSpec = Schema.encodeEffect(ToolSpec)
 
 export const keyOf = (spec: Pick<ToolSpec, "namespace" | "name" | "version">): string =>
   `${spec.namespace}.${spec.name}@${spec.version}`
 
-/** Does a dispatch have to be journaled before the body runs? */
+/** Is a dispatch journaled before the body runs? */
 export const isDispatched = (spec: Pick<ToolSpec, "side_effects">): boolean =>
   spec.side_effects === "write" || spec.side_effects === "external"
 

@@ -1,5 +1,5 @@
 /**
- * A tool's timeout as SemStreams' configuration writes it: a Go duration such as `30s`, `500ms` or `1m30s` (SM-25).
+ * A tool's timeout as SemStreams' configuration writes it: a Go duration such as `30s`, `500ms` or `1m30s`.
  */
 import { Result } from "effect"
 import { timeout_ms_default } from "./ToolSpec.ts"
@@ -19,7 +19,7 @@ const part = /(?:(\d+)(?:\.(\d*))?|\.(\d+))(ns|us|µs|μs|ms|s|m|h)/y
 /** Go keeps a duration in 64 bits. */
 const most = 2n ** 63n - 1n
 
-/** Go's grammar: a sign, then numbers with a unit each, or a plain zero. In nanoseconds; undefined if it is none. */
+/** By Go's grammar: a sign, then numbers with a unit each, or a plain zero. In nanoseconds; undefined = not a duration. */
 const parse = (text: string): bigint | undefined => {
   const negative = text.startsWith("-")
   const rest = negative || text.startsWith("+") ? text.slice(1) : text
@@ -39,7 +39,7 @@ const parse = (text: string): bigint | undefined => {
   return total > most ? undefined : negative ? -total : total
 }
 
-/** A duration in whole ms, rounded up, at least 1; or why it is none. Absent (null or undefined) is the default. */
+/** The duration in whole ms, rounded up, at least 1; or why the value is none. Null or undefined = the default. */
 export const timeoutMs = (value: unknown): Result.Result<number, string> => {
   if (value === null || value === undefined) return Result.succeed(timeout_ms_default)
   if (value === "") return Result.fail("timeout is required")

@@ -37,8 +37,8 @@ const defect_reason = "DEFECT"
 const defect_message = "The tool failed by a defect of its own."
 
 /**
- * What went wrong in a body, as one of the four classes. A failure that is a text is of the kind `unknown` and keeps its text
- * (SM-18), which was written for a reader. Any other failure of no class is a defect and keeps no text: the message of an
+ * What went wrong in a body, as one of the four classes. A failure that is a text is of the kind `unknown` and keeps its text,
+ * which was written for a reader. Any other failure of no class is a defect and keeps no text: the message of an
  * error may quote secrets.
  */
 const classifyCause = (cause: Cause.Cause<unknown>): ToolError => {
