@@ -79,6 +79,7 @@ const withSenderSpan = (context: ActorContext, call: CallMessage): ActorContext 
   return span === undefined ? context : Context.add(context, Tracer.ParentSpan, span)
 }
 
+/** The ids of another runtime's call may have any form. Here they only name it, so they are not validated. */
 export const make = (
   delivery: ToolDelivery,
   call: CallMessage,
