@@ -184,6 +184,26 @@ describe("the README at the top", () => {
   })
 })
 
+describe("the README of embedding", () => {
+  it("explains every option of start", () => {
+    const source = readFileSync(join(root, "layers/compose/NodeService.ts"), "utf8")
+    const declared = /^export interface Options \{\n([\s\S]*?)^\}/m.exec(source)![1]!
+    const options = [...declared.matchAll(/^  readonly (\w+)\??:/gm)].map(([, name]) => name!)
+    assert.isAtLeast(options.length, 14)
+    const { text } = rooms.find(({ path }) => path === "layers/compose/README.md")!
+    const section = text.slice(text.indexOf("## start"), text.indexOf("## Send"))
+    for (const option of options) assert.include(section, `\`${option}\``)
+  })
+
+  it("lists every entry of the package", () => {
+    const { text } = rooms.find(({ path }) => path === "layers/compose/README.md")!
+    for (const [key, target] of Object.entries(manifest.exports)) {
+      if (target === null || key === "./package.json") continue
+      assert.include(text, `\`troupe${key.slice(1)}\``)
+    }
+  })
+})
+
 describe("the README of the ports", () => {
   it("lists every port", () => {
     const files = readdirSync(join(root, "services")).filter((file) =>
