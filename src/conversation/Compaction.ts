@@ -1,7 +1,7 @@
 /**
- * What a prompt is shown of a conversation and of a run, under a cut. Pure: who applies the same cut shows the same
- * prompt. Results go first, as a note of their size, then whole runs and steps, oldest first, never a call without its
- * result; the run's message and its last step always stay.
+ * What a prompt holds of a conversation and of a run, under a cut. Pure, so the same cut always gives the same prompt. Results
+ * become notes of their size first; then whole runs and steps are left out, oldest first, never a call without its result. The
+ * run's message and its last step always stay.
  */
 import type { FrameCut, HistoryCut, Summary } from "./Cut.ts"
 import type { TranscriptEntry } from "./Transcript.ts"
@@ -23,13 +23,13 @@ export interface Past {
 
 export const no_past: Past = { chapters: [], cut: undefined }
 
-/** Shorter results are not worth a note. */
+/** A shorter result stays: its note would be as long. */
 const elided_units_min = 200
-/** No result is cut shorter, and none that is cut already is cut again. */
+/** No result is cut shorter than this, and none that is cut is cut again. */
 export const capped_units_min = 256
 const cappable_units_min = 2 * capped_units_min
 
-/** An entry whose text is not the tool's any more. */
+/** An entry with a text that is not the tool's own. */
 const shortened = (entry: ToolEntry, json: string): ToolEntry => ({
   ...entry,
   outcome: { _tag: "Value", json },
@@ -86,13 +86,13 @@ const note = (
           : "")
 })
 
-/** What stands in place of the runs that are not shown. */
+/** The note in the place of runs that are left out. */
 export const historyNote = (cut: HistoryCut | undefined): TranscriptEntry | undefined =>
   cut === undefined || cut.dropped === 0
     ? undefined
     : note("this conversation", "messages", cut.dropped, cut.summary)
 
-/** What stands in place of the steps that are not shown. */
+/** The note in the place of steps that are left out. */
 export const frameNote = (cut: FrameCut | undefined): TranscriptEntry | undefined =>
   cut === undefined || cut.dropped === 0
     ? undefined
@@ -139,7 +139,7 @@ export const stepsOf = (
   const groups: Array<Array<TranscriptEntry>> = []
   for (let i = frameNote(cut) === undefined ? 1 : 2; i < transcript.length; i++) {
     const entry = transcript[i]!
-    // A turn that said nothing is shown as what its model was told of it.
+    // An empty turn is in the transcript as the note that its model was given.
     if (entry.role === "tool") groups.at(-1)?.push(entry)
     else groups.push([entry])
   }

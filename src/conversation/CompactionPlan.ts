@@ -1,6 +1,6 @@
 /**
- * Which cut brings a prompt back within its bounds. Each cut goes down to half of the room, so that the next ones are
- * rare and the prompt in between only grows at its end, which is what a provider's cache needs.
+ * Which cut brings a prompt back within its bounds. Each cut goes down to half of the room: cuts are rare, and between them the
+ * prompt only grows at its end, which providers' caches need.
  */
 import type { Past } from "./Compaction.ts"
 import {
@@ -39,9 +39,9 @@ export interface Bounds {
   readonly context_tokens_max: number
   /** Of the conversation before the run. */
   readonly history_tokens_max: number
-  /** Tokens of a summary of all that is dropped; 0 = nothing is summarised, and results go before runs and steps. */
+  /** Tokens of a summary of all that is dropped; 0 = no summary, and results go before whole runs and steps. */
   readonly summary_tokens_max: number
-  /** Cuts although the bounds are kept: the provider has refused what they allow. */
+  /** The provider has refused the prompt, so it is cut even within the bounds. */
   readonly refused: boolean
 }
 
@@ -50,7 +50,7 @@ export interface Plan {
   readonly own: FrameCut | undefined
   readonly tokens_before: number
   readonly tokens_after: number
-  /** What will not be shown any more, oldest first, with the notes that stood before it. */
+  /** What this cut drops, oldest first, with the notes of earlier cuts. */
   readonly dropped: ReadonlyArray<TranscriptEntry>
 }
 
@@ -63,10 +63,10 @@ interface Unit {
   shown: "whole" | "elided" | "dropped"
 }
 
-/** Room for the note that says what was dropped. */
+/** Room for the note on what was dropped. */
 const note_tokens = 48
 
-/** The prompt as units, and what a shrinking of them changes. */
+/** The prompt as units, and its size while they are elided and dropped. */
 class Shrinking {
   readonly history: ReadonlyArray<Unit>
   readonly own: ReadonlyArray<Unit>
@@ -111,19 +111,19 @@ class Shrinking {
     unit.tokens = tokens
   }
 
-  /** Shows sizes in place of results, oldest first, until `enough`. */
+  /** Replaces results by notes of their size, oldest first, until `enough`. */
   elide(units: ReadonlyArray<Unit>, enough: () => boolean) {
     for (const unit of units) {
       if (enough()) return
       if (unit.shown !== "whole") continue
       const tokens = sizeOf(withElidedResults(unit.entries), this.#measure)
-      // What has nothing to leave out counts too: a cut is one number.
+      // A unit without results counts as elided too: a cut is one number.
       unit.shown = "elided"
       this.#less(unit, tokens)
     }
   }
 
-  /** Leaves out units, oldest first, until `enough`. `note` is what stands for them. */
+  /** Drops units, oldest first, until `enough`. `note`: tokens of what stands for them. */
   drop(units: ReadonlyArray<Unit>, note: number, enough: () => boolean) {
     let noted = false
     for (const unit of units) {
@@ -140,11 +140,11 @@ class Shrinking {
   }
 }
 
-/** The last unit that is shown so, or no later one than before. */
+/** The place of the last unit that is shown so, or `before` if none is. */
 const through = (units: ReadonlyArray<Unit>, shown: Unit["shown"], before: number): number =>
   units.reduce((last, unit) => (unit.shown === shown ? unit.at : last), before)
 
-/** How long the last step's results may be for the prompt to fit; undefined where cutting them changes nothing. */
+/** To how many UTF-16 units the last step's results are cut for the prompt to fit; undefined where a cut changes nothing. */
 const capOf = (
   last: ReadonlyArray<TranscriptEntry>,
   allowed: number,
@@ -164,7 +164,7 @@ const capOf = (
   }
 }
 
-/** What has to go; undefined where nothing has to, or nothing can. */
+/** The cut; undefined where nothing has to be left out, or nothing can. */
 export const planCompaction = (
   prompt: Prompt,
   bounds: Bounds,

@@ -55,10 +55,10 @@ export const ConversationMessage = Schema.Struct({
 })
 export interface ConversationMessage extends Schema.Schema.Type<typeof ConversationMessage> {}
 
-/** The greatest message, in bytes of UTF-8. */
+/** Of a message, in bytes of UTF-8. */
 export const message_bytes_max = 1_000_000
 
-/** Nobody knows this conversation. */
+/** There is no such conversation, or it is not open to the caller. */
 export class ConversationNotFound extends Schema.TaggedError<ConversationNotFound>()(
   "ConversationNotFound",
   { id: Schema.String }

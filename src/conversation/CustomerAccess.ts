@@ -1,6 +1,6 @@
 /**
- * With whom a customer speaks: the agents that are meant for customers, in conversations that it began itself. What else
- * there is, is not there for it.
+ * What a customer may reach: the agents that are meant for customers, in conversations that it began itself. Everything else is
+ * absent for it.
  */
 import { Schema } from "effect"
 import type { AgentName } from "../Ids.ts"
@@ -32,7 +32,7 @@ export const agentRefusal = (
     ? undefined
     : new NotForCustomers({ customer_agents })
 
-/** One that the principal may not use is as absent as one that does not exist. */
+/** A conversation that the principal may not use is reported like one that does not exist. */
 export const isOpenTo = (
   by: Principal,
   right: RightName,

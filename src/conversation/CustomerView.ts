@@ -1,6 +1,6 @@
 /**
- * What a customer sees of a conversation of its own, in the feed, in the history and in answers. Everything is listed
- * here: an event, a member or an outcome that is not named is not shown, whatever is added to it later.
+ * What a customer sees of its own conversation, in the feed, in the history and in answers. Only the events, members and outcomes
+ * that are named here are shown, so that what is added to them later is not.
  */
 import type { ToolFailure } from "../error/ToolError.ts"
 import { userText } from "../error/ToolError.ts"
@@ -10,12 +10,12 @@ import type { Source } from "../run/ProviderWork.ts"
 import type { EndStatus, FinishReason, Outcome, RunEnded, RunEvent } from "../run/RunEvent.ts"
 import type { Conversation, ConversationMessage } from "./Conversation.ts"
 
-/** What failed, in words that are for end users: no name of a tool, no argument of a call, no kind of an error. */
+/** What failed, in words for end users: no name of a tool, no argument of a call, no kind of an error. */
 interface CustomerFailure {
   readonly message: string
 }
 
-/** How a text ended that is not whole. */
+/** How a text ended, if it is not whole. */
 export type CustomerFinish = Exclude<FinishReason, "stop" | "tool_calls">
 
 /** An event as a customer reads it; its members have the names that they have for staff. */
@@ -26,12 +26,12 @@ export type CustomerEvent =
       readonly frame: FrameId
       readonly step: number
       readonly text: string
-      /** Always none: what an agent does is not told, so that a client of staff's events reads these too. */
+      /** Always empty: customers do not see calls. There for clients that read the events of staff. */
       readonly calls: readonly []
-      /** Absent where the text is whole: that a turn ended because it calls tools is what an agent does. */
+      /** Absent where the text is whole, also where the turn ended with calls. */
       readonly finish?: CustomerFinish
     }
-  /** A person is asked, has answered, or is asked no more. Not who, what or how. */
+  /** That a person is asked, has answered, or is asked no more; not who, what or how. */
   | { readonly _tag: "ApprovalRequested" | "ApprovalDecided" | "ApprovalClosed" }
   | {
       readonly _tag: "CallSettled"
@@ -72,7 +72,7 @@ const sourceOf = ({ document, title, url }: Source): Source => ({
   ...(document === undefined ? undefined : { document })
 })
 
-/** The texts that the runtime makes name tools and arguments; those that a tool's author wrote are for its users. */
+/** Failures of the runtime name tools and arguments, so they get a text of their own; those of a tool are written for its users. */
 const failureText = (error: ToolFailure): string => {
   if (error.reason === undefined) return userText(error)
   switch (error.class) {
@@ -87,7 +87,7 @@ const failureText = (error: ToolFailure): string => {
 }
 
 const settled = (call: CallId, outcome: Outcome, by: string | undefined) => {
-  // What a specialist tried is between agents, and what an operator settled is in an operator's words.
+  // Not what failed below a specialist, and not what an operator settled, in words of his own.
   if (outcome._tag !== "Failed" || by !== undefined || depthOf(frameOf(call)) > 1) return undefined
   const { error } = outcome
   return {
@@ -111,7 +111,7 @@ export const customerEvent = (event: RunEvent): CustomerEvent | undefined => {
       return { _tag: "RunAccepted", message: event.message }
     case "ModelTurned": {
       const { finish, frame, step, text } = event
-      // A turn without a text did something else, or nothing.
+      // A turn without a text only has calls, or is empty.
       return frame === rootFrame && text !== ""
         ? { _tag: "ModelTurned", frame, step, text, calls: [], ...ofFinish(finish) }
         : undefined

@@ -1,10 +1,10 @@
 /**
- * What a prompt leaves out, as the journal keeps it. A cut changes what a model is shown and nothing else: messages,
- * turns and results stay in the journal whole.
+ * What a prompt leaves out, as the journal keeps it. A cut changes only what a model is shown: messages, turns and results stay
+ * whole in the journal.
  */
 import { Schema } from "effect"
 
-/** A text that stands for all that came up to and including `through`. */
+/** A summary of everything up to and including `through`. */
 export const Summary = Schema.Struct({ through: Schema.Int, text: Schema.String })
 export interface Summary extends Schema.Schema.Type<typeof Summary> {}
 

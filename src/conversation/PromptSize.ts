@@ -1,5 +1,5 @@
 /**
- * How long what a model is shown is, in whatever unit the caller counts; and at most, where that is enough to know and costs less than to count.
+ * The size of what a model is shown, in the caller's unit, and an upper bound of its tokens, which costs less than counting.
  */
 import type { Json } from "../Canonical.ts"
 import type { TranscriptEntry } from "./Transcript.ts"
@@ -17,10 +17,10 @@ const tokens_per_unit_max = 3
 const tokens_per_json_unit_max = 6
 const tokens_per_number_max = 24
 
-/** What a message costs beside its text: role and separators. */
+/** Tokens of a message beside its text: role and separators. */
 const entry_overhead = 4
 
-/** What its provider alone reads (signatures, encrypted reasoning) is not counted: it is no text of the prompt. */
+/** Without what only its provider reads (signatures, encrypted reasoning), which is no text of the prompt. */
 export const entrySize = (entry: TranscriptEntry, measure: Measure): number => {
   switch (entry.role) {
     case "user":
@@ -40,7 +40,7 @@ export const entrySize = (entry: TranscriptEntry, measure: Measure): number => {
   }
 }
 
-/** Tokens of a value's JSON, or more: without making it. */
+/** An upper bound of the tokens of a value's JSON, without encoding it. */
 const jsonMost = (value: Json): number => {
   if (typeof value === "string") return 2 + value.length * tokens_per_json_unit_max
   if (typeof value !== "object" || value === null) return tokens_per_number_max
@@ -58,7 +58,7 @@ const jsonMost = (value: Json): number => {
   return most
 }
 
-/** Tokens of an entry by any tokenizer, or more. */
+/** An upper bound of an entry's tokens by any tokenizer over bytes. */
 export const entryMost = (entry: TranscriptEntry): number => {
   switch (entry.role) {
     case "user":

@@ -1,8 +1,8 @@
 /**
- * How many tokens a text is, without a model's own tokenizer: an estimate in one pass, which knows the scripts and the
- * shapes (JSON, numbers, identifiers, base64) where "four characters a token" is wrong by a factor of two. Against
- * o200k_base it says 0.8 to 1.2 times as much for prose, code, JSON and base64 in Latin letters, and 1.3 to 2.1 times for
- * other scripts, for which older vocabularies need that many: it errs on the side of a prompt that fits.
+ * Estimates the tokens of a text in one pass, without a model's tokenizer. It knows the scripts and shapes (JSON, numbers,
+ * identifiers, base64) for which "four characters a token" is wrong by a factor of two. The estimate is 0.8 to 1.2 times the
+ * tokens of o200k_base for prose, code, JSON and base64 in Latin letters, and 1.3 to 2.1 times for other scripts, for which
+ * older vocabularies need that many: it errs on the side of a prompt that fits.
  */
 
 /** Classes of characters. */

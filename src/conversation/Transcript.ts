@@ -1,5 +1,5 @@
 /**
- * What a model is shown of a frame: user text, its own turns, and results in the model's order.
+ * What a model is shown of a frame: the user's texts, its own turns, and results in the model's order.
  */
 import type { Json } from "../Canonical.ts"
 import { isCapabilityDenied } from "../capability/Capability.ts"
@@ -26,13 +26,13 @@ export type TranscriptEntry =
       readonly model_id: string
       readonly name: string
       readonly outcome: Outcome
-      /** What an operator made of the arguments, when it was not what the model proposed. */
+      /** The arguments that a person replaced the model's with. */
       readonly modified?: { readonly by: string; readonly arguments: unknown } | undefined
-      /** `outcome` is not the tool's but the model's copy of it: cleaned or cut, or a note in its place. */
+      /** `outcome` is the model's copy of the tool's: cleaned, cut, or a note in its place. */
       readonly copy?: true
     }
 
-/** Cut at a byte count, never inside a character, and say so. */
+/** At most so many bytes of UTF-8, never half a character, and a note if the text is cut. */
 export const capBytes = (text: string, bytes_max: number): string => {
   if (text.length * 3 <= bytes_max) return text
   let bytes = 0
@@ -56,8 +56,8 @@ export const isLong = (outcome: Outcome): boolean =>
   capBytes(outcome.json, model_copy_bytes_max) !== outcome.json
 
 /**
- * A result as its model is shown it: clean, and cut; the same object where that is all of it. `texts`: its texts are of
- * their own, and stay unescaped.
+ * A result as its model is shown it: cleaned and cut; the same object where that changes nothing. `texts`: the texts in it stay
+ * unescaped.
  */
 export const modelCopy = (outcome: Outcome, texts: boolean): Outcome => {
   if (outcome._tag !== "Value") return outcome
@@ -72,11 +72,11 @@ const denied = (reason: string, message: string): string =>
   rejected_prefix +
   modelText(failureOf(new ToolPolicyError({ kind: "permission", reason, message })))
 
-/** A text that somebody wrote for a person or for a log, for a model: clean, and without secrets and personal data. */
-const said = (text: string, tool?: string): string =>
+/** A text that was written for a person or a log, cleaned for a model, without secrets and personal data. */
+const cleanText = (text: string, tool?: string): string =>
   sanitiseText(redact(text, tool === undefined ? [] : [tool]))
 
-/** Each is said anew at every turn of its model, and cleaned once. */
+/** A result is in the prompt of every later turn, and is cleaned once (bench row `history`). */
 const texts = new WeakMap<Outcome, string>()
 
 const textOf = (outcome: Outcome, tool: string): string => {
@@ -94,11 +94,16 @@ const textWithout = (
     case "Failed":
       return isCapabilityDenied(outcome.error)
         ? sanitiseText(modelText(outcome.error))
-        : said(modelText(outcome.error), tool)
+        : cleanText(modelText(outcome.error), tool)
     case "Denied":
-      return denied("APPROVAL_DENIED", said(`${outcome.by} denied this call: ${outcome.reason}.`))
+      return denied(
+        "APPROVAL_DENIED",
+        cleanText(`${outcome.by} denied this call: ${outcome.reason}.`)
+      )
     case "Revised":
-      return said(`revision_requested: ${outcome.by} asks for another proposal: ${outcome.note}`)
+      return cleanText(
+        `revision_requested: ${outcome.by} asks for another proposal: ${outcome.note}`
+      )
     case "Expired":
       return denied("APPROVAL_EXPIRED", "the approval timed out: nobody answered in time.")
     case "Cancelled":
@@ -114,5 +119,5 @@ export const resultText = (entry: Extract<TranscriptEntry, { role: "tool" }>): s
   const capped = entry.copy === true ? text : capBytes(text, model_copy_bytes_max)
   return entry.modified === undefined
     ? capped
-    : `${said(entry.modified.by)} changed the arguments to ${JSON.stringify(sanitiseTexts(entry.modified.arguments as Json))}. Result: ${capped}`
+    : `${cleanText(entry.modified.by)} changed the arguments to ${JSON.stringify(sanitiseTexts(entry.modified.arguments as Json))}. Result: ${capped}`
 }

@@ -1,5 +1,5 @@
 /**
- * A call's result that no tool gave: the event that says so, and a refusal by a bound of the run.
+ * Results of calls that no tool gave: the event, and the refusal by a policy or a limit of the run.
  */
 import { failureOf, ToolPolicyError } from "../error/ToolError.ts"
 import type { CallId } from "../Ids.ts"

@@ -1,6 +1,6 @@
 /**
- * A call's result as a run in memory keeps it: what its model is shown. A long one is whole in the journal only, so that
- * what a run holds does not grow with what its tools return.
+ * A call's result as the state of a run keeps it: what its model is shown. A long result is whole in the journal only, so that
+ * the memory of a run does not grow with what its tools return.
  */
 import { Option, Schema } from "effect"
 import type { TranscriptEntry } from "../conversation/Transcript.ts"
@@ -10,7 +10,7 @@ import type { CallPhase, CallState } from "./RunState.ts"
 
 type Settled = Extract<CallPhase, { readonly _tag: "Settled" }>
 
-/** The result of a call that stops its loop stays whole: it is the answer. */
+/** The result of a call that stops its loop stays whole, because it is the answer. */
 export const settledPhase = ({ outcome, stop, texts }: CallSettled): Settled => {
   if (stop !== true && isLong(outcome)) {
     return { _tag: "Settled", outcome: modelCopy(outcome, texts === true), copy: true }
@@ -31,7 +31,7 @@ export const resultEntry = (
   const { id, proposed } = call
   const { model_id, name } = proposed
   const shown = copy === true ? outcome : modelCopy(outcome, texts === true)
-  // The usual result, without the copying of what few have.
+  // The usual result, as one literal: a spread of absent members costs more (bench row `step`).
   if (shown === outcome && copy === undefined && call.modified === undefined) {
     return { role: "tool", call: id, model_id, name, outcome }
   }

@@ -1,19 +1,19 @@
 /**
- * What becomes of a turn that did not end well: its provider cut it short, refused it or filtered it. Which of its calls may
- * run all the same, and whether it is worth asking again.
+ * What a turn causes that its provider cut short, refused or filtered: which of its calls may run all the same, and whether
+ * the frame has another turn.
  */
 import { failureOf, ToolUserError } from "../error/ToolError.ts"
 import type { FinishReason, ModelTurned, Outcome, ProposedCall } from "./RunEvent.ts"
 
-/** Ends after which a turn is what its model meant to say. */
+/** Is the turn what its model meant to say? */
 export const endedWell = (finish: FinishReason): boolean =>
   finish === "stop" || finish === "tool_calls"
 
-/** Ends that stand above anything that a turn asks for: none of its calls ever runs. */
+/** Did the turn end so that none of its calls may run? */
 const isBarred = (finish: FinishReason): boolean =>
   finish === "refusal" || finish === "content_filter"
 
-/** An object with a member: one without any is also what a gateway makes of arguments that never came. */
+/** An object with a member. An empty one is also what a gateway makes of arguments that never came. */
 const isWhole = ({ arguments: args, malformed }: ProposedCall): boolean =>
   malformed === undefined &&
   typeof args === "object" &&
@@ -35,8 +35,8 @@ const withheldText = (finish: FinishReason): string => {
 }
 
 /**
- * The result of a call that must not run, because its turn did not end in `tool_calls` or `stop`: any call of a refused or
- * filtered turn, and one whose arguments are not for certain complete. Undefined = it may run.
+ * The result of a call that must not run because of how its turn ended: every call of a refused or filtered turn, and of a turn
+ * that was cut those whose arguments may be incomplete. Undefined = it may run.
  */
 export const withheldResult = (turn: ModelTurned, call: ProposedCall): Outcome | undefined => {
   const { finish } = turn
@@ -49,7 +49,7 @@ export const withheldResult = (turn: ModelTurned, call: ProposedCall): Outcome |
   return { _tag: "Failed", error: failureOf(error) }
 }
 
-/** What a supervisor reads below the text of a specialist whose last turn did not end well; undefined = it did. */
+/** What a supervisor reads below the answer of a specialist whose last turn did not end well; empty if it did. */
 export const cutNote = (finish: FinishReason | undefined): string => {
   switch (finish) {
     case "length":
@@ -63,7 +63,7 @@ export const cutNote = (finish: FinishReason | undefined): string => {
   }
 }
 
-/** Why a turn is the end of its frame without an answer. `message` is for operators. */
+/** Why a turn ends its frame without an answer. `message` is for operators. */
 export interface DeadEnd {
   readonly reason: "truncated" | "refused" | "content_filtered"
   readonly message: string
@@ -73,8 +73,8 @@ const because = ({ finish_raw }: ModelTurned): string =>
   finish_raw === undefined ? "" : ` (${finish_raw})`
 
 /**
- * A turn that has nothing to show and that the same prompt would only bring again, for money: one cut at its limit before it
- * said anything, and one refused or filtered that has no text, or that asked for calls. Undefined = it goes on, or answers.
+ * Whether the frame ends here, because the same prompt would bring and cost the same turn again: one cut at its limit before
+ * it had any text or call, and one refused or filtered that has no text or asked for calls. Undefined = it goes on, or answers.
  */
 export const deadEndOf = (turn: ModelTurned): DeadEnd | undefined => {
   const { calls, finish, text } = turn

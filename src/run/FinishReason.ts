@@ -1,6 +1,6 @@
 /**
- * How a model's turn ended, in the words of no provider. `stop` and `tool_calls` are good ends; after any other the turn is
- * not what its model meant to say.
+ * How a model's turn ended, in words that are the same for every provider. After `stop` and `tool_calls` the turn is whole; after
+ * any other it is not what its model meant to say.
  */
 import { Schema } from "effect"
 

@@ -1,6 +1,6 @@
 /**
- * What a run needs of the process that goes on with it, beside the agent that it was sent to. While such a process is not
- * there, the run waits for one.
+ * What a process must host to go on with a run, beside the agent that the message was sent to. The run waits until a process
+ * hosts all of it.
  */
 import type { AgentName } from "../Ids.ts"
 import type { Pins } from "./RunEvent.ts"
@@ -30,8 +30,8 @@ export const needOf = (
 }
 
 /**
- * What the run's own past asks for: the agents that are at work in it, and the tools of calls that an owner before sent
- * and that may be sent again, or asked for. A run that is about to end needs nothing.
+ * What the run's journal asks for: the agents of its open frames, and the tools of calls that an earlier owner dispatched and
+ * that may be sent again or reconciled. A run that is stopping needs nothing.
  */
 export const needsOf = (state: RunState): ReadonlyArray<Need> => {
   if (state.ended !== undefined || state.stopping !== undefined) return none
@@ -46,7 +46,7 @@ export const needsOf = (state: RunState): ReadonlyArray<Need> => {
   return needs.size === 0 ? none : [...needs].sort()
 }
 
-/** Those of a run that waits for them which it still needs after a command from outside. Versions are its agent's to say. */
+/** Of the needs that a run waits for, those that it still has after a command. A version stays: the state does not hold it. */
 export const stillNeeded = (needs: ReadonlyArray<Need>, state: RunState): ReadonlyArray<Need> => {
   if (state.ended !== undefined || state.stopping !== undefined) return none
   const now = needsOf(state)

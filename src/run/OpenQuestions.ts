@@ -1,6 +1,5 @@
 /**
- * The records of the questions that a run waits for, made from its journal as they were made when it asked: where one was
- * lost, it is written again from here.
+ * The approval records of a run's open questions, made again from its journal: what a lost record is restored from.
  */
 import type { Approval } from "../approval/Approval.ts"
 import type { ApprovalId, RunId, Tenant } from "../Ids.ts"
@@ -12,7 +11,7 @@ const isOpen = (state: RunState, id: ApprovalId): boolean =>
   state.question?.approval === id ||
   state.open.some(({ phase }) => phase._tag === "Asking" && phase.request.approval === id)
 
-/** `state` is the fold of all of `entries`. In the order in which they were asked. */
+/** In the order in which they were asked. `state` is the fold of all of `entries`. */
 export const openQuestions = (
   run: { readonly run_id: RunId; readonly tenant: Tenant },
   entries: ReadonlyArray<JournalEntry>,

@@ -1,6 +1,6 @@
 /**
- * What a model's provider did by itself during a turn: tools that it ran, such as a search, code or a remote MCP server's, and
- * what its text refers to. Kept to be seen; it passed no gate and is never run again from here.
+ * What a model's provider did by itself during a turn: tools that it ran (a search, code, a remote MCP server's), and the sources
+ * that its text refers to. Kept to be shown; it passed no gate, and nothing here runs it again.
  */
 import { Schema } from "effect"
 

@@ -1,6 +1,6 @@
 /**
- * Runs whose journal does not fold: an event is missing, cannot be read, is of a kind that this version does not know, or
- * breaks the fold. Such a run is named, listed and left as it is; nothing goes on with it before somebody has repaired it.
+ * Runs whose journal does not fold: an event is missing, cannot be read, is of a type that this version does not know, or does
+ * not fit the others. Such a run is listed and left as it is until an operator has repaired it.
  */
 import { Result, Schema } from "effect"
 import { AgentName, ConversationId, RunId } from "../Ids.ts"
@@ -17,7 +17,7 @@ export const QuarantineReason = Schema.Literals([
 ])
 export type QuarantineReason = typeof QuarantineReason.Type
 
-/** Nothing was done to the run, and nothing is until it is repaired and released. `seq`: the first event at fault. */
+/** The run is left as it is until it is repaired and released. `seq`: the first event at fault. */
 export class RunQuarantined extends Schema.TaggedError<RunQuarantined>()("RunQuarantined", {
   run_id: Schema.String,
   reason: QuarantineReason,

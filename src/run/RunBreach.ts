@@ -1,6 +1,6 @@
 /**
- * Which bound of a run as a whole is reached, what that does, and what a person is asked then. Functions of the state
- * alone: the clock's part is an event.
+ * Which limit of a run as a whole is reached, what follows from that, and what a person is asked then. Functions of the state
+ * alone: that time is up is an event.
  */
 import { BigDecimal } from "effect"
 import { decimal, decimalText } from "../cost/Decimal.ts"
@@ -16,7 +16,7 @@ export interface Breach {
 
 type Counted = Exclude<LimitName, "cost_max">
 
-/** Made once: a run that is inside its bounds makes none. */
+/** Shared by all runs: looking for a breach allocates nothing (bench row `step`). */
 const breaches: Record<LimitName, Breach> = {
   steps_max: { limit: "steps_max", reason: "recursion_limit" },
   calls_max: { limit: "calls_max", reason: "calls_max" },
@@ -32,7 +32,7 @@ const cost_unknown: Breach = { limit: "cost_max", reason: "cost_unknown" }
 const extensions = (state: RunState, limit: LimitName): number =>
   state.used.extended?.get(limit) ?? 0
 
-/** The bound as it is now: what was `declared`, and what people have added. Asked at every step, so it is given by name. */
+/** The limit as it is now: what was `declared`, and what people have added. */
 const maxFrom = (state: RunState, limit: Counted, declared: number): number =>
   state.used.extended === undefined
     ? declared
@@ -55,7 +55,7 @@ const costMax = (state: RunState, declared: string): BigDecimal.BigDecimal => {
   return BigDecimal.sum(decimal(declared), more)
 }
 
-/** What `answer` keeps of a bound for the last turn. */
+/** What `answer` reserves of a limit for the last turn. */
 const kept = (limits: RunLimits, max: number): number =>
   limits.on_breach === "answer" ? (limits.answer_tokens ?? Math.floor(max / 10)) : 0
 
@@ -74,10 +74,10 @@ const costBound = (state: RunState, declared: string): BigDecimal.BigDecimal => 
 
 const zero = BigDecimal.make(0n, 0)
 
-/** Calls that count: one that never ran because of their number does not. */
+/** Calls that count. One that was refused because of `calls_max` does not. */
 export const callsUsed = (state: RunState): number => state.calls.size - state.used.calls_refused
 
-/** Is there room for one more turn while `turns` others, each as large as the largest so far, are on their way? */
+/** Is there room for one more turn while `turns` others are in flight, each taken to be as large as the largest so far? */
 export const hasRoom = (state: RunState, turns: number): boolean => {
   const { cost_max, tokens_max } = state.accepted.limits
   if (tokens_max > 0 && state.tokens + turns * state.used.turn_tokens_most >= tokensBound(state)) {
@@ -92,14 +92,14 @@ export const hasRoom = (state: RunState, turns: number): boolean => {
   return BigDecimal.isLessThan(spent, costBound(state, cost_max))
 }
 
-/** The bound that the run has reached, if any. */
+/** The limit that the run has reached, if any. */
 export const breachOf = (state: RunState): Breach | undefined => {
   const limits = state.accepted.limits
   if (state.steps >= stepsMax(state)) return breaches.steps_max
   if (callsUsed(state) >= callsMax(state)) return breaches.calls_max
   if (limits.tokens_max > 0 && state.tokens >= tokensBound(state)) return breaches.tokens_max
   if (limits.cost_max !== undefined) {
-    // Whoever extends a cost that cannot be known knows so.
+    // A person who extended `cost_max` has accepted that the cost is not known.
     if (state.used.unpriced_turns > 0 && extensions(state, "cost_max") === 0) return cost_unknown
     if (!hasRoom(state, 0)) return breaches.cost_max
   }
@@ -117,13 +117,13 @@ export const breachOf = (state: RunState): Breach | undefined => {
   return undefined
 }
 
-/** What a breach does now: a limit that was extended as often as it may be stops the run. */
+/** What a breach does now: with `ask`, a limit that was extended as often as it may be stops the run. */
 export const onBreach = (state: RunState, limit: LimitName): RunLimits["on_breach"] => {
   const { extensions_max, on_breach } = state.accepted.limits
   return on_breach === "ask" && extensions(state, limit) >= extensions_max ? "stop" : on_breach
 }
 
-/** The last turn that a frame may take, counted over all frames: with `answer` the supervisor has one more than others. */
+/** The last turn that a frame may take, counted over all frames. With `answer` the supervisor has one more than specialists. */
 export const lastStep = (state: RunState, supervisor: boolean): number =>
   supervisor && state.accepted.limits.on_breach === "answer" ? stepsMax(state) + 1 : stepsMax(state)
 
@@ -131,7 +131,7 @@ export const lastStep = (state: RunState, supervisor: boolean): number =>
 export const isAnswering = (state: RunState): boolean =>
   state.accepted.limits.on_breach === "answer" && breachOf(state) !== undefined
 
-/** The place of a question about a limit: no call has such a name. */
+/** What stands for a call in the question about a limit: no call has such an id. */
 export const limitPlace = (state: RunState, limit: LimitName): CallId =>
   `limit/${limit}.${extensions(state, limit) + 1}` as CallId
 
@@ -148,7 +148,7 @@ export const extensionOf = (state: RunState, limit: LimitName): Extension => {
   if (limit === "cost_max") {
     const declared = limits.cost_max ?? "0"
     const { scale, value } = state.used.cost ?? zero
-    // A copy: a decimal keeps its normal form once somebody asks for it, and a state changes by events alone.
+    // A copy: formatting a decimal caches its normal form in it, and a state changes by events alone.
     const spent = BigDecimal.make(value, scale)
     return {
       limit,
@@ -196,6 +196,6 @@ export const breachText = (state: RunState, { limit, reason }: Breach): string =
   return `the run has used ${used} of ${max} ${things[limit]} (${limit})${last}`
 }
 
-/** Says to a person what was reached and what an approval does. */
+/** Tells the approver what was reached and what an approval does. */
 export const extensionText = ({ extend_by, limit, max, used }: Extension): string =>
   `The run has used ${used} of ${max} (${things[limit]}, ${limit}) and stands still. Approved, it may use ${extend_by} more; denied, it ends as failed.`

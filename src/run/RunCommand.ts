@@ -1,6 +1,6 @@
 /**
- * What others may do to a run: decide, expire, cancel, settle. Each is a pure function of the run's state, run by
- * `RunJournal.amend` under the run's lock; it gives the events to append and the answer for whoever asked.
+ * What others than its owner may do to a run: decide, expire, cancel, settle. Each is a pure function of the run's state, called
+ * by `RunJournal.amend` under the run's lock, and gives the events to append and the answer for the caller.
  */
 import { Result, Schema } from "effect"
 import type { Decision } from "../approval/Approval.ts"
@@ -21,7 +21,7 @@ import type { LimitName } from "./RunLimits.ts"
 import type { CallPhase, RunState } from "./RunState.ts"
 import { evolve, questionOf } from "./RunState.ts"
 
-/** Nobody knows this run. */
+/** There is no such run, or it is another tenant's. */
 export class RunNotFound extends Schema.TaggedError<RunNotFound>()("RunNotFound", {
   run_id: Schema.String
 }) {
@@ -62,7 +62,7 @@ const done = (events: ReadonlyArray<RunEvent>): Amendment<void, never> => ({
   answer: Result.succeed(undefined)
 })
 
-/** A run of another tenant does not exist for whoever asks. */
+/** For a caller of another tenant the run does not exist. */
 export const inTenant = <A, E>(
   state: RunState,
   tenant: Tenant,
@@ -88,7 +88,7 @@ export interface Verdict {
   readonly digest: string
 }
 
-/** The single choke point of every channel: entitlement, expiry and pending are checked here and nowhere else. */
+/** Every channel decides through this: entitlement, expiry and pending are checked here and nowhere else. */
 export const decideApproval = (
   state: RunState,
   verdict: Verdict,
@@ -134,7 +134,7 @@ export const decideApproval = (
   )
 }
 
-/** Whether a run goes on that has reached a bound. A run that ends here is over at once, unless something is on its way. */
+/** Extends the limit that the run has reached, or stops the run: at once, unless something of it is in flight. */
 const decideLimit = (
   state: RunState,
   { approval, by, call, decision, digest }: Verdict,
@@ -180,7 +180,7 @@ const stopped = (
   return events
 }
 
-/** Every variant and what it means for the call: one that is added here must be said there, or this does not compile. */
+/** All variants of a decision: this does not compile when one is added to the type alone. */
 const known: Record<Decision["_tag"], true> = {
   Approve: true,
   Deny: true,
@@ -189,7 +189,7 @@ const known: Record<Decision["_tag"], true> = {
 }
 const isKnown = (decision: Decision): boolean => Object.hasOwn(known, decision._tag)
 
-/** From JavaScript it may be anything: what nobody knows decides nothing. */
+/** JavaScript callers may pass anything; an unknown decision decides nothing. */
 const unknownDecision = (id: ApprovalId, decision: Decision) =>
   new DecisionUnfit({
     id,
@@ -226,8 +226,8 @@ export const expireApproval = (
 }
 
 /**
- * Stops a run. What follows at once is appended with it, so that a question of a parked run closes in the same moment;
- * a call that is on its way is waited for by the run's owner.
+ * Stops a run. What follows from that is appended with it, so that the questions of a parked run close in the same
+ * transaction. The run's owner waits for calls in flight.
  */
 export const cancelRun = (
   state: RunState,
@@ -242,22 +242,22 @@ export const cancelRun = (
   return done(stopped(state, by, reason, status))
 }
 
-/** What an operator says of a call whose outcome nobody knows. */
+/** What an operator says of a call whose outcome is unknown. */
 export type Settlement =
   | { readonly _tag: "Succeeded"; readonly json: string }
   | { readonly _tag: "Failed"; readonly message: string }
   | { readonly _tag: "RunAgain" }
 
 /**
- * Does nobody know now what became of it, though a tool may say so, or be sent it again? An answer that comes after a
- * person's is dropped, and what a person has settled is sent to nobody.
+ * Was the call dispatched by an owner that is gone, or has its lease passed, though it may still be sent again or reconciled?
+ * An operator's settlement comes before what its tool says later, and the call is not sent again.
  */
 const isLost = (state: RunState, phase: CallPhase | undefined, now: number): boolean =>
   phase?._tag === "Dispatched" &&
   phase.on_loss !== "unknown" &&
   (phase.epoch < state.epoch || (phase.on_loss === "ask" && now >= (phase.over_at ?? Infinity)))
 
-/** A call that is lost may be settled; it is run again without a person, or once it is unknown. */
+/** Settles an unknown or lost call. Only an unknown one may be run again: a lost one is, without an operator. */
 export const settleCall = (
   state: RunState,
   run_id: RunId,
@@ -300,7 +300,7 @@ export const settleCall = (
   }
 }
 
-/** For operators of the run's tenant, and for `or`, if somebody else may too. */
+/** For operators of the run's tenant, and for the principal `or`. */
 const byOperator = <A, E>(
   state: RunState,
   by: Principal,
@@ -314,11 +314,11 @@ const byOperator = <A, E>(
       : refused(new NotEntitled({ principal: by.id, needs: operator }))
   )
 
-/** A cancel by an operator, or by whoever sent the run's message. */
+/** A cancel by an operator, or by the sender of the run's message. */
 export const cancelBy = (state: RunState, run: RunId, by: Principal, reason: string) =>
   byOperator(state, by, run, state.accepted.by, () => cancelRun(state, run, by.id, reason))
 
-/** An operator's word on what became of a call. */
+/** A settlement by an operator. */
 export const settleBy = (
   state: RunState,
   run: RunId,

@@ -1,5 +1,5 @@
 /**
- * What follows from a run's state alone: a frame has answered, a limit is reached, a stopping run is drained.
+ * What follows from a run's state alone: a frame has answered, a limit is reached, nothing of a stopping run is left open.
  */
 import type { CallId } from "../Ids.ts"
 import { rootFrame } from "../Ids.ts"
@@ -10,7 +10,7 @@ import { policyFailure, callSettled } from "./CallRefusal.ts"
 import type { ApprovalRequested, EndStatus, FinishReason, RunEvent } from "./RunEvent.ts"
 import type { CallState, FrameState, RunState } from "./RunState.ts"
 
-/** How a call that has no result yet ends when its run stops; undefined while it must be waited for. */
+/** The event that ends an open call of a stopping run; undefined while the call must be waited for. */
 const closing = (state: RunState, call: CallState): RunEvent | undefined => {
   const { phase } = call
   switch (phase._tag) {
@@ -30,7 +30,7 @@ const closing = (state: RunState, call: CallState): RunEvent | undefined => {
     case "Dispatched":
       return phase.epoch < state.epoch ? callSettled(call.id, { _tag: "Unknown" }) : undefined
     case "Delegated": {
-      // The frame's own calls are drained first: theirs are closed before it.
+      // The frame's own calls end before it.
       const frame = state.frames.get(phase.frame)!
       return frame.waiting === 0 ? callSettled(call.id, { _tag: "Cancelled" }) : undefined
     }
@@ -47,7 +47,7 @@ const stop = (state: RunState, reached: Breach): RunEvent => ({
   message: breachText(state, reached)
 })
 
-/** What follows from a bound that a frame which waits for a turn has reached. */
+/** What follows from a limit that is reached when this frame wants a turn. */
 const limit = (state: RunState, frame: FrameState): RunEvent | undefined => {
   const reached = breachOf(state)
   if (reached === undefined) return undefined
@@ -61,7 +61,7 @@ const limit = (state: RunState, frame: FrameState): RunEvent | undefined => {
       if (supervisor) {
         return state.steps < lastStep(state, true) ? undefined : stop(state, reached)
       }
-      // The supervisor's last turn is kept for it: the specialist's call fails, and the run does not.
+      // The last turn is the supervisor's: the specialist's call fails, and the run does not.
       return callSettled(
         frame.id as string as CallId,
         policyFailure(
@@ -72,8 +72,8 @@ const limit = (state: RunState, frame: FrameState): RunEvent | undefined => {
   }
 }
 
-/** Nobody needs to answer any more whether the run may go on. */
-const unasked = ({ approval, call }: ApprovalRequested, by: string): RunEvent => ({
+/** Closes the question about a limit: no answer is needed any more. */
+const questionClosed = ({ approval, call }: ApprovalRequested, by: string): RunEvent => ({
   _tag: "ApprovalClosed",
   call,
   approval,
@@ -81,7 +81,7 @@ const unasked = ({ approval, call }: ApprovalRequested, by: string): RunEvent =>
   by
 })
 
-/** A frame whose answer is a call's value has it whole, however its last turn ended. */
+/** How the frame's answer ended. Where the answer is the value of a call it is whole, however the last turn ended. */
 const finishOf = (frame: FrameState | undefined): FinishReason | undefined =>
   frame === undefined || frame.calls.length > 0 ? undefined : frame.finish
 
@@ -89,8 +89,8 @@ const finished = ({ question }: RunState, frame: FrameState): RunEvent => {
   if (frame.id === rootFrame) {
     return question === undefined
       ? ended("complete", "complete", frame.answer!, frame)
-      : // The supervisor's answer was on its way when the question was put.
-        unasked(question, "runtime")
+      : // The supervisor's answer was in flight when the question was put.
+        questionClosed(question, "runtime")
   }
   const said = frame.answer! + cutNote(finishOf(frame))
   return callSettled(frame.id as string as CallId, { _tag: "Value", json: JSON.stringify(said) })
@@ -121,7 +121,7 @@ const ended = (
 export const conclude = (state: RunState): RunEvent | undefined => {
   if (state.ended !== undefined) return undefined
   if (state.stopping !== undefined) {
-    if (state.question !== undefined) return unasked(state.question, state.stopping.by)
+    if (state.question !== undefined) return questionClosed(state.question, state.stopping.by)
     for (const call of state.open) {
       const event = closing(state, call)
       if (event !== undefined) return event
@@ -142,7 +142,7 @@ export const conclude = (state: RunState): RunEvent | undefined => {
   return undefined
 }
 
-/** What the supervisor said last, so that a stopped run still shows it. */
+/** The supervisor's last text, which a stopped run ends with. */
 const lastText = (state: RunState): string => {
   const { transcript } = state.frames.get(rootFrame)!
   for (let i = transcript.length - 1; i >= 0; i--) {

@@ -1,6 +1,6 @@
 /**
- * What happens next, as a pure function: `decide` turns an input into events. An input that no longer fits yields none.
- * What follows from the state alone is in `RunConclusion`, what has to be running in `RunWork`.
+ * `decide` turns an input into events: a pure function of the run's state. An input that no longer fits the state yields none.
+ * What follows from the state alone is in `RunConclusion`, what has to be in flight in `RunWork`.
  */
 import type { Spending } from "../cost/Spending.ts"
 import { failureOf, ToolUserError } from "../error/ToolError.ts"
@@ -23,7 +23,7 @@ import { policyFailure, callSettled } from "./CallRefusal.ts"
 import { turnFailed, turnFinished, wantsTurn } from "./TurnDecision.ts"
 import { mayCompact } from "./RunCompaction.ts"
 
-/** A model's finished turn, before it has a place in the run. */
+/** A model's finished turn, before its frame and step are added. */
 export type Turn = Omit<ModelTurned, "_tag" | "frame" | "step">
 
 export type RunInput =
@@ -39,7 +39,7 @@ export type RunInput =
       /** May the same turn work later? */
       readonly transient: boolean
     }
-  /** The prompt of a wanted turn must be cut first; then the turn is wanted again. */
+  /** The prompt of a wanted turn is cut; then the turn is wanted again. */
   | { readonly _tag: "Compacts"; readonly compaction: Omit<Compacted, "_tag"> }
   | {
       readonly _tag: "Delegates"
@@ -48,7 +48,7 @@ export type RunInput =
       readonly input: string
     }
   | { readonly _tag: "Asks"; readonly request: Omit<ApprovalRequested, "_tag"> }
-  /** A bound of the run is reached, and a person is to say whether it goes on; `request.limit` names it. */
+  /** A limit of the run is reached, and a person decides whether the run goes on; `request.limit` names it. */
   | { readonly _tag: "AsksLimit"; readonly request: Omit<ApprovalRequested, "_tag"> }
   /** `wall_ms_max` has passed. */
   | { readonly _tag: "TimeIsUp" }
@@ -60,11 +60,11 @@ export type RunInput =
       /** Its tool's key, unless `on_loss` is `unknown`. */
       readonly tool?: string
       readonly over_at?: number
-      /** It was lost, and its tool says that it did nothing. */
+      /** It was lost, and its tool reports that it did nothing. */
       readonly asked?: true
       readonly via?: "queue"
     }
-  /** `asked`: it was lost, and its tool says what became of it. */
+  /** `asked`: it was lost, and this is what its tool reports of it. */
   | { readonly _tag: "Finished"; readonly settled: CallSettled; readonly asked?: true }
   /** A dispatched call's outcome cannot be known. */
   | { readonly _tag: "Lost"; readonly call: CallId; readonly spent?: Spending }
@@ -72,20 +72,20 @@ export type RunInput =
 
 const none: ReadonlyArray<RunEvent> = []
 
-/** The call if it still waits for this kind of input. */
+/** The call if it may start. */
 const waiting = (state: RunState, id: CallId): CallState | undefined => {
   if (state.ended !== undefined || state.stopping !== undefined) return undefined
   const call = state.calls.get(id)
   return call !== undefined && canStart(state, call.phase) ? call : undefined
 }
 
-/** A call that may start: never asked, answered, or lost by an older owner and declared safe to send again or to ask for. */
+/** May a call of this phase start? It is proposed, decided, or lost by an older owner and declared safe to send again or to reconcile. */
 export const canStart = (state: RunState, phase: CallPhase): boolean =>
   phase._tag === "Proposed" ||
   phase._tag === "Decided" ||
   (phase._tag === "Dispatched" && phase.epoch < state.epoch && phase.on_loss !== "unknown")
 
-/** The call if it may be sent now. One whose tool can be asked is sent again when it was, each time once, and only then. */
+/** The call if it may be dispatched now. One with `on_loss: "ask"` is sent again only after its tool was asked, once each time. */
 const sendable = (
   state: RunState,
   { asked, call: id, over_at }: Extract<RunInput, { _tag: "Dispatches" }>
@@ -97,7 +97,7 @@ const sendable = (
   return over_at > (phase.over_at ?? 0) ? state.calls.get(id) : undefined
 }
 
-/** A dispatch that was lost may have taken effect: it is sent again or unknown, and never a question or a frame. */
+/** A lost dispatch may have had its side effect, so it becomes unknown; it never asks or delegates. */
 const lost = ({ id, proposed }: CallState, spent?: Spending): RunEvent => ({
   _tag: "CallUnknown",
   call: id,
@@ -116,7 +116,7 @@ const recovered = (state: RunState): ReadonlyArray<RunEvent> => {
   return events
 }
 
-/** Of two calls for one thing in one turn the second has its result at once. */
+/** The second of two calls of one turn with the same name and arguments has its result at once. */
 const duplicate = (state: RunState, call: CallState): ReadonlyArray<RunEvent> | undefined => {
   if (call.index === 0 || call.phase._tag !== "Proposed") return undefined
   const twin = twinOf(state, call)
@@ -143,7 +143,7 @@ const asksLimit = (
     : none
 }
 
-/** Stops at once where it must; otherwise frames come to their next turn first, and the breach is met there. */
+/** Stops the run at once with `on_breach: "stop"`; otherwise the breach takes effect at the next turn. */
 const timeIsUp = (state: RunState): ReadonlyArray<RunEvent> => {
   const { accepted, stopping, used } = state
   if (stopping !== undefined || used.timed_out || accepted!.limits.wall_ms_max === 0) return none
@@ -157,7 +157,7 @@ const asks = (
   request: Omit<ApprovalRequested, "_tag">
 ): ReadonlyArray<RunEvent> => {
   const call = waiting(state, request.call)
-  // Decided again after a lost acknowledgement, when somebody has answered already: a question is put once.
+  // After a lost acknowledgement the same input is decided again, perhaps after an answer: a question is put once.
   if (call === undefined || questionOf(state, request.approval) !== undefined) return none
   if (call.phase._tag === "Dispatched") return [lost(call)]
   const twice = duplicate(state, call)
@@ -220,7 +220,7 @@ const delegates = (
   ]
 }
 
-/** What came of a call. One that an older owner dispatched, and that the gate now refuses, may have taken effect. */
+/** The result of a call. A dispatch of an older owner that the gate now refuses may have had its side effect: it is lost. */
 const finished = (
   state: RunState,
   { asked, settled: result }: Extract<RunInput, { _tag: "Finished" }>
@@ -240,7 +240,7 @@ const finished = (
   }
 }
 
-/** The events that an input causes, none if it no longer fits. */
+/** The events that an input causes; none if it no longer fits. */
 export const decide = (state: RunState, input: RunInput): ReadonlyArray<RunEvent> => {
   if (state.ended !== undefined) return none
   switch (input._tag) {

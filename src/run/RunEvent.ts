@@ -1,6 +1,6 @@
 /**
- * What can happen to a run. A run's state is the fold of these and nothing else. Time belongs to the journal's row, not
- * to the event: the decider has no clock. Randomness (approval ids) enters as input and is journaled.
+ * What can happen to a run: its state is the fold of these events alone. The decider has no clock, so the time of an event is in
+ * the journal's row, and no randomness, so ids of approvals enter as inputs.
  */
 import { Schema } from "effect"
 import { ApprovalPayload, Decision } from "../approval/Approval.ts"
@@ -19,14 +19,14 @@ import { LimitName, RunLimits } from "./RunLimits.ts"
 export { Usage } from "../cost/Usage.ts"
 export { FinishReason } from "./FinishReason.ts"
 
-/** A use of a tool as the model asked for it. `model_id` is the model's own id: it may repeat, and names nothing. */
+/** A call as the model proposed it. `model_id` is the model's own id for it, which may repeat and identifies nothing here. */
 export const ProposedCall = Schema.Struct({
   model_id: Schema.String,
   name: Schema.String,
   arguments: Schema.Json,
   /** The text that was not JSON; then `arguments` is null. */
   malformed: Schema.optionalKey(Schema.String),
-  /** What the turn's provider wants back with the call, unchanged. Not for users. */
+  /** Goes back to the turn's provider with the call, unchanged. Not for users. */
   provider: Schema.optionalKey(Schema.Json)
 })
 export interface ProposedCall extends Schema.Schema.Type<typeof ProposedCall> {}
@@ -57,7 +57,7 @@ export const TurnPart = Schema.Union([
 ])
 export type TurnPart = typeof TurnPart.Type
 
-/** The one result of a call. `Value.json` is the encoded result as JSON text, whole: the model gets a copy of it. */
+/** The one result of a call. `Value.json` is the whole encoded result as JSON text; the model gets a copy of at most 32,768 bytes. */
 export const Outcome = Schema.Union([
   Schema.TaggedStruct("Value", { json: Schema.String }),
   Schema.TaggedStruct("Failed", { error: ToolFailure }),
@@ -69,7 +69,7 @@ export const Outcome = Schema.Union([
 ])
 export type Outcome = typeof Outcome.Type
 
-/** Digests of what a run was accepted with; a resume that finds others follows the agent's policy. */
+/** Digests of what a run was accepted with. A resume that finds others follows the agent's `on_change`. */
 export const Pins = Schema.Struct({ definition: Schema.String, tools: Schema.String })
 export interface Pins extends Schema.Schema.Type<typeof Pins> {}
 
@@ -77,7 +77,7 @@ export interface Pins extends Schema.Schema.Type<typeof Pins> {}
 export const EndStatus = Schema.Literals(["complete", "failed", "cancelled"])
 export type EndStatus = typeof EndStatus.Type
 
-/** ToolCallMetadata's own facts (ST-07) that the event cannot derive: when the body began and ended, in ms. */
+/** When the body began and ended, in ms since 1970, for `ToolCallMetadata` (ST-07). */
 const times = {
   started_at: Schema.optionalKey(Schema.Int),
   ended_at: Schema.optionalKey(Schema.Int)
@@ -90,14 +90,14 @@ const RunAccepted = Schema.TaggedStruct("RunAccepted", {
   message: Schema.String,
   /** The principal that sent the message. */
   by: Schema.String,
-  /** The roles that it had then: what they open and close does not change while the run lasts. Absent = not known. */
+  /** Its roles at that time, which hold for the whole run. Absent = not known. */
   roles: Schema.optionalKey(Roles),
   trace_id: Schema.String,
-  /** The span that sent the message, of that trace: the parent of the run's own. Absent = nobody traced it. */
+  /** The span that sent the message: the parent of the run's spans. Absent = it was not traced. */
   span_id: Schema.optionalKey(Schema.String),
-  /** Who sent it wants it in no trace: no span of the run is told of. Absent = it may be in one. */
+  /** The sender did not sample its trace, so no span of the run is exported. Absent = spans may be exported. */
   sampled: Schema.optionalKey(Schema.Literal(false)),
-  /** Decoded, so that a run that began before a limit was thought of has its default. */
+  /** A run that is older than a limit gets the limit's default when it is decoded. */
   limits: RunLimits,
   pins: Pins
 })
@@ -109,29 +109,29 @@ const ModelTurned = Schema.TaggedStruct("ModelTurned", {
   text: Schema.String,
   calls: Schema.Array(ProposedCall),
   finish: FinishReason,
-  /** The provider's own word, where it says more than `finish` does. */
+  /** The provider's own reason, where it is more specific than `finish`. */
   finish_raw: Schema.optionalKey(Schema.String),
   reasoning: Schema.optionalKey(Schema.Array(Reasoning)),
-  /** Absent = reasoning, then text, then calls, and nothing that a provider wants back with a text. */
+  /** Absent = reasoning, then text, then calls, and nothing that goes back to the provider with a text. */
   parts: Schema.optionalKey(Schema.Array(TurnPart)),
-  /** The provider and model that alone get back what is theirs: reasoning and `provider` of any part. */
+  /** The provider and model of the turn: reasoning and `provider` of its parts go back to these only. */
   origin: Schema.optionalKey(Schema.String),
   usage: Schema.optionalKey(Usage),
   model: Schema.optionalKey(Schema.String),
   /** Absent where no price table was given. */
   cost: Schema.optionalKey(TurnCost),
-  /** What the provider ran by itself: it passed no gate. */
+  /** Tools that the provider ran by itself. They passed no gate. */
   ran: Schema.optionalKey(Schema.Array(ProviderRan)),
-  /** What the text refers to, as the provider says. */
+  /** What the text refers to, according to the provider. */
   sources: Schema.optionalKey(Schema.Array(Source)),
-  /** The provider says that there was a call that it could not read, and this is what it says of it. At most 4,000 units. */
+  /** Why the provider could not read a call of the turn, in its words. At most 4,000 UTF-16 units. */
   unreadable: Schema.optionalKey(Schema.String),
-  /** Neither text nor a call, where there should have been one, or an unreadable call: its frame is asked again. */
+  /** It has neither text nor a call, or has an unreadable one: its frame has another turn. */
   empty: Schema.optionalKey(Schema.Literal(true))
 })
 /**
- * A prompt had become too long: from here on a frame is shown less of what came before. Nothing is deleted. A cut that is
- * there replaces the one before it whole; one that is absent stays as it was.
+ * A prompt was too long: from here on a frame is shown less of what came before. Nothing is deleted. A cut replaces the one
+ * before it; an absent one leaves it as it was.
  */
 const Compacted = Schema.TaggedStruct("Compacted", {
   frame: FrameId,
@@ -142,7 +142,7 @@ const Compacted = Schema.TaggedStruct("Compacted", {
   how: Schema.Literals(["truncated", "summarised"]),
   history: Schema.optionalKey(HistoryCut),
   own: Schema.optionalKey(FrameCut),
-  /** Of the whole prompt, as the tokenizer counts. After it may be above the bound, where nothing more can go. */
+  /** Tokens of the whole prompt. `tokens_after` is above `tokens_max` where nothing more can be left out. */
   tokens_before: Schema.Int,
   tokens_after: Schema.Int,
   tokens_max: Schema.Int,
@@ -150,7 +150,7 @@ const Compacted = Schema.TaggedStruct("Compacted", {
   usage: Schema.optionalKey(Usage),
   model: Schema.optionalKey(Schema.String),
   cost: Schema.optionalKey(TurnCost),
-  /** Why nothing was summarised, where the agent wants it. */
+  /** Why nothing was summarised, though the agent's `compaction` is `summarise`. */
   fallback: Schema.optionalKey(Schema.String)
 })
 const FrameOpened = Schema.TaggedStruct("FrameOpened", {
@@ -160,19 +160,19 @@ const FrameOpened = Schema.TaggedStruct("FrameOpened", {
   input: Schema.String
 })
 const ApprovalRequested = Schema.TaggedStruct("ApprovalRequested", {
-  /** The call that waits; for a question about a limit a name that no call has. */
+  /** The call that waits; for a question about a limit an id that no call has. */
   call: CallId,
-  /** The run as a whole has reached this bound: approved, it is extended, and denied, the run ends. */
+  /** The limit that the run as a whole has reached: an approval extends it, a denial stops the run. */
   limit: Schema.optionalKey(LimitName),
   approval: ApprovalId,
   digest: Schema.String,
-  /** Of all that people are shown. Absent = asked before there was one. */
+  /** Of all that people are shown. Absent in events of releases that had none. */
   shown_digest: Schema.optionalKey(Schema.String),
-  /** A digest without run and call: the same proposal again has the same one. */
+  /** A digest without run and call: an equal proposal has the same one. */
   proposal: Schema.String,
   payload: ApprovalPayload,
   tool_key: Schema.String,
-  /** A digest of the tool's whole spec: a decision lets no other tool of that key run. */
+  /** A digest of the tool's whole spec: a decision holds for this version of the tool only. */
   tool_digest: Schema.optionalKey(Schema.String),
   arguments: Schema.Json,
   policy_version: Schema.String,
@@ -198,57 +198,57 @@ const CallDispatched = Schema.TaggedStruct("CallDispatched", {
   /** Derived from run, frame and ordinal; the same at every attempt. */
   key: Schema.String,
   epoch: Schema.Int,
-  /** Pinned here, because a pure decider cannot ask a registry that may have changed. */
+  /** Pinned here: the decider is pure, and the registry may change. */
   on_loss: OnLoss,
   /**
-   * The registry key of its tool, where it may be sent again or asked for: no other tool is, nor another version.
-   * Absent = neither, or an earlier release sent it.
+   * The registry key of its tool, where it may be sent again or reconciled: only this version of the tool may do so.
+   * Absent = neither, or an earlier release dispatched it.
    */
   tool: Schema.optionalKey(Schema.String),
-  /** Of `ask`, in ms since 1970: its body is over then, and nobody asks what became of it before. */
+  /** With `ask`, in ms since 1970: the body is over then, and its tool is not asked before. */
   over_at: Schema.optionalKey(Schema.Int),
   /**
-   * `queue`: sent to the queue of a worker, which runs a key once however often it is sent; a second dispatch is a
-   * question to that queue, and no second execution. Absent = the body ran in the runtime, or an earlier release sent it.
+   * `queue`: sent to a worker by the tool queue, which runs each key once; a second dispatch asks the queue for the result.
+   * Absent = the body ran in the runtime, or an earlier release dispatched it.
    */
   via: Schema.optionalKey(Schema.Literal("queue"))
 })
 const CallUnknown = Schema.TaggedStruct("CallUnknown", {
   call: CallId,
-  /** Its tool, as the model called it: whoever lists what waits has no fold at hand. */
+  /** The tool's name as the model called it, for lists, which do not fold the run. */
   tool: Schema.optionalKey(Schema.String),
-  /** What its body had spent on models. */
+  /** What its body has spent on models. Absent = nothing. */
   spent: Schema.optionalKey(Spending)
 })
-/** An operator looked, and orders an unknown call to run again, through the whole gate. */
+/** An operator orders an unknown call to run again, through the whole gate. */
 const CallReopened = Schema.TaggedStruct("CallReopened", { call: CallId, by: Schema.String })
 const CallSettled = Schema.TaggedStruct("CallSettled", {
   call: CallId,
   outcome: Outcome,
-  /** Who settled it, where a person did. */
+  /** The person who settled it. Absent = no person did. */
   by: Schema.optionalKey(Schema.String),
-  /** Its value is its frame's answer. Pinned here, because a pure fold cannot ask a registry. */
+  /** Its value is its frame's answer. Pinned here: the fold is pure. */
   stop: Schema.optionalKey(Schema.Literal(true)),
-  /** The texts in its value are of their own, such as a file's: its model reads them unescaped. Pinned like `stop`. */
+  /** The model reads the texts in its value unescaped, for they are whole texts, such as a file's. Pinned like `stop`. */
   texts: Schema.optionalKey(Schema.Literal(true)),
-  /** What its body spent on models, whatever came of it. Absent = nothing. */
+  /** What its body has spent on models, also where it failed. Absent = nothing. */
   spent: Schema.optionalKey(Spending),
   ...times
 })
-/** Time is up. Journaled where the run goes on in spite of it, because a fold has no clock. */
+/** `wall_ms_max` has passed, and the run goes on (`on_breach`). */
 const LimitReached = Schema.TaggedStruct("LimitReached", { limit: Schema.Literal("wall_ms_max") })
 const RunStopping = Schema.TaggedStruct("RunStopping", {
   status: EndStatus,
   by: Schema.String,
   reason: Schema.String,
-  /** What an operator should know of it; not for end users. */
+  /** For operators; not for end users. */
   message: Schema.optionalKey(Schema.String)
 })
 const RunEnded = Schema.TaggedStruct("RunEnded", {
   status: EndStatus,
   reason: Schema.String,
   text: Schema.String,
-  /** How the supervisor's last turn ended, where it did not end well: the text is cut, refused or filtered. */
+  /** How the supervisor's last turn ended, where the text is cut, refused or filtered. */
   finish: Schema.optionalKey(FinishReason),
   /** What the answer refers to. */
   sources: Schema.optionalKey(Schema.Array(Source))
@@ -309,7 +309,7 @@ export const errorClassOf = (outcome: Outcome): ToolErrorClass | null => {
   }
 }
 
-/** The same for SemStreams' kinds. */
+/** The error kind of SemStreams of a settled call, or null on success. */
 export const errorKindOf = (outcome: Outcome): ToolErrorKind | null => {
   switch (outcome._tag) {
     case "Value":

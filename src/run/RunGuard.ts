@@ -1,6 +1,5 @@
 /**
- * What tells a run that goes round in circles: mistakes that are the model's own, the same call failing again, two calls
- * for one thing.
+ * Detects a run without progress: the model's own mistakes, a call that fails again and again, two equal calls in one turn.
  */
 import type { CallId } from "../Ids.ts"
 import { sanitiseText } from "../tool/Sanitise.ts"
@@ -24,7 +23,7 @@ export const isMistake = (outcome: Outcome): boolean =>
   outcome.error.reason !== undefined &&
   mistakes.has(outcome.error.reason)
 
-/** A mistake as an operator is told of it, at most 300 units. */
+/** A mistake in words for an operator, at most 300 UTF-16 units. */
 export const mistakeOf = ({ proposed }: CallState, outcome: Outcome): string =>
   outcome._tag === "Failed"
     ? `${outcome.error.reason ?? outcome.error.kind} of "${proposed.name.slice(0, 64)}": ${outcome.error.message}`.slice(
@@ -34,8 +33,8 @@ export const mistakeOf = ({ proposed }: CallState, outcome: Outcome): string =>
     : ""
 
 /**
- * Nothing for the user and nothing to do, or a call that the provider could not read. One that was cut, refused or filtered
- * would only come again.
+ * Has the turn no text and no call, or a call that the provider could not read? A turn that was cut, refused or filtered is not
+ * empty: it would only come again.
  */
 export const isEmpty = ({
   calls,
@@ -46,20 +45,20 @@ export const isEmpty = ({
   calls.length === 0 &&
   (unreadable !== undefined || (text.trim() === "" && (endedWell(finish) || finish === "other")))
 
-/** What the model is told after an empty turn. */
+/** In the transcript, in the place of an empty turn. */
 export const empty_text =
   "[runtime] Your last turn was empty: it had neither text nor a call. Answer the user in words, or call a tool."
 
-/** As much of what a provider could not read goes back to the model, in UTF-16 units. */
+/** How much of an unreadable call goes back to the model, in UTF-16 units. */
 const unreadable_shown_max = 2_000
 
-/** The same, where the provider says that there was a call and that it could not read it. */
+/** In the transcript, in the place of an empty turn or an unreadable call. */
 export const emptyText = ({ unreadable }: Pick<ModelTurned, "unreadable">): string =>
   unreadable === undefined
     ? empty_text
     : `[runtime] Your last turn was lost: it called a tool in a way that could not be read. Call it again with its name and with arguments that are valid JSON, or answer in words. What was wrong: ${sanitiseText(unreadable.slice(0, unreadable_shown_max))}`
 
-/** Are two values the same JSON? The order of keys means nothing. Ends at the first difference. */
+/** Are two values the same JSON, in any order of keys? */
 const isSame = (a: unknown, b: unknown): boolean => {
   if (a === b) return true
   if (typeof a !== "object" || typeof b !== "object" || a === null || b === null) return false
@@ -73,7 +72,7 @@ const isSame = (a: unknown, b: unknown): boolean => {
   )
 }
 
-/** A call of the same turn, before this one, that asks for the same thing. */
+/** An earlier call of the same turn with the same name and arguments. */
 export const twinOf = (state: RunState, call: CallState): CallId | undefined => {
   const { calls } = state.frames.get(call.frame)!
   for (const id of calls) {
@@ -89,7 +88,7 @@ export const twinOf = (state: RunState, call: CallState): CallId | undefined => 
   return undefined
 }
 
-/** Adds a value to a 53-bit hash (FNV-1a's multiplier, folded): whole arguments are not kept to compare them. */
+/** Adds a text to a 32-bit hash, as FNV-1a does with the units of UTF-16. */
 const mixed = (hash: number, text: string): number => {
   let h = hash
   for (let i = 0; i < text.length; i++) {
@@ -114,13 +113,13 @@ const hashed = (hash: number, value: unknown): number => {
   return mixed(h, "}")
 }
 
-/** The same for calls that ask for the same thing, and in all likelihood for no others. */
+/** Equal for calls with the same name and arguments, and in all likelihood for no others: two 32-bit hashes, so that arguments need not be kept. */
 const signature = ({ proposed }: CallState): string => {
   const args = proposed.malformed ?? proposed.arguments
   return `${proposed.name}:${hashed(0x811c9dc5, args)}:${hashed(0x9747b28c, args)}`
 }
 
-/** Counts a settled call: the same one failing again and again is a loop, and one that succeeded begins anew. */
+/** Counts failures of equal calls. A success sets the count of its call to zero. */
 export const recount = (state: RunState, call: CallState, outcome: Outcome): void => {
   if (outcome._tag === "Failed") {
     if (state.accepted.limits.repeats_max === 0) return

@@ -1,5 +1,5 @@
 /**
- * A run as a list shows it: what its task and its head say. Its events are not read for it.
+ * A run as lists show it, made of its task and its head. No events are read for it.
  */
 import { Schema } from "effect"
 import type { AgentTask } from "../delivery/AgentTask.ts"
@@ -16,7 +16,7 @@ export const Status = Schema.Literals([
   "cancelled"
 ])
 
-/** For whom a run waits: a person who decides, or an operator who says what became of a call. */
+/** What a run waits for: a decision, or an operator who settles an unknown call. */
 export const WaitingFor = Schema.Literals(["approval", "unknown"])
 export type WaitingFor = typeof WaitingFor.Type
 
@@ -54,7 +54,7 @@ export interface RunItem extends Schema.Schema.Type<typeof RunItem> {}
 export interface RunsQuery {
   /** Of those that are not in quarantine: `quarantined` lists the others. */
   readonly status?: RunItem["status"]
-  /** `approval`: a person has to decide. `unknown`: an operator has to say what became of a call. */
+  /** `approval`: a person has to decide. `unknown`: an operator has to settle a call. */
   readonly waiting?: "approval" | "unknown"
   readonly agent?: string
   /** At most 500; absent = 50. */

@@ -1,8 +1,8 @@
 /**
- * Bounds of one run, as data. They are pinned in `RunAccepted`, reserved before the act and survive restarts.
+ * Limits of one run, as data. They are pinned in `RunAccepted`, reserved before the act, and hold across restarts.
  *
- * Those of `LimitName` bound the run as a whole, and `on_breach` says what a breach does. The others refuse one act: the
- * call has a result that says so, and the run goes on.
+ * Those of `LimitName` limit the run as a whole, and `on_breach` is what a breach does. The others refuse one act: the call
+ * gets a result with the reason, and the run goes on.
  */
 import { Effect, Schema } from "effect"
 import { Decimal } from "../cost/Decimal.ts"
@@ -19,7 +19,7 @@ const bounded = (minimum: number, maximum: number, fallback: number) =>
  */
 export const OnBreach = Schema.Literals(["stop", "ask", "answer"])
 
-/** The bounds of a run as a whole. */
+/** The limits of a run as a whole. */
 export const LimitName = Schema.Literals([
   "steps_max",
   "calls_max",
@@ -53,13 +53,13 @@ export const RunLimits = Schema.Struct({
   calls_max: bounded(1, 100_000, 1_000),
   /** Input and output tokens together, as the model reports them; 0 = no bound. */
   tokens_max: bounded(0, 1_000_000_000, 0),
-  /** In the currency of the price table, which it needs; absent = no bound. A turn whose cost nobody knows breaches it. */
+  /** In the currency of the price table, which it needs; absent = no bound. A turn whose cost is not known breaches it. */
   cost_max: Schema.optionalKey(Decimal),
   /** From acceptance on, in ms; 0 = no bound. Time in which the run waits only for people does not count. */
   wall_ms_max: bounded(0, 31_536_000_000, 0),
   /** How often one call, with the same arguments, may fail; 0 = no bound. */
   repeats_max: bounded(0, 100_000, 10),
-  /** Turns in a row with nothing but the model's own mistakes: no such tool, bad arguments, no answer; 0 = no bound. */
+  /** Turns in a row that had only mistakes of the model: an unknown tool, bad arguments, no answer; 0 = no bound. */
   mistakes_max: bounded(0, 1_000, 10),
   /** Dispatched writes and external calls. */
   writes_max: bounded(0, 100_000, 100),
@@ -75,7 +75,7 @@ export const RunLimits = Schema.Struct({
     Schema.withDecodingDefaultKey(Effect.succeed("stop" as const)),
     Schema.withConstructorDefault(Effect.succeed("stop" as const))
   ),
-  /** With `answer`: what is kept of `tokens_max` and `cost_max` for the last turn; absent = a tenth. */
+  /** With `answer`: what is reserved of `tokens_max` and `cost_max` for the last turn; absent = a tenth. */
   answer_tokens: Schema.optionalKey(
     Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 1_000_000_000 }))
   ),

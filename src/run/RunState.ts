@@ -1,6 +1,6 @@
 /**
- * The state of a run: the fold of its events, owned by one fold and changed in place, because building it anew at each
- * step makes a step cost more the longer the run is.
+ * The state of a run: the fold of its events. It is changed in place, because a new state per step costs more the longer the run
+ * is (bench row `history`), so each has one owner.
  */
 import type { Decision } from "../approval/Approval.ts"
 import type { FrameCut, HistoryCut } from "../conversation/Cut.ts"
@@ -35,7 +35,7 @@ export type CallPhase =
       readonly _tag: "Decided"
       readonly approval: ApprovalId
       readonly digest: string
-      /** Of the tool that the question was about. */
+      /** Of the tool that the approval was asked for. */
       readonly tool_digest: string | undefined
       readonly decision: Decision
       readonly by: string
@@ -49,7 +49,7 @@ export type CallPhase =
       readonly over_at?: number
     }
   | { readonly _tag: "Unknown" }
-  /** `copy`: a long result is the journal's; what is kept of it here is what a model is shown. */
+  /** `copy`: the outcome is the model's copy of a long result, which is whole in the journal only. */
   | {
       readonly _tag: "Settled"
       readonly outcome: Outcome
@@ -85,11 +85,11 @@ export interface FrameState {
   transcript: Array<TranscriptEntry>
   /** What the transcript leaves out. */
   cut: FrameCut | undefined
-  /** The last compaction, and the turn before it that it made room for. */
+  /** The last compaction; its `step` is the turn that it made room for. */
   compacted: Compacted | undefined
   /** The last prompt that the provider found too long, in tokens; undefined = none. */
   tokens_refused: number | undefined
-  /** The last turn asked for nothing: its text is the frame's answer. */
+  /** The text of the last turn, if it had no calls. */
   answer: string | undefined
   /** How the last turn ended, where it did not end well. */
   finish: FinishReason | undefined
@@ -116,16 +116,16 @@ export interface FoldState {
   dispatches: number
   tokens: number
   readonly used: RunUsed
-  /** What the supervisor is shown of the conversation before the run, where this run has cut it. */
+  /** This run's cut of the conversation before it; undefined = none. */
   past: HistoryCut | undefined
   /** The question about a limit that waits for a person: no frame has a turn until it is answered. */
   question: ApprovalRequested | undefined
-  /** Questions that wait for a decision, and calls that wait for an operator: `awaiting_approval` while any does. */
+  /** How many questions wait for a decision. While any does, or a call is unknown, the run is `awaiting_approval`. */
   asking: number
   unknown: number
   /**
-   * Calls without a result and frames without an end, oldest first: what `work` and `conclude` look at; never the history.
-   * Lists, because they are short, and a set of one that is emptied is built anew at each step.
+   * Calls without a result and frames without an end, oldest first: all that `wantedWork` and `conclude` look at.
+   * Lists, because they are short, and V8 rebuilds a set that is emptied and filled at each step (bench row `step`).
    */
   readonly open: Array<CallState>
   readonly openFrames: Array<FrameState>
@@ -133,7 +133,7 @@ export interface FoldState {
   refused: Set<string> | undefined
   readonly frames: Map<FrameId, FrameState>
   readonly calls: Map<CallId, CallState>
-  /** Every question that was put, oldest first, to tell a late answer from an unknown one: `questionOf` finds one. */
+  /** All questions, oldest first, so that a late answer differs from one to an unknown question: see `questionOf`. */
   asked: Array<ApprovalRequested> | undefined
   stopping: RunStopping | undefined
   ended: RunEnded | undefined

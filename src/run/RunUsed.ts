@@ -1,5 +1,5 @@
 /**
- * What a run has used of its bounds, beside its steps, calls and tokens. Part of the fold, changed in place.
+ * What a run has used of its limits, beside its steps, calls and tokens. Part of the fold, changed in place.
  */
 import { BigDecimal } from "effect"
 import { decimal } from "../cost/Decimal.ts"
@@ -12,14 +12,14 @@ export interface RunUsed {
   /** Of the largest turn so far. */
   turn_tokens_most: number
   turn_cost_most: BigDecimal.BigDecimal | undefined
-  /** Of what has a price; undefined before the first. */
+  /** Of the first turn that has a price; undefined before it. */
   currency: string | undefined
   cost: BigDecimal.BigDecimal | undefined
-  /** Turns, those that tools asked for among them, whose cost nobody knows, or is in another currency. */
+  /** Turns, also those of tools, whose cost is not known or is in another currency. */
   unpriced_turns: number
   /** Calls beyond `calls_max`. */
   calls_refused: number
-  /** Failures by what was called, since it last succeeded; and the most that one call ever had. */
+  /** Failures of equal calls since one succeeded, and the highest count so far. */
   failures: Map<string, number> | undefined
   repeats: number
   /** Turns in a row with nothing but mistakes of the model's own. */
@@ -54,7 +54,7 @@ export const tokensOf = (used: RunUsed, usage: Usage): number => {
   return tokens
 }
 
-/** The amount that was added; undefined where it is not known. */
+/** Adds a cost. Gives the amount; undefined where it is not known. */
 const add = (used: RunUsed, cost: TurnCost, turns: number): BigDecimal.BigDecimal | undefined => {
   if (cost._tag === "Unpriced" || cost.currency !== (used.currency ??= cost.currency)) {
     used.unpriced_turns += turns
@@ -73,7 +73,7 @@ export const chargeTurn = (used: RunUsed, cost: TurnCost): void => {
   }
 }
 
-/** Charges what a tool's body spent and gives its tokens. It is no turn: none as large is kept in reserve. */
+/** Charges what a tool's body spent, and gives its tokens. It is no turn of the run, so the reserve for turns does not grow. */
 export const chargeTool = (used: RunUsed, { uses }: Spending): number => {
   let tokens = 0
   for (const { cost, turns = 1, usage } of uses) {
@@ -83,7 +83,7 @@ export const chargeTool = (used: RunUsed, { uses }: Spending): number => {
   return tokens
 }
 
-/** A person has let the run go on: what was reached is measured against a greater bound from now on. */
+/** An approval has extended a limit. */
 export const extendLimit = (used: RunUsed, limit: LimitName): void => {
   const extended = (used.extended ??= new Map<LimitName, number>())
   extended.set(limit, (extended.get(limit) ?? 0) + 1)

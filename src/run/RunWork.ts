@@ -1,6 +1,6 @@
 /**
- * What has to be running, as a function of the state. The loop starts what is wanted and not running and interrupts what
- * is running and not wanted, so that recovery, a cancel and a foreign decision are no special cases.
+ * What has to be in flight, as a function of the state. The loop starts what is wanted and not in flight, and interrupts what is
+ * in flight and not wanted, so that recovery, cancels and decisions by others are no special cases.
  */
 import type { CallId, FrameId } from "../Ids.ts"
 import { rootFrame } from "../Ids.ts"
@@ -13,26 +13,26 @@ import type { RunState } from "./RunState.ts"
 /** A model turn of a frame. */
 export interface AskModel {
   readonly _tag: "AskModel"
-  /** Names the piece, so that what runs can be compared with what is wanted. */
+  /** Identifies the work among what is in flight. */
   readonly key: string
   readonly frame: FrameId
   readonly step: number
-  /** False in the last turn that `answer` leaves. */
+  /** False in the last turn after a breach with `answer`. */
   readonly tools: boolean
-  /** A turn for which nothing is left keeps the fiber it has, and starts none. */
+  /** False for a turn that no limit leaves room for: it goes on if it is in flight, and is not started. */
   readonly start: boolean
 }
 
-/** A call on its way through the gate. */
+/** A call: the gate, then its body. */
 export interface RunCall {
   readonly _tag: "RunCall"
   readonly key: string
   readonly call: CallId
-  /** A dispatch of this epoch keeps the fiber it has, and starts none. */
+  /** False for a dispatch of this epoch: it goes on if it is in flight, and is not started. */
   readonly start: boolean
 }
 
-/** A question to a person about a bound of the run. */
+/** The question to a person about a limit of the run. */
 export interface AskLimit {
   readonly _tag: "AskLimit"
   readonly key: string
@@ -41,12 +41,12 @@ export interface AskLimit {
 
 export type Work = AskModel | RunCall | AskLimit
 
-/** Everything that should be running now. Looks at open frames and calls only. */
+/** All wanted work. Looks at open frames and calls only, so its cost does not grow with the run (bench row `history`). */
 export const wantedWork = (state: RunState): ReadonlyArray<Work> => {
   if (state.ended !== undefined) return nothing
   let wanted: Array<Work> = nothing
   if (state.stopping === undefined) {
-    // Turns are reserved before they begin: two frames never share the last one.
+    // `ahead` reserves turns of frames before this one: two frames never take the last turn both.
     let ahead = 0
     let reached: Breach | undefined
     const frames = state.openFrames
@@ -60,7 +60,7 @@ export const wantedWork = (state: RunState): ReadonlyArray<Work> => {
       const step = frame.step + 1
       wanted = and(wanted, {
         _tag: "AskModel",
-        // A turn that is asked for anew, without tools, is another piece.
+        // The same turn without tools is other work.
         key: last ? `${id}/${step}/answer` : `${id}/${step}`,
         frame: id,
         step,
@@ -75,7 +75,7 @@ export const wantedWork = (state: RunState): ReadonlyArray<Work> => {
   return wantedCalls(state, wanted)
 }
 
-/** The calls alone of what should be running now, after what is given. */
+/** The calls among the wanted work, appended to `before`. */
 export const wantedCalls = (
   state: RunState,
   before: Array<Work> = nothing
@@ -87,13 +87,13 @@ export const wantedCalls = (
     switch (phase._tag) {
       case "Proposed":
       case "Decided":
-        // A call that asks is no work: what is left of it in this process is its question in the state.
+        // A call in phase Asking is no work: it waits in the state alone.
         if (state.stopping === undefined) {
           wanted = and(wanted, { _tag: "RunCall", key: id, call: id, start: true })
         }
         break
       case "Dispatched":
-        // Of this epoch: its fiber runs. Of an older one: sent again with the same key, or asked for, if that was declared.
+        // Of this epoch it is in flight. Of an older one it is sent again with the same key, or reconciled, if its tool declares that.
         wanted = and(wanted, {
           _tag: "RunCall",
           key: id,
@@ -108,7 +108,7 @@ export const wantedCalls = (
   return wanted
 }
 
-/** What a person must be asked before any frame has another turn. */
+/** The question that must be put before any frame has another turn, if a frame waits for one. */
 const asked = (state: RunState): AskLimit | undefined => {
   if (state.accepted.limits.on_breach !== "ask" || state.question !== undefined) return undefined
   const reached = breachOf(state)
@@ -122,7 +122,7 @@ const asked = (state: RunState): AskLimit | undefined => {
 
 const nothing: Array<Work> = []
 
-/** The list with one more. One is made as a list of one: a push to an empty one makes room for many. */
+/** The list with one more. The first makes a list of one: a push to an empty list allocates for many (bench row `step`). */
 const and = (wanted: Array<Work>, piece: Work): Array<Work> => {
   if (wanted === nothing) return [piece]
   wanted.push(piece)

@@ -1,5 +1,5 @@
 /**
- * What a turn and the results of its calls do to a run's state.
+ * Folds a turn and the results of its calls into a run's state.
  */
 import type { CallId } from "../Ids.ts"
 import { callId } from "../Ids.ts"
@@ -11,11 +11,11 @@ import { emptyText, isMistake, mistakeOf, recount } from "./RunGuard.ts"
 import type { CallPhase, CallState, RunState } from "./RunState.ts"
 import { chargeTurn, tokensOf } from "./RunUsed.ts"
 
-/** A turn of a frame: it answers, asks for calls, or says nothing and is asked for again. */
+/** A turn of a frame: its answer, its calls, or neither, and then its frame has another turn. */
 export const foldTurn = (state: RunState, event: ModelTurned) => {
   const frame = state.frames.get(event.frame)!
   state.steps++
-  // Calls beyond the bound are refused as soon as they are proposed. A specialist's that fails at it later has counted.
+  // Calls beyond `calls_max` are refused when they are proposed, and do not count.
   const beyond = callsUsed(state) + event.calls.length - callsMax(state)
   if (beyond > 0) state.used.calls_refused += Math.min(beyond, event.calls.length)
   if (event.usage !== undefined) state.tokens += tokensOf(state.used, event.usage)
@@ -25,7 +25,7 @@ export const foldTurn = (state: RunState, event: ModelTurned) => {
   frame.sources = event.sources
   frame.finish = endedWell(event.finish) ? undefined : event.finish
   if (event.empty === true) {
-    // Providers refuse a turn with nothing in it, so the model reads only what it is told of it.
+    // Providers refuse a prompt with an empty turn, so the transcript has only the note on it.
     state.used.mistakes++
     state.used.mistake = event.unreadable === undefined ? "an empty turn" : "an unreadable call"
     frame.calls = []
@@ -76,7 +76,7 @@ const proposed = (state: RunState, { calls, frame, step }: ModelTurned, index: n
 
 export const proposedPhase: CallPhase = { _tag: "Proposed" }
 
-/** Leaves a phase: the counters of waiting people follow. */
+/** Moves a call to another phase, and counts the calls that wait for people. */
 export const moveTo = (state: RunState, call: CallState, phase: CallPhase) => {
   if (call.phase._tag === "Asking") state.asking--
   else if (call.phase._tag === "Unknown") state.unknown--
@@ -92,7 +92,7 @@ const close = <A>(open: Array<A>, item: A | undefined): void => {
   else if (at >= 0) open.splice(at, 1)
 }
 
-/** A call has its one result. The step is over with its last one. */
+/** The one result of a call. The last one ends the step. */
 export const foldResult = (state: RunState, call: CallState, event: CallSettled) => {
   const { outcome } = event
   if (call.phase._tag === "Delegated") {
@@ -104,7 +104,7 @@ export const foldResult = (state: RunState, call: CallState, event: CallSettled)
   const frame = state.frames.get(call.frame)!
   if (--frame.waiting > 0) return
   let mistaken = true
-  // All results of a step enter the transcript together, in the model's order, whatever order they arrived in.
+  // All results of a step enter the transcript together, in the model's order and not in that of their arrival.
   for (let i = 0; i < frame.calls.length; i++) {
     const id = frame.calls[i]!
     const each = id === call.id ? call : state.calls.get(id)!

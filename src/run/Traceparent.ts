@@ -1,5 +1,5 @@
 /**
- * A span as W3C Trace Context writes it in `traceparent`, version 00: how it reaches a process that has no run of it.
+ * A span as a `traceparent` of W3C Trace Context, version 00: how it reaches a process that does not run its run.
  */
 import { Tracer } from "effect"
 
@@ -8,7 +8,7 @@ const written = /^00-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})$/
 export const traceparentOf = ({ sampled, spanId, traceId }: Tracer.AnySpan): string =>
   `00-${traceId.padStart(32, "0")}-${spanId}-${sampled ? "01" : "00"}`
 
-/** Undefined = it is none, or none that can be: ids of zeros alone. */
+/** Undefined if it is no such text, or has an id of zeros alone. */
 export const spanOf = (traceparent: string): Tracer.ExternalSpan | undefined => {
   const [, traceId, spanId, flags] = written.exec(traceparent) ?? []
   return traceId === undefined || /^0+$/.test(traceId) || /^0+$/.test(spanId!)

@@ -1,6 +1,5 @@
 /**
- * What a model's turn causes, the finished one and the one that failed: which of its calls may run, and whether its frame goes
- * on.
+ * What a model's turn causes, finished or failed: which of its calls may run, and whether its frame goes on.
  */
 import type { ToolFailure } from "../error/ToolError.ts"
 import { failureOf, ToolTerminalError, ToolTransientError } from "../error/ToolError.ts"
@@ -15,7 +14,7 @@ import type { RunState } from "./RunState.ts"
 
 const none: ReadonlyArray<RunEvent> = []
 
-/** A call beyond `calls_max`, or of a turn that was cut, has its result at once: it never runs. */
+/** The turn, and results of those of its calls that never run: beyond `calls_max`, or of a turn that was cut. */
 export const turnFinished = (state: RunState, said: ModelTurned): ReadonlyArray<RunEvent> => {
   const { frame, step } = said
   if (!wantsTurn(state, frame, step)) return none
@@ -29,13 +28,13 @@ export const turnFinished = (state: RunState, said: ModelTurned): ReadonlyArray<
         : policyFailure("CALLS_MAX", "this run may make no more calls")
     if (refused !== undefined) events.push(callSettled(callId(frame, step, index), refused))
   }
-  const end = deadEndOf(turned) ?? silence(state, turned)
+  const end = deadEndOf(turned) ?? unansweredEnd(state, turned)
   if (end !== undefined) events.push(fails(frame, end, false))
   return events
 }
 
-/** A run that was to answer, whatever it had, and did not. */
-const silence = (
+/** Why the run ends if its last turn, which was to answer, has no text. */
+const unansweredEnd = (
   state: RunState,
   { frame, text }: ModelTurned
 ): { readonly reason: string; readonly message: string } | undefined =>
@@ -46,7 +45,7 @@ const silence = (
       }
     : undefined
 
-/** A frame that goes no further: the supervisor's ends the run, a specialist's its call. */
+/** Ends a frame that cannot go on: the supervisor's stops the run, a specialist's fails its call. */
 const fails = (
   frame: FrameId,
   { message, reason }: { readonly reason: string; readonly message: string },
@@ -75,7 +74,7 @@ export const turnFailed = (
 ): ReadonlyArray<RunEvent> =>
   wantsTurn(state, input.frame, input.step) ? [fails(input.frame, input, input.transient)] : none
 
-/** Does the frame wait for exactly this turn, and is a step left for it? */
+/** Does the frame wait for exactly this turn, and does `steps_max` leave one? */
 export const wantsTurn = (state: RunState, id: FrameId, step: number): boolean => {
   if (state.ended !== undefined || state.stopping !== undefined) return false
   const frame = state.frames.get(id)
@@ -89,7 +88,7 @@ export const wantsTurn = (state: RunState, id: FrameId, step: number): boolean =
   )
 }
 
-/** A last turn answers: it was given no tools, so a call in it is dropped. Any other turn must say or ask something. */
+/** A last turn had no tools, so its calls are dropped. Any other turn without a text and a call is marked as empty. */
 const fitting = (state: RunState, turn: ModelTurned): ModelTurned => {
   if (turn.frame === rootFrame && isAnswering(state)) {
     return turn.calls.length === 0 ? turn : { ...turn, calls: [] }

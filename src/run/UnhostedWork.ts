@@ -1,5 +1,5 @@
 /**
- * What waits for a process that hosts what it needs, while none does.
+ * Messages and runs that wait because no process hosts what they need.
  */
 import { Schema } from "effect"
 import { AgentName, Tenant } from "../Ids.ts"

@@ -1,5 +1,5 @@
 /**
- * A call that was dispatched and whose outcome nobody knows: its run waits until an operator says what became of it.
+ * A call that was dispatched and whose outcome is unknown: its run waits until an operator settles it.
  */
 import { Schema } from "effect"
 import { AgentName, CallId, ConversationId, RunId } from "../Ids.ts"

@@ -1,6 +1,6 @@
 /**
- * Makes room in a prompt that is too long: what becomes of it is an input for the decider, so that a restart goes on from
- * the journal and asks no model again.
+ * Makes room in a prompt that is too long. The cut, with its summary, is an input for the decider, so that a restart takes it
+ * from the journal and asks no model again.
  */
 import { Effect, Exit } from "effect"
 import type { Plan } from "../../../src/conversation/CompactionPlan.ts"
@@ -35,7 +35,7 @@ export interface CompactionSubject {
 type Services = Pick<LoopServices, "prices" | "model">
 
 const summary_tokens = { least: 64, most: 2_000 }
-/** The part of the room that a summary may take. */
+/** A summary may take one part in so many of the room beside system text and tools. */
 const of_room = 8
 
 type Found = Pick<Compacted, "how"> &
@@ -61,7 +61,7 @@ const input = (
   }
 })
 
-/** What the turn that summarised took. */
+/** What the turn that summarised has cost. */
 const spent = (
   { prices }: Services,
   { spec }: ResolvedAgent,
@@ -137,7 +137,7 @@ export const compaction = (
   )
 }
 
-/** One turn of the agent's own model. Nobody is shown its text as it comes. */
+/** One turn of the agent's own model. Its pieces reach no watcher. */
 const summary = (
   model: ModelGateway["Service"],
   { agent, frame, run, state }: CompactionSubject,

@@ -1,7 +1,7 @@
 /**
- * Runs a generator of Effects that mostly sleeps, without a fiber that sleeps for it: a suspended fiber costs more to stop
- * and to start than a step of a run to decide. What is done when it is yielded goes on at once; anything else gets a
- * fiber for as long as it takes; and where a fiber that it started wakes it, it goes on right there, or at its turn.
+ * Runs a generator of Effects that sleeps most of the time, without a fiber that sleeps for it: stopping and starting a
+ * suspended fiber costs more than a step of a run (bench row `step`). A yielded Effect that is done is taken at once, any
+ * other gets a fiber for as long as it runs. A sleeping coroutine is continued by `wake` or `resumeSoon`.
  */
 import { Effect, Exit, Fiber } from "effect"
 import type { AgentMemory } from "../../../services/AgentMemory.ts"
@@ -10,29 +10,30 @@ import type { Fork } from "../tool/CallHost.ts"
 import { isDone } from "./DoneEffect.ts"
 import type { LoopScheduler } from "./LoopScheduler.ts"
 
-/** `yield* effect` gives its value, or ends the generator with its failure; a plain `yield` sleeps until it is woken. */
+/** `yield* effect` gives its value, or ends the generator with its failure; a plain `yield` sleeps until the next wakeup. */
 export type Steps<A, E> = Generator<
   Effect.Effect<unknown, E, AgentMemory> | undefined,
   Exit.Exit<A, E>,
   unknown
 >
 
-const awake = Exit.succeed(undefined)
+const woken = Exit.succeed(undefined)
 
 export class Coroutine<A, E> {
   readonly #steps: Steps<A, E>
   readonly #fork: Fork
   readonly #scheduler: LoopScheduler
-  /** It sleeps, or what it waited for has come, and may go on. */
+  /** It may be continued: it sleeps, or the Effect that it waited for has ended. */
   #sleeps = true
-  /** It was told to go on, and has not yet. */
-  #woken = false
-  /** What it waited for. */
-  #came: unknown
-  /** What it waits for, if it does not sleep. */
+  /** The scheduler will continue it. */
+  #isScheduled = false
+  /** The value of the Effect that it waited for, until the generator takes it. */
+  #value: unknown
+  /** The fiber that it waits for. */
   #pending: Fiber.Fiber<unknown, E> | undefined
+  /** Ends the wait of the fiber that runs `effect`. */
   #resumeFiber: ((effect: Effect.Effect<Exit.Exit<A, E> | undefined>) => void) | undefined
-  /** How it ended. Kept, because it may end between a wake from outside and the fiber that goes on because of it. */
+  /** How it ended. Kept, because it may end after a `wake` and before the fiber that the `wake` continues. */
   #ended: Exit.Exit<A, E> | undefined
 
   constructor(steps: Steps<A, E>, fork: Fork, scheduler: LoopScheduler) {
@@ -41,50 +42,53 @@ export class Coroutine<A, E> {
     this.#scheduler = scheduler
   }
 
-  /** Until it ends, or somebody wakes it from outside. */
-  readonly #until = Effect.callback<Exit.Exit<A, E> | undefined>((resume) => {
+  /** Continues it, then waits for its end, or for the next `wake`. */
+  readonly #untilWoken = Effect.callback<Exit.Exit<A, E> | undefined>((resume) => {
     if (this.#ended !== undefined) return resume(Exit.succeed(this.#ended))
     this.#resumeFiber = resume
     this.resume()
   })
 
-  readonly #again: Effect.Effect<A, E> = Effect.flatMap(
-    this.#until,
-    (ended): Effect.Effect<A, E> => ended ?? this.#again
+  readonly #untilEnded: Effect.Effect<A, E> = Effect.flatMap(
+    this.#untilWoken,
+    (ended): Effect.Effect<A, E> => ended ?? this.#untilEnded
   )
 
-  /** Ends as the generator does; a defect of its code is one of the Effect. Interrupts what it waits for. To be run once. */
-  readonly effect: Effect.Effect<A, E> = Effect.onInterrupt(this.#again, () => this.#interrupted)
+  /** Ends as the generator does; what its code throws is a defect. An interruption interrupts what it waits for. Run it once. */
+  readonly effect: Effect.Effect<A, E> = Effect.onInterrupt(
+    this.#untilEnded,
+    () => this.#interrupted
+  )
 
   /**
-   * Wakes it from outside. It goes on in the fiber that runs it, because whoever wakes it has an asynchronous context of
-   * his own: an approver's request is not where the tools of a run belong.
+   * Continues it in the fiber that runs `effect`, from anywhere: an approver's request has an asynchronous context of its own,
+   * in which no tool of a run may run.
    */
   wake(): void {
-    if (this.#sleeps) this.#resumeFiber?.(awake)
+    if (this.#sleeps) this.#resumeFiber?.(woken)
   }
 
-  /** Wakes it from a fiber that it started. */
+  /** Continues it here, or at its turn. For fibers that it started. */
   resumeSoon(): void {
-    if (!this.#sleeps || this.#woken) return
-    this.#woken = true
+    if (!this.#sleeps || this.#isScheduled) return
+    this.#isScheduled = true
     this.#scheduler.schedule(this)
   }
 
-  /** Goes on, unless it has by now. */
+  /** Continues it, unless something else has by now. */
   resume(): void {
-    this.#woken = false
+    this.#isScheduled = false
     if (!this.#sleeps) return
-    const came = this.#came
-    this.#came = undefined
-    this.#advance(came)
+    const value = this.#value
+    this.#value = undefined
+    this.#advance(value)
   }
 
   #advance(given: unknown): void {
     this.#sleeps = false
     for (let value = given; ;) {
       const step = callCatching(next, this.#steps, value, defective)
-      // What it did may have interrupted whoever runs it.
+      // The step may have interrupted the fiber that runs `effect`.
       if (this.#resumeFiber === undefined) return
       if (step.done === true) return this.#end(step.value)
       const effect = step.value
@@ -92,14 +96,15 @@ export class Coroutine<A, E> {
         this.#sleeps = true
         return
       }
-      const exit = isDone(effect) ? effect : this.#begun(effect)
+      const exit = isDone(effect) ? effect : this.#start(effect)
       if (exit === undefined) return
       if (Exit.isFailure(exit)) return this.#end(Exit.failCause(exit.cause))
       value = exit.value
     }
   }
 
-  #begun(effect: Effect.Effect<unknown, E, AgentMemory>): Exit.Exit<unknown, E> | undefined {
+  /** Runs an Effect in a fiber. Undefined if it is not done at once: its end continues the coroutine. */
+  #start(effect: Effect.Effect<unknown, E, AgentMemory>): Exit.Exit<unknown, E> | undefined {
     const fiber = this.#fork(effect)
     const exit = fiber.pollUnsafe()
     if (exit === undefined) {
@@ -108,9 +113,9 @@ export class Coroutine<A, E> {
         if (this.#pending !== fiber) return
         this.#pending = undefined
         if (Exit.isFailure(exit)) return this.#end(Exit.failCause(exit.cause))
-        // A journal answers many at once.
-        this.#came = exit.value
+        this.#value = exit.value
         this.#sleeps = true
+        // By the scheduler, because one commit of a journal ends the appends of many runs.
         this.resumeSoon()
       })
     }
@@ -128,7 +133,7 @@ export class Coroutine<A, E> {
     const pending = this.#pending
     this.#sleeps = false
     this.#pending = undefined
-    this.#came = undefined
+    this.#value = undefined
     this.#resumeFiber = undefined
     return pending === undefined ? Effect.void : Fiber.interrupt(pending)
   })

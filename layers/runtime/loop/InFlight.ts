@@ -24,7 +24,7 @@ const none: ReadonlyMap<string, WorkInFlight> = new Map()
 
 export class InFlight {
   readonly #loop: LoopHost
-  /** Usually there is one: V8 rebuilds a map that is emptied and filled at each step (bench row `step`). */
+  /** Usually there is one: V8 rebuilds a map that is emptied and filled at each step (bench row `concurrent`). */
   #first: WorkInFlight | undefined
   #others: Map<string, WorkInFlight> | undefined
   /** Interrupted fibers that have not ended: a body may take a while to clean up. */

@@ -1,6 +1,6 @@
 /**
- * A question to a person about a bound that a run has reached, as an input for the decider. It goes the way of every
- * other question: a record, one decision, bound to exactly what was shown.
+ * The question to a person whether a run may go beyond a limit that it has reached, as an input for the decider. Like every
+ * approval it has one record and one decision, bound to exactly what was shown.
  */
 import { Effect } from "effect"
 import type { Digest, SecureRandom } from "effect/crypto"
@@ -30,7 +30,7 @@ export type AskLimitApproval = (
 const tool_name = "extend_run"
 const tool_key = `troupe.${tool_name}@1`
 
-/** An exact amount may be so long that it would be hidden as a card's number; the description has all of it. */
+/** At most four decimals: the redaction takes a longer amount for a card's number. The description has all of it. */
 const shownUse = (used: number | string): number | string =>
   typeof used === "string" ? used.replace(/(\.\d{4})\d+$/, "$1") : used
 

@@ -1,25 +1,26 @@
 /**
- * How many loops of a runtime go on before the event loop turns. A thousand model turns that end within one moment would
- * otherwise hold it for as long as all of them take to decide, and with it every request and every timer of the process.
+ * Bounds how many loops of a runtime go on in one turn of the event loop. A thousand model turns that end at one moment would
+ * otherwise hold it until all of them are decided, and with it every request and timer of the process (bench row
+ * `concurrent`, event-loop lag).
  */
 import { Context, Effect } from "effect"
 import type { Scope } from "effect"
 
-/** What goes on now or a little later, and may have no reason to by then. */
 export interface ScheduledLoop {
+  /** Goes on, unless it has gone on by then for another reason. */
   resume(): void
 }
 
 export interface LoopScheduler {
-  /** Lets it go on: at once, or in one of the next turns of the event loop, behind those that wait already. */
+  /** Resumes the loop: at once, or in one of the next turns of the event loop, behind those that wait already. */
   readonly schedule: (loop: ScheduledLoop) => void
-  /** Those that wait for a turn. */
+  /** How many loops wait for a turn. */
   readonly waiting: () => number
 }
 
 export const loops_per_turn = 128
 
-/** `per_turn`: at least 1. Who waits when the scope ends waits for ever. */
+/** `per_turn`: at least 1. Loops that wait when the scope closes are never resumed. */
 export const make = Effect.fnUntraced(function* (
   per_turn: number
 ): Effect.fn.Return<LoopScheduler, never, Scope.Scope> {
@@ -27,14 +28,14 @@ export const make = Effect.fnUntraced(function* (
   let left = per_turn
   let wake: ((go: Effect.Effect<void>) => void) | undefined
 
-  // Who came between the last look and this sleep woke nobody, so the queue is looked at once more, in the same
+  // A loop that came after the last turn and before this sleep has woken nothing, so the list is looked at once more, in the
   // synchronous block that makes the sleep one that can be ended.
   const asleep = Effect.callback<void>((resume) => {
     if (waiting.length > 0) return resume(Effect.void)
     wake = resume
   })
 
-  /** False: nobody waited for it. */
+  /** False if no loop waited. */
   const turn = () => {
     const now = waiting.splice(0, per_turn)
     left = per_turn - now.length
@@ -42,7 +43,7 @@ export const make = Effect.fnUntraced(function* (
     return now.length > 0
   }
 
-  // In a fiber of its own, so that nobody goes on in the asynchronous context of whoever happened to come before.
+  // In a fiber of its own: a loop must not go on in the asynchronous context of whatever scheduled another.
   const turns = Effect.gen(function* () {
     for (;;) {
       yield* asleep

@@ -1,6 +1,6 @@
 /**
- * Weighs the prompts of one run. Each entry is counted once, when it is new, and only where the number of characters does
- * not show already that the prompt fits: a step costs the same at message 10 and at message 1,000.
+ * Counts the tokens of one run's prompts. Each entry is counted once, when it is new, and only where its number of characters
+ * does not already show that the prompt fits: a step costs the same at message 10 and at message 1,000 (bench row `history`).
  */
 import type { Past } from "../../../src/conversation/Compaction.ts"
 import { no_past, shownChapter, shownPast } from "../../../src/conversation/Compaction.ts"
@@ -23,7 +23,7 @@ interface OfAgent {
   readonly fixed: number
 }
 
-/** What a runtime has counted for all of its runs. */
+/** Counts that all runs of a runtime share. */
 export interface Weights {
   readonly of: (agent: ResolvedAgent) => OfAgent
   /** Tokens of an earlier run, counted once however many runs are shown it. */
@@ -52,7 +52,7 @@ export const make = (tokenizer: Tokenizer): Weights => {
   }
 }
 
-/** A transcript so far: `tokens` of what is counted, and at `most` so many of the rest, from `counted` to `seen`. */
+/** Of one transcript: the `tokens` of its first `counted` entries, and an upper bound `most` of those from there to `seen`. */
 interface Own {
   readonly of: ReadonlyArray<TranscriptEntry>
   tokens: number
@@ -67,7 +67,7 @@ interface Shown {
   tokens: number | undefined
 }
 
-/** The part of a bound that the provider has shown to be too much, which is tried again. */
+/** After a provider has refused a prompt, so much of its size is the bound. */
 const of_refused = 0.9
 
 /** What a prompt of the frame may have at most, in tokens. */
@@ -83,7 +83,7 @@ export class PromptMeter {
   readonly #weights: Weights
   readonly #past: Past
   #shown: Shown | undefined
-  /** Of the supervisor, and of specialists where there are any. */
+  /** The supervisor's transcript, and those of specialists. */
   #root: Own = unseen
   #others: Map<FrameId, Own> | undefined
 

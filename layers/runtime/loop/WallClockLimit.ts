@@ -1,6 +1,6 @@
 /**
- * How long a run has been at work, and the alarm when `wall_ms_max` has passed. The time in which it waited only for
- * people does not count; all other time since its acceptance does, also that in which no process had it.
+ * How long a run has been at work, and the timer of its `wall_ms_max`. Time in which the run waits only for people does not
+ * count. All other time since its acceptance does, also time in which no process had it.
  */
 import { maxOf } from "../../../src/run/RunBreach.ts"
 import type { JournalEntry } from "../../../src/run/RunEvent.ts"
@@ -11,9 +11,9 @@ import type { LoopServices } from "./LoopServices.ts"
 type Services = Pick<LoopServices, "clock" | "deadlines">
 
 export interface WallClockLimit {
-  /** Looks at the state again: an extension moves the alarm, and while only people are waited for there is none. */
+  /** Sets the timer by the state: an extension moves it, and while the run waits only for people there is none. */
   readonly look: (state: RunState) => void
-  /** In ms. */
+  /** How long the run has been at work until now, in ms. */
   readonly worked: () => number
   readonly stop: () => void
 }
