@@ -15,6 +15,7 @@ import {
 } from "../../src/agents/LoopRecord.ts"
 import { observationGovernance, ObservationTools } from "../../src/agents/Observation.ts"
 import { instanceOf } from "../../src/agents/Triple.ts"
+import type { Tenant } from "../../src/Ids.ts"
 import { ToolTerminalError, ToolTransientError, ToolUserError } from "../../src/error/ToolError.ts"
 import type { GovernedTool, MisdeclaredTool } from "../../src/tool/GovernedTool.ts"
 import { callOf, govern } from "../../src/tool/GovernedTool.ts"
@@ -25,7 +26,7 @@ import { LoopStore } from "../../services/LoopStore.ts"
 /** Records of one read of the store. */
 const scan_page = 500
 
-/** The store's own text stays inside: it is nothing that a model can act on. */
+/** The store's own message is left out: a model can do nothing about it. */
 const storeFailed = () =>
   new ToolTransientError({
     kind: "network",
@@ -34,6 +35,49 @@ const storeFailed = () =>
   })
 
 const shown = (id: string): string => JSON.stringify(id.slice(0, 200))
+
+/** Sums the records of a flow's loops, a page at a time. */
+const sumLoops = Effect.fnUntraced(function* (
+  loops: LoopStore["Service"],
+  tenant: Tenant,
+  flow_id: string,
+  recent_max: number
+) {
+  const sums = summing(flow_id, recent_max)
+  let after: string | undefined
+  for (;;) {
+    const page = yield* Effect.mapError(loops.scan(tenant, flow_id, after, scan_page), storeFailed)
+    for (const { key, value } of page) sums.add(key, value)
+    if (page.length < scan_page) return sums
+    after = page.at(-1)!.key
+  }
+})
+
+/** The record of a loop that has ended. */
+const completedLoop = Effect.fnUntraced(function* (
+  loops: LoopStore["Service"],
+  tenant: Tenant,
+  loop_id: string
+) {
+  const id = instanceOf(loop_id)
+  const text = yield* Effect.mapError(loops.get(tenant, completionKey(loop_id)), storeFailed)
+  if (text === undefined) {
+    return yield* new ToolUserError({
+      kind: "not_found",
+      reason: "LOOP_NOT_FOUND",
+      message: `no result of loop ${shown(id)}: it may still be running, or never existed`
+    })
+  }
+  const record = parseRecord(text)
+  if (record === undefined) {
+    return yield* new ToolTerminalError({
+      kind: "internal",
+      reason: "LOOP_RECORD_MALFORMED",
+      message: `the record of loop ${shown(id)} cannot be read`
+    })
+  }
+  return { id, record }
+})
 
 const handlers = Effect.gen(function* () {
   const loops = yield* LoopStore
@@ -54,47 +98,20 @@ const handlers = Effect.gen(function* () {
 
     monitor_flow: Effect.fnUntraced(function* ({ flow_id, recent_limit }, context) {
       const { tenant } = callOf(context)
-      const sums = summing(flow_id, countOf(recent_limit, recent_default))
-      let after: string | undefined
-      for (;;) {
-        const page = yield* Effect.mapError(
-          loops.scan(tenant, flow_id, after, scan_page),
-          storeFailed
-        )
-        for (const { key, value } of page) sums.add(key, value)
-        if (page.length < scan_page) break
-        after = page.at(-1)!.key
-      }
-      // Whether the flow runs is told by another store: where that is silent, the loops still say what they say.
+      const sums = yield* sumLoops(loops, tenant, flow_id, countOf(recent_limit, recent_default))
+      // Whether the flow runs is in another store: when that store fails, the sums of the loops are still an answer.
       const state = yield* Effect.orElseSucceed(flows.get(tenant, flow_id), () => undefined)
       return sums.summary(state ?? "unknown")
     }),
 
     read_loop_result: Effect.fnUntraced(function* ({ loop_id, max_bytes, offset }, context) {
       const { tenant } = callOf(context)
-      const id = instanceOf(loop_id)
-      const text = yield* Effect.mapError(loops.get(tenant, completionKey(loop_id)), storeFailed)
-      if (text === undefined) {
-        return yield* new ToolUserError({
-          kind: "not_found",
-          reason: "LOOP_NOT_FOUND",
-          message: `no result of loop ${shown(id)}: it may still be running, or never existed`
-        })
-      }
-      const record = parseRecord(text)
-      if (record === undefined) {
-        return yield* new ToolTerminalError({
-          kind: "internal",
-          reason: "LOOP_RECORD_MALFORMED",
-          message: `the record of loop ${shown(id)} cannot be read`
-        })
-      }
-      const page = pageOf(
+      const { id, record } = yield* completedLoop(loops, tenant, loop_id)
+      const { text: content, ...position } = pageOf(
         record.result ?? "",
         countOf(offset, 0),
         countOf(max_bytes, page_bytes_default)
       )
-      const { text: content, ...place } = page
       return {
         content,
         metadata: {
@@ -102,7 +119,7 @@ const handlers = Effect.gen(function* () {
           role: record.role ?? "",
           outcome: record.outcome ?? "",
           completed_at: endedAt(record),
-          ...place,
+          ...position,
           task_id: record.task_id ?? ""
         }
       }

@@ -141,8 +141,8 @@ const bounds: Readonly<
   redirects_max: [5, 0, 20]
 }
 
-/** Options that can be right, with their defaults. */
-const checked = Effect.fnUntraced(function* (tool: string, options: Options) {
+/** The options with their defaults. Fails where they cannot be right. */
+const checkOptions = Effect.fnUntraced(function* (tool: string, options: Options) {
   const wrong = (field: string, problem: string, fix: string): MisdeclaredTool =>
     misdeclared(tool, field, problem, fix)
   const limits: Record<string, number> = {}
@@ -221,93 +221,103 @@ const redirected = (request: Fetch, from: URL, to: URL): Result.Result<Fetch, Fe
   return Result.succeed({ url: to.href, method: request.method, headers, body: undefined })
 }
 
-/** A guard over these options. Fails where they cannot be right; `tool` is named then. */
+/** Options that were checked, with their defaults. */
+interface Guard {
+  readonly limits: Limits
+  readonly methods: ReadonlyArray<string>
+  readonly rules: Rules
+  readonly credentials: Readonly<Record<string, Readonly<Record<string, string>>>>
+  readonly ca: string | undefined
+}
+
+/** Why a request may not be sent; undefined = it may. */
+const requestRefusal = (
+  { limits, methods }: Guard,
+  { body, headers, method }: Fetch
+): FetchError | undefined => {
+  const held = withheldHeader(headers)
+  if (held !== undefined) return refuse("headers", held)
+  if (!methods.includes(method)) {
+    return refuse("method", `the method is not among those that may be used: ${methods.join(", ")}`)
+  }
+  const header = wrongHeader(headers)
+  if (header !== undefined) return refuse("headers", header)
+  if (body !== undefined && isSafe(method)) {
+    return refuse("method", `${method} takes no body`)
+  }
+  return body !== undefined && Buffer.byteLength(body) > limits.request_bytes_max
+    ? refuse("size", `the body has more than ${limits.request_bytes_max} bytes`)
+    : undefined
+}
+
+/** One hop: the request to an address that was admitted, with the credentials of its origin. */
+const fetchOnce = Effect.fnUntraced(function* (guard: Guard, request: Fetch) {
+  const refused = requestRefusal(guard, request)
+  if (refused !== undefined) return yield* refused
+  const admitted = yield* admit(request.url, guard.rules)
+  const outgoing: Outgoing = {
+    method: request.method,
+    body: request.body,
+    headers: {
+      "user-agent": "troupe",
+      accept: "*/*",
+      "accept-encoding": "gzip, br",
+      ...request.headers,
+      ...(request.body === undefined
+        ? undefined
+        : { "content-length": String(Buffer.byteLength(request.body)) }),
+      ...lowered(guard.credentials[admitted.url.origin] ?? {})
+    }
+  }
+  const answer = yield* exchange(
+    admitted,
+    outgoing,
+    { bytes_max: guard.limits.response_bytes_max, takesEncoded: !isSafe(request.method) },
+    guard.ca
+  )
+  return { admitted, answer }
+})
+
+/** The request and the redirects that it may follow; each hop is judged anew. */
+const fetchFollowing = Effect.fnUntraced(function* (guard: Guard, given: Fetch) {
+  const { redirects_max } = guard.limits
+  let request: Fetch = { ...given, headers: lowered(given.headers) }
+  for (let hops = 0; ; hops++) {
+    const { admitted, answer } = yield* fetchOnce(guard, request)
+    const location = redirects.has(answer.status) ? answer.headers["location"] : undefined
+    if (location === undefined || redirects_max === 0 || !isSafe(request.method)) {
+      return { ...answer, url: admitted.url.href }
+    }
+    if (hops >= redirects_max) {
+      return yield* refuse("redirect", `the host redirects more than ${redirects_max} times`)
+    }
+    const to = URL.parse(location, admitted.url.href)
+    if (to === null) return yield* refuse("redirect", "the host redirects to no URL")
+    const next = redirected(request, admitted.url, to)
+    if (Result.isFailure(next)) return yield* next.failure
+    if (given.follows?.(next.success.url) === false) {
+      return { ...answer, url: admitted.url.href }
+    }
+    request = next.success
+  }
+})
+
+/** A guard over these options. Fails with what is wrong with them, in the name of `tool`. */
 export const make = Effect.fnUntraced(function* (
   tool: string,
   options: Options
 ): Effect.fn.Return<GuardedFetch, MisdeclaredTool> {
   const stray = strayOption(tool, options, option_names)
   if (stray !== undefined) return yield* stray
-  const { limits, methods, rules } = yield* checked(tool, options)
-  const { credentials = {} } = options
-
-  const refusal = ({ body, headers, method }: Fetch): FetchError | undefined => {
-    const held = withheldHeader(headers)
-    if (held !== undefined) return refuse("headers", held)
-    if (!methods.includes(method)) {
-      return refuse(
-        "method",
-        `the method is not among those that may be used: ${methods.join(", ")}`
-      )
-    }
-    const header = wrongHeader(headers)
-    if (header !== undefined) return refuse("headers", header)
-    if (body !== undefined && isSafe(method)) {
-      return refuse("method", `${method} takes no body`)
-    }
-    return body !== undefined && Buffer.byteLength(body) > limits.request_bytes_max
-      ? refuse("size", `the body has more than ${limits.request_bytes_max} bytes`)
-      : undefined
-  }
-
-  const once = Effect.fnUntraced(function* (request: Fetch) {
-    const refused = refusal(request)
-    if (refused !== undefined) return yield* refused
-    const admitted = yield* admit(request.url, rules)
-    const outgoing: Outgoing = {
-      method: request.method,
-      body: request.body,
-      headers: {
-        "user-agent": "troupe",
-        accept: "*/*",
-        "accept-encoding": "gzip, br",
-        ...request.headers,
-        ...(request.body === undefined
-          ? undefined
-          : { "content-length": String(Buffer.byteLength(request.body)) }),
-        ...lowered(credentials[admitted.url.origin] ?? {})
-      }
-    }
-    const answer = yield* exchange(
-      admitted,
-      outgoing,
-      { bytes_max: limits.response_bytes_max, takesEncoded: !isSafe(request.method) },
-      options.ca
-    )
-    return { admitted, answer }
-  })
-
-  const fetch = Effect.fnUntraced(function* (given: Fetch) {
-    let request: Fetch = { ...given, headers: lowered(given.headers) }
-    for (let hops = 0; ; hops++) {
-      const { admitted, answer } = yield* once(request)
-      const location = redirects.has(answer.status) ? answer.headers["location"] : undefined
-      if (location === undefined || limits.redirects_max === 0 || !isSafe(request.method)) {
-        return { ...answer, url: admitted.url.href }
-      }
-      if (hops >= limits.redirects_max) {
-        return yield* refuse(
-          "redirect",
-          `the host redirects more than ${limits.redirects_max} times`
-        )
-      }
-      const to = URL.parse(location, admitted.url.href)
-      if (to === null) return yield* refuse("redirect", "the host redirects to no URL")
-      const next = redirected(request, admitted.url, to)
-      if (Result.isFailure(next)) return yield* next.failure
-      if (given.follows?.(next.success.url) === false) {
-        return { ...answer, url: admitted.url.href }
-      }
-      request = next.success
-    }
-  })
-
+  const { limits, methods, rules } = yield* checkOptions(tool, options)
+  const { ca, credentials = {} } = options
+  const guard: Guard = { limits, methods, rules, credentials, ca }
   return {
     methods,
     timeout_ms: limits.timeout_ms,
     admit: (url) => admit(url, rules),
     fetch: (request) =>
-      Effect.timeoutOrElse(fetch(request), {
+      Effect.timeoutOrElse(fetchFollowing(guard, request), {
         duration: limits.timeout_ms,
         orElse: () =>
           Effect.fail(refuse("timeout", `the host did not answer within ${limits.timeout_ms} ms`))

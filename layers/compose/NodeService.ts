@@ -201,6 +201,6 @@ export const start = async (options: Options): Promise<NodeService> => {
   // Process-wide, and it compiles code: an application asks for it, a library import never does.
   await import("effect/schema/SchemaJITCompiler/enable")
   // Who imports this module and starts nothing, such as a test or a command line, does not load a hundred others.
-  const { started } = await import("./StartedService.ts")
-  return started(options)
+  const { startService } = await import("./StartedService.ts")
+  return startService(options)
 }

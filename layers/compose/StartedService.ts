@@ -1,6 +1,8 @@
 /**
- * What `start` gives: the facade, over a runtime that runs. Whoever imports the facade and starts nothing loads none of it.
+ * The service that `start` of `troupe/embed` returns. It is imported when a service starts, so that importing the entry
+ * alone loads no runtime.
  */
+import type { Context } from "effect"
 import { Effect, Layer, ManagedRuntime, Redacted, Stream } from "effect"
 import * as Entries from "../../src/entry/Entries.ts"
 import type { ToolGraph } from "../../src/graph/ToolGraph.ts"
@@ -39,11 +41,11 @@ const storesOf = (store: Store): Layer.Layer<Stores.Stores, unknown> =>
       ? Stores.directory(store.directory)
       : Stores.postgres(Redacted.make(store.postgres))
 
-/** Nothing is recorded where nobody asked for it. */
+/** Loads the recorder only where `record` asks for it. */
 const recorderOf = async (record = false): Promise<Layer.Layer<never, never, CallRecords>> =>
   record ? (await import("../runtime/desk/CallRecorder.ts")).layer : Layer.empty
 
-/** Nothing of the client is loaded where no server is declared. */
+/** Loads the MCP client only where servers are declared. */
 const mcpOf = async (
   options: McpOptions | undefined
 ): Promise<Layer.Layer<McpServers, unknown, McpPins>> => {
@@ -51,7 +53,7 @@ const mcpOf = async (
   return (await import("../mcp/ImportedMcpServers.ts")).layer(options)
 }
 
-/** Reads the graphs and puts their answers before the model; where there are none, neither is loaded. */
+/** Reads the graphs, and wraps the model so that they answer first; without graphs nothing is loaded. */
 const withGraphs = async ({
   graphs = [],
   model
@@ -74,8 +76,8 @@ const withGraphs = async ({
 
 const mcpTools = McpServers.useSync(({ tools }) => tools)
 
-/** Rejects with the typed error that kept it from starting. */
-export const started = async (options: Options): Promise<NodeService> => {
+/** Everything that a process runs, from its options. Fails with what is wrong with them. */
+const layerOf = async (options: Options) => {
   const { customer_agents } = await Effect.runPromise(check(options))
   const stores = storesOf(options.store ?? "ephemeral")
   const mcp = await mcpOf(options.mcp)
@@ -92,7 +94,7 @@ export const started = async (options: Options): Promise<NodeService> => {
     plugins: options.plugins ?? [],
     deliveries: options.deliveries ?? []
   })
-  const layer = UnhostedTelemetry.layer.pipe(
+  return UnhostedTelemetry.layer.pipe(
     Layer.provideMerge(agents),
     Layer.merge(UnknownCallsTelemetry.layer),
     Layer.provideMerge(mcp),
@@ -103,15 +105,16 @@ export const started = async (options: Options): Promise<NodeService> => {
     Layer.provideMerge(telemetry),
     Layer.merge(Layer.succeed(CustomerAgents, customer_agents))
   )
-  const runtime = ManagedRuntime.make(layer)
-  const services = await runtime.context()
-  const run = Effect.runPromiseWith(services)
+}
 
+type Services = Layer.Success<Awaited<ReturnType<typeof layerOf>>>
+type Run = <A, E>(effect: Effect.Effect<A, E, Services>) => Promise<A>
+
+const conversationMethods = (run: Run, services: Context.Context<Services>) => {
   const send = async (message: Send, by: Principal = service_principal): Promise<Sent> => {
     const { created, task } = await run(sent(message as Message, by))
     return { run: task.id, conversation: task.conversation, ordinal: task.ordinal, created }
   }
-
   return {
     send,
     ask: async (message, by = service_principal, wait) => {
@@ -121,7 +124,12 @@ export const started = async (options: Options): Promise<NodeService> => {
     },
     result: (id, by = service_principal, wait) => answerOf(run, id, by, wait),
     watch: (id, after, by = service_principal) =>
-      Stream.toAsyncIterableWith(watched(id, after, by), services),
+      Stream.toAsyncIterableWith(watched(id, after, by), services)
+  } satisfies Partial<NodeService>
+}
+
+const decisionMethods = (run: Run) =>
+  ({
     pending: (by = service_principal) => run(ApprovalDesk.use((desk) => desk.pending(by, 500))),
     decide: (approval, decision, by) =>
       run(ApprovalDesk.use((desk) => desk.decide(approval as ApprovalId, decision, by))),
@@ -130,7 +138,11 @@ export const started = async (options: Options): Promise<NodeService> => {
     settle: (id, call, settlement, by) =>
       run(AgentRuntime.use((agents) => agents.settle(id as RunId, call as CallId, settlement, by))),
     stopTools: (stopped, by) => run(KillSwitch.use(({ turn }) => turn(stopped, by))),
-    stopAllTools: (stopped) => run(KillSwitch.use(({ turnAll }) => turnAll(stopped))),
+    stopAllTools: (stopped) => run(KillSwitch.use(({ turnAll }) => turnAll(stopped)))
+  }) satisfies Partial<NodeService>
+
+const runListMethods = (run: Run) =>
+  ({
     quarantined: (by = service_principal) => run(Quarantine.list(by)),
     rawEvents: (id, from = 0, by = service_principal) => run(Quarantine.rows(id, from, by)),
     releaseRun: (id, by) => run(Quarantine.release(id, by)),
@@ -153,11 +165,27 @@ export const started = async (options: Options): Promise<NodeService> => {
     unknown: (by = service_principal) =>
       run(listed(by, ({ tenant }, runs) => runs.unknown({ tenant, limit: 500 }))),
     unhosted: (by = service_principal) =>
-      run(listed(by, ({ here, tenant }, runs) => runs.unhosted({ tenant, here }))),
+      run(listed(by, ({ here, tenant }, runs) => runs.unhosted({ tenant, here })))
+  }) satisfies Partial<NodeService>
+
+const toolMethods = (run: Run) =>
+  ({
     workerTools: async () => discover(await run(ToolQueue.use((queue) => queue.list()))),
     mcpServers: () => run(McpServers.use(({ status }) => status)),
     acceptMcpTool: (server, tool, hash, by) =>
-      run(McpServers.use(({ accept }) => accept(server, tool, hash, by))),
+      run(McpServers.use(({ accept }) => accept(server, tool, hash, by)))
+  }) satisfies Partial<NodeService>
+
+/** Starts what the options describe. Rejects with the typed error that prevented the start. */
+export const startService = async (options: Options): Promise<NodeService> => {
+  const runtime = ManagedRuntime.make(await layerOf(options))
+  const services = await runtime.context()
+  const run = Effect.runPromiseWith(services)
+  return {
+    ...conversationMethods(run, services),
+    ...decisionMethods(run),
+    ...runListMethods(run),
+    ...toolMethods(run),
     stop: () => runtime.dispose()
   }
 }

@@ -19,7 +19,7 @@ import { makeProblem } from "../../src/api/Problem.ts"
 import { TroupeApi } from "../../src/api/TroupeApi.ts"
 import type { ConversationMessage } from "../../src/conversation/Conversation.ts"
 import { customerConversation, customerMessage } from "../../src/conversation/CustomerView.ts"
-import type { Tenant } from "../../src/Ids.ts"
+import type { AgentName, Tenant } from "../../src/Ids.ts"
 import { ConversationId } from "../../src/Ids.ts"
 import type { Principal } from "../../src/Principal.ts"
 import { isOnlyOwn } from "../../src/Rights.ts"
@@ -30,9 +30,10 @@ import { HttpSettings } from "./HttpSettings.ts"
 import { Limits } from "./Limits.ts"
 import { problemOf } from "./Problems.ts"
 import { Readiness } from "./Readiness.ts"
+import type { Unread } from "./Unread.ts"
 import { makeUnread } from "./Unread.ts"
 
-/** A customer has no run to look at, but its conversation. */
+/** The location is the run; for a customer, who may not read runs, the conversation. */
 const acceptedResponse = ({ task }: Accepted, by: Principal) =>
   HttpApiSchema.withHeaders({
     body: {
@@ -50,8 +51,8 @@ const acceptedResponse = ({ task }: Accepted, by: Principal) =>
   })
 
 /**
- * The conversation that a message with a key begins. Derived from the key, because a message that is sent again must
- * name the conversation that it began the first time, and its sender cannot know it.
+ * The conversation that a message with an idempotency key begins. It is derived from the key, because a message that is
+ * sent again must name the conversation of the first time, whose id its sender may never have received.
  */
 const conversationOf = (tenant: Tenant, key: string): ConversationId =>
   ConversationId.make(
@@ -65,6 +66,90 @@ const badCursor = makeProblem(
   "Last-Event-ID and after are the id of an event, `{run_ordinal}.{seq}`, or 0 for the start."
 )
 
+/** What the handlers need of the process: ports, settings and bounds. */
+interface Surface {
+  readonly runtime: AgentRuntime["Service"]
+  readonly store: ConversationStore["Service"]
+  readonly limits: Limits["Service"]
+  readonly customer_agents: ReadonlyArray<AgentName>
+}
+
+const send = Effect.fnUntraced(function* (
+  { customer_agents, limits, runtime }: Surface,
+  message: Message,
+  by: Principal
+) {
+  const refusal = refusalOf(by, "send", message.agent, customer_agents)
+  if (refusal !== undefined) return yield* Effect.fail(refusal)
+  yield* limits.message(by)
+  const accepted = yield* Effect.mapError(runtime.send(message, by), (error) =>
+    // Customers are not shown the names of other agents.
+    problemOf(
+      error._tag === "AgentNotFound" && isOnlyOwn(by, "send")
+        ? new AgentNotFound({ agent: error.agent, available: customer_agents })
+        : error
+    )
+  )
+  return acceptedResponse(accepted, by)
+})
+
+const list = Effect.fnUntraced(function* (
+  { customer_agents, store }: Surface,
+  limit: number,
+  before: number | undefined
+) {
+  const by = yield* CurrentPrincipal
+  const begun_by = readsAsCustomer(by) ? by.id : undefined
+  const found = yield* Effect.mapError(store.list(by.tenant, limit, before, begun_by), problemOf)
+  const items = readsAsCustomer(by)
+    ? found
+        .filter(({ address }) => customer_agents.includes(address.agent))
+        .map(customerConversation)
+    : found
+  return found.length < limit
+    ? { items }
+    : { items, next_before: found[found.length - 1]!.created_at }
+})
+
+const read = Effect.fnUntraced(function* (
+  { customer_agents, store }: Surface,
+  id: ConversationId,
+  limit: number,
+  after: number
+) {
+  const by = yield* CurrentPrincipal
+  const found = yield* conversationFor(store, by, "follow", id, customer_agents)
+  const { items, more } = yield* boundedPage<ConversationMessage, StoreError>(limit, (last, most) =>
+    store.messages(by.tenant, id, last?.seq ?? after, most)
+  ).pipe(Effect.mapError(problemOf))
+  const isCustomer = readsAsCustomer(by)
+  return {
+    conversation: isCustomer ? customerConversation(found) : found,
+    messages: isCustomer ? items.flatMap((each) => customerMessage(each) ?? []) : items,
+    ...(more ? { next_after: items.at(-1)!.seq } : undefined)
+  }
+})
+
+/** The account of this request's unread text; its connection is closed when it exceeds what may be unread. */
+const openAccount = Effect.fnUntraced(function* (unread: Unread) {
+  const { source } = yield* HttpServerRequest.HttpServerRequest
+  return yield* Effect.acquireRelease(
+    Effect.sync(() =>
+      // A client that reads nothing does not see the end of a stream either, so the connection itself is closed.
+      unread.open(() => {
+        if ("destroy" in source && typeof source.destroy === "function") source.destroy()
+      })
+    ),
+    (opened) => Effect.sync(() => opened.close())
+  )
+})
+
+const streamOptions = {
+  contentType: "text/event-stream",
+  // A proxy that buffers would delay every event.
+  headers: { "cache-control": "no-store", "x-accel-buffering": "no" }
+}
+
 export const layer: Layer.Layer<
   HttpApiGroup.Service<"troupe", "conversations">,
   never,
@@ -75,105 +160,51 @@ export const layer: Layer.Layer<
   Effect.fnUntraced(function* (handlers) {
     const runtime = yield* AgentRuntime
     const store = yield* ConversationStore
+    const limits = yield* Limits
     const { stopping } = yield* Readiness
     const { customer_agents, heartbeat_ms, unread_units_max } = yield* HttpSettings
-    const limits = yield* Limits
+    const surface: Surface = { runtime, store, limits, customer_agents }
     const unread = makeUnread(unread_units_max)
-
-    const post = Effect.fnUntraced(function* (message: Message, by: Principal) {
-      const refusal = refusalOf(by, "send", message.agent, customer_agents)
-      if (refusal !== undefined) return yield* Effect.fail(refusal)
-      yield* limits.message(by)
-      const accepted = yield* Effect.mapError(runtime.send(message, by), (error) =>
-        // Which other agents there are is not for customers.
-        problemOf(
-          error._tag === "AgentNotFound" && isOnlyOwn(by, "send")
-            ? new AgentNotFound({ agent: error.agent, available: customer_agents })
-            : error
-        )
-      )
-      return acceptedResponse(accepted, by)
-    })
 
     return handlers.handleAll({
       send: Effect.fnUntraced(function* ({ headers, payload }) {
         const by = yield* CurrentPrincipal
         const key = headers["idempotency-key"]
-        // Of a customer's key the runtime makes the conversation, because the key is its own.
+        // The runtime derives the conversation of a customer's key itself, within what the customer began.
         const conversation =
           key === undefined || isOnlyOwn(by, "send") ? undefined : conversationOf(by.tenant, key)
-        return yield* post({ ...payload, conversation, idempotency_key: key }, by)
+        return yield* send(surface, { ...payload, conversation, idempotency_key: key }, by)
       }),
       sendTo: Effect.fnUntraced(function* ({ headers, params, payload }) {
         const by = yield* CurrentPrincipal
-        // A customer names only what it began: a name of its own choosing might be somebody else's.
+        // A customer may name only conversations that it began: a name of its choice might be somebody else's.
         if (isOnlyOwn(by, "send")) {
           yield* conversationFor(store, by, "send", params.id, customer_agents)
         }
         const key = headers["idempotency-key"]
-        return yield* post({ ...payload, conversation: params.id, idempotency_key: key }, by)
-      }),
-      list: Effect.fnUntraced(function* ({ query }) {
-        const by = yield* CurrentPrincipal
-        const limit = query.limit ?? limit_default
-        const begun_by = readsAsCustomer(by) ? by.id : undefined
-        const found = yield* Effect.mapError(
-          store.list(by.tenant, limit, query.before, begun_by),
-          problemOf
+        return yield* send(
+          surface,
+          { ...payload, conversation: params.id, idempotency_key: key },
+          by
         )
-        const items = readsAsCustomer(by)
-          ? found
-              .filter(({ address }) => customer_agents.includes(address.agent))
-              .map(customerConversation)
-          : found
-        return found.length < limit
-          ? { items }
-          : { items, next_before: found[found.length - 1]!.created_at }
       }),
-      get: Effect.fnUntraced(function* ({ params, query }) {
-        const by = yield* CurrentPrincipal
-        const found = yield* conversationFor(store, by, "follow", params.id, customer_agents)
-        const { items, more } = yield* boundedPage<ConversationMessage, StoreError>(
-          query.limit ?? limit_default,
-          (last, limit) =>
-            store.messages(by.tenant, params.id, last?.seq ?? query.after ?? -1, limit)
-        ).pipe(Effect.mapError(problemOf))
-        const isTheirs = readsAsCustomer(by)
-        return {
-          conversation: isTheirs ? customerConversation(found) : found,
-          messages: isTheirs ? items.flatMap((each) => customerMessage(each) ?? []) : items,
-          ...(more ? { next_after: items.at(-1)!.seq } : undefined)
-        }
-      }),
+      list: ({ query }) => list(surface, query.limit ?? limit_default, query.before),
+      get: ({ params, query }) =>
+        read(surface, params.id, query.limit ?? limit_default, query.after ?? -1),
       events: Effect.fnUntraced(function* ({ headers, params, query }) {
         const by = yield* CurrentPrincipal
         const cursor = EventStream.parseCursor(headers["last-event-id"] ?? query.after)
         if (cursor === undefined) return yield* Effect.fail(badCursor)
         yield* conversationFor(store, by, "follow", params.id, customer_agents)
         yield* limits.stream(by)
-        const { source } = yield* HttpServerRequest.HttpServerRequest
-        const account = yield* Effect.acquireRelease(
-          Effect.sync(() =>
-            // Whoever reads nothing hears of no end of a stream either: its connection is what ends.
-            unread.open(() => {
-              if ("destroy" in source && typeof source.destroy === "function") source.destroy()
-            })
-          ),
-          (opened) => Effect.sync(() => opened.close())
-        )
-        return HttpServerResponse.stream(
-          EventStream.bytes(runtime.watch(params.id, cursor, by), {
-            customer: readsAsCustomer(by),
-            heartbeat_ms,
-            account,
-            until: Deferred.await(stopping)
-          }),
-          {
-            contentType: "text/event-stream",
-            // A proxy that buffers would hold every event back.
-            headers: { "cache-control": "no-store", "x-accel-buffering": "no" }
-          }
-        )
+        const account = yield* openAccount(unread)
+        const stream = EventStream.bytes(runtime.watch(params.id, cursor, by), {
+          customer: readsAsCustomer(by),
+          heartbeat_ms,
+          account,
+          until: Deferred.await(stopping)
+        })
+        return HttpServerResponse.stream(stream, streamOptions)
       })
     })
   })

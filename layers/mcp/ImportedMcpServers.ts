@@ -28,7 +28,7 @@ import type { MisdeclaredTool } from "../../src/tool/MisdeclaredTool.ts"
 import { didYouMean } from "../../src/tool/Nearest.ts"
 import { badSchema, toolOf } from "./ImportedTool.ts"
 import { McpServerUnavailable } from "./McpConnection.ts"
-import { keep, warn } from "./McpSession.ts"
+import { keepConnected, warnOfServer } from "./McpSession.ts"
 import type { Offers } from "./Offers.ts"
 import { collisions, verdictOn } from "./Offers.ts"
 import { statusOf } from "./Status.ts"
@@ -106,9 +106,9 @@ const warnOfRefused = Effect.fnUntraced(function* (offers: Offers, names: Readon
     const { message, state } = verdictOn(offers, tool)
     return state === "refused" ? [`"${tool}" of an MCP server cannot be called: ${message}`] : []
   })
-  for (const message of refused.slice(0, warned_max)) yield* warn(offers, message)
+  for (const message of refused.slice(0, warned_max)) yield* warnOfServer(offers, message)
   const more = refused.length - warned_max
-  if (more > 0) yield* warn(offers, `${more} more of its tools cannot be called`)
+  if (more > 0) yield* warnOfServer(offers, `${more} more of its tools cannot be called`)
 })
 
 const importServer = Effect.fnUntraced(function* (
@@ -138,7 +138,7 @@ const importServer = Effect.fnUntraced(function* (
     restarts: 0
   }
   const first = yield* Deferred.make<void, McpServerUnavailable>()
-  yield* Effect.forkScoped(keep(sdk, offers, first))
+  yield* Effect.forkScoped(keepConnected(sdk, offers, first))
   const reached = yield* Effect.result(Deferred.await(first))
   // A server that was imported before has its tools in the store: it may come back while the runtime works.
   if (Result.isFailure(reached) && offers.pins.size === 0) return yield* reached.failure

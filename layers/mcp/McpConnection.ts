@@ -34,7 +34,7 @@ export interface McpConnection {
     timeout_ms: number,
     progress: (progress: Progress) => void
   ) => Effect.Effect<McpCallResult, ToolError>
-  /** Done with a reason when the connection is no more. */
+  /** Done, with the reason, when the connection has ended. */
   readonly lost: Deferred.Deferred<string>
 }
 
@@ -44,12 +44,14 @@ const calls_default = 16
 const pages_max = 64
 const tools_max = 1_000
 const progress_max = 100
-/** How long an older server may leave the question unanswered whether it is a new one. */
+/** How long a server may take to answer which protocol it speaks; older ones may not answer. */
 const probe_ms = 3_000
-/** A server that let a call time out has this long to show that it lives. */
+/** A server that let a call time out has this long to answer a ping. */
 const ping_ms = 30_000
+/** How long the end of a session may take at the server. */
+const terminate_ms = 1_000
 
-/** Read as it comes: one bad tool does not spoil the rest. */
+/** Tools are decoded one by one elsewhere, so that one malformed tool does not hide the others. */
 const Page = Schema.toStandardSchemaV1(
   Schema.Struct({
     tools: Schema.Array(Schema.Unknown),
@@ -115,35 +117,33 @@ const listOf = Effect.fnUntraced(function* (
   return yield* unavailable(server, `its list of tools has more than ${pages_max} pages`)
 })
 
-export interface Hears {
-  /** The server says that its tools are others than before. */
+export interface ConnectionEvents {
+  /** The server announced that its list of tools has changed. */
   readonly changed: () => void
-  /** The connection is no more: nothing may be sent on it. Called before any call on it fails. */
+  /** The connection has ended: nothing may be sent on it. Called before any call on it fails. */
   readonly ended: () => void
 }
 
-/**
- * Starts or reaches the server, and shakes hands. When the scope closes, the connection is closed, and a local program and all that it forked has ended.
- */
-export const open = Effect.fnUntraced(function* (
+/** An open connection as its calls use it. */
+interface Session {
+  readonly sdk: Sdk
+  readonly server: McpServer
+  readonly client: Client
+  /** Ends the connection; only the first reason counts. */
+  readonly end: (reason: string) => void
+}
+
+const makeClient = (
   sdk: Sdk,
   server: McpServer,
-  reach: Reach,
-  { changed, ended }: Hears
-): Effect.fn.Return<McpConnection, McpServerUnavailable, Scope.Scope> {
-  const { namespace } = server
-  const secrets = secretsOf(server)
-  const lost = yield* Deferred.make<string>()
-  const end = (reason: string): void => {
-    if (Deferred.doneUnsafe(lost, Effect.succeed(reason))) ended()
-  }
-  const transport = transportOf(sdk, server, reach)
-  const complaint = () => (transport instanceof StdioTransport ? transport.complaint : "")
+  changed: () => void,
+  end: (reason: string) => void
+): Client => {
   const client = new sdk.Client(
     { name: "troupe", version: "1" },
     {
       capabilities: {},
-      // It would check results once more, with patterns that it runs in any time that they take.
+      // The client's own validator would check results a second time, with patterns whose time has no bound.
       jsonSchemaValidator: unchecked,
       versionNegotiation:
         server.protocol === "legacy"
@@ -152,35 +152,36 @@ export const open = Effect.fnUntraced(function* (
       listChanged: { tools: { autoRefresh: false, debounceMs: 0, onChanged: changed } }
     }
   )
-  Object.assign(client, {
+  return Object.assign(client, {
     onclose: () => end("the connection was closed"),
     onerror: (error: Error) => {
-      // The official transport tries again by itself, and says so when it gives up.
+      // The official transport reconnects by itself, and reports when it gives up.
       if (/maximum reconnection attempts/i.test(error.message)) end("the stream was lost")
     }
   })
-  yield* Effect.addFinalizer(() =>
-    Effect.promise(async () => {
-      if (transport instanceof sdk.StreamableHTTPClientTransport) {
-        const ended = transport.terminateSession().catch(() => {})
-        await Promise.race([ended, new Promise((resolve) => setTimeout(resolve, 1_000).unref())])
-      }
-      await client.close().catch(() => {})
-      await transport.close().catch(() => {})
-    })
-  )
-  const timeout_ms = server.connect_timeout_ms ?? connect_timeout_ms_default
-  yield* Effect.tryPromise({
-    try: (signal) => client.connect(transport, { signal, timeout: timeout_ms }),
-    catch: (error) => unavailable(server, openFailure(server, error, complaint()))
-  })
-  if (yield* Deferred.isDone(lost)) {
-    return yield* unavailable(server, openFailure(server, new Error("it has ended"), complaint()))
-  }
+}
 
-  const pinged = Effect.tryPromise({
+const close = (sdk: Sdk, client: Client, transport: Transport): Effect.Effect<void> =>
+  Effect.promise(async () => {
+    if (transport instanceof sdk.StreamableHTTPClientTransport) {
+      const ended = transport.terminateSession().catch(() => {})
+      await Promise.race([
+        ended,
+        new Promise((resolve) => setTimeout(resolve, terminate_ms).unref())
+      ])
+    }
+    await client.close().catch(() => {})
+    await transport.close().catch(() => {})
+  })
+
+/**
+ * Pings the server after a timeout or a broken request, one ping at a time: a server that does not answer has its
+ * connection ended, and is connected anew. Only the older protocol has pings.
+ */
+const makeLivenessCheck = ({ client, end, sdk, server }: Session): Effect.Effect<void> => {
+  const ping = Effect.tryPromise({
     try: (signal) => client.ping({ signal, timeout: ping_ms }),
-    catch: (error) => failureOf(sdk, namespace, error, secrets)
+    catch: (error) => failureOf(sdk, server.namespace, error, secretsOf(server))
   }).pipe(
     // A refusal is an answer too.
     Effect.tapError((failure) =>
@@ -191,22 +192,26 @@ export const open = Effect.fnUntraced(function* (
     Effect.ignore
   )
   let isPinging = false
-  /** After a timeout or a broken request: what does not answer a ping is ended, and connected anew. */
-  const check = Effect.suspend(() => {
+  return Effect.suspend(() => {
     if (isPinging || client.getProtocolEra() !== "legacy") return Effect.void
     isPinging = true
     return Effect.ensuring(
-      pinged,
+      ping,
       Effect.sync(() => {
         isPinging = false
       })
     )
   })
+}
 
-  const services = yield* Effect.context()
-  const look = (): void => void Effect.runForkWith(services)(check)
-  const permits = yield* Semaphore.make(server.calls_max ?? calls_default)
-  const call: McpConnection["call"] = (definition, args, timeout_ms, progress) => {
+const makeCall = (
+  session: Session,
+  permits: Semaphore.Semaphore,
+  checkLiveness: () => void
+): McpConnection["call"] => {
+  const { client, end, sdk, server } = session
+  const secrets = secretsOf(server)
+  return (definition, args, timeout_ms, progress) => {
     let left = progress_max
     const { outputSchema: _, ...withoutOutput } = definition
     return Effect.tryPromise({
@@ -223,24 +228,56 @@ export const open = Effect.fnUntraced(function* (
             }
           }
         ),
-      catch: (error) => failureOf(sdk, namespace, error, secrets)
+      catch: (error) => failureOf(sdk, server.namespace, error, secrets)
     }).pipe(
       Effect.tapError((failure) =>
         Effect.sync(() => {
           if (server.transport !== "http") return
           if (failure.reason === "MCP_SERVER_DOWN") end(failure.message)
-          // One broken request says little of the others on their way, which the end of the session would lose.
-          if (failure.kind === "network") look()
+          // One broken request does not mean that the others in flight are lost, as they are when the session ends.
+          if (failure.kind === "network") checkLiveness()
         })
       ),
-      Effect.onInterrupt(() => Effect.sync(look)),
+      Effect.onInterrupt(() => Effect.sync(checkLiveness)),
       Semaphore.withPermits(permits, 1)
     )
   }
+}
+
+/**
+ * Starts or reaches the server, and negotiates the protocol. When the scope closes, the connection is closed, and a local
+ * program and all processes that it forked have ended.
+ */
+export const openConnection = Effect.fnUntraced(function* (
+  sdk: Sdk,
+  server: McpServer,
+  reach: Reach,
+  { changed, ended }: ConnectionEvents
+): Effect.fn.Return<McpConnection, McpServerUnavailable, Scope.Scope> {
+  const lost = yield* Deferred.make<string>()
+  const end = (reason: string): void => {
+    if (Deferred.doneUnsafe(lost, Effect.succeed(reason))) ended()
+  }
+  const transport = transportOf(sdk, server, reach)
+  const complaint = () => (transport instanceof StdioTransport ? transport.complaint : "")
+  const client = makeClient(sdk, server, changed, end)
+  yield* Effect.addFinalizer(() => close(sdk, client, transport))
+  const timeout_ms = server.connect_timeout_ms ?? connect_timeout_ms_default
+  yield* Effect.tryPromise({
+    try: (signal) => client.connect(transport, { signal, timeout: timeout_ms }),
+    catch: (error) => unavailable(server, openFailure(server, error, complaint()))
+  })
+  if (yield* Deferred.isDone(lost)) {
+    return yield* unavailable(server, openFailure(server, new Error("it has ended"), complaint()))
+  }
+  const session: Session = { sdk, server, client, end }
+  const liveness = makeLivenessCheck(session)
+  const services = yield* Effect.context()
+  const permits = yield* Semaphore.make(server.calls_max ?? calls_default)
   return {
     protocol: client.getNegotiatedProtocolVersion(),
     list: listOf(server, client),
-    call,
+    call: makeCall(session, permits, () => void Effect.runForkWith(services)(liveness)),
     lost
   }
 })

@@ -1,5 +1,5 @@
 /**
- * The parts of an `effect/ai` stream as those that a turn is put together from.
+ * Translates the parts of an `effect/ai` stream into the parts of the AI SDK, which a turn is assembled from.
  */
 import type {
   JSONValue,
@@ -38,11 +38,67 @@ const finishOf = (reason: Response.FinishReason): LanguageModelV4FinishReason =>
   }
 }
 
-/** A provider that could not read the arguments gives them as the text that they are. */
+/** Arguments that the provider could not read as JSON are a text already. */
 const inputOf = (params: unknown): string =>
   typeof params === "string" ? params : (JSON.stringify(params) ?? "")
 
-/** Undefined = the part says nothing that a turn keeps. Error parts are the caller's. */
+/** Undefined for a tool that this process runs: its result is not the provider's. */
+const resultOf = (
+  part: Extract<StreamedPart, { readonly type: "tool-result" }>
+): LanguageModelV4StreamPart | undefined =>
+  part.providerExecuted === true && !part.preliminary
+    ? {
+        type: "tool-result",
+        toolCallId: part.id,
+        toolName: part.name,
+        result: (part.encodedResult ?? {}) as JSONValue & {},
+        isError: part.isFailure,
+        ...metadataOf(part)
+      }
+    : undefined
+
+const sourceOf = (
+  part: Extract<StreamedPart, { readonly type: "source" }>
+): LanguageModelV4StreamPart => {
+  const { id, title } = part
+  if (part.sourceType === "url") {
+    return { type: "source", sourceType: "url", id, url: part.url.href, title }
+  }
+  return {
+    type: "source",
+    sourceType: "document",
+    id,
+    mediaType: part.mediaType,
+    title,
+    ...(part.fileName === undefined ? undefined : { filename: part.fileName })
+  }
+}
+
+const finishPartOf = ({
+  reason,
+  usage
+}: Extract<StreamedPart, { readonly type: "finish" }>): LanguageModelV4StreamPart => {
+  const { inputTokens, outputTokens } = usage
+  return {
+    type: "finish",
+    finishReason: finishOf(reason),
+    usage: {
+      inputTokens: {
+        total: inputTokens.total,
+        noCache: inputTokens.uncached,
+        cacheRead: inputTokens.cacheRead,
+        cacheWrite: inputTokens.cacheWrite
+      },
+      outputTokens: {
+        total: outputTokens.total,
+        text: outputTokens.text,
+        reasoning: outputTokens.reasoning
+      }
+    }
+  }
+}
+
+/** Undefined for a part of which a turn keeps nothing. The caller handles error parts. */
 export const partOf = (part: StreamedPart): LanguageModelV4StreamPart | undefined => {
   switch (part.type) {
     case "text-start":
@@ -72,57 +128,15 @@ export const partOf = (part: StreamedPart): LanguageModelV4StreamPart | undefine
     case "tool-params-delta":
       return { type: "tool-input-delta", id: part.id, delta: part.delta }
     case "tool-result":
-      return part.providerExecuted === true && !part.preliminary
-        ? {
-            type: "tool-result",
-            toolCallId: part.id,
-            toolName: part.name,
-            result: (part.encodedResult ?? {}) as JSONValue & {},
-            isError: part.isFailure,
-            ...metadataOf(part)
-          }
-        : undefined
+      return resultOf(part)
     case "source":
-      return part.sourceType === "url"
-        ? {
-            type: "source",
-            sourceType: "url",
-            id: part.id,
-            url: part.url.href,
-            title: part.title
-          }
-        : {
-            type: "source",
-            sourceType: "document",
-            id: part.id,
-            mediaType: part.mediaType,
-            title: part.title,
-            ...(part.fileName === undefined ? undefined : { filename: part.fileName })
-          }
+      return sourceOf(part)
     case "response-metadata":
       return part.modelId === undefined
         ? undefined
         : { type: "response-metadata", modelId: part.modelId }
-    case "finish": {
-      const { inputTokens, outputTokens } = part.usage
-      return {
-        type: "finish",
-        finishReason: finishOf(part.reason),
-        usage: {
-          inputTokens: {
-            total: inputTokens.total,
-            noCache: inputTokens.uncached,
-            cacheRead: inputTokens.cacheRead,
-            cacheWrite: inputTokens.cacheWrite
-          },
-          outputTokens: {
-            total: outputTokens.total,
-            text: outputTokens.text,
-            reasoning: outputTokens.reasoning
-          }
-        }
-      }
-    }
+    case "finish":
+      return finishPartOf(part)
     default:
       return undefined
   }
