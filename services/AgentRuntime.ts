@@ -29,7 +29,8 @@ import type { RunQuarantined } from "../src/run/Quarantine.ts"
 import type { CallNotUnknown, RunIsOver, RunNotFound, Settlement } from "../src/run/RunCommand.ts"
 import type { JournalEntry } from "../src/run/RunEvent.ts"
 import type { JournalError } from "./RunJournal.ts"
-import type { Accepted, StoreError } from "./TaskStore.ts"
+import type { StoreError } from "./StoreError.ts"
+import type { Accepted } from "./TaskStore.ts"
 
 /** The runtime is stopping and takes no new work. */
 export class ShuttingDown extends Schema.TaggedError<ShuttingDown>()("ShuttingDown", {}) {

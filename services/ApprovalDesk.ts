@@ -24,7 +24,7 @@ import type { ApprovalId } from "../src/Ids.ts"
 import type { RunQuarantined } from "../src/run/Quarantine.ts"
 import type { Principal } from "../src/Principal.ts"
 import type { JournalError } from "./RunJournal.ts"
-import type { StoreError } from "./TaskStore.ts"
+import type { StoreError } from "./StoreError.ts"
 
 export class ApprovalDesk extends Context.Service<
   ApprovalDesk,

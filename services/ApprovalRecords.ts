@@ -6,7 +6,7 @@ import { Context } from "effect"
 import type { Effect } from "effect"
 import type { Approval, ApprovalStatus } from "../src/approval/Approval.ts"
 import type { ApprovalId, RunId, Tenant } from "../src/Ids.ts"
-import type { StoreError } from "./TaskStore.ts"
+import type { StoreError } from "./StoreError.ts"
 
 export interface ApprovalQuery {
   readonly tenant: Tenant

@@ -6,7 +6,7 @@ import { Context } from "effect"
 import type { Effect } from "effect"
 import type { RunId, Tenant } from "../src/Ids.ts"
 import type { CallRecord } from "../src/tool/CallRecord.ts"
-import type { StoreError } from "./TaskStore.ts"
+import type { StoreError } from "./StoreError.ts"
 
 export class CallRecords extends Context.Service<
   CallRecords,

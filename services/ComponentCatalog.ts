@@ -4,7 +4,7 @@
 import { Context } from "effect"
 import type { Effect } from "effect"
 import type { Component } from "../src/agents/Observation.ts"
-import type { StoreError } from "./TaskStore.ts"
+import type { StoreError } from "./StoreError.ts"
 
 export class ComponentCatalog extends Context.Service<
   ComponentCatalog,

@@ -5,7 +5,7 @@ import { Context } from "effect"
 import type { Effect } from "effect"
 import type { Conversation, ConversationMessage } from "../src/conversation/Conversation.ts"
 import type { ConversationId, Tenant } from "../src/Ids.ts"
-import type { StoreError } from "./TaskStore.ts"
+import type { StoreError } from "./StoreError.ts"
 
 export class ConversationStore extends Context.Service<
   ConversationStore,

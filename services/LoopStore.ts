@@ -6,7 +6,7 @@
 import { Context } from "effect"
 import type { Effect } from "effect"
 import type { Tenant } from "../src/Ids.ts"
-import type { StoreError } from "./TaskStore.ts"
+import type { StoreError } from "./StoreError.ts"
 
 export interface StoredLoop {
   readonly key: string

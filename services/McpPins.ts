@@ -4,7 +4,7 @@
 import { Context } from "effect"
 import type { Effect } from "effect"
 import type { McpPin, McpPinChange, McpPinConflict } from "../src/tool/McpPin.ts"
-import type { StoreError } from "./TaskStore.ts"
+import type { StoreError } from "./StoreError.ts"
 
 /** A pin to be set where `replaces` stands; null = where there is none. */
 export interface NewMcpPin {

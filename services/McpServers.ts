@@ -17,7 +17,7 @@ import type {
   McpToolState
 } from "../src/tool/McpPin.ts"
 import type { McpDefinition } from "../src/tool/McpTool.ts"
-import type { StoreError } from "./TaskStore.ts"
+import type { StoreError } from "./StoreError.ts"
 
 /** One tool of a server, for an operator. */
 export interface McpToolStatus {

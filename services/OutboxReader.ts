@@ -5,7 +5,7 @@ import { Context } from "effect"
 import type { Effect } from "effect"
 import type { DeadLetter, DeadLetterNotFound, DeadLetterStatus } from "../src/delivery/Outbox.ts"
 import type { Tenant } from "../src/Ids.ts"
-import type { StoreError } from "./TaskStore.ts"
+import type { StoreError } from "./StoreError.ts"
 
 export interface DeadLetterQuery {
   readonly tenant: Tenant

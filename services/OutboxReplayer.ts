@@ -5,7 +5,7 @@ import { Context } from "effect"
 import type { Effect } from "effect"
 import type { DeadLetterNotFound, DeadLetterResolved } from "../src/delivery/Outbox.ts"
 import type { Tenant } from "../src/Ids.ts"
-import type { StoreError } from "./TaskStore.ts"
+import type { StoreError } from "./StoreError.ts"
 
 export interface Resolution {
   readonly tenant: Tenant

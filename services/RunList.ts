@@ -10,7 +10,7 @@ import type { RunItem, WaitingFor } from "../src/run/RunItem.ts"
 import type { RunStatus } from "../src/run/RunState.ts"
 import type { UnhostedWork } from "../src/run/UnhostedWork.ts"
 import type { UnknownCall } from "../src/run/UnknownCall.ts"
-import type { StoreError } from "./TaskStore.ts"
+import type { StoreError } from "./StoreError.ts"
 
 export interface RunQuery {
   readonly tenant: Tenant

@@ -5,7 +5,7 @@ import { Context } from "effect"
 import type { Effect } from "effect"
 import type { AgentName, RunId } from "../src/Ids.ts"
 import type { JournalError } from "./RunJournal.ts"
-import type { StoreError } from "./TaskStore.ts"
+import type { StoreError } from "./StoreError.ts"
 
 export class TaskDispatch extends Context.Service<
   TaskDispatch,

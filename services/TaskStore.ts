@@ -2,7 +2,7 @@
  * Work accepted for agents. Accepting is one transaction: the conversation (made if it is new), the user's message, the
  * task and the outbox row that dispatches it. A task's later status is a projection of its run and written by the journal.
  */
-import { Context, Schema } from "effect"
+import { Context } from "effect"
 import type { Effect } from "effect"
 import type { InitiatedBy } from "../src/conversation/Conversation.ts"
 import type {
@@ -14,11 +14,7 @@ import type {
 } from "../src/delivery/AgentTask.ts"
 import type { Address, ConversationId, MessageId, RunId, Tenant } from "../src/Ids.ts"
 import type { Roles } from "../src/Principal.ts"
-
-/** The store did not answer. Nothing was accepted, or the acknowledgement was lost: send again with the same key. */
-export class StoreError extends Schema.TaggedError<StoreError>()("StoreError", {
-  message: Schema.String
-}) {}
+import type { StoreError } from "./StoreError.ts"
 
 export interface NewTask {
   readonly id: RunId

@@ -10,7 +10,7 @@ import type { Tenant } from "../src/Ids.ts"
 import type { ResultMessage } from "../src/semstreams/CallMessage.ts"
 import type { ToolOffer } from "../src/tool/ToolOffer.ts"
 import type { ToolSpec } from "../src/tool/ToolSpec.ts"
-import type { StoreError } from "./TaskStore.ts"
+import type { StoreError } from "./StoreError.ts"
 
 /** Another call has this id: with other arguments, of another tool or of another tenant. Nothing was queued. */
 export class ToolMessageConflict extends Schema.TaggedError<ToolMessageConflict>()(

@@ -16,7 +16,7 @@ import { findingEntity } from "../../src/agents/Triple.ts"
 import { ToolTerminalError, ToolTransientError, ToolUserError } from "../../src/error/ToolError.ts"
 import type { CallContext, GovernedTool } from "../../src/tool/GovernedTool.ts"
 import { callOf, govern, MisdeclaredTool } from "../../src/tool/GovernedTool.ts"
-import type { StoreError } from "../../services/TaskStore.ts"
+import type { StoreError } from "../../services/StoreError.ts"
 import { TriplePublisher } from "../../services/TriplePublisher.ts"
 
 export interface Options extends Platform {

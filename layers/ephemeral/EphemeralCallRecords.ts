@@ -4,7 +4,7 @@
 import { Effect, Layer } from "effect"
 import type { Scope } from "effect"
 import { CallRecords } from "../../services/CallRecords.ts"
-import { StoreError } from "../../services/TaskStore.ts"
+import { StoreError } from "../../services/StoreError.ts"
 import type { CallRecord } from "../../src/tool/CallRecord.ts"
 
 const page_max = 500

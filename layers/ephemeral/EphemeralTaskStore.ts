@@ -4,7 +4,8 @@
  */
 import { Clock, Effect, Layer } from "effect"
 import type { Accepted, NewTask } from "../../services/TaskStore.ts"
-import { dispatched_topic, StoreError, TaskStore } from "../../services/TaskStore.ts"
+import { StoreError } from "../../services/StoreError.ts"
+import { dispatched_topic, TaskStore } from "../../services/TaskStore.ts"
 import type { AgentTask } from "../../src/delivery/AgentTask.ts"
 import {
   AddressConflict,

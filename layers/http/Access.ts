@@ -4,7 +4,8 @@
  */
 import { Effect } from "effect"
 import type { ConversationStore } from "../../services/ConversationStore.ts"
-import type { StoreError, TaskStore } from "../../services/TaskStore.ts"
+import type { StoreError } from "../../services/StoreError.ts"
+import type { TaskStore } from "../../services/TaskStore.ts"
 import type { Problem } from "../../src/api/Problem.ts"
 import type { Conversation } from "../../src/conversation/Conversation.ts"
 import { ConversationNotFound } from "../../src/conversation/Conversation.ts"

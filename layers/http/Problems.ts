@@ -5,7 +5,7 @@
 import type { ShuttingDown } from "../../services/AgentRuntime.ts"
 import type { Unauthorized } from "../../services/Credentials.ts"
 import type { JournalError } from "../../services/RunJournal.ts"
-import type { StoreError } from "../../services/TaskStore.ts"
+import type { StoreError } from "../../services/StoreError.ts"
 import type { AgentNotFound } from "../../src/agent/AgentSpec.ts"
 import type { Problem } from "../../src/api/Problem.ts"
 import { makeProblem } from "../../src/api/Problem.ts"

@@ -18,7 +18,7 @@ import { loopOf } from "../../src/semstreams/Loop.ts"
 import { ApprovalDesk } from "../../services/ApprovalDesk.ts"
 import type { JournalError } from "../../services/RunJournal.ts"
 import { RunJournal } from "../../services/RunJournal.ts"
-import type { StoreError } from "../../services/TaskStore.ts"
+import type { StoreError } from "../../services/StoreError.ts"
 
 export class SemStreamsLoops extends Context.Service<
   SemStreamsLoops,

@@ -30,7 +30,7 @@ import {
   readReply,
   refusalReply
 } from "../../src/tool/ToolMessage.ts"
-import type { StoreError } from "../../services/TaskStore.ts"
+import type { StoreError } from "../../services/StoreError.ts"
 import type { ToolMessageConflict, ToolQueueFull } from "../../services/ToolQueue.ts"
 import { ToolQueue } from "../../services/ToolQueue.ts"
 import { ToolRegistry } from "../../services/ToolRegistry.ts"

@@ -5,7 +5,7 @@
 import { Effect, Schedule, Schema } from "effect"
 import { Outbox } from "../../services/Outbox.ts"
 import { OutboxReader } from "../../services/OutboxReader.ts"
-import type { StoreError } from "../../services/TaskStore.ts"
+import type { StoreError } from "../../services/StoreError.ts"
 import type { NewOutboxMessage } from "../../src/delivery/Outbox.ts"
 import type { WebhookEvent } from "../../src/delivery/Webhook.ts"
 import { webhook_topic } from "../../src/delivery/Webhook.ts"

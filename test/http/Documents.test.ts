@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Cause, Effect, Layer, Logger, References } from "effect"
-import { StoreError } from "../../services/TaskStore.ts"
+import { StoreError } from "../../services/StoreError.ts"
 import { ask, layer, layerReading } from "./Service.ts"
 
 const routes = [

@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Logger, Scope } from "effect"
 import { TestClock } from "effect/testing"
 import { makeClaimLoop, makeClaimNames } from "../../layers/runtime/relay/ClaimLoop.ts"
-import { StoreError } from "../../services/TaskStore.ts"
+import { StoreError } from "../../services/StoreError.ts"
 import type { Tenant } from "../../src/Ids.ts"
 
 const config = { concurrency: 1, sweep_ms: 1_000, stop_ms: 0 }

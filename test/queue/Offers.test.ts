@@ -12,7 +12,7 @@ import type * as LocalToolRegistry from "../../layers/runtime/desk/LocalToolRegi
 import { remote } from "../../layers/runtime/queue/RemoteTool.ts"
 import { ToolQueueConfig } from "../../layers/runtime/queue/ToolQueueConfig.ts"
 import { AgentRuntime } from "../../services/AgentRuntime.ts"
-import { StoreError } from "../../services/TaskStore.ts"
+import { StoreError } from "../../services/StoreError.ts"
 import { ToolQueue } from "../../services/ToolQueue.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import { ConversationId } from "../../src/Ids.ts"

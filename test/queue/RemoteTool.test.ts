@@ -11,7 +11,7 @@ import * as ScriptedModelGateway from "../../layers/model/ScriptedModelGateway.t
 import type * as LocalToolRegistry from "../../layers/runtime/desk/LocalToolRegistry.ts"
 import { remote } from "../../layers/runtime/queue/RemoteTool.ts"
 import { ToolQueueConfig } from "../../layers/runtime/queue/ToolQueueConfig.ts"
-import { StoreError } from "../../services/TaskStore.ts"
+import { StoreError } from "../../services/StoreError.ts"
 import { ToolQueue } from "../../services/ToolQueue.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import { ToolTransientError, ToolUserError } from "../../src/error/ToolError.ts"

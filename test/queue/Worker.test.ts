@@ -2,7 +2,7 @@
 import { assert, it } from "@effect/vitest"
 import { Deferred, Effect, Layer } from "effect"
 import * as EphemeralToolQueue from "../../layers/ephemeral/EphemeralToolQueue.ts"
-import { StoreError } from "../../services/TaskStore.ts"
+import { StoreError } from "../../services/StoreError.ts"
 import { ToolQueue } from "../../services/ToolQueue.ts"
 import { ToolUserError } from "../../src/error/ToolError.ts"
 import { Tenant } from "../../src/Ids.ts"

@@ -9,7 +9,7 @@ import * as LocalToolRegistry from "../../layers/runtime/desk/LocalToolRegistry.
 import { remote } from "../../layers/runtime/queue/RemoteTool.ts"
 import { ToolQueueConfig } from "../../layers/runtime/queue/ToolQueueConfig.ts"
 import * as ToolQueueWorker from "../../layers/runtime/queue/ToolQueueWorker.ts"
-import { StoreError } from "../../services/TaskStore.ts"
+import { StoreError } from "../../services/StoreError.ts"
 import { ToolQueue } from "../../services/ToolQueue.ts"
 import { ToolUserError } from "../../src/error/ToolError.ts"
 import {

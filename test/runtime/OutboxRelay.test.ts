@@ -9,7 +9,7 @@ import { DeliveryFailed, DeliveryRefused } from "../../services/DeliveryHandlers
 import { Outbox } from "../../services/Outbox.ts"
 import { OutboxReader } from "../../services/OutboxReader.ts"
 import { OutboxReplayer } from "../../services/OutboxReplayer.ts"
-import { StoreError } from "../../services/TaskStore.ts"
+import { StoreError } from "../../services/StoreError.ts"
 import type { OutboxMessage } from "../../src/delivery/Outbox.ts"
 import { MessageId, Tenant } from "../../src/Ids.ts"
 

@@ -17,7 +17,8 @@ import type { RunQuarantined } from "../../../src/run/Quarantine.ts"
 import type { FoldState } from "../../../src/run/RunState.ts"
 import type { JournalError, RunJournal } from "../../../services/RunJournal.ts"
 import { forEachEntry } from "../../../services/RunJournal.ts"
-import type { StoreError, TaskStore } from "../../../services/TaskStore.ts"
+import type { StoreError } from "../../../services/StoreError.ts"
+import type { TaskStore } from "../../../services/TaskStore.ts"
 
 const page_max = 10_000
 

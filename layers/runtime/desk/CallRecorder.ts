@@ -4,7 +4,7 @@
  */
 import { Cause, Clock, Context, Effect, Exit, Fiber, Latch, Layer, Schema, Scope } from "effect"
 import { CallRecords } from "../../../services/CallRecords.ts"
-import type { StoreError } from "../../../services/TaskStore.ts"
+import type { StoreError } from "../../../services/StoreError.ts"
 import type { ToolAttemptObserver } from "../../../services/ToolAttemptObserver.ts"
 import { ToolAttemptObservers } from "../../../services/ToolAttemptObserver.ts"
 import type { ToolCallObserver } from "../../../services/ToolCallObserver.ts"

@@ -5,7 +5,7 @@
 import { Clock, Deferred, Effect, Exit, Fiber, Latch, Metric, Result } from "effect"
 import type { ResultMessage } from "../../../src/semstreams/CallMessage.ts"
 import { executeSubject } from "../../../src/semstreams/Subjects.ts"
-import type { StoreError } from "../../../services/TaskStore.ts"
+import type { StoreError } from "../../../services/StoreError.ts"
 import type { ToolDelivery, ToolQueue } from "../../../services/ToolQueue.ts"
 import { exceptionOf, logFault } from "../tool/Faults.ts"
 import type { ClaimLoop } from "../relay/ClaimLoop.ts"

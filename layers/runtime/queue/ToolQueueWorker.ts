@@ -7,7 +7,7 @@ import { Clock, Context, Effect, Exit, Layer, Schedule, Schema, Scope } from "ef
 import type { Digest, SecureRandom } from "effect/crypto"
 import type { MisdeclaredPolicy } from "../../../src/permission/PolicyCheck.ts"
 import { consumerNameForTool } from "../../../src/semstreams/Subjects.ts"
-import type { StoreError } from "../../../services/TaskStore.ts"
+import type { StoreError } from "../../../services/StoreError.ts"
 import type { ToolDelivery } from "../../../services/ToolQueue.ts"
 import { ToolQueue } from "../../../services/ToolQueue.ts"
 import type { ToolRegistry } from "../../../services/ToolRegistry.ts"

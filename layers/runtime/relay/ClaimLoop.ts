@@ -10,7 +10,7 @@ import { Cause, Clock, Effect, FiberSet, Latch, Random } from "effect"
 import type { Scope } from "effect"
 import type { Tenant } from "../../../src/Ids.ts"
 import { Owners } from "../../../services/Owners.ts"
-import type { StoreError } from "../../../services/TaskStore.ts"
+import type { StoreError } from "../../../services/StoreError.ts"
 import type { HeldClaims } from "./HeldClaims.ts"
 import { makeHeldClaims } from "./HeldClaims.ts"
 

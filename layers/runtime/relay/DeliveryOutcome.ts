@@ -5,7 +5,7 @@
 import { Cause, Clock, Effect, Exit, Metric } from "effect"
 import { DeliveryFailed, DeliveryRefused } from "../../../services/DeliveryHandlers.ts"
 import type { Outbox } from "../../../services/Outbox.ts"
-import type { StoreError } from "../../../services/TaskStore.ts"
+import type { StoreError } from "../../../services/StoreError.ts"
 import type { OutboxMessage } from "../../../src/delivery/Outbox.ts"
 import { backoffMs } from "../../../src/delivery/Outbox.ts"
 import { sanitiseError } from "../../../src/delivery/SanitisedError.ts"

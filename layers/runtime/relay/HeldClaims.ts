@@ -3,7 +3,7 @@
  * others as soon as the store answers again, and not only when a lease that nobody works under has passed.
  */
 import { Clock, Effect, Schedule } from "effect"
-import type { StoreError } from "../../../services/TaskStore.ts"
+import type { StoreError } from "../../../services/StoreError.ts"
 
 const retries = Schedule.min([Schedule.exponential("100 millis"), Schedule.spaced("2 seconds")])
 

@@ -7,7 +7,7 @@ import { Effect } from "effect"
 import { SqlError } from "effect/sql"
 import type { SqlClient } from "effect/sql"
 import { JournalError } from "../../../services/RunJournal.ts"
-import { StoreError } from "../../../services/TaskStore.ts"
+import { StoreError } from "../../../services/StoreError.ts"
 
 const stateOf = (error: SqlError.SqlError): string | undefined => {
   const { cause } = error.reason

@@ -6,7 +6,8 @@ import { Clock, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { Outbox } from "../../../services/Outbox.ts"
 import type { Accepted, NewTask } from "../../../services/TaskStore.ts"
-import { dispatched_topic, StoreError, TaskStore } from "../../../services/TaskStore.ts"
+import { StoreError } from "../../../services/StoreError.ts"
+import { dispatched_topic, TaskStore } from "../../../services/TaskStore.ts"
 import type { AgentTask } from "../../../src/delivery/AgentTask.ts"
 import {
   AddressConflict,

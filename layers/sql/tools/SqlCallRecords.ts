@@ -4,7 +4,7 @@
 import { Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { CallRecords } from "../../../services/CallRecords.ts"
-import { StoreError } from "../../../services/TaskStore.ts"
+import { StoreError } from "../../../services/StoreError.ts"
 import { CallRecord } from "../../../src/tool/CallRecord.ts"
 import { toStoreError } from "../engine/SqlFailure.ts"
 

@@ -11,7 +11,7 @@ import {
   ToolQueueFull,
   waiting_max
 } from "../../../services/ToolQueue.ts"
-import { StoreError } from "../../../services/TaskStore.ts"
+import { StoreError } from "../../../services/StoreError.ts"
 import { canonical } from "../../../src/Canonical.ts"
 import { Tenant } from "../../../src/Ids.ts"
 import { ResultMessage } from "../../../src/semstreams/CallMessage.ts"

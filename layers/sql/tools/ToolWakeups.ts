@@ -4,7 +4,7 @@
  * result also reads the call every `reread_ms`.
  */
 import { Deferred, Effect, Scope, Semaphore } from "effect"
-import type { StoreError } from "../../../services/TaskStore.ts"
+import type { StoreError } from "../../../services/StoreError.ts"
 import { toStoreError } from "../engine/SqlFailure.ts"
 import { SqlNotify } from "../engine/SqlNotify.ts"
 
