@@ -1,6 +1,6 @@
 /**
- * Actors and their runs. Owns who lives where and what happens next; everything it knows comes from the journal. Every
- * method decodes what it is given: a value that is not what its type says is `InvalidInput`, and nothing is done.
+ * Actors and their runs. Owns which process runs an actor and what the actor does next; all state comes from the journal.
+ * Every method decodes what it is given: a value that is not what its type says is `InvalidInput`, and nothing is done.
  */
 import { Context, Schema } from "effect"
 import type { Effect, Stream } from "effect"
@@ -52,16 +52,16 @@ export interface Message {
   readonly initiated_by?: InitiatedBy | undefined
 }
 
-/** A place in a conversation: events up to and including this one were seen. `{ ordinal: 0, seq: -1 }` = none. */
+/** A position in a conversation: events up to and including this one were seen. `{ ordinal: 0, seq: -1 }` = none. */
 export interface Cursor {
   readonly ordinal: number
   readonly seq: number
 }
 
 /**
- * What a watcher gets: journaled events under a cursor; without one, pieces of the turn in progress, and what calls show
- * before they end, which only those who watch just then are given; and once `CaughtUp`, which says that the past is over:
- * what was journaled when the watch began has been given, and what follows happens from here on.
+ * What a watcher gets: journaled events, each with its cursor; pieces of the turn in progress and what calls show before
+ * they end, which have none and go only to those who watch at that moment; and once `CaughtUp`: everything that was
+ * journaled when the watch began has been given, and what follows happens from then on.
  */
 export type FeedItem =
   | {
@@ -78,7 +78,7 @@ export type FeedItem =
       readonly step: number
       readonly kind: "text" | "reasoning"
       readonly text: string
-      /** 0 begins the turn anew: what came before for this turn is to be dropped. */
+      /** 0 begins the turn anew: the watcher drops what it has of it. */
       readonly offset: number
     }
   | {
@@ -88,7 +88,7 @@ export type FeedItem =
       readonly frame: FrameId
       readonly step: number
       readonly call: CallId
-      /** What the call has so far, as JSON text: it takes the place of what was shown of it before. Cut at 16,384 bytes. */
+      /** What the call has so far, as JSON text; replaces what was shown of the call before. Cut at 16,384 bytes. */
       readonly text: string
     }
   | {
@@ -101,7 +101,10 @@ export type FeedItem =
 export interface ActorInfo {
   readonly tenant: Tenant
   readonly address: Address
-  /** `running`: a fiber works; `parked`: only a record waits for a person; `stopped`: it crashed too often. */
+  /**
+   * `running`: it has a run in hand, at work or waiting for a person; `idle`: it has none; `parked`: only the record of a
+   * question waits for a person, and the process has nothing else of the run; `stopped`: it crashed too often.
+   */
   readonly state: "running" | "idle" | "parked" | "stopped"
   readonly run: RunId | undefined
   readonly restarts: number
@@ -111,8 +114,8 @@ export class AgentRuntime extends Context.Service<
   AgentRuntime,
   {
     /**
-     * Accepts a message: durable when it returns, handled after. A customer names no conversation but one that it began;
-     * with which agents it speaks is for whoever lets it in to say, as is what it is shown of its own (`CustomerView`).
+     * Accepts a message: durable when it returns, handled after. A customer can only name a conversation that it began.
+     * The caller limits which agents a customer may write to, and what it is shown of its own runs (`CustomerView`).
      */
     send(
       message: Message,
@@ -132,8 +135,8 @@ export class AgentRuntime extends Context.Service<
       | StoreError
     >
     /**
-     * Events of a conversation of the principal's tenant after the cursor, then those to come; never ends by itself. What
-     * another tenant has under the same id is another conversation, and one that a customer did not begin is none for it.
+     * Events of a conversation of the principal's tenant after the cursor, then those to come; never ends by itself. The
+     * same id at another tenant is another conversation. Fails for a customer that did not begin the conversation.
      */
     watch(
       conversation: ConversationId,
@@ -144,7 +147,7 @@ export class AgentRuntime extends Context.Service<
       ConversationNotFound | InvalidInput | NotEntitled | RunQuarantined | StoreError | JournalError
     >
     /**
-     * Cancels a run: journaled when it returns; its questions are closed. For operators, and for a customer that sent its
+     * Cancels a run and closes its questions: durable when it returns. For operators, and for the customer that sent the
      * message. The reason has 1 to 4,000 characters.
      */
     interrupt(
@@ -155,7 +158,7 @@ export class AgentRuntime extends Context.Service<
       void,
       InvalidInput | NotEntitled | RunNotFound | RunIsOver | RunQuarantined | JournalError
     >
-    /** Says what became of a call whose outcome is unknown; for operators. */
+    /** Settles a call whose outcome is unknown; for operators. Durable when it returns. */
     settle(
       run: RunId,
       call: CallId,
@@ -172,8 +175,8 @@ export class AgentRuntime extends Context.Service<
       | JournalError
     >
     /**
-     * Actors known to this process, those with a fiber first; at most `limit` (1 to 100,000). Absent tenant = of all of
-     * them.
+     * Actors that this process knows, those with a fiber first; at most `limit` (1 to 100,000). Absent tenant = of all
+     * tenants.
      */
     actors(limit: number, tenant?: Tenant): Effect.Effect<ReadonlyArray<ActorInfo>, InvalidInput>
   }

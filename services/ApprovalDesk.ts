@@ -2,10 +2,10 @@
  * Where people decide. Owns decisions and who may take them; runs no tools. Every method decodes what it is given: a
  * value that is not what its type says is `InvalidInput`, and nothing is done.
  *
- * An approval is a `Deferred<Decision>` that the fiber of the run's actor awaits while its run waits only for people; it is
- * made when the question is durable. The desk completes it after its commit, and where another process's desk has decided,
- * the journal's notice completes it from what was appended. It is dropped when the actor leaves the process: the record is
- * the truth, and a decision that nobody awaits is found in the journal.
+ * The record of a question and the run's journal are the truth. While the run is resident, its actor's fiber awaits a
+ * `Deferred<Decision>` besides: this process's desk completes it after its commit, and a decision of another process's desk
+ * completes it through the journal's notice of the amendment. Once the run is parked there is no `Deferred`, and the
+ * decision starts the actor again.
  */
 import { Context } from "effect"
 import type { Effect } from "effect"

@@ -1,6 +1,6 @@
 /**
- * A question put to a person before a tool may act, and the answer. The record is the truth: it outlives the fiber that
- * asked, the process and the machine.
+ * A question that is put to a person before a tool may act, and the answer. The record is the truth: it outlives the fiber
+ * that asked, the process and the machine.
  */
 import { Schema } from "effect"
 import { ApprovalId, CallId, RunId, Tenant } from "../Ids.ts"
@@ -31,11 +31,11 @@ export const Decision = Schema.Union([
 ])
 export type Decision = typeof Decision.Type
 
-/** `closed` records: the run was cancelled, or nobody answered in time. */
+/** `expired`: nobody answered in time. `cancelled`: the run was cancelled. */
 export const ApprovalStatus = Schema.Literals(["pending", "decided", "expired", "cancelled"])
 export type ApprovalStatus = typeof ApprovalStatus.Type
 
-/** One call waiting for a person. Times are ms since 1970; without `expires_at` it waits for ever. */
+/** A call that waits for a person. Times are in ms since 1970; without `expires_at` it never expires. */
 export const Approval = Schema.Struct({
   id: ApprovalId,
   tenant: Tenant,
@@ -58,17 +58,17 @@ export const Approval = Schema.Struct({
   decision: Schema.optionalKey(Decision),
   decided_by: Schema.optionalKey(Schema.String),
   decided_at: Schema.optionalKey(Schema.Int),
-  /** Where it is read, of a pending one: its run is in quarantine, and nobody decides it until the run is released. */
+  /** Set on reading a pending one: its run is in quarantine, and nobody can decide it until the run is released. */
   quarantined: Schema.optionalKey(Schema.Literal(true)),
   /**
-   * The same: the record is not what its run asked, because somebody changed it in the database. It may be denied, or
-   * its run cancelled; nothing approves it.
+   * Set on reading a pending one: the record is not what its run asked, because somebody changed it in the database. It can
+   * be denied, or its run cancelled; it cannot be approved.
    */
   altered: Schema.optionalKey(Schema.Literal(true))
 })
 export interface Approval extends Schema.Schema.Type<typeof Approval> {}
 
-/** Nobody knows this approval. */
+/** There is no such approval at the tenant. */
 export class ApprovalNotFound extends Schema.TaggedError<ApprovalNotFound>()("ApprovalNotFound", {
   id: Schema.String
 }) {
@@ -77,7 +77,7 @@ export class ApprovalNotFound extends Schema.TaggedError<ApprovalNotFound>()("Ap
   }
 }
 
-/** It was answered, or its run was cancelled, before. */
+/** It was decided already, or its run was cancelled. */
 export class ApprovalSettled extends Schema.TaggedError<ApprovalSettled>()("ApprovalSettled", {
   id: Schema.String,
   status: ApprovalStatus
@@ -87,7 +87,7 @@ export class ApprovalSettled extends Schema.TaggedError<ApprovalSettled>()("Appr
   }
 }
 
-/** It waited too long. */
+/** Its time is over, whether or not a sweep has closed it yet. */
 export class ApprovalExpired extends Schema.TaggedError<ApprovalExpired>()("ApprovalExpired", {
   id: Schema.String,
   expired_at: Schema.Int
@@ -107,7 +107,7 @@ export class NotEntitled extends Schema.TaggedError<NotEntitled>()("NotEntitled"
   }
 }
 
-/** What was decided cannot be done with this question: one about a limit is approved or denied. */
+/** The question does not take this decision: one about a limit is approved or denied. */
 export class DecisionUnfit extends Schema.TaggedError<DecisionUnfit>()("DecisionUnfit", {
   id: Schema.String,
   decision: Schema.String,
@@ -119,8 +119,8 @@ export class DecisionUnfit extends Schema.TaggedError<DecisionUnfit>()("Decision
 }
 
 /**
- * The record that people were shown is not what the run asked: `fields` say where they differ. Nothing was decided. Only a
- * change of the database from outside does this.
+ * The record that people were shown is not what the run asked: `fields` names the differences. Nothing was decided. Only a
+ * change of the database from outside causes this.
  */
 export class ApprovalAltered extends Schema.TaggedError<ApprovalAltered>()("ApprovalAltered", {
   id: Schema.String,

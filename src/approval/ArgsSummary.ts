@@ -1,6 +1,6 @@
 /**
  * What a person is shown of a call's arguments: enough to decide, without secrets and personal data (ST-28), with every
- * amount, and with what cannot be seen written out.
+ * amount, and with invisible characters written out.
  */
 import { redact } from "../error/Redaction.ts"
 import { isAmountName, isSecretName } from "../error/SecretNames.ts"
@@ -8,7 +8,7 @@ import { withVisible } from "../tool/InvisibleText.ts"
 
 /** The greatest summary, in characters. */
 export const summary_max = 600
-/** The greatest text in it; a summary that would be cut is tried with shorter ones first. */
+/** Lengths of its texts: the next one is tried where a summary would be cut with the one before. */
 const text_sizes = [160, 60, 20]
 const members_max = 20
 const items_max = 5
@@ -17,7 +17,7 @@ const items_max = 5
 const isAmount = (text: string): boolean =>
   /^[\p{Sc}\p{L} ]{0,8}[-+]?\d[\d., '_]{0,40}[\p{Sc}\p{L}% ]{0,8}$/u.test(text)
 
-/** What is read of one text. Longer than any that is shown, because redaction may shorten it. */
+/** Units of one text that are redacted; more than are ever shown, because redaction may shorten a text. */
 const read_units_max = 4_000
 
 const short = (text: string, units_max: number): string => {
@@ -30,7 +30,7 @@ const short = (text: string, units_max: number): string => {
 /** How one summary is written. */
 interface Style {
   readonly text_units_max: number
-  /** Amounts stand before all else, so that no cut hides one. */
+  /** Puts amounts first, so that a cut hides none. */
   readonly amountsFirst: boolean
 }
 

@@ -7,11 +7,11 @@ import { Decision } from "./Approval.ts"
 /** A reason that a person gives and the journal keeps: 1 to 4,000 characters. */
 export const Reason = Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(4_000))
 
-/** In words, for who sent something else. */
+/** The message to a sender of anything else. */
 export const decision_expected =
   'Expected an object whose decision is "approve", "deny" with a reason, "request_revision" with a note, or "modify" with arguments'
 
-/** Who decided is stamped by the runtime: there is no member for it, and unknown members are refused. */
+/** The runtime stamps who decided: there is no member for it, and unknown members are refused. */
 export const DecisionPayload = Schema.Union([
   Schema.Struct({ decision: Schema.Literal("approve"), note: Schema.optionalKey(Reason) }),
   Schema.Struct({ decision: Schema.Literal("deny"), reason: Reason }),
@@ -25,10 +25,11 @@ export const DecisionPayload = Schema.Union([
 ]).annotate({ identifier: "Decision", message: decision_expected })
 export type DecisionPayload = typeof DecisionPayload.Type
 
-/** Either way of saying it. */
+/** A decision, or what the HTTP API takes in its place. */
 export const AnyDecision = Schema.Union([Decision, DecisionPayload])
 export type AnyDecision = typeof AnyDecision.Type
 
+/** The decision that a payload stands for. */
 export const decisionOf = (given: AnyDecision): Decision => {
   if ("_tag" in given) return given
   switch (given.decision) {

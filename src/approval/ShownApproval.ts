@@ -1,6 +1,6 @@
 /**
- * What of a question people are shown, taken from its record or from the run's own event. A decision counts only where
- * both say the same: the record can be changed by whoever reaches the database, and the event is what runs.
+ * What people are shown of a question, from its record or from the event of the run that asks. A decision counts only where
+ * both are equal: whoever reaches the database can change the record, and the event is what runs.
  */
 import { canonical } from "../Canonical.ts"
 import type { RunId, Tenant } from "../Ids.ts"
@@ -23,7 +23,7 @@ export type ShownApproval = Pick<
   | "expires_at"
 >
 
-/** Of a record. */
+/** From a record. */
 export const shownOf = ({
   approvers,
   arguments: args,
@@ -50,21 +50,22 @@ export const shownOf = ({
   ...(expires_at === undefined ? undefined : { expires_at })
 })
 
-/** Of the event of a run that asks. */
+/** From the event of the run that asks. */
 export const askedOf = (
   run_id: RunId,
   tenant: Tenant,
   request: Omit<ApprovalRequested, "_tag">
 ): ShownApproval => shownOf({ ...request, id: request.approval, run_id, tenant })
 
-/** The members in which two differ, in alphabetical order; empty = they say the same. */
+/** The members in which two differ, in alphabetical order; empty = they are equal. */
 export const differencesOf = (a: ShownApproval, b: ShownApproval): ReadonlyArray<string> => {
-  const [one, other] = [shownOf(a), shownOf(b)] as ReadonlyArray<Record<string, unknown>>
-  const names = new Set([...Object.keys(one!), ...Object.keys(other!)])
-  return [...names].filter((name) => textOf(one![name]) !== textOf(other![name])).sort()
+  const one = new Map<string, unknown>(Object.entries(shownOf(a)))
+  const other = new Map<string, unknown>(Object.entries(shownOf(b)))
+  const names = new Set([...one.keys(), ...other.keys()])
+  return [...names].filter((name) => textOf(one.get(name)) !== textOf(other.get(name))).sort()
 }
 
-/** What a reader of a pending record should know of it: its run's mark, and whether it says what the run asked. */
+/** The marks that the reader of a pending record is given: is its run in quarantine, and does it say what the run asked? */
 export const marksOf = (
   record: Approval,
   run: {
@@ -75,7 +76,7 @@ export const marksOf = (
   }
 ): Pick<Approval, "quarantined" | "altered"> => {
   if (record.status !== "pending") return {}
-  // A journal that does not fold proves nothing.
+  // Where the journal does not fold, it cannot be compared.
   if (run.quarantined) return { quarantined: true }
   const { asked } = run
   const isAsked =

@@ -1,6 +1,6 @@
 /**
  * Recorded results by tool and arguments. A tool is named by its registry key and the arguments by the SHA-256 of their
- * canonical JSON, so that the order of keys means nothing and a tool's next version finds nothing of this one.
+ * canonical JSON, so that the order of keys does not matter, and another version of a tool finds no results of this one.
  */
 import { Schema } from "effect"
 import type { Json } from "../Canonical.ts"
@@ -14,7 +14,7 @@ export const CassetteEntry = Schema.Struct({
 })
 export interface CassetteEntry extends Schema.Schema.Type<typeof CassetteEntry> {}
 
-/** What a cassette is written as. Load it with `Cassette.of`. */
+/** A cassette as JSON. Load it with `Cassette.of`. */
 export const CassetteEntries = Schema.Array(CassetteEntry)
 
 interface Kept {
@@ -25,7 +25,7 @@ interface Kept {
 
 const keyOf = (tool_id: string, args_hash: string): string => `${args_hash} ${tool_id}`
 
-/** Grows with what is recorded; whoever records bounds it. Results come in and go out as copies. */
+/** Unbounded: the recorder bounds it. Results are copied in and out. */
 export class Cassette {
   readonly #kept = new Map<string, Kept>()
   readonly #entries: Array<CassetteEntry> = []

@@ -1,12 +1,13 @@
 /**
- * Compares what two runs did: what their models said, what their calls gave, what people were asked and answered, and how
- * they ended. Times, ids of questions, owners and the order of what ran beside each other are no part of it.
+ * Compares what two runs did: the turns of their models, the results of their calls, the questions and decisions, and how
+ * they ended. Times, ids of questions, owners and the order of parallel work are not compared.
  */
 import type { Json } from "../Canonical.ts"
 import type { JournalEntry, RunEvent } from "../run/RunEvent.ts"
 import type { Divergence } from "./Divergence.ts"
 import { isSameJson, placeOf } from "./Divergence.ts"
 
+/** One thing that a run did, comparable under its key. */
 interface Deed {
   readonly key: string
   readonly what: string
@@ -15,10 +16,10 @@ interface Deed {
   readonly event: RunEvent
 }
 
-type Told = readonly [key: string, what: string, value: unknown]
+type Keyed = readonly [key: string, what: string, value: unknown]
 
-/** What an event says of what was done; undefined where it says nothing that can be compared. */
-const told = (event: RunEvent, nth: (key: string) => number): Told | undefined => {
+/** What of an event is compared, by key; undefined of an event that is not. */
+const keyedOf = (event: RunEvent, nth: (key: string) => number): Keyed | undefined => {
   switch (event._tag) {
     case "ModelTurned": {
       const calls = event.calls.map(({ arguments: args, malformed, name }) =>
@@ -64,15 +65,15 @@ const deedsOf = (entries: ReadonlyArray<JournalEntry>): ReadonlyMap<string, Deed
     return n
   }
   for (const { event, seq } of entries) {
-    const said = told(event, nth)
-    if (said === undefined || deeds.has(said[0])) continue
-    const [key, what, value] = said
+    const keyed = keyedOf(event, nth)
+    if (keyed === undefined || deeds.has(keyed[0])) continue
+    const [key, what, value] = keyed
     deeds.set(key, { key, what, value: value as Json, seq, event })
   }
   return deeds
 }
 
-/** The first deed, in the order of `of`, that `other` does not have as it is, and how many are before it. */
+/** The first deed of `of` that `other` lacks or, unless `absent`, has with another value; and how many come before it. */
 const firstOdd = (
   of: ReadonlyMap<string, Deed>,
   other: ReadonlyMap<string, Deed>,
@@ -89,7 +90,7 @@ const firstOdd = (
   return undefined
 }
 
-/** The first difference; undefined if they did the same. */
+/** The first difference; undefined if there is none. */
 export const firstDifference = (
   recorded: ReadonlyArray<JournalEntry>,
   replayed: ReadonlyArray<JournalEntry>

@@ -1,5 +1,5 @@
 /**
- * The first place at which a replay is not what was recorded.
+ * The first difference between a replay and its recording.
  */
 import { canonical } from "../Canonical.ts"
 import type { Json } from "../Canonical.ts"
@@ -8,14 +8,14 @@ import type { RunEvent } from "../run/RunEvent.ts"
 export interface Divergence {
   /** Of the recorded event; undefined where the replay did something beyond the recording. */
   readonly seq: number | undefined
-  /** `frame/step`, where it belongs to one. */
+  /** `frame/step`; undefined where the event belongs to no step. */
   readonly step: string | undefined
   readonly call: string | undefined
   /** A sentence. */
   readonly what: string
   /** What was recorded; null = nothing. */
   readonly expected: Json
-  /** What the replay made of it; null = nothing. */
+  /** What the replay has in its place; null = nothing. */
   readonly got: Json
 }
 

@@ -1,6 +1,6 @@
 /**
- * What is left of a payload that was erased on a subject's request: the SHA-256 of what stood there, so that the audit
- * chain still verifies, and a replay can say what it does not know.
+ * What is left of a payload that was erased on a subject's request: its SHA-256, so that the audit chain still verifies and
+ * a replay reports what is missing.
  */
 import { Schema } from "effect"
 import type { JournalEntry } from "../run/RunEvent.ts"
@@ -13,7 +13,7 @@ export interface Erased extends Schema.Schema.Type<typeof Erased> {}
 
 const isMark = Schema.is(Erased)
 
-/** Is it such a mark: as JSON, or as a text that holds it? */
+/** Is the value an erasure mark, as JSON or as a text of that JSON? */
 export const isErased = (value: unknown): boolean => {
   if (typeof value === "string") {
     return value.startsWith('{"erased":') && value.length === mark_length && marked(value)
@@ -24,7 +24,7 @@ export const isErased = (value: unknown): boolean => {
 const mark_length = JSON.stringify({ erased: "0".repeat(64) }).length
 const marked = (text: string): boolean => /^\{"erased":"[0-9a-f]{64}"\}$/.test(text)
 
-/** Where in the journal something was erased: the event's seq, and the way to the member. */
+/** Where in the journal a value was erased: the event's seq and the path of the member, with dots. */
 export interface ErasedPlace {
   readonly seq: number
   readonly path: string

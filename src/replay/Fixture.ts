@@ -17,7 +17,7 @@ export const RecordedStep = Schema.Struct({
   /** `agent:frame`. */
   node_name: Schema.String,
   model_id: Schema.NullOr(Schema.String),
-  /** Of all that the run showed its model before this turn, each entry upon the ones before it. */
+  /** A chained digest over everything that the run showed its model before this turn. */
   input_hash: Hash,
   /** Of the turn. */
   output_hash: Hash,
@@ -38,12 +38,12 @@ export const RunFixture = Schema.Struct({
 })
 export interface RunFixture extends Schema.Schema.Type<typeof RunFixture> {}
 
-/** Reads the text of a fixture. Fails with what is wrong of it. */
+/** Decodes the text of a fixture. Fails with what is wrong with it. */
 export const decodeFixture = Schema.decodeUnknownEffect(Schema.fromJsonString(RunFixture), {
   onExcessProperty: "error"
 })
 
-/** Indented, so that a change of it can be read. */
+/** Indented, so that a diff of it can be read. */
 export const fixtureText = (fixture: RunFixture): string => `${JSON.stringify(fixture, null, 2)}\n`
 
 const stepDiverged = (

@@ -1,7 +1,7 @@
 /**
- * Replays a journal through the decider: whatever came from outside (a turn, a result, a decision, a claim) is taken from
- * the journal as an input, and everything else has to come out of the decider and the fold again. So a replay that does
- * not diverge has made the same journal, event for event. Asks no model, no tool and no person; it is pure.
+ * Replays a journal through the decider. What came from outside (a turn, a result, a decision, a claim) is taken from the
+ * journal as an input; every other event has to come out of the decider and the fold again. A replay that does not diverge
+ * has made the same journal, event for event. It is pure: it asks no model, no tool and no person.
  */
 import type { RunId } from "../Ids.ts"
 import type { ApprovalId } from "../Ids.ts"
@@ -29,14 +29,14 @@ export type Look = (state: FoldState, entry: JournalEntry) => void
 
 const none: ReadonlyArray<RunEvent> = []
 
-/** Who decided is recorded, what he was entitled to is not: it was judged when he did. */
-const decider = (state: RunState, event: Extract<RunEvent, { _tag: "ApprovalDecided" }>) => {
+/** Who decided is recorded, with which roles is not: the desk checked them at the decision. */
+const approverOf = (state: RunState, event: Extract<RunEvent, { _tag: "ApprovalDecided" }>) => {
   const approvers = questionOf(state, event.approval)?.approvers ?? []
   const roles = approvers.length === 0 ? (["approver"] as const) : approvers
   return new Principal({ id: event.by, tenant: state.accepted.tenant, roles })
 }
 
-const decided = (
+const decisionEvents = (
   state: RunState,
   event: Extract<RunEvent, { _tag: "ApprovalDecided" }>
 ): ReadonlyArray<RunEvent> => {
@@ -45,11 +45,11 @@ const decided = (
     return state.question?.approval === event.approval ? [event] : none
   }
   const { approval, call, decision, digest } = event
-  const verdict = { approval, call, decision, digest, by: decider(state, event) }
+  const verdict = { approval, call, decision, digest, by: approverOf(state, event) }
   return decideApproval(state, verdict, 0).events
 }
 
-const settled = (
+const settlementEvents = (
   state: RunState,
   run: RunId,
   event: CallSettled,
@@ -78,11 +78,11 @@ const settled = (
       transient: error.class === "ToolTransientError"
     })
   }
-  // Where a tool could be asked what became of a call that was lost, it was.
+  // `asked`: a tool that can say what became of a lost call has been asked.
   return decide(state, { _tag: "Finished", settled: event, asked: true })
 }
 
-const dispatching = (
+const dispatchInput = (
   state: RunState,
   { call, key, on_loss, over_at, tool, via }: Extract<RunEvent, { _tag: "CallDispatched" }>
 ): RunInput => {
@@ -117,7 +117,7 @@ const inputOf = (state: RunState, event: RunEvent): RunInput | undefined => {
       return { _tag: request.limit === undefined ? "Asks" : "AsksLimit", request }
     }
     case "CallDispatched":
-      return dispatching(state, event)
+      return dispatchInput(state, event)
     case "CallUnknown":
       return event.spent === undefined
         ? { _tag: "Lost", call: event.call }
@@ -133,8 +133,8 @@ const inputOf = (state: RunState, event: RunEvent): RunInput | undefined => {
   }
 }
 
-/** What the decider makes of the input that the recorded event came from. */
-const again = (
+/** The events that the decider makes of the input that the recorded event came from. */
+const decidedAgain = (
   state: RunState,
   run: RunId,
   { at, event }: JournalEntry
@@ -145,7 +145,7 @@ const again = (
     case "RunClaimed":
       return event.epoch === state.epoch + 1 ? [event] : none
     case "ApprovalDecided":
-      return decided(state, event)
+      return decisionEvents(state, event)
     case "ApprovalClosed":
       return event.how === "expired"
         ? expireApproval(state, event.call, event.approval, at).events
@@ -153,7 +153,7 @@ const again = (
     case "CallReopened":
       return settleCall(state, run, event.call, { _tag: "RunAgain" }, event.by, at).events
     case "CallSettled":
-      return settled(state, run, event, at)
+      return settlementEvents(state, run, event, at)
     default: {
       const input = inputOf(state, event)
       return input === undefined ? none : decide(state, input)
@@ -165,15 +165,19 @@ const diverged = (
   entry: JournalEntry | undefined,
   what: string,
   got: RunEvent | undefined
-): Divergence => ({
-  seq: entry?.seq,
-  ...placeOf((entry?.event ?? got)!),
-  what,
-  expected: (entry?.event ?? null) as never,
-  got: (got ?? null) as never
-})
+): Divergence => {
+  const event = entry?.event ?? got
+  return {
+    seq: entry?.seq,
+    ...(event === undefined ? { step: undefined, call: undefined } : placeOf(event)),
+    what,
+    // Events are JSON, which their types do not say.
+    expected: (entry?.event ?? null) as never,
+    got: (got ?? null) as never
+  }
+}
 
-/** An end that was recorded before ends said how the last turn had ended is the same without it. */
+/** An end without `finish` was recorded before ends had one: it is compared without. */
 const isSameEvent = (made: RunEvent, recorded: RunEvent): boolean => {
   if (made._tag !== "RunEnded" || recorded._tag !== "RunEnded" || recorded.finish !== undefined) {
     return isSameJson(made, recorded)
@@ -206,7 +210,7 @@ export const replayJournal = (
       continue
     }
     // Inputs that were decided together have their conclusions after the last of them.
-    const events = isAccepted(state) ? again(state, run, entry) : [entry.event]
+    const events = isAccepted(state) ? decidedAgain(state, run, entry) : [entry.event]
     if (events.length === 0) {
       const what = "the decider makes nothing of this"
       return { state, same, divergence: diverged(entry, what, concluded) }
@@ -226,12 +230,12 @@ export const replayJournal = (
   return { state, same, divergence }
 }
 
-/** A question of the recording, and what became of it; nobody is asked again. */
+/** A question of the recording and its answer. */
 export interface RecordedDecision {
   readonly approval: ApprovalId
   readonly call: string
   readonly tool: string
-  /** `approve`, `deny`, `request_revision`, `modify`, `expired`, `cancelled`; `open` = nobody has answered. */
+  /** `approve`, `deny`, `request_revision`, `modify`, `expired`, `cancelled`; `open` = it has no answer. */
   readonly decision: string
   readonly by: string | undefined
 }

@@ -1,6 +1,6 @@
 /**
- * A permission policy tried over history: what it would have answered for each call that was made, beside what happened.
- * Nothing runs and nobody is asked.
+ * Tries a permission policy over history: its answer for each call that was made, beside what happened. No tool runs and no
+ * person is asked.
  */
 import type { AgentName, CallId, RunId, Tenant } from "../Ids.ts"
 import type { Roles } from "../Principal.ts"
@@ -20,10 +20,10 @@ export interface PastCall {
   readonly roles?: Roles | undefined
 }
 
-/** What a policy says of a call; undefined where the tool is not known any more. */
+/** The answer of a policy for a call; undefined of a tool that is not known any more. */
 export type Judge = (call: PastCall) => Permission | undefined
 
-/** `was` is what happened: a call that nobody was asked about was allowed. */
+/** `was` is what happened, `now` the answer of the policy that is tried. */
 export interface Judged extends PastCall {
   readonly was: Permission
   readonly now: Permission
@@ -50,7 +50,7 @@ const list_max = 1_000
 const reasonOf = ({ outcome }: RecordedCall): string | undefined =>
   outcome?._tag === "Failed" ? outcome.error.reason : undefined
 
-/** Calls that ended before anybody asked what they may do. */
+/** Reasons of calls that ended before the gate reached the policy. */
 const before: ReadonlySet<string | undefined> = new Set([
   "UNKNOWN_TOOL",
   "NOT_ALLOWED",

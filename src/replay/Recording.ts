@@ -31,7 +31,7 @@ export interface RecordedCall {
   readonly arguments: unknown
   /** Absent = it had no result when the recording ended. */
   readonly outcome: Outcome | undefined
-  /** What its body spent on models until then. */
+  /** What its body had spent on models by then. */
   readonly spent?: Spending
 }
 
@@ -71,7 +71,7 @@ const callsOf = (
     }
   })
 
-/** All entries of one run, from its first. Undefined where there is none. */
+/** The recording of all entries of one run; undefined of none. */
 export const recordingOf = (entries: ReadonlyArray<JournalEntry>): Recording | undefined => {
   if (entries.length === 0) return undefined
   const state = fold(entries.map(({ event }) => event))

@@ -1,6 +1,6 @@
 /**
- * What a call becomes when a run is replayed: its recorded result, its body, or an error. A table of three facts, so that
- * nothing that acts on the world can run again by accident.
+ * What becomes of a call when its run is replayed: its recorded result, its body, or an error. A table of three facts, so
+ * that no side effect is repeated by accident.
  */
 import { Schema } from "effect"
 import type { ReplayPolicy, SideEffects } from "../tool/SideEffects.ts"
@@ -15,7 +15,7 @@ export interface Situation {
   readonly recorded: boolean
 }
 
-/** Total: every policy, effect and recording has one route. */
+/** Total: every combination has one route. */
 export const routeOf = ({ recorded, replay_policy, side_effects }: Situation): ReplayRoute => {
   switch (replay_policy) {
     case "fail-loud":
