@@ -1,5 +1,5 @@
 /**
- * A SemStreams tool component on a queue of its own: what the drivers send call messages to. Its worker runs them behind
+ * A SemStreams tool component with a queue of its own. Drivers send call messages to it, and its worker runs them behind
  * the gate.
  */
 import { Effect, Layer, Schema } from "effect"
@@ -18,10 +18,10 @@ type Fields = Readonly<Record<string, unknown>>
 
 export const tenant = Tenant.make("acme")
 
-/** SemStreams' defaults, with these fields in their place. */
+/** SemStreams' default configuration with these fields replaced. */
 export const configOf = (given: Fields = {}) => SemStreams.decodeComponentConfig(given)
 
-/** A tool that takes any arguments, and what its body does. */
+/** A read tool that takes any arguments. */
 export const reading = (
   name: string,
   body: () => Effect.Effect<unknown, unknown> = () => Effect.succeed("done"),
@@ -42,7 +42,7 @@ export const reading = (
 export const registryOf = (tools: ReadonlyArray<ReturnType<typeof reading>>) =>
   Effect.flatMap(Effect.all(tools), (families) => Registry.make(families.flat()))
 
-/** Runs a proof on a component over this registry. */
+/** Runs `proof` on a component over this registry. */
 export const over = <A, E, R>(
   registry: Registry.Registry<AgentMemory>,
   given: Fields,

@@ -1,4 +1,4 @@
-/** What the drivers make of the directory that TROUPE_VECTORS names. */
+/** How drivers read the directory in TROUPE_VECTORS. */
 import { spawnSync } from "node:child_process"
 import * as fs from "node:fs"
 import * as os from "node:os"
@@ -28,20 +28,20 @@ const driven = (files: Readonly<Record<string, string>>) => {
 const cases = (...list: ReadonlyArray<unknown>) => JSON.stringify({ cases: list })
 
 describe("the directory of vectors", () => {
-  it("fails where it holds no vectors", () => {
+  it("fails without a vector file", () => {
     const { said, status } = driven({})
     assert.strictEqual(status, 1)
     assert.include(said, "TROUPE_VECTORS holds no vector file")
   })
 
-  it("fails where a file holds no cases, or cannot be read", () => {
+  it("fails at a file without cases, and at one that is not JSON", () => {
     const empty = driven({ "consumer_name.json": cases() })
     assert.strictEqual(empty.status, 1)
     assert.include(empty.said, "holds no cases")
     assert.strictEqual(driven({ "consumer_name.json": "{" }).status, 1)
   })
 
-  it("reports a file that is absent, and fails at a case of a shape that nobody knows", () => {
+  it("reports an absent file, and fails at a case of an unknown shape", () => {
     const absent = driven({ "other.json": cases({ id: "a", input: "a", expect: "b" }) })
     assert.strictEqual(absent.status, 0)
     assert.include(absent.said, "consumer_name.json is absent")

@@ -12,15 +12,17 @@ import * as EphemeralToolQueue from "../../layers/ephemeral/EphemeralToolQueue.t
 import { SemStreamsTools } from "../../layers/semstreams/SemStreamsTools.ts"
 import { StoreError } from "../../services/StoreError.ts"
 import type { TriplePublisher } from "../../services/TriplePublisher.ts"
-import { Tenant } from "../../src/Ids.ts"
+import { configOf, tenant } from "./Component.ts"
 import { isRecord } from "./Vectors.ts"
 
 export type Fields = Readonly<Record<string, unknown>>
 
-export const tenant = Tenant.make("acme")
+export { tenant }
 
-/** A store that is away. */
-export const away = Effect.fail(new StoreError({ message: "postgres://u:secret@db is away" }))
+/** A store that cannot be reached. */
+export const unreachable = Effect.fail(
+  new StoreError({ message: "postgres://u:secret@db is away" })
+)
 
 export const stores = EphemeralStores.layer
 
@@ -29,10 +31,7 @@ export const platformOf = (input: Fields) => ({
   platform: typeof input.platform === "string" ? input.platform : "test"
 })
 
-/** SemStreams' defaults, with these fields in their place. */
-export const configOf = (given: Fields = {}) => SemStreams.decodeComponentConfig(given)
-
-/** Sends a call under a tool's subject; its message may name another tool, as the case says. */
+/** Sends a call under the subject of the tool `name`; where the case gives a `tool`, the message names that one. */
 export const called = Effect.fnUntraced(function* (
   name: string,
   input: Fields,
@@ -54,12 +53,12 @@ export const called = Effect.fnUntraced(function* (
   const executed = yield* SemStreamsTools.use((tools) => tools.execute(name, message, tenant)).pipe(
     Effect.provide(Layer.provide(component, Layer.fresh(EphemeralToolQueue.layer)))
   )
-  // Whatever went wrong, the store's own words stay inside.
+  // No result quotes a store's error, which may hold a password.
   assert.notInclude(JSON.stringify(executed), "secret")
   return executed
 })
 
-/** What every case may expect of an executed call. */
+/** Checks what a case of any driver may expect of an executed call. */
 export const meets = (
   { defect, result }: Effect.Success<ReturnType<typeof called>>,
   expect: Fields
@@ -84,5 +83,8 @@ export const meets = (
   }
 }
 
-/** A publisher that fails. */
-export const noPublisher: TriplePublisher["Service"] = { addAll: () => away, about: () => away }
+/** A publisher whose every call fails. */
+export const noPublisher: TriplePublisher["Service"] = {
+  addAll: () => unreachable,
+  about: () => unreachable
+}

@@ -1,6 +1,6 @@
 /**
- * A real runtime on ephemeral stores, with a scripted model and tools that take any arguments: what the vector drivers
- * ask their questions of. The clock is the test's.
+ * A real runtime on ephemeral stores, with a scripted model and tools that take any arguments, on which the drivers play
+ * their cases. Time is the test's clock.
  */
 import { Context, Effect, Layer, Schema } from "effect"
 import { TestClock } from "effect/testing"
@@ -43,7 +43,7 @@ export type Body = (
 export interface StageTool {
   readonly governance: Omit<Governance, "namespace">
   readonly body: Body
-  /** Absent = `vec`, the stage's own. */
+  /** Absent = the stage's own provider. */
   readonly provider?: string
   /** Absent = any JSON. */
   readonly success?: Schema.Codec<unknown, unknown>
@@ -57,10 +57,10 @@ export interface Play {
   readonly limits?: Partial<RunLimits>
   /** The names that the supervisor may use; absent = all. */
   readonly allowed?: ReadonlyArray<string>
-  /** What the supervisor is granted; absent = nothing, and not even an empty set. */
+  /** The supervisor's capabilities; absent = the agent declares none, which differs from an empty list. */
   readonly capabilities?: ReadonlyArray<string>
   readonly policy?: Policy
-  /** Is told of attempts that failed. */
+  /** Called with each failed attempt. */
   readonly attempted?: ToolAttemptObserver
 }
 
@@ -115,12 +115,12 @@ const agentsOf = ({
   )
 ]
 
-/** Every fact of a completed call, in order. */
+/** The facts of completed calls, oldest first. */
 class Facts extends Context.Service<Facts, Array<ToolCompleted>>()("test/conformance/Facts") {}
 
 export const facts = Effect.map(Facts, (all): ReadonlyArray<ToolCompleted> => all)
 
-/** Periodic work would be done a million times in a case that waits for days, and no case is about it. */
+/** A case may wait for days of test time, in which periodic work would be done a million times. */
 const long_ms = 1e12
 const unhurried: RuntimeConfig.RuntimeConfig = {
   ...RuntimeConfig.defaults,
@@ -134,7 +134,7 @@ const unhurried: RuntimeConfig.RuntimeConfig = {
 
 const patient = Effect.map(OutboxRelay.RelayConfig, (config) => ({ ...config, sweep_ms: long_ms }))
 
-/** Runs a proof on a stage of its own. */
+/** Runs `proof` on a stage of its own. */
 export const stage = <A, E, R>(play: Play, proof: Effect.Effect<A, E, R>) => {
   const seen: Array<ToolCompleted> = []
   return Effect.provide(
@@ -159,15 +159,15 @@ export const stage = <A, E, R>(play: Play, proof: Effect.Effect<A, E, R>) => {
   )
 }
 
-/** Lets everything that is ready happen. */
+/** Yields until no fiber is ready. */
 export const settle = Effect.gen(function* () {
   for (let i = 0; i < 60; i++) yield* Effect.yieldNow
 })
 
-/** Lets time pass, then everything that is ready happen. */
+/** Advances the clock, then yields until no fiber is ready. */
 export const after = (ms: number) => Effect.andThen(TestClock.adjust(ms), settle)
 
-/** Sends a message, and lets its run go as far as it goes alone. */
+/** Sends a message and waits until its run has ended or needs something from outside. Gives the run's id. */
 export const begin = Effect.gen(function* () {
   const runtime = yield* AgentRuntime
   const { task } = yield* runtime.send(
@@ -190,8 +190,8 @@ export const tagged = <Tag extends RunEvent["_tag"]>(all: ReadonlyArray<RunEvent
   all.filter((event): event is Extract<RunEvent, { readonly _tag: Tag }> => event._tag === tag)
 
 /**
- * Answers a gate as a SemStreams peer does, with a message that names loop and call. Gives what is wrong with a message
- * that cannot be read, or null.
+ * Answers an approval with a SemStreams message, which names loop and call. Gives the error of a message that cannot be
+ * decoded, or null.
  */
 export const answer = Effect.fnUntraced(function* (
   run: RunId,
@@ -210,5 +210,5 @@ export const answer = Effect.fnUntraced(function* (
 /** The run as a SemStreams loop. */
 export const loop = (run: RunId) => SemStreamsLoops.use((all) => all.get(run, operator))
 
-/** The questions that wait, as a person sees them. */
+/** The pending approvals, as an approver sees them. */
 export const pending = ApprovalDesk.use((desk) => desk.pending(operator, 100))

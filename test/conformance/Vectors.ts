@@ -1,7 +1,7 @@
 /**
  * Runs the cases of a vector file through a driver. The files are read from the directory in TROUPE_VECTORS, so that
- * other cases of the same shape can be run; without it from the copies beside this file. A file that is absent there is
- * reported, a case whose shape the driver does not know fails.
+ * other cases of the same shape can be run, or else from the copies beside this file. An absent file is reported; a case
+ * of a shape that its driver does not know fails.
  */
 import { readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
@@ -16,7 +16,7 @@ export interface Case {
   readonly expect: unknown
 }
 
-/** What a driver makes of a case: a proof of it, the reason why it waits for a later feature, or nothing it knows. */
+/** A driver's answer to a case: the test that proves it, the later feature that it needs, or undefined for an unknown shape. */
 export type Driven =
   | { readonly rows: string; readonly run: Effect.Effect<void, unknown, Scope.Scope> }
   | { readonly later: string }
@@ -24,14 +24,14 @@ export type Driven =
 
 declare module "vitest" {
   interface TaskMeta {
-    /** What a test could not show here, and why; the summary of `npm test` prints it. */
+    /** What a test could not prove, and why; printed in the summary of `npm test`. */
     notes?: Array<string>
   }
 }
 
 const folder = process.env.TROUPE_VECTORS ?? fileURLToPath(new URL("vectors", import.meta.url))
 
-/** A directory that holds no vectors would let every driver pass. */
+/** The names of the vector files. Throws where there are none, because every driver would pass. */
 const files = (): ReadonlySet<string> => {
   const found = Result.try(() => readdirSync(folder))
   if (Result.isFailure(found)) {
@@ -45,7 +45,7 @@ const files = (): ReadonlySet<string> => {
 }
 const present = files()
 
-/** A whole number that is too large for a number is a bigint: a case may count nanoseconds. */
+/** Reads an integer beyond 2^53 as a bigint, because a case may count nanoseconds. */
 const exact = (_name: string, value: unknown, { source }: { readonly source?: string }): unknown =>
   typeof value === "number" &&
   Number.isInteger(value) &&
@@ -65,7 +65,7 @@ const read = (name: string): ReadonlyArray<Case> | undefined => {
   return cases
 }
 
-/** The tests of one vector file. Each case is one test, or one line of a note. */
+/** Declares the tests of one vector file: one for each case, and one that reports cases that are not driven. */
 export const conformance = (name: string, drive: (each: Case) => Driven): void => {
   const cases = read(name)
   const notes: Array<string> = []
@@ -83,7 +83,7 @@ export const conformance = (name: string, drive: (each: Case) => Driven): void =
         it.effect(`${each.id} holds ${shown}`, () => driven.run)
       }
     }
-    it("was read from its file, and says which of its cases are not driven", ({ task }) => {
+    it("reports an absent file and the cases that are not driven", ({ task }) => {
       if (cases === undefined) notes.push(`${name}.json is absent in ${folder}`)
       task.meta.notes = notes
       for (const note of notes) console.log(note)
@@ -91,14 +91,14 @@ export const conformance = (name: string, drive: (each: Case) => Driven): void =
   })
 }
 
-/** The rows of those of these facts that are true of a case: a row that it does not show is not its label. */
+/** The requirement ids whose condition holds for a case, for its title. */
 export const rowsOf = (...facts: ReadonlyArray<readonly [shows: boolean, row: string]>): string =>
   facts.flatMap(([shows, row]) => (shows ? [row] : [])).join(" ")
 
 export const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
-/** Has the value these keys, and at most those besides? */
+/** Is the value a record with all `required` keys and no others but `optional`? */
 export const hasShape = (
   value: unknown,
   required: ReadonlyArray<string>,

@@ -9,11 +9,11 @@ import { conformance, hasShape, isRecord } from "./Vectors.ts"
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** SemStreams' Go sources print the name of a tool in double quotes. */
+/** SemStreams prints the name of a tool in double quotes; a case may expect either kind. */
 const straight = (value: unknown) =>
   typeof value === "string" ? value.replaceAll('"', "'") : value
 
-/** One call to a component with this list; without `registered` its tool is there. */
+/** One call to a component with this allowlist. Without `registered` the called tool is registered. */
 const single = (input: Fields, expect: Fields): Driven => ({
   rows: "SM-23 SM-24",
   run: Effect.gen(function* () {
@@ -31,7 +31,7 @@ const single = (input: Fields, expect: Fields): Driven => ({
     const isRefused = result.error === `tool '${name}' is not allowed`
     assert.strictEqual(!isRefused, expect.allowed)
     assert.strictEqual(ran.length, expect.allowed === true && names.includes(name) ? 1 : 0)
-    // Nothing is looked up for a tool that is not allowed.
+    // The allowlist comes before the look-up.
     if (isRefused) assert.isUndefined(missing)
     if (isRecord(expect.result)) {
       const shown: Fields = { ...result }
@@ -46,7 +46,7 @@ const single = (input: Fields, expect: Fields): Driven => ({
   })
 })
 
-/** Through the gate of a run: an agent that has only the allowed tools calls another, which would ask. */
+/** An agent whose tools are the allowed ones calls a tool that would need an approval. */
 const gated = (input: Fields, expect: Fields): Driven => {
   const name = String(input.tool)
   const asking = {
@@ -83,7 +83,7 @@ const gated = (input: Fields, expect: Fields): Driven => {
   }
 }
 
-/** The calls of one turn to a component with this list: all run, or none does. */
+/** The calls of one turn to a component with this allowlist. */
 const batch = (input: Fields, expect: Fields): Driven => ({
   rows: "SM-23",
   run: Effect.gen(function* () {

@@ -15,7 +15,7 @@ type Fields = Readonly<Record<string, unknown>>
 const ids = (calls: ReadonlyArray<unknown>) =>
   calls.map((each) => (isRecord(each) ? (each.id ?? each.call_id) : each))
 
-/** Sends the calls to a component with this list: which of them ran, and which wait for a person? */
+/** Sends the calls to a component with this list of `approval_required`. */
 const filtered = Effect.fnUntraced(function* (input: Fields, expect: Fields) {
   const messages = input.calls as ReadonlyArray<CallMessage>
   const names = [...new Set(messages.map(({ name }) => name))]
@@ -48,7 +48,7 @@ const filtered = Effect.fnUntraced(function* (input: Fields, expect: Fields) {
   )
 })
 
-/** Whatever a model writes, in the call or in its arguments, a listed tool asks. */
+/** A model that claims an approval in its call or its arguments still needs one. */
 const gated = Effect.fnUntraced(function* (given: Fields, expected: unknown) {
   const name = String(given.name)
   yield* Stage.stage(

@@ -19,7 +19,7 @@ import { conformance, hasShape, isRecord, rowsOf } from "./Vectors.ts"
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** A rule's result as a case writes it: `ok`, or an error whose text begins with the case's. */
+/** Checks a result against `ok`, or against an error whose text contains the case's. */
 const matches = (result: Result.Result<unknown, string>, expect: unknown) => {
   if (hasShape(expect, ["error"]) && expect.error !== null) {
     assert.isTrue(Result.isFailure(result), "it should have been refused")
@@ -48,7 +48,7 @@ const pendingOf = (fields: Fields): Loop.PendingApproval => ({
   tool_name: String(fields.tool ?? fields.tool_name ?? "")
 })
 
-/** The rules of a loop's record: into the gate, past it, and where it stands then. */
+/** The transitions of a loop's gate, from which `loopOf` folds a run. */
 const record = (input: Fields, expect: Fields | string): Driven => ({
   rows: input.resolve === true ? "SM-60" : "SM-50",
   run: Effect.sync(() => {
@@ -79,7 +79,7 @@ interface Seen {
   readonly approved_by: string | undefined
 }
 
-/** A mutating tool, and what its body saw. */
+/** A mutating tool that records what its body receives. */
 const gated = (seen: Array<Seen>, expires_ms?: number): StageTool => ({
   governance: {
     side_effects: "write",
@@ -97,7 +97,7 @@ const proposing = (id: unknown, tool: string, args: unknown = {}): Turn => {
   return { ...turn, calls: turn.calls.map((each) => ({ ...each, model_id: String(id) })) }
 }
 
-/** What a gate's run looks like from outside, in a case's words. */
+/** What can be observed of a run, under the names that cases use. */
 const looks = Effect.fnUntraced(function* (run: RunId, seen: ReadonlyArray<Seen>, error: unknown) {
   const all = yield* Stage.events(run)
   const loop = yield* Stage.loop(run)
@@ -117,7 +117,7 @@ const looks = Effect.fnUntraced(function* (run: RunId, seen: ReadonlyArray<Seen>
   }
 })
 
-/** A call's result as the model reads it. */
+/** A call's result as its model reads it. */
 const shownToModel = (all: ReadonlyArray<RunEvent>, id: string): string => {
   const settled = Stage.tagged(all, "CallSettled").find((event) => event.call === id)!
   return resultText({
@@ -168,7 +168,7 @@ const answered = (given: Fields | null, response: Fields | undefined): string =>
   )
 }
 
-/** One gated call, and an answer to it, to another one, or to none. */
+/** One call that needs an approval, and a response to it, to another call, or none. */
 const gate = (given: Fields | null, response: Fields | undefined, expect: Fields): Driven => {
   const seen: Array<Seen> = []
   const tool = String(given?.tool ?? "delete_rule")
@@ -197,7 +197,7 @@ const gate = (given: Fields | null, response: Fields | undefined, expect: Fields
   }
 }
 
-/** Many answers at once to one gate, some to let it run and some to refuse it. */
+/** Many responses to one approval at once, alternately approving and rejecting. */
 const race = (given: Fields, responses: number, expect: Fields): Driven => {
   const seen: Array<Seen> = []
   const tool = String(given.tool)
@@ -228,7 +228,7 @@ const race = (given: Fields, responses: number, expect: Fields): Driven => {
   }
 }
 
-/** A turn with several calls, of which some are gated. */
+/** A turn with several calls, of which some need an approval. */
 const batch = (members: ReadonlyArray<Fields>, expect: Fields): Driven => {
   const seen: Array<Seen> = []
   const read: StageTool = { governance: { side_effects: "read" }, body: () => Effect.succeed("ok") }
@@ -260,7 +260,7 @@ const batch = (members: ReadonlyArray<Fields>, expect: Fields): Driven => {
   }
 }
 
-/** A gate that waited for so long, of the time that it may wait; no time means for ever. */
+/** An approval that has been pending for `agoSec`, with a limit of `timeoutSec`; 0 = no limit. */
 const timeout = (agoSec: number, timeoutSec: number, expect: Fields): Driven => {
   const seen: Array<Seen> = []
   const expires_ms = timeoutSec > 0 ? timeoutSec * 1_000 : undefined
@@ -298,7 +298,7 @@ const timeout = (agoSec: number, timeoutSec: number, expect: Fields): Driven => 
   }
 }
 
-/** What a real run waits for, through JSON text and back: SemStreams' record of it, and the desk's. */
+/** The pending approval of a real run through JSON and back, as SemStreams' record and as the desk's. */
 const roundTrip = (fields: Fields): Driven => {
   const tool = String(fields.tool)
   const timeout_ms = Number(fields.timeoutSec ?? 0) * 1_000
@@ -318,7 +318,7 @@ const roundTrip = (fields: Fields): Driven => {
           arguments: (fields.arguments ?? {}) as never,
           requested_at: 0,
           timeout_ms,
-          // The runtime's own, whatever another one has stamped.
+          // Stamped by this runtime; the case has that of another.
           trace_id: (yield* Stage.stateOf(run)).accepted!.trace_id
         })
         const codec = Schema.fromJsonString(Loop.PendingApproval)
@@ -336,7 +336,7 @@ const roundTrip = (fields: Fields): Driven => {
 
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
-/** What a person is shown before a tool may act. */
+/** The payload that an approver is shown. */
 const payloadKeys = (tool: string, keys: ReadonlyArray<string>): Driven => ({
   rows: "ST-27",
   run: Stage.stage(
@@ -367,7 +367,7 @@ const spectralDecision = (input: Fields): Decision | undefined => {
   }
 }
 
-/** An operator's answer, and what the agent and its tool make of it. */
+/** An operator's decision at the desk, and its effect on the call. */
 const spectral = (decision: Decision, expect: Fields): Driven => {
   const seen: Array<Seen> = []
   const again = decision._tag === "RequestRevision"

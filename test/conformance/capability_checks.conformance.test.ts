@@ -16,17 +16,17 @@ import { conformance, hasShape, isRecord, rowsOf } from "./Vectors.ts"
 
 const decode = Schema.decodeUnknownResult(Schema.Array(Capability))
 
-/** A grant as an operator writes it. */
+/** The text of a grant in a configuration. */
 const written = ({ name, scope }: Claim): string => (scope === null ? name : `${name}:${scope}`)
 
 interface Given {
   readonly permissions: ReadonlyArray<string>
-  /** Null = no set of capabilities is wired. */
+  /** Null = the agent declares no capabilities. */
   readonly granted: ReadonlyArray<Claim> | null
   readonly default_deny: boolean
 }
 
-/** An agent with these grants calls a tool that needs these capabilities: how often did its body run, and what came? */
+/** Lets an agent with these grants call a tool that needs these capabilities. Gives how often its body ran, and the outcome. */
 const gated = Effect.fnUntraced(function* ({ default_deny, granted, permissions }: Given) {
   let bodies = 0
   const outcome = yield* Stage.stage(
@@ -53,7 +53,7 @@ const holds = Effect.fnUntraced(function* (given: Given, expected: boolean) {
   const { default_deny, granted, permissions } = given
   const grants = granted === null ? null : grantsOf(granted, default_deny)
   assert.strictEqual(missingOf(grants, permissions) === undefined, expected)
-  // Names that nobody can declare are refused before there is a gate.
+  // Names that cannot be declared are refused before there is a gate.
   if (Result.isFailure(decode([...permissions, ...(granted ?? []).map(written)]))) return
   const { bodies, outcome } = yield* gated(given)
   assert.strictEqual(bodies, expected ? 1 : 0)

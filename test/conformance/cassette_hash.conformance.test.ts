@@ -60,7 +60,7 @@ conformance("cassette_hash", ({ expect, input }): Driven => {
       Effect.gen(function* () {
         const cassette = yield* recorded(all)
         const hash = yield* hashOf(get[1])
-        // A replay is given the results in their order, and the newest once all were given.
+        // A replay takes the results of equal calls in their order, and then the newest again.
         const given = all.map(() => cassette.take(get[0] as string, hash))
         assert.deepEqual(given.at(-1) ?? null, expect)
       })

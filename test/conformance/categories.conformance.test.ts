@@ -17,7 +17,7 @@ const declared = (name: string, group?: ToolGroup) =>
     () => null
   ).spec
 
-/** The groups that are not among those that only read, where a case says that. */
+/** The groups that a case excludes from those that only read; undefined = it excludes none. */
 const excluded = (expect: unknown): ReadonlyArray<string> | undefined => {
   const names = ["excludes", "exclude", "excluded", "not", "without"]
   if (!isRecord(expect) || Object.keys(expect).length !== 1) return undefined
@@ -50,7 +50,7 @@ conformance("categories", ({ expect, input }): Driven => {
       : hasShape(input, ["register"])
         ? (input.register as [string, ToolGroup])
         : undefined
-  // No tool can be declared without a name; a list of another runtime may hold one all the same.
+  // A tool without a name cannot be declared, so that the rule is asked directly.
   if (input === "") {
     return {
       rows: "SM-81",

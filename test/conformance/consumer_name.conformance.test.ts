@@ -4,7 +4,7 @@ import { consumerNameForSubject, consumerNameForTool } from "../../src/semstream
 import type { Driven } from "./Vectors.ts"
 import { conformance, hasShape } from "./Vectors.ts"
 
-/** A tool by its name, or what a subject is consumed by; either may have a suffix. */
+/** The consumer of a tool or of a subject, with or without a suffix; undefined = an unknown shape. */
 const named = (input: unknown): string | undefined => {
   if (typeof input === "string") return consumerNameForTool(input)
   if (hasShape(input, ["subject"], ["suffix"])) {

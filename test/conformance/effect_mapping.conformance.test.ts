@@ -39,7 +39,7 @@ conformance("effect_mapping", ({ expect, input }): Driven => {
     ),
     run: Effect.gen(function* () {
       const { side_effects: declared, ...rest } = declaration
-      // What a server does not declare of its tool.
+      // Only a tool of an MCP server can leave its side effects undeclared.
       const effects = declared ?? claimedEffects({ name: "mapped", inputSchema: {} })
       const category = categoryOf(effects, declaration.produces)
       const mapped: Readonly<Record<string, unknown>> = {
@@ -54,7 +54,7 @@ conformance("effect_mapping", ({ expect, input }): Driven => {
         assert.property(mapped, key)
         assert.strictEqual(mapped[key], value, key)
       }
-      // A declaration derives the same.
+      // A declared tool has the same values in its spec.
       const spec = yield* tool(
         { namespace: "test", name: "mapped", side_effects: effects, ...rest },
         () => null

@@ -17,13 +17,13 @@ const isState = Schema.is(LoopState)
 
 const fresh = newLoop(RunLimits.make({}))
 
-/** A move from one state to another, either of which may be one that there is not. */
+/** A transition from one state to another, either of which may be unknown. */
 const moved = (from: string, to: string): Result.Result<Loop, string> =>
   isState(from)
     ? transition({ ...fresh, state: from }, to)
     : Result.flatMap(transition(fresh, from), (loop) => transition(loop, to))
 
-/** Does a case expect a refusal, in one of its ways to say so? */
+/** Does the case expect a refusal? Cases express it in several ways. */
 const refuses = (expect: unknown): boolean =>
   ["reject", "unknown", "invalid", false].includes(expect as string) ||
   (isRecord(expect) && ("error" in expect || expect.valid === false || expect.known === false))
@@ -33,11 +33,11 @@ const isTerminal = (state: LoopState): boolean =>
     transition({ ...fresh, state }, state === "exploring" ? "planning" : "exploring")
   )
 
-/** Is the outcome the refusal, or has the loop the fields, that the case expects? */
+/** Checks the refusal, or the fields of the loop, that the case expects. */
 const meets = (outcome: Result.Result<Loop, string>, expect: unknown) => {
   if (refuses(expect)) {
     assert.isTrue(Result.isFailure(outcome), String(outcome))
-    // How a state is called that there is not is no part of the rule.
+    // The text about an unknown state is not part of the rule.
     if (Result.isSuccess(outcome) || outcome.failure.startsWith("unknown loop state")) return
     if (isRecord(expect) && typeof expect.error === "string") {
       assert.strictEqual(outcome.failure, expect.error)
@@ -59,14 +59,14 @@ const reading: Play["tools"] = {
   tool: { governance: { side_effects: "read" }, body: () => Effect.succeed("content") }
 }
 
-/** Runs that end in each of the states that a loop never leaves. */
+/** A run for each final state. */
 const ends: Readonly<Record<string, Play>> = {
   complete: { tools: reading, script: [text("done")] },
   failed: { tools: reading, script: () => call("tool"), limits: { steps_max: 1 } },
   cancelled: { tools: reading, script: () => Effect.never }
 }
 
-/** A real run that is over stays as it is, whatever is asked of it afterwards. */
+/** A real run in a final state refuses to be cancelled, and its loop does not change. */
 const staysOver = (state: string, play: Play) =>
   Stage.stage(
     play,
@@ -83,7 +83,7 @@ const staysOver = (state: string, play: Play) =>
     })
   )
 
-/** The rule of the fold; from a state that is final also a real run's. */
+/** The fold's rule, and from a final state a real run as well. */
 const transitions = (from: string, to: string, expect: unknown): Driven => ({
   rows: "SM-92",
   run: Effect.gen(function* () {
@@ -93,7 +93,7 @@ const transitions = (from: string, to: string, expect: unknown): Driven => ({
   })
 })
 
-/** A real run before its first turn, with a loop's own limits. */
+/** A real run with SemStreams' default limits, before its first turn. */
 const begun = (expect: unknown): Driven => ({
   rows: "SM-92 SM-93",
   run: Stage.stage(
@@ -108,15 +108,15 @@ const begun = (expect: unknown): Driven => ({
   )
 })
 
-/** The error of a loop that failed, or the loop. */
+/** A loop, or the error of one that failed. */
 const outcomeOf = (loop: Loop): Result.Result<Loop, string> =>
   loop.state === "failed" ? Result.fail(loop.error ?? "") : Result.succeed(loop)
 
-/** A real run that has had so many turns of those that it may have, and perhaps wants one more. */
+/** A real run with `max` turns allowed that takes `iterations` turns, and with `increment` one more. */
 const iterated = (input: Fields, expect: unknown): Driven => {
   const limits = limitsOf(Number(input.max))
   const wanted = Number(input.iterations) + (input.increment === true ? 1 : 0)
-  // A run that wants no more turns after these; none at all is a model that has not answered yet.
+  // The last turn calls no tool. Without any turn the model never answers.
   const script: Play["script"] = ({ step }) =>
     wanted === 0 ? Effect.never : step < wanted ? call("tool") : text("done")
   return {
@@ -134,13 +134,13 @@ const iterated = (input: Fields, expect: unknown): Driven => {
   }
 }
 
-/** How many turns a loop may have: what a run's limits are made of. */
+/** The limits of a run with this number of iterations. */
 const bounded = (max_iterations: unknown, expect: unknown): Driven => ({
   rows: "SM-93",
   run: Effect.sync(() => meets(Result.map(limitsOf(Number(max_iterations)), newLoop), expect))
 })
 
-/** A real run whose tool stops its loop, or does not. */
+/** A real run whose tool does or does not stop its loop. */
 const stopped = (result: Fields, expect: Fields): Driven => {
   const content = typeof result.content === "string" ? result.content : "content"
   const stops = result.stop_loop === true
@@ -154,7 +154,7 @@ const stopped = (result: Fields, expect: Fields): Driven => {
             body: () => Effect.succeed(content)
           }
         },
-        // The turn that follows a tool which does not stop its loop.
+        // A loop that goes on waits for its second turn.
         script: ({ step }) => (step === 1 ? call("tool") : Effect.never)
       },
       Effect.gen(function* () {

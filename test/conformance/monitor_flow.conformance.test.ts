@@ -5,14 +5,14 @@ import { LoopStore } from "../../services/LoopStore.ts"
 import type { FlowSummary } from "../../src/agents/LoopRecord.ts"
 import { completionKey } from "../../src/agents/LoopRecord.ts"
 import type { Fields } from "./Executors.ts"
-import { away, called, meets, stores, tenant } from "./Executors.ts"
+import { unreachable, called, meets, stores, tenant } from "./Executors.ts"
 import type { Driven } from "./Vectors.ts"
 import { conformance, hasShape, isRecord, rowsOf } from "./Vectors.ts"
 
-/** More loops than any list shows by default, to see where it ends. */
+/** More loops than a list shows by default. */
 const crowd = 60
 
-/** Puts what the case says, and gives the store as the case finds it. */
+/** Fills a store with the case's records, and gives it with the failures that the case wants. */
 const furnished = Effect.fnUntraced(function* (input: Fields) {
   const loops = yield* LoopStore
   const unreadable = new Set<string>()
@@ -28,7 +28,7 @@ const furnished = Effect.fnUntraced(function* (input: Fields) {
     ...loops,
     scan:
       input.scan === "fails"
-        ? () => away
+        ? () => unreachable
         : (of, flow, after, limit) =>
             Effect.map(loops.scan(of, flow, after, limit), (page) =>
               page.map((each) => (unreadable.has(each.key) ? { ...each, value: undefined } : each))
@@ -65,7 +65,9 @@ const proof = (input: Fields, expect: Fields) =>
       Effect.provideService(LoopStore, loops),
       Effect.provideService(
         FlowState,
-        input.flowState === "lookup-fails" ? { get: () => away, set: () => away } : flows
+        input.flowState === "lookup-fails"
+          ? { get: () => unreachable, set: () => unreachable }
+          : flows
       )
     )
     if (executed.result.content === undefined) return meets(executed, expect)
@@ -73,7 +75,7 @@ const proof = (input: Fields, expect: Fields) =>
     return summed(JSON.parse(executed.result.content) as FlowSummary, expect)
   }).pipe(Effect.provide(stores))
 
-/** Where a list ends is seen on a crowd of loops. */
+/** A case about the limit of the list has more loops than the limit. */
 const crowded = (input: Fields): Fields => ({
   ...input,
   records: Array.from({ length: crowd }, (_, i) => ({

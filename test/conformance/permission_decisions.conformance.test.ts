@@ -41,7 +41,7 @@ const isMode = Schema.is(PermissionMode)
 
 const decided = (stored: unknown) => (stored === "allow" || stored === "deny" ? stored : undefined)
 
-/** What the gate makes of a tool before a call: the same function that it decides with. */
+/** The permission of a call, by the function that the gate uses. */
 const effective = (input: Fields, name: string) =>
   effectivePermission(
     policyFrom(input),
@@ -51,8 +51,8 @@ const effective = (input: Fields, name: string) =>
   )
 
 /**
- * A run's call through the gate. A stored decision is a person's at the desk, which is only consulted where the call
- * asks: where it does not, no question is put that could be answered.
+ * Plays the call on a real run. A stored decision is made at the desk, which is possible only where the call asks for an
+ * approval.
  */
 const gated = Effect.fnUntraced(function* (input: Fields, expect: Fields, name: string) {
   let bodies = 0

@@ -10,7 +10,7 @@ import { conformance, hasShape, isRecord, rowsOf } from "./Vectors.ts"
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** Our reasons by Stargraph's names, with the step of its pipeline that they end. */
+/** Stargraph's names of errors: our reason, and the step of its pipeline that fails. */
 const steps: Readonly<Record<string, { readonly reason: string; readonly step: number }>> = {
   "input-schema": { reason: "INPUT_SCHEMA", step: 1 },
   capability: { reason: "CAPABILITY_DENIED", step: 2 },

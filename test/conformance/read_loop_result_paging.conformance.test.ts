@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import { LoopStore } from "../../services/LoopStore.ts"
 import { completionKey } from "../../src/agents/LoopRecord.ts"
 import type { Fields } from "./Executors.ts"
-import { away, called, meets, stores, tenant } from "./Executors.ts"
+import { unreachable, called, meets, stores, tenant } from "./Executors.ts"
 import { conformance, hasShape, isRecord, rowsOf } from "./Vectors.ts"
 
 const paging = ["returned_bytes", "offset", "has_more", "next_offset", "total_bytes"]
@@ -15,7 +15,7 @@ const resultOf = (input: Fields): string | undefined =>
       ? "0123456789".repeat(Math.ceil(input.resultBytes / 10)).slice(0, input.resultBytes)
       : undefined
 
-/** The pages from the first to the last give the text back, each of them whole characters. */
+/** Reads all pages: together they are the text, and none cuts a character. */
 const walks = Effect.fnUntraced(function* (input: Fields, text: string) {
   let [offset, read] = [0, ""]
   for (let pages = 0; pages < 100; pages++) {
@@ -58,7 +58,7 @@ const proof = (input: Fields, expect: Fields) =>
       ...ephemeral,
       get: (of, key) => {
         keys.push(key)
-        return input.store === "fails" ? away : ephemeral.get(of, key)
+        return input.store === "fails" ? unreachable : ephemeral.get(of, key)
       }
     }
     yield* Effect.gen(function* () {

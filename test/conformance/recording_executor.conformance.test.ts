@@ -41,7 +41,7 @@ const factOf = (n: number): ToolCompleted => ({
   }
 })
 
-/** A recorder over a store that does what the case says, and what it stored. */
+/** A recorder over a store that first runs `before`, and the list of what was stored. */
 const over = Effect.fnUntraced(function* (
   before: Effect.Effect<void, StoreError> = Effect.void,
   stored: Array<CallRecord> = []
@@ -62,7 +62,7 @@ const nth = (fields: Fields, name: string) => Number(fields[name])
 
 const atNs = (value: unknown): bigint => BigInt(value as bigint | number)
 
-/** Real calls of a real run, told to the recorder. */
+/** Plays a run with `n` calls, and passes their facts to the recorder. */
 const called = Effect.fnUntraced(function* (
   recorder: Recorder,
   n: number,
@@ -75,7 +75,7 @@ const called = Effect.fnUntraced(function* (
     },
     Effect.gen(function* () {
       yield* Stage.begin
-      // As many as may run beside each other, one batch after the other.
+      // Calls run in batches of the parallel limit.
       for (let i = 0; i <= n; i++) yield* Stage.after(5)
       return [...(yield* Stage.facts)]
     })
@@ -100,7 +100,7 @@ const counted = (input: Fields, expect: Fields): Driven =>
       assert.lengthOf(facts, nth(input, "calls"))
       for (const [i, record] of stored.entries()) {
         const fact = facts[i]!
-        // The ids are the runtime's own: they are the call's, its run's and its trace's.
+        // The ids are those that the runtime gave to call, run and trace.
         assert.strictEqual(record.call_id, fact.call)
         assert.strictEqual(record.run_id, fact.run)
         assert.strictEqual(record.trace_id, fact.metadata.trace_id)
@@ -108,7 +108,7 @@ const counted = (input: Fields, expect: Fields): Driven =>
         assert.isAbove(record.duration_ms, 0)
         assert.deepEqual(record.outcome, { _tag: "Value", json: JSON.stringify("result") })
       }
-      // What comes after the stop is recorded no more, and fails nothing.
+      // A fact after the stop is neither recorded nor an error.
       recorder.observe(factOf(1))
       assert.lengthOf(stored, expect.records as number)
     })
@@ -227,7 +227,7 @@ const lazy = (expect: Fields): Driven =>
       recorder.observe(factOf(1))
       yield* Stage.settle
       assert.deepInclude(recorder.counts(), { stored: 0, lost: 1 })
-      // A failure resets it: the next write opens it anew.
+      // After a failure the next write opens the store again.
       recorder.observe(factOf(2))
       yield* Stage.settle
       assert.deepInclude(recorder.counts(), { stored: 1, lost: 1 })
@@ -237,7 +237,7 @@ const lazy = (expect: Fields): Driven =>
     })
   )
 
-/** The tools are as they are without a recorder. */
+/** A recorder changes nothing about the tools that a model is shown. */
 const listed = (names: ReadonlyArray<string>): Driven => {
   const play = {
     tools: Object.fromEntries(

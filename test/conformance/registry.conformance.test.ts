@@ -37,7 +37,7 @@ const one = ({ says = "ok", ...plan }: Plan, ran: Ran = []): Family =>
 const all = (families: ReadonlyArray<Family>) =>
   Effect.map(Effect.all(families), (tools) => tools.flat())
 
-/** A list of names, or a record of what each says. */
+/** Tools from a list of names, or from a record of what each returns. */
 const planned = (namespace: string, given: unknown): ReadonlyArray<Plan> =>
   Array.isArray(given)
     ? given.map((name) => ({ namespace, name: String(name) }))
@@ -58,7 +58,7 @@ const registered = (given: unknown): ReadonlyArray<Plan> =>
     isRecord(each) ? { ...split(each.key), deprecated: each.deprecated === true } : split(each)
   )
 
-/** Calls a tool of a registry through a component over it. */
+/** Calls a tool through a component over this registry. */
 const execute = (found: Registry.Registry<never>, name: string, id = "call-1") =>
   Component.over(found, {}, Component.execute({ id, name }))
 
@@ -75,7 +75,7 @@ const failing = (making: Effect.Effect<unknown, unknown>, expect: unknown) =>
 
 const isError = (expect: unknown): boolean => isRecord(expect) && "error" in expect
 
-/** Shared and local tools as one, and what a call of one of them gives. */
+/** Calls a tool of local tools over shared ones. */
 const layered = (input: Fields, expect: Fields): Driven => ({
   rows: "SM-05 SM-06 SM-07",
   run: Effect.gen(function* () {
@@ -154,7 +154,7 @@ const discovered = (input: Fields, expect: Fields): Driven => ({
   })
 })
 
-/** An executor that brings several tools, all of them or none. */
+/** Registers several tools at once: all of them or none. */
 const executor = (input: Fields, expect: Fields): Driven => ({
   rows: "SM-09",
   run: Effect.gen(function* () {

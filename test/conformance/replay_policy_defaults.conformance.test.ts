@@ -5,7 +5,7 @@ import { decodeToolSpec } from "../../src/tool/ToolSpec.ts"
 import type { Driven } from "./Vectors.ts"
 import { conformance, hasShape } from "./Vectors.ts"
 
-/** The seven fields that a record has to have, and what a case adds. */
+/** A spec with the seven required fields and the case's own. */
 const record = (more: object = {}) =>
   decodeToolSpec({
     namespace: "test",

@@ -21,7 +21,7 @@ interface Case {
   readonly isReplay: boolean
   readonly side_effects: SideEffects
   readonly replay_policy: ReplayPolicy
-  /** Is there a result for the call? Null = nothing was recorded at all. */
+  /** Was a result recorded for the call? Null = the recording has no call at all. */
   readonly hit: boolean | null
   readonly granted: boolean
   readonly argsValid: boolean
@@ -32,7 +32,7 @@ const agent = AgentName.make("replayed")
 const recorded_args = { n: 1 }
 const other_args = { n: 2 }
 
-/** One tool as the case has it; `bodies` counts how often its body runs. */
+/** An app with the case's tool; `bodies` counts the runs of its body. */
 const appOf = (
   each: Case,
   bodies: { count: number },
@@ -88,7 +88,7 @@ const reasons: Readonly<Record<string, string>> = {
   REPLAY_FAIL_LOUD: "ReplayError"
 }
 
-/** The run that the case's recording is of. */
+/** Plays the run that is replayed. */
 const recording = Effect.fnUntraced(function* () {
   const runtime = yield* AgentRuntime
   const { task } = yield* runtime.send(
@@ -99,7 +99,7 @@ const recording = Effect.fnUntraced(function* () {
   return task.id
 })
 
-/** What a case's call came to. */
+/** The outcome of the case's call, live or replayed. */
 const observed = Effect.fnUntraced(function* (each: Case) {
   const live = { count: 0 }
   const script = each.hit === null ? [text("done")] : [call("routed", recorded_args), text("done")]

@@ -8,7 +8,7 @@ import { conformance, hasShape, isRecord, rowsOf } from "./Vectors.ts"
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** The policy that a tool runs under in a component with this configuration. */
+/** The retry policy of a tool in a component with this configuration. */
 const proof = Effect.fnUntraced(function* (input: Fields, expect: object) {
   const config = yield* Component.configOf({ tool_retries: input.policies })
   const [declared] = yield* Component.reading(String(input.tool))

@@ -19,7 +19,7 @@ const ending = (outcome: unknown): Effect.Effect<unknown, unknown> => {
   return "raw" in outcome ? Effect.fail(outcome.raw) : Effect.succeed(outcome.content)
 }
 
-/** No wait of a policy is longer. */
+/** Longer than the back-off of any policy. */
 const long_ms = 3_600_000
 
 const driven = (policy: RetryConfig | null, outcomes: ReadonlyArray<unknown>, expect: Fields) => {

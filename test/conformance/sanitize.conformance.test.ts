@@ -4,7 +4,7 @@ import type { Json } from "../../src/Canonical.ts"
 import { sanitise, sanitiseText } from "../../src/tool/Sanitise.ts"
 import { conformance } from "./Vectors.ts"
 
-/** Python writes a single quote as `&#x27;`; others write `&#39;`. */
+/** Escaped single quotes in one form: cases write `&#x27;` or `&#39;`. */
 const quotes = (value: unknown): unknown =>
   JSON.parse(JSON.stringify(value).replaceAll("&#39;", "&#x27;"))
 

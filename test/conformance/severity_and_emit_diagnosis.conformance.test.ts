@@ -6,7 +6,7 @@ import type { Fields } from "./Executors.ts"
 import { called, meets, noPublisher, stores } from "./Executors.ts"
 import { conformance, hasShape, isRecord, rowsOf } from "./Vectors.ts"
 
-/** What was published, whatever its subject. */
+/** The publisher, with each published triple added to the list. */
 const watched = (graph: TriplePublisher["Service"], published: Array<Triple>) => ({
   ...graph,
   addAll: ((tenant, triples) =>

@@ -14,7 +14,7 @@ import * as Stage from "./Stage.ts"
 import type { Driven } from "./Vectors.ts"
 import { conformance, hasShape, isRecord, rowsOf } from "./Vectors.ts"
 
-/** Cases of features that come later, by the beginning of their ids. */
+/** Features that are not there yet, by the prefix of the ids of their cases. */
 const later: ReadonlyArray<readonly [prefix: string, feature: string]> = [
   ["supervisor-no-tools", "the Spectral Agent's definition"],
   ["preauth", "grants: WorkspaceAgentAuthorization"],
@@ -22,7 +22,7 @@ const later: ReadonlyArray<readonly [prefix: string, feature: string]> = [
   ["chat-", "the bridge WorldAgentRunner"]
 ]
 
-/** A tool as a case describes it in words, and the time that it needs. */
+/** The tool that a case describes in words, and how long its call takes. */
 const described = (
   words: string
 ): { readonly tool: StageTool; readonly ms: number } | undefined => {
@@ -52,7 +52,7 @@ const described = (
   return undefined
 }
 
-/** What was recorded of a call, beside how often. */
+/** The metadata of a real call, and how often it is emitted. */
 const metadata = (words: string, expect: Readonly<Record<string, unknown>>): Driven => {
   const interrupted = words === "interrupted"
   const found = interrupted
@@ -88,7 +88,7 @@ const metadata = (words: string, expect: Readonly<Record<string, unknown>>): Dri
   }
 }
 
-/** The record of a real call has exactly the keys that a case lists. */
+/** The keys of the metadata of a real call. */
 const metadataKeys = (keys: ReadonlyArray<unknown>): Driven => ({
   rows: "ST-07",
   run: Stage.stage(
@@ -104,7 +104,7 @@ const metadataKeys = (keys: ReadonlyArray<unknown>): Driven => ({
   )
 })
 
-/** Runs that end in each of the ways that there are, one of them after a question. */
+/** Runs that end in every status, with and without an approval. */
 const endings: ReadonlyArray<Stage.Play> = (["read", "write"] as const).flatMap((side_effects) => {
   const tools = { tool: { governance: { side_effects }, body: () => Effect.succeed(1) } }
   return [
@@ -114,7 +114,7 @@ const endings: ReadonlyArray<Stage.Play> = (["read", "write"] as const).flatMap(
   ]
 })
 
-/** The moves between statuses that the task of a run makes, as the journal projects them. */
+/** The status changes of a run's task, as the journal projects them. */
 const movesOf = Effect.fnUntraced(function* (play: Stage.Play) {
   const events = yield* Stage.stage(
     play,
@@ -143,7 +143,7 @@ const taskMove = (from: unknown, to: unknown, expect: unknown): Driven => ({
 
 const ordinals = ["first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth"]
 
-/** A supervisor that delegates so often in one turn; the refused ones are named by their place. */
+/** A supervisor that delegates `count` times in one turn; the case names the refused ones by position. */
 const delegations = (count: number, expect: unknown): Driven => {
   const names = ordinals.slice(0, count).map((name) => `${name}-specialist`)
   const refused = new Set(
@@ -187,7 +187,7 @@ const delegations = (count: number, expect: unknown): Driven => {
   }
 }
 
-/** A specialist that was given so many tools; one without any cannot be delegated to. */
+/** Specialists by their number of tools; one without tools cannot be delegated to. */
 const specialists = (given: Readonly<Record<string, unknown>>, expect: unknown): Driven => {
   const names = Object.keys(given)
   const most = Math.max(0, ...Object.values(given).map(Number))
@@ -216,7 +216,7 @@ const specialists = (given: Readonly<Record<string, unknown>>, expect: unknown):
 
 const isCategory = Schema.is(ToolCategory)
 
-/** A model that calls a tool at each of its turns, under a limit or the default one. */
+/** A model that calls a tool in every turn, under the given or the default limit. */
 const recursion = (limit: unknown, stopsAfter: number): Driven => {
   const limits = limit === undefined ? {} : { steps_max: Number(limit) }
   return {

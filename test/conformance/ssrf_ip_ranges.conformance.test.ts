@@ -6,7 +6,7 @@ import { isGlobal } from "../../src/call/Address.ts"
 import type { Driven } from "./Vectors.ts"
 import { conformance, hasShape, isRecord } from "./Vectors.ts"
 
-/** The vectors' profile leaves the carriers' shared range open; ours closes it unless an operator opens it (D2). */
+/** The cases allow the carriers' shared range, which is blocked by default and opened by configuration. */
 const profile: Options = { allow_ranges: ["100.64.0.0/10"] }
 
 const judged = (url: string, expect: Readonly<Record<string, unknown>>, options: Options = {}) =>

@@ -7,7 +7,7 @@ import { conformance, hasShape, isRecord, rowsOf } from "./Vectors.ts"
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** The file's reasons are advisory: two faults of one path may be told in another order. */
+/** Checks the URL or its refusal. The cases' reasons are advisory: of two faults of a path either may be reported. */
 const meets = (input: Fields, expect: Fields, profile: CallProfile) => {
   const { method, path } = input.call as { readonly method: string; readonly path: string }
   const target = targetOf(String(input.callbackEndpoint), { method, path }, input.params, profile)

@@ -35,11 +35,11 @@ interface Ran {
   readonly body: Body
   readonly timeout_ms: number
   readonly wait_ms: number
-  /** Cancels the run after so long, in ms. */
+  /** When the run is cancelled, in ms after its start; absent = never. */
   readonly interrupt_ms?: number
 }
 
-/** Runs one read tool through the gate, and gives its result in SemStreams' shape with its run's status. */
+/** Plays a run with one call. Gives the call's result as SemStreams' message, and the run's status. */
 const result = (ran: Ran, wire: CallMessage) =>
   Effect.gen(function* () {
     const run = yield* Stage.begin
@@ -95,7 +95,7 @@ const meets = (shown: ResultMessage, expect: Fields) => {
   }
 }
 
-/** A tool that takes so long, under a timeout, perhaps of a run that is cancelled meanwhile. */
+/** A tool that takes `toolMs` under a timeout, in a run that may be cancelled meanwhile. */
 const timed = (input: Fields, expect: Fields): Driven => {
   let released = 0
   const tool_ms = Number(input.toolMs)
@@ -128,11 +128,11 @@ const timed = (input: Fields, expect: Fields): Driven => {
   }
 }
 
-/** A body that fails with a kind of its own, before or after its deadline. */
+/** A body that fails with a kind of error, before or after its deadline. */
 const inner = (kind: string, deadlineHit: boolean, expect: Fields): Driven => {
   const fails = Effect.fail(Classify.errorOf(kind, "an inner failure"))
   const ran: Ran = {
-    // It cannot be interrupted, so that its own failure does arrive, after the deadline's.
+    // It cannot be interrupted, so that its failure arrives after the deadline.
     body: () =>
       deadlineHit ? Effect.uninterruptible(Effect.andThen(Effect.sleep(50), fails)) : fails,
     timeout_ms: 10,
@@ -151,7 +151,7 @@ const inner = (kind: string, deadlineHit: boolean, expect: Fields): Driven => {
   }
 }
 
-/** Calls a tool with this body through a component; a loop goes on, because an error is a result. */
+/** Calls a tool with this body through a component. */
 const called = (message: CallMessage, body: Effect.Effect<unknown, unknown>) =>
   Effect.gen(function* () {
     const registry = yield* Component.registryOf([Component.reading(message.name, () => body)])
@@ -159,7 +159,7 @@ const called = (message: CallMessage, body: Effect.Effect<unknown, unknown>) =>
     return result
   })
 
-/** A body that ends with what another runtime's tool gave: an error without a kind, a failure that is only a text. */
+/** A body that ends as another runtime's tool does, perhaps with an untyped failure. It never fails its loop. */
 const foreign = (body: Effect.Effect<unknown, unknown>, expect: Fields): Driven => ({
   rows: "SM-18 SM-19",
   run: Effect.gen(function* () {
@@ -178,7 +178,7 @@ const foreign = (body: Effect.Effect<unknown, unknown>, expect: Fields): Driven 
 
 const decodeResult = Schema.decodeUnknownResult(CallMessages.ResultMessage)
 
-/** A result as another runtime's worker publishes it, without the call's id, which the case leaves out. */
+/** A result message of another runtime's worker; cases leave out its call_id. */
 const wireResult = (given: Fields, expect: Fields): Driven => {
   const decoded = decodeResult({ call_id: wire.id, ...given })
   if (Result.isFailure(decoded)) return undefined
@@ -193,7 +193,7 @@ const wireResult = (given: Fields, expect: Fields): Driven => {
 
 const decodeCall = Schema.decodeUnknownResult(CallMessages.CallMessage)
 
-/** What a call carries beside its arguments comes back with its result. */
+/** A call message whose loop_id and trace_id its result repeats. */
 const carried = (given: Fields, expect: Fields): Driven => {
   const decoded = decodeCall({ ...wire, ...given })
   if (Result.isFailure(decoded)) return undefined

@@ -31,7 +31,7 @@ const declared = ({ more, ...given }: Given) =>
     Effect.succeed(null as never)
   ).spec
 
-/** Name, type and whether it has a default. A rest argument has no place in a schema of named ones. */
+/** Name, type and whether it has a default. A rest parameter has no place in a schema of named ones. */
 type Parameter = readonly [name: string, type: string | null, hasDefault: boolean | null]
 
 const parameters = (list: ReadonlyArray<Parameter>): AnySchema =>
@@ -71,7 +71,7 @@ const returned = (returns: unknown, expect: Readonly<Record<string, unknown>>): 
     run: Effect.gen(function* () {
       const { output_schema } = yield* declared(output === undefined ? {} : { output })
       const wanted = expect.output as object
-      // An integer's bounds are part of ours.
+      // The derived schema of an integer has bounds as well.
       if (Object.keys(wanted).length === 0) assert.deepStrictEqual(output_schema, {})
       else assert.deepInclude(output_schema, wanted)
     })
