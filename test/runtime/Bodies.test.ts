@@ -31,7 +31,7 @@ const finished = Effect.fnUntraced(function* (name: string) {
 describe("the body of a tool", () => {
   for (const [name, governance] of Object.entries(kinds)) {
     it.live(
-      `SG-50 of kind ${name} may not break its output schema, and leaves no result fact`,
+      `SG-50 of kind ${name} fails where it breaks its output schema, and has no result fact`,
       () => {
         const tools = {
           work: { governance, success: Schema.Int, body: () => Effect.succeed("no number") }
@@ -51,7 +51,7 @@ describe("the body of a tool", () => {
     )
 
     it.live(
-      `ST-06 of kind ${name} is given its arguments alone, and its plain output is the result`,
+      `ST-06 of kind ${name} gets its decoded arguments, and its plain output is the result`,
       () => {
         const given: Array<unknown> = []
         const tools: H.Options["tools"] = {

@@ -58,7 +58,7 @@ const kept = Effect.map(EphemeralCallRecords.make, (store) => {
 
 describe("the recorder of calls", () => {
   it.effect(
-    "SM-87 stores what waits when the runtime stops, and leaves other observers alone",
+    "SM-87 stores what is buffered when the runtime stops, and does not affect other observers",
     () =>
       Effect.gen(function* () {
         const { records, service } = yield* kept
@@ -81,7 +81,7 @@ describe("the recorder of calls", () => {
       })
   )
 
-  it.effect("SM-86 holds no more than so many bytes of results", () =>
+  it.effect("SM-86 buffers a bounded number of bytes of results", () =>
     Effect.gen(function* () {
       const { records, service } = yield* kept
       const large = JSON.stringify("x".repeat(100_000))
@@ -94,7 +94,7 @@ describe("the recorder of calls", () => {
     }).pipe(configured({ bytes_max: 1_000_000 }))
   )
 
-  it.effect("SM-86 says how many were dropped, once a burst and when it stops", () =>
+  it.effect("SM-86 logs how many records were dropped, once for each burst and at its stop", () =>
     Effect.gen(function* () {
       const { records, service } = yield* kept
       const said: Array<unknown> = []
@@ -135,7 +135,7 @@ describe("the recorder of calls", () => {
     }).pipe(configured({ records_max: 10 }))
   )
 
-  it.live("keeps the records of an embedded runtime where it is told to", () =>
+  it.live("stores the records of an embedded runtime where it is enabled", () =>
     Effect.promise(async () => {
       const troupe = await start({
         agents: [
@@ -166,7 +166,7 @@ describe("the recorder of calls", () => {
     })
   )
 
-  it.live("gives up a write that takes too long, and goes on with the next", () =>
+  it.live("gives up a write that takes too long, and continues with the next", () =>
     Effect.gen(function* () {
       const { records, service } = yield* kept
       let writes = 0

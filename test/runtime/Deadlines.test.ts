@@ -4,7 +4,7 @@ import { TestClock } from "effect/testing"
 import * as Deadlines from "../../layers/runtime/tool/Deadlines.ts"
 
 describe("a deadline", () => {
-  it.effect("fires once its time is over, though the wall clock was set back meanwhile", () =>
+  it.effect("fires when its time is over, even if the wall clock was set back meanwhile", () =>
     Effect.gen(function* () {
       const real = yield* Clock.Clock
       let set_back_ms = 0
@@ -32,7 +32,7 @@ describe("a deadline", () => {
     })
   )
 
-  it.effect("fires in the order of time, however many are armed and disarmed between", () =>
+  it.effect("fires in order of time, however many are armed and disarmed in between", () =>
     Effect.gen(function* () {
       const deadlines = yield* Deadlines.make
       const fired: Array<number> = []
@@ -60,7 +60,7 @@ describe("a deadline", () => {
     })
   )
 
-  it.effect("wakes for one that is armed later and due earlier", () =>
+  it.effect("fires one that is armed later and due earlier at its time", () =>
     Effect.gen(function* () {
       const deadlines = yield* Deadlines.make
       const fired: Array<string> = []

@@ -98,7 +98,7 @@ const bodies: ReadonlyArray<readonly [title: string, tool: H.TestTool]> = [
   ["a tool with a limit", H.reads(() => Effect.die(thrown), { concurrency_max: 1 })]
 ]
 
-describe("a tool that breaks", () => {
+describe("a fault of a tool", () => {
   for (const [title, broke] of bodies) {
     it.live(`ST-18 is in the log and the record of its call, and nowhere else: ${title}`, () => {
       const { layer, lines } = sink()
@@ -130,7 +130,7 @@ describe("a tool that breaks", () => {
     })
   }
 
-  it.live("ST-18 says which member of its result its schema refuses, to operators only", () => {
+  it.live("ST-18 names the member of a result that its schema refuses, to operators only", () => {
     const { layer, lines } = sink()
     return Effect.gen(function* () {
       const run = yield* H.send("hello")
@@ -157,7 +157,7 @@ describe("a tool that breaks", () => {
   })
 })
 
-describe("what else breaks is in the log at error level", () => {
+describe("a fault outside of tools is logged at error level", () => {
   const logs = (title: string, what: string, options: Partial<H.Options>) =>
     it.live(title, () => {
       const { layer, lines } = sink()
@@ -225,8 +225,8 @@ describe("what else breaks is in the log at error level", () => {
   })
 })
 
-describe("a fault beside runs", () => {
-  it.live("of a delivery handler is in the log, and its dead letter has no stack", () => {
+describe("a fault outside of runs", () => {
+  it.live("of a delivery handler is logged, and its dead letter has no stack", () => {
     const { layer, lines } = sink()
     const id = MessageId.make("00000000-0000-4000-8000-000000000001")
     const handlers = MergedDeliveryHandlers.layer(
@@ -254,7 +254,7 @@ describe("a fault beside runs", () => {
     )
   })
 
-  it.live("of a worker's tool is in the worker's log, and its reply has nothing of it", () => {
+  it.live("of a worker's tool is logged by the worker, and its reply does not quote it", () => {
     const { layer, lines } = sink()
     const bad = tool({ namespace: "t", name: "bad", side_effects: "read" }, () => {
       throw thrown
@@ -279,7 +279,7 @@ describe("a fault beside runs", () => {
     )
   })
 
-  it.live("of an interceptor is its tool's", () => {
+  it.live("of an interceptor counts as a fault of its tool", () => {
     const { layer, lines } = sink()
     const good = tool({ namespace: "t", name: "good", side_effects: "read" }, () => 1)
     const wrapped = wrap(good, () => Effect.die(thrown))
@@ -301,14 +301,14 @@ describe("a fault beside runs", () => {
   })
 })
 
-describe("what an exception says", () => {
+describe("the text of an exception", () => {
   const of = (error: unknown) => {
     const exit = Effect.runSyncExit(Effect.die(error))
     if (exit._tag === "Success") throw new Error("it has to fail")
     return exceptionFrom(exit.cause)
   }
 
-  it("is bounded, and holds no key, no address and no escape sequence", () => {
+  it("is bounded, and contains no key, no address and no escape sequence", () => {
     const key = "sk-abcdefghijklmnop1234567890"
     const inner = new Error(`${key} of bob@example.com \u001b[31mred`)
     const { message, stacktrace, type } = of(new TypeError("x".repeat(100_000), { cause: inner }))
@@ -321,7 +321,7 @@ describe("what an exception says", () => {
     }
   })
 
-  it("is of anything that can be thrown", () => {
+  it("is made of anything that can be thrown", () => {
     for (const value of [undefined, null, 0, "text", { a: 1 }, Symbol("s")]) {
       assert.isString(of(value).message)
     }

@@ -56,7 +56,7 @@ describe("a delegation", () => {
       )
     )
 
-  it.live("SA-07 is made with a task and nothing else, and opens no frame otherwise", () =>
+  it.live("SA-07 takes a task and nothing else, and opens no frame with any other arguments", () =>
     Effect.gen(function* () {
       const found = yield* delegating([
         { task: "find" },
@@ -78,32 +78,35 @@ describe("a delegation", () => {
     })
   )
 
-  it.live("to an agent that says what it takes is made with that, which it reads as JSON", () => {
-    const takes = {
-      type: "object",
-      properties: { order: { type: "integer" } },
-      required: ["order"],
-      additionalProperties: false
+  it.live(
+    "to an agent with an input schema takes that input, which the agent reads as JSON",
+    () => {
+      const takes = {
+        type: "object",
+        properties: { order: { type: "integer" } },
+        required: ["order"],
+        additionalProperties: false
+      }
+      return Effect.gen(function* () {
+        const found = yield* delegating(
+          [{ order: 7 }, { task: "find" }, { order: "7" }, { order: 7, more: 1 }, {}],
+          takes
+        )
+        assert.deepStrictEqual(found.offered, [takes])
+        assert.deepStrictEqual(found.inputs, ['{"order":7}'])
+        assert.deepStrictEqual(found.read, [{ role: "user", text: '{"order":7}' }])
+        assert.deepStrictEqual(found.outcomes, [
+          "Value",
+          ...Array.from({ length: 4 }, () => wrong_input)
+        ])
+        assert.include(found.said[2], "order")
+      })
     }
-    return Effect.gen(function* () {
-      const found = yield* delegating(
-        [{ order: 7 }, { task: "find" }, { order: "7" }, { order: 7, more: 1 }, {}],
-        takes
-      )
-      assert.deepStrictEqual(found.offered, [takes])
-      assert.deepStrictEqual(found.inputs, ['{"order":7}'])
-      assert.deepStrictEqual(found.read, [{ role: "user", text: '{"order":7}' }])
-      assert.deepStrictEqual(found.outcomes, [
-        "Value",
-        ...Array.from({ length: 4 }, () => wrong_input)
-      ])
-      assert.include(found.said[2], "order")
-    })
-  })
+  )
 })
 
-describe("a call that cannot be read", () => {
-  it.live("SM-05 is told of in a few words, however long its name or its arguments are", () => {
+describe("a call that cannot be decoded", () => {
+  it.live("SM-05 is refused with a short text, however long its name or its arguments are", () => {
     const malformed = "{".repeat(1_000)
     return Effect.gen(function* () {
       yield* H.ended(yield* H.send("hello"))
@@ -129,35 +132,32 @@ describe("a call that cannot be read", () => {
     )
   })
 
-  it.live(
-    "whose tool's schema throws is refused, and the text of what it threw stays inside",
-    () => {
-      const throws = Schema.Int.check(
-        Schema.makeFilter(() => {
-          throw new Error("the secret of the gate")
+  it.live("whose tool's schema throws is refused without the text that was thrown", () => {
+    const throws = Schema.Int.check(
+      Schema.makeFilter(() => {
+        throw new Error("the secret of the gate")
+      })
+    )
+    let ran = 0
+    return Effect.gen(function* () {
+      const all = yield* H.ended(yield* H.send("hello"))
+      assert.deepStrictEqual(outcomes(all), [wrong_input])
+      assert.notInclude(JSON.stringify(all), "the secret of the gate")
+      assert.strictEqual(H.end(all)?.status, "complete")
+      assert.strictEqual(ran, 0)
+    }).pipe(
+      Effect.provide(
+        H.layer({
+          tools: { t: { ...H.reads(() => Effect.sync(() => ++ran)), parameters: { n: throws } } },
+          script: [call("t", { n: 1 }), text("done")]
         })
       )
-      let ran = 0
-      return Effect.gen(function* () {
-        const all = yield* H.ended(yield* H.send("hello"))
-        assert.deepStrictEqual(outcomes(all), [wrong_input])
-        assert.notInclude(JSON.stringify(all), "the secret of the gate")
-        assert.strictEqual(H.end(all)?.status, "complete")
-        assert.strictEqual(ran, 0)
-      }).pipe(
-        Effect.provide(
-          H.layer({
-            tools: { t: { ...H.reads(() => Effect.sync(() => ++ran)), parameters: { n: throws } } },
-            script: [call("t", { n: 1 }), text("done")]
-          })
-        )
-      )
-    }
-  )
+    )
+  })
 })
 
-describe("a gate that breaks while it asks", () => {
-  it.live("ends the call alone, as a defect whose text stays inside", () => {
+describe("a gate that breaks while it asks a person", () => {
+  it.live("ends that call alone, as a defect without its text", () => {
     let ran = 0
     const spied: NonNullable<H.Options["spied"]> = (each) => ({
       ...each,
@@ -187,32 +187,34 @@ describe("a gate that breaks while it asks", () => {
   })
 })
 
-describe("the time of a question", () => {
-  it.effect("SM-59 is its tool's own, from when it was asked; without one it waits for ever", () =>
-    Effect.gen(function* () {
-      yield* TestClock.adjust(5_000)
-      const run = yield* H.send("hello")
-      const first = yield* H.question(run)
-      assert.strictEqual(first.expires_at, 5_000 + 60_000)
-      yield* H.decide(first.approval, H.approve)
-      const second = yield* H.question(run, 2)
-      assert.notProperty(second, "expires_at")
-    }).pipe(
-      Effect.provide(
-        H.layer({
-          tools: {
-            soon: H.asks((n) => Effect.succeed(n), { approval_expires_ms: 60_000 }),
-            ever: H.asks((n) => Effect.succeed(n))
-          },
-          script: [call("soon", { n: 1 }), call("ever", { n: 1 }), text("done")]
-        })
+describe("the expiry of a question", () => {
+  it.effect(
+    "SM-59 is its tool's, counted from when it was asked; without one it never expires",
+    () =>
+      Effect.gen(function* () {
+        yield* TestClock.adjust(5_000)
+        const run = yield* H.send("hello")
+        const first = yield* H.question(run)
+        assert.strictEqual(first.expires_at, 5_000 + 60_000)
+        yield* H.decide(first.approval, H.approve)
+        const second = yield* H.question(run, 2)
+        assert.notProperty(second, "expires_at")
+      }).pipe(
+        Effect.provide(
+          H.layer({
+            tools: {
+              soon: H.asks((n) => Effect.succeed(n), { approval_expires_ms: 60_000 }),
+              ever: H.asks((n) => Effect.succeed(n))
+            },
+            script: [call("soon", { n: 1 }), call("ever", { n: 1 }), text("done")]
+          })
+        )
       )
-    )
   )
 })
 
-describe("a body that asks what it may do", () => {
-  it.live("AG-62 is told what the policy, the roles and the switch say of each call", () => {
+describe("a body that asks what is permitted", () => {
+  it.live("AG-62 gets what the policy, the roles and the kill switch decide of each call", () => {
     const said: Array<ReadonlyArray<boolean | undefined>> = []
     const texts = ["good", "bad", "perhaps", "ours"]
     let switched: KillSwitch["Service"] | undefined
@@ -258,7 +260,7 @@ describe("a body that asks what it may do", () => {
   })
 })
 
-describe("what a policy is asked of a tool", () => {
+describe("the subject of a policy", () => {
   const governed = (declared: object) =>
     Effect.map(
       tool(declared as never, () => null) as Effect.Effect<
@@ -286,7 +288,7 @@ describe("what a policy is asked of a tool", () => {
     arguments: ["to", "n"]
   }
 
-  it.effect("is all that the tool declares of it, and nothing that it does not", () =>
+  it.effect("has what the tool declares, and nothing else", () =>
     Effect.gen(function* () {
       assert.deepStrictEqual(yield* subject({}), plain as never)
       for (const [declared, more] of [
@@ -309,7 +311,7 @@ describe("what a policy is asked of a tool", () => {
     })
   )
 
-  it.live("SA-23 a write that is approved where it is published asks nobody at its call", () => {
+  it.live("SA-23 a write that is approved at publication asks nobody at its call", () => {
     let ran = 0
     return Effect.gen(function* () {
       const all = yield* H.ended(yield* H.send("hello"))
@@ -348,7 +350,7 @@ describe("a start", () => {
     return { exit: yield* Effect.exit(Effect.scoped(Layer.build(layer))), lines }
   })
 
-  it.live("says nothing of a policy and of agents that are right", () =>
+  it.live("logs nothing about a policy and agents that are right", () =>
     Effect.gen(function* () {
       for (const policy of [Policy.make({}), policyOf({ mode: "ask" })]) {
         const { exit, lines } = yield* started(policy)
@@ -358,16 +360,14 @@ describe("a start", () => {
     })
   )
 
-  it.live(
-    "ends with a policy that a program wrote and no schema knows, and says what is wrong",
-    () =>
-      Effect.gen(function* () {
-        const { exit } = yield* started({ ...Policy.make({}), mode: "perhaps" } as never)
-        const error = yield* Effect.flip(exit)
-        assert.strictEqual((error as { readonly _tag: string })._tag, "MisdeclaredPolicy")
-        const { field, message } = error as never as Readonly<Record<string, string>>
-        assert.strictEqual(field, "policy")
-        assert.match(message!, /^policy: .*\["mode"\]/)
-      })
+  it.live("fails with a policy from a program that no schema decodes, and says what is wrong", () =>
+    Effect.gen(function* () {
+      const { exit } = yield* started({ ...Policy.make({}), mode: "perhaps" } as never)
+      const error = yield* Effect.flip(exit)
+      assert.strictEqual((error as { readonly _tag: string })._tag, "MisdeclaredPolicy")
+      const { field, message } = error as never as Readonly<Record<string, string>>
+      assert.strictEqual(field, "policy")
+      assert.match(message!, /^policy: .*\["mode"\]/)
+    })
   )
 })

@@ -38,7 +38,7 @@ const values = (all: ReadonlyArray<RunEvent>) =>
     ])
   )
 
-describe("an effect that happens once, whose arguments a person changes", () => {
+describe("a call with an idempotency key, whose arguments an approver changes", () => {
   const options = (ran: Array<number>, script: H.Options["script"]): H.Options => ({
     tools: {
       t: H.asks((n) => Effect.sync(() => ran.push(n)), { idempotency_key: "n-{n}" }),
@@ -48,7 +48,7 @@ describe("an effect that happens once, whose arguments a person changes", () => 
     script
   })
 
-  it.live("is what it was changed to: done already, it is not done again", () => {
+  it.live("is not run where an earlier call had the changed arguments", () => {
     const ran: Array<number> = []
     return Effect.gen(function* () {
       const run = yield* H.send("hello")
@@ -65,7 +65,7 @@ describe("an effect that happens once, whose arguments a person changes", () => 
     )
   })
 
-  it.live("leaves what it was, which another call may do, and is found as what it became", () => {
+  it.live("is indexed by its changed arguments, and another call may have the old ones", () => {
     const ran: Array<number> = []
     return Effect.gen(function* () {
       const run = yield* H.send("hello")
@@ -95,49 +95,52 @@ describe("an effect that happens once, whose arguments a person changes", () => 
     )
   })
 
-  it.live("is not what it was any more, when it waited for the one that it became", () => {
-    const ran: Array<number> = []
-    const gate = Deferred.makeUnsafe<void>()
-    return Effect.gen(function* () {
-      const run = yield* H.send("hello")
-      const second = yield* H.question(run, 2)
-      const [first] = (yield* H.pending).filter(({ id }) => id !== second.approval)
-      const [two, three] =
-        second.call === "0/1.1" ? [first!.id, second.approval] : [second.approval, first!.id]
-      yield* H.decide(two, H.approve)
-      yield* H.happened(run, "CallDispatched")
-      yield* H.decide(three, { _tag: "Modify", arguments: { n: 2 } })
-      yield* H.happened(run, "ApprovalDecided", 2)
-      yield* Deferred.succeed(gate, undefined)
-      yield* H.decide((yield* H.question(run, 3)).approval, H.approve)
-      const all = yield* H.ended(run)
-      assert.deepStrictEqual(values(all), { "0/1.0": "1", "0/1.1": "1", "0/2.0": "2" })
-      assert.deepStrictEqual(ran, [2, 3])
-    }).pipe(
-      Effect.provide(
-        H.layer({
-          tools: {
-            t: H.asks(
-              (n) =>
-                Effect.andThen(
-                  Deferred.await(gate),
-                  Effect.sync(() => ran.push(n))
-                ),
-              { idempotency_key: "n-{n}" }
-            )
-          },
-          agent: { limits },
-          script: [
-            calls([call("t", { n: 2 }), call("t", { n: 3 })]),
-            call("t", { n: 3 }),
-            text("done")
-          ]
-        })
+  it.live(
+    "waits for the call whose arguments it was given, and no longer for its former one",
+    () => {
+      const ran: Array<number> = []
+      const gate = Deferred.makeUnsafe<void>()
+      return Effect.gen(function* () {
+        const run = yield* H.send("hello")
+        const second = yield* H.question(run, 2)
+        const [first] = (yield* H.pending).filter(({ id }) => id !== second.approval)
+        const [two, three] =
+          second.call === "0/1.1" ? [first!.id, second.approval] : [second.approval, first!.id]
+        yield* H.decide(two, H.approve)
+        yield* H.happened(run, "CallDispatched")
+        yield* H.decide(three, { _tag: "Modify", arguments: { n: 2 } })
+        yield* H.happened(run, "ApprovalDecided", 2)
+        yield* Deferred.succeed(gate, undefined)
+        yield* H.decide((yield* H.question(run, 3)).approval, H.approve)
+        const all = yield* H.ended(run)
+        assert.deepStrictEqual(values(all), { "0/1.0": "1", "0/1.1": "1", "0/2.0": "2" })
+        assert.deepStrictEqual(ran, [2, 3])
+      }).pipe(
+        Effect.provide(
+          H.layer({
+            tools: {
+              t: H.asks(
+                (n) =>
+                  Effect.andThen(
+                    Deferred.await(gate),
+                    Effect.sync(() => ran.push(n))
+                  ),
+                { idempotency_key: "n-{n}" }
+              )
+            },
+            agent: { limits },
+            script: [
+              calls([call("t", { n: 2 }), call("t", { n: 3 })]),
+              call("t", { n: 3 }),
+              text("done")
+            ]
+          })
+        )
       )
-    )
-  })
+    }
+  )
 
-  it.live("is found so by the process that takes the run over", () => {
+  it.live("is indexed the same way by the process that takes the run over", () => {
     const ran: Array<number> = []
     const shared = options(ran, ({ step }) =>
       step <= 2 ? call("t", { n: 1 }) : step === 3 ? call("t", { n: 2 }) : text("done")
@@ -177,7 +180,7 @@ const counting = () => {
 const done = { _tag: "Value", json: "1" } as const
 const refused = failedOutcome(new ToolUserError({ kind: "invalid_args", message: "no" }))
 
-describe("the index of effects", () => {
+describe("the idempotency index", () => {
   /** Runs so many calls one after the other through the piece that does an effect once; gives what was looked at. */
   const trial = Effect.fnUntraced(function* (
     many: number,
@@ -250,7 +253,7 @@ describe("the index of effects", () => {
 
   for (const [title, keyOf, outcome, expected] of cases) {
     it.effect(
-      `2,000 calls ${title} are each looked at once, and the last costs what the first did`,
+      `2,000 calls ${title} are each read once, and the last costs as much as the first`,
       () =>
         Effect.gen(function* () {
           const { bodies, looks, walked } = yield* trial(2_000, keyOf, outcome)
@@ -262,7 +265,7 @@ describe("the index of effects", () => {
     )
   }
 
-  it.live("2,000 calls of a run read their tool's key a fixed number of times each", () => {
+  it.live("reads the key of each tool a fixed number of times for each of 2,000 calls", () => {
     let looks = 0
     const after: Array<number> = []
     const options: H.Options = {

@@ -86,7 +86,7 @@ const malformed: ReadonlyArray<readonly [pattern: string, said: string]> = [
 ]
 
 describe("a policy at the start", () => {
-  it.live("ends it with a rule that no tool could have, and says how it is written", () =>
+  it.live("ends the start with a rule that no tool can match, and says how to write it", () =>
     Effect.gen(function* () {
       for (const [pattern, said] of malformed) {
         const error = yield* Effect.flip(started(denying("run_command", pattern)))
@@ -102,7 +102,7 @@ describe("a policy at the start", () => {
     })
   )
 
-  it.live("says nothing of rules that tools here can meet", () =>
+  it.live("logs nothing about rules that match tools of the registry", () =>
     Effect.gen(function* () {
       const rules = [
         "run_command",
@@ -117,28 +117,30 @@ describe("a policy at the start", () => {
     })
   )
 
-  it.live("says of a rule without its tool which one was probably meant, loudest of a denial", () =>
-    Effect.gen(function* () {
-      const lines = yield* started(
-        policyOf({
-          rules: [
-            { pattern: "run_comand", permission: "deny" },
-            { pattern: "process.run_command@2(rm:*)", permission: "ask" }
-          ],
-          approval_required: ["lunch"],
-          servers: { "mcp:files": "deny" }
-        })
-      )
-      assert.deepStrictEqual(lines, [
-        'Error: The policy\'s rule "run_comand" (deny) has no effect: no tool here is "run_comand". Did you mean "run_command"?',
-        'Warn: The policy\'s rule "process.run_command@2(rm:*)" (ask) has no effect: no tool here is "process.run_command@2". Did you mean "process.run_command@1"?',
-        'Warn: The policy\'s approval_required "lunch" (ask) has no effect: no tool here is "lunch". Did you mean "launch"?',
-        'Error: The policy\'s server "mcp:files" (deny) has no effect: it brings no tool here.'
-      ])
-    })
+  it.live(
+    "logs which tool was probably meant by a rule without one, at error level for a denial",
+    () =>
+      Effect.gen(function* () {
+        const lines = yield* started(
+          policyOf({
+            rules: [
+              { pattern: "run_comand", permission: "deny" },
+              { pattern: "process.run_command@2(rm:*)", permission: "ask" }
+            ],
+            approval_required: ["lunch"],
+            servers: { "mcp:files": "deny" }
+          })
+        )
+        assert.deepStrictEqual(lines, [
+          'Error: The policy\'s rule "run_comand" (deny) has no effect: no tool here is "run_comand". Did you mean "run_command"?',
+          'Warn: The policy\'s rule "process.run_command@2(rm:*)" (ask) has no effect: no tool here is "process.run_command@2". Did you mean "process.run_command@1"?',
+          'Warn: The policy\'s approval_required "lunch" (ask) has no effect: no tool here is "lunch". Did you mean "launch"?',
+          'Error: The policy\'s server "mcp:files" (deny) has no effect: it brings no tool here.'
+        ])
+      })
   )
 
-  it.live("says of a rule whose tool it cannot read that it has no effect", () =>
+  it.live("logs that a rule has no effect where its tool takes no text", () =>
     Effect.gen(function* () {
       const lines = yield* started(
         denying("launch(rm -rf:*)", "count(1:*)", "run_command(program=rm:*)")
@@ -152,7 +154,7 @@ describe("a policy at the start", () => {
 })
 
 describe("a policy that cannot be right", () => {
-  it.live("is tried on no history, and no recorded run is replayed under it", () =>
+  it.live("is tried on no history, and replays no recorded run", () =>
     Effect.gen(function* () {
       const app = { agents: [agent], tools: [command] }
       const run = "6f9619ff-8b86-4011-b42d-00c04fc964ff" as RunId
@@ -166,7 +168,7 @@ describe("a policy that cannot be right", () => {
     }).pipe(Effect.provide(Stores.ephemeral))
   )
 
-  it.live("is not read as less than it says, where a replay is given it from JavaScript", () =>
+  it.live("is refused where a replay gets it from JavaScript", () =>
     Effect.gen(function* () {
       const app = { agents: [agent], tools: [command] }
       const run = "6f9619ff-8b86-4011-b42d-00c04fc964ff" as RunId
@@ -187,7 +189,7 @@ describe("a policy that cannot be right", () => {
     }).pipe(Effect.provide(Stores.ephemeral))
   )
 
-  it.live("starts no worker of a queue, where one of other tools does", () =>
+  it.live("starts no worker of a queue; one with rules for other tools does", () =>
     Effect.gen(function* () {
       const queue = yield* ToolQueue
       const worker = (policy: Policy) =>

@@ -76,9 +76,9 @@ const watch = AgentRuntime.use((agents) =>
 const tagOf = (item: FeedItem): string =>
   item._tag === "Event" ? item.entry.event._tag : item._tag
 
-describe("what a call shows before it ends", () => {
+describe("a preliminary result", () => {
   it.live(
-    "reaches who watches, before its result, with the call's id and bounded; the journal keeps none",
+    "reaches watchers before the result, with the call's id and bounded, and is not journaled",
     () => {
       const on = stage()
       return Effect.gen(function* () {
@@ -104,7 +104,7 @@ describe("what a call shows before it ends", () => {
     }
   )
 
-  it.live("costs nothing where nobody watches", () => {
+  it.live("costs nothing without watchers", () => {
     const on = stage()
     return Effect.gen(function* () {
       const run = yield* H.send("hello")

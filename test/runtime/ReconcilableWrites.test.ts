@@ -1,4 +1,4 @@
-/** A write that is lost, and whose tool can be asked what became of it. */
+/** Lost writes whose tool can be asked what became of them. */
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect } from "effect"
 import { TestClock } from "effect/testing"
@@ -104,7 +104,7 @@ const cases: ReadonlyArray<
   ]
 ]
 
-describe("a lost write whose tool can be asked, and that", () => {
+describe("a lost write of a reconcilable tool that", () => {
   for (const [title, asks, outcome, questions, sends] of cases) {
     it.live(title, () => {
       const { bodies, tool } = losing(1, { result_bytes_max: 100 })
@@ -147,30 +147,27 @@ describe("a lost write whose tool can be asked, and that", () => {
     })
   }
 
-  it.live(
-    "never happens is sent three times, and then the model is told that nothing was done",
-    () => {
-      const { bodies, tool } = losing(99)
-      return Effect.gen(function* () {
-        const all = yield* H.ended(yield* H.send("hello"))
-        assert.deepNestedInclude(H.outcome(all), failed({ "error.reason": "NOT_DONE" }))
-        assert.strictEqual(bodies.length, 3)
-        assert.strictEqual(H.count(all, "CallDispatched"), 3)
-        const times = all.flatMap((event) =>
-          event._tag === "CallDispatched" ? [event.over_at!] : []
-        )
-        assert.deepStrictEqual(
-          times,
-          [...new Set(times)].sort((a, b) => a - b)
-        )
-      }).pipe(Effect.provide(H.layer({ tools: { write: tool }, script, spied: asking(() => not) })))
-    }
-  )
+  it.live("never happens is sent three times and then fails with NOT_DONE", () => {
+    const { bodies, tool } = losing(99)
+    return Effect.gen(function* () {
+      const all = yield* H.ended(yield* H.send("hello"))
+      assert.deepNestedInclude(H.outcome(all), failed({ "error.reason": "NOT_DONE" }))
+      assert.strictEqual(bodies.length, 3)
+      assert.strictEqual(H.count(all, "CallDispatched"), 3)
+      const times = all.flatMap((event) =>
+        event._tag === "CallDispatched" ? [event.over_at!] : []
+      )
+      assert.deepStrictEqual(
+        times,
+        [...new Set(times)].sort((a, b) => a - b)
+      )
+    }).pipe(Effect.provide(H.layer({ tools: { write: tool }, script, spied: asking(() => not) })))
+  })
 })
 
-describe("a tool is asked", () => {
+describe("a reconcilable tool is asked", () => {
   it.effect(
-    "not before the time of what was lost is over, also when its connection was lost at once",
+    "only when the time of the lost attempt is over, even if its connection was lost at once",
     () => {
       const { tool } = losing(1, { timeout_ms: 1_000 })
       const seen: Array<CallContext> = []
@@ -190,44 +187,41 @@ describe("a tool is asked", () => {
     }
   )
 
-  it.effect(
-    "not while a body that ignores its interruption may act, and never if it does not end",
-    () => {
-      const gates = [Deferred.makeUnsafe<void>(), Deferred.makeUnsafe<void>()]
-      let bodies = 0
-      const tool = H.writes(
-        () => Effect.as(Effect.uninterruptible(Deferred.await(gates[bodies++]!)), null),
-        { timeout_ms: 100 }
+  it.effect("only when an interrupted body has ended, and never if it does not end", () => {
+    const gates = [Deferred.makeUnsafe<void>(), Deferred.makeUnsafe<void>()]
+    let bodies = 0
+    const tool = H.writes(
+      () => Effect.as(Effect.uninterruptible(Deferred.await(gates[bodies++]!)), null),
+      { timeout_ms: 100 }
+    )
+    const seen: Array<CallContext> = []
+    return Effect.gen(function* () {
+      const run = yield* H.send("hello")
+      yield* H.happened(run, "CallDispatched")
+      yield* TestClock.adjust(199)
+      assert.strictEqual(seen.length, 0)
+      yield* Deferred.succeed(gates[0]!, undefined)
+      yield* H.ended(run)
+      assert.deepStrictEqual([seen.length, bodies], [1, 1])
+      const other = yield* H.send("hello", "c-2")
+      yield* H.happened(other, "CallDispatched", 1, "c-2")
+      yield* TestClock.adjust(200)
+      yield* H.happened(other, "CallUnknown", 1, "c-2")
+      assert.deepStrictEqual([seen.length, bodies], [1, 2])
+      yield* Deferred.succeed(gates[1]!, undefined)
+    }).pipe(
+      Effect.provide(
+        H.layer({
+          tools: { write: tool },
+          script: ({ step }) => (step === 1 ? call("write", { n: 7 }) : text("done")),
+          spied: asking(() => happened, seen)
+        })
       )
-      const seen: Array<CallContext> = []
-      return Effect.gen(function* () {
-        const run = yield* H.send("hello")
-        yield* H.happened(run, "CallDispatched")
-        yield* TestClock.adjust(199)
-        assert.strictEqual(seen.length, 0)
-        yield* Deferred.succeed(gates[0]!, undefined)
-        yield* H.ended(run)
-        assert.deepStrictEqual([seen.length, bodies], [1, 1])
-        const other = yield* H.send("hello", "c-2")
-        yield* H.happened(other, "CallDispatched", 1, "c-2")
-        yield* TestClock.adjust(200)
-        yield* H.happened(other, "CallUnknown", 1, "c-2")
-        assert.deepStrictEqual([seen.length, bodies], [1, 2])
-        yield* Deferred.succeed(gates[1]!, undefined)
-      }).pipe(
-        Effect.provide(
-          H.layer({
-            tools: { write: tool },
-            script: ({ step }) => (step === 1 ? call("write", { n: 7 }) : text("done")),
-            spied: asking(() => happened, seen)
-          })
-        )
-      )
-    }
-  )
+    )
+  })
 
   it.live(
-    "while its run is cancelled, and what it says is kept; what did not happen stays undone",
+    "while its run is cancelled: its answer is kept, and a call that did not happen is not sent",
     () => {
       const outcomes: Array<object> = []
       const one = (asks: Asks) => {
@@ -268,7 +262,7 @@ describe("a tool is asked", () => {
     }
   )
 
-  it.live("while an operator settles the call: it has one result", () => {
+  it.live("while an operator settles the call, which has one result", () => {
     const gate = Deferred.makeUnsafe<void>()
     const asked = Deferred.makeUnsafe<void>()
     const { tool } = losing(1, { timeout_ms: 200 })
@@ -314,7 +308,7 @@ const taken = Effect.fnUntraced(function* (
   return { run, next: yield* H.boot(options) }
 })
 
-describe("the call of an owner that is gone", () => {
+describe("a reconcilable call of an owner that is gone", () => {
   const options = (
     asks: Asks,
     seen: Array<CallContext>,
@@ -364,7 +358,7 @@ describe("the call of an owner that is gone", () => {
       { policy: policyOf({ rules: [{ pattern: "write", permission: "deny", roles: ["admin"] }] }) }
     ]
   ] as const) {
-    it.live(`is unknown where ${title}, and never run`, () => {
+    it.live(`is unknown where ${title}, and is not run`, () => {
       const seen: Array<CallContext> = []
       const bodies: Array<CallContext> = []
       return Effect.gen(function* () {
@@ -378,24 +372,27 @@ describe("the call of an owner that is gone", () => {
     })
   }
 
-  it.live("waits where its tool is gone, until a process has it or an operator says", () => {
-    const seen: Array<CallContext> = []
-    const bodies: Array<CallContext> = []
-    return Effect.gen(function* () {
-      const { next, run } = yield* taken({
-        ...options(() => happened, seen, bodies),
-        tools: {},
-        spied: (is) => is
-      })
-      const [waiting] = yield* eventually(next.run(H.unhosted), (all) => all.length === 1)
-      assert.deepInclude(waiting, { agent: H.agentName, tool: "test.write@1", count: 1 })
-      yield* next.run(settle(run, { _tag: "Succeeded", json: "5" }))
-      const all = yield* next.run(H.ended(run))
-      assert.deepStrictEqual(H.outcome(all), value("5"))
-      assert.strictEqual(H.count(all, "CallUnknown"), 0)
-      assert.deepStrictEqual([seen.length, bodies.length], [0, 0])
-    }).pipe(Effect.scoped, Effect.provide(EphemeralStores.layer))
-  })
+  it.live(
+    "waits where its tool is gone, until a process has the tool or an operator settles the call",
+    () => {
+      const seen: Array<CallContext> = []
+      const bodies: Array<CallContext> = []
+      return Effect.gen(function* () {
+        const { next, run } = yield* taken({
+          ...options(() => happened, seen, bodies),
+          tools: {},
+          spied: (is) => is
+        })
+        const [waiting] = yield* eventually(next.run(H.unhosted), (all) => all.length === 1)
+        assert.deepInclude(waiting, { agent: H.agentName, tool: "test.write@1", count: 1 })
+        yield* next.run(settle(run, { _tag: "Succeeded", json: "5" }))
+        const all = yield* next.run(H.ended(run))
+        assert.deepStrictEqual(H.outcome(all), value("5"))
+        assert.strictEqual(H.count(all, "CallUnknown"), 0)
+        assert.deepStrictEqual([seen.length, bodies.length], [0, 0])
+      }).pipe(Effect.scoped, Effect.provide(EphemeralStores.layer))
+    }
+  )
 
   it.live("is unknown where it was dispatched before its tool could be asked", () => {
     const seen: Array<CallContext> = []

@@ -95,19 +95,21 @@ describe("a tool and its registry", () => {
     })
   )
 
-  it.effect("SM-03 SM-04 SM-11 finds by key or plain name, exactly, and lists none as none", () =>
-    Effect.gen(function* () {
-      const registry = yield* ToolRegistry
-      assert.strictEqual(registry.get("look")?.key, "test.look@1")
-      assert.strictEqual(registry.get("test.look@1")?.key, "test.look@1")
-      assert.strictEqual(registry.get("Look"), undefined)
-      assert.strictEqual(registry.get("constructor"), undefined)
-      const empty = yield* Effect.provide(ToolRegistry, LocalToolRegistry.layer())
-      assert.deepStrictEqual(empty.all, [])
-    }).pipe(Effect.provide(LocalToolRegistry.layer(H.toolsOf({ look }))))
+  it.effect(
+    "SM-03 SM-04 SM-11 finds by exact key or plain name, and lists no tools as an empty list",
+    () =>
+      Effect.gen(function* () {
+        const registry = yield* ToolRegistry
+        assert.strictEqual(registry.get("look")?.key, "test.look@1")
+        assert.strictEqual(registry.get("test.look@1")?.key, "test.look@1")
+        assert.strictEqual(registry.get("Look"), undefined)
+        assert.strictEqual(registry.get("constructor"), undefined)
+        const empty = yield* Effect.provide(ToolRegistry, LocalToolRegistry.layer())
+        assert.deepStrictEqual(empty.all, [])
+      }).pipe(Effect.provide(LocalToolRegistry.layer(H.toolsOf({ look }))))
   )
 
-  it.effect("two versions stand beside each other, and their plain name means neither", () =>
+  it.effect("two versions are registered side by side, and their plain name is ambiguous", () =>
     Effect.gen(function* () {
       const registry = yield* ToolRegistry
       assert.deepStrictEqual(
@@ -150,7 +152,7 @@ describe("a tool and its registry", () => {
     )
   )
 
-  it.live("SM-12 a hundred runs at once call the same tools, each with its own result", () =>
+  it.live("SM-12 a hundred concurrent runs call the same tools, each with its own result", () =>
     Effect.gen(function* () {
       const ids = Array.from({ length: 100 }, (_, i) => `c-${i}`)
       const runs = yield* Effect.forEach(ids, (id) => H.send(id, id), { concurrency: 100 })

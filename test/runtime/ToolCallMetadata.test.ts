@@ -21,7 +21,7 @@ const eight = [
 
 describe("ToolCallMetadata", () => {
   it.effect(
-    "ST-07 ST-08 ST-09 tells once of a call, with its latency on the runtime's clock",
+    "ST-07 ST-08 ST-09 is observed once for each call, with its latency on the runtime's clock",
     () => {
       const { facts, observe } = H.recorder()
       return Effect.gen(function* () {
@@ -85,43 +85,40 @@ describe("ToolCallMetadata", () => {
     )
   })
 
-  it.effect(
-    "ST-11 SM-26 tells of a call that its timeout interrupted, after its finaliser ran",
-    () => {
-      const { facts, observe } = H.recorder()
-      let released = 0
-      return Effect.gen(function* () {
-        const run = yield* H.send("hello")
-        yield* H.happened(run, "ModelTurned")
-        yield* TestClock.adjust(50)
-        const all = yield* H.ended(run)
-        assert.deepInclude(H.outcome(all), { _tag: "Failed" })
-        assert.strictEqual(facts.length, 1)
-        assert.deepInclude(facts[0]!.metadata, {
-          ok: false,
-          error_class: "ToolTransientError",
-          latency_ms: 50
+  it.effect("ST-11 SM-26 is observed of a call that timed out, after its finaliser ran", () => {
+    const { facts, observe } = H.recorder()
+    let released = 0
+    return Effect.gen(function* () {
+      const run = yield* H.send("hello")
+      yield* H.happened(run, "ModelTurned")
+      yield* TestClock.adjust(50)
+      const all = yield* H.ended(run)
+      assert.deepInclude(H.outcome(all), { _tag: "Failed" })
+      assert.strictEqual(facts.length, 1)
+      assert.deepInclude(facts[0]!.metadata, {
+        ok: false,
+        error_class: "ToolTransientError",
+        latency_ms: 50
+      })
+      assert.strictEqual(facts[0]!.error_kind, "timeout")
+      assert.strictEqual(released, 1)
+    }).pipe(
+      Effect.provide(
+        H.layer({
+          tools: {
+            hangs: H.reads(
+              () => Effect.onInterrupt(Effect.never, () => Effect.sync(() => released++)),
+              { timeout_ms: 50 }
+            )
+          },
+          script: [call("hangs", { n: 1 }), text("done")],
+          observers: [observe]
         })
-        assert.strictEqual(facts[0]!.error_kind, "timeout")
-        assert.strictEqual(released, 1)
-      }).pipe(
-        Effect.provide(
-          H.layer({
-            tools: {
-              hangs: H.reads(
-                () => Effect.onInterrupt(Effect.never, () => Effect.sync(() => released++)),
-                { timeout_ms: 50 }
-              )
-            },
-            script: [call("hangs", { n: 1 }), text("done")],
-            observers: [observe]
-          })
-        )
       )
-    }
-  )
+    )
+  })
 
-  it.live("ST-11 tells once of a call that a cancel interrupted", () => {
+  it.live("ST-11 is observed once of a call that a cancel interrupted", () => {
     const { facts, observe } = H.recorder()
     let released = 0
     return Effect.gen(function* () {
@@ -148,7 +145,7 @@ describe("ToolCallMetadata", () => {
     )
   })
 
-  it.effect("ST-11 tells nothing when a process stops: the call has not ended", () => {
+  it.effect("ST-11 is not observed when a process stops: the call has not ended", () => {
     const { facts, observe } = H.recorder()
     let began = 0
     const options: H.Options = {
@@ -234,7 +231,7 @@ describe("ToolCallMetadata", () => {
     })
   })
 
-  it.live("ST-10 SM-90 SM-91 writes a log line and a span of one trace, and counts", () => {
+  it.live("ST-10 SM-90 SM-91 becomes a log line and a span of one trace, and is counted", () => {
     const lines: Array<{ message: unknown; fields: Readonly<Record<string, unknown>> }> = []
     const spans: Array<Tracer.Span> = []
     const logger = Logger.make<unknown, void>(({ fiber, message }) => {

@@ -139,7 +139,7 @@ describe("a model that a tool's body calls", () => {
     )
   })
 
-  it.effect("ST-12 is the model itself where nobody listens", () =>
+  it.effect("ST-12 is not wrapped where no body reports costs", () =>
     Effect.gen(function* () {
       const model = yield* LanguageModel.LanguageModel
       assert.strictEqual(languageModel({}, model), model)
@@ -148,14 +148,14 @@ describe("a model that a tool's body calls", () => {
     }).pipe(Effect.provide(fake))
   )
 
-  it.live("ST-12 a call that spends nothing has the event that it had", () =>
+  it.live("ST-12 a call that spends nothing has an event without spending", () =>
     Effect.gen(function* () {
       const events = yield* H.ended(yield* H.send("hello"))
       for (const event of events) assert.notProperty(event, "spent")
     }).pipe(Effect.provide(runtime({ tools: [tool(read, () => 1)], script: once })))
   )
 
-  it.live("ST-12 without a price table its tokens count, and the ledger is told nothing", () =>
+  it.live("ST-12 without a price table its tokens count, and the ledger has no entry", () =>
     Effect.gen(function* () {
       const run = yield* H.send("hello")
       const events = yield* H.ended(run)
@@ -178,7 +178,7 @@ describe("a model that a tool's body calls", () => {
   )
 })
 
-describe("what a body spent counts, whatever came of its call:", () => {
+describe("what a body spent counts, whatever its call came to:", () => {
   const counts = (
     title: string,
     family: Tools[number],
@@ -288,7 +288,7 @@ describe("what a body spent counts, whatever came of its call:", () => {
     (events) => assert.strictEqual(H.outcome(events)?._tag, "Value")
   )
 
-  it.live("ST-12 a write of which nobody knows what came of it, before anybody settles it", () =>
+  it.live("ST-12 a write whose outcome is unknown, before an operator settles it", () =>
     Effect.gen(function* () {
       const run = yield* H.send("hello")
       yield* H.happened(run, "CallUnknown")
@@ -308,7 +308,7 @@ describe("what a body spent counts, whatever came of its call:", () => {
     )
   )
 
-  it.live("ST-12 one effect of two calls is paid once", () =>
+  it.live("ST-12 one side effect of two calls is paid once", () =>
     Effect.gen(function* () {
       const run = yield* H.send("hello")
       const events = yield* H.ended(run)

@@ -234,16 +234,18 @@ describe("a failing tool", () => {
     }
   )
 
-  it.live("ST-21 an end user reads user and policy errors, of the others only that it failed", () =>
-    Effect.gen(function* () {
-      const said = (cls: ToolErrorClass) =>
-        userText({ class: cls, kind: "unknown", message: "host db-7 said X" })
-      assert.strictEqual(said("ToolUserError"), "host db-7 said X")
-      assert.strictEqual(said("ToolPolicyError"), "Not allowed: host db-7 said X")
-      assert.notInclude(said("ToolTransientError"), "db-7")
-      assert.notInclude(said("ToolTerminalError"), "db-7")
-      yield* Effect.void
-    })
+  it.live(
+    "ST-21 an end user reads user and policy errors, and of all others only that the tool failed",
+    () =>
+      Effect.gen(function* () {
+        const said = (cls: ToolErrorClass) =>
+          userText({ class: cls, kind: "unknown", message: "host db-7 said X" })
+        assert.strictEqual(said("ToolUserError"), "host db-7 said X")
+        assert.strictEqual(said("ToolPolicyError"), "Not allowed: host db-7 said X")
+        assert.notInclude(said("ToolTransientError"), "db-7")
+        assert.notInclude(said("ToolTerminalError"), "db-7")
+        yield* Effect.void
+      })
   )
 
   it.live("SM-19 a step of failing calls gives each its own result, and the run goes on", () =>

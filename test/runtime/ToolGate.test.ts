@@ -85,7 +85,7 @@ describe("capabilities", () => {
     )
   })
 
-  it("SG-39 a scope is a glob that counts case and takes no long time", () => {
+  it("SG-39 a scope is a case-sensitive glob that is matched in linear time", () => {
     assert.isTrue(matches("/workspace/*", "/workspace/a/b.csv"))
     assert.isFalse(matches("/workspace/*", "/Workspace/a"))
     assert.isTrue(matches("db-[0-9]?", "db-4x"))
@@ -108,7 +108,7 @@ const kinds = {
 describe("permission", () => {
   for (const permission of ["allow", "ask", "deny"] as const) {
     it.live(
-      `AG-58 AG-64 ${permission} means the same for a tool of any kind, and only an allowed one runs`,
+      `AG-58 AG-64 ${permission} means the same for every kind of tool, and only an allowed one runs`,
       () => {
         const { body, ran } = counted()
         const tools = Object.fromEntries(
@@ -163,35 +163,31 @@ describe("permission", () => {
     )
   })
 
-  it.live(
-    "AG-62 the kill switch stops the next call, until an operator lets them run again",
-    () => {
-      const { body, ran } = counted()
-      return Effect.gen(function* () {
-        const switched = yield* KillSwitch
-        const stranger = H.person("victor", ["viewer"])
-        assert.strictEqual((yield* Effect.flip(switched.turn(true, stranger)))._tag, "NotEntitled")
-        assert.isFalse(switched.isOn(H.tenant))
-        yield* switched.turn(true, H.alice)
-        const stopped = yield* H.ended(yield* H.send("hello"))
-        assert.deepStrictEqual(reasons(stopped), ["KILL_SWITCH"])
-        const shown = H.resultsShown((yield* H.requests)[1])
-        assert.include(shown[0], "an operator has stopped every tool.")
-        assert.lengthOf(ran, 0)
-        yield* switched.turn(false, H.alice)
-        const let_run = yield* H.ended(yield* H.send("hello", "c-2"), "c-2")
-        assert.deepStrictEqual(reasons(let_run), ["Value"])
-      }).pipe(
-        Effect.provide(
-          H.layer({
-            tools: { t: H.reads(body, { permission: "allow" }) },
-            script: ({ transcript }) =>
-              transcript.length === 1 ? call("t", { n: 1 }) : text("done")
-          })
-        )
+  it.live("AG-62 the kill switch refuses the next call, until an operator turns it off", () => {
+    const { body, ran } = counted()
+    return Effect.gen(function* () {
+      const switched = yield* KillSwitch
+      const stranger = H.person("victor", ["viewer"])
+      assert.strictEqual((yield* Effect.flip(switched.turn(true, stranger)))._tag, "NotEntitled")
+      assert.isFalse(switched.isOn(H.tenant))
+      yield* switched.turn(true, H.alice)
+      const stopped = yield* H.ended(yield* H.send("hello"))
+      assert.deepStrictEqual(reasons(stopped), ["KILL_SWITCH"])
+      const shown = H.resultsShown((yield* H.requests)[1])
+      assert.include(shown[0], "an operator has stopped every tool.")
+      assert.lengthOf(ran, 0)
+      yield* switched.turn(false, H.alice)
+      const let_run = yield* H.ended(yield* H.send("hello", "c-2"), "c-2")
+      assert.deepStrictEqual(reasons(let_run), ["Value"])
+    }).pipe(
+      Effect.provide(
+        H.layer({
+          tools: { t: H.reads(body, { permission: "allow" }) },
+          script: ({ transcript }) => (transcript.length === 1 ? call("t", { n: 1 }) : text("done"))
+        })
       )
-    }
-  )
+    )
+  })
 
   it.live(
     "AG-62 an approval does not outlive the kill switch: the call passes the whole gate again",
@@ -216,7 +212,7 @@ describe("permission", () => {
   )
 
   it.live(
-    "AG-62 a tenant's switch stops its own tools and nobody else's, who cannot turn it",
+    "AG-62 a tenant's switch stops the tools of that tenant alone, and no other tenant can turn it",
     () => {
       const { body, ran } = counted()
       const other = H.person("otto", ["operator"], Tenant.make("other"))
@@ -256,7 +252,7 @@ describe("permission", () => {
     }
   )
 
-  it.live("a call that the gate refuses takes nothing of its tool's rate", () => {
+  it.live("a call that the gate refuses does not count in its tool's rate limit", () => {
     const { body, ran } = counted()
     const policy = Policy.make({ rules: [{ pattern: "t(no:*)", permission: "deny" }] })
     const args = (to: string) => ({ n: 1, to })
@@ -316,7 +312,7 @@ describe("permission", () => {
     }).pipe(Effect.provide(EphemeralStores.layer))
   })
 
-  it.live("a policy that allows everything says so at the start", () => {
+  it.live("a policy that allows everything is logged at the start", () => {
     const { layer, lines } = logged()
     return Effect.gen(function* () {
       yield* H.ended(yield* H.send("hello"))
@@ -330,7 +326,7 @@ describe("permission", () => {
     )
   })
 
-  it.live("a policy that cannot be read says at the start what is wrong with it", () => {
+  it.live("a policy that cannot be decoded ends the start with what is wrong", () => {
     const { layer, lines } = logged()
     const rules = [{ pattern: "t", permission: "yes" }]
     return Effect.gen(function* () {
@@ -349,7 +345,7 @@ describe("permission", () => {
     )
   })
 
-  it("AG-62 a policy that cannot be read asks, and its rules allow nothing", () => {
+  it("AG-62 a policy that cannot be decoded asks, and its rules allow nothing", () => {
     const broken = policyOf({ mode: "allow", rules: [{ pattern: "t", permission: "yes" }] })
     const reader = { name: "t", category: "read", read_only: true } as const
     assert.strictEqual(effectivePermission(broken, reader, {}, false), "ask")
@@ -379,7 +375,7 @@ describe("permission", () => {
 
 describe("groups", () => {
   it.live(
-    "SM-83 an agent that only explores is shown the groups that read, and calls no other",
+    "SM-83 an agent that only explores is shown the read-only groups, and calls no other",
     () => {
       const { body, ran } = counted()
       return Effect.gen(function* () {

@@ -84,7 +84,7 @@ const layer = (t: H.TestTool, script: Script = once) =>
   })
 
 describe("a rate limit", () => {
-  it.effect("gives a call back as its window passes, and says when", () =>
+  it.effect("lets calls through again as its window passes, and says when", () =>
     Effect.gen(function* () {
       const become = Effect.flatMap(begin, outcomes)
       assert.deepStrictEqual(yield* become, ["Value"])
@@ -105,7 +105,7 @@ describe("a rate limit", () => {
     )
   )
 
-  it.effect("runs an approved call when its turn comes, and not before", () => {
+  it.effect("runs an approved call when the limit lets it through, and not before", () => {
     const ran: Array<number> = []
     return Effect.gen(function* () {
       const [first, second] = [yield* begin, yield* begin]
@@ -147,7 +147,7 @@ describe("a rate limit", () => {
     )
   })
 
-  it.effect("that nobody can count limits nothing", () => {
+  it.effect("whose store fails limits nothing", () => {
     const error = new RateLimiter.RateLimiterError({
       reason: new RateLimiter.RateLimitStoreError({ message: "away" })
     })
@@ -170,7 +170,7 @@ describe("a rate limit", () => {
     )
   })
 
-  it.effect("lets a lost call be sent again, which it had let through before", () => {
+  it.effect("lets a lost call be sent again", () => {
     const ran: Array<string | undefined> = []
     const options: H.Options = {
       tools: {
@@ -207,7 +207,7 @@ describe("a rate limit", () => {
     }).pipe(Effect.provide(EphemeralStores.layer))
   })
 
-  it.effect("and a concurrency both hold, and who waits for its turn holds no place", () => {
+  it.effect("and a concurrency limit both hold, and a call that waits holds no permit", () => {
     let running = 0
     let most = 0
     return Effect.gen(function* () {
@@ -274,7 +274,7 @@ describe("a circuit", () => {
     )
   }
 
-  it.effect("opens after a defect, whose text nobody is told", () =>
+  it.effect("opens after a defect, whose text is not quoted", () =>
     Effect.gen(function* () {
       assert.deepStrictEqual(yield* Effect.flatMap(begin, outcomes), ["ToolTerminalError"])
       assert.deepStrictEqual(yield* Effect.flatMap(begin, outcomes), [open(5_000)])
@@ -306,7 +306,7 @@ describe("a circuit", () => {
     )
   )
 
-  it.effect("is probed by one call alone, and the others come back in a second", () => {
+  it.effect("is probed by one call, and others are told to wait a second", () => {
     let ran = 0
     return Effect.gen(function* () {
       yield* begin
@@ -363,7 +363,7 @@ describe("a circuit", () => {
   })
 
   it.effect(
-    "and a rate limit both hold, and what the rate refuses says nothing of the tool",
+    "and a rate limit both hold, and a refusal by the rate is no failure of the tool",
     () => {
       let ran = 0
       return Effect.gen(function* () {

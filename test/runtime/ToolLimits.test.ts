@@ -19,65 +19,59 @@ const once = ({ transcript }: { readonly transcript: ReadonlyArray<unknown> }) =
   transcript.length === 1 ? call("t", { n: 1 }) : text("done")
 
 describe("a rate limit", () => {
-  it.live(
-    "refuses the call beyond it, of one tenant, says when to come back, and dispatches nothing",
-    () => {
-      const ran: Array<number> = []
-      return Effect.gen(function* () {
-        const all = yield* H.ended(yield* H.send("hello"))
-        assert.deepStrictEqual(reasons(all), ["Value", "Value", "RATE_LIMITED"])
-        assert.strictEqual(H.count(all, "CallDispatched"), 2)
-        assert.lengthOf(ran, 2)
-        const shown = H.resultsShown((yield* H.requests)[3])[2]
-        assert.match(shown!, /^ToolTransientError .*This may work again in \d+ ms\.$/)
-        const other = H.person("olga", ["operator"], Tenant.make("others"))
-        const theirs = yield* H.ended(yield* H.send("hello", "c-2", other), "c-2", other)
-        assert.deepStrictEqual(reasons(theirs), ["Value", "Value", "RATE_LIMITED"])
-      }).pipe(
-        Effect.provide(
-          H.layer({
-            tools: {
-              t: H.writes((n) => Effect.sync(() => ran.push(n)), {
-                rate_limit: { calls_max: 2, window_ms: 600_000 }
-              })
-            },
-            script: ({ step }) => (step <= 3 ? call("t", { n: step }) : text("done"))
-          })
-        )
+  it.live("refuses the next call of one tenant with a retry time, and dispatches nothing", () => {
+    const ran: Array<number> = []
+    return Effect.gen(function* () {
+      const all = yield* H.ended(yield* H.send("hello"))
+      assert.deepStrictEqual(reasons(all), ["Value", "Value", "RATE_LIMITED"])
+      assert.strictEqual(H.count(all, "CallDispatched"), 2)
+      assert.lengthOf(ran, 2)
+      const shown = H.resultsShown((yield* H.requests)[3])[2]
+      assert.match(shown!, /^ToolTransientError .*This may work again in \d+ ms\.$/)
+      const other = H.person("olga", ["operator"], Tenant.make("others"))
+      const theirs = yield* H.ended(yield* H.send("hello", "c-2", other), "c-2", other)
+      assert.deepStrictEqual(reasons(theirs), ["Value", "Value", "RATE_LIMITED"])
+    }).pipe(
+      Effect.provide(
+        H.layer({
+          tools: {
+            t: H.writes((n) => Effect.sync(() => ran.push(n)), {
+              rate_limit: { calls_max: 2, window_ms: 600_000 }
+            })
+          },
+          script: ({ step }) => (step <= 3 ? call("t", { n: step }) : text("done"))
+        })
       )
-    }
-  )
+    )
+  })
 
-  it.live(
-    "makes a call that was approved wait for its turn, so that the approval is not lost",
-    () => {
-      const ran: Array<number> = []
-      return Effect.gen(function* () {
-        const run = yield* H.send("hello")
-        for (const nth of [1, 2]) {
-          yield* H.decide((yield* H.question(run, nth)).approval, H.approve)
-        }
-        const all = yield* H.ended(run)
-        assert.deepStrictEqual(reasons(all), ["Value", "Value"])
-        assert.sameMembers(ran, [1, 2])
-      }).pipe(
-        Effect.provide(
-          H.layer({
-            tools: {
-              t: H.asks((n) => Effect.sync(() => ran.push(n)), {
-                rate_limit: { calls_max: 1, window_ms: 100 }
-              })
-            },
-            script: [calls([call("t", { n: 1 }), call("t", { n: 2 })]), text("done")]
-          })
-        )
+  it.live("makes an approved call wait, so that its approval is not used up", () => {
+    const ran: Array<number> = []
+    return Effect.gen(function* () {
+      const run = yield* H.send("hello")
+      for (const nth of [1, 2]) {
+        yield* H.decide((yield* H.question(run, nth)).approval, H.approve)
+      }
+      const all = yield* H.ended(run)
+      assert.deepStrictEqual(reasons(all), ["Value", "Value"])
+      assert.sameMembers(ran, [1, 2])
+    }).pipe(
+      Effect.provide(
+        H.layer({
+          tools: {
+            t: H.asks((n) => Effect.sync(() => ran.push(n)), {
+              rate_limit: { calls_max: 1, window_ms: 100 }
+            })
+          },
+          script: [calls([call("t", { n: 1 }), call("t", { n: 2 })]), text("done")]
+        })
       )
-    }
-  )
+    )
+  })
 })
 
 describe("a circuit", () => {
-  it.live("opens after so many failures of the tool, and closes when a later call succeeds", () => {
+  it.live("opens after its number of failures, and closes when a later call succeeds", () => {
     let bodies = 0
     return Effect.gen(function* () {
       const all = yield* H.ended(yield* H.send("hello"))
@@ -118,7 +112,7 @@ describe("a circuit", () => {
 })
 
 describe("the concurrency of a tool", () => {
-  it.live("is bounded beside that of the run, and every call has its turn", () => {
+  it.live("is limited beside that of the run, and every call runs", () => {
     let running = 0
     let most = 0
     return Effect.gen(function* () {
@@ -207,7 +201,7 @@ describe("a retry", () => {
     )
   })
 
-  it.live("gives up when the other side asks for more patience than the policy has", () => {
+  it.live("gives up when the error asks for a longer wait than the policy has", () => {
     let bodies = 0
     const later = new ToolTransientError({
       kind: "external",
@@ -233,11 +227,11 @@ describe("a retry", () => {
   })
 })
 
-describe("an effect that happens once", () => {
+describe("a side effect that happens once", () => {
   const keyed = { idempotency_key: "order-{order_id}", permission: "allow" } as const
 
   it.live(
-    "SG-09 gives the second call with its key the first one's result, in the same step and later",
+    "SG-09 gives a second call with its key the result of the first, in the same step and later",
     () => {
       let bodies = 0
       const gate = Deferred.makeUnsafe<void>()
@@ -297,7 +291,7 @@ describe("an effect that happens once", () => {
     }
   )
 
-  it.live("SG-09 is not asked about twice while the first call waits for a person", () => {
+  it.live("SG-09 asks no second question while the first call waits for a person", () => {
     const ran: Array<number> = []
     return Effect.gen(function* () {
       const run = yield* H.send("hello")
@@ -319,35 +313,32 @@ describe("an effect that happens once", () => {
     )
   })
 
-  it.live(
-    "SG-09 is known to the process that takes the run over, which runs it no second time",
-    () => {
-      const ran: Array<string> = []
-      const options: H.Options = {
-        tools: {
-          t: H.writes((n) => Effect.sync(() => ran.push(`t${n}`)), { idempotency_key: "the-one" }),
-          asks: H.asks((n) => Effect.sync(() => ran.push(`asks${n}`)))
-        },
-        script: ({ step }) =>
-          step === 2 ? call("asks", { n: 2 }) : step <= 3 ? call("t", { n: step }) : text("done")
-      }
-      return Effect.gen(function* () {
-        const first = yield* H.boot(options)
-        const run = yield* first.run(H.send("hello"))
-        const { approval } = yield* first.run(H.question(run))
-        yield* first.stop
-        const second = yield* H.boot(options)
-        yield* second.run(H.decide(approval, H.approve))
-        const all = yield* second.run(H.ended(run))
-        assert.deepStrictEqual(reasons(all), ["Value", "Value", "Value"])
-        assert.deepStrictEqual(ran, ["t1", "asks2"])
-        const [one, , three] = H.settled(all)
-        assert.deepStrictEqual(three!.outcome, one!.outcome)
-      }).pipe(Effect.provide(EphemeralStores.layer))
+  it.live("SG-09 is not run again by the process that takes the run over", () => {
+    const ran: Array<string> = []
+    const options: H.Options = {
+      tools: {
+        t: H.writes((n) => Effect.sync(() => ran.push(`t${n}`)), { idempotency_key: "the-one" }),
+        asks: H.asks((n) => Effect.sync(() => ran.push(`asks${n}`)))
+      },
+      script: ({ step }) =>
+        step === 2 ? call("asks", { n: 2 }) : step <= 3 ? call("t", { n: step }) : text("done")
     }
-  )
+    return Effect.gen(function* () {
+      const first = yield* H.boot(options)
+      const run = yield* first.run(H.send("hello"))
+      const { approval } = yield* first.run(H.question(run))
+      yield* first.stop
+      const second = yield* H.boot(options)
+      yield* second.run(H.decide(approval, H.approve))
+      const all = yield* second.run(H.ended(run))
+      assert.deepStrictEqual(reasons(all), ["Value", "Value", "Value"])
+      assert.deepStrictEqual(ran, ["t1", "asks2"])
+      const [one, , three] = H.settled(all)
+      assert.deepStrictEqual(three!.outcome, one!.outcome)
+    }).pipe(Effect.provide(EphemeralStores.layer))
+  })
 
-  it.live("may be tried again after it failed, under the key that it had", () => {
+  it.live("may be tried again after a failure, under the same key", () => {
     const keys: Array<string | undefined> = []
     return Effect.gen(function* () {
       const all = yield* H.ended(yield* H.send("hello"))

@@ -11,7 +11,7 @@ const transactional = (body: H.Body, more: Parameters<typeof H.writes>[1] = {}) 
 const script = [call("write", { n: 7 }), text("done")]
 
 describe("a transactional tool", () => {
-  it.live("has its dispatch and its result in the journal together, after its body", () => {
+  it.live("has its dispatch and its result journaled together, after its body", () => {
     const seen: Array<number> = []
     return Effect.gen(function* () {
       const run = yield* H.send("hello")
@@ -40,7 +40,7 @@ describe("a transactional tool", () => {
     )
   })
 
-  it.live("that fails has its failure in the journal, and the run goes on", () =>
+  it.live("that fails has its failure journaled, and the run goes on", () =>
     Effect.gen(function* () {
       const all = yield* H.ended(yield* H.send("hello"))
       const outcome = H.outcome(all)
@@ -116,7 +116,7 @@ describe("a transactional tool", () => {
     )
   })
 
-  it.live("holds back a cancel until it is over, and is never cut in two", () => {
+  it.live("delays a cancel until it is over, and is never interrupted halfway", () => {
     const gate = Deferred.makeUnsafe<void>()
     const began = Deferred.makeUnsafe<void>()
     return Effect.gen(function* () {
@@ -170,7 +170,7 @@ describe("a transactional tool", () => {
     )
   })
 
-  it.live("runs one after the other within a run", () => {
+  it.live("runs one at a time within a run", () => {
     let now = 0
     let most = 0
     return Effect.gen(function* () {

@@ -126,7 +126,7 @@ describe("an unknown call", () => {
       }).pipe(Effect.provide(layer))
   )
 
-  it.live("is another tenant's business no more than a customer's", () =>
+  it.live("is not shown to another tenant or to a customer", () =>
     Effect.gen(function* () {
       const run = yield* H.send("pay")
       yield* H.happened(run, "CallUnknown")
@@ -137,7 +137,7 @@ describe("an unknown call", () => {
     }).pipe(Effect.provide(layer))
   )
 
-  it.live("comes page by page, and a filter that is none is refused", () =>
+  it.live("is listed in pages, and an invalid filter is refused", () =>
     Effect.gen(function* () {
       const sent = yield* Effect.forEach([1, 2, 3], (n) => H.send("pay", `c-${n}`))
       const first = yield* get("runs?limit=2")

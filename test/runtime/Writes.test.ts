@@ -65,7 +65,7 @@ describe("a write", () => {
     )
   )
 
-  it.live("gets a key from its run and place, another one for each call", () => {
+  it.live("gets a key from its run and its position, a different one for each call", () => {
     const keys: Array<string | undefined> = []
     const tool = H.writes((n, { key }) => Effect.sync(() => keys.push(key) && n))
     return Effect.gen(function* () {
@@ -83,7 +83,7 @@ describe("a write", () => {
     )
   })
 
-  it.effect("SM-27 that is not answered in time is unknown, and waits for an operator", () => {
+  it.effect("SM-27 that times out is unknown, and waits for an operator", () => {
     let interrupted = 0
     const tool = H.writes(
       () => Effect.onInterrupt(Effect.never, () => Effect.sync(() => interrupted++)),
@@ -138,7 +138,7 @@ describe("a write", () => {
     }).pipe(Effect.provide(H.layer({ tools: { write: tool }, script })))
   })
 
-  it.live("that asks is asked for again when an operator runs it again", () => {
+  it.live("that needs an approval needs another one when an operator runs it again", () => {
     const { keys, tool } = losing(1, { permission: "ask" })
     return Effect.gen(function* () {
       const run = yield* H.send("hello")
@@ -190,16 +190,12 @@ describe("a write", () => {
     }).pipe(Effect.provide(H.layer({ tools: { write: tool }, script })))
   })
 
-  it.live(
-    "whose body was interrupted from inside is unknown, for nobody knows how far it came",
-    () =>
-      Effect.gen(function* () {
-        const run = yield* H.send("hello")
-        yield* H.happened(run, "CallUnknown")
-        assert.deepStrictEqual(H.settled(yield* H.events(run)), [])
-      }).pipe(
-        Effect.provide(H.layer({ tools: { write: H.writes(() => Effect.interrupt) }, script }))
-      )
+  it.live("whose body was interrupted from inside is unknown", () =>
+    Effect.gen(function* () {
+      const run = yield* H.send("hello")
+      yield* H.happened(run, "CallUnknown")
+      assert.deepStrictEqual(H.settled(yield* H.events(run)), [])
+    }).pipe(Effect.provide(H.layer({ tools: { write: H.writes(() => Effect.interrupt) }, script })))
   )
 
   it.live("ST-24 that fails for a known cause is settled, and not sent again", () => {
@@ -218,7 +214,7 @@ describe("a write", () => {
     }).pipe(Effect.provide(H.layer({ tools: { write: tool }, script })))
   })
 
-  it.live("on its way is waited for when its run is cancelled, and its result is kept", () => {
+  it.live("in flight is waited for when its run is cancelled, and its result is kept", () => {
     const gate = Deferred.makeUnsafe<void>()
     const tool = H.writes((n) => Effect.as(Deferred.await(gate), n))
     return Effect.gen(function* () {

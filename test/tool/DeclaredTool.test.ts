@@ -68,33 +68,35 @@ const run = <R>(governed: GovernedTool<R>, args: unknown) =>
   )
 
 describe("a tool in one expression", () => {
-  it.effect("SG-29 SG-30 SG-32 infers its body, derives its schemas, and keeps both in sight", () =>
-    Effect.gen(function* () {
-      const [governed] = yield* readBook
-      assert.strictEqual(governed.key, "library.read_book@1")
-      assert.deepStrictEqual(yield* readBook.spec, governed.spec)
-      assert.deepInclude(governed.spec.input_schema, {
-        type: "object",
-        required: ["id"],
-        additionalProperties: false
-      })
-      assert.deepNestedInclude(governed.spec.output_schema, {
-        "properties.text": { type: "string" }
-      })
-      const args = governed.decode({ id: "7" })
-      assert.deepStrictEqual(args, Exit.succeed({ id: 7 }))
-      assert.isTrue(Exit.isFailure(governed.decode({ id: "7", approved_by: "me" })))
-      const found = yield* run(governed, { id: 7 })
-      assert.deepStrictEqual(found, Exit.succeed({ text: "a book", at: new Date(0) }))
-      assert.deepStrictEqual(
-        Exit.isSuccess(found) ? governed.encode(found.value) : undefined,
-        Exit.succeed({ text: "a book", at: "1970-01-01T00:00:00.000Z" })
-      )
-      const missing = yield* run(governed, { id: 8 })
-      assert.isTrue(Exit.isFailure(missing))
-      const direct = yield* Effect.flip(readBook.body({ id: 8 }, call as never))
-      assert.strictEqual(direct._tag, "ToolUserError")
-    }).pipe(Effect.provide(shelf))
+  it.effect(
+    "SG-29 SG-30 SG-32 infers the types of its body, derives its schemas, and exposes both",
+    () =>
+      Effect.gen(function* () {
+        const [governed] = yield* readBook
+        assert.strictEqual(governed.key, "library.read_book@1")
+        assert.deepStrictEqual(yield* readBook.spec, governed.spec)
+        assert.deepInclude(governed.spec.input_schema, {
+          type: "object",
+          required: ["id"],
+          additionalProperties: false
+        })
+        assert.deepNestedInclude(governed.spec.output_schema, {
+          "properties.text": { type: "string" }
+        })
+        const args = governed.decode({ id: "7" })
+        assert.deepStrictEqual(args, Exit.succeed({ id: 7 }))
+        assert.isTrue(Exit.isFailure(governed.decode({ id: "7", approved_by: "me" })))
+        const found = yield* run(governed, { id: 7 })
+        assert.deepStrictEqual(found, Exit.succeed({ text: "a book", at: new Date(0) }))
+        assert.deepStrictEqual(
+          Exit.isSuccess(found) ? governed.encode(found.value) : undefined,
+          Exit.succeed({ text: "a book", at: "1970-01-01T00:00:00.000Z" })
+        )
+        const missing = yield* run(governed, { id: 8 })
+        assert.isTrue(Exit.isFailure(missing))
+        const direct = yield* Effect.flip(readBook.body({ id: 8 }, call as never))
+        assert.strictEqual(direct._tag, "ToolUserError")
+      }).pipe(Effect.provide(shelf))
   )
 
   it.effect("ST-05 does not compile in a runtime until every body's services are there", () =>
@@ -121,7 +123,7 @@ describe("a tool in one expression", () => {
     })
   )
 
-  it("takes from each call what is declared a dependency, and the rest at the start", () => {
+  it("gets its declared dependencies at each call, and all other services at the start", () => {
     const remember = tool({ ...library, name: "remember", dependencies: [AgentMemory] }, () =>
       Effect.gen(function* () {
         yield* AgentMemory
@@ -159,7 +161,7 @@ describe("a tool in one expression", () => {
   })
 
   it.effect(
-    "SG-29 runs a body that is an Effect, a promise or a value, and shows it as it was",
+    "SG-29 runs a body that gives an Effect, a promise or a value, and exposes it unchanged",
     () =>
       Effect.gen(function* () {
         const input = Schema.Struct({ n: Schema.Finite })
@@ -177,29 +179,27 @@ describe("a tool in one expression", () => {
       })
   )
 
-  it.effect(
-    "ST-18 fails with one of the four classes that was thrown, and dies of anything else",
-    () =>
-      Effect.gen(function* () {
-        const refusal = new ToolPolicyError({ kind: "permission", message: "no" })
-        const bodies: ReadonlyArray<() => null | Promise<null>> = [
-          () => {
-            throw refusal
-          },
-          () => Promise.reject(refusal)
-        ]
-        for (const body of bodies) {
-          const [governed] = yield* tool({ ...library, name: "refuses" }, body)
-          assert.deepStrictEqual(yield* run(governed, {}), Exit.fail(refusal))
-        }
-        for (const thrown of ["a text", new Error("a secret"), undefined]) {
-          const [governed] = yield* tool({ ...library, name: "breaks" }, () =>
-            Promise.reject<null>(thrown)
-          )
-          const exit = yield* run(governed, {})
-          assert.isTrue(Exit.isFailure(exit) && Cause.hasDies(exit.cause))
-        }
-      })
+  it.effect("ST-18 fails with a thrown error of the four classes, and dies of anything else", () =>
+    Effect.gen(function* () {
+      const refusal = new ToolPolicyError({ kind: "permission", message: "no" })
+      const bodies: ReadonlyArray<() => null | Promise<null>> = [
+        () => {
+          throw refusal
+        },
+        () => Promise.reject(refusal)
+      ]
+      for (const body of bodies) {
+        const [governed] = yield* tool({ ...library, name: "refuses" }, body)
+        assert.deepStrictEqual(yield* run(governed, {}), Exit.fail(refusal))
+      }
+      for (const thrown of ["a text", new Error("a secret"), undefined]) {
+        const [governed] = yield* tool({ ...library, name: "breaks" }, () =>
+          Promise.reject<null>(thrown)
+        )
+        const exit = yield* run(governed, {})
+        assert.isTrue(Exit.isFailure(exit) && Cause.hasDies(exit.cause))
+      }
+    })
   )
 
   it.live("aborts the signal of a promise whose call is interrupted, and of no other", () =>
@@ -224,7 +224,7 @@ describe("a tool in one expression", () => {
   )
 
   it.effect(
-    "takes no arguments where none are described, and JSON Schema's where only that is",
+    "takes no arguments without an input, and those of its JSON Schema where only that is given",
     () =>
       Effect.gen(function* () {
         const [none] = yield* tool({ ...library, name: "none" }, () => null)
@@ -278,7 +278,7 @@ describe("a tool in one expression", () => {
     })
   )
 
-  it.effect("carries what asks for lost calls, and says so in its spec", () =>
+  it.effect("has its reconcile function, and says so in its spec", () =>
     Effect.gen(function* () {
       const [governed] = yield* tool(
         {

@@ -49,7 +49,7 @@ const others: Readonly<Record<string, string>> = {
 }
 
 describe("the fix of a declaration", () => {
-  it.effect("is of the field that is wrong, whichever it is", () =>
+  it.effect("is that of the wrong field, whichever it is", () =>
     Effect.gen(function* () {
       for (const [field, says] of Object.entries(others)) {
         const value = field === "retry" ? { max_attempts: "x" } : [{ wrong: 1 }]
@@ -65,7 +65,7 @@ describe("the fix of a declaration", () => {
     })
   )
 
-  it.effect("follows a question without another stop", () =>
+  it.effect("follows a question without a full stop", () =>
     Effect.gen(function* () {
       const { message } = yield* wrong({ timeoutms: 3 })
       const asks =
@@ -109,7 +109,7 @@ describe("needs_approval", () => {
   )
 
   it.effect(
-    "AG-63 leaves a deny as it is, contradicts an allow, and says nothing when it is false",
+    "AG-63 does not change a deny, contradicts an allow, and has no meaning when it is false",
     () =>
       Effect.gen(function* () {
         const denied = yield* declared({ needs_approval: true, permission: "deny" }).spec

@@ -29,7 +29,7 @@ const decoderOf = (fields: Schema.Struct.Fields) =>
 const refused = (exit: Exit.Exit<unknown, unknown>) => Exit.isFailure(exit)
 
 describe("an object without objects in it", () => {
-  it("is known by its JSON Schema, and its names are given", () => {
+  it("is recognised by its JSON Schema, which gives its names", () => {
     const scalar = { a: Schema.optionalKey(Schema.String), b: Schema.NullOr(Schema.Int) }
     assert.deepStrictEqual(names({ ...scalar, c: Schema.Literals(["x"]) }), ["a", "b", "c"])
     assert.deepStrictEqual(names({ a: Schema.Array(Schema.Finite) }), ["a"])
@@ -41,7 +41,7 @@ describe("an object without objects in it", () => {
     assert.isUndefined(names({ a: Schema.Tuple([Schema.Struct({ b: Schema.Int })]) }))
   })
 
-  it.effect("refuses a name that its schema has not, flat or not", () =>
+  it.effect("refuses a name that its schema lacks, flat or not", () =>
     Effect.gen(function* () {
       const flat = yield* decoderOf({ a: Schema.Int })
       assert.deepStrictEqual(flat({ a: 1 }), Exit.succeed({ a: 1 }))

@@ -41,8 +41,8 @@ const refused = (error: unknown, field: string, fix: string) => {
 const wrapped = "Wrap it in an object: Schema.Struct({ value: ... })"
 const written = 'Wrap it in an object: { type: "object", properties: { value: ... } }'
 
-describe("a tool whose arguments are no object", () => {
-  it.effect("ends the start, whatever schema says so", () =>
+describe("a tool whose arguments are not an object", () => {
+  it.effect("ends the start, whatever kind of schema it has", () =>
     Effect.gen(function* () {
       for (const input of Object.values(no_objects)) {
         refused(yield* Effect.flip(tool({ ...base, input }, () => 1)), "input", wrapped)
@@ -52,7 +52,7 @@ describe("a tool whose arguments are no object", () => {
     })
   )
 
-  it.effect("ends the start, where its JSON Schema was written by hand", () =>
+  it.effect("ends the start where its JSON Schema was written by hand", () =>
     Effect.gen(function* () {
       for (const input_schema of schemas) {
         const alone = Effect.flip(tool({ ...base, input_schema }, () => 1))
@@ -65,7 +65,7 @@ describe("a tool whose arguments are no object", () => {
     })
   )
 
-  it.effect("ends the start, where it stands in a toolkit", () =>
+  it.effect("ends the start in a toolkit", () =>
     Effect.gen(function* () {
       const either = Tool.make("t", {
         parameters: Schema.Union([one, other]) as never,
@@ -99,7 +99,7 @@ const Tree = Schema.Struct({
 
 describe("a tool whose arguments are an object", () => {
   it.effect(
-    "says so at the top of its schema, though its own schema is a class or names itself",
+    "has an object at the top of its JSON Schema, even if its own schema is a class or has an identifier",
     () =>
       Effect.gen(function* () {
         const [order] = yield* tool({ ...base, input: Order }, () => 1)
@@ -133,7 +133,7 @@ describe("a tool whose arguments are an object", () => {
     })
   )
 
-  it.effect("may still be a union, where its author says what is shown of it", () =>
+  it.effect("may be a union where its author writes the JSON Schema", () =>
     Effect.gen(function* () {
       const input_schema = { type: "object", properties: { a: {}, b: {} } }
       const input = Schema.Union([one, other])

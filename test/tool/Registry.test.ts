@@ -50,7 +50,7 @@ const caller = (name: string) =>
 const model = (name: string) => ScriptedModelGateway.layer([call(name), text("Done.")])
 
 describe("a registry", () => {
-  it.effect("says which tools an ambiguous name may mean, and which was probably meant", () =>
+  it.effect("names the candidates of an ambiguous name, and the tool that was probably meant", () =>
     Effect.gen(function* () {
       const both = yield* registry(
         says("web", "search", "web"),
@@ -93,7 +93,7 @@ describe("a registry", () => {
       })
   )
 
-  it.effect("SM-09 takes all that an executor brings, or nothing", () =>
+  it.effect("SM-09 registers all tools of an executor or none", () =>
     Effect.gen(function* () {
       const [a] = yield* says("x", "a", "a")
       const [b] = yield* says("x", "b", "b")
@@ -117,7 +117,7 @@ describe("a registry", () => {
     })
   )
 
-  it.effect("asks whether a tool is available when it is asked, and not before", () =>
+  it.effect("reads whether a tool is available at each listing", () =>
     Effect.gen(function* () {
       let up = true
       const [tool] = yield* says("remote", "ping", "pong")
@@ -128,7 +128,7 @@ describe("a registry", () => {
     })
   )
 
-  it.effect("SM-06 SM-07 finds a shadowed tool by a key of its own, and lists it nowhere", () =>
+  it.effect("SM-06 SM-07 finds a shadowed tool by its own key, and does not list it", () =>
     Effect.gen(function* () {
       const shared = yield* registry(says("shared", "read", "shared"), says("shared", "seek", "s"))
       const both = Registry.shadow(shared, yield* registry(says("mine", "read", "mine")))
@@ -149,7 +149,7 @@ describe("a wrapped family", () => {
   const shout: Interceptor = ({ args }, next) =>
     Effect.map(next(args), (said) => String(said).toUpperCase())
 
-  it.live("SM-08 changes results inside the gate, and leaves the tool beneath as it was", () =>
+  it.live("SM-08 changes results inside the gate, and does not change the tool beneath", () =>
     Effect.gen(function* () {
       const plain = says("shop", "greet", "hello")
       const [wrapped] = yield* wrap(plain, shout)
@@ -163,7 +163,7 @@ describe("a wrapped family", () => {
     })
   )
 
-  it.effect("may be kept from its tool by an interceptor that is built from services", () =>
+  it.effect("can be refused by an interceptor that is built from services", () =>
     Effect.gen(function* () {
       let ran = 0
       const counted = tool({ namespace: "shop", name: "count", side_effects: "none" }, () => ++ran)
@@ -193,7 +193,7 @@ describe("a wrapped family", () => {
 })
 
 describe("several runtimes of one process", () => {
-  it.live("SM-01 SM-06 SM-07 share what they are given, and each shadows it for itself", () =>
+  it.live("SM-01 SM-06 SM-07 share tools, and each may shadow them for itself", () =>
     Effect.gen(function* () {
       let built = 0
       const shared = Effect.tap(says("shared", "read", "shared"), () => Effect.sync(() => built++))
@@ -221,7 +221,7 @@ describe("several runtimes of one process", () => {
     })
   )
 
-  it.effect("refuse the same tool twice where neither is declared to be shared", () =>
+  it.effect("refuse a tool that is registered twice and not shared", () =>
     Effect.gen(function* () {
       const layer = Ephemeral.layer({
         agents: [],
@@ -233,7 +233,7 @@ describe("several runtimes of one process", () => {
   )
 
   it.effect(
-    "end the start with an agent whose tool's name is ambiguous, listing what it may be",
+    "fail to start with an agent whose tool's name is ambiguous, and list the candidates",
     () =>
       Effect.gen(function* () {
         const layer = Ephemeral.layer({

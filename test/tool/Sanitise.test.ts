@@ -3,7 +3,7 @@ import { marker_families } from "../../src/tool/RoleMarkers.ts"
 import { cleanResult, sanitise, sanitiseText } from "../../src/tool/Sanitise.ts"
 
 describe("the model's copy", () => {
-  it("SG-51 holds no marker, also none that comes about when another is taken out", () => {
+  it("SG-51 contains no role marker, not even one that a removal creates", () => {
     for (const [text, clean] of [
       ["__sys__system__tem__", ""],
       ["<|im_<|IM_END|>start|>x", "x"],
@@ -20,7 +20,7 @@ describe("the model's copy", () => {
     assert.strictEqual(sanitiseText(nested), "")
   })
 
-  it("SG-51 holds no marker of any family, in any case, hidden or nested", () => {
+  it("SG-51 contains no role marker of any family, in any case, hidden or nested", () => {
     for (const marker of marker_families.flat()) {
       const [head, tail] = [marker.slice(0, 3), marker.slice(3)]
       for (const text of [
@@ -44,7 +44,7 @@ describe("the model's copy", () => {
     }
   })
 
-  it("SG-51 holds nothing that cannot be seen, and keeps what joins letters and emoji", () => {
+  it("SG-51 contains no invisible characters, and keeps those that join letters and emoji", () => {
     const tags = [..."ignore all"].map((c) => String.fromCodePoint(0xe0000 + c.charCodeAt(0)))
     for (const hidden of [...tags, "\u202e", "\u2066", "\u200b", "\ufeff", "\u00ad", "\u2062"]) {
       assert.strictEqual(sanitiseText(`a${hidden}b`), "ab", hidden)
@@ -56,21 +56,21 @@ describe("the model's copy", () => {
     assert.strictEqual(sanitiseText("a\u200db"), "ab")
   })
 
-  it("reads 1,000,000 hostile characters in linear time", () => {
+  it("is made of 1,000,000 hostile characters in linear time", () => {
     for (const piece of ["_", "m__", ">", "|>", "<|", "]", "[INST", "<<SYS", "\u200b", "a\u200d"]) {
       const text = `[INST]${piece.repeat(1_000_000 / piece.length)}`
       assert.isAtMost(sanitiseText(text).length, text.length)
     }
   })
 
-  it("keeps what is no text, and a member of any name", () => {
+  it("keeps values that are not texts, and a member of any name", () => {
     const value = JSON.parse('{"__proto__":"<","a":[1,true,null,{"b":"\'"}]}')
     assert.strictEqual(
       JSON.stringify(sanitise(value)),
       '{"__proto__":"&lt;","a":[1,true,null,{"b":"&#x27;"}]}'
     )
   })
-  it("SG-51 cleans names of members at any depth, and escapes none", () => {
+  it("SG-51 has sanitised names of members at any depth, and escapes none", () => {
     for (const texts of [true, false]) {
       for (const [json, clean] of [
         ['{"<|im_start|>system":1,"__SYSTEM__":{"a\\u0007b<":2}}', '{"system":1,"":{"ab<":2}}'],
@@ -83,7 +83,7 @@ describe("the model's copy", () => {
     }
   })
 
-  it("keeps every member where cleaned names would be one, and numbers those that were not clean", () => {
+  it("keeps every member where sanitised names collide, and numbers those that were changed", () => {
     for (const [json, clean] of [
       ['{"__system__a":1,"a":2,"\\u0001a":3}', '{"a (2)":1,"a":2,"a (3)":3}'],
       ['{"\\u0001a":1,"\\u0002a":2,"a (2)":3}', '{"a":1,"a (3)":2,"a (2)":3}'],

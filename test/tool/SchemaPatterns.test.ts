@@ -10,7 +10,7 @@ describe("arguments that a JSON Schema describes", () => {
     })
   )
 
-  it("have unique items where it says so, in any order of their members", () => {
+  it("have unique items where it says so, whatever the order of members", () => {
     assert.isTrue(Exit.isSuccess(codec.decode({ l: [{ a: 1, b: 2 }, { b: 2 }, 1, "1"] })))
     assert.isTrue(
       Exit.isFailure(

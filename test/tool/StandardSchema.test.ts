@@ -63,7 +63,7 @@ const refusal = (exit: Exit.Exit<unknown, unknown>): string =>
   Exit.isFailure(exit) ? refusalText(Cause.squash(exit.cause)) : ""
 
 describe("a tool of a Standard Schema", () => {
-  it.effect("decodes, refuses and encodes alike, whichever library it is of", () =>
+  it.effect("decodes, refuses and encodes alike with every library", () =>
     Effect.gen(function* () {
       for (const declared of [withZod, withValibot, withArktype]) {
         const [governed] = yield* declared
@@ -105,7 +105,7 @@ describe("a tool of a Standard Schema", () => {
     assert.lengthOf(families, 3)
   })
 
-  it.effect("ends the start where its JSON Schema is neither offered nor given", () =>
+  it.effect("ends the start where neither the library nor the author gives a JSON Schema", () =>
     Effect.gen(function* () {
       const bare = v.object({ id: v.string() })
       const named = { ...shop, name: "bare", input: bare }
@@ -128,14 +128,16 @@ describe("a tool of a Standard Schema", () => {
     })
   )
 
-  it.effect("leaves open what its schema leaves open, and refuses one that answers later", () =>
-    Effect.gen(function* () {
-      const [open] = yield* tool({ ...shop, name: "open", input: z.looseObject({}) }, () => null)
-      assert.deepStrictEqual(open.decode({ any: 1 }), Exit.succeed({ any: 1 }))
-      const later = z.object({ id: z.string().refine(async () => true) })
-      const [slow] = yield* tool({ ...shop, name: "slow", input: later }, () => null)
-      assert.include(refusal(slow.decode({ id: "x" })), "at once")
-    })
+  it.effect(
+    "allows the properties that its schema leaves open, and refuses an asynchronous schema",
+    () =>
+      Effect.gen(function* () {
+        const [open] = yield* tool({ ...shop, name: "open", input: z.looseObject({}) }, () => null)
+        assert.deepStrictEqual(open.decode({ any: 1 }), Exit.succeed({ any: 1 }))
+        const later = z.object({ id: z.string().refine(async () => true) })
+        const [slow] = yield* tool({ ...shop, name: "slow", input: later }, () => null)
+        assert.include(refusal(slow.decode({ id: "x" })), "at once")
+      })
   )
 
   it.effect("checks its examples", () =>
@@ -154,7 +156,7 @@ describe("a tool of a Standard Schema", () => {
     })
   )
 
-  it.live("runs through the gate, which tells the model what it refused", () =>
+  it.live("passes the gate, which tells the model what it refused", () =>
     Effect.gen(function* () {
       const runtime = yield* AgentRuntime
       const conversation = ConversationId.make("c-1")

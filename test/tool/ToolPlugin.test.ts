@@ -26,7 +26,7 @@ const refused = (...plugins: ReadonlyArray<ToolPlugin<never, unknown>>) =>
   Effect.map(Effect.flip(load(...plugins)), (error) => error as ToolPlugins.PluginRefused)
 
 describe("a plugin", () => {
-  it.effect("SG-56 SG-57 brings its tools under its name, in the order of the manifests", () =>
+  it.effect("SG-56 SG-57 registers its tools under its name, in the order of the manifests", () =>
     Effect.gen(function* () {
       const built: Array<string> = []
       const noted = (name: string, order?: number) =>
@@ -44,7 +44,7 @@ describe("a plugin", () => {
     })
   )
 
-  it.effect("SG-57 an order is 5,000 where none is given, and 0 to 10,000 where it is", () =>
+  it.effect("SG-57 has an order from 0 to 10,000, and 5,000 by default", () =>
     Effect.gen(function* () {
       const built: Array<string> = []
       const noted = (name: string, order?: number) =>
@@ -65,35 +65,37 @@ describe("a plugin", () => {
     })
   )
 
-  it.effect("SG-57 is refused with a manifest that cannot be read, naming what and the fix", () =>
-    Effect.gen(function* () {
-      const wrong: ReadonlyArray<readonly [object, string]> = [
-        [{ api_version: "2" }, "api_version"],
-        [{ api_version: 1 }, "api_version"],
-        [{ api_version: undefined }, "api_version"],
-        [{ namespaces: undefined }, "namespaces"],
-        [{ namespaces: Array.from({ length: 33 }, (_, i) => `n${i}`) }, "namespaces"],
-        [{ name: "" }, "name"],
-        [{ name: "a b" }, "name"],
-        [{ version: "" }, "version"],
-        [{ order: 10_001 }, "order"],
-        [{ order: -1 }, "order"],
-        [{ order: 1.5 }, "order"],
-        [{ namespaces: [] }, "namespaces"],
-        [{ namespaces: ["a b"] }, "namespaces.0"],
-        [{ provides: ["store"] }, "provides.0"],
-        [{ homepage: "x" }, "homepage"]
-      ]
-      for (const [manifest, field] of wrong) {
-        const error = yield* refused(plugin("p", says("p", "t"), manifest))
-        assert.deepInclude(error, { _tag: "PluginRefused", field })
-        assert.include(error.message, `, field "${field}": `)
-        assert.include(error.message, "A manifest has")
-      }
-      assert.deepInclude(yield* refused({ manifest: null, tools: says("p", "t") } as never), {
-        _tag: "PluginRefused"
+  it.effect(
+    "SG-57 is refused with a manifest that cannot be decoded, naming the field and the fix",
+    () =>
+      Effect.gen(function* () {
+        const wrong: ReadonlyArray<readonly [object, string]> = [
+          [{ api_version: "2" }, "api_version"],
+          [{ api_version: 1 }, "api_version"],
+          [{ api_version: undefined }, "api_version"],
+          [{ namespaces: undefined }, "namespaces"],
+          [{ namespaces: Array.from({ length: 33 }, (_, i) => `n${i}`) }, "namespaces"],
+          [{ name: "" }, "name"],
+          [{ name: "a b" }, "name"],
+          [{ version: "" }, "version"],
+          [{ order: 10_001 }, "order"],
+          [{ order: -1 }, "order"],
+          [{ order: 1.5 }, "order"],
+          [{ namespaces: [] }, "namespaces"],
+          [{ namespaces: ["a b"] }, "namespaces.0"],
+          [{ provides: ["store"] }, "provides.0"],
+          [{ homepage: "x" }, "homepage"]
+        ]
+        for (const [manifest, field] of wrong) {
+          const error = yield* refused(plugin("p", says("p", "t"), manifest))
+          assert.deepInclude(error, { _tag: "PluginRefused", field })
+          assert.include(error.message, `, field "${field}": `)
+          assert.include(error.message, "A manifest has")
+        }
+        assert.deepInclude(yield* refused({ manifest: null, tools: says("p", "t") } as never), {
+          _tag: "PluginRefused"
+        })
       })
-    })
   )
 
   it.effect("SG-57 may not share a namespace or a name, nor leave the namespaces it declares", () =>
@@ -118,7 +120,7 @@ describe("a plugin", () => {
     })
   )
 
-  it.effect("SG-56 is refused with a bare spec, which nobody could call, and with nothing", () =>
+  it.effect("SG-56 is refused with a bare spec, which has no handler, and without tools", () =>
     Effect.gen(function* () {
       const bare = Effect.map(says("a", "t").spec, (spec) => [spec])
       const error = yield* refused(plugin("a", bare as never))

@@ -32,7 +32,7 @@ describe("a tool's record", () => {
     })
   )
 
-  it.effect("SG-02 is complete when it has them", () =>
+  it.effect("SG-02 is complete with these seven fields", () =>
     Effect.gen(function* () {
       const spec = yield* decodeToolSpec(minimal)
       assert.deepInclude(spec, {
@@ -66,7 +66,7 @@ describe("a tool's record", () => {
     })
   )
 
-  it.effect("SG-05 SG-10 SG-11 comes back from the wire as it was, under Stargraph's names", () =>
+  it.effect("SG-05 SG-10 SG-11 survives a round trip over the wire under Stargraph's names", () =>
     Effect.gen(function* () {
       const record = {
         ...minimal,
@@ -102,7 +102,7 @@ describe("a tool's record", () => {
     })
   )
 
-  it("SG-04 SG-07 has a key of namespace, name and version, whatever the version looks like", () => {
+  it("SG-04 SG-07 has a key of namespace, name and version, whatever the form of the version", () => {
     assert.strictEqual(keyOf(minimal), "nautilus.broker_request@1")
     assert.strictEqual(
       keyOf({ ...minimal, version: "2026.4-rc_1" }),
@@ -231,7 +231,7 @@ describe("a declaration", () => {
     })
   )
 
-  it.effect("of a family is held to the same, tool by tool", () =>
+  it.effect("of a family follows the same rules, tool by tool", () =>
     Effect.gen(function* () {
       const kit = Toolkit.make(Tool.make("look", { success: Schema.String, failure: ToolError }))
       const handlers = { look: () => Effect.succeed("x") }
@@ -248,7 +248,7 @@ describe("a declaration", () => {
     })
   )
 
-  it.effect("SG-12 SG-13 SG-14 derives what follows, and keeps what is said", () =>
+  it.effect("SG-12 SG-13 SG-14 derives what is left out, and keeps what is declared", () =>
     Effect.gen(function* () {
       const derived = yield* declared({ side_effects: "external", idempotency_key: "{order_id}" })
         .spec
@@ -288,7 +288,7 @@ describe("a declaration", () => {
     })
   )
 
-  it.effect("U3 may try a write again only under a key, and a read at will", () =>
+  it.effect("U3 retries a write only with an idempotency key, and a read without one", () =>
     Effect.gen(function* () {
       const retry = { max_attempts: 3 }
       const complete = {
@@ -313,7 +313,7 @@ describe("an idempotency key", () => {
   const identity = (idempotency_key: string | null, args: unknown) =>
     sideEffectIdentity({ key, idempotency_key }, args)
 
-  it("SG-09 is the same for the same named arguments, and for no others", () => {
+  it("SG-09 is equal for equal named arguments, and for no others", () => {
     assert.deepStrictEqual(argumentsNamed("a-{b}-{c.d}"), ["b", "c.d"])
     const of = (args: unknown) => identity("refund-{order.id}-{part}", args)
     const first = of({ order: { id: 7, note: "x" }, part: "a", trace: 1 })
@@ -334,7 +334,7 @@ describe("an idempotency key", () => {
     )
   })
 
-  it("SG-09 without arguments names one effect in a run, and its absence names none", () => {
+  it("SG-09 without arguments identifies one side effect in a run, and its absence none", () => {
     assert.strictEqual(identity("once", { a: 1 }), identity("once", { a: 2 }))
     assert.notStrictEqual(
       identity("once", {}),
