@@ -143,3 +143,11 @@ describe("the example of SemStreams' messages", () => {
     )
   }, 60_000)
 })
+
+describe("the example of a webhook", () => {
+  it("delivers what was written to the outbox, as the README prints it", async () => {
+    const { blocks } = await printedOf("layers/channel/README.md", "webhook")
+    assert.lengthOf(blocks, 1)
+    assert.strictEqual((await outputOf("webhook")).trim(), "[ { total: '310.25' } ]")
+  }, 60_000)
+})
