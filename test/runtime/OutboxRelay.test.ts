@@ -34,7 +34,7 @@ const config: OutboxRelay.RelayConfig = {
   stop_ms: 2_000
 }
 
-/** The relay in a scope of its own over the outbox of the test, so that it can be stopped and started again. */
+/** Starts a relay in a new scope, over the outbox of the test, and returns what stops it. */
 const start = (
   handler: DeliveryHandler,
   over: Partial<OutboxRelay.RelayConfig> = {},
@@ -94,7 +94,7 @@ describe("OutboxRelay", () => {
   )
 
   test(
-    "writes down an outcome once the store is back, long before the lease passes",
+    "reports an outcome once the store answers again, long before the lease ends",
     Effect.gen(function* () {
       const outbox = yield* Outbox
       let isAway = false
@@ -125,7 +125,7 @@ describe("OutboxRelay", () => {
   )
 
   test(
-    "takes back at once what a claim holds whose answer was lost",
+    "releases at once what a claim took whose answer was lost",
     Effect.gen(function* () {
       const outbox = yield* Outbox
       const away = Effect.fail(new StoreError({ message: "away" }))
@@ -144,7 +144,7 @@ describe("OutboxRelay", () => {
       )
       yield* outbox.enqueue([message(1, "a")])
       yield* after(2_000)
-      // As if it had not been claimed: a lost answer is no try.
+      // As if it had not been claimed: the lost claim does not count as a try.
       assert.deepStrictEqual(seen, [1])
       assert.strictEqual(yield* outbox.depth, 0)
       yield* stop()
@@ -152,7 +152,7 @@ describe("OutboxRelay", () => {
   )
 
   test(
-    "one tenant's slow deliveries take half of the places, and another's are delivered",
+    "lets slow deliveries of one tenant take half of the places, and delivers another's",
     Effect.gen(function* () {
       const outbox = yield* Outbox
       const of = (name: string, n: number) => ({
@@ -194,7 +194,7 @@ describe("OutboxRelay", () => {
           running.delete(m.key)
         })
       )
-      // Of two tenants: one alone leaves places for another.
+      // The messages are of two tenants, because one tenant alone does not get all places.
       yield* outbox.enqueue(
         Array.from({ length: 40 }, (_, n) => ({
           ...message(n, `k${n % 20}`),
@@ -226,7 +226,7 @@ describe("OutboxRelay", () => {
   )
 
   test(
-    "waits longer after each failed try, then keeps the message as a dead letter with its history",
+    "waits longer after each failed try, and then makes the message a dead letter with its history",
     Effect.gen(function* () {
       const outbox = yield* Outbox
       const tries: Array<number> = []
@@ -311,7 +311,7 @@ describe("OutboxRelay", () => {
   )
 
   test(
-    "outlives a store that does not answer, at the claim and at the writing down",
+    "goes on after a store that did not answer to a claim or to a report",
     Effect.gen(function* () {
       const outbox = yield* Outbox
       const away = yield* Ref.make(true)
@@ -351,10 +351,10 @@ describe("OutboxRelay", () => {
   )
 
   test(
-    "delivers the same id again after a crash between the delivery and its writing down",
+    "delivers the same id again after a crash between the delivery and its report",
     Effect.gen(function* () {
       const outbox = yield* Outbox
-      // The claim of a process that died: it delivered and wrote nothing down.
+      // The claim of a process that delivered and died before it reported.
       yield* outbox.enqueue([message(1, "a")])
       yield* outbox.claim({ owner: "dead process", topics: ["t"], limit: 1, lease_ms: 60_000 })
       const ids: Array<OutboxMessage> = []
@@ -371,7 +371,7 @@ describe("OutboxRelay", () => {
   )
 
   test(
-    "gives up a message whose tries never end",
+    "makes a message whose tries never end a dead letter",
     Effect.gen(function* () {
       const outbox = yield* Outbox
       yield* outbox.enqueue([message(1, "a")])
@@ -389,7 +389,7 @@ describe("OutboxRelay", () => {
   )
 
   test(
-    "lets only the newest claim of a message end it: a try that outlived its lease counts for nothing",
+    "lets only the newest claim of a message report: a try that outlived its lease changes nothing",
     Effect.gen(function* () {
       const outbox = yield* Outbox
       const gates = [yield* Deferred.make<void>(), yield* Deferred.make<void>()] as const
@@ -430,7 +430,7 @@ describe("OutboxRelay", () => {
   )
 
   test(
-    "gives a delivery back that does not finish within the bound of a stop",
+    "gives back a delivery that does not finish within `stop_ms`",
     Effect.gen(function* () {
       const outbox = yield* Outbox
       const stop = yield* start(() => Effect.never, { timeout_ms: 60_000, attempts_max: 1 })
@@ -448,7 +448,7 @@ describe("OutboxRelay", () => {
   )
 
   test(
-    "delivers a replayed dead letter under its own id and says so",
+    "delivers a replayed dead letter under its own id, marked as replayed",
     Effect.gen(function* () {
       const outbox = yield* Outbox
       const down = yield* Ref.make(true)
