@@ -106,7 +106,7 @@ const isLeast = (prompt: Prompt): boolean =>
 const seeds = Array.from({ length: 400 }, (_, seed) => seed)
 
 describe("a plan for any prompt and any bound", () => {
-  it("keeps the bound, or the least that there is, with every call and its result, and the message", () => {
+  it("keeps the bound, or the least possible prompt, with the message and no call without its result", () => {
     let cuts = 0
     for (const seed of seeds) {
       const { bounds, prompt } = promptOf(seed)
@@ -132,7 +132,7 @@ describe("a plan for any prompt and any bound", () => {
     assert.isAbove(cuts, 100)
   })
 
-  it("changes nothing that is within its bounds, and nothing that it has cut already", () => {
+  it("changes nothing within the bounds, and nothing that is cut already", () => {
     for (const seed of seeds) {
       const made = promptOf(seed)
       const bounds = { ...made.bounds, refused: false }
@@ -142,7 +142,7 @@ describe("a plan for any prompt and any bound", () => {
     }
   })
 
-  it("leaves the prompt as it is between two cuts, so that a step only adds to its end", () => {
+  it("lets a prompt only grow at its end between two cuts", () => {
     for (const seed of seeds.slice(0, 100)) {
       const { bounds, prompt } = promptOf(seed)
       const found = planCompaction(prompt, bounds, estimateTokens)
@@ -159,7 +159,7 @@ describe("a plan for any prompt and any bound", () => {
     }
   })
 
-  it("is within its bounds with a summary too, and the summary stands for all that goes", () => {
+  it("keeps the bounds with a summary, which stands for all that is dropped", () => {
     for (const seed of seeds) {
       const { bounds, prompt } = promptOf(seed)
       const found = planCompaction(prompt, { ...bounds, summary_tokens_max: 100 }, estimateTokens)
@@ -187,7 +187,7 @@ describe("a plan for any prompt and any bound", () => {
 })
 
 describe("Compacted", () => {
-  it("is stored and read back, and what was stored before it still reads", () => {
+  it("is encoded and decoded, and older events are still decoded", () => {
     const event: RunEvent = {
       _tag: "Compacted",
       frame: rootFrame,

@@ -58,7 +58,7 @@ const bytesOf = (items: ReadonlyArray<FeedItem>) =>
   )
 
 describe("what a customer sees", () => {
-  it.effect("of any event is what is listed, whatever else the event holds", () =>
+  it.effect("of any event is its listed members, whatever else it has", () =>
     Effect.gen(function* () {
       const seen = new Set<string>()
       const result = yield* Arbitrary.checkEffect(
@@ -78,7 +78,7 @@ describe("what a customer sees", () => {
     })
   )
 
-  it("of a turn is its text, and how it ended only where that is not whole", () => {
+  it("of a turn is its text, and its finish if the text is not whole", () => {
     const turned = (text: string, finish: string) =>
       customerEvent({ _tag: "ModelTurned", frame: "0", step: 2, text, calls: [], finish } as never)
     for (const finish of ["stop", "tool_calls", "unheard of"]) {
@@ -95,7 +95,7 @@ describe("what a customer sees", () => {
     assert.isUndefined(turned("", "tool_calls"))
   })
 
-  it.effect("of a conversation whose journal is broken is that it cannot be shown", () =>
+  it.effect("of a conversation whose journal does not fold is that it cannot be shown", () =>
     Effect.gen(function* () {
       const run_id = "00000000-0000-4000-8000-000000000001"
       const broken = new RunQuarantined({ run_id, reason: "unknown_event", seq: 17 })
@@ -115,7 +115,7 @@ describe("what a customer sees", () => {
     })
   )
 
-  it("of a run that did not complete is that it did not, and not why", () => {
+  it("of a run that did not complete is its status, without the reason", () => {
     for (const status of ["failed", "cancelled"]) {
       const event = { _tag: "RunEnded", status, reason: secret, text: secret } as RunEvent
       assert.deepStrictEqual<unknown>(customerEvent(event), { ...event, reason: status, text: "" })
@@ -174,7 +174,7 @@ describe("what a customer sees", () => {
     assert.isUndefined(customerEvent(inner as RunEvent))
   })
 
-  it.effect("of the history is what it and its agent said, without what was called", () =>
+  it.effect("of the history is its messages and its agent's, without calls", () =>
     Effect.gen(function* () {
       const keep = [
         "conversation",

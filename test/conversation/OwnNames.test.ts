@@ -15,7 +15,7 @@ const told = (error: ToolError, name = "tool"): string =>
   })
 
 describe("what a model reads of a failed call", () => {
-  it("names the capability that is missing, also where its scope looks like a secret", () => {
+  it("names the missing capability, also where its scope looks like a secret", () => {
     for (const capability of ["secrets.read:x", "password:prod", "api_key.use:billing/live"]) {
       const text = told(capabilityDenied("vault", capability as never))
       assert.include(text, `"vault" needs the capability "${capability}"`)
@@ -23,7 +23,7 @@ describe("what a model reads of a failed call", () => {
     }
   })
 
-  it("hides a secret in the same words of anybody else, and in more words than those", () => {
+  it("hides a secret in the same words of any other failure, and in longer ones", () => {
     const words = capabilityDenied("vault", "password:hunter2" as never).message
     const others = [
       new ToolUserError({ kind: "external", reason: "MCP_TOOL_ERROR", message: words }),
@@ -42,7 +42,7 @@ describe("what a model reads of a failed call", () => {
     for (const error of others) assert.notInclude(told(error), "hunter2")
   })
 
-  it("names its tool, however long the name is, and hides what is only like it", () => {
+  it("names its tool, however long the name is, and hides what only resembles it", () => {
     const name = "get_customer_account_details_v2_internal"
     const message = `${name} failed with ${name}x and key ${name.replace("v2", "v3")}`
     const text = told(new ToolUserError({ kind: "external", message }), name)

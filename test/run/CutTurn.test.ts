@@ -50,7 +50,7 @@ const stopping = (reason: string, message: string): RunEvent => ({
   message
 })
 
-describe("a call of a turn that ended well", () => {
+describe("a call of a turn that is whole", () => {
   for (const finish of ["stop", "tool_calls"] as const) {
     for (const [what, call] of [["whole arguments", whole] as const, ...unsure]) {
       it(`may run after ${finish} with ${what}`, () => {
@@ -75,7 +75,7 @@ describe("a call of a turn that was cut", () => {
     })
 
     for (const [what, call] of unsure) {
-      it(`does not run after ${finish} with ${what}, and says why`, () => {
+      it(`does not run after ${finish} with ${what}, and its result has the reason`, () => {
         const play = started()
         assert.deepStrictEqual(says(play, { calls: [call, whole], finish }), [
           turn({ calls: [call, whole], finish }),
@@ -93,7 +93,7 @@ describe("a call of a turn that was cut", () => {
     ["refusal", "refused", "the model refused to go on"],
     ["content_filter", "content_filtered", "the provider filtered"]
   ] as const) {
-    it(`never runs after ${finish}, whole as it is, and the run ends`, () => {
+    it(`never runs after ${finish}, even with whole arguments, and the run ends`, () => {
       for (const [finish_raw, raw] of [
         [undefined, ""],
         ["safety", " (safety)"]
@@ -129,7 +129,7 @@ describe("a turn without a call that did not end well", () => {
         "the turn was cut at the limit of its output before it said anything (raw): raise max_output_tokens, or ask for less reasoning. It is not asked again, because the same prompt has the same limit."
       ]
     ] as const) {
-      it(`ends the run after ${finish} where it says ${JSON.stringify(text)}`, () => {
+      it(`ends the run after ${finish} with the text ${JSON.stringify(text)}`, () => {
         const given = { text, finish, finish_raw: "raw" }
         assert.deepStrictEqual(says(started(), given), [
           turn(given),
@@ -139,7 +139,7 @@ describe("a turn without a call that did not end well", () => {
       })
     }
 
-    it(`is asked for again after other where it says ${JSON.stringify(text)}`, () => {
+    it(`is asked for again after other with the text ${JSON.stringify(text)}`, () => {
       const play = started()
       const given = { text, finish: "other" } as const
       assert.deepStrictEqual(says(play, given), [turn({ ...given, empty: true })])
@@ -148,7 +148,7 @@ describe("a turn without a call that did not end well", () => {
   }
 
   for (const finish of ["length", "refusal", "content_filter", "other"] as const) {
-    it(`is the answer after ${finish} where it has a text, and the end says how it ended`, () => {
+    it(`is the answer after ${finish} if it has a text, and RunEnded has the finish`, () => {
       assert.deepStrictEqual(says(started(), { finish }), [
         turn({ finish }),
         { _tag: "RunEnded", status: "complete", reason: "complete", text: "said", finish }
@@ -180,7 +180,7 @@ describe("a specialist's turn that did not end well", () => {
     })
   }
 
-  it("fails its call for good where it says nothing, and its supervisor goes on", () => {
+  it("fails its call with a terminal error if it has no text, and its supervisor goes on", () => {
     const { frame, play } = delegated()
     assert.deepStrictEqual(says(play, { text: "", finish: "refusal" }, frame)[1], {
       _tag: "CallSettled",

@@ -29,14 +29,14 @@ const requestOf = (play: Play) => {
   return { ...request, approval: `00000000-0000-4000-8000-${"f".repeat(12)}` as never }
 }
 
-describe("a question about a bound", () => {
+describe("a question about a limit", () => {
   const reached = (limits: Partial<RunLimits> = {}) => {
     const play = started({ calls_max: 1, on_breach: "ask", ...limits })
     step(play)
     return play
   }
 
-  it("is not put while another waits, when it was put, or when the run stops", () => {
+  it("is not put while another waits, after it was put, or while the run stops", () => {
     const play = reached()
     const { request } = asksLimit(play, "calls_max")
     const again = { ...request, approval: requestOf(play).approval }
@@ -56,7 +56,7 @@ describe("a question about a bound", () => {
     assert.deepStrictEqual(decide(waiting.state, { _tag: "AsksLimit", request }), [])
   })
 
-  it("is put once, also where it is decided again after somebody answered", () => {
+  it("is put once, also where its input is decided again after an answer", () => {
     const play = reached({ extensions_max: 2, extend_by: { calls_max: 1 } })
     const { request } = asksLimit(play, "calls_max")
     answersLimit(play)
@@ -67,12 +67,12 @@ describe("a question about a bound", () => {
     assert.lengthOf(decide(play.state, { _tag: "AsksLimit", request: newer }), 1)
   })
 
-  it("is put about the bound that is reached, and about no other", () => {
+  it("is put about the limit that is reached, and about no other", () => {
     assert.deepStrictEqual(asksLimit(reached(), "steps_max").events, [])
     assert.deepStrictEqual(asksLimit(started({ on_breach: "ask" }), "calls_max").events, [])
   })
 
-  it("is put by nobody where the run answers instead", () => {
+  it("is not put where on_breach is answer", () => {
     assert.deepStrictEqual(asksLimit(reached({ on_breach: "answer" }), "calls_max").events, [])
   })
 
@@ -115,8 +115,8 @@ describe("a question about a bound", () => {
   })
 })
 
-describe("a bound that may not be extended", () => {
-  it("stops a run that is to ask, and is answered at by one that is to answer", () => {
+describe("a limit that may not be extended", () => {
+  it("stops the run with ask, and gives it a last turn with answer", () => {
     const reach = (on_breach: "ask" | "answer") => {
       const play = started({ calls_max: 1, extensions_max: 0, on_breach })
       step(play)
@@ -128,7 +128,7 @@ describe("a bound that may not be extended", () => {
     assert.lengthOf(wantedWork(answering.state), 1)
   })
 
-  it("is asked about by nobody, also before the run is stopped", () => {
+  it("is not asked about, also before the run is stopped", () => {
     const play = started({ calls_max: 1, on_breach: "ask" })
     step(play)
     asksLimit(play, "calls_max")
@@ -143,7 +143,7 @@ describe("a bound that may not be extended", () => {
     assert.isFalse(wantedWork(play.state).some((each) => each._tag === "AskLimit"))
   })
 
-  it("is asked about by nobody where the run has its answer", () => {
+  it("is not asked about where the run has its answer", () => {
     const play = started({ steps_max: 1, on_breach: "ask" })
     apply(play, [
       { _tag: "ModelTurned", frame: rootFrame, step: 1, text: "done", calls: [], finish: "stop" }
@@ -153,7 +153,7 @@ describe("a bound that may not be extended", () => {
 })
 
 describe("the reason of a stop", () => {
-  it("tells a mistake only where that was the bound", () => {
+  it("names the last mistake only where mistakes_max was reached", () => {
     const play = started({ steps_max: 1 })
     says(play, { text: "" })
     assert.strictEqual(play.state.used.mistake, "an empty turn")
@@ -163,7 +163,7 @@ describe("the reason of a stop", () => {
     )
   })
 
-  it("is the bound that was asked about, where a denial comes when it is no longer reached", () => {
+  it("is the limit that was asked about, where a denial comes when it is no longer reached", () => {
     const play = started({ mistakes_max: 1, on_breach: "ask" })
     says(play, { calls: [proposal("a"), proposal("b")] })
     delegates(play, first)
@@ -188,7 +188,7 @@ describe("the reason of a stop", () => {
     assert.deepInclude(play.state.stopping, { by: "ada", reason: "mistakes_max" })
   })
 
-  it("is given where an earlier release took a last turn that said nothing", () => {
+  it("is given where an earlier release accepted a last turn without a text", () => {
     const play = started({ steps_max: 1, on_breach: "answer" })
     for (const step of [1, 2]) {
       const empty = { text: "", calls: [], finish: "stop", empty: true } as const
@@ -199,14 +199,14 @@ describe("the reason of a stop", () => {
   })
 })
 
-describe("time that is up", () => {
+describe("wall_ms_max that has passed", () => {
   const timeIsUp = (play: Play) => decide(play.state, { _tag: "TimeIsUp" })
   const stops: ReadonlyArray<RunEvent> = [
     { _tag: "RunStopping", status: "failed", by: "runtime", reason: "wall_ms_max" }
   ]
   const reached: ReadonlyArray<RunEvent> = [{ _tag: "LimitReached", limit: "wall_ms_max" }]
 
-  it("stops a run at once, or is kept for its next turn where that asks or answers", () => {
+  it("stops a run at once with stop, and takes effect at the next turn with ask or answer", () => {
     for (const [on_breach, expected] of [
       ["stop", stops],
       ["ask", reached],
@@ -218,7 +218,7 @@ describe("time that is up", () => {
     }
   })
 
-  it("is nothing to a run without such a bound, that is stopping, or that knows it", () => {
+  it("changes nothing of a run without that limit, of one that stops, and when it comes twice", () => {
     for (const on_breach of ["stop", "ask", "answer"] as const) {
       assert.deepStrictEqual(timeIsUp(started({ on_breach })), [], on_breach)
       const play = started({ wall_ms_max: 1, on_breach })
@@ -235,7 +235,7 @@ describe("time that is up", () => {
     }
   })
 
-  it("stops a run that people have given all the time that they may", () => {
+  it("stops a run whose limit was extended as often as it may be", () => {
     const play = started({ wall_ms_max: 1, on_breach: "ask" })
     step(play)
     give(play, { _tag: "TimeIsUp" })

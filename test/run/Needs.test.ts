@@ -19,7 +19,7 @@ import {
 const operations = Samples.operations
 
 describe("a need", () => {
-  it("is an agent, a version of one or one with a tool, and says which", () => {
+  it("names an agent, a version of an agent, or a tool of an agent", () => {
     const pins = { definition: "d", tools: "t" }
     assert.strictEqual(versionOf(operations, pins), "operations@d.t")
     assert.strictEqual(toolOf(operations, "shop.refund@1"), "operations/shop.refund@1")
@@ -51,14 +51,14 @@ describe("what a run needs", () => {
     return { play, below }
   }
 
-  it("is nothing before it has begun, and nothing of its own agent", () => {
+  it("is nothing of its own agent, also before it is claimed", () => {
     assert.deepStrictEqual(needsOf(fold([Samples.runAccepted(Samples.newTask())])), [])
     const play = started()
     assert.deepStrictEqual(needsOf(play.state), [])
     assert.strictEqual(needsOf(play.state), needsOf(started().state))
   })
 
-  it("are the agents at work in it, and the tools of calls that an owner before sent, in order", () => {
+  it("are the agents of its open frames and the tools of calls that an earlier owner dispatched, in order", () => {
     const { below, play } = sent()
     assert.deepStrictEqual(needsOf(play.state), [analyst])
     claim(play)
@@ -69,7 +69,7 @@ describe("what a run needs", () => {
     assert.deepStrictEqual(needsOf(play.state), [analyst])
   })
 
-  it("is no tool that nobody named, nor of a call that is not on its way", () => {
+  it("is no tool of a dispatch that names none, nor of a call that is not dispatched", () => {
     const play = started()
     proposes(play, 2)
     give(play, { _tag: "Dispatches", call: first, key: "k", on_loss: "again" })
@@ -79,7 +79,7 @@ describe("what a run needs", () => {
     assert.deepStrictEqual(needsOf(play.state), [])
   })
 
-  it("is nothing while it stops, and once it is over", () => {
+  it("is nothing while it stops and after its end", () => {
     const { play } = sent()
     claim(play)
     const needs = ["operations@d.t", ...needsOf(play.state)]

@@ -34,7 +34,7 @@ const turn: RunEvent = {
 }
 
 describe("what commits beside events", () => {
-  it("is nothing, and the same nothing, for those that have none", () => {
+  it("is one shared empty projection for events that project nothing", () => {
     const none: ReadonlyArray<RunEvent> = [
       turn,
       { _tag: "CallDispatched", call, key: "k", epoch: 1, on_loss: "again" },
@@ -47,7 +47,7 @@ describe("what commits beside events", () => {
     assert.strictEqual(project(run, none, 7), project(run, [], 8))
   })
 
-  it("is the status of its task, the last where there are several", () => {
+  it("is the last status of its task", () => {
     const claimed: RunEvent = { _tag: "RunClaimed", epoch: 1, owner: "o" }
     shows([claimed], { task: { status: "processing" } })
     const ended = (status: RunEnded["status"]) =>
@@ -58,7 +58,7 @@ describe("what commits beside events", () => {
     }
   })
 
-  it("is the answer of its end, with how that ended, and why where it is no success", () => {
+  it("is the answer, with its finish, and with the reason where the run did not complete", () => {
     const sources = [{ url: "https://example.org" }]
     const answer = (given: Partial<RunEnded>) =>
       project(run, [Samples.runEnded({ reason: "r", ...given })], 7).answer
@@ -79,7 +79,7 @@ describe("what commits beside events", () => {
     }
   })
 
-  it("is a question, as it is put, and its answer or its end", () => {
+  it("is a record of each question, and its decision or closing", () => {
     const least = Samples.approvalRequested(call)
     const { _tag, approval: id, proposal: _, ...rest } = least
     const record = { id, run_id: run, ...rest, requested_at: 7, status: "pending" } as const
@@ -105,7 +105,7 @@ describe("what commits beside events", () => {
     )
   })
 
-  it("is a call whose outcome nobody knows, until an operator or the end of its run settles it", () => {
+  it("is an unknown call, until an operator or the end of its run settles it", () => {
     const second = callId(rootFrame, 1, 1)
     const settled = { _tag: "CallSettled", call, outcome: { _tag: "Value", json: "1" } } as const
     shows(
@@ -133,7 +133,7 @@ describe("what commits beside events", () => {
     shows([{ ...settled, outcome: { _tag: "Cancelled" } }], {})
   })
 
-  it("is the cost of a turn, of a summary and of a body, each at its place", () => {
+  it("is the cost of a turn, of a summary and of a body, each with the offset of its event", () => {
     const compacted: RunEvent = {
       _tag: "Compacted",
       frame: rootFrame,
@@ -188,7 +188,7 @@ describe("what commits beside events", () => {
     })
   })
 
-  it("has names of models as a database takes them: whole, without NUL, at most 200 units", () => {
+  it("has names of models that a database accepts: well-formed, without NUL, at most 200 units", () => {
     const modelOf = (model: string) =>
       project(run, [{ ...turn, model, cost: priced }], 7).costs[0]?.model
     assert.strictEqual(modelOf("a\0b\0c"), "abc")

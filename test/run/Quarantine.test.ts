@@ -28,7 +28,7 @@ const reasonOf = (
 }
 
 describe("a journal", () => {
-  it("that is whole folds to its state", () => {
+  it("without a gap folds to its state", () => {
     const events = [accepted, claimed, turned]
     assert.deepStrictEqual(foldWhole(run_id, entries(...events), 3), Result.succeed(fold(events)))
     assert.deepStrictEqual(
@@ -54,7 +54,7 @@ describe("a journal", () => {
     assert.deepStrictEqual(reasonOf(entries(accepted, claimed, stray), 3), ["unfoldable", 2])
   })
 
-  it("that does not fold says which event of which run is at fault", () => {
+  it("that does not fold fails with its run and the first event at fault", () => {
     const error = new RunQuarantined({ run_id: "r-1", reason: "gap", seq: 3 })
     assert.strictEqual(
       error.message,
@@ -67,7 +67,7 @@ describe("a run in quarantine", () => {
   const reasons = ["gap", "unreadable", "unknown_event", "unfoldable"] as const
   const { address, conversation } = Samples.newTask()
 
-  it("comes back from its text for each reason, and with no member of another kind", () => {
+  it("is decoded for each reason, and refused with a member of another type", () => {
     assert.deepStrictEqual(QuarantineReason.literals, reasons)
     for (const reason of reasons) {
       const found = {
@@ -95,7 +95,7 @@ describe("a run in quarantine", () => {
     }
   })
 
-  it("is shown with its events as they are stored, whatever their payload is", () => {
+  it("is shown with its events as they are stored, also where a payload is no JSON", () => {
     const raw = { seq: 0, at: 7, type: "RunPaused", payload: "{" }
     const decode = Schema.decodeUnknownSync(RawEvent)
     assert.deepStrictEqual(decode(raw), raw)

@@ -6,7 +6,7 @@ import { fold } from "../../src/run/RunState.ts"
 import * as Samples from "../contracts/Samples.ts"
 
 describe("an input that is decided again", () => {
-  it("puts a question once, also when somebody answered it before the asker knew that it stood", () => {
+  it("puts a question once, also when it was answered before its append was acknowledged", () => {
     const asked = Samples.approvalRequested()
     const { _tag, ...request } = asked
     const input: RunInput = { _tag: "Asks", request }

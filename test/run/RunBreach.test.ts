@@ -107,7 +107,7 @@ const names = Object.keys(bounds) as ReadonlyArray<LimitName>
 
 const lastTurn = (play: Play) => play.state.frames.get(rootFrame)!.step + 1
 
-describe("a bound of the run", () => {
+describe("a limit of the run", () => {
   for (const name of names) {
     const { last = "", limits, near, reason, thing, used } = bounds[name]
     const sentence = `the run has used ${used[0]} of ${used[1]} ${thing} (${name})${last}`
@@ -127,7 +127,7 @@ describe("a bound of the run", () => {
       assert.strictEqual(play.state.ended?.reason, reason)
     })
 
-    it(`${name} asks a person where it is to ask, and one approval adds as much again`, () => {
+    it(`${name} asks a person with ask, and one approval adds as much again`, () => {
       const play = started({ ...limits, on_breach: "ask" })
       near(play)
       assert.isFalse(wantedWork(play.state).some((each) => each._tag === "AskLimit"))
@@ -166,7 +166,7 @@ describe("a bound of the run", () => {
       assert.strictEqual(limitPlace(play.state, name), `limit/${name}.2`)
     })
 
-    it(`${name} is extended by what is declared, as often as that, and then stops the run`, () => {
+    it(`${name} is extended by extend_by, extensions_max times, and then stops the run`, () => {
       const declared = name === "cost_max" ? "0.25" : Math.max(1, Number(used[1]) / 2)
       const play = started({
         ...limits,
@@ -205,7 +205,7 @@ describe("a bound of the run", () => {
       }
     })
 
-    it(`${name} ends the run as failed where a person denies more`, () => {
+    it(`${name} fails the run where a person denies the extension`, () => {
       const play = started({ ...limits, on_breach: "ask" })
       near(play)
       near(play)
@@ -226,7 +226,7 @@ describe("a bound of the run", () => {
       assert.strictEqual(extensionOf(play.state, name).max, used[1])
     })
 
-    it(`${name} leaves one turn without tools where the run is to answer, and it ends the run`, () => {
+    it(`${name} leaves one last turn without tools with answer`, () => {
       const play = started({ ...limits, on_breach: "answer" })
       for (let i = 0; breachOf(play.state) === undefined; i++) {
         if (i > 2) assert.fail("it is not reached")
@@ -251,7 +251,7 @@ describe("a bound of the run", () => {
       assert.deepInclude(play.state.ended, { status: "complete", text: "so far" })
     })
 
-    it(`${name} fails the run where the last turn was to answer and says nothing`, () => {
+    it(`${name} fails the run where the last turn has no text`, () => {
       for (const text of ["", "  "]) {
         const play = started({ ...limits, on_breach: "answer" })
         while (breachOf(play.state) === undefined) near(play)
@@ -270,7 +270,7 @@ describe("a bound of the run", () => {
   }
 })
 
-describe("what is kept for a last turn", () => {
+describe("what is reserved for a last turn", () => {
   const turns = (limits: Partial<RunLimits>, given: (turn: number) => Partial<ModelTurned>) => {
     const play = started({ on_breach: "answer", ...limits })
     let turn = 0
@@ -279,21 +279,21 @@ describe("what is kept for a last turn", () => {
   }
   const token = () => ({ usage: { input_tokens: 1, output_tokens: 0 } })
 
-  it("is a tenth of the tokens, or what is declared", () => {
+  it("is a tenth of the tokens, or answer_tokens", () => {
     assert.strictEqual(turns({ tokens_max: 20 }, token), 18)
     assert.strictEqual(turns({ tokens_max: 19 }, token), 18)
     assert.strictEqual(turns({ tokens_max: 20, answer_tokens: 0 }, token), 20)
     assert.strictEqual(turns({ tokens_max: 20, answer_tokens: 15 }, token), 5)
   })
 
-  it("is a tenth of the cost, or what is declared", () => {
+  it("is a tenth of the cost, or answer_cost", () => {
     const tenth = () => ({ cost: priced("0.1") })
     assert.strictEqual(turns({ cost_max: "2" }, tenth), 18)
     assert.strictEqual(turns({ cost_max: "2", answer_cost: "0" }, tenth), 20)
     assert.strictEqual(turns({ cost_max: "2", answer_cost: "1.5" }, tenth), 5)
   })
 
-  it("is nothing where the run stops or asks", () => {
+  it("is nothing with stop and ask", () => {
     for (const on_breach of ["stop", "ask"] as const) {
       const limits = { answer_tokens: 15, answer_cost: "1.5", on_breach }
       assert.strictEqual(turns({ tokens_max: 20, ...limits }, token), 20)
@@ -305,8 +305,8 @@ describe("what is kept for a last turn", () => {
   })
 })
 
-describe("several bounds", () => {
-  it("are met in their order, whichever is declared first", () => {
+describe("several limits", () => {
+  it("are breached in a fixed order, whichever is declared first", () => {
     const play = started({
       steps_max: 2,
       calls_max: 2,
@@ -347,7 +347,7 @@ describe("several bounds", () => {
     ])
   })
 
-  it("of nothing bound nothing", () => {
+  it("of 0 limit nothing", () => {
     const play = started({
       tokens_max: 0,
       wall_ms_max: 0,
@@ -365,7 +365,7 @@ describe("several bounds", () => {
   })
 })
 
-describe("a cost that nobody knows", () => {
+describe("a cost that is not known", () => {
   for (const [what, cost] of [
     ["a turn without a price", unpriced],
     ["a turn in another currency", priced("0.1", "EUR")]
@@ -389,7 +389,7 @@ describe("a cost that nobody knows", () => {
     })
   }
 
-  it("is asked about, and whoever extends it knows so: what has a price still counts", () => {
+  it("may be extended, and what has a price still counts", () => {
     const play = started({ cost_max: "0.5", on_breach: "ask", extensions_max: 2 })
     step(play, { cost: unpriced })
     assert.deepStrictEqual(extensionOf(play.state, "cost_max"), {
@@ -407,7 +407,7 @@ describe("a cost that nobody knows", () => {
     assert.deepStrictEqual(breachOf(play.state), { limit: "cost_max", reason: "cost_max" })
   })
 
-  it("has a bound of nothing where an extension is asked for without one", () => {
+  it("has a limit of 0 where cost_max is not declared", () => {
     assert.deepStrictEqual(extensionOf(started().state, "cost_max"), {
       limit: "cost_max",
       max: "0",
@@ -427,7 +427,7 @@ describe("turns of several frames at once", () => {
     return wantedWork(play.state).map((each) => (each._tag === "AskModel" ? each.start : each._tag))
   }
 
-  it("leave room for one as large as the largest so far", () => {
+  it("leave room for another as large as the largest so far", () => {
     const cost = priced("0.2")
     assert.deepStrictEqual(two({}), [true, true])
     assert.deepStrictEqual(two({ tokens_max: 21 }, { usage }), [true, true])
@@ -447,7 +447,7 @@ describe("turns of several frames at once", () => {
     assert.deepStrictEqual(two({ steps_max: 2 }), [true])
   })
 
-  it("are measured by the largest turn, and not by the last", () => {
+  it("are taken to be as large as the largest turn, not the last", () => {
     const after = (limits: Partial<RunLimits>) => {
       const play = started(limits)
       step(play, { usage: { input_tokens: 12, output_tokens: 8 }, cost: priced("0.2") })

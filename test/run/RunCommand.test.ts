@@ -77,7 +77,7 @@ const assertRefused = <E extends { readonly _tag: string }>(
 const tags = (events: ReadonlyArray<RunEvent>) => events.map((event) => event._tag)
 
 describe("decideApproval", () => {
-  it("ST-29 an approval lets the call run with its arguments, and says who approved", () => {
+  it("ST-29 an approval lets the call run with its arguments, and records who approved", () => {
     const { play, request } = asking()
     const before = play.state.calls.get(first)!.arguments
     assert.isTrue(command(play, () => decideBy(play, request)))
@@ -100,7 +100,7 @@ describe("decideApproval", () => {
     }
   })
 
-  it("says of a decision of no known variant which there are, in at most 64 units of what it was", () => {
+  it("a refusal of an unknown variant lists the known ones, with at most 64 units of the unknown", () => {
     const { play, request } = asking()
     const { answer } = decideBy(play, request, { _tag: "x".repeat(65) } as never)
     assert.deepInclude(Result.isFailure(answer) ? answer.failure : {}, {
@@ -115,7 +115,7 @@ describe("decideApproval", () => {
     assertRefused(decideBy(play, elsewhere), "ApprovalSettled")
   })
 
-  it("an answered question was decided, also where a later one of the same call expired", () => {
+  it("an answered question is reported as decided, also where a later one of its call expired", () => {
     const { play, request } = asking()
     command(play, () => decideBy(play, request))
     const later = { ...request, approval: Samples.approvalId(), proposal: "q", expires_at: 5 }
@@ -192,7 +192,7 @@ describe("decideApproval", () => {
     assert.isUndefined(revised.play.state.calls.get(first)!.approved_by)
   })
 
-  it("a call that a person denied is not asked again, a revised one is", () => {
+  it("a denied call is not asked again, a revised one is", () => {
     for (const [decision, expected] of [
       [{ _tag: "Deny", reason: "no" }, "CallSettled"],
       [{ _tag: "RequestRevision", note: "smaller" }, "ApprovalRequested"]
@@ -205,7 +205,7 @@ describe("decideApproval", () => {
     }
   })
 
-  it("a modification replaces the arguments and keeps who made it", () => {
+  it("a modification replaces the arguments and records who made it", () => {
     const { play, request } = asking()
     const decision = { _tag: "Modify", arguments: { event_id: "e-2" } } as const
     command(play, () => decideBy(play, request, decision))
@@ -235,7 +235,7 @@ describe("decideApproval", () => {
     assertRefused(stranger, "ApprovalNotFound")
   })
 
-  it("who is not entitled is refused: a viewer, and anybody outside the named roles", () => {
+  it("a principal that is not entitled is refused: a viewer, and one without the named roles", () => {
     const open = asking()
     for (const roles of [["viewer"], ["customer"], []] as const) {
       assertRefused(decideBy(open.play, open.request, undefined, roles), "NotEntitled")
@@ -248,7 +248,7 @@ describe("decideApproval", () => {
     assert.isUndefined(tagOf(decideBy(named.play, named.request, undefined, ["operator"])))
   })
 
-  it("a second decision is told that it was settled, also when the answer was to an older question", () => {
+  it("a second decision is refused as settled, also when the first was on an older question", () => {
     const { play, request } = asking()
     command(play, () => decideBy(play, request))
     assertRefused(decideBy(play, request), "ApprovalSettled")
@@ -260,7 +260,7 @@ describe("decideApproval", () => {
     assert.isUndefined(tagOf(decideBy(play, newer)))
   })
 
-  it("a decision at or after the expiry closes the question and says so", () => {
+  it("a decision at or after the expiry closes the question and is refused", () => {
     const { play, request } = asking({ expires_at: 1_000 })
     assert.isUndefined(tagOf(decideBy(play, request, undefined, undefined, 999)))
     const late = decideBy(play, request, undefined, undefined, 1_000)
@@ -271,7 +271,7 @@ describe("decideApproval", () => {
     assertRefused(decideBy(play, request), "ApprovalExpired")
   })
 
-  it("a decision after the run was cancelled is told so and changes nothing", () => {
+  it("a decision after a cancel is refused as cancelled and changes nothing", () => {
     const { play, request } = asking()
     command(play, (state) => cancelRun(state, run, "ada", "enough"))
     const late = decideBy(play, request)
@@ -287,7 +287,7 @@ describe("decideApproval", () => {
 })
 
 describe("expireApproval", () => {
-  it("closes a question at its time, and neither before nor twice", () => {
+  it("closes a question at its expiry, not before and not twice", () => {
     const { play, request } = asking({ expires_at: 1_000 })
     const at = (now: number) => expireApproval(fold(play.events), first, request.approval, now)
     assert.deepStrictEqual(at(999).events, [])
@@ -300,7 +300,7 @@ describe("expireApproval", () => {
     assert.deepStrictEqual(at(2_000).events, [])
   })
 
-  it("leaves alone what waits for ever, was answered, or is another question", () => {
+  it("changes nothing of a question without an expiry, an answered one, and another one", () => {
     const forever = asking()
     assert.deepStrictEqual(
       expireApproval(fold(forever.play.events), first, forever.request.approval, 9e15).events,
@@ -334,7 +334,7 @@ describe("cancelRun", () => {
     })
   })
 
-  it("waits for a call that is on its way and starts no other", () => {
+  it("waits for a call in flight and starts no other", () => {
     const { play } = asking()
     give(play, { _tag: "Dispatches", call: second, key: "k", on_loss: "unknown" })
     command(play, (state) => cancelRun(state, run, "ada", "enough"))
@@ -359,7 +359,7 @@ describe("cancelRun", () => {
     assertRefused(cancelRun(fold(play.events), run, "bob", "too"), "RunIsOver")
   })
 
-  it("is for operators and for who sent the message; a settlement for operators alone", () => {
+  it("is for operators and the sender of the message; a settlement is for operators alone", () => {
     const { play } = asking()
     const by = (id: string, ...roles: ReadonlyArray<Role>) =>
       new Principal({ id, tenant: Samples.acme, roles })
@@ -396,7 +396,7 @@ describe("settleCall", () => {
     return play
   }
 
-  it("settles a call that its tool is asked for, once its time is over or its owner is gone", () => {
+  it("settles a call that may be reconciled, once its time is over or its owner is gone", () => {
     const dispatched = () => {
       const { play } = asking()
       give(play, { _tag: "Dispatches", call: second, key: "k", on_loss: "ask", over_at: 100 })
@@ -419,7 +419,7 @@ describe("settleCall", () => {
     assert.strictEqual(play.events.length, length)
   })
 
-  it("an operator says what became of a call", () => {
+  it("settles an unknown call as succeeded or failed, by an operator", () => {
     const succeeded = unknown()
     command(succeeded, (state) =>
       settleCall(state, run, second, { _tag: "Succeeded", json: '{"sent":true}' }, "bob", 0)
@@ -453,7 +453,7 @@ describe("settleCall", () => {
     assert.isTrue(wanted?._tag === "RunCall" && wanted.start)
   })
 
-  it("settles a call that may be sent again once its owner is gone: then nobody sends it", () => {
+  it("settles a call that may be sent again once its owner is gone, and it is not sent again", () => {
     const { play } = asking()
     const dispatches = { _tag: "Dispatches", call: second, key: "k", on_loss: "again" } as const
     give(play, dispatches)
@@ -469,7 +469,7 @@ describe("settleCall", () => {
     assert.strictEqual(play.events.length, length)
   })
 
-  it("only an unknown call of a living run can be settled", () => {
+  it("refuses a call that is not unknown, and a call of an ended run", () => {
     const { play } = asking()
     const settle = (call: typeof first) =>
       settleCall(fold(play.events), run, call, { _tag: "RunAgain" }, "bob", 0)
@@ -482,7 +482,7 @@ describe("settleCall", () => {
 })
 
 describe("a command that is refused", () => {
-  it("says of which run or call, and what it is", () => {
+  it("names its run or call, and its status or phase", () => {
     assert.strictEqual(new RunNotFound({ run_id: "r-1" }).message, 'there is no run "r-1"')
     const over = new RunIsOver({ run_id: "r-1", status: "failed" })
     assert.strictEqual(over.message, "run r-1 is failed")

@@ -18,7 +18,7 @@ describe("a prompt", () => {
   const compacts = (play: Play, given: Parameters<typeof compaction>[0] = {}) =>
     added(play, () => give(play, { _tag: "Compacts", compaction: compaction(given) }))
 
-  it("is cut once before a turn, and once more where its provider still refuses it", () => {
+  it("is cut once before a turn, and once more if its provider still refuses it", () => {
     const play = started()
     const cut = (cause: "bound" | "refused", step = 1) => compacts(play, { cause, step }).length
     assert.deepStrictEqual(compacts(play), [{ _tag: "Compacted", ...compaction() }])
@@ -35,7 +35,7 @@ describe("a prompt", () => {
     assert.strictEqual(cut("refused", 2), 0)
   })
 
-  it("that was summarised has the cost of that, which is no step", () => {
+  it("that was summarised costs what the summary cost, and the summary is no step", () => {
     const play = started({ cost_max: "9" })
     compacts(play, {
       how: "summarised",
@@ -53,7 +53,7 @@ describe("a prompt", () => {
     assert.strictEqual(play.state.used.unpriced_turns, 0)
   })
 
-  it("shows less of its own and of the past, each where it says so", () => {
+  it("leaves out of its own transcript and of the past what the cut names", () => {
     const play = started()
     for (const n of [1, 2]) {
       says(play, { text: `turn ${n}`, calls: [proposal("write", { n })] })

@@ -62,7 +62,7 @@ describe("a run that is stopped", () => {
   const sends = (play: Play, on_loss: "again" | "unknown" | "ask" = "again"): void =>
     give(play, { _tag: "Dispatches", call: first, key: "k", on_loss, over_at: 100 })
 
-  it("closes its calls at once, each by where it stands", () => {
+  it("closes its calls at once, each by its phase", () => {
     for (const [what, bring, expected] of [
       ["proposed", () => undefined, [settled(first, cancelled)]],
       [
@@ -101,7 +101,7 @@ describe("a run that is stopped", () => {
     }
   })
 
-  it("closes a question, which nobody answers any more, in the name of who stopped it", () => {
+  it("closes a question about a limit, by the principal that stopped it", () => {
     const play = started()
     proposes(play, 1)
     const { approval } = asks(play)
@@ -113,7 +113,7 @@ describe("a run that is stopped", () => {
     ])
   })
 
-  it("waits for what is on its way, and is stopped once", () => {
+  it("waits for what is in flight, and is stopped once", () => {
     const play = started()
     proposes(play, 1)
     sends(play)
@@ -124,7 +124,7 @@ describe("a run that is stopped", () => {
     assert.deepStrictEqual(ends(play, first, result), [settled(first, result), ...over])
   })
 
-  it("closes a specialist's calls before the delegation, which did not run to its end", () => {
+  it("closes a specialist's calls before its delegation, which is cancelled", () => {
     const { frame, play } = delegated()
     proposes(play, 2, frame)
     const at = (index: number) => callId(frame, 1, index)
@@ -137,7 +137,7 @@ describe("a run that is stopped", () => {
     ])
   })
 
-  it("keeps a delegation open while a call of its specialist is on its way", () => {
+  it("keeps a delegation open while a call of its specialist is in flight", () => {
     const { frame, play } = delegated()
     proposes(play, 1, frame)
     const call = callId(frame, 1, 0)
@@ -150,7 +150,7 @@ describe("a run that is stopped", () => {
     ])
   })
 
-  it("has no further turn, and none that comes late changes it", () => {
+  it("has no further turn, and a late one changes nothing", () => {
     const play = started()
     proposes(play, 1)
     sends(play)
@@ -192,7 +192,7 @@ describe("a turn", () => {
     ]
   }
 
-  it("is taken where its frame waits for exactly that one", () => {
+  it("is accepted where its frame waits for exactly that turn", () => {
     const play = started()
     proposes(play, 1)
     assert.deepStrictEqual(late(play), [], "a call has no result yet")
@@ -227,7 +227,7 @@ describe("a turn", () => {
     assert.deepStrictEqual(late(stopping, frameOf(second), 1), [])
   })
 
-  it("that failed ends the run with its reason where it is the supervisor's", () => {
+  it("that failed ends the run with its reason if it is the supervisor's", () => {
     const play = started()
     const events = added(play, () =>
       give(play, {
@@ -247,7 +247,7 @@ describe("a turn", () => {
   })
 })
 
-describe("a call that is refused by a bound of the run", () => {
+describe("a call that is refused by a limit of the run", () => {
   const proposed = (calls: number, limits: Partial<RunLimits> = {}) => {
     const play = started(limits)
     proposes(play, calls)
@@ -260,7 +260,7 @@ describe("a call that is refused by a bound of the run", () => {
     input: "do"
   })
 
-  it("says so: calls, questions, writes, depth and delegations, and what was denied before", () => {
+  it("has the reason: calls, questions, writes, depth, delegations, and an earlier denial", () => {
     const third = callId(rootFrame, 1, 2)
     const many = proposed(3, { calls_max: 2 })
     const message = "this run may make no more calls"
@@ -297,7 +297,7 @@ describe("a call that is refused by a bound of the run", () => {
     ])
   })
 
-  it("is one that a person denied, put again in other words or by another call", () => {
+  it("is one with an equal proposal that a person denied, and no other", () => {
     const play = proposed(2)
     const { approval, digest, proposal: same } = asks(play)
     const decision = { _tag: "Deny", reason: "no" } as const
@@ -336,7 +336,7 @@ describe("a dispatch", () => {
       ...given
     } as RunInput)
 
-  it("says its owner, what its loss means, when it is over and which way it went", () => {
+  it("has its epoch, on_loss, over_at and via", () => {
     const play = started()
     proposes(play, 1)
     const event = { _tag: "CallDispatched", call: first, key: "k", epoch: 1 }
@@ -350,7 +350,7 @@ describe("a dispatch", () => {
     }
   })
 
-  it("of a tool that can be asked is sent again once it was, later each time, and never otherwise", () => {
+  it("with on_loss ask is sent again only after its tool was asked, with a later over_at each time", () => {
     const play = started()
     proposes(play, 1)
     give(play, { _tag: "Dispatches", call: first, key: "k", on_loss: "ask" })
@@ -361,7 +361,7 @@ describe("a dispatch", () => {
     assert.lengthOf(sends(play, { on_loss: "ask", asked: true, over_at: 1 }), 1)
   })
 
-  it("that was not lost has the result that comes, whoever was asked", () => {
+  it("that was not lost has the result that comes, also after its tool was asked", () => {
     for (const asked of [undefined, true] as const) {
       const play = started()
       proposes(play, 1)
@@ -377,7 +377,7 @@ describe("a dispatch", () => {
     }
   })
 
-  it("that is asked for, delegated or put to a person when it was lost is unknown", () => {
+  it("that was lost becomes unknown when its call asks or delegates", () => {
     const play = started()
     proposes(play, 1)
     give(play, { _tag: "Dispatches", call: first, key: "k", on_loss: "again" })
@@ -389,7 +389,7 @@ describe("a dispatch", () => {
     assert.deepStrictEqual(decide(play.state, input), lost as never)
   })
 
-  it("that nobody may send again is not sent, also by the next owner", () => {
+  it("with on_loss unknown is not sent again, also by the next owner", () => {
     const play = started()
     proposes(play, 1)
     give(play, { _tag: "Dispatches", call: first, key: "k", on_loss: "unknown" })
@@ -401,8 +401,8 @@ describe("a dispatch", () => {
   })
 })
 
-describe("an operator's word on a call", () => {
-  it("is refused for one that there is not, which has no phase", () => {
+describe("a settlement", () => {
+  it("is refused for a call that does not exist, with phase none", () => {
     const play = started()
     const { answer } = settleCall(play.state, run, first, { _tag: "RunAgain" }, "bob", 0)
     assert.deepInclude(answer, { _tag: "Failure" })
@@ -411,7 +411,7 @@ describe("an operator's word on a call", () => {
 })
 
 describe("the supervisor's last turn", () => {
-  it("is kept as it is where it asks for nothing, and loses what it asks for", () => {
+  it("is kept without calls, and loses its calls", () => {
     const play = started({ steps_max: 1, on_breach: "answer" })
     proposes(play, 1)
     ends(play, first)
@@ -423,7 +423,7 @@ describe("the supervisor's last turn", () => {
     assert.deepStrictEqual(decide(play.state, { _tag: "TurnFinished", turned: asking }), [plain])
   })
 
-  it("is not a specialist's, nor that of a run that may go on", () => {
+  it("is not a specialist's, nor a turn of a run within its limits", () => {
     const play = started({ steps_max: 2, on_breach: "ask" })
     proposes(play, 1)
     ends(play, first)
@@ -436,8 +436,8 @@ describe("the supervisor's last turn", () => {
   })
 })
 
-describe("a specialist at a bound", () => {
-  it("fails its call where the run is to answer, and its supervisor has the last turn", () => {
+describe("a specialist at a limit", () => {
+  it("fails its call with answer, and its supervisor has the last turn", () => {
     const { frame, play } = delegated({ calls_max: 2, on_breach: "answer" })
     says(play, { calls: [proposal("read", { n: 1 })] }, frame)
     const events = ends(play, callId(frame, 1, 0))
@@ -461,7 +461,7 @@ describe("a specialist at a bound", () => {
     )
   })
 
-  it("stops the run where it stops, and asks for the run where it asks", () => {
+  it("stops the run with stop, and asks about the run with ask", () => {
     const reach = (on_breach: "stop" | "ask") => {
       const { frame, play } = delegated({ calls_max: 2, on_breach })
       says(play, { calls: [proposal("read", { n: 1 })] }, frame)

@@ -54,7 +54,7 @@ const assertAll = (play: Play): void => {
 
 describe("any interleaving", () => {
   it(
-    "keeps one result a call, one end, valid transcripts, true counters and the limits",
+    "keeps one result per call, one end, valid transcripts, right counters and the limits",
     patient,
     () => {
       each((seed) => {
@@ -78,7 +78,7 @@ describe("any interleaving", () => {
     })
   })
 
-  it("does not change what a decision is made of", () => {
+  it("does not change the state by deciding, concluding or wanting", () => {
     each((seed) => {
       const { events, state } = interleave(seed, () => undefined)
       conclude(state)
@@ -100,7 +100,7 @@ describe("any interleaving", () => {
     })
   })
 
-  it("ends without any new act when it is stopped and its dispatched calls come back", () => {
+  it("ends without a new act when it is stopped and its dispatched calls have results", () => {
     each((seed) => {
       const play = interleave(seed, () => undefined)
       const stopping = { status: "cancelled", by: "ada", reason: "enough" } as const
@@ -116,7 +116,7 @@ describe("any interleaving", () => {
     })
   })
 
-  it("has met every event and every outcome", () => {
+  it("meets every event and every outcome", () => {
     const met = new Map<string, number>()
     const add = (name: string) => met.set(name, (met.get(name) ?? 0) + 1)
     each((seed) => {
@@ -387,7 +387,7 @@ describe("limits", () => {
     assert.strictEqual(reasonOf(play, 2), "DELEGATIONS_MAX")
   })
 
-  it("a dispatch that was lost becomes unknown where it may not be sent again without asking", () => {
+  it("a lost dispatch with on_loss unknown becomes unknown", () => {
     const play = turned(2)
     for (const index of [0, 1]) {
       const call = first(index)
@@ -401,7 +401,7 @@ describe("limits", () => {
     assert.strictEqual(play.state.questions, 0)
   })
 
-  it("a lost dispatch that the gate now refuses becomes unknown, because it may have taken effect", () => {
+  it("a lost dispatch that the gate now refuses becomes unknown, because it may have had its side effect", () => {
     const play = turned(1)
     const call = first(0)
     give(play, { _tag: "Dispatches", call, key: "k", on_loss: "again" })
@@ -411,7 +411,7 @@ describe("limits", () => {
     assert.strictEqual(play.state.calls.get(call)?.phase._tag, "Unknown")
   })
 
-  it("a lost dispatch whose tool can be asked is wanted work, and has the result that its tool gives", () => {
+  it("a lost dispatch with on_loss ask is wanted work, and has the result that its tool reports", () => {
     const play = lostAsk()
     assert.strictEqual(play.state.unknown, 0)
     assert.deepStrictEqual(wantedWork(play.state), [
@@ -425,14 +425,14 @@ describe("limits", () => {
     assertAll(play)
   })
 
-  it("a lost dispatch whose tool can be asked is unknown where something else says how it ended", () => {
+  it("a lost dispatch with on_loss ask is unknown where anything but its tool gives a result", () => {
     const play = lostAsk()
     const settled = { _tag: "CallSettled", call: first(0), outcome: { _tag: "Cancelled" } } as const
     give(play, { _tag: "Finished", settled })
     assert.strictEqual(play.state.unknown, 1)
   })
 
-  it("a lost dispatch whose tool can be asked is sent again when it was, each time once", () => {
+  it("a lost dispatch with on_loss ask is sent again after its tool was asked, once each time", () => {
     const play = lostAsk()
     const again = { _tag: "Dispatches", call: first(0), key: "k", on_loss: "ask" } as const
     const dispatches = () => play.events.filter((event) => event._tag === "CallDispatched").length
@@ -448,7 +448,7 @@ describe("limits", () => {
     assertAll(play)
   })
 
-  it("a lost dispatch whose tool can be asked is unknown when its run is stopped", () => {
+  it("a lost dispatch with on_loss ask is unknown when its run is stopped", () => {
     const play = lostAsk()
     command(play, (state) => cancelRun(state, run, "ada", "enough"))
     assert.deepStrictEqual(resultOf(play), { _tag: "Unknown" })

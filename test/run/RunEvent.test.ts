@@ -234,7 +234,7 @@ const encode = Schema.encodeUnknownSync(RunEvent)
 
 describe("an event", () => {
   for (const [tag, events] of Object.entries(whole)) {
-    it(`${tag} comes back from its text with all that it holds`, () => {
+    it(`${tag} is decoded from its text with all of its members`, () => {
       for (const event of events) {
         const text = JSON.stringify(encode(event))
         assert.deepStrictEqual(decode(JSON.parse(text)), event)
@@ -244,7 +244,7 @@ describe("an event", () => {
     })
   }
 
-  it("with any member of another kind is read by nobody", () => {
+  it("with a member of another type is not decoded", () => {
     for (const events of Object.values(whole)) {
       for (const event of events) {
         for (const [path, strange] of corrupted(event, ["arguments", "provider"])) {
@@ -254,7 +254,7 @@ describe("an event", () => {
     }
   })
 
-  it("of another kind, or with a word that nobody knows, is read by nobody", () => {
+  it("of an unknown tag, or with an unknown literal, is not decoded", () => {
     const strange = [
       { _tag: "RunPaused" },
       { _tag: "" },
@@ -275,8 +275,8 @@ describe("an event", () => {
   })
 })
 
-describe("what became of a call", () => {
-  it("ST-09 SM-27 has a class and a kind of error, and none where it is a value", () => {
+describe("an outcome", () => {
+  it("ST-09 SM-27 has a class and a kind of error, and neither if it is a value", () => {
     const policy = ["ToolPolicyError", "permission"] as const
     const expected: Record<Outcome["_tag"], readonly [string | null, string | null]> = {
       Value: [null, null],

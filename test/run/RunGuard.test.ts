@@ -80,7 +80,7 @@ describe("two calls of one turn", () => {
       [[], ""]
     ]
 
-  it("for one thing run once: the second has its result at once, whatever it waits for", () => {
+  it("with equal arguments run once: the second has its result at once, whatever it waits for", () => {
     for (const [a, b] of same) {
       const play = proposed(proposal("write", a), proposal("write", b))
       const expected = [{ _tag: "CallSettled", call: second, outcome: twice("write", 1) }]
@@ -93,7 +93,7 @@ describe("two calls of one turn", () => {
     }
   })
 
-  it("for different things both run", () => {
+  it("with different arguments both run", () => {
     for (const [a, b] of different) {
       const play = proposed(proposal("write", a), proposal("write", b))
       const tags = dispatches(play).map(({ _tag }) => _tag)
@@ -103,7 +103,7 @@ describe("two calls of one turn", () => {
     assert.strictEqual(dispatches(play)[0]?._tag, "CallDispatched")
   })
 
-  it("are compared with each before them, and never with those behind them or of other turns", () => {
+  it("are compared with those before them in their turn only", () => {
     const a = proposal("write", { a: 1 })
     const third = callId(rootFrame, 1, 2)
     const play = proposed(proposal("write", { b: 1 }), a, a)
@@ -126,7 +126,7 @@ describe("two calls of one turn", () => {
     })
   })
 
-  it("that a person has approved runs, same or not: its question was put for it alone", () => {
+  it("both run if a modification made the second equal to the first", () => {
     const play = proposed(proposal("write", { a: 1 }), proposal("write", { a: 2 }))
     const { _tag, ...request } = Samples.approvalRequested(second)
     give(play, { _tag: "Asks", request })
@@ -139,7 +139,7 @@ describe("two calls of one turn", () => {
     assert.strictEqual(dispatches(play)[0]?._tag, "CallDispatched")
   })
 
-  it("that an earlier release let through is sent again, and is no second result of the first", () => {
+  it("of which an earlier release dispatched the second: it is sent again", () => {
     const twin = proposal("write", { a: 1 })
     const play = proposed(twin, twin)
     const call = second
@@ -149,7 +149,7 @@ describe("two calls of one turn", () => {
     assert.strictEqual(decide(play.state, again)[0]?._tag, "CallDispatched")
   })
 
-  it("that was sent once is sent again, also where its twin was cut off with its owner", () => {
+  it("of which one was dispatched: it is sent again, also where the other was lost with its owner", () => {
     const play = proposed(proposal("write", { a: 1 }), proposal("write", { a: 2 }))
     const again = { _tag: "Dispatches", call: second, key: "k", on_loss: "again" } as const
     give(play, again)
@@ -183,7 +183,7 @@ describe("a mistake of the model", () => {
   ]
 
   for (const reason of reasons) {
-    it(`is a turn with nothing but ${reason}, and the end says which it was`, () => {
+    it(`is a turn with nothing but ${reason}, and the end of the run names it`, () => {
       const play = started({ mistakes_max: 1 })
       proposes(play, 2)
       ends(play, second, failed("INPUT_SCHEMA"))
@@ -195,7 +195,7 @@ describe("a mistake of the model", () => {
     })
   }
 
-  it("is no turn with one result that is none, and begins to be counted anew behind it", () => {
+  it("is no turn with one other result, and the count begins anew after that", () => {
     for (const other of [
       { _tag: "Value", json: "1" },
       { _tag: "Cancelled" },
@@ -222,7 +222,7 @@ describe("a mistake of the model", () => {
     }
   })
 
-  it("is told in at most 300 units, with at most 64 of what the model called the tool", () => {
+  it("is described in at most 300 units, with at most 64 of the tool's name", () => {
     const play = started({ mistakes_max: 1 })
     says(play, { calls: [proposal("n".repeat(65))] })
     ends(play, first, failed("UNKNOWN_TOOL", "m".repeat(400)))
@@ -255,7 +255,7 @@ describe("an empty turn", () => {
     }
   })
 
-  it("with a call that could not be read is told so, also where it has a text", () => {
+  it("with an unreadable call is asked for again with the reason, also where it has a text", () => {
     const play = started()
     says(play, { text: "I call", unreadable: `${"u".repeat(2_000)}beyond` })
     assert.deepStrictEqual(shown(play), [
@@ -268,7 +268,7 @@ describe("an empty turn", () => {
     assert.isUndefined(play.state.ended)
   })
 
-  it("is none where it has a call, whatever else was unreadable", () => {
+  it("is not one that has a call, even with another that was unreadable", () => {
     const play = started()
     const [event] = says(play, { text: "", calls: [proposal("write")], unreadable: "half" })
     assert.notProperty(event, "empty")
@@ -287,14 +287,14 @@ describe("the same call that fails again and again", () => {
     return play.state.used.repeats
   }
 
-  it("is known by its tool and its arguments, in any order of their keys", () => {
+  it("is the same by its tool and its arguments, in any order of keys", () => {
     const args = { a: [1, null, "x", { b: true }], c: {} }
     const turned = { c: {}, a: [1, null, "x", { b: true }] }
     assert.strictEqual(repeats(proposal("write", args), proposal("write", turned)), 2)
     assert.strictEqual(repeats(proposal("write", args), proposal("erase", args)), 1)
   })
 
-  it("is not taken for another", () => {
+  it("is not the same with other arguments", () => {
     const all: ReadonlyArray<ProposedCall["arguments"]> = [
       null,
       {},
@@ -338,7 +338,7 @@ describe("the same call that fails again and again", () => {
     assert.strictEqual(repeats(malformed("{1"), proposal("write", null), malformed("{1")), 2)
   })
 
-  it("counts from its last success, which another call's does not count for", () => {
+  it("counts from its own last success", () => {
     const play = started({ repeats_max: 3, mistakes_max: 0 })
     const once = (n: number, outcome?: Outcome) => {
       says(play, { calls: [proposal("write", { n })] })

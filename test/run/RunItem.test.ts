@@ -20,7 +20,7 @@ const task: AgentTask = {
   created_at: 5
 }
 
-it("a run of a list is what its task says, and its reason where it has one", () => {
+it("a run in a list has the fields of its task, and its reason if it has one", () => {
   const unknown = {
     run_id: task.id,
     call: Samples.firstCall,
@@ -58,14 +58,14 @@ it("a run of a list is what its task says, and its reason where it has one", () 
   assert.throws(() => decode({ ...failed, quarantined: false }))
 })
 
-it("a run of a list shows 200 units of its message, and never half a character", () => {
+it("a run in a list shows 200 units of its message, and never half a character", () => {
   const shown = (message: string) => runItem({ ...task, message }, "pending", []).message
   assert.strictEqual(shown("m".repeat(200)), "m".repeat(200))
   assert.strictEqual(shown("m".repeat(201)), "m".repeat(200))
   assert.strictEqual(shown(`${"m".repeat(199)}\u{1f600}`), `${"m".repeat(199)}\ufffd`)
 })
 
-it("a list may be asked for each status, and for each that a run waits for", () => {
+it("a list may be filtered by each status, and by what its runs wait for", () => {
   assert.deepStrictEqual(Status.literals, [
     "pending",
     "processing",
@@ -84,7 +84,7 @@ it("a list may be asked for each status, and for each that a run waits for", () 
   }
 })
 
-it("what waits for a process that hosts it is counted by tenant and by what it needs", () => {
+it("unhosted work is counted by tenant and by what it needs", () => {
   const work = { tenant, agent: address.agent, version: "d.t", tool: "k@1", count: 2, oldest_at: 5 }
   const decode = Schema.decodeUnknownSync(UnhostedWork)
   assert.deepStrictEqual(decode(work), work)

@@ -53,7 +53,7 @@ describe("a fold", () => {
 })
 
 describe("the status of a run", () => {
-  it("is pending until somebody owns it, and then what it waits for or how it ended", () => {
+  it("is pending until it is claimed, and then what it waits for or how it ended", () => {
     assert.strictEqual(statusOf(emptyState()), "pending")
     const accepted = fold([Samples.runAccepted(Samples.newTask())])
     assert.strictEqual(statusOf(accepted), "pending")
@@ -72,7 +72,7 @@ describe("the status of a run", () => {
 })
 
 describe("a run may leave its process", () => {
-  it("while all that it wants is a person's, and at no other time", () => {
+  it("while it waits for people alone, and at no other time", () => {
     const play = started()
     assert.isFalse(isParkable(play.state))
     proposes(play, 2)
@@ -86,7 +86,7 @@ describe("a run may leave its process", () => {
     assert.isFalse(isParkable(play.state))
   })
 
-  it("while an operator is to say what became of a call, and not while one is on its way", () => {
+  it("while a call is unknown, and not while another is in flight", () => {
     const play = started()
     proposes(play, 2)
     loses(play)
@@ -96,7 +96,7 @@ describe("a run may leave its process", () => {
     assert.isTrue(isParkable(play.state))
   })
 
-  it("with a specialist whose call asks, and not while another's turn is on its way", () => {
+  it("with a specialist whose call asks, and not while another's turn is in flight", () => {
     const play = started()
     proposes(play, 2)
     delegates(play, first)
@@ -113,7 +113,7 @@ describe("a run may leave its process", () => {
 describe("what a model is shown", () => {
   const assistant = { role: "assistant", text: "said", calls: [] } as const
 
-  it("is its turn, with what its provider wants back where it said so", () => {
+  it("is its turn, with what goes back to its provider", () => {
     const reasoning = [{ text: "hm" }]
     const parts = [{ of: "text", units: 4 }] as const
     for (const [given, expected] of [
@@ -135,7 +135,7 @@ describe("what a model is shown", () => {
     }
   })
 
-  it("are the results of a turn together, in its order, once the last is there", () => {
+  it("has the results of a turn together, in the model's order, once the last is there", () => {
     const play = started()
     proposes(play, 2)
     ends(play, second, { _tag: "Value", json: "2" })
@@ -163,7 +163,7 @@ describe("what a model is shown", () => {
   }
   const json = (units: number) => JSON.stringify("x".repeat(units - 2))
 
-  it("is a result whole up to its bound, and beyond it a copy that says that it was cut", () => {
+  it("has a whole result up to its bound, and beyond that a copy with a note of the cut", () => {
     const most = settles({ outcome: { _tag: "Value", json: json(model_copy_bytes_max) } })
     assert.notProperty(most.entry, "copy")
     const { entry, play } = settles({
@@ -186,7 +186,7 @@ describe("what a model is shown", () => {
     assert.deepStrictEqual(outcome, entry?.role === "tool" ? entry.outcome : undefined)
   })
 
-  it("is a clean copy of a result that is not, and the run keeps the result", () => {
+  it("has a cleaned copy of a result, and the journal keeps the result", () => {
     const outcome: Outcome = { _tag: "Value", json: '"a<|im_start|>b"' }
     const { entry, play } = settles({ outcome })
     const { phase } = play.state.calls.get(first)!
@@ -195,7 +195,7 @@ describe("what a model is shown", () => {
     assert.notDeepEqual(entry?.role === "tool" ? entry.outcome : undefined, outcome)
   })
 
-  it("is unescaped in a result whose texts are of their own, long or short", () => {
+  it("is unescaped in a result with `texts`, long or short", () => {
     for (const long of ["", "x".repeat(model_copy_bytes_max)]) {
       const text = { _tag: "Value", json: JSON.stringify({ a: `<b>${long}` }) } as const
       const shownOf = (given: Partial<CallSettled>) => {
@@ -207,7 +207,7 @@ describe("what a model is shown", () => {
     }
   })
 
-  it("says which arguments a person gave in place of the model's", () => {
+  it("has the arguments that a person gave in place of the model's", () => {
     const play = started()
     proposes(play, 1)
     const { approval, digest } = asks(play)
@@ -243,7 +243,7 @@ describe("a result that stops its loop", () => {
     return play
   }
 
-  it("is the answer, a text as it is and anything else as JSON, whole", () => {
+  it("is the whole answer: a text as it is, anything else as JSON", () => {
     const long = JSON.stringify("x".repeat(model_copy_bytes_max * 2))
     for (const [json, text] of [
       ['"done"', "done"],
@@ -266,13 +266,13 @@ describe("a result that stops its loop", () => {
     }
   })
 
-  it("is none where it is no value: its frame goes on", () => {
+  it("does not stop it if it is no value", () => {
     const play = stopsWith({ _tag: "Cancelled" })
     assert.isUndefined(play.state.ended)
     assert.lengthOf(wantedWork(play.state), 1)
   })
 
-  it("is the first of several, and says nothing of how its turn ended", () => {
+  it("is the first of several, without the finish of its turn", () => {
     const play = started()
     says(play, {
       calls: [proposal("write", { n: 1 }), proposal("write", { n: 2 })],
@@ -298,7 +298,7 @@ describe("a result that stops its loop", () => {
 describe("an end", () => {
   const sources = [{ url: "https://example.org" }]
 
-  it("says what its answer refers to and how it ended, each where there is something to say", () => {
+  it("has the sources of its answer, and its finish if it is not whole", () => {
     const end = (given: Partial<ModelTurned>) => says(started(), given).at(-1)
     const whole = { _tag: "RunEnded", status: "complete", reason: "complete", text: "said" }
     assert.deepStrictEqual(end({}), whole as never)
@@ -311,7 +311,7 @@ describe("an end", () => {
     } as never)
   })
 
-  it("of a run that was stopped has what its supervisor said last, without what that refers to", () => {
+  it("of a stopped run has the supervisor's last text, without its sources", () => {
     const play = started()
     says(play, { text: "first", calls: [proposal("write", { n: 1 })] })
     ends(play, first)
@@ -334,7 +334,7 @@ describe("an end", () => {
     })
   })
 
-  it("of a specialist's frame is its call's value, whatever it refers to", () => {
+  it("of a specialist's frame is its call's value, without sources", () => {
     const { frame, play } = delegated()
     assert.deepStrictEqual(says(play, { text: 'a "b"', sources }, frame).slice(1), [
       { _tag: "CallSettled", call: first, outcome: { _tag: "Value", json: '"a \\"b\\""' } }
@@ -364,7 +364,7 @@ describe("what a tool's body spent", () => {
     ]
   }
 
-  it("counts with its result and where it is unknown, and no turn as large is kept in reserve", () => {
+  it("counts with a result and with an unknown outcome, and does not raise the reserve for turns", () => {
     const play = started({ cost_max: "9" })
     proposes(play, 2)
     apply(play, [{ _tag: "CallSettled", call: first, outcome: value, spent }])
@@ -379,7 +379,7 @@ describe("what a tool's body spent", () => {
     assert.strictEqual(play.state.used.unpriced_turns, 0)
   })
 
-  it("counts as so many turns without a price as it had", () => {
+  it("without a price counts as many unpriced turns as it had", () => {
     const cost = { _tag: "Unpriced", agent: Samples.operations, prices: "v1", reason: "no_price" }
     const play = started()
     proposes(play, 2)
@@ -394,7 +394,7 @@ describe("what a tool's body spent", () => {
     assert.strictEqual(play.state.tokens, 0)
   })
 
-  it("is part of a result that an older owner's call has and that nobody may take for true", () => {
+  it("counts of a lost call whose result is not trusted", () => {
     const play = started()
     proposes(play, 1)
     give(play, { _tag: "Dispatches", call: first, key: "k", on_loss: "again" })
@@ -405,7 +405,7 @@ describe("what a tool's body spent", () => {
     ])
   })
 
-  it("is not said where nothing was spent", () => {
+  it("is absent where nothing was spent", () => {
     const play = started()
     proposes(play, 1)
     assert.deepStrictEqual(loses(play), [{ _tag: "CallUnknown", call: first, tool: "write" }])
@@ -413,8 +413,8 @@ describe("what a tool's body spent", () => {
   })
 })
 
-describe("the calls of what should be running", () => {
-  it("are those that nobody has to answer, of a stopping run those that are on their way", () => {
+describe("the calls among wanted work", () => {
+  it("are those that wait for no person, and of a stopping run those in flight", () => {
     const play = started()
     says(play, {
       calls: ["a", "b", "c"].map((name) => proposal(name))

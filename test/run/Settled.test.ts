@@ -50,7 +50,7 @@ const decideAt = (
 const approve: Decision = { _tag: "Approve" }
 
 describe("a question with an expiry", () => {
-  it("says that it was decided where a person answered it, whatever the answer and the time", () => {
+  it("is refused as decided after an answer, whatever the answer and the time", () => {
     for (const decision of [
       approve,
       { _tag: "Deny", reason: "no" },
@@ -74,7 +74,7 @@ describe("a question with an expiry", () => {
     }
   })
 
-  it("says that it was cancelled where its run was", () => {
+  it("is refused as cancelled after its run was cancelled", () => {
     const { play, request } = asking()
     command(play, (state) => cancelRun(state, run, "ada", "enough"))
     const { answer } = decideAt(play, request, approve, 5_000)
@@ -82,7 +82,7 @@ describe("a question with an expiry", () => {
     assert.strictEqual(error?._tag === "ApprovalSettled" ? error.status : error?._tag, "cancelled")
   })
 
-  it("closes as expired, by the runtime and by nobody else", () => {
+  it("closes as expired by the runtime alone", () => {
     const { play, request } = asking()
     const { approval } = request
     const expected = [
@@ -94,7 +94,7 @@ describe("a question with an expiry", () => {
     assert.deepStrictEqual(decideAt(play, request, approve, 1_000).events, expected as never)
   })
 
-  it("is nothing to a sweep that names a call which does not exist", () => {
+  it("is not closed by a sweep that names a call which does not exist", () => {
     const { play, request } = asking()
     const unknown = callId(rootFrame, 9, 9)
     const { answer, events } = expireApproval(fold(play.events), unknown, request.approval, 5_000)
@@ -116,7 +116,7 @@ describe("a dispatched call", () => {
     return play
   }
 
-  it("is settled by nobody while its owner may have it, and one that is unknown then not before it is", () => {
+  it("cannot be settled while its owner may have it, nor before it is unknown", () => {
     for (const [on_loss, isGone] of [
       ["again", false],
       ["unknown", false],
@@ -139,7 +139,7 @@ describe("a dispatched call", () => {
     }
   })
 
-  it("fails for good, as something outside said, where an operator says that it failed", () => {
+  it("fails with a terminal error where an operator settles it as failed", () => {
     const play = dispatched("unknown")
     give(play, { _tag: "Lost", call: second })
     const failed: Settlement = { _tag: "Failed", message: "never sent" }
@@ -162,7 +162,7 @@ describe("a dispatched call", () => {
     ])
   })
 
-  it("may not be sent, asked about or delegated by the owner that sent it", () => {
+  it("may not be dispatched, asked about or delegated again by its owner", () => {
     for (const on_loss of ["again", "unknown", "ask"] as const) {
       const { events, state } = dispatched(on_loss)
       const { length } = events
@@ -184,7 +184,7 @@ describe("a dispatched call", () => {
     }
   })
 
-  it("that nobody may send again is unknown at once when its run has a new owner, and no other is", () => {
+  it("with on_loss unknown becomes unknown when its run has a new owner, and no other does", () => {
     for (const [on_loss, expected] of [
       ["again", []],
       ["ask", []],

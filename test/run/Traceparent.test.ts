@@ -6,7 +6,7 @@ const traceId = "0af7651916cd43dd8448eb211c80319c"
 const spanId = "b7ad6b7169203331"
 
 describe("traceparent", () => {
-  it("is a span's trace, id and whether it is kept, and comes back as that", () => {
+  it("has a span's trace, id and sampling, and is read back as that", () => {
     for (const [sampled, flags] of [
       [true, "01"],
       [false, "00"]
@@ -18,12 +18,12 @@ describe("traceparent", () => {
     }
   })
 
-  it("has 32 digits of a trace whose id is shorter", () => {
+  it("pads a shorter trace id to 32 digits", () => {
     const span = Tracer.externalSpan({ traceId: "ab", spanId, sampled: true })
     assert.strictEqual(traceparentOf(span), `00-${"0".repeat(30)}ab-${spanId}-01`)
   })
 
-  it("keeps what its last bit says, whatever the others are", () => {
+  it("takes the last bit of its flags as sampling, whatever the others are", () => {
     for (const [flags, sampled] of [
       ["03", true],
       ["ff", true],
@@ -34,7 +34,7 @@ describe("traceparent", () => {
     }
   })
 
-  it("is none of another version or form, nor with an id of zeros alone", () => {
+  it("is refused in another version or form, and with an id of zeros alone", () => {
     for (const text of [
       "",
       `01-${traceId}-${spanId}-01`,

@@ -7,7 +7,7 @@ import { call, text } from "../../layers/model/ScriptedModelGateway.ts"
 import * as H from "./Harness.ts"
 
 describe("two processes that find the same run", () => {
-  it.effect("leave it to the one that claims it first, whose write goes on", () => {
+  it.effect("leave it to the one that claims it first, whose write is not disturbed", () => {
     let paid = 0
     const gate = Deferred.makeUnsafe<number>()
     const options: H.Options = {

@@ -41,8 +41,8 @@ const halted = Effect.fnUntraced(function* <A>(steps: () => Steps<A, never>) {
   return { coroutine, fiber, scheduler }
 })
 
-describe("a driven generator", () => {
-  it.live("ends where it is driven on between a wake from outside and the fiber that it woke", () =>
+describe("a coroutine", () => {
+  it.live("ends where it is resumed between a wake and the fiber that the wake continues", () =>
     Effect.gen(function* () {
       const { coroutine, fiber, scheduler } = yield* halted(function* (): Steps<string, never> {
         yield
@@ -55,7 +55,7 @@ describe("a driven generator", () => {
   )
 
   it.live(
-    "does nothing more where it is interrupted between a wake and the fiber that it woke",
+    "does nothing more where it is interrupted between a wake and the fiber that the wake continues",
     () =>
       Effect.gen(function* () {
         let went = 0
@@ -75,7 +75,7 @@ describe("a driven generator", () => {
       })
   )
 
-  it.live("goes on at once with what is done, and waits for what is not", () =>
+  it.live("takes an Effect that is done at once, and waits for any other", () =>
     Effect.gen(function* () {
       const seen: Array<unknown> = []
       const later = Deferred.makeUnsafe<string>()
@@ -94,25 +94,27 @@ describe("a driven generator", () => {
     })
   )
 
-  it.live("ends with the failure of what it waits for, and with a defect of its own code", () =>
-    Effect.gen(function* () {
-      const failing = yield* driven(function* (): Steps<never, string> {
-        yield* Effect.andThen(Effect.yieldNow, Effect.fail("away"))
-        throw new Error("not reached")
+  it.live(
+    "ends with the failure of an Effect that it waits for, and with a defect of its own code",
+    () =>
+      Effect.gen(function* () {
+        const failing = yield* driven(function* (): Steps<never, string> {
+          yield* Effect.andThen(Effect.yieldNow, Effect.fail("away"))
+          throw new Error("not reached")
+        })
+        assert.strictEqual(yield* Effect.flip(failing.effect), "away")
+        const broken = yield* driven(function* (): Steps<never, never> {
+          yield
+          throw new Error("broken")
+        })
+        const fiber = yield* Effect.forkChild(broken.effect, { startImmediately: true })
+        broken.wake()
+        const exit = yield* Fiber.await(fiber)
+        assert.isTrue(Exit.isFailure(exit) && Cause.hasDies(exit.cause))
       })
-      assert.strictEqual(yield* Effect.flip(failing.effect), "away")
-      const broken = yield* driven(function* (): Steps<never, never> {
-        yield
-        throw new Error("broken")
-      })
-      const fiber = yield* Effect.forkChild(broken.effect, { startImmediately: true })
-      broken.wake()
-      const exit = yield* Fiber.await(fiber)
-      assert.isTrue(Exit.isFailure(exit) && Cause.hasDies(exit.cause))
-    })
   )
 
-  it.live("sleeps until it is woken, and nothing wakes it once it is interrupted", () =>
+  it.live("sleeps until it is woken, and never goes on after an interruption", () =>
     Effect.gen(function* () {
       let wakes = 0
       const coroutine = yield* driven(function* (): Steps<never, never> {
@@ -133,7 +135,7 @@ describe("a driven generator", () => {
     })
   )
 
-  it.live("lets others go on too where many have waited for the same", () =>
+  it.live("leaves turns of the event loop to others where many wait for the same Effect", () =>
     Effect.gen(function* () {
       const answer = Deferred.makeUnsafe<number>()
       const scheduler = yield* LoopScheduler.make(2)
@@ -163,7 +165,7 @@ describe("a driven generator", () => {
     })
   )
 
-  it.live("keeps nothing of the times it was woken", () =>
+  it.live("retains nothing of earlier wakes", () =>
     Effect.gen(function* () {
       const coroutine = yield* driven(function* (): Steps<never, never> {
         for (;;) yield
@@ -178,7 +180,7 @@ describe("a driven generator", () => {
     })
   )
 
-  it.live("begins nothing more once its own code has interrupted whoever runs it", () =>
+  it.live("starts nothing more after its own code has interrupted the fiber that runs it", () =>
     Effect.gen(function* () {
       let begun = 0
       let stop = () => {}
@@ -195,7 +197,7 @@ describe("a driven generator", () => {
     })
   )
 
-  it.live("interrupts what it waits for, and waits until that has ended", () =>
+  it.live("interrupts the Effect that it waits for, and waits for its end", () =>
     Effect.gen(function* () {
       const ended: Array<string> = []
       const coroutine = yield* driven(function* (): Steps<never, never> {
@@ -213,7 +215,7 @@ describe("a driven generator", () => {
     })
   )
 
-  it.live("goes on in the asynchronous context of whoever runs it, whoever wakes it", () =>
+  it.live("goes on in the asynchronous context of the fiber that runs it, whoever wakes it", () =>
     Effect.gen(function* () {
       const storage = new AsyncLocalStorage<string>()
       const seen: Array<string | undefined> = []

@@ -103,7 +103,7 @@ describe("a turn that was cut", () => {
     )
   }
 
-  it.live("again and again ends the run, which says what was wrong", () =>
+  it.live("again and again ends the run with the reason", () =>
     Effect.gen(function* () {
       const all = yield* H.ended(yield* H.send("hello"))
       assert.strictEqual(H.count(all, "ModelTurned"), 10)
@@ -117,9 +117,9 @@ describe("a turn that was cut", () => {
   )
 })
 
-describe("an answer that did not end well", () => {
+describe("an answer that is not whole", () => {
   for (const finish of ["length", "refusal", "content_filter", "other"] as const) {
-    it.live(`by ${finish} with a text is the answer, and the run says how it ended`, () =>
+    it.live(`by ${finish} with a text is the answer, and the run has its finish`, () =>
       Effect.gen(function* () {
         const all = yield* H.ended(yield* H.send("hello"))
         assert.deepInclude(H.end(all), { status: "complete", text: "Well,", finish })
@@ -127,7 +127,7 @@ describe("an answer that did not end well", () => {
     )
   }
 
-  it.live("a good end leaves no word of it", () =>
+  it.live("a whole answer has no finish", () =>
     Effect.gen(function* () {
       const all = yield* H.ended(yield* H.send("hello"))
       assert.notProperty(H.end(all), "finish")
@@ -179,7 +179,7 @@ describe("an answer that did not end well", () => {
     )
   }
 
-  it.live("a specialist's that was cut says so to its supervisor", () =>
+  it.live("a specialist's that was cut has a note for its supervisor", () =>
     Effect.gen(function* () {
       yield* H.ended(yield* H.send("hello"))
       const [, , second] = yield* H.requests

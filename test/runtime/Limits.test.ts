@@ -36,7 +36,7 @@ describe("a run's limits", () => {
     )
   )
 
-  it.live("a declared answer gets one turn more, without tools", () =>
+  it.live("on_breach answer gives one turn more, without tools", () =>
     Effect.gen(function* () {
       const all = yield* H.ended(yield* H.send("hello"))
       assert.strictEqual(H.count(all, "ModelTurned"), 4)
@@ -74,7 +74,7 @@ describe("a run's limits", () => {
     )
   )
 
-  it.live("refuses writes beyond their number, and goes on", () => {
+  it.live("refuses writes beyond writes_max, and goes on", () => {
     let written = 0
     return Effect.gen(function* () {
       const all = yield* H.ended(yield* H.send("hello"))
@@ -95,7 +95,7 @@ describe("a run's limits", () => {
     )
   })
 
-  it.live("refuses questions beyond their number without asking", () =>
+  it.live("refuses questions beyond questions_max without asking", () =>
     Effect.gen(function* () {
       const run = yield* H.send("hello")
       yield* H.decide((yield* H.question(run)).approval, H.approve)
@@ -167,7 +167,7 @@ describe("a run's limits", () => {
     }).pipe(Effect.provide(H.layer({ tools: look, script: [fails("refused", "no such model")] })))
   )
 
-  it.live("a model gateway that breaks by a defect fails the run, and not its actor", () =>
+  it.live("a defect of the model gateway fails the run, and not its actor", () =>
     Effect.gen(function* () {
       const all = yield* H.ended(yield* H.send("hello"))
       assert.deepInclude(H.end(all), { status: "failed", reason: "model_defect" })

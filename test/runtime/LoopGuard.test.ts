@@ -30,7 +30,7 @@ const slips: ReadonlyArray<
   ["no name at all", call("", { n: 1 }), ['no tool ""'], "UNKNOWN_TOOL"]
 ]
 
-describe("a model's slip", () => {
+describe("a mistake of the model", () => {
   for (const [what, turn, says, reason] of slips) {
     it.live(`${what} is a result for it, and the run goes on`, () =>
       Effect.gen(function* () {
@@ -81,42 +81,45 @@ describe("a model's slip", () => {
     )
   }
 
-  it.live("of two writes of one thing in one turn one runs, and the other says so", () => {
-    let ran = 0
-    const again = { b: { y: [1], x: 1 }, n: 1 } as unknown as Json
-    return Effect.gen(function* () {
-      const all = yield* H.ended(yield* H.send("hello"))
-      assert.strictEqual(ran, 2)
-      const [first, second, third] = yield* told
-      assert.include(first, "1")
-      assert.include(second, "DUPLICATE_CALL")
-      assert.include(second, "call 1 of it")
-      assert.include(third, "2")
-      assert.deepInclude(H.end(all), { status: "complete" })
-    }).pipe(
-      Effect.provide(
-        H.layer({
-          tools: {
-            pay: {
-              ...H.writes((n) => Effect.sync(() => (ran++, n))),
-              parameters: H.anyFields
-            }
-          },
-          // The order of keys makes no other thing of it.
-          script: [
-            calls([
-              call("pay", { n: 1, b: { x: 1, y: [1] } }),
-              call("pay", again),
-              call("pay", { n: 2, b: { x: 1, y: [1] } })
-            ]),
-            text("done")
-          ]
-        })
+  it.live(
+    "of two equal writes in one turn one runs, and the other is refused as a duplicate",
+    () => {
+      let ran = 0
+      const again = { b: { y: [1], x: 1 }, n: 1 } as unknown as Json
+      return Effect.gen(function* () {
+        const all = yield* H.ended(yield* H.send("hello"))
+        assert.strictEqual(ran, 2)
+        const [first, second, third] = yield* told
+        assert.include(first, "1")
+        assert.include(second, "DUPLICATE_CALL")
+        assert.include(second, "call 1 of it")
+        assert.include(third, "2")
+        assert.deepInclude(H.end(all), { status: "complete" })
+      }).pipe(
+        Effect.provide(
+          H.layer({
+            tools: {
+              pay: {
+                ...H.writes((n) => Effect.sync(() => (ran++, n))),
+                parameters: H.anyFields
+              }
+            },
+            // The order of keys makes no other thing of it.
+            script: [
+              calls([
+                call("pay", { n: 1, b: { x: 1, y: [1] } }),
+                call("pay", again),
+                call("pay", { n: 2, b: { x: 1, y: [1] } })
+              ]),
+              text("done")
+            ]
+          })
+        )
       )
-    )
-  })
+    }
+  )
 
-  it.live("a person is asked once for two calls of one thing", () =>
+  it.live("a person is asked once for two equal calls", () =>
     Effect.gen(function* () {
       const run = yield* H.send("hello")
       yield* H.decide((yield* H.question(run)).approval, H.approve)
@@ -149,7 +152,7 @@ describe("a model's slip", () => {
     )
   })
 
-  it.live("an empty answer is no answer: the model is told, and asked again", () =>
+  it.live("an empty turn is no answer: the model is asked again with a note", () =>
     Effect.gen(function* () {
       const all = yield* H.ended(yield* H.send("hello"))
       assert.deepInclude(H.end(all), { status: "complete", text: "done" })
@@ -168,7 +171,7 @@ describe("the loop guard", () => {
     ["empty answers", () => text("")]
   ]
   for (const [what, turn] of wrong) {
-    it.live(`ends a run that knows nothing but ${what}`, () =>
+    it.live(`ends a run with nothing but ${what}`, () =>
       Effect.gen(function* () {
         const all = yield* H.ended(yield* H.send("hello"))
         assert.strictEqual(H.count(all, "ModelTurned"), 3)
@@ -187,7 +190,7 @@ describe("the loop guard", () => {
     )
   }
 
-  it.live("one right call begins the count of mistakes anew", () =>
+  it.live("one valid call sets the count of mistakes to zero", () =>
     Effect.gen(function* () {
       const all = yield* H.ended(yield* H.send("hello"))
       assert.deepInclude(H.end(all), { status: "complete", text: "done" })
@@ -224,36 +227,33 @@ describe("the loop guard", () => {
     )
   )
 
-  it.live(
-    "calls with other arguments are other calls, and a success forgives what was before",
-    () => {
-      let tries = 0
-      return Effect.gen(function* () {
-        const all = yield* H.ended(yield* H.send("hello"))
-        assert.deepInclude(H.end(all), { status: "complete" })
-      }).pipe(
-        Effect.provide(
-          H.layer({
-            tools: {
-              ...flaky,
-              second: H.reads((n) =>
-                ++tries % 2 === 1
-                  ? Effect.fail(new ToolTransientError({ kind: "network", message: "away" }))
-                  : Effect.succeed(n)
-              )
-            },
-            script: [
-              call("flaky", { n: 1 }),
-              call("flaky", { n: 2 }),
-              ...Array.from({ length: 4 }, () => call("second", { n: 1 })),
-              text("done")
-            ],
-            agent: limited({ repeats_max: 2 })
-          })
-        )
+  it.live("calls with other arguments count apart, and a success sets the count to zero", () => {
+    let tries = 0
+    return Effect.gen(function* () {
+      const all = yield* H.ended(yield* H.send("hello"))
+      assert.deepInclude(H.end(all), { status: "complete" })
+    }).pipe(
+      Effect.provide(
+        H.layer({
+          tools: {
+            ...flaky,
+            second: H.reads((n) =>
+              ++tries % 2 === 1
+                ? Effect.fail(new ToolTransientError({ kind: "network", message: "away" }))
+                : Effect.succeed(n)
+            )
+          },
+          script: [
+            call("flaky", { n: 1 }),
+            call("flaky", { n: 2 }),
+            ...Array.from({ length: 4 }, () => call("second", { n: 1 })),
+            text("done")
+          ],
+          agent: limited({ repeats_max: 2 })
+        })
       )
-    }
-  )
+    )
+  })
 
   it.live("with answer, the user has an answer in place of a failure", () =>
     Effect.gen(function* () {

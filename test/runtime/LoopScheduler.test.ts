@@ -47,25 +47,27 @@ const stepped = (per_turn: number, phase: number) => {
 }
 
 describe("the scheduler of a runtime's loops", () => {
-  it.live("lets so many go on before the event loop turns, the others in their order", () =>
-    Effect.gen(function* () {
-      const scheduler = yield* LoopScheduler.make(3)
-      const went: Array<number> = []
-      for (let n = 1; n <= 7; n++) scheduler.schedule({ resume: () => void went.push(n) })
-      assert.deepStrictEqual(went, [1, 2, 3])
-      assert.strictEqual(scheduler.waiting(), 4)
-      yield* turn
-      assert.deepStrictEqual(went, [1, 2, 3, 4, 5, 6])
-      // Who comes now does not overtake those that wait.
-      scheduler.schedule({ resume: () => void went.push(8) })
-      yield* turn
-      yield* turn
-      assert.deepStrictEqual(went, [1, 2, 3, 4, 5, 6, 7, 8])
-      assert.strictEqual(scheduler.waiting(), 0)
-    })
+  it.live(
+    "resumes at most per_turn loops before the event loop turns, and the others in their order",
+    () =>
+      Effect.gen(function* () {
+        const scheduler = yield* LoopScheduler.make(3)
+        const went: Array<number> = []
+        for (let n = 1; n <= 7; n++) scheduler.schedule({ resume: () => void went.push(n) })
+        assert.deepStrictEqual(went, [1, 2, 3])
+        assert.strictEqual(scheduler.waiting(), 4)
+        yield* turn
+        assert.deepStrictEqual(went, [1, 2, 3, 4, 5, 6])
+        // Who comes now does not overtake those that wait.
+        scheduler.schedule({ resume: () => void went.push(8) })
+        yield* turn
+        yield* turn
+        assert.deepStrictEqual(went, [1, 2, 3, 4, 5, 6, 7, 8])
+        assert.strictEqual(scheduler.waiting(), 0)
+      })
   )
 
-  it.live("begins anew with each turn, and leaves nothing scheduled behind", () =>
+  it.live("counts anew with each turn, and leaves nothing scheduled", () =>
     Effect.gen(function* () {
       const scheduler = yield* LoopScheduler.make(2)
       let went = 0
@@ -79,7 +81,7 @@ describe("the scheduler of a runtime's loops", () => {
     })
   )
 
-  it.live("lets nobody go on in the asynchronous context of whoever came before", () =>
+  it.live("resumes no loop in the asynchronous context of another", () =>
     Effect.gen(function* () {
       const storage = new AsyncLocalStorage<string>()
       const scheduler = yield* LoopScheduler.make(1)
@@ -96,7 +98,7 @@ describe("the scheduler of a runtime's loops", () => {
   )
 
   for (const per_turn of [1, 2, 3, LoopScheduler.loops_per_turn]) {
-    it(`wakes everybody, wherever its own fiber is when they come (${per_turn} a turn)`, () => {
+    it(`resumes every loop, wherever its own fiber is when the loop comes (${per_turn} per turn)`, () => {
       for (const phase of [0, 1, 2]) {
         // Its fiber is stopped after so many pieces of what it does: at each of them in turn.
         let pieces = 0

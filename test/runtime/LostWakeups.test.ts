@@ -36,7 +36,7 @@ const isOver = (run: Parameters<typeof H.events>[0]) =>
   Effect.map(H.events(run), (all) => H.count(all, "RunEnded") === 1)
 
 describe("a wakeup between processes that is lost", () => {
-  it.effect("of a decision: the run goes on at the next sweep, though its actor holds it", () =>
+  it.effect("of a decision: the run goes on at the next sweep, though it is resident", () =>
     Effect.gen(function* () {
       const owner = yield* deaf(asking())
       const run = yield* owner.run(H.send("hello"))
@@ -51,7 +51,7 @@ describe("a wakeup between processes that is lost", () => {
     }).pipe(Effect.provide(EphemeralStores.layer))
   )
 
-  it.effect("of a cancel: what runs is interrupted once wakeups arrive again", () => {
+  it.effect("of a cancel: work in flight is interrupted once wakeups arrive again", () => {
     const begun = Deferred.makeUnsafe<void>()
     let interrupted = false
     const options: H.Options = {

@@ -9,7 +9,7 @@ import * as H from "./Harness.ts"
 
 const away = Effect.fail(new JournalError({ message: "away", lost: true }))
 
-describe("an actor that was stopped while the journal was away", () => {
+describe("an actor that was stopped while the journal did not answer", () => {
   it.effect("is found again by the sweep, and its run ends", () => {
     const options: H.Options = {
       script: () => text("done"),

@@ -30,7 +30,7 @@ const refused = Effect.fnUntraced(function* () {
 })
 
 describe("an append that is refused as stale again and again", () => {
-  it.live("is given up with a typed failure after 8 tries, when the journal stays as it was", () =>
+  it.live("fails with a typed error after 8 tries if the journal stays as it was", () =>
     Effect.gen(function* () {
       const { tries, writer } = yield* refused()
       const stopping = { status: "failed", by: "runtime", reason: "enough" } as const

@@ -37,7 +37,7 @@ describe("several calls of one step", () => {
     }
   )
 
-  it.live("U5 several may wait at once, each with a decision of its own", () =>
+  it.live("several may wait at once, each with a decision of its own", () =>
     Effect.gen(function* () {
       const run = yield* H.send("hello")
       yield* H.happened(run, "ApprovalRequested", 3)
@@ -170,7 +170,7 @@ describe("several calls of one step", () => {
     )
   })
 
-  it.live("calls whose model ids repeat are told apart", () =>
+  it.live("calls with equal model ids are distinct", () =>
     Effect.gen(function* () {
       const all = yield* H.ended(yield* H.send("hello"))
       assert.sameMembers(

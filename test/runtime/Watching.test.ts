@@ -50,7 +50,7 @@ describe("a watcher", () => {
     )
   )
 
-  it.live("goes on after the place it has seen, at any place", () =>
+  it.live("goes on after its cursor, wherever that is", () =>
     Effect.gen(function* () {
       yield* H.ended(yield* H.send("one"))
       yield* H.ended(yield* H.send("two"))
@@ -83,7 +83,7 @@ describe("a watcher", () => {
     )
   )
 
-  it.live("that comes late gets the turn in progress from its start, then its pieces", () => {
+  it.live("that comes late gets the turn in progress from its start, then its deltas", () => {
     const gate = Deferred.makeUnsafe<void>()
     const half = Deferred.makeUnsafe<void>()
     return Effect.gen(function* () {
@@ -121,7 +121,7 @@ describe("a watcher", () => {
     )
   })
 
-  it.live("that does not keep up gets a bounded number of pieces, and every event", () => {
+  it.live("that falls behind gets a bounded number of deltas, and every event", () => {
     const pieces = 5_000
     return Effect.gen(function* () {
       const paused = Deferred.makeUnsafe<void>()
@@ -148,7 +148,7 @@ describe("a watcher", () => {
     )
   })
 
-  it.live("that goes away cancels nothing", () => {
+  it.live("that leaves cancels nothing", () => {
     const gate = Deferred.makeUnsafe<void>()
     return Effect.gen(function* () {
       const watcher = yield* Effect.forkChild(Stream.runDrain(watch()), { startImmediately: true })

@@ -150,7 +150,7 @@ describe("a command at the wrong moment", () => {
     }
   }
 
-  it.live("a second decision and a second cancel change nothing and say so", () =>
+  it.live("a second decision is refused, a second cancel changes nothing", () =>
     Effect.gen(function* () {
       const { approval, conversation, later, run } = yield* asking
       assert.strictEqual(yield* decide(approval, H.alice), "done")

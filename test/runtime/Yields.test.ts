@@ -16,9 +16,9 @@ class Yielding extends Scheduler.MixedScheduler {
   }
 }
 
-describe("a loop whose fiber yields between its last look and its wait", () => {
+describe("a loop whose fiber yields before it sleeps", () => {
   for (const budget of [5, 7, 11, 13]) {
-    it.live(`hears what came in between, at ${budget} operations a turn`, () => {
+    it.live(`sees what came in between, at ${budget} operations per turn`, () => {
       let asked = 0
       const script = () =>
         Effect.gen(function* () {
