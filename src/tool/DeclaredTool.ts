@@ -118,15 +118,14 @@ export const tool = <
   })
   const family = Effect.gen(function* () {
     const { input, output, spec } = yield* made
-    const services = (yield* Effect.context<never>()) as Context.Context<never>
     const governed = yield* bindTool<Identifiers<Dependencies>>(spec, {
       input,
       output,
-      services,
+      services: yield* Effect.context<Exclude<ServicesOf<Returned>, Identifiers<Dependencies>>>(),
       handler: { _tag: "Function", run: body },
       ...(reconcile === undefined ? undefined : { reconcile: { _tag: "Function", run: reconcile } })
     })
     return [governed] as const
   })
-  return Object.assign(family, { spec: Effect.map(made, ({ spec }) => spec), body }) as never
+  return Object.assign(family, { spec: Effect.map(made, ({ spec }) => spec), body })
 }

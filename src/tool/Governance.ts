@@ -33,7 +33,7 @@ export interface Governance {
   readonly side_effects: SideEffects
   /** Absent = from the side effects: recorded-result for none and read, must-stub for write and external. */
   readonly replay_policy?: ReplayPolicy
-  /** `proposal` makes the tool a suggestion, which asks nobody. */
+  /** `proposal` makes the tool a suggestion, which needs no approval. */
   readonly produces?: "proposal"
   /** Absent = from `produces` and the side effects. */
   readonly category?: ToolCategory

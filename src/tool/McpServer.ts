@@ -86,7 +86,7 @@ export interface McpOptions {
   readonly allow: McpAllow
 }
 
-/** A declaration that cannot be right or that nobody allowed; it ends the start, and says what would fix it. */
+/** A declaration that cannot be right or that is not allowed. It ends the start, and says what would fix it. */
 export class McpServerRefused extends Schema.TaggedError<McpServerRefused>()("McpServerRefused", {
   server: Schema.String,
   field: Schema.String,

@@ -2,7 +2,8 @@
  * Stargraph's facts of a call: its begin, its result, and the tokens that its result reports. They are projections of the
  * call's events; a call that was refused before its body has none.
  */
-import { Schema } from "effect"
+import { Result, Schema } from "effect"
+import { bounds_result, readJson } from "../entry/BoundedJson.ts"
 import type { CallId } from "../Ids.ts"
 import type { RunEvent } from "../run/RunEvent.ts"
 
@@ -37,7 +38,7 @@ export const factsOf = (events: Iterable<RunEvent>): ReadonlyArray<ToolFact> => 
     // Only a body has a time at which it began.
     if (started_at !== undefined) begins(call)
     if (outcome._tag !== "Value" || !begun.has(call)) continue
-    const result: unknown = JSON.parse(outcome.json)
+    const result = Result.getOrElse(readJson(outcome.json, bounds_result), () => outcome.json)
     facts.push({ _tag: "tool-result", call, result })
     const used = tokensIn(result)
     if (used._tag === "Some") facts.push({ _tag: "tokens-used", call, tokens: used.value._tokens })

@@ -32,7 +32,8 @@ export const remote_provider = "queue"
 const circumstances = new Set(["approved_by", "trace_id", "metadata"])
 
 const identityOf = (payload: string): string => {
-  const call: unknown = JSON.parse(payload)
+  // Either side wrote it as canonical JSON; a text that is none is only the same as itself.
+  const call = Result.getOrElse(readJson(payload, bounds_result), () => payload)
   return typeof call === "object" && call !== null && !Array.isArray(call)
     ? canonical(
         Object.fromEntries(Object.entries(call).filter(([name]) => !circumstances.has(name)))

@@ -14,7 +14,7 @@ export interface ToolOffer {
   /** Who runs it: the same at each start. */
   readonly provider: string
   readonly spec: ToolSpec
-  /** False: the worker has stopped, or has not been heard of for as long as it said. */
+  /** False: the worker has stopped, or its offer has expired. */
   readonly available: boolean
 }
 

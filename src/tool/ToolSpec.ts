@@ -101,7 +101,7 @@ const fields = {
   /** Not listed; it can still be called by its key. */
   deprecated: Schema.Boolean,
   category: ToolCategory,
-  /** `proposal` makes the tool a suggestion, which asks nobody. */
+  /** `proposal` makes the tool a suggestion, which needs no approval. */
   produces: Schema.optionalKey(Schema.Literal("proposal")),
   /** Absent = at the call. */
   approval: Schema.optionalKey(ApprovalGate),

@@ -3,6 +3,7 @@
  * of the call: whatever is decided, the call passes the gate again from its arguments on, in this process or another.
  */
 import type { Clock } from "effect"
+import type { Schema } from "effect"
 import { Effect } from "effect"
 import type { Digest, SecureRandom } from "effect/crypto"
 import type { Decision } from "../../../src/approval/Approval.ts"
@@ -61,7 +62,8 @@ const question = Effect.fnUntraced(function* (
     proposal: yield* proposalDigest(digest, digests.proposal),
     tool_key: tool.key,
     tool_digest: digests.tool,
-    arguments: call.arguments as never,
+    // Decoded from the model's JSON, or from an approver's.
+    arguments: call.arguments as Schema.Json,
     policy_version,
     approvers: spec.approvers,
     payload: {

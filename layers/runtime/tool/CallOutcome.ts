@@ -47,7 +47,7 @@ export const callFinished = (call: CallId, outcome: Outcome): RunInput => ({
   settled: { _tag: "CallSettled", call, outcome }
 })
 
-/** A call whose dispatch stands and whose outcome nobody knows. */
+/** The end of a call whose dispatch stands and whose outcome is unknown. */
 export const callLost = (host: CallHost, call: CallId): RunInput =>
   withSpending<Extract<RunInput, { readonly _tag: "Lost" }>>(host, { _tag: "Lost", call })
 

@@ -42,14 +42,14 @@ const graceOf = ({ spec }: AgentTool): number => Math.min(spec.timeout_ms, dispa
 const overAtOf = (phase: CallPhase): number =>
   phase._tag === "Dispatched" ? (phase.over_at ?? 0) : 0
 
-/** In ms of the monotonic clock, which nobody sets. */
+/** In ms of the monotonic clock, which is never set. */
 const elapsedMs = (clock: Clock.Clock): number =>
   Number(clock.monotonicTimeNanosUnsafe()) / 1_000_000
 
 type Sent =
   /** The dispatch does not stand: nothing was done. */
   | { readonly _tag: "Refused" }
-  /** The dispatch took longer than its grace, and no body began: whoever owns the run next may already ask. */
+  /** The dispatch took longer than its grace, and no body began: the next owner of the run may already ask. */
   | { readonly _tag: "Late" }
   /** The attempt ended, and its exit says what it did. */
   | { readonly _tag: "Ended"; readonly exit: Exit.Exit<unknown, unknown> }

@@ -131,7 +131,7 @@ export const make = (services: Services): ToolInvoker => {
     if (isDispatched && !mayTakeOver(tool, phase)) {
       return { effect: Exit.succeed({ _tag: "Lost", call: id }) }
     }
-    // A dispatch consumed its approval: it is sent again with its key, and nobody is asked.
+    // A dispatch consumed its approval: it is sent again with its key, without a question.
     const isAsked = permission === "ask" && !isDispatched
     const identity = callIdentityOf(tool, host.call())
     return identity === undefined
