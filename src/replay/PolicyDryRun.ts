@@ -16,7 +16,7 @@ export interface PastCall {
   /** The name that the model used. */
   readonly tool: string
   readonly arguments: unknown
-  /** Those of whoever sent the run's message, when it did. Absent = not known. */
+  /** The sender's roles when it sent the run's message. Absent = not known. */
   readonly roles?: Roles | undefined
 }
 

@@ -44,7 +44,7 @@ describe("the summary of a call's arguments", () => {
     assert.include(said, "api_key: [redacted]")
   })
 
-  it("ST-28 knows the name of a secret by its words", () => {
+  it("ST-28 recognises the name of a secret by its words", () => {
     for (const name of "pwd auth access_key accessKey AWS_SECRET_ACCESS_KEY private-key clientSecret x-api-key dbPassword refresh_token sessionCookie pin otp connectionString".split(
       " "
     )) {
@@ -91,14 +91,14 @@ describe("the summary of a call's arguments", () => {
     assert.include(argsSummary({ max_tokens: 500 }), "max_tokens: 500")
   })
 
-  it("ST-28 writes out what cannot be seen, in names too", () => {
+  it("ST-28 writes out invisible characters, in names too", () => {
     const said = argsSummary({ to: "ac\u202eme\u200b \u{e0041}\u2066x", "a\u200bmount": 1 })
     assert.include(said, "ac‹U+202E›me‹U+200B› ‹U+E0041›‹U+2066›x")
     assert.include(said, "a‹U+200B›mount: 1")
     assert.include(argsSummary({ text: "👩‍👩‍👧 نص ❤️" }), "👩‍👩‍👧 نص ❤️")
   })
 
-  it("shows the value, and says how much is left out", () => {
+  it("shows the value, and counts what is left out", () => {
     assert.strictEqual(
       argsSummary({ id: "order-1003", amounts: [1, 2, 3, 4, 5, 6, 7], ok: true, none: null }),
       'id: "order-1003", amounts: [1, 2, 3, 4, 5, … 2 more], ok: true, none: null'
@@ -115,7 +115,7 @@ describe("the summary of a call's arguments", () => {
     for (const [args, said] of cases) assert.strictEqual(argsSummary(args), said)
   }
 
-  it("cuts a text at 160 characters, says so, and never cuts one in two", () => {
+  it("cuts a text at 160 characters with a mark, and never within a character", () => {
     const x = "x".repeat(158)
     exactly([
       [{ t: `${x}yz` }, `t: "${x}yz"`],
@@ -128,7 +128,7 @@ describe("the summary of a call's arguments", () => {
     ])
   })
 
-  it("says that a text goes on, also where little is left of its beginning", () => {
+  it("marks a cut text, also where redaction leaves little of its beginning", () => {
     const secret = `eyJhbGciOiJIUzI1NiJ9.${"a".repeat(3_979)}`
     assert.lengthOf(secret, 4_000)
     exactly([
@@ -201,7 +201,7 @@ describe("the summary of a call's arguments", () => {
     ])
   })
 
-  it("says how many members and items it leaves out, and nothing where it leaves out none", () => {
+  it("counts the members and items that it leaves out, if any", () => {
     const named = (size: number) =>
       Object.fromEntries(Array.from({ length: size }, (_, i) => [`n${i}`, i]))
     const said = (size: number) => Array.from({ length: size }, (_, i) => `n${i}: ${i}`).join(", ")
@@ -225,7 +225,7 @@ describe("the summary of a call's arguments", () => {
     assert.isAtMost(long.length, summary_max)
   })
 
-  it("shortens its texts before it leaves out the end of it, and no more than it has to", () => {
+  it("shortens its texts before it drops its end, and no more than needed", () => {
     const of = (size: number, length: number) =>
       argsSummary(
         Object.fromEntries(Array.from({ length: size }, (_, i) => [`n${i}`, "x".repeat(length)]))

@@ -46,7 +46,7 @@ const changed: ShownApproval = {
 const names = Object.keys(shown).sort()
 
 describe("what a person is shown of a question", () => {
-  it("is all of it, and nothing that came beside", () => {
+  it("has every member that is shown, and no other", () => {
     const more = { ...shown, status: "pending", requested_at: 5, decided_by: "eve" }
     assert.deepStrictEqual(shownOf(more), shown)
     const { expires_at, ...forEver } = shown
@@ -55,13 +55,13 @@ describe("what a person is shown of a question", () => {
     assert.isDefined(expires_at)
   })
 
-  it("is the same of the event that asks", () => {
+  it("is the same from the event that asks", () => {
     const { id: approval, run_id, tenant, ...request } = shown
     const event = { ...request, approval, proposal: "p", tool_digest: "t" }
     assert.deepStrictEqual(askedOf(run_id, tenant, event), shown)
   })
 
-  it("differs where one member does, and only there, whichever of the two was changed", () => {
+  it("differs in exactly the members that were changed, in the record or in the event", () => {
     assert.deepStrictEqual(differencesOf(shown, structuredClone(shown)), [])
     for (const name of names) {
       const other = { ...shown, [name]: changed[name as keyof ShownApproval] }
@@ -95,12 +95,12 @@ describe("a question in a list", () => {
       { tenant, quarantined: false, asked, ...run } as never
     )
 
-  it("has no mark where it says what its run asked", () => {
+  it("has no mark where it equals what its run asked", () => {
     assert.deepStrictEqual(marks({}, {}), {})
     assert.deepStrictEqual(marks({ run_id, arguments: { to: "bob", n: 1 } }, {}), {})
   })
 
-  it("is marked where any member of it, or its digest, was changed, or nothing asked it", () => {
+  it("is marked as altered where a member or its digest was changed, or its run did not ask it", () => {
     for (const name of names) {
       if (name === "run_id" || name === "tenant") continue
       const more = { [name]: changed[name as keyof ShownApproval] }
@@ -114,7 +114,7 @@ describe("a question in a list", () => {
     assert.deepStrictEqual(marks({}, { asked: undefined }), { altered: true })
   })
 
-  it("is marked for the quarantine of its run, of which nothing else is known, and only while it waits", () => {
+  it("is marked as quarantined, and nothing else, while it is pending and its run is in quarantine", () => {
     assert.deepStrictEqual(marks({ digest: "other" }, { quarantined: true }), { quarantined: true })
     assert.deepStrictEqual(marks({}, { quarantined: true, asked: undefined }), {
       quarantined: true

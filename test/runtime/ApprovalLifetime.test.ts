@@ -53,24 +53,27 @@ describe("a question outlives the fiber that asked it", () => {
     }).pipe(Effect.provide(EphemeralStores.layer))
   })
 
-  it.effect("ST-34 an eviction leaves it pending, and the decision wakes the run", () => {
-    const { options, ran } = gated({ config: { park_ms: 10 } })
-    return Effect.gen(function* () {
-      const run = yield* H.send("hello")
-      const { approval } = yield* H.question(run)
-      assert.deepStrictEqual(yield* states, ["running"])
-      yield* TestClock.adjust(10)
-      assert.deepStrictEqual(yield* states, ["parked"])
-      assert.strictEqual((yield* H.pending).length, 1)
-      yield* H.decide(approval, H.approve)
-      const all = yield* H.ended(run)
-      assert.deepStrictEqual(ran, [7])
-      assert.strictEqual(H.count(all, "ApprovalRequested"), 1)
-      assert.strictEqual(H.count(all, "CallDispatched"), 1)
-    }).pipe(Effect.provide(H.layer(options)))
-  })
+  it.effect(
+    "ST-34 it is pending while its run is parked, and the decision starts the run again",
+    () => {
+      const { options, ran } = gated({ config: { park_ms: 10 } })
+      return Effect.gen(function* () {
+        const run = yield* H.send("hello")
+        const { approval } = yield* H.question(run)
+        assert.deepStrictEqual(yield* states, ["running"])
+        yield* TestClock.adjust(10)
+        assert.deepStrictEqual(yield* states, ["parked"])
+        assert.strictEqual((yield* H.pending).length, 1)
+        yield* H.decide(approval, H.approve)
+        const all = yield* H.ended(run)
+        assert.deepStrictEqual(ran, [7])
+        assert.strictEqual(H.count(all, "ApprovalRequested"), 1)
+        assert.strictEqual(H.count(all, "CallDispatched"), 1)
+      }).pipe(Effect.provide(H.layer(options)))
+    }
+  )
 
-  it.effect("a run that waits for a person is left alone by sweeps and by later messages", () => {
+  it.effect("sweeps and later messages change nothing of a run that waits for a person", () => {
     const { options, ran } = gated({ config: { park_ms: 10, sweep_ms: 100 } })
     return Effect.gen(function* () {
       const run = yield* H.send("hello")
@@ -88,7 +91,7 @@ describe("a question outlives the fiber that asked it", () => {
     }).pipe(Effect.provide(H.layer(options)))
   })
 
-  it.effect("a cancel of an evicted run ends it without a process that has it", () => {
+  it.effect("a cancel ends a parked run, which no process has", () => {
     const { options, ran } = gated({ config: { park_ms: 10 } })
     return Effect.gen(function* () {
       const run = yield* H.send("hello")
@@ -104,7 +107,7 @@ describe("a question outlives the fiber that asked it", () => {
     }).pipe(Effect.provide(H.layer(options)))
   })
 
-  it.effect("a cancel of an evicted run lets the message behind it begin at once", () => {
+  it.effect("a cancel of a parked run starts the message behind it at once", () => {
     const { options } = gated({ config: { park_ms: 10, sweep_ms: 3_600_000 } })
     return Effect.gen(function* () {
       const run = yield* H.send("hello")
@@ -117,7 +120,7 @@ describe("a question outlives the fiber that asked it", () => {
     }).pipe(Effect.provide(H.layer(options)))
   })
 
-  it.effect("SM-59 expires by itself when nobody answers in time, which is no denial", () => {
+  it.effect("SM-59 it expires without an answer in time, which is not a denial", () => {
     const { options, ran } = gated({ config: { sweep_ms: 100 } }, 1_000)
     return Effect.gen(function* () {
       const run = yield* H.send("hello")
@@ -137,7 +140,7 @@ describe("a question outlives the fiber that asked it", () => {
     }).pipe(Effect.provide(H.layer(options)))
   })
 
-  it.effect("SM-59 expires for an evicted run, and the run goes on", () => {
+  it.effect("SM-59 it expires for a parked run, and the run continues", () => {
     const { options, ran } = gated({ config: { park_ms: 10, sweep_ms: 100 } }, 1_000)
     return Effect.gen(function* () {
       const run = yield* H.send("hello")
@@ -179,7 +182,7 @@ describe("a question outlives the fiber that asked it", () => {
     }
   )
 
-  it.effect("a decision after its time is refused although no sweep has looked yet", () => {
+  it.effect("a decision after its time is refused also before a sweep has closed it", () => {
     const { options, ran } = gated({ config: { sweep_ms: 1_000_000 } }, 1_000)
     return Effect.gen(function* () {
       const run = yield* H.send("hello")
@@ -212,7 +215,7 @@ describe("a question outlives the fiber that asked it", () => {
     }).pipe(Effect.provide(EphemeralStores.layer))
   })
 
-  it.effect("an approval whose tool is another by now is asked again, in its new words", () => {
+  it.effect("an approval whose tool has changed is asked again, with the new description", () => {
     const { options, ran } = gated()
     const replay = options.tools!["replay"]!
     const governance = { ...replay.governance, effect_description: "Changes all of them." }

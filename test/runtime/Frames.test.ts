@@ -110,7 +110,7 @@ describe("a supervisor and its specialists", () => {
   )
 
   it.effect(
-    "a question inside a specialist's frame survives an eviction, and the frame goes on",
+    "a question in a specialist's frame outlives its resident run, and the frame continues",
     () => {
       const ran: Array<number> = []
       return Effect.gen(function* () {

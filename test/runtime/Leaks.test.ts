@@ -9,7 +9,7 @@ import { call, text } from "../../layers/model/ScriptedModelGateway.ts"
 import { ConversationId, FrameId, RunId, Tenant } from "../../src/Ids.ts"
 import * as H from "./Harness.ts"
 
-describe("nothing is left behind", () => {
+describe("memory of a runtime", () => {
   it.live("after 2,000 runs no actor, open run, lease of a key or waiting message is left", () =>
     Effect.gen(function* () {
       const store = yield* EphemeralStore
@@ -74,7 +74,7 @@ describe("nothing is left behind", () => {
     }).pipe(Effect.provide(EphemeralStores.layer))
   })
 
-  it.effect("deadlines that were called off or have fired are gone", () =>
+  it.effect("deadlines that were disarmed or have fired are removed", () =>
     Effect.gen(function* () {
       const deadlines = yield* Deadlines.make
       const cancels = Array.from({ length: 1_000 }, (_, i) => deadlines.after(1_000 + i, () => {}))

@@ -28,7 +28,7 @@ const first = ApprovalId.make("00000000-0000-4000-8000-00000000000a")
 const second = ApprovalId.make("00000000-0000-4000-8000-00000000000b")
 
 describe("the Deferreds of open questions", () => {
-  it.effect("give the decision to whoever awaits them, and are gone", () =>
+  it.effect("complete with the decision, and are removed", () =>
     Effect.gen(function* () {
       const questions = yield* OpenQuestions
       openQuestion(questions, run, first)
@@ -58,7 +58,7 @@ describe("the Deferreds of open questions", () => {
     }).pipe(Effect.provide(Questions.layer))
   )
 
-  it.effect("say why a wait ended without a decision", () =>
+  it.effect("fail with the reason of a wait that ended without a decision", () =>
     Effect.gen(function* () {
       const questions = yield* OpenQuestions
       openQuestion(questions, run, first)
@@ -73,7 +73,7 @@ describe("the Deferreds of open questions", () => {
     }).pipe(Effect.provide(Questions.layer))
   )
 
-  it.effect("are one a question, whoever opens it again", () =>
+  it.effect("are made once a question, also where it is opened again", () =>
     Effect.gen(function* () {
       const questions = yield* OpenQuestions
       openQuestion(questions, run, first)
@@ -84,7 +84,7 @@ describe("the Deferreds of open questions", () => {
     }).pipe(Effect.provide(Questions.layer))
   )
 
-  it.effect("are those of the run's state and no others", () =>
+  it.effect("match the questions of the run's state", () =>
     Effect.gen(function* () {
       const questions = yield* OpenQuestions
       const { entries, run: asking } = yield* Effect.gen(function* () {
@@ -195,7 +195,7 @@ const watched = (journal: RunJournal["Service"], deaf: boolean) => {
 }
 
 describe("a run that waits in its actor's fiber", () => {
-  it.effect("goes on by the Deferred alone, where no notice of the journal comes", () =>
+  it.effect("continues by the Deferred alone, without a notice of the journal", () =>
     Effect.gen(function* () {
       const { service } = watched(yield* RunJournal, true)
       const process = yield* Effect.provideService(H.boot(options), RunJournal, service)
@@ -240,7 +240,7 @@ describe("a run that waits in its actor's fiber", () => {
       }).pipe(Effect.provide(EphemeralStores.layer))
   )
 
-  it.effect("is evicted after `park_ms`, and a decision after that is found in the journal", () =>
+  it.effect("is parked after `park_ms`, and reads a decision after that in the journal", () =>
     Effect.gen(function* () {
       const process = yield* H.boot({ ...options, config: { ...options.config, park_ms: 1_000 } })
       const run = yield* process.run(H.send("change it"))
@@ -289,16 +289,16 @@ describe("a run that waits in its actor's fiber", () => {
       }).pipe(Effect.provide(EphemeralStores.layer))
   )
 
-  it.effect("leaves no Deferred behind when it is evicted, ends or its process stops", () =>
+  it.effect("keeps no Deferred once it is parked, has ended or its process has stopped", () =>
     Effect.gen(function* () {
-      for (const how of ["evicted", "ended", "stopped"] as const) {
+      for (const how of ["parked", "ended", "stopped"] as const) {
         const process = yield* H.boot({ ...options, config: { ...options.config, park_ms: 1_000 } })
         const run = yield* process.run(H.send("change it", how))
         const { approval } = yield* process.run(H.question(run, 1, how))
         yield* settle
         const questions = yield* process.run(OpenQuestions)
         assert.strictEqual(questions.size, 1)
-        if (how === "evicted") yield* TestClock.adjust(1_001)
+        if (how === "parked") yield* TestClock.adjust(1_001)
         else if (how === "ended") yield* process.run(H.decide(approval, H.approve))
         else yield* process.stop
         yield* settle
@@ -329,7 +329,7 @@ describe("a run that waits in its actor's fiber", () => {
     }).pipe(Effect.provide(EphemeralStores.layer))
   )
 
-  it.effect("goes on with the first of several decisions, and with each of the others", () =>
+  it.effect("continues with the first of several decisions, and with each of the others", () =>
     Effect.gen(function* () {
       const done: Array<number> = []
       const several: H.Options = {

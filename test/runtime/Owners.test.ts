@@ -61,7 +61,7 @@ describe("a run whose process dies", () => {
     }).pipe(Effect.provide(EphemeralStores.layer))
   })
 
-  it.effect("never repeats a dispatched write: it is unknown until somebody says", () => {
+  it.effect("does not repeat a dispatched write, which is unknown until it is settled", () => {
     let ran = 0
     const options: H.Options = {
       tools: {
@@ -95,7 +95,7 @@ describe("a run whose process dies", () => {
     }).pipe(Effect.provide(EphemeralStores.layer))
   })
 
-  it.effect("sends a write that honours its key again, with that key and asking nobody", () => {
+  it.effect("sends an idempotent write again with the same key, and asks no operator", () => {
     const keys: Array<string | undefined> = []
     const options: H.Options = {
       tools: {
@@ -127,7 +127,7 @@ describe("a run whose process dies", () => {
   })
 
   it.effect(
-    "goes on elsewhere when its lease lapses, and the one that comes back is refused",
+    "continues elsewhere when its lease lapses, and the first process is fenced off",
     () => {
       const gates = [Deferred.makeUnsafe<string>(), Deferred.makeUnsafe<string>()]
       let ran = 0
@@ -175,7 +175,7 @@ describe("a run whose process dies", () => {
   )
 
   it.effect(
-    "is found at the start of the next, oldest first, with its waiting messages behind it",
+    "is recovered at the next start, oldest first, with its waiting messages behind it",
     () => {
       const gate = Deferred.makeUnsafe<void>()
       let second = false
@@ -241,7 +241,7 @@ describe("a run whose process dies", () => {
     }).pipe(Effect.provide(EphemeralStores.layer))
   })
 
-  it.effect("redoes what ran beside a question, before anybody answers it", () => {
+  it.effect("redoes what ran beside a question before the question is answered", () => {
     let reads = 0
     const options: H.Options = {
       tools: {

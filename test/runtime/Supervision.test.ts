@@ -34,47 +34,50 @@ const untilTime = (is: () => boolean) =>
 const actors = AgentRuntime.use((runtime) => runtime.actors(100))
 
 describe("supervision", () => {
-  it.effect("SA-51 an actor that crashes starts again from its journal, and stops no other", () => {
-    const gates = new Map([
-      ["c-1", Deferred.makeUnsafe<void>()],
-      ["c-2", Deferred.makeUnsafe<void>()]
-    ])
-    const options: H.Options = {
-      tools: { look: H.reads((n) => Effect.succeed(n)) },
-      script: ({ transcript }) => {
-        const [first] = transcript
-        const key = first?.role === "user" ? first.text : ""
-        return transcript.length === 1
-          ? Effect.as(Deferred.await(gates.get(key)!), call("look", { n: 1 }))
-          : text("done")
+  it.effect(
+    "SA-51 an actor that crashes starts again from its journal, and other actors run on",
+    () => {
+      const gates = new Map([
+        ["c-1", Deferred.makeUnsafe<void>()],
+        ["c-2", Deferred.makeUnsafe<void>()]
+      ])
+      const options: H.Options = {
+        tools: { look: H.reads((n) => Effect.succeed(n)) },
+        script: ({ transcript }) => {
+          const [first] = transcript
+          const key = first?.role === "user" ? first.text : ""
+          return transcript.length === 1
+            ? Effect.as(Deferred.await(gates.get(key)!), call("look", { n: 1 }))
+            : text("done")
+        }
       }
+      return Effect.gen(function* () {
+        const { service, state } = breaking(yield* RunJournal)
+        const process = yield* Effect.provideService(H.boot(options), RunJournal, service)
+        const a = yield* process.run(H.send("c-1", "c-1"))
+        const b = yield* process.run(H.send("c-2", "c-2"))
+        yield* process.run(H.happened(a, "RunClaimed"))
+        yield* process.run(H.happened(b, "RunClaimed", 1, "c-2"))
+        state.run = a
+        state.left = 2
+        yield* Deferred.succeed(gates.get("c-1")!, undefined)
+        // While one is down, the other works.
+        yield* Deferred.succeed(gates.get("c-2")!, undefined)
+        assert.deepInclude(H.end(yield* process.run(H.ended(b, "c-2"))), { status: "complete" })
+        assert.strictEqual(H.count(yield* H.events(a), "RunEnded"), 0)
+        yield* untilTime(() => state.broken === 2)
+        yield* TestClock.adjust(1_000)
+        const all = yield* process.run(H.ended(a))
+        assert.deepInclude(H.end(all), { status: "complete" })
+        assert.strictEqual(state.broken, 2)
+        assert.strictEqual(H.count(all, "RunClaimed"), 3)
+        const [actor] = (yield* process.run(actors)).filter(({ address }) => address.key === "c-1")
+        assert.strictEqual(actor?.restarts, 2)
+      }).pipe(Effect.provide(EphemeralStores.layer))
     }
-    return Effect.gen(function* () {
-      const { service, state } = breaking(yield* RunJournal)
-      const process = yield* Effect.provideService(H.boot(options), RunJournal, service)
-      const a = yield* process.run(H.send("c-1", "c-1"))
-      const b = yield* process.run(H.send("c-2", "c-2"))
-      yield* process.run(H.happened(a, "RunClaimed"))
-      yield* process.run(H.happened(b, "RunClaimed", 1, "c-2"))
-      state.run = a
-      state.left = 2
-      yield* Deferred.succeed(gates.get("c-1")!, undefined)
-      // While one is down, the other works.
-      yield* Deferred.succeed(gates.get("c-2")!, undefined)
-      assert.deepInclude(H.end(yield* process.run(H.ended(b, "c-2"))), { status: "complete" })
-      assert.strictEqual(H.count(yield* H.events(a), "RunEnded"), 0)
-      yield* untilTime(() => state.broken === 2)
-      yield* TestClock.adjust(1_000)
-      const all = yield* process.run(H.ended(a))
-      assert.deepInclude(H.end(all), { status: "complete" })
-      assert.strictEqual(state.broken, 2)
-      assert.strictEqual(H.count(all, "RunClaimed"), 3)
-      const [actor] = (yield* process.run(actors)).filter(({ address }) => address.key === "c-1")
-      assert.strictEqual(actor?.restarts, 2)
-    }).pipe(Effect.provide(EphemeralStores.layer))
-  })
+  )
 
-  it.effect("one that crashes more often than it may is stopped, and its run has a reason", () => {
+  it.effect("an actor that crashes too often is stopped, and its run fails with a reason", () => {
     const gate = Deferred.makeUnsafe<void>()
     const options: H.Options = {
       script: () => Effect.as(Deferred.await(gate), text("done")),
@@ -102,7 +105,7 @@ describe("supervision", () => {
     }).pipe(Effect.provide(EphemeralStores.layer))
   })
 
-  it.effect("one that crashed because its journal was away begins again when it is back", () => {
+  it.effect("an actor whose journal did not answer starts again when it answers", () => {
     const options: H.Options = {
       script: () => text("done"),
       agent: { supervision: Supervision.make({ restarts_max: 2 }) }
@@ -124,39 +127,42 @@ describe("supervision", () => {
     }).pipe(Effect.provide(EphemeralStores.layer))
   })
 
-  it.effect("one that gives up leaves a run alone that another process has by now", () => {
-    const gates = [Deferred.makeUnsafe<void>(), Deferred.makeUnsafe<void>()]
-    let asked = 0
-    const options: H.Options = {
-      script: () => Effect.as(Deferred.await(gates[asked++]!), text("done")),
-      agent: { supervision: Supervision.make({ restarts_max: 0 }) },
-      config: { lease_ms: 1_000, sweep_ms: 500 }
+  it.effect(
+    "an actor that crashed too often does not fail a run that another process has claimed",
+    () => {
+      const gates = [Deferred.makeUnsafe<void>(), Deferred.makeUnsafe<void>()]
+      let asked = 0
+      const options: H.Options = {
+        script: () => Effect.as(Deferred.await(gates[asked++]!), text("done")),
+        agent: { supervision: Supervision.make({ restarts_max: 0 }) },
+        config: { lease_ms: 1_000, sweep_ms: 500 }
+      }
+      return Effect.gen(function* () {
+        const { service, state } = breaking(yield* RunJournal)
+        let beats = 0
+        const hanging = yield* Effect.provideService(H.boot(options), RunJournal, {
+          ...service,
+          beat: (owner, ms) => (beats++ === 0 ? service.beat(owner, ms) : Effect.void),
+          recoverable: () => Effect.succeed([])
+        })
+        const run = yield* hanging.run(H.send("hello"))
+        yield* hanging.run(H.happened(run, "RunClaimed"))
+        const heir = yield* H.boot(options)
+        yield* TestClock.adjust(2_000)
+        yield* heir.run(H.happened(run, "RunClaimed", 2))
+        state.run = run
+        state.left = 1
+        yield* Deferred.succeed(gates[0]!, undefined)
+        yield* untilTime(() => state.broken === 1)
+        yield* Deferred.succeed(gates[1]!, undefined)
+        const all = yield* heir.run(H.ended(run))
+        assert.deepInclude(H.end(all), { status: "complete" })
+        assert.strictEqual(H.count(all, "RunClaimed"), 2)
+      }).pipe(Effect.provide(EphemeralStores.layer))
     }
-    return Effect.gen(function* () {
-      const { service, state } = breaking(yield* RunJournal)
-      let beats = 0
-      const hanging = yield* Effect.provideService(H.boot(options), RunJournal, {
-        ...service,
-        beat: (owner, ms) => (beats++ === 0 ? service.beat(owner, ms) : Effect.void),
-        recoverable: () => Effect.succeed([])
-      })
-      const run = yield* hanging.run(H.send("hello"))
-      yield* hanging.run(H.happened(run, "RunClaimed"))
-      const heir = yield* H.boot(options)
-      yield* TestClock.adjust(2_000)
-      yield* heir.run(H.happened(run, "RunClaimed", 2))
-      state.run = run
-      state.left = 1
-      yield* Deferred.succeed(gates[0]!, undefined)
-      yield* untilTime(() => state.broken === 1)
-      yield* Deferred.succeed(gates[1]!, undefined)
-      const all = yield* heir.run(H.ended(run))
-      assert.deepInclude(H.end(all), { status: "complete" })
-      assert.strictEqual(H.count(all, "RunClaimed"), 2)
-    }).pipe(Effect.provide(EphemeralStores.layer))
-  })
+  )
 
-  it.effect("one that is stopped while a write was on its way leaves that write unknown", () => {
+  it.effect("an actor that is stopped while a write is in flight leaves the write unknown", () => {
     const options: H.Options = {
       tools: { pay: H.writes((n) => Effect.as(Effect.sleep(10), n)) },
       script: ({ transcript }) => (transcript.length === 1 ? call("pay", { n: 1 }) : text("done")),
@@ -176,7 +182,7 @@ describe("supervision", () => {
     }).pipe(Effect.provide(EphemeralStores.layer))
   })
 
-  it.effect("an actor with nothing to do leaves, and its next message brings it back", () =>
+  it.effect("an idle actor leaves the process, and its next message starts it again", () =>
     Effect.gen(function* () {
       yield* H.ended(yield* H.send("one"))
       yield* TestClock.adjust(1)

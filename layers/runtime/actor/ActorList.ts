@@ -1,6 +1,6 @@
 /**
- * What a runtime shows of its actors: those that live here, those whose run waits for a person with nothing of it in the
- * process, and those that crashed too often.
+ * The list of actors that a runtime shows: those with a fiber, then those whose run is parked, then those that crashed too
+ * often.
  */
 import { actorOf } from "../../../src/Ids.ts"
 import type { RunId, Tenant } from "../../../src/Ids.ts"
@@ -9,7 +9,7 @@ import type { Actor } from "./Actor.ts"
 
 export interface Known {
   readonly actors: ReadonlyMap<string, Actor>
-  /** The actor of each run that is parked. */
+  /** The address key of each parked run. */
   readonly parked: ReadonlyMap<RunId, string>
   readonly stopped: ReadonlyMap<string, Actor>
 }

@@ -1,7 +1,6 @@
 /**
- * The door of a runtime: whatever it is given is decoded before anything is done with it, and whoever asks has to have the
- * right. A customer gets to conversations that it began itself and to runs of messages that it sent; what else there is,
- * is not found.
+ * Decodes what the runtime is given, and checks the caller's right, before anything is done. A customer reaches the
+ * conversations that it began and the runs of messages that it sent; anything else is not found.
  */
 import { Effect, Stream } from "effect"
 import { isOpenTo } from "../../../src/conversation/CustomerAccess.ts"
@@ -25,8 +24,8 @@ interface Services {
 
 const actorsLimit = Entries.limitUpTo(100_000)
 
-/** Whoever sent the first message of a conversation began it. */
-const open = Effect.fnUntraced(function* (
+/** Fails for a customer that did not begin the conversation, which is to have sent its first message. */
+const failIfNotBegunBy = Effect.fnUntraced(function* (
   { tasks }: Services,
   by: Principal,
   right: RightName,
@@ -37,7 +36,8 @@ const open = Effect.fnUntraced(function* (
   if (!isOpenTo(by, right, first?.by)) return yield* new ConversationNotFound({ id })
 })
 
-const openRun = Effect.fnUntraced(function* (
+/** Fails for a customer that did not send the run's message. */
+const failIfNotSentBy = Effect.fnUntraced(function* (
   { tasks }: Services,
   by: Principal,
   right: RightName,
@@ -50,15 +50,15 @@ const openRun = Effect.fnUntraced(function* (
   }
 })
 
-/** A message that was accepted is a run, also where nobody has begun it: it has no call yet. */
+/** Was the message of the run accepted? Then it is a run without calls, also before it has begun. */
 const isAccepted = ({ tasks }: Services, by: Principal, run: RunId) =>
   Effect.match(tasks.get(run), {
     onFailure: () => false,
     onSuccess: (task) => task?.tenant === by.tenant
   })
 
-/** Staff share the keys of their tenant; those of a customer are its own, and name nobody else's task. */
-const keyed = Effect.fnUntraced(function* (
+/** Idempotency keys are shared by the staff of a tenant. A customer's key is bound to the customer. */
+const withOwnKey = Effect.fnUntraced(function* (
   { digest }: Services,
   by: Principal,
   message: Message
@@ -76,8 +76,9 @@ export const decoded = (
     send: Effect.fnUntraced(function* (message, by) {
       const read = yield* Entries.message(message, "message")
       const who = yield* Entries.entitled(by, "send")
-      if (read.conversation !== undefined) yield* open(services, who, "send", read.conversation)
-      return yield* runtime.send(yield* keyed(services, who, read), who)
+      if (read.conversation !== undefined)
+        yield* failIfNotBegunBy(services, who, "send", read.conversation)
+      return yield* runtime.send(yield* withOwnKey(services, who, read), who)
     }),
     watch: (conversation, after, by) =>
       Stream.unwrap(
@@ -85,7 +86,7 @@ export const decoded = (
           const id = yield* Entries.conversationId(conversation, "conversation")
           const from = yield* Entries.cursor(after, "after")
           const who = yield* Entries.entitled(by, "follow")
-          yield* open(services, who, "follow", id)
+          yield* failIfNotBegunBy(services, who, "follow", id)
           return runtime.watch(id, from, who)
         })
       ),
@@ -93,8 +94,10 @@ export const decoded = (
       const id = yield* Entries.runId(run, "run")
       const who = yield* Entries.entitled(by, "cancel")
       const why = yield* Entries.reason(reason, "reason")
-      yield* Effect.catchTag(openRun(services, who, "cancel", id), "StoreError", ({ message }) =>
-        Effect.fail(new JournalError({ message, lost: false }))
+      yield* Effect.catchTag(
+        failIfNotSentBy(services, who, "cancel", id),
+        "StoreError",
+        ({ message }) => Effect.fail(new JournalError({ message, lost: false }))
       )
       return yield* runtime.interrupt(id, who, why)
     }),

@@ -1,6 +1,6 @@
 /**
- * What a run is shown of its conversation's past: the supervisor's transcripts of earlier runs, whole runs only, so that
- * no call stands without its result. They are read back to the last compaction of the conversation, and no further.
+ * The past of a run's conversation: the root frames' transcripts of earlier runs, whole runs only, so that every call has
+ * its result. It is read back to the last compaction of the conversation and no further.
  */
 import { Effect } from "effect"
 import type { Chapter, Past } from "../../../src/conversation/Compaction.ts"
@@ -32,7 +32,7 @@ const foldRun = Effect.fnUntraced(function* (
   return state
 })
 
-/** What a run has cut of its conversation; undefined if nothing. */
+/** The newest cut that a run has made in its conversation's past; undefined if it has made none. */
 export const cutOf = (entries: ReadonlyArray<JournalEntry>): HistoryCut | undefined => {
   for (let i = entries.length - 1; i >= 0; i--) {
     const { event } = entries[i]!
@@ -41,7 +41,7 @@ export const cutOf = (entries: ReadonlyArray<JournalEntry>): HistoryCut | undefi
   return undefined
 }
 
-/** The past of the next run, with the one that has just ended. */
+/** The past for the next run: with the chapter of the run that has just ended, without what `cut` drops. */
 export const withChapter = (past: Past, chapter: Chapter, cut: HistoryCut | undefined): Past => {
   const kept = cut ?? past.cut
   const shown = past.chapters.filter((each) => each.ordinal > (kept?.dropped ?? 0))
@@ -51,11 +51,11 @@ export const withChapter = (past: Past, chapter: Chapter, cut: HistoryCut | unde
 export interface Wanted {
   readonly tenant: Tenant
   readonly conversation: ConversationId
-  /** Of the run that is to be shown its past. */
+  /** Of the run whose past this is. */
   readonly ordinal: number
-  /** What that run has cut already. */
+  /** The cut that this run has made already. */
   readonly cut: HistoryCut | undefined
-  /** Reading stops once so many tokens are there: what is older has to go anyway. 0 = nothing is read. */
+  /** Reading stops at so many tokens: older runs would be cut anyway. 0 = nothing is read. */
   readonly tokens_max: number
   readonly measure: Measure
 }
@@ -69,11 +69,11 @@ export const loadPast = Effect.fnUntraced(function* (
   const chapters: Array<Chapter> = []
   let { cut } = wanted
   let tokens = 0
-  // One more than a prompt may hold, so that it is seen to be too many.
+  // One more than a prompt may hold: that one tells the compactor that there are too many.
   const ended = yield* stores.tasks.before(tenant, conversation, ordinal, chapters_max + 1)
   for (const task of ended) {
     if (task.ordinal <= (cut?.dropped ?? 0)) break
-    // A past that cannot be read is left out, as one that is too long is; operators are told by the journal.
+    // A run in quarantine is left out. The journal has told operators of it.
     const state = yield* Effect.catchTag(foldRun(stores.journal, task.id), "RunQuarantined", () =>
       Effect.succeed(emptyState())
     )

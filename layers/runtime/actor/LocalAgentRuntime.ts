@@ -3,7 +3,7 @@
  * message until it has nothing to do; its state is in the journal.
  *
  * - What enters: `Ingress.ts` (messages, cancels, settlements: where each becomes durable) and `Acceptance.ts`.
- * - Who lives here: `ActorTable.ts` (resident, parked, stopped) and `ActorFibers.ts` (start and stop of fibers).
+ * - Which actors this process has: `ActorTable.ts` (resident, parked, stopped) and `ActorFibers.ts` (start and stop of fibers).
  * - What one actor does: `Actor.ts`; how it crashes and starts again: `ActorCrash.ts`.
  * - What is found at a start, and when a decision or another amendment comes: `Recovery.ts`.
  */

@@ -24,7 +24,7 @@ const expired_max = 500
 
 const isOver = (status: string): boolean => ["complete", "failed", "cancelled"].includes(status)
 
-/** Starts the actor of an amended run that nobody has in hand, if it is this process that has to. */
+/** Starts the actor of an amended run that is not resident, if this process is to run it. */
 const rouse = Effect.fnUntraced(function* (host: ActorHost, wake: WakeActor, run: RunId) {
   const { feed, hosting, loop, owner, table } = host
   const head = yield* loop.journal.head(run)

@@ -1,7 +1,7 @@
 /**
- * A run in traces: one span for each time that it goes on, from its claim or its wake to its end or its rest, under the
- * span that sent its message. The turns, calls and waits of that time are beneath it. The trace is the run's own, kept with
- * it, so that one trace covers restarts, other processes and days. Costs nothing where no tracer listens.
+ * A run in traces: one span each time that its loop runs, from a claim or a decision until the run ends or waits for people,
+ * under the span that sent its message. Turns, calls and waits are beneath it. The run keeps the trace's id, so that one
+ * trace covers restarts, several processes and days. Makes no span where there is no tracer.
  */
 import { Context, Effect, Exit, Option, Tracer } from "effect"
 import type { SecureRandom } from "effect/crypto"
@@ -11,7 +11,7 @@ import type { JournalEntry } from "../../../src/run/RunEvent.ts"
 import type { RunState } from "../../../src/run/RunState.ts"
 import type { RunJournal } from "../../../services/RunJournal.ts"
 
-/** Events that are looked at for questions; of a longer run the older ones are not. */
+/** Entries that are searched for answered questions; of a longer run only the first so many. */
 const entries_max = 10_000
 
 interface Wait {
@@ -23,15 +23,15 @@ interface Wait {
   readonly to: number
 }
 
-/** Did a command write it, or a claim, and not the run's own loop? */
+/** Is it an event that a command or a claim appended, and not the run's own loop? */
 const isForeign = ({ event }: JournalEntry): boolean =>
   event._tag === "RunClaimed" ||
   event._tag === "ApprovalDecided" ||
   event._tag === "ApprovalClosed" ||
   (event._tag === "CallSettled" && event.by !== undefined)
 
-/** Questions that were answered since the run last went on: what stands at the journal's end. */
-const answeredIn = (entries: ReadonlyArray<JournalEntry>): ReadonlyArray<Wait> => {
+/** Questions that were answered since the loop last ran: those whose answers stand at the journal's end. */
+const answeredWaits = (entries: ReadonlyArray<JournalEntry>): ReadonlyArray<Wait> => {
   const waits: Array<Wait> = []
   for (let i = entries.length - 1; i >= 0 && isForeign(entries[i]!); i--) {
     const { at, event } = entries[i]!
@@ -49,7 +49,12 @@ const answeredIn = (entries: ReadonlyArray<JournalEntry>): ReadonlyArray<Wait> =
 
 const nanos = (ms: number): bigint => BigInt(ms) * 1_000_000n
 
-const tell = (tracer: Tracer.Tracer, parent: Tracer.AnySpan, run: RunId, wait: Wait): void => {
+const recordWait = (
+  tracer: Tracer.Tracer,
+  parent: Tracer.AnySpan,
+  run: RunId,
+  wait: Wait
+): void => {
   const span = tracer.span({
     name: "approval.wait",
     parent: Option.some(parent),
@@ -67,7 +72,7 @@ const tell = (tracer: Tracer.Tracer, parent: Tracer.AnySpan, run: RunId, wait: W
   span.end(nanos(wait.to), Exit.void)
 }
 
-/** The span of another process beneath which this one works, such as that of a request's `traceparent`. */
+/** The span of another process above this one, such as that of a request's `traceparent`; undefined if there is none. */
 const callerOf = (span: Tracer.AnySpan): Tracer.ExternalSpan | undefined => {
   let at = span
   while (at._tag === "Span") {
@@ -80,14 +85,14 @@ const callerOf = (span: Tracer.AnySpan): Tracer.ExternalSpan | undefined => {
 type Trace = Pick<AgentTask, "trace_id" | "span_id" | "sampled">
 
 /**
- * The trace of a message that is being sent: the caller's, or a new one; and the span that sends it, if it is told of.
- * Where it is not, because nobody listens here or the caller wants none, it is the caller's own.
+ * The trace of a message that is being sent: the caller's, or a new one; and the span that sends it, if a tracer records it.
+ * Otherwise, without a tracer or where the caller is not sampled, the caller's own span.
  */
 export const traceOfSender = (random: SecureRandom.SecureRandom["Service"]) =>
   Effect.withFiber((fiber) => {
     const { span, tracer } = fiber.cache
-    const isTold = span !== undefined && tracer !== undefined && span.sampled
-    if (isTold) return Effect.succeed<Trace>({ trace_id: span.traceId, span_id: span.spanId })
+    const isRecorded = span !== undefined && tracer !== undefined && span.sampled
+    if (isRecorded) return Effect.succeed<Trace>({ trace_id: span.traceId, span_id: span.spanId })
     const caller = span === undefined ? undefined : callerOf(span)
     if (caller !== undefined) {
       const { sampled, spanId, traceId } = caller
@@ -99,7 +104,7 @@ export const traceOfSender = (random: SecureRandom.SecureRandom["Service"]) =>
       : Effect.map(random.uuidV4(), (id): Trace => ({ trace_id: id.replaceAll("-", "") }))
   })
 
-/** One time that a run goes on, with what it waited for before. */
+/** One span for one loop of the run, with spans beneath it for the waits that have ended since the loop before. */
 export const traceRun = <A, E, R>(
   journal: RunJournal["Service"],
   run: RunId,
@@ -115,16 +120,16 @@ export const traceRun = <A, E, R>(
         ? undefined
         : Tracer.externalSpan({ traceId: trace_id, spanId: span_id, sampled })
     if (tracer === undefined || !sampled) {
-      // Nothing is told of it here; what it calls and sends is still beneath its sender.
+      // No span here; what it calls and sends is still beneath its sender's.
       return parent === undefined ? going : Effect.withParentSpan(going, parent)
     }
     const waited = Effect.gen(function* () {
       const leg = yield* Effect.orDie(Effect.currentParentSpan)
       const entries = yield* journal.read(run, 0, entries_max)
-      for (const wait of answeredIn(entries)) tell(tracer, leg, run, wait)
+      for (const wait of answeredWaits(entries)) recordWait(tracer, leg, run, wait)
     })
     return Effect.withSpan(
-      // A trace is never a reason for a run to wait or to fail.
+      // A failure to read the waits does not fail the run.
       Effect.andThen(Effect.ignore(waited), going),
       `invoke_agent ${address.agent}`,
       {

@@ -1,34 +1,34 @@
 /**
- * The runtime's own times and bounds. All in ms unless the name says otherwise.
+ * The times and bounds of a runtime. In ms unless the name says otherwise.
  */
 import { Context } from "effect"
 import { loops_per_turn } from "../loop/LoopScheduler.ts"
 
 export interface RuntimeConfig {
-  /** How long a run that waits only for people stays in the process. */
+  /** How long a run that waits only for people stays resident; then it is parked. */
   readonly park_ms: number
-  /** How long an actor with nothing to do stays. */
+  /** How long an actor without a run stays in the process. */
   readonly idle_ms: number
-  /** How often runs without an owner and questions without time are looked for. */
+  /** How often the runtime looks for runs without an owner and for questions whose time is over. */
   readonly sweep_ms: number
-  /** How long this process owns its runs without saying that it lives; it says so three times as often. */
+  /** How long this process owns its runs without renewing its lease; it renews it every third of that time. */
   readonly lease_ms: number
-  /** How long a stop waits for steps on their way. */
+  /** How long a stop waits for what is in flight. */
   readonly drain_ms: number
   /** Runs that are loaded from the journal at the same time. */
   readonly rehydrate_max: number
-  /** Runs that one look for ownerless runs may start. */
+  /** Runs that one sweep may recover, and runs that it may adopt. */
   readonly recover_max: number
   /**
-   * Runs that go on before the event loop of the process turns, when their turns, calls and appends end at once; at least
-   * 1. Each takes some 10 to 50 us. One that a person or a deadline wakes goes on at once.
+   * Loops that resume in one turn of the process's event loop, where their turns, calls and appends complete at once; at
+   * least 1. Each takes some 10 to 50 us. A loop that a person or a deadline wakes resumes at once.
    */
   readonly loops_per_turn: number
-  /** How often a watcher looks at the journal without having been woken: other processes do not wake it. */
+  /** How often a watcher reads the journal without a wakeup: other processes do not wake it. */
   readonly watch_ms: number
-  /** When runs that are not over are first looked through for lost events and records, after the start. */
+  /** When runs that are not over are first audited for lost events and records, after the start. */
   readonly audit_first_ms: number
-  /** How often they are looked through after that. */
+  /** How often they are audited after that. */
   readonly audit_ms: number
 }
 

@@ -16,11 +16,11 @@ import * as JournalTail from "./JournalTail.ts"
 interface Services extends JournalTail.Services {
   readonly deadlines: Deadlines
   readonly feed: Feed
-  /** How long a watcher waits that nobody wakes. */
+  /** How long a watcher waits without a wakeup. */
   readonly watch_ms: number
 }
 
-/** A wakeup that comes while nobody waits is kept for the next wait. */
+/** A wakeup that comes while the watcher does not wait is kept for its next wait. */
 class WatchWakeup {
   #isPending = true
   #resume: (() => void) | undefined

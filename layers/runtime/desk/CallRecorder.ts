@@ -1,6 +1,7 @@
 /**
- * Records calls beside the journal, as an observer: it never delays a call and never fails one. What comes faster than
- * the store takes it is dropped, and said; what waits when the runtime stops is stored for as long as the stop may take.
+ * Records calls beside the journal, as an observer: it never delays a call and never fails one. Records that come faster
+ * than the store takes them are dropped and counted in the log; those that wait when the runtime stops are stored for at
+ * most `stop_ms`.
  */
 import { Cause, Clock, Context, Effect, Exit, Fiber, Latch, Layer, Schema, Scope } from "effect"
 import { CallRecords } from "../../../services/CallRecords.ts"
@@ -12,7 +13,7 @@ import { ToolCallObservers } from "../../../services/ToolCallObserver.ts"
 import type { CallRecord } from "../../../src/tool/CallRecord.ts"
 import { recordOf, recordOfRetried, weightOf } from "../../../src/tool/CallRecord.ts"
 
-/** The stop came before everything that waited was stored. */
+/** The stop ended before every waiting record was stored; `left` were not. */
 export class RecordingTimeout extends Schema.TaggedError<RecordingTimeout>()("RecordingTimeout", {
   left: Schema.Int
 }) {
@@ -22,13 +23,13 @@ export class RecordingTimeout extends Schema.TaggedError<RecordingTimeout>()("Re
 }
 
 export interface RecorderConfig {
-  /** Records that wait or are on their way to the store; SemStreams' 100. */
+  /** Records that wait or are being written; SemStreams' 100. */
   readonly records_max: number
-  /** About how many bytes those may have: a result may be large. */
+  /** About how many bytes those may have, because a result may be large. */
   readonly bytes_max: number
-  /** Of one write; then it is given up, and its records with it. */
+  /** The timeout of one write; then its records are lost. */
   readonly write_ms: number
-  /** How long a stop waits for what is left. */
+  /** How long a stop waits for the records that are left. */
   readonly stop_ms: number
 }
 
@@ -41,29 +42,29 @@ export const RecorderConfig = Context.Reference<RecorderConfig>("troupe/CallReco
   })
 })
 
-/** Where records go. Opened at the first write, closed at the stop and after a write that failed. */
+/** Opens the store: at the first write, and again after a write that failed. It is closed after such a write and at the stop. */
 export type Open = Effect.Effect<CallRecords["Service"], StoreError, Scope.Scope>
 
 interface Counts {
   readonly stored: number
-  /** More came than may wait. */
+  /** Refused, because too many waited. */
   readonly dropped: number
-  /** The store refused them, or did not answer. */
+  /** The store failed or did not answer in time. */
   readonly lost: number
 }
 
 export interface Recorder {
   readonly observe: ToolCallObserver
-  /** Keeps those that another attempt followed: the last one's end is the call's. */
+  /** Records attempts that were followed by another; the end of the last one is recorded as the call's. */
   readonly attempted: ToolAttemptObserver
   readonly counts: () => Counts
   /** Is the store open? */
   readonly isOpen: () => boolean
-  /** Stores what waits, at most `ms` long, then closes the store. Nothing is recorded any more. */
+  /** Stores what waits, at most `ms` long, then closes the store. Records nothing more. */
   readonly stop: (ms: number) => Effect.Effect<void, RecordingTimeout>
 }
 
-/** How many records one write carries. */
+/** Records of one write. */
 const batch_max = 50
 
 class Recording implements Recorder {
@@ -72,13 +73,13 @@ class Recording implements Recorder {
   readonly #clock: Clock.Clock
   readonly #wakeup = Latch.makeUnsafe(false)
   #waiting: Array<CallRecord> = []
-  /** On their way to the store. */
+  /** Being written. */
   #writing: ReadonlyArray<CallRecord> = []
   #bytes = 0
   #last_ns = 0n
   #counts = { stored: 0, dropped: 0, lost: 0 }
-  /** Dropped, and not said yet. */
-  #unsaid = 0
+  /** Dropped, and not logged yet. */
+  #unlogged = 0
   #stopping = false
   #store: { readonly service: CallRecords["Service"]; readonly scope: Scope.Closeable } | undefined
   #worker: Fiber.Fiber<void> | undefined
@@ -100,7 +101,7 @@ class Recording implements Recorder {
     const { bytes_max, records_max } = this.#config
     if (this.#waiting.length + this.#writing.length >= records_max || this.#bytes >= bytes_max) {
       this.#counts.dropped++
-      this.#unsaid++
+      this.#unlogged++
       return
     }
     // No two records of one recorder have the same time.
@@ -130,7 +131,7 @@ class Recording implements Recorder {
         }),
         Effect.suspend(() => {
           worker?.interruptUnsafe()
-          return Effect.andThen(this.#saidDropped(), this.#close())
+          return Effect.andThen(this.#logDropped(), this.#close())
         })
       )
     })
@@ -166,7 +167,7 @@ class Recording implements Recorder {
           reason: reason._tag === "Some" ? reason.value.message : "the store failed by a defect"
         })
       }
-      yield* self.#saidDropped()
+      yield* self.#logDropped()
     }
   })
 
@@ -197,12 +198,12 @@ class Recording implements Recorder {
     })
   }
 
-  /** Says how many were dropped since it was last said: a write was on its way then, so its end is the burst's. */
-  #saidDropped(): Effect.Effect<void> {
+  /** Logs how many were dropped since the last time: once a burst, because records are dropped only during a write. */
+  #logDropped(): Effect.Effect<void> {
     return Effect.suspend(() => {
-      const dropped = this.#unsaid
+      const dropped = this.#unlogged
       if (dropped === 0) return Effect.void
-      this.#unsaid = 0
+      this.#unlogged = 0
       return Effect.annotateLogs(
         Effect.logWarning("records of calls were dropped: the store is slower than the tools"),
         { dropped }
@@ -211,7 +212,7 @@ class Recording implements Recorder {
   }
 }
 
-/** A recorder whose store is opened when there is something to store. It ends with the scope, without waiting. */
+/** A recorder that opens its store at its first record. It ends with the scope, without waiting for its records. */
 export const make = Effect.fnUntraced(function* (
   open: Open
 ): Effect.fn.Return<Recorder, never, Scope.Scope> {
@@ -235,5 +236,5 @@ const recorded = Effect.gen(function* () {
   )
 })
 
-/** Provide it beneath the runtime, over the telemetry: those who observe already still do. */
+/** Provide it beneath the runtime and over the telemetry: it adds to the observers that there are. */
 export const layer: Layer.Layer<never, never, CallRecords> = Layer.effectContext(recorded)

@@ -1,5 +1,5 @@
 /**
- * Switches in this process: one of its own, and one for each tenant that has turned it on.
+ * Kill switches in this process: one for all tenants, and one for each.
  */
 import { Effect, Layer } from "effect"
 import * as Entries from "../../../src/entry/Entries.ts"

@@ -1,5 +1,5 @@
 /**
- * A registry that is a value: built once from the tools it is given, and injected. A duplicate key ends the start.
+ * A registry that is built once, from the tools that it is given. A duplicate key fails the start.
  */
 import { Effect, Layer } from "effect"
 import type { GovernedTool } from "../../../src/tool/GovernedTool.ts"
@@ -10,13 +10,13 @@ import * as ToolPlugin from "../../../src/tool/ToolPlugin.ts"
 import type { AgentMemory } from "../../../services/AgentMemory.ts"
 import { ToolRegistry } from "../../../services/ToolRegistry.ts"
 
-/** Tools that are built together, over the services that their bodies need. */
+/** Tools that are built together, with the services that their handlers need. */
 export type Family<E, R> = Effect.Effect<ReadonlyArray<GovernedTool<AgentMemory>>, E, R>
 
 export type Plugin<E, R> = ToolPlugin.ToolPlugin<AgentMemory, E, R>
 
 export interface Sources<E, R> {
-  /** The runtime's own; they take the place of shared tools and plugins of the same plain name. */
+  /** The runtime's own: they replace shared tools and plugins of the same plain name. */
   readonly tools: ReadonlyArray<Family<E, R>>
   readonly shared?: ReadonlyArray<Family<E, R>>
   readonly plugins?: ReadonlyArray<Plugin<E, R>>

@@ -1,6 +1,6 @@
 /**
- * The agents as one run has them: without the tools that are not for whoever sent its message. Roles are a fact of the
- * run, so that what it is shown and what it may call stay the same for as long as it lasts, in any process.
+ * The agents as one run has them: without the tools that the roles of its sender do not open. The roles are stored with the
+ * run, so that what its model is shown and may call stays the same until it ends, in any process.
  */
 import type { Roles } from "../../../src/Principal.ts"
 import type { GroupsByRole, ToolGroup } from "../../../src/tool/ToolGroup.ts"
@@ -26,17 +26,17 @@ const narrowed = (
   }
 }
 
-/** The agents as a run has them whose sender had these roles. */
+/** The agents for runs whose sender had these roles. */
 export type DirectoryFor = (roles: Roles | undefined) => AgentDirectory["Service"]
 
 /**
- * Gives the directory of runs whose sender had these roles: the same one each time, because gates and prompts are kept by
- * agent. Where no agent's groups go by role it is the whole directory, for every run.
+ * Gives the same directory each time for the same roles, because gates and prompts are cached by agent. Where no agent has
+ * groups by role it is the whole directory, for every run.
  */
 export const make = (directory: AgentDirectory["Service"]): DirectoryFor => {
   const differing = directory.all.filter(({ spec }) => spec.groups_by_role !== undefined)
   if (differing.length === 0) return () => directory
-  // As many as there are sets of roles, at most.
+  // Bounded by the number of sets of roles.
   const known = new Map<string, AgentDirectory["Service"]>()
   return (roles) => {
     const key = roles === undefined ? "" : [...new Set(roles)].sort().join(" ")

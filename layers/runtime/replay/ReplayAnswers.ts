@@ -1,6 +1,6 @@
 /**
- * Answers the questions of a replay from its recording, so that no person is asked again: the same decision, by the same
- * person, bound to what is asked now.
+ * Answers the questions of a replay from its recording, so that no person is asked: the same decision by the same person,
+ * bound to the arguments that the replay asks about.
  */
 import { Effect } from "effect"
 import type { Digest } from "effect/crypto"
@@ -14,7 +14,7 @@ import type { RunState } from "../../../src/run/RunState.ts"
 import type { RunJournal } from "../../../services/RunJournal.ts"
 import { approvalDigest } from "../tool/CallDigests.ts"
 
-/** The questions that the run has put and that nobody has decided. */
+/** The open questions of a run. */
 export const openRequests = (state: RunState): ReadonlyArray<ApprovalRequested> => {
   const questions: Array<ApprovalRequested> = []
   if (state.question !== undefined) questions.push(state.question)
@@ -24,12 +24,12 @@ export const openRequests = (state: RunState): ReadonlyArray<ApprovalRequested> 
   return questions
 }
 
-/** By what is asked: a question about a limit by its place, any other by tool and arguments. */
+/** What questions are matched by: one about a limit by its call, any other by tool and arguments. */
 const subjectOf = (request: ApprovalRequested): string =>
   request.limit === undefined ? `${request.tool_key} ${canonical(request.arguments)}` : request.call
 
 export interface ReplayAnswers {
-  /** Answers one question as it was answered. False: it was not put then, or nobody has answered. */
+  /** Answers one question as it was answered. False: the recording has no such question, or no answer to it. */
   readonly answer: (state: RunState, request: ApprovalRequested) => Effect.Effect<boolean>
 }
 
@@ -51,7 +51,7 @@ export const make = (
   return {
     answer: Effect.fnUntraced(function* (state, request) {
       const same = left.get(subjectOf(request)) ?? []
-      // The same call is asked about in the same place; a model that is not the recorded one may ask elsewhere.
+      // The question of the same call first; another model than the recorded one may ask at another call.
       const place = same.findIndex((each) => each.request.call === request.call)
       const [found] = same.splice(Math.max(place, 0), 1)
       if (found?.answer === undefined) return false
@@ -75,7 +75,7 @@ export const make = (
               call
             )
           : request.digest
-      // Who may decide was judged then.
+      // The desk checked who may decide when it was recorded.
       const roles = approvers.length === 0 ? (["approver"] as const) : approvers
       const verdict = {
         call,

@@ -1,7 +1,6 @@
 /**
- * What each turn of a run was given, as digests: stepwise, so that a replay can say at which step its input is not what it
- * was. A digest covers what the frame's model was shown of the run, and nothing of the prompt that its agent's definition
- * adds.
+ * The input of each turn of a run as a digest, so that a replay can say at which step its input differs. A digest covers what
+ * the frame's model was shown of the run, without the part of the prompt that comes from the agent's definition.
  */
 import { Effect } from "effect"
 import type { Digest } from "effect/crypto"
@@ -15,8 +14,8 @@ import type { RecordedStep } from "../../../src/replay/Fixture.ts"
 import type { JournalEntry, ModelTurned } from "../../../src/run/RunEvent.ts"
 import { digestOf } from "../tool/CallDigests.ts"
 
-/** A transcript as text, one line an entry; each entry is written once, however many steps see it. */
-class Shown {
+/** The entries of a transcript as texts; each is serialised once, however many steps are shown it. */
+class EntryTexts {
   #of: ReadonlyArray<TranscriptEntry> | undefined
   #texts: Array<string> = []
 
@@ -35,13 +34,13 @@ interface Turned {
   readonly event: ModelTurned
   readonly at: number
   readonly agent: string
-  /** The entries so far: `texts` grows on. */
+  /** The texts of the frame, of which this turn was shown the first `entries`; later turns push to it. */
   readonly texts: ReadonlyArray<string>
   readonly entries: number
 }
 
-/** A digest of a list that grows, each built on the one before it. */
-const chained = Effect.fnUntraced(function* (
+/** The digest of a growing list, each built on the one before. */
+const chainedDigest = Effect.fnUntraced(function* (
   digest: Digest.Digest["Service"],
   known: Map<ReadonlyArray<string>, { entries: number; hash: string }>,
   { entries, texts }: Pick<Turned, "entries" | "texts">
@@ -58,19 +57,19 @@ interface StepwiseReplay extends JournalReplay {
   readonly steps: ReadonlyArray<RecordedStep>
 }
 
-/** Replays a journal and gives what each of its turns was given, in the order of the turns. */
+/** Replays a journal, and gives the digests of each turn in the order of the turns. */
 export const replaySteps = Effect.fnUntraced(function* (
   digest: Digest.Digest["Service"],
   run: RunId,
   entries: ReadonlyArray<JournalEntry>
 ) {
   const turned: Array<Turned> = []
-  const frames = new Map<string, Shown>()
+  const frames = new Map<string, EntryTexts>()
   const replayed = replayJournal(run, entries, (state, { at, event }) => {
     if (event._tag !== "ModelTurned") return
     const frame = state.frames.get(event.frame)!
     let shown = frames.get(event.frame)
-    if (shown === undefined) frames.set(event.frame, (shown = new Shown()))
+    if (shown === undefined) frames.set(event.frame, (shown = new EntryTexts()))
     const texts = shown.texts(frame.transcript)
     turned.push({ event, at, agent: frame.agent, texts, entries: texts.length })
   })
@@ -88,7 +87,7 @@ export const replaySteps = Effect.fnUntraced(function* (
       step_id: turnPlace(event.frame, event.step),
       node_name: `${agent}:${event.frame}`,
       model_id: event.model ?? null,
-      input_hash: yield* chained(digest, known, each),
+      input_hash: yield* chainedDigest(digest, known, each),
       output_hash: yield* digestOf(digest, event),
       calls,
       wall_clock_ts: at

@@ -1,5 +1,5 @@
 /**
- * The model of a replay: says at each step what was recorded for it. What comes after the recording's end is not made up.
+ * The model of a replay: gives at each step the turn that was recorded for it. Beyond the recording it gives none.
  */
 import { Effect, Exit } from "effect"
 import type { Recording } from "../../../src/replay/Recording.ts"
@@ -8,7 +8,7 @@ import type { Turn } from "../../../src/run/RunDecider.ts"
 import type { ModelGateway, ModelRequest } from "../../../services/ModelGateway.ts"
 import { ModelError } from "../../../services/ModelGateway.ts"
 
-/** `ended`: called when a turn is wanted that was never finished; the answer then never comes. */
+/** `ended` runs when a turn is asked for that the recording does not have; that turn never completes. */
 export const make = (recording: Recording, ended: Effect.Effect<void>): ModelGateway["Service"] => {
   const { compactions, turns } = recording
   return {
@@ -57,7 +57,7 @@ const kinds: Readonly<Record<string, ModelError["kind"]>> = {
   model_transient: "transient"
 }
 
-/** A turn that failed was recorded as what it did: its run stopped, or its specialist's call failed. */
+/** The recorded failure of a turn: its run stopped, or the call of its specialist failed. Undefined if it did not fail. */
 const failureOf = (
   { calls, stopping }: Recording,
   { frame }: ModelRequest
@@ -69,14 +69,10 @@ const failureOf = (
       : stopping?.by === "runtime"
         ? { reason: stopping.reason, message: stopping.message ?? "" }
         : undefined
-  const kind = kinds[failed?.reason ?? ""]
-  return kind === undefined
-    ? undefined
-    : Exit.fail(
-        new ModelError({
-          kind,
-          message: failed!.message,
-          ...(failed!.reason === "graph_stopped" ? { reason: failed!.reason } : undefined)
-        })
-      )
+  if (failed === undefined) return undefined
+  const { message, reason = "" } = failed
+  const kind = kinds[reason]
+  if (kind === undefined) return undefined
+  const stated = reason === "graph_stopped" ? { reason } : undefined
+  return Exit.fail(new ModelError({ kind, message, ...stated }))
 }

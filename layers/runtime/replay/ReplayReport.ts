@@ -1,5 +1,5 @@
 /**
- * What a replay of one run found, from its journal alone and from its second run through the gate.
+ * Reads the recording of a run, replays it through the decider, and reports what differs.
  */
 import { Effect, Schema } from "effect"
 import type { Digest } from "effect/crypto"
@@ -20,7 +20,7 @@ import type { JournalError, RunJournal } from "../../../services/RunJournal.ts"
 import { forEachEntry } from "../../../services/RunJournal.ts"
 import { replaySteps } from "./ReplayInputs.ts"
 
-/** A run that goes on cannot be replayed: what it will do is not recorded yet. */
+/** The run has not ended, so its recording is not whole. */
 export class RunStillOpen extends Schema.TaggedError<RunStillOpen>()("RunStillOpen", {
   run_id: Schema.String,
   status: Schema.String
@@ -30,7 +30,7 @@ export class RunStillOpen extends Schema.TaggedError<RunStillOpen>()("RunStillOp
   }
 }
 
-/** A fixture's run is not as it was recorded. The message names the first step, call and difference. */
+/** The replay of a fixture differs from it. The message names the first step, call and difference. */
 export class FixtureDiverged extends Schema.TaggedError<FixtureDiverged>()("FixtureDiverged", {
   run_id: Schema.String,
   step: Schema.String,
@@ -54,11 +54,11 @@ export interface JournalReport {
   readonly run: RunId
   readonly recording: Recording
   readonly events: number
-  /** How many of them came out of the decider again. */
+  /** How many of them the decider made again. */
   readonly same: number
   readonly divergence: Divergence | undefined
   readonly steps: ReadonlyArray<RecordedStep>
-  /** As they were made; nobody is asked again. */
+  /** Of the recording, in the order of the questions. */
   readonly decisions: ReadonlyArray<RecordedDecision>
   readonly erased: ReadonlyArray<ErasedPlace>
 }
@@ -118,7 +118,7 @@ export const replayRecording = Effect.fnUntraced(function* (
   return report
 })
 
-/** The run as a file for a test. */
+/** The run as a fixture for a test. */
 export const fixtureOf = ({ recording, run, steps }: JournalReport): RunFixture => ({
   troupe_fixture: 1,
   run,
@@ -126,7 +126,10 @@ export const fixtureOf = ({ recording, run, steps }: JournalReport): RunFixture 
   steps: [...steps]
 })
 
-const raised = (run: RunId, { call, expected, got, step, what }: Divergence): FixtureDiverged =>
+const divergedError = (
+  run: RunId,
+  { call, expected, got, step, what }: Divergence
+): FixtureDiverged =>
   new FixtureDiverged({
     run_id: run,
     step: step ?? "",
@@ -136,7 +139,7 @@ const raised = (run: RunId, { call, expected, got, step, what }: Divergence): Fi
     got
   })
 
-/** Replays a fixture. Fails with the first step, or the first event, that is not as it was. */
+/** Replays a fixture. Fails with the first step or event that differs. */
 export const replayFixture = Effect.fnUntraced(function* (
   digest: Digest.Digest["Service"],
   fixture: RunFixture
@@ -145,8 +148,8 @@ export const replayFixture = Effect.fnUntraced(function* (
   const recording = recordingOf(entries)
   if (recording === undefined) return yield* new RunNotFound({ run_id: run })
   const report = yield* replayRecording(digest, run, recording)
-  // An input that differs explains every difference after it.
+  // A different input explains the differences after it, so it is reported first.
   const odd = firstOddStep(fixture, report.steps) ?? report.divergence
-  if (odd !== undefined) return yield* raised(run, odd)
+  if (odd !== undefined) return yield* divergedError(run, odd)
   return report
 })
