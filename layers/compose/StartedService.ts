@@ -8,7 +8,7 @@ import * as Entries from "../../src/entry/Entries.ts"
 import type { ToolGraph } from "../../src/graph/ToolGraph.ts"
 import type { ApprovalId, CallId, RunId } from "../../src/Ids.ts"
 import type { Principal } from "../../src/Principal.ts"
-import { discover } from "../../src/tool/ToolOffer.ts"
+import { discoverOffers } from "../../src/tool/ToolOffer.ts"
 import type { McpOptions } from "../../src/tool/McpServer.ts"
 import type { Message } from "../../services/AgentRuntime.ts"
 import { AgentRuntime } from "../../services/AgentRuntime.ts"
@@ -170,7 +170,7 @@ const runListMethods = (run: Run) =>
 
 const toolMethods = (run: Run) =>
   ({
-    workerTools: async () => discover(await run(ToolQueue.use((queue) => queue.list()))),
+    workerTools: async () => discoverOffers(await run(ToolQueue.use((queue) => queue.list()))),
     mcpServers: () => run(McpServers.use(({ status }) => status)),
     acceptMcpTool: (server, tool, hash, by) =>
       run(McpServers.use(({ accept }) => accept(server, tool, hash, by)))

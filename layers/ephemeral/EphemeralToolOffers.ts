@@ -7,7 +7,7 @@ import { announced_length_max, announced_tools_max, gone_ms } from "../../servic
 import { isShowable } from "../../src/tool/ToolMessage.ts"
 import type { Offering } from "../../src/tool/ToolOffer.ts"
 import { offersOf } from "../../src/tool/ToolOffer.ts"
-import { keyOf } from "../../src/tool/ToolSpec.ts"
+import { toolKeyOf } from "../../src/tool/ToolSpec.ts"
 
 const workers_max = 1_000
 
@@ -21,9 +21,9 @@ export const makeOffers = (
 
   const announce = (offer: Announcement): void => {
     const now = clock.currentTimeMillisUnsafe()
-    const keys = new Set(offer.tools.map(keyOf))
+    const keys = new Set(offer.tools.map(toolKeyOf))
     for (const [name, { expires_at, tools }] of workers) {
-      const isReplaced = tools.every((spec) => keys.has(keyOf(spec)))
+      const isReplaced = tools.every((spec) => keys.has(toolKeyOf(spec)))
       if (expires_at <= now && (isReplaced || expires_at <= now - gone_ms)) workers.delete(name)
     }
     workers.set(offer.worker, { ...offer, expires_at: now + offer.lease_ms })

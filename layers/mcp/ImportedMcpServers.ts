@@ -22,7 +22,12 @@ import type { GovernedTool } from "../../src/tool/GovernedTool.ts"
 import { McpDefinitionNotOffered, McpToolNotFound } from "../../src/tool/McpPin.ts"
 import type { McpAcceptance, McpPin } from "../../src/tool/McpPin.ts"
 import type { McpAllow, McpOptions, McpServer } from "../../src/tool/McpServer.ts"
-import { McpServerRefused, reachOf, refusalOf, servers_max } from "../../src/tool/McpServer.ts"
+import {
+  McpServerRefused,
+  reachOf,
+  serverRefusalOf,
+  servers_max
+} from "../../src/tool/McpServer.ts"
 import { misdeclared } from "../../src/tool/MisdeclaredTool.ts"
 import type { MisdeclaredTool } from "../../src/tool/MisdeclaredTool.ts"
 import { didYouMean } from "../../src/tool/Nearest.ts"
@@ -174,7 +179,7 @@ const checked = Effect.fnUntraced(function* ({ allow, servers }: McpOptions) {
   const seen = new Set<string>()
   for (const server of servers) {
     const refused =
-      refusalOf(server, allow) ??
+      serverRefusalOf(server, allow) ??
       (seen.has(server.namespace)
         ? new McpServerRefused({
             server: server.namespace,

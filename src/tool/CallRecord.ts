@@ -84,7 +84,7 @@ export const recordOfRetried = (attempt: Retried, timestamp_ns: bigint): CallRec
 })
 
 /** About how many bytes a record takes in memory, for bounded buffers. */
-export const weightOf = ({ exception, outcome, ...record }: CallRecord): number =>
+export const recordWeightOf = ({ exception, outcome, ...record }: CallRecord): number =>
   (exception === undefined ? 0 : (exception.message.length + exception.stacktrace.length) * 2) +
   (outcome?._tag === "Value" ? outcome.json.length * 2 : 0) +
   JSON.stringify(record.arguments ?? null).length * 2 +

@@ -23,7 +23,7 @@ import type { MisdeclaredTool } from "./MisdeclaredTool.ts"
 import { misdeclared } from "./MisdeclaredTool.ts"
 import type { InputCodec, OutputCodec } from "./ToolCodec.ts"
 import { inputCodec, jsonSchemaInput, outputCodec, refusalText } from "./ToolCodec.ts"
-import { keyOf } from "./ToolSpec.ts"
+import { toolKeyOf } from "./ToolSpec.ts"
 import type { ToolSpec } from "./ToolSpec.ts"
 
 // An author of a family needs these with `govern`.
@@ -167,7 +167,7 @@ export const bindTool = <R>(
   }
   return Effect.succeed({
     spec,
-    key: keyOf(spec),
+    key: toolKeyOf(spec),
     decode: input.decode,
     encode: output.encode,
     check: output.check,

@@ -155,7 +155,10 @@ const refusalOfUrl = (server: McpHttpServer, allow: McpAllow): string | undefine
 }
 
 /** Why a server may not be started or reached, and what would fix it; undefined if it may. */
-export const refusalOf = (server: McpServer, allow: McpAllow): McpServerRefused | undefined => {
+export const serverRefusalOf = (
+  server: McpServer,
+  allow: McpAllow
+): McpServerRefused | undefined => {
   const refused = (field: string, message: string) =>
     new McpServerRefused({ server: server.namespace, field, message })
   if (!/^[A-Za-z0-9_-]{1,64}$/.test(server.namespace)) {

@@ -55,7 +55,7 @@ const reasonOf = (outcome: Outcome): string | undefined => {
 }
 
 /** The fact of one settled call; undefined where the run has no such call. A call that never ran began and ended at `now`. */
-export const completed = (
+export const toolCompletedOf = (
   run: RunId,
   state: RunState,
   event: CallSettled,

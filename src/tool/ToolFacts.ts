@@ -23,7 +23,7 @@ export type ToolFact =
 const tokensIn = Schema.decodeUnknownOption(Schema.Struct({ _tokens: TokensUsed }))
 
 /** The facts of one run's events, oldest first. */
-export const factsOf = (events: Iterable<RunEvent>): ReadonlyArray<ToolFact> => {
+export const toolFactsOf = (events: Iterable<RunEvent>): ReadonlyArray<ToolFact> => {
   const facts: Array<ToolFact> = []
   const begun = new Set<CallId>()
   const begins = (call: CallId) => {

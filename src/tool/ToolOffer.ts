@@ -5,7 +5,7 @@ import { canonical } from "../Canonical.ts"
 import type { ToolListing } from "./Registry.ts"
 import { toolListings } from "./Registry.ts"
 import type { ToolSpec } from "./ToolSpec.ts"
-import { keyOf } from "./ToolSpec.ts"
+import { toolKeyOf } from "./ToolSpec.ts"
 
 /** One tool of one worker. */
 export interface ToolOffer {
@@ -33,7 +33,7 @@ export const offersOf = (
   workers
     .flatMap(({ expires_at, provider, tools, worker }) =>
       tools.map((spec) => ({
-        key: keyOf(spec),
+        key: toolKeyOf(spec),
         offer: { worker, provider, spec, available: expires_at > now }
       }))
     )
@@ -48,10 +48,10 @@ export const offersOf = (
     .map(({ offer }) => offer)
 
 /** One line for each tool that is not deprecated, sorted by name, as a registry has them; available if one worker is. */
-export const discover = (offers: ReadonlyArray<ToolOffer>): ReadonlyArray<ToolListing> => {
+export const discoverOffers = (offers: ReadonlyArray<ToolOffer>): ReadonlyArray<ToolListing> => {
   const best = new Map<string, ToolOffer>()
   for (const offer of offers) {
-    const key = keyOf(offer.spec)
+    const key = toolKeyOf(offer.spec)
     const known = best.get(key)
     if (known === undefined || (offer.available && !known.available)) best.set(key, offer)
   }

@@ -134,7 +134,7 @@ const ordered = Effect.fnUntraced(function* <R, E, RX>(
 })
 
 /** The registry with the tools of these plugins, loaded in their order. A plugin that is refused ends the start. */
-export const load = Effect.fnUntraced(function* <R, R2, E, RX>(
+export const loadPlugins = Effect.fnUntraced(function* <R, R2, E, RX>(
   registry: Registry<R>,
   plugins: ReadonlyArray<ToolPlugin<R2, E, RX>>
 ): Effect.fn.Return<Registry<R | R2>, E | PluginRefused | DuplicateTool | EmptyFamily, RX> {

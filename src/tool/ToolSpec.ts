@@ -211,7 +211,7 @@ export const decodeToolSpec = Schema.decodeUnknownEffect(ToolSpec, {
 /** The record with the names of the wire, which are Stargraph's. */
 export const encodeToolSpec = Schema.encodeEffect(ToolSpec)
 
-export const keyOf = (spec: Pick<ToolSpec, "namespace" | "name" | "version">): string =>
+export const toolKeyOf = (spec: Pick<ToolSpec, "namespace" | "name" | "version">): string =>
   `${spec.namespace}.${spec.name}@${spec.version}`
 
 /** Is a dispatch journaled before the body runs? */

@@ -12,7 +12,7 @@ import { operations } from "../../src/agents/Operations.ts"
 import { CallId, MessageId, RunId, Tenant } from "../../src/Ids.ts"
 import type { CallContext, GovernedTool, MisdeclaredTool } from "../../src/tool/GovernedTool.ts"
 import { permissionOf } from "../../src/tool/SideEffects.ts"
-import { keyOf } from "../../src/tool/ToolSpec.ts"
+import { toolKeyOf } from "../../src/tool/ToolSpec.ts"
 import { handlerEffect } from "../../layers/runtime/tool/HandlerEffect.ts"
 import { contextOf, unobserved } from "../tool/CallContexts.ts"
 
@@ -336,7 +336,7 @@ describe("the dead-letter tools", () => {
         EphemeralStores.layer
       )) as ReadonlyArray<GovernedTool>
       assert.deepStrictEqual(
-        built.map((tool) => keyOf(tool.spec)),
+        built.map((tool) => toolKeyOf(tool.spec)),
         operations.tools as Array<string>
       )
     })

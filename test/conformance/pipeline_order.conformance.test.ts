@@ -2,7 +2,7 @@ import { assert } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import { Tool, Toolkit } from "effect/ai"
 import { govern } from "../../src/tool/GovernedTool.ts"
-import { factsOf } from "../../src/tool/ToolFacts.ts"
+import { toolFactsOf } from "../../src/tool/ToolFacts.ts"
 import { call, text } from "../../layers/model/ScriptedModelGateway.ts"
 import * as Stage from "./Stage.ts"
 import type { Driven } from "./Vectors.ts"
@@ -53,7 +53,7 @@ const driven = (input: Fields, expect: Fields) => {
         if ("stepReached" in expect) assert.strictEqual(expect.stepReached, step)
         if (step < 3) assert.strictEqual(bodies, 0)
       }
-      const facts = factsOf(all)
+      const facts = toolFactsOf(all)
       if ("facts" in expect) {
         assert.deepStrictEqual(
           facts.map(({ _tag }) => _tag),

@@ -5,7 +5,7 @@ import type { GovernedTool } from "../../src/tool/GovernedTool.ts"
 import { tool } from "../../src/tool/DeclaredTool.ts"
 import * as Registry from "../../src/tool/Registry.ts"
 import type { ResultMessage } from "../../src/semstreams/CallMessage.ts"
-import { keyOf } from "../../src/tool/ToolSpec.ts"
+import { toolKeyOf } from "../../src/tool/ToolSpec.ts"
 import { wrap } from "../../src/tool/Wrapped.ts"
 import * as Component from "./Component.ts"
 import type { Driven } from "./Vectors.ts"
@@ -208,7 +208,7 @@ conformance("registry", ({ expect, input }): Driven => {
   if (hasShape(input, ["namespace", "name", "version"])) {
     return {
       rows: "SG-04",
-      run: Effect.sync(() => assert.deepStrictEqual({ key: keyOf(input as never) }, expect))
+      run: Effect.sync(() => assert.deepStrictEqual({ key: toolKeyOf(input as never) }, expect))
     }
   }
   if (hasShape(input, ["register"], ["namespace", "resolve", "list"])) return keyed(input, expect)

@@ -4,7 +4,7 @@ import { assert } from "@effect/vitest"
 import { Effect } from "effect"
 import { ToolQueue } from "../../services/ToolQueue.ts"
 import type { ToolSpec } from "../../src/tool/ToolSpec.ts"
-import { decodeToolSpec, keyOf } from "../../src/tool/ToolSpec.ts"
+import { decodeToolSpec, toolKeyOf } from "../../src/tool/ToolSpec.ts"
 import { eventually } from "./Contract.ts"
 import * as Samples from "./Samples.ts"
 
@@ -44,18 +44,18 @@ const declarationTests = (it: Vitest.MethodsNonLive<ToolQueue>): void => {
         spec,
         available: true
       })
-      const keys = [keyOf(one), keyOf(two)]
+      const keys = [toolKeyOf(one), toolKeyOf(two)]
       const expected = [offer(first, one), offer(second, one), offer(first, two)]
       assert.deepStrictEqual(yield* queue.list(keys), expected)
-      assert.deepStrictEqual(yield* queue.list([keyOf(two)]), [offer(first, two)])
+      assert.deepStrictEqual(yield* queue.list([toolKeyOf(two)]), [offer(first, two)])
       assert.deepStrictEqual(yield* queue.list([Samples.unique("none")]), [])
       assert.deepStrictEqual(
-        (yield* queue.list()).filter(({ spec }) => keys.includes(keyOf(spec))),
+        (yield* queue.list()).filter(({ spec }) => keys.includes(toolKeyOf(spec))),
         expected
       )
       // A second announcement replaces the first.
       yield* announces(first, 60_000, two)
-      assert.deepStrictEqual(yield* queue.list([keyOf(one)]), [offer(second, one)])
+      assert.deepStrictEqual(yield* queue.list([toolKeyOf(one)]), [offer(second, one)])
     })
   )
 }
@@ -66,7 +66,7 @@ const availabilityTests = (it: Vitest.MethodsNonLive<ToolQueue>): void => {
       const queue = yield* ToolQueue
       const spec = yield* specOf(toolName())
       const worker = Samples.unique("w")
-      const available = Effect.map(queue.list([keyOf(spec)]), (all) =>
+      const available = Effect.map(queue.list([toolKeyOf(spec)]), (all) =>
         all.map((offer) => offer.available)
       )
       yield* announces(worker, 1, spec)
@@ -83,12 +83,12 @@ const availabilityTests = (it: Vitest.MethodsNonLive<ToolQueue>): void => {
     Effect.gen(function* () {
       const queue = yield* ToolQueue
       const [one, two] = [yield* specOf(toolName()), yield* specOf(toolName())]
-      const keys = [keyOf(one), keyOf(two)]
+      const keys = [toolKeyOf(one), toolKeyOf(two)]
       const [gone, half, all] = [Samples.unique("w"), Samples.unique("w"), Samples.unique("w")]
       yield* announces(gone, 0, one, two)
       yield* announces(half, 60_000, one)
       assert.deepStrictEqual(
-        (yield* queue.list([keyOf(one)])).map(({ available, worker }) => [worker, available]),
+        (yield* queue.list([toolKeyOf(one)])).map(({ available, worker }) => [worker, available]),
         [
           [half, true],
           [gone, false]

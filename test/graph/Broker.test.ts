@@ -15,7 +15,7 @@ import type { BrokerResponse } from "../../src/agents/Broker.ts"
 import { agentOf } from "../../src/graph/GraphAgent.ts"
 import { load } from "../../src/graph/ToolGraph.ts"
 import { AgentName, ConversationId } from "../../src/Ids.ts"
-import { keyOf } from "../../src/tool/ToolSpec.ts"
+import { toolKeyOf } from "../../src/tool/ToolSpec.ts"
 import * as H from "../runtime/Harness.ts"
 
 const request = { agent_id: "a-7", intent: "orders of ada" }
@@ -110,7 +110,7 @@ it.effect(
   () =>
     Effect.gen(function* () {
       const { spec } = (yield* BrokerTools.tools)[0]!
-      assert.strictEqual(keyOf(spec), "nautilus.broker_request@1")
+      assert.strictEqual(toolKeyOf(spec), "nautilus.broker_request@1")
       assert.deepInclude(spec, {
         side_effects: "read",
         replay_policy: "recorded-result",

@@ -18,7 +18,7 @@ import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import { ConversationId } from "../../src/Ids.ts"
 import { tool } from "../../src/tool/DeclaredTool.ts"
 import type { ToolOffer } from "../../src/tool/ToolOffer.ts"
-import { discover } from "../../src/tool/ToolOffer.ts"
+import { discoverOffers } from "../../src/tool/ToolOffer.ts"
 import { decodeToolSpec } from "../../src/tool/ToolSpec.ts"
 import { eventually } from "../contracts/Contract.ts"
 import * as H from "../runtime/Harness.ts"
@@ -48,7 +48,7 @@ const worker = (
 
 const listing = Effect.map(
   ToolQueue.use((queue) => queue.list()),
-  discover
+  discoverOffers
 )
 
 const line = { name: "scan", description: "Looks at all rows.", provider: "shop" }
@@ -133,7 +133,7 @@ it.effect("SM-10 offers are listed as the tools of a registry are, by the shorte
       return { worker: "w", provider: `of ${namespace}`, spec, available } satisfies ToolOffer
     })
     assert.deepStrictEqual(
-      discover([
+      discoverOffers([
         yield* offer("b", "pay", false),
         yield* offer("b", "pay", true, { description: "better" }),
         yield* offer("a", "pay", false),
@@ -146,7 +146,7 @@ it.effect("SM-10 offers are listed as the tools of a registry are, by the shorte
         { name: "b.pay@1", description: "better", provider: "of b", available: true }
       ]
     )
-    assert.deepStrictEqual(discover([]), [])
+    assert.deepStrictEqual(discoverOffers([]), [])
   })
 )
 

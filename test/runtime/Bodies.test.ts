@@ -1,7 +1,7 @@
 /** What goes into a body and what comes out of it, of every kind of tool. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
-import { factsOf } from "../../src/tool/ToolFacts.ts"
+import { toolFactsOf } from "../../src/tool/ToolFacts.ts"
 import { ToolTransientError } from "../../src/error/ToolError.ts"
 import { call, text } from "../../layers/model/ScriptedModelGateway.ts"
 import * as H from "./Harness.ts"
@@ -44,7 +44,7 @@ describe("the body of a tool", () => {
             "error.reason": "OUTPUT_SCHEMA"
           })
           assert.notInclude(JSON.stringify(all), "no number")
-          const facts = factsOf(all).map(({ _tag }) => _tag as string)
+          const facts = toolFactsOf(all).map(({ _tag }) => _tag as string)
           assert.deepStrictEqual(facts, ["tool-call"])
         }).pipe(Effect.provide(H.layer({ tools, script })))
       }

@@ -20,7 +20,7 @@ const plugin = (name: string, tools: Tools, manifest: object = {}): ToolPlugin<n
 })
 
 const load = (...plugins: ReadonlyArray<ToolPlugin<never, unknown>>) =>
-  ToolPlugins.load(Registry.empty, plugins)
+  ToolPlugins.loadPlugins(Registry.empty, plugins)
 
 const refused = (...plugins: ReadonlyArray<ToolPlugin<never, unknown>>) =>
   Effect.map(Effect.flip(load(...plugins)), (error) => error as ToolPlugins.PluginRefused)

@@ -7,7 +7,7 @@ import { tool } from "../../src/tool/DeclaredTool.ts"
 import type { Governance } from "../../src/tool/GovernedTool.ts"
 import { govern } from "../../src/tool/GovernedTool.ts"
 import { argumentsNamed, sideEffectIdentity } from "../../src/tool/IdempotencyKey.ts"
-import { decodeToolSpec, encodeToolSpec, keyOf } from "../../src/tool/ToolSpec.ts"
+import { decodeToolSpec, encodeToolSpec, toolKeyOf } from "../../src/tool/ToolSpec.ts"
 
 /** The seven fields that a record has to have. */
 const minimal = {
@@ -103,9 +103,9 @@ describe("a tool's record", () => {
   )
 
   it("SG-04 SG-07 has a key of namespace, name and version, whatever the form of the version", () => {
-    assert.strictEqual(keyOf(minimal), "nautilus.broker_request@1")
+    assert.strictEqual(toolKeyOf(minimal), "nautilus.broker_request@1")
     assert.strictEqual(
-      keyOf({ ...minimal, version: "2026.4-rc_1" }),
+      toolKeyOf({ ...minimal, version: "2026.4-rc_1" }),
       "nautilus.broker_request@2026.4-rc_1"
     )
   })

@@ -11,7 +11,7 @@ import { ToolAttemptObservers } from "../../../services/ToolAttemptObserver.ts"
 import type { ToolCallObserver } from "../../../services/ToolCallObserver.ts"
 import { ToolCallObservers } from "../../../services/ToolCallObserver.ts"
 import type { CallRecord } from "../../../src/tool/CallRecord.ts"
-import { recordOf, recordOfRetried, weightOf } from "../../../src/tool/CallRecord.ts"
+import { recordOf, recordOfRetried, recordWeightOf } from "../../../src/tool/CallRecord.ts"
 
 /** The stop ended before every waiting record was stored; `left` were not. */
 export class RecordingTimeout extends Schema.TaggedError<RecordingTimeout>()("RecordingTimeout", {
@@ -108,7 +108,7 @@ class Recording implements Recorder {
     const now = this.#clock.currentTimeNanosUnsafe()
     this.#last_ns = now > this.#last_ns ? now : this.#last_ns + 1n
     const record = make(this.#last_ns)
-    this.#bytes += weightOf(record)
+    this.#bytes += recordWeightOf(record)
     this.#waiting.push(record)
     this.#wakeup.openUnsafe()
   }
@@ -155,7 +155,7 @@ class Recording implements Recorder {
       const exit = yield* Effect.exit(self.#write(self.#writing))
       const written = self.#writing
       self.#writing = []
-      for (const record of written) self.#bytes -= weightOf(record)
+      for (const record of written) self.#bytes -= recordWeightOf(record)
       if (Exit.isSuccess(exit)) self.#counts.stored += written.length
       else {
         self.#counts.lost += written.length

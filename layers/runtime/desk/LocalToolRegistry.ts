@@ -27,7 +27,7 @@ const gathered = <E, R>(families: ReadonlyArray<Family<E, R>>) =>
 
 const make = Effect.fnUntraced(function* <E, R>(sources: Sources<E, R>) {
   const { plugins = [], shared = [], tools } = sources
-  const beneath = yield* ToolPlugin.load(yield* gathered(shared), plugins)
+  const beneath = yield* ToolPlugin.loadPlugins(yield* gathered(shared), plugins)
   return Registry.shadow(beneath, yield* gathered(tools))
 })
 

@@ -11,7 +11,7 @@ import type { Amendment, RunNotFound } from "../../../src/run/RunCommand.ts"
 import { RunQuarantined } from "../../../src/run/Quarantine.ts"
 import type { RunEvent } from "../../../src/run/RunEvent.ts"
 import type { RunState } from "../../../src/run/RunState.ts"
-import { completed } from "../../../src/tool/ToolCallMetadata.ts"
+import { toolCompletedOf } from "../../../src/tool/ToolCallMetadata.ts"
 import type { RunJournal } from "../../../services/RunJournal.ts"
 import { JournalError } from "../../../services/RunJournal.ts"
 import type { ModelTurnObserver, ModelUsed } from "../../../services/ModelTurnObserver.ts"
@@ -58,7 +58,7 @@ export const observeCalls = (
           if (event._tag !== "CallSettled") continue
           // The clock is asked only where the event has no time of its own.
           const now = event.ended_at ?? clock.currentTimeMillisUnsafe()
-          const fact = completed(run, state, event, now)
+          const fact = toolCompletedOf(run, state, event, now)
           if (fact === undefined) continue
           const exception = exceptionBehind(event.outcome)
           notifyEach(observers, exception === undefined ? fact : { ...fact, exception }, report)

@@ -6,7 +6,7 @@ import { Effect } from "effect"
 import { differingFields } from "../../../src/tool/ToolOffer.ts"
 import type { ToolOffer } from "../../../src/tool/ToolOffer.ts"
 import type { ToolSpec } from "../../../src/tool/ToolSpec.ts"
-import { keyOf } from "../../../src/tool/ToolSpec.ts"
+import { toolKeyOf } from "../../../src/tool/ToolSpec.ts"
 import type { ToolQueue } from "../../../services/ToolQueue.ts"
 
 const warningOf = (
@@ -16,7 +16,7 @@ const warningOf = (
 ): string | undefined => {
   const available = offers.filter(({ available }) => available)
   if (available.length === 0) {
-    return `no worker offers the tool "${keyOf(spec)}" now; each call of it waits up to ${wait_ms} ms for one`
+    return `no worker offers the tool "${toolKeyOf(spec)}" now; each call of it waits up to ${wait_ms} ms for one`
   }
   const differences = available.flatMap(({ provider, spec: offered }) => {
     const fields = differingFields(spec, offered)
@@ -24,7 +24,7 @@ const warningOf = (
   })
   return differences.length === 0
     ? undefined
-    : `the tool "${keyOf(spec)}" is declared here unlike at the worker ${[...new Set(differences)].join(" and ")}. Declare it alike at both ends`
+    : `the tool "${toolKeyOf(spec)}" is declared here unlike at the worker ${[...new Set(differences)].join(" and ")}. Declare it alike at both ends`
 }
 
 /** Warns where no worker offers the tool now, or one offers it with other fields than are declared here. Never fails. */
@@ -33,10 +33,10 @@ export const warnOfMissingWorkers = (
   spec: ToolSpec,
   wait_ms: number
 ): Effect.Effect<void> =>
-  queue.list([keyOf(spec)]).pipe(
+  queue.list([toolKeyOf(spec)]).pipe(
     Effect.map((offers) => warningOf(spec, offers, wait_ms)),
     Effect.catch(({ message }) =>
-      Effect.succeed(`what workers offer of the tool "${keyOf(spec)}" is not known: ${message}`)
+      Effect.succeed(`what workers offer of the tool "${toolKeyOf(spec)}" is not known: ${message}`)
     ),
     Effect.flatMap((warning) => (warning === undefined ? Effect.void : Effect.logWarning(warning)))
   )

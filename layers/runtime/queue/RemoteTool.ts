@@ -41,7 +41,7 @@ import {
   spentIn
 } from "../../../src/tool/ToolMessage.ts"
 import type { Reply } from "../../../src/tool/ToolMessage.ts"
-import { isDispatched, keyOf } from "../../../src/tool/ToolSpec.ts"
+import { isDispatched, toolKeyOf } from "../../../src/tool/ToolSpec.ts"
 import type { ToolMessageConflict, ToolQueueFull } from "../../../services/ToolQueue.ts"
 import { ToolQueue } from "../../../services/ToolQueue.ts"
 import type { StoreError } from "../../../services/StoreError.ts"
@@ -285,7 +285,7 @@ export const remote = (
       )
     }
     const queue = yield* ToolQueue
-    const key = keyOf(spec)
+    const key = toolKeyOf(spec)
     const wait_ms = spec.timeout_ms - Math.min(margin_ms, Math.ceil(spec.timeout_ms / 4))
     yield* warnOfMissingWorkers(queue, spec, wait_ms)
     const governed = yield* bindTool<never>(spec, {

@@ -7,7 +7,7 @@ import { SqlClient } from "effect/sql"
 import type { ToolQueue } from "../../../services/ToolQueue.ts"
 import { announced_length_max, announced_tools_max, gone_ms } from "../../../services/ToolQueue.ts"
 import { offersOf } from "../../../src/tool/ToolOffer.ts"
-import { encodeToolSpec, keyOf, ToolSpec } from "../../../src/tool/ToolSpec.ts"
+import { encodeToolSpec, toolKeyOf, ToolSpec } from "../../../src/tool/ToolSpec.ts"
 import { toStoreError } from "../engine/SqlFailure.ts"
 import { textOf } from "../engine/StoredText.ts"
 
@@ -41,7 +41,7 @@ export const make = Effect.gen(function* () {
       return yield* Effect.die(new RangeError("a worker offers too many tools"))
     }
     const now = yield* Clock.currentTimeMillis
-    const keys = tools.map(keyOf)
+    const keys = tools.map(toolKeyOf)
     yield* sql`
       WITH gone AS (
         DELETE FROM troupe.tool_workers
