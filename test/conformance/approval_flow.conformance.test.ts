@@ -300,14 +300,15 @@ const timeout = (agoSec: number, timeoutSec: number, expect: Fields): Driven => 
 
 /** The pending approval of a real run through JSON and back, as SemStreams' record and as the desk's. */
 const roundTrip = (fields: Fields): Driven => {
-  const tool = String(fields.tool)
+  const tool = String(fields.tool ?? fields.tool_name)
+  const args = (fields.arguments ?? {}) as Fields
   const timeout_ms = Number(fields.timeoutSec ?? 0) * 1_000
   return {
     rows: "SM-51 SA-26",
     run: Stage.stage(
       {
         tools: { [tool]: gated([], timeout_ms > 0 ? timeout_ms : undefined) },
-        script: [proposing(fields.call_id, tool, fields.arguments)]
+        script: [proposing(fields.call_id, tool, args)]
       },
       Effect.gen(function* () {
         const run = yield* Stage.begin
@@ -315,7 +316,7 @@ const roundTrip = (fields: Fields): Driven => {
         assert.deepInclude(pending, {
           call_id: String(fields.call_id),
           tool_name: tool,
-          arguments: (fields.arguments ?? {}) as never,
+          arguments: args as never,
           requested_at: 0,
           timeout_ms,
           // Stamped by this runtime; the case has that of another.
@@ -325,7 +326,7 @@ const roundTrip = (fields: Fields): Driven => {
         const json = Schema.encodeSync(codec)(pending!)
         assert.deepEqual(Schema.decodeUnknownSync(codec)(json), pending)
         const [approval] = yield* Stage.pending
-        assert.deepEqual(approval?.arguments, fields.arguments)
+        assert.deepEqual(approval?.arguments, args as never)
         const ours = Schema.fromJsonString(Approval)
         const text = Schema.encodeSync(ours)(approval!)
         assert.deepEqual(Schema.decodeUnknownSync(ours)(text), approval)

@@ -11,8 +11,9 @@ type Fields = Readonly<Record<string, unknown>>
 /** The retry policy of a tool in a component with this configuration. */
 const proof = Effect.fnUntraced(function* (input: Fields, expect: object) {
   const config = yield* Component.configOf({ tool_retries: input.policies })
-  const [declared] = yield* Component.reading(String(input.tool))
-  const { spec } = yield* configuredTool(config, declared)
+  const [declared] = yield* Component.reading("tool")
+  const named = { ...declared, spec: { ...declared.spec, name: String(input.tool) } }
+  const { spec } = yield* configuredTool(config, named)
   assert.deepInclude(spec.retry ?? no_retry, expect)
 })
 
