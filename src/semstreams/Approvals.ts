@@ -11,11 +11,13 @@ import type { CallState, RunState } from "../run/RunState.ts"
 /** What the refusal of a call begins with that a person has to approve first. */
 export const required_prefix = "approval_required: "
 
+export const approval_required_reason = "APPROVAL_REQUIRED"
+
 /** The refusal of a call that has not been approved, by its tool's name (SM-48). */
 export const approvalRequired = (tool: string): ToolPolicyError =>
   new ToolPolicyError({
     kind: "permission",
-    reason: "APPROVAL_REQUIRED",
+    reason: approval_required_reason,
     message: `${required_prefix}Tool '${tool.slice(0, 64)}' requires human approval before execution`
   })
 

@@ -20,6 +20,7 @@ import type { ToolError } from "../error/ToolError.ts"
 import { errorOf, ofKind } from "../error/Classify.ts"
 import type { Outcome } from "../run/RunEvent.ts"
 import type { CallMessage, ResultMessage } from "../semstreams/CallMessage.ts"
+import { approval_required_reason } from "../semstreams/Approvals.ts"
 import { resultOf } from "../semstreams/CallMessage.ts"
 
 /** The id of a call and the name of a tool, as a queue knows them: printable, so that they fit into any subject. */
@@ -158,12 +159,13 @@ export const readReply = (result: ResultMessage): Reply => {
 }
 
 /**
- * Whether the result leaves open what the call did, or would do at another try. A call with such a result is run again when
- * it is sent again; any other result is final.
+ * Whether the result leaves open what the call did, or would do at another try: a loss, a transient failure, or a refusal
+ * for want of an approval. A call with such a result is run again when it is sent again; any other result is final.
  */
 export const isInconclusive = (result: ResultMessage): boolean => {
-  const { error_class, outcome } = replyMetadataOf(result)
+  const { error_class, error_reason, outcome } = replyMetadataOf(result)
   if (outcome === "unknown") return true
   if (result.error === undefined || result.error === "") return false
+  if (error_reason === approval_required_reason) return true
   return (error_class ?? ofKind(result.error_kind ?? "unknown").class) === "ToolTransientError"
 }

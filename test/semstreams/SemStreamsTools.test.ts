@@ -51,24 +51,31 @@ it.effect(
     }).pipe(Effect.provide(EphemeralStores.layer))
 )
 
-it.effect("SM-48 SM-49 a listed call waits until it is sent again with its approver", () =>
-  Effect.gen(function* () {
-    const registry = yield* Component.registryOf([Component.reading("send")])
-    yield* Component.over(
-      registry,
-      { approval_required: ["send"] },
-      Effect.gen(function* () {
-        const send = (id: string, more: Partial<CallMessage> = {}) =>
-          Component.execute({ id, name: "send", ...more })
-        assert.isTrue((yield* send("1")).awaits_approval)
-        assert.isTrue((yield* send("2", { approved_by: "" })).awaits_approval)
-        const approved = yield* send("3", { approved_by: "ada" })
-        assert.isFalse(approved.awaits_approval)
-        assert.strictEqual(approved.result.content, '"done"')
-        assert.strictEqual(approved.subject, "tool.result.3")
-      })
-    )
-  })
+it.effect(
+  "SM-48 SM-49 SM-53 a listed call runs once it is sent again with its approver, under its own id or another",
+  () =>
+    Effect.gen(function* () {
+      let ran = 0
+      const body = () => Effect.sync(() => (ran++, "done"))
+      const registry = yield* Component.registryOf([Component.reading("send", body)])
+      yield* Component.over(
+        registry,
+        { approval_required: ["send"] },
+        Effect.gen(function* () {
+          const send = (id: string, more: Partial<CallMessage> = {}) =>
+            Component.execute({ id, name: "send", ...more })
+          assert.isTrue((yield* send("1")).awaits_approval)
+          assert.isTrue((yield* send("2", { approved_by: "" })).awaits_approval)
+          for (const id of ["1", "3"]) {
+            const approved = yield* send(id, { approved_by: "ada" })
+            assert.isFalse(approved.awaits_approval)
+            assert.strictEqual(approved.result.content, '"done"')
+            assert.strictEqual(approved.subject, `tool.result.${id}`)
+          }
+          assert.strictEqual(ran, 2)
+        })
+      )
+    })
 )
 
 it.effect("a message that is no call fails, and one that no worker takes is a failed call", () =>
