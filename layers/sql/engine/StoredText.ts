@@ -3,6 +3,7 @@
  * raw text could poison the append that carries it. Private to this room.
  */
 
+import { ConversationMessage } from "../../../src/conversation/Conversation.ts"
 import type { Answer } from "../../../src/run/Projection.ts"
 
 /** What `JSON.stringify` stored. */
@@ -17,10 +18,7 @@ export const storedAnswer = (answer: Answer): string => {
   return JSON.stringify(Object.keys(more).length === 0 ? content : answer)
 }
 
-/** What `storedAnswer` stored. */
-export const answerOf = (stored: string): Answer => {
-  const value: unknown = JSON.parse(stored)
-  return typeof value === "object" && value !== null
-    ? (value as Answer)
-    : { content: textOf(stored) }
-}
+/** What `storedAnswer` stores where there is more to say than the text. */
+export const StoredAnswer = ConversationMessage.mapFields(
+  ({ content, finish, reason, sources }) => ({ content, finish, reason, sources })
+)

@@ -1,37 +1,50 @@
 /**
  * Runs in SQL, as operators look for them.
  */
-import { Effect, Layer } from "effect"
+import { Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import type { RunQuery, UnhostedQuery, UnknownQuery } from "../../../services/RunList.ts"
 import { RunList } from "../../../services/RunList.ts"
-import type { AgentName, CallId, ConversationId, RunId, Tenant } from "../../../src/Ids.ts"
+import type { StoreError } from "../../../services/StoreError.ts"
+import { AgentName, CallId, ConversationId, RunId } from "../../../src/Ids.ts"
+import type { Tenant } from "../../../src/Ids.ts"
 import type { Need } from "../../../src/run/Needs.ts"
 import { needOf } from "../../../src/run/Needs.ts"
 import type { RunItem, WaitingFor } from "../../../src/run/RunItem.ts"
 import { runItem } from "../../../src/run/RunItem.ts"
 import type { UnknownCall } from "../../../src/run/UnknownCall.ts"
 import { isQuarantined, run_over, run_rests, runCode, runStatus } from "./Codes.ts"
-import { toStoreError } from "../engine/SqlFailure.ts"
-import type { TaskRow } from "./SqlTaskStore.ts"
-import { taskOf } from "./SqlTaskStore.ts"
-import { textOf } from "../engine/StoredText.ts"
+import { rowDecoder } from "../engine/DecodedRows.ts"
+import { orStoreError, toStoreError } from "../engine/SqlFailure.ts"
+import { taskOf, TaskRow } from "./SqlTaskStore.ts"
 
 const page_max = 500
 
-interface Row extends TaskRow {
+const Row = Schema.Struct({
+  ...TaskRow.fields,
   /** Null where nobody has begun the run. */
-  readonly run_status: number | null
-}
+  run_status: Schema.NullOr(Schema.Int)
+})
+type Row = typeof Row.Type
+const decodeRuns = rowDecoder(Row, "runs")
 
-interface UnknownRow {
-  readonly run_id: string
-  readonly call: string
-  readonly tool: string
-  readonly agent: string
-  readonly conversation: string
-  readonly since: bigint
-}
+const StoredText = Schema.fromJsonString(Schema.String)
+
+const decodeUnknown = rowDecoder(
+  Schema.Struct({
+    run_id: RunId,
+    call: Schema.fromJsonString(CallId),
+    tool: StoredText,
+    agent: AgentName,
+    conversation: ConversationId,
+    since: Schema.BigInt
+  }),
+  "unknown calls"
+)
+const decodeCounts = rowDecoder(
+  Schema.Struct({ tool: StoredText, calls: Schema.Int }),
+  "counts of unknown calls"
+)
 
 const columns = `t.id, t.tenant, t.agent, t.address_key, t.conversation, t.ordinal, t.status, t.reason, t.message, t.by,
   t.trace_id, t.created_at, r.status AS run_status`
@@ -50,20 +63,11 @@ const waits = (sql: SqlClient.SqlClient, waiting: WaitingFor, tenant: string) =>
     ? sql`t.id IN (SELECT a.run_id FROM troupe.approvals a WHERE a.tenant = ${tenant} AND a.status = 0)`
     : sql`t.id IN (SELECT u.run_id FROM troupe.unknown_calls u WHERE u.tenant = ${tenant})`
 
-const unknownOf = (row: UnknownRow): UnknownCall => ({
-  run_id: row.run_id as RunId,
-  call: textOf(row.call) as CallId,
-  tool: textOf(row.tool),
-  agent: row.agent as AgentName,
-  conversation: row.conversation as ConversationId,
-  since: Number(row.since)
-})
-
 const selected = (
   sql: SqlClient.SqlClient,
   { after, agent, limit, status, tenant, waiting }: RunQuery
 ) =>
-  sql<Row>`
+  sql`
     SELECT ${sql.literal(columns)} FROM troupe.agent_tasks t LEFT JOIN troupe.runs r ON r.run_id = t.id
     WHERE ${sql.and([
       sql`t.tenant = ${tenant}`,
@@ -78,17 +82,25 @@ const selected = (
           ])
     ])} ORDER BY t.created_at DESC, t.id DESC LIMIT ${Math.min(limit, page_max)}::int4`
 
-const unknownIn = (sql: SqlClient.SqlClient, { limit, runs, tenant }: UnknownQuery) =>
-  Effect.mapBoth(
-    sql.unsafe<UnknownRow>(
+const unknownIn = (
+  sql: SqlClient.SqlClient,
+  { limit, runs, tenant }: UnknownQuery
+): Effect.Effect<ReadonlyArray<UnknownCall>, StoreError> =>
+  sql
+    .unsafe(
       `SELECT u.run_id, u.call, u.tool, d.agent, d.conversation, u.since
        FROM troupe.unknown_calls u JOIN troupe.run_details d ON d.run_id = u.run_id
        WHERE u.tenant = $1::text AND ($3::text[] IS NULL OR u.run_id = ANY($3::text[]::uuid[]))
        ORDER BY u.since, u.run_id, u.call LIMIT $2::int4`,
       [tenant, Math.min(limit, page_max), runs === undefined ? null : [...runs]]
-    ),
-    { onSuccess: (found) => found.map(unknownOf), onFailure: toStoreError }
-  )
+    )
+    .pipe(
+      Effect.flatMap(decodeUnknown),
+      Effect.mapBoth({
+        onSuccess: (rows) => rows.map((row) => ({ ...row, since: Number(row.since) })),
+        onFailure: orStoreError
+      })
+    )
 
 /**
  * Few tasks are not over, and fewer runs wait for more than their agent; those have an index each. Who holds a lock lives
@@ -130,10 +142,11 @@ const statusOf = ({ run_status }: Row): RunItem["status"] =>
 const make = Effect.map(SqlClient.SqlClient, (sql) =>
   RunList.of({
     list: Effect.fnUntraced(function* (query) {
-      const rows = yield* Effect.mapError(selected(sql, query), toStoreError)
-      const runs = rows.flatMap((row) =>
-        statusOf(row) === "awaiting_approval" ? [row.id as RunId] : []
+      const rows = yield* Effect.mapError(
+        Effect.flatMap(selected(sql, query), decodeRuns),
+        orStoreError
       )
+      const runs = rows.flatMap((row) => (statusOf(row) === "awaiting_approval" ? [row.id] : []))
       const { tenant } = query
       const unknown = runs.length === 0 ? [] : yield* unknownIn(sql, { tenant, runs, limit: 500 })
       return rows.map((row) =>
@@ -147,15 +160,11 @@ const make = Effect.map(SqlClient.SqlClient, (sql) =>
     }),
     unknown: (query) => unknownIn(sql, query),
     unhosted: (query) => unhosted(sql, query),
-    unknownByTool: Effect.mapBoth(
-      sql.unsafe<{ readonly tool: string; readonly calls: number }>(
+    unknownByTool: sql
+      .unsafe(
         `SELECT tool, count(*)::int4 AS calls FROM troupe.unknown_calls GROUP BY tool ORDER BY tool LIMIT 500`
-      ),
-      {
-        onSuccess: (found) => found.map(({ calls, tool }) => ({ tool: textOf(tool), calls })),
-        onFailure: toStoreError
-      }
-    )
+      )
+      .pipe(Effect.flatMap(decodeCounts), Effect.mapError(orStoreError))
   })
 )
 

@@ -2,85 +2,89 @@
  * Tasks in SQL. Accepting is one transaction behind two locks, always in this order: the idempotency key, so that the same
  * key sent twice at once is one task, and the conversation's row, under which ordinal and bounds are counted.
  */
-import { Clock, Effect, Layer } from "effect"
+import { Clock, Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
+import type { SqlError } from "effect/sql"
 import { Outbox } from "../../../services/Outbox.ts"
 import type { Accepted, NewTask } from "../../../services/TaskStore.ts"
 import { StoreError } from "../../../services/StoreError.ts"
 import { dispatched_topic, TaskStore } from "../../../services/TaskStore.ts"
-import type { AgentTask } from "../../../src/delivery/AgentTask.ts"
 import {
   AddressConflict,
   AgentBusy,
+  AgentTask,
   IdempotencyConflict,
   MailboxFull
 } from "../../../src/delivery/AgentTask.ts"
-import type { Address, ConversationId, RunId, Tenant } from "../../../src/Ids.ts"
-import { addressKey } from "../../../src/Ids.ts"
-import type { Roles } from "../../../src/Principal.ts"
+import { addressKey, AgentName, ConversationId, RunId, Tenant } from "../../../src/Ids.ts"
+import { Roles } from "../../../src/Principal.ts"
 import { taskStatus } from "./Codes.ts"
-import { inTransaction, orStoreError, toStoreError } from "../engine/SqlFailure.ts"
-import { textOf } from "../engine/StoredText.ts"
+import { rowDecoder } from "../engine/DecodedRows.ts"
+import { inTransaction, orStoreError } from "../engine/SqlFailure.ts"
 
 const page_max = 500
 
-/** A row of tasks, for the lists of this room too. */
-export interface TaskRow {
-  readonly id: string
-  readonly tenant: string
-  readonly agent: string
-  readonly address_key: string
-  readonly conversation: string
-  readonly ordinal: number
-  readonly status: number
-  readonly reason: string | null
-  readonly message: string
-  readonly by: string
-  readonly trace_id: string
-  readonly created_at: bigint
-}
-
 /**
- * The column `by`, JSON text: the sender's id alone where nobody knows its roles, as the first releases wrote it, else id
- * and roles.
+ * The column `by`: the sender's id alone where nobody knows its roles, else id and roles.
  */
 const senderText = ({ by, roles }: NewTask): string =>
   JSON.stringify(roles === undefined ? by : { id: by, roles })
 
-const senderOf = (stored: string): Pick<AgentTask, "by" | "roles"> => {
-  const sender = JSON.parse(stored) as string | { readonly id: string; readonly roles: Roles }
-  return typeof sender === "string" ? { by: sender } : { by: sender.id, roles: sender.roles }
-}
-
-type Trace = Pick<AgentTask, "trace_id" | "span_id" | "sampled">
-
-/** The column `trace_id`, JSON text: the id of the trace alone where that is all that is known, else an object. */
+/** The column `trace_id`: the id of the trace alone where that is all that is known, else an object. */
 const traceText = ({ sampled, span_id, trace_id }: NewTask): string =>
   JSON.stringify(
     span_id === undefined && sampled === undefined ? trace_id : { trace_id, span_id, sampled }
   )
 
-const traceOf = (stored: string): Trace => {
-  const trace = JSON.parse(stored) as string | Trace
-  return typeof trace === "string" ? { trace_id: trace } : trace
-}
+const StoredText = Schema.fromJsonString(Schema.String)
+const Sender = Schema.Struct({ id: Schema.String, roles: Roles })
+const Trace = AgentTask.mapFields(({ sampled, span_id, trace_id }) => ({
+  sampled,
+  span_id,
+  trace_id
+}))
+
+/** A row of tasks, for the lists of this room too. */
+export const TaskRow = Schema.Struct({
+  id: RunId,
+  tenant: Tenant,
+  agent: AgentName,
+  address_key: ConversationId,
+  conversation: ConversationId,
+  ordinal: Schema.Int,
+  status: Schema.Int,
+  reason: Schema.NullOr(StoredText),
+  message: StoredText,
+  by: Schema.fromJsonString(Schema.Union([Schema.String, Sender])),
+  trace_id: Schema.fromJsonString(Schema.Union([Schema.String, Trace])),
+  created_at: Schema.BigInt
+})
+const decodeTasks = rowDecoder(TaskRow, "tasks")
 
 const columns =
   "id, tenant, agent, address_key, conversation, ordinal, status, reason, message, by, trace_id, created_at"
 
-export const taskOf = (row: TaskRow): AgentTask => ({
-  id: row.id as RunId,
-  tenant: row.tenant as Tenant,
-  address: { agent: row.agent, key: row.address_key } as Address,
-  conversation: row.conversation as ConversationId,
+export const taskOf = (row: typeof TaskRow.Type): AgentTask => ({
+  id: row.id,
+  tenant: row.tenant,
+  address: { agent: row.agent, key: row.address_key },
+  conversation: row.conversation,
   ordinal: row.ordinal,
-  message: textOf(row.message),
-  ...senderOf(row.by),
-  ...traceOf(row.trace_id),
+  message: row.message,
+  ...(typeof row.by === "string" ? { by: row.by } : { by: row.by.id, roles: row.by.roles }),
+  ...(typeof row.trace_id === "string" ? { trace_id: row.trace_id } : row.trace_id),
   status: taskStatus(row.status),
-  ...(row.reason === null ? undefined : { reason: textOf(row.reason) }),
+  ...(row.reason === null ? undefined : { reason: row.reason }),
   created_at: Number(row.created_at)
 })
+
+/** The tasks that a statement gives. */
+const tasksOf = (
+  sql: SqlClient.SqlClient,
+  text: string,
+  params: ReadonlyArray<unknown>
+): Effect.Effect<ReadonlyArray<AgentTask>, StoreError | SqlError.SqlError> =>
+  Effect.map(Effect.flatMap(sql.unsafe(text, params), decodeTasks), (rows) => rows.map(taskOf))
 
 /** The task that was accepted under this key before; undefined if the key is new. */
 const known = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, task: NewTask, key: string) {
@@ -88,12 +92,12 @@ const known = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, task: NewTa
   yield* sql.unsafe(`SELECT pg_advisory_xact_lock(hashtextextended($1::text, 0))::text`, [
     `troupe task ${task.tenant} ${stored}`
   ])
-  const [row] = yield* sql.unsafe<TaskRow>(
+  const [before] = yield* tasksOf(
+    sql,
     `SELECT ${columns} FROM troupe.agent_tasks WHERE tenant = $1::text AND idempotency_key = $2::text`,
     [task.tenant, stored]
   )
-  if (row === undefined) return undefined
-  const before = taskOf(row)
+  if (before === undefined) return undefined
   return before.message === task.message &&
     before.conversation === task.conversation &&
     before.address.agent === task.address.agent
@@ -156,7 +160,7 @@ SELECT $2::uuid, $3::text, $4::text, $5::text, $1::text, c.tasks, $6::text, $7::
 RETURNING ${columns}`
 
 const insert = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, task: NewTask, now: number) {
-  const [row] = yield* sql.unsafe<TaskRow>(insert_statement, [
+  const [accepted] = yield* tasksOf(sql, insert_statement, [
     task.conversation,
     task.id,
     task.tenant,
@@ -170,9 +174,7 @@ const insert = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, task: NewT
     now,
     task.message_id
   ])
-  return row === undefined
-    ? yield* new StoreError({ message: "the conversation is gone" })
-    : taskOf(row)
+  return accepted ?? (yield* new StoreError({ message: "the conversation is gone" }))
 })
 
 const accepting = (sql: SqlClient.SqlClient, outbox: Outbox["Service"]) =>
@@ -205,10 +207,7 @@ const make = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const outbox = yield* Outbox
   const tasks = (text: string, params: ReadonlyArray<unknown>) =>
-    Effect.mapBoth(sql.unsafe<TaskRow>(text, params), {
-      onSuccess: (rows) => rows.map(taskOf),
-      onFailure: toStoreError
-    })
+    Effect.mapError(tasksOf(sql, text, params), orStoreError)
   return TaskStore.of({
     accept: accepting(sql, outbox),
     get: (id) =>

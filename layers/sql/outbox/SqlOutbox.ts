@@ -3,14 +3,15 @@
  * is taken; the lease is the key's `due_at` and the message's `lease_owner`. A key's row has the topic and the agent of
  * its first message, so that a claim finds what it may take, of each tenant in turn, without a look at what it may not.
  */
-import { Clock, Effect, Layer } from "effect"
+import { Clock, Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { Outbox } from "../../../services/Outbox.ts"
 import type { OutboxClaim, OutboxRoutes } from "../../../services/Outbox.ts"
-import type { OutboxMessage } from "../../../src/delivery/Outbox.ts"
-import { AgentName, MessageId, Tenant } from "../../../src/Ids.ts"
+import { OutboxMessage } from "../../../src/delivery/Outbox.ts"
+import { AgentName, MessageId } from "../../../src/Ids.ts"
 import { outbox_channel, put } from "./OutboxRows.ts"
-import { inTransaction, toStoreError } from "../engine/SqlFailure.ts"
+import { rowDecoder } from "../engine/DecodedRows.ts"
+import { inTransaction, orStoreError, toStoreError } from "../engine/SqlFailure.ts"
 import { SqlNotify } from "../engine/SqlNotify.ts"
 
 const claim_max = 500
@@ -18,41 +19,24 @@ const error_max = 500
 /** Failures that are kept of one message, the newest. */
 const failures_max = 100
 
-interface MessageRow {
-  readonly id: string
-  readonly tenant: string
-  readonly key: string
-  readonly key_seq: number
-  readonly topic: string
-  /** Empty = for none. */
-  readonly agent: string
-  readonly payload: string
-  readonly attempts: number
-  readonly created_at: number
-  readonly replayed: boolean
-}
+/** An empty agent = for none. */
+const decodeMessages = rowDecoder(
+  OutboxMessage.mapFields(({ agent: _agent, ...fields }) => ({
+    ...fields,
+    agent: Schema.Union([Schema.Literal(""), AgentName]),
+    payload: Schema.fromJsonString(Schema.Json)
+  })),
+  "claimed messages"
+)
 
 /** The agents of a route; a message that is for none has an empty one. */
 const agentsOf = ({ agents = [] }: OutboxRoutes): ReadonlyArray<string> => ["", ...agents]
-
-const messageOf = (row: MessageRow): OutboxMessage => ({
-  id: MessageId.make(row.id),
-  tenant: Tenant.make(row.tenant),
-  key: row.key,
-  key_seq: row.key_seq,
-  topic: row.topic,
-  ...(row.agent === "" ? undefined : { agent: AgentName.make(row.agent) }),
-  payload: JSON.parse(row.payload) as OutboxMessage["payload"],
-  attempts: row.attempts,
-  created_at: row.created_at,
-  replayed: row.replayed
-})
 
 /** One call: what waits is not read, only what is taken, and the next turn of each tenant that is asked. */
 const take = (sql: SqlClient.SqlClient, claim: OutboxClaim, now: number) => {
   const wanted = Math.max(0, Math.min(claim.limit, claim_max))
   const rooms = [...(claim.rooms ?? [])]
-  return sql.unsafe<MessageRow>(
+  return sql.unsafe(
     `SELECT id::text AS id, tenant, key, key_seq, topic, agent, payload, attempts, created_at::float8 AS created_at, replayed
      FROM troupe.claim_outbox($1::text, $2::int8, $3::int8, $4::text[], $5::text[], $6::int4, $7::text, $8::int4, $9::text[], $10::int4[])`,
     [
@@ -178,8 +162,11 @@ const make = Effect.gen(function* () {
     ),
     claim: Effect.fn("Outbox.claim")(function* (claim) {
       const now = yield* Clock.currentTimeMillis
-      return (yield* take(sql, claim, now)).map(messageOf)
-    }, Effect.mapError(toStoreError)),
+      const claimed = yield* decodeMessages(yield* take(sql, claim, now))
+      return claimed.map(({ agent, ...message }) =>
+        agent === "" ? message : { ...message, agent }
+      )
+    }, Effect.mapError(orStoreError)),
     release: Effect.fn("Outbox.release")(function* (owners) {
       yield* release(sql, owners, yield* Clock.currentTimeMillis)
     }, Effect.mapError(toStoreError)),

@@ -1,49 +1,45 @@
 /**
  * Dead letters in PostgreSQL, to be read.
  */
-import { Effect, Layer } from "effect"
+import { Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { OutboxReader } from "../../../services/OutboxReader.ts"
-import type { DeadLetter, DeadLetterStatus, DeliveryFailure } from "../../../src/delivery/Outbox.ts"
-import { DeadLetterNotFound } from "../../../src/delivery/Outbox.ts"
+import type { DeadLetter, DeadLetterStatus } from "../../../src/delivery/Outbox.ts"
+import { DeadLetterNotFound, DeliveryFailure } from "../../../src/delivery/Outbox.ts"
 import { MessageId, Tenant } from "../../../src/Ids.ts"
 import { isEventId, letterCode, letterStatus } from "./OutboxRows.ts"
-import { toStoreError } from "../engine/SqlFailure.ts"
+import { rowDecoder } from "../engine/DecodedRows.ts"
+import { orStoreError } from "../engine/SqlFailure.ts"
 
 const page_max = 500
 
-interface LetterRow {
-  readonly event_id: string
-  readonly tenant: string
-  readonly handler_name: string
-  readonly key: string
-  readonly payload: string
-  readonly attempts: number
-  readonly failures: string
-  readonly dead_at: number
-  readonly status: number
-  readonly resolved_by: string | null
-  readonly resolved_at: number | null
-  readonly resolved_reason: string | null
-}
+const LetterRow = Schema.Struct({
+  event_id: MessageId,
+  tenant: Tenant,
+  handler_name: Schema.String,
+  key: Schema.String,
+  payload: Schema.fromJsonString(Schema.Json),
+  attempts: Schema.Int,
+  failures: Schema.fromJsonString(Schema.Array(DeliveryFailure)),
+  dead_at: Schema.Int,
+  status: Schema.Int,
+  resolved_by: Schema.NullOr(Schema.fromJsonString(Schema.String)),
+  resolved_at: Schema.NullOr(Schema.Int),
+  resolved_reason: Schema.NullOr(Schema.fromJsonString(Schema.String))
+})
+const decodeLetters = rowDecoder(LetterRow, "dead letters")
 
-const letterOf = (row: LetterRow): DeadLetter => ({
-  event_id: MessageId.make(row.event_id),
-  tenant: Tenant.make(row.tenant),
-  handler_name: row.handler_name,
-  key: row.key,
-  payload: JSON.parse(row.payload) as DeadLetter["payload"],
-  attempts: row.attempts,
-  failures: JSON.parse(row.failures) as ReadonlyArray<DeliveryFailure>,
-  dead_at: row.dead_at,
-  status: letterStatus(row.status),
-  ...(row.resolved_by === null
-    ? undefined
-    : { resolved_by: JSON.parse(row.resolved_by) as string }),
-  ...(row.resolved_at === null ? undefined : { resolved_at: row.resolved_at }),
-  ...(row.resolved_reason === null
-    ? undefined
-    : { resolved_reason: JSON.parse(row.resolved_reason) as string })
+const letterOf = ({
+  resolved_at,
+  resolved_by,
+  resolved_reason,
+  ...letter
+}: typeof LetterRow.Type): DeadLetter => ({
+  ...letter,
+  status: letterStatus(letter.status),
+  ...(resolved_by === null ? undefined : { resolved_by }),
+  ...(resolved_at === null ? undefined : { resolved_at }),
+  ...(resolved_reason === null ? undefined : { resolved_reason })
 })
 
 const columns = (sql: SqlClient.SqlClient) => sql`
@@ -55,7 +51,7 @@ const make = Effect.map(SqlClient.SqlClient, (sql) =>
   OutboxReader.of({
     deadLetters: Effect.fn("OutboxReader.deadLetters")(function* (query) {
       const status: DeadLetterStatus = query.status ?? "dead"
-      const rows = yield* sql<LetterRow>`
+      const rows = yield* sql`
         SELECT ${columns(sql)} FROM troupe.dead_letters d
         WHERE d.tenant = ${query.tenant}::text
           AND d.status = ${letterCode(status)}::int2
@@ -64,18 +60,17 @@ const make = Effect.map(SqlClient.SqlClient, (sql) =>
           AND d.dead_at <= ${Math.floor(query.dead_to ?? Number.MAX_SAFE_INTEGER)}::int8
         ORDER BY d.dead_at DESC, d.place DESC
         LIMIT ${Math.max(0, Math.min(query.limit, page_max))}::int4`
-      return rows.map(letterOf)
-    }, Effect.mapError(toStoreError)),
+      return (yield* decodeLetters(rows)).map(letterOf)
+    }, Effect.mapError(orStoreError)),
     deadLetter: Effect.fn("OutboxReader.deadLetter")(function* (tenant, event_id) {
       if (!isEventId(event_id)) return yield* new DeadLetterNotFound({ event_id })
-      const [row] = yield* sql<LetterRow>`
+      const rows = yield* sql`
         SELECT ${columns(sql)} FROM troupe.dead_letters d
-        WHERE d.event_id = ${event_id}::uuid AND d.tenant = ${tenant}::text`.pipe(
-        Effect.mapError(toStoreError)
-      )
+        WHERE d.event_id = ${event_id}::uuid AND d.tenant = ${tenant}::text`
+      const [row] = yield* decodeLetters(rows)
       if (row === undefined) return yield* new DeadLetterNotFound({ event_id })
       return letterOf(row)
-    })
+    }, Effect.mapError(orStoreError))
   })
 )
 

@@ -2,7 +2,7 @@
  * Sends dead letters in PostgreSQL again, or gives them up. The letter's new status and the message commit together,
  * within the ambient transaction where there is one.
  */
-import { Clock, Effect, Layer } from "effect"
+import { Clock, Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import type { Resolution } from "../../../services/OutboxReplayer.ts"
 import { OutboxReplayer } from "../../../services/OutboxReplayer.ts"
@@ -10,16 +10,20 @@ import type { DeadLetterStatus, NewOutboxMessage } from "../../../src/delivery/O
 import { DeadLetterNotFound, DeadLetterResolved } from "../../../src/delivery/Outbox.ts"
 import { AgentName, MessageId } from "../../../src/Ids.ts"
 import { isEventId, letterCode, letterStatus, put } from "./OutboxRows.ts"
+import { rowDecoder } from "../engine/DecodedRows.ts"
 import { inTransaction, orStoreError } from "../engine/SqlFailure.ts"
 
-interface LetterRow {
-  readonly key: string
-  readonly topic: string
-  /** Empty = for none. */
-  readonly agent: string
-  readonly payload: string
-  readonly status: number
-}
+const decodeLetters = rowDecoder(
+  Schema.Struct({
+    key: Schema.String,
+    topic: Schema.String,
+    /** Empty = for none. */
+    agent: Schema.Union([Schema.Literal(""), AgentName]),
+    payload: Schema.fromJsonString(Schema.Json),
+    status: Schema.Int
+  }),
+  "dead letters"
+)
 
 /** Settles a letter that is open; what it was. Whoever comes second waits for the row and is told. */
 const resolve = Effect.fnUntraced(function* (
@@ -29,9 +33,10 @@ const resolve = Effect.fnUntraced(function* (
 ) {
   if (!isEventId(event_id)) return yield* new DeadLetterNotFound({ event_id })
   const now = yield* Clock.currentTimeMillis
-  const [row] = yield* sql<LetterRow>`
+  const rows = yield* sql`
     SELECT d.key, d.handler_name AS topic, d.agent, d.payload, d.status FROM troupe.dead_letters d
     WHERE d.event_id = ${event_id}::uuid AND d.tenant = ${tenant}::text FOR UPDATE`
+  const [row] = yield* decodeLetters(rows)
   if (row === undefined) return yield* new DeadLetterNotFound({ event_id })
   const was = letterStatus(row.status)
   if (was !== "dead") return yield* new DeadLetterResolved({ event_id, status: was })
@@ -44,8 +49,8 @@ const resolve = Effect.fnUntraced(function* (
     tenant,
     key: row.key,
     topic: row.topic,
-    ...(row.agent === "" ? undefined : { agent: AgentName.make(row.agent) }),
-    payload: JSON.parse(row.payload) as NewOutboxMessage["payload"]
+    ...(row.agent === "" ? undefined : { agent: row.agent }),
+    payload: row.payload
   }
   return message
 })

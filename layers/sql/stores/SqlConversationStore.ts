@@ -1,107 +1,117 @@
 /**
  * Conversations in SQL, to be read: `SqlTaskStore` and the journal write them.
  */
-import { Effect, Layer } from "effect"
+import { Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { ConversationStore } from "../../../services/ConversationStore.ts"
-import type {
-  Conversation,
-  ConversationMessage,
-  InitiatedBy,
-  MessageRole
-} from "../../../src/conversation/Conversation.ts"
-import type { Address, ConversationId, RunId, Tenant } from "../../../src/Ids.ts"
-import { toStoreError } from "../engine/SqlFailure.ts"
-import { answerOf, textOf } from "../engine/StoredText.ts"
+import type { Conversation, ConversationMessage } from "../../../src/conversation/Conversation.ts"
+import { InitiatedBy, MessageRole } from "../../../src/conversation/Conversation.ts"
+import { AgentName, ConversationId, RunId, Tenant } from "../../../src/Ids.ts"
+import { rowDecoder } from "../engine/DecodedRows.ts"
+import { orStoreError } from "../engine/SqlFailure.ts"
+import { StoredAnswer } from "../engine/StoredText.ts"
 
 const page_max = 500
 
-interface ConversationRow {
-  readonly id: string
-  readonly tenant: string
-  readonly agent: string
-  readonly address_key: string
-  readonly initiated_by: string
-  readonly trigger_event_id: string | null
-  readonly begun_by: string | null
-  readonly created_at: bigint
-}
+const StoredText = Schema.fromJsonString(Schema.String)
+
+const ConversationRow = Schema.Struct({
+  id: ConversationId,
+  tenant: Tenant,
+  agent: AgentName,
+  address_key: ConversationId,
+  initiated_by: InitiatedBy,
+  trigger_event_id: Schema.NullOr(StoredText),
+  begun_by: Schema.NullOr(StoredText),
+  created_at: Schema.BigInt
+})
+const decodeConversations = rowDecoder(ConversationRow, "conversations")
 
 const columns =
   "id, tenant, agent, address_key, initiated_by, trigger_event_id, begun_by, created_at"
 
-const conversationOf = (row: ConversationRow): Conversation => ({
-  id: row.id as ConversationId,
-  tenant: row.tenant as Tenant,
-  address: { agent: row.agent, key: row.address_key } as Address,
-  initiated_by: row.initiated_by as InitiatedBy,
-  ...(row.trigger_event_id === null
-    ? undefined
-    : { trigger_event_id: textOf(row.trigger_event_id) }),
-  ...(row.begun_by === null ? undefined : { begun_by: textOf(row.begun_by) }),
-  created_at: Number(row.created_at)
+const conversationOf = ({
+  address_key,
+  agent,
+  begun_by,
+  created_at,
+  trigger_event_id,
+  ...row
+}: typeof ConversationRow.Type): Conversation => ({
+  ...row,
+  address: { agent, key: address_key },
+  ...(trigger_event_id === null ? undefined : { trigger_event_id }),
+  ...(begun_by === null ? undefined : { begun_by }),
+  created_at: Number(created_at)
 })
 
-interface MessageRow {
-  readonly conversation: string
-  readonly seq: number
-  readonly role: string
-  readonly content: string
-  readonly channel_origin: string
-  readonly tool_calls: string | null
-  readonly run_id: string | null
-  readonly created_at: bigint
-}
+/** A content is an answer's text alone, or an object with what is to be said of it. */
+const MessageRow = Schema.Struct({
+  conversation: ConversationId,
+  seq: Schema.Int,
+  role: MessageRole,
+  content: Schema.fromJsonString(Schema.Union([Schema.String, StoredAnswer])),
+  channel_origin: Schema.String,
+  tool_calls: Schema.NullOr(Schema.fromJsonString(Schema.Array(Schema.Json))),
+  run_id: Schema.NullOr(RunId),
+  created_at: Schema.BigInt
+})
+const decodeMessages = rowDecoder(MessageRow, "messages of a conversation")
 
-const messageOf = (row: MessageRow): ConversationMessage => ({
-  conversation: row.conversation as ConversationId,
-  seq: row.seq,
-  role: row.role as MessageRole,
-  ...answerOf(row.content),
-  channel_origin: row.channel_origin,
-  ...(row.tool_calls === null ? undefined : { tool_calls: JSON.parse(row.tool_calls) }),
-  ...(row.run_id === null ? undefined : { run_id: row.run_id as RunId }),
-  created_at: Number(row.created_at)
+const messageOf = ({
+  content,
+  created_at,
+  run_id,
+  tool_calls,
+  ...row
+}: typeof MessageRow.Type): ConversationMessage => ({
+  ...row,
+  ...(typeof content === "string" ? { content } : content),
+  ...(tool_calls === null ? undefined : { tool_calls }),
+  ...(run_id === null ? undefined : { run_id }),
+  created_at: Number(created_at)
 })
 
-const make = Effect.gen(function* () {
-  const sql = yield* SqlClient.SqlClient
+const make = Effect.map(SqlClient.SqlClient, (sql) => {
+  const conversations = (text: string, params: ReadonlyArray<unknown>) =>
+    sql
+      .unsafe(text, params)
+      .pipe(
+        Effect.flatMap(decodeConversations),
+        Effect.mapBoth({ onSuccess: (rows) => rows.map(conversationOf), onFailure: orStoreError })
+      )
   return ConversationStore.of({
     get: (tenant, id) =>
-      Effect.mapBoth(
-        sql.unsafe<ConversationRow>(
+      Effect.map(
+        conversations(
           `SELECT ${columns} FROM troupe.conversations WHERE id = $1::text AND tenant = $2::text`,
           [id, tenant]
         ),
-        {
-          onSuccess: ([row]) => (row === undefined ? undefined : conversationOf(row)),
-          onFailure: toStoreError
-        }
+        ([conversation]) => conversation
       ),
     list: (tenant, limit, before, begun_by) =>
-      Effect.mapBoth(
-        sql.unsafe<ConversationRow>(
-          `SELECT ${columns} FROM troupe.conversations WHERE tenant = $1::text AND created_at < $2::int8
-           ${begun_by === undefined ? "" : "AND begun_by = $4::text"} ORDER BY created_at DESC, position DESC LIMIT $3::int4`,
-          [
-            tenant,
-            before ?? Number.MAX_SAFE_INTEGER,
-            Math.min(limit, page_max),
-            ...(begun_by === undefined ? [] : [JSON.stringify(begun_by)])
-          ]
-        ),
-        { onSuccess: (rows) => rows.map(conversationOf), onFailure: toStoreError }
+      conversations(
+        `SELECT ${columns} FROM troupe.conversations WHERE tenant = $1::text AND created_at < $2::int8
+         ${begun_by === undefined ? "" : "AND begun_by = $4::text"} ORDER BY created_at DESC, position DESC LIMIT $3::int4`,
+        [
+          tenant,
+          before ?? Number.MAX_SAFE_INTEGER,
+          Math.min(limit, page_max),
+          ...(begun_by === undefined ? [] : [JSON.stringify(begun_by)])
+        ]
       ),
     messages: (tenant, id, after, limit) =>
-      Effect.mapBoth(
-        sql.unsafe<MessageRow>(
+      sql
+        .unsafe(
           `SELECT m.conversation, m.seq, m.role, m.content, m.channel_origin, m.tool_calls, m.run_id, m.created_at
            FROM troupe.conversation_messages m
            WHERE m.conversation = $1::text AND m.tenant = $2::text AND m.seq > $3::int4 ORDER BY m.seq LIMIT $4::int4`,
           [id, tenant, after, Math.min(limit, page_max)]
-        ),
-        { onSuccess: (rows) => rows.map(messageOf), onFailure: toStoreError }
-      )
+        )
+        .pipe(
+          Effect.flatMap(decodeMessages),
+          Effect.mapBoth({ onSuccess: (rows) => rows.map(messageOf), onFailure: orStoreError })
+        )
   })
 })
 

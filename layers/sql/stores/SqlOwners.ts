@@ -5,12 +5,13 @@
  *
  * A stopped process keeps its session and a partition hides it: there the lease decides, as it does without this.
  */
-import { Clock, Effect, Latch, Layer, Schedule } from "effect"
+import { Clock, Effect, Latch, Layer, Schedule, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import type { SqlConnection, SqlError } from "effect/sql"
 import { Owners } from "../../../services/Owners.ts"
 import { outbox_channel } from "../outbox/OutboxRows.ts"
 import { tool_queue_channel } from "../tools/ToolWakeups.ts"
+import { rowDecoder } from "../engine/DecodedRows.ts"
 import { inTransaction } from "../engine/SqlFailure.ts"
 
 /** How often each process looks; also how soon it finds that its own session was lost. */
@@ -37,11 +38,13 @@ const look = `SELECT p.owner, p.owner <> ALL ($1::text[]) AND pg_try_advisory_xa
   pg_postmaster_start_time() < clock_timestamp() - interval '${started_s} seconds' AS settled
   FROM troupe.processes p WHERE p.guarded`
 
-interface Seen {
-  readonly owner: string
-  readonly free: boolean
-  readonly settled: boolean
-}
+const Seen = Schema.Struct({
+  owner: Schema.String,
+  free: Schema.Boolean,
+  settled: Schema.Boolean
+})
+type Seen = typeof Seen.Type
+const decodeSeen = rowDecoder(Seen, "owners")
 
 /** Its name, or that of one of its claims. */
 const held_by = (column: string) => `split_part(${column}, '.', 1) = $1::text`
@@ -88,18 +91,24 @@ const bury = (sql: SqlClient.SqlClient, owner: string) =>
     })
   )
 
-const make = Effect.gen(function* () {
-  const sql = yield* SqlClient.SqlClient
-  /** With the agents that each hosts. */
-  const mine = new Map<string, ReadonlyArray<string>>()
-  const listeners = new Set<() => void>()
-  const wakeup = yield* Latch.make(false)
+const run = (
+  connection: SqlConnection.Connection,
+  text: string,
+  params: ReadonlyArray<unknown>
+): Effect.Effect<ReadonlyArray<unknown>, SqlError.SqlError> =>
+  connection.execute(text, params, undefined)
+
+/** The connection goes back to the pool: no lock goes with it. */
+const release = (connection: SqlConnection.Connection) =>
+  Effect.ignoreCause(run(connection, `SELECT pg_advisory_unlock_all()::text`, []))
+
+/** Frees what owners held whose lock was free for `grace_ms`, and calls `gone` where one is not there any more. */
+const makeJudge = (sql: SqlClient.SqlClient, gone: () => void) => {
   /** Those that were there at the last look. */
   let known = new Set<string>()
   /** Since when the lock of each was found free, in ms. */
   const free_since = new Map<string, number>()
-
-  const judge = Effect.fnUntraced(function* (seen: ReadonlyArray<Seen>) {
+  return Effect.fnUntraced(function* (seen: ReadonlyArray<Seen>) {
     const now = yield* Clock.currentTimeMillis
     const here = new Set(seen.map(({ owner }) => owner))
     for (const { free, owner, settled } of seen) {
@@ -120,27 +129,37 @@ const make = Effect.gen(function* () {
     for (const owner of free_since.keys()) if (!here.has(owner)) free_since.delete(owner)
     const lost = [...known].some((owner) => !here.has(owner))
     known = here
-    if (lost) for (const listener of listeners) listener()
+    if (lost) gone()
   })
+}
 
-  /** One session, until it is lost: its owners' locks, and a look at those of others. */
-  const session = Effect.gen(function* () {
+/** The owners of this process, with the agents that each hosts. */
+type OwnOwners = ReadonlyMap<string, ReadonlyArray<string>>
+
+/** Holds the locks of this process's owners in one session, and looks at all owners, until the session is lost. */
+const holdSession = (
+  sql: SqlClient.SqlClient,
+  own: OwnOwners,
+  wakeup: Latch.Latch,
+  judge: ReturnType<typeof makeJudge>
+) =>
+  Effect.gen(function* () {
     const connection = yield* sql.reserve
     const locked = new Set<string>()
     yield* Effect.addFinalizer(() => release(connection))
     for (;;) {
       for (const owner of locked) {
-        if (mine.has(owner)) continue
+        if (own.has(owner)) continue
         yield* run(connection, unlock, [owner])
         locked.delete(owner)
       }
-      for (const owner of mine.keys()) {
+      for (const owner of own.keys()) {
         if (locked.has(owner)) continue
         yield* run(connection, lock, [owner])
         locked.add(owner)
       }
-      const seen = (yield* run(connection, look, [[...mine.keys()]])) as ReadonlyArray<Seen>
-      for (const [owner, agents] of mine) {
+      const seen = yield* decodeSeen(yield* run(connection, look, [[...own.keys()]]))
+      for (const [owner, agents] of own) {
         if (!seen.some((each) => each.owner === owner))
           yield* run(connection, register, [owner, agents])
       }
@@ -150,11 +169,19 @@ const make = Effect.gen(function* () {
     }
   }).pipe(Effect.scoped)
 
-  // A bug ends one session too: without another this process would be found gone, and would find nobody so.
+const make = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const own = new Map<string, ReadonlyArray<string>>()
+  const listeners = new Set<() => void>()
+  const wakeup = yield* Latch.make(false)
+  const judge = makeJudge(sql, () => {
+    for (const listener of listeners) listener()
+  })
+  // A defect ends one session too: without another this process would be found gone, and would find nobody so.
   yield* Effect.forkScoped(
-    session.pipe(
-      Effect.catchDefect((bug) =>
-        Effect.andThen(Effect.logError("the watch over owners broke", bug), Effect.fail(bug))
+    holdSession(sql, own, wakeup, judge).pipe(
+      Effect.catchDefect((defect) =>
+        Effect.andThen(Effect.logError("the watch over owners broke", defect), Effect.fail(defect))
       ),
       Effect.retry(reconnect),
       Effect.ignoreCause
@@ -164,12 +191,12 @@ const make = Effect.gen(function* () {
     attend: (owner, agents = []) =>
       Effect.acquireRelease(
         Effect.sync(() => {
-          mine.set(owner, agents)
+          own.set(owner, agents)
           wakeup.openUnsafe()
         }),
         () =>
           Effect.suspend(() => {
-            mine.delete(owner)
+            own.delete(owner)
             return Effect.ignoreCause(
               sql.unsafe(`DELETE FROM troupe.processes WHERE owner = $1::text`, [owner])
             )
@@ -184,16 +211,5 @@ const make = Effect.gen(function* () {
       )
   })
 })
-
-const run = (
-  connection: SqlConnection.Connection,
-  text: string,
-  params: ReadonlyArray<unknown>
-): Effect.Effect<ReadonlyArray<unknown>, SqlError.SqlError> =>
-  connection.execute(text, params, undefined)
-
-/** The connection goes back to the pool: no lock goes with it. */
-const release = (connection: SqlConnection.Connection) =>
-  Effect.ignoreCause(run(connection, `SELECT pg_advisory_unlock_all()::text`, []))
 
 export const layer: Layer.Layer<never, never, SqlClient.SqlClient> = Layer.effect(Owners, make)

@@ -4,14 +4,13 @@
  */
 import { Clock, Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
-import type { NewToolMessage, ToolDelivery } from "../../../services/ToolQueue.ts"
+import type { NewToolMessage } from "../../../services/ToolQueue.ts"
 import {
   ToolMessageConflict,
   ToolQueue,
   ToolQueueFull,
   waiting_max
 } from "../../../services/ToolQueue.ts"
-import { StoreError } from "../../../services/StoreError.ts"
 import { canonical } from "../../../src/Canonical.ts"
 import { Tenant } from "../../../src/Ids.ts"
 import { ResultMessage } from "../../../src/semstreams/CallMessage.ts"
@@ -22,57 +21,57 @@ import {
   isSameCall,
   isShowable
 } from "../../../src/tool/ToolMessage.ts"
+import { rowDecoder } from "../engine/DecodedRows.ts"
 import { inTransaction, orStoreError, toStoreError } from "../engine/SqlFailure.ts"
 import type { SqlNotify } from "../engine/SqlNotify.ts"
 import * as SqlToolOffers from "./SqlToolOffers.ts"
-import { textOf } from "../engine/StoredText.ts"
 import { makeToolWakeups, tool_queue_channel } from "./ToolWakeups.ts"
 
 const page_max = 500
 const error_max = 500
 const prune_max = 1_000
 
-interface Row {
-  readonly id: string
-  readonly tool: string
-  readonly tenant: string
-  readonly payload: string
-  readonly expires_at: number
-  readonly deliveries: number
-  readonly begun_at: number | null
-  readonly result: string | null
+const StoredResult = Schema.NullOr(Schema.fromJsonString(ResultMessage))
+const callFields = {
+  id: Schema.String,
+  tool: Schema.String,
+  tenant: Tenant,
+  payload: Schema.fromJsonString(Schema.Unknown),
+  expires_at: Schema.Number,
+  deliveries: Schema.Int
 }
+const decodeDeliveries = rowDecoder(
+  Schema.Struct({ ...callFields, begun_at: Schema.NullOr(Schema.Number), result: StoredResult }),
+  "claimed calls"
+)
+const decodeDead = rowDecoder(
+  Schema.Struct({
+    ...callFields,
+    error: Schema.fromJsonString(Schema.String),
+    dead_at: Schema.Number
+  }),
+  "dead calls"
+)
+const decodeResults = rowDecoder(
+  Schema.Struct({ status: Schema.Literals([0, 1, 2]), result: StoredResult }),
+  "recorded results of tools"
+)
+const decodeKnown = rowDecoder(
+  Schema.Struct({
+    tool: Schema.String,
+    tenant: Tenant,
+    payload: Schema.String,
+    status: Schema.Literals([0, 1, 2]),
+    result: StoredResult
+  }),
+  "sent calls"
+)
 
+/** By their codes. */
 const statuses = ["waiting", "over", "dead"] as const
 
 const columns = `id, tool, tenant, payload, expires_at::float8 AS expires_at, deliveries,
   begun_at::float8 AS begun_at, result`
-
-const readResult = Schema.decodeUnknownEffect(Schema.fromJsonString(ResultMessage))
-
-const resultOf = (text: string): Effect.Effect<ResultMessage, StoreError> =>
-  Effect.mapError(
-    readResult(text),
-    () => new StoreError({ message: "a recorded result of a tool cannot be read" })
-  )
-
-const messageOf = (row: Omit<Row, "begun_at" | "result">) => ({
-  id: row.id,
-  tool: row.tool,
-  tenant: Tenant.make(row.tenant),
-  payload: JSON.parse(row.payload) as unknown,
-  expires_at: row.expires_at,
-  deliveries: row.deliveries
-})
-
-const deliveryOf = Effect.fnUntraced(function* (row: Row) {
-  const delivery: ToolDelivery = {
-    ...messageOf(row),
-    begun_at: row.begun_at ?? undefined,
-    result: row.result === null ? undefined : yield* resultOf(row.result)
-  }
-  return delivery
-})
 
 const put = (
   sql: SqlClient.SqlClient,
@@ -106,10 +105,11 @@ const known = Effect.fnUntraced(function* (
   now: number
 ) {
   const { expires_at, id, tenant, tool } = message
-  const [row] = yield* sql<Row & { readonly status: number }>`
-    SELECT ${sql.literal(columns)}, status FROM troupe.tool_messages WHERE id = ${id}::text FOR UPDATE`
+  const rows = yield* sql`
+    SELECT tool, tenant, payload, status, result FROM troupe.tool_messages WHERE id = ${id}::text FOR UPDATE`
+  const [row] = yield* decodeKnown(rows)
   if (row === undefined) return "gone" as const
-  const result = row.result === null ? undefined : yield* resultOf(row.result)
+  const result = row.result ?? undefined
   // What is run again may come with another approval.
   const again = result === undefined ? row.status !== 0 : isInconclusive(result)
   if (row.tool !== tool || row.tenant !== tenant || (!again && !isSameCall(row.payload, payload))) {
@@ -141,155 +141,181 @@ const send = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, message: New
   }
   const now = yield* Clock.currentTimeMillis
   for (;;) {
-    const [said] = yield* put(sql, message, payload, now)
-    if (said!.put) return undefined
+    const [tried] = yield* put(sql, message, payload, now)
+    if (tried!.put) return undefined
     const found = yield* inTransaction(sql)(known(sql, message, payload, now))
     if (found !== "gone") return found
-    if (!said!.room) return yield* new ToolQueueFull({ tool: message.tool, waiting_max })
+    if (!tried!.room) return yield* new ToolQueueFull({ tool: message.tool, waiting_max })
   }
+})
+
+const resultRow = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, id: string) {
+  const rows = yield* sql`SELECT status, result FROM troupe.tool_messages WHERE id = ${id}::text`
+  const [row] = yield* decodeResults(rows)
+  return row
+})
+
+const resultOf = (sql: SqlClient.SqlClient, id: string) =>
+  Effect.mapBoth(resultRow(sql, id), {
+    onSuccess: (row) => row?.result ?? undefined,
+    onFailure: orStoreError
+  })
+
+/** True if the statement found the row that it is about. */
+const changes = <E>(statement: Effect.Effect<ReadonlyArray<unknown>, E>) =>
+  Effect.map(statement, (rows) => rows.length > 0)
+
+type Methods<K extends keyof ToolQueue["Service"]> = Pick<ToolQueue["Service"], K>
+type Wakeups = Effect.Success<typeof makeToolWakeups>
+
+/** For whoever sends a call and waits for its result. */
+const sending = (
+  sql: SqlClient.SqlClient,
+  wakeups: Wakeups
+): Methods<"send" | "awaited" | "look" | "withdraw" | "shown"> => ({
+  send: Effect.fn("ToolQueue.send")((message) => send(sql, message), Effect.mapError(orStoreError)),
+  awaited: Effect.fn("ToolQueue.awaited")((id) => wakeups.until(id, resultOf(sql, id))),
+  look: Effect.fnUntraced(function* (id) {
+    const row = yield* resultRow(sql, id)
+    return row && { status: statuses[row.status], result: row.result ?? undefined }
+  }, Effect.mapError(orStoreError)),
+  withdraw: (id) =>
+    changes(sql`
+      DELETE FROM troupe.tool_messages WHERE id = ${id}::text AND status = 0 AND deliveries = 0 RETURNING 1`).pipe(
+      Effect.mapError(toStoreError)
+    ),
+  shown: wakeups.onShown
+})
+
+/** For whoever gives calls to workers. */
+const claiming = (
+  sql: SqlClient.SqlClient,
+  wakeups: Wakeups
+): Methods<"claim" | "release" | "nextDueAt" | "sent"> => ({
+  claim: Effect.fn("ToolQueue.claim")(function* ({ after, lease_ms, limit, owner, tools }) {
+    const now = yield* Clock.currentTimeMillis
+    const wanted = Math.max(0, Math.min(limit, page_max))
+    const rows = yield* sql`
+      SELECT ${sql.literal(columns)} FROM troupe.claim_tool_messages(${owner}::text, ${now}::int8, ${now + lease_ms}::int8,
+        ${tools}::text[], ${wanted}::int4, ${after ?? ""}::text)`
+    const claimed = yield* decodeDeliveries(rows)
+    return claimed.map(({ begun_at, result, ...call }) => ({
+      ...call,
+      begun_at: begun_at ?? undefined,
+      result: result ?? undefined
+    }))
+  }, Effect.mapError(orStoreError)),
+  release: Effect.fn("ToolQueue.release")(function* (owners) {
+    const now = yield* Clock.currentTimeMillis
+    yield* sql`
+      UPDATE troupe.tool_messages SET owner = NULL, due_at = ${now}::int8, deliveries = greatest(deliveries - 1, 0)
+      WHERE status = 0 AND owner = ANY(${owners}::text[]) RETURNING pg_notify(${tool_queue_channel}::text, '')`
+  }, Effect.mapError(toStoreError)),
+  nextDueAt: (tools) =>
+    Effect.mapBoth(
+      sql<{ readonly due_at: number | null }>`
+        SELECT min(x.due_at)::float8 AS due_at FROM unnest(${tools}::text[]) t(tool) CROSS JOIN LATERAL (
+          SELECT m.due_at FROM troupe.tool_messages m WHERE m.status = 0 AND m.tool = t.tool ORDER BY m.due_at LIMIT 1) x`,
+      { onSuccess: (rows) => rows[0]!.due_at ?? undefined, onFailure: toStoreError }
+    ),
+  sent: wakeups.onSent
+})
+
+/** For a worker that runs a call. */
+const running = (
+  sql: SqlClient.SqlClient
+): Methods<"begin" | "extend" | "publish" | "acknowledge" | "failed" | "show"> => ({
+  begin: Effect.fnUntraced(function* (id, owner) {
+    const now = yield* Clock.currentTimeMillis
+    return yield* changes(sql`
+      UPDATE troupe.tool_messages SET begun_at = ${now}::int8
+      WHERE id = ${id}::text AND owner = ${owner}::text AND status = 0 RETURNING 1`)
+  }, Effect.mapError(toStoreError)),
+  extend: Effect.fnUntraced(function* (id, owner, lease_ms) {
+    const now = yield* Clock.currentTimeMillis
+    return yield* changes(sql`
+      UPDATE troupe.tool_messages SET due_at = ${now + lease_ms}::int8
+      WHERE id = ${id}::text AND owner = ${owner}::text AND status = 0 RETURNING 1`)
+  }, Effect.mapError(toStoreError)),
+  publish: Effect.fn("ToolQueue.publish")(function* (id, result) {
+    const rows = yield* sql`
+      UPDATE troupe.tool_messages SET result = ${JSON.stringify(result)}::text
+      WHERE id = ${id}::text AND result IS NULL RETURNING pg_notify(${tool_queue_channel}::text, id)`
+    return rows.length > 0 ? result : yield* resultOf(sql, id)
+  }, Effect.mapError(orStoreError)),
+  acknowledge: Effect.fn("ToolQueue.acknowledge")(function* (id, owner) {
+    const now = yield* Clock.currentTimeMillis
+    return yield* changes(sql`
+      UPDATE troupe.tool_messages SET status = 1, owner = NULL, over_at = ${now}::int8
+      WHERE id = ${id}::text AND owner = ${owner}::text AND status = 0 RETURNING 1`)
+  }, Effect.mapError(toStoreError)),
+  failed: Effect.fn("ToolQueue.failed")(function* (id, owner, error, retry_at) {
+    const now = yield* Clock.currentTimeMillis
+    const text = JSON.stringify(error.slice(0, error_max))
+    return yield* changes(
+      retry_at === undefined
+        ? sql`
+      UPDATE troupe.tool_messages SET status = 2, owner = NULL, error = ${text}::text, over_at = ${now}::int8
+      WHERE id = ${id}::text AND owner = ${owner}::text AND status = 0 RETURNING 1`
+        : sql`
+      UPDATE troupe.tool_messages SET owner = NULL, error = ${text}::text, due_at = ${retry_at}::int8
+      WHERE id = ${id}::text AND owner = ${owner}::text AND status = 0 RETURNING 1`
+    )
+  }, Effect.mapError(toStoreError)),
+  show: (id, json) =>
+    isShowable(json)
+      ? Effect.mapBoth(
+          sql`SELECT pg_notify(${tool_queue_channel}::text, ${`${id}\n${json}`}::text)`,
+          {
+            onSuccess: () => undefined,
+            onFailure: toStoreError
+          }
+        )
+      : Effect.void
+})
+
+/** For operators: calls that are dead or over. */
+const operating = (sql: SqlClient.SqlClient): Methods<"dead" | "replay" | "discard" | "prune"> => ({
+  dead: (limit) =>
+    sql`
+      SELECT ${sql.literal(columns)}, error, over_at::float8 AS dead_at FROM troupe.tool_messages
+      WHERE status = 2 ORDER BY over_at DESC, place DESC LIMIT ${Math.min(limit, page_max)}::int4`.pipe(
+      Effect.flatMap(decodeDead),
+      Effect.mapError(orStoreError)
+    ),
+  replay: Effect.fn("ToolQueue.replay")(function* (id, expires_at) {
+    const now = yield* Clock.currentTimeMillis
+    return yield* changes(sql`
+      UPDATE troupe.tool_messages SET status = 0, due_at = ${now}::int8, expires_at = ${expires_at}::int8,
+        deliveries = 0, begun_at = NULL, result = NULL, error = NULL, over_at = NULL
+      WHERE id = ${id}::text AND status = 2 RETURNING pg_notify(${tool_queue_channel}::text, '')`)
+  }, Effect.mapError(toStoreError)),
+  discard: Effect.fnUntraced(function* (id) {
+    const now = yield* Clock.currentTimeMillis
+    return yield* changes(sql`
+      UPDATE troupe.tool_messages SET status = 1, over_at = ${now}::int8
+      WHERE id = ${id}::text AND status = 2 RETURNING 1`)
+  }, Effect.mapError(toStoreError)),
+  prune: (before) =>
+    Effect.mapBoth(
+      sql`
+        DELETE FROM troupe.tool_messages WHERE id IN (
+          SELECT id FROM troupe.tool_messages WHERE status = 1 AND over_at < ${before}::int8
+          ORDER BY over_at LIMIT ${prune_max}::int4 FOR UPDATE SKIP LOCKED
+        ) RETURNING 1`,
+      { onSuccess: (rows) => rows.length, onFailure: toStoreError }
+    )
 })
 
 const make = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const wakeups = yield* makeToolWakeups
-  const offers = yield* SqlToolOffers.make
-
-  const result = Effect.fnUntraced(function* (id: string) {
-    const [row] = yield* sql<{ readonly result: string | null }>`
-      SELECT result FROM troupe.tool_messages WHERE id = ${id}::text`
-    return row === undefined || row.result === null ? undefined : yield* resultOf(row.result)
-  }, Effect.mapError(orStoreError))
-
-  /** True if the statement found the row that it is about. */
-  const changes = <E>(statement: Effect.Effect<ReadonlyArray<unknown>, E>) =>
-    Effect.map(statement, (rows) => rows.length > 0)
-
   return ToolQueue.of({
-    send: Effect.fn("ToolQueue.send")(
-      (message) => send(sql, message),
-      Effect.mapError(orStoreError)
-    ),
-    awaited: Effect.fn("ToolQueue.awaited")((id) => wakeups.until(id, result(id))),
-    look: Effect.fnUntraced(function* (id) {
-      const [row] = yield* sql<Pick<Row, "result"> & { readonly status: 0 | 1 | 2 }>`
-        SELECT status, result FROM troupe.tool_messages WHERE id = ${id}::text`
-      if (row === undefined) return undefined
-      const said = row.result === null ? undefined : yield* resultOf(row.result)
-      return { status: statuses[row.status], result: said }
-    }, Effect.mapError(orStoreError)),
-    withdraw: (id) =>
-      changes(sql`
-        DELETE FROM troupe.tool_messages WHERE id = ${id}::text AND status = 0 AND deliveries = 0 RETURNING 1`).pipe(
-        Effect.mapError(toStoreError)
-      ),
-    claim: Effect.fn("ToolQueue.claim")(function* ({ after, lease_ms, limit, owner, tools }) {
-      const now = yield* Clock.currentTimeMillis
-      const wanted = Math.max(0, Math.min(limit, page_max))
-      const rows = yield* sql<Row>`
-        SELECT ${sql.literal(columns)} FROM troupe.claim_tool_messages(${owner}::text, ${now}::int8, ${now + lease_ms}::int8,
-          ${tools}::text[], ${wanted}::int4, ${after ?? ""}::text)`
-      return yield* Effect.forEach(rows, deliveryOf)
-    }, Effect.mapError(orStoreError)),
-    release: Effect.fn("ToolQueue.release")(function* (owners) {
-      const now = yield* Clock.currentTimeMillis
-      yield* sql`
-        UPDATE troupe.tool_messages SET owner = NULL, due_at = ${now}::int8, deliveries = greatest(deliveries - 1, 0)
-        WHERE status = 0 AND owner = ANY(${owners}::text[]) RETURNING pg_notify(${tool_queue_channel}::text, '')`
-    }, Effect.mapError(toStoreError)),
-    begin: Effect.fnUntraced(function* (id, owner) {
-      const now = yield* Clock.currentTimeMillis
-      return yield* changes(sql`
-        UPDATE troupe.tool_messages SET begun_at = ${now}::int8
-        WHERE id = ${id}::text AND owner = ${owner}::text AND status = 0 RETURNING 1`)
-    }, Effect.mapError(toStoreError)),
-    extend: Effect.fnUntraced(function* (id, owner, lease_ms) {
-      const now = yield* Clock.currentTimeMillis
-      return yield* changes(sql`
-        UPDATE troupe.tool_messages SET due_at = ${now + lease_ms}::int8
-        WHERE id = ${id}::text AND owner = ${owner}::text AND status = 0 RETURNING 1`)
-    }, Effect.mapError(toStoreError)),
-    publish: Effect.fn("ToolQueue.publish")(function* (id, said) {
-      const rows = yield* sql`
-        UPDATE troupe.tool_messages SET result = ${JSON.stringify(said)}::text
-        WHERE id = ${id}::text AND result IS NULL RETURNING pg_notify(${tool_queue_channel}::text, id)`
-      return rows.length > 0 ? said : yield* result(id)
-    }, Effect.mapError(orStoreError)),
-    acknowledge: Effect.fn("ToolQueue.acknowledge")(function* (id, owner) {
-      const now = yield* Clock.currentTimeMillis
-      return yield* changes(sql`
-        UPDATE troupe.tool_messages SET status = 1, owner = NULL, over_at = ${now}::int8
-        WHERE id = ${id}::text AND owner = ${owner}::text AND status = 0 RETURNING 1`)
-    }, Effect.mapError(toStoreError)),
-    failed: Effect.fn("ToolQueue.failed")(function* (id, owner, error, retry_at) {
-      const now = yield* Clock.currentTimeMillis
-      const text = JSON.stringify(error.slice(0, error_max))
-      return yield* changes(
-        retry_at === undefined
-          ? sql`
-        UPDATE troupe.tool_messages SET status = 2, owner = NULL, error = ${text}::text, over_at = ${now}::int8
-        WHERE id = ${id}::text AND owner = ${owner}::text AND status = 0 RETURNING 1`
-          : sql`
-        UPDATE troupe.tool_messages SET owner = NULL, error = ${text}::text, due_at = ${retry_at}::int8
-        WHERE id = ${id}::text AND owner = ${owner}::text AND status = 0 RETURNING 1`
-      )
-    }, Effect.mapError(toStoreError)),
-    dead: (limit) =>
-      Effect.mapBoth(
-        sql<Row & { readonly error: string; readonly dead_at: number }>`
-          SELECT ${sql.literal(columns)}, error, over_at::float8 AS dead_at FROM troupe.tool_messages
-          WHERE status = 2 ORDER BY over_at DESC, place DESC LIMIT ${Math.min(limit, page_max)}::int4`,
-        {
-          onSuccess: (rows) =>
-            rows.map((row) => ({
-              ...messageOf(row),
-              error: textOf(row.error),
-              dead_at: row.dead_at
-            })),
-          onFailure: toStoreError
-        }
-      ),
-    replay: Effect.fn("ToolQueue.replay")(function* (id, expires_at) {
-      const now = yield* Clock.currentTimeMillis
-      return yield* changes(sql`
-        UPDATE troupe.tool_messages SET status = 0, due_at = ${now}::int8, expires_at = ${expires_at}::int8,
-          deliveries = 0, begun_at = NULL, result = NULL, error = NULL, over_at = NULL
-        WHERE id = ${id}::text AND status = 2 RETURNING pg_notify(${tool_queue_channel}::text, '')`)
-    }, Effect.mapError(toStoreError)),
-    discard: Effect.fnUntraced(function* (id) {
-      const now = yield* Clock.currentTimeMillis
-      return yield* changes(sql`
-        UPDATE troupe.tool_messages SET status = 1, over_at = ${now}::int8
-        WHERE id = ${id}::text AND status = 2 RETURNING 1`)
-    }, Effect.mapError(toStoreError)),
-    prune: (before) =>
-      Effect.mapBoth(
-        sql`
-          DELETE FROM troupe.tool_messages WHERE id IN (
-            SELECT id FROM troupe.tool_messages WHERE status = 1 AND over_at < ${before}::int8
-            ORDER BY over_at LIMIT ${prune_max}::int4 FOR UPDATE SKIP LOCKED
-          ) RETURNING 1`,
-        { onSuccess: (rows) => rows.length, onFailure: toStoreError }
-      ),
-    nextDueAt: (tools) =>
-      Effect.mapBoth(
-        sql<{ readonly due_at: number | null }>`
-          SELECT min(x.due_at)::float8 AS due_at FROM unnest(${tools}::text[]) t(tool) CROSS JOIN LATERAL (
-            SELECT m.due_at FROM troupe.tool_messages m WHERE m.status = 0 AND m.tool = t.tool ORDER BY m.due_at LIMIT 1) x`,
-        { onSuccess: (rows) => rows[0]!.due_at ?? undefined, onFailure: toStoreError }
-      ),
-    sent: wakeups.onSent,
-    show: (id, json) =>
-      isShowable(json)
-        ? Effect.mapBoth(
-            sql`SELECT pg_notify(${tool_queue_channel}::text, ${`${id}\n${json}`}::text)`,
-            {
-              onSuccess: () => undefined,
-              onFailure: toStoreError
-            }
-          )
-        : Effect.void,
-    shown: wakeups.onShown,
-    ...offers
+    ...sending(sql, wakeups),
+    ...claiming(sql, wakeups),
+    ...running(sql),
+    ...operating(sql),
+    ...(yield* SqlToolOffers.make)
   })
 })
 
