@@ -10,7 +10,7 @@ import { Roles } from "../Principal.ts"
 import { Source } from "../run/ProviderWork.ts"
 import { FinishReason, RunEvent } from "../run/RunEvent.ts"
 import { LimitName } from "../run/RunLimits.ts"
-import { filters, RunItem, Status } from "../run/RunItem.ts"
+import { runFilters, RunItem, RunItemStatus } from "../run/RunItem.ts"
 import { rolesFor } from "../Rights.ts"
 import { Authentication, Needs, RequestBody, Validation } from "./Boundary.ts"
 import { After, Limit, Reason } from "./Page.ts"
@@ -44,7 +44,7 @@ export const RunSummary = Schema.Struct({
   conversation: ConversationId,
   agent: AgentName,
   ordinal: Schema.Int,
-  status: Status,
+  status: RunItemStatus,
   task_status: TaskStatus,
   message: Schema.String,
   by: Schema.String,
@@ -94,7 +94,7 @@ const params = { id: RunId }
 
 const list = HttpApiEndpoint.get("list", "/v1/runs", {
   query: {
-    ...filters,
+    ...runFilters,
     limit: Schema.optionalKey(Limit)
   },
   success: Schema.Struct({

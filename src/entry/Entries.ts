@@ -9,7 +9,7 @@ import { AnyDecision, decision_expected, decisionOf, Reason } from "../approval/
 import { InitiatedBy } from "../conversation/Conversation.ts"
 import * as Ids from "../Ids.ts"
 import { Principal, Role } from "../Principal.ts"
-import { filters } from "../run/RunItem.ts"
+import { runFilters } from "../run/RunItem.ts"
 import type { NotEntitled } from "../approval/Approval.ts"
 import type { RightName } from "../Rights.ts"
 import { refusalOf } from "../Rights.ts"
@@ -45,7 +45,7 @@ export const limitUpTo = (max: number) =>
 /** Which runs a list shows, and how many: 50 where nobody says. */
 export const runs = reader(
   Schema.Struct({
-    ...filters,
+    ...runFilters,
     limit: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 500 })))
   })
 )

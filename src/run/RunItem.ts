@@ -7,7 +7,7 @@ import { TaskStatus } from "../delivery/AgentTask.ts"
 import { AgentName, ConversationId, RunId } from "../Ids.ts"
 import { UnknownCall } from "./UnknownCall.ts"
 
-export const Status = Schema.Literals([
+export const RunItemStatus = Schema.Literals([
   "pending",
   "processing",
   "awaiting_approval",
@@ -21,8 +21,8 @@ export const WaitingFor = Schema.Literals(["approval", "unknown"])
 export type WaitingFor = typeof WaitingFor.Type
 
 /** Which runs a list shows. */
-export const filters = {
-  status: Schema.optionalKey(Status),
+export const runFilters = {
+  status: Schema.optionalKey(RunItemStatus),
   waiting: Schema.optionalKey(WaitingFor),
   agent: Schema.optionalKey(AgentName),
   /** Those behind this one, which is the last of the page before. */
@@ -34,7 +34,7 @@ export const RunItem = Schema.Struct({
   conversation: ConversationId,
   agent: AgentName,
   ordinal: Schema.Int,
-  status: Status,
+  status: RunItemStatus,
   task_status: TaskStatus,
   /** The first 200 characters of the message. */
   message: Schema.String,

@@ -121,7 +121,7 @@ describe("a plan for any prompt and any bound", () => {
       assert.strictEqual(after.transcript[0], prompt.transcript[0])
       const isWithin = tokensOf(after) <= bounds.context_tokens_max
       assert.isTrue(isWithin || isLeast(after), `seed ${seed}: ${tokensOf(after)}`)
-      // The last step is what the model waits for: its calls and results stay, cut at most.
+      // The calls and results of the last step stay; its results may be cut.
       const last = prompt.transcript.findLastIndex((entry) => entry.role === "assistant")
       const tail = last < 0 ? 0 : prompt.transcript.length - last
       assert.deepStrictEqual(
@@ -150,7 +150,7 @@ describe("a plan for any prompt and any bound", () => {
       const once = applied(prompt, found).transcript
       const grown = [...prompt.transcript, { role: "assistant" as const, text: "more", calls: [] }]
       const own = { ...found.own }
-      // The same cut, were it applied a step later, shows the same, but for what it cut of the last step.
+      // The same cut, applied a step later, gives the same prompt, except for results of the last step that it had cut.
       if (own.capped !== undefined) continue
       assert.deepStrictEqual(
         cutTranscript(grown, prompt.step + 1, undefined, own).slice(0, -1),

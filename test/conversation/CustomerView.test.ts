@@ -10,10 +10,10 @@ import { RunEvent } from "../../src/run/RunEvent.ts"
 
 const secret = "planted secret"
 
-/** What an answer refers to is a part of it. */
+/** Sources are a part of the answer. */
 const sources = ["sources.url", "sources.title", "sources.document"]
 
-/** All that a customer may read of each event, by path; a path that is not here shows nothing of what it holds. */
+/** The paths of all members that a customer may read, by event. */
 const shown: Readonly<Record<string, ReadonlyArray<string>>> = {
   RunAccepted: ["message"],
   ModelTurned: ["frame", "text", "finish"],
@@ -25,7 +25,7 @@ const shown: Readonly<Record<string, ReadonlyArray<string>>> = {
   RunEnded: ["status", "text", "finish", ...sources]
 }
 
-/** The value with a secret in the place of each text but tags and what `keep` names, and in members that nobody knows. */
+/** The value with a secret in place of each text, except tags and what `keep` names, and with unknown members that hold it. */
 const planted = (value: unknown, keep: ReadonlyArray<string>, path = ""): unknown => {
   if (typeof value === "string") return keep.includes(path) ? value : secret
   if (Array.isArray(value)) return [...value, secret].map((each) => planted(each, keep, path))
@@ -91,7 +91,7 @@ describe("what a customer sees", () => {
       })
     }
     assert.deepInclude(turned("Half of", "length"), { finish: "length" })
-    // One that says nothing did something.
+    // A turn without a text only had calls.
     assert.isUndefined(turned("", "tool_calls"))
   })
 

@@ -1,12 +1,12 @@
-/** The paths of every member of a value, and the value with one of them of another kind. */
+/** The paths of all members of a value, and the value with one of them replaced by another type. */
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null
 
 const another = (value: unknown): unknown => (typeof value === "string" ? 5 : "another kind")
 
 /**
- * The same value again and again, each time with one member, at any depth, of another kind; with the path of it. What is
- * in a member named in `open` may be anything.
+ * One copy of the value per member, at any depth, with that member replaced by another type; with its path. Members below one
+ * that is named in `open` may be anything and are left alone.
  */
 export const corrupted = (
   value: unknown,

@@ -49,7 +49,7 @@ export const begin = (limits: RunLimits, random: () => number = () => 0): Play =
   return play
 }
 
-/** More than any play has: what follows from a state for ever fails here, and does not take all memory. */
+/** More than any play has: a conclusion that follows again and again fails here instead of filling the memory. */
 const events_most = 20_000
 
 export const apply = (play: Play, events: ReadonlyArray<RunEvent>): void => {
@@ -114,7 +114,7 @@ export const turn = (calls: number, text = calls === 0 ? "done" : "let me look")
 
 const ends = ["length", "content_filter", "refusal", "other"] as const
 
-/** A turn as a model may give it: with a price, without one, empty, cut, or asking for one thing twice. */
+/** A turn as a model may give it: with a price, without one, empty, cut, or with two equal calls. */
 const anyTurn = (play: Play): Turn => {
   const given = turn(chance(play, 0.25) ? 0 : 1 + below(play, 3))
   const said = chance(play, 0.1) ? { ...given, text: "", calls: [] } : given
@@ -156,7 +156,7 @@ const finishTurn = (play: Play): void => {
   }
 }
 
-/** What the run's owner does when a bound is reached and people are to say whether it goes on. */
+/** What the run's owner does when a limit with `ask` is reached. */
 const askLimit = (play: Play): void => {
   const wanted = wantedWork(play.state).find((each) => each._tag === "AskLimit")
   const limit = wanted?.limit ?? pick(play, ["steps_max", "cost_max"] as const)
@@ -185,7 +185,7 @@ const outcomeOf = (play: Play): Outcome =>
 export const nextApproval = (play: Play): ApprovalId =>
   ApprovalId.make(`00000000-0000-4000-8000-${(++play.approvals).toString(16).padStart(12, "0")}`)
 
-/** What a call says at its end; half of those that were lost say what their tool says of them. */
+/** The input at the end of a call; for half of the lost ones it is what their tool reports. */
 const finished = (play: Play, call: CallId): RunInput => ({
   _tag: "Finished",
   settled: { _tag: "CallSettled", call, outcome: outcomeOf(play) },
@@ -289,11 +289,11 @@ const act = (play: Play): void => {
     const stopping = { status: "failed", by: "runtime", reason: "definition_changed" } as const
     return give(play, { _tag: "Stops", stopping })
   }
-  // The owner hears of what others did sooner or later.
+  // The owner folds what others appended sooner or later.
   if (chance(play, 0.6)) give(play, { _tag: "Recovered" })
 }
 
-/** `after` is called after everything that happens. */
+/** `after` is called after each step. */
 export const interleave = (seed: number, after: (play: Play) => void): Play => {
   const random = seeded(seed)
   const play = begin(randomLimits(random), random)

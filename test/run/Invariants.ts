@@ -59,7 +59,7 @@ const assertTranscript = (frame: FrameState): void => {
   let step = 0
   for (let i = 0; i < entries.length; step++) {
     const turn = entries[i++]!
-    // An empty turn is not shown: the model is told of it instead.
+    // An empty turn is not in the transcript; a note on it is.
     if (turn.role === "user" && turn.text === empty_text) continue
     if (turn.role !== "assistant") return assert.fail(`${turn.role} where a turn belongs`)
     const results = turn.calls.map((_, index) => `${frame.id}/${step + 1}.${index}`)
@@ -155,7 +155,7 @@ const fits = (state: RunState, event: RunEvent, phase: CallPhase, sent: boolean)
       return phase._tag === "Unknown"
     case "CallSettled":
       if (sent && did_not_run.has(event.outcome._tag)) return false
-      // What an older owner dispatched has no result but what somebody says of it who was asked, or an operator.
+      // A dispatch of an older owner has its result from its tool, which was asked, or from an operator.
       if (phase._tag === "Dispatched" && phase.epoch < state.epoch && phase.on_loss !== "ask") {
         return (
           event.outcome._tag === "Unknown" || (phase.on_loss === "again" && event.by !== undefined)
@@ -171,9 +171,9 @@ const fits = (state: RunState, event: RunEvent, phase: CallPhase, sent: boolean)
 }
 
 /**
- * Every event fits the state before it: a question is answered before its call moves, a dispatch is repeated only by a
- * new owner or after its tool was asked and only where that was declared, nobody but an operator settles an unknown call, a call that was sent
- * never ends as one that did not run, a delegation ends after the calls of its frame, and a run that stops starts nothing.
+ * Every event fits the state before it: a question is answered before its call moves; a dispatch is repeated only by a new owner
+ * or after its tool was asked, and only where that was declared; only an operator settles an unknown call; a dispatched call never
+ * ends as one that did not run; a delegation ends after the calls of its frame; a run that stops starts nothing.
  */
 export const assertFacts = ({ events }: Play): void => {
   const state = fold(events.slice(0, 1))

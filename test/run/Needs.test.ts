@@ -34,7 +34,7 @@ describe("a need", () => {
 })
 
 describe("what a run needs", () => {
-  /** A call that was sent, of a tool that is known, and a specialist that has sent one. */
+  /** A dispatched call whose tool is recorded, and a specialist with another. */
   const sent = () => {
     const play = started()
     says(play, { calls: [proposal("z"), proposal("a")] })

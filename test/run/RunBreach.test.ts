@@ -37,7 +37,7 @@ const broke: Outcome = {
 
 interface Bound {
   readonly limits: Partial<RunLimits>
-  /** Brings the run one more `limits` near to its bound; the second time it is there. */
+  /** Uses half of the limit; the second time it is reached. */
   readonly near: (play: Play) => void
   readonly reason: string
   readonly used: readonly [number | string, number | string]

@@ -65,7 +65,7 @@ const tagOf = <E extends { readonly _tag: string }>(
 ): string | undefined =>
   Result.isFailure(amendment.answer) ? amendment.answer.failure._tag : undefined
 
-/** It changes nothing, and says so in this way. */
+/** It appends nothing, and fails with this error. */
 const assertRefused = <E extends { readonly _tag: string }>(
   amendment: Amendment<unknown, E>,
   tag: string
@@ -411,7 +411,7 @@ describe("settleCall", () => {
     assert.strictEqual(settle(fold(play.events), succeeded, 100).events.length, 1)
     claim(play)
     assert.isTrue(command(play, (state) => settle(state, succeeded, 0)))
-    // Whoever asked comes too late.
+    // What its tool reports comes too late.
     const late = { _tag: "CallSettled", call: second, outcome: { _tag: "Cancelled" } } as const
     const { length } = play.events
     give(play, { _tag: "Finished", settled: late, asked: true })

@@ -370,7 +370,7 @@ describe("a dispatch", () => {
       const given = asked === undefined ? finished : ({ ...finished, asked } as RunInput)
       assert.deepStrictEqual(decide(play.state, given), [settled(first, cancelled)])
       claim(play)
-      // Only a tool that can be asked says what became of a call that was lost.
+      // Only a tool with on_loss ask reports what became of a lost call.
       assert.deepStrictEqual(decide(play.state, given), [
         { _tag: "CallUnknown", call: first, tool: "write" }
       ])

@@ -28,7 +28,7 @@ import {
   assertTranscripts
 } from "./Invariants.ts"
 
-/** Tens of millions of assertions: a machine that is busy with others needs more than half a minute. */
+/** Tens of millions of assertions: a busy machine needs more than half a minute. */
 const patient = { timeout: 180_000 }
 
 const seeds = Array.from({ length: 2_500 }, (_, seed) => seed)
@@ -315,7 +315,7 @@ describe("steps_max", () => {
     const play = turned(2, { steps_max: 2 })
     delegate(play, 0)
     delegate(play, 1)
-    // Both turns come back in one drain of the inbox, before anything follows from the first.
+    // Both turns are decided in one pass, before anything is concluded from the first.
     for (const index of [0, 1]) {
       const frame = frameOf(first(index))
       apply(
@@ -330,7 +330,7 @@ describe("steps_max", () => {
   })
 })
 
-/** A call that an older owner dispatched, and whose tool can be asked. */
+/** A call with on_loss ask that an older owner dispatched. */
 const lostAsk = () => {
   const play = turned(1)
   give(play, { _tag: "Dispatches", call: first(0), key: "k", on_loss: "ask", over_at: 100 })

@@ -54,7 +54,7 @@ const outcomes: Record<Outcome["_tag"], Outcome> = {
   Unknown: { _tag: "Unknown" }
 }
 
-/** Events of each kind with all that they can hold, in all the words that they know. */
+/** Events of each tag with all of their members, and all of their literals. */
 const whole: {
   readonly [Tag in RunEvent["_tag"]]: ReadonlyArray<Extract<RunEvent, { readonly _tag: Tag }>>
 } = {

@@ -277,7 +277,7 @@ describe("an empty turn", () => {
 })
 
 describe("the same call that fails again and again", () => {
-  /** How often calls with these arguments failed as one, after each has failed once. */
+  /** The count of failures after calls with these arguments have failed once each. */
   const repeats = (...calls: ReadonlyArray<ProposedCall>): number => {
     const play = started({ repeats_max: 100, mistakes_max: 0, steps_max: 100 })
     for (const call of calls) {

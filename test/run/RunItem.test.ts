@@ -1,7 +1,7 @@
 import { assert, it } from "@effect/vitest"
 import { Schema } from "effect"
 import type { AgentTask } from "../../src/delivery/AgentTask.ts"
-import { filters, RunItem, runItem, Status, WaitingFor } from "../../src/run/RunItem.ts"
+import { runFilters, RunItem, runItem, RunItemStatus, WaitingFor } from "../../src/run/RunItem.ts"
 import { UnhostedWork } from "../../src/run/UnhostedWork.ts"
 import * as Samples from "../contracts/Samples.ts"
 import { corrupted } from "./Corrupted.ts"
@@ -66,7 +66,7 @@ it("a run in a list shows 200 units of its message, and never half a character",
 })
 
 it("a list may be filtered by each status, and by what its runs wait for", () => {
-  assert.deepStrictEqual(Status.literals, [
+  assert.deepStrictEqual(RunItemStatus.literals, [
     "pending",
     "processing",
     "awaiting_approval",
@@ -75,7 +75,7 @@ it("a list may be filtered by each status, and by what its runs wait for", () =>
     "cancelled"
   ])
   assert.deepStrictEqual(WaitingFor.literals, ["approval", "unknown"])
-  const decode = Schema.decodeUnknownSync(Schema.Struct(filters))
+  const decode = Schema.decodeUnknownSync(Schema.Struct(runFilters))
   const query = { status: "failed", waiting: "unknown", agent: "operations", after: task.id }
   assert.deepStrictEqual(decode(query), query as never)
   assert.deepStrictEqual(decode({}), {})

@@ -1,5 +1,5 @@
 /**
- * Short ways to bring a run to where a test begins, through the decider alone.
+ * Helpers that bring a run to the state where a test begins, through the decider alone.
  */
 import type { Decision } from "../../src/approval/Approval.ts"
 import type { TurnCost } from "../../src/cost/TurnCost.ts"
@@ -47,7 +47,7 @@ export const says = (
     give(play, { _tag: "TurnFinished", turned: { _tag: "ModelTurned", frame, step, ...turned } })
   })
 
-/** A turn with so many calls that have nothing in common. */
+/** A turn with so many different calls. */
 export const proposes = (play: Play, calls: number, frame: FrameId = rootFrame) =>
   says(
     play,
@@ -73,7 +73,7 @@ export const delegated = (limits: Partial<RunLimits> = {}) => {
   return { play, frame: frameOf(first) }
 }
 
-/** Puts the question of a run that has reached a bound, as its owner does. */
+/** Puts the question of a run that has reached a limit, as its owner does. */
 export const asksLimit = (play: Play, limit: keyof typeof places) => {
   const { _tag, ...request } = Samples.approvalRequested(places[limit], {
     approval: nextApproval(play),
@@ -82,7 +82,7 @@ export const asksLimit = (play: Play, limit: keyof typeof places) => {
   return { request, events: added(play, () => give(play, { _tag: "AsksLimit", request })) }
 }
 
-/** The place of the first question about each bound. */
+/** The id that stands for a call in the first question about each limit. */
 const places = {
   steps_max: "limit/steps_max.1" as CallId,
   calls_max: "limit/calls_max.1" as CallId,
@@ -93,7 +93,7 @@ const places = {
   mistakes_max: "limit/mistakes_max.1" as CallId
 }
 
-/** A person's answer to the question about a bound that waits. */
+/** A person's decision on the open question about a limit. */
 export const answersLimit = (play: Play, decision: Decision = { _tag: "Approve" }) =>
   added(play, () => {
     const { approval, call, digest } = play.state.question!
@@ -101,7 +101,7 @@ export const answersLimit = (play: Play, decision: Decision = { _tag: "Approve" 
     command(play, (state) => decideApproval(state, { call, approval, decision, by, digest }, 0))
   })
 
-/** One turn with one call, the same every time, that ends in this way. */
+/** One turn with one call, equal each time, and this outcome. */
 export const step = (play: Play, given: Partial<ModelTurned> = {}, outcome?: Outcome): void => {
   says(play, { calls: [proposal("write", { n: 1 })], ...given })
   const { id } = play.state.open[0]!

@@ -1,4 +1,4 @@
-/** What is said of a question and of a call that somebody comes to too late, or that nobody may touch. */
+/** Questions that are answered or closed, and calls that may not be settled. */
 import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
 import type { Decision } from "../../src/approval/Approval.ts"
@@ -109,7 +109,7 @@ describe("a dispatched call", () => {
     { _tag: "Failed", message: "never sent" },
     { _tag: "RunAgain" }
   ]
-  /** The second call is on its way. */
+  /** The second call is dispatched. */
   const dispatched = (on_loss: OnLoss) => {
     const { play } = asking()
     give(play, { _tag: "Dispatches", call: second, key: "k", on_loss, over_at: 100 })

@@ -22,7 +22,7 @@ import type { StoreError } from "../../../services/StoreError.ts"
 import * as OpenQuestions from "../desk/OpenQuestions.ts"
 import type { RunWakeup } from "../loop/RunWakeup.ts"
 import { makeWakeup, wakeRun } from "../loop/RunWakeup.ts"
-import type { Lost } from "../loop/RunWriter.ts"
+import type { LoopFailure } from "../loop/RunWriter.ts"
 import { handleCrash } from "./ActorCrash.ts"
 import type { ActorHost } from "./ActorHost.ts"
 import type { HeldRun } from "./ActorRun.ts"
@@ -133,7 +133,7 @@ const firstUnfinished = Effect.fnUntraced(function* (host: ActorHost, actor: Act
 const claimFirst = Effect.fnUntraced(function* (
   host: ActorHost,
   actor: Actor
-): Effect.fn.Return<HeldRun | "idle" | "left", Lost | StoreError> {
+): Effect.fn.Return<HeldRun | "idle" | "left", LoopFailure | StoreError> {
   const { hosting, owner, table } = host
   while (!table.isDraining) {
     actor.hasMail = false
@@ -175,7 +175,7 @@ const live = Effect.fnUntraced(function* (
   host: ActorHost,
   actor: Actor,
   memory: Context.Context<AgentMemory>
-): Effect.fn.Return<Pause, Lost | StoreError> {
+): Effect.fn.Return<Pause, LoopFailure | StoreError> {
   for (;;) {
     const { waiting } = actor
     actor.waiting = undefined

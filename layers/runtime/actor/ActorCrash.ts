@@ -15,12 +15,12 @@ import type { RunId } from "../../../src/Ids.ts"
 import { cancelRun } from "../../../src/run/RunCommand.ts"
 import type { StoreError } from "../../../services/StoreError.ts"
 import { amend } from "../desk/Observers.ts"
-import type { Lost } from "../loop/RunWriter.ts"
+import type { LoopFailure } from "../loop/RunWriter.ts"
 import { logCrash } from "../tool/Faults.ts"
 import type { Actor } from "./Actor.ts"
 import type { ActorHost } from "./ActorHost.ts"
 
-type Crash = Cause.Cause<Lost | StoreError>
+type Crash = Cause.Cause<LoopFailure | StoreError>
 
 /** Has the journal fold the run, which changes nothing. Where it does not fold it is put in quarantine, and this fails. */
 export const failIfUnfoldable = (host: ActorHost, run: RunId) =>

@@ -39,7 +39,7 @@ import type { LoopServices } from "./LoopServices.ts"
 import { askModel, ModelTurn, unknownAgent } from "./ModelTurn.ts"
 import { PromptMeter } from "./PromptMeter.ts"
 import type { RunWakeup } from "./RunWakeup.ts"
-import type { Lost, Transaction } from "./RunWriter.ts"
+import type { LoopFailure, Transaction } from "./RunWriter.ts"
 import { RunWriter } from "./RunWriter.ts"
 import type { WallClockLimit } from "./WallClockLimit.ts"
 import * as Wall from "./WallClockLimit.ts"
@@ -95,7 +95,7 @@ export const run = (
   past: Past,
   wakeup: RunWakeup,
   stop: string | undefined
-): Effect.Effect<Finish, Lost, AgentMemory> =>
+): Effect.Effect<Finish, LoopFailure, AgentMemory> =>
   Effect.contextWith((context: Context.Context<AgentMemory>) => {
     const loop = new Loop(context, services, held, past, wakeup)
     if (!held.rested) loop.recover(stop)
@@ -116,7 +116,7 @@ class Loop implements LoopHost {
   /** Those of the inbox's inputs that somebody waits for; work that was done at once has no waiter. */
   #waiters: Array<AppendWaiter> = nothing
   #transactions: Array<PendingTransaction> = nothing
-  #coroutine: Coroutine<Finish, Lost> | undefined
+  #coroutine: Coroutine<Finish, LoopFailure> | undefined
   /** Only of a run whose time is bounded. */
   readonly #wall: WallClockLimit | undefined
   /** Something completed or woke the loop since a pass last took the inbox, which may be during an append or a yield. */
@@ -157,7 +157,7 @@ class Loop implements LoopHost {
     }
   }
 
-  run(): Effect.Effect<Finish, Lost> {
+  run(): Effect.Effect<Finish, LoopFailure> {
     const coroutine = new Coroutine(this.#passes(), this.fork, this.#services.scheduler)
     this.#coroutine = coroutine
     return Effect.ensuring(
@@ -170,7 +170,7 @@ class Loop implements LoopHost {
     )
   }
 
-  *#passes(): Steps<Finish, Lost> {
+  *#passes(): Steps<Finish, LoopFailure> {
     for (let passes = 1; ; passes++) {
       if (this.#wakeup.pending) yield* this.writer.catchUp()
 

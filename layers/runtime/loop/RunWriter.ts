@@ -34,8 +34,8 @@ const durable = Exit.succeed(undefined)
 /** Why an append was refused, or is not known to be durable. */
 type Refusal = Cause.Cause<FencedOff | JournalError | StaleAppend>
 
-/** Why a writer gives up. */
-export type Lost = FencedOff | JournalError | RunQuarantined
+/** Why a loop ends without an end of its run: another owner, no answer from the journal, or a journal that does not fold. */
+export type LoopFailure = FencedOff | JournalError | RunQuarantined
 
 /** Tries of an append whose journal does not answer, about 5 s in all; then the actor's supervisor takes over. */
 const tries_max = 8
@@ -128,12 +128,12 @@ export class RunWriter {
    * Folds the state anew and decides the same inputs again, until their events are durable. Fails where another owner has
    * the run, or where the journal does not answer.
    */
-  appendAnew(refused: Refusal): Effect.Effect<void, Lost> {
+  appendAnew(refused: Refusal): Effect.Effect<void, LoopFailure> {
     return RunWriter.#appendAnew(this, refused)
   }
 
   /** Decides on inputs and appends what was decided. */
-  write(inputs: ReadonlyArray<RunInput>): Effect.Effect<void, Lost> {
+  write(inputs: ReadonlyArray<RunInput>): Effect.Effect<void, LoopFailure> {
     this.decide(inputs)
     if (!this.isAhead) return Effect.void
     return Effect.flatMap(this.append(), (refused) =>
@@ -145,12 +145,12 @@ export class RunWriter {
    * Runs a body inside the journal's transaction, with its dispatch and its result. False: it may not be dispatched; `write`
    * of the same dispatch gives the call its result.
    */
-  transact(transaction: Transaction): Effect.Effect<boolean, Lost, AgentMemory> {
+  transact(transaction: Transaction): Effect.Effect<boolean, LoopFailure, AgentMemory> {
     return RunWriter.#transact(this, transaction)
   }
 
   /** Loads what others appended. For the time between appends, when the state is exactly the journal's. */
-  catchUp(): Effect.Effect<void, Lost> {
+  catchUp(): Effect.Effect<void, LoopFailure> {
     return RunWriter.#catchUp(this)
   }
 

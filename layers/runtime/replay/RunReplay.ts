@@ -18,7 +18,7 @@ import type { RunJournal } from "../../../services/RunJournal.ts"
 import type { ToolRegistry } from "../../../services/ToolRegistry.ts"
 import { run as runLoop } from "../loop/RunLoop.ts"
 import { makeWakeup, wakeRun } from "../loop/RunWakeup.ts"
-import type { Lost } from "../loop/RunWriter.ts"
+import type { LoopFailure } from "../loop/RunWriter.ts"
 import * as ReplayAnswers from "./ReplayAnswers.ts"
 import type { ReplayedCall } from "./ReplayedCalls.ts"
 import * as ReplayLoop from "./ReplayLoop.ts"
@@ -89,7 +89,7 @@ export const replayRun = Effect.fnUntraced(function* (
   options: Options
 ): Effect.fn.Return<
   RunReplayed,
-  Lost,
+  LoopFailure,
   | AgentDirectory
   | AgentMemories
   | Digest.Digest
