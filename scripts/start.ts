@@ -30,7 +30,7 @@ import { Principal } from "../src/Principal.ts"
 import * as Incident from "./incident/Incident.ts"
 import * as Receiver from "./incident/Receiver.ts"
 import { script } from "./incident/Script.ts"
-import * as Surroundings from "./start/Surroundings.ts"
+import * as Environment from "./start/Environment.ts"
 
 const tenant = Tenant.make("default")
 const operator = new Principal({ id: "operator", tenant, roles: ["admin"] })
@@ -39,7 +39,7 @@ const say = (line = "") => Effect.sync(() => process.stdout.write(`${line}\n`))
 
 const banner = Effect.fnUntraced(function* (
   data: string,
-  { file, isNew, token }: Surroundings.Token,
+  { file, isNew, token }: Environment.Token,
   model: Option.Option<string>,
   model_ignored: boolean
 ) {
@@ -95,8 +95,8 @@ const walk = Effect.fnUntraced(function* (receiver: Receiver.Receiver) {
 })
 
 const main = Effect.gen(function* () {
-  const { data, database, model_ignored, port } = yield* Surroundings.settings
-  const kept = yield* Surroundings.prepare(data)
+  const { data, database, model_ignored, port } = yield* Environment.readSettings
+  const kept = yield* Environment.prepareDirectory(data)
   const chosen = yield* ModelFromEnv.choose()
   const receiver = yield* Receiver.start(join(data, "receiver"))
   const runtime = Runtime.layer({
@@ -133,7 +133,7 @@ const main = Effect.gen(function* () {
     onNone: () => Stores.directory(join(data, "db")),
     onSome: (url) => Stores.postgres(url)
   })
-  // Where the standard variables say, if they say anything.
+  // Sent where the standard OTEL_ variables say; without them nothing is sent.
   const telemetry = yield* Effect.promise(() => OpenTelemetry.layer(undefined, process.env))
   const app = server.pipe(
     Layer.provideMerge(runtime),
@@ -142,10 +142,10 @@ const main = Effect.gen(function* () {
   )
   const context = yield* Effect.mapError(Layer.build(app), (error) =>
     Option.isSome(database) && SqlError.isSqlError(error)
-      ? Surroundings.explainedDatabase(database.value, error)
+      ? Environment.explainDatabase(database.value, error)
       : error
   )
-  yield* Surroundings.forgetSecrets
+  yield* Environment.forgetSecrets
   yield* Effect.provideContext(
     Effect.andThen(
       banner(
@@ -161,7 +161,7 @@ const main = Effect.gen(function* () {
   return yield* Effect.never
 })
 
-/** What kept it from starting, as a sentence; a defect keeps its stack. */
+/** The reason of a failed start as a sentence; of a defect with its stack. */
 const explained = (cause: Cause.Cause<unknown>) => {
   const error = Cause.findErrorOption(cause)
   if (Option.isNone(error)) return Cause.pretty(cause)

@@ -15,11 +15,11 @@ import * as Stores from "../layers/compose/Stores.ts"
 import { RunId, Tenant } from "../src/Ids.ts"
 import { Policy } from "../src/permission/Policy.ts"
 import { optionalText, runCommandLine, toggle, unreadableCommand } from "./command/CommandLine.ts"
-import * as Surroundings from "./start/Surroundings.ts"
+import * as Environment from "./start/Environment.ts"
 import { appOf } from "./troupe/App.ts"
 import { modelOf } from "./troupe/Model.ts"
 import { dryRunJson, dryRunLines, reportJson, reportLines } from "./troupe/Print.ts"
-import { place } from "./troupe/Place.ts"
+import { storeLocation } from "./troupe/StoreLocation.ts"
 import { Refused } from "./troupe/Refused.ts"
 
 const flags = {
@@ -136,7 +136,7 @@ const replay = Effect.fnUntraced(function* (flags: Flags): Read {
 
 const work = Effect.fnUntraced(function* (flags: Flags) {
   const work = yield* flags.policy === undefined ? replay(flags) : tryPolicy(flags, flags.policy)
-  const { database, directory } = yield* place(flags.data)
+  const { database, directory } = yield* storeLocation(flags.data)
   const stores = Option.match(database, {
     onNone: () => Stores.directory(directory),
     onSome: (url) => Stores.postgres(url)
@@ -144,7 +144,7 @@ const work = Effect.fnUntraced(function* (flags: Flags) {
   return yield* Effect.provide(work, stores).pipe(
     Effect.mapError((error) =>
       Option.isSome(database) && SqlError.isSqlError(error)
-        ? Surroundings.explainedDatabase(database.value, error)
+        ? Environment.explainDatabase(database.value, error)
         : error
     )
   )

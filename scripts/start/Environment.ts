@@ -1,6 +1,6 @@
 /**
- * What the main job finds around it: the directory, the port and the database that the environment names. What cannot be
- * used is told in one sentence that names the variable, and never a user or a password.
+ * The environment of the main job: the directory, the port and the database that its variables name. A variable that
+ * cannot be used is reported in one sentence that names it, without a user or a password.
  */
 import {
   accessSync,
@@ -32,11 +32,11 @@ export interface Settings {
   /** 0 asks the system for a free one. */
   readonly port: number
   readonly database: Option.Option<Redacted.Redacted>
-  /** A model is named, but not where it is: it is not used. */
+  /** A model is named without an address or a provider, so it is not used. */
   readonly model_ignored: boolean
 }
 
-/** Undefined where it is not set, or empty. */
+/** Undefined where the variable is absent or blank. */
 const textOf = (name: string): Effect.Effect<string | undefined, Unusable> =>
   Config.option(Config.Redacted(name)).pipe(
     Effect.map((found) =>
@@ -62,8 +62,8 @@ const databaseOf = (text: string): Effect.Effect<Redacted.Redacted, Unusable> =>
     ? Effect.succeed(Redacted.make(text))
     : Effect.fail(new Unusable({ variable: "TROUPE_DATABASE_URL", reason: database_shape }))
 
-/** Fails with Unusable. */
-export const settings: Effect.Effect<Settings, Unusable> = Effect.gen(function* () {
+/** Fails with Unusable at the first variable that cannot be used. */
+export const readSettings: Effect.Effect<Settings, Unusable> = Effect.gen(function* () {
   const database = yield* textOf("TROUPE_DATABASE_URL")
   return {
     data: (yield* textOf("TROUPE_DATA")) ?? ".troupe",
@@ -77,8 +77,8 @@ export const settings: Effect.Effect<Settings, Unusable> = Effect.gen(function* 
 })
 
 /**
- * Drops what is secret from `process.env` once it was read, so that nothing that is started or loaded later finds it there.
- * What the system itself shows of a process (`/proc/PID/environ`) stays as it began.
+ * Deletes secrets from `process.env` once they were read, so that nothing that is started or loaded later finds them
+ * there. What the system shows of the process (`/proc/PID/environ`) does not change.
  */
 export const forgetSecrets: Effect.Effect<void> = Effect.sync(() => {
   for (const name of Object.keys(process.env)) {
@@ -102,12 +102,12 @@ const reasonOf = (error: unknown): string => {
 }
 
 /**
- * Makes what is missing of a path, one directory after the other: `recursive` tries for ever where the system says that
- * the parent it has just seen does not exist, as in /proc.
+ * Makes what is missing of a path, one directory after the other: `recursive` does not return where the
+ * parent exists and nothing can be made in it, as in /proc.
  */
-const make = (path: string): void => {
+const makeDirectory = (path: string): void => {
   if (!existsSync(path)) {
-    make(dirname(path))
+    makeDirectory(dirname(path))
     mkdirSync(path, { mode: 0o700 })
   }
   if (!statSync(path).isDirectory()) throw Object.assign(new Error(path), { code: "ENOTDIR" })
@@ -115,13 +115,13 @@ const make = (path: string): void => {
 
 export interface Token {
   readonly token: string
-  /** It was made just now: the only time that it is shown. */
+  /** It was made by this start, the only one that prints it. */
   readonly isNew: boolean
-  /** Where it is kept. */
+  /** The file that holds it. */
   readonly file: string
 }
 
-/** Kept in a file of this user's, so that the terminal client finds it; the server keeps only its digest. */
+/** The token in its file, which only this user may read and the terminal client reads; the server keeps a digest. */
 const tokenOf = (data: string): Token => {
   const file = join(data, "token")
   const found = existsSync(file) ? readFileSync(file, "utf8").trim() : ""
@@ -131,11 +131,11 @@ const tokenOf = (data: string): Token => {
   return { token, isNew: true, file }
 }
 
-/** Makes the data directory if it is missing; the token in it. Fails with Unusable where nothing can be written. */
-export const prepare = (data: string): Effect.Effect<Token, Unusable> =>
+/** Makes the data directory where it is missing, and the token in it. Fails with Unusable where it cannot be written. */
+export const prepareDirectory = (data: string): Effect.Effect<Token, Unusable> =>
   Effect.try({
     try: () => {
-      make(resolve(data))
+      makeDirectory(resolve(data))
       accessSync(data, constants.W_OK | constants.X_OK)
       return tokenOf(data)
     },
@@ -148,7 +148,7 @@ const codeOf = (cause: unknown): string | undefined =>
     : undefined
 
 /** Why a PostgreSQL server could not be used, with its host and port and nothing else of its address. */
-export const explainedDatabase = (
+export const explainDatabase = (
   database: Redacted.Redacted,
   error: SqlError.SqlError
 ): Unusable => {

@@ -1,28 +1,28 @@
 /**
- * Where the store is that a command reads: a server, or the directory of a service.
+ * Finds the store that a command reads: a server, or the directory of a service.
  */
 import { existsSync } from "node:fs"
 import { join } from "node:path"
 import { Effect, Option } from "effect"
 import type { Redacted } from "effect"
-import type { Unusable } from "../start/Surroundings.ts"
-import * as Surroundings from "../start/Surroundings.ts"
+import type { Unusable } from "../start/Environment.ts"
+import * as Environment from "../start/Environment.ts"
 import { Refused } from "./Refused.ts"
 
-export interface Place {
+export interface StoreLocation {
   readonly database: Option.Option<Redacted.Redacted>
-  /** As `start({ store: { directory } })` takes it; of no meaning where there is a database. */
+  /** As `start({ store: { directory } })` takes it; unused with a database. */
   readonly directory: string
 }
 
-/** What PGlite makes in the directory that it is given. */
+/** The directory that PGlite makes in the one that it is given. */
 const files = "pgdata"
 
-/** `data`: what `--data` says, which is a directory whatever the environment says. Makes nothing. */
-export const place = Effect.fnUntraced(function* (
+/** `data`: the value of `--data`, which wins over the environment. Creates no files. */
+export const storeLocation = Effect.fnUntraced(function* (
   data: string | undefined
-): Effect.fn.Return<Place, Refused | Unusable> {
-  const settings = yield* Surroundings.settings
+): Effect.fn.Return<StoreLocation, Refused | Unusable> {
+  const settings = yield* Environment.readSettings
   const database = data === undefined ? settings.database : Option.none()
   const named = data ?? settings.data
   // What an embedded service was given, and where `npm start` keeps its own.

@@ -3,13 +3,13 @@ import { existsSync, mkdirSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { ConfigProvider, Effect, Option } from "effect"
-import * as Surroundings from "../../scripts/start/Surroundings.ts"
+import * as Environment from "../../scripts/start/Environment.ts"
 import * as Children from "./Child.ts"
 import * as Homes from "./Homes.ts"
 
 const read = (env: Record<string, string>) =>
   Effect.provideService(
-    Surroundings.settings,
+    Environment.readSettings,
     ConfigProvider.ConfigProvider,
     ConfigProvider.fromEnv({ env })
   )
@@ -30,8 +30,8 @@ const launch = Effect.fnUntraced(function* (env: NodeJS.ProcessEnv) {
   return text.trim()
 })
 
-describe("what is around the main job", () => {
-  it.live("empty variables are as good as none", () =>
+describe("the environment of the main job", () => {
+  it.live("blank variables count as absent", () =>
     Effect.gen(function* () {
       const none = yield* read({ TROUPE_DATA: "", TROUPE_PORT: " ", TROUPE_DATABASE_URL: "" })
       assert.deepStrictEqual(none, {
@@ -43,7 +43,7 @@ describe("what is around the main job", () => {
     })
   )
 
-  it.live("a port that is none, and an address that is none, are named and not shown", () =>
+  it.live("names a malformed port and a malformed database address, and shows neither value", () =>
     Effect.gen(function* () {
       for (const port of ["abc", "-1", "65536", "7717x", "1e3"]) {
         const error = yield* Effect.flip(read({ TROUPE_PORT: port }))
@@ -58,7 +58,7 @@ describe("what is around the main job", () => {
     })
   )
 
-  it.live("a model without an address is ignored, and known to be", () =>
+  it.live("a model without an address or provider is ignored and reported as ignored", () =>
     Effect.gen(function* () {
       assert.isTrue((yield* read({ TROUPE_MODEL: "qwen3" })).model_ignored)
       const both = yield* read({ TROUPE_MODEL: "qwen3", TROUPE_MODEL_BASE_URL: "http://x/v1" })
@@ -66,40 +66,38 @@ describe("what is around the main job", () => {
     })
   )
 
-  it.live("makes a data directory however deep, and keeps its token", () =>
+  it.live("creates a nested data directory and keeps its token", () =>
     Effect.gen(function* () {
       const data = join(yield* Homes.temporary, "a", "b", "c")
-      const made = yield* Surroundings.prepare(data)
+      const made = yield* Environment.prepareDirectory(data)
       assert.match(made.token, /^troupe_[\w-]{32}$/)
       assert.isTrue(made.isNew)
-      assert.deepStrictEqual(yield* Surroundings.prepare(data), { ...made, isNew: false })
+      assert.deepStrictEqual(yield* Environment.prepareDirectory(data), { ...made, isNew: false })
     })
   )
 
-  it.live(
-    "a data directory that is a file, under a file or cannot be made is told in a sentence",
-    () =>
-      Effect.gen(function* () {
-        const home = yield* Homes.temporary
-        const file = join(home, "file")
-        writeFileSync(file, "mine")
-        for (const [data, reason] of [
-          [file, "a part of the path is a file"],
-          [join(file, "under"), "a part of the path is a file"],
-          [join(file, "far", "under"), "a part of the path is a file"]
-        ] as const) {
-          const { message } = yield* Effect.flip(Surroundings.prepare(data))
-          assert.strictEqual(message, `TROUPE_DATA (${data}) cannot be used: ${reason}.`)
-        }
-        const spoilt = join(home, "spoilt")
-        mkdirSync(join(spoilt, "token"), { recursive: true })
-        const { message } = yield* Effect.flip(Surroundings.prepare(spoilt))
-        assert.include(message, "its file token is a directory")
-        if (existsSync("/proc/self")) {
-          const nope = yield* Effect.flip(Surroundings.prepare("/proc/nope/deeper"))
-          assert.match(nope.message, /^TROUPE_DATA \(\/proc\/nope\/deeper\) cannot be used: /)
-        }
-      })
+  it.live("says in one sentence why a data directory cannot be created", () =>
+    Effect.gen(function* () {
+      const home = yield* Homes.temporary
+      const file = join(home, "file")
+      writeFileSync(file, "mine")
+      for (const [data, reason] of [
+        [file, "a part of the path is a file"],
+        [join(file, "under"), "a part of the path is a file"],
+        [join(file, "far", "under"), "a part of the path is a file"]
+      ] as const) {
+        const { message } = yield* Effect.flip(Environment.prepareDirectory(data))
+        assert.strictEqual(message, `TROUPE_DATA (${data}) cannot be used: ${reason}.`)
+      }
+      const spoilt = join(home, "spoilt")
+      mkdirSync(join(spoilt, "token"), { recursive: true })
+      const { message } = yield* Effect.flip(Environment.prepareDirectory(spoilt))
+      assert.include(message, "its file token is a directory")
+      if (existsSync("/proc/self")) {
+        const nope = yield* Effect.flip(Environment.prepareDirectory("/proc/nope/deeper"))
+        assert.match(nope.message, /^TROUPE_DATA \(\/proc\/nope\/deeper\) cannot be used: /)
+      }
+    })
   )
 
   it.live(
