@@ -4,9 +4,9 @@
 import { Effect } from "effect"
 import { Command, Flag } from "effect/cli"
 import { ApiClient, ApiError, resolveEndpoint } from "./chat/ApiClient.ts"
-import { interactive } from "./chat/Interactive.ts"
+import { talkInteractively } from "./chat/Interactive.ts"
 import type { Pause, Run, Verdict } from "./chat/Session.ts"
-import { parsedArguments, Session } from "./chat/Session.ts"
+import { parseArguments, Session } from "./chat/Session.ts"
 import type { Payload } from "./chat/View.ts"
 import { oneLine, View } from "./chat/View.ts"
 import { optionalText, runCommandLine, toggle } from "./command/CommandLine.ts"
@@ -91,7 +91,7 @@ const verdictOf = (flags: Flags): readonly [string, Verdict] | undefined => {
     return [flags.revise, { decision: "request_revision", note: reason }]
   }
   if (flags.modify !== undefined) {
-    return [flags.modify, { decision: "modify", arguments: parsedArguments(flags.arguments ?? "") }]
+    return [flags.modify, { decision: "modify", arguments: parseArguments(flags.arguments ?? "") }]
   }
   return undefined
 }
@@ -121,7 +121,7 @@ const talk = async (flags: Flags): Promise<number> => {
   if (flags.pending) return listPending(session)
   const verdict = verdictOf(flags)
   if (verdict !== undefined) return decideOnce(session, ...verdict)
-  if (flags.message === undefined) return interactive(session, flags.agent)
+  if (flags.message === undefined) return talkInteractively(session, flags.agent)
   const run = await session.send(flags.agent, flags.message, false)
   return report(session, run, (await session.follow(run, 0)).pause)
 }

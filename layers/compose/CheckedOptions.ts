@@ -137,7 +137,7 @@ const given = (options: unknown): unknown =>
     : options
 
 /** Fails with the first option that cannot be right. What agents, policy and prices say has errors of its own. */
-export const check = Effect.fnUntraced(function* (options: Options) {
+export const checkOptions = Effect.fnUntraced(function* (options: Options) {
   const { agents, customer_agents = [], policy, prices } = yield* read(given(options), "")
   for (const [index, spec] of agents.entries()) yield* decodeAgentSpec(spec, index)
   if (policy !== undefined) yield* validatePolicy(policy)

@@ -10,7 +10,7 @@ import type { Principal } from "../../src/Principal.ts"
 import type { Need } from "../../src/run/Needs.ts"
 
 /** What a list of runs says to this principal, in a process with these agents. */
-export const listed = <A, E>(
+export const listRuns = <A, E>(
   by: Principal,
   ask: (
     of: { readonly tenant: Tenant; readonly here: ReadonlyArray<Need> },

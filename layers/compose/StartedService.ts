@@ -24,15 +24,15 @@ import { ToolQueue } from "../../services/ToolQueue.ts"
 import * as OpenTelemetry from "../telemetry/OpenTelemetry.ts"
 import * as UnhostedTelemetry from "../telemetry/UnhostedTelemetry.ts"
 import * as UnknownCallsTelemetry from "../telemetry/UnknownCallsTelemetry.ts"
-import { check } from "./CheckedOptions.ts"
+import { checkOptions } from "./CheckedOptions.ts"
 import { CustomerAgents } from "./CustomerWall.ts"
-import { listed } from "./ListedRuns.ts"
+import { listRuns } from "./ListedRuns.ts"
 import type { NodeService, Options, Send, Sent, Store } from "./NodeService.ts"
 import { service_principal } from "./NodeService.ts"
 import * as Quarantine from "./Quarantine.ts"
 import * as Runtime from "./Runtime.ts"
 import * as Stores from "./Stores.ts"
-import { answerOf, sent, waitOf, watched } from "./Waiting.ts"
+import { answerOf, sendMessage, waitOf, watchFeed } from "./Waiting.ts"
 
 const storesOf = (store: Store): Layer.Layer<Stores.Stores, unknown> =>
   store === "ephemeral"
@@ -78,7 +78,7 @@ const mcpTools = McpServers.useSync(({ tools }) => tools)
 
 /** Everything that a process runs, from its options. Fails with what is wrong with them. */
 const layerOf = async (options: Options) => {
-  const { customer_agents } = await Effect.runPromise(check(options))
+  const { customer_agents } = await Effect.runPromise(checkOptions(options))
   const stores = storesOf(options.store ?? "ephemeral")
   const mcp = await mcpOf(options.mcp)
   const { graphs, model } = await withGraphs(options)
@@ -112,7 +112,7 @@ type Run = <A, E>(effect: Effect.Effect<A, E, Services>) => Promise<A>
 
 const conversationMethods = (run: Run, services: Context.Context<Services>) => {
   const send = async (message: Send, by: Principal = service_principal): Promise<Sent> => {
-    const { created, task } = await run(sent(message as Message, by))
+    const { created, task } = await run(sendMessage(message as Message, by))
     return { run: task.id, conversation: task.conversation, ordinal: task.ordinal, created }
   }
   return {
@@ -124,7 +124,7 @@ const conversationMethods = (run: Run, services: Context.Context<Services>) => {
     },
     result: (id, by = service_principal, wait) => answerOf(run, id, by, wait),
     watch: (id, after, by = service_principal) =>
-      Stream.toAsyncIterableWith(watched(id, after, by), services)
+      Stream.toAsyncIterableWith(watchFeed(id, after, by), services)
   } satisfies Partial<NodeService>
 }
 
@@ -163,9 +163,9 @@ const runListMethods = (run: Run) =>
         })
       ),
     unknown: (by = service_principal) =>
-      run(listed(by, ({ tenant }, runs) => runs.unknown({ tenant, limit: 500 }))),
+      run(listRuns(by, ({ tenant }, runs) => runs.unknown({ tenant, limit: 500 }))),
     unhosted: (by = service_principal) =>
-      run(listed(by, ({ here, tenant }, runs) => runs.unhosted({ tenant, here })))
+      run(listRuns(by, ({ here, tenant }, runs) => runs.unhosted({ tenant, here })))
   }) satisfies Partial<NodeService>
 
 const toolMethods = (run: Run) =>

@@ -26,7 +26,7 @@ import { WaitTimedOut } from "./Answer.ts"
 import { agentFor, CustomerAgents, customerItem, isCustomer } from "./CustomerWall.ts"
 
 /** Sends a message, a customer's to agents that are for customers; which others there are is not for it to know. */
-export const sent = Effect.fnUntraced(function* (message: Message, who: Principal) {
+export const sendMessage = Effect.fnUntraced(function* (message: Message, who: Principal) {
   const by = yield* Entries.entitled(who, "send")
   const { agent } = yield* Entries.message(message, "message")
   yield* agentFor(by, "send", agent)
@@ -251,7 +251,7 @@ const shownTo = <E, R>(by: Principal, feed: Stream.Stream<FeedItem, E, R>) =>
  * A conversation from its start, or a run from its own start to its end: whichever has this id in the principal's tenant.
  * Fails with ConversationNotFound where neither does.
  */
-export const watched = (given: string, after: Cursor | undefined, who: Principal) =>
+export const watchFeed = (given: string, after: Cursor | undefined, who: Principal) =>
   Stream.unwrap(
     Effect.gen(function* () {
       const by = yield* Entries.entitled(who, "follow")

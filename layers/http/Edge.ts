@@ -83,7 +83,7 @@ export const contentPolicy = (response: HttpServerResponse.HttpServerResponse): 
 export const newCorrelation = (): string => randomUUID().replaceAll("-", "")
 
 /** A problem says itself which request it is about. */
-export const named = (
+export const withCorrelation = (
   response: HttpServerResponse.HttpServerResponse,
   correlation_id: string
 ): HttpServerResponse.HttpServerResponse => {

@@ -16,7 +16,7 @@ import type { Problem } from "../../src/api/Problem.ts"
 import { makeProblem } from "../../src/api/Problem.ts"
 import { exceptionFrom, unreadable as unreadableError } from "../../src/error/Exception.ts"
 import { refusalOf } from "./Admission.ts"
-import { contentPolicy, makeHostCheck, named, newCorrelation } from "./Edge.ts"
+import { contentPolicy, makeHostCheck, withCorrelation, newCorrelation } from "./Edge.ts"
 import { HttpSettings } from "./HttpSettings.ts"
 
 const respond = (problem: Problem): HttpServerResponse.HttpServerResponse =>
@@ -93,7 +93,7 @@ const dress = (
   // RFC 9110, section 11.6.1: a 401 says how to do better.
   if (status === 401) headers["www-authenticate"] = 'Bearer realm="troupe"'
   if (status === 429 || status === 503) headers["retry-after"] = "1"
-  return HttpServerResponse.setHeaders(named(response, correlation_id), headers)
+  return HttpServerResponse.setHeaders(withCorrelation(response, correlation_id), headers)
 }
 
 /** The trace of the request where there is one: by it its spans are found as well. */

@@ -200,7 +200,7 @@ const judge = (text: string, code: string, at: number): void => {
  * The same code, where each block pays for itself when it is entered, by its length without the blocks in it: whatever is
  * run again is in the body of a loop or of a function. Throws CodeUnknown where that cannot be said of it.
  */
-export const counted = (code: string): string => {
+export const countSteps = (code: string): string => {
   const out: Array<string> = []
   /** Each open bracket: where its payment stands in `out`, if it is a block, and what it has to pay for. */
   const open: Array<{ readonly at: number | undefined; steps: number }> = []

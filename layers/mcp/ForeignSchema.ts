@@ -9,7 +9,7 @@ import addFormats from "ajv-formats"
 import { Exit, Result } from "effect"
 import { isWithin } from "../../src/entry/BoundedJson.ts"
 import { ValueRefused } from "../../src/tool/ToolCodec.ts"
-import { counted, PatternRefused, Steps, StepsSpent } from "./CountedCode.ts"
+import { countSteps, PatternRefused, Steps, StepsSpent } from "./CountedCode.ts"
 
 type JsonObject = Readonly<Record<string, unknown>>
 
@@ -86,7 +86,7 @@ const validatorOf = (Dialect: NonNullable<ReturnType<typeof dialectOf>>, schema:
     inlineRefs: false,
     // What every object inherits is no member of it.
     ownProperties: true,
-    code: { optimize: false, regExp: steps.engine as never, process: counted }
+    code: { optimize: false, regExp: steps.engine as never, process: countSteps }
   })
   addFormats.default(ajv)
   for (const [name, format] of Object.entries(ajv.formats)) {
@@ -107,7 +107,7 @@ const validatorOf = (Dialect: NonNullable<ReturnType<typeof dialectOf>>, schema:
 }
 
 /** Compiles a server's schema, or says why it cannot be. */
-export const compiled = (schema: JsonObject): Result.Result<Validate, string> => {
+export const compileForeignSchema = (schema: JsonObject): Result.Result<Validate, string> => {
   const Dialect = dialectOf(schema)
   if (Dialect === undefined) {
     return Result.fail("its dialect is none of draft 6, draft 7, 2019-09 and 2020-12")

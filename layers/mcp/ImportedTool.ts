@@ -20,7 +20,7 @@ import { secretsOf } from "../../src/tool/McpServer.ts"
 import type { MisdeclaredTool } from "../../src/tool/MisdeclaredTool.ts"
 import { ValueRefused } from "../../src/tool/ToolCodec.ts"
 import type { InputCodec, OutputCodec } from "../../src/tool/ToolCodec.ts"
-import { compiled } from "./ForeignSchema.ts"
+import { compileForeignSchema } from "./ForeignSchema.ts"
 import type { Validate } from "./ForeignSchema.ts"
 import { serverDown } from "./McpFailure.ts"
 import type { Offers } from "./Offers.ts"
@@ -39,7 +39,7 @@ const isJson = (value: unknown): Exit.Exit<unknown, ValueRefused> => Exit.succee
 export const badSchema = (definition: McpDefinition): string | undefined => {
   for (const side of ["inputSchema", "outputSchema"] as const) {
     const schema = definition[side]
-    const made = schema === undefined ? undefined : compiled(schema)
+    const made = schema === undefined ? undefined : compileForeignSchema(schema)
     if (made !== undefined && Result.isFailure(made)) {
       return `its ${side} cannot be compiled: ${made.failure}`
     }
@@ -48,7 +48,8 @@ export const badSchema = (definition: McpDefinition): string | undefined => {
 }
 
 /** A tool whose schema cannot be compiled is refused before its arguments are looked at, and again by its body. */
-const checking = (schema: JsonObject): Validate => Result.getOrElse(compiled(schema), () => isJson)
+const checking = (schema: JsonObject): Validate =>
+  Result.getOrElse(compileForeignSchema(schema), () => isJson)
 
 const codecs = (
   definition: McpDefinition | undefined

@@ -15,7 +15,7 @@ import { ModelError, ModelGateway } from "../../services/ModelGateway.ts"
 import type { ModelDelta } from "../../services/ModelGateway.ts"
 import * as ClientWarnings from "./ClientWarnings.ts"
 import { isUnreadableCall, unreadableTurn } from "./ErrorReason.ts"
-import { ofEvent, ofThrown } from "./ProviderError.ts"
+import { errorOfEvent, errorOfThrown } from "./ProviderError.ts"
 import type { Redaction } from "./ProviderError.ts"
 import { toOptions } from "./ProviderPrompt.ts"
 import type { ProviderHabits } from "./ProviderPrompt.ts"
@@ -70,7 +70,7 @@ const asked = <A>(provider: ModelProvider, promise: () => PromiseLike<A>) =>
     Effect.fnUntraced(function* ({ error }) {
       const heard = yield* AnswerHeard
       if (APICallError.isInstance(error)) heard(error.responseHeaders ?? {})
-      return yield* ofThrown(error, provider, yield* Clock.currentTimeMillis)
+      return yield* errorOfThrown(error, provider, yield* Clock.currentTimeMillis)
     })
   )
 
@@ -140,7 +140,7 @@ const streamed = Effect.fnUntraced(function* (
     )
     if (done) return
     if (value.type === "error") {
-      return yield* ofEvent(value.error, provider, yield* Clock.currentTimeMillis)
+      return yield* errorOfEvent(value.error, provider, yield* Clock.currentTimeMillis)
     }
     if (value.type === "stream-start") yield* warn(model.modelId, value.warnings)
     const error = assembly.take(value)

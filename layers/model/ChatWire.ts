@@ -6,8 +6,8 @@
 import { encoder } from "effect/encoding/Sse"
 import type { Known } from "./BodyKind.ts"
 import { kindOf } from "./BodyKind.ts"
-import { bounded, judged } from "./JudgedAnswer.ts"
-import { waitingFor, WholeAnswer } from "./WholeAnswer.ts"
+import { boundedBody, judgedBody } from "./JudgedAnswer.ts"
+import { wholeAnswerFor, WholeAnswer } from "./WholeAnswer.ts"
 
 /** A text that was judged before, as what it says; undefined if it is not JSON. */
 const parsed = (text: string): unknown => {
@@ -19,7 +19,7 @@ const parsed = (text: string): unknown => {
 }
 
 /** A finish that the wire did not give; the client makes `other` of it. */
-export const unstated = "unstated"
+export const unstated_finish = "unstated"
 
 const record = (value: unknown): Record<string, unknown> =>
   typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {}
@@ -73,7 +73,7 @@ const chunkOf = (choice: unknown): unknown => {
   const calls = said["tool_calls"]
   return {
     index,
-    finish_reason: finish_reason ?? unstated,
+    finish_reason: finish_reason ?? unstated_finish,
     delta: Array.isArray(calls)
       ? { ...said, tool_calls: calls.map((call, index) => ({ ...record(call), index })) }
       : said
@@ -96,7 +96,7 @@ const streamOf = (text: string): string => {
 }
 
 const unstatedFinish = eventText(
-  JSON.stringify({ choices: [{ index: 0, delta: {}, finish_reason: unstated }] })
+  JSON.stringify({ choices: [{ index: 0, delta: {}, finish_reason: unstated_finish }] })
 )
 
 /** Groq's clients lose what the model wrote where it could not be read: it goes into the error's text. */
@@ -210,7 +210,7 @@ const ask = async (
 ): Promise<Response> => {
   const response = await fetch(input, { ...init, redirect: "manual" })
   if (response.body === null) return response
-  const known = judged(await kindOf(response.body.pipeThrough(bounded())))
+  const known = judgedBody(await kindOf(response.body.pipeThrough(boundedBody())))
   const { headers, status, statusText } = response
   const answer = { headers, status, statusText }
   return new Response(response.ok ? await fix(known, answer) : known.body, answer)
@@ -221,7 +221,7 @@ const wantsStream = (init: RequestInit | undefined): boolean =>
 
 /** For any wire format. A whole answer to a request for a stream is thrown as one. */
 export const wireFetch: typeof fetch = async (input, init) =>
-  waitingFor(init) ??
+  wholeAnswerFor(init) ??
   ask(input, init, async ({ body, isJson }, answer) => {
     if (!wantsStream(init) || !isJson) return body
     throw new WholeAnswer(new Response(await textOf(body), answer))

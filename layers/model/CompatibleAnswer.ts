@@ -4,10 +4,10 @@
  */
 import type { LanguageModelV4Usage, SharedV4ProviderMetadata } from "@ai-sdk/provider"
 import { CompatibleFound } from "./CompatibleFound.ts"
-import { onMessage } from "./TurnParts.ts"
+import { message_part_kind } from "./TurnParts.ts"
 
 /** The name under which the client keeps and takes what is its own. */
-export const compatible = "openaiCompatible"
+export const compatible_key = "openaiCompatible"
 
 type Entry = Record<string, unknown>
 
@@ -56,7 +56,7 @@ class ReasoningDetails {
     )
     return opaque
       ? ({
-          [onMessage]: { [compatible]: { reasoning_details: this.entries } }
+          [message_part_kind]: { [compatible_key]: { reasoning_details: this.entries } }
         } as SharedV4ProviderMetadata)
       : undefined
   }

@@ -5,7 +5,7 @@
 import type { SharedV4ProviderMetadata } from "@ai-sdk/provider"
 import { ran_max, sources_max } from "../../src/run/ProviderWork.ts"
 import type { Source } from "../../src/run/ProviderWork.ts"
-import { jsonText, onFound } from "./ProviderFound.ts"
+import { jsonText, found_key } from "./ProviderFound.ts"
 import type { Found } from "./ProviderFound.ts"
 
 type Entry = Readonly<Record<string, unknown>>
@@ -65,7 +65,7 @@ export class CompatibleFound {
   metadata(): SharedV4ProviderMetadata | undefined {
     if (this.sources.size === 0 && this.ran.size === 0) return undefined
     const found: Found = { sources: [...this.sources.values()], ran: [...this.ran.values()] }
-    return { [onFound]: found } as unknown as SharedV4ProviderMetadata
+    return { [found_key]: found } as unknown as SharedV4ProviderMetadata
   }
 
   private source(source: Source | undefined): void {

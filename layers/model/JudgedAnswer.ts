@@ -42,7 +42,7 @@ const judge = (text: string): void => {
 }
 
 /** Ends with an error once the body is larger than an answer may be. */
-export const bounded = (): TransformStream<Uint8Array, Uint8Array> => {
+export const boundedBody = (): TransformStream<Uint8Array, Uint8Array> => {
   let bytes = 0
   return new TransformStream({
     transform(chunk, controller) {
@@ -80,7 +80,7 @@ const events = (): TransformStream<Uint8Array, Uint8Array> => {
 }
 
 /** The same body, judged on its way. */
-export const judged = ({ body, isJson }: Known): Known => ({
+export const judgedBody = ({ body, isJson }: Known): Known => ({
   isJson,
   body: body.pipeThrough(isJson ? whole() : events())
 })

@@ -14,7 +14,7 @@ import type { ModelDelta, ModelRequest, ModelTool } from "../../services/ModelGa
 import { partOf } from "./LanguageModelParts.ts"
 import type { StreamedPart } from "./LanguageModelParts.ts"
 import { isUnreadableCall, unreadableTurn } from "./ErrorReason.ts"
-import { ofEvent, sanitise } from "./ProviderError.ts"
+import { errorOfEvent, sanitise } from "./ProviderError.ts"
 import { toOptions } from "./ProviderPrompt.ts"
 import { AnswerHeard } from "./RateLimitHeaders.ts"
 import type { AnswerHeaders } from "./RateLimitHeaders.ts"
@@ -251,7 +251,7 @@ const heard = Effect.fnUntraced(function* (
     Stream.runForEach((part) => {
       if (part.type === "error") {
         return Effect.flatMap(Clock.currentTimeMillis, (now) =>
-          Effect.fail(ofEvent(part.error, redaction, now))
+          Effect.fail(errorOfEvent(part.error, redaction, now))
         )
       }
       const translated = partOf(part)

@@ -224,7 +224,7 @@ const systemCode = (error: unknown): string | undefined => {
 }
 
 /** What a client threw, before or while it streamed. `now` is in ms since 1970. */
-export const ofThrown = (error: unknown, redaction: Redaction, now: number): ModelError => {
+export const errorOfThrown = (error: unknown, redaction: Redaction, now: number): ModelError => {
   const refused = answerRefused(error)
   if (refused !== undefined) {
     const message = `the provider's answer is refused: ${refused.message}`
@@ -233,12 +233,12 @@ export const ofThrown = (error: unknown, redaction: Redaction, now: number): Mod
   if (APICallError.isInstance(error)) {
     // The status is the client's guess where it made the error from an event of an answer that began well.
     if (record(error.data)?.["sequence_number"] !== undefined) {
-      return ofEvent(error.data, redaction, now)
+      return errorOfEvent(error.data, redaction, now)
     }
     const status = error.statusCode
     if (status !== undefined && status >= 200 && status < 300) {
       const body = record(parsed(error.responseBody))
-      if ((body?.["error"] ?? null) !== null) return ofEvent(body, redaction, now)
+      if ((body?.["error"] ?? null) !== null) return errorOfEvent(body, redaction, now)
     }
     if (status !== undefined && (status < 200 || status >= 300)) {
       return ofAnswer(error, status, redaction, now)
@@ -268,10 +268,10 @@ const heldBy = (event: unknown): unknown => {
 }
 
 /** An error event inside an answer that began well: by its numeric code, else by its name, else transient. */
-export const ofEvent = (event: unknown, redaction: Redaction, now: number): ModelError => {
+export const errorOfEvent = (event: unknown, redaction: Redaction, now: number): ModelError => {
   const held = heldBy(event)
-  if (held !== undefined) return ofEvent(held, redaction, now)
-  if (event instanceof Error) return ofThrown(event, redaction, now)
+  if (held !== undefined) return errorOfEvent(held, redaction, now)
+  if (event instanceof Error) return errorOfThrown(event, redaction, now)
   const error = errorObject(event)
   const code = Number(error["code"] ?? error["status"])
   const status = Number.isInteger(code) && code >= 400 && code <= 599 ? code : undefined

@@ -15,7 +15,7 @@ import {
 } from "../../src/run/ProviderWork.ts"
 
 /** The key under which what a client leaves out is told with the end of an answer. */
-export const onFound = "troupe.found"
+export const found_key = "troupe.found"
 
 /** What is told under that key. */
 export interface Found {

@@ -17,7 +17,7 @@ import type { ModelSettings } from "../../src/agent/ModelSettings.ts"
 import { resultText } from "../../src/conversation/Transcript.ts"
 import type { TranscriptEntry } from "../../src/conversation/Transcript.ts"
 import type { ProposedCall, TurnPart } from "../../src/run/RunEvent.ts"
-import { onCompaction, onMessage } from "./TurnParts.ts"
+import { compaction_part_kind, message_part_kind } from "./TurnParts.ts"
 
 type AssistantEntry = Extract<TranscriptEntry, { role: "assistant" }>
 type ToolEntry = Extract<TranscriptEntry, { role: "tool" }>
@@ -38,7 +38,7 @@ const optionsOf = (part: object): { providerOptions?: SharedV4ProviderOptions } 
 
 /** What the provider made of what came before, as its client takes it back. */
 const compactionOf = (part: object): AssistantPart => {
-  const { [onCompaction]: kept, ...providerOptions } = optionsOf(part).providerOptions ?? {}
+  const { [compaction_part_kind]: kept, ...providerOptions } = optionsOf(part).providerOptions ?? {}
   const text = kept?.["text"]
   return { type: "text", text: typeof text === "string" ? text : "", providerOptions }
 }
@@ -130,8 +130,8 @@ class PromptBuilder {
           break
         }
         case "custom":
-          if (own && part.kind === onMessage) whole = optionsOf(part)
-          else if (own && part.kind === onCompaction) content.push(compactionOf(part))
+          if (own && part.kind === message_part_kind) whole = optionsOf(part)
+          else if (own && part.kind === compaction_part_kind) content.push(compactionOf(part))
           else if (own) {
             const kind = part.kind as `${string}.${string}`
             content.push({ type: "custom", kind, ...optionsOf(part) })

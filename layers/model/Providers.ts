@@ -6,7 +6,7 @@ import { Effect, Redacted } from "effect"
 import { ModelError } from "../../services/ModelGateway.ts"
 import type { ModelProvider } from "./AiSdkModelGateway.ts"
 import { chatFetch, geminiFetch, wireFetch } from "./ChatWire.ts"
-import { compatible, convertUsage, metadataExtractor } from "./CompatibleAnswer.ts"
+import { compatible_key, convertUsage, metadataExtractor } from "./CompatibleAnswer.ts"
 import type { ModelConfig, ProviderName } from "./ModelConfig.ts"
 import type { ProviderHabits } from "./ProviderPrompt.ts"
 
@@ -32,7 +32,7 @@ const absent = (error: unknown): boolean =>
     : false
 
 /** An optional peer, or how to come by it. */
-export const peer = <A>(name: string, load: () => Promise<A>): Effect.Effect<A, ModelError> =>
+export const loadPeer = <A>(name: string, load: () => Promise<A>): Effect.Effect<A, ModelError> =>
   Effect.tryPromise({
     try: load,
     catch: (error) =>
@@ -52,11 +52,11 @@ const wires: Readonly<Record<ProviderName, Wire>> = {
     fetch: chatFetch,
     client: (settings, keyed) =>
       Effect.map(
-        peer("@ai-sdk/openai-compatible", () => import("@ai-sdk/openai-compatible")),
+        loadPeer("@ai-sdk/openai-compatible", () => import("@ai-sdk/openai-compatible")),
         ({ createOpenAICompatible }) => {
           const { apiKey, ...rest } = settings
           const client = createOpenAICompatible({
-            name: compatible,
+            name: compatible_key,
             includeUsage: true,
             metadataExtractor,
             convertUsage,
@@ -73,7 +73,7 @@ const wires: Readonly<Record<ProviderName, Wire>> = {
     habits: { reasoning_options },
     client: (settings) =>
       Effect.map(
-        peer("@ai-sdk/openai", () => import("@ai-sdk/openai")),
+        loadPeer("@ai-sdk/openai", () => import("@ai-sdk/openai")),
         ({ createOpenAI }) => {
           const client = createOpenAI(settings)
           return (id) => client.chat(id)
@@ -86,7 +86,7 @@ const wires: Readonly<Record<ProviderName, Wire>> = {
     habits: { options: { openai: { store: false } }, reasoning_options },
     client: (settings) =>
       Effect.map(
-        peer("@ai-sdk/openai", () => import("@ai-sdk/openai")),
+        loadPeer("@ai-sdk/openai", () => import("@ai-sdk/openai")),
         ({ createOpenAI }) => {
           const client = createOpenAI(settings)
           return (id) => client.responses(id)
@@ -98,7 +98,7 @@ const wires: Readonly<Record<ProviderName, Wire>> = {
     habits: { declares_past_tools: true },
     client: (settings) =>
       Effect.map(
-        peer("@ai-sdk/anthropic", () => import("@ai-sdk/anthropic")),
+        loadPeer("@ai-sdk/anthropic", () => import("@ai-sdk/anthropic")),
         ({ createAnthropic }) => {
           const client = createAnthropic(settings)
           return (id) => client.messages(id)
@@ -109,7 +109,7 @@ const wires: Readonly<Record<ProviderName, Wire>> = {
     fetch: geminiFetch,
     client: (settings) =>
       Effect.map(
-        peer("@ai-sdk/google", () => import("@ai-sdk/google")),
+        loadPeer("@ai-sdk/google", () => import("@ai-sdk/google")),
         ({ createGoogle }) => {
           const client = createGoogle(settings)
           return (id) => client.chat(id)

@@ -14,13 +14,13 @@ import type { ModelDelta } from "../../services/ModelGateway.ts"
 import type { Usage } from "../../src/run/RunEvent.ts"
 import { endedWell } from "../../src/run/CutTurn.ts"
 import type { Turn } from "../../src/run/RunDecider.ts"
-import { onFound, ProviderFound } from "./ProviderFound.ts"
+import { found_key, ProviderFound } from "./ProviderFound.ts"
 import type { Found } from "./ProviderFound.ts"
 import { OpenInputs } from "./OpenInputs.ts"
 import { SoFar } from "./SoFar.ts"
 import type { AssistantPart } from "./SoFar.ts"
-import { finishOf, isPaused, isUnreadable, rawOf, summed, usageOf } from "./TurnFinish.ts"
-import { isCompaction, Kept, merged, onMessage } from "./TurnParts.ts"
+import { finishOf, isPaused, isUnreadable, rawFinishOf, sumUsage, usageOf } from "./TurnFinish.ts"
+import { isCompaction, Kept, mergeMetadata, message_part_kind } from "./TurnParts.ts"
 import type { Piece, Slot } from "./TurnParts.ts"
 
 /** A provider that pauses is asked to go on at most so often in one turn. */
@@ -83,7 +83,7 @@ export class TurnAssembly {
 
   /** The parts of another request follow, and belong to the same turn. */
   goOn(): void {
-    if (this.finish !== undefined) this.counted = summed(this.counted, usageOf(this.finish.usage))
+    if (this.finish !== undefined) this.counted = sumUsage(this.counted, usageOf(this.finish.usage))
     this.finish = undefined
     delete this.newest.text
     delete this.newest.reasoning
@@ -159,13 +159,13 @@ export class TurnAssembly {
 
   private ended(end: End): void {
     this.finish = end
-    const found = end.providerMetadata?.[onFound]
+    const found = end.providerMetadata?.[found_key]
     if (found !== undefined) this.found.told(found as Found)
-    const back = end.providerMetadata?.[onMessage]
+    const back = end.providerMetadata?.[message_part_kind]
     if (back !== undefined) {
       this.slots.push({
         of: "custom",
-        kind: onMessage,
+        kind: message_part_kind,
         provider: back as SharedV4ProviderMetadata
       })
     }
@@ -190,7 +190,7 @@ export class TurnAssembly {
         of === "text" && isCompaction(provider) ? { of: "compaction", piece } : { of, piece }
       )
       this.soFar.said(of, piece)
-    } else piece.provider = merged(piece.provider, provider)
+    } else piece.provider = mergeMetadata(piece.provider, provider)
     if (delta === "") return this.oversize()
     piece.text += delta
     if (isCompaction(piece.provider)) {
@@ -246,14 +246,14 @@ export class TurnAssembly {
     if (finish === "tool_calls" && this.calls === 0 && this.text === "") {
       return transient("the provider asked for tools and named none")
     }
-    const raw = rawOf(finishReason.raw, finish)
+    const raw = rawFinishOf(finishReason.raw, finish)
     if (finish === "other" && raw === undefined && this.text === "" && this.calls === 0) {
       return transient("the provider answered nothing and did not say why")
     }
     const kept = new Kept(step, madeUp, endedWell(finish))
     for (const slot of this.slots) kept.add(slot)
     if (kept.units > metadata_units_max) return tooLarge()
-    const usage = summed(this.counted, usageOf(counted))
+    const usage = sumUsage(this.counted, usageOf(counted))
     return {
       text: this.text,
       calls: kept.calls,

@@ -3,7 +3,7 @@
  */
 import type { LanguageModelV4FinishReason, LanguageModelV4Usage } from "@ai-sdk/provider"
 import type { FinishReason, Usage } from "../../src/run/RunEvent.ts"
-import { unstated } from "./ChatWire.ts"
+import { unstated_finish } from "./ChatWire.ts"
 
 const count = (tokens: number | undefined): number | undefined =>
   tokens !== undefined && Number.isFinite(tokens) && tokens >= 0 ? Math.trunc(tokens) : undefined
@@ -26,7 +26,7 @@ export const usageOf = (usage: LanguageModelV4Usage): Usage | undefined => {
 }
 
 /** Of the requests that one turn took. */
-export const summed = (one: Usage | undefined, two: Usage | undefined): Usage | undefined => {
+export const sumUsage = (one: Usage | undefined, two: Usage | undefined): Usage | undefined => {
   if (one === undefined || two === undefined) return one ?? two
   const add = (name: "cached_tokens" | "cache_write_tokens" | "reasoning_tokens") => {
     const sum = (one[name] ?? 0) + (two[name] ?? 0)
@@ -50,7 +50,15 @@ const words = (text: string): ReadonlySet<string> => new Set(text.split(" "))
 const asking = words("stop tool_calls tool-calls tool_use function_call")
 
 /** Words of some servers for an end that is a good one, and no word at all. */
-const natural = new Set(["", unstated, "eos", "eos_token", "end_of_text", "end", "completed"])
+const natural = new Set([
+  "",
+  unstated_finish,
+  "eos",
+  "eos_token",
+  "end_of_text",
+  "end",
+  "completed"
+])
 
 /** What Gemini says where it made a call that it cannot read itself, here and through other endpoints. */
 const unread =
@@ -104,7 +112,7 @@ const plain = words(
 )
 
 /** The wire's own word where it says more than `finish`; `unstated` is what the wire did not give. */
-export const rawOf = (raw: string | undefined, finish: FinishReason): string | undefined => {
-  if (raw === undefined || raw === "" || raw === unstated) return undefined
+export const rawFinishOf = (raw: string | undefined, finish: FinishReason): string | undefined => {
+  if (raw === undefined || raw === "" || raw === unstated_finish) return undefined
   return finish !== "other" && plain.has(raw.toLowerCase()) ? undefined : raw.slice(0, 200)
 }

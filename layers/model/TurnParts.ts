@@ -10,10 +10,10 @@ import type { ProposedCall, Reasoning, TurnPart } from "../../src/run/RunEvent.t
 import type { Turn } from "../../src/run/RunDecider.ts"
 
 /** The kind of a part that is no part: what it holds goes back with the message as a whole. */
-export const onMessage = "troupe.message"
+export const message_part_kind = "troupe.message"
 
 /** The kind of a part that a provider made of what came before it: it goes back as it came, and is shown to nobody. */
-export const onCompaction = "troupe.compaction"
+export const compaction_part_kind = "troupe.compaction"
 
 export const isCompaction = (provider: SharedV4ProviderMetadata | undefined): boolean =>
   provider?.["anthropic"]?.["type"] === "compaction"
@@ -31,7 +31,7 @@ export const argumentsOf = (input: string): Pick<ProposedCall, "arguments" | "ma
 }
 
 /** Later data wins, but does not unsay: a start may hold what an end leaves out. */
-export const merged = (
+export const mergeMetadata = (
   one: SharedV4ProviderMetadata | undefined,
   two: SharedV4ProviderMetadata | undefined
 ): SharedV4ProviderMetadata | undefined => {
@@ -118,8 +118,8 @@ export class Kept {
         this.owned = true
         this.parts.push({
           of: "custom",
-          kind: onCompaction,
-          ...this.back({ ...provider, [onCompaction]: { text } })
+          kind: compaction_part_kind,
+          ...this.back({ ...provider, [compaction_part_kind]: { text } })
         })
         return
       }

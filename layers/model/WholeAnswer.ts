@@ -28,7 +28,7 @@ export class WholeAnswer extends Error {
 }
 
 /** The answer that a request asks for by its header; undefined = it has to be sent. */
-export const waitingFor = (init: RequestInit | undefined): Response | undefined => {
+export const wholeAnswerFor = (init: RequestInit | undefined): Response | undefined => {
   const id = new Headers(init?.headers).get(header)
   if (id === null) return undefined
   const answer = waiting.get(id)

@@ -4,7 +4,7 @@
  */
 import { ConfigProvider, Effect, Layer, Option, Tracer } from "effect"
 import * as FetchHttpClient from "effect/http/FetchHttpClient"
-import { redacted } from "./RedactedSpans.ts"
+import { redactSpan } from "./RedactedSpans.ts"
 
 /** Parts of an OpenTelemetry SDK; needs `@effect/opentelemetry` and the SDK's packages. What is left out is not told. */
 export interface SdkParts {
@@ -37,7 +37,10 @@ const listOf = (pairs: Readonly<Record<string, string>>): string =>
     .join(",")
 
 /** The standard variables, with what was given in their place; undefined = nothing is to be sent anywhere. */
-export const variables = (given: boolean | Telemetry | undefined, env: Env): Env | undefined => {
+export const exporterVariables = (
+  given: boolean | Telemetry | undefined,
+  env: Env
+): Env | undefined => {
   if (given === false || env["OTEL_SDK_DISABLED"]?.toLowerCase() === "true") return undefined
   const own = typeof given === "object" ? given : {}
   const all: Record<string, string> = {}
@@ -72,7 +75,7 @@ const isUnheard = (span: Tracer.AnySpan): boolean => span.sampled === false
  * runtime does for itself, such as sweeps and leases, is part of no trace, so that an idle process has none. What errors say
  * is redacted.
  */
-export const rooted = (tracer: Tracer.Tracer): Tracer.Tracer => ({
+export const withRootSpans = (tracer: Tracer.Tracer): Tracer.Tracer => ({
   ...tracer,
   span: (options) => {
     const isHeard = Option.match(options.parent, {
@@ -80,7 +83,7 @@ export const rooted = (tracer: Tracer.Tracer): Tracer.Tracer => ({
       onSome: (parent) => !isUnheard(parent)
     })
     return isHeard
-      ? redacted(tracer.span(options))
+      ? redactSpan(tracer.span(options))
       : new Tracer.NativeSpan({ ...options, sampled: false })
   }
 })
@@ -91,7 +94,7 @@ const rootedOver = <A, E>(layer: Layer.Layer<A, E>): Layer.Layer<never, E> =>
       Effect.succeed(
         fiber.cache.tracer === undefined
           ? Layer.empty
-          : Layer.succeed(Tracer.Tracer, rooted(fiber.cache.tracer))
+          : Layer.succeed(Tracer.Tracer, withRootSpans(fiber.cache.tracer))
       )
     )
   ).pipe(Layer.provideMerge(layer)) as Layer.Layer<never, E>
@@ -155,7 +158,7 @@ export const layer = async (
   given: boolean | Telemetry | undefined,
   env: Env
 ): Promise<Layer.Layer<never>> => {
-  const told = variables(given, env)
+  const told = exporterVariables(given, env)
   if (told === undefined) return Layer.empty
   if (typeof given === "object" && given.sdk !== undefined) return sdk(given.sdk, told)
   const isGiven = typeof given === "object" && given.endpoint !== undefined
@@ -163,7 +166,7 @@ export const layer = async (
     const { layerGlobal } = await import("@effect/opentelemetry/OtelTracer")
     const traces = rootedOver(layerGlobal)
     // Its metrics and logs have no place where others can put theirs.
-    const isNamed = variables(undefined, env) !== undefined
+    const isNamed = exporterVariables(undefined, env) !== undefined
     return isNamed
       ? Layer.merge(traces, await otlp({ ...told, OTEL_TRACES_EXPORTER: "none" }))
       : traces

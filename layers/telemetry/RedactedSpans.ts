@@ -48,7 +48,7 @@ const redactedAttributes = (
       )
 
 /** The same span: what is told of it from here on is redacted first. */
-export const redacted = <Span extends Tracer.Span>(span: Span): Span => {
+export const redactSpan = <Span extends Tracer.Span>(span: Span): Span => {
   const end = span.end.bind(span)
   const event = span.event.bind(span)
   span.end = (at, exit) => end(at, redactedExit(exit))

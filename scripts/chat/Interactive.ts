@@ -4,7 +4,7 @@
 import { ApiError } from "./ApiClient.ts"
 import { Prompter } from "./Prompter.ts"
 import type { Run, Session, Verdict } from "./Session.ts"
-import { parsedArguments } from "./Session.ts"
+import { parseArguments } from "./Session.ts"
 import { oneLine } from "./View.ts"
 
 /** What a person typed, as a decision; undefined if it is none. */
@@ -22,7 +22,7 @@ const verdictOf = async (
       return note === "" ? undefined : { decision: "request_revision", note }
     }
     case "m":
-      return { decision: "modify", arguments: parsedArguments(await said("arguments (JSON)")) }
+      return { decision: "modify", arguments: parseArguments(await said("arguments (JSON)")) }
     default:
       return undefined
   }
@@ -84,7 +84,7 @@ const resume = async (session: Session, lines: Prompter, agent: string): Promise
 }
 
 /** Until the person leaves; gives the exit code. */
-export const interactive = async (session: Session, agent: string): Promise<number> => {
+export const talkInteractively = async (session: Session, agent: string): Promise<number> => {
   const bye = () =>
     session.view.line(
       session.conversation === undefined

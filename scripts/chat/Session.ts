@@ -55,7 +55,7 @@ export type Verdict =
   | { readonly decision: "modify"; readonly arguments: unknown }
 
 /** Fails with a sentence for whoever typed it. */
-export const parsedArguments = (text: string): unknown => {
+export const parseArguments = (text: string): unknown => {
   try {
     return JSON.parse(text)
   } catch {

@@ -23,12 +23,12 @@ export class CurrentPrincipal extends Context.Service<CurrentPrincipal, Principa
 ) {}
 
 /** Everyone who works for the operator of the runtime. */
-export const staff: ReadonlyArray<Role> = rolesFor("inspect")
+export const staff_roles: ReadonlyArray<Role> = rolesFor("inspect")
 
 /** An endpoint's annotation: one of these roles is needed. `admin` holds all of them but is never a customer. */
 export const Needs: Context.Reference<ReadonlyArray<Role>> = Context.Reference<ReadonlyArray<Role>>(
   "troupe/api/Needs",
-  { defaultValue: () => staff }
+  { defaultValue: () => staff_roles }
 )
 
 /** A bearer token. 401 without a good one, 403 without a role that the endpoint needs, 429 if it asks too often. */

@@ -6,7 +6,7 @@ import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { CostGroup, CostTotal } from "../cost/CostTotal.ts"
 import { AgentName, RunId } from "../Ids.ts"
 import { Authentication, Validation } from "./Boundary.ts"
-import { Filter, Limit, Moment, ordered } from "./Page.ts"
+import { Filter, Limit, Moment, orderedRange } from "./Page.ts"
 
 const list = HttpApiEndpoint.get("list", "/v1/costs", {
   query: Schema.Struct({
@@ -24,7 +24,7 @@ const list = HttpApiEndpoint.get("list", "/v1/costs", {
     limit: Schema.optionalKey(Limit),
     /** Totals behind this key. */
     after: Schema.optionalKey(Filter)
-  }).check(ordered("from", "to")),
+  }).check(orderedRange("from", "to")),
   success: Schema.Struct({
     items: Schema.Array(CostTotal),
     next_after: Schema.optionalKey(Schema.String)

@@ -8,7 +8,7 @@ import { AgentName, ConversationId, MessageId, RunId } from "../Ids.ts"
 import { UnhostedWork } from "../run/UnhostedWork.ts"
 import { rolesFor } from "../Rights.ts"
 import { Authentication, Needs, RequestBody, Validation } from "./Boundary.ts"
-import { Filter, Limit, Moment, ordered, Reason } from "./Page.ts"
+import { Filter, Limit, Moment, orderedRange, Reason } from "./Page.ts"
 import { Problem404, Problem409, Problem503 } from "./Problem.ts"
 
 const Actor = Schema.Struct({
@@ -60,7 +60,7 @@ const listLetters = HttpApiEndpoint.get("list", "/v1/dead-letters", {
     /** Absent = `dead`. */
     status: Schema.optionalKey(DeadLetterStatus),
     limit: Schema.optionalKey(Limit)
-  }).check(ordered("dead_from", "dead_to")),
+  }).check(orderedRange("dead_from", "dead_to")),
   success: Schema.Struct({ items: Schema.Array(DeadLetter) })
 }).annotateMerge(OpenApi.annotations({ summary: "Dead letters, newest first" }))
 

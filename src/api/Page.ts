@@ -15,7 +15,7 @@ export const Moment = Schema.Int.check(
 )
 
 /** A range that ends before it begins holds nothing, which nobody asks for: the mistake is named at its first end. */
-export const ordered = <From extends string, To extends string>(from: From, to: To) =>
+export const orderedRange = <From extends string, To extends string>(from: From, to: To) =>
   Schema.makeFilter((range: { readonly [K in From | To]?: number }) => {
     const [begin, end]: ReadonlyArray<number | undefined> = [range[from], range[to]]
     return begin === undefined || end === undefined || begin <= end

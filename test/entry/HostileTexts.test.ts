@@ -2,7 +2,7 @@ import { assert, describe, it } from "vitest"
 import { execFileSync } from "node:child_process"
 import { fileURLToPath } from "node:url"
 import { Exit, Result } from "effect"
-import { compiled } from "../../layers/mcp/ForeignSchema.ts"
+import { compileForeignSchema } from "../../layers/mcp/ForeignSchema.ts"
 import { linearPattern } from "../../src/entry/LinearPattern.ts"
 import { ofName } from "../../src/error/Classify.ts"
 
@@ -58,7 +58,7 @@ describe("a pattern of somebody else's schema", () => {
     }
   })
 
-  const of = (schema: object) => compiled({ type: "object", ...schema })
+  const of = (schema: object) => compileForeignSchema({ type: "object", ...schema })
 
   it("of an MCP server is run in linear time, in whatever place it stands and in every dialect", () => {
     const evil = "^(a+)+$"
@@ -90,6 +90,6 @@ describe("a pattern of somebody else's schema", () => {
   it("refuses its tool with a reason where it cannot be run so", () => {
     const made = of({ properties: { n: { pattern: "(?=a)b" } } })
     assert.include(Result.isFailure(made) ? made.failure : "", "linear time")
-    assert.isTrue(Result.isFailure(compiled({ $schema: "https://example.com/mine" })))
+    assert.isTrue(Result.isFailure(compileForeignSchema({ $schema: "https://example.com/mine" })))
   })
 })

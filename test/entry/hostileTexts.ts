@@ -21,7 +21,7 @@ import { cleanResult, sanitiseText } from "../../src/tool/Sanitise.ts"
 import { timeoutMs } from "../../src/tool/ToolTimeout.ts"
 import { rateLimitSaid } from "../../layers/model/RateLimitHeaders.ts"
 import { isTooLong } from "../../layers/model/ContextLength.ts"
-import { ofThrown } from "../../layers/model/ProviderError.ts"
+import { errorOfThrown } from "../../layers/model/ProviderError.ts"
 import { parseCursor } from "../../layers/http/EventStream.ts"
 import { Result } from "effect"
 
@@ -84,7 +84,7 @@ const table: Readonly<Record<string, (text: string) => unknown>> = {
   rateLimit: (text) =>
     rateLimitSaid({ "retry-after": text, "x-ratelimit-reset-requests": text }, 0),
   contextLength: (text) => isTooLong([text], text),
-  providerError: (text) => ofThrown(new Error(text), redaction, 0),
+  providerError: (text) => errorOfThrown(new Error(text), redaction, 0),
   cursor: parseCursor
 }
 

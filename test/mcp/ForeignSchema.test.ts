@@ -5,7 +5,7 @@ import { promisify } from "node:util"
 import { Ajv2020 } from "ajv/dist/2020.js"
 import addFormats from "ajv-formats"
 import { Exit, Result } from "effect"
-import { compiled } from "../../layers/mcp/ForeignSchema.ts"
+import { compileForeignSchema } from "../../layers/mcp/ForeignSchema.ts"
 
 /** A generous hard stop: all of it is done within some seconds. */
 const stop_ms = 120_000
@@ -117,7 +117,7 @@ describe("a schema of an MCP server", () => {
     const every = Object.keys(keywords)
     for (const $schema of dialects) {
       for (const names of [every, ...every.map((name) => [name, "$defs"])]) {
-        const made = compiled({
+        const made = compileForeignSchema({
           $schema,
           anyOf: [{ properties: { a: true } }, { patternProperties: { "^z": true } }],
           ...Object.fromEntries(names.map((name) => [name, keywords[name]]))
@@ -156,7 +156,7 @@ describe("a schema of an MCP server", () => {
         { additionalProperties: rule, $defs }
       ]) {
         const is = ajv.compile(schema)
-        const validate = Result.getOrThrow(compiled(schema))
+        const validate = Result.getOrThrow(compileForeignSchema(schema))
         for (const value of values) {
           assert.strictEqual(
             Exit.isSuccess(validate(value)),
@@ -176,7 +176,7 @@ describe("a schema of an MCP server", () => {
       additionalProperties: false
     }
     const validate = Result.getOrThrow(
-      compiled({ type: "object", properties: { all: { type: "array", items: item } } })
+      compileForeignSchema({ type: "object", properties: { all: { type: "array", items: item } } })
     )
     const all = Array.from({ length: 100_000 }, (_, id) => ({ id, name: `name ${id}` }))
     assert.isTrue(Exit.isSuccess(validate({ all })))
@@ -186,14 +186,14 @@ describe("a schema of an MCP server", () => {
   })
 
   it("finds two items that are the same in 10,000 objects", () => {
-    const validate = Result.getOrThrow(compiled({ properties: { l: { uniqueItems: true } } }))
+    const validate = Result.getOrThrow(compileForeignSchema({ properties: { l: { uniqueItems: true } } }))
     const l = Array.from({ length: 10_000 }, (_, a) => ({ a, b: [a] }))
     assert.isTrue(Exit.isSuccess(validate({ l })))
     assert.isTrue(Exit.isFailure(validate({ l: [...l, { b: [7], a: 7 }] })))
   })
 
   it("asks for members of its own, and not for what every object inherits", () => {
-    const validate = Result.getOrThrow(compiled({ required: ["toString"] }))
+    const validate = Result.getOrThrow(compileForeignSchema({ required: ["toString"] }))
     assert.isTrue(Exit.isFailure(validate({})))
     assert.isTrue(Exit.isSuccess(validate({ toString: 1 })))
   })

@@ -3,7 +3,7 @@
  * a process of its own, so that the test can end it.
  */
 import { Exit, Result } from "effect"
-import { compiled } from "../../layers/mcp/ForeignSchema.ts"
+import { compileForeignSchema } from "../../layers/mcp/ForeignSchema.ts"
 import { refusalText } from "../../src/tool/ToolCodec.ts"
 
 const many = <A>(count: number, each: (index: number) => A): ReadonlyArray<A> =>
@@ -115,7 +115,7 @@ const cases: Record<string, readonly [schema: object, value: unknown]> = {
 }
 
 for (const [name, [schema, value]] of Object.entries(cases)) {
-  const made = compiled({ type: "object", ...schema })
+  const made = compileForeignSchema({ type: "object", ...schema })
   const said = Result.isFailure(made)
     ? `no schema: ${made.failure}`
     : Exit.match(made.success(value), {

@@ -3,7 +3,7 @@
  */
 import { APICallError } from "@ai-sdk/provider"
 import { assert, describe, it } from "@effect/vitest"
-import { ofEvent, ofThrown, retryAfterMs, sanitise } from "../../layers/model/ProviderError.ts"
+import { errorOfEvent, errorOfThrown, retryAfterMs, sanitise } from "../../layers/model/ProviderError.ts"
 
 const key = "my-own-key-0001"
 const redaction = { secrets: [key, "models.internal:8080"], keyed: true }
@@ -28,11 +28,11 @@ describe("ProviderError", () => {
       '{"detail":"too big"}',
       '{"detail":[{"loc":["body"],"msg":"too big"}]}'
     ]) {
-      const failure = ofThrown(answer(422, body), redaction, 0)
+      const failure = errorOfThrown(answer(422, body), redaction, 0)
       assert.deepStrictEqual([failure.kind, failure.message], ["refused", "422: too big"])
     }
     assert.strictEqual(
-      ofThrown(answer(400, "<html>"), redaction, 0).message,
+      errorOfThrown(answer(400, "<html>"), redaction, 0).message,
       "the provider answered 400"
     )
   })
@@ -44,7 +44,7 @@ describe("ProviderError", () => {
     const body = {
       error: { code: 400, message: `bad ${key}`, status: "INVALID_ARGUMENT", details }
     }
-    const failure = ofThrown(answer(400, JSON.stringify(body)), redaction, 0)
+    const failure = errorOfThrown(answer(400, JSON.stringify(body)), redaction, 0)
     assert.strictEqual(failure.kind, "configuration")
     assert.notInclude(failure.message, "bad")
   })
@@ -75,7 +75,7 @@ describe("ProviderError", () => {
   })
 
   it("an event is classified by its numeric code, else its name, else as transient", () => {
-    const kindOf = (event: unknown) => ofEvent(event, redaction, 0).kind
+    const kindOf = (event: unknown) => errorOfEvent(event, redaction, 0).kind
     assert.strictEqual(kindOf({ message: "x", code: 400 }), "refused")
     assert.strictEqual(kindOf({ message: "x", code: "503" }), "transient")
     assert.strictEqual(kindOf({ message: "x", type: "invalid_request_error" }), "refused")
@@ -89,7 +89,7 @@ describe("ProviderError", () => {
 
   it("a thrown error shows a system code at most, and nothing of its text or causes", () => {
     const cause = Object.assign(new Error(`connect to ${key}`), { code: "ECONNRESET" })
-    const failure = ofThrown(new TypeError(`terminated ${key}`, { cause }), redaction, 0)
+    const failure = errorOfThrown(new TypeError(`terminated ${key}`, { cause }), redaction, 0)
     assert.strictEqual(failure.kind, "transient")
     assert.strictEqual(
       failure.message,
@@ -100,7 +100,7 @@ describe("ProviderError", () => {
 
   it("knows a prompt that is too long for the model, in each provider's words, and nothing else by them", () => {
     const reasonOf = (status: number, error: Record<string, unknown>) =>
-      ofThrown(answer(status, JSON.stringify({ error })), redaction, 0).reason
+      errorOfThrown(answer(status, JSON.stringify({ error })), redaction, 0).reason
     for (const [error, status] of [
       [{ code: "context_length_exceeded", message: "x" }, 400],
       [{ message: "This model's maximum context length is 8192 tokens." }, 400],
@@ -132,7 +132,7 @@ describe("ProviderError", () => {
       assert.strictEqual(reasonOf(status, error), "context_length", JSON.stringify(error))
     }
     assert.strictEqual(
-      ofEvent({ message: "x", code: "context_length_exceeded" }, redaction, 0).reason,
+      errorOfEvent({ message: "x", code: "context_length_exceeded" }, redaction, 0).reason,
       "context_length"
     )
     assert.isUndefined(reasonOf(400, { message: "temperature is too long a word" }))

@@ -5,7 +5,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Schema } from "effect"
 import { toPrompt } from "../../layers/model/ProviderPrompt.ts"
-import { peer } from "../../layers/model/Providers.ts"
+import { loadPeer } from "../../layers/model/Providers.ts"
 import { ModelSettings } from "../../src/agent/ModelSettings.ts"
 import type { ModelRequest } from "../../services/ModelGateway.ts"
 import { RunEvent } from "../../src/run/RunEvent.ts"
@@ -261,7 +261,7 @@ describe("Providers: their packages", () => {
     () =>
       Effect.gen(function* () {
         const name = "@ai-sdk/not-installed"
-        const failure = yield* Effect.flip(peer(name, () => import(name)))
+        const failure = yield* Effect.flip(loadPeer(name, () => import(name)))
         assert.strictEqual(failure.kind, "configuration")
         assert.strictEqual(
           failure.message,
@@ -275,7 +275,7 @@ describe("Providers: their packages", () => {
     () =>
       Effect.gen(function* () {
         const failure = yield* Effect.flip(
-          peer(
+          loadPeer(
             "@ai-sdk/broken",
             () => import("data:text/javascript,throw new Error('secret')" as string)
           )

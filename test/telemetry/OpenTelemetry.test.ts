@@ -14,7 +14,7 @@ import type { Options } from "../../layers/compose/NodeService.ts"
 import { service_principal, start } from "../../layers/compose/NodeService.ts"
 import * as ScriptedModelGateway from "../../layers/model/ScriptedModelGateway.ts"
 import { call, text } from "../../layers/model/ScriptedModelGateway.ts"
-import { variables } from "../../layers/telemetry/OpenTelemetry.ts"
+import { exporterVariables } from "../../layers/telemetry/OpenTelemetry.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import { AgentName } from "../../src/Ids.ts"
 import { Principal } from "../../src/Principal.ts"
@@ -273,21 +273,21 @@ describe("the standard variables", () => {
   const endpoint = { OTEL_EXPORTER_OTLP_ENDPOINT: "http://collector:4318" }
 
   it("name a collector, or nothing is sent", () => {
-    assert.isUndefined(variables(undefined, {}))
-    assert.isUndefined(variables(undefined, { OTEL_SERVICE_NAME: "till" }))
-    assert.isUndefined(variables(undefined, { OTEL_EXPORTER_OTLP_ENDPOINT: " " }))
-    assert.isDefined(variables(undefined, endpoint))
-    assert.isDefined(variables(undefined, { OTEL_EXPORTER_OTLP_LOGS_ENDPOINT: "http://c/l" }))
+    assert.isUndefined(exporterVariables(undefined, {}))
+    assert.isUndefined(exporterVariables(undefined, { OTEL_SERVICE_NAME: "till" }))
+    assert.isUndefined(exporterVariables(undefined, { OTEL_EXPORTER_OTLP_ENDPOINT: " " }))
+    assert.isDefined(exporterVariables(undefined, endpoint))
+    assert.isDefined(exporterVariables(undefined, { OTEL_EXPORTER_OTLP_LOGS_ENDPOINT: "http://c/l" }))
   })
 
   it("turn it off, as the option does", () => {
-    assert.isUndefined(variables(undefined, { ...endpoint, OTEL_SDK_DISABLED: "TRUE" }))
-    assert.isUndefined(variables(true, { ...endpoint, OTEL_SDK_DISABLED: "true" }))
-    assert.isUndefined(variables(false, endpoint))
+    assert.isUndefined(exporterVariables(undefined, { ...endpoint, OTEL_SDK_DISABLED: "TRUE" }))
+    assert.isUndefined(exporterVariables(true, { ...endpoint, OTEL_SDK_DISABLED: "true" }))
+    assert.isUndefined(exporterVariables(false, endpoint))
   })
 
   it("have the defaults of OpenTelemetry, and a signal of its own may be none", () => {
-    const all = variables(true, { OTEL_LOGS_EXPORTER: "none", SECRET: "s" })
+    const all = exporterVariables(true, { OTEL_LOGS_EXPORTER: "none", SECRET: "s" })
     assert.deepStrictEqual(all, {
       OTEL_EXPORTER_OTLP_ENDPOINT: "http://localhost:4318",
       OTEL_LOGS_EXPORTER: "none",
@@ -295,7 +295,7 @@ describe("the standard variables", () => {
       OTEL_METRICS_EXPORTER: "otlp",
       OTEL_SERVICE_NAME: "troupe"
     })
-    const named = variables(undefined, {
+    const named = exporterVariables(undefined, {
       ...endpoint,
       OTEL_RESOURCE_ATTRIBUTES: "service.name=till"
     })
