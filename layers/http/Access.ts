@@ -1,6 +1,6 @@
 /**
- * What a principal may see. Another tenant's things are not found, and neither are the conversations that a customer did
- * not begin itself; with which agents customers speak, the settings say.
+ * What a principal may see. Conversations and runs of another tenant are not found, nor, for a customer, those that it
+ * did not begin. The settings name the agents that customers may talk to.
  */
 import { Effect } from "effect"
 import type { ConversationStore } from "../../services/ConversationStore.ts"
@@ -17,10 +17,13 @@ import { isOnlyOwn } from "../../src/Rights.ts"
 import { RunNotFound } from "../../src/run/RunCommand.ts"
 import { forbidden, problemOf } from "./Problems.ts"
 
-/** What a principal reads, it reads as a customer, who is shown its own conversations as `CustomerView` has them. */
+/**
+ * Whether the principal reads as a customer, who sees only its own conversations, and of them what `CustomerView`
+ * shows.
+ */
 export const readsAsCustomer = (principal: Principal): boolean => isOnlyOwn(principal, "follow")
 
-/** May the principal send to the agent, or read what it says? Undefined = yes. */
+/** Why the principal may not send to the agent or read its answers; undefined = it may. */
 export const refusalOf = (
   principal: Principal,
   right: "send" | "follow",
@@ -31,7 +34,7 @@ export const refusalOf = (
   return refusal === undefined ? undefined : forbidden(refusal.message)
 }
 
-/** A conversation that the principal may read, or write. */
+/** A conversation that the principal may read or write to; otherwise it is not found. */
 export const conversationFor = Effect.fnUntraced(function* (
   store: ConversationStore["Service"],
   principal: Principal,
@@ -47,7 +50,7 @@ export const conversationFor = Effect.fnUntraced(function* (
   return refusal === undefined ? found : yield* Effect.fail(refusal)
 })
 
-/** A run's task, if it is one of the principal's tenant; for a customer, of a message that it sent. */
+/** The task of a run of the principal's tenant; for a customer, only of messages that it sent itself. */
 export const taskFor = (
   store: TaskStore["Service"],
   principal: Principal,

@@ -1,7 +1,6 @@
 /**
- * What a request must be before any route looks at it: one spelling of its path, one value of each header that has one,
- * and no body that nobody reads. Two readers of a request that is ambiguous, such as a proxy and this service, would
- * take it for two.
+ * Refuses ambiguous requests before they are routed: more than one spelling of a path, more than one value of a single
+ * header, or a body on a route that takes none. A proxy and this service could read such a request differently.
  */
 import { HttpServerResponse, ProblemDetails } from "effect/http"
 import type { HttpServerRequest } from "effect/http"
@@ -10,7 +9,7 @@ import { makeProblem } from "../../src/api/Problem.ts"
 import { invalidRequest, issuesIn } from "./Parameters.ts"
 import { docs_path, methodsOf, routeFor, routesAt, sentPath } from "./Routes.ts"
 
-/** Headers of which every reader takes one value, and each perhaps another one. */
+/** Headers with a single value: when one is repeated, readers differ in which value they take. */
 const single: ReadonlySet<string> = new Set([
   "authorization",
   "content-encoding",
@@ -26,7 +25,7 @@ const single: ReadonlySet<string> = new Set([
 const respond = (problem: Problem): HttpServerResponse.HttpServerResponse =>
   ProblemDetails.toResponse({ ...problem })
 
-/** A header that must not come twice and does; where the server keeps no raw headers it has joined them. */
+/** A single header that was repeated; a server without raw headers has joined the values. */
 const repeated = ({ source }: HttpServerRequest.HttpServerRequest): string | undefined => {
   if (!("rawHeaders" in source) || !Array.isArray(source.rawHeaders)) return undefined
   const seen = new Set<string>()
@@ -39,7 +38,7 @@ const repeated = ({ source }: HttpServerRequest.HttpServerRequest): string | und
   return undefined
 }
 
-/** Does a body come with it? RFC 9112, section 6.3. */
+/** Whether the request has a body (RFC 9112, section 6.3). */
 export const hasBody = ({ headers }: HttpServerRequest.HttpServerRequest): boolean =>
   headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > 0
 
@@ -65,7 +64,7 @@ const noMethod = (methods: ReadonlyArray<string>) => {
   return HttpServerResponse.setHeader(respond(problem), "allow", allow)
 }
 
-/** Why it goes no further; undefined = it does. */
+/** Why the request is refused; undefined = it is routed. */
 export const refusalOf = (
   request: HttpServerRequest.HttpServerRequest
 ): HttpServerResponse.HttpServerResponse | undefined => {

@@ -1,5 +1,5 @@
 /**
- * Approvals, and the way to the desk. Who may decide is the desk's to say.
+ * Handlers of approvals and decisions. The approval desk checks who may decide.
  */
 import { Effect } from "effect"
 import type { Layer } from "effect"
@@ -42,7 +42,7 @@ export const layer: Layer.Layer<
           (last, limit) =>
             records.list({ tenant, status, run_id, limit, after: last?.id ?? query.after })
         ).pipe(Effect.mapError(problemOf))
-        // Whoever works the inbox sees what waits for an operator too.
+        // Approvers also see the calls that wait for an operator.
         const unknown_calls =
           status === "pending"
             ? yield* Effect.mapError(

@@ -1,5 +1,6 @@
 /**
- * What stands before every endpoint: the token and its roles, the body and its bound, the schema and its problems.
+ * The middleware of every endpoint: authentication and roles, the body and its bound, and problems for requests that do
+ * not fit their schema.
  */
 import { isUtf8 } from "node:buffer"
 import { ByteSize, Context, Effect, Layer, Result, SchemaAST, SchemaIssue } from "effect"
@@ -26,7 +27,7 @@ import { Limits } from "./Limits.ts"
 import { invalidRequest, issues_max, issuesIn, parametersOf } from "./Parameters.ts"
 import { forbidden, problemOf } from "./Problems.ts"
 
-/** The roles that an endpoint needs, of which one is enough. A customer is one by its own role only. */
+/** The roles of which an endpoint needs one. `customer` is never implied by another role. */
 const mayUse = (principal: Principal, endpoint: HttpApiEndpoint.Top): boolean =>
   holds(principal, Context.get(endpoint.annotations, Needs))
 
@@ -52,7 +53,7 @@ const authentication: Layer.Layer<Authentication, never, Credentials | Limits> =
   })
 )
 
-/** A message may quote what was sent. */
+/** A schema's message may quote what was sent, so it is not shown. */
 const message_max = 300
 
 const formatted = SchemaIssue.makeFormatterStandardSchemaV1()
@@ -65,7 +66,7 @@ const segment = (part: PropertyKey | { readonly key: PropertyKey }): string | nu
 const bodiesOf = (endpoint: HttpApiEndpoint.Top): ReadonlyArray<SchemaAST.AST> =>
   [...endpoint.payload.values()].map(({ schemas }) => schemas[0].ast)
 
-/** What a body's schema says of itself, which its JSON form forgets. */
+/** The annotations of a body's schema, which are lost in its JSON form. */
 const bodyMessage = (endpoint: HttpApiEndpoint.Top): string | undefined =>
   bodiesOf(endpoint)
     .map((ast) => ast.annotations?.["message"])
@@ -95,7 +96,7 @@ const invalid = (
 
 const malformed = makeProblem(400, "malformed-json", "Malformed JSON", "The body is not JSON.")
 
-/** The members that a body must have; of a union, those that each of its shapes must have. */
+/** The members that a body must have; for a union, those that all of its members require. */
 const membersOf = (ast: SchemaAST.AST): ReadonlyArray<string> => {
   if (SchemaAST.isObjects(ast)) {
     return ast.propertySignatures
@@ -151,7 +152,7 @@ const validation: Layer.Layer<Validation> = HttpApiMiddleware.layerSchemaErrorTr
       : Effect.flatMap(problemIn(error, endpoint), Effect.fail)
 )
 
-/** Only a refused body is parsed again, to tell none and text that is no JSON from JSON of a wrong shape. */
+/** A refused body is parsed again, to distinguish a missing body and malformed JSON from JSON of a wrong shape. */
 const problemIn = (error: HttpApiError.HttpApiSchemaError, endpoint: HttpApiEndpoint.Top) =>
   error.kind !== "Payload"
     ? Effect.succeed(invalid(error, endpoint))
@@ -169,7 +170,7 @@ const problemIn = (error: HttpApiError.HttpApiSchemaError, endpoint: HttpApiEndp
         )
       )
 
-/** JSON is UTF-8 and says of itself that it is JSON. */
+/** JSON must be declared as such and be UTF-8. */
 const isJson = (contentType: string): boolean => {
   const [type, ...parameters] = contentType.toLowerCase().split(";")
   return (
@@ -178,13 +179,13 @@ const isJson = (contentType: string): boolean => {
   )
 }
 
-/** A small body could become a very large one: none is decompressed. */
+/** No body is decompressed: a small one could expand to a very large one. */
 const isPlain = (encoding: string | undefined): boolean =>
   encoding === undefined || /^\s*(?:identity\s*)?$/i.test(encoding.slice(0, 64))
 
 const decoder = new TextDecoder()
 
-/** Refused before any schema looks at it, which would take longer than the reading did. */
+/** Refused before a schema decodes it, which would take longer than reading it. */
 const beyond = ({ message, reason }: JsonRefused) =>
   reason === "too_large"
     ? makeProblem(413, "body-too-complex", "The body is too complex", `Of the body: ${message}.`)
@@ -209,7 +210,7 @@ const requestBody: Layer.Layer<RequestBody> = Layer.effect(
       if (Number(request.headers["content-length"] ?? 0) > body_bytes_max) {
         return yield* Effect.fail(tooLarge)
       }
-      // The request keeps what was read: the decoder after this one gets it without reading again.
+      // The request caches the text, so the decoder after this middleware does not read it again.
       const bytes = yield* request.arrayBuffer.pipe(
         Effect.mapError(({ reason }) =>
           reason._tag === "RequestParseError" && reason.reason === "BodyTooLarge"

@@ -1,16 +1,16 @@
 /**
- * A page that is bounded by its size and not only by its rows: 500 rows may be 500 results of 4 MB.
+ * A page that is bounded by its size as well as by its rows: 500 rows could be 500 results of 4 MB.
  */
 import { Effect } from "effect"
 
-/** Rows that are read at a time: what one read may bring beyond the bound. */
+/** Rows of one read, and so the rows that a page can exceed its bound by. */
 const read_max = 16
-/** UTF-16 units of JSON after which a page takes no further rows. */
+/** The size in UTF-16 units of JSON at which a page is full. */
 const units_max = 8_000_000
 
 /**
- * Reads on behind the last row (undefined = from the start) until there are `limit` items, or their size is over the
- * bound. `more`: there may be items behind the last one, which there is then.
+ * Reads after the last row (undefined = from the start) until there are `limit` items or their size reaches the bound.
+ * `more`: there may be rows after the last item, which then exists.
  */
 export const boundedPage = Effect.fnUntraced(function* <A, E>(
   limit: number,

@@ -1,6 +1,5 @@
 /**
- * What is asked of every request before anything else, and what every answer carries: the host that it is meant for, an
- * id by which people and the log speak of it, and what a browser may do with it.
+ * Checks the host of every request, and gives every response its correlation id and its content policy.
  */
 import { createHash, randomUUID } from "node:crypto"
 import { HttpBody, HttpServerResponse } from "effect/http"
@@ -11,11 +10,11 @@ import { makeProblem, problem_content_type } from "../../src/api/Problem.ts"
 
 const loopback: ReadonlySet<string> = new Set(["localhost", "127.0.0.1", "[::1]"])
 
-/** The name of a Host header without its port, in lower case; undefined if it is none. */
+/** The name in a Host header without its port, in lower case; undefined if it is malformed. */
 const hostOf = (header: string | undefined): string | undefined =>
   /^(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::\d{1,5})?$/.exec((header ?? "").toLowerCase())?.[1]
 
-/** Is the server bound to this machine alone? */
+/** Whether the server listens on loopback only. */
 const isLocal = (address: HttpServer.HttpServer["Service"]["address"]): boolean =>
   address._tag === "UnixPathAddress" || NetAddress.isLoopback(address.address)
 
@@ -24,8 +23,8 @@ export type HostCheck = (
 ) => Problem<400> | Problem<421> | undefined
 
 /**
- * Refuses what was not meant for this server. A page of another site that has its name resolve to 127.0.0.1 (DNS
- * rebinding) speaks to it with a Host of its own. Without configured hosts, a server that others reach takes any.
+ * Refuses requests whose Host names another server, which stops DNS rebinding: a foreign page whose name resolves to
+ * 127.0.0.1 sends its own Host. Without configured hosts, a server that is not on loopback takes any.
  */
 export const makeHostCheck = (
   address: HttpServer.HttpServer["Service"]["address"],
@@ -48,12 +47,12 @@ export const makeHostCheck = (
   }
 }
 
-/** Of an answer that no browser is to run. */
+/** The policy of responses that are not pages. */
 const closed = "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
 
 const policies = new Map<string, string>()
 
-/** Scripts of a page that is made here run by their hashes, and none that anybody else brings. */
+/** The policy of the documentation page: only scripts with the hashes of its own run. */
 const policyOf = (html: string): string => {
   let policy = policies.get(html)
   if (policy === undefined) {
@@ -61,7 +60,7 @@ const policyOf = (html: string): string => {
       html.matchAll(/<script(?:\s[^>]*)?>([\s\S]*?)<\/script>/g),
       ([, script]) => `'sha256-${createHash("sha256").update(script!).digest("base64")}'`
     )
-    // The page's library styles its elements by itself.
+    // The page's library sets styles on its elements.
     policy = `${closed}; script-src ${hashes.join(" ")}; style-src 'unsafe-inline'; img-src 'self' data:; connect-src 'self'`
     policies.set(html, policy)
   }
@@ -82,7 +81,7 @@ export const contentPolicy = (response: HttpServerResponse.HttpServerResponse): 
 
 export const newCorrelation = (): string => randomUUID().replaceAll("-", "")
 
-/** A problem says itself which request it is about. */
+/** A problem names its request by the correlation id. */
 export const withCorrelation = (
   response: HttpServerResponse.HttpServerResponse,
   correlation_id: string

@@ -1,6 +1,6 @@
 /**
- * The HTTP room as one layer: API, documents, metrics and what stands around them. It serves ports, and nothing else: no
- * tool body and no loop can be reached from here. Give it a server, for example `NodeServer.layer`.
+ * The HTTP surface as one layer: the API, its documentation, metrics, and the middleware around them. It calls ports
+ * only, so no tool body and no loop can be reached from here. It needs a server, for example `NodeServer.layer`.
  */
 import { Deferred, Effect, Layer } from "effect"
 import type { FileSystem, Path } from "effect"
@@ -52,7 +52,7 @@ const routes = Layer.mergeAll(
   Outcomes.layer
 ).pipe(Layer.provide(handlers))
 
-/** Built behind the server and so closed before it: `/ready` says that we stop while what is open still ends. */
+/** Built after the server and so closed before it: `/ready` reports the stop while open requests still end. */
 const announced = Layer.effectDiscard(
   Effect.flatMap(Readiness.Readiness, (readiness) =>
     Effect.acquireRelease(
@@ -102,7 +102,7 @@ export const layer: Layer.Layer<
       }
     })
   ),
-  // Whoever looks whether we live is nobody's trace.
+  // Health checks have no trace.
   Layer.provide(
     HttpMiddleware.layerTracerDisabledForUrls(["/health", "/ready", Routes.metrics_path])
   ),

@@ -1,5 +1,5 @@
 /**
- * Bounds of the HTTP room, with defaults that hold where nobody sets others.
+ * Bounds of the HTTP surface, with their defaults.
  */
 import { Context } from "effect"
 import type { AgentName } from "../../src/Ids.ts"
@@ -12,26 +12,29 @@ export interface HttpSettings {
   readonly streams_tenant_max: number
   readonly streams_principal_max: number
   /**
-   * Of all event streams together, what their readers have not taken yet, in UTF-16 units of frames above 16,384. Beyond
-   * it whoever has left its frame the longest is cut off, and resumes by its cursor.
+   * The text that readers of all event streams together have not taken yet, in UTF-16 units of frames above 16,384.
+   * Beyond it the connection whose frame has waited longest is closed, and its client resumes from its cursor.
    */
   readonly unread_units_max: number
-  /** Messages that are taken in a minute; a whole minute's may come at once. Beyond it 429, with `Retry-After`. */
+  /** Messages a minute; the messages of a whole minute may come at once. Beyond it 429, with `Retry-After`. */
   readonly messages_principal_per_minute: number
   readonly messages_tenant_per_minute: number
-  /** The same for requests of any kind that carry a good token. */
+  /** The same for all authenticated requests. */
   readonly requests_principal_per_minute: number
   readonly requests_tenant_per_minute: number
-  /** Between two signs of life on an event stream, in ms. */
+  /** The interval of comments that keep an event stream alive, in ms. */
   readonly heartbeat_ms: number
   /**
-   * Names by which this service is reached, without ports, beside localhost, 127.0.0.1 and [::1]; requests for others are
-   * refused (421). None: a server on loopback takes those three, and one that others reach takes any.
+   * Host names of this service, without ports, beside localhost, 127.0.0.1 and [::1]; requests for others are refused
+   * (421). Empty: a server on loopback takes those three, any other server takes any.
    */
   readonly hosts: ReadonlyArray<string>
-  /** Is `/metrics` served without a token? Only for a server that nobody else reaches. */
+  /** Whether `/metrics` is served without a token: only for a server that is not reachable from outside. */
   readonly metrics_open: boolean
-  /** The agents that customers speak with. Absent ones are not found; without any, customers are refused (403). */
+  /**
+   * The agents that customers may talk to. Others are not found for them; when the list is empty, customers are refused
+   * (403).
+   */
   readonly customer_agents: ReadonlyArray<AgentName>
 }
 

@@ -1,5 +1,6 @@
 /**
- * A tenant's switch over HTTP. Who may turn it, the endpoint says; the port says it again. That of the process is not here.
+ * The kill switch of a tenant. Both the endpoint and the port check who may use it. The switch of the whole process is
+ * not reachable over HTTP.
  */
 import { Effect } from "effect"
 import type { Layer } from "effect"

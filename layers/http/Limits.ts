@@ -1,6 +1,6 @@
 /**
- * What keeps one tenant, or one of its people, from taking the service from all others: requests and messages by the
- * minute, and places for event streams. Each is counted for the principal and for its tenant, in this process.
+ * Rate limits, so that one tenant or principal cannot exhaust the service: requests and messages a minute, and open
+ * event streams. Each is counted for the principal and for its tenant, in this process.
  */
 import { Context, Duration, Effect, Layer, Metric } from "effect"
 import type { Scope } from "effect"
@@ -18,11 +18,14 @@ type Limited = Effect.Effect<void, Problem<429>, HttpServerRequest.HttpServerReq
 export class Limits extends Context.Service<
   Limits,
   {
-    /** Any request of a principal that is known. Fails with 429 and how long to wait. */
+    /** Counts an authenticated request. Fails with 429 and the time to wait. */
     request(by: Principal): Limited
-    /** One more message to an agent. */
+    /** Counts a message to an agent. Fails with 429 and the time to wait. */
     message(by: Principal): Limited
-    /** A place for an event stream until the scope closes: 429 where its own are taken, 503 where all are. */
+    /**
+     * Reserves an event stream until the scope closes. Fails with 429 at the principal's or tenant's bound, with 503 at
+     * that of the process.
+     */
     stream(
       by: Principal
     ): Effect.Effect<
@@ -33,7 +36,7 @@ export class Limits extends Context.Service<
   }
 >()("troupe/http/Limits") {}
 
-/** How long to wait for a place on which somebody sits: nobody knows, so it is asked again soon. */
+/** The wait for an event stream: when one ends is not known, so clients ask again soon. */
 const place_wait_s = 5
 
 /** Sends the answer's `Retry-After`, in whole seconds, at least 1. */
@@ -54,7 +57,7 @@ type Keys = ReturnType<typeof keysOf>
 
 const whose = { principal: "for one token's owner", tenant: "for one tenant" } as const
 
-/** Two buckets, of the principal and of its tenant, that fill evenly and hold a minute's worth. */
+/** Two token buckets, of the principal and of its tenant, which refill evenly and hold one minute's tokens. */
 const makeRate = (
   limiter: RateLimiter.RateLimiter,
   what: string,
@@ -85,7 +88,7 @@ const makeRate = (
 
 const open = Metric.gauge("troupe_event_streams_open")
 
-/** Counts who sits where; a key without anybody is forgotten. */
+/** Counts the open streams of each key; a key without any is removed. */
 const makePlaces = (settings: HttpSettings) => {
   const taken = new Map<string, number>()
   let all = 0

@@ -1,5 +1,5 @@
 /**
- * A server on a socket of this machine.
+ * The HTTP server of Node.
  */
 import { createServer } from "node:http"
 import type { Server } from "node:http"
@@ -8,26 +8,26 @@ import { makeProblem, problem_content_type } from "../../src/api/Problem.ts"
 import { newCorrelation } from "./Edge.ts"
 
 export interface Listen {
-  /** Absent = 127.0.0.1: nobody else reaches it. */
+  /** Absent = 127.0.0.1, which only this machine reaches. */
   readonly host?: string | undefined
   /** 0 = any free one. */
   readonly port: number
   /**
-   * A connection on which nothing moves for this long, in ms, is closed: a reader of a stream that does not read, whose
-   * events are kept no longer and who resumes by its cursor. More than the stream's `heartbeat_ms`. Absent = 60,000.
+   * A connection without traffic for this long, in ms, is closed. That ends event streams whose client does not read;
+   * the client resumes from its cursor. More than the stream's `heartbeat_ms`. Absent = 60,000.
    */
   readonly stall_ms?: number | undefined
   /**
-   * A request, body and all, arrives within this, in ms, or is answered with 408; a client that drips bytes holds no
-   * connection for longer than twice that. Absent = 60,000.
+   * A request with its body that takes longer than this, in ms, is answered with 408, and its connection is closed
+   * after twice this time at the latest. Absent = 60,000.
    */
   readonly request_ms?: number | undefined
 }
 
-/** An open event stream never ends by itself: stopping does not wait for it longer than this. */
+/** How long a stop waits for open requests; an event stream does not end by itself. */
 const stop_ms = 2_000
 
-/** Of one answer, as much waits in this process for its reader; what is behind it is not made before that. */
+/** Bytes of one response that wait for the client; more are produced only when these are taken. */
 const unread_bytes = 16_384
 
 type Refusal = readonly [
@@ -74,7 +74,7 @@ const unmet: Refusal = [
   "Expect 100-continue, or nothing."
 ]
 
-/** The whole answer to what never became a request, with what every answer carries. */
+/** The response to bytes that are not HTTP, with the headers of every response. */
 const answerOf = ([status, phrase, name, title, detail]: Refusal): string => {
   const correlation_id = newCorrelation()
   const body = JSON.stringify({ ...makeProblem(status, name, title, detail), correlation_id })
@@ -91,16 +91,16 @@ const answerOf = ([status, phrase, name, title, detail]: Refusal): string => {
   ].join("\r\n")
 }
 
-/** Node answers what is not HTTP with an empty 400; we answer it as we answer every error. */
+/** Node answers what is not HTTP with an empty 400; this service answers with a problem. */
 const listener = (stall_ms: number, request_ms: number) => (): Server =>
   createServer({
     requestTimeout: request_ms,
     headersTimeout: request_ms,
     connectionsCheckingInterval: Math.min(request_ms, 30_000),
     highWaterMark: unread_bytes,
-    // Of two Authorization headers Node would take the first, and a proxy before us perhaps the second: neither counts.
+    // Of two Authorization headers Node would take the first and a proxy perhaps the second, so both are ignored.
     joinDuplicateHeaders: true,
-    // The room says itself what is wrong with a request that names no host.
+    // `Edge` answers requests without a Host.
     requireHostHeader: false
   })
     .setTimeout(stall_ms)

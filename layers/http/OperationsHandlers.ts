@@ -1,5 +1,5 @@
 /**
- * The runtime's agents and its dead letters, and whether it is well.
+ * Handlers of agents, dead letters and health.
  */
 import { Effect, Layer } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
@@ -21,7 +21,7 @@ import { RunId } from "../../src/Ids.ts"
 import { problemOf } from "./Problems.ts"
 import { Readiness } from "./Readiness.ts"
 
-/** Actors of all agents together that one answer lists. */
+/** The bound on actors in one response, over all agents. */
 const actors_max = 200
 
 const actorView = ({ address, restarts, run, state }: ActorInfo) => ({
@@ -111,7 +111,7 @@ const deadLetters: Layer.Layer<
   })
 )
 
-/** A store that takes longer than this does not answer. */
+/** A store that takes longer than this counts as not available. */
 const answer_ms = 5_000
 
 const nobody = RunId.make("00000000-0000-4000-8000-000000000000")

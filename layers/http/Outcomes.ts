@@ -1,5 +1,5 @@
 /**
- * The last word on every response: what no endpoint answered becomes a problem, and every response gets its headers.
+ * The outermost middleware: failures that no endpoint answered become problems, and every response gets its headers.
  */
 import { Cause, Effect, Metric, Option, Result } from "effect"
 import type { Layer, Tracer, Types } from "effect"
@@ -40,7 +40,7 @@ const unreadable = respond(
   )
 )
 
-/** What a log may hold of a defect, which may quote the request and what a store said. */
+/** A defect for the log, redacted: it may quote the request or a store's text. */
 const exceptionLines = (cause: Cause.Cause<unknown>): Record<string, string> => {
   const { message, stacktrace, type } = Result.getOrElse(
     Result.try(() => exceptionFrom(cause)),
@@ -53,7 +53,10 @@ const exceptionLines = (cause: Cause.Cause<unknown>): Record<string, string> => 
   }
 }
 
-/** Interruption is not an outcome: the client is gone, or the server is. A defect is logged and its text stays here. */
+/**
+ * An interrupted request has no response, because the client or the server has gone. A defect is logged, and its text
+ * is not sent.
+ */
 const answer = (
   cause: Cause.Cause<unknown>,
   correlation_id: string
@@ -77,7 +80,7 @@ const answer = (
 
 const requests = Metric.counter("troupe_http_requests_total", { incremental: true })
 
-/** What a client or a cache must be told beside the body. Nothing here is the same for the next one who asks. */
+/** The headers of every response. No response may be cached: the next client may see something else. */
 const dress = (
   response: HttpServerResponse.HttpServerResponse,
   correlation_id: string
@@ -90,20 +93,20 @@ const dress = (
     "content-security-policy": contentPolicy(response),
     "x-correlation-id": correlation_id
   }
-  // RFC 9110, section 11.6.1: a 401 says how to do better.
+  // A 401 names the scheme of authentication (RFC 9110, section 11.6.1).
   if (status === 401) headers["www-authenticate"] = 'Bearer realm="troupe"'
   if (status === 429 || status === 503) headers["retry-after"] = "1"
   return HttpServerResponse.setHeaders(withCorrelation(response, correlation_id), headers)
 }
 
-/** The trace of the request where there is one: by it its spans are found as well. */
+/** The request's trace, by which its spans are found, where there is one. */
 const correlation = Effect.map(Effect.option(Effect.currentSpan), (span) =>
   Option.isSome(span) ? span.value.traceId : newCorrelation()
 )
 
 /**
- * The caller's trace where nobody listens here: what the request does is kept under it, for whoever does later. A
- * `traceparent` that is none is as good as absent (W3C Trace Context, section 3.2).
+ * Continues the caller's trace where this process has no tracer, so that a later process with one uses it. A malformed
+ * `traceparent` counts as absent (W3C Trace Context, section 3.2).
  */
 const inTrace =
   (request: HttpServerRequest.HttpServerRequest) =>

@@ -1,18 +1,18 @@
 /**
- * What stands behind the `?` of a request, before any schema reads it: names that a route knows, each once, and numbers
- * in decimal digits alone. JavaScript would read ` 5`, `1e2`, `0x10` and nothing at all as numbers too.
+ * Checks query parameters before a schema decodes them: names that the route knows, each at most once, and numbers in
+ * decimal digits only. JavaScript would also read ` 5`, `1e2`, `0x10` and the empty text as numbers.
  */
 import { SchemaAST } from "effect"
 import type { HttpApiEndpoint } from "effect/http-api"
 import type { Problem, ProblemIssue } from "../../src/api/Problem.ts"
 import { makeProblem } from "../../src/api/Problem.ts"
 
-/** Of a request that is wrong in more places than this, the first ones are named. */
+/** The most issues that one problem lists; the first ones are kept. */
 export const issues_max = 20
-/** A name that was sent is quoted so far, in UTF-16 units. */
+/** A quoted name is cut here, in UTF-16 units. */
 const name_max = 100
 
-/** What a route takes, by name. */
+/** The parameters of a route, by name. */
 export type Parameters = ReadonlyMap<string, "number" | "text">
 
 export const noParameters: Parameters = new Map()
@@ -28,10 +28,10 @@ export const parametersOf = (endpoint: HttpApiEndpoint.Top): Parameters => {
   )
 }
 
-/** A whole number as a person writes it; whether it is in its bounds, the schema says. */
+/** A whole number in decimal digits; the schema checks its bounds. */
 const decimal = /^-?(?:0|[1-9]\d{0,18})$/
 
-/** A text that its sender encoded, or undefined where it is no UTF-8. */
+/** The decoded text; undefined where it is not UTF-8. */
 const decoded = (text: string): string | undefined => {
   try {
     return decodeURIComponent(text.replaceAll("+", " "))
@@ -57,7 +57,7 @@ const mistake = (
     : undefined
 }
 
-/** What is wrong with a request's parameters, each place once; none where nothing is. */
+/** The issues of a request's parameters, at most one each; empty when there are none. */
 export const issuesIn = (url: string, known: Parameters): ReadonlyArray<ProblemIssue> => {
   const at = url.indexOf("?")
   if (at < 0) return []

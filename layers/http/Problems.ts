@@ -1,6 +1,6 @@
 /**
- * What each error of a port is over HTTP. The texts are made here, from members that are safe to show: a store's own
- * words never leave the process.
+ * Maps the errors of ports to problems. The texts are made here from members that are safe to show; a store's own text
+ * never leaves the process.
  */
 import type { ShuttingDown } from "../../services/AgentRuntime.ts"
 import type { Unauthorized } from "../../services/Credentials.ts"
@@ -56,7 +56,7 @@ export type PortError =
   | StoreError
   | Unauthorized
 
-/** Status, name and title of each. */
+/** Status, name and title by the error's tag. */
 const kinds = {
   AddressConflict: [409, "address-conflict", "The conversation belongs to another agent"],
   AgentBusy: [409, "agent-busy", "The agent is busy"],
@@ -136,11 +136,11 @@ const detailOf = (error: PortError): string => {
   }
 }
 
-/** A name as a caller gave it, cut at 200 characters. */
+/** A name that the caller gave, cut at 200 characters. */
 const quoted = (name: string): string => JSON.stringify(name.slice(0, 200))
 
 type Kinds = typeof kinds
-/** The problem of an error, with the one status that it has. */
+/** The problem of an error, typed by the status of that error. */
 export type ProblemOf<E extends PortError> = E extends PortError
   ? Problem<Kinds[E["_tag"]][0]>
   : never

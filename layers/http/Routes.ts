@@ -1,6 +1,6 @@
 /**
- * Every route, and the one spelling of its path. The router is told to be as exact; what is asked here is asked of the
- * bytes that were sent, before anything decodes or shortens them.
+ * The routes and the one spelling of each path. They are matched against the path as it was sent, before anything
+ * decodes or normalises it; the router is configured to be as exact.
  */
 import { HttpApi } from "effect/http-api"
 import type { HttpServerRequest } from "effect/http"
@@ -13,12 +13,12 @@ export interface Route {
   readonly method: string
   readonly path: RegExp
   readonly parameters: Parameters
-  /** Does it check its parameters itself, once it knows who asks? */
+  /** Whether its handler checks the parameters itself, after authentication. */
   readonly guarded: boolean
   readonly takesBody: boolean
 }
 
-/** Served beside the API: they are described by it, not in it. */
+/** Routes beside the API, which OpenAPI does not describe. */
 export const openapi_path = "/openapi.json"
 export const docs_path = "/docs"
 export const metrics_path = "/metrics"
@@ -71,11 +71,11 @@ export const sentPath = ({ source, url }: HttpServerRequest.HttpServerRequest): 
   return target.replace(/^https?:\/\/[^/?#]*/i, "").split("?", 1)[0]!
 }
 
-/** What there is at a path. None: nobody knows it, spelled in this way. */
+/** The routes at a path; empty when there is none of this spelling. */
 export const routesAt = (path: string): ReadonlyArray<Route> =>
   isUtf8(path) ? routes.filter((route) => route.path.test(path)) : []
 
-/** HEAD goes wherever GET does. */
+/** HEAD is allowed wherever GET is. */
 export const methodsOf = (found: ReadonlyArray<Route>): ReadonlyArray<string> => {
   const methods = new Set(found.map(({ method }) => method))
   if (methods.has("GET")) methods.add("HEAD")

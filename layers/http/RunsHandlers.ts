@@ -1,5 +1,5 @@
 /**
- * Runs, read from the journal, and what an operator does to them through the runtime.
+ * Handlers of runs: reads from the journal, and operators' commands to the runtime.
  */
 import { Effect } from "effect"
 import type { Layer } from "effect"
@@ -29,10 +29,10 @@ import { taskFor } from "./Access.ts"
 import { boundedPage } from "./BoundedPage.ts"
 import { problemOf } from "./Problems.ts"
 
-/** Entries that are folded at a time: a run's whole journal is never held. */
+/** Entries that are folded at a time, so that a run's whole journal is never in memory. */
 const fold_page = 50
 
-/** No summary shows a result: it is not kept while the others are read. */
+/** A summary shows no results, so they are dropped while the others are read. */
 const slim = (event: RunEvent): RunEvent =>
   event._tag === "CallSettled" && event.outcome._tag === "Value"
     ? { ...event, outcome: { _tag: "Value", json: "null" } }
@@ -87,7 +87,7 @@ const summaryOf = (task: AgentTask, state: FoldState): RunSummary => {
     const { call, limit, payload } = state.question
     pending_approvals.push({ call, payload, ...(limit === undefined ? undefined : { limit }) })
   }
-  // A task that nobody has begun yet has no events.
+  // A task whose run has not been claimed yet has no events.
   const roles = state.accepted === undefined ? task.roles : state.accepted.roles
   const reason = state.ended?.reason ?? state.stopping?.reason ?? task.reason
   return {

@@ -1,27 +1,27 @@
 /**
- * What readers of event streams have not read yet, in this process: a frame that its reader does not take is kept until it
- * does, and frames may be of megabytes. Together they have a bound; beyond it whoever has left its frame the longest is
- * cut off, and comes back to its place by its cursor.
+ * Bounds the text that readers of event streams have not taken yet. A frame stays in memory until its reader takes it,
+ * and frames may be megabytes. All unread frames of the process share one bound; beyond it the connection whose frame
+ * has waited longest is closed, and its client resumes from its cursor.
  */
 
-/** A frame of at most this many units counts for nothing: as much waits in any connection. */
+/** Frames up to this many UTF-16 units are not counted: every connection buffers as much. */
 export const small_units = 16_384
 
-/** One reader's. */
+/** The account of one reader. */
 export interface Account {
-  /** Units of the frame that it is to take, which is not small; 0 = it has taken it. */
+  /** Counts the units of the large frame that the reader is to take; 0 = it has taken it. */
   readonly hold: (units: number) => void
   readonly close: () => void
 }
 
 export interface Unread {
-  /** `cut` ends the reader's connection. */
+  /** `cut` closes the reader's connection. */
   readonly open: (cut: () => void) => Account
 }
 
-/** `units_max`: of all readers together, in UTF-16 units; the last one to be given a frame is never cut off for it. */
+/** `units_max`: the bound on all readers together, in UTF-16 units. The reader of the newest frame is never cut off. */
 export const makeUnread = (units_max: number): Unread => {
-  /** In the order in which they were given what they hold. */
+  /** Accounts with a frame, the oldest frame first. */
   const holding = new Map<Account, { readonly units: number; readonly cut: () => void }>()
   let all = 0
   const drop = (account: Account): (() => void) | undefined => {

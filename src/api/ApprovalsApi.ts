@@ -1,5 +1,5 @@
 /**
- * Questions that wait for people, and their answers.
+ * Approvals and decisions.
  */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
@@ -20,7 +20,7 @@ const list = HttpApiEndpoint.get("list", "/v1/approvals", {
     status: Schema.optionalKey(ApprovalStatus),
     run_id: Schema.optionalKey(RunId),
     limit: Schema.optionalKey(Limit),
-    /** Those behind this one. */
+    /** Approvals after this one. */
     after: Schema.optionalKey(ApprovalId)
   },
   success: Schema.Struct({

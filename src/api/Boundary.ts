@@ -1,6 +1,6 @@
 /**
- * What stands before every endpoint: who asks, whether the request has the shape that it must have, and how its body is
- * read. Each is answered in `layers/http`.
+ * The middleware of every endpoint, as the API declares it: authentication, validation, and the reading of bodies.
+ * `layers/http` implements them.
  */
 import { Context } from "effect"
 import { HttpApiMiddleware, HttpApiSecurity } from "effect/http-api"
@@ -22,7 +22,7 @@ export class CurrentPrincipal extends Context.Service<CurrentPrincipal, Principa
   "troupe/api/CurrentPrincipal"
 ) {}
 
-/** Everyone who works for the operator of the runtime. */
+/** The roles of people who work for the operator of the runtime. */
 export const staff_roles: ReadonlyArray<Role> = rolesFor("inspect")
 
 /** An endpoint's annotation: one of these roles is needed. `admin` holds all of them but is never a customer. */
@@ -31,7 +31,7 @@ export const Needs: Context.Reference<ReadonlyArray<Role>> = Context.Reference<R
   { defaultValue: () => staff_roles }
 )
 
-/** A bearer token. 401 without a good one, 403 without a role that the endpoint needs, 429 if it asks too often. */
+/** A bearer token. 401 without a valid one, 403 without a role that the endpoint needs, 429 beyond the rate limit. */
 export class Authentication extends HttpApiMiddleware.Service<
   Authentication,
   { provides: CurrentPrincipal }
@@ -40,7 +40,7 @@ export class Authentication extends HttpApiMiddleware.Service<
   error: [Problem400, Problem401, Problem403, Problem429]
 }) {}
 
-/** Turns a request that does not fit its schema into a problem with the paths that are wrong. */
+/** Answers a request that does not fit its schema with a problem that lists the wrong paths. */
 export class Validation extends HttpApiMiddleware.Service<Validation>()("troupe/api/Validation", {
   error: [Problem400, Problem500, Problem503]
 }) {}

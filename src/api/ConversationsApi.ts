@@ -1,5 +1,5 @@
 /**
- * Messages to agents, and the conversations that they make.
+ * Messages to agents, and conversations.
  */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"

@@ -1,5 +1,5 @@
 /**
- * What model turns cost, and what tools spent on models.
+ * The costs of model turns, and of models that tools call.
  */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
@@ -10,19 +10,19 @@ import { Filter, Limit, Moment, orderedRange } from "./Page.ts"
 
 const list = HttpApiEndpoint.get("list", "/v1/costs", {
   query: Schema.Struct({
-    /** What the totals are made for; absent = `agent`. */
+    /** The key of the totals; absent = `agent`. */
     by: Schema.optionalKey(CostGroup),
-    /** What was journaled at or after, and before, in ms since 1970. */
+    /** Journaled at or after `from` and before `to`, in ms since 1970. */
     from: Schema.optionalKey(Moment),
     to: Schema.optionalKey(Moment),
     agent: Schema.optionalKey(AgentName),
     model: Schema.optionalKey(Filter),
     run: Schema.optionalKey(RunId),
-    /** The plain name of a tool: what its bodies spent on models. */
+    /** Only what this tool, by its plain name, spent on models. */
     tool: Schema.optionalKey(Filter),
     trace_id: Schema.optionalKey(Filter),
     limit: Schema.optionalKey(Limit),
-    /** Totals behind this key. */
+    /** Totals after this key. */
     after: Schema.optionalKey(Filter)
   }).check(orderedRange("from", "to")),
   success: Schema.Struct({

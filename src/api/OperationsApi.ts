@@ -1,5 +1,5 @@
 /**
- * The runtime itself: its agents, what it could not deliver, and whether it is well.
+ * The runtime itself: agents, dead letters and health.
  */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
@@ -22,7 +22,7 @@ const Agent = Schema.Struct({
   name: AgentName,
   description: Schema.String,
   model: Schema.optionalKey(Schema.String),
-  /** By the names that the model uses, with the keys they stand for. */
+  /** Tools by the names that the model uses, with the keys of the registry. */
   tools: Schema.Array(Schema.Struct({ name: Schema.String, key: Schema.String })),
   specialists: Schema.Array(AgentName),
   actors: Schema.Array(Actor)
@@ -95,7 +95,7 @@ const ready = HttpApiEndpoint.get("ready", "/ready", {
   error: Problem503
 }).annotateMerge(OpenApi.annotations({ summary: "Do its stores answer?" }))
 
-/** Without a token: for a supervisor that has none. */
+/** Needs no token: supervisors of processes have none. */
 export class HealthApi extends HttpApiGroup.make("health")
   .add(health, ready)
   .annotateMerge(OpenApi.annotations({ title: "Health" })) {}

@@ -1,10 +1,10 @@
 /**
- * How the HTTP API says that something went wrong: RFC 9457 problem details, one shape for every error.
+ * The errors of the HTTP API: RFC 9457 problem details.
  */
 import { Schema } from "effect"
 import { HttpApiSchema } from "effect/http-api"
 
-/** What was wrong with one part of a request. `path` begins with the part: `params`, `query`, `headers`, `payload`. */
+/** One issue of a request. `path` begins with the part: `params`, `query`, `headers` or `payload`. */
 export const ProblemIssue = Schema.Struct({
   path: Schema.Array(Schema.Union([Schema.String, Schema.Int])),
   message: Schema.String
@@ -14,18 +14,18 @@ export interface ProblemIssue extends Schema.Schema.Type<typeof ProblemIssue> {}
 /** The media type of every error (RFC 9457, section 3). */
 export const problem_content_type = "application/problem+json"
 
-/** `urn:troupe:problem:<name>`, for a program to read. The text of a defect never enters a problem. */
+/** `urn:troupe:problem:<name>`, for programs. The text of a defect is never part of a problem. */
 export interface Problem<Status extends number = number> {
   readonly type: string
   readonly title: string
   readonly status: Status
   readonly detail: string
-  /** The request's path, where it says more than the type. */
+  /** The request's path, where it adds to the type. */
   readonly instance?: string
   readonly errors?: ReadonlyArray<ProblemIssue>
-  /** What would have been found, where a name was not. */
+  /** The names that exist, where the given one does not. */
   readonly available?: ReadonlyArray<string>
-  /** Of the request, for whoever asks about it: it is in the header `x-correlation-id` and in the log as well. */
+  /** The request's id, as in the header `x-correlation-id` and in the log. */
   readonly correlation_id?: string
 }
 
@@ -57,7 +57,7 @@ export const Problem429 = problem(429)
 export const Problem500 = problem(500)
 export const Problem503 = problem(503)
 
-/** A problem of the house: its name becomes the type. */
+/** A problem of this API; its name becomes the type. */
 export const makeProblem = <const Status extends number>(
   status: Status,
   name: string,

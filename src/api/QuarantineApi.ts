@@ -1,5 +1,5 @@
 /**
- * Runs whose journal does not fold: what is stored of them, and their release once somebody has repaired it.
+ * Runs in quarantine, whose journal does not fold: their stored rows, and their release after a repair.
  */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"

@@ -1,5 +1,5 @@
 /**
- * Runs: what became of a message, event by event, and what an operator may do to one.
+ * Runs, their events, and operators' commands to them.
  */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
@@ -16,29 +16,29 @@ import { Authentication, Needs, RequestBody, Validation } from "./Boundary.ts"
 import { After, Limit, Reason } from "./Page.ts"
 import { Problem404, Problem409 } from "./Problem.ts"
 
-/** `limit` where the question is about a bound of the run; then no call has the name `call`. */
+/** `limit` for an approval of a run's bound, which is not about a call. */
 const PendingApproval = Schema.Struct({
   call: CallId,
   payload: ApprovalPayload,
   limit: Schema.optionalKey(LimitName)
 })
 
-/** An exact decimal as text. Without an amount no turn had a price. */
+/** An exact decimal as text; absent when no turn had a price. */
 const RunCost = Schema.Struct({
   currency: Schema.optionalKey(Schema.String),
   amount: Schema.optionalKey(Schema.String),
-  /** Turns whose cost nobody knows: they are in no amount. */
+  /** Turns without a known cost, which are in no amount. */
   unpriced_turns: Schema.Int
 })
 
-/** A dispatched call whose outcome nobody knows: an operator must settle it. */
+/** A dispatched call with an unknown outcome, which an operator must settle. */
 const UnknownCall = Schema.Struct({
   call: CallId,
   tool: Schema.String,
   arguments: Schema.Json
 })
 
-/** A run as its events make it. */
+/** A run as the fold of its events. */
 export const RunSummary = Schema.Struct({
   id: RunId,
   conversation: ConversationId,
@@ -48,7 +48,7 @@ export const RunSummary = Schema.Struct({
   task_status: TaskStatus,
   message: Schema.String,
   by: Schema.String,
-  /** The roles that it had when it sent the message, which are those of the run. Absent = not known. */
+  /** The sender's roles when the message was sent, which the run keeps. Absent = not known. */
   roles: Schema.optionalKey(Roles),
   trace_id: Schema.String,
   created_at: Schema.Int,
@@ -56,21 +56,21 @@ export const RunSummary = Schema.Struct({
   length: Schema.Int,
   /** Model turns so far. */
   steps: Schema.Int,
-  /** Input and output together, as the models report them. */
+  /** Input and output tokens, as the models report them. */
   tokens: Schema.Int,
-  /** Of its turns so far; absent where no price table was given. */
+  /** The cost of its turns so far; absent without a price table. */
   cost: Schema.optionalKey(RunCost),
   pending_approvals: Schema.Array(PendingApproval),
   unknown_calls: Schema.Array(UnknownCall),
-  /** Why it ended, or is being stopped. */
+  /** Why the run ended, or is being stopped. */
   reason: Schema.optionalKey(Schema.String),
-  /** The same in a sentence, where the runtime has one: what an operator should know of it. */
+  /** The reason in a sentence for operators, where there is one. */
   detail: Schema.optionalKey(Schema.String),
-  /** The answer. */
+  /** The run's answer. */
   text: Schema.optionalKey(Schema.String),
-  /** How its last turn ended, where it did not end well: the answer is cut, refused or filtered. */
+  /** How its last turn ended, where the answer is cut, refused or filtered. */
   finish: Schema.optionalKey(FinishReason),
-  /** What the answer refers to. */
+  /** The sources of the answer. */
   sources: Schema.optionalKey(Schema.Array(Source))
 }).annotate({ identifier: "Run" })
 export interface RunSummary extends Schema.Schema.Type<typeof RunSummary> {}
@@ -82,7 +82,7 @@ const Entry = Schema.Struct({
   event: RunEvent
 })
 
-/** What an operator says became of an unknown call. */
+/** An operator's result for a call with an unknown outcome. */
 export const SettleOutcome = Schema.Union([
   Schema.Struct({ succeeded: Schema.Json }),
   Schema.Struct({ failed: Reason }),

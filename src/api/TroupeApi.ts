@@ -1,5 +1,5 @@
 /**
- * The HTTP API as a value: what a server answers, a client asks and OpenAPI describes.
+ * The HTTP API as a value, from which the server, clients and OpenAPI are derived.
  */
 import { HttpApi, OpenApi } from "effect/http-api"
 import { ApprovalsApi } from "./ApprovalsApi.ts"
@@ -22,7 +22,8 @@ export class TroupeApi extends HttpApi.make("troupe")
     QuarantineApi,
     HealthApi
   )
-  // A member that nobody knows is a mistake or a claim (`approved_by`): refused, and every mistake is named at once.
+  // An unknown member is a mistake or a false claim (`approved_by`), so it is refused; all issues are reported
+  // together.
   .annotate(HttpApi.PayloadParseOptions, { onExcessProperty: "error", errors: "all" })
   .annotateMerge(
     OpenApi.annotations({
