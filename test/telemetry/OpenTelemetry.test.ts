@@ -19,6 +19,7 @@ import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import { AgentName } from "../../src/Ids.ts"
 import { Principal } from "../../src/Principal.ts"
 import { tool } from "../../src/tool/DeclaredTool.ts"
+import type { InvalidInput } from "../../src/entry/InvalidInput.ts"
 import * as Homes from "../process/Homes.ts"
 
 const pay = tool({ namespace: "shop", name: "pay", side_effects: "external" }, () => "paid")
@@ -261,11 +262,39 @@ describe("a collector", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("whose address is none is said in the log, and nothing is sent", () =>
+  it.live("with a malformed endpoint in a variable does not keep the service from running", () =>
     Effect.gen(function* () {
-      const troupe = yield* started({ telemetry: { endpoint: "nowhere" } })
+      yield* Effect.acquireRelease(
+        Effect.sync(() => {
+          process.env["OTEL_EXPORTER_OTLP_ENDPOINT"] = "nowhere"
+        }),
+        () =>
+          Effect.sync(() => {
+            delete process.env["OTEL_EXPORTER_OTLP_ENDPOINT"]
+          })
+      )
+      const troupe = yield* started({})
       assert.isDefined(yield* Effect.promise(() => troupe.runs()))
     }).pipe(Effect.scoped)
+  )
+
+  it.live("with a malformed endpoint as an option is refused at the start", () =>
+    Effect.gen(function* () {
+      const refused = yield* Effect.flip(
+        Effect.tryPromise({
+          try: () =>
+            start({
+              agents: [shop],
+              tools: [pay],
+              model: model(),
+              telemetry: { endpoint: "nowhere" }
+            }),
+          catch: (error) => error as InvalidInput
+        })
+      )
+      assert.strictEqual(refused._tag, "InvalidInput")
+      assert.match(refused.field, /^telemetry/)
+    })
   )
 })
 
@@ -277,7 +306,9 @@ describe("the standard variables", () => {
     assert.isUndefined(exporterVariables(undefined, { OTEL_SERVICE_NAME: "till" }))
     assert.isUndefined(exporterVariables(undefined, { OTEL_EXPORTER_OTLP_ENDPOINT: " " }))
     assert.isDefined(exporterVariables(undefined, endpoint))
-    assert.isDefined(exporterVariables(undefined, { OTEL_EXPORTER_OTLP_LOGS_ENDPOINT: "http://c/l" }))
+    assert.isDefined(
+      exporterVariables(undefined, { OTEL_EXPORTER_OTLP_LOGS_ENDPOINT: "http://c/l" })
+    )
   })
 
   it("turn it off, as the option does", () => {
