@@ -186,7 +186,9 @@ describe("a schema of an MCP server", () => {
   })
 
   it("finds two items that are the same in 10,000 objects", () => {
-    const validate = Result.getOrThrow(compileForeignSchema({ properties: { l: { uniqueItems: true } } }))
+    const validate = Result.getOrThrow(
+      compileForeignSchema({ properties: { l: { uniqueItems: true } } })
+    )
     const l = Array.from({ length: 10_000 }, (_, a) => ({ a, b: [a] }))
     assert.isTrue(Exit.isSuccess(validate({ l })))
     assert.isTrue(Exit.isFailure(validate({ l: [...l, { b: [7], a: 7 }] })))

@@ -3,7 +3,12 @@
  */
 import { APICallError } from "@ai-sdk/provider"
 import { assert, describe, it } from "@effect/vitest"
-import { errorOfEvent, errorOfThrown, retryAfterMs, sanitise } from "../../layers/model/ProviderError.ts"
+import {
+  errorOfEvent,
+  errorOfThrown,
+  retryAfterMs,
+  sanitise
+} from "../../layers/model/ProviderError.ts"
 
 const key = "my-own-key-0001"
 const redaction = { secrets: [key, "models.internal:8080"], keyed: true }
