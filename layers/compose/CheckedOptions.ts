@@ -1,6 +1,6 @@
 /**
- * What a start is given, looked at before anything is opened: an option that is not what its type says is `InvalidInput`
- * with its field, and leaves no directory, no connection and no program behind.
+ * Checks the options of a start before anything is opened: an option that does not fit its type fails with
+ * `InvalidInput` and its field, and leaves no directory, no connection and no program behind.
  */
 import { Effect, Layer, Redacted, Schema } from "effect"
 import { shape } from "../../src/entry/InvalidInput.ts"
@@ -17,10 +17,10 @@ const isObject = (value: unknown): value is object => typeof value === "object" 
 const is = <A>(what: string, holds: (value: unknown) => boolean) =>
   Schema.declare((value): value is A => holds(value), { message: `Expected ${what}` })
 
-/** What its own reader judges further. */
+/** An object that its own decoder checks further. */
 const objectOf = <A>(what: string) => is<A>(what, isObject)
 
-/** A list of what only its own reader can judge. */
+/** A list whose items their own decoder checks. */
 const listOf = <S extends Schema.Constraint>(each: S) =>
   Schema.optionalKey(Schema.Array(each).check(Schema.isMaxLength(10_000)))
 
@@ -39,14 +39,14 @@ const secret = is<string | Redacted.Redacted>(
   (value) => typeof value === "string" || Redacted.isRedacted(value)
 )
 
-/** Is it an object with exactly this member, a text that the pattern fits? */
+/** Whether it is an object with exactly this member, a text that the pattern matches. */
 const isOnly = (value: unknown, member: string, pattern: RegExp): boolean => {
   if (!isObject(value) || Object.keys(value).join() !== member) return false
   const given: unknown = Object.values(value)[0]
   return typeof given === "string" && pattern.test(given)
 }
 
-// Not a union: of a member that is undefined, such as an unset variable, it would say that there is one too many.
+// Not a union, which would report an undefined member, such as an unset variable, as an excess property.
 const Store = is<NonNullable<Options["store"]>>(
   '"ephemeral", { directory: a text that is not empty } or { postgres: a URL that begins with postgres:// or postgresql:// }',
   (value) =>
@@ -130,13 +130,15 @@ const fields = {
 
 const read = shape(Schema.Struct(fields))
 
-/** An option that is given as undefined is one that is not given. */
+/** An option that is undefined counts as absent. */
 const given = (options: unknown): unknown =>
   isObject(options) && !Array.isArray(options)
     ? Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined))
     : options
 
-/** Fails with the first option that cannot be right. What agents, policy and prices say has errors of its own. */
+/**
+ * Fails with the first option that is wrong. Agents, policy and prices are checked elsewhere, with errors of their own.
+ */
 export const checkOptions = Effect.fnUntraced(function* (options: Options) {
   const { agents, customer_agents = [], policy, prices } = yield* read(given(options), "")
   for (const [index, spec] of agents.entries()) yield* decodeAgentSpec(spec, index)

@@ -1,6 +1,6 @@
 /**
- * What a customer gets through the facade: the agents that are meant for customers, the conversations that it began, and
- * of those what `CustomerView` lists.
+ * What a customer may see through the facade: the agents for customers, the conversations that it began, and of those
+ * what `CustomerView` lists.
  */
 import { Context, Effect } from "effect"
 import type { FeedItem } from "../../services/AgentRuntime.ts"
@@ -11,12 +11,12 @@ import type { Principal } from "../../src/Principal.ts"
 import { isOnlyOwn } from "../../src/Rights.ts"
 import type { RunEvent } from "../../src/run/RunEvent.ts"
 
-/** The agents that customers speak with; none unless the start names some. */
+/** The agents that customers may talk to; none by default. */
 export const CustomerAgents: Context.Reference<ReadonlyArray<AgentName>> = Context.Reference<
   ReadonlyArray<AgentName>
 >("troupe/compose/CustomerAgents", { defaultValue: () => [] })
 
-/** Fails where the agent is not one that the principal may send to, or follow. */
+/** Fails where the principal may not send to the agent, or follow it. */
 export const agentFor = Effect.fnUntraced(function* (
   by: Principal,
   right: "send" | "follow",
@@ -28,7 +28,7 @@ export const agentFor = Effect.fnUntraced(function* (
 
 export const isCustomer = (by: Principal): boolean => isOnlyOwn(by, "follow")
 
-/** Undefined = a customer sees nothing of it. What it does see of an event are the members that `CustomerEvent` has. */
+/** The item as a customer sees it, with the members of `CustomerEvent`; undefined = it is hidden. */
 export const customerItem = (item: FeedItem): FeedItem | undefined => {
   switch (item._tag) {
     case "CaughtUp":

@@ -1,5 +1,5 @@
 /**
- * A runtime that lives and dies with its process: for tests, examples and work that may be lost.
+ * A runtime whose stores are in memory: for tests, examples and work that may be lost.
  */
 import { Layer } from "effect"
 import * as Runtime from "./Runtime.ts"

@@ -1,5 +1,5 @@
 /**
- * Lists of runs as a principal of an embedder sees them.
+ * Lists of runs for the facade.
  */
 import { Effect } from "effect"
 import { AgentDirectory, hostedBy } from "../../services/AgentDirectory.ts"
@@ -9,7 +9,7 @@ import type { Tenant } from "../../src/Ids.ts"
 import type { Principal } from "../../src/Principal.ts"
 import type { Need } from "../../src/run/Needs.ts"
 
-/** What a list of runs says to this principal, in a process with these agents. */
+/** Asks a list of runs for the principal's tenant, with the agents that this process hosts. */
 export const listRuns = <A, E>(
   by: Principal,
   ask: (

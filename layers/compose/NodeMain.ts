@@ -1,6 +1,6 @@
 /**
- * One program as a whole Node process. A signal that asks it to end interrupts it, so that its scopes close in their
- * order; only then does the process end, with the code by which a shell or a supervisor knows that signal.
+ * Runs one program as a Node process. SIGINT and SIGTERM interrupt it, so that its scopes close in order; then the
+ * process exits with the code that shells and supervisors expect for that signal.
  */
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import { Runtime } from "effect"
@@ -9,12 +9,12 @@ import type { Effect } from "effect"
 /** 128 and the signal's number, as shells and init systems have it. */
 const codes = { SIGINT: 130, SIGTERM: 143 } as const
 
-/** The default's code of a program that was interrupted, by whatever. */
+/** The exit code of an interrupted program by default. */
 const interrupted = 130
 
 /**
- * Runs it until it ends or a signal ends it. What ends it otherwise keeps its own code: a program that fails while it is
- * being stopped says so with 1.
+ * Runs the program until it ends or a signal interrupts it. Other ends keep their own code: a program that fails while
+ * it is stopping exits with 1.
  */
 export const run = <A, E>(
   program: Effect.Effect<A, E>,

@@ -1,6 +1,6 @@
 /**
- * Replays finished runs of any stores: through the decider, and, where their agents are given, through the gate. What a
- * replay writes is written to stores of its own that are gone with it.
+ * Replays finished runs of any stores: through the decider, and, where their agents are given, through the gate. A
+ * replay writes only to ephemeral stores of its own.
  */
 import * as NodeCrypto from "@effect/platform-node/NodeCrypto"
 import { Effect, Layer } from "effect"
@@ -47,19 +47,22 @@ export interface App<E = unknown, R = unknown> extends LocalToolRegistry.Sources
 }
 
 export interface Options<E = unknown, R = unknown> {
-  /** Absent = the journal alone is replayed, and no tool's schema or policy is looked at. */
+  /** Absent = only the journal is replayed, without the tools' schemas and policy. */
   readonly app?: App<E, R> | undefined
   /** Another model, which reads the recorded results. Absent = the recorded turns. */
   readonly model?: ModelGateway["Service"] | undefined
 }
 
-/** `not_known`: an agent of the run is not among those given; `clock`: it was stopped by its time, which a replay has not. */
+/**
+ * `not_known`: an agent of the run was not given; `clock`: the run was stopped by its time limit, which a replay does
+ * not have.
+ */
 export type Left = "no_agents" | "not_known" | "clock"
 
 export interface Report extends JournalReport {
-  /** The same run once more through the loop and the gate, or why not. */
+  /** The run replayed through the loop and the gate, or why it cannot be. */
   readonly gate: RunReplayed | Left
-  /** Is the agent, or one of its tools, declared otherwise than when the run began? Absent = not known. */
+  /** Whether the agent or one of its tools has changed since the run began. Absent = not known. */
   readonly changed: { readonly definition: boolean; readonly tools: boolean } | undefined
 }
 
@@ -95,7 +98,7 @@ const metTheClock = (entries: ReadonlyArray<JournalEntry>): boolean =>
       (event._tag === "RunStopping" && event.reason === "wall_ms_max" && event.by === "runtime")
   )
 
-/** What the run was shown of its conversation. */
+/** The conversation as the run saw it. */
 const pastOf = Effect.fnUntraced(function* (run: RunId) {
   const journal = yield* RunJournal
   const tasks = yield* TaskStore
@@ -138,13 +141,13 @@ const throughGate = Effect.fnUntraced(function* (
   const past = yield* pastOf(run)
   const gate = yield* Effect.provide(
     replayRun({ run, recording, past, model }),
-    // Never the stores that the run is read from, whichever those are.
+    // Never the stores that the run is read from.
     Layer.fresh(Stores.ephemeral)
   )
   return { gate, changed }
 })
 
-/** Replays one run. Fails where nobody knows it, and where it has not ended. */
+/** Replays one run. Fails when it does not exist or has not ended. */
 export const replay = Effect.fnUntraced(function* <E = never, R = never>(
   run: RunId,
   { app, model }: Options<E, R> = {}
@@ -168,7 +171,7 @@ export const replay = Effect.fnUntraced(function* <E = never, R = never>(
   return whole
 })
 
-/** Runs of a tenant, oldest conversations last; each as often as it is. */
+/** The runs of a tenant, newest conversations first. */
 const allRuns = Effect.fnUntraced(function* (tenant: Tenant) {
   const conversations = yield* ConversationStore
   const tasks = yield* TaskStore
@@ -188,12 +191,12 @@ const allRuns = Effect.fnUntraced(function* (tenant: Tenant) {
       }
     }
     if (page.length < page_max || fresh.length === 0) return runs
-    // Several may have been made in the same millisecond.
+    // Several conversations may have begun in the same millisecond.
     before = page.at(-1)!.created_at + 1
   }
 })
 
-/** What a policy says of the agents' tools as they are declared now. */
+/** The policy applied to the agents' tools as they are declared now. */
 export const judgeOf =
   (directory: AgentDirectory["Service"], policy: Policy): Judge =>
   ({ agent, arguments: args, roles, tool: name }) => {
@@ -205,7 +208,7 @@ export const judgeOf =
 /** Which history a policy is tried over: one run, ended or not, or all of a tenant. */
 export type History = { readonly run: RunId } | { readonly tenant: Tenant }
 
-/** Tries a policy over history: what it would have answered, beside what happened. Nothing runs. Fails where it cannot be right. */
+/** Tries a policy over history: its decisions beside those of the time. No tool runs. Fails on a malformed policy. */
 export const dryRun = Effect.fnUntraced(function* <E = never, R = never>(
   history: History,
   app: App<E, R>,
@@ -236,8 +239,8 @@ export const toFixture = (report: JournalReport): string =>
   fixtureText(ReplayReport.fixtureOf(report))
 
 /**
- * Runs the text of a fixture: for a test of yours. Fails with `FixtureDiverged` at the first step whose input or turn is
- * not what it was, or where the runtime would decide otherwise; with a SchemaError where the text is no fixture.
+ * Replays the text of a fixture, for an application's tests. Fails with `FixtureDiverged` at the first step whose input
+ * or turn has changed, or where the runtime would decide otherwise; with a SchemaError where the text is not a fixture.
  */
 export const runFixture = Effect.fnUntraced(function* (text: string) {
   const fixture = yield* decodeFixture(text)

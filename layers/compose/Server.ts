@@ -1,5 +1,5 @@
 /**
- * The HTTP surface over a runtime, on a socket of this machine.
+ * The HTTP surface over a runtime, with Node's HTTP server.
  */
 import * as NodeCrypto from "@effect/platform-node/NodeCrypto"
 import { Effect, Layer } from "effect"
@@ -17,14 +17,14 @@ export { HttpSettings } from "../http/HttpSettings.ts"
 export interface Options {
   readonly listen: Listen
   readonly credentials: ReadonlyArray<Credential>
-  /** The agents that customers speak with, and bounds; what is absent is as `HttpSettings` has it. */
+  /** The agents for customers, and bounds; absent settings have the defaults of `HttpSettings`. */
   readonly settings?: Partial<HttpSettings.HttpSettings>
 }
 
-/** Needs the ports of a runtime and its stores; gives the server, whose address says the port that was found. */
+/** Needs the ports of a runtime and its stores; gives the server, whose address has the actual port. */
 export const layer = ({ credentials, listen, settings }: Options) =>
   HttpService.layer.pipe(
-    // What the service's own metrics show, and what its log warns of.
+    // The gauges and warnings of the service itself.
     Layer.merge(UnhostedTelemetry.layer),
     Layer.merge(UnknownCallsTelemetry.layer),
     Layer.provide(

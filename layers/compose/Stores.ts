@@ -1,6 +1,6 @@
 /**
- * Where a runtime keeps what it knows: in the process, in a directory, or on a PostgreSQL server. A driver is loaded
- * only where it is used.
+ * The stores of a runtime: in memory, in a directory (PGlite), or on a PostgreSQL server. A driver is loaded only when
+ * it is used.
  */
 import { Effect, Layer, Schema } from "effect"
 import type { Redacted } from "effect"
@@ -59,7 +59,7 @@ const isAbsent = (error: unknown): boolean =>
   "code" in error &&
   error.code === "ERR_MODULE_NOT_FOUND"
 
-/** Loads an engine with the packages that it is made of. */
+/** Loads an engine and the packages that it needs. */
 const engineOf = <A>(packages: string, load: () => Promise<A>): Effect.Effect<A, DriverMissing> =>
   Effect.catchDefect(Effect.promise(load), (error) =>
     isAbsent(error)
@@ -69,7 +69,7 @@ const engineOf = <A>(packages: string, load: () => Promise<A>): Effect.Effect<A,
       : Effect.die(error)
   )
 
-/** What actors remember lives as long as the process, whatever the journal stands on. */
+/** The memory of actors is in the process, whatever the journal's store is. */
 const memories = ActorMemories.layer(EphemeralAgentMemory.layer)
 
 /** Gone with the process. */
@@ -88,7 +88,7 @@ const sql = <E>(
     )
   ).pipe(Layer.provideMerge(engine))
 
-/** Says at once which of the processes that share a server are gone. */
+/** Reports at once which processes that share the server have ended. */
 const shared = <E>(stores: Layer.Layer<Stores | Client, E>): Layer.Layer<Stores | Client, E> =>
   Layer.unwrap(
     Effect.map(
@@ -97,7 +97,7 @@ const shared = <E>(stores: Layer.Layer<Stores | Client, E>): Layer.Layer<Stores 
     )
   ).pipe(Layer.provideMerge(stores))
 
-/** What an earlier process left behind is free before anybody asks. */
+/** Claims of an earlier process are released before anything is read. */
 const alone = <E>(
   engine: Layer.Layer<Client | SqlNotify, E>
 ): Layer.Layer<Client | SqlNotify, E | StartError> =>
@@ -123,7 +123,7 @@ export const directory = (
     )
   )
 
-/** A PostgreSQL server, shared by as many processes as like. */
+/** A PostgreSQL server, which any number of processes may share. */
 export const postgres = (
   url: Redacted.Redacted
 ): Layer.Layer<Stores | Client, DriverMissing | StartError> =>

@@ -1,5 +1,5 @@
 /**
- * A worker of a queue of tool calls over any queue: its tools, and the gate that they run behind.
+ * A worker of the tool queue: its tools, and the gate that they run behind.
  */
 import * as NodeCrypto from "@effect/platform-node/NodeCrypto"
 import { Layer } from "effect"

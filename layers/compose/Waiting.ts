@@ -1,6 +1,6 @@
 /**
- * How the facade waits for a run: to its end, or to where it waits for people, and what it shows of a run or a conversation
- * meanwhile. A wait that ends early changes nothing of the run.
+ * The waits of the facade: for the end of a run or for its questions, and the feed of a run or a conversation. A wait
+ * that ends early does not change the run.
  */
 import { Effect, Schema, Stream } from "effect"
 import { AgentNotFound } from "../../src/agent/AgentSpec.ts"
@@ -25,7 +25,7 @@ import type { Answer, Wait } from "./Answer.ts"
 import { WaitTimedOut } from "./Answer.ts"
 import { agentFor, CustomerAgents, customerItem, isCustomer } from "./CustomerWall.ts"
 
-/** Sends a message, a customer's to agents that are for customers; which others there are is not for it to know. */
+/** Sends a message. A customer may send only to agents for customers, and is not shown the names of others. */
 export const sendMessage = Effect.fnUntraced(function* (message: Message, who: Principal) {
   const by = yield* Entries.entitled(who, "send")
   const { agent } = yield* Entries.message(message, "message")
@@ -41,7 +41,7 @@ export const sendMessage = Effect.fnUntraced(function* (message: Message, who: P
 
 type Place = Pick<AgentTask, "id" | "conversation" | "ordinal">
 
-/** What is open in a run, as its events go by. */
+/** The open questions and unknown calls of a run, updated by its events. */
 class Progress {
   readonly asked = new Set<ApprovalId>()
   readonly unknown = new Set<CallId>()
@@ -73,13 +73,16 @@ class Progress {
     }
   }
 
-  /** Questions of the past may be answered further on: only what is open now is waited for. */
+  /**
+   * Questions of past events may be answered by later ones, so the wait ends only for what is open at the end of the
+   * past.
+   */
   get isOver(): boolean {
     return this.ended !== undefined || (this.isLive && this.asked.size + this.unknown.size > 0)
   }
 }
 
-/** A question is shown as its record says it; one that was answered meanwhile is not shown. */
+/** Questions are read from their records; those answered meanwhile are left out. */
 const approvalsOf = Effect.fnUntraced(function* (asked: Iterable<ApprovalId>, by: Principal) {
   const desk = yield* ApprovalDesk
   const found = yield* Effect.forEach(asked, (id) =>
@@ -118,7 +121,7 @@ const outcome = Effect.fnUntraced(function* ({ conversation, id, ordinal }: Plac
   return answer
 })
 
-/** Waits, for as long as was said. */
+/** Waits for at most the given time. */
 const waited = (place: Place, by: Principal, timeout_ms: number | undefined) => {
   const wait = outcome(place, by)
   const { conversation, id: run } = place
@@ -130,7 +133,7 @@ const waited = (place: Place, by: Principal, timeout_ms: number | undefined) => 
       })
 }
 
-/** A run of the principal's tenant; one of another tenant is none, and neither is one that a customer did not send. */
+/** A run of the principal's tenant; runs of other tenants, and for a customer those of others, are not found. */
 const placeOf = Effect.fnUntraced(function* (run: RunId, by: Principal) {
   const task = yield* TaskStore.use((tasks) => tasks.get(run))
   if (task?.tenant !== by.tenant || !isOpenTo(by, "follow", task.by)) {
@@ -140,7 +143,7 @@ const placeOf = Effect.fnUntraced(function* (run: RunId, by: Principal) {
   return task
 })
 
-/** Where the wait was left before its run was over, and somebody asked for it. A run that is over is left alone. */
+/** Cancels the run when its wait ended early and `cancel` was set; a run that has ended is not changed. */
 const left = (run: RunId, by: Principal) =>
   AgentRuntime.use((agents) => agents.interrupt(run, by, "whoever waited for it left"))
 
@@ -154,7 +157,7 @@ const members: ReadonlyArray<string> = ["signal", "timeout_ms", "cancel"]
 const isSignal = (value: unknown): value is AbortSignal =>
   typeof value === "object" && value !== null && "aborted" in value && "addEventListener" in value
 
-/** How long to wait, read before anything is sent: what is wrong here must not leave a run behind. */
+/** Decodes the options of a wait before the message is sent, so that wrong options do not leave a run behind. */
 export const waitOf = Effect.fnUntraced(function* (given: unknown) {
   if (given === undefined) return {}
   const wrong = (field: string, message: string) => new InvalidInput({ field, message })
@@ -177,7 +180,7 @@ export const waitOf = Effect.fnUntraced(function* (given: unknown) {
   return wait
 })
 
-/** Waits for a run until its answer, its question, its time or its signal, whichever is first. */
+/** Waits for a run until its answer, its question, its timeout or its signal, whichever is first. */
 export const answerOf = async (
   run: Run,
   given: string,
@@ -238,7 +241,7 @@ const ofRun = <E, R>(
   )
 }
 
-/** What a principal is shown: a customer, what is for customers. */
+/** The item as the principal sees it; for a customer, what `CustomerView` shows. */
 const shownTo = <E, R>(by: Principal, feed: Stream.Stream<FeedItem, E, R>) =>
   isCustomer(by)
     ? feed.pipe(

@@ -1,6 +1,6 @@
 /**
- * The code that Ajv makes of a schema, with its steps counted: a check by somebody else's schema ends after so many,
- * whatever the schema and the value are. Private to this room.
+ * Rewrites the code that Ajv generates from a foreign schema so that it counts its steps: a check ends after a bounded
+ * number of them, whatever the schema and the value are. Private to this room.
  */
 import equalModule from "ajv/dist/runtime/equal.js"
 import lengthModule from "ajv/dist/runtime/ucs2length.js"
@@ -9,30 +9,30 @@ import { canonical } from "../../src/Canonical.ts"
 import { linearPattern } from "../../src/entry/LinearPattern.ts"
 
 /**
- * One check takes at most so many. A step stands for some 30 ns: all of them take about 0.1 s. A result of 100,000 plain
- * objects takes about half of them.
+ * The bound on steps of one check. A step takes some 30 ns, all of them about 0.1 s; a result of 100,000 plain objects
+ * takes about half of them.
  */
 export const steps_max = 4_000_000
 
-/** Characters of generated code that are run in one step. */
+/** Characters of generated code that cost one step. */
 const code_units_per_step = 128
-/** Characters of a text that are compared or counted in one step, and those that a format looks at. */
+/** Characters of a text that are compared or counted for one step, and those that a format reads for one. */
 const units_per_step = 8
 const format_units_per_step = 4
-/** RE2 looks at each character with all instructions that the pattern could be at there. */
+/** RE2 tests each character against every instruction that the pattern may have reached. */
 const instructions_per_step = 4
-/** Instructions of all patterns of a schema: compiling them takes some 10 ms. */
+/** The bound on instructions of all patterns of a schema; compiling so many takes some 10 ms. */
 const instructions_max = 10_000
-/** Mistakes that are copied in one step, and what one costs that is made and kept. */
+/** Validation errors that are copied for one step, and the steps of an error that is made and kept. */
 const mistakes_per_step = 8
 const steps_per_mistake = 8
-/** Names of an object with more members are sorted whenever they are asked for. */
+/** Objects with more members than this sort their names at each call of `Object.keys`. */
 const sorted_names_min = 1_000
 const steps_per_sorted_name = 7
-/** The name of a member that a mistake speaks of. */
+/** The longest member name that an error may quote. */
 const name_units_max = 1_000
 
-/** Thrown through Ajv, which knows no such end. */
+/** Thrown through Ajv, which has no result for a check that was stopped. */
 export class StepsSpent extends Error {
   constructor() {
     super(`it takes more than ${steps_max} steps to check it by its schema`)
@@ -42,22 +42,22 @@ export class StepsSpent extends Error {
 /** Thrown while a schema is compiled: it has a pattern that cannot be run in linear time. */
 export class PatternRefused extends Error {}
 
-/** Thrown while a schema is compiled: the generated code is not as we know it. */
+/** Thrown while a schema is compiled: the generated code has a form that this module does not know. */
 class CodeUnknown extends Error {}
 
 type Callable = (...args: ReadonlyArray<never>) => unknown
 
-/** What Ajv's own functions are; a module of its may be wrapped once more. */
+/** Unwraps a module of Ajv's, whose default export may be wrapped twice. */
 const plain = (module: unknown): unknown =>
   typeof module === "object" && module !== null && "default" in module ? module.default : module
 const equalOfAjv = plain(equalModule)
 const lengthOfAjv = plain(lengthModule) as (text: string) => number
 
-/** Steps that are left to one check. The generated code calls it by these names. */
+/** The remaining steps of one check. The generated code calls these methods by name. */
 export class Steps {
   #left = steps_max
   #instructions = 0
-  /** Ajv's place for another engine; it is asked once for each pattern, while the schema is compiled. */
+  /** Ajv's option for another engine of patterns, called once for each pattern when the schema is compiled. */
   readonly engine = Object.assign(
     (source: string) => {
       const pattern = Result.getOrThrowWith(linearPattern(source), (why) => new PatternRefused(why))
@@ -74,7 +74,7 @@ export class Steps {
     { code: "linearPattern" }
   )
 
-  /** Before each check: they never overlap, because a check does not wait. */
+  /** Resets the count before a check. Checks are synchronous, so they never overlap. */
   begin(): void {
     this.#left = steps_max
   }
@@ -83,19 +83,19 @@ export class Steps {
     if ((this.#left -= steps) < 0) throw new StepsSpent()
   }
 
-  /** The same text, paid for. */
+  /** Takes the steps of a text, and returns it. */
   text(text: string): string {
     this.take(1 + Math.ceil(text.length / units_per_step))
     return text
   }
 
-  /** The same text, paid for as one that a format looks at. */
+  /** Takes the steps of a text that a format reads, and returns it. */
   formatted(text: string): string {
     this.take(1 + Math.ceil(text.length / format_units_per_step))
     return text
   }
 
-  /** The same name of a member, paid for. One that is longer than a name may be ends the check. */
+  /** Takes the steps of a member name, and returns it. A name beyond the bound ends the check. */
   name(name: string): string {
     if (name.length > name_units_max) throw new StepsSpent()
     return this.text(name)
@@ -137,7 +137,7 @@ export class Steps {
     )
   }
 
-  /** Are no two items the same JSON value? In time that grows with their size alone. */
+  /** Whether no two items are the same JSON value, in time linear in their size. */
   areUnique(items: ReadonlyArray<unknown>): boolean {
     const seen = new Set<string>()
     return items.every((item) => {
@@ -150,26 +150,26 @@ export class Steps {
     })
   }
 
-  /** In the place of a function of Ajv's whose time is not its own. */
+  /** Replaces a function of Ajv's whose time depends on its arguments by one that counts. */
   counted(given: Callable): Callable {
     if (given === equalOfAjv) return (one, two) => this.equal(one, two)
     if (given === lengthOfAjv) return (text) => lengthOfAjv(this.text(text))
-    // Patterns count for themselves.
+    // Patterns count their own steps.
     const isKnown = given === Object.prototype.hasOwnProperty || given === (this.engine as Callable)
     if (isKnown) return given
     throw new CodeUnknown(`the function ${given.name} is not known`)
   }
 }
 
-/** A text, the beginning or end of a block, something that is called, or a mistake that is made. */
+/** A string literal, the begin or end of a block, a call, or an error that is created. */
 const token =
   /"(?:[^"\\]|\\.)*"|\)\{|\belse ?\{|[{}]|\b(?:scope\.func\[\d+\])|\b(\w+)\.replace\(\/~\/g|[\w.]+\(|\bschemaPath:|\b(?:while|do|try|switch|async|new)\b|=>/g
 
-/** What the code may call: its own functions, what counts for itself, and what is done in one step. */
+/** What the code may call: its own functions, functions that count their steps, and functions of one step. */
 const known =
   /^(?:if|for|validate\d+|_v\d*|func\d+(?:\.call)?|wrapper\d+\.validate|keyword\d+\.call|pattern\d+\.test|formats\d+(?:\.validate|\.test)?|vErrors\.(?:push|concat)|\.replace|Array\.isArray|Object\.(?:keys|assign)|isFinite|isNaN|parseInt|Math\.(?:abs|round))$/
 
-/** A loop whose body is a block: that block is paid for each time. */
+/** A loop whose body is a block, which takes its steps at each iteration. */
 const loop = /^for\((?:[^(){}"]|\([^(){}"]*\))*\)\{/
 
 const replaced = (text: string, key: string | undefined): string => {
@@ -187,7 +187,7 @@ const replaced = (text: string, key: string | undefined): string => {
   }
 }
 
-/** Throws on what Ajv is not known to write. */
+/** Throws CodeUnknown on a form that Ajv is not known to generate. */
 const judge = (text: string, code: string, at: number): void => {
   if (text === "for(" && !loop.test(code.slice(at, at + 500))) throw new CodeUnknown("a loop")
   const isCall = text.endsWith("(")
@@ -197,12 +197,13 @@ const judge = (text: string, code: string, at: number): void => {
 }
 
 /**
- * The same code, where each block pays for itself when it is entered, by its length without the blocks in it: whatever is
- * run again is in the body of a loop or of a function. Throws CodeUnknown where that cannot be said of it.
+ * Inserts the counting: each block takes steps for its own length, without the blocks inside it, when it is entered.
+ * All code that runs repeatedly is in the body of a loop or of a function. Throws CodeUnknown on code of an unknown
+ * form.
  */
 export const countSteps = (code: string): string => {
   const out: Array<string> = []
-  /** Each open bracket: where its payment stands in `out`, if it is a block, and what it has to pay for. */
+  /** Each open bracket: the index in `out` of its count, if it is a block, and its steps. */
   const open: Array<{ readonly at: number | undefined; steps: number }> = []
   let from = 0
   for (const match of code.matchAll(token)) {

@@ -1,6 +1,6 @@
 /**
- * The JSON Schemas of servers, compiled: their patterns by an engine of linear time, and everything else with its steps
- * counted, so that no schema of a server and no value of a model or of a server can hold the process. Private to this room.
+ * Compiles the JSON Schemas of servers. Patterns run on an engine of linear time and everything else counts its steps,
+ * so that no schema and no value can block the process. Private to this room.
  */
 import { Ajv } from "ajv"
 import { Ajv2019 } from "ajv/dist/2019.js"
@@ -17,9 +17,12 @@ export type Validate = (value: unknown) => Exit.Exit<unknown, ValueRefused>
 
 type AddedFormat = NonNullable<Ajv["formats"][string]>
 
-/** Members of all objects in a schema: compiling it takes some 100 ms. One of a hundred properties has some hundreds. */
+/**
+ * The bound on members of all objects in a schema; compiling so many takes some 100 ms. A schema with a hundred
+ * properties has a few hundred.
+ */
 const schema_members_max = 2_000
-/** Its names in a list and values of an enumeration too, which are cheap; and objects and lists within each other. */
+/** The bound with the names of `required` and the values of `enum`, which are cheap; and the bound on nesting. */
 const bounds = { depth_max: 64, values_max: 20_000, units_max: Infinity }
 
 const membersOf = (value: unknown): number => {
@@ -28,7 +31,7 @@ const membersOf = (value: unknown): number => {
   return Array.isArray(value) ? inner : inner + Object.keys(value).length
 }
 
-/** Why a schema is not compiled, by its size alone. */
+/** Why a schema is too large to compile; undefined = it is not. */
 const tooLarge = (schema: JsonObject): string | undefined => {
   if (!isWithin(schema, bounds)) {
     return `it has more than ${bounds.values_max} values, or nests deeper than ${bounds.depth_max}`
@@ -38,12 +41,12 @@ const tooLarge = (schema: JsonObject): string | undefined => {
     : undefined
 }
 
-/** A longer text is none of this format: these are searched in time that grows with its square, or compiled. */
+/** Longer texts do not match these formats, whose check takes quadratic time or compiles the text. */
 const short_units_max = 2_000
 const steps_per_short_unit = 20
 const searched: ReadonlySet<string> = new Set(["url", "regex"])
 
-/** The same format, whose texts are paid for. */
+/** The format with its texts counted. */
 const countedFormat = (name: string, format: AddedFormat, steps: Steps): AddedFormat => {
   if (typeof format === "boolean" || typeof format === "string") return format
   if (format instanceof RegExp || typeof format === "function") {
@@ -61,7 +64,7 @@ const countedFormat = (name: string, format: AddedFormat, steps: Steps): AddedFo
     : countedFormat(name, validate as RegExp | ((text: string) => boolean), steps)
 }
 
-/** Whoever names no dialect means 2020-12. Undefined = not one of these. */
+/** A schema without a dialect is of 2020-12. Undefined = an unknown dialect. */
 const dialects: ReadonlyArray<readonly [RegExp, typeof Ajv | typeof Ajv2019 | typeof Ajv2020]> = [
   [/json-schema\.org\/draft-0[67]\//, Ajv],
   [/json-schema\.org\/draft\/2019-09\//, Ajv2019],
@@ -78,13 +81,13 @@ const validatorOf = (Dialect: NonNullable<ReturnType<typeof dialectOf>>, schema:
   const ajv = new Dialect({
     strict: false,
     validateSchema: false,
-    // What a server wrote is not for our standard error.
+    // Ajv must not write a server's text to standard error.
     logger: false,
-    // One mistake is enough to refuse, and a large value could make very many.
+    // One error is enough to refuse a value; a large value could have very many.
     allErrors: false,
-    // A reference is called and not copied: copies of copies would make the code larger than the schema without end.
+    // References are called and not inlined: nested inlining would grow the code exponentially.
     inlineRefs: false,
-    // What every object inherits is no member of it.
+    // Inherited properties are not members.
     ownProperties: true,
     code: { optimize: false, regExp: steps.engine as never, process: countSteps }
   })
@@ -102,11 +105,11 @@ const validatorOf = (Dialect: NonNullable<ReturnType<typeof dialectOf>>, schema:
     errors: false,
     error: { message: "must NOT have duplicate items" }
   })
-  // By this name the code finds them.
+  // The generated code finds the steps by this name.
   return { ajv, steps, validate: Object.assign(ajv, { steps }).compile(schema) }
 }
 
-/** Compiles a server's schema, or says why it cannot be. */
+/** Compiles a server's schema; fails with the reason when it cannot. */
 export const compileForeignSchema = (schema: JsonObject): Result.Result<Validate, string> => {
   const Dialect = dialectOf(schema)
   if (Dialect === undefined) {
@@ -127,7 +130,7 @@ export const compileForeignSchema = (schema: JsonObject): Result.Result<Validate
         ? undefined
         : ajv.errorsText(validate.errors?.slice(0, 1)).slice(0, 1_000)
     })
-    // What is thrown but for a want of steps is a want of stack: a schema that leads to itself.
+    // Anything but exhausted steps is an exhausted stack: a schema that refers to itself.
     const message = Result.isSuccess(checked)
       ? checked.success
       : checked.failure instanceof StepsSpent

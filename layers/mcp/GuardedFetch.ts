@@ -1,6 +1,6 @@
 /**
- * The fetch of one HTTP server: its origin and no other, no redirects, credentials added here and known nowhere else, and
- * bounds for each message that comes back, before it is parsed.
+ * The fetch of one MCP server over HTTP: requests to its origin only, no redirects, credentials that are added here and
+ * known nowhere else, and bounds on each message of the response before it is parsed.
  */
 import { Redacted } from "effect"
 import type { Reach } from "../../src/call/Dialling.ts"
@@ -17,7 +17,7 @@ const headersOf = (server: McpHttpServer): ReadonlyArray<readonly [string, strin
     : [["authorization", `Bearer ${Redacted.value(server.token)}`] as const])
 ]
 
-/** Fails the body when one message of it is too large: all of it, or, in a stream of events, what lies between two empty lines. */
+/** Fails the body when one message is too large: the whole body, or, in a stream of events, one event. */
 const bounded = (
   body: ReadableStream<Uint8Array>,
   isStream: boolean,

@@ -1,6 +1,6 @@
 /**
- * The official Streamable HTTP transport over the guarded fetch. A request whose stream ends without its answer fails at
- * once; by itself the client would wait until its time is over.
+ * The official Streamable HTTP transport over the guarded fetch. A request whose stream ends without its answer fails
+ * at once; without this the client would wait for its timeout.
  */
 import type { JSONRPCMessage, StreamableHTTPClientTransport } from "@modelcontextprotocol/client"
 import type { Reach } from "../../src/call/Dialling.ts"
@@ -10,7 +10,7 @@ import type { Sdk } from "./Sdk.ts"
 
 type SendOptions = Parameters<StreamableHTTPClientTransport["send"]>[1]
 
-/** The code of the error that we give in place of an answer that was lost with its stream. */
+/** The code of the error that replaces an answer that was lost with its stream. */
 export const stream_lost = -32_099
 
 export const httpTransport = (
@@ -32,7 +32,7 @@ export const httpTransport = (
         ...options,
         onRequestStreamEnd: () => {
           options?.onRequestStreamEnd?.()
-          // For a request that was answered this is one more message that nobody waits for.
+          // For a request that was answered, the client drops this message.
           const error = { code: stream_lost, message: "the stream ended before the answer" }
           this.onmessage?.({ jsonrpc: "2.0", id, error })
         }

@@ -40,7 +40,7 @@ import { statusOf } from "./Status.ts"
 import type { McpClientMissing, Sdk } from "./Sdk.ts"
 import { load } from "./Sdk.ts"
 
-/** What keeps a runtime with MCP servers from starting. */
+/** Why a runtime with MCP servers does not start. */
 export type StartError =
   | McpClientMissing
   | McpServerRefused
@@ -51,7 +51,7 @@ export type StartError =
 const pinsOf = (all: ReadonlyArray<McpPin>): ReadonlyMap<string, McpPin> =>
   new Map(all.map((pin) => [pin.tool, pin]))
 
-/** What of the offers the declaration accepts by itself. */
+/** The offered definitions that the declaration accepts without an operator. */
 const acceptedByDeclaration = (offers: Offers, now: number): ReadonlyArray<NewMcpPin> => {
   const { accept, first_use, namespace } = offers.server
   const trusts =
@@ -72,7 +72,7 @@ const acceptedByDeclaration = (offers: Offers, now: number): ReadonlyArray<NewMc
   })
 }
 
-/** Another process may import the same server at the same time: then what it wrote stands. */
+/** When another process imports the same server at the same time, the pins that it wrote first stay. */
 const pin = Effect.fnUntraced(function* (
   pins: McpPins["Service"],
   offers: Offers
@@ -86,7 +86,7 @@ const pin = Effect.fnUntraced(function* (
   offers.started = offers.pins
 })
 
-/** A declaration for a tool that nobody knows is a slip, and might have been a refusal. */
+/** A declaration for an unknown tool is a mistake, and it might have been meant to refuse a tool. */
 const undeclared = (offers: Offers): MisdeclaredTool | undefined => {
   if (offers.listed === undefined) return undefined
   const known = new Set([...offers.listed.keys(), ...offers.pins.keys()])
@@ -102,10 +102,10 @@ const undeclared = (offers: Offers): MisdeclaredTool | undefined => {
       )
 }
 
-/** Refused tools that a start's log names. */
+/** Refused tools that the log of a start names. */
 const warned_max = 20
 
-/** An agent that names such a tool starts, and each of its calls fails: whoever starts it is told why. */
+/** An agent that names such a tool starts, and its calls fail, so the log says why. */
 const warnOfRefused = Effect.fnUntraced(function* (offers: Offers, names: ReadonlyArray<string>) {
   const refused = names.flatMap((tool) => {
     const { message, state } = verdictOn(offers, tool)
@@ -125,7 +125,7 @@ const importServer = Effect.fnUntraced(function* (
   {
     readonly offers: Offers
     readonly tools: ReadonlyArray<GovernedTool>
-    /** The registry's keys by the server's names. */
+    /** The registry's keys by the server's names of tools. */
     readonly keys: ReadonlyMap<string, string>
   },
   StartError,
@@ -145,7 +145,7 @@ const importServer = Effect.fnUntraced(function* (
   const first = yield* Deferred.make<void, McpServerUnavailable>()
   yield* Effect.forkScoped(keepConnected(sdk, offers, first))
   const reached = yield* Effect.result(Deferred.await(first))
-  // A server that was imported before has its tools in the store: it may come back while the runtime works.
+  // A server that was imported before has its tools in the store, so the start does not fail: it may connect later.
   if (Result.isFailure(reached) && offers.pins.size === 0) return yield* reached.failure
   const stray = undeclared(offers)
   if (stray !== undefined) return yield* stray
@@ -162,7 +162,7 @@ const importServer = Effect.fnUntraced(function* (
     const isUnreadable = offers.listed?.get(tool)?.problem !== undefined && !offers.pins.has(tool)
     if (collided.has(tool) || isUnreadable) continue
     const definition = offers.started.get(tool)?.definition
-    // Compiling one takes a while, and a server may list many.
+    // Compiling takes a while, and a server may list many tools, so other fibers run in between.
     yield* Effect.yieldNow
     const bad = definition === undefined ? undefined : badSchema(definition)
     if (bad !== undefined) refused.set(tool, bad)
@@ -243,7 +243,7 @@ const make = Effect.fnUntraced(function* (options: McpOptions) {
       yield* Effect.tapErrorTag(
         pins.accept([{ pin: accepted, replaces: stands?.hash ?? null }]),
         "McpPinConflict",
-        // What another process accepted stands; the operator sees it at the next look.
+        // The definition that another process accepted stays; the operator sees it in the next status.
         () => Effect.map(pins.of(server), (all) => void (offers.pins = pinsOf(all)))
       )
       offers.pins = new Map([...offers.pins, [tool, accepted]])
@@ -256,11 +256,11 @@ const make = Effect.fnUntraced(function* (options: McpOptions) {
   })
 })
 
-/** The family for a registry. */
+/** The imported tools, for a registry. */
 export const tools: Effect.Effect<ReadonlyArray<GovernedTool>, never, McpServers> = McpServers.use(
   (servers) => Effect.succeed(servers.tools)
 )
 
-/** Servers are started with the layer and have ended with it, and all that they forked. */
+/** Servers are started with the layer; when it closes, they and all processes that they forked have ended. */
 export const layer = (options: McpOptions): Layer.Layer<McpServers, StartError, McpPins> =>
   Layer.effect(McpServers, make(options))

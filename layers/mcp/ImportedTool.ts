@@ -1,6 +1,6 @@
 /**
- * A tool of an MCP server as one of ours: its accepted definition as a spec, its schemas as codecs, and a body that asks
- * the server.
+ * A tool of an MCP server as a tool of the registry: its accepted definition as a spec, its schemas as codecs, and a
+ * handler that calls the server.
  */
 import { Context, Effect, Exit, Latch, Result } from "effect"
 import { ToolUserError } from "../../src/error/ToolError.ts"
@@ -27,7 +27,7 @@ import type { Offers } from "./Offers.ts"
 import { nameOf, refusalOn } from "./Offers.ts"
 
 type JsonObject = Readonly<Record<string, unknown>>
-/** How long a call waits for a server that is being started anew. */
+/** How long a call waits for a server that is restarting. */
 const reconnect_wait_ms = 5_000
 
 const isObject = (value: unknown): value is JsonObject =>
@@ -35,7 +35,7 @@ const isObject = (value: unknown): value is JsonObject =>
 
 const isJson = (value: unknown): Exit.Exit<unknown, ValueRefused> => Exit.succeed(value)
 
-/** Which schema of a definition cannot be compiled, and why, if one cannot. */
+/** Which schema of a definition cannot be compiled, and why; undefined = both can. */
 export const badSchema = (definition: McpDefinition): string | undefined => {
   for (const side of ["inputSchema", "outputSchema"] as const) {
     const schema = definition[side]
@@ -47,7 +47,7 @@ export const badSchema = (definition: McpDefinition): string | undefined => {
   return undefined
 }
 
-/** A tool whose schema cannot be compiled is refused before its arguments are looked at, and again by its body. */
+/** A tool whose schema cannot be compiled is refused before its arguments are decoded, and again by its handler. */
 const checking = (schema: JsonObject): Validate =>
   Result.getOrElse(compileForeignSchema(schema), () => isJson)
 
@@ -73,7 +73,7 @@ const codecs = (
 const handlerOf = (offers: Offers, tool: string, timeout_ms: number): GovernedTool["handler"] => {
   const { server } = offers
   const secrets = secretsOf(server)
-  /** At most 100 of them come here. */
+  /** The connection passes on at most 100 of them. */
   const tell = (context: GovernedContext, services: Context.Context<never>) => (value: object) =>
     void Effect.runForkWith(services)(context.preliminary(withoutSecrets({ ...value }, secrets)))
   return Effect.fnUntraced(function* (args, context) {
@@ -84,7 +84,7 @@ const handlerOf = (offers: Offers, tool: string, timeout_ms: number): GovernedTo
     }
     const { connection } = offers
     if (connection === undefined) return yield* serverDown(server.namespace)
-    // What came of a reconnection may be another definition.
+    // After a reconnection the definition may have changed.
     const changed = refusalOn(offers, tool)
     if (changed !== undefined) return yield* changed
     const { definition } = offers.started.get(tool)!
@@ -109,7 +109,10 @@ const handlerOf = (offers: Offers, tool: string, timeout_ms: number): GovernedTo
 const closed_description =
   "A tool of an MCP server that no operator has accepted yet. It cannot be called."
 
-/** The tool of an accepted definition, or a closed one for a tool that has none: a model never reads what nobody accepted. */
+/**
+ * The tool of an accepted definition; for a tool without one, a tool that cannot be called: a model never reads a
+ * definition that was not accepted.
+ */
 export const toolOf = Effect.fnUntraced(function* (
   offers: Offers,
   tool: string
@@ -123,7 +126,8 @@ export const toolOf = Effect.fnUntraced(function* (
   const claims = server.hints !== "ignore" && definition !== undefined
   const governance: Governance = {
     side_effects: claims ? claimedEffects(definition) : "external",
-    // What a server gives are texts, files among them: escaped, they would be written back as they were read.
+    // Results are texts, files among them. They are not escaped, because a model that writes a file back would write
+    // the escapes.
     text_result: true,
     ...(server.timeout_ms === undefined ? undefined : { timeout_ms: server.timeout_ms }),
     effect_description:

@@ -1,6 +1,6 @@
 /**
- * The client's errors as tool errors. What matters is whether the call may have reached the server: then a write's
- * outcome is unknown, and the kinds `timeout` and `network` say so to the gate.
+ * Maps the client's errors to tool errors. The kinds `timeout` and `network` mean that the call may have reached the
+ * server, so that the outcome of a write is unknown.
  */
 import type { ToolError } from "../../src/error/ToolError.ts"
 import {
@@ -36,7 +36,7 @@ const malformed = (server: string) =>
     message: `the MCP server "${server}" answered with something that the protocol does not know.`
   })
 
-/** Refused before anything was done; everything else about a status is no more than the server's or a proxy's word. */
+/** Statuses of requests that were refused before anything was done; of others only the server or a proxy says so. */
 const ofStatus = (server: string, status: number): ToolError => {
   if (status === 401 || status === 403) {
     return new ToolPolicyError({
@@ -88,7 +88,7 @@ const socketCode = (error: unknown): string | undefined => {
     : undefined
 }
 
-/** One failed call. A server's own sentence is kept, without our secrets. */
+/** The tool error of a failed call. It keeps the server's message, without secrets. */
 export const failureOf = (
   sdk: Sdk,
   server: string,

@@ -1,16 +1,17 @@
 /**
- * Messages of a server as they come, judged before anybody parses them: a text beyond the bounds of JSON from outside never
- * reaches a parser. An answer beyond them becomes an error for whoever waits for it. Private to this room.
+ * Checks the messages of a server against the bounds of JSON before they are parsed. An answer beyond them is replaced
+ * by an error for the call that waits for it. It reads events as lines and passes them on as they came, because the
+ * official client parses them again and must see the same. Private to this room.
  */
 import { bounds_result, refusalOfText, scalarsOfText } from "../../src/entry/BoundedJson.ts"
 import { dataOf, EventTexts, isData } from "../../src/entry/EventText.ts"
 
-/** JSON-RPC's code for a failure within; the text is shown with the tool's failure. */
+/** JSON-RPC's code for an internal error; its message becomes part of the tool's failure. */
 const internal_error = -32_603
 
 /**
- * The same text, or an error in the place of an answer that is refused; undefined where it cannot be said whose answer it
- * is, and where it is none.
+ * The text, or an error in place of an answer beyond the bounds; undefined for a refused message that is no answer or
+ * whose id cannot be read.
  */
 export const judgedText = (text: string): string | undefined => {
   const refused = refusalOfText(text, bounds_result)
@@ -24,7 +25,9 @@ export const judgedText = (text: string): string | undefined => {
 
 const encoder = new TextEncoder()
 
-/** A body that is one text: given on when all of it is there and was judged. What is no JSON is for the client to refuse. */
+/**
+ * For a body with one message: passes it on when all of it was read and checked. The client refuses what is not JSON.
+ */
 export const judgedBody = (): TransformStream<Uint8Array, Uint8Array> => {
   const chunks: Array<Uint8Array> = []
   return new TransformStream({
@@ -38,7 +41,7 @@ export const judgedBody = (): TransformStream<Uint8Array, Uint8Array> => {
   })
 }
 
-/** An event as it came, with other data, or without any. */
+/** The event as it came, or with its data replaced or removed. */
 const judgedEvent = (lines: ReadonlyArray<string>): string => {
   const text = dataOf(lines)
   const judged = text === "" ? text : judgedText(text)
@@ -47,7 +50,7 @@ const judgedEvent = (lines: ReadonlyArray<string>): string => {
   return [...kept, ...(judged === undefined ? [] : [`data: ${judged}`]), "", ""].join("\n")
 }
 
-/** A stream of events: each is given on when all of it is there and was judged. */
+/** For a stream of events: passes each on when all of it was read and checked. */
 export const judgedEvents = (): TransformStream<Uint8Array, Uint8Array> => {
   const decoder = new TextDecoder()
   const texts = new EventTexts()

@@ -1,5 +1,5 @@
 /**
- * What one server offers and what of it may be used: shared by its tools, changed by its session only.
+ * What one server offers and which of it may be used. Its tools read it; only its session changes it.
  */
 import { createHash } from "node:crypto"
 import { Result } from "effect"
@@ -18,15 +18,18 @@ export type Offer =
   | { readonly definition: McpDefinition; readonly hash: string; readonly problem?: undefined }
   | { readonly problem: string }
 
-/** Of one server. `pins` are the accepted definitions now, `started` those that the registry's tools were made of. */
+/**
+ * The state of one server. `pins` are the definitions accepted now, `started` those that the registry's tools were made
+ * from.
+ */
 export interface Offers {
   readonly server: McpServer
-  /** Where one that speaks HTTP may be dialled. */
+  /** The addresses that an HTTP server may have. */
   readonly reach: Reach
   /** Open while there is a connection. */
   readonly connected: Latch.Latch
   connection: McpConnection | undefined
-  /** By the server's names; undefined until it was asked. */
+  /** Listed tools by the server's names; undefined until the first list. */
   listed: ReadonlyMap<string, Offer> | undefined
   pins: ReadonlyMap<string, McpPin>
   started: ReadonlyMap<string, McpPin>
@@ -39,7 +42,7 @@ const hashOf = (definition: McpDefinition): string =>
   createHash("sha256").update(pinnedText(definition)).digest("hex")
 
 const offerOf = (tool: unknown): Offer => {
-  // A value that nests deeper than the stack is refused like any other that cannot be read.
+  // A value that nests deeper than the stack allows is refused like any other that cannot be read.
   const read = Result.try(() => {
     const definition = definitionOf(tool)
     return Result.map(definition, (definition) => ({ definition, hash: hashOf(definition) }))
@@ -59,7 +62,7 @@ const offerOf = (tool: unknown): Offer => {
     : read.success.success
 }
 
-/** Of a list as it came, what is imported: by the server's names, each once. */
+/** The tools of a list that can be imported, by the server's names, each once. */
 export const offersOf = (
   server: McpServer,
   tools: ReadonlyArray<unknown>
@@ -73,13 +76,13 @@ export const offersOf = (
   return offers
 }
 
-/** Our name of a tool: the operator's, else the server's in our grammar. */
+/** The registry's name of a tool: the operator's, else the server's, made to fit the grammar of names. */
 export const nameOf = (server: McpServer, tool: string): string => {
   const declared = server.tools !== undefined && Object.hasOwn(server.tools, tool)
   return (declared ? server.tools?.[tool]?.name : undefined) ?? toolName(tool)
 }
 
-/** Names of ours that several tools of a server would have: none of those gets it, whichever came first. */
+/** Tools of a server whose names in the registry would collide, with the reason: none of them is imported. */
 export const collisions = (
   server: McpServer,
   tools: Iterable<string>
@@ -106,13 +109,13 @@ export const collisions = (
 
 export interface Verdict {
   readonly state: McpToolState
-  /** What is wrong and what would fix it; empty if it is available. */
+  /** The reason and the fix; empty if the tool is available. */
   readonly message: string
 }
 
 const available: Verdict = { state: "available", message: "" }
 
-/** May this tool be called now? */
+/** Whether a tool may be called now. */
 export const verdictOn = (offers: Offers, tool: string): Verdict => {
   const { namespace } = offers.server
   const refused = offers.refused.get(tool)
@@ -144,7 +147,7 @@ export const verdictOn = (offers: Offers, tool: string): Verdict => {
       }
 }
 
-/** The same as the error of a call; undefined if it may be called. */
+/** The verdict as the error of a call; undefined if the tool may be called. */
 export const refusalOn = (offers: Offers, tool: string): ToolError | undefined => {
   const { message, state } = verdictOn(offers, tool)
   switch (state) {

@@ -1,11 +1,11 @@
 /**
- * The official client, an optional peer: loaded only by who imports tools of MCP servers.
+ * The official client, an optional peer, loaded only where MCP servers are declared.
  */
 import { Effect, Schema } from "effect"
 
 export type Sdk = typeof import("@modelcontextprotocol/client")
 
-/** `@modelcontextprotocol/client` is not installed, or is not one that this release knows. */
+/** `@modelcontextprotocol/client` is not installed, or is of an unsupported version. */
 export class McpClientMissing extends Schema.TaggedError<McpClientMissing>()("McpClientMissing", {
   message: Schema.String
 }) {}

@@ -1,6 +1,7 @@
 /**
- * JSON-RPC lines with a program of this machine: started without a shell, in a process group of its own that ends with
- * the connection, whatever it has forked. The official transport knows neither groups nor a bound for floods.
+ * JSON-RPC lines with a local program. It is started without a shell, in a process group of its own that is killed with
+ * the connection, so that forked processes end too. The official transport has neither process groups nor bounds on
+ * what a server sends.
  */
 import { spawn } from "node:child_process"
 import type { ChildProcessByStdio } from "node:child_process"
@@ -12,27 +13,27 @@ import { judgedText } from "./MessageText.ts"
 
 type Child = ChildProcessByStdio<Writable, Readable, Readable>
 
-/** How long a program has to end after its input was closed, and again after it was asked to. */
+/** How long a program has to end after its input was closed, and again after SIGTERM. */
 const grace_ms = 1_000
-/** What a program may write after it has ended, by a child that holds its output. */
+/** How long output is read after the program has ended, from a child that still holds it. */
 const drain_ms = 250
-/** Requests and notifications of a server in one second; more are dropped unread. */
+/** The bound on requests and notifications of a server in one second; more are dropped. */
 const unasked_per_s_max = 1_000
-/** Lines that are no JSON; a server that writes more of them does not speak the protocol. */
+/** The bound on lines that are not JSON; beyond it the connection ends. */
 const garbage_lines_max = 1_000
-/** Bytes that wait for a program that does not read. */
+/** The bound on bytes that wait for a program that does not read. */
 const unread_bytes_max = 16_000_000
-/** What is kept of a program's complaints, in characters. */
+/** Characters of standard error that are kept. */
 const complaint_chars_max = 2_000
 
-/** Groups that live; they end with this process if it ends without saying so. */
+/** Process groups that are alive; they are killed when this process exits without closing its scopes. */
 const groups = new Set<number>()
 
 const signal = (group: number, name: NodeJS.Signals): void => {
   try {
     process.kill(-group, name)
   } catch {
-    // It is gone, which is what was wanted.
+    // The group has ended already.
   }
 }
 
@@ -50,7 +51,7 @@ const forget = (group: number): void => {
   if (groups.size === 0) process.off("exit", endAll)
 }
 
-/** Only what the declaration names. */
+/** Only the variables that the declaration names. */
 const environmentOf = (server: McpStdioServer): Record<string, string> => {
   const environment: Record<string, string> = {}
   for (const name of server.inherit ?? []) {
@@ -98,7 +99,7 @@ export class StdioTransport implements Transport {
     this.#message_bytes_max = message_bytes_max
   }
 
-  /** The end of what the program wrote to its standard error. */
+  /** The end of the program's standard error. */
   get complaint(): string {
     return this.#complaint
   }
@@ -152,7 +153,7 @@ export class StdioTransport implements Transport {
     return Promise.resolve()
   }
 
-  /** Done when no process of the group is left. */
+  /** Resolves when no process of the group is left. */
   close(): Promise<void> {
     return (this.#stopping ??= this.#stop())
   }
@@ -168,12 +169,12 @@ export class StdioTransport implements Transport {
     this.#closed()
   }
 
-  /** The program has ended by itself or was ended; what it forked ends with it. */
+  /** The program has ended; the processes that it forked are killed. */
   #left(child: Child): void {
     const group = child.pid!
     signal(group, "SIGKILL")
     forget(group)
-    // What it wrote at its end is an answer like any other.
+    // Output that it wrote before it ended is still read.
     const drained = new Promise<void>((resolve) => child.stdout.once("end", resolve))
     void within(drained, drain_ms).then(() => this.#closed())
   }
@@ -188,7 +189,7 @@ export class StdioTransport implements Transport {
     this.onclose?.()
   }
 
-  /** The server broke the rules: nothing that it says from here on can be trusted to be whole. */
+  /** The server exceeded a bound, so messages after this one may be incomplete: the connection ends. */
   #break(message: string): void {
     this.onerror?.(new Error(message))
     this.#child?.stdout.destroy()

@@ -23,7 +23,7 @@ const asked = (request: ModelRequest): Record<string, unknown> => ({
   ...(request.trace_id === undefined ? undefined : { "troupe.trace_id": request.trace_id })
 })
 
-/** Neither what was said nor what was asked: only counts and names. */
+/** Spans have counts and names, never the text of prompts or answers. */
 const answered = (span: Tracer.Span, turn: Turn): void => {
   const { usage } = turn
   if (turn.model !== undefined) span.attribute("gen_ai.response.model", turn.model)
@@ -62,7 +62,7 @@ const traced =
 const make = Effect.map(ModelGateway, (gateway) =>
   Effect.withFiber((fiber) =>
     Effect.succeed(
-      // Nobody listens: the gateway itself, so that a turn costs nothing more.
+      // Without a tracer the gateway is returned unchanged, so that a turn costs nothing more.
       fiber.cache.tracer === undefined ? gateway : ModelGateway.of({ turn: traced(gateway) })
     )
   )

@@ -1,6 +1,6 @@
 /**
- * Tells metrics what models use: tokens by kind, and cost where a price table was given. What the body of a tool spent has
- * the tool as a label, a turn has none. The ledger is what is exact; a metric is a binary float.
+ * Metrics of model usage: tokens by kind, and cost where a price table was given. Usage of a tool's handler has the
+ * tool as a label. The ledger is exact; metrics are binary floats.
  */
 import { Effect, Layer, Metric } from "effect"
 import type { ModelTurnObserver, ModelUsed } from "../../services/ModelTurnObserver.ts"
@@ -20,7 +20,7 @@ const unpriced_total = Metric.counter("troupe_model_unpriced_turns_total", {
   incremental: true
 })
 
-/** Names come from providers: beyond this many they share one series. */
+/** Names of models come from providers; beyond this many they share one series. */
 const models_max = 200
 
 type Labels = Readonly<Record<string, string>>
@@ -39,7 +39,7 @@ const make = Effect.map(Effect.context<never>(), (context): ReadonlyArray<ModelT
   }
   const observe = ({ cost, model, tool, turns = 1, usage }: ModelUsed): void => {
     const named = labelOf(model === undefined || model === "" ? "(unknown)" : model)
-    // Tools are the registry's, so that there are no more of them than were declared.
+    // Tools are those of the registry, so their number is bounded.
     const labels: Labels = tool === undefined ? { model: named } : { model: named, tool }
     count(labels, "input", usage?.input_tokens)
     count(labels, "output", usage?.output_tokens)

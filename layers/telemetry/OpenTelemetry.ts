@@ -6,21 +6,26 @@ import { ConfigProvider, Effect, Layer, Option, Tracer } from "effect"
 import * as FetchHttpClient from "effect/http/FetchHttpClient"
 import { redactSpan } from "./RedactedSpans.ts"
 
-/** Parts of an OpenTelemetry SDK; needs `@effect/opentelemetry` and the SDK's packages. What is left out is not told. */
+/**
+ * Parts of an OpenTelemetry SDK; needs `@effect/opentelemetry` and the SDK's packages. Signals that are left out are
+ * not exported.
+ */
 export interface SdkParts {
   readonly spanProcessor?: object | ReadonlyArray<object>
   readonly metricReader?: object | ReadonlyArray<object>
   readonly logRecordProcessor?: object | ReadonlyArray<object>
 }
 
-/** What is left out is what the standard variables say (`OTEL_EXPORTER_OTLP_ENDPOINT`, `OTEL_SERVICE_NAME` and the like). */
+/**
+ * Absent members are read from the standard variables (`OTEL_EXPORTER_OTLP_ENDPOINT`, `OTEL_SERVICE_NAME` and so on).
+ */
 export interface Telemetry {
-  /** Of an OTLP/HTTP collector; `/v1/traces`, `/v1/metrics` and `/v1/logs` are put behind it. */
+  /** The base URL of an OTLP/HTTP collector; `/v1/traces`, `/v1/metrics` and `/v1/logs` are appended. */
   readonly endpoint?: string
   /** Sent with each request, such as a key. Never logged. */
   readonly headers?: Readonly<Record<string, string>>
   readonly protocol?: "http/protobuf" | "http/json"
-  /** The service's name; `troupe` where nobody says. */
+  /** The service's name; `troupe` by default. */
   readonly service?: string
   /** Of the resource. */
   readonly attributes?: Readonly<Record<string, string>>
@@ -36,7 +41,7 @@ const listOf = (pairs: Readonly<Record<string, string>>): string =>
     .map(([key, value]) => `${encodeURIComponent(key)}=${encodeURIComponent(value)}`)
     .join(",")
 
-/** The standard variables, with what was given in their place; undefined = nothing is to be sent anywhere. */
+/** The standard variables, overridden by the options; undefined = nothing is exported. */
 export const exporterVariables = (
   given: boolean | Telemetry | undefined,
   env: Env
@@ -45,7 +50,7 @@ export const exporterVariables = (
   const own = typeof given === "object" ? given : {}
   const all: Record<string, string> = {}
   for (const [name, value] of Object.entries(env)) {
-    // An empty variable is one that is not set.
+    // A blank variable counts as absent.
     if (name.startsWith("OTEL_") && value !== undefined && value.trim() !== "") all[name] = value
   }
   if (own.endpoint !== undefined) all["OTEL_EXPORTER_OTLP_ENDPOINT"] = own.endpoint
@@ -67,13 +72,12 @@ export const exporterVariables = (
   return all
 }
 
-/** A span that nobody hears of, and that none of its children is heard of either. */
+/** Whether neither the span nor its children are exported. */
 const isUnheard = (span: Tracer.AnySpan): boolean => span.sampled === false
 
 /**
- * Begins a trace where somebody asks for something: a request, a message that is sent, a span that says so itself. What a
- * runtime does for itself, such as sweeps and leases, is part of no trace, so that an idle process has none. What errors say
- * is redacted.
+ * Begins a trace at requests, sent messages and spans that ask for a root. The runtime's own work, such as sweeps and
+ * leases, has no trace, so an idle process exports none. Texts of errors are redacted.
  */
 export const withRootSpans = (tracer: Tracer.Tracer): Tracer.Tracer => ({
   ...tracer,
@@ -99,7 +103,7 @@ const rootedOver = <A, E>(layer: Layer.Layer<A, E>): Layer.Layer<never, E> =>
     )
   ).pipe(Layer.provideMerge(layer)) as Layer.Layer<never, E>
 
-/** Over OTLP/HTTP. What the variables say wrongly is said in the log, and nothing is sent. */
+/** Exports over OTLP/HTTP. Variables that cannot be read are reported in the log, and nothing is exported. */
 const otlp = async (env: Env): Promise<Layer.Layer<never>> => {
   const { Otlp, OtlpSerialization } = await import("effect/observability")
   const protocol = env["OTEL_EXPORTER_OTLP_PROTOCOL"] ?? "http/protobuf"
@@ -117,7 +121,7 @@ const otlp = async (env: Env): Promise<Layer.Layer<never>> => {
     Layer.provide(
       ConfigProvider.layer(ConfigProvider.fromEnv({ env: env as Record<string, string> }))
     ),
-    // Not its text: a variable may hold a key.
+    // The error's text is not logged: a variable may hold a key.
     Layer.catchCause(() =>
       Layer.effectDiscard(
         Effect.logWarning(
@@ -129,7 +133,7 @@ const otlp = async (env: Env): Promise<Layer.Layer<never>> => {
   return Layer.merge(rootedOver(exporters), said)
 }
 
-/** Through an SDK's own parts. */
+/** Exports through the parts of an SDK. */
 const sdk = async (parts: () => SdkParts, env: Env): Promise<Layer.Layer<never>> => {
   const NodeSdk = await import("@effect/opentelemetry/NodeSdk")
   const serviceName = env["OTEL_SERVICE_NAME"] ?? "troupe"
@@ -141,7 +145,7 @@ const sdk = async (parts: () => SdkParts, env: Env): Promise<Layer.Layer<never>>
   return rootedOver(configured)
 }
 
-/** Does the application have a tracer provider of its own, which everybody in the process shares? */
+/** Whether the application registered a global tracer provider. */
 const hasGlobal = async (): Promise<boolean> => {
   const api = await import("@opentelemetry/api").catch(() => undefined)
   const provider = api?.trace.getTracerProvider()
@@ -151,8 +155,8 @@ const hasGlobal = async (): Promise<boolean> => {
 }
 
 /**
- * What is told, and to whom: the SDK's parts that were given; else, where anything was given, the provider that the
- * application registered, for its traces; else the collector that was given or that the variables name; else nobody.
+ * The exporters: the SDK's parts that were given; else, where any option was given, the provider that the application
+ * registered, for traces; else the collector of the options or the variables; else none.
  */
 export const layer = async (
   given: boolean | Telemetry | undefined,
@@ -165,7 +169,7 @@ export const layer = async (
   if (given !== undefined && !isGiven && (await hasGlobal())) {
     const { layerGlobal } = await import("@effect/opentelemetry/OtelTracer")
     const traces = rootedOver(layerGlobal)
-    // Its metrics and logs have no place where others can put theirs.
+    // The application's provider takes traces only, so metrics and logs go to the collector.
     const isNamed = exporterVariables(undefined, env) !== undefined
     return isNamed
       ? Layer.merge(traces, await otlp({ ...told, OTEL_TRACES_EXPORTER: "none" }))

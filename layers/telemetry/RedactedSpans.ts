@@ -1,6 +1,6 @@
 /**
- * What an error says, on its way into a span: as it goes to a log, without keys, addresses and numbers of cards, and
- * bounded. An exporter writes of a failed span its message and its stack, which may quote anything that the code met.
+ * Redacts the texts of errors in spans as in the log: without keys, addresses and card numbers, and bounded. Exporters
+ * write the message and stack of a failed span, which may quote anything that the code read.
  */
 import { Cause, Exit } from "effect"
 import type { Tracer } from "effect"
@@ -8,7 +8,7 @@ import { exceptionFrom, unreadable } from "../../src/error/Exception.ts"
 import type { Exception } from "../../src/error/Exception.ts"
 import { redact } from "../../src/error/Redaction.ts"
 
-/** Of an event: a line that was logged in the span, or the cause that was logged with it; in UTF-16 units. */
+/** The bound on a logged line or cause in a span's event, in UTF-16 units. */
 const line_max = 2_000
 const cause_max = 8_000
 
@@ -23,7 +23,7 @@ const told = (cause: Cause.Cause<unknown>): Exception => {
   }
 }
 
-/** An interruption says nothing; all else becomes one error, whose stack holds what caused it. */
+/** An interruption has no text; other causes become one error whose stack has the chain of causes. */
 const redactedExit = <A, E>(exit: Exit.Exit<A, E>): Exit.Exit<A, unknown> => {
   if (Exit.isSuccess(exit) || Cause.hasInterruptsOnly(exit.cause)) return exit
   const { message, stacktrace, type } = told(exit.cause)
@@ -47,7 +47,7 @@ const redactedAttributes = (
         ])
       )
 
-/** The same span: what is told of it from here on is redacted first. */
+/** The span, with later attributes, events and ends redacted. */
 export const redactSpan = <Span extends Tracer.Span>(span: Span): Span => {
   const end = span.end.bind(span)
   const event = span.event.bind(span)

@@ -1,7 +1,6 @@
 /**
- * Tells logs and metrics of completed calls: one line and one count for each logical call, and of the attempts that came
- * before its end. The names of the metrics are SemStreams' with a prefix of our own (SM-90); the line's fields are
- * ToolCallMetadata's eight (ST-07).
+ * Logs and metrics of completed calls: one line and one count for each logical call, and counts of its attempts.
+ * Metrics have SemStreams' names with our prefix (SM-90); the line has the eight fields of ToolCallMetadata (ST-07).
  */
 import { Context, Effect, Layer, Metric } from "effect"
 import { logText } from "../../src/LogText.ts"
@@ -45,7 +44,7 @@ const retries_exhausted_total = Metric.counter("troupe_agentic_tools_retries_exh
   incremental: true
 })
 
-/** Why a call was kept from running; undefined = it was not, or for a reason of another kind. */
+/** Why the gate refused a call, as the metric's label; undefined = it did not, or for another kind of reason. */
 const filterOf = ({ error_reason }: ToolCompleted): string | undefined => {
   switch (error_reason) {
     case "NOT_ALLOWED":
@@ -60,13 +59,13 @@ const filterOf = ({ error_reason }: ToolCompleted): string | undefined => {
   }
 }
 
-/** A name that a model made up must not become a series of its own: it would grow without bound. */
+/** Names that a model made up share one series; otherwise the number of series would have no bound. */
 const labelOf = (fact: ToolCompleted): string =>
   fact.error_reason === "UNKNOWN_TOOL" ? "(unknown)" : fact.metadata.tool_name
 
 const measure = (fact: ToolCompleted, context: Context.Context<never>): void => {
   const tool_name = labelOf(fact)
-  // SemStreams classes a cancelled call as a timeout (SM-27); who watches for slow tools must not be woken by it.
+  // SemStreams classes a cancelled call as a timeout (SM-27); an alert on slow tools must not count it.
   const late = fact.error_kind === "timeout" && fact.error_reason !== "CANCELLED"
   const status = fact.metadata.ok ? "success" : late ? "timeout" : "error"
   Metric.withAttributes(executions_total, { tool_name, status }).updateUnsafe(1, context)
@@ -94,7 +93,7 @@ const measureAttempt = (
   Metric.withAttributes(retries_total, attributes).updateUnsafe(1, context)
 }
 
-/** The model chose the name. */
+/** The model chose the name, so it is escaped for the log. */
 const shown = (metadata: ToolCompleted["metadata"]) => ({
   ...metadata,
   tool_name: logText(metadata.tool_name)
@@ -114,7 +113,6 @@ const make = Effect.gen(function* () {
 })
 
 /**
- * Provide it beneath the runtime: observers are taken once, when the runtime is built. Those who observe already still
- * do.
+ * Provide it beneath the runtime, which reads its observers once, when it is built. Observers of outer layers are kept.
  */
 export const layer: Layer.Layer<never> = Layer.effectContext(make)

@@ -1,5 +1,5 @@
 /**
- * Tells metrics how many tools a runtime has (SM-90).
+ * The metric of registered tools (SM-90).
  */
 import { Layer, Metric } from "effect"
 import { ToolRegistry } from "../../services/ToolRegistry.ts"
@@ -8,7 +8,7 @@ const registered = Metric.gauge("troupe_agentic_tools_registered", {
   description: "Tools of the runtime, deprecated ones among them"
 })
 
-/** Of several runtimes in one process the one that started last is told of. */
+/** With several runtimes in one process it shows the one that started last. */
 export const layer: Layer.Layer<never, never, ToolRegistry> = Layer.effectDiscard(
   ToolRegistry.use((registry) => Metric.update(registered, registry.all.length))
 )

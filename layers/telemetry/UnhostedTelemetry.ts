@@ -1,6 +1,6 @@
 /**
- * Tells operators of agents with waiting work that no living process hosts, in any version or in the one that the work
- * needs: as a metric, and by a warning where that lasts. What one process says is true of all that share its store.
+ * Reports agents with waiting work that no living process hosts, in any version or in the version that the work needs:
+ * as a metric, and as a warning when it lasts. The numbers cover all processes that share the store.
  */
 import { Clock, Context, Effect, Layer, Metric } from "effect"
 import { AgentDirectory, hostedBy } from "../../services/AgentDirectory.ts"
@@ -13,7 +13,7 @@ const waiting = Metric.gauge("troupe_unhosted", {
 /** Versions and tools that one warning names. */
 const named_max = 10
 
-/** How often it is asked, and how long an agent is to be without a host before it is warned of, in ms. */
+/** The interval of reads, and how long an agent has no host before a warning, in ms. */
 export const UnhostedPace = Context.Reference<{
   readonly interval_ms: number
   readonly grace_ms: number
@@ -23,7 +23,7 @@ const make = Effect.gen(function* () {
   const runs = yield* RunList
   const here = hostedBy((yield* AgentDirectory).all)
   const { grace_ms, interval_ms } = yield* UnhostedPace
-  /** Since when each agent is seen without a host, in ms; undefined = it was warned of. */
+  /** The first time each agent was seen without a host, in ms; undefined = a warning was logged. */
   const since = new Map<string, number | undefined>()
   const look = Effect.gen(function* () {
     const found = yield* runs.unhosted({ here })
@@ -54,7 +54,7 @@ const make = Effect.gen(function* () {
       })
     }
   })
-  // A store that is away says nothing for a while; its own users say that it is.
+  // A failing store is ignored here; those who use it report the failure.
   yield* Effect.ignore(look).pipe(
     Effect.andThen(Effect.sleep(interval_ms)),
     Effect.forever,

@@ -1,6 +1,6 @@
 /**
- * Tells metrics how many calls wait for an operator, by tool. It is asked of the store and not counted here: what another
- * process left, and what another settled, is in it.
+ * The metric of calls that wait for an operator, by tool. It is read from the store, so that it includes the calls that
+ * other processes left or settled.
  */
 import { Context, Effect, Layer, Metric } from "effect"
 import { RunList } from "../../services/RunList.ts"
@@ -9,7 +9,7 @@ const waiting = Metric.gauge("troupe_calls_unknown", {
   description: "Calls whose outcome nobody knows and that wait for an operator, by tool"
 })
 
-/** How often it is asked, in ms. */
+/** The interval of reads, in ms. */
 export const UnknownCallsInterval = Context.Reference<number>("troupe/UnknownCallsInterval", {
   defaultValue: () => 15_000
 })
@@ -29,7 +29,7 @@ const make = Effect.gen(function* () {
     }
     before = now
   })
-  // A store that is away says nothing for a while; its own users say that it is.
+  // A failing store is ignored here; those who use it report the failure.
   yield* Effect.ignore(look).pipe(
     Effect.andThen(Effect.sleep(interval_ms)),
     Effect.forever,
