@@ -9,7 +9,7 @@ import type { TranscriptEntry } from "../src/conversation/Transcript.ts"
 import type { AgentName, FrameId, RunId } from "../src/Ids.ts"
 import type { Turn } from "../src/run/RunDecider.ts"
 
-/** A tool as the model is shown it: no output schema (U16), no bound context. */
+/** A tool as the model is shown it: no output schema, no bound context. */
 export interface ModelTool {
   readonly name: string
   readonly description: string

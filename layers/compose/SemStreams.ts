@@ -4,7 +4,7 @@
  * decisions its desk.
  *
  * ```ts
- * const config = yield* decodeComponentConfig(JSON.parse(text))
+ * const config = yield* decodeComponentConfig({ approval_required: ["refund"] })
  * SemStreams.tools({ config, org: "acme", platform: "prod", tools: [refund] })   // over any ToolQueue
  * SemStreams.loops                                                              // over any runtime
  * ```
