@@ -5,19 +5,23 @@
 import { readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
-import { Effect } from "effect"
+import { Effect, Schema } from "effect"
 import { Command } from "effect/cli"
 import { runCommandLine, toggle } from "./command/CommandLine.ts"
 
 const root = fileURLToPath(new URL("..", import.meta.url))
 
-interface Requirement {
-  readonly id: string
-  readonly group: string
-  readonly basis: string
-  readonly behaviour: string
-  readonly check: string
-}
+const Requirements = Schema.fromJsonString(
+  Schema.Array(
+    Schema.Struct({
+      id: Schema.String,
+      group: Schema.String,
+      basis: Schema.String,
+      behaviour: Schema.String,
+      check: Schema.String
+    })
+  )
+)
 
 interface Proof {
   /** File and line, `test/run/RunDecider.test.ts:12`. */
@@ -26,9 +30,9 @@ interface Proof {
   readonly title: string
 }
 
-const requirements = JSON.parse(
+const requirements = Schema.decodeUnknownSync(Requirements)(
   readFileSync(join(root, "scripts/requirements.json"), "utf8")
-) as ReadonlyArray<Requirement>
+)
 
 const idPattern = /\b(?:ST|SA|SG|AG|SM)-\d{2}\b/g
 /** Texts between quotes; a title never holds its own kind of quote. */

@@ -25,12 +25,12 @@ import type { AssistantPart } from "./SoFar.ts"
 import { WholeAnswer } from "./WholeAnswer.ts"
 import { continuations_max, TurnAssembly } from "./TurnAssembly.ts"
 
-/** A provider: its client, and what its errors must not show. */
+/** A provider: its client, and the texts that its errors must not show. */
 export interface ModelProvider extends Redaction, ProviderHabits {
   readonly model: (id: string) => LanguageModelV4
   /** Used where a request names no model. */
   readonly model_default: string
-  /** The shape of ids that the client makes up at random where the wire gave none. */
+  /** The shape of ids that the client generates at random when the wire gave none. */
   readonly made_up_ids?: RegExp | undefined
   /** False = turns are asked for whole. */
   readonly stream?: boolean | undefined
@@ -39,7 +39,10 @@ export interface ModelProvider extends Redaction, ProviderHabits {
 /** Bounds of one attempt, in ms. */
 export interface AttemptPolicy {
   readonly timeout_ms: number
-  /** The longest silence within a stream, after its first event: before it, a client may not say that it began. */
+  /**
+   * The longest silence within a stream after its first event; before that, a client may not report that the stream
+   * began.
+   */
   readonly idle_ms: number
 }
 
@@ -74,7 +77,7 @@ const asked = <A>(provider: ModelProvider, promise: () => PromiseLike<A>) =>
     })
   )
 
-/** Who gets back what is theirs: a provider's data for one model means nothing to another. */
+/** The provider and model to which a provider's own data may be sent back; another model cannot read it. */
 const originOf = (model: LanguageModelV4): string => `${model.provider}:${model.modelId}`
 
 interface Attempt {
@@ -113,7 +116,7 @@ const open = async (
   }
 }
 
-/** A turn that comes in parts, or whole where the provider would not. */
+/** A turn as a stream of parts, or whole where the provider does not stream. */
 const streamed = Effect.fnUntraced(function* (
   each: Attempt,
   assembly: TurnAssembly,
@@ -148,7 +151,7 @@ const streamed = Effect.fnUntraced(function* (
   }
 })
 
-/** The same request, with what the provider said before it paused. */
+/** The request continued with the parts that the provider gave before it paused. */
 const continued = (each: Attempt, said: ReadonlyArray<AssistantPart>): Attempt => ({
   ...each,
   options: {
@@ -157,7 +160,10 @@ const continued = (each: Attempt, said: ReadonlyArray<AssistantPart>): Attempt =
   }
 })
 
-/** One turn, from its first byte to its last part: one request, or more where the provider pauses. Its connection is given up however it ends. */
+/**
+ * One turn, from its first byte to its last part: one request, or more when the provider pauses. The connection is
+ * closed however the turn ends.
+ */
 const attempt = (each: Attempt) =>
   Effect.suspend(() => {
     const { model, policy, provider, sink, step } = each
@@ -190,7 +196,7 @@ const attempt = (each: Attempt) =>
       ),
       Effect.sync(() => {
         abort.abort()
-        // A client that does not listen to the signal still hears that nobody reads.
+        // A client that ignores the signal sees the stream cancelled.
         reader?.cancel().catch(() => {})
       })
     ).pipe(

@@ -1,8 +1,8 @@
 /**
- * Is a body one JSON value or a stream of events? Its first character says it; what it is labelled as does not.
+ * Tells a body of one JSON value from a stream of events by its first character, because its content type may be wrong.
  */
 
-/** White space and a byte order mark, before which nothing is known. At most 65,536 bytes of it. */
+/** White space and a byte order mark, which are skipped; at most 65,536 bytes of them. */
 const blank = new Set([0x20, 0x09, 0x0a, 0x0d, 0xef, 0xbb, 0xbf])
 const blank_bytes_max = 65_536
 
@@ -12,7 +12,7 @@ export interface Known {
   readonly body: ReadableStream<Uint8Array>
 }
 
-/** Reads up to the first character that says something. An empty body is no JSON. */
+/** Reads up to the first character that decides. An empty body is not JSON. */
 export const kindOf = async (body: ReadableStream<Uint8Array>): Promise<Known> => {
   const reader = body.getReader()
   const read: Array<Uint8Array> = []

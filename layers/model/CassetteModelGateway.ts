@@ -1,6 +1,6 @@
 /**
- * Records the turns of any gateway, and gives them again to the same requests. A replay asks no model: a request that was
- * not recorded as it is now fails, and says at which step and in what it differs.
+ * Records the turns of any gateway, and replays them for the same requests. A replay asks no model: a request that
+ * differs from the recorded one fails, with the step and the inputs that differ.
  */
 import { Clock, Context, Effect, Layer, Redacted, Result, Schema } from "effect"
 import { Digest } from "effect/crypto"
@@ -18,7 +18,10 @@ import type { Tape, TapeBounds } from "./CassetteTape.ts"
 import { RequestDigests } from "./RequestDigests.ts"
 import type { RequestDigest } from "./RequestDigests.ts"
 
-/** A replay left the recording. `differs`: the inputs that are not as they were; empty = nothing was recorded for it. */
+/**
+ * A request of a replay is not in the recording. `differs`: the inputs that have changed; empty = nothing was recorded
+ * for the step.
+ */
 export class CassetteDiverged extends Schema.TaggedError<CassetteDiverged>()("CassetteDiverged", {
   node_name: Schema.String,
   step_id: Schema.Int,
@@ -41,19 +44,21 @@ export class CassetteLeft extends Schema.TaggedError<CassetteLeft>()("CassetteLe
   }
 }
 
-/** What became of a recording or a replay, for whoever looks. */
+/** The state of a recording or a replay. */
 export class Cassette extends Context.Service<
   Cassette,
   {
-    /** Turns that were recorded, or given from the recording. */
+    /** Turns that were recorded or replayed. */
     readonly turns: Effect.Effect<number>
-    /** Fails with the first divergence, or with what the replay left over. A recording is always complete. */
+    /**
+     * Fails with the first divergence, or with the turns that the replay did not use. A recording is always complete.
+     */
     readonly assertComplete: Effect.Effect<void, CassetteDiverged | CassetteLeft>
   }
 >()("troupe/layers/model/Cassette") {}
 
 export interface RecordOptions extends Partial<TapeBounds> {
-  /** Texts that must not be in a recording, wherever they stand. */
+  /** Texts that are removed from a recording, wherever they occur. */
   readonly secrets?: ReadonlyArray<Redacted.Redacted<string>>
 }
 
@@ -158,7 +163,7 @@ const makeRecorder = Effect.fnUntraced(function* (tape: Tape, options: RecordOpt
   )
 })
 
-/** What is recorded of one step of one node, and was not given yet. */
+/** The recorded turns of one step of one node that were not replayed yet. */
 type Left = Map<string, Array<RecordedTurn>>
 
 const placeOf = (turn: { readonly node_name: string; readonly step_id: number }): string =>
@@ -166,11 +171,11 @@ const placeOf = (turn: { readonly node_name: string; readonly step_id: number })
 
 const inputNames = Object.keys(InputDigests.fields) as ReadonlyArray<keyof InputDigests>
 
-/** The inputs that are not as they were recorded. */
+/** The inputs that differ from the recorded ones. */
 const differing = (recorded: RecordedTurn, now: RequestDigest): ReadonlyArray<string> =>
   inputNames.filter((name) => recorded.inputs[name] !== now.inputs[name])
 
-/** Takes the turn that was recorded for this request. Of several runs in one recording each finds its own. */
+/** Takes the turn that was recorded for this request. Several runs in one recording do not mix. */
 const taken = (
   left: Left,
   request: ModelRequest,
@@ -185,7 +190,7 @@ const taken = (
   return new CassetteDiverged({ ...place, differs })
 }
 
-/** What was said goes to the sink whole: how it came in pieces is not recorded. */
+/** The text goes to the sink at once: its pieces are not recorded. */
 const speak = (turn: Turn, sink: (delta: ModelDelta) => void): void => {
   const reasoning = (turn.reasoning ?? []).map((part) => part.text).join("")
   if (reasoning !== "") sink({ kind: "reasoning", text: reasoning, offset: 0 })
@@ -242,14 +247,14 @@ const makePlayer = Effect.fnUntraced(function* (tape: Tape, bounds: Partial<Tape
   )
 })
 
-/** Records every turn of the gateway beneath on an empty tape, errors too. What is interrupted is not recorded. */
+/** Records every turn of the gateway beneath on an empty tape, errors included, interrupted turns excluded. */
 export const recording = <E, R>(
   tape: Effect.Effect<Tape, E, R>,
   options: RecordOptions = {}
 ): Layer.Layer<ModelGateway | Cassette, E | CassetteUnreadable, R | ModelGateway | Digest.Digest> =>
   Layer.effectContext(Effect.flatMap(tape, (each) => makeRecorder(each, options)))
 
-/** Gives what the tape holds. Each build of the layer begins it anew. */
+/** Replays the tape. Each build of the layer starts from its beginning. */
 export const layer = <E, R>(
   tape: Effect.Effect<Tape, E, R>,
   bounds: Partial<TapeBounds> = {}

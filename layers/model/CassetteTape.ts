@@ -1,6 +1,5 @@
 /**
- * Where a recording is kept: lines of JSON, one for each turn, on a file or in memory. Bounded, and in one format: what a
- * line holds is said by `RecordedTurn`.
+ * The storage of a recording: lines of JSON, one `RecordedTurn` each, in a file or in memory, bounded.
  */
 import { Effect, FileSystem, Schema, Semaphore } from "effect"
 import { ModelErrorKind } from "../../services/ModelGateway.ts"
@@ -63,11 +62,11 @@ export interface RecordedTurn extends Schema.Schema.Type<typeof RecordedTurn> {}
 export interface Tape {
   /** All lines, oldest first. */
   readonly lines: Effect.Effect<ReadonlyArray<string>, CassetteUnreadable>
-  /** Adds a line; concurrent ones stand one after the other. */
+  /** Appends a line; concurrent appends are serialised. */
   readonly append: (line: string) => Effect.Effect<void, CassetteUnreadable>
 }
 
-/** A tape that is gone with the process. */
+/** A tape in memory. */
 export const memoryTape = (lines: ReadonlyArray<string> = []): Tape => {
   const kept = [...lines]
   return {
@@ -76,7 +75,7 @@ export const memoryTape = (lines: ReadonlyArray<string> = []): Tape => {
   }
 }
 
-/** A tape on a file, which need not be there yet. Its directory must. */
+/** A tape in a file, which is created if it is missing; its directory must exist. */
 export const fileTape = (path: string): Effect.Effect<Tape, never, FileSystem.FileSystem> =>
   Effect.map(FileSystem.FileSystem, (files) => {
     const one = Semaphore.makeUnsafe(1)
@@ -103,7 +102,7 @@ export const fileTape = (path: string): Effect.Effect<Tape, never, FileSystem.Fi
 
 const decode = Schema.decodeUnknownEffect(Schema.fromJsonString(RecordedTurn))
 
-/** The turns of a tape, oldest first. Fails on a line that is not one, and names it. */
+/** The turns of a tape, oldest first. Fails with the number of the first line that is not a turn. */
 export const recordedTurns = (
   tape: Tape,
   bounds: TapeBounds

@@ -1,7 +1,10 @@
 /**
- * Habits of endpoints that speak chat completions, fixed before the client reads the answer: a whole JSON answer to a
- * request for a stream, a stream that ends with `[DONE]` and never says why, several choices in one stream, usage
- * where the client does not look, and arguments that are no text. What is fixed was judged before: it is within bounds.
+ * Corrects answers of endpoints that speak chat completions before the provider's client reads them: a whole JSON
+ * answer to a request for a stream, a stream that ends with `[DONE]` without a finish reason, several choices in one
+ * stream, usage in a vendor's field, and arguments that are objects instead of text. Readers here are tolerant on
+ * purpose: an unknown form passes through unchanged, for the client to judge. So lines of a stream are corrected one by
+ * one and not parsed as events, which would also complete a stream that was cut. All bodies were checked against their
+ * bounds before.
  */
 import { encoder } from "effect/encoding/Sse"
 import type { Known } from "./BodyKind.ts"
@@ -9,7 +12,7 @@ import { kindOf } from "./BodyKind.ts"
 import { boundedBody, judgedBody } from "./JudgedAnswer.ts"
 import { wholeAnswerFor, WholeAnswer } from "./WholeAnswer.ts"
 
-/** A text that was judged before, as what it says; undefined if it is not JSON. */
+/** A text within its bounds as JSON; undefined if it is malformed. */
 const parsed = (text: string): unknown => {
   try {
     return JSON.parse(text) as unknown
@@ -18,13 +21,13 @@ const parsed = (text: string): unknown => {
   }
 }
 
-/** A finish that the wire did not give; the client makes `other` of it. */
+/** The finish reason of a stream that gave none; the client maps it to `other`. */
 export const unstated_finish = "unstated"
 
 const record = (value: unknown): Record<string, unknown> =>
   typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {}
 
-/** Calls whose arguments are not text get the text that they should have been; absent ones stay absent. */
+/** Arguments that are objects become text; absent ones stay absent. */
 const callsOf = (said: Record<string, unknown>): Record<string, unknown> => {
   const calls = said["tool_calls"]
   if (!Array.isArray(calls)) return said
@@ -40,7 +43,7 @@ const callsOf = (said: Record<string, unknown>): Record<string, unknown> => {
   }
 }
 
-/** A whole answer for a client that was asked for one: every choice has a message, every call arguments that are text. */
+/** A whole answer as clients expect it: every choice has a message, and arguments of calls are text. */
 const wholeOf = (text: string): string => {
   if (!/"tool_calls"|"content_filter"/.test(text)) return text
   const body = parsed(text)
@@ -53,7 +56,7 @@ const wholeOf = (text: string): string => {
   return JSON.stringify({
     ...record(body),
     choices: choices.map((choice) => {
-      // A filtered choice may have none.
+      // A filtered choice may have no message.
       const message = callsOf({ content: null, ...record(record(choice)["message"]) })
       const calls = message["tool_calls"]
       return {
@@ -66,7 +69,7 @@ const wholeOf = (text: string): string => {
   })
 }
 
-/** A choice of a whole answer as the one chunk of a stream; calls get the index that a stream gives them. */
+/** A choice of a whole answer as the only chunk of a stream; calls get the index that a stream has. */
 const chunkOf = (choice: unknown): unknown => {
   const { finish_reason, index, message } = record(choice)
   const said = callsOf(record(message))
@@ -83,7 +86,7 @@ const chunkOf = (choice: unknown): unknown => {
 const eventText = (data: string): string =>
   encoder.write({ _tag: "Event", id: undefined, event: "message", data })
 
-/** A whole answer as a stream of one event. What is no answer (an error object) goes through as that event. */
+/** A whole answer as a stream of one event. An error object becomes that event unchanged. */
 const streamOf = (text: string): string => {
   const body = parsed(text)
   if (body === undefined) {
@@ -99,7 +102,7 @@ const unstatedFinish = eventText(
   JSON.stringify({ choices: [{ index: 0, delta: {}, finish_reason: unstated_finish }] })
 )
 
-/** Groq's clients lose what the model wrote where it could not be read: it goes into the error's text. */
+/** Groq gives a malformed call in a field that clients drop: it is appended to the error's message. */
 const withGenerationSaid = (line: string): string => {
   const body = parsed(line.slice("data:".length))
   if (body === undefined) return line
@@ -113,13 +116,15 @@ const withoutError = (line: string): string => {
   return error === undefined ? line : `data: ${JSON.stringify(rest)}`
 }
 
-/** Lets the stream's first choice through and no other, and moves the usage of a vendor's field to its place. */
+/**
+ * Keeps the first choice of a stream and drops the others, and moves usage from a vendor's field to the standard one.
+ */
 class Choices {
   private index: unknown
-  /** The turn was cut at its limit: an error that says so again is none. */
+  /** The turn was cut at its token limit, so an error that repeats it is dropped. */
   private cut = false
 
-  /** A line of the stream, fixed; undefined = nothing is left of it. */
+  /** A corrected line of the stream; undefined = the line is dropped. */
   fixed(line: string): string | undefined {
     if (!/^data:\s*\{/.test(line)) return line
     if (/"failed_generation"\s*:/.test(line)) return withGenerationSaid(line)
@@ -148,9 +153,9 @@ class Choices {
   }
 }
 
-/** Puts an unstated finish before a `[DONE]` that no finish came before. A stream that breaks off stays unfinished. */
+/** Inserts a finish before a `[DONE]` that none came before. A stream that was cut stays unfinished. */
 const finished = () => {
-  /** Of a line that has not ended: a piece is looked at once, however many the line comes in. */
+  /** The pieces of a line that has not ended; each is scanned once, however many there are. */
   let pieces: Array<string> = []
   let seen = false
   let choices = false
@@ -168,7 +173,7 @@ const finished = () => {
       for (const line of lines) {
         const each = of.fixed(line)
         if (each === undefined) continue
-        // Inside a JSON string the quotes would be escaped, so that text which speaks of a finish is none.
+        // Inside a JSON string the quotes are escaped, so text about a finish does not match.
         seen ||= /"finish_reason"\s*:\s*"/.test(each)
         choices ||= /"choices"\s*:\s*\[\s*\{/.test(each)
         if (choices && !seen && /^data:\s*\[DONE\]\s*$/.test(each)) {
@@ -193,15 +198,15 @@ type Fixed = ReadableStream<Uint8Array> | string
 
 const textOf = (body: ReadableStream<Uint8Array>): Promise<string> => new Response(body).text()
 
-/** The body of a good answer as the client's stream parser wants it, whatever it is labelled as. */
+/** The body of a successful answer as a stream of events, whatever its content type is. */
 const fixed = async ({ body, isJson }: Known): Promise<Fixed> =>
   isJson
     ? streamOf(await textOf(body))
     : utf8(body).pipeThrough(finished()).pipeThrough(new TextEncoderStream())
 
 /**
- * Asks, and answers with a body that was judged: within bounds before anybody parses it. Follows no redirect, so that
- * prompt and key go where they were sent.
+ * Sends a request and checks the body against its bounds before it is parsed. Redirects are not followed, so that
+ * prompt and key reach only the configured host.
  */
 const ask = async (
   input: Parameters<typeof fetch>[0],
@@ -219,7 +224,7 @@ const ask = async (
 const wantsStream = (init: RequestInit | undefined): boolean =>
   typeof init?.body === "string" && /"stream"\s*:\s*true/.test(init.body)
 
-/** For any wire format. A whole answer to a request for a stream is thrown as one. */
+/** The fetch for any wire format. Throws a whole answer to a request for a stream as WholeAnswer. */
 export const wireFetch: typeof fetch = async (input, init) =>
   wholeAnswerFor(init) ??
   ask(input, init, async ({ body, isJson }, answer) => {
@@ -227,7 +232,7 @@ export const wireFetch: typeof fetch = async (input, init) =>
     throw new WholeAnswer(new Response(await textOf(body), answer))
   })
 
-/** Gemini's events, which it gives as a list where nobody asks for events: one after the other. */
+/** Gemini's list of events as a stream; it answers with a list when events are not asked for. */
 const eventsOf = (text: string): string => {
   const body = parsed(text)
   if (body === undefined) return text
@@ -236,14 +241,14 @@ const eventsOf = (text: string): string => {
     .join("")
 }
 
-/** For Gemini: a stream of events where one was asked for. */
+/** The fetch for Gemini: a stream of events where one was requested. */
 export const geminiFetch: typeof fetch = (input, init) =>
   ask(input, init, async ({ body, isJson }) => {
     const url = input instanceof Request ? input.url : String(input)
     return isJson && /:streamGenerateContent\b/.test(url) ? eventsOf(await textOf(body)) : body
   })
 
-/** For chat completions: what comes back is fixed. */
+/** The fetch for chat completions, with corrected answers. */
 export const chatFetch: typeof fetch = (input, init) =>
   ask(input, init, async (known) =>
     wantsStream(init) ? fixed(known) : wholeOf(await textOf(known.body))

@@ -1,6 +1,6 @@
 /**
- * What a provider's client leaves out of a request: an option that it does not take for this model, for example. It says
- * so and goes on; whoever set the option must hear of it.
+ * Logs the warnings of a provider's client, such as an option that it drops for this model: the client continues
+ * without it, and whoever set the option must know.
  */
 import type { SharedV4Warning } from "@ai-sdk/provider"
 import { Effect } from "effect"

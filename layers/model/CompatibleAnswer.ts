@@ -1,12 +1,12 @@
 /**
- * What endpoints that call themselves compatible add to the wire format, and their client leaves out: signed or encrypted
- * reasoning beside a message, and other names for tokens of the cache.
+ * Extracts what OpenAI-compatible endpoints add to the wire format and their client drops: signed or encrypted
+ * reasoning, and other names for cached tokens.
  */
 import type { LanguageModelV4Usage, SharedV4ProviderMetadata } from "@ai-sdk/provider"
 import { CompatibleFound } from "./CompatibleFound.ts"
 import { message_part_kind } from "./TurnParts.ts"
 
-/** The name under which the client keeps and takes what is its own. */
+/** The key of the client's own metadata and options. */
 export const compatible_key = "openaiCompatible"
 
 type Entry = Record<string, unknown>
@@ -18,7 +18,7 @@ const text = (value: unknown): string => (typeof value === "string" ? value : ""
 
 const details_max = 1_000
 
-/** Pieces of one detail have its index and type: texts are joined, the rest is said once. */
+/** Pieces of one detail share its index and type; their texts are joined, other members occur once. */
 const joined = (one: Entry, two: Entry): Entry => {
   const all: Entry = { ...one }
   for (const [name, value] of Object.entries(two)) {
@@ -49,7 +49,7 @@ class ReasoningDetails {
     }
   }
 
-  /** Nothing where nothing is signed or encrypted: the text alone goes back as the reasoning's text. */
+  /** Empty when nothing is signed or encrypted: then the reasoning's text alone is sent back. */
   metadata(): SharedV4ProviderMetadata | undefined {
     const opaque = this.entries.some(
       (entry) => text(entry["signature"]) + text(entry["data"]) !== ""
@@ -67,7 +67,9 @@ const firstChoice = (body: unknown): Entry => {
   return record(Array.isArray(choices) ? choices[0] : undefined)
 }
 
-/** Gives back, with a finished answer, what belongs to its message as a whole, and what was found on the way. */
+/**
+ * The metadata of a finished answer: what belongs to its message as a whole, and the provider's own tools and sources.
+ */
 export const metadataExtractor = {
   extractMetadata: async ({ parsedBody }: { parsedBody: unknown }) => {
     const { message } = firstChoice(parsedBody)
@@ -94,7 +96,7 @@ export const metadataExtractor = {
 const first = (...counts: ReadonlyArray<unknown>): number | undefined =>
   counts.find((count): count is number => typeof count === "number")
 
-/** Undefined where the endpoint counted nothing. */
+/** Undefined when the endpoint reported no usage. */
 export const convertUsage = (counted: unknown): LanguageModelV4Usage => {
   const usage = record(counted)
   const input = record(usage["prompt_tokens_details"])

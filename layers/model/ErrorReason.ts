@@ -1,6 +1,6 @@
 /**
- * Errors of providers that mean something of their own: a prompt that was filtered, and a call of the model's that the
- * provider could not read. Each says so in words of its own.
+ * Recognises provider errors with a meaning of their own: a filtered prompt, and a call that the provider could not
+ * parse. Each provider reports them differently.
  */
 import type { ModelError } from "../../services/ModelGateway.ts"
 import type { Turn } from "../../src/run/RunDecider.ts"
@@ -20,7 +20,7 @@ const isModerated = (error: Entry): boolean => {
   return "flagged_input" in metadata || Array.isArray(metadata["reasons"])
 }
 
-/** Was the prompt filtered? `names` are the provider's codes. */
+/** Whether the prompt was filtered. `names` are the provider's codes. */
 export const isFiltered = (error: Entry, names: ReadonlyArray<string>): boolean =>
   isModerated(error) ||
   [...names, record(error["innererror"])["code"]].some(
@@ -50,7 +50,7 @@ export const withGeneration = (error: Entry, text: string): string => {
 
 export const isUnreadableCall = (error: ModelError): boolean => error.reason === "tool_use_failed"
 
-/** The turn that it was: its model reads what was wrong, and is asked again within the bound on mistakes. */
+/** The turn with a malformed call: the model is told the error and asked again, within the bound on mistakes. */
 export const unreadableTurn = (error: ModelError, model: string): Turn => ({
   text: "",
   calls: [],

@@ -1,13 +1,14 @@
 /**
- * Answers of providers within bounds, judged before their clients parse them: what is larger, nests deeper or holds more
- * values ends the answer with an error that says so. Private to this room.
+ * Checks answers of providers against bounds before their clients parse them: an answer that is larger, nests deeper or
+ * holds more values fails. It reads events itself and passes the bytes on unchanged, so that it sees what the client
+ * will see. Private to this room.
  */
 import type { JsonBounds } from "../../src/entry/BoundedJson.ts"
 import { refusalOfText } from "../../src/entry/BoundedJson.ts"
 import { dataOf, EventTexts } from "../../src/entry/EventText.ts"
 import type { Known } from "./BodyKind.ts"
 
-/** The greatest answer, in bytes as they come off the wire. */
+/** The largest answer, in bytes on the wire. */
 const response_bytes_max = 32_000_000
 
 /**
@@ -26,7 +27,7 @@ export class AnswerRefused extends Error {
   override readonly name = "AnswerRefused"
 }
 
-/** In a chain of causes: clients wrap what they are thrown. */
+/** The refusal in a chain of causes: clients wrap the errors that they catch. */
 export const answerRefused = (error: unknown): AnswerRefused | undefined => {
   let current = error
   for (let depth = 0; current instanceof Error && depth < 8; depth++) {
@@ -66,7 +67,7 @@ const whole = (): TransformStream<Uint8Array, Uint8Array> => {
   })
 }
 
-/** An event is judged before its last line is given on, which nobody reads it without. */
+/** Checks an event before its last line is passed on, without which no client reads it. */
 const events = (): TransformStream<Uint8Array, Uint8Array> => {
   const decoder = new TextDecoder()
   const texts = new EventTexts()
@@ -79,7 +80,7 @@ const events = (): TransformStream<Uint8Array, Uint8Array> => {
   })
 }
 
-/** The same body, judged on its way. */
+/** The body, checked as it is read. */
 export const judgedBody = ({ body, isJson }: Known): Known => ({
   isJson,
   body: body.pipeThrough(isJson ? whole() : events())

@@ -25,7 +25,7 @@ export interface LanguageModelOptions {
   readonly timeout_ms: number
   /** The longest silence within a stream, in ms. */
   readonly idle_ms: number
-  /** Provider and model, as one name: what belongs to another is not sent back to this one. */
+  /** Provider and model as one name; provider data of another origin is not sent back. */
   readonly origin: string
 }
 
@@ -117,7 +117,7 @@ const messageOf = (entry: Entry): Message => {
 
 type Tools = Record<string, Tool.Any>
 
-/** The tools as the model is shown them. None of them can be run from here. */
+/** The tools as the model is shown them, without handlers. */
 const toolkitOf = (tools: ReadonlyArray<ModelTool>): Toolkit.WithHandler<Tools> => {
   const kit = Toolkit.make(
     ...tools.map((tool) =>
@@ -136,7 +136,7 @@ const choiceOf = (options: LanguageModelV4CallOptions): LanguageModel.ToolChoice
   return choice.type === "tool" ? { tool: choice.toolName } : choice.type
 }
 
-/** Settings that `effect/ai` has no word for: its models take them from their own layer. */
+/** Settings that `effect/ai` has no option for; they are set in the model's own layer. */
 const inexpressible = ({ agent, settings }: ModelRequest): ModelError | undefined => {
   const names = Object.entries(settings ?? {}).flatMap(([name, value]) =>
     value !== undefined && name !== "tool_choice" ? [name] : []
@@ -165,7 +165,7 @@ const ofAiError = (error: AiError.AiError): ModelError => {
     })
   switch (reason._tag) {
     case "AuthenticationError":
-      // A provider's text about a key likes to show parts of it.
+      // A provider's message about a key often shows parts of it.
       return new ModelError({
         kind: "configuration",
         message: "the provider refused the key or what it may use"
@@ -224,7 +224,7 @@ const heard = Effect.fnUntraced(function* (
   { model, options, toolChoice, toolkit }: Request,
   prompt: LanguageModelV4Prompt
 ) {
-  // The services that handlers would need are lost in the types of a toolkit that is data, and no handler runs.
+  // The toolkit has no handlers, so the services that its types ask for are not needed.
   const stream = model.streamText({
     prompt: Prompt.fromMessages(prompt.map(messageOf)),
     ...(toolkit === undefined ? undefined : { toolkit }),

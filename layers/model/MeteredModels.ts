@@ -24,7 +24,7 @@ export interface Metering {
   readonly spent?: Spend
 }
 
-/** A gateway whose turns are the call's to pay. */
+/** A gateway whose turns are charged to the call. */
 export const gateway = (
   { spent }: Metering,
   service: ModelGateway["Service"]
@@ -39,7 +39,7 @@ export const gateway = (
           })
       }
 
-/** Looks at the parts of one answer: its end says the tokens, and a part before it may say who answered. */
+/** Reads usage from the end of an answer, and the model's name from a part before it. */
 const listener = (spent: Spend, name: string | undefined) => {
   let model = name
   return (part: StreamedPart): boolean => {
@@ -70,7 +70,7 @@ export const languageModel = (
         const listen = listener(spent, name)
         let finished = false
         for (const part of answer.content) if (listen(part)) finished = true
-        // An answer without an end was paid for as well.
+        // An answer without an end was charged by the provider as well.
         if (!finished) spent({ model: name })
         return answer
       })
@@ -93,7 +93,7 @@ export const languageModel = (
   }
 }
 
-/** Every model that this Effect finds among its services, a `ModelGateway` or a `LanguageModel`, is the call's to pay. */
+/** Charges every `ModelGateway` and `LanguageModel` that the Effect finds among its services to the call. */
 export const metered =
   (call: Metering) =>
   <A, E, R>(body: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>

@@ -45,7 +45,7 @@ const addresses: Readonly<Partial<Record<ProviderName, string>>> = {
 }
 
 const timeout_ms_default = 120_000
-/** Node's own fetch gives up a silent connection after 300 s. */
+/** Node's fetch closes a silent connection after 300 s. */
 const timeout_ms_max = 300_000
 const fallbacks_max = 16
 
@@ -60,7 +60,7 @@ const textOf = (name: string): Effect.Effect<string | undefined, ModelError> =>
     Effect.catchTag("ConfigError", () => refused(`${name} cannot be read`))
   )
 
-/** The address without a slash at its end, or why it is none. */
+/** The address without a trailing slash, or why it is malformed. */
 const baseUrl = (text: string): Effect.Effect<string, ModelError> => {
   const url = URL.parse(text)
   if (url === null || (url.protocol !== "http:" && url.protocol !== "https:")) {
@@ -88,7 +88,7 @@ const keyOf = Effect.fnUntraced(function* (provider: ProviderName, elsewhere: bo
       ? undefined
       : yield* refused(`TROUPE_MODEL_API_KEY is not set, and ${provider} asks for a key`)
   }
-  // A header with such a character is refused by fetch, in an error that shows it whole.
+  // fetch refuses such a character in a header with an error that shows the key.
   if (!/^[\x21-\x7e]+$/.test(key)) {
     return yield* refused("TROUPE_MODEL_API_KEY holds a space or a character that a header cannot")
   }

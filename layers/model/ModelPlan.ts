@@ -1,5 +1,5 @@
 /**
- * Which models may answer a turn, in which order, and how patient to be with each: data, given by whoever composes.
+ * The models that may answer a turn, in order, with retries, circuit and limits of each.
  */
 import { Context, Effect, Layer } from "effect"
 import type { Scope } from "effect"
@@ -9,7 +9,7 @@ import type { ProviderLimits } from "./ProviderLimiter.ts"
 
 /** One model of the plan. */
 export interface PlannedModel {
-  /** What an agent asks for it by, and what spans and errors call it. Unique in the plan. */
+  /** The name that agents, spans and errors use; unique in the plan. */
   readonly name: string
   /** Models of one provider share its limits. */
   readonly provider: string
@@ -38,7 +38,7 @@ export const retry_default: RetryPolicy = {
   attempt_timeout_ms: 600_000
 }
 
-/** When a model is left alone for a while. */
+/** When a model is skipped for a while. */
 export interface CircuitPolicy {
   /** Transient failures in a row, over all runs, that open it. */
   readonly failures_max: number
@@ -62,7 +62,7 @@ export interface ModelPlan {
   readonly limits?: Readonly<Record<string, Partial<ProviderLimits>>> | undefined
 }
 
-/** The gateway that a layer makes, for a plan: it lives as long as whoever follows the plan. */
+/** The gateway of a layer, for a plan; its scope is that of the plan's gateway. */
 export const gatewayOf = <E, R>(
   layer: Layer.Layer<ModelGateway, E, R>
 ): Effect.Effect<ModelGateway["Service"], E, R | Scope.Scope> =>
@@ -70,7 +70,7 @@ export const gatewayOf = <E, R>(
 
 const models_max = 64
 
-/** Why a plan cannot be followed; undefined = it can. */
+/** Why a plan is invalid; undefined = it is valid. */
 export const flawOf = (plan: ModelPlan): string | undefined => {
   if (plan.models.length === 0) return "the plan names no model"
   if (plan.models.length > models_max) return `the plan names more than ${models_max} models`

@@ -1,6 +1,6 @@
 /**
- * How much may be asked of one provider at a time: requests at once, and tokens a minute. Whoever comes later waits in a
- * bounded line, for a bounded time, and leaves without a trace when it is interrupted.
+ * Limits requests to one provider: concurrent requests, and tokens a minute. Later requests wait in a bounded queue for
+ * a bounded time, and leave it when they are interrupted.
  */
 import { Clock, Deferred, Effect } from "effect"
 import { ModelError } from "../../services/ModelGateway.ts"
@@ -13,11 +13,11 @@ export interface ProviderLimits {
   readonly tokens_per_minute: number
   /** Requests that wait; one more is refused at once. */
   readonly queue_max: number
-  /** The longest wait in line, in ms. */
+  /** The longest wait in the queue, in ms. */
   readonly wait_ms_max: number
 }
 
-/** Wide enough that many runs at once wait for each other rather than fail. */
+/** Large enough that concurrent runs wait rather than fail. */
 export const limits_default: ProviderLimits = {
   concurrent_max: 64,
   tokens_per_minute: 0,
@@ -25,11 +25,11 @@ export const limits_default: ProviderLimits = {
   wait_ms_max: 300_000
 }
 
-/** A place in line, and then a permit. */
+/** A place in the queue, then a permit. */
 interface Ticket {
   readonly tokens: number
   state: "waiting" | "held" | "left"
-  /** Rung when it is granted, or when it has become the first in line. */
+  /** Wakes the waiter when its permit is granted, or when it has become the first in the queue. */
   wakeup: Deferred.Deferred<void>
 }
 
@@ -48,13 +48,13 @@ const limited = (reason: string, message: string, retry_after_ms?: number) =>
     ...(retry_after_ms === undefined ? undefined : { retry_after_ms })
   })
 
-/** One provider's line. Its state is a few numbers and the tickets that wait. */
+/** The queue of one provider: a few counters and the waiting tickets. */
 export class ProviderLimiter {
   readonly #name: string
   readonly #limits: ProviderLimits
   readonly #line: Array<Ticket> = []
   #held = 0
-  /** Tokens that may be asked for now; below 0 after an answer that took more than was thought. */
+  /** Tokens that are available now; below 0 after an answer that took more than estimated. */
   #tokens: number
   #filled_at = 0
   /** Nothing is sent before this time, because the provider said so. */
@@ -92,7 +92,7 @@ export class ProviderLimiter {
 
   #enter(tokens: number): Effect.Effect<Ticket, ModelError> {
     return Effect.flatMap(Clock.currentTimeMillis, (now) => {
-      // More than the bucket holds would never be granted.
+      // A request for more than the bucket's capacity would never be granted.
       const most = this.#limits.tokens_per_minute
       const ticket: Ticket = {
         tokens: most === 0 ? 0 : Math.min(tokens, most),
@@ -133,21 +133,21 @@ export class ProviderLimiter {
           `${this.#name} had no room for another request within ${wait_ms_max} ms`
         )
       }
-      // Only the first in line knows how long it takes; the others are woken when they are the first.
+      // Only the first in the queue can compute its wait; the others are woken when they become the first.
       const sleep_ms = this.#line[0] === ticket ? Math.min(left, this.#opensIn(ticket, now)) : left
       ticket.wakeup = Deferred.makeUnsafe()
       yield* Effect.timeoutOption(Deferred.await(ticket.wakeup), sleep_ms)
     }
   })
 
-  /** In how many ms there are tokens enough, if nothing else happens; at least 1. */
+  /** The time in ms until enough tokens have been refilled; at least 1. */
   #opensIn(ticket: Ticket, now: number): number {
     const { tokens_per_minute } = this.#limits
     const closed_ms = this.#closed_until - now
     const short = tokens_per_minute === 0 ? 0 : ticket.tokens - this.#tokens
     const filled_ms = short <= 0 ? 0 : Math.ceil((short * 60_000) / tokens_per_minute)
     const opens = Math.max(closed_ms, filled_ms)
-    // Neither: it waits for a permit that somebody gives back, and is woken then.
+    // It waits for a permit that is released, and is woken then.
     return opens > 0 ? Math.max(1, opens) : Infinity
   }
 
@@ -158,7 +158,7 @@ export class ProviderLimiter {
     this.#tokens = Math.min(tokens_per_minute, this.#tokens + (passed * tokens_per_minute) / 60_000)
   }
 
-  /** Gives permits in the order of the line, as far as there are any. */
+  /** Grants permits in the order of the queue while there are any. */
   #grant(now: number): void {
     const { concurrent_max, tokens_per_minute } = this.#limits
     this.#fill(now)
@@ -175,7 +175,7 @@ export class ProviderLimiter {
     }
   }
 
-  /** Whoever has become the first in line has to see for itself how long it takes. */
+  /** The new first in the queue is woken to compute its wait. */
   #wakeFirst(): void {
     const first = this.#line[0]
     if (first !== undefined) Deferred.doneUnsafe(first.wakeup, Effect.void)
@@ -189,7 +189,7 @@ export class ProviderLimiter {
     }
     ticket.state = "left"
     this.#grant(now)
-    // What the first waits for may be something else now: a permit before, tokens from here on.
+    // The first in the queue may wait for tokens now instead of a permit.
     this.#wakeFirst()
   }
 
@@ -203,7 +203,7 @@ export class ProviderLimiter {
   }
 
   #told(said: RateLimitSaid, now: number): void {
-    // What others hold was counted by the provider already or will be; the lower number is the safe one.
+    // The provider has counted the tokens of requests in flight or will count them; the lower number is the safe one.
     if (said.tokens_left !== undefined && this.#limits.tokens_per_minute > 0) {
       this.#tokens = Math.min(this.#tokens, said.tokens_left)
     }

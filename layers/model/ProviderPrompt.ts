@@ -1,6 +1,6 @@
 /**
- * A model request as the prompt and tools of a provider's client. Plain and total: whatever a transcript holds, every call
- * in the prompt has an id of its own and exactly one result.
+ * Translates a model request into the prompt and tools of a provider's client. It is pure and total: whatever a
+ * transcript holds, every call in the prompt has an id of its own and exactly one result.
  */
 import type {
   LanguageModelV4CallOptions,
@@ -138,7 +138,7 @@ class PromptBuilder {
           }
       }
     }
-    // Parts that count too little lose nothing.
+    // Parts below the threshold lose nothing.
     text(entry.text.length - spoken, {})
     while (called < entry.calls.length) call()
     // Reasoning alone is no message: providers refuse one that says nothing.

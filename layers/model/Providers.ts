@@ -31,7 +31,7 @@ const absent = (error: unknown): boolean =>
     ? error.code === "ERR_MODULE_NOT_FOUND" || error.code === "MODULE_NOT_FOUND"
     : false
 
-/** An optional peer, or how to come by it. */
+/** Loads an optional peer; fails with how to install it. */
 export const loadPeer = <A>(name: string, load: () => Promise<A>): Effect.Effect<A, ModelError> =>
   Effect.tryPromise({
     try: load,
@@ -82,7 +82,7 @@ const wires: Readonly<Record<ProviderName, Wire>> = {
   },
   "openai-responses": {
     fetch: wireFetch,
-    // The journal keeps what was said. What the provider kept would be gone some day, and is not ours to govern.
+    // The journal stores the conversation. State at the provider would expire, and is outside our control.
     habits: { options: { openai: { store: false } }, reasoning_options },
     client: (settings) =>
       Effect.map(
@@ -120,7 +120,7 @@ const wires: Readonly<Record<ProviderName, Wire>> = {
 
 const keyHeaders = ["authorization", "x-api-key", "x-goog-api-key"]
 
-/** Takes out the key that stands for none. */
+/** Removes the placeholder of an absent key. */
 const keyless =
   (inner: typeof fetch): typeof fetch =>
   (input, init) => {
@@ -142,7 +142,7 @@ export const load = (config: ModelConfig): Effect.Effect<ModelProvider, ModelErr
   return Effect.map(wire.client(settings, key !== undefined), (client) => ({
     model: client,
     model_default: model,
-    // All clients make up ids alike: 16 letters and digits.
+    // All clients generate ids of 16 letters and digits.
     made_up_ids: /^[0-9A-Za-z]{16}$/,
     secrets: [...(key === undefined ? [] : [key]), new URL(base_url).host],
     keyed: key !== undefined,

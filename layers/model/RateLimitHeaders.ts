@@ -16,8 +16,8 @@ export interface RateLimitSaid {
 export type AnswerHeaders = Readonly<Record<string, string | undefined>>
 
 /**
- * Told the headers of each answer, good or bad. A gateway's client calls it; whoever limits that client provides it. The
- * default hears nothing.
+ * Called with the headers of each answer, failed ones included. The gateway calls it, the limiter provides it; the
+ * default ignores them.
  */
 export const AnswerHeard = Context.Reference<(headers: AnswerHeaders) => void>(
   "troupe/layers/model/AnswerHeard",
@@ -80,7 +80,7 @@ const least = (
   return found
 }
 
-/** What the known headers say; undefined where none of them is there. */
+/** The limits in the known headers; undefined where none of them is present. */
 export const rateLimitSaid = (headers: AnswerHeaders, now: number): RateLimitSaid | undefined => {
   const tokens = least(headers, now, ["tokens", "input-tokens", "output-tokens"])
   const requests = least(headers, now, ["requests"])

@@ -46,7 +46,7 @@ const circuitOpen = (name: string, retry_after_ms: number | undefined) =>
     ...(retry_after_ms === undefined ? undefined : { retry_after_ms })
   })
 
-/** A model that answers, even with a refusal, works; a wrong key says nothing of it, and neither does an interruption. */
+/** An answer, even a refusal, closes the circuit; a wrong key and an interruption do not change it. */
 const outcomeOf = (exit: Exit.Exit<Turn, ModelError>): CircuitBreaker.Outcome => {
   if (Exit.isSuccess(exit)) return CircuitBreaker.success
   const error = exit.cause.reasons.find((reason) => reason._tag === "Fail")?.error
@@ -104,7 +104,7 @@ const attempt = (services: Services, model: PlannedModel, progress: Progress) =>
       })
     )
   return Effect.flatMap(breaker.state(model.name), (state) =>
-    // Nobody waits in line for a model that is left alone.
+    // A request does not queue for a model whose circuit is open.
     state._tag === "Open" && Duration.toMillis(state.retryAfter) > 0
       ? Effect.fail(circuitOpen(model.name, Math.ceil(Duration.toMillis(state.retryAfter))))
       : services.limiters
@@ -118,14 +118,14 @@ const waitMs = (retry: RetryPolicy, n: number, error: ModelError) =>
   Effect.map(Random.next, (chance) => {
     const doubled = Math.min(retry.backoff_initial_ms * 2 ** (n - 1), retry.backoff_ms_max)
     const wait = Math.min(error.retry_after_ms ?? 0, retry.retry_after_ms_max)
-    // Those who are told the same time do not all come back in the same moment.
+    // Jitter, so that callers with the same delay do not retry at the same time.
     return Math.max(doubled * (0.5 + chance / 2), wait + (wait > 0 ? doubled * chance * 0.1 : 0))
   })
 
-/** Is it worth another try at the same model? `more`: there is another one that may be asked instead. */
+/** Whether to try the same model again. `more`: another model may be asked instead. */
 const again = (retry: RetryPolicy, n: number, error: ModelError, more: boolean): boolean => {
   if (error.kind !== "transient" || n >= retry.attempts_max) return false
-  // The line was waited in already, or is as long as it may be.
+  // The request waited in the queue already, or the queue is full.
   if (error.reason === "queue_full" || error.reason === "queue_timeout") return false
   if (!more) return true
   return error.reason !== "circuit_open" && (error.retry_after_ms ?? 0) <= retry.retry_after_ms_max
@@ -168,7 +168,7 @@ const candidates = (plan: ModelPlan, wanted: string | undefined): ReadonlyArray<
   const at = plan.models.findIndex(({ model, name }) => name === wanted || model === wanted)
   if (at >= 0) return plan.models.slice(at)
   const [first, ...others] = plan.models
-  // A circuit of its own, so that a name that does not exist says nothing of the one that does.
+  // An unknown name has a circuit of its own, so that its failures do not count for the known model.
   return [{ ...first!, name: wanted, model: wanted }, ...others]
 }
 

@@ -1,6 +1,6 @@
 /**
- * A model that says what a script says: for tests, examples and a start without a key. Turns are data or a function of
- * the request. A turn that is ready is an `Exit`, so that a loop can take it without a fiber.
+ * A model that follows a script: for tests, examples and a start without a key. Turns are data or a function of the
+ * request. A turn without a wait is an `Exit`, which the loop takes without a fiber.
  */
 import { Context, Effect, Exit, Layer, Schema } from "effect"
 import { ModelError, ModelGateway } from "../../services/ModelGateway.ts"
@@ -32,9 +32,9 @@ export interface ScriptOptions {
   readonly requests_max?: number | undefined
 }
 
-/** The script and what was asked are not the same. At most 100 entries each. */
+/** The requests did not match the script. At most 100 entries each. */
 export class ScriptMismatch extends Schema.TaggedError<ScriptMismatch>()("ScriptMismatch", {
-  /** Turns that nobody asked for. */
+  /** Turns that were not requested. */
   left: Schema.Array(Schema.String),
   /** Requests that the script had no turn for. */
   beyond: Schema.Array(Schema.String)
@@ -85,7 +85,7 @@ export const calls = (turns: ReadonlyArray<Turn>, also?: Partial<Turn>): Turn =>
   return { text: "", calls: proposed, finish: "tool_calls", ...also }
 }
 
-/** A turn that does not happen. */
+/** A turn that fails. */
 export const fails = (
   kind: typeof ModelErrorKind.Type,
   message: string

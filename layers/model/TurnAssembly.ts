@@ -1,6 +1,6 @@
 /**
- * The parts of a provider's answer, streamed or whole, put together as one turn. Owns offsets, the order of parts, what
- * the provider wants back with them, ids of calls and the mapping of usage and finish; knows no transport.
+ * Assembles the parts of a provider's answer, streamed or whole, into one turn. Owns offsets, the order of parts,
+ * provider data that is sent back with them, ids of calls, and the mapping of usage and finish; knows no transport.
  */
 import type {
   LanguageModelV4Content,
@@ -23,14 +23,14 @@ import { finishOf, isPaused, isUnreadable, rawFinishOf, sumUsage, usageOf } from
 import { isCompaction, Kept, mergeMetadata, message_part_kind } from "./TurnParts.ts"
 import type { Piece, Slot } from "./TurnParts.ts"
 
-/** A provider that pauses is asked to go on at most so often in one turn. */
+/** The bound on continuations of a provider that pauses, in one turn. */
 export const continuations_max = 8
 
 /** Text, reasoning and arguments of one turn together, in UTF-16 units. */
 const turn_units_max = 16_000_000
 const calls_max = 1_000
 const parts_max = 10_000
-/** What a provider wants back with all parts of a turn, in characters of JSON. */
+/** The bound on provider data of all parts of a turn, in characters of JSON. */
 const metadata_units_max = 4_000_000
 const transient = (message: string) => new ModelError({ kind: "transient", message })
 
@@ -52,7 +52,7 @@ export class TurnAssembly {
   private argument_units = 0
   private compacted_units = 0
   private calls = 0
-  /** A call came without a text of arguments. */
+  /** A call came without arguments. */
   private silent_calls = false
   private model: string | undefined
   private finish: End | undefined

@@ -25,7 +25,7 @@ export const usageOf = (usage: LanguageModelV4Usage): Usage | undefined => {
   }
 }
 
-/** Of the requests that one turn took. */
+/** The usage of the requests of one turn together. */
 export const sumUsage = (one: Usage | undefined, two: Usage | undefined): Usage | undefined => {
   if (one === undefined || two === undefined) return one ?? two
   const add = (name: "cached_tokens" | "cache_write_tokens" | "reasoning_tokens") => {
@@ -111,7 +111,7 @@ const plain = words(
     "max_output_tokens content_filter refusal"
 )
 
-/** The wire's own word where it says more than `finish`; `unstated` is what the wire did not give. */
+/** The wire's finish reason where it says more than `finish`; undefined for one that the wire did not give. */
 export const rawFinishOf = (raw: string | undefined, finish: FinishReason): string | undefined => {
   if (raw === undefined || raw === "" || raw === unstated_finish) return undefined
   return finish !== "other" && plain.has(raw.toLowerCase()) ? undefined : raw.slice(0, 200)

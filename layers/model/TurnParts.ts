@@ -9,7 +9,7 @@ import { readJson } from "../../src/entry/BoundedJson.ts"
 import type { ProposedCall, Reasoning, TurnPart } from "../../src/run/RunEvent.ts"
 import type { Turn } from "../../src/run/RunDecider.ts"
 
-/** The kind of a part that is no part: what it holds goes back with the message as a whole. */
+/** The kind of a pseudo part whose data is sent back with the message as a whole. */
 export const message_part_kind = "troupe.message"
 
 /** The kind of a part that a provider made of what came before it: it goes back as it came, and is shown to nobody. */
@@ -30,7 +30,7 @@ export const argumentsOf = (input: string): Pick<ProposedCall, "arguments" | "ma
     : { arguments: null, malformed: input }
 }
 
-/** Later data wins, but does not unsay: a start may hold what an end leaves out. */
+/** Later data wins; members that it lacks are kept, because an end may leave out what the start had. */
 export const mergeMetadata = (
   one: SharedV4ProviderMetadata | undefined,
   two: SharedV4ProviderMetadata | undefined

@@ -27,7 +27,7 @@ export class WholeAnswer extends Error {
   }
 }
 
-/** The answer that a request asks for by its header; undefined = it has to be sent. */
+/** The stored answer that a request names in its header; undefined = the request must be sent. */
 export const wholeAnswerFor = (init: RequestInit | undefined): Response | undefined => {
   const id = new Headers(init?.headers).get(header)
   if (id === null) return undefined

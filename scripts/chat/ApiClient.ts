@@ -93,14 +93,28 @@ async function* eventsOf(response: Response, abort: AbortController): AsyncGener
   }
 }
 
+const decodeProblem = Schema.decodeUnknownSync(
+  Schema.fromJsonString(
+    Schema.Struct({
+      title: Schema.optionalKey(Schema.String),
+      detail: Schema.optionalKey(Schema.String),
+      errors: Schema.optionalKey(
+        Schema.Array(
+          Schema.Struct({
+            path: Schema.Array(Schema.Union([Schema.String, Schema.Int])),
+            message: Schema.String
+          })
+        )
+      )
+    })
+  )
+)
+
+/** A problem as sentences; the status where the answer is not a problem. */
 const textOf = async (response: Response): Promise<string> => {
   const text = await response.text()
   try {
-    const { detail, errors, title } = JSON.parse(text) as {
-      readonly title?: string
-      readonly detail?: string
-      readonly errors?: ReadonlyArray<{ readonly path: ReadonlyArray<string>; message: string }>
-    }
+    const { detail, errors, title } = decodeProblem(text)
     const places = (errors ?? []).map(({ message, path }) => `\n  ${path.join(".")}: ${message}`)
     return `${title ?? response.statusText}. ${detail ?? ""}${places.join("")}`
   } catch {
@@ -111,7 +125,7 @@ const textOf = async (response: Response): Promise<string> => {
 export class ApiClient {
   readonly #endpoint: () => Endpoint
 
-  /** The endpoint is asked for at every request: a service that was started again may be at another port. */
+  /** The endpoint is read at every request: a service that was restarted may have another port. */
   constructor(endpoint: () => Endpoint) {
     this.#endpoint = endpoint
   }
@@ -149,7 +163,7 @@ export class ApiClient {
     return (response.status === 204 ? undefined : await response.json()) as A
   }
 
-  /** The same, as long as nobody answers: only for what may be sent twice. Fails when `patience_ms` is over. */
+  /** Like `call`, repeated while the service is away: only for requests that may be sent twice. Fails after `patience_ms`. */
   async callPatiently<A>(
     patience_ms: number,
     path: string,

@@ -2,6 +2,7 @@
  * One conversation with an agent, over the HTTP API: send, follow, decide.
  */
 import { randomUUID } from "node:crypto"
+import { Schema } from "effect"
 import type { CustomerEvent } from "../../src/conversation/CustomerView.ts"
 import type { RunEvent } from "../../src/run/RunEvent.ts"
 import { ApiClient, ApiError } from "./ApiClient.ts"
@@ -45,7 +46,7 @@ export type Pause =
   | { readonly how: "ended"; readonly status: string }
   | { readonly how: "asked"; readonly questions: ReadonlyArray<Payload> }
   | { readonly how: "unknown" }
-  /** People are asked, and it is not for whoever talks here to answer. */
+  /** People are asked, and this token may not answer. */
   | { readonly how: "waits" }
 
 export type Verdict =
@@ -54,18 +55,20 @@ export type Verdict =
   | { readonly decision: "request_revision"; readonly note: string }
   | { readonly decision: "modify"; readonly arguments: unknown }
 
-/** Fails with a sentence for whoever typed it. */
+const decodeJson = Schema.decodeUnknownSync(Schema.fromJsonString(Schema.Unknown))
+
+/** Throws an ApiError, whose message is for the person who typed the text. */
 export const parseArguments = (text: string): unknown => {
   try {
-    return JSON.parse(text)
+    return decodeJson(text)
   } catch {
     throw new ApiError("The arguments are not JSON.")
   }
 }
 
-/** How long a service may be away before we give up, in ms. */
+/** How long the service may be away before the client gives up, in ms. */
 const patience_ms = 300_000
-/** Behind everything of a run: no run has as many events. */
+/** A `seq` after the last event of any run. */
 const last_seq = 999_999_999
 
 export class Session {
