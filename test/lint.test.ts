@@ -47,6 +47,16 @@ describe("lint", () => {
   const everywhere = (text: string) =>
     lint(Object.fromEntries(folders.map((folder) => [`${folder}/Planted.ts`, text])))
 
+  it("catches a function of more than 70 lines in every house, blank lines and comments included", () => {
+    const body = (lines: number) =>
+      `export const long = () => {\n${"  // a line\n".repeat(lines - 2)}}\n`
+    for (const house of ["src/run", "services", "layers/sql", "scripts"]) {
+      const found = lint({ [`${house}/Long.ts`]: body(71), [`${house}/Short.ts`]: body(70) })
+      assert.deepEqual(found[`${house}/Long.ts`], ["max-lines-per-function"], house)
+      assert.deepEqual(found[`${house}/Short.ts`], [], house)
+    }
+  })
+
   for (const name of [
     "node:fs",
     "effect/sql",
