@@ -52,10 +52,10 @@ export const callId = (frame: FrameId, step: number, index: number): CallId =>
   `${frame}/${step}.${index}` as CallId
 
 /** A frame is named by the call that opened it. */
-export const frameOf = (call: CallId): FrameId => call as string as FrameId
+export const frameOpenedBy = (call: CallId): FrameId => call as string as FrameId
 
 /** How deep a frame is: the supervisor's is 0, that of its specialist 1. */
-export const depthOf = (frame: FrameId): number => frame.split("/").length - 1
+export const frameDepth = (frame: FrameId): number => frame.split("/").length - 1
 
 /** Which instance of an agent: `key` is a conversation, a world's session, or an operator's task. */
 export const Address = Schema.Struct({ agent: AgentName, key: ConversationId })
@@ -69,7 +69,9 @@ export const actorKey = (tenant: Tenant, address: Address): string =>
   `${tenant}/${addressKey(address)}`
 
 /** The tenant and the address of a text that `actorKey` made. */
-export const actorOf = (key: string): { readonly tenant: Tenant; readonly address: Address } => {
+export const parseActorKey = (
+  key: string
+): { readonly tenant: Tenant; readonly address: Address } => {
   const [tenant, agent, conversation] = key.split("/")
   return {
     tenant: tenant as Tenant,

@@ -15,7 +15,7 @@ export class Principal extends Schema.Class<Principal>("troupe/Principal")({
 }) {}
 
 /** Does the principal hold one of the roles? An empty list asks for nothing. */
-export const holds = (principal: Principal, roles: ReadonlyArray<Role>): boolean =>
+export const principalHasRole = (principal: Principal, roles: ReadonlyArray<Role>): boolean =>
   roles.length === 0 ||
   principal.roles.includes("admin") ||
   roles.some((role) => principal.roles.includes(role))

@@ -106,7 +106,7 @@ const holdsOne = ({ roles }: Principal, ranks: ReadonlyArray<Rank>): boolean =>
   roles.includes("admin") || ranks.some((rank) => roles.includes(rank))
 
 /** Undefined = the principal has the right, at least to what is its own. */
-export const refusalOf = (by: Principal, right: RightName): NotEntitled | undefined =>
+export const rightRefusal = (by: Principal, right: RightName): NotEntitled | undefined =>
   holdsOne(
     by,
     ranksWith(right, () => true)
@@ -115,7 +115,7 @@ export const refusalOf = (by: Principal, right: RightName): NotEntitled | undefi
     : new NotEntitled({ principal: by.id, needs: rolesFor(right) })
 
 /** Does it have the right as a customer only, and so to nothing but its own? Whatever else it may do does not count. */
-export const isOnlyOwn = (by: Principal, right: RightName): boolean =>
+export const isLimitedToOwn = (by: Principal, right: RightName): boolean =>
   !holdsOne(
     by,
     ranksWith(right, (reach) => reach !== "own")

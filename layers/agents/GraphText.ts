@@ -4,7 +4,7 @@
 import { Effect, Result } from "effect"
 import { parse } from "yaml"
 import type { ToolGraph } from "../../src/graph/ToolGraph.ts"
-import { GraphRefused, load } from "../../src/graph/ToolGraph.ts"
+import { GraphRefused, loadGraph } from "../../src/graph/ToolGraph.ts"
 
 const text_length_max = 1_000_000
 
@@ -18,7 +18,7 @@ export const read = (text: string): Effect.Effect<ToolGraph, GraphRefused> => {
   }
   // The core schema makes only what JSON has, and an alias is a way to write a very large value in a small text.
   const value = Result.try((): unknown => parse(text, { maxAliasCount: 0, schema: "core" }))
-  if (Result.isSuccess(value)) return load(value.success)
+  if (Result.isSuccess(value)) return loadGraph(value.success)
   const error: unknown = value.failure
   return Effect.fail(unreadable(error instanceof Error ? error.message.slice(0, 500) : "it is odd"))
 }

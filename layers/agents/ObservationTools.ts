@@ -14,7 +14,7 @@ import {
   summing
 } from "../../src/agents/LoopRecord.ts"
 import { observationGovernance, ObservationTools } from "../../src/agents/Observation.ts"
-import { instanceOf } from "../../src/agents/Triple.ts"
+import { entityInstance } from "../../src/agents/Triple.ts"
 import type { Tenant } from "../../src/Ids.ts"
 import { ToolTerminalError, ToolTransientError, ToolUserError } from "../../src/error/ToolError.ts"
 import type { GovernedTool, MisdeclaredTool } from "../../src/tool/GovernedTool.ts"
@@ -59,7 +59,7 @@ const completedLoop = Effect.fnUntraced(function* (
   tenant: Tenant,
   loop_id: string
 ) {
-  const id = instanceOf(loop_id)
+  const id = entityInstance(loop_id)
   const text = yield* Effect.mapError(loops.get(tenant, completionKey(loop_id)), storeFailed)
   if (text === undefined) {
     return yield* new ToolUserError({

@@ -4,8 +4,8 @@
  */
 import { lookup } from "node:dns/promises"
 import { Effect, Result, Schema } from "effect"
-import type { Range } from "../../src/call/Address.ts"
-import { isGlobal } from "../../src/call/Address.ts"
+import type { AddressRange } from "../../src/call/Address.ts"
+import { isGlobalAddress } from "../../src/call/Address.ts"
 
 /** Why a fetch did not come about. `message` is a sentence without addresses and without what the server said. */
 export class FetchError extends Schema.TaggedError<FetchError>()("FetchError", {
@@ -40,7 +40,7 @@ export interface Rules {
   /** Host names; `.example.org` stands for the names below it. Undefined = any. */
   readonly hosts: ReadonlyArray<string> | undefined
   readonly ports: ReadonlyArray<number>
-  readonly allow: ReadonlyArray<Range>
+  readonly allow: ReadonlyArray<AddressRange>
   readonly resolve: Resolver
 }
 
@@ -106,7 +106,7 @@ export const admit = Effect.fnUntraced(function* (
   if (addresses.length === 0) {
     return yield* refuse("unresolved", "the host could not be resolved")
   }
-  if (!addresses.every((address) => isGlobal(address, rules.allow))) {
+  if (!addresses.every((address) => isGlobalAddress(address, rules.allow))) {
     return yield* refuse(
       "address",
       "the host is not on the public internet, and may not be reached"

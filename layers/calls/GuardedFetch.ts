@@ -3,8 +3,8 @@
  * time, size and hops, and with credentials for their own origin alone.
  */
 import { Effect, Result } from "effect"
-import type { Range } from "../../src/call/Address.ts"
-import { rangeOf } from "../../src/call/Address.ts"
+import type { AddressRange } from "../../src/call/Address.ts"
+import { parseAddressRange } from "../../src/call/Address.ts"
 import { misdeclared } from "../../src/tool/MisdeclaredTool.ts"
 import type { MisdeclaredTool } from "../../src/tool/MisdeclaredTool.ts"
 import { strayOption } from "../../src/tool/ToolOptions.ts"
@@ -180,9 +180,9 @@ const checkOptions = Effect.fnUntraced(function* (tool: string, options: Options
       "Write names in lower case without scheme and port, .example.org for those below it, or leave hosts out"
     )
   }
-  const allow: Array<Range> = []
+  const allow: Array<AddressRange> = []
   for (const text of options.allow_ranges ?? []) {
-    const range = rangeOf(text)
+    const range = parseAddressRange(text)
     if (Result.isFailure(range))
       return yield* wrong("allow_ranges", range.failure, "Write ranges such as 10.1.0.0/16")
     allow.push(range.success)

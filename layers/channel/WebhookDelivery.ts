@@ -7,8 +7,8 @@ import { Context, Effect, Layer, Result, Schema } from "effect"
 import { FetchHttpClient, HttpBody, HttpClient, HttpClientRequest } from "effect/http"
 import type { DeliveryHandler, RoomHandlers } from "../../services/DeliveryHandlers.ts"
 import { DeliveryFailed, DeliveryRefused } from "../../services/DeliveryHandlers.ts"
-import type { Range } from "../../src/call/Address.ts"
-import { rangeOf } from "../../src/call/Address.ts"
+import type { AddressRange } from "../../src/call/Address.ts"
+import { parseAddressRange } from "../../src/call/Address.ts"
 import { cloudEventOf, webhook_topic, WebhookEvent } from "../../src/delivery/Webhook.ts"
 import { judgedFetch } from "../dialling/JudgedFetch.ts"
 
@@ -34,9 +34,9 @@ export class WebhookMisconfigured extends Schema.TaggedError<WebhookMisconfigure
 
 const rangesOf = (
   texts: ReadonlyArray<string>
-): Effect.Effect<ReadonlyArray<Range>, WebhookMisconfigured> =>
+): Effect.Effect<ReadonlyArray<AddressRange>, WebhookMisconfigured> =>
   Effect.forEach(texts, (text) => {
-    const range = rangeOf(text)
+    const range = parseAddressRange(text)
     return Result.isSuccess(range)
       ? Effect.succeed(range.success)
       : Effect.fail(

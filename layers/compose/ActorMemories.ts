@@ -5,7 +5,7 @@ import { Effect, Layer, LayerMap } from "effect"
 import type { AgentMemory } from "../../services/AgentMemory.ts"
 import { AgentMemories } from "../../services/AgentMemory.ts"
 import type { Address, Tenant } from "../../src/Ids.ts"
-import { actorKey, actorOf } from "../../src/Ids.ts"
+import { actorKey, parseActorKey } from "../../src/Ids.ts"
 
 /** `memory` must make a new Layer for each key: layers are memoised across keys, and a shared one would leak. */
 export const layer = <R>(
@@ -15,7 +15,7 @@ export const layer = <R>(
     AgentMemories,
     Effect.map(
       LayerMap.make((key: string) => {
-        const { address, tenant } = actorOf(key)
+        const { address, tenant } = parseActorKey(key)
         return memory(tenant, address)
       }),
       (map) =>

@@ -3,9 +3,9 @@
  * `InvalidInput` and its field, and leaves no directory, no connection and no program behind.
  */
 import { Effect, Layer, Redacted, Schema } from "effect"
-import { shape } from "../../src/entry/InvalidInput.ts"
+import { shapeReader } from "../../src/entry/InvalidInput.ts"
 import type { PriceTable } from "../../src/cost/PriceTable.ts"
-import { compile } from "../../src/cost/PriceTable.ts"
+import { compilePriceTable } from "../../src/cost/PriceTable.ts"
 import { AgentName } from "../../src/Ids.ts"
 import type { Policy } from "../../src/permission/Policy.ts"
 import { decodeAgentSpec } from "../runtime/desk/LocalAgentDirectory.ts"
@@ -128,7 +128,7 @@ const fields = {
   record: Schema.optionalKey(Schema.Boolean)
 } satisfies Record<keyof Options, unknown>
 
-const read = shape(Schema.Struct(fields))
+const read = shapeReader(Schema.Struct(fields))
 
 /** An option that is undefined counts as absent. */
 const given = (options: unknown): unknown =>
@@ -143,6 +143,6 @@ export const checkOptions = Effect.fnUntraced(function* (options: Options) {
   const { agents, customer_agents = [], policy, prices } = yield* read(given(options), "")
   for (const [index, spec] of agents.entries()) yield* decodeAgentSpec(spec, index)
   if (policy !== undefined) yield* validatePolicy(policy)
-  if (prices !== undefined) yield* Effect.fromResult(compile(prices))
+  if (prices !== undefined) yield* Effect.fromResult(compilePriceTable(prices))
   return { customer_agents }
 })

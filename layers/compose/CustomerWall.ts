@@ -8,7 +8,7 @@ import { agentRefusal } from "../../src/conversation/CustomerAccess.ts"
 import { customerEvent, isForCustomers } from "../../src/conversation/CustomerView.ts"
 import type { AgentName } from "../../src/Ids.ts"
 import type { Principal } from "../../src/Principal.ts"
-import { isOnlyOwn } from "../../src/Rights.ts"
+import { isLimitedToOwn } from "../../src/Rights.ts"
 import type { RunEvent } from "../../src/run/RunEvent.ts"
 
 /** The agents that customers may talk to; none by default. */
@@ -26,7 +26,7 @@ export const agentFor = Effect.fnUntraced(function* (
   if (refusal !== undefined) return yield* refusal
 })
 
-export const isCustomer = (by: Principal): boolean => isOnlyOwn(by, "follow")
+export const isCustomer = (by: Principal): boolean => isLimitedToOwn(by, "follow")
 
 /** The item as a customer sees it, with the members of `CustomerEvent`; undefined = it is hidden. */
 export const customerItem = (item: FeedItem): FeedItem | undefined => {

@@ -7,7 +7,7 @@ import { Effect, Layer } from "effect"
 import { SecureRandom } from "effect/crypto"
 import type { MisdeclaredPrice, PriceTable } from "../../src/cost/PriceTable.ts"
 import type { AgentSpec } from "../../src/agent/AgentSpec.ts"
-import { agentOf } from "../../src/graph/GraphAgent.ts"
+import { graphAgent } from "../../src/graph/GraphAgent.ts"
 import { checkNodes } from "../../src/graph/NodeCheck.ts"
 import type { GraphRefused, ToolGraph } from "../../src/graph/ToolGraph.ts"
 import { RunId } from "../../src/Ids.ts"
@@ -125,7 +125,7 @@ const make = <E, R>(options: Options<E, R>) => {
   const crypto = Layer.merge(NodeCrypto.layerDigest, SecureRandom.layerWebCrypto)
   const { graphs = [] } = options
   const agents = Layer.merge(
-    LocalAgentDirectory.layer([...options.agents, ...graphs.map(agentOf)]),
+    LocalAgentDirectory.layer([...options.agents, ...graphs.map(graphAgent)]),
     ToolRegistryTelemetry.layer
   ).pipe(
     // Before the directory, which knows nothing of nodes, says of a tool only that it is not there.

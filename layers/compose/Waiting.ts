@@ -13,7 +13,7 @@ import { InvalidInput } from "../../src/entry/InvalidInput.ts"
 import type { ApprovalId, CallId, RunId } from "../../src/Ids.ts"
 import { RunId as RunIds } from "../../src/Ids.ts"
 import type { Principal } from "../../src/Principal.ts"
-import { isOnlyOwn } from "../../src/Rights.ts"
+import { isLimitedToOwn } from "../../src/Rights.ts"
 import { RunNotFound } from "../../src/run/RunCommand.ts"
 import type { RunEnded, RunEvent } from "../../src/run/RunEvent.ts"
 import type { Cursor, FeedItem, Message } from "../../services/AgentRuntime.ts"
@@ -33,7 +33,7 @@ export const sendMessage = Effect.fnUntraced(function* (message: Message, who: P
   return yield* AgentRuntime.use((agents) => agents.send(message, by)).pipe(
     Effect.catchTag("AgentNotFound", (error) =>
       Effect.flatMap(CustomerAgents, (available) =>
-        Effect.fail(isOnlyOwn(by, "send") ? new AgentNotFound({ agent, available }) : error)
+        Effect.fail(isLimitedToOwn(by, "send") ? new AgentNotFound({ agent, available }) : error)
       )
     )
   )

@@ -6,7 +6,7 @@ import { lookup } from "node:dns"
 import type { LookupFunction } from "node:net"
 import { Agent, fetch as dial } from "undici"
 import type { Reach } from "../../src/call/Dialling.ts"
-import { literalOf, mayDial } from "../../src/call/Dialling.ts"
+import { literalAddress, mayDial } from "../../src/call/Dialling.ts"
 
 const refused = (): Error => new Error("the host is not at an address that may be reached")
 
@@ -26,7 +26,7 @@ export const judgedFetch = (reach: Reach): typeof globalThis.fetch => {
   // One and the same fetch as Node's own, of another release: the types differ in what they leave out.
   const send = dial as unknown as (input: unknown, init: unknown) => Promise<Response>
   return (input, init) => {
-    const address = literalOf(new URL(input instanceof Request ? input.url : input))
+    const address = literalAddress(new URL(input instanceof Request ? input.url : input))
     return address !== undefined && !mayDial(address, reach)
       ? Promise.reject(refused())
       : send(input, { ...init, dispatcher })

@@ -2,7 +2,7 @@
  * What the turns and tools of one process cost.
  */
 import { BigDecimal, Effect, Layer } from "effect"
-import { decimal, decimalText } from "../../src/cost/Decimal.ts"
+import { parseDecimal, decimalText } from "../../src/cost/Decimal.ts"
 import type { CostTotal } from "../../src/cost/CostTotal.ts"
 import type { CostQuery } from "../../services/CostLedger.ts"
 import { CostLedger } from "../../services/CostLedger.ts"
@@ -67,7 +67,7 @@ const totalOf = (key: string, entries: ReadonlyArray<StoredCost>): CostTotal => 
     if (amount === undefined || currency === undefined) total.unpriced_turns += turns
     else {
       const sum = amounts.get(currency)
-      const more = decimal(amount)
+      const more = parseDecimal(amount)
       amounts.set(currency, sum === undefined ? more : BigDecimal.sum(sum, more))
     }
   }

@@ -3,7 +3,7 @@
  */
 import { Effect, Layer } from "effect"
 import { TriplePublisher } from "../../services/TriplePublisher.ts"
-import { refusalOf, triples_max } from "../../src/agents/Triple.ts"
+import { triplesRefusal, triples_max } from "../../src/agents/Triple.ts"
 import type { Triple } from "../../src/agents/Triple.ts"
 import type { Tenant } from "../../src/Ids.ts"
 
@@ -13,7 +13,7 @@ const make = Effect.sync(() => {
   return TriplePublisher.of({
     addAll: (tenant, triples) =>
       Effect.suspend(() => {
-        const refused = refusalOf(triples)
+        const refused = triplesRefusal(triples)
         if (refused !== undefined) return Effect.fail(refused)
         let graph = graphs.get(tenant)
         if (graph === undefined) graphs.set(tenant, (graph = new Map()))

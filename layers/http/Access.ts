@@ -13,7 +13,7 @@ import { agentRefusal, isOpenTo } from "../../src/conversation/CustomerAccess.ts
 import type { AgentTask } from "../../src/delivery/AgentTask.ts"
 import type { AgentName, ConversationId, RunId } from "../../src/Ids.ts"
 import type { Principal } from "../../src/Principal.ts"
-import { isOnlyOwn } from "../../src/Rights.ts"
+import { isLimitedToOwn } from "../../src/Rights.ts"
 import { RunNotFound } from "../../src/run/RunCommand.ts"
 import { forbidden, problemOf } from "./Problems.ts"
 
@@ -21,7 +21,8 @@ import { forbidden, problemOf } from "./Problems.ts"
  * Whether the principal reads as a customer, who sees only its own conversations, and of them what `CustomerView`
  * shows.
  */
-export const readsAsCustomer = (principal: Principal): boolean => isOnlyOwn(principal, "follow")
+export const readsAsCustomer = (principal: Principal): boolean =>
+  isLimitedToOwn(principal, "follow")
 
 /** Why the principal may not send to the agent or read its answers; undefined = it may. */
 export const refusalOf = (

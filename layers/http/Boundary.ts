@@ -19,7 +19,7 @@ import type { Problem, ProblemIssue } from "../../src/api/Problem.ts"
 import { makeProblem } from "../../src/api/Problem.ts"
 import { readJson } from "../../src/entry/BoundedJson.ts"
 import type { JsonRefused } from "../../src/entry/BoundedJson.ts"
-import { holds } from "../../src/Principal.ts"
+import { principalHasRole } from "../../src/Principal.ts"
 import type { Principal } from "../../src/Principal.ts"
 import { hasBody } from "./Admission.ts"
 import { HttpSettings } from "./HttpSettings.ts"
@@ -29,7 +29,7 @@ import { forbidden, problemOf } from "./Problems.ts"
 
 /** The roles of which an endpoint needs one. `customer` is never implied by another role. */
 const mayUse = (principal: Principal, endpoint: HttpApiEndpoint.Top): boolean =>
-  holds(principal, Context.get(endpoint.annotations, Needs))
+  principalHasRole(principal, Context.get(endpoint.annotations, Needs))
 
 const authentication: Layer.Layer<Authentication, never, Credentials | Limits> = Layer.effect(
   Authentication,

@@ -23,7 +23,7 @@ import { customerConversation, customerMessage } from "../../src/conversation/Cu
 import type { AgentName, Tenant } from "../../src/Ids.ts"
 import { ConversationId } from "../../src/Ids.ts"
 import type { Principal } from "../../src/Principal.ts"
-import { isOnlyOwn } from "../../src/Rights.ts"
+import { isLimitedToOwn } from "../../src/Rights.ts"
 import { conversationFor, readsAsCustomer, refusalOf } from "./Access.ts"
 import { boundedPage } from "./BoundedPage.ts"
 import * as EventStream from "./EventStream.ts"
@@ -86,7 +86,7 @@ const send = Effect.fnUntraced(function* (
   const accepted = yield* Effect.mapError(runtime.send(message, by), (error) =>
     // Customers are not shown the names of other agents.
     problemOf(
-      error._tag === "AgentNotFound" && isOnlyOwn(by, "send")
+      error._tag === "AgentNotFound" && isLimitedToOwn(by, "send")
         ? new AgentNotFound({ agent: error.agent, available: customer_agents })
         : error
     )
@@ -173,13 +173,15 @@ export const layer: Layer.Layer<
         const key = headers["idempotency-key"]
         // The runtime derives the conversation of a customer's key itself, within what the customer began.
         const conversation =
-          key === undefined || isOnlyOwn(by, "send") ? undefined : conversationOf(by.tenant, key)
+          key === undefined || isLimitedToOwn(by, "send")
+            ? undefined
+            : conversationOf(by.tenant, key)
         return yield* send(surface, { ...payload, conversation, idempotency_key: key }, by)
       }),
       sendTo: Effect.fnUntraced(function* ({ headers, params, payload }) {
         const by = yield* CurrentPrincipal
         // A customer may name only conversations that it began: a name of its choice might be somebody else's.
-        if (isOnlyOwn(by, "send")) {
+        if (isLimitedToOwn(by, "send")) {
           yield* conversationFor(store, by, "send", params.id, customer_agents)
         }
         const key = headers["idempotency-key"]

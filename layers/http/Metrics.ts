@@ -8,7 +8,7 @@ import { HttpRouter, HttpServerRequest, HttpServerResponse, ProblemDetails } fro
 import { PrometheusMetrics } from "effect/observability"
 import { Credentials, Unauthorized } from "../../services/Credentials.ts"
 import { staff_roles } from "../../src/api/Boundary.ts"
-import { holds } from "../../src/Principal.ts"
+import { principalHasRole } from "../../src/Principal.ts"
 import { HttpSettings } from "./HttpSettings.ts"
 import { invalidRequest, issuesIn, noParameters } from "./Parameters.ts"
 import { forbidden, problemOf } from "./Problems.ts"
@@ -37,7 +37,7 @@ export const layer: Layer.Layer<never, never, Credentials | HttpRouter.HttpRoute
     })
     const guarded = Effect.gen(function* () {
       const principal = yield* check(credentials, yield* HttpServerRequest.HttpServerRequest)
-      if (holds(principal, staff_roles)) return yield* text
+      if (principalHasRole(principal, staff_roles)) return yield* text
       return ProblemDetails.toResponse({ ...forbidden("Metrics are for staff.") })
     }).pipe(
       Effect.catch((error) => Effect.succeed(ProblemDetails.toResponse({ ...problemOf(error) })))

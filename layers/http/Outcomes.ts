@@ -14,7 +14,7 @@ import {
 } from "effect/http"
 import type { Problem } from "../../src/api/Problem.ts"
 import { makeProblem } from "../../src/api/Problem.ts"
-import { exceptionFrom, unreadable as unreadableError } from "../../src/error/Exception.ts"
+import { exceptionFrom, unreadableException as unreadableError } from "../../src/error/Exception.ts"
 import { refusalOf } from "./Admission.ts"
 import { contentPolicy, makeHostCheck, withCorrelation, newCorrelation } from "./Edge.ts"
 import { HttpSettings } from "./HttpSettings.ts"

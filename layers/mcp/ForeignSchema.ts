@@ -7,7 +7,7 @@ import { Ajv2019 } from "ajv/dist/2019.js"
 import { Ajv2020 } from "ajv/dist/2020.js"
 import addFormats from "ajv-formats"
 import { Exit, Result } from "effect"
-import { isWithin } from "../../src/entry/BoundedJson.ts"
+import { isWithinBounds } from "../../src/entry/BoundedJson.ts"
 import { ValueRefused } from "../../src/tool/ToolCodec.ts"
 import { countSteps, PatternRefused, Steps, StepsSpent } from "./CountedCode.ts"
 
@@ -33,7 +33,7 @@ const membersOf = (value: unknown): number => {
 
 /** Why a schema is too large to compile; undefined = it is not. */
 const tooLarge = (schema: JsonObject): string | undefined => {
-  if (!isWithin(schema, bounds)) {
+  if (!isWithinBounds(schema, bounds)) {
     return `it has more than ${bounds.values_max} values, or nests deeper than ${bounds.depth_max}`
   }
   return membersOf(schema) > schema_members_max

@@ -3,8 +3,8 @@
  * by an error for the call that waits for it. It reads events as lines and passes them on as they came, because the
  * official client parses them again and must see the same. Private to this room.
  */
-import { bounds_result, refusalOfText, scalarsOfText } from "../../src/entry/BoundedJson.ts"
-import { dataOf, EventTexts, isData } from "../../src/entry/EventText.ts"
+import { bounds_result, jsonTextRefusal, topLevelScalars } from "../../src/entry/BoundedJson.ts"
+import { eventData, EventTexts, isDataLine } from "../../src/entry/EventText.ts"
 
 /** JSON-RPC's code for an internal error; its message becomes part of the tool's failure. */
 const internal_error = -32_603
@@ -14,9 +14,9 @@ const internal_error = -32_603
  * whose id cannot be read.
  */
 export const judgedText = (text: string): string | undefined => {
-  const refused = refusalOfText(text, bounds_result)
+  const refused = jsonTextRefusal(text, bounds_result)
   if (refused === undefined) return text
-  const members = scalarsOfText(text)
+  const members = topLevelScalars(text)
   const id = members.has("method") ? undefined : members.get("id")
   if (id === undefined) return undefined
   const error = { code: internal_error, message: `its answer is refused: ${refused.message}` }
@@ -43,10 +43,10 @@ export const judgedBody = (): TransformStream<Uint8Array, Uint8Array> => {
 
 /** The event as it came, or with its data replaced or removed. */
 const judgedEvent = (lines: ReadonlyArray<string>): string => {
-  const text = dataOf(lines)
+  const text = eventData(lines)
   const judged = text === "" ? text : judgedText(text)
   if (judged === text) return [...lines, "", ""].join("\n")
-  const kept = lines.filter((line) => !isData(line))
+  const kept = lines.filter((line) => !isDataLine(line))
   return [...kept, ...(judged === undefined ? [] : [`data: ${judged}`]), "", ""].join("\n")
 }
 

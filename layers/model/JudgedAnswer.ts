@@ -4,8 +4,8 @@
  * will see. Private to this room.
  */
 import type { JsonBounds } from "../../src/entry/BoundedJson.ts"
-import { refusalOfText } from "../../src/entry/BoundedJson.ts"
-import { dataOf, EventTexts } from "../../src/entry/EventText.ts"
+import { jsonTextRefusal } from "../../src/entry/BoundedJson.ts"
+import { eventData, EventTexts } from "../../src/entry/EventText.ts"
 import type { Known } from "./BodyKind.ts"
 
 /** The largest answer, in bytes on the wire. */
@@ -38,7 +38,7 @@ export const answerRefused = (error: unknown): AnswerRefused | undefined => {
 }
 
 const judge = (text: string): void => {
-  const refused = text === "" ? undefined : refusalOfText(text, bounds_answer)
+  const refused = text === "" ? undefined : jsonTextRefusal(text, bounds_answer)
   if (refused !== undefined) throw new AnswerRefused(refused.message)
 }
 
@@ -73,10 +73,10 @@ const events = (): TransformStream<Uint8Array, Uint8Array> => {
   const texts = new EventTexts()
   return new TransformStream({
     transform(chunk, controller) {
-      for (const event of texts.of(decoder.decode(chunk, { stream: true }))) judge(dataOf(event))
+      for (const event of texts.of(decoder.decode(chunk, { stream: true }))) judge(eventData(event))
       controller.enqueue(chunk)
     },
-    flush: () => judge(dataOf(texts.rest()))
+    flush: () => judge(eventData(texts.rest()))
   })
 }
 

@@ -7,7 +7,7 @@ import type { ApprovalAltered, DecisionUnfit, NotEntitled } from "../../src/appr
 import { InvalidInput } from "../../src/entry/InvalidInput.ts"
 import { RunId } from "../../src/Ids.ts"
 import { Principal } from "../../src/Principal.ts"
-import { refusalOf } from "../../src/Rights.ts"
+import { rightRefusal } from "../../src/Rights.ts"
 import { RunNotFound } from "../../src/run/RunCommand.ts"
 import type { JournalEntry } from "../../src/run/RunEvent.ts"
 import type { RunQuarantined } from "../../src/run/Quarantine.ts"
@@ -73,7 +73,7 @@ const make = Effect.gen(function* () {
 
   return SemStreamsLoops.of({
     get: Effect.fn("SemStreamsLoops.get")(function* (loop_id, by) {
-      const refusal = refusalOf(by, "inspect")
+      const refusal = rightRefusal(by, "inspect")
       if (refusal !== undefined) return yield* refusal
       const loop = loopOf(yield* entriesOf(loop_id, by))
       return loop ?? (yield* new RunNotFound({ run_id: loop_id }))

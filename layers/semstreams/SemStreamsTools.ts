@@ -5,7 +5,7 @@
  */
 import { Clock, Context, Effect, Layer, Option, Result, Schema } from "effect"
 import type { Platform } from "../../src/agents/Triple.ts"
-import { bounds_default, isWithin } from "../../src/entry/BoundedJson.ts"
+import { bounds_default, isWithinBounds } from "../../src/entry/BoundedJson.ts"
 import { InvalidInput } from "../../src/entry/InvalidInput.ts"
 import { ToolTransientError, ToolUserError } from "../../src/error/ToolError.ts"
 import type { ToolError } from "../../src/error/ToolError.ts"
@@ -90,7 +90,8 @@ const decodeCall = Schema.decodeUnknownResult(CallMessage)
 const readCall = (message: unknown): Effect.Effect<CallMessage, InvalidInput> => {
   const refuse = (text: string) =>
     Effect.fail(new InvalidInput({ field: "message", message: text }))
-  if (!isWithin(message, bounds_default, true)) return refuse("it is no JSON within the bounds")
+  if (!isWithinBounds(message, bounds_default, true))
+    return refuse("it is no JSON within the bounds")
   const call = decodeCall(message)
   if (Result.isFailure(call)) return refuse(call.failure.message.slice(0, 300))
   if (!isMessageName(call.success.id)) return refuse("id has 1 to 200 printable characters")

@@ -4,7 +4,7 @@
  */
 import { Cause, Exit } from "effect"
 import type { Tracer } from "effect"
-import { exceptionFrom, unreadable } from "../../src/error/Exception.ts"
+import { exceptionFrom, unreadableException } from "../../src/error/Exception.ts"
 import type { Exception } from "../../src/error/Exception.ts"
 import { redact } from "../../src/error/Redaction.ts"
 
@@ -19,7 +19,7 @@ const told = (cause: Cause.Cause<unknown>): Exception => {
   try {
     return exceptionFrom(cause)
   } catch {
-    return unreadable
+    return unreadableException
   }
 }
 

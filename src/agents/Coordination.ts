@@ -10,7 +10,7 @@ import type { Governance } from "../tool/GovernedTool.ts"
 import type { Platform, Triple } from "./Triple.ts"
 import { findingEntity, loopEntity } from "./Triple.ts"
 
-export const namespace = "semstreams"
+export const semstreams_namespace = "semstreams"
 
 const Text = Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(16_384))
 const Entry = Schema.String.check(Schema.isMaxLength(2_000))
@@ -88,7 +88,7 @@ export const CoordinationTools = Toolkit.make(Decide, EmitDiagnosis)
 
 export const coordinationGovernance = {
   decide: {
-    namespace,
+    namespace: semstreams_namespace,
     side_effects: "write",
     // It writes two facts about its own loop, and the same twice is one: nobody needs to be asked, and a crash may redo it.
     permission: "allow",
@@ -98,7 +98,7 @@ export const coordinationGovernance = {
     effect_description: "Ends the agent's loop and records its decision in the knowledge graph."
   },
   emit_diagnosis: {
-    namespace,
+    namespace: semstreams_namespace,
     side_effects: "write",
     produces: "proposal",
     idempotent: true,

@@ -4,12 +4,12 @@
  */
 import { Option, Schema } from "effect"
 import type { JournalEntry } from "../run/RunEvent.ts"
-import { instanceOf } from "./Triple.ts"
+import { entityInstance } from "./Triple.ts"
 
 const complete_prefix = "COMPLETE_"
 
 /** The key of a loop's record. Takes the bare id, or the entity's full one. */
-export const completionKey = (loop_id: string): string => complete_prefix + instanceOf(loop_id)
+export const completionKey = (loop_id: string): string => complete_prefix + entityInstance(loop_id)
 
 /** The loop's id of a key, or nothing if the key is no completion's. */
 export const loopIdOf = (key: string): string | undefined =>

@@ -6,7 +6,7 @@ import * as Tool from "effect/ai/Tool"
 import * as Toolkit from "effect/ai/Toolkit"
 import { ToolError } from "../error/ToolError.ts"
 import type { Governance } from "../tool/GovernedTool.ts"
-import { namespace } from "./Coordination.ts"
+import { semstreams_namespace } from "./Coordination.ts"
 import { FlowSummary, page_bytes_default, recent_default, recent_max } from "./LoopRecord.ts"
 
 const Line = Schema.String.check(Schema.isMaxLength(500))
@@ -89,7 +89,7 @@ const ReadLoopResult = Tool.make("read_loop_result", {
 export const ObservationTools = Toolkit.make(ListComponents, MonitorFlow, ReadLoopResult)
 
 export const observationGovernance = {
-  list_components: { namespace, side_effects: "read", timeout_ms: 15_000 },
-  monitor_flow: { namespace, side_effects: "read", timeout_ms: 60_000 },
-  read_loop_result: { namespace, side_effects: "read", timeout_ms: 15_000 }
+  list_components: { namespace: semstreams_namespace, side_effects: "read", timeout_ms: 15_000 },
+  monitor_flow: { namespace: semstreams_namespace, side_effects: "read", timeout_ms: 60_000 },
+  read_loop_result: { namespace: semstreams_namespace, side_effects: "read", timeout_ms: 15_000 }
 } as const satisfies Record<string, Governance>

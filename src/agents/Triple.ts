@@ -33,7 +33,7 @@ export class TripleRefused extends Schema.TaggedError<TripleRefused>()("TripleRe
 const decode = Schema.decodeUnknownResult(Triple)
 
 /** Why these cannot be published together, or nothing. */
-export const refusalOf = (triples: ReadonlyArray<Triple>): TripleRefused | undefined => {
+export const triplesRefusal = (triples: ReadonlyArray<Triple>): TripleRefused | undefined => {
   if (triples.length > triples_max) {
     return new TripleRefused({
       index: triples_max,
@@ -64,4 +64,4 @@ export const findingEntity = ({ org, platform }: Platform, uuid: string): string
   `${org}.${platform}.ops.diagnosis.finding.${uuid}`
 
 /** The last part of an entity's id, or the bare id itself. */
-export const instanceOf = (entity: string): string => entity.slice(entity.lastIndexOf(".") + 1)
+export const entityInstance = (entity: string): string => entity.slice(entity.lastIndexOf(".") + 1)

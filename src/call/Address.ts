@@ -58,13 +58,13 @@ const parse = (text: string): Bytes | undefined => {
 export const isAddress = (text: string): boolean => parse(text) !== undefined
 
 /** The first `bits` of an address. */
-export interface Range {
+export interface AddressRange {
   readonly bytes: Bytes
   readonly bits: number
 }
 
 /** A range as `10.0.0.0/8` or `fd00::/8`; a bare address is a range of one. Fails with a sentence. */
-export const rangeOf = (text: string): Result.Result<Range, string> => {
+export const parseAddressRange = (text: string): Result.Result<AddressRange, string> => {
   const [, address = "", length] = /^([^/]*)(?:\/(\d{1,3}))?$/.exec(text) ?? []
   const bytes = parse(address)
   if (bytes === undefined) return Result.fail(`not an address range: ${text.slice(0, 64)}`)
@@ -74,7 +74,7 @@ export const rangeOf = (text: string): Result.Result<Range, string> => {
   return Result.succeed({ bytes, bits: bits + before })
 }
 
-const isIn = (bytes: Bytes, range: Range): boolean => {
+const isIn = (bytes: Bytes, range: AddressRange): boolean => {
   for (let bit = 0; bit < range.bits; bit += 8) {
     const mask = range.bits - bit >= 8 ? 255 : (255 << (8 - (range.bits - bit))) & 255
     if (((bytes[bit >> 3]! ^ range.bytes[bit >> 3]!) & mask) !== 0) return false
@@ -82,8 +82,8 @@ const isIn = (bytes: Bytes, range: Range): boolean => {
   return true
 }
 
-const ranges = (texts: string): ReadonlyArray<Range> =>
-  texts.split(" ").map((text) => Result.getOrThrow(rangeOf(text)))
+const ranges = (texts: string): ReadonlyArray<AddressRange> =>
+  texts.split(" ").map((text) => Result.getOrThrow(parseAddressRange(text)))
 
 /**
  * This network, private, shared (carriers; Alibaba's metadata), loopback, link-local, protocols (Oracle's metadata),
@@ -116,7 +116,7 @@ const tunnelled = (bytes: Bytes): Bytes | undefined =>
     : undefined
 
 /** Is this address, or the IPv4 one in it, where a cloud tells its machines their secrets? */
-export const isMetadata = (address: string): boolean => {
+export const isMetadataAddress = (address: string): boolean => {
   const bytes = parse(address)
   if (bytes === undefined) return false
   const held = four_in_six.some((range) => isIn(bytes, range))
@@ -129,7 +129,10 @@ export const isMetadata = (address: string): boolean => {
  * May a tool dial this address? True only for global unicast; an IPv6 address that stands for an IPv4 one is judged as
  * that. What is no address may not be dialled. `allow` opens ranges that an operator named.
  */
-export const isGlobal = (address: string, allow: ReadonlyArray<Range> = []): boolean => {
+export const isGlobalAddress = (
+  address: string,
+  allow: ReadonlyArray<AddressRange> = []
+): boolean => {
   const bytes = parse(address)
   if (bytes === undefined) return false
   if (allow.some((range) => isIn(bytes, range))) return true
@@ -144,7 +147,7 @@ export const isGlobal = (address: string, allow: ReadonlyArray<Range> = []): boo
 }
 
 /** The IPv4 address, in its four parts, that an IPv6 one stands for; undefined = it stands for none. */
-export const heldFour = (address: string): string | undefined => {
+export const embeddedIpv4 = (address: string): string | undefined => {
   const bytes = parse(address)
   return bytes !== undefined && four_in_six.some((range) => isIn(bytes, range))
     ? bytes.slice(12).join(".")

@@ -1,23 +1,23 @@
 /**
  * Which addresses a host that an operator named may be dialled at. A host of tools that a model chooses is judged by
- * `isGlobal` alone.
+ * `isGlobalAddress` alone.
  */
-import type { Range } from "./Address.ts"
-import { isGlobal, isMetadata } from "./Address.ts"
+import type { AddressRange } from "./Address.ts"
+import { isGlobalAddress, isMetadataAddress } from "./Address.ts"
 
 /** What an operator opened beyond the public internet. */
 export interface Reach {
   /** Address ranges to be reached although they are not public. */
-  readonly allow: ReadonlyArray<Range>
+  readonly allow: ReadonlyArray<AddressRange>
   /** The host was allowed by its name: it may be anywhere but where a cloud tells its secrets. Absent = it was not. */
   readonly named?: boolean
 }
 
 export const mayDial = (address: string, { allow, named = false }: Reach): boolean =>
-  isGlobal(address, allow) || (named && !isMetadata(address))
+  isGlobalAddress(address, allow) || (named && !isMetadataAddress(address))
 
 /** The address that a URL's host is; undefined = it is a name, which has to be resolved. */
-export const literalOf = ({ hostname }: URL): string | undefined => {
+export const literalAddress = ({ hostname }: URL): string | undefined => {
   const host = hostname.replace(/\.$/, "")
   if (host.startsWith("[")) return host.slice(1, -1)
   return /^\d+(?:\.\d+){3}$/.test(host) ? host : undefined

@@ -5,13 +5,13 @@
  * What allows has to meet a plain spelling of the same origin and whole segments of its path. What denies or asks meets
  * every spelling, and whatever cannot be read.
  */
-import { heldFour } from "./Address.ts"
+import { embeddedIpv4 } from "./Address.ts"
 
 /** `https://api.example.com/v1`, read. */
 export interface UrlScope {
   /** With its colon. */
   readonly scheme: string
-  /** As `hostOf` has it. Undefined = any. */
+  /** As `normalizedHost` has it. Undefined = any. */
   readonly host: string | undefined
   /** The names below `host`, and not itself. */
   readonly below: boolean
@@ -31,13 +31,13 @@ const parsed = (text: string): URL | undefined =>
   text.length > units_max ? undefined : (URL.parse(text) ?? undefined)
 
 /** In lower case, without dots at the end; an IPv6 address that stands for an IPv4 one is that. */
-export const hostOf = ({ hostname }: URL): string => {
+export const normalizedHost = ({ hostname }: URL): string => {
   const host = hostname.toLowerCase().replace(/\.{1,64}$/, "")
-  return host.startsWith("[") ? (heldFour(host.slice(1, -1)) ?? host) : host
+  return host.startsWith("[") ? (embeddedIpv4(host.slice(1, -1)) ?? host) : host
 }
 
 /** What a rule says; undefined = its URL cannot be read. `https://` is any host, `https://*.example.com` those below one. */
-export const scopeOf = (text: string): UrlScope | undefined => {
+export const parseUrlScope = (text: string): UrlScope | undefined => {
   const [, word] = /^\s*([a-z][a-z0-9+.-]{0,31}:)[\\/]{2}\s*$/i.exec(text) ?? []
   if (word !== undefined) {
     const scheme = word.toLowerCase()
@@ -45,7 +45,7 @@ export const scopeOf = (text: string): UrlScope | undefined => {
   }
   const url = parsed(text)
   if (url === undefined || url.username !== "" || url.password !== "") return undefined
-  const host = hostOf(url)
+  const host = normalizedHost(url)
   const below = host.startsWith("*.")
   const name = below ? host.slice(2) : host
   if (name === "" || name.includes("*")) return undefined
@@ -59,7 +59,7 @@ const isHost = ({ below, host: wanted }: UrlScope, host: string): boolean =>
   wanted === undefined || (below ? host.endsWith(`.${wanted}`) : host === wanted)
 
 /** A URL that every program reads alike: no control, space or backslash, no user, one authority behind two slashes. */
-export const plainUrl = (text: string): URL | undefined => {
+export const parsePlainUrl = (text: string): URL | undefined => {
   // oxlint-disable-next-line no-control-regex -- control characters are what is refused
   if (/[\u0000-\u0020\u007f-\u00a0\\]/.test(text)) return undefined
   if (!/^[a-z][a-z0-9+.-]{0,31}:\/\/[^/?#@]+(?:[/?#]|$)/i.test(text)) return undefined
@@ -74,9 +74,9 @@ const isBelow = (path: string, wanted: string): boolean =>
   path === wanted || path.startsWith(wanted.endsWith("/") ? wanted : `${wanted}/`)
 
 /** Does a scope that allows hold this URL? */
-export const holds = (scope: UrlScope, text: string): boolean => {
-  const url = plainUrl(text)
-  if (url === undefined || url.protocol !== scope.scheme || !isHost(scope, hostOf(url)))
+export const scopeAllows = (scope: UrlScope, text: string): boolean => {
+  const url = parsePlainUrl(text)
+  if (url === undefined || url.protocol !== scope.scheme || !isHost(scope, normalizedHost(url)))
     return false
   if (url.port !== scope.port && scope.host !== undefined) return false
   return scope.search === ""
@@ -126,12 +126,12 @@ const isMetSearch = (search: string, wanted: string): boolean => {
  * May a request for this URL be one that the scope, which denies or asks, speaks of? A text that is no URL may be. A port
  * that the scope does not name is any; who speaks of `https:` speaks of the same host in plain `http:` too.
  */
-export const meets = (scope: UrlScope, text: string): boolean => {
+export const scopeMayMatch = (scope: UrlScope, text: string): boolean => {
   const url = parsed(text)
   if (url === undefined || !(isUrlLike(text) || /^https?:$/.test(url.protocol))) return true
   const isScheme =
     url.protocol === scope.scheme || (scope.scheme === "https:" && url.protocol === "http:")
-  if (!isScheme || !isHost(scope, hostOf(url))) return false
+  if (!isScheme || !isHost(scope, normalizedHost(url))) return false
   if (scope.port !== "" && url.port !== scope.port) return false
   return isMetPath(url.pathname, scope.path) && isMetSearch(url.search, scope.search)
 }

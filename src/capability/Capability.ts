@@ -5,8 +5,8 @@
 import { Schema } from "effect"
 import type { ToolFailure } from "../error/ToolError.ts"
 import { ToolPolicyError } from "../error/ToolError.ts"
-import { matches } from "./Glob.ts"
-import { coversUrl, urlGlobOf } from "./UrlGrant.ts"
+import { globMatches } from "./Glob.ts"
+import { urlGlobCovers, parseUrlGlob } from "./UrlGrant.ts"
 
 const name = "[A-Za-z0-9_](?:[A-Za-z0-9_.-]{0,126}[A-Za-z0-9_])?"
 
@@ -25,7 +25,7 @@ export interface Claim {
 }
 
 /** The parts of a capability. `tools:` is as unscoped as `tools`. */
-export const claimOf = (capability: Capability): Claim => {
+export const parseCapability = (capability: Capability): Claim => {
   const colon = capability.indexOf(":")
   if (colon === -1) return { name: capability, scope: null }
   const scope = capability.slice(colon + 1)
@@ -33,13 +33,14 @@ export const claimOf = (capability: Capability): Claim => {
 }
 
 /** Has the capability a scope with a segment `..`, between `/` or `\\`? Where that leads, no grant can say (D4). */
-export const climbs = (capability: Capability): boolean =>
-  (claimOf(capability).scope ?? "").split(/[/\\]/).includes("..")
+export const scopeClimbs = (capability: Capability): boolean =>
+  (parseCapability(capability).scope ?? "").split(/[/\\]/).includes("..")
 
 /** What a tool asks for: a capability that some grant could cover. */
 export const RequestedCapability = Capability.check(
   Schema.makeFilter(
-    (capability) => !climbs(capability) || 'the scope has a ".." segment, which no grant covers'
+    (capability) =>
+      !scopeClimbs(capability) || 'the scope has a ".." segment, which no grant covers'
   )
 )
 
@@ -47,7 +48,7 @@ export const RequestedCapability = Capability.check(
 export type Requires = string | ReadonlyArray<string> | null | undefined
 
 /** Always a list, in the author's order. */
-export const required = (requires: Requires): ReadonlyArray<string> =>
+export const requiredCapabilities = (requires: Requires): ReadonlyArray<string> =>
   requires === null || requires === undefined
     ? []
     : typeof requires === "string"
@@ -72,21 +73,23 @@ const covers = (grant: Claim, wanted: Claim, default_deny: boolean): boolean => 
   if (grant.name !== wanted.name) return false
   if (grant.scope === null) return !default_deny
   if (wanted.scope === null) return false
-  const url = urlGlobOf(grant.scope)
-  return url === undefined ? matches(grant.scope, wanted.scope) : coversUrl(url, wanted.scope)
+  const url = parseUrlGlob(grant.scope)
+  return url === undefined
+    ? globMatches(grant.scope, wanted.scope)
+    : urlGlobCovers(url, wanted.scope)
 }
 
 /**
  * The first of the capabilities that no grant covers; undefined = all are covered. Without any grants, not even an empty
  * set of them, whatever is asked for is missing. A scope that climbs is missing whatever is granted (D4).
  */
-export const missingOf = (
+export const uncoveredCapability = (
   grants: Grants | null,
   capabilities: ReadonlyArray<Capability>
 ): Capability | undefined =>
   capabilities.find((capability) => {
-    if (climbs(capability)) return true
-    const wanted = claimOf(capability)
+    if (scopeClimbs(capability)) return true
+    const wanted = parseCapability(capability)
     return !(grants?.granted ?? []).some((grant) => covers(grant, wanted, grants!.default_deny))
   })
 
@@ -95,7 +98,7 @@ export const capabilityDenied = (tool: string, missing: Capability): ToolPolicyE
   new ToolPolicyError({
     kind: "permission",
     reason: "CAPABILITY_DENIED",
-    message: `"${tool.slice(0, 64)}" needs the capability "${missing.slice(0, 200)}", which ${climbs(missing) ? "nobody can be granted" : "this agent does not have"}.`
+    message: `"${tool.slice(0, 64)}" needs the capability "${missing.slice(0, 200)}", which ${scopeClimbs(missing) ? "nobody can be granted" : "this agent does not have"}.`
   })
 
 const denial =
@@ -110,8 +113,8 @@ export const isCapabilityDenied = ({ kind, message, reason }: ToolFailure): bool
 
 /** What an operator or an author does about a capability that is missing; a sentence without its full stop. */
 export const grantFix = (missing: Capability, default_deny: boolean): string => {
-  if (climbs(missing)) return 'Declare it without the ".." in its scope: no grant covers it'
-  const wanted = claimOf(missing)
+  if (scopeClimbs(missing)) return 'Declare it without the ".." in its scope: no grant covers it'
+  const wanted = parseCapability(missing)
   if (covers(wanted, wanted, default_deny)) return "Add it to capabilities"
   return wanted.scope === null
     ? "Declare it with a scope: under default_deny no grant covers one without"

@@ -49,7 +49,7 @@ const parsed = (glob: string): ReadonlyArray<Piece> => {
 }
 
 /** Does the text match the glob? The time is bounded by the product of their lengths. */
-export const matches = (glob: string, text: string): boolean => {
+export const globMatches = (glob: string, text: string): boolean => {
   const pieces = parsed(glob)
   const characters = [...text]
   let piece = 0

@@ -7,7 +7,7 @@ import type { AgentName } from "../Ids.ts"
 import { AgentName as AgentNames } from "../Ids.ts"
 import type { Principal } from "../Principal.ts"
 import type { RightName } from "../Rights.ts"
-import { isOnlyOwn } from "../Rights.ts"
+import { isLimitedToOwn } from "../Rights.ts"
 import type { Conversation } from "./Conversation.ts"
 
 /** Other agents, and whether they exist, are not for customers. */
@@ -28,7 +28,7 @@ export const agentRefusal = (
   agent: AgentName,
   customer_agents: ReadonlyArray<AgentName>
 ): NotForCustomers | undefined =>
-  !isOnlyOwn(by, right) || customer_agents.includes(agent)
+  !isLimitedToOwn(by, right) || customer_agents.includes(agent)
     ? undefined
     : new NotForCustomers({ customer_agents })
 
@@ -37,4 +37,4 @@ export const isOpenTo = (
   by: Principal,
   right: RightName,
   begun_by: Conversation["begun_by"]
-): boolean => !isOnlyOwn(by, right) || begun_by === by.id
+): boolean => !isLimitedToOwn(by, right) || begun_by === by.id

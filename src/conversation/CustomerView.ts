@@ -3,9 +3,9 @@
  * that are named here are shown, so that what is added to them later is not.
  */
 import type { ToolFailure } from "../error/ToolError.ts"
-import { userText } from "../error/ToolError.ts"
+import { failureTextForUser } from "../error/ToolError.ts"
 import type { CallId, FrameId } from "../Ids.ts"
-import { depthOf, frameOf, rootFrame } from "../Ids.ts"
+import { frameDepth, frameOpenedBy, rootFrame } from "../Ids.ts"
 import type { Source } from "../run/ProviderWork.ts"
 import type { EndStatus, FinishReason, Outcome, RunEnded, RunEvent } from "../run/RunEvent.ts"
 import type { Conversation, ConversationMessage } from "./Conversation.ts"
@@ -74,7 +74,7 @@ const sourceOf = ({ document, title, url }: Source): Source => ({
 
 /** Failures of the runtime name tools and arguments, so they get a text of their own; those of a tool are written for its users. */
 const failureText = (error: ToolFailure): string => {
-  if (error.reason === undefined) return userText(error)
+  if (error.reason === undefined) return failureTextForUser(error)
   switch (error.class) {
     case "ToolUserError":
       return "This could not be done as it was asked for."
@@ -82,13 +82,14 @@ const failureText = (error: ToolFailure): string => {
       return "This is not allowed."
     case "ToolTransientError":
     case "ToolTerminalError":
-      return userText(error)
+      return failureTextForUser(error)
   }
 }
 
 const settled = (call: CallId, outcome: Outcome, by: string | undefined) => {
   // Not what failed below a specialist, and not what an operator settled, in words of his own.
-  if (outcome._tag !== "Failed" || by !== undefined || depthOf(frameOf(call)) > 1) return undefined
+  if (outcome._tag !== "Failed" || by !== undefined || frameDepth(frameOpenedBy(call)) > 1)
+    return undefined
   const { error } = outcome
   return {
     _tag: "CallSettled",

@@ -4,7 +4,7 @@
 import type { Json } from "../Canonical.ts"
 import { isCapabilityDenied } from "../capability/Capability.ts"
 import { redact } from "../error/Redaction.ts"
-import { failureOf, modelText, ToolPolicyError } from "../error/ToolError.ts"
+import { failureOf, failureTextForModel, ToolPolicyError } from "../error/ToolError.ts"
 import type { CallId } from "../Ids.ts"
 import type { Outcome, ProposedCall, Reasoning, TurnPart } from "../run/RunEvent.ts"
 import { cleanResult, sanitiseText, sanitiseTexts } from "../tool/Sanitise.ts"
@@ -70,7 +70,7 @@ export const rejected_prefix = "approval_rejected: "
 
 const denied = (reason: string, message: string): string =>
   rejected_prefix +
-  modelText(failureOf(new ToolPolicyError({ kind: "permission", reason, message })))
+  failureTextForModel(failureOf(new ToolPolicyError({ kind: "permission", reason, message })))
 
 /** A text that was written for a person or a log, cleaned for a model, without secrets and personal data. */
 const cleanText = (text: string, tool?: string): string =>
@@ -93,8 +93,8 @@ const textWithout = (
   switch (outcome._tag) {
     case "Failed":
       return isCapabilityDenied(outcome.error)
-        ? sanitiseText(modelText(outcome.error))
-        : cleanText(modelText(outcome.error), tool)
+        ? sanitiseText(failureTextForModel(outcome.error))
+        : cleanText(failureTextForModel(outcome.error), tool)
     case "Denied":
       return denied(
         "APPROVAL_DENIED",

@@ -12,7 +12,8 @@ export const Decimal = Schema.String.check(
 )
 
 /** The number of a `Decimal`. Dies on any other text. */
-export const decimal = (text: string): BigDecimal.BigDecimal => BigDecimal.fromStringUnsafe(text)
+export const parseDecimal = (text: string): BigDecimal.BigDecimal =>
+  BigDecimal.fromStringUnsafe(text)
 
 /** All digits and nothing else: never an exponent, no zeros at the end of a fraction. */
 export const decimalText = (number: BigDecimal.BigDecimal): string => {

@@ -10,7 +10,7 @@
  */
 import { BigDecimal, Result, Schema } from "effect"
 import type { AgentName } from "../Ids.ts"
-import { Decimal, decimal, decimalText } from "./Decimal.ts"
+import { Decimal, parseDecimal, decimalText } from "./Decimal.ts"
 import type { TurnCost } from "./TurnCost.ts"
 import type { Usage } from "./Usage.ts"
 
@@ -83,14 +83,14 @@ const nameOf = (entry: unknown, index: number): string => {
 }
 
 const rateOf = (price: typeof Price.Type): Rate => {
-  const input = decimal(price.input)
-  const output = decimal(price.output)
+  const input = parseDecimal(price.input)
+  const output = parseDecimal(price.output)
   return {
     input,
     output,
-    cached_input: price.cached_input === undefined ? input : decimal(price.cached_input),
-    cache_write: price.cache_write === undefined ? input : decimal(price.cache_write),
-    reasoning: price.reasoning === undefined ? output : decimal(price.reasoning)
+    cached_input: price.cached_input === undefined ? input : parseDecimal(price.cached_input),
+    cache_write: price.cache_write === undefined ? input : parseDecimal(price.cache_write),
+    reasoning: price.reasoning === undefined ? output : parseDecimal(price.reasoning)
   }
 }
 
@@ -115,7 +115,7 @@ const matcher = (pattern: string): ((model: string) => boolean) => {
 }
 
 /** Checks a table and makes it ready. The failure names the entry at fault and what it must be. */
-export const compile = (table: unknown): Result.Result<Prices, MisdeclaredPrice> => {
+export const compilePriceTable = (table: unknown): Result.Result<Prices, MisdeclaredPrice> => {
   const head = decodeHead(table)
   if (Result.isFailure(head)) {
     return Result.fail(new MisdeclaredPrice({ entry: "", message: head.failure.message }))

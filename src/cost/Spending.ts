@@ -3,7 +3,7 @@
  */
 import { BigDecimal, Schema } from "effect"
 import type { AgentName } from "../Ids.ts"
-import { decimal, decimalText } from "./Decimal.ts"
+import { parseDecimal, decimalText } from "./Decimal.ts"
 import type { Prices } from "./PriceTable.ts"
 import { costOf } from "./PriceTable.ts"
 import { TurnCost } from "./TurnCost.ts"
@@ -75,7 +75,7 @@ const usageOf = (given: Usage | undefined): Usage | undefined => {
 }
 
 /** What was told as it is journaled, at the price that it has now. */
-export const useOf = (
+export const modelUseOf = (
   prices: Prices | undefined,
   agent: AgentName,
   { model = "", turns, usage: given }: ModelSpent
@@ -114,7 +114,7 @@ const usages = (a: Usage | undefined, b: Usage | undefined): Usage | undefined =
 
 const costs = (a: TurnCost | undefined, b: TurnCost | undefined): TurnCost | undefined =>
   a?._tag === "Priced" && b?._tag === "Priced"
-    ? { ...a, amount: decimalText(BigDecimal.sum(decimal(a.amount), decimal(b.amount))) }
+    ? { ...a, amount: decimalText(BigDecimal.sum(parseDecimal(a.amount), parseDecimal(b.amount))) }
     : a
 
 const together = (a: ModelUse, b: ModelUse): ModelUse => {
@@ -129,7 +129,10 @@ const together = (a: ModelUse, b: ModelUse): ModelUse => {
 }
 
 /** One more use. Nothing is lost where it no longer fits: it is added to one of its model, or of all others. */
-export const withUse = (uses: ReadonlyArray<ModelUse>, use: ModelUse): ReadonlyArray<ModelUse> => {
+export const addModelUse = (
+  uses: ReadonlyArray<ModelUse>,
+  use: ModelUse
+): ReadonlyArray<ModelUse> => {
   if (uses.length < uses_max - kinds_max) return [...uses, use]
   const placeOf = (model: string) =>
     uses.findLastIndex((each) => each.model === model && kindOf(each) === kindOf(use))

@@ -125,7 +125,7 @@ const refusalOf = (text: string, bounds: JsonBounds): JsonRefused | undefined =>
 }
 
 /** Why a text is not read, or undefined: whatever parses it afterwards gives a value within the bounds, or fails. */
-export const refusalOfText = (
+export const jsonTextRefusal = (
   text: string,
   bounds: JsonBounds = bounds_default
 ): JsonRefused | undefined =>
@@ -147,7 +147,7 @@ const scalarAt = (text: string, from: number): string | number | undefined => {
  * The texts of the outermost object's members that are texts or numbers, by their names, read without parsing the rest: of
  * a text that is refused for its size, whose it was. At most 200 characters each.
  */
-export const scalarsOfText = (text: string): ReadonlyMap<string, string | number | undefined> => {
+export const topLevelScalars = (text: string): ReadonlyMap<string, string | number | undefined> => {
   const found = new Map<string, string | number | undefined>()
   let depth = 0
   for (let at = 0; at < text.length; at++) {
@@ -234,7 +234,7 @@ const copied = (value: unknown, depth: number, left: Left, bounds: JsonBounds): 
  * A value that a program gave, as JSON in objects of its own: each member is read once, and what happens to the given
  * value later changes nothing. Refuses what JSON cannot say, and what is beyond the bounds, a circle for example.
  */
-export const readValue = (
+export const readJsonValue = (
   value: unknown,
   bounds: JsonBounds = bounds_default
 ): Result.Result<Json, JsonRefused> => {
@@ -251,7 +251,7 @@ export const readValue = (
  * and stops at the first bound that is passed, so that a circle ends too. `finite`: no number may be Infinity or NaN,
  * as 1e400 is once it was parsed.
  */
-export const isWithin = (
+export const isWithinBounds = (
   value: unknown,
   bounds: JsonBounds = bounds_result,
   finite = false

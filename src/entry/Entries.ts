@@ -12,38 +12,42 @@ import { Principal, Role } from "../Principal.ts"
 import { runFilters } from "../run/RunItem.ts"
 import type { NotEntitled } from "../approval/Approval.ts"
 import type { RightName } from "../Rights.ts"
-import { refusalOf } from "../Rights.ts"
+import { rightRefusal } from "../Rights.ts"
 import type { Settlement } from "../run/RunCommand.ts"
 import { bounds_result, readJson } from "./BoundedJson.ts"
-import { InvalidInput, reader } from "./InvalidInput.ts"
+import { InvalidInput, inputReader } from "./InvalidInput.ts"
 
 /** Whether there is such a call, its run says. */
 const CallId = Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(2_000)).pipe(
   Schema.brand("CallId")
 )
 
-export const runId = reader(Ids.RunId)
-export const approvalId = reader(Ids.ApprovalId)
-export const conversationId = reader(Ids.ConversationId)
-export const tenant = reader(Ids.Tenant)
-export const callId = reader(CallId)
-export const reason = reader(Reason)
-export const flag = reader(Schema.Boolean)
+export const runId = inputReader(Ids.RunId)
+export const approvalId = inputReader(Ids.ApprovalId)
+export const conversationId = inputReader(Ids.ConversationId)
+export const tenant = inputReader(Ids.Tenant)
+export const callId = inputReader(CallId)
+export const reason = inputReader(Reason)
+export const flag = inputReader(Schema.Boolean)
 /** A name or a hash that is looked up as it is: 1 to 200 characters. */
-export const word = reader(Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(200)))
+export const word = inputReader(Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(200)))
 
 /** A name of somebody else's, such as a server's of its tool: 1 to 2,000 characters. */
-export const name = reader(Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(2_000)))
+export const name = inputReader(
+  Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(2_000))
+)
 
 /** A place in a journal: 0 to 2,147,483,647. */
-export const seq = reader(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 2 ** 31 - 1 })))
+export const seq = inputReader(
+  Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 2 ** 31 - 1 }))
+)
 
 /** Of rows: 1 to `max`. */
 export const limitUpTo = (max: number) =>
-  reader(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: max })))
+  inputReader(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: max })))
 
 /** Which runs a list shows, and how many: 50 where nobody says. */
-export const runs = reader(
+export const runs = inputReader(
   Schema.Struct({
     ...runFilters,
     limit: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 500 })))
@@ -51,12 +55,12 @@ export const runs = reader(
 )
 
 /** How long somebody waits: as long as a timer can. */
-export const wait_ms = reader(
+export const wait_ms = inputReader(
   Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 2 ** 31 - 1 }))
 )
 
 /** Behind `{ ordinal: 0, seq: -1 }` is everything. */
-export const cursor = reader(
+export const cursor = inputReader(
   Schema.Struct({
     ordinal: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 2 ** 31 - 1 })),
     seq: Schema.Int.check(Schema.isBetween({ minimum: -1, maximum: 2 ** 31 - 1 }))
@@ -68,7 +72,7 @@ const PrincipalShape = Schema.Struct({
   // A text would do where only `includes` is asked of it.
   roles: Schema.Array(Role).check(Schema.isMaxLength(16))
 })
-const readPrincipal = reader(PrincipalShape)
+const readPrincipal = inputReader(PrincipalShape)
 
 /**
  * Who acts: a `Principal`, or an object of its shape. A new one is made of what was read, so that whoever gave it cannot
@@ -95,11 +99,11 @@ export const entitled = (
   right: RightName
 ): Effect.Effect<Principal, InvalidInput | NotEntitled> =>
   Effect.flatMap(principal(value, "by"), (by) => {
-    const refusal = refusalOf(by, right)
+    const refusal = rightRefusal(by, right)
     return refusal === undefined ? Effect.succeed(by) : Effect.fail(refusal)
   })
 
-const readDecision = reader(AnyDecision, {
+const readDecision = inputReader(AnyDecision, {
   expected: `${decision_expected}; or one of the type Decision, with _tag`
 })
 
@@ -107,7 +111,7 @@ const readDecision = reader(AnyDecision, {
 export const decision = (value: unknown, field: string): Effect.Effect<Decision, InvalidInput> =>
   Effect.map(readDecision(value, field), decisionOf)
 
-const readSettlement = reader(
+const readSettlement = inputReader(
   Schema.Union([
     Schema.TaggedStruct("Succeeded", { json: Schema.String }),
     Schema.TaggedStruct("Failed", { message: Reason }),
@@ -139,7 +143,7 @@ const key = Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(200))
 const text = Schema.String.check(Schema.isMinLength(1))
 
 /** A message to an agent. */
-export const message = reader(
+export const message = inputReader(
   Schema.Struct({
     agent: Ids.AgentName,
     conversation: Schema.optionalKey(Ids.ConversationId),

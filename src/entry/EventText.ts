@@ -36,11 +36,11 @@ export class EventTexts {
   }
 }
 
-export const isData = (line: string): boolean => /^data(?::|$)/.test(line)
+export const isDataLine = (line: string): boolean => /^data(?::|$)/.test(line)
 
 /** What an event says; empty if nothing. */
-export const dataOf = (event: ReadonlyArray<string>): string =>
+export const eventData = (event: ReadonlyArray<string>): string =>
   event
-    .filter(isData)
+    .filter(isDataLine)
     .map((line) => line.replace(/^data:? ?/, ""))
     .join("\n")

@@ -3,7 +3,7 @@
  */
 import { Effect, Result, Schema, SchemaIssue } from "effect"
 import type { JsonBounds } from "./BoundedJson.ts"
-import { readValue } from "./BoundedJson.ts"
+import { readJsonValue } from "./BoundedJson.ts"
 
 /** Nothing was done. `field` is a path such as `by.roles.0`; `message` says what is expected there. */
 export class InvalidInput extends Schema.TaggedError<InvalidInput>()("InvalidInput", {
@@ -34,7 +34,7 @@ const invalid = (field: string, issue: SchemaIssue.Issue, expected: string | und
 }
 
 /** Reads values of one schema; `expected` says in a sentence what is, where the schema's own words would not help. */
-export const reader = <S extends Schema.Constraint & { readonly DecodingServices: never }>(
+export const inputReader = <S extends Schema.Constraint & { readonly DecodingServices: never }>(
   schema: S,
   options: { readonly expected?: string; readonly bounds?: JsonBounds } = {}
 ): ((value: unknown, field: string) => Effect.Effect<S["Type"], InvalidInput>) => {
@@ -46,7 +46,7 @@ export const reader = <S extends Schema.Constraint & { readonly DecodingServices
       return Result.fail(new InvalidInput({ field, message: options.expected ?? "it is missing" }))
     }
     // A copy: what the decoder saw is what is used, whatever the giver does to its own.
-    const plain = readValue(value, options.bounds)
+    const plain = readJsonValue(value, options.bounds)
     if (Result.isFailure(plain)) {
       return Result.fail(new InvalidInput({ field, message: plain.failure.message }))
     }
@@ -61,7 +61,7 @@ export const reader = <S extends Schema.Constraint & { readonly DecodingServices
  * Reads a value of a program's own that is no JSON, such as one with functions or effects in it: each member has the shape
  * that it must have, and there is no other. Without a field, the members name themselves.
  */
-export const shape = <S extends Schema.Constraint & { readonly DecodingServices: never }>(
+export const shapeReader = <S extends Schema.Constraint & { readonly DecodingServices: never }>(
   schema: S
 ): ((value: unknown, field: string) => Effect.Effect<S["Type"], InvalidInput>) => {
   const decode = Schema.decodeUnknownResult(schema as unknown as Schema.Decoder<S["Type"]>, {

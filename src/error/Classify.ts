@@ -20,7 +20,7 @@ const transient = (kind: ToolErrorKind): Classified => ({ class: "ToolTransientE
 const terminal = (kind: ToolErrorKind): Classified => ({ class: "ToolTerminalError", kind })
 
 /** A kind alone. `external` and `internal` without more detail are nobody's to fix. */
-export const ofKind = (kind: ToolErrorKind): Classified => {
+export const classifyKind = (kind: ToolErrorKind): Classified => {
   switch (kind) {
     case "invalid_args":
     case "not_found":
@@ -41,7 +41,7 @@ export const ofKind = (kind: ToolErrorKind): Classified => {
  * The answer of an HTTP endpoint. Below 400 it is one that is not followed or not understood (a redirect): terminal. A
  * server's own fault may be over at the next try, unless it says that it never will be.
  */
-export const ofHttpStatus = (status: number): Classified => {
+export const classifyHttpStatus = (status: number): Classified => {
   switch (status) {
     case 401:
     case 402:
@@ -151,9 +151,11 @@ const snake = (name: string): string =>
 const known = (name: string): Classified | undefined => {
   const status = /^(?:http_|status_|http_status_)?([1-5])(\d\d|xx)$/.exec(name)
   if (status !== null) {
-    return ofHttpStatus(Number(status[1]) * 100 + (status[2] === "xx" ? 0 : Number(status[2])))
+    return classifyHttpStatus(
+      Number(status[1]) * 100 + (status[2] === "xx" ? 0 : Number(status[2]))
+    )
   }
-  return named.get(name) ?? (kinds.has(name) ? ofKind(name as ToolErrorKind) : undefined)
+  return named.get(name) ?? (kinds.has(name) ? classifyKind(name as ToolErrorKind) : undefined)
 }
 
 /** Names that say where a fault came from and leave to the qualifier what it was. */
@@ -173,17 +175,17 @@ const name_units_max = 200
  * Any source's name, with an optional qualifier in brackets: `timeout`, `external(429)`, `not_allowed(allowlist)`,
  * `ReplayError(cassette-miss)`, `404`. A name that nobody knows is unknown, and so terminal.
  */
-export const ofName = (name: string): Classified => {
-  if (name.length > name_units_max) return ofKind("unknown")
+export const classifyName = (name: string): Classified => {
+  if (name.length > name_units_max) return classifyKind("unknown")
   const [, given = name, qualifier] = /^([^()]+?)\s*(?:\((.*)\))?$/s.exec(name.trim()) ?? []
   const base = snake(given)
   const refined = qualifier !== undefined && vague.has(base) ? known(snake(qualifier)) : undefined
-  return refined ?? known(base) ?? ofKind("unknown")
+  return refined ?? known(base) ?? classifyKind("unknown")
 }
 
 /** Another runtime's error as one of the four: its name decides, and without one it is unknown (SM-18). */
-export const errorOf = (name: string | undefined, message: string): ToolError => {
-  const { class: as, kind } = ofName(name ?? "unknown")
+export const toolErrorFrom = (name: string | undefined, message: string): ToolError => {
+  const { class: as, kind } = classifyName(name ?? "unknown")
   switch (as) {
     case "ToolUserError":
       return new ToolUserError({ kind, message })

@@ -43,7 +43,7 @@ export const exceptionFrom = (cause: Cause.Cause<unknown>): Exception => {
 }
 
 /** Of what cannot even be read. */
-export const unreadable: Exception = {
+export const unreadableException: Exception = {
   type: "unreadable",
   message: "an error whose members cannot be read",
   stacktrace: ""

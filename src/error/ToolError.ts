@@ -103,14 +103,14 @@ const advice: Record<ToolErrorClass, string> = {
 }
 
 /** What the model reads: class, kind, what happened, what to do. */
-export const modelText = (failure: ToolFailure): string =>
+export const failureTextForModel = (failure: ToolFailure): string =>
   `${failure.class} (${failure.kind}${failure.reason === undefined ? "" : `, ${failure.reason}`}): ${failure.message} ` +
   (failure.retry_after_ms === undefined
     ? advice[failure.class]
     : `This may work again in ${failure.retry_after_ms} ms.`)
 
 /** What an end user may read (ST-21): the text of user and policy errors; of the others only that it failed. */
-export const userText = (failure: ToolFailure): string => {
+export const failureTextForUser = (failure: ToolFailure): string => {
   switch (failure.class) {
     case "ToolUserError":
       return failure.message

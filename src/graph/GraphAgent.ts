@@ -4,19 +4,19 @@
 import { AgentSpec } from "../agent/AgentSpec.ts"
 import { RunLimits } from "../run/RunLimits.ts"
 import type { ToolGraph } from "./ToolGraph.ts"
-import { textOf } from "./ToolGraph.ts"
+import { graphText } from "./ToolGraph.ts"
 
 /**
  * For the agents of a runtime. Its message is the state that the graph begins with, as JSON. A run that began with
  * another graph of this name fails where it is resumed.
  */
-export const agentOf = (graph: ToolGraph): AgentSpec => {
+export const graphAgent = (graph: ToolGraph): AgentSpec => {
   const { capabilities, description = "", input = { type: "object" }, name } = graph.spec
   return AgentSpec.make({
     name,
     description,
     takes: input,
-    instructions: textOf(graph),
+    instructions: graphText(graph),
     tools: [...new Set(graph.waves.flat().map(({ tool }) => tool))],
     limits: RunLimits.make({ steps_max: graph.waves.length + 1 }),
     on_change: "fail",

@@ -10,7 +10,7 @@ import type { FrameId } from "../Ids.ts"
 import { callId, rootFrame } from "../Ids.ts"
 import type { Turn } from "../run/RunDecider.ts"
 import type { Outcome, ProposedCall, RunEvent } from "../run/RunEvent.ts"
-import { fill } from "./StateTemplate.ts"
+import { fillTemplates } from "./StateTemplate.ts"
 import type { GraphNode, ToolGraph } from "./ToolGraph.ts"
 
 /** What its frame was opened with, and how its nodes' calls ended. */
@@ -58,13 +58,13 @@ const callsOf = (
   const calls: Array<ProposedCall> = []
   for (const { id, inputs, literals, tool } of wave) {
     for (const [argument, input] of Object.entries(inputs)) {
-      const filled = fill(input, state)
+      const filled = fillTemplates(input, state)
       if (Result.isSuccess(filled)) continue
       return Result.fail(
         `node "${id}", argument "${argument}": the state has no field "${filled.failure}"`
       )
     }
-    const filled = Result.getOrThrow(fill(inputs, state)) as Readonly<Record<string, Json>>
+    const filled = Result.getOrThrow(fillTemplates(inputs, state)) as Readonly<Record<string, Json>>
     calls.push({ model_id: id, name: plainName(tool), arguments: { ...literals, ...filled } })
   }
   return Result.succeed(calls)
@@ -102,7 +102,7 @@ export const nextTurn = (
   }
   const { output } = graph.spec
   const answer =
-    output === undefined ? Result.succeed(Object.fromEntries(state)) : fill(output, state)
+    output === undefined ? Result.succeed(Object.fromEntries(state)) : fillTemplates(output, state)
   return Result.mapBoth(answer, {
     onSuccess: (value: Json) =>
       turnOf(typeof value === "string" ? value : JSON.stringify(value), []),

@@ -3,15 +3,15 @@
  * comes from the state has no value yet, so of that only the declared type is looked at.
  */
 import { Cause, Effect, Exit, Result } from "effect"
-import { claimOf, grantsOf, missingOf } from "../capability/Capability.ts"
+import { parseCapability, grantsOf, uncoveredCapability } from "../capability/Capability.ts"
 import type { Json } from "../Canonical.ts"
 import type { GovernedTool } from "../tool/GovernedTool.ts"
 import { suggestNames } from "../tool/Nearest.ts"
 import type { Registry } from "../tool/Registry.ts"
 import { jsonSchemaInput, refusalText } from "../tool/ToolCodec.ts"
-import { pathOf, readsOf } from "./StateTemplate.ts"
+import { templatePath, pathsReadBy } from "./StateTemplate.ts"
 import type { GraphNode, GraphRefused, ToolGraph } from "./ToolGraph.ts"
-import { broker_key, refusedOf } from "./ToolGraph.ts"
+import { broker_key, graphRefused } from "./ToolGraph.ts"
 
 type JsonObject = Readonly<Record<string, unknown>>
 
@@ -70,7 +70,7 @@ const typesOf = (schema: unknown): ReadonlySet<string> | undefined => {
 
 /** The types that an input with templates will have. A text around a template makes a text of it. */
 const givenTypes = (input: Json, state: Declared): ReadonlySet<string> | undefined => {
-  const path = typeof input === "string" ? pathOf(input) : undefined
+  const path = typeof input === "string" ? templatePath(input) : undefined
   if (path === undefined) return new Set([typeOf(input)])
   let schema = state.get(path[0]!)
   for (const name of path.slice(1)) schema = own(propertiesOf(schema), name)
@@ -108,7 +108,7 @@ const fieldOf = (name: string, literals: GraphNode["literals"]): string =>
   `${Object.hasOwn(literals, name) ? "static" : "inputs"}.${name}`
 
 const isLiteral = (name: string, literals: GraphNode["literals"], value: Json): boolean =>
-  Object.hasOwn(literals, name) || readsOf(value).length === 0
+  Object.hasOwn(literals, name) || pathsReadBy(value).length === 0
 
 /** An argument that the tool does not name, though nothing forbids a server to swallow it: nobody means to write one. */
 const strayWrong = (
@@ -178,7 +178,7 @@ const argumentsWrong = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Wrong | undefined> {
   const wrong = strayWrong(node, tool)
   if (wrong !== undefined) return wrong
-  if (readsOf(node.inputs).length > 0) {
+  if (pathsReadBy(node.inputs).length > 0) {
     return missingWrong(node, tool) ?? (yield* memberWrong(node, tool, state))
   }
   const read = tool.decode({ ...node.literals, ...node.inputs })
@@ -191,8 +191,9 @@ const argumentsWrong = Effect.fnUntraced(function* (
 
 /** Why the graph may never call a tool; a policy may forbid more. */
 const forbidden = ({ spec: { capabilities } }: ToolGraph, tool: Tool): Wrong | undefined => {
-  const grants = capabilities === undefined ? null : grantsOf(capabilities.map(claimOf), false)
-  const missing = missingOf(grants, tool.spec.capabilities)
+  const grants =
+    capabilities === undefined ? null : grantsOf(capabilities.map(parseCapability), false)
+  const missing = uncoveredCapability(grants, tool.spec.capabilities)
   return missing === undefined
     ? undefined
     : {
@@ -211,7 +212,7 @@ const broker_fields: JsonObject = {
 const refused = ({ spec: { name, nodes } }: ToolGraph, node: string, { field, why }: Wrong) => {
   const isBroker = nodes.some(({ id, kind }) => id === node && kind === "broker")
   const written = isBroker ? own(broker_fields, field) : undefined
-  return refusedOf(name, node, typeof written === "string" ? written : field, why)
+  return graphRefused(name, node, typeof written === "string" ? written : field, why)
 }
 
 /** The tools of the nodes, or the first node that names none, or one that it cannot tell from another's. */

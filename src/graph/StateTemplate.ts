@@ -21,16 +21,16 @@ function* textsOf(value: Json): Iterable<string> {
 }
 
 /** The paths that the value reads, each a field of the state and what is asked of it. */
-export const readsOf = (value: Json): ReadonlyArray<Path> =>
+export const pathsReadBy = (value: Json): ReadonlyArray<Path> =>
   [...textsOf(value)].flatMap((text) =>
     [...text.matchAll(each)].map((match) => match[1]!.split("."))
   )
 
 /** The path of a text that is nothing but one template. */
-export const pathOf = (text: string): Path | undefined => whole.exec(text)?.[1]!.split(".")
+export const templatePath = (text: string): Path | undefined => whole.exec(text)?.[1]!.split(".")
 
 /** A text in the value with braces that are no template; undefined if there is none. */
-export const malformedIn = (value: Json): string | undefined => {
+export const malformedTemplate = (value: Json): string | undefined => {
   for (const text of textsOf(value)) {
     const rest = text.replaceAll(each, "")
     const at = rest.indexOf("{{")
@@ -73,12 +73,12 @@ const filledText = (text: string, state: State): Result.Result<Json, string> => 
 }
 
 /** The value with its templates filled; fails with the path that the state does not have. */
-export const fill = (value: Json, state: State): Result.Result<Json, string> => {
+export const fillTemplates = (value: Json, state: State): Result.Result<Json, string> => {
   if (typeof value === "string") return filledText(value, state)
   if (Array.isArray(value)) {
     const entries: Array<Json> = []
     for (const entry of value as ReadonlyArray<Json>) {
-      const filled = fill(entry, state)
+      const filled = fillTemplates(entry, state)
       if (Result.isFailure(filled)) return filled
       entries.push(filled.success)
     }
@@ -87,7 +87,7 @@ export const fill = (value: Json, state: State): Result.Result<Json, string> => 
   if (!isObject(value)) return Result.succeed(value)
   const members: Array<readonly [string, Json]> = []
   for (const [name, member] of Object.entries(value)) {
-    const filled = fill(member, state)
+    const filled = fillTemplates(member, state)
     if (Result.isFailure(filled)) return filled
     members.push([name, filled.success])
   }

@@ -17,11 +17,11 @@ import { Cause, Effect, Exit, Result, Schema, SchemaIssue } from "effect"
 import { Capability } from "../capability/Capability.ts"
 import { canonical } from "../Canonical.ts"
 import type { Json } from "../Canonical.ts"
-import { bounds_default, isWithin } from "../entry/BoundedJson.ts"
+import { bounds_default, isWithinBounds } from "../entry/BoundedJson.ts"
 import { AgentName } from "../Ids.ts"
 import { didYouMean } from "../tool/Nearest.ts"
 import { jsonSchemaInput, refusalText } from "../tool/ToolCodec.ts"
-import { malformedIn, readsOf } from "./StateTemplate.ts"
+import { malformedTemplate, pathsReadBy } from "./StateTemplate.ts"
 
 /** A graph that cannot be right: the node and the field at fault, and how they are fixed. */
 export class GraphRefused extends Schema.TaggedError<GraphRefused>()("GraphRefused", {
@@ -155,7 +155,7 @@ const misshapen = (value: unknown, issue: SchemaIssue.Issue): GraphRefused => {
   const id =
     typeof node === "object" && node !== null && "id" in node ? String(node.id).slice(0, 64) : ""
   const field = (index >= 0 ? path.slice(2) : path).join(".") || (index >= 0 ? "kind" : "nodes")
-  return refusedOf(
+  return graphRefused(
     nameOf(value),
     index < 0 ? undefined : id === "" ? `nodes.${index}` : id,
     field,
@@ -164,7 +164,7 @@ const misshapen = (value: unknown, issue: SchemaIssue.Issue): GraphRefused => {
 }
 
 /** A refusal whose message names graph, node and field. */
-export const refusedOf = (
+export const graphRefused = (
   graph: string,
   node: string | undefined,
   field: string,
@@ -180,7 +180,7 @@ export const refusedOf = (
 /** What of the nodes contradicts each other or the graph's input; undefined if nothing does. */
 const contradiction = (spec: GraphSpec, nodes: ReadonlyArray<GraphNode>) => {
   const refused = (node: string | undefined, field: string, why: string) =>
-    refusedOf(spec.name, node, field, why)
+    graphRefused(spec.name, node, field, why)
   const ids = new Set<string>()
   const writers = new Map<string, string>()
   const given = fieldsOf(spec)
@@ -204,7 +204,7 @@ const contradiction = (spec: GraphSpec, nodes: ReadonlyArray<GraphNode>) => {
     }
     writers.set(out, id)
     for (const [name, input] of Object.entries(inputs)) {
-      const odd = malformedIn(input)
+      const odd = malformedTemplate(input)
       if (odd !== undefined) {
         return refused(
           id,
@@ -230,9 +230,9 @@ const unread = (
   writers: ReadonlyMap<string, string>,
   given: ReadonlySet<string> | undefined
 ) => {
-  const odd = malformedIn(spec.output ?? null)
+  const odd = malformedTemplate(spec.output ?? null)
   if (odd !== undefined) {
-    return refusedOf(
+    return graphRefused(
       spec.name,
       undefined,
       "output",
@@ -241,17 +241,17 @@ const unread = (
   }
   if (given === undefined) return undefined
   const fields = [...given, ...writers.keys()]
-  const missing = (value: Json) => readsOf(value).find(([name]) => !fields.includes(name!))?.[0]
+  const missing = (value: Json) => pathsReadBy(value).find(([name]) => !fields.includes(name!))?.[0]
   const why = (name: string) =>
     `the state has no field "${name}": the input does not declare it, and no node writes it.${didYouMean(name, fields)}`
   for (const { id, inputs } of nodes) {
     for (const [argument, input] of Object.entries(inputs)) {
       const name = missing(input)
-      if (name !== undefined) return refusedOf(spec.name, id, `inputs.${argument}`, why(name))
+      if (name !== undefined) return graphRefused(spec.name, id, `inputs.${argument}`, why(name))
     }
   }
   const name = missing(spec.output ?? null)
-  return name === undefined ? undefined : refusedOf(spec.name, undefined, "output", why(name))
+  return name === undefined ? undefined : graphRefused(spec.name, undefined, "output", why(name))
 }
 
 /** The fields that the input declares; undefined where it may have others. */
@@ -273,7 +273,7 @@ const wavesOf = (
       id,
       new Set([
         ...(spec.nodes[index]!.after ?? []),
-        ...readsOf(inputs).flatMap(([name]) => writers.get(name!) ?? [])
+        ...pathsReadBy(inputs).flatMap(([name]) => writers.get(name!) ?? [])
       ])
     ])
   )
@@ -286,7 +286,7 @@ const wavesOf = (
     if (wave.length === 0) {
       const way = cycle(needs, done)
       const why = `the nodes wait for each other: ${way.join(" -> ")}. Take one of these reads or afters away`
-      return Result.fail(refusedOf(spec.name, way[0], "after", why))
+      return Result.fail(graphRefused(spec.name, way[0], "after", why))
     }
     for (const { id } of wave) done.add(id)
     waves.push(wave)
@@ -310,15 +310,17 @@ const cycle = (
 const decode = Schema.decodeUnknownExit(GraphSpec, { onExcessProperty: "error" })
 
 /** Reads a graph from what a YAML or JSON text says. Fails with the first thing that cannot be right. */
-export const load = Effect.fnUntraced(function* (
+export const loadGraph = Effect.fnUntraced(function* (
   value: unknown
 ): Effect.fn.Return<ToolGraph, GraphRefused> {
-  const read = isWithin(value, bounds_default) ? decode(value) : Exit.die("too deep, or too large")
+  const read = isWithinBounds(value, bounds_default)
+    ? decode(value)
+    : Exit.die("too deep, or too large")
   if (Exit.isFailure(read)) {
     const error = Cause.squash(read.cause)
     return yield* Schema.isSchemaError(error)
       ? misshapen(value, error.issue)
-      : refusedOf(nameOf(value), undefined, "nodes", "it cannot be read")
+      : graphRefused(nameOf(value), undefined, "nodes", "it cannot be read")
   }
   const spec = read.value
   const nodes = spec.nodes.map(nodeOf)
@@ -328,7 +330,7 @@ export const load = Effect.fnUntraced(function* (
   if (Result.isFailure(waves)) return yield* waves.failure
   const codec = yield* Effect.mapError(
     jsonSchemaInput(spec.name, spec.input ?? { type: "object" }),
-    (error) => refusedOf(spec.name, undefined, "input", error.message)
+    (error) => graphRefused(spec.name, undefined, "input", error.message)
   )
   return {
     spec,
@@ -346,4 +348,4 @@ export const load = Effect.fnUntraced(function* (
 })
 
 /** The graph as one text, the same however it was written: a changed graph is another one. */
-export const textOf = ({ spec }: ToolGraph): string => canonical(spec)
+export const graphText = ({ spec }: ToolGraph): string => canonical(spec)

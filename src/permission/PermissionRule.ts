@@ -6,7 +6,7 @@
  */
 import { Schema } from "effect"
 import type { UrlScope } from "../call/UrlScope.ts"
-import { holds, isUrlLike, meets, scopeOf } from "../call/UrlScope.ts"
+import { scopeAllows, isUrlLike, scopeMayMatch, parseUrlScope } from "../call/UrlScope.ts"
 import { hasRole, Roles } from "../Principal.ts"
 import { Permission } from "../tool/SideEffects.ts"
 
@@ -34,7 +34,7 @@ export interface Pattern {
   readonly prefix: string | undefined
 }
 
-export const patternOf = (text: string): Pattern => {
+export const parsePattern = (text: string): Pattern => {
   const open = text.indexOf("(")
   return open > 0 && text.endsWith(":*)")
     ? { tool: text.slice(0, open), prefix: text.slice(open + 1, -3) }
@@ -113,14 +113,14 @@ const byText = (text: string | undefined): Reading => {
   return ({ prefix = "", rule, urls: [url] }) => {
     const wanted = straight(prefix)
     if (rule.permission === "allow") {
-      if (url !== undefined) return url.scope !== undefined && holds(url.scope, text)
+      if (url !== undefined) return url.scope !== undefined && scopeAllows(url.scope, text)
       // A folder such as `./` or `../` is no name that a path could begin with: it may climb no further than that.
       const isBelow = () => path.startsWith(wanted) && climbsOf(path) <= climbsOf(wanted)
       return text.startsWith(prefix) && (href?.startsWith(prefix) ?? isBelow())
     }
     if (begins(text, prefix) || begins(path, wanted) || href?.startsWith(prefix) === true)
       return true
-    return url !== undefined && (url.scope === undefined || meets(url.scope, text))
+    return url !== undefined && (url.scope === undefined || scopeMayMatch(url.scope, text))
   }
 }
 
@@ -136,7 +136,7 @@ const byWords = (words: ReadonlyArray<string>): Reading => {
         const url = urls[index]
         const said = words[index]
         if (url === undefined || said === undefined) return said === word
-        return url.scope !== undefined && holds(url.scope, said)
+        return url.scope !== undefined && scopeAllows(url.scope, said)
       })
     }
     if (line.startsWith(begin)) return true
@@ -155,7 +155,7 @@ const meetsWords = (
     const url = urls[index]
     const given = said[index] ?? ""
     if (url === undefined) return given === word
-    return given !== "" && (url.scope === undefined || meets(url.scope, given))
+    return given !== "" && (url.scope === undefined || scopeMayMatch(url.scope, given))
   })
 }
 
@@ -192,7 +192,7 @@ interface Conditional {
 }
 
 const urlsOf = (words: ReadonlyArray<string>): Conditional["urls"] =>
-  words.map((word) => (isUrlLike(word) ? { scope: scopeOf(word) } : undefined))
+  words.map((word) => (isUrlLike(word) ? { scope: parseUrlScope(word) } : undefined))
 
 const conditionalOf = (rule: PermissionRule, prefix: string | undefined): Conditional => {
   const words = (prefix ?? "").split(/\s+/).filter((word) => word !== "")
@@ -201,7 +201,7 @@ const conditionalOf = (rule: PermissionRule, prefix: string | undefined): Condit
 }
 
 /** What of a tool says how rules read its calls. */
-export interface Readable {
+export interface RuleReadable {
   /** The names of its arguments, in the order in which it declares them. */
   readonly arguments?: ReadonlyArray<string>
   /** Those that a rule reads together, as words. Absent = the first text alone. */
@@ -212,12 +212,12 @@ export interface Readable {
 export const rulesFor = (
   rules: ReadonlyArray<PermissionRule>,
   names: ReadonlyArray<string>,
-  { arguments: order = [], rule_arguments }: Readable
+  { arguments: order = [], rule_arguments }: RuleReadable
 ): ToolRules => {
   let always: Permission | undefined
   const conditional: Array<Conditional> = []
   for (const rule of rules) {
-    const { prefix, tool } = patternOf(rule.pattern)
+    const { prefix, tool } = parsePattern(rule.pattern)
     if (!names.includes(tool)) continue
     if (prefix === undefined && !isByRole(rule)) always = stricter(always, rule.permission)
     else conditional.push(conditionalOf(rule, prefix))

@@ -9,7 +9,7 @@ import { Effect, Result, Schema } from "effect"
 import type { Roles } from "../Principal.ts"
 import type { ApprovalGate, Permission as Answer, ToolCategory } from "../tool/SideEffects.ts"
 import { Permission, permissionOf } from "../tool/SideEffects.ts"
-import type { Readable } from "./PermissionRule.ts"
+import type { RuleReadable } from "./PermissionRule.ts"
 import { isByRole, PermissionRule, rulesFor } from "./PermissionRule.ts"
 
 /** `allow_reads`: what is known to only read is allowed, everything else asks. */
@@ -102,7 +102,7 @@ export const warningsOf = (policy: Policy): ReadonlyArray<string> => {
 }
 
 /** What is known of a tool where its permission is decided. */
-export interface Subject extends Readable {
+export interface Subject extends RuleReadable {
   readonly name: string
   /** Absent = it has no key. */
   readonly key?: string

@@ -6,8 +6,8 @@ import { Effect, Schema } from "effect"
 import type { GovernedTool } from "../tool/GovernedTool.ts"
 import { suggestNames } from "../tool/Nearest.ts"
 import type { Permission } from "../tool/SideEffects.ts"
-import { isUrlLike, scopeOf } from "../call/UrlScope.ts"
-import { patternOf } from "./PermissionRule.ts"
+import { isUrlLike, parseUrlScope } from "../call/UrlScope.ts"
+import { parsePattern } from "./PermissionRule.ts"
 import type { Policy } from "./Policy.ts"
 
 /** `field` is a path such as `rules.2.pattern`; `message` quotes what stands there, and says the fix. */
@@ -32,7 +32,9 @@ const wrongName = (name: string): Wrong | undefined =>
 
 /** Each word of a rule that looks like a URL is one that can be read, or the rule would deny all and allow nothing. */
 const wrongUrl = (tool: string, begin: string): Wrong | undefined => {
-  const bad = begin.split(/\s+/).find((word) => isUrlLike(word) && scopeOf(word) === undefined)
+  const bad = begin
+    .split(/\s+/)
+    .find((word) => isUrlLike(word) && parseUrlScope(word) === undefined)
   return bad === undefined
     ? undefined
     : [
@@ -67,7 +69,7 @@ const misdeclared = (field: string, given: string, [problem, fix]: Wrong): Misde
   })
 
 /** Fails with the first rule, or name of a tool that always asks, that no tool could have. */
-export const check = (policy: Policy): Effect.Effect<void, MisdeclaredPolicy> => {
+export const checkPolicy = (policy: Policy): Effect.Effect<void, MisdeclaredPolicy> => {
   for (const [index, { pattern }] of policy.rules.entries()) {
     const wrong = wrongPattern(pattern)
     if (wrong !== undefined)
@@ -106,7 +108,7 @@ const unread = (prefix: string, { spec }: Tool): string | undefined => {
 }
 
 /** Something that a policy says for nothing. `deny`: it might have been relied on. */
-export interface Stray {
+export interface IneffectiveEntry {
   readonly permission: Permission
   readonly message: string
 }
@@ -118,21 +120,24 @@ const strayName = (name: string, tools: ReadonlyArray<Tool>): string =>
   )}`
 
 /** What of a policy has no effect on these tools, all that its runtime has. */
-export const straysOf = (policy: Policy, tools: ReadonlyArray<Tool>): ReadonlyArray<Stray> => {
+export const ineffectiveEntries = (
+  policy: Policy,
+  tools: ReadonlyArray<Tool>
+): ReadonlyArray<IneffectiveEntry> => {
   const known = new Map<string, Array<Tool>>()
   for (const tool of tools) {
     for (const name of [tool.spec.name, tool.key])
       known.set(name, [...(known.get(name) ?? []), tool])
   }
   const providers = [...new Set(tools.flatMap(({ provider }) => provider ?? []))]
-  const strays: Array<Stray> = []
+  const strays: Array<IneffectiveEntry> = []
   const say = (what: string, permission: Permission, why: string) =>
     strays.push({
       permission,
       message: `The policy's ${what} (${permission}) has no effect: ${why}`
     })
   for (const { pattern, permission } of policy.rules) {
-    const { prefix, tool } = patternOf(pattern)
+    const { prefix, tool } = parsePattern(pattern)
     const found = known.get(tool)
     if (found === undefined)
       say(`rule ${JSON.stringify(pattern)}`, permission, strayName(tool, tools))

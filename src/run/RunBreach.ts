@@ -3,7 +3,7 @@
  * alone: that time is up is an event.
  */
 import { BigDecimal } from "effect"
-import { decimal, decimalText } from "../cost/Decimal.ts"
+import { parseDecimal, decimalText } from "../cost/Decimal.ts"
 import type { CallId } from "../Ids.ts"
 import type { LimitName, RunLimits } from "./RunLimits.ts"
 import type { RunState } from "./RunState.ts"
@@ -49,10 +49,10 @@ export const callsMax = (state: RunState): number =>
 
 const costMax = (state: RunState, declared: string): BigDecimal.BigDecimal => {
   const more = BigDecimal.multiply(
-    decimal(state.accepted.limits.extend_by?.cost_max ?? declared),
+    parseDecimal(state.accepted.limits.extend_by?.cost_max ?? declared),
     BigDecimal.fromBigInt(BigInt(extensions(state, "cost_max")))
   )
-  return BigDecimal.sum(decimal(declared), more)
+  return BigDecimal.sum(parseDecimal(declared), more)
 }
 
 /** What `answer` reserves of a limit for the last turn. */
@@ -69,7 +69,7 @@ const costBound = (state: RunState, declared: string): BigDecimal.BigDecimal => 
   const max = costMax(state, declared)
   if (on_breach !== "answer") return max
   const tenth = BigDecimal.make(max.value, max.scale + 1)
-  return BigDecimal.subtract(max, answer_cost === undefined ? tenth : decimal(answer_cost))
+  return BigDecimal.subtract(max, answer_cost === undefined ? tenth : parseDecimal(answer_cost))
 }
 
 const zero = BigDecimal.make(0n, 0)

@@ -13,7 +13,7 @@ import {
 } from "../approval/Approval.ts"
 import type { ApprovalId, CallId, RunId, Tenant } from "../Ids.ts"
 import type { Principal, Role } from "../Principal.ts"
-import { holds } from "../Principal.ts"
+import { principalHasRole } from "../Principal.ts"
 import type { Outcome, RunEvent } from "./RunEvent.ts"
 import { breachOf } from "./RunBreach.ts"
 import { conclude } from "./RunConclusion.ts"
@@ -105,7 +105,7 @@ export const decideApproval = (
   }
   const { approvers, expires_at } = asked
   const needs = approvers.length === 0 ? approver : approvers
-  if (!holds(by, needs)) return refused(new NotEntitled({ principal: by.id, needs }))
+  if (!principalHasRole(by, needs)) return refused(new NotEntitled({ principal: by.id, needs }))
   if (!isKnown(decision)) return refused(unknownDecision(approval, decision))
   if (asked.limit !== undefined) return decideLimit(state, verdict, asked.limit)
   if (phase?._tag !== "Asking" || phase.request.approval !== approval) {
@@ -309,7 +309,7 @@ const byOperator = <A, E>(
   amendment: () => Amendment<A, E>
 ): Amendment<A, E | RunNotFound | NotEntitled> =>
   inTenant(state, by.tenant, run_id, (): Amendment<A, E | NotEntitled> =>
-    holds(by, operator) || by.id === or
+    principalHasRole(by, operator) || by.id === or
       ? amendment()
       : refused(new NotEntitled({ principal: by.id, needs: operator }))
   )

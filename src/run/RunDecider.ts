@@ -5,7 +5,7 @@
 import type { Spending } from "../cost/Spending.ts"
 import { failureOf, ToolUserError } from "../error/ToolError.ts"
 import type { AgentName, CallId, FrameId } from "../Ids.ts"
-import { depthOf, frameOf } from "../Ids.ts"
+import { frameDepth, frameOpenedBy } from "../Ids.ts"
 import type { OnLoss } from "../tool/ToolSpec.ts"
 import { breachOf, onBreach } from "./RunBreach.ts"
 import { twinOf } from "./RunGuard.ts"
@@ -194,13 +194,13 @@ const delegates = (
   const twice = duplicate(state, call)
   if (twice !== undefined) return twice
   const { delegations_per_turn_max: most, depth_max } = state.accepted.limits
-  if (depthOf(call.frame) >= depth_max) {
+  if (frameDepth(call.frame) >= depth_max) {
     const message = `delegations go at most ${depth_max} deep: do it yourself`
     return [callSettled(input.call, policyFailure("DEPTH_MAX", message))]
   }
   const frame = state.frames.get(call.frame)!
   let delegated = 0
-  for (const id of frame.calls) if (state.frames.has(frameOf(id))) delegated++
+  for (const id of frame.calls) if (state.frames.has(frameOpenedBy(id))) delegated++
   if (delegated >= most) {
     return [
       callSettled(
@@ -212,7 +212,7 @@ const delegates = (
   return [
     {
       _tag: "FrameOpened",
-      frame: frameOf(input.call),
+      frame: frameOpenedBy(input.call),
       call: input.call,
       agent: input.agent,
       input: input.input

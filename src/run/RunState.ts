@@ -6,7 +6,7 @@ import type { Decision } from "../approval/Approval.ts"
 import type { FrameCut, HistoryCut } from "../conversation/Cut.ts"
 import type { TranscriptEntry } from "../conversation/Transcript.ts"
 import type { AgentName, ApprovalId, CallId, FrameId } from "../Ids.ts"
-import { frameOf, rootFrame } from "../Ids.ts"
+import { frameOpenedBy, rootFrame } from "../Ids.ts"
 import type { OnLoss } from "../tool/ToolSpec.ts"
 import type {
   ApprovalDecided,
@@ -311,7 +311,7 @@ export const evolve = (state: FoldState, event: RunEvent): void => {
       return foldCompaction(state, event)
     case "FrameOpened":
       moveTo(state, state.calls.get(event.call)!, { _tag: "Delegated", frame: event.frame })
-      return openFrame(state, frameOf(event.call), event.agent, event.input)
+      return openFrame(state, frameOpenedBy(event.call), event.agent, event.input)
     case "ApprovalRequested":
       return approvalRequested(state, event)
     case "ApprovalDecided":

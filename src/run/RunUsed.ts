@@ -2,7 +2,7 @@
  * What a run has used of its limits, beside its steps, calls and tokens. Part of the fold, changed in place.
  */
 import { BigDecimal } from "effect"
-import { decimal } from "../cost/Decimal.ts"
+import { parseDecimal } from "../cost/Decimal.ts"
 import type { Spending } from "../cost/Spending.ts"
 import type { TurnCost } from "../cost/TurnCost.ts"
 import type { Usage } from "../cost/Usage.ts"
@@ -60,7 +60,7 @@ const add = (used: RunUsed, cost: TurnCost, turns: number): BigDecimal.BigDecima
     used.unpriced_turns += turns
     return undefined
   }
-  const amount = decimal(cost.amount)
+  const amount = parseDecimal(cost.amount)
   used.cost = used.cost === undefined ? amount : BigDecimal.sum(used.cost, amount)
   return amount
 }

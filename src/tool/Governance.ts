@@ -4,7 +4,7 @@
  */
 import { Effect } from "effect"
 import type { Requires } from "../capability/Capability.ts"
-import { required } from "../capability/Capability.ts"
+import { requiredCapabilities } from "../capability/Capability.ts"
 import type { Role } from "../Principal.ts"
 import { argumentsNamed } from "./IdempotencyKey.ts"
 import type { MisdeclaredTool } from "./MisdeclaredTool.ts"
@@ -222,7 +222,7 @@ export const specOf = Effect.fnUntraced(function* (
     replay_policy: replayPolicyOf(governance.side_effects),
     ...described,
     ...rest,
-    permissions: required(capabilities),
+    permissions: requiredCapabilities(capabilities),
     ...(retry === undefined ? undefined : { retry: { ...retry, ...retryPolicyOf(retry) } })
   }).pipe(Effect.mapError((error) => misdeclaredByIssue(name, error.issue, own_fields)))
   return yield* consistent(spec)

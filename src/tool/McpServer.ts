@@ -3,9 +3,9 @@
  * local one is started with.
  */
 import { Redacted, Result, Schema } from "effect"
-import { isMetadata, rangeOf } from "../call/Address.ts"
+import { isMetadataAddress, parseAddressRange } from "../call/Address.ts"
 import type { Reach } from "../call/Dialling.ts"
-import { literalOf, mayDial } from "../call/Dialling.ts"
+import { literalAddress, mayDial } from "../call/Dialling.ts"
 import type { Governance } from "./GovernedTool.ts"
 
 /** What an operator declares of one tool; it wins over the server's claims. */
@@ -119,7 +119,7 @@ const isLoopback = (host: string): boolean =>
 const isListed = (url: URL, { hosts = [] }: McpAllow): boolean =>
   hosts.some((host) => host === url.host || host === url.hostname)
 
-const loopback = ["127.0.0.0/8", "::1"].map((text) => Result.getOrThrow(rangeOf(text)))
+const loopback = ["127.0.0.0/8", "::1"].map((text) => Result.getOrThrow(parseAddressRange(text)))
 
 /** The addresses at which a server may be dialled: public ones, loopback if it is declared there, private ones if it is listed. */
 export const reachOf = (server: McpServer, allow: McpAllow): Reach => {
@@ -145,9 +145,9 @@ const refusalOfUrl = (server: McpHttpServer, allow: McpAllow): string | undefine
   if (allow.hosts !== undefined && !isListed(url, allow)) {
     return `its host is not allowed: add ${JSON.stringify(url.host)} to allow.hosts`
   }
-  const address = literalOf(url)
+  const address = literalAddress(url)
   if (address !== undefined && !mayDial(address, reachOf(server, allow))) {
-    return isMetadata(address)
+    return isMetadataAddress(address)
       ? "no server of tools is where a cloud tells its machines their secrets"
       : `its address is not public: add ${JSON.stringify(url.host)} to allow.hosts`
   }

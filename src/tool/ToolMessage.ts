@@ -17,7 +17,7 @@ import {
   ToolUserError
 } from "../error/ToolError.ts"
 import type { ToolError } from "../error/ToolError.ts"
-import { errorOf, ofKind } from "../error/Classify.ts"
+import { toolErrorFrom, classifyKind } from "../error/Classify.ts"
 import type { Outcome } from "../run/RunEvent.ts"
 import type { CallMessage, ResultMessage } from "../semstreams/CallMessage.ts"
 import { approval_required_reason } from "../semstreams/Approvals.ts"
@@ -145,7 +145,8 @@ export const readReply = (result: ResultMessage): Reply => {
       value: Result.getOrElse(readJson(content, bounds_result), () => content)
     }
   }
-  if (reply.error_class === undefined) return { _tag: "Failed", error: errorOf(error_kind, error) }
+  if (reply.error_class === undefined)
+    return { _tag: "Failed", error: toolErrorFrom(error_kind, error) }
   const Class = classes[reply.error_class]
   return {
     _tag: "Failed",
@@ -167,5 +168,7 @@ export const isInconclusive = (result: ResultMessage): boolean => {
   if (outcome === "unknown") return true
   if (result.error === undefined || result.error === "") return false
   if (error_reason === approval_required_reason) return true
-  return (error_class ?? ofKind(result.error_kind ?? "unknown").class) === "ToolTransientError"
+  return (
+    (error_class ?? classifyKind(result.error_kind ?? "unknown").class) === "ToolTransientError"
+  )
 }

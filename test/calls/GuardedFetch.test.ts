@@ -6,7 +6,7 @@ import type { FetchError } from "../../layers/calls/Admission.ts"
 import type { Fetch, Options } from "../../layers/calls/GuardedFetch.ts"
 import * as GuardedFetch from "../../layers/calls/GuardedFetch.ts"
 import * as HttpRequestTool from "../../layers/calls/HttpRequestTool.ts"
-import { isGlobal } from "../../src/call/Address.ts"
+import { isGlobalAddress } from "../../src/call/Address.ts"
 import { eventually } from "../contracts/Contract.ts"
 import { names, web } from "./Web.ts"
 
@@ -42,12 +42,12 @@ describe("an address", () => {
       "168.63.129.16 ::ffff:168.63.129.16 64:ff9b::a83f:8110 100.100.100.200 192.0.0.192 2606:4700::5efe:7f00:1 " +
       "2606:4700::5efe:127.0.0.1 2606:4700::200:5efe:a9fe:a9fe ::ffff:0:127.0.0.1"
     for (const address of [...closed.split(" "), "", " 8.8.8.8", "8.8.8.8\n", "x".repeat(1_000)]) {
-      assert.isFalse(isGlobal(address), address)
+      assert.isFalse(isGlobalAddress(address), address)
     }
     const open =
       "1.1.1.1 8.8.8.8 93.184.216.34 100.63.255.255 100.128.0.1 172.15.255.255 172.32.0.1 192.0.1.1 223.255.255.255 " +
       "2606:4700:4700::1111 2a00:1450:4001:80e::200e 2001:4860:4860::8888 2003::1 ::ffff:93.184.216.34 64:ff9b::808:808 168.63.129.17 2606:4700::5efe:808:808"
-    for (const address of open.split(" ")) assert.isTrue(isGlobal(address), address)
+    for (const address of open.split(" ")) assert.isTrue(isGlobalAddress(address), address)
   })
 })
 

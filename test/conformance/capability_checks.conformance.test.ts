@@ -2,10 +2,10 @@ import { assert } from "@effect/vitest"
 import { Effect, Result, Schema } from "effect"
 import {
   Capability,
-  claimOf,
+  parseCapability,
   grantsOf,
-  missingOf,
-  required
+  uncoveredCapability,
+  requiredCapabilities
 } from "../../src/capability/Capability.ts"
 import type { Claim, Requires } from "../../src/capability/Capability.ts"
 import { Policy } from "../../src/permission/Policy.ts"
@@ -52,7 +52,7 @@ const gated = Effect.fnUntraced(function* ({ default_deny, granted, permissions 
 const holds = Effect.fnUntraced(function* (given: Given, expected: boolean) {
   const { default_deny, granted, permissions } = given
   const grants = granted === null ? null : grantsOf(granted, default_deny)
-  assert.strictEqual(missingOf(grants, permissions) === undefined, expected)
+  assert.strictEqual(uncoveredCapability(grants, permissions) === undefined, expected)
   // Names that cannot be declared are refused before there is a gate.
   if (Result.isFailure(decode([...permissions, ...(granted ?? []).map(written)]))) return
   const { bodies, outcome } = yield* gated(given)
@@ -62,7 +62,7 @@ const holds = Effect.fnUntraced(function* (given: Given, expected: boolean) {
 
 const claims = (granted: unknown): ReadonlyArray<Claim> =>
   (granted as ReadonlyArray<Claim | string>).map((each) =>
-    typeof each === "string" ? claimOf(each) : each
+    typeof each === "string" ? parseCapability(each) : each
   )
 
 const shownBy = ({ granted, permissions }: Given): string => {
@@ -100,7 +100,10 @@ conformance("capability_checks", ({ expect, input }): Driven => {
     return {
       rows: "SG-34",
       run: Effect.sync(() =>
-        assert.deepStrictEqual(required(input.requires_capability as Requires), expect.permissions)
+        assert.deepStrictEqual(
+          requiredCapabilities(input.requires_capability as Requires),
+          expect.permissions
+        )
       )
     }
   }

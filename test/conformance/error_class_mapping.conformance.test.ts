@@ -17,10 +17,10 @@ conformance("error_class_mapping", ({ expect, input }) =>
           [isKind(input), "SM-17"]
         ),
         run: Effect.sync(() => {
-          assert.strictEqual(Classify.ofName(input).class, expect)
-          const failure = failureOf(Classify.errorOf(input, "it failed"))
+          assert.strictEqual(Classify.classifyName(input).class, expect)
+          const failure = failureOf(Classify.toolErrorFrom(input, "it failed"))
           assert.strictEqual(failure.class, expect)
-          assert.strictEqual(failure.kind, Classify.ofName(input).kind)
+          assert.strictEqual(failure.kind, Classify.classifyName(input).kind)
         })
       }
     : undefined

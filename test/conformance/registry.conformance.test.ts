@@ -31,7 +31,7 @@ const one = ({ says = "ok", ...plan }: Plan, ran: Ran = []): Family =>
     const [, kind] = /^returns (\w+) kind$/.exec(says) ?? []
     return kind === undefined
       ? Effect.succeed(says)
-      : Effect.fail(Classify.errorOf(kind, "it was not found"))
+      : Effect.fail(Classify.toolErrorFrom(kind, "it was not found"))
   })
 
 const all = (families: ReadonlyArray<Family>) =>

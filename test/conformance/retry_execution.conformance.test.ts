@@ -1,6 +1,6 @@
 import { assert } from "@effect/vitest"
 import { Effect } from "effect"
-import { errorOf } from "../../src/error/Classify.ts"
+import { toolErrorFrom } from "../../src/error/Classify.ts"
 import type { RetryConfig } from "../../src/tool/RetryPolicy.ts"
 import { AgentRuntime } from "../../services/AgentRuntime.ts"
 import type { ToolAttempt } from "../../services/ToolAttemptObserver.ts"
@@ -14,7 +14,7 @@ type Fields = Readonly<Record<string, unknown>>
 const ending = (outcome: unknown): Effect.Effect<unknown, unknown> => {
   if (!isRecord(outcome)) return Effect.die("the case has no more outcomes")
   if (typeof outcome.errorKind === "string") {
-    return Effect.fail(errorOf(outcome.errorKind, "it failed"))
+    return Effect.fail(toolErrorFrom(outcome.errorKind, "it failed"))
   }
   return "raw" in outcome ? Effect.fail(outcome.raw) : Effect.succeed(outcome.content)
 }

@@ -40,7 +40,7 @@ const described = (
     ToolTerminalError: "internal"
   }
   if (fails !== undefined && fails in names) {
-    const body = () => Effect.fail(Classify.errorOf(names[fails], "it failed"))
+    const body = () => Effect.fail(Classify.toolErrorFrom(names[fails], "it failed"))
     return { tool: { governance, body }, ms: 0 }
   }
   if (/^(dies|throws|defect)/.test(words)) {

@@ -2,7 +2,7 @@ import { assert } from "@effect/vitest"
 import { Effect, Exit } from "effect"
 import type { Options } from "../../layers/calls/GuardedFetch.ts"
 import * as GuardedFetch from "../../layers/calls/GuardedFetch.ts"
-import { isGlobal } from "../../src/call/Address.ts"
+import { isGlobalAddress } from "../../src/call/Address.ts"
 import type { Driven } from "./Vectors.ts"
 import { conformance, hasShape, isRecord } from "./Vectors.ts"
 
@@ -28,8 +28,8 @@ conformance("ssrf_ip_ranges", ({ expect, input }): Driven => {
       run: Effect.andThen(
         judged(`https://${hostOf(input)}/`, expect),
         Effect.sync(() => {
-          if (input.startsWith("100.")) assert.isFalse(isGlobal(input))
-          else assert.strictEqual(isGlobal(input), !expect.blocked)
+          if (input.startsWith("100.")) assert.isFalse(isGlobalAddress(input))
+          else assert.strictEqual(isGlobalAddress(input), !expect.blocked)
         })
       )
     }

@@ -130,7 +130,7 @@ const timed = (input: Fields, expect: Fields): Driven => {
 
 /** A body that fails with a kind of error, before or after its deadline. */
 const inner = (kind: string, deadlineHit: boolean, expect: Fields): Driven => {
-  const fails = Effect.fail(Classify.errorOf(kind, "an inner failure"))
+  const fails = Effect.fail(Classify.toolErrorFrom(kind, "an inner failure"))
   const ran: Ran = {
     // It cannot be interrupted, so that its failure arrives after the deadline.
     body: () =>

@@ -1,15 +1,15 @@
 import { assert, describe, it } from "@effect/vitest"
 import { BigDecimal, Result } from "effect"
-import { decimal, decimalText } from "../../src/cost/Decimal.ts"
+import { parseDecimal, decimalText } from "../../src/cost/Decimal.ts"
 import type { PriceTable } from "../../src/cost/PriceTable.ts"
-import { compile, costOf } from "../../src/cost/PriceTable.ts"
+import { compilePriceTable, costOf } from "../../src/cost/PriceTable.ts"
 import { AgentName } from "../../src/Ids.ts"
 import type { Usage } from "../../src/run/RunEvent.ts"
 
 const agent = AgentName.make("operations")
 
 const pricesOf = (...prices: PriceTable["prices"]) =>
-  Result.getOrThrow(compile({ version: "v1", currency: "USD", prices }))
+  Result.getOrThrow(compilePriceTable({ version: "v1", currency: "USD", prices }))
 
 const cost = (
   prices: ReturnType<typeof pricesOf>,
@@ -33,7 +33,7 @@ const amountOf = (...given: Parameters<typeof cost>) => {
 }
 
 const refused = (table: unknown) => {
-  const compiled = compile(table)
+  const compiled = compilePriceTable(table)
   if (Result.isSuccess(compiled)) return assert.fail("the table was taken")
   return compiled.failure
 }
@@ -71,8 +71,8 @@ describe("PriceTable", () => {
     )
     const three = amountOf(prices, "m", { input_tokens: 0, output_tokens: 3 })
     assert.strictEqual(three, "0.0000003")
-    assert.strictEqual(decimalText(BigDecimal.sum(decimal("0.1"), decimal("0.2"))), "0.3")
-    assert.strictEqual(decimalText(decimal("1000000")), "1000000")
+    assert.strictEqual(decimalText(BigDecimal.sum(parseDecimal("0.1"), parseDecimal("0.2"))), "0.3")
+    assert.strictEqual(decimalText(parseDecimal("1000000")), "1000000")
   })
 
   it("parts without a price of their own cost what they are part of", () => {

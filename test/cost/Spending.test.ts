@@ -1,21 +1,21 @@
 import { assert, describe, it } from "@effect/vitest"
 import { BigDecimal, Result } from "effect"
-import { decimal, decimalText } from "../../src/cost/Decimal.ts"
-import { compile } from "../../src/cost/PriceTable.ts"
+import { parseDecimal, decimalText } from "../../src/cost/Decimal.ts"
+import { compilePriceTable } from "../../src/cost/PriceTable.ts"
 import type { ModelSpent, ModelUse } from "../../src/cost/Spending.ts"
-import { useOf, uses_max, withUse } from "../../src/cost/Spending.ts"
+import { modelUseOf, uses_max, addModelUse } from "../../src/cost/Spending.ts"
 import { AgentName } from "../../src/Ids.ts"
 import { seeded } from "../run/Interleaving.ts"
 
 const prices = Result.getOrThrow(
-  compile({
+  compilePriceTable({
     version: "v1",
     currency: "USD",
     prices: [{ model: "m*", input: "0.1", output: "0.3" }]
   })
 )
 const agent = AgentName.make("tester")
-const one = (spent: ModelSpent) => useOf(prices, agent, spent)
+const one = (spent: ModelSpent) => modelUseOf(prices, agent, spent)
 const usage = (input_tokens: number, output_tokens = 0) => ({ input_tokens, output_tokens })
 
 const total = (uses: ReadonlyArray<ModelUse>) => {
@@ -24,7 +24,7 @@ const total = (uses: ReadonlyArray<ModelUse>) => {
   for (const use of uses) {
     tokens += (use.usage?.input_tokens ?? 0) + (use.usage?.output_tokens ?? 0)
     turns += use.turns ?? 1
-    if (use.cost?._tag === "Priced") amount = BigDecimal.sum(amount, decimal(use.cost.amount))
+    if (use.cost?._tag === "Priced") amount = BigDecimal.sum(amount, parseDecimal(use.cost.amount))
     else unpriced += use.turns ?? 1
   }
   return { amount: decimalText(amount), tokens, turns, unpriced }
@@ -41,7 +41,7 @@ describe("what a body says that it spent", () => {
       ({ _tag: "Unpriced", agent, reason, prices: "v1" }) as const
     assert.deepInclude(one({ model: "m1" }), { cost: unpriced("no_usage") })
     assert.deepInclude(one({ model: "x", usage: usage(1) }), { cost: unpriced("no_price") })
-    assert.deepStrictEqual(useOf(undefined, agent, { usage: usage(1) }), {
+    assert.deepStrictEqual(modelUseOf(undefined, agent, { usage: usage(1) }), {
       model: "",
       usage: usage(1)
     })
@@ -75,7 +75,7 @@ describe("what a body says that it spent", () => {
         const counted = random() < 0.9 ? usage(Math.floor(random() * 1e6), name) : undefined
         const use = one({ model, usage: counted })
         all.push(use)
-        uses = withUse(uses, use)
+        uses = addModelUse(uses, use)
       }
       assert.isAtMost(uses.length, uses_max)
       assert.deepStrictEqual(total(uses), total(all))
@@ -85,7 +85,7 @@ describe("what a body says that it spent", () => {
 
   it("ST-12 of one model becomes one entry beyond the bound", () => {
     let uses: ReadonlyArray<ModelUse> = []
-    for (let n = 0; n < 1_000; n++) uses = withUse(uses, one({ model: "m", usage: usage(1) }))
+    for (let n = 0; n < 1_000; n++) uses = addModelUse(uses, one({ model: "m", usage: usage(1) }))
     assert.strictEqual(uses.length, 29)
     assert.deepInclude(uses.at(-1), { model: "m", turns: 972, usage: usage(972) })
   })

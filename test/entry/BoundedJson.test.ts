@@ -4,9 +4,9 @@ import { canonical, copyJson } from "../../src/Canonical.ts"
 import {
   bounds_default,
   depth_max,
-  isWithin,
+  isWithinBounds,
   readJson,
-  readValue
+  readJsonValue
 } from "../../src/entry/BoundedJson.ts"
 import { argumentsOf } from "../../layers/model/TurnParts.ts"
 import { anyValue, random } from "./HostileValues.ts"
@@ -82,7 +82,7 @@ describe("readJson", () => {
     const read = Result.getOrThrow(readJson('{"__proto__":{"admin":true}}')) as object
     assert.deepStrictEqual(Object.keys(read), ["__proto__"])
     assert.isUndefined((read as { admin?: true }).admin)
-    const value = Result.getOrThrow(readValue(read)) as object
+    const value = Result.getOrThrow(readJsonValue(read)) as object
     assert.deepStrictEqual(Object.keys(value), ["__proto__"])
     assert.strictEqual(Object.getPrototypeOf(value), Object.prototype)
   })
@@ -91,7 +91,7 @@ describe("readJson", () => {
 describe("values of a program", () => {
   it("are copied, and refused where JSON has no word for them", () => {
     const given = { a: [1, { b: "x" }], u: undefined }
-    const read = Result.getOrThrow(readValue(given))
+    const read = Result.getOrThrow(readJsonValue(given))
     given.a.push(2)
     assert.deepStrictEqual(read, { a: [1, { b: "x" }] })
     const circle: Record<string, unknown> = {}
@@ -106,16 +106,16 @@ describe("values of a program", () => {
       circle,
       Symbol("s")
     ]) {
-      assert.notStrictEqual(why(readValue(value)), "read")
+      assert.notStrictEqual(why(readJsonValue(value)), "read")
     }
   })
 
   it("that are within the bounds can be walked by whatever walks them by recursion", () => {
     const deepest = JSON.parse(objects(depth_max)) as never
-    assert.isTrue(isWithin(deepest))
+    assert.isTrue(isWithinBounds(deepest))
     assert.strictEqual(canonical(copyJson(deepest)), objects(depth_max))
-    assert.isFalse(isWithin(JSON.parse(objects(depth_max + 1))))
-    assert.isFalse(isWithin({ n: Infinity }, bounds_default, true))
+    assert.isFalse(isWithinBounds(JSON.parse(objects(depth_max + 1))))
+    assert.isFalse(isWithinBounds({ n: Infinity }, bounds_default, true))
   })
 
   it("arguments of a call beyond the bounds are a malformed call, with its text", () => {

@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url"
 import { Exit, Result } from "effect"
 import { compileForeignSchema } from "../../layers/mcp/ForeignSchema.ts"
 import { linearPattern } from "../../src/entry/LinearPattern.ts"
-import { ofName } from "../../src/error/Classify.ts"
+import { classifyName } from "../../src/error/Classify.ts"
 
 /** A generous hard stop: what looks through its text once is done within a few seconds. */
 const stop_ms = 120_000
@@ -22,8 +22,11 @@ describe("texts of 100,000 characters that were made to be searched for ever", (
   )
 
   it("are no names of errors", () => {
-    assert.deepStrictEqual(ofName("timeout"), { class: "ToolTransientError", kind: "timeout" })
-    assert.strictEqual(ofName(`timeout${" ".repeat(1_000)}`).kind, "unknown")
+    assert.deepStrictEqual(classifyName("timeout"), {
+      class: "ToolTransientError",
+      kind: "timeout"
+    })
+    assert.strictEqual(classifyName(`timeout${" ".repeat(1_000)}`).kind, "unknown")
   })
 })
 

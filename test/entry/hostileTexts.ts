@@ -6,12 +6,12 @@
 import { argsSummary } from "../../src/approval/ArgsSummary.ts"
 import { redact } from "../../src/error/Redaction.ts"
 import { detailOf } from "../../src/call/ErrorDetail.ts"
-import { matches } from "../../src/capability/Glob.ts"
+import { globMatches } from "../../src/capability/Glob.ts"
 import { sanitiseError } from "../../src/delivery/SanitisedError.ts"
-import { ofName } from "../../src/error/Classify.ts"
+import { classifyName } from "../../src/error/Classify.ts"
 import { readJson } from "../../src/entry/BoundedJson.ts"
 import { linearPattern } from "../../src/entry/LinearPattern.ts"
-import { fill, malformedIn, readsOf } from "../../src/graph/StateTemplate.ts"
+import { fillTemplates, malformedTemplate, pathsReadBy } from "../../src/graph/StateTemplate.ts"
 import { Policy, permissionFor } from "../../src/permission/Policy.ts"
 import { stepOfCall } from "../../src/replay/Divergence.ts"
 import { shownDescription } from "../../src/tool/McpTool.ts"
@@ -67,15 +67,19 @@ const table: Readonly<Record<string, (text: string) => unknown>> = {
     cleanResult(JSON.stringify({ text }), false),
     cleanResult(JSON.stringify(text), true)
   ],
-  ofName,
+  classifyName,
   nearest: (text) => didYouMean(text, ["refund", text]),
   suggestion: (text) => suggestNames(text, ["refund", "repay"]),
   strayMembers: (text) => strayMembers({ [text]: 1 }, { properties: { [text + "x"]: {}, a: {} } }),
   timeoutMs,
-  template: (text) => [readsOf(text), malformedIn(text), fill(text, new Map([["a", text]]))],
+  template: (text) => [
+    pathsReadBy(text),
+    malformedTemplate(text),
+    fillTemplates(text, new Map([["a", text]]))
+  ],
   permission: (text) =>
     typeof permission === "function" ? permission({ command: text }, undefined) : permission,
-  glob: (text) => [matches("/srv/*/*.txt", text), matches("*a*b", text)],
+  glob: (text) => [globMatches("/srv/*/*.txt", text), globMatches("*a*b", text)],
   stepOfCall,
   detailOf: (text) => detailOf(JSON.stringify({ detail: text })),
   mcpDescription: (text) =>

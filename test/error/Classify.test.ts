@@ -83,27 +83,28 @@ const classes: Record<string, ReadonlyArray<string>> = {
 describe("Classify", () => {
   for (const [expected, names] of Object.entries(classes)) {
     it(`ST-14 ST-15 ST-16 ST-17 gives ${expected} to the sources' own names for it`, () => {
-      for (const name of names) assert.strictEqual(Classify.ofName(name).class, expected, name)
+      for (const name of names)
+        assert.strictEqual(Classify.classifyName(name).class, expected, name)
     })
   }
 
   it("SM-17 keeps the kind that SemStreams gave, also where the class is another's (U2)", () => {
     assert.deepEqual(
       ["timeout", "not_found", "invalid_args", "permission", "network", "internal", "unknown"].map(
-        (kind) => Classify.ofName(kind).kind
+        (kind) => Classify.classifyName(kind).kind
       ),
       ["timeout", "not_found", "invalid_args", "permission", "network", "internal", "unknown"]
     )
-    assert.deepEqual(Classify.ofName("not_allowed(allowlist)"), {
+    assert.deepEqual(Classify.classifyName("not_allowed(allowlist)"), {
       class: "ToolPolicyError",
       kind: "not_found"
     })
-    assert.deepEqual(Classify.ofName("504"), { class: "ToolTransientError", kind: "timeout" })
+    assert.deepEqual(Classify.classifyName("504"), { class: "ToolTransientError", kind: "timeout" })
   })
 
   it("gives every HTTP status one of the four classes", () => {
     for (let status = 100; status < 600; status++) {
-      assert.property(classes, Classify.ofHttpStatus(status).class)
+      assert.property(classes, Classify.classifyHttpStatus(status).class)
     }
   })
 })

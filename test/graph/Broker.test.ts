@@ -12,8 +12,8 @@ import { AgentRuntime } from "../../services/AgentRuntime.ts"
 import { Broker, BrokerRefused, BrokerUnavailable } from "../../services/Broker.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import type { BrokerResponse } from "../../src/agents/Broker.ts"
-import { agentOf } from "../../src/graph/GraphAgent.ts"
-import { load } from "../../src/graph/ToolGraph.ts"
+import { graphAgent } from "../../src/graph/GraphAgent.ts"
+import { loadGraph } from "../../src/graph/ToolGraph.ts"
 import { AgentName, ConversationId } from "../../src/Ids.ts"
 import { toolKeyOf } from "../../src/tool/ToolSpec.ts"
 import * as H from "../runtime/Harness.ts"
@@ -21,7 +21,7 @@ import * as H from "../runtime/Harness.ts"
 const request = { agent_id: "a-7", intent: "orders of ada" }
 
 const graphs = Effect.all([
-  load({
+  loadGraph({
     name: "by-kind-tool",
     capabilities: ["tools:broker_request"],
     nodes: [
@@ -35,7 +35,7 @@ const graphs = Effect.all([
     ],
     output: "{{state.said}}"
   }),
-  load({
+  loadGraph({
     name: "by-kind-broker",
     capabilities: ["tools:broker_request"],
     nodes: [
@@ -62,7 +62,7 @@ const told = Effect.fnUntraced(function* (
   const broker = answers === undefined ? Layer.empty : Layer.succeed(Broker, { request: answers })
   const layer = Runtime.layer({
     agents: [
-      ...all.map(agentOf),
+      ...all.map(graphAgent),
       AgentSpec.make({
         name: H.agentName,
         instructions: "Test.",

@@ -12,7 +12,7 @@ import * as ScriptedModelGateway from "../../layers/model/ScriptedModelGateway.t
 import { AgentRuntime } from "../../services/AgentRuntime.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import { ToolUserError } from "../../src/error/ToolError.ts"
-import { agentOf } from "../../src/graph/GraphAgent.ts"
+import { graphAgent } from "../../src/graph/GraphAgent.ts"
 import type { ToolGraph } from "../../src/graph/ToolGraph.ts"
 import { AgentName, ConversationId } from "../../src/Ids.ts"
 import { tool } from "../../src/tool/DeclaredTool.ts"
@@ -75,7 +75,7 @@ const shop = (seen: Seen) => [
 const layer = (graph: ToolGraph, seen: Seen, script: ScriptedModelGateway.Script = []) =>
   Runtime.layer({
     agents: [
-      agentOf(graph),
+      graphAgent(graph),
       AgentSpec.make({ name: H.agentName, instructions: "Test.", specialists: [graph.spec.name] })
     ],
     tools: shop(seen)
@@ -245,7 +245,7 @@ it.live("SG-52 over HTTP a run of a graph says which node failed, and why", () =
 
 /** A process over stores that the test holds; it ends with the scope. */
 const process = (graph: ToolGraph, seen: Seen) =>
-  Runtime.layer({ agents: [agentOf(graph)], tools: shop(seen) }).pipe(
+  Runtime.layer({ agents: [graphAgent(graph)], tools: shop(seen) }).pipe(
     Layer.provide(ActorMemories.layer(EphemeralAgentMemory.layer)),
     Layer.provide(GraphModelGateway.layer([graph])),
     Layer.provide(ScriptedModelGateway.layer([])),

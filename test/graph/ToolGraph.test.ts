@@ -1,8 +1,8 @@
 import { assert, it } from "@effect/vitest"
 import { Effect, Result } from "effect"
 import * as GraphText from "../../layers/agents/GraphText.ts"
-import { load } from "../../src/graph/ToolGraph.ts"
-import { fill } from "../../src/graph/StateTemplate.ts"
+import { loadGraph } from "../../src/graph/ToolGraph.ts"
+import { fillTemplates } from "../../src/graph/StateTemplate.ts"
 
 const node = (id: string, more: object = {}) => ({
   id,
@@ -14,7 +14,7 @@ const node = (id: string, more: object = {}) => ({
 const input = { type: "object", properties: { order: { type: "string" } }, required: ["order"] }
 
 const waves = (value: unknown) =>
-  Effect.map(load(value), (graph) => graph.waves.map((wave) => wave.map(({ id }) => id)))
+  Effect.map(loadGraph(value), (graph) => graph.waves.map((wave) => wave.map(({ id }) => id)))
 
 it.effect("SG-52 a node runs as soon as those whose results it reads have ended", () =>
   Effect.gen(function* () {
@@ -121,7 +121,7 @@ const refusals: ReadonlyArray<
 for (const [title, graph, where, field, says] of refusals) {
   it.effect(`refuses at load: ${title}`, () =>
     Effect.gen(function* () {
-      const error = yield* Effect.flip(load({ name: "refunds", ...graph }))
+      const error = yield* Effect.flip(loadGraph({ name: "refunds", ...graph }))
       assert.deepInclude(error, { _tag: "GraphRefused", graph: "refunds", field })
       assert.strictEqual(error.node, where)
       assert.match(error.message, says)
@@ -133,7 +133,7 @@ it("SG-53 fills templates with values of any kind, and names the path that is mi
   const state = new Map<string, never>(
     Object.entries({ n: 3, list: [{ x: "ü" }], text: "{{state.n}}", nothing: null }) as never
   )
-  const filled = (value: never) => Result.getOrThrow(fill(value, state))
+  const filled = (value: never) => Result.getOrThrow(fillTemplates(value, state))
   assert.deepStrictEqual(
     filled({
       whole: "{{ state.list }}",
@@ -154,7 +154,7 @@ it("SG-53 fills templates with values of any kind, and names the path that is mi
     ["a {{state.constructor}}", "constructor"],
     ["{{state.list.length}}", "list.length"]
   ] as const) {
-    const found = fill(text, state)
+    const found = fillTemplates(text, state)
     assert.strictEqual(Result.isFailure(found) ? found.failure : "(found)", path)
   }
 })

@@ -1,9 +1,9 @@
 /** Rules and lists at their edges: what is not spoken of is not allowed, and what is denied stays so. */
 import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
-import { patternOf, rulesFor } from "../../src/permission/PermissionRule.ts"
+import { parsePattern, rulesFor } from "../../src/permission/PermissionRule.ts"
 import { decodedPolicy, effectivePermission, policyOf } from "../../src/permission/Policy.ts"
-import { claimOf, grantsOf, missingOf } from "../../src/capability/Capability.ts"
+import { parseCapability, grantsOf, uncoveredCapability } from "../../src/capability/Capability.ts"
 
 const said = (permission: "allow" | "deny", prefix: string, args: unknown) =>
   rulesFor([{ pattern: `read(${prefix}:*)`, permission }], ["read"], { arguments: ["path"] }).of(
@@ -39,9 +39,9 @@ describe("a rule of a path", () => {
 
   it("is one only with a name before its brackets and with both of them", () => {
     for (const text of ["read", "read(src/", "read:*)", "(src/:*)", "read(src/)"]) {
-      assert.deepStrictEqual(patternOf(text), { tool: text, prefix: undefined })
+      assert.deepStrictEqual(parsePattern(text), { tool: text, prefix: undefined })
     }
-    assert.deepStrictEqual(patternOf("read(src/:*)"), { tool: "read", prefix: "src/" })
+    assert.deepStrictEqual(parsePattern("read(src/:*)"), { tool: "read", prefix: "src/" })
   })
 })
 
@@ -81,10 +81,10 @@ describe("a policy", () => {
 
 it("a granted URL with a user or a password, or without a host, holds nothing", () => {
   for (const grant of ["https://user@a.example/*", "https://:pw@a.example/*", "https://[x/*"]) {
-    const grants = grantsOf([claimOf(`net:${grant}`)], false)
-    assert.isDefined(missingOf(grants, ["net:https://a.example/x"]), grant)
+    const grants = grantsOf([parseCapability(`net:${grant}`)], false)
+    assert.isDefined(uncoveredCapability(grants, ["net:https://a.example/x"]), grant)
   }
-  const root = grantsOf([claimOf("net:https://a.example")], false)
-  assert.isDefined(missingOf(root, ["net:https://a.example/x"]))
-  assert.isUndefined(missingOf(root, ["net:https://a.example/"]))
+  const root = grantsOf([parseCapability("net:https://a.example")], false)
+  assert.isDefined(uncoveredCapability(root, ["net:https://a.example/x"]))
+  assert.isUndefined(uncoveredCapability(root, ["net:https://a.example/"]))
 })

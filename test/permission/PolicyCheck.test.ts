@@ -2,13 +2,14 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit } from "effect"
 import { Policy } from "../../src/permission/Policy.ts"
-import { check, straysOf } from "../../src/permission/PolicyCheck.ts"
+import { checkPolicy, ineffectiveEntries } from "../../src/permission/PolicyCheck.ts"
 import { toolsNamed } from "./Tools.ts"
 
 const denying = (...patterns: ReadonlyArray<string>): Policy =>
   Policy.make({ rules: patterns.map((pattern) => ({ pattern, permission: "deny" })) })
 
-const mistake = (policy: Policy) => Effect.map(Effect.flip(check(policy)), ({ message }) => message)
+const mistake = (policy: Policy) =>
+  Effect.map(Effect.flip(checkPolicy(policy)), ({ message }) => message)
 
 const name_mend = 'Write a name such as "refund", or a key such as "shop.refund@1".'
 const url_mend = (tool: string) =>
@@ -94,7 +95,7 @@ describe("a rule", () => {
       ),
       approval_required: ["run", "a.b@1"]
     }
-    assert.isTrue(Exit.isSuccess(Effect.runSyncExit(check(policy))))
+    assert.isTrue(Exit.isSuccess(Effect.runSyncExit(checkPolicy(policy))))
   })
 })
 
@@ -115,7 +116,7 @@ const tools = toolsNamed({
 })
 
 const said = (...patterns: ReadonlyArray<string>) =>
-  straysOf(denying(...patterns), tools).map(({ message }) => message)
+  ineffectiveEntries(denying(...patterns), tools).map(({ message }) => message)
 
 describe("a rule of a tool that is there", () => {
   it("has an effect where its tool may have what it reads", () => {
@@ -163,9 +164,9 @@ describe("a rule of a tool that is there", () => {
 
   it("has one where another tool of the name can be read by it", () => {
     const two = [...tools, ...toolsNamed({ count: { properties: { n: text } } }, "more")]
-    assert.deepStrictEqual(straysOf(denying("count(1:*)"), two), [])
-    assert.lengthOf(straysOf(denying("test.count@1(1:*)"), two), 1)
-    assert.deepStrictEqual(straysOf(denying("more.count@1(1:*)"), two), [])
+    assert.deepStrictEqual(ineffectiveEntries(denying("count(1:*)"), two), [])
+    assert.lengthOf(ineffectiveEntries(denying("test.count@1(1:*)"), two), 1)
+    assert.deepStrictEqual(ineffectiveEntries(denying("more.count@1(1:*)"), two), [])
   })
 })
 
@@ -173,7 +174,7 @@ describe("a server of a policy", () => {
   it("has an effect where it brings a tool, and the name that was probably meant is said where not", () => {
     const brought = toolsNamed({ get: { properties: {} } }, "net", "mcp:github")
     const stray = (servers: Policy["servers"]) =>
-      straysOf(Policy.make({ servers }), [...tools, ...brought])
+      ineffectiveEntries(Policy.make({ servers }), [...tools, ...brought])
     assert.deepStrictEqual(stray({ "mcp:github": "deny" }), [])
     assert.deepStrictEqual(stray({ "mcp:githup": "deny", "mcp:github": "ask" }), [
       {
@@ -182,6 +183,9 @@ describe("a server of a policy", () => {
           'The policy\'s server "mcp:githup" (deny) has no effect: it brings no tool here. Did you mean "mcp:github"?'
       }
     ])
-    assert.lengthOf(straysOf(Policy.make({ servers: { "mcp:github": "allow" } }), tools), 1)
+    assert.lengthOf(
+      ineffectiveEntries(Policy.make({ servers: { "mcp:github": "allow" } }), tools),
+      1
+    )
   })
 })

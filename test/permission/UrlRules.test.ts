@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import type { Permission } from "../../src/tool/SideEffects.ts"
-import { missingOf, grantsOf, claimOf } from "../../src/capability/Capability.ts"
+import { uncoveredCapability, grantsOf, parseCapability } from "../../src/capability/Capability.ts"
 import { rulesFor } from "../../src/permission/PermissionRule.ts"
 
 /** What one rule makes of a call of a tool that takes a text; undefined = it does not speak of it. */
@@ -232,8 +232,9 @@ describe("a rule with a path", () => {
 
 describe("a grant with a URL", () => {
   const covers = (grant: string, wanted: string): boolean =>
-    missingOf(grantsOf([claimOf(`net.fetch:${grant}`)], true), [`net.fetch:${wanted}`]) ===
-    undefined
+    uncoveredCapability(grantsOf([parseCapability(`net.fetch:${grant}`)], true), [
+      `net.fetch:${wanted}`
+    ]) === undefined
 
   it("SG-45 covers its own host alone", () => {
     assert.isTrue(covers("https://api.example.com/*", "https://api.example.com/v1"))

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import type { FinishReason, ModelTurned, ProposedCall, RunEvent } from "../../src/run/RunEvent.ts"
-import { frameOf, rootFrame } from "../../src/Ids.ts"
+import { frameOpenedBy, rootFrame } from "../../src/Ids.ts"
 import { delegated, first, proposal, says, second, started } from "./Scenes.ts"
 
 const turn = (given: Partial<ModelTurned>): RunEvent => ({
@@ -195,7 +195,7 @@ describe("a specialist's turn that did not end well", () => {
         }
       }
     })
-    assert.strictEqual(frameOf(first), frame)
+    assert.strictEqual(frameOpenedBy(first), frame)
     assert.isUndefined(play.state.ended)
     assert.deepStrictEqual(
       play.state.openFrames.map(({ id }) => id),

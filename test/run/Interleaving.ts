@@ -6,7 +6,7 @@ import { Result } from "effect"
 import type { Decision } from "../../src/approval/Approval.ts"
 import type { TurnCost } from "../../src/cost/TurnCost.ts"
 import type { CallId, FrameId } from "../../src/Ids.ts"
-import { AgentName, ApprovalId, callId, frameOf, rootFrame, RunId } from "../../src/Ids.ts"
+import { AgentName, ApprovalId, callId, frameOpenedBy, rootFrame, RunId } from "../../src/Ids.ts"
 import type { Amendment } from "../../src/run/RunCommand.ts"
 import { cancelRun, decideApproval, expireApproval, settleCall } from "../../src/run/RunCommand.ts"
 import { conclude } from "../../src/run/RunConclusion.ts"
@@ -360,7 +360,7 @@ export const drain = (play: Play): void => {
 export const delegationsOf = (play: Play): Map<string, number> => {
   const opened = new Map<string, number>()
   for (const call of play.state.calls.values()) {
-    if (!play.state.frames.has(frameOf(call.id))) continue
+    if (!play.state.frames.has(frameOpenedBy(call.id))) continue
     const step = `${call.frame}/${call.step}`
     opened.set(step, (opened.get(step) ?? 0) + 1)
   }

@@ -3,7 +3,7 @@ import { assert } from "@effect/vitest"
 import type { RunEvent } from "../../src/run/RunEvent.ts"
 import type { CallPhase, FrameState, RunState } from "../../src/run/RunState.ts"
 import { evolve, fold } from "../../src/run/RunState.ts"
-import { depthOf, frameOf, rootFrame } from "../../src/Ids.ts"
+import { frameDepth, frameOpenedBy, rootFrame } from "../../src/Ids.ts"
 import { breachOf, callsUsed, maxOf } from "../../src/run/RunBreach.ts"
 import { empty_text } from "../../src/run/RunGuard.ts"
 import type { Play } from "./Interleaving.ts"
@@ -100,7 +100,7 @@ export const assertLimits = (play: Play): void => {
     const times = about.filter((question) => question.limit === limit).length
     assert.isAtMost(times, limits.extensions_max)
   }
-  for (const frame of state.frames.keys()) assert.isAtMost(depthOf(frame), limits.depth_max)
+  for (const frame of state.frames.keys()) assert.isAtMost(frameDepth(frame), limits.depth_max)
   assert.isAtMost(state.questions, limits.questions_max)
   assert.isAtMost(state.dispatches, limits.writes_max)
   for (const opened of delegationsOf(play).values()) {
@@ -108,7 +108,7 @@ export const assertLimits = (play: Play): void => {
   }
   const used = [...state.calls.values()].filter(
     ({ id, phase }) =>
-      state.frames.has(frameOf(id)) ||
+      state.frames.has(frameOpenedBy(id)) ||
       phase._tag !== "Settled" ||
       phase.outcome._tag !== "Failed" ||
       phase.outcome.error.reason !== "CALLS_MAX"

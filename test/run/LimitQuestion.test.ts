@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { callId, frameOf, rootFrame } from "../../src/Ids.ts"
+import { callId, frameOpenedBy, rootFrame } from "../../src/Ids.ts"
 import { breachOf } from "../../src/run/RunBreach.ts"
 import { conclude } from "../../src/run/RunConclusion.ts"
 import { decide } from "../../src/run/RunDecider.ts"
@@ -168,7 +168,7 @@ describe("the reason of a stop", () => {
     says(play, { calls: [proposal("a"), proposal("b")] })
     delegates(play, first)
     give(play, { _tag: "Dispatches", call: second, key: "k", on_loss: "again" })
-    const frame = frameOf(first)
+    const frame = frameOpenedBy(first)
     proposes(play, 1, frame)
     says(play, {}, rootFrame)
     const mistaken: Outcome = {

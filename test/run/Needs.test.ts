@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { frameOf } from "../../src/Ids.ts"
+import { frameOpenedBy } from "../../src/Ids.ts"
 import { needOf, needsOf, stillNeeded, toolOf, versionOf } from "../../src/run/Needs.ts"
 import { fold } from "../../src/run/RunState.ts"
 import * as Samples from "../contracts/Samples.ts"
@@ -39,7 +39,7 @@ describe("what a run needs", () => {
     const play = started()
     says(play, { calls: [proposal("z"), proposal("a")] })
     delegates(play, second)
-    const frame = frameOf(second)
+    const frame = frameOpenedBy(second)
     proposes(play, 1, frame)
     const below = `${frame}/1.0` as typeof first
     for (const [call, tool] of [

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
-import { callId, frameOf, rootFrame } from "../../src/Ids.ts"
+import { callId, frameOpenedBy, rootFrame } from "../../src/Ids.ts"
 import { conclude } from "../../src/run/RunConclusion.ts"
 import { decide } from "../../src/run/RunDecider.ts"
 import type { RunInput } from "../../src/run/RunDecider.ts"
@@ -199,7 +199,7 @@ describe("a turn", () => {
     ends(play, first)
     assert.lengthOf(late(play), 3)
     for (const step of [0, 1, 3]) assert.deepStrictEqual(late(play, rootFrame, step), [])
-    assert.deepStrictEqual(late(play, frameOf(second), 1), [], "there is no such frame")
+    assert.deepStrictEqual(late(play, frameOpenedBy(second), 1), [], "there is no such frame")
   })
 
   it("of a run that is stopping, of a frame that has answered or is closed, is dropped", () => {
@@ -221,10 +221,10 @@ describe("a turn", () => {
     proposes(stopping, 2)
     delegates(stopping, second)
     give(stopping, { _tag: "Dispatches", call: first, key: "k", on_loss: "unknown" })
-    assert.lengthOf(late(stopping, frameOf(second), 1), 3)
+    assert.lengthOf(late(stopping, frameOpenedBy(second), 1), 3)
     command(stopping, (state) => cancelRun(state, run, "ada", "enough"))
     assert.isUndefined(stopping.state.ended)
-    assert.deepStrictEqual(late(stopping, frameOf(second), 1), [])
+    assert.deepStrictEqual(late(stopping, frameOpenedBy(second), 1), [])
   })
 
   it("that failed ends the run with its reason if it is the supervisor's", () => {

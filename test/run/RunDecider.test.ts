@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { AgentName, callId, frameOf, rootFrame } from "../../src/Ids.ts"
+import { AgentName, callId, frameOpenedBy, rootFrame } from "../../src/Ids.ts"
 import { conclude } from "../../src/run/RunConclusion.ts"
 import { decide } from "../../src/run/RunDecider.ts"
 import { cancelRun } from "../../src/run/RunCommand.ts"
@@ -295,11 +295,11 @@ describe("steps_max", () => {
     const wanted = wantedWork(play.state).filter((each) => each._tag === "AskModel")
     assert.deepStrictEqual(
       wanted.map((each) => each.frame),
-      [frameOf(first(0))]
+      [frameOpenedBy(first(0))]
     )
     give(play, {
       _tag: "TurnFinished",
-      turned: { _tag: "ModelTurned", frame: frameOf(first(0)), step: 1, ...turn(0) }
+      turned: { _tag: "ModelTurned", frame: frameOpenedBy(first(0)), step: 1, ...turn(0) }
     })
     assert.strictEqual(reasonOf(play, 1), "STEPS_MAX")
     const [last, ...none] = wantedWork(play.state)
@@ -317,7 +317,7 @@ describe("steps_max", () => {
     delegate(play, 1)
     // Both turns are decided in one pass, before anything is concluded from the first.
     for (const index of [0, 1]) {
-      const frame = frameOf(first(index))
+      const frame = frameOpenedBy(first(index))
       apply(
         play,
         decide(play.state, {

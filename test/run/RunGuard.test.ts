@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { callId, frameOf, rootFrame } from "../../src/Ids.ts"
+import { callId, frameOpenedBy, rootFrame } from "../../src/Ids.ts"
 import { decide } from "../../src/run/RunDecider.ts"
 import type { Outcome, ProposedCall, RunEvent } from "../../src/run/RunEvent.ts"
 import { isParkable } from "../../src/run/RunState.ts"
@@ -379,7 +379,7 @@ describe("the same call that fails again and again", () => {
       const events = added(play, () =>
         give(play, {
           _tag: "TurnFailed",
-          frame: frameOf(call),
+          frame: frameOpenedBy(call),
           step: 1,
           reason: "model_unavailable",
           message: "no",

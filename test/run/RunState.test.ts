@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import type { Spending } from "../../src/cost/Spending.ts"
-import { callId, frameOf, rootFrame } from "../../src/Ids.ts"
+import { callId, frameOpenedBy, rootFrame } from "../../src/Ids.ts"
 import { answerOf } from "../../src/run/CallResult.ts"
 import { conclude } from "../../src/run/RunConclusion.ts"
 import { decide } from "../../src/run/RunDecider.ts"
@@ -100,12 +100,12 @@ describe("a run may leave its process", () => {
     const play = started()
     proposes(play, 2)
     delegates(play, first)
-    proposes(play, 1, frameOf(first))
-    asks(play, callId(frameOf(first), 1, 0))
+    proposes(play, 1, frameOpenedBy(first))
+    asks(play, callId(frameOpenedBy(first), 1, 0))
     assert.isFalse(isParkable(play.state), "the second call is still to run")
     delegates(play, second)
     assert.isFalse(isParkable(play.state), "the second specialist has its turn")
-    says(play, {}, frameOf(second))
+    says(play, {}, frameOpenedBy(second))
     assert.isTrue(isParkable(play.state))
   })
 })

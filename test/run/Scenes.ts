@@ -4,7 +4,7 @@
 import type { Decision } from "../../src/approval/Approval.ts"
 import type { TurnCost } from "../../src/cost/TurnCost.ts"
 import type { CallId, FrameId } from "../../src/Ids.ts"
-import { AgentName, callId, frameOf, rootFrame } from "../../src/Ids.ts"
+import { AgentName, callId, frameOpenedBy, rootFrame } from "../../src/Ids.ts"
 import type { RunInput } from "../../src/run/RunDecider.ts"
 import { decideApproval } from "../../src/run/RunCommand.ts"
 import type { ModelTurned, Outcome, ProposedCall, RunEvent } from "../../src/run/RunEvent.ts"
@@ -70,7 +70,7 @@ export const delegated = (limits: Partial<RunLimits> = {}) => {
   const play = started(limits)
   proposes(play, 1)
   delegates(play, first)
-  return { play, frame: frameOf(first) }
+  return { play, frame: frameOpenedBy(first) }
 }
 
 /** Puts the question of a run that has reached a limit, as its owner does. */

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Metric, Result } from "effect"
-import { compile } from "../../src/cost/PriceTable.ts"
+import { compilePriceTable } from "../../src/cost/PriceTable.ts"
 import type { RunEvent } from "../../src/run/RunEvent.ts"
 import { AgentName } from "../../src/Ids.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
@@ -21,7 +21,7 @@ const usage = { input_tokens: 100_000, output_tokens: 0 }
 const dear = call("look", { n: 1 }, { usage, model: "dear" })
 
 const prices = Result.getOrThrow(
-  compile({
+  compilePriceTable({
     version: "v1",
     currency: "USD",
     prices: [{ model: "dear", input: "1", output: "2" }]

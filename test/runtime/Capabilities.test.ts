@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Logger, Schema } from "effect"
-import { climbs, grantsOf, missingOf } from "../../src/capability/Capability.ts"
+import { scopeClimbs, grantsOf, uncoveredCapability } from "../../src/capability/Capability.ts"
 import { Policy } from "../../src/permission/Policy.ts"
 import { tool } from "../../src/tool/DeclaredTool.ts"
 import type { GovernedTool } from "../../src/tool/GovernedTool.ts"
@@ -41,10 +41,12 @@ describe("capabilities", () => {
         }),
         default_deny
       )
-      for (const each of climbing) assert.strictEqual(missingOf(grants, ["fs:a", each]), each)
+      for (const each of climbing)
+        assert.strictEqual(uncoveredCapability(grants, ["fs:a", each]), each)
     }
     const wide = grantsOf([{ name: "fs", scope: null }], false)
-    for (const each of level) assert.isFalse(climbs(each) || missingOf(wide, [each]) !== undefined)
+    for (const each of level)
+      assert.isFalse(scopeClimbs(each) || uncoveredCapability(wide, [each]) !== undefined)
   })
 
   it.effect("D4 SG-37 a tool that asks for a scope with a segment .. ends the start", () =>

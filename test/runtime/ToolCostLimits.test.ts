@@ -1,7 +1,7 @@
 /** What the bodies of tools spend on models: their limits, their sums, and what is known of them afterwards. */
 import { assert, describe, it } from "@effect/vitest"
 import { BigDecimal, Effect, Layer, Metric } from "effect"
-import { decimal, decimalText } from "../../src/cost/Decimal.ts"
+import { parseDecimal, decimalText } from "../../src/cost/Decimal.ts"
 import { ToolUserError } from "../../src/error/ToolError.ts"
 import type { RunId } from "../../src/Ids.ts"
 import { RunLimits } from "../../src/run/RunLimits.ts"
@@ -136,7 +136,7 @@ describe("over random calls", () => {
         assert.strictEqual(amount, decimalText(reported))
         const tool_totals = yield* ledger.totals({ tenant: H.tenant, by: "tool", limit: 10 })
         const sum = tool_totals.reduce(
-          (before, each) => BigDecimal.sum(before, decimal(each.amounts[0]?.amount ?? "0")),
+          (before, each) => BigDecimal.sum(before, parseDecimal(each.amounts[0]?.amount ?? "0")),
           BigDecimal.make(0n, 0)
         )
         assert.strictEqual(decimalText(sum), decimalText(reported))

@@ -5,7 +5,7 @@ import {
   ToolTerminalError,
   ToolTransientError,
   ToolUserError,
-  userText
+  failureTextForUser
 } from "../../src/error/ToolError.ts"
 import type { ToolErrorClass } from "../../src/error/ToolError.ts"
 import type { ScriptedTurn } from "../../layers/model/ScriptedModelGateway.ts"
@@ -239,7 +239,7 @@ describe("a failing tool", () => {
     () =>
       Effect.gen(function* () {
         const said = (cls: ToolErrorClass) =>
-          userText({ class: cls, kind: "unknown", message: "host db-7 said X" })
+          failureTextForUser({ class: cls, kind: "unknown", message: "host db-7 said X" })
         assert.strictEqual(said("ToolUserError"), "host db-7 said X")
         assert.strictEqual(said("ToolPolicyError"), "Not allowed: host db-7 said X")
         assert.notInclude(said("ToolTransientError"), "db-7")

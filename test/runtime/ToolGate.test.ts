@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Logger } from "effect"
 import { grantsOf } from "../../src/capability/Capability.ts"
-import { matches } from "../../src/capability/Glob.ts"
+import { globMatches } from "../../src/capability/Glob.ts"
 import { effectivePermission, Policy, policyOf } from "../../src/permission/Policy.ts"
 import { read_only_groups } from "../../src/tool/ToolGroup.ts"
 import { KillSwitch } from "../../services/KillSwitch.ts"
@@ -86,14 +86,14 @@ describe("capabilities", () => {
   })
 
   it("SG-39 a scope is a case-sensitive glob that is matched in linear time", () => {
-    assert.isTrue(matches("/workspace/*", "/workspace/a/b.csv"))
-    assert.isFalse(matches("/workspace/*", "/Workspace/a"))
-    assert.isTrue(matches("db-[0-9]?", "db-4x"))
-    assert.isFalse(matches("db-[!0-9]", "db-4"))
-    assert.isTrue(matches("[]]", "]"))
-    assert.isTrue(matches("a[", "a["))
-    assert.isFalse(matches("", "a"))
-    assert.isFalse(matches(`${"*a".repeat(250)}b`, "a".repeat(512)))
+    assert.isTrue(globMatches("/workspace/*", "/workspace/a/b.csv"))
+    assert.isFalse(globMatches("/workspace/*", "/Workspace/a"))
+    assert.isTrue(globMatches("db-[0-9]?", "db-4x"))
+    assert.isFalse(globMatches("db-[!0-9]", "db-4"))
+    assert.isTrue(globMatches("[]]", "]"))
+    assert.isTrue(globMatches("a[", "a["))
+    assert.isFalse(globMatches("", "a"))
+    assert.isFalse(globMatches(`${"*a".repeat(250)}b`, "a".repeat(512)))
   })
 })
 

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import { Tool, Toolkit } from "effect/ai"
-import { claimOf, required } from "../../src/capability/Capability.ts"
+import { parseCapability, requiredCapabilities } from "../../src/capability/Capability.ts"
 import { ToolError } from "../../src/error/ToolError.ts"
 import { tool } from "../../src/tool/DeclaredTool.ts"
 import type { Governance } from "../../src/tool/GovernedTool.ts"
@@ -112,14 +112,14 @@ describe("a tool's record", () => {
 
   it.effect("SG-34 SG-37 asks for capabilities of a name and a scope after its first colon", () =>
     Effect.gen(function* () {
-      assert.deepStrictEqual(required("a:b"), ["a:b"])
-      assert.deepStrictEqual(required(null), [])
-      assert.deepStrictEqual(claimOf("net.fetch:https://x/*"), {
+      assert.deepStrictEqual(requiredCapabilities("a:b"), ["a:b"])
+      assert.deepStrictEqual(requiredCapabilities(null), [])
+      assert.deepStrictEqual(parseCapability("net.fetch:https://x/*"), {
         name: "net.fetch",
         scope: "https://x/*"
       })
-      assert.deepStrictEqual(claimOf("tools:"), { name: "tools", scope: null })
-      assert.deepStrictEqual(claimOf("tools"), { name: "tools", scope: null })
+      assert.deepStrictEqual(parseCapability("tools:"), { name: "tools", scope: null })
+      assert.deepStrictEqual(parseCapability("tools"), { name: "tools", scope: null })
       for (const capability of [
         "",
         ":x",

@@ -2,7 +2,7 @@
  * The list of actors that a runtime shows: those with a fiber, then those whose run is parked, then those that crashed too
  * often.
  */
-import { actorOf } from "../../../src/Ids.ts"
+import { parseActorKey } from "../../../src/Ids.ts"
 import type { RunId, Tenant } from "../../../src/Ids.ts"
 import type { ActorInfo } from "../../../services/AgentRuntime.ts"
 import type { Actor } from "./Actor.ts"
@@ -29,7 +29,7 @@ export const actorList = (
   for (const [run, key] of parked) {
     if (found.length >= limit) break
     if (actors.has(key) || (only !== undefined && !key.startsWith(`${only}/`))) continue
-    found.push({ ...actorOf(key), state: "parked", run, restarts: 0 })
+    found.push({ ...parseActorKey(key), state: "parked", run, restarts: 0 })
   }
   for (const actor of stopped.values()) show(actor)
   return found

@@ -9,7 +9,7 @@ import * as Entries from "../../../src/entry/Entries.ts"
 import type { ConversationId, RunId } from "../../../src/Ids.ts"
 import type { Principal } from "../../../src/Principal.ts"
 import type { RightName } from "../../../src/Rights.ts"
-import { isOnlyOwn } from "../../../src/Rights.ts"
+import { isLimitedToOwn } from "../../../src/Rights.ts"
 import { CallNotUnknown, RunNotFound } from "../../../src/run/RunCommand.ts"
 import { AgentRuntime } from "../../../services/AgentRuntime.ts"
 import type { Message } from "../../../services/AgentRuntime.ts"
@@ -31,7 +31,7 @@ const failIfNotBegunBy = Effect.fnUntraced(function* (
   right: RightName,
   id: ConversationId
 ) {
-  if (!isOnlyOwn(by, right)) return
+  if (!isLimitedToOwn(by, right)) return
   const [first] = yield* tasks.ofConversation(by.tenant, id, 0, 1)
   if (!isOpenTo(by, right, first?.by)) return yield* new ConversationNotFound({ id })
 })
@@ -43,7 +43,7 @@ const failIfNotSentBy = Effect.fnUntraced(function* (
   right: RightName,
   run_id: RunId
 ) {
-  if (!isOnlyOwn(by, right)) return
+  if (!isLimitedToOwn(by, right)) return
   const task = yield* tasks.get(run_id)
   if (task?.tenant !== by.tenant || !isOpenTo(by, right, task.by)) {
     return yield* new RunNotFound({ run_id })
@@ -64,7 +64,7 @@ const withOwnKey = Effect.fnUntraced(function* (
   message: Message
 ): Effect.fn.Return<Message> {
   const { idempotency_key: key } = message
-  if (key === undefined || !isOnlyOwn(by, "send")) return message
+  if (key === undefined || !isLimitedToOwn(by, "send")) return message
   return { ...message, idempotency_key: `c-${yield* digestOf(digest, { by: by.id, key })}` }
 })
 

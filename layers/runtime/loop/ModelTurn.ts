@@ -4,7 +4,7 @@
  */
 import { Cause, Effect, Exit, Option } from "effect"
 import { copyJson } from "../../../src/Canonical.ts"
-import { bounds_default, isWithin } from "../../../src/entry/BoundedJson.ts"
+import { bounds_default, isWithinBounds } from "../../../src/entry/BoundedJson.ts"
 import { costOf } from "../../../src/cost/PriceTable.ts"
 import type { RunId } from "../../../src/Ids.ts"
 import type { RunInput, Turn } from "../../../src/run/RunDecider.ts"
@@ -145,7 +145,7 @@ const ownCalls = (calls: Turn["calls"]): Turn["calls"] =>
   calls.length === 1 ? [ownCall(calls[0]!)] : calls.map(ownCall)
 
 const ownCall = (call: ProposedCall): ProposedCall =>
-  isWithin(call.arguments, bounds_default, true)
+  isWithinBounds(call.arguments, bounds_default, true)
     ? { ...call, arguments: copyJson(call.arguments) }
     : { ...call, arguments: null, malformed: call.malformed ?? beyond_bounds }
 

@@ -2,7 +2,7 @@
  * A delivery read as a call, and what the call's sender is answered.
  */
 import { Exit, Schema } from "effect"
-import { bounds_default, isWithin } from "../../../src/entry/BoundedJson.ts"
+import { bounds_default, isWithinBounds } from "../../../src/entry/BoundedJson.ts"
 import { ToolTerminalError, ToolTransientError } from "../../../src/error/ToolError.ts"
 import type { RunInput } from "../../../src/run/RunDecider.ts"
 import { approvalRequired } from "../../../src/semstreams/Approvals.ts"
@@ -50,7 +50,7 @@ const decodeCall = Schema.decodeUnknownExit(CallMessage)
  * cannot reach another.
  */
 export const callOf = ({ id, payload, tool }: ToolDelivery): CallMessage | undefined => {
-  if (!isWithin(payload, bounds_default, true)) return undefined
+  if (!isWithinBounds(payload, bounds_default, true)) return undefined
   const call = decodeCall(payload)
   return Exit.isSuccess(call) && call.value.id === id ? { ...call.value, name: tool } : undefined
 }

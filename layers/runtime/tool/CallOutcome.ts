@@ -2,7 +2,7 @@
  * What the end of a body means for its call: the encoded result, or a failure of one of the four classes.
  */
 import { Cause, Exit } from "effect"
-import { depth_max, isWithin } from "../../../src/entry/BoundedJson.ts"
+import { depth_max, isWithinBounds } from "../../../src/entry/BoundedJson.ts"
 import { ToolTerminalError } from "../../../src/error/ToolError.ts"
 import type { CallId } from "../../../src/Ids.ts"
 import type { RunInput } from "../../../src/run/RunDecider.ts"
@@ -24,7 +24,7 @@ const valueOf = ({ encode, spec }: AgentTool, result: unknown): Outcome => {
   }
   const json = JSON.stringify(encoded.value) ?? "null"
   // Later readers walk a result by recursion. A text of at most `depth_max` characters cannot nest deeper than that.
-  if (json.length > depth_max && !isWithin(encoded.value)) {
+  if (json.length > depth_max && !isWithinBounds(encoded.value)) {
     return refusedResult(
       "RESULT_TOO_DEEP",
       `${spec.name} returned a value that nests deeper than ${depth_max}, or holds too many values.`

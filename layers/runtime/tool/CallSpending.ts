@@ -4,7 +4,7 @@
  */
 import type { Prices } from "../../../src/cost/PriceTable.ts"
 import type { ModelSpent, Spending } from "../../../src/cost/Spending.ts"
-import { useOf, withUse } from "../../../src/cost/Spending.ts"
+import { modelUseOf, addModelUse } from "../../../src/cost/Spending.ts"
 import type { CallHost } from "./CallHost.ts"
 
 /** Adds a report to the spending of a call of one tool. */
@@ -14,8 +14,8 @@ export type SpendingMeter = (host: CallHost, spent: ModelSpent) => void
 export const spendingMeterOf =
   (tool: string, prices: Prices | undefined): SpendingMeter =>
   (host, spent) => {
-    const use = useOf(prices, host.agent.spec.name, spent)
-    host.spent = { tool, uses: withUse(host.spent?.uses ?? [], use) }
+    const use = modelUseOf(prices, host.agent.spec.name, spent)
+    host.spent = { tool, uses: addModelUse(host.spent?.uses ?? [], use) }
   }
 
 /** The input with what the call's body has spent; the input itself where it spent nothing. */

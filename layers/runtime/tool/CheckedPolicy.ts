@@ -5,7 +5,11 @@
 import { Effect, Result } from "effect"
 import type { Policy } from "../../../src/permission/Policy.ts"
 import { decodedPolicy } from "../../../src/permission/Policy.ts"
-import { check, MisdeclaredPolicy, straysOf } from "../../../src/permission/PolicyCheck.ts"
+import {
+  checkPolicy,
+  MisdeclaredPolicy,
+  ineffectiveEntries
+} from "../../../src/permission/PolicyCheck.ts"
 import type { ToolRegistry } from "../../../services/ToolRegistry.ts"
 
 /** The decoded policy. Fails where it cannot be decoded, and where a rule can match nothing. */
@@ -16,7 +20,7 @@ export const validatePolicy = Effect.fnUntraced(function* (
   if (Result.isFailure(read)) {
     return yield* new MisdeclaredPolicy({ field: "policy", message: `policy: ${read.failure}` })
   }
-  yield* check(read.success)
+  yield* checkPolicy(read.success)
   return read.success
 })
 
@@ -26,7 +30,7 @@ export const validatePolicyFor = Effect.fnUntraced(function* (
   { all }: ToolRegistry["Service"]
 ): Effect.fn.Return<Policy, MisdeclaredPolicy> {
   const policy = yield* validatePolicy(given)
-  for (const { message, permission } of straysOf(policy, all)) {
+  for (const { message, permission } of ineffectiveEntries(policy, all)) {
     yield* permission === "deny" ? Effect.logError(message) : Effect.logWarning(message)
   }
   return policy

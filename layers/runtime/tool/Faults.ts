@@ -5,7 +5,7 @@
 import { Cause, Effect, Exit } from "effect"
 import type { LogLevel } from "effect"
 import type { Exception } from "../../../src/error/Exception.ts"
-import { exceptionFrom, unreadable } from "../../../src/error/Exception.ts"
+import { exceptionFrom, unreadableException } from "../../../src/error/Exception.ts"
 import { callCatching } from "./Catching.ts"
 
 /** What the fault happened to, as annotations of the log: ids and names, never contents. */
@@ -21,7 +21,7 @@ export type ReportFault = (
 
 /** Never throws. */
 export const exceptionOf = (cause: Cause.Cause<unknown>): Exception =>
-  callCatching(exceptionFrom, cause, undefined, () => unreadable)
+  callCatching(exceptionFrom, cause, undefined, () => unreadableException)
 
 /** Logs a fault as one line. */
 export const logFault = (

@@ -5,10 +5,10 @@
  */
 import {
   capabilityDenied,
-  claimOf,
+  parseCapability,
   grantFix,
   grantsOf,
-  missingOf
+  uncoveredCapability
 } from "../../../src/capability/Capability.ts"
 import type { Capability } from "../../../src/capability/Capability.ts"
 import type { ToolPolicyError } from "../../../src/error/ToolError.ts"
@@ -53,8 +53,8 @@ const missingCapability = (
 ): Capability | undefined => {
   const { capabilities } = agent.spec
   const grants =
-    capabilities === undefined ? null : grantsOf(capabilities.map(claimOf), default_deny)
-  return missingOf(grants, tool.spec.capabilities)
+    capabilities === undefined ? null : grantsOf(capabilities.map(parseCapability), default_deny)
+  return uncoveredCapability(grants, tool.spec.capabilities)
 }
 
 /** One warning for each tool that its agent may never use. */

@@ -7,7 +7,7 @@ import { Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { TriplePublisher } from "../../../services/TriplePublisher.ts"
 import { canonical } from "../../../src/Canonical.ts"
-import { refusalOf, triples_max } from "../../../src/agents/Triple.ts"
+import { triplesRefusal, triples_max } from "../../../src/agents/Triple.ts"
 import type { Triple } from "../../../src/agents/Triple.ts"
 import type { Tenant } from "../../../src/Ids.ts"
 import { toStoreError } from "../engine/SqlFailure.ts"
@@ -55,7 +55,7 @@ const add = (sql: SqlClient.SqlClient, tenant: Tenant, triples: ReadonlyArray<Tr
 const make = Effect.map(SqlClient.SqlClient, (sql) =>
   TriplePublisher.of({
     addAll: Effect.fn("TriplePublisher.addAll")(function* (tenant, triples) {
-      const refused = refusalOf(triples)
+      const refused = triplesRefusal(triples)
       if (refused !== undefined) return yield* refused
       if (triples.length === 0) return
       yield* Effect.mapError(add(sql, tenant, triples), toStoreError)
