@@ -3,8 +3,8 @@
  * journal as an input; every other event has to come out of the decider and the fold again. A replay that does not diverge
  * has made the same journal, event for event. It is pure: it asks no model, no tool and no person.
  */
-import type { RunId } from "../Ids.ts"
-import type { ApprovalId } from "../Ids.ts"
+import type { Decision } from "../approval/Approval.ts"
+import type { ApprovalId, RunId } from "../Ids.ts"
 import { Principal } from "../Principal.ts"
 import { decideApproval, expireApproval, settleCall } from "../run/RunCommand.ts"
 import { conclude } from "../run/RunConclusion.ts"
@@ -240,7 +240,7 @@ export interface RecordedDecision {
   readonly by: string | undefined
 }
 
-const names: Record<string, string> = {
+const names: Readonly<Record<Decision["_tag"], string>> = {
   Approve: "approve",
   Deny: "deny",
   RequestRevision: "request_revision",
@@ -264,7 +264,7 @@ export const recordedDecisions = (
     } else if (event._tag === "ApprovalDecided" || event._tag === "ApprovalClosed") {
       const asked = decisions.get(event.approval)
       if (asked === undefined) continue
-      const decision = event._tag === "ApprovalClosed" ? event.how : names[event.decision._tag]!
+      const decision = event._tag === "ApprovalClosed" ? event.how : names[event.decision._tag]
       decisions.set(event.approval, { ...asked, decision, by: event.by })
     }
   }

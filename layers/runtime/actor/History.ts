@@ -34,11 +34,10 @@ const foldRun = Effect.fnUntraced(function* (
 
 /** The newest cut that a run has made in its conversation's past; undefined if it has made none. */
 export const cutOf = (entries: ReadonlyArray<JournalEntry>): HistoryCut | undefined => {
-  for (let i = entries.length - 1; i >= 0; i--) {
-    const { event } = entries[i]!
-    if (event._tag === "Compacted" && event.history !== undefined) return event.history
-  }
-  return undefined
+  const newest = entries.findLast(
+    ({ event }) => event._tag === "Compacted" && event.history !== undefined
+  )?.event
+  return newest?._tag === "Compacted" ? newest.history : undefined
 }
 
 /** The past for the next run: with the chapter of the run that has just ended, without what `cut` drops. */
