@@ -62,7 +62,7 @@ const survives = (
   })
 
 it.live(
-  "a process killed on PGlite loses nothing that it was told is written",
+  "a process killed on PGlite loses nothing that was acknowledged",
   () =>
     Effect.gen(function* () {
       const { directory } = yield* Homes.directory
@@ -72,7 +72,7 @@ it.live(
 )
 
 it.live(
-  "a process killed on PostgreSQL loses nothing that it was told is written",
+  "a process killed on PostgreSQL loses nothing that was acknowledged",
   () =>
     Effect.gen(function* () {
       const url = yield* EmbeddedPostgres.database

@@ -67,36 +67,34 @@ it.live("an amendment wakes the listeners of another process, and of its own onc
   })
 )
 
-it.live(
-  "a listener whose connection is cut hears that it may have missed something, then goes on",
-  () =>
-    Effect.gen(function* () {
-      const url = yield* EmbeddedPostgres.database
-      const context = yield* Layer.build(Postgres.layer({ url: Redacted.make(url) }))
-      yield* Effect.gen(function* () {
-        const sql = yield* SqlClient.SqlClient
-        const notify = yield* SqlNotify
-        const heard: Array<string | undefined> = []
-        yield* notify.listen("troupe_test", (payload) => void heard.push(payload))
-        yield* sql`SELECT pg_notify('troupe_test', 'before')`
-        yield* eventually(
-          Effect.sync(() => heard.length),
-          (length) => length === 1
-        )
-        yield* sql`SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+it.live("a listener whose connection is cut is called with undefined, then goes on", () =>
+  Effect.gen(function* () {
+    const url = yield* EmbeddedPostgres.database
+    const context = yield* Layer.build(Postgres.layer({ url: Redacted.make(url) }))
+    yield* Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const notify = yield* SqlNotify
+      const heard: Array<string | undefined> = []
+      yield* notify.listen("troupe_test", (payload) => void heard.push(payload))
+      yield* sql`SELECT pg_notify('troupe_test', 'before')`
+      yield* eventually(
+        Effect.sync(() => heard.length),
+        (length) => length === 1
+      )
+      yield* sql`SELECT pg_terminate_backend(pid) FROM pg_stat_activity
         WHERE datname = current_database() AND query LIKE 'LISTEN%'`
-        yield* eventually(
-          Effect.sync(() => heard.length),
-          (length) => length === 2
-        )
-        yield* sql`SELECT pg_notify('troupe_test', 'after')`
-        yield* eventually(
-          Effect.sync(() => heard.length),
-          (length) => length === 3
-        )
-        assert.deepStrictEqual(heard, ["before", undefined, "after"])
-      }).pipe(Effect.provide(context))
-    })
+      yield* eventually(
+        Effect.sync(() => heard.length),
+        (length) => length === 2
+      )
+      yield* sql`SELECT pg_notify('troupe_test', 'after')`
+      yield* eventually(
+        Effect.sync(() => heard.length),
+        (length) => length === 3
+      )
+      assert.deepStrictEqual(heard, ["before", undefined, "after"])
+    }).pipe(Effect.provide(context))
+  })
 )
 
 it.live("a listener that broke is called with what comes later", () =>
@@ -126,24 +124,26 @@ it.live("a listener that broke is called with what comes later", () =>
   })
 )
 
-it.live("a journal whose listener was cut off tells that amendments may have been missed", () =>
-  Effect.gen(function* () {
-    const url = yield* EmbeddedPostgres.database
-    const context = yield* process(url)
-    yield* Effect.gen(function* () {
-      const sql = yield* SqlClient.SqlClient
-      const journal = yield* RunJournal
-      const heard: Array<RunId | undefined> = []
-      yield* journal.amended((run) => void heard.push(run))
-      yield* sql`SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+it.live(
+  "a journal whose listener was cut off calls back that amendments may have been missed",
+  () =>
+    Effect.gen(function* () {
+      const url = yield* EmbeddedPostgres.database
+      const context = yield* process(url)
+      yield* Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        const journal = yield* RunJournal
+        const heard: Array<RunId | undefined> = []
+        yield* journal.amended((run) => void heard.push(run))
+        yield* sql`SELECT pg_terminate_backend(pid) FROM pg_stat_activity
         WHERE datname = current_database() AND query LIKE 'LISTEN%troupe_amended%'`
-      yield* eventually(
-        Effect.sync(() => heard.length),
-        (length) => length === 1
-      )
-      assert.deepStrictEqual(heard, [undefined])
-    }).pipe(Effect.provide(context))
-  })
+        yield* eventually(
+          Effect.sync(() => heard.length),
+          (length) => length === 1
+        )
+        assert.deepStrictEqual(heard, [undefined])
+      }).pipe(Effect.provide(context))
+    })
 )
 
 const startupLogs = Effect.fnUntraced(function* (url: string) {

@@ -5,7 +5,7 @@
  * The lock is the operating system's: an exclusive SQLite transaction on an empty file, which is a byte-range lock that
  * the kernel gives to one process atomically and takes back when that process ends, however it ends. So there is no stale
  * lock to be judged, no process id that may have been given to another process, and no moment between a check and a take.
- * The file of the process id is only for the message of whoever is refused. On a network file system the lock is as good
+ * The file of the process id is only for the error of a process that is refused. On a network file system the lock is as good
  * as that system's byte-range locks.
  */
 import {
@@ -65,7 +65,7 @@ const holder = (file: string): number => {
 /** Reachable from here, so that no lock is closed by the garbage collector. */
 const held = new Set<DatabaseSync>()
 
-/** For this user alone: a database holds what every conversation says. False where the system does not let us. */
+/** Closes a path to other users, because a database holds all conversations. False where the system refuses. */
 const closeToOthers = (path: string, mode: number): boolean => {
   try {
     if ((statSync(path).mode & 0o077) !== 0) chmodSync(path, mode)

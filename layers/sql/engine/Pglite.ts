@@ -56,7 +56,7 @@ const reasonOf = (pg: PGlite, cause: unknown): SqlError.SqlErrorReason => {
 type Row = Record<string, unknown>
 
 /**
- * The one session. A statement is not interrupted half-way: it runs on this thread, and whoever gave it up would leave
+ * The one session. A statement is not interrupted half-way: it runs on this thread, and a caller that gave it up would leave
  * its outcome to the next one.
  */
 const connectionOf = (pg: PGlite) => {

@@ -31,7 +31,7 @@ const settings = (options: PostgresOptions): PgClient.PgPoolConfig => ({
   }
 })
 
-/** Says so where a crash of the server may lose what it has acknowledged. */
+/** Warns where a crash of the server may lose what it has acknowledged. */
 const warn = Effect.fnUntraced(function* (sql: SqlClient.SqlClient) {
   const [row] = yield* sql<{ fsync: string; synchronous_commit: string }>`
     SELECT current_setting('fsync') AS fsync, current_setting('synchronous_commit') AS synchronous_commit`
@@ -49,12 +49,12 @@ const wakeups = (pg: PgClient.PgClient) =>
   SqlNotify.of({
     listen: Effect.fnUntraced(function* (channel, callback) {
       const ready = yield* Deferred.make<void, SqlError.SqlError>()
-      let heard = false
+      let hasListened = false
       const session = Effect.scoped(
         Effect.gen(function* () {
           const queue = yield* pg.listen(channel)
-          if (heard) callback(undefined)
-          heard = true
+          if (hasListened) callback(undefined)
+          hasListened = true
           Deferred.doneUnsafe(ready, Effect.void)
           return yield* Effect.forever(
             Effect.map(Queue.take(queue), ({ payload }) => callback(payload))
@@ -62,17 +62,17 @@ const wakeups = (pg: PgClient.PgClient) =>
         })
       )
       const again = session.pipe(
-        // The first attempt fails whoever asked; later ones are this fiber's own matter.
+        // The first attempt fails the caller of `listen`; later ones are retried here.
         Effect.tapCause((cause) =>
           Effect.andThen(
             Deferred.failCause(ready, cause),
-            heard
+            hasListened
               ? Effect.logWarning(`The listener of ${channel} lost its connection; it reconnects`)
               : Effect.void
           )
         ),
         Effect.catchDefect(Effect.fail),
-        Effect.retry({ schedule: reconnect, while: () => heard })
+        Effect.retry({ schedule: reconnect, while: () => hasListened })
       )
       yield* Effect.forkScoped(Effect.ignoreCause(again))
       return yield* Deferred.await(ready)

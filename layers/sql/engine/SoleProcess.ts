@@ -1,5 +1,5 @@
 /**
- * For an engine that only one process can have open: whatever a lease says there belongs to a process that is gone. Its
+ * For an engine that only one process can have open: every lease there belongs to a process that is gone. Its
  * runs, its deliveries and its tool calls are free at once, and not only when the lease would have passed.
  */
 import { Effect, Layer } from "effect"

@@ -40,7 +40,7 @@ const sentence = (error: SqlError.SqlError): string => {
 }
 
 /**
- * Nobody knows whether it was written: the connection went, or the server is going (class 57P), before it answered. A
+ * It is unknown whether it was written: the connection was lost, or the server was stopping (class 57P), before it answered. A
  * failure without a SQLSTATE is not the server's refusal, and as little known.
  */
 const isLost = (error: SqlError.SqlError): boolean => {

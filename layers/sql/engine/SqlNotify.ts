@@ -10,7 +10,7 @@ export class SqlNotify extends Context.Service<
   SqlNotify,
   {
     /**
-     * Calls back with each payload until the scope closes. Hears everything that commits after it returned, except
+     * Calls back with each payload until the scope closes. It gets everything that commits after it returned, except
      * while it reconnects; then it calls back once with `undefined`, because something may have been missed.
      */
     listen(

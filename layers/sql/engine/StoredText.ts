@@ -2,23 +2,22 @@
  * Texts from outside, stored as JSON text: PostgreSQL's text refuses a NUL, and UTF-8 has no lone surrogates, so that a
  * raw text could poison the append that carries it. Private to this room.
  */
-
+import { Option, Schema } from "effect"
 import { ConversationMessage } from "../../../src/conversation/Conversation.ts"
 import type { Answer } from "../../../src/run/Projection.ts"
 
-/** What `JSON.stringify` stored. */
-export const textOf = (stored: string): string => {
-  const value: unknown = JSON.parse(stored)
-  return typeof value === "string" ? value : stored
-}
+const readText = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.String))
 
-/** An answer: its text alone as JSON text, or with what is to be said of it. */
+/** What `JSON.stringify` stored; a text that is no JSON string as it is. */
+export const textOf = (stored: string): string => Option.getOrElse(readText(stored), () => stored)
+
+/** An answer as JSON text: its text alone, or an object where it did not end well or has sources. */
 export const storedAnswer = (answer: Answer): string => {
   const { content, ...more } = answer
   return JSON.stringify(Object.keys(more).length === 0 ? content : answer)
 }
 
-/** What `storedAnswer` stores where there is more to say than the text. */
+/** The object that `storedAnswer` may store. */
 export const StoredAnswer = ConversationMessage.mapFields(
   ({ content, finish, reason, sources }) => ({ content, finish, reason, sources })
 )

@@ -8,7 +8,7 @@ import { canonical } from "../../../src/Canonical.ts"
 import type { CostEntry, Projection, RequestedApproval } from "../../../src/run/Projection.ts"
 import { project } from "../../../src/run/Projection.ts"
 import { storedAnswer } from "../engine/StoredText.ts"
-import { approvalCode, run_over, run_rests, runCode, taskCode } from "./Codes.ts"
+import { approvalCode, run_over, run_parked, runCode, taskCode } from "./Codes.ts"
 import type { Item } from "./GroupCommit.ts"
 
 /** An append that waits to be written. */
@@ -89,7 +89,7 @@ const projectionText = (
 /** Throws a RangeError where an event is not JSON. */
 export const encodeAppend = (append: Append, at: number): EncodedAppend => {
   const payloads = append.events.map(canonical)
-  const status = append.rests === true ? run_rests : runCode(append.status)
+  const status = append.rests === true ? run_parked : runCode(append.status)
   const projected = project(append.run, append.events, at)
   let size = 0
   for (const payload of payloads) size += payload.length

@@ -5,7 +5,7 @@ import type { ApprovalStatus } from "../../../src/approval/Approval.ts"
 import type { TaskStatus } from "../../../src/delivery/AgentTask.ts"
 import type { RunStatus } from "../../../src/run/RunState.ts"
 
-/** From 3 on the run is over; before that it is to be recovered, unless it rests. */
+/** From 3 on the run is over; before that it is to be recovered, unless it is parked. */
 const runStatuses: ReadonlyArray<RunStatus> = [
   "pending",
   "processing",
@@ -37,7 +37,7 @@ export const approvalCode = (status: ApprovalStatus): number => approvalNumbers.
 export const runStatus = (code: number): RunStatus =>
   isQuarantined(code)
     ? runStatus(code - run_quarantined)
-    : code === run_rests
+    : code === run_parked
       ? "awaiting_approval"
       : runStatuses[code]!
 export const taskStatus = (code: number): TaskStatus => taskStatuses[code]!
@@ -46,8 +46,8 @@ export const approvalStatus = (code: number): ApprovalStatus => approvalStatuses
 /** The first number of a run that is over. */
 export const run_over = 3
 /** A run that awaits approval, and of which nothing is to be done until somebody answers. */
-export const run_rests = -1
-/** Added to the number of a run in quarantine: from 99 on nobody claims, appends, recovers or adopts it. */
+export const run_parked = -1
+/** Added to the number of a run in quarantine: from 99 on it is not claimed, appended to, recovered or adopted. */
 export const run_quarantined = 100
 /** Is it the number of a run in quarantine? */
-export const isQuarantined = (code: number): boolean => code >= run_quarantined + run_rests
+export const isQuarantined = (code: number): boolean => code >= run_quarantined + run_parked

@@ -1,6 +1,6 @@
 /**
  * Appends of concurrent writers in one statement: one committer, which takes what waits, commits it and answers each.
- * Written over a `commit` function, so that whoever simulates the database drives this very code. Private to this room.
+ * It is written over a `commit` function, so that the simulation runs it over a simulated database. Private to this room.
  */
 import { Deferred, Effect, Exit, Latch } from "effect"
 import type { Scope } from "effect"
@@ -12,7 +12,7 @@ export interface Item {
   readonly size: number
 }
 
-/** How a commit fails. `lost`: nobody knows whether it was written. */
+/** How a commit fails. `lost`: it is unknown whether it was written. */
 export interface CommitError {
   readonly lost: boolean
 }
@@ -109,7 +109,7 @@ const outcomeOf = <A, O, E>(entry: Entry<A, O, E>): Effect.Effect<O, E> =>
 
 /**
  * Starts the committer in the scope: with its layer, never inside a caller's transaction. What it returns writes one item:
- * at once, on the caller's own fiber, where nobody else is writing.
+ * at once, on the caller's own fiber, where no other item is being written.
  */
 export const make = <A extends Item, O, E extends CommitError>(
   options: Options<A, O, E>

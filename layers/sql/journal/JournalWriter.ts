@@ -1,5 +1,5 @@
 /**
- * Writes appends and tells why one was refused. Private to this room.
+ * Writes appends, and reads why one was refused. Private to this room.
  */
 import { Effect } from "effect"
 import type { SqlClient, SqlError } from "effect/sql"
@@ -33,14 +33,14 @@ const refusalOf = (item: EncodedAppend, row: FenceRow | undefined): Refusal => {
   const { fence, run } = item.append
   if (row === undefined) return overBy("append to a run that was never created")
   if (row.epoch !== fence.epoch) return new FencedOff({ run_id: run, epoch: row.epoch })
-  // Stale: what its writer then loads says why it may not go on.
+  // Stale, so that its writer loads the run and finds that it is in quarantine.
   if (isQuarantined(row.status)) return new StaleAppend({ run_id: run, length: row.length })
   return row.length === fence.length && row.status >= run_over
     ? overBy("append to a run that is over")
     : new StaleAppend({ run_id: run, length: row.length })
 }
 
-/** Reads the heads of refused appends again: only they say who owns the run and how long it is. */
+/** Why appends were refused, by their heads as they are now. */
 const refusals = (sql: SqlClient.SqlClient, refused: ReadonlyArray<EncodedAppend>) =>
   Effect.map(
     sql.unsafe<FenceRow>(

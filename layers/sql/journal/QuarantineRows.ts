@@ -22,7 +22,7 @@ interface MarkRow {
   readonly seq: number
 }
 
-/** Marks a run whose journal was found not to fold. Once: the first who finds it says so. */
+/** Marks a run whose journal does not fold; logged once, by the first to find it. */
 const mark = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, error: RunQuarantined) {
   const rows = yield* sql.unsafe(
     `WITH r AS (UPDATE troupe.runs SET status = status + ${run_quarantined}

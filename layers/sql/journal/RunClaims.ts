@@ -61,7 +61,7 @@ const committing = (sql: SqlClient.SqlClient) => (batch: ReadonlyArray<Wanted>) 
     }
   })
 
-/** Alone, once whoever holds the run has let go of it. A refusal is told from the head as it then is. */
+/** Waits for the transaction that holds the run, then claims it alone. A refusal is made from the head as it then is. */
 const patiently = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, wanted: Wanted) {
   const run = wanted.lane
   const [row] = yield* Effect.mapError(claims(sql, [wanted], true), toJournalError)

@@ -1,5 +1,5 @@
 /**
- * Who has which runs: leases of processes, runs that nobody has, and those that need what their owner lacks. Leases are
+ * Which process has which runs: leases, runs without an owner, and runs that need what their owner lacks. Leases are
  * measured by the database's clock: the one clock that all processes share. Private to this room.
  */
 import { Effect } from "effect"
@@ -7,14 +7,14 @@ import type { SqlClient, SqlError } from "effect/sql"
 import type { JournalError, RunJournal } from "../../../services/RunJournal.ts"
 import type { RunId } from "../../../src/Ids.ts"
 import type { Need } from "../../../src/run/Needs.ts"
-import { run_over, run_rests } from "./Codes.ts"
+import { run_over, run_parked } from "./Codes.ts"
 import type { HeadRow } from "./RunRows.ts"
 import { head_columns, heads } from "./RunRows.ts"
 import { inTransaction, toJournalError } from "../engine/SqlFailure.ts"
 
 const runs_max = 10_000
 
-/** Nobody who lives has the run of the details `d`. */
+/** No living process has the run of the details `d`. */
 const no_owner = `(d.owner IS NULL OR NOT EXISTS (
   SELECT FROM troupe.processes p WHERE p.owner = d.owner AND p.expires_at > clock_timestamp()))`
 
@@ -27,7 +27,7 @@ const turn = `row_number() OVER (PARTITION BY r.tenant ORDER BY d.created_at, d.
 const done = (self: Effect.Effect<unknown, SqlError.SqlError>): Effect.Effect<void, JournalError> =>
   Effect.asVoid(Effect.mapError(self, toJournalError))
 
-/** What whoever claims the run has to host beside its agent. */
+/** What a process must host to claim the run, beside its agent. */
 export const needing = (sql: SqlClient.SqlClient, run: RunId, needs: ReadonlyArray<Need>) =>
   sql.unsafe(`UPDATE troupe.run_details SET needs = $2::text[] WHERE run_id = $1::uuid`, [
     run,
@@ -56,7 +56,7 @@ export const make = (
       sql.unsafe<HeadRow>(
         `SELECT ${head_columns}, ${turn}
          FROM troupe.runs r JOIN troupe.run_details d ON d.run_id = r.run_id
-         WHERE ${hosted_by("$3::text[]")} AND r.status > ${run_rests} AND r.status < ${run_over}
+         WHERE ${hosted_by("$3::text[]")} AND r.status > ${run_parked} AND r.status < ${run_over}
            AND (d.owner = $1::text OR ${no_owner}) AND NOT EXISTS (
            SELECT FROM troupe.run_details o WHERE o.tenant = d.tenant AND o.agent = d.agent
              AND o.address_key = d.address_key AND o.open AND o.ordinal < d.ordinal)
@@ -71,7 +71,7 @@ export const make = (
       sql.unsafe<HeadRow>(
         `WITH line AS MATERIALIZED (SELECT d.run_id, d.created_at, ${turn}
            FROM troupe.runs r JOIN troupe.run_details d ON d.run_id = r.run_id
-           WHERE r.status = ${run_rests} AND ${hosted_by("$3::text[]")} AND ${no_owner}),
+           WHERE r.status = ${run_parked} AND ${hosted_by("$3::text[]")} AND ${no_owner}),
          found AS MATERIALIZED (SELECT d.run_id, l.turn FROM line l JOIN troupe.run_details d ON d.run_id = l.run_id
            WHERE ${no_owner} ORDER BY l.turn, l.created_at, l.run_id LIMIT $2::int4 FOR UPDATE OF d SKIP LOCKED),
          d AS (UPDATE troupe.run_details d SET owner = $1::text FROM found f WHERE d.run_id = f.run_id

@@ -11,7 +11,7 @@ import type { JournalEntry } from "../../../src/run/RunEvent.ts"
 import { RunEvent } from "../../../src/run/RunEvent.ts"
 import type { QuarantineReason } from "../../../src/run/Quarantine.ts"
 import { RunQuarantined } from "../../../src/run/Quarantine.ts"
-import { isQuarantined, run_quarantined, run_rests, runStatus } from "./Codes.ts"
+import { isQuarantined, run_quarantined, run_parked, runStatus } from "./Codes.ts"
 import { toJournalError } from "../engine/SqlFailure.ts"
 
 export interface HeadRow {
@@ -45,7 +45,7 @@ export const headOf = (row: HeadRow): RunHead => ({
   length: row.length,
   owner: row.owner ?? undefined,
   created_at: Number(row.created_at),
-  rests: row.status === run_rests || row.status === run_rests + run_quarantined,
+  rests: row.status === run_parked || row.status === run_parked + run_quarantined,
   ...(isQuarantined(row.status) ? { quarantined: true } : undefined),
   ...(row.needs === undefined || row.needs.length === 0 ? undefined : { needs: row.needs })
 })
@@ -157,7 +157,7 @@ interface PageRow {
 
 /**
  * At most `limit` entries from `from` on, in order; an unknown run has none. The head is read in the same statement: it
- * says how many there are to be. Behind the last one of a run in quarantine it fails: nothing is to come.
+ * says how many there are to be. Behind the last one of a run in quarantine it fails: no more will follow.
  */
 export const page = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
@@ -203,7 +203,7 @@ export const whyOf = (
     }
   )
 
-/** The head as it is now; with `lock` nobody else writes the run until the transaction ends. */
+/** The head as it is now; with `lock` no other transaction writes the run until this one ends. */
 export const find = (
   sql: SqlClient.SqlClient,
   run: RunId,

@@ -12,7 +12,7 @@ import { marksOf } from "../../../src/approval/ShownApproval.ts"
 import { ApprovalId } from "../../../src/Ids.ts"
 import type { Tenant } from "../../../src/Ids.ts"
 import type { ApprovalRequested } from "../../../src/run/RunEvent.ts"
-import { approvalCode, approvalStatus, run_quarantined, run_rests } from "./Codes.ts"
+import { approvalCode, approvalStatus, run_quarantined, run_parked } from "./Codes.ts"
 import { eventIn } from "./RunRows.ts"
 import { toStoreError } from "../engine/SqlFailure.ts"
 
@@ -35,27 +35,33 @@ interface ApprovalRow {
 
 /** Where `a` is a record. Of one that is pending also what its run asked: it is searched as text, whatever is stored. */
 const columns = `a.id, a.tenant, a.status, a.payload, a.answer, r.tenant AS run_tenant,
-  coalesce(r.status >= ${run_quarantined + run_rests}, false) AS quarantined,
+  coalesce(r.status >= ${run_quarantined + run_parked}, false) AS quarantined,
   ARRAY(SELECT e.payload FROM troupe.run_events e WHERE a.status = 0 AND e.run_id = a.run_id
     AND e.type = 'ApprovalRequested' AND strpos(e.payload, a.id::text) > 0 ORDER BY e.seq LIMIT ${asked_max}) AS asked`
 const records = "(troupe.approvals a LEFT JOIN troupe.runs r ON r.run_id = a.run_id)"
 const pending = approvalCode("pending")
 
 const decode = Schema.decodeUnknownResult(Approval)
+const decodeObject = Schema.decodeUnknownResult(
+  Schema.fromJsonString(Schema.Record(Schema.String, Schema.Unknown))
+)
 
 /**
  * The payload is the question, the answer is what came of it; id, tenant and status are the row's. Undefined = it cannot be
  * read, which only a change from outside does.
  */
 const approvalOf = (row: ApprovalRow): Approval | undefined => {
-  const parts = Result.try(() => [
-    JSON.parse(row.payload) as object,
-    row.answer === null ? undefined : (JSON.parse(row.answer) as object)
-  ])
-  if (Result.isFailure(parts)) return undefined
-  const [question, answer] = parts.success
+  const question = decodeObject(row.payload)
+  const answer = decodeObject(row.answer ?? "{}")
+  if (Result.isFailure(question) || Result.isFailure(answer)) return undefined
   const { id, status, tenant } = row
-  const read = decode({ ...question, ...answer, id, tenant, status: approvalStatus(status) })
+  const read = decode({
+    ...question.success,
+    ...answer.success,
+    id,
+    tenant,
+    status: approvalStatus(status)
+  })
   return Result.isSuccess(read) ? { ...read.success, ...marks(row, read.success) } : undefined
 }
 
@@ -88,7 +94,7 @@ const approvals = (rows: Rows): Effect.Effect<ReadonlyArray<Approval>, StoreErro
     )
   )
 
-/** A page is full while there are rows, so that whoever pages does not take one that cannot be read for the end. */
+/** Reads on until the page is full or there are no more rows: a row that cannot be read must not look like the end. */
 const whole = Effect.fnUntraced(function* (
   query: ApprovalQuery,
   rowsOf: (query: ApprovalQuery) => Rows

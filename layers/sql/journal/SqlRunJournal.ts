@@ -220,7 +220,7 @@ const appending = Effect.fnUntraced(function* (sql: SqlClient.SqlClient) {
 
 /**
  * Wakeups of amendments: this process is woken at its commit, the others by the database. What others woke while the
- * listener's connection was lost is not told again: once it is back, listeners hear that they may have missed something.
+ * listener's connection was lost is not repeated: once it is back, listeners are called with `undefined`.
  */
 const amendmentWakeups = Effect.fnUntraced(function* (sql: SqlClient.SqlClient) {
   const notify = yield* SqlNotify

@@ -13,7 +13,7 @@ import { needOf } from "../../../src/run/Needs.ts"
 import type { RunItem, WaitingFor } from "../../../src/run/RunItem.ts"
 import { runItem } from "../../../src/run/RunItem.ts"
 import type { UnknownCall } from "../../../src/run/UnknownCall.ts"
-import { isQuarantined, run_over, run_rests, runCode, runStatus } from "./Codes.ts"
+import { isQuarantined, run_over, run_parked, runCode, runStatus } from "./Codes.ts"
 import { rowDecoder } from "../engine/DecodedRows.ts"
 import { orStoreError, toStoreError } from "../engine/SqlFailure.ts"
 import { taskOf, TaskRow } from "./SqlTaskStore.ts"
@@ -22,7 +22,7 @@ const page_max = 500
 
 const Row = Schema.Struct({
   ...TaskRow.fields,
-  /** Null where nobody has begun the run. */
+  /** Null before the run is created. */
   run_status: Schema.NullOr(Schema.Int)
 })
 type Row = typeof Row.Type
@@ -53,7 +53,7 @@ const columns = `t.id, t.tenant, t.agent, t.address_key, t.conversation, t.ordin
 const ofStatus = (status: NonNullable<RunQuery["status"]>): string => {
   const code = runCode(status)
   if (status === "pending") return `(r.status IS NULL OR r.status = ${code})`
-  if (status === "awaiting_approval") return `r.status IN (${code}, ${run_rests})`
+  if (status === "awaiting_approval") return `r.status IN (${code}, ${run_parked})`
   return code < run_over ? `r.status = ${code} AND r.status < ${run_over}` : `r.status = ${code}`
 }
 
@@ -103,8 +103,8 @@ const unknownIn = (
     )
 
 /**
- * Few tasks are not over, and fewer runs wait for more than their agent; those have an index each. Who holds a lock lives
- * until somebody finds it free. A run whose agent nobody hosts is there once, as its task.
+ * Few tasks are not over, and fewer runs wait for more than their agent; those have an index each. An owner with
+ * a lock lives until its lock is found free. A run whose agent no process hosts is listed once, as its task.
  */
 const unhosted_statement = `WITH living AS MATERIALIZED (
     SELECT p.agents FROM troupe.processes p WHERE p.guarded OR p.expires_at > clock_timestamp()

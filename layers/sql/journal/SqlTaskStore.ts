@@ -24,9 +24,7 @@ import { inTransaction, orStoreError } from "../engine/SqlFailure.ts"
 
 const page_max = 500
 
-/**
- * The column `by`: the sender's id alone where nobody knows its roles, else id and roles.
- */
+/** The column `by`: the sender's id alone where its roles are not known, else id and roles. */
 const senderText = ({ by, roles }: NewTask): string =>
   JSON.stringify(roles === undefined ? by : { id: by, roles })
 

@@ -1,5 +1,5 @@
 /**
- * How messages get into the outbox's tables. Private to this room. Whoever changes a key's messages holds the key's row,
+ * How messages get into the outbox's tables. Private to this room. A transaction that changes a key's messages locks the key's row,
  * and takes it before any message's: the relay's claim does so too, and the other order would deadlock with it.
  */
 import { Clock, Effect, Schema } from "effect"
@@ -7,7 +7,7 @@ import type { SqlClient } from "effect/sql"
 import type { DeadLetterStatus, NewOutboxMessage } from "../../../src/delivery/Outbox.ts"
 import { MessageId } from "../../../src/Ids.ts"
 
-/** The wakeup of the outbox; it says nothing but that there is something. */
+/** The channel of the outbox's wakeups, which have no payload. */
 export const outbox_channel = "troupe_outbox"
 
 /** A number is never given a second meaning. */
@@ -15,7 +15,7 @@ const letterStatuses: ReadonlyArray<DeadLetterStatus> = ["dead", "replayed", "di
 export const letterCode = (status: DeadLetterStatus): number => letterStatuses.indexOf(status)
 export const letterStatus = (code: number): DeadLetterStatus => letterStatuses[code]!
 
-/** Anything else would be refused by the column's type, and is known to nobody. */
+/** Anything else would be refused by the column's type, and is no letter's id. */
 export const isEventId = Schema.is(MessageId)
 
 const distinct = (messages: ReadonlyArray<NewOutboxMessage>): ReadonlyArray<NewOutboxMessage> => {
@@ -24,7 +24,7 @@ const distinct = (messages: ReadonlyArray<NewOutboxMessage>): ReadonlyArray<NewO
   return [...byId.values()]
 }
 
-/** Takes the keys' rows, in one order for everybody, and makes those that are missing. */
+/** Locks the keys' rows, always in the same order, and makes those that are missing. */
 const lockKeys = (
   sql: SqlClient.SqlClient,
   tenants: ReadonlyArray<string>,

@@ -25,7 +25,7 @@ const decodeLetters = rowDecoder(
   "dead letters"
 )
 
-/** Settles a letter that is open; what it was. Whoever comes second waits for the row and is told. */
+/** Resolves a letter that is open, and gives its message. The second of two waits for the row and fails. */
 const resolve = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   { by, event_id, reason, tenant }: Resolution,

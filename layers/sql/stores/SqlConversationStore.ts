@@ -45,7 +45,7 @@ const conversationOf = ({
   created_at: Number(created_at)
 })
 
-/** A content is an answer's text alone, or an object with what is to be said of it. */
+/** A content is a text, or an object with the text and how the answer ended. */
 const MessageRow = Schema.Struct({
   conversation: ConversationId,
   seq: Schema.Int,

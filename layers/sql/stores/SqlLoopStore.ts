@@ -9,7 +9,7 @@ import { LoopStore } from "../../../services/LoopStore.ts"
 import { StoreError } from "../../../services/StoreError.ts"
 import { completionKey, flowOf, loopIdOf, recordOf } from "../../../src/agents/LoopRecord.ts"
 import type { RunId, Tenant } from "../../../src/Ids.ts"
-import { run_over, run_quarantined, run_rests } from "../journal/Codes.ts"
+import { run_over, run_quarantined, run_parked } from "../journal/Codes.ts"
 import { entries } from "../journal/RunRows.ts"
 import { toStoreError } from "../engine/SqlFailure.ts"
 import { textOf } from "../engine/StoredText.ts"
@@ -49,12 +49,12 @@ const save = (
   )
 }
 
-/** Makes the record of a run of ours that has ended, if nobody has. */
+/** Makes the record of a run of this runtime that has ended, if there is none. */
 const settle = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, tenant: Tenant, run: RunId) {
   const [row] = yield* Effect.mapError(
     sql.unsafe<{ readonly length: number }>(
       `SELECT length FROM troupe.runs WHERE run_id = $1::uuid AND tenant = $2::text AND status >= $3::int2 AND status < $4::int2`,
-      [run, tenant, run_over, run_rests + run_quarantined]
+      [run, tenant, run_over, run_parked + run_quarantined]
     ),
     toStoreError
   )
@@ -84,14 +84,14 @@ const settleAll = Effect.fnUntraced(function* (
            AND NOT EXISTS (SELECT 1 FROM troupe.loop_records l
              WHERE l.tenant = r.tenant AND l.key = '"COMPLETE_' || r.run_id::text || '"')
          LIMIT $4::int4`,
-        [flow, tenant, run_over, made_max, run_rests + run_quarantined]
+        [flow, tenant, run_over, made_max, run_parked + run_quarantined]
       ),
       toStoreError
     )
     const made = yield* Effect.forEach(rows, ({ run_id }) => settle(sql, tenant, run_id), {
       concurrency: 4
     })
-    // One that makes no record would come again for ever.
+    // A run that makes no record would be found again by each pass.
     if (rows.length < made_max || made.includes(undefined)) return
   }
 })

@@ -1,6 +1,6 @@
 /**
  * Owners on one PostgreSQL: each holds an advisory lock in a session of its process, which the server takes back when the
- * process dies. Whoever finds the lock free for a while, and only where the server did not just start, ends the owner's
+ * process dies. A process that finds the lock free for a while, unless the server has just started, ends the owner's
  * lease and frees what it had claimed: runs, deliveries, tool calls.
  *
  * A stopped process keeps its session and a partition hides it: there the lease decides, as it does without this.
@@ -18,7 +18,7 @@ import { inTransaction } from "../engine/SqlFailure.ts"
 const look_ms = 500
 /** How long a lock has to be free. A living owner whose connection broke has locked again by then. */
 const grace_ms = 750
-/** How long nobody is judged after the server's start, in seconds: every session ended with it, and all lock again. */
+/** How long after the server's start no owner is judged, in seconds: every session ended with it, and all lock again. */
 const started_s = 10
 
 const reconnect = Schedule.min([Schedule.exponential("100 millis"), Schedule.spaced("1 second")])
@@ -49,7 +49,7 @@ const decodeSeen = rowDecoder(Seen, "owners")
 /** Its name, or that of one of its claims. */
 const held_by = (column: string) => `split_part(${column}, '.', 1) = $1::text`
 
-/** Frees what a dead owner held. While this lasts nobody can take its lock; false: it, or another, was first. */
+/** Frees what a dead owner held, under its lock. False where the owner or another process took the lock first. */
 const bury = (sql: SqlClient.SqlClient, owner: string) =>
   inTransaction(sql)(
     Effect.gen(function* () {
@@ -177,7 +177,7 @@ const make = Effect.gen(function* () {
   const judge = makeJudge(sql, () => {
     for (const listener of listeners) listener()
   })
-  // A defect ends one session too: without another this process would be found gone, and would find nobody so.
+  // A defect ends one session too. Without the next one, other processes would take this one for dead.
   yield* Effect.forkScoped(
     holdSession(sql, own, wakeup, judge).pipe(
       Effect.catchDefect((defect) =>

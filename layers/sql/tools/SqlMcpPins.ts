@@ -5,32 +5,31 @@ import { Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import type { NewMcpPin } from "../../../services/McpPins.ts"
 import { McpPins } from "../../../services/McpPins.ts"
-import { StoreError } from "../../../services/StoreError.ts"
 import { McpPin, McpPinChange, McpPinConflict } from "../../../src/tool/McpPin.ts"
-import { inTransaction, orStoreError, toStoreError } from "../engine/SqlFailure.ts"
-import { textOf } from "../engine/StoredText.ts"
+import { rowDecoder } from "../engine/DecodedRows.ts"
+import { inTransaction, orStoreError } from "../engine/SqlFailure.ts"
 
 const page_max = 500
 const pins_max = 10_000
 
-interface Row {
-  readonly tool: string
-  readonly accepted_by: string
-  readonly accepted_at: bigint
-}
-
-const decodePins = Schema.decodeUnknownEffect(Schema.Array(McpPin))
-const decodeChanges = Schema.decodeUnknownEffect(Schema.Array(McpPinChange))
-
-/** Texts from outside are stored as JSON text. */
-const read = <A extends Row>(row: A) => ({
-  ...row,
-  tool: textOf(row.tool),
-  accepted_by: textOf(row.accepted_by),
-  accepted_at: Number(row.accepted_at)
-})
-
-const unreadable = () => new StoreError({ message: "a record of an MCP tool cannot be read" })
+/** Names, people and definitions are stored as JSON text. */
+const decodePins = rowDecoder(
+  McpPin.mapFields((fields) => ({
+    ...fields,
+    tool: Schema.fromJsonString(fields.tool),
+    accepted_by: Schema.fromJsonString(fields.accepted_by),
+    definition: Schema.fromJsonString(fields.definition)
+  })),
+  "accepted tools of an MCP server"
+)
+const decodeChanges = rowDecoder(
+  McpPinChange.mapFields((fields) => ({
+    ...fields,
+    tool: Schema.fromJsonString(fields.tool),
+    accepted_by: Schema.fromJsonString(fields.accepted_by)
+  })),
+  "acceptances of an MCP server"
+)
 
 const make = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
@@ -64,18 +63,14 @@ const make = Effect.gen(function* () {
   return McpPins.of({
     of: (server) =>
       sql
-        .unsafe<Row & { readonly definition: string }>(
-          `SELECT server, tool, hash, definition, accepted_by, accepted_at, how
+        .unsafe(
+          `SELECT server, tool, hash, definition, accepted_by, accepted_at::float8 AS accepted_at, how
            FROM troupe.mcp_pins WHERE server = $1::text LIMIT ${pins_max}`,
           [server]
         )
         .pipe(
-          Effect.mapError(toStoreError),
-          Effect.flatMap((rows) =>
-            decodePins(
-              rows.map((row) => ({ ...read(row), definition: JSON.parse(row.definition) }))
-            ).pipe(Effect.mapError(unreadable))
-          ),
+          Effect.flatMap(decodePins),
+          Effect.mapError(orStoreError),
           // Not by the database, whose collation is not ours.
           Effect.map((pins) => [...pins].sort((a, b) => (a.tool < b.tool ? -1 : 1)))
         ),
@@ -85,15 +80,12 @@ const make = Effect.gen(function* () {
     ),
     history: (server, limit) =>
       sql
-        .unsafe<Row>(
-          `SELECT server, tool, old_hash, new_hash, accepted_by, accepted_at, how
+        .unsafe(
+          `SELECT server, tool, old_hash, new_hash, accepted_by, accepted_at::float8 AS accepted_at, how
            FROM troupe.mcp_pin_changes WHERE server = $1::text ORDER BY place DESC LIMIT $2::int4`,
           [server, Math.min(limit, page_max)]
         )
-        .pipe(
-          Effect.mapError(toStoreError),
-          Effect.flatMap((rows) => decodeChanges(rows.map(read)).pipe(Effect.mapError(unreadable)))
-        )
+        .pipe(Effect.flatMap(decodeChanges), Effect.mapError(orStoreError))
   })
 })
 

@@ -1,5 +1,5 @@
 /**
- * What workers offer, in PostgreSQL: one row for each, so that to say again that it is there is a small write. Private to
+ * What workers offer, in PostgreSQL: one row for each worker, so that a renewal is a small write. Private to
  * the room; the queue of tool calls answers with it.
  */
 import { Clock, Effect, Option, Schema } from "effect"
@@ -20,11 +20,12 @@ interface Row {
 
 const workers_max = 1_000
 
-/** One that another release wrote may have fields that are not known here; one that cannot be read is not listed. */
+/** A spec that cannot be read, such as one of another release, is not listed. */
 const readSpec = Schema.decodeUnknownOption(ToolSpec)
+const readSpecs = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Array(Schema.Unknown)))
 
 const specsIn = (tools: string): ReadonlyArray<ToolSpec> =>
-  (JSON.parse(tools) as ReadonlyArray<unknown>).flatMap((each) => Option.toArray(readSpec(each)))
+  Option.getOrElse(readSpecs(tools), () => []).flatMap((each) => Option.toArray(readSpec(each)))
 
 export const make = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient

@@ -1,6 +1,6 @@
 /**
  * The queue of tool calls in PostgreSQL: claimed with SKIP LOCKED and a lease, of each tenant in turn, woken by NOTIFY, and
- * looked at again after a while by whoever waits, because a wakeup may be missed.
+ * read again after a while by those that wait, because a wakeup may be missed.
  */
 import { Clock, Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
@@ -168,7 +168,7 @@ const changes = <E>(statement: Effect.Effect<ReadonlyArray<unknown>, E>) =>
 type Methods<K extends keyof ToolQueue["Service"]> = Pick<ToolQueue["Service"], K>
 type Wakeups = Effect.Success<typeof makeToolWakeups>
 
-/** For whoever sends a call and waits for its result. */
+/** For the senders of calls. */
 const sending = (
   sql: SqlClient.SqlClient,
   wakeups: Wakeups
@@ -187,7 +187,7 @@ const sending = (
   shown: wakeups.onShown
 })
 
-/** For whoever gives calls to workers. */
+/** For the loop that claims calls for workers. */
 const claiming = (
   sql: SqlClient.SqlClient,
   wakeups: Wakeups
