@@ -92,8 +92,8 @@ const finished = ({ question }: RunState, frame: FrameState): RunEvent => {
       : // The supervisor's answer was in flight when the question was put.
         questionClosed(question, "runtime")
   }
-  const said = frame.answer! + cutNote(finishOf(frame))
-  return callSettled(frame.id as string as CallId, { _tag: "Value", json: JSON.stringify(said) })
+  const answer = frame.answer! + cutNote(finishOf(frame))
+  return callSettled(frame.id as string as CallId, { _tag: "Value", json: JSON.stringify(answer) })
 }
 
 const ended = (

@@ -50,7 +50,7 @@ export const RunItem = Schema.Struct({
 }).annotate({ identifier: "RunItem" })
 export interface RunItem extends Schema.Schema.Type<typeof RunItem> {}
 
-/** Which runs: all where nothing is said. */
+/** Which runs a list shows: all if it is empty. */
 export interface RunsQuery {
   /** Of those that are not in quarantine: `quarantined` lists the others. */
   readonly status?: RunItem["status"]

@@ -15,10 +15,10 @@ import type { RunState } from "./RunState.ts"
 const none: ReadonlyArray<RunEvent> = []
 
 /** The turn, and results of those of its calls that never run: beyond `calls_max`, or of a turn that was cut. */
-export const turnFinished = (state: RunState, said: ModelTurned): ReadonlyArray<RunEvent> => {
-  const { frame, step } = said
+export const turnFinished = (state: RunState, given: ModelTurned): ReadonlyArray<RunEvent> => {
+  const { frame, step } = given
   if (!wantsTurn(state, frame, step)) return none
-  const turned = fitting(state, said)
+  const turned = fitting(state, given)
   const left = Math.max(0, callsMax(state) - callsUsed(state))
   const events: Array<RunEvent> = [turned]
   for (let index = 0; index < turned.calls.length; index++) {

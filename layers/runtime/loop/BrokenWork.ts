@@ -1,5 +1,5 @@
 /**
- * What a run is told of work whose fiber ended by a defect: only that it broke. Operators get the defect.
+ * The input that stands for work whose fiber ended by a defect. Operators get the defect; the run only records that there was one.
  */
 import type { Cause } from "effect"
 import type { RunInput } from "../../../src/run/RunDecider.ts"
