@@ -37,7 +37,7 @@ export interface Options {
 const tool_name = "run_command"
 const path_default = "/usr/local/bin:/usr/bin:/bin"
 
-/** The file that a name means, or nothing. */
+/** The executable file of a name, if there is one. */
 const lookedUp = async (program: string, path: string): Promise<string | undefined> => {
   const places = isAbsolute(program)
     ? [program]
@@ -150,7 +150,7 @@ export const tools = (
           capabilities: command_capability,
           text_result: true,
           rule_arguments: ["program", "args"],
-          // The program's own time is over first, and its end is told as a result.
+          // The program's own timeout comes first, and its end is a result.
           timeout_ms: timeout_ms + 5_000,
           effect_description: "Runs a program on the machine of this service."
         }

@@ -23,7 +23,7 @@ import { OutboxReplayer } from "../../services/OutboxReplayer.ts"
 
 const iso = (ms: number): string => new Date(ms).toISOString()
 
-/** The store's own text stays inside: it is nothing that a model can act on. */
+/** The store's own message is left out: a model can do nothing about it. */
 const storeFailed = () =>
   new ToolTransientError({
     kind: "external",

@@ -1,5 +1,5 @@
 /**
- * What a path came to, as one of the four errors of a tool.
+ * Maps a failed path to one of the four errors of a tool.
  */
 import {
   ToolPolicyError,

@@ -1,6 +1,6 @@
 /**
- * One program in a process group of its own, which is killed whole when the program ends, when its time is over or when
- * nobody waits any more. A process that leaves the group (`setsid`) is beyond reach.
+ * Runs one program in a process group of its own, which is killed when the program ends, when its time is over, or when
+ * its caller is interrupted. A process that leaves the group (`setsid`) is not killed.
  */
 import { spawn } from "node:child_process"
 import type { ChildProcess } from "node:child_process"
@@ -33,7 +33,7 @@ export interface Ended {
 /** Output that is still in the pipe when a program has ended is waited for so long. */
 const flush_ms = 500
 
-/** Kills what is left of a group. A group that is gone already is as good. */
+/** Kills what is left of a group; a group that has ended is no error. */
 const killGroup = (child: ChildProcess): void => {
   if (child.pid === undefined) return
   try {

@@ -1,13 +1,14 @@
 /**
- * Which URL may be fetched, and at which addresses it may be dialled. A name is resolved once, all of its addresses are
- * judged, and only those that were judged are given on: what a name resolves to later does not matter any more.
+ * Decides whether a URL may be fetched, and at which addresses. A name is resolved once, all of its addresses are
+ * checked, and only checked addresses are dialled, so that a later answer of the resolver has no effect (DNS
+ * rebinding).
  */
 import { lookup } from "node:dns/promises"
 import { Effect, Result, Schema } from "effect"
 import type { AddressRange } from "../../src/call/Address.ts"
 import { isGlobalAddress } from "../../src/call/Address.ts"
 
-/** Why a fetch did not come about. `message` is a sentence without addresses and without what the server said. */
+/** Why a fetch failed. `message` is a sentence without addresses and without text of the server. */
 export class FetchError extends Schema.TaggedError<FetchError>()("FetchError", {
   reason: Schema.Literals([
     "url",
@@ -32,7 +33,7 @@ export const refuse = (reason: FetchError["reason"], message: string): FetchErro
 /** The addresses of a host name. A rejection or an empty list means that there are none. */
 export type Resolver = (host: string) => Promise<ReadonlyArray<string>>
 
-/** The system's own resolver: what a program of this machine would dial. */
+/** The system's resolver. */
 export const systemResolver: Resolver = async (host) =>
   (await lookup(host, { all: true, verbatim: true })).map(({ address }) => address)
 

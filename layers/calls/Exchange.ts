@@ -1,5 +1,5 @@
 /**
- * One HTTP request to addresses that were judged, and its answer, held within its bounds. Knows nothing of redirects.
+ * Sends one HTTP request to checked addresses, and reads its answer within bounds. Does not follow redirects.
  */
 import * as http from "node:http"
 import * as https from "node:https"
@@ -24,7 +24,7 @@ export interface Answer {
   readonly body: Uint8Array
   /** The answer was longer than the bound. */
   readonly truncated: boolean
-  /** The body is as it came, in an encoding that is not supported. */
+  /** The body is not decoded: its encoding is not supported. */
   readonly encoded: boolean
 }
 
@@ -32,7 +32,7 @@ export interface Answer {
 export interface Reading {
   /** Of the body, expanded. */
   readonly bytes_max: number
-  /** Is a body whose encoding is not supported taken as it came? Else it is a failure. */
+  /** Whether a body in an unsupported encoding is returned as it is; else it is a failure. */
   readonly takesEncoded: boolean
 }
 
@@ -52,7 +52,7 @@ const headersOf = (message: http.IncomingMessage): Readonly<Record<string, strin
     )
   )
 
-/** Dials nothing but what was judged: the name is not resolved again. */
+/** Dials only the checked addresses: the name is not resolved again. */
 const pinned = (addresses: ReadonlyArray<string>): LookupFunction => {
   const all = addresses.map((address) => ({ address, family: isIPv6(address) ? 6 : 4 }))
   return (_, options, done) => {
@@ -120,7 +120,7 @@ export const exchange = (
       path: url.pathname + url.search,
       headers: { ...outgoing.headers, host: url.host },
       lookup: pinned(addresses),
-      // A connection of its own: no other call's, no proxy of the environment's.
+      // A new connection: none is shared with other calls, and no proxy of the environment is used.
       agent: false,
       maxHeaderSize: header_bytes_max,
       ...(ca === undefined ? undefined : { ca })

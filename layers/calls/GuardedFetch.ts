@@ -1,6 +1,6 @@
 /**
- * HTTP for tools that may leave the platform: only to public addresses, judged anew at each redirect, within bounds of
- * time, size and hops, and with credentials for their own origin alone.
+ * HTTP for tools that call the outside: only public addresses, checked again at each redirect, within bounds on time,
+ * size and hops. Credentials are sent to their own origin only.
  */
 import { Effect, Result } from "effect"
 import type { AddressRange } from "../../src/call/Address.ts"
@@ -77,7 +77,7 @@ const known_methods = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"]
 const token = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}$/
 /** Visible ASCII, spaces and tabs: what a header's value may hold without being able to end it. */
 const value = /^[\t\x20-\x7e]{0,4000}$/
-/** What belongs to the connection and not to a request. */
+/** Headers of the connection, which a request may not set. */
 const forbidden =
   /^(?:host|connection|content-length|transfer-encoding|te|trailer|upgrade|expect|keep-alive|accept-encoding|proxy-.*|sec-.*)$/
 /**
@@ -105,7 +105,7 @@ const withheldHeader = (headers: Readonly<Record<string, string>>): string | und
 }
 
 const headers_max = 32
-/** What a request may carry to another origin: nothing that could say who asks. */
+/** Headers that follow a redirect to another origin: none that could identify the sender. */
 const carried = /^(?:accept|accept-language|user-agent)$/
 
 const lowered = (headers: Readonly<Record<string, string>>): Record<string, string> =>
@@ -202,10 +202,12 @@ const checkOptions = Effect.fnUntraced(function* (tool: string, options: Options
 
 const redirects: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
 
-/** Methods that change nothing. An answer to another one is given as it is: what it answers may have taken effect. */
+/**
+ * Methods that change nothing. An answer to any other is returned as it is, because the request may have taken effect.
+ */
 const isSafe = (method: string): boolean => method === "GET" || method === "HEAD"
 
-/** The request that a redirect asks for. Crossing an origin it takes nothing along that could say who asks. */
+/** The request that a redirect asks for. To another origin it carries no header that could identify the sender. */
 const redirected = (request: Fetch, from: URL, to: URL): Result.Result<Fetch, FetchError> => {
   const isSame = from.origin === to.origin
   if (from.protocol === "https:" && to.protocol === "http:") {
@@ -278,7 +280,7 @@ const fetchOnce = Effect.fnUntraced(function* (guard: Guard, request: Fetch) {
   return { admitted, answer }
 })
 
-/** The request and the redirects that it may follow; each hop is judged anew. */
+/** The request and the redirects that it may follow; each hop is checked again. */
 const fetchFollowing = Effect.fnUntraced(function* (guard: Guard, given: Fetch) {
   const { redirects_max } = guard.limits
   let request: Fetch = { ...given, headers: lowered(given.headers) }

@@ -91,7 +91,7 @@ export const tools = (
           capabilities: http_capability,
           text_result: true,
           group: "network",
-          // The guard gives up first, with an error that says so.
+          // The guard's timeout comes first, with a precise error.
           timeout_ms: guard.timeout_ms + 1_000,
           effect_description: "Sends an HTTP request to a public web address."
         }
@@ -99,7 +99,7 @@ export const tools = (
       {
         http_request: (args, context) => {
           const { body, headers = {}, method = "GET", url } = args
-          // What a rule denies, or a person is to be asked for, no redirect of another host may lead to.
+          // A redirect must not lead to a URL that a rule denies or asks a person about.
           const { permits } = callOf(context)
           const follows = (to: string) => permits?.({ ...args, url: to }) !== false
           return Effect.mapBoth(guard.fetch({ url, method, headers, body, follows }), {

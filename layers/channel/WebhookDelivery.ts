@@ -26,7 +26,7 @@ export class WebhookConfig extends Context.Service<
   }
 >()("troupe/layers/channel/WebhookConfig") {}
 
-/** What is configured cannot be right. */
+/** The configuration is invalid. */
 export class WebhookMisconfigured extends Schema.TaggedError<WebhookMisconfigured>()(
   "WebhookMisconfigured",
   { field: Schema.String, message: Schema.String }
@@ -46,7 +46,7 @@ const rangesOf = (
 
 const timeout_ms_default = 10_000
 
-/** The answers that mean: later. 425 is Too Early, 429 Too Many Requests. */
+/** Statuses that ask for a later retry: Request Timeout, Too Early, Too Many Requests. */
 const later: ReadonlySet<number> = new Set([408, 425, 429])
 
 const decode = Schema.decodeUnknownEffect(WebhookEvent)
@@ -99,7 +99,7 @@ export const handlers: Effect.Effect<RoomHandlers, WebhookMisconfigured, Webhook
         return yield* judge(response.status)
       },
       Effect.scoped,
-      // A redirect would carry the event to where nobody configured it to go.
+      // Redirects are not followed: they would send the event to a host that is not configured.
       Effect.provideService(FetchHttpClient.Fetch, fetch),
       Effect.provideService(FetchHttpClient.RequestInit, { redirect: "manual" }),
       Effect.provideService(HttpClient.TracerDisabledWhen, () => true)

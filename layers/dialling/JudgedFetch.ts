@@ -1,6 +1,6 @@
 /**
- * A fetch that dials nothing but addresses that were judged: they are those that its connection is made to, so that a name
- * which resolves otherwise a moment later changes nothing. No redirects, no proxy of the environment's.
+ * A fetch that dials only checked addresses: the connection is made to the addresses that were checked, so that a later
+ * answer of the resolver has no effect. No redirects, no proxy of the environment.
  */
 import { lookup } from "node:dns"
 import type { LookupFunction } from "node:net"

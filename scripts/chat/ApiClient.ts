@@ -183,8 +183,8 @@ export class ApiClient {
   }
 
   /**
-   * Events of a conversation behind `cursor`, for ever: a lost connection is taken up behind the last event that was
-   * seen. `lost` hears of each loss. Fails when the service refuses, or was away for `patience_ms`.
+   * Events of a conversation after `cursor`, without end: after a lost connection it reconnects and resumes after the
+   * last event. `lost` is called at each loss. Fails when the service refuses, or was away for `patience_ms`.
    */
   async *follow(
     conversation: string,

@@ -64,7 +64,7 @@ const accompany = async (session: Session, lines: Prompter, run: Run): Promise<v
       try {
         await session.decide(question.correlation_id, verdict)
       } catch (error) {
-        // Someone else was faster, or the person may not decide this: the run goes on, or asks again.
+        // Someone else decided first, or the person may not decide this: the run continues, or asks again.
         if (!(error instanceof ApiError)) throw error
         session.view.line(`  ! ${error.message}`)
       }

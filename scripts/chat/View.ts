@@ -1,5 +1,5 @@
 /**
- * What a run does, as lines of a terminal. Text comes as it is written; every call and every result is one line.
+ * Shows a run as lines of a terminal: text as it is streamed, and one line for each call and result.
  */
 import type { CustomerEvent } from "../../src/conversation/CustomerView.ts"
 import type { Source } from "../../src/run/ProviderWork.ts"

@@ -1,5 +1,5 @@
 /**
- * What a script can know of a conversation: the steps that were taken, each with its arguments and its outcome.
+ * The conversation as the script reads it: its steps, each with arguments and outcome.
  */
 import type { ModelRequest } from "../../services/ModelGateway.ts"
 import type { Outcome } from "../../src/run/RunEvent.ts"

@@ -15,7 +15,7 @@ export type StoredApp = App<unknown, ForTools>
 
 const own: StoredApp = { agents: [operations], tools: [OperationsTools.tools] }
 
-/** A clone has sources and nothing compiled. */
+/** In a clone the package's entries resolve to the sources, because nothing is compiled. */
 const own_conditions = import.meta.filename.endsWith(".ts") ? ["troupe-source"] : []
 
 /**

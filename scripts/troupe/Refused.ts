@@ -1,5 +1,5 @@
 /**
- * What the command cannot do, in a sentence for whoever typed it.
+ * Why the command cannot do what was asked, in a sentence for the person who typed it.
  */
 import { Schema } from "effect"
 
