@@ -13,7 +13,7 @@ const variants: Readonly<Record<string, () => Promise<unknown>>> = {
   bytes: () => import("./BytesVariants.ts"),
   resume: () => import("./ResumeVariants.ts"),
   leak: () => import("./LeakVariants.ts"),
-  parked: () => import("./ParkedVariants.ts"),
+  waiting: () => import("./WaitingVariants.ts"),
   import: () => import("./ImportVariants.ts")
 }
 const module = (await variants[row ?? ""]?.()) as

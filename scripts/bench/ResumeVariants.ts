@@ -18,7 +18,7 @@ import * as ActorMemories from "../../layers/compose/ActorMemories.ts"
 import * as EphemeralAgentMemory from "../../layers/ephemeral/EphemeralAgentMemory.ts"
 import * as EphemeralStore from "../../layers/ephemeral/EphemeralStore.ts"
 import { anotherRun } from "./DurableSteps.ts"
-import { agent, runtime } from "./ParkedVariants.ts"
+import { agent, runtime } from "./WaitingVariants.ts"
 import { agentName, tenant } from "./Rig.ts"
 import type { Sample } from "./Row.ts"
 

@@ -25,7 +25,7 @@ const rows: Readonly<Record<string, () => Promise<{ readonly row: Row }>>> = {
   bytes: () => import("./Bytes.ts"),
   resume: () => import("./Resume.ts"),
   leak: () => import("./Leak.ts"),
-  parked: () => import("./Parked.ts"),
+  waiting: () => import("./Waiting.ts"),
   import: () => import("./Import.ts")
 }
 

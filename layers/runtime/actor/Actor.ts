@@ -8,7 +8,7 @@
  *
  * A crash of the fiber is an exit of `live`: `ActorCrash.ts` says whether `live` begins again, from the journal.
  *
- * What an actor holds while its run waits is bounded by the bench row "parked, resident".
+ * What an actor holds while its run waits is bounded by the bench row "waiting, resident".
  */
 import { Effect } from "effect"
 import type { Context } from "effect"

@@ -44,7 +44,7 @@ export const asksForDecision = ({ questions }: ActorHost, { head, state }: HeldR
   return questions.has(head.run_id)
 }
 
-/** One object per waiting run: it is the deadline and the waiter of the run's wakeup (bench row "parked, resident"). */
+/** One object per waiting run: it is the deadline and the waiter of the run's wakeup (bench row "waiting, resident"). */
 export class DecisionWait extends Deadline {
   readonly #host: ActorHost
   readonly #actor: Actor

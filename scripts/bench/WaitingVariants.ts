@@ -111,5 +111,5 @@ const kept = Effect.fnUntraced(function* (runs: number, park_ms: number) {
 const measured = (runs: number, park_ms: number): Promise<Sample> =>
   Effect.runPromise(kept(runs, park_ms).pipe(Effect.provide(EphemeralStores.layer)))
 
-export const evicted = (runs = "100000"): Promise<Sample> => measured(Number(runs), 0)
+export const parked = (runs = "100000"): Promise<Sample> => measured(Number(runs), 0)
 export const resident = (runs = "2000"): Promise<Sample> => measured(Number(runs), 3_600_000)
