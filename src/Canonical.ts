@@ -1,14 +1,14 @@
 /**
  * Canonical JSON: keys sorted by UTF-16 code unit, no white space, the same value always the same text.
- * Its SHA-256 is what a person's decision and a call's identity are bound to.
+ * Decisions and the identities of calls are bound to its SHA-256.
  */
 import type { Schema } from "effect"
 
 export type Json = Schema.Json
 
 /**
- * The one text of a JSON value. Members that are `undefined` are left out, as in JSON.stringify.
- * Throws a RangeError on a number that JSON cannot say (NaN, Infinity) and on anything that is not JSON.
+ * The canonical text of a JSON value. Members that are `undefined` are left out, as in JSON.stringify.
+ * Throws a RangeError on a number that JSON cannot represent (NaN, Infinity) and on anything that is not JSON.
  */
 export const canonical = (value: unknown): string => {
   switch (typeof value) {
@@ -53,11 +53,11 @@ export const canonical = (value: unknown): string => {
   return text + "}"
 }
 
-/** The same JSON value in objects of its own, so that whoever made the first cannot change the second. */
+/** A deep copy of a JSON value, so that later changes to the original do not reach it. */
 export const copyJson = <A extends Json>(value: A): A => {
   if (typeof value !== "object" || value === null) return value
   if (Array.isArray(value)) return value.map((item: Json) => copyJson(item)) as never
-  // A spread copies members as they are, one called `__proto__` too, and at once: one by one takes longer than the rest.
+  // A spread copies every member, `__proto__` included, and is faster than assigning them one by one.
   const copy: Record<string, Json> = { ...(value as Record<string, Json>) }
   for (const name in copy) {
     const member = copy[name]!

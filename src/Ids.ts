@@ -1,6 +1,6 @@
 /**
- * Branded identifiers. A run's id is its task's id; a frame's id is the call that opened it; a call's id is
- * `frame/step.index`, so that it depends on the script and never on the order of arrival.
+ * Branded identifiers. A run has the id of its task, and a frame the id of the call that opened it. A call's id is
+ * `frame/step.index`: it follows from the call's position in the run and not from the order in which calls arrive.
  */
 import { Schema } from "effect"
 
@@ -23,7 +23,7 @@ export type RunId = typeof RunId.Type
 export const ApprovalId = Uuid.pipe(Schema.brand("ApprovalId"))
 export type ApprovalId = typeof ApprovalId.Type
 
-/** What a dispatched outbox message is known by, at every delivery the same. */
+/** The id of an outbox message; the same at every delivery. */
 export const MessageId = Uuid.pipe(Schema.brand("MessageId"))
 export type MessageId = typeof MessageId.Type
 
@@ -38,7 +38,7 @@ export type AgentName = typeof AgentName.Type
 export const Tenant = Name.pipe(Schema.brand("Tenant"))
 export type Tenant = typeof Tenant.Type
 
-/** `0` is the supervisor; a specialist's frame is named by the call that opened it. */
+/** `0` is the frame of the run's own agent; a specialist's frame has the id of the call that opened it. */
 export const FrameId = Schema.String.pipe(Schema.brand("FrameId"))
 export type FrameId = typeof FrameId.Type
 
@@ -51,24 +51,24 @@ export const rootFrame = FrameId.make("0")
 export const callId = (frame: FrameId, step: number, index: number): CallId =>
   `${frame}/${step}.${index}` as CallId
 
-/** A frame is named by the call that opened it. */
+/** The id of the frame that this call opened. */
 export const frameOpenedBy = (call: CallId): FrameId => call as string as FrameId
 
-/** How deep a frame is: the supervisor's is 0, that of its specialist 1. */
+/** The depth of a frame: 0 for the run's own agent, 1 for its specialist. */
 export const frameDepth = (frame: FrameId): number => frame.split("/").length - 1
 
-/** Which instance of an agent: `key` is a conversation, a world's session, or an operator's task. */
+/** One instance of an agent. `key` names its conversation, its session in a world, or an operator's task. */
 export const Address = Schema.Struct({ agent: AgentName, key: ConversationId })
 export interface Address extends Schema.Schema.Type<typeof Address> {}
 
-/** One text per address of a tenant; `key` cannot hold a slash. */
+/** A text that identifies an address within a tenant. `key` cannot contain a slash. */
 export const addressKey = (address: Address): string => `${address.agent}/${address.key}`
 
-/** One text per actor: an address belongs to one tenant, and the same address of another is another actor. */
+/** A text that identifies an actor: the same address in two tenants is two actors. */
 export const actorKey = (tenant: Tenant, address: Address): string =>
   `${tenant}/${addressKey(address)}`
 
-/** The tenant and the address of a text that `actorKey` made. */
+/** The tenant and the address in a text that `actorKey` returned. */
 export const parseActorKey = (
   key: string
 ): { readonly tenant: Tenant; readonly address: Address } => {

@@ -1,10 +1,10 @@
 /**
- * Who asks: an authenticated person or service, and what it is entitled to.
+ * An authenticated person or service, and its roles.
  */
 import { Schema } from "effect"
 import { Tenant } from "./Ids.ts"
 
-/** `admin` holds every other role; `customer` sees only its own workspace. */
+/** `admin` includes every other role; a `customer` sees only its own conversations and runs. */
 export const Role = Schema.Literals(["viewer", "approver", "operator", "admin", "customer"])
 export type Role = typeof Role.Type
 
@@ -14,13 +14,13 @@ export class Principal extends Schema.Class<Principal>("troupe/Principal")({
   roles: Schema.Array(Role)
 }) {}
 
-/** Does the principal hold one of the roles? An empty list asks for nothing. */
+/** Whether the principal has one of the roles, or is an admin. True for an empty list. */
 export const principalHasRole = (principal: Principal, roles: ReadonlyArray<Role>): boolean =>
   roles.length === 0 ||
   principal.roles.includes("admin") ||
   roles.some((role) => principal.roles.includes(role))
 
-/** As many roles as there are, each once and in this order: what a run keeps of who asked for it. */
+/** The roles that a run stores of its sender: each at most once, in the order of `Role`. */
 export const Roles = Schema.Array(Role).check(Schema.isMaxLength(Role.literals.length))
 export type Roles = typeof Roles.Type
 
@@ -28,13 +28,13 @@ export const rolesOf = ({ roles }: Pick<Principal, "roles">): Roles =>
   Role.literals.filter((role) => roles.includes(role))
 
 /**
- * Has whoever had these roles one of those that are asked for? An admin has every role but that of a customer. Undefined =
- * nobody wrote down which they were, which counts as none.
+ * Whether these roles include one of `wanted`. `admin` counts as every role but `customer`. Undefined = the roles were not
+ * recorded, which counts as none.
  */
 export const hasRole = (roles: Roles | undefined, wanted: ReadonlyArray<Role>): boolean =>
   roles !== undefined &&
   wanted.some((role) => roles.includes(role) || (role !== "customer" && roles.includes("admin")))
 
-/** For a message to whoever reads a refusal. */
+/** The roles as a refusal's message lists them. */
 export const rolesText = (roles: Roles | undefined): string =>
   roles === undefined || roles.length === 0 ? "no role" : roles.join(", ")

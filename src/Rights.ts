@@ -1,22 +1,22 @@
 /**
- * What each role may do. One table for the HTTP API, for the facade and for the ports of a Layer.
+ * What each role may do: one table for the HTTP API, the facade and the ports.
  */
 import { NotEntitled } from "./approval/Approval.ts"
 import type { Principal, Role } from "./Principal.ts"
 
 /**
- * `all`: whatever the principal's tenant has. `own`: conversations that it began, and runs of messages that it sent.
- * `named`: questions whose tool names this role among its `approvers`.
+ * `all`: everything of the principal's tenant. `own`: conversations that the principal began and runs of messages that it
+ * sent. `named`: questions about tools that list this role among their `approvers`.
  */
 export type Reach = "all" | "own" | "named"
 
-/** `admin` may do whatever one of the others may, and to all of it. */
+/** `admin` has every right with the reach `all`, so the table leaves it out. */
 type Rank = Exclude<Role, "admin">
 
 interface Right {
-  /** Its methods of the facade. */
+  /** Methods of the facade that need the right. */
   readonly embed: ReadonlyArray<string>
-  /** Its endpoints, as people are told; what is below a path is meant with it. */
+  /** Endpoints that need the right, as documented; each includes the paths below it. */
   readonly http: ReadonlyArray<string>
   readonly reach: Readonly<Partial<Record<Rank, Reach>>>
 }
@@ -35,7 +35,7 @@ const table = {
     http: ["GET /v1/conversations"],
     reach: { ...forStaff, customer: "own" }
   },
-  /** What no other row speaks of. */
+  /** Everything that no other row covers. */
   inspect: {
     embed: ["runs", "pending", "unknown", "unhosted", "records"],
     http: [
@@ -99,13 +99,13 @@ const ranksWith = (right: RightName, isMeant: (reach: Reach) => boolean): Readon
     return reach !== undefined && isMeant(reach)
   })
 
-/** The roles of which one is needed, in the order of the table. */
+/** The roles that have the right, in the order of the table; `admin` is not listed. */
 export const rolesFor = (right: RightName): ReadonlyArray<Role> => ranksWith(right, () => true)
 
 const holdsOne = ({ roles }: Principal, ranks: ReadonlyArray<Rank>): boolean =>
   roles.includes("admin") || ranks.some((rank) => roles.includes(rank))
 
-/** Undefined = the principal has the right, at least to what is its own. */
+/** Why the principal may not use the right. Undefined = it has the right, at least with the reach `own`. */
 export const rightRefusal = (by: Principal, right: RightName): NotEntitled | undefined =>
   holdsOne(
     by,
@@ -114,7 +114,7 @@ export const rightRefusal = (by: Principal, right: RightName): NotEntitled | und
     ? undefined
     : new NotEntitled({ principal: by.id, needs: rolesFor(right) })
 
-/** Does it have the right as a customer only, and so to nothing but its own? Whatever else it may do does not count. */
+/** Whether the principal has the right only with the reach `own`. False for a customer that also has a role of the staff. */
 export const isLimitedToOwn = (by: Principal, right: RightName): boolean =>
   !holdsOne(
     by,

@@ -1,6 +1,6 @@
 /**
- * Where a text holds numbers of payment cards: 13 to 19 digits, in groups or in one, whose check digit is right. Each text
- * is read once, whatever its length.
+ * Finds numbers of payment cards in a text: 13 to 19 digits, grouped or not, whose check digit is correct. The time is
+ * linear in the length of the text.
  */
 import type { TextPlace } from "./TextPlace.ts"
 
@@ -9,19 +9,19 @@ const rows = /\d+(?:[ -]\d+)*/g
 const digits_min = 13
 const digits_max = 19
 
-/** What stands before the first group and behind the last; a fraction ends none and begins none. */
+/** What may precede the first group and follow the last. A decimal point or comma may not: the digits are a fraction. */
 const begins = /[^\p{L}\p{N}.,-]|^$/u
 const ends = /^(?:[^\p{L}\p{N}.,-]|[.,](?!\d)|$)/u
 
-/** Each digit twice, and its sum. */
+/** The digit sum of twice each digit. */
 const doubled = [0, 2, 4, 6, 8, 1, 3, 5, 7, 9]
 
-/** Sums of the digits before each place, as they are and every second one doubled, so that a check is a subtraction. */
+/** Prefix sums of Luhn digits, so that the check of any range of digits is one subtraction. */
 class Digits {
   readonly digits: string
   /** `sums[0]`: digits at even places are doubled; `sums[1]`: those at odd ones. */
   private readonly sums: readonly [ReadonlyArray<number>, ReadonlyArray<number>]
-  /** How many of the digits that end at each place are the same. */
+  /** The length of the run of equal digits that ends at each place. */
   private readonly same: ReadonlyArray<number>
 
   constructor(digits: string) {
@@ -38,7 +38,7 @@ class Digits {
     this.same = same
   }
 
-  /** ISO/IEC 7812-1, annex B. */
+  /** Luhn's check (ISO/IEC 7812-1, annex B) of the digits in `[from, to)`. Repetitions of one digit are not a card. */
   isCard(from: number, to: number): boolean {
     if (this.digits[from]! < "2" || this.digits[from]! > "6") return false
     const sums = this.sums[to % 2]!
@@ -47,7 +47,7 @@ class Digits {
 }
 
 interface Group extends TextPlace {
-  /** Where its digits stand among all of the row. */
+  /** The range of its digits among all digits of the row. */
   readonly first: number
   readonly end: number
 }
@@ -66,7 +66,7 @@ const groupsOf = (text: string, from: number, written: string): ReadonlyArray<Gr
   return groups.slice(low, high)
 }
 
-const ofRow = (text: string, from: number, written: string): ReadonlyArray<TextPlace> => {
+const cardsInRow = (text: string, from: number, written: string): ReadonlyArray<TextPlace> => {
   const groups = groupsOf(text, from, written)
   const digits = new Digits(written.replace(/\D/g, ""))
   const found: Array<TextPlace> = []
@@ -88,5 +88,5 @@ const ofRow = (text: string, from: number, written: string): ReadonlyArray<TextP
 
 export const cardNumbers = (text: string): ReadonlyArray<TextPlace> =>
   [...text.matchAll(rows)].flatMap(({ 0: written, index }) =>
-    written.length < digits_min ? [] : ofRow(text, index, written)
+    written.length < digits_min ? [] : cardsInRow(text, index, written)
   )

@@ -1,5 +1,5 @@
 /**
- * One table from every source's own names to the four classes (REQUIREMENTS U2).
+ * Maps the error names of every source to the four error classes.
  */
 import type { ToolError, ToolErrorClass, ToolErrorKind } from "./ToolError.ts"
 import {
@@ -19,7 +19,7 @@ const policy = (kind: ToolErrorKind): Classified => ({ class: "ToolPolicyError",
 const transient = (kind: ToolErrorKind): Classified => ({ class: "ToolTransientError", kind })
 const terminal = (kind: ToolErrorKind): Classified => ({ class: "ToolTerminalError", kind })
 
-/** A kind alone. `external` and `internal` without more detail are nobody's to fix. */
+/** The class of a kind alone. `external` and `internal` without more detail are terminal. */
 export const classifyKind = (kind: ToolErrorKind): Classified => {
   switch (kind) {
     case "invalid_args":
@@ -38,8 +38,8 @@ export const classifyKind = (kind: ToolErrorKind): Classified => {
 }
 
 /**
- * The answer of an HTTP endpoint. Below 400 it is one that is not followed or not understood (a redirect): terminal. A
- * server's own fault may be over at the next try, unless it says that it never will be.
+ * The class of an HTTP status. One below 400 is an answer that was not followed or not understood, such as a redirect:
+ * terminal. A server's fault is transient, unless its status says that another try cannot succeed.
  */
 export const classifyHttpStatus = (status: number): Classified => {
   switch (status) {
@@ -76,13 +76,13 @@ export const classifyHttpStatus = (status: number): Classified => {
   }
 }
 
-/** Names of one class, in snake case. */
+/** Names of one class, separated by spaces, in snake case. */
 const family = (as: Classified, names: string): ReadonlyArray<readonly [string, Classified]> =>
   names.split(" ").map((name) => [name, as] as const)
 
 /**
- * Names that the sources use beside the kinds: Stargraph's gates, Agenta's refusals, SemStreams' filter, the codes of
- * sockets, and our own reasons.
+ * Names other than the kinds: Stargraph's gates, Agenta's refusals, SemStreams' filter, socket error codes and the reasons
+ * of this runtime.
  */
 const named: ReadonlyMap<string, Classified> = new Map([
   ...family(
@@ -158,7 +158,7 @@ const known = (name: string): Classified | undefined => {
   return named.get(name) ?? (kinds.has(name) ? classifyKind(name as ToolErrorKind) : undefined)
 }
 
-/** Names that say where a fault came from and leave to the qualifier what it was. */
+/** Names that say only where a fault came from; the qualifier in brackets says what it was. */
 const vague: ReadonlySet<string> = new Set([
   "external",
   "http",
@@ -168,12 +168,12 @@ const vague: ReadonlySet<string> = new Set([
   "error"
 ])
 
-/** A longer text is no name; to look for one in it takes the square of its length. */
+/** A longer text is not searched for a name: that takes time quadratic in its length. */
 const name_units_max = 200
 
 /**
  * Any source's name, with an optional qualifier in brackets: `timeout`, `external(429)`, `not_allowed(allowlist)`,
- * `ReplayError(cassette-miss)`, `404`. A name that nobody knows is unknown, and so terminal.
+ * `ReplayError(cassette-miss)`, `404`. An unknown name has the kind `unknown`, which is terminal.
  */
 export const classifyName = (name: string): Classified => {
   if (name.length > name_units_max) return classifyKind("unknown")
@@ -183,7 +183,7 @@ export const classifyName = (name: string): Classified => {
   return refined ?? known(base) ?? classifyKind("unknown")
 }
 
-/** Another runtime's error as one of the four: its name decides, and without one it is unknown (SM-18). */
+/** Converts another runtime's error by its name; without a name its kind is `unknown`. */
 export const toolErrorFrom = (name: string | undefined, message: string): ToolError => {
   const { class: as, kind } = classifyName(name ?? "unknown")
   switch (as) {

@@ -1,6 +1,6 @@
 /**
- * What an operator is told of code that broke by itself: its error, its stack and what caused it. It may quote anything
- * that the code met, so it goes to logs, spans and records, and never to a model, a customer or the journal.
+ * A defect as operators see it: the error, its stack and its causes. It may quote any value that the code handled, so it
+ * goes to logs, spans and records, and never to a model, a customer or the journal.
  */
 import { Cause, Schema } from "effect"
 import { redact } from "./Redaction.ts"
@@ -9,7 +9,7 @@ const type_max = 200
 const message_max = 2_000
 const stacktrace_max = 8_000
 
-/** The names are OpenTelemetry's (`exception.*`). Keys, e-mail addresses and numbers of cards and phones are taken out. */
+/** The names are OpenTelemetry's (`exception.*`). The texts are redacted (`Redaction.ts`). */
 export const Exception = Schema.Struct({
   /** At most 200 characters. */
   type: Schema.String,
@@ -20,17 +20,17 @@ export const Exception = Schema.Struct({
 })
 export interface Exception extends Schema.Schema.Type<typeof Exception> {}
 
-/** All control characters but tab and line feed: a log is read in a terminal. */
-// oxlint-disable-next-line no-control-regex -- control characters are what is taken out here
+/** All control characters but tab and line feed: a terminal that shows the log would interpret them. */
+// oxlint-disable-next-line no-control-regex -- control characters are what is removed here
 const control = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g
 
-/** What is read is bounded before it is searched. */
+/** Cuts the text before it is redacted, which bounds the time. */
 const bounded = (text: string, most: number): string => {
   const read = text.length > most ? `${text.slice(0, most - 1)}…` : text
   return redact(read.replace(control, "")).slice(0, most)
 }
 
-/** May throw where an error's own members do. */
+/** Throws where reading a member of the error throws. */
 export const exceptionFrom = (cause: Cause.Cause<unknown>): Exception => {
   const error = Cause.squash(cause)
   const isError = error instanceof Error
@@ -42,7 +42,7 @@ export const exceptionFrom = (cause: Cause.Cause<unknown>): Exception => {
   }
 }
 
-/** Of what cannot even be read. */
+/** Stands for an error whose members cannot be read. */
 export const unreadableException: Exception = {
   type: "unreadable",
   message: "an error whose members cannot be read",

@@ -1,26 +1,26 @@
 /**
- * Where a text holds phone numbers as they are written for people: with a country's code, or in groups. A bare run of
- * digits is a number. Each text is read once: numbers are looked for by their groups, and few are asked about.
+ * Finds phone numbers in a text as people write them: with a country code, or in groups. An ungrouped run of digits without
+ * a country code is not taken for one. The text is scanned once; only plausible candidates are passed to the phone library.
  */
 import { parsePhoneNumberFromString } from "libphonenumber-js/min"
 import type { TextPlace } from "./TextPlace.ts"
 
-/** Digits in groups with what stands between them in a phone number; a plus begins another row. */
+/** Groups of digits with the separators that a phone number may have; a plus begins another row. */
 const rows = /(?:\(?\+[ (]{0,2}|\()?\d+(?:[ ()[\]./\u2010-\u2015-]{1,4}\d+)*/g
 
-/** What is written like a number, and is a date, a time or the pages of a book. */
+/** Written like a phone number, but a date, a time or a range of pages. */
 const no_number =
   /^\d{4}-\d\d-\d\d|\d{1,2}\/\d{1,2}\/(?:[12]\d)?\d\d|[12]\d{3}[-/]?[01]\d[-/]?[0-3]\d +[0-2]\d$|\d{1,5}-+\d{1,5} {0,4}\(\d{1,4}/
 
-/** Letters, percent and currencies beside a number make another thing of it. */
+/** A letter, a percent sign or a currency beside the digits: they are not a phone number. */
 const beside = /[%\p{Sc}\p{Script=Latin}]/u
 
 const extension = /[ ,;]{0,2}(?:ext(?:n|ension)?|x|#)[ .:=]{0,2}\d{1,7}(?![\p{L}\p{N}])/iuy
 
-/** Numbers without a country's code are read as North American ones: they alone are written with hyphens and dots. */
+/** Numbers without a country code are read as North American: those alone are written with hyphens and dots. */
 const north_american = /^1?[2-9]\d\d[2-9]\d{6}$/
 
-/** Lengths of the groups in which such a number is written, where other digits stand beside it. */
+/** The group lengths of a North American number; needed where other groups of digits stand beside it. */
 const groupings: ReadonlyArray<ReadonlyArray<number>> = [
   [3, 3, 4],
   [1, 3, 3, 4],
@@ -28,10 +28,10 @@ const groupings: ReadonlyArray<ReadonlyArray<number>> = [
   [1, 3, 7]
 ]
 
-/** E.164 allows 15 digits; one that is dialled at home only, `(0)`, may stand among them. */
+/** E.164 allows 15 digits; a `(0)` that is dialled only within the country may stand among them. */
 const digits_min = 7
 const digits_max = 16
-/** How many groups at the end of a row may be none of a number with its country's code. */
+/** How many groups at the end of a row may not belong to an international number at its beginning. */
 const stray_groups_max = 2
 
 interface Group extends TextPlace {
@@ -69,7 +69,7 @@ class Row {
     return digits
   }
 
-  /** Where the groups stand, with an extension behind them, if they may be a number of their own there. */
+  /** The range of the groups with an extension behind them; undefined where their surroundings rule a phone number out. */
   place(first: number, last: number): TextPlace | undefined {
     const from = first === 0 ? this.from : this.groups[first]!.from
     extension.lastIndex = this.groups[last]!.to
@@ -83,14 +83,14 @@ class Row {
     return isMore || isOther || no_number.test(this.text.slice(from, to)) ? undefined : { from, to }
   }
 
-  /** The last group of a number with its country's code that begins with this group. */
+  /** The last group of the international number that begins at this group. */
   international(first: number): number | undefined {
     let last = first
     let count = this.groups[first]!.digits.length
     while (last + 1 < this.groups.length) {
       const [group, next] = [this.groups[last]!, this.groups[last + 1]!]
       count += next.digits.length
-      // An area stands in brackets behind the country's code; further on, they begin another number.
+      // An area code in brackets follows the country code; a bracket further on begins another number.
       const isAnother = last > first && /[(/]/.test(this.text.slice(group.to, next.from))
       if (count > digits_max || isAnother) break
       last++
@@ -104,7 +104,7 @@ class Row {
     return undefined
   }
 
-  /** The same of a number of the default country. */
+  /** The last group of the North American number that begins at this group. */
   national(first: number): number | undefined {
     const lengths = groupings.find((each) =>
       each.every((length, i) => this.groups[first + i]?.digits.length === length)
@@ -119,10 +119,10 @@ class Row {
     return isGrouped && isNumber(digits.length === 11 ? digits : `1${digits}`) ? last : undefined
   }
 
-  /** The last group of the number that begins with this one. */
+  /** The last group of the phone number that begins at this group. */
   endOf(first: number): number | undefined {
     if (first === 0 && this.isInternational) return this.international(0) ?? this.national(0)
-    // The prefix of North America for calls to other countries.
+    // The North American prefix for international calls.
     const isPrefix = this.groups[first]!.digits === "011" && first + 1 < this.groups.length
     return (isPrefix ? this.international(first + 1) : undefined) ?? this.national(first)
   }

@@ -1,10 +1,10 @@
 /**
- * Texts without secrets and personal data: for people who approve, for models that read errors and notes, for logs, spans
- * and dead letters. What is looked for is looked for in the text as a reader sees it (NFKC, nothing invisible); all else
- * stays as it was.
+ * Removes secrets and personal data from texts for approvers, for models that read errors and notes, and for logs, spans
+ * and dead letters. Patterns are matched on the text as a reader sees it (NFKC, without invisible characters); everything
+ * else is returned unchanged.
  *
- * Not hidden: sums that fail the check of a card or an IBAN, plain numbers, dates, UUIDs, and digests of SHA-256 and
- * SHA-512.
+ * Not redacted: digits that fail the check of a card or an IBAN, plain numbers, dates, UUIDs, and SHA-256 and SHA-512
+ * digests.
  */
 import { countrySpecs, isValidIBAN } from "ibantools"
 import { isAddress } from "../call/Address.ts"
@@ -15,7 +15,7 @@ import { isSecretName } from "./SecretNames.ts"
 import { secret_shapes } from "./SecretShapes.ts"
 import type { TextPlace } from "./TextPlace.ts"
 
-/** What is read of a text, in UTF-16 units; the rest is left out, with a mark. */
+/** How much of a text is read, in UTF-16 units; the rest is cut off and marked. */
 export const read_units_max = 16_000
 const cut_mark = "…"
 
@@ -25,36 +25,37 @@ interface Span extends TextPlace {
   readonly label: Label
 }
 
-/** A text as it is read, and where each unit of it stands in the one that was given. */
+/** A normalized text with the position of each of its units in the original. */
 interface Folded {
   readonly text: string
-  readonly at: ReadonlyArray<number> | undefined
+  /** Undefined = every position is the same in both. */
+  readonly positions: ReadonlyArray<number> | undefined
 }
 
-const asRead = (character: string): string =>
+const normalized = (character: string): string =>
   withoutInvisible(character === "\u200c" || character === "\u200d" ? "" : character).normalize(
     "NFKC"
   )
 
 const folded = (text: string): Folded => {
-  // oxlint-disable-next-line no-control-regex -- ASCII is what is asked for
-  if (/^[\n\r\t\u0020-\u007e]*$/.test(text)) return { text, at: undefined }
+  // oxlint-disable-next-line no-control-regex -- the pattern describes ASCII
+  if (/^[\n\r\t\u0020-\u007e]*$/.test(text)) return { text, positions: undefined }
   let read = ""
-  const at: Array<number> = []
+  const positions: Array<number> = []
   let place = 0
   const known = new Map<string, string>()
   for (const character of text) {
     let plain = known.get(character)
     if (plain === undefined) {
-      plain = asRead(character)
+      plain = normalized(character)
       known.set(character, plain)
     }
-    for (let i = 0; i < plain.length; i++) at.push(place)
+    for (let i = 0; i < plain.length; i++) positions.push(place)
     read += plain
     place += character.length
   }
-  at.push(place)
-  return { text: read, at }
+  positions.push(place)
+  return { text: read, positions }
 }
 
 const matches = (
@@ -67,16 +68,16 @@ const matches = (
     is(match[0]) ? [{ from: match.index, to: match.index + match[0].length, label }] : []
   )
 
-/** Begins only where a word begins: tried at each letter of a long one, it would cost the square of its length. */
+/** Begins only at the beginning of a word: tried at each letter of a long word, it would take quadratic time. */
 const email = /(?<![\p{L}\p{N}._%+-])[\p{L}\p{N}._%+-]{1,64}@[\p{L}\p{N}.-]{1,253}\.\p{L}{2,63}/gu
 /** The user and the password of a URL. */
 const userinfo = /(?<=\b[a-z][a-z0-9+.-]{0,31}:\/\/)[^\s/?#@"'<>]{1,400}(?=@)/gi
-/** A name before its value, which is read only where the name says that it is a secret. */
+/** A name before its value; the value is read only where `isSecretName` holds for the name. */
 const pair =
   /(?<![\p{L}\p{N}_.-])["']?([\p{L}_][\p{L}\p{N}_.-]{0,63})["']?\s{0,4}[:=]\s{0,4}(?=[^\s,;&(){}[\]])/giu
-/** It may be a pair of its own: `Error: password=...`. */
+/** The value behind such a name. It ends early, because it may contain another pair: `Error: password=...`. */
 const value_of_pair = /"[^"]{1,400}"?|'[^']{1,400}'?|(?:bearer |basic )?[^\s"',;&(){}[\]]{1,400}/iuy
-const told =
+const spelled_out =
   /\b(?:password|passwort|passphrase|passcode|pwd)\s{1,4}(?:is|was|=|:)\s{0,4}["']?([^\s"',;]{1,400})/gi
 /** A long run of mixed letters and digits. */
 const long = /(?<![\w-])(?=[\w-]{0,255}\d)(?=[\w-]{0,255}[A-Za-z])[\w-]{32,}(?![\w-])/g
@@ -112,7 +113,7 @@ const secrets = (text: string, names: ReadonlyArray<string>): ReadonlyArray<Span
     const from = index + read.length + value.indexOf(bare)
     return [{ from, to: from + bare.length, label: "[secret]" }]
   }),
-  ...inGroup(text, told, ([, value]) => value),
+  ...inGroup(text, spelled_out, ([, value]) => value),
   ...matches(text, long, "[secret]", (found) => !harmless.test(found) && !names.includes(found))
 ]
 
@@ -121,7 +122,7 @@ const labelled = (places: ReadonlyArray<TextPlace>, label: Label): ReadonlyArray
 
 const iban = /(?<![\p{L}\p{N}])[A-Z]{2}\d{2}(?:[ -]?[A-Z0-9]){11,30}/giu
 
-/** An account's number has the length that its country says, whatever stands behind it. */
+/** An IBAN has the length that its country prescribes; characters behind it may belong to the next word. */
 const ibans = (text: string): ReadonlyArray<Span> =>
   [...text.matchAll(iban)].flatMap((match): ReadonlyArray<Span> => {
     const wanted =
@@ -143,7 +144,7 @@ const ibans = (text: string): ReadonlyArray<Span> =>
 const four = /(?<![\w.])\d{1,3}(?:\.\d{1,3}){3}(?![\w]|\.\d)/g
 const six = /(?<![\w:.])(?=[0-9a-f:.]{0,45}\d)[0-9a-f]{0,4}(?::[0-9a-f.]{0,15}){2,8}(?![\w:])/gi
 
-/** As numbers are written where a zero is dialled before the rest. */
+/** National phone numbers with a trunk prefix 0. */
 const national =
   /(?<![\p{L}\p{N}.,+-])(?:\(0?\d{1,5}\)[ ./-]?|0\d{1,4}[ /-])\d{2,5}(?:[ -]?\d{2,5}){0,3}(?![\p{L}\p{N}-]|[.,]\d)/gu
 const date = /^\d{4}-\d\d-\d\d/
@@ -156,8 +157,8 @@ const phones = (text: string): ReadonlyArray<Span> => [
   })
 ]
 
-/** In their order, those that meet as one under the label of the one that was found first. */
-const apart = (spans: ReadonlyArray<Span>): ReadonlyArray<Span> => {
+/** The spans in order of position; overlapping ones are merged under the label of the one that was found first. */
+const merged = (spans: ReadonlyArray<Span>): ReadonlyArray<Span> => {
   const kept: Array<Span & { readonly rank: number }> = []
   const ranked = spans.map((span, rank) => ({ ...span, rank })).sort((a, b) => a.from - b.from)
   for (const span of ranked) {
@@ -171,7 +172,7 @@ const apart = (spans: ReadonlyArray<Span>): ReadonlyArray<Span> => {
   return kept
 }
 
-/** Where a password of a URL ends, its host begins, which makes no e-mail address of both. */
+/** E-mail addresses outside of secrets: the password and the host of a URL are not one. */
 const emails = (text: string, held: ReadonlyArray<Span>): ReadonlyArray<Span> =>
   matches(text, email, "[e-mail]").filter(
     ({ from, to }) => !held.some((span) => span.from < to && from < span.to)
@@ -179,7 +180,7 @@ const emails = (text: string, held: ReadonlyArray<Span>): ReadonlyArray<Span> =>
 
 const found = (text: string, names: ReadonlyArray<string>): ReadonlyArray<Span> => {
   const held = secrets(text, names)
-  return apart([
+  return merged([
     ...held,
     ...emails(text, held),
     ...labelled(cardNumbers(text), "[card]"),
@@ -190,10 +191,10 @@ const found = (text: string, names: ReadonlyArray<string>): ReadonlyArray<Span> 
   ])
 }
 
-/** The longest word that is left out, in UTF-16 units. */
+/** The longest incomplete word that is cut off, in UTF-16 units. */
 const word_units_max = 4_000
 
-/** The last word of a text that was cut may be half a secret, which no pattern would know. */
+/** Where the last complete word ends: the one that was cut may be half a secret, which no pattern matches. */
 const wordsEnd = (text: string, cut: number): number => {
   let end = cut
   while (end > cut - word_units_max && /\S/.test(text[end - 1]!)) end--
@@ -203,17 +204,17 @@ const wordsEnd = (text: string, cut: number): number => {
 const marked = /^\[(?:secret|e-mail|card|iban|ip|phone|address|path|redacted)\]/
 
 /**
- * One text without them, each in its place as `[secret]`, `[e-mail]`, `[card]`, `[iban]`, `[ip]` or `[phone]`. `names` are
- * those of tools, which whoever reads the text knows: a long one with digits in it is no secret by its shape alone.
+ * The text with secrets and personal data replaced by `[secret]`, `[e-mail]`, `[card]`, `[iban]`, `[ip]` or `[phone]`.
+ * `names` are names of tools, which the reader knows: a long one with digits in it would otherwise be taken for a secret.
  */
 export const redact = (text: string, names: ReadonlyArray<string> = []): string => {
   const isLong = text.length > read_units_max
   const read = isLong ? text.slice(0, wordsEnd(text, read_units_max)) : text
-  const { at, text: plain } = folded(read)
+  const { positions, text: plain } = folded(read)
   let clean = ""
   let place = 0
   for (const { from, label, to } of found(plain, names)) {
-    const [begins, ends] = [at?.[from] ?? from, at?.[to] ?? to]
+    const [begins, ends] = [positions?.[from] ?? from, positions?.[to] ?? to]
     if (marked.test(plain.slice(from))) continue
     clean += read.slice(place, begins) + label
     place = ends

@@ -1,14 +1,14 @@
 /**
- * Which names say that what stands under them is a secret. A name is read as words, so that `author` and `compass` are
- * none; a number of tokens is no token.
+ * Decides by a member's name whether its value is a secret. Names are split into words, so `author` and `compass` are not
+ * secrets; neither is a count of tokens.
  */
 
-/** Wherever they stand in a name. */
+/** Parts that mark a name as secret anywhere in it. */
 const anywhere =
   /passw|passphrase|passcode|secret|credential|authorization|api[-_ ]?key|access[-_ ]?key|private[-_ ]?key|secret[-_ ]?key|signing[-_ ]?key|encryption[-_ ]?key|account[-_ ]?key|shared[-_ ]?key|storage[-_ ]?key|license[-_ ]?key|master[-_ ]?key|ssh[-_ ]?key|deploy[-_ ]?key|cookie|connection[-_ ]?string|token(?!s?[-_ ]?(?:max|min|count|limit|used|total|ize))/i
 const counted =
   /(?:max|min|input|output|total|used|cached|reasoning|num|count|prompt|completion)[-_ ]?tokens?$|^tokens?$/i
-/** As a whole word. */
+/** Words that mark a name as secret only as whole words. */
 const words: ReadonlySet<string> = new Set(
   "pass pwd pw passwd psw auth oauth bearer jwt pin otp totp cvv cvc cvv2 ssn sig signature hmac nonce sid sessionid apikey dsn".split(
     " "
@@ -17,7 +17,7 @@ const words: ReadonlySet<string> = new Set(
 
 const name_units_max = 200
 
-/** `value`: what stands under it, where it is known: a count and a yes or no are no secrets. */
+/** Whether a member of this name is a secret. `value`, where known: null, booleans and counts of tokens are not. */
 export const isSecretName = (name: string, value?: unknown): boolean => {
   if (value === null || typeof value === "boolean") return false
   const short = name.slice(0, name_units_max)
@@ -33,6 +33,6 @@ export const isSecretName = (name: string, value?: unknown): boolean => {
 const amount =
   /(?:^|[^\p{L}])(?:amount|amt|price|total|sum|subtotal|cost|value|balance|quantity|qty|count|limit|fee|tax|charge|credit|debit|refund|payment|budget|rate|percent|used|bound)s?(?:[^\p{L}]|$)/iu
 
-/** Does a name say that what stands under it is an amount? A person who approves it has to see it. */
+/** Whether a member of this name is an amount, which is not redacted: an approver has to see it. */
 export const isAmountName = (name: string): boolean =>
   amount.test(name.slice(0, name_units_max).replace(/(\p{Ll})(\p{Lu})/gu, "$1 $2"))

@@ -1,7 +1,7 @@
 /**
- * What secrets look like that have a form of their own. One row each, with where whoever issues them says so. No library
- * that scans for secrets does so synchronously and without reading files. Each pattern is linear: what repeats is bounded,
- * or begins only where a word begins.
+ * Patterns of secrets with a recognisable form, one row each, with the issuer's documentation. Written by hand because no
+ * library scans for secrets synchronously and without reading files. Each pattern runs in linear time: its repetitions are
+ * bounded, or begin only at the beginning of a word.
  */
 
 export const secret_shapes: ReadonlyArray<RegExp> = [
@@ -15,7 +15,7 @@ export const secret_shapes: ReadonlyArray<RegExp> = [
   /\bgl(?:pat|oas|dt|rt|cbt|ptt|ft|imt|agent|soat)-[\w-]{16,128}/g,
   // Slack: https://docs.slack.dev/authentication/tokens
   /\bx(?:ox[abeoprs]|app)-[\w-]{8,255}/g,
-  // OpenAI, Anthropic, Stripe and who writes like them: https://docs.stripe.com/keys, https://platform.openai.com/docs/api-reference/authentication
+  // OpenAI, Anthropic, Stripe and others with the same form: https://docs.stripe.com/keys, https://platform.openai.com/docs/api-reference/authentication
   /\b(?:sk|pk|rk)[-_][\w-]{8,255}/g,
   // Google: https://cloud.google.com/docs/authentication/api-keys, https://developers.google.com/identity/protocols/oauth2
   /\bAIza[\w-]{30,64}|\bya29\.[\w-]{16,512}|\bGOCSPX-[\w-]{16,64}/g,

@@ -1,4 +1,4 @@
-/** Where something stands in a text, in UTF-16 units: from the first to behind the last. */
+/** A range `[from, to)` of a text, in UTF-16 units. */
 export interface TextPlace {
   readonly from: number
   readonly to: number

@@ -1,10 +1,10 @@
 /**
- * The four ways in which a tool fails, and nothing else. The class says who can fix it: the model or its user
- * (user), a person with more rights (policy), time (transient), or nobody (terminal).
+ * The four classes of tool errors. The class says what can fix it: the model or its user (user), a person with more rights
+ * (policy), another try later (transient), or nothing (terminal).
  */
 import { Schema } from "effect"
 
-/** SemStreams' kinds: what went wrong, one level finer than the class. */
+/** What went wrong, one level finer than the class. The names are SemStreams'. */
 export const ToolErrorKind = Schema.Literals([
   "timeout",
   "not_found",
@@ -19,32 +19,32 @@ export type ToolErrorKind = typeof ToolErrorKind.Type
 
 const fields = {
   kind: ToolErrorKind,
-  /** A stable code in capitals for a program to read, for example `APPROVAL_DENIED`. */
+  /** A stable code for programs, in capitals, for example `APPROVAL_DENIED`. */
   reason: Schema.optionalKey(Schema.String),
   /** A sentence for the model; at most 2,000 characters are kept. */
   message: Schema.String
 }
 
-/** Bad arguments or missing context. The user may see it; the model can fix it. */
+/** Wrong arguments or missing context. The user may see it; the model can correct the call. */
 export class ToolUserError extends Schema.TaggedError<ToolUserError>()("ToolUserError", fields) {}
 
-/** Capability, permission, approval or limit. The user may see it, framed; asking again does not help. */
+/** Refused by a capability, a permission, an approver or a limit. The user may see it; the same call fails again. */
 export class ToolPolicyError extends Schema.TaggedError<ToolPolicyError>()(
   "ToolPolicyError",
   fields
 ) {}
 
-/** Infrastructure that may work later. Internal. */
+/** A fault of infrastructure that may pass. Its message is not shown to users. */
 export class ToolTransientError extends Schema.TaggedError<ToolTransientError>()(
   "ToolTransientError",
   {
     ...fields,
-    /** How long to wait, in ms, when the other side said so. */
+    /** How long to wait before another try, in ms, where the other side says so. */
     retry_after_ms: Schema.optionalKey(Schema.Int)
   }
 ) {}
 
-/** A broken invariant or a defect. Internal. */
+/** A broken invariant or a defect. Its message is not shown to users. */
 export class ToolTerminalError extends Schema.TaggedError<ToolTerminalError>()(
   "ToolTerminalError",
   fields
@@ -102,14 +102,14 @@ const advice: Record<ToolErrorClass, string> = {
   ToolTerminalError: "This cannot succeed. Do not try it again."
 }
 
-/** What the model reads: class, kind, what happened, what to do. */
+/** The text that the model reads: class, kind, what happened, what to do. */
 export const failureTextForModel = (failure: ToolFailure): string =>
   `${failure.class} (${failure.kind}${failure.reason === undefined ? "" : `, ${failure.reason}`}): ${failure.message} ` +
   (failure.retry_after_ms === undefined
     ? advice[failure.class]
     : `This may work again in ${failure.retry_after_ms} ms.`)
 
-/** What an end user may read (ST-21): the text of user and policy errors; of the others only that it failed. */
+/** The text that an end user may read: the message of user and policy errors; of the others only that the call failed. */
 export const failureTextForUser = (failure: ToolFailure): string => {
   switch (failure.class) {
     case "ToolUserError":
