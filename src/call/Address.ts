@@ -1,6 +1,6 @@
 /**
- * Which internet addresses a tool may dial: global unicast, and nothing that belongs to a machine, a site, a
- * documentation page or a group. After IANA's special-purpose registries for IPv4 (RFC 6890) and IPv6.
+ * Which internet addresses a tool may dial: global unicast only; not loopback, private, documentation, multicast or other
+ * special-purpose ranges. From IANA's special-purpose registries for IPv4 (RFC 6890) and IPv6.
  */
 import { Result } from "effect"
 
@@ -46,7 +46,7 @@ const parse6 = (text: string): Bytes | undefined => {
   return missing < 2 ? undefined : [...head, ...Array<number>(missing).fill(0), ...tail]
 }
 
-/** An address as text: IPv4 in four decimal parts, or IPv6. A zone (`%eth0`) names a link of this machine: it is none. */
+/** Parses IPv4 in four decimal parts, or IPv6. An address with a zone (`%eth0`) is refused: it names a link of this machine. */
 const parse = (text: string): Bytes | undefined => {
   if (text.length > 64) return undefined
   if (text.includes(":")) return parse6(text)
@@ -54,16 +54,16 @@ const parse = (text: string): Bytes | undefined => {
   return four === undefined ? undefined : [...mapped, ...four]
 }
 
-/** Is it the text of an address, of either kind? */
+/** Whether the text is an IPv4 or IPv6 address. */
 export const isAddress = (text: string): boolean => parse(text) !== undefined
 
-/** The first `bits` of an address. */
+/** The addresses that share the first `bits` bits of `bytes`. */
 export interface AddressRange {
   readonly bytes: Bytes
   readonly bits: number
 }
 
-/** A range as `10.0.0.0/8` or `fd00::/8`; a bare address is a range of one. Fails with a sentence. */
+/** Parses `10.0.0.0/8` or `fd00::/8`; a bare address is a range of one. Fails with a sentence. */
 export const parseAddressRange = (text: string): Result.Result<AddressRange, string> => {
   const [, address = "", length] = /^([^/]*)(?:\/(\d{1,3}))?$/.exec(text) ?? []
   const bytes = parse(address)
@@ -87,35 +87,35 @@ const ranges = (texts: string): ReadonlyArray<AddressRange> =>
 
 /**
  * This network, private, shared (carriers; Alibaba's metadata), loopback, link-local, protocols (Oracle's metadata),
- * documentation, 6to4 relays, benchmarks, groups, reserved; and Azure's wire server, which is a public address that every
- * virtual machine there reaches (Microsoft Learn, "What is IP address 168.63.129.16?").
+ * documentation, 6to4 relays, benchmarks, multicast, reserved; and Azure's wire server, a public address that every virtual
+ * machine of Azure can reach (Microsoft Learn, "What is IP address 168.63.129.16?").
  */
 const special4 = ranges(
   "168.63.129.16/32 0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 169.254.0.0/16 172.16.0.0/12 192.0.0.0/24 192.0.2.0/24 " +
     "192.88.99.0/24 192.168.0.0/16 198.18.0.0/15 198.51.100.0/24 203.0.113.0/24 224.0.0.0/4 240.0.0.0/4"
 )
-/** What holds an IPv4 address in its last four bytes: mapped ones, and those that a NAT64 translates. */
+/** IPv6 ranges with an IPv4 address in the last four bytes: mapped addresses, and those that NAT64 translates. */
 const four_in_six = ranges("::ffff:0:0/96 64:ff9b::/96")
 const [mapped_four] = four_in_six
 const [global6] = ranges("2000::/3")
-/** Within it: protocols (Teredo among them), documentation, 6to4 (which holds any IPv4 address). */
+/** Special ranges within `global6`: protocols (Teredo among them), documentation, 6to4 (which embeds any IPv4 address). */
 const special6 = ranges("2001::/23 2001:db8::/32 2002::/16 3fff::/20")
 
 /**
- * Where clouds tell a machine its secrets: link-local addresses (AWS, Azure, Google and others), the wire server, and those
- * of Alibaba, Oracle and of AWS in IPv6.
+ * Metadata services of clouds, which hand out a machine's credentials: link-local (AWS, Azure, Google and others), Azure's
+ * wire server, Alibaba, Oracle, and AWS over IPv6.
  */
 const metadata = ranges(
   "169.254.0.0/16 168.63.129.16/32 100.100.100.200/32 192.0.0.192/32 fe80::/10 fd00:ec2::/32"
 )
 
-/** The IPv4 address in an ISATAP one (RFC 5214): its interface is `0000:5efe` or `0200:5efe`, and then that address. */
+/** The IPv4 address in an ISATAP address (RFC 5214), whose interface id is `0000:5efe` or `0200:5efe` and the IPv4 address. */
 const tunnelled = (bytes: Bytes): Bytes | undefined =>
   (bytes[8]! & 0xfd) === 0 && bytes[9] === 0 && bytes[10] === 0x5e && bytes[11] === 0xfe
     ? [...mapped, ...bytes.slice(12)]
     : undefined
 
-/** Is this address, or the IPv4 one in it, where a cloud tells its machines their secrets? */
+/** Whether the address, or an IPv4 address embedded in it, is a metadata service of a cloud. */
 export const isMetadataAddress = (address: string): boolean => {
   const bytes = parse(address)
   if (bytes === undefined) return false
@@ -126,8 +126,8 @@ export const isMetadataAddress = (address: string): boolean => {
 }
 
 /**
- * May a tool dial this address? True only for global unicast; an IPv6 address that stands for an IPv4 one is judged as
- * that. What is no address may not be dialled. `allow` opens ranges that an operator named.
+ * Whether a tool may dial the address: true only for global unicast and for the operator's ranges in `allow`. An IPv6
+ * address that embeds an IPv4 address is judged as that. False for a text that is not an address.
  */
 export const isGlobalAddress = (
   address: string,
@@ -146,7 +146,7 @@ export const isGlobalAddress = (
   return isIn(bytes, global6!) && !special6.some((range) => isIn(bytes, range))
 }
 
-/** The IPv4 address, in its four parts, that an IPv6 one stands for; undefined = it stands for none. */
+/** The IPv4 address, in dotted form, that a mapped or NAT64 IPv6 address embeds; undefined = none. */
 export const embeddedIpv4 = (address: string): string | undefined => {
   const bytes = parse(address)
   return bytes !== undefined && four_in_six.some((range) => isIn(bytes, range))

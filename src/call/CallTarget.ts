@@ -1,6 +1,6 @@
 /**
- * Where a direct call goes: the platform's own origin, below its mount, and never where a path could talk it to. A
- * descriptor names a path; the host is the run's.
+ * The URL of a direct call: always on the origin of the run's callback and below its mount. A descriptor names only the
+ * path, and no path can lead elsewhere.
  */
 import { Result } from "effect"
 
@@ -12,7 +12,7 @@ export interface CallPath {
   readonly path: string
 }
 
-/** Why a target is refused; the first reason that applies. */
+/** Why a target is refused; the first that applies. */
 export type TargetRefusal =
   | "method-not-allowed"
   | "path-param-missing"
@@ -29,14 +29,14 @@ const methods: Record<CallProfile, ReadonlySet<string>> = {
 }
 
 const parameter = /\{([A-Za-z_][A-Za-z0-9_.-]*)\}/g
-/** White space, controls, and what a path must not hold: a fragment is cut off by some servers and not by others. */
+/** White space, controls, backslashes, and `#`, because some servers cut a fragment off and others do not. */
 // oxlint-disable-next-line no-control-regex -- control characters are what is refused
 const unsafe = /[\s\\#\u0000-\u001f\u007f]/u
 
-/** What a seed path may be before it is filled. */
+/** A path of the seed profile before its parameters are filled in. */
 const grammar = /^\/api\/[A-Za-z0-9._~!$&'()*+,;=:@/{}-]+(?:\?[^#\s\\]*)?$/
 
-/** `a.b` of an object, by own members only; a member may also have the dotted name itself. */
+/** Reads `a.b` by own members only. A member with the dotted name itself comes first. */
 const valueAt = (params: unknown, name: string): unknown => {
   if (typeof params === "object" && params !== null && Object.hasOwn(params, name)) {
     return (params as Record<string, unknown>)[name]
@@ -51,7 +51,7 @@ const valueAt = (params: unknown, name: string): unknown => {
 
 interface Filled {
   readonly path: string
-  /** The same with a letter for each `%` that a value brought, which is text and hides nothing. */
+  /** The path with a letter for each `%` that came from a value: there it is text and hides no separator. */
   readonly probe: string
 }
 
@@ -66,7 +66,7 @@ const substituted = (path: string, params: unknown): Result.Result<Filled, Targe
     }
     if (typeof value === "string" || typeof value === "boolean" || Number.isFinite(value)) {
       const text = String(value)
-      // A segment that vanishes or climbs makes another path of it.
+      // An empty segment, `.` or `..` would lead to another path.
       if (text === "" || text === "." || text === ".." || !text.isWellFormed()) {
         refusal ??= "unsafe-path"
         return ""
@@ -84,7 +84,7 @@ const substituted = (path: string, params: unknown): Result.Result<Filled, Targe
   return Result.succeed({ path: filled, probe })
 }
 
-/** Once or many times encoded: `.` and `..` segments, and separators that hide in a segment. */
+/** Whether a path has `.` or `..` segments or separators within a segment, encoded once or several times. */
 const climbs = (path: string): boolean =>
   path.split("/").some((segment) => {
     const plain = segment.replaceAll(/%2e/gi, ".").replaceAll(/%25/g, "%")
@@ -96,15 +96,15 @@ const mountOf = (profile: CallProfile, endpoint: URL): string =>
     ? "/api"
     : endpoint.pathname.replace(/\/tools\/call\/?$/, "").replace(/\/$/, "")
 
-/** The seed's paths have something behind the mount; the extended ones may name the mount itself. */
+/** A path of the seed profile has a segment below the mount; one of the extended profile may be the mount itself. */
 const isBelow = (pathname: string, mount: string, profile: CallProfile): boolean =>
   profile === "extended"
     ? mount === "" || pathname === mount || pathname.startsWith(`${mount}/`)
     : pathname.startsWith(`${mount}/`) && pathname.length > mount.length + 1
 
 /**
- * The URL of a call, or why there is none. `endpoint` is the run's callback, whose origin is the only one; `params` fill
- * the `{name}` parts and must be scalars (AG-03 to AG-06, AG-23).
+ * The URL of a call, or why it is refused. `endpoint` is the run's callback, whose origin the URL has; `params` fill the
+ * `{name}` parts and must be scalars.
  */
 export const targetOf = (
   endpoint: string,

@@ -1,21 +1,21 @@
 /**
- * What of a platform's error answer a model may read: the `detail` of its own envelope, and nothing else. Any other body
- * may hold hosts, addresses and stacks.
+ * Extracts the part of a platform's error answer that a model may read: the `detail` of its envelope. The rest of a body
+ * may contain hosts, addresses and stacks.
  */
 import { Option, Result, Schema } from "effect"
 import { readJson } from "../entry/BoundedJson.ts"
 
-/** The greatest detail, in UTF-16 units. */
+/** The longest detail, in UTF-16 units. */
 const detail_max = 2_000
 const cut_mark = " (truncated)"
-/** A longer body is none of our envelope's. */
+/** A longer body is not an envelope, and is not parsed. */
 const body_max = 100_000
 
 const decode = Schema.decodeUnknownOption(
   Schema.Struct({ detail: Schema.optionalKey(Schema.Json) })
 )
 
-/** The detail of an error answer, at most 2,000 characters and a mark; null where there is none (AG-12). */
+/** The detail of an error answer, cut at 2,000 characters with a mark; null where there is none. */
 export const detailOf = (body: string): string | null => {
   if (body.length > body_max) return null
   const read = readJson(body)

@@ -1,5 +1,5 @@
 /**
- * `http_request`: a request to the public internet, behind a guard. It is in no registry unless somebody puts it there.
+ * `http_request`: a request to the public internet, behind a guard. A runtime has this tool only where it is registered.
  */
 import { Schema } from "effect"
 import * as Tool from "effect/ai/Tool"
@@ -32,14 +32,14 @@ const HttpRequest = Tool.make("http_request", {
   }),
   success: Schema.Struct({
     status: Schema.Int,
-    /** Where the answer came from, after redirects. */
+    /** The URL that answered, after redirects. */
     url: Schema.String,
     content_type: Schema.String,
     headers: Schema.Record(Schema.String, Schema.String),
     /** Empty where `binary` is true. */
     body: Schema.String,
     bytes: Schema.Int,
-    /** The answer was longer than what is shown. */
+    /** The answer was longer than `body`. */
     truncated: Schema.Boolean,
     binary: Schema.Boolean
   }),

@@ -1,27 +1,27 @@
 /**
- * Which URLs a rule or a grant speaks of, compared as a fetch reads them (WHATWG URL) and never as texts: one host has
- * many spellings, and the text of one host may begin like that of another.
+ * Compares URLs with those of rules and grants as a fetch parses them (WHATWG URL) and never as texts: one host has many
+ * spellings, and the text of one host may begin like that of another.
  *
- * What allows has to meet a plain spelling of the same origin and whole segments of its path. What denies or asks meets
- * every spelling, and whatever cannot be read.
+ * A rule that allows matches only a plain spelling of the same origin, and whole segments of its path. One that asks or
+ * denies matches every spelling, and every text that cannot be parsed.
  */
 import { embeddedIpv4 } from "./Address.ts"
 
-/** `https://api.example.com/v1`, read. */
+/** A parsed scope such as `https://api.example.com/v1`. */
 export interface UrlScope {
   /** With its colon. */
   readonly scheme: string
-  /** As `normalizedHost` has it. Undefined = any. */
+  /** As `normalizedHost` returns it. Undefined = any. */
   readonly host: string | undefined
-  /** The names below `host`, and not itself. */
+  /** The subdomains of `host`, without `host` itself. */
   readonly below: boolean
-  /** Empty = the scheme's own. */
+  /** Empty = the default port of the scheme. */
   readonly port: string
   readonly path: string
   readonly search: string
 }
 
-/** Does a text look like a URL with an authority, however its slashes lean? */
+/** Whether a text looks like a URL with an authority, with slashes or backslashes. */
 export const isUrlLike = (text: string): boolean =>
   /^\s*[a-z][a-z0-9+.-]{0,31}:[\\/]{2}/i.test(text)
 
@@ -30,13 +30,13 @@ const units_max = 8_192
 const parsed = (text: string): URL | undefined =>
   text.length > units_max ? undefined : (URL.parse(text) ?? undefined)
 
-/** In lower case, without dots at the end; an IPv6 address that stands for an IPv4 one is that. */
+/** The host in lower case without trailing dots; an IPv6 address that embeds an IPv4 address becomes that. */
 export const normalizedHost = ({ hostname }: URL): string => {
   const host = hostname.toLowerCase().replace(/\.{1,64}$/, "")
   return host.startsWith("[") ? (embeddedIpv4(host.slice(1, -1)) ?? host) : host
 }
 
-/** What a rule says; undefined = its URL cannot be read. `https://` is any host, `https://*.example.com` those below one. */
+/** Parses the URL of a rule; undefined if it cannot. `https://` is any host, `https://*.example.com` the subdomains of one. */
 export const parseUrlScope = (text: string): UrlScope | undefined => {
   const [, word] = /^\s*([a-z][a-z0-9+.-]{0,31}:)[\\/]{2}\s*$/i.exec(text) ?? []
   if (word !== undefined) {
@@ -50,7 +50,7 @@ export const parseUrlScope = (text: string): UrlScope | undefined => {
   const name = below ? host.slice(2) : host
   if (name === "" || name.includes("*")) return undefined
   const { pathname, port, protocol, search } = url
-  // Whoever ends a path with a star means what is below it, as in a grant.
+  // A star at the end of a path stands for everything below it, as in a grant.
   const path = pathname.replace(/\/\*$/, "/") || "/"
   return { scheme: protocol, host: name, below, port, path, search }
 }
@@ -58,13 +58,13 @@ export const parseUrlScope = (text: string): UrlScope | undefined => {
 const isHost = ({ below, host: wanted }: UrlScope, host: string): boolean =>
   wanted === undefined || (below ? host.endsWith(`.${wanted}`) : host === wanted)
 
-/** A URL that every program reads alike: no control, space or backslash, no user, one authority behind two slashes. */
+/** Parses a URL that every program reads alike: no controls, spaces, backslashes or user, one authority behind two slashes. */
 export const parsePlainUrl = (text: string): URL | undefined => {
   // oxlint-disable-next-line no-control-regex -- control characters are what is refused
   if (/[\u0000-\u0020\u007f-\u00a0\\]/.test(text)) return undefined
   if (!/^[a-z][a-z0-9+.-]{0,31}:\/\/[^/?#@]+(?:[/?#]|$)/i.test(text)) return undefined
   const url = parsed(text)
-  // A separator or a dot that hides in a path is another path for some servers.
+  // Some servers decode a dot or separator that is escaped within a path, and serve another path.
   return url === undefined || /%(?:25)*(?:2e|2f|5c)|\/\.\.?;/i.test(text.replace(/[?#].*$/, ""))
     ? undefined
     : url
@@ -73,7 +73,7 @@ export const parsePlainUrl = (text: string): URL | undefined => {
 const isBelow = (path: string, wanted: string): boolean =>
   path === wanted || path.startsWith(wanted.endsWith("/") ? wanted : `${wanted}/`)
 
-/** Does a scope that allows hold this URL? */
+/** Whether a scope of a rule that allows contains this URL. */
 export const scopeAllows = (scope: UrlScope, text: string): boolean => {
   const url = parsePlainUrl(text)
   if (url === undefined || url.protocol !== scope.scheme || !isHost(scope, normalizedHost(url)))
@@ -89,7 +89,7 @@ const unescaped = (text: string): string =>
     String.fromCharCode(Number.parseInt(code, 16))
   )
 
-/** A path without empty and climbing segments, in lower case: what a lenient server may take it for. */
+/** A path without empty, `.` and `..` segments, in lower case, as a lenient server may read it. */
 const flat = (path: string): string => {
   const kept: Array<string> = []
   const segments = path.toLowerCase().split(/[\\/]/)
@@ -101,7 +101,7 @@ const flat = (path: string): string => {
   return `/${kept.join("/")}${last === "" && kept.length > 0 ? "/" : ""}`
 }
 
-/** A path as it is sent, and as servers may read it that undo its escapes once, twice or three times. */
+/** A path as it is sent, and as servers read it that decode escapes once, twice or three times. */
 const readings = (path: string): ReadonlyArray<string> => {
   const found = [path]
   for (let round = 0; round < 3; round++) found.push(unescaped(found.at(-1)!))
@@ -114,7 +114,7 @@ const isMetPath = (path: string, wanted: string): boolean => {
   return readings(path).some((reading) => reading === whole || reading.startsWith(prefix))
 }
 
-/** Has the query each of the pairs, whatever their order? A value may go on. */
+/** Whether the query has each of the pairs, in any order. A value may continue beyond the wanted one. */
 const isMetSearch = (search: string, wanted: string): boolean => {
   const given = [...new URLSearchParams(search)]
   return [...new URLSearchParams(wanted)].every(([name, value]) =>
@@ -123,8 +123,8 @@ const isMetSearch = (search: string, wanted: string): boolean => {
 }
 
 /**
- * May a request for this URL be one that the scope, which denies or asks, speaks of? A text that is no URL may be. A port
- * that the scope does not name is any; who speaks of `https:` speaks of the same host in plain `http:` too.
+ * Whether a request for this URL may fall under the scope of a rule that asks or denies. True for a text that is not a
+ * URL. A scope without a port matches every port, and an `https:` scope the same host over `http:` too.
  */
 export const scopeMayMatch = (scope: UrlScope, text: string): boolean => {
   const url = parsed(text)

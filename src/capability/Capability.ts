@@ -1,6 +1,6 @@
 /**
- * What a caller may touch, as a tool asks for it: `name` or `name:scope`, split at the first colon. A name matches
- * exactly; a granted scope is a glob, and one with a URL compares URLs (`UrlGrant.ts`). An empty scope is none.
+ * Capabilities that tools need and agents are granted: `name` or `name:scope`, split at the first colon. Names match
+ * exactly; a granted scope is a glob, and one with a URL compares URLs (`UrlGrant.ts`). An empty scope is no scope.
  */
 import { Schema } from "effect"
 import type { ToolFailure } from "../error/ToolError.ts"
@@ -24,7 +24,7 @@ export interface Claim {
   readonly scope: string | null
 }
 
-/** The parts of a capability. `tools:` is as unscoped as `tools`. */
+/** The parts of a capability. `tools:` and `tools` are both unscoped. */
 export const parseCapability = (capability: Capability): Claim => {
   const colon = capability.indexOf(":")
   if (colon === -1) return { name: capability, scope: null }
@@ -32,11 +32,11 @@ export const parseCapability = (capability: Capability): Claim => {
   return { name: capability.slice(0, colon), scope: scope === "" ? null : scope }
 }
 
-/** Has the capability a scope with a segment `..`, between `/` or `\\`? Where that leads, no grant can say (D4). */
+/** Whether the scope has a segment `..`, between `/` or `\\`. No grant covers such a scope: where it leads is not known. */
 export const scopeClimbs = (capability: Capability): boolean =>
   (parseCapability(capability).scope ?? "").split(/[/\\]/).includes("..")
 
-/** What a tool asks for: a capability that some grant could cover. */
+/** A capability that a tool may declare: one that some grant could cover. */
 export const RequestedCapability = Capability.check(
   Schema.makeFilter(
     (capability) =>
@@ -44,10 +44,10 @@ export const RequestedCapability = Capability.check(
   )
 )
 
-/** What an author may write for the capabilities of a tool: one, several or none. */
+/** The capabilities of a tool as its author may write them: one, several or none. */
 export type Requires = string | ReadonlyArray<string> | null | undefined
 
-/** Always a list, in the author's order. */
+/** The same as a list, in the author's order. */
 export const requiredCapabilities = (requires: Requires): ReadonlyArray<string> =>
   requires === null || requires === undefined
     ? []
@@ -55,14 +55,14 @@ export const requiredCapabilities = (requires: Requires): ReadonlyArray<string> 
       ? [requires]
       : requires
 
-/** What an agent was given: a fixed value, made before its first run. */
+/** The capabilities of an agent: a fixed value, made before its first run. */
 export interface Grants {
   readonly granted: ReadonlyArray<Claim>
   /** A grant without a scope covers nothing; otherwise it covers its name with any scope. */
   readonly default_deny: boolean
 }
 
-/** Freezes what is granted, so that nothing that runs can widen it. */
+/** Grants as a frozen value, so that no code of a run can widen them. */
 export const grantsOf = (granted: ReadonlyArray<Claim>, default_deny: boolean): Grants =>
   Object.freeze({
     granted: Object.freeze(granted.map((claim) => Object.freeze({ ...claim }))),
@@ -80,8 +80,8 @@ const covers = (grant: Claim, wanted: Claim, default_deny: boolean): boolean => 
 }
 
 /**
- * The first of the capabilities that no grant covers; undefined = all are covered. Without any grants, not even an empty
- * set of them, whatever is asked for is missing. A scope that climbs is missing whatever is granted (D4).
+ * The first of the capabilities that no grant covers; undefined = all are covered. `grants` null covers none. A scope with
+ * a `..` segment is never covered.
  */
 export const uncoveredCapability = (
   grants: Grants | null,
@@ -93,7 +93,7 @@ export const uncoveredCapability = (
     return !(grants?.granted ?? []).some((grant) => covers(grant, wanted, grants!.default_deny))
   })
 
-/** The refusal of a call; it names what is missing, so that an operator knows what to grant. */
+/** The refusal of a call; it names the capability, so that an operator knows what to grant. */
 export const capabilityDenied = (tool: string, missing: Capability): ToolPolicyError =>
   new ToolPolicyError({
     kind: "permission",
@@ -105,13 +105,13 @@ const denial =
   /^"[^"]{1,64}" needs the capability "[^"]{1,200}", which (?:nobody can be granted|this agent does not have)\.$/
 
 /**
- * Is it all the words of `capabilityDenied`, and no others? What stands in them are names that an author gave: a scope such
- * as `secrets.read:x` looks like a secret and is none.
+ * Whether the failure has exactly the message of `capabilityDenied`. Such a message needs no redaction: it contains only
+ * names that an author gave, and a scope such as `secrets.read:x` merely looks like a secret.
  */
 export const isCapabilityDenied = ({ kind, message, reason }: ToolFailure): boolean =>
   reason === "CAPABILITY_DENIED" && kind === "permission" && denial.test(message)
 
-/** What an operator or an author does about a capability that is missing; a sentence without its full stop. */
+/** The fix for a capability that is not granted, for an operator or author; a sentence without its full stop. */
 export const grantFix = (missing: Capability, default_deny: boolean): string => {
   if (scopeClimbs(missing)) return 'Declare it without the ".." in its scope: no grant covers it'
   const wanted = parseCapability(missing)

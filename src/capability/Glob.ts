@@ -1,18 +1,18 @@
 /**
- * Scopes as globs: `*` is any text, also one with slashes, `?` one character, `[a-z]` one of a set and `[!a-z]` one that
- * is not in it. Case counts, and the whole text has to match. Matched by hand, because a regular expression made of
- * many stars can take longer than anybody waits.
+ * Globs of scopes: `*` matches any text, slashes included, `?` one character, `[a-z]` one of a set and `[!a-z]` one that
+ * is not in it. Case-sensitive; the whole text has to match. Not compiled to a regular expression, whose backtracking over
+ * several stars can take exponential time.
  */
 type Piece = "*" | ((character: string) => boolean)
 
-/** The set that begins after `[` at `at`, and where it ends; undefined where no `]` ends it. */
+/** The set whose first character is at `at`, behind its `[`, and the index of its `]`; undefined without a `]`. */
 const setAt = (
   pattern: ReadonlyArray<string>,
   at: number
 ): { readonly is: (character: string) => boolean; readonly end: number } | undefined => {
   const negated = pattern[at] === "!"
   const first = negated ? at + 1 : at
-  // A bracket that comes first is one of the set.
+  // A `]` that comes first is a member of the set.
   const end = pattern.indexOf("]", first + 1)
   if (end === -1) return undefined
   const ranges: Array<readonly [string, string]> = []
@@ -48,7 +48,7 @@ const parsed = (glob: string): ReadonlyArray<Piece> => {
   return pieces
 }
 
-/** Does the text match the glob? The time is bounded by the product of their lengths. */
+/** Whether the text matches the glob. The time is bounded by the product of their lengths. */
 export const globMatches = (glob: string, text: string): boolean => {
   const pieces = parsed(glob)
   const characters = [...text]

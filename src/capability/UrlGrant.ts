@@ -1,6 +1,6 @@
 /**
- * A granted scope that is a URL, such as `https://api.example.com/*`: its glob holds within the path, and never lets a host
- * run on into another one. `https://*.example.com/*` is the hosts below one, `https://*` every host.
+ * A granted scope that is a URL, such as `https://api.example.com/*`. Its glob applies to path and query and cannot extend
+ * the host. `https://*.example.com/*` covers the subdomains of a host, `https://*` every host.
  */
 import { parsePlainUrl, normalizedHost } from "../call/UrlScope.ts"
 import { globMatches } from "./Glob.ts"
@@ -8,13 +8,13 @@ import { globMatches } from "./Glob.ts"
 export interface UrlGlob {
   /** With its colon, in lower case. */
   readonly scheme: string
-  /** Host and perhaps port; `*` = any, `*.` before it = those below it. */
+  /** Host and optional port; `*` = any, `*.` in front = the subdomains of the host. */
   readonly authority: string
-  /** A glob of path and query; empty = none, and `*` = any. */
+  /** A glob of path and query; empty = only the root without a query, `*` = any. */
   readonly rest: string
 }
 
-/** The parts of a scope that is one; a star that ends its authority stands for any path. */
+/** Parses a scope; undefined if it is not a URL. A star at the end of the authority stands for any path. */
 export const parseUrlGlob = (scope: string): UrlGlob | undefined => {
   const [, scheme, authority, rest] =
     /^([a-z][a-z0-9+.-]{0,31}:)\/\/([^/?#]*)(.*)$/is.exec(scope) ?? []
@@ -37,7 +37,7 @@ const isHost = ({ authority, scheme }: UrlGlob, url: URL): boolean => {
   return below ? host.endsWith(`.${wanted}`) : host === wanted
 }
 
-/** Does the grant hold all that the wanted URL says? One that programs could read in two ways is held by none. */
+/** Whether the grant covers the wanted URL. A URL that programs may read in different ways is never covered. */
 export const urlGlobCovers = (grant: UrlGlob, wanted: string): boolean => {
   const url = parsePlainUrl(wanted)
   if (url === undefined || url.protocol !== grant.scheme || !isHost(grant, url)) return false

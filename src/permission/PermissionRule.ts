@@ -1,8 +1,7 @@
 /**
- * Rules of a policy: `refund` speaks of every call of that tool, `run(npm test:*)` of those whose first text argument
- * begins so, and a rule may speak of some senders only. Of a tool that declares `rule_arguments` those are read together, as
- * words. A rule with a URL compares URLs, and not their texts. Among the rules that match the strictest wins, whatever
- * their order.
+ * Rules of a policy: `refund` matches every call of that tool, `run(npm test:*)` the calls whose first text argument begins
+ * so, and a rule may be limited to some senders. For a tool that declares `rule_arguments`, a rule reads those together, as
+ * words. URLs are compared as URLs and not as texts. Of several rules that match, the strictest wins, whatever their order.
  */
 import { Schema } from "effect"
 import type { UrlScope } from "../call/UrlScope.ts"
@@ -15,9 +14,9 @@ const pattern_max = 512
 const SomeRoles = Roles.check(Schema.isMinLength(1))
 
 /**
- * `pattern`: a tool's plain name or key, and perhaps `(prefix:*)` after it. `roles`: only for whoever has one of them;
- * `unless_roles`: only for whoever has none of them. Roles are those of the principal that sent the run's message, when it
- * did; an admin has every one but `customer`. Where they are not known, as in a worker of a queue, there are none.
+ * `pattern`: a tool's plain name or key, optionally with `(prefix:*)`. `roles`: only for senders with one of them;
+ * `unless_roles`: only for senders with none of them. The roles are those that the principal had when it sent the run's
+ * message; an admin has every role but `customer`. Unknown roles, as in a worker of a queue, count as none.
  */
 export const PermissionRule = Schema.Struct({
   pattern: Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(pattern_max)),
@@ -27,7 +26,7 @@ export const PermissionRule = Schema.Struct({
 })
 export interface PermissionRule extends Schema.Schema.Type<typeof PermissionRule> {}
 
-/** What a pattern says, if it says something (`PolicyCheck.ts`). */
+/** A parsed pattern. Whether it can match anything is checked in `PolicyCheck.ts`. */
 export interface Pattern {
   readonly tool: string
   /** Undefined = every call. */
@@ -42,8 +41,8 @@ export const parsePattern = (text: string): Pattern => {
 }
 
 /**
- * The first text among the arguments, in the order in which the tool declares them: a model that writes another one in
- * front cannot choose what a rule reads. Undefined = nothing a rule could read.
+ * The first text among the arguments, in the order in which the tool declares them: a model that puts another argument
+ * first cannot choose what a rule reads. Undefined = there is no text.
  */
 const firstText = (args: unknown, order: ReadonlyArray<string>): string | undefined => {
   if (typeof args === "string") return args
@@ -59,7 +58,7 @@ const firstText = (args: unknown, order: ReadonlyArray<string>): string | undefi
 const wordOf = (value: unknown): string =>
   typeof value === "string" ? value : (JSON.stringify(value) ?? "")
 
-/** The arguments of these names, each a word; of a list, each member. One that was not given has none. */
+/** The arguments of these names as words; each member of a list is a word. Absent arguments are skipped. */
 const wordsOf = (args: unknown, named: ReadonlyArray<string>): ReadonlyArray<string> => {
   if (typeof args !== "object" || args === null) return []
   const given = args as Readonly<Record<string, unknown>>
@@ -70,7 +69,7 @@ const wordsOf = (args: unknown, named: ReadonlyArray<string>): ReadonlyArray<str
   })
 }
 
-/** Words with one space after each, whatever white space is in and between them, as far as a pattern may reach. */
+/** The words with one space after each and white space normalized, cut at the length that a pattern may have. */
 const lineOf = (words: ReadonlyArray<string>): string => {
   let line = ""
   for (const word of words) {
@@ -81,10 +80,10 @@ const lineOf = (words: ReadonlyArray<string>): string => {
   return line
 }
 
-/** What a call's arguments say to the rules of its tool. */
+/** Whether a rule with a prefix matches the arguments of one call. */
 type Reading = (rule: Conditional) => boolean
 
-/** A path with one slash between its segments, and none of `.` and `..`: the file that it leads to from where it begins. */
+/** A path without empty segments and `.`, and with `..` resolved as far as the path allows. */
 const straight = (text: string): string => {
   const isRooted = text.startsWith("/")
   const kept: Array<string> = []
@@ -95,16 +94,16 @@ const straight = (text: string): string => {
   return (isRooted ? "/" : "") + kept.join("/") + (/[^.]\/$/.test(text) ? "/" : "")
 }
 
-/** How many folders above the one where it begins a straight path leads. */
+/** How many directories above its start a straightened path leads. */
 const climbsOf = (path: string): number => path.split("/").filter((each) => each === "..").length
 
-/** `src/:*` speaks of `src` itself too, where it denies. */
+/** For rules that ask or deny, `src/` matches `src` itself too. */
 const begins = (text: string, prefix: string): boolean =>
   text.startsWith(prefix) || (prefix.endsWith("/") && text === prefix.slice(0, -1))
 
 /**
- * What denies or asks matches a text as it stands and the file or the address that it leads to; what allows has to match
- * both.
+ * A rule that asks or denies matches if the text as written, or the path or URL that it resolves to, begins with the prefix.
+ * A rule that allows has to match both.
  */
 const byText = (text: string | undefined): Reading => {
   if (text === undefined) return () => false
@@ -114,7 +113,7 @@ const byText = (text: string | undefined): Reading => {
     const wanted = straight(prefix)
     if (rule.permission === "allow") {
       if (url !== undefined) return url.scope !== undefined && scopeAllows(url.scope, text)
-      // A folder such as `./` or `../` is no name that a path could begin with: it may climb no further than that.
+      // A prefix such as `./` or `../` leaves nothing to compare once straightened, so climbs are compared besides.
       const isBelow = () => path.startsWith(wanted) && climbsOf(path) <= climbsOf(wanted)
       return text.startsWith(prefix) && (href?.startsWith(prefix) ?? isBelow())
     }
@@ -125,8 +124,8 @@ const byText = (text: string | undefined): Reading => {
 }
 
 /**
- * One text of several words. What allows has to have each of its words as a whole word of the call, so that a word with a
- * space in it is never taken for two; what asks or denies matches where the line begins so, however its words are cut.
+ * Matches a call that is read as words. A rule that allows has to match whole words of the call, so that one word with a
+ * space in it is never taken for two. A rule that asks or denies matches the beginning of the line, however it is split.
  */
 const byWords = (words: ReadonlyArray<string>): Reading => {
   const line = lineOf(words)
@@ -144,7 +143,7 @@ const byWords = (words: ReadonlyArray<string>): Reading => {
   }
 }
 
-/** The words of a call, however they were cut, against those of a rule that has a URL among them. */
+/** Whether the line of a call, split at spaces, matches the words of a rule that has a URL among them. */
 const meetsWords = (
   wanted: ReadonlyArray<string>,
   urls: Conditional["urls"],
@@ -164,7 +163,7 @@ const rank: Readonly<Record<Permission, number>> = { allow: 0, ask: 1, deny: 2 }
 const stricter = (a: Permission | undefined, b: Permission): Permission =>
   a === undefined || rank[b] > rank[a] ? b : a
 
-/** Does the rule speak of some senders only? */
+/** Whether the rule is limited to some senders. */
 export const isByRole = ({ roles, unless_roles }: PermissionRule): boolean =>
   roles !== undefined || unless_roles !== undefined
 
@@ -172,22 +171,22 @@ const isFor = (rule: PermissionRule, roles: Roles | undefined): boolean =>
   (rule.roles === undefined || hasRole(roles, rule.roles)) &&
   (rule.unless_roles === undefined || !hasRole(roles, rule.unless_roles))
 
-/** What the rules say of one tool. */
+/** The rules of one tool. */
 export interface ToolRules {
-  /** Is the answer another for another call: by its arguments, or by who sent the message? */
+  /** Whether the permission depends on a call's arguments or on the roles of its sender. */
   readonly reads_call: boolean
-  /** Undefined = no rule speaks of this call. */
-  readonly of: (args: unknown, roles: Roles | undefined) => Permission | undefined
+  /** The permission of one call; undefined = no rule matches. */
+  readonly permissionOf: (args: unknown, roles: Roles | undefined) => Permission | undefined
 }
 
 interface Conditional {
   readonly rule: PermissionRule
   /** Undefined = every call. */
   readonly prefix: string | undefined
-  /** The same, for a tool that is read by words: each, and all of them as a line. */
+  /** The prefix for a tool that is read as words: each word, and all of them as a line. */
   readonly words: ReadonlyArray<string>
   readonly line: string
-  /** For each word that is a URL what it says; without a scope it cannot be read. Of a text: the first is the text's. */
+  /** For each word that is a URL its scope; an undefined scope = the URL cannot be parsed. A text has one entry. */
   readonly urls: ReadonlyArray<{ readonly scope: UrlScope | undefined } | undefined>
 }
 
@@ -200,15 +199,15 @@ const conditionalOf = (rule: PermissionRule, prefix: string | undefined): Condit
   return { rule, prefix, words, line, urls: urlsOf(words) }
 }
 
-/** What of a tool says how rules read its calls. */
+/** The facts of a tool by which rules read its calls. */
 export interface RuleReadable {
   /** The names of its arguments, in the order in which it declares them. */
   readonly arguments?: ReadonlyArray<string>
-  /** Those that a rule reads together, as words. Absent = the first text alone. */
+  /** The arguments that a rule reads together, as words. Absent = a rule reads the first text argument only. */
   readonly rule_arguments?: ReadonlyArray<string>
 }
 
-/** `names`: the tool's plain name and its key. */
+/** The rules for one tool, selected once. `names`: the tool's plain name and its key. */
 export const rulesFor = (
   rules: ReadonlyArray<PermissionRule>,
   names: ReadonlyArray<string>,
@@ -228,7 +227,7 @@ export const rulesFor = (
       : byWords(wordsOf(args, rule_arguments))
   return {
     reads_call: conditional.length > 0,
-    of: (args, roles) => {
+    permissionOf: (args, roles) => {
       const reads = readingOf(args)
       let found = always
       for (const each of conditional) {

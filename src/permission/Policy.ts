@@ -1,43 +1,43 @@
 /**
- * Whether a call may run, needs a person, or may not: one function of what the tool says of itself and what the operator
- * says. Policy is data, given where the runtime is put together; the kill switch alone is turned while it runs.
+ * Decides whether a call may run, asks a person, or is refused, from the tool's declaration and the operator's policy. A
+ * policy is data and fixed when the runtime is composed; only the kill switch changes while it runs.
  *
- * The first that speaks wins: kill switch, the tool's own permission, its server's, the rules, the mode; without a mode
- * the tool's category decides, and a mutation asks. A tool on `approval_required` asks where it would have been allowed.
+ * The first of these that decides wins: the kill switch, the tool's own permission, its server's, the rules, the mode, the
+ * tool's category (a mutation asks). A tool on `approval_required` asks where it would have been allowed.
  */
 import { Effect, Result, Schema } from "effect"
 import type { Roles } from "../Principal.ts"
 import type { ApprovalGate, Permission as Answer, ToolCategory } from "../tool/SideEffects.ts"
-import { Permission, permissionOf } from "../tool/SideEffects.ts"
+import { Permission, permissionOf as permissionOfCategory } from "../tool/SideEffects.ts"
 import type { RuleReadable } from "./PermissionRule.ts"
 import { isByRole, PermissionRule, rulesFor } from "./PermissionRule.ts"
 
-/** `allow_reads`: what is known to only read is allowed, everything else asks. */
+/** `allow_reads`: tools that are declared read-only are allowed, all others ask. */
 export const PermissionMode = Schema.Literals(["allow", "ask", "deny", "allow_reads"])
 export type PermissionMode = typeof PermissionMode.Type
 
-const unread: unique symbol = Symbol("troupe/Policy/unread")
+const undecodable: unique symbol = Symbol("troupe/Policy/undecodable")
 
-/** Of what is said of a policy that cannot be read. */
+/** The longest message about a policy that cannot be decoded, in UTF-16 units. */
 const mistake_units_max = 500
 
 const Name = Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(200))
 
 const fields = {
-  /** Changes with what it says: an approval given under one version is asked again under another. Absent = derived. */
+  /** An approval that was given under one version is asked for again under another. Absent = derived from the content. */
   version: Schema.optionalKey(Name),
   /** Absent = the tool's category decides. */
   mode: Schema.optionalKey(PermissionMode),
   rules: Schema.Array(PermissionRule).check(Schema.isMaxLength(1_000)),
-  /** By the provider of tools, such as `mcp:github`. */
+  /** The permission of all tools of a provider, such as `mcp:github`. */
   servers: Schema.Record(Name, Permission),
   /** Plain names or keys of tools that always ask. */
   approval_required: Schema.Array(Name).check(Schema.isMaxLength(1_000)),
-  /** Capabilities that are granted without a scope count for nothing. */
+  /** A capability that is granted without a scope covers nothing. */
   default_deny: Schema.Boolean
 }
 
-const missing = <S extends Schema.Top & Schema.WithoutConstructorDefault>(
+const optionalWithDefault = <S extends Schema.Top & Schema.WithoutConstructorDefault>(
   schema: S,
   value: S["Type"] & S["Encoded"]
 ) =>
@@ -48,17 +48,17 @@ const missing = <S extends Schema.Top & Schema.WithoutConstructorDefault>(
 
 export const Policy = Schema.Struct({
   ...fields,
-  rules: missing(fields.rules, []),
-  servers: missing(fields.servers, {}),
-  approval_required: missing(fields.approval_required, []),
-  default_deny: missing(fields.default_deny, false)
+  rules: optionalWithDefault(fields.rules, []),
+  servers: optionalWithDefault(fields.servers, {}),
+  approval_required: optionalWithDefault(fields.approval_required, []),
+  default_deny: optionalWithDefault(fields.default_deny, false)
 })
 export interface Policy extends Schema.Schema.Type<typeof Policy> {
-  /** Why what was given could not be read. No part of what the policy says: neither stored nor compared. */
-  readonly [unread]?: string
+  /** Why the given value could not be decoded. Not a part of the policy's content: neither stored nor compared. */
+  readonly [undecodable]?: string
 }
 
-/** Nothing is said: categories decide. */
+/** The empty policy: the categories of tools decide. */
 export const no_policy: Policy = Policy.make({})
 
 const decoded = Schema.decodeUnknownResult(Policy, { onExcessProperty: "error", errors: "all" })
@@ -70,29 +70,29 @@ const mistakeOf = (message: string): string =>
     .slice(0, mistake_units_max)
 
 /**
- * A policy from outside, a file or a request. One that cannot be read asks a person for everything, and never runs
- * what it might have forbidden, and the start says what is wrong with it; none at all leaves it to the categories.
+ * Decodes a policy from outside, such as a file or a request. A value that cannot be decoded becomes a policy that asks
+ * for every call, because it may have forbidden some; `warningsOf` has the mistake. Undefined or null is the empty policy.
  */
 export const policyOf = (value: unknown): Policy => {
   if (value === undefined || value === null) return no_policy
   const result = decoded(value)
   if (Result.isSuccess(result)) return result.success
   const mistake = mistakeOf(result.failure.message)
-  return Object.defineProperty(Policy.make({ mode: "ask" }), unread, { value: mistake })
+  return Object.defineProperty(Policy.make({ mode: "ask" }), undecodable, { value: mistake })
 }
 
 /**
- * A policy that a program gave, whatever its types say of it: as it was decoded, or why it cannot be. One of `policyOf`
- * and `Policy.make` is itself.
+ * Decodes a policy that a program gave, because JavaScript may pass any value. Fails with what is wrong. A policy that
+ * `policyOf` returned is returned as it is.
  */
 export const decodedPolicy = (policy: Policy): Result.Result<Policy, string> => {
-  if (policy === no_policy || policy[unread] !== undefined) return Result.succeed(policy)
+  if (policy === no_policy || policy[undecodable] !== undefined) return Result.succeed(policy)
   return Result.mapError(decoded(policy), ({ message }) => mistakeOf(message))
 }
 
-/** What a start says aloud about a policy; empty = nothing. */
+/** The warnings about a policy that a start logs. */
 export const warningsOf = (policy: Policy): ReadonlyArray<string> => {
-  const mistake = policy[unread]
+  const mistake = policy[undecodable]
   if (mistake !== undefined) {
     return [`The policy cannot be read, so that every tool asks a person: ${mistake}`]
   }
@@ -101,29 +101,29 @@ export const warningsOf = (policy: Policy): ReadonlyArray<string> => {
     : []
 }
 
-/** What is known of a tool where its permission is decided. */
+/** The facts of a tool from which its permission is decided. */
 export interface Subject extends RuleReadable {
   readonly name: string
   /** Absent = it has no key. */
   readonly key?: string
-  /** The tool's own. */
+  /** The permission that the tool itself declares. */
   readonly permission?: Answer
   readonly approval?: ApprovalGate
   readonly category: ToolCategory
-  /** Null = nothing was declared, which counts as a write. */
+  /** Null = not declared, which counts as a write. */
   readonly read_only: boolean | null
-  /** Who brings it. */
+  /** The provider of the tool, such as `mcp:github`. */
   readonly server?: string
 }
 
-/** Of a call with these arguments, in a run whose sender had these roles. */
+/** The permission of a call with these arguments, in a run whose sender had these roles. */
 export type PermissionOf = (args: unknown, roles: Roles | undefined) => Answer
 
 const byMode = (policy: Policy, subject: Subject): Answer => {
   switch (policy.mode) {
     case undefined: {
       const { approval, category } = subject
-      return permissionOf(approval === undefined ? { category } : { approval, category })
+      return permissionOfCategory(approval === undefined ? { category } : { approval, category })
     }
     case "allow_reads":
       return subject.read_only === true ? "allow" : "ask"
@@ -132,34 +132,36 @@ const byMode = (policy: Policy, subject: Subject): Answer => {
     case "deny":
       return policy.mode
     default:
-      // From JavaScript it may be anything: what nobody knows allows nothing.
+      // JavaScript may pass any value: an unknown mode allows nothing.
       policy.mode satisfies never
       return "deny"
   }
 }
 
 /**
- * The permission of one tool, decided as far as it can be before a call: an answer, or a function of the call where a
- * rule reads its arguments or the roles of whoever sent the message. The kill switch is not in it.
+ * The permission of one tool, decided as far as possible before a call: an answer, or a function of the call where a rule
+ * reads its arguments or the sender's roles. Does not consider the kill switch.
  */
 export const permissionFor = (policy: Policy, subject: Subject): Answer | PermissionOf => {
   const names = subject.key === undefined ? [subject.name] : [subject.name, subject.key]
-  const listed = names.some((name) => policy.approval_required.includes(name))
-  const shown = (answer: Answer): Answer => (listed && answer === "allow" ? "ask" : answer)
+  const always_asks = names.some((name) => policy.approval_required.includes(name))
+  const restricted = (answer: Answer): Answer =>
+    always_asks && answer === "allow" ? "ask" : answer
   const server = subject.server
-  const spoken =
+  const declared =
     subject.permission ??
     (server !== undefined && Object.hasOwn(policy.servers, server)
       ? policy.servers[server]
       : undefined)
-  if (spoken !== undefined) return shown(spoken)
+  if (declared !== undefined) return restricted(declared)
   const rules = rulesFor(policy.rules, names, subject)
   const otherwise = byMode(policy, subject)
-  const of: PermissionOf = (args, roles) => shown(rules.of(args, roles) ?? otherwise)
-  return rules.reads_call ? of : of(undefined, undefined)
+  const permissionOf: PermissionOf = (args, roles) =>
+    restricted(rules.permissionOf(args, roles) ?? otherwise)
+  return rules.reads_call ? permissionOf : permissionOf(undefined, undefined)
 }
 
-/** The permission of one call. */
+/** The permission of one call; `deny` while the kill switch is on. */
 export const effectivePermission = (
   policy: Policy,
   subject: Subject,
@@ -172,7 +174,7 @@ export const effectivePermission = (
   return typeof permission === "function" ? permission(args, roles) : permission
 }
 
-/** Is a call that is denied denied to some senders only? For what its refusal says. */
+/** Whether a denied call would be allowed, or ask, for a sender with other roles; the refusal says so. */
 export const isDeniedByRole = (policy: Policy, subject: Subject, args: unknown): boolean => {
   const rules = policy.rules.filter((rule) => !isByRole(rule))
   return (

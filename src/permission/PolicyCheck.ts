@@ -1,6 +1,6 @@
 /**
- * What of a policy cannot be right. A rule that can match nothing, whatever tools there are, ends the start; one that
- * matches no tool of this runtime is said aloud, because one policy may serve several runtimes.
+ * Finds mistakes in a policy. A rule that could match no tool at all ends the start; one that matches no tool of this
+ * runtime is only logged, because one policy may serve several runtimes.
  */
 import { Effect, Schema } from "effect"
 import type { GovernedTool } from "../tool/GovernedTool.ts"
@@ -10,7 +10,7 @@ import { isUrlLike, parseUrlScope } from "../call/UrlScope.ts"
 import { parsePattern } from "./PermissionRule.ts"
 import type { Policy } from "./Policy.ts"
 
-/** `field` is a path such as `rules.2.pattern`; `message` quotes what stands there, and says the fix. */
+/** `field` is a path such as `rules.2.pattern`; `message` quotes its value and says the fix. */
 export class MisdeclaredPolicy extends Schema.TaggedError<MisdeclaredPolicy>()(
   "MisdeclaredPolicy",
   { field: Schema.String, message: Schema.String }
@@ -30,7 +30,7 @@ const wrongName = (name: string): Wrong | undefined =>
         'Write a name such as "refund", or a key such as "shop.refund@1"'
       ]
 
-/** Each word of a rule that looks like a URL is one that can be read, or the rule would deny all and allow nothing. */
+/** A word that looks like a URL and cannot be parsed: the rule would deny everything and allow nothing. */
 const wrongUrl = (tool: string, begin: string): Wrong | undefined => {
   const bad = begin
     .split(/\s+/)
@@ -68,7 +68,7 @@ const misdeclared = (field: string, given: string, [problem, fix]: Wrong): Misde
     message: `policy, ${field} ${JSON.stringify(given)}: ${problem}. ${fix}.`
   })
 
-/** Fails with the first rule, or name of a tool that always asks, that no tool could have. */
+/** Fails with the first rule, or name in `approval_required`, that could match no tool. */
 export const checkPolicy = (policy: Policy): Effect.Effect<void, MisdeclaredPolicy> => {
   for (const [index, { pattern }] of policy.rules.entries()) {
     const wrong = wrongPattern(pattern)
@@ -88,8 +88,8 @@ type Tool = Pick<GovernedTool, "key" | "provider" | "spec">
 const typeOf = (schema: unknown): unknown =>
   typeof schema === "object" && schema !== null && "type" in schema ? schema.type : undefined
 
-/** Why a prefix cannot match the calls of this tool; undefined if it may. */
-const unread = (prefix: string, { spec }: Tool): string | undefined => {
+/** Why a prefix cannot match any call of this tool; undefined if it may. */
+const unmatchable = (prefix: string, { spec }: Tool): string | undefined => {
   const properties = spec.input_schema["properties"]
   if (typeof properties !== "object" || properties === null) return undefined
   const named = /^(\w+)\s*=/.exec(prefix)?.[1]
@@ -107,19 +107,19 @@ const unread = (prefix: string, { spec }: Tool): string | undefined => {
     : undefined
 }
 
-/** Something that a policy says for nothing. `deny`: it might have been relied on. */
+/** An entry of a policy without effect. With the permission `deny`, somebody may rely on it. */
 export interface IneffectiveEntry {
   readonly permission: Permission
   readonly message: string
 }
 
-const strayName = (name: string, tools: ReadonlyArray<Tool>): string =>
+const unknownName = (name: string, tools: ReadonlyArray<Tool>): string =>
   `no tool here is ${JSON.stringify(name)}.${suggestNames(
     name,
     tools.map(({ key, spec }) => (name.includes("@") ? key : spec.name))
   )}`
 
-/** What of a policy has no effect on these tools, all that its runtime has. */
+/** The entries of a policy that have no effect on these tools, which are all of the runtime. */
 export const ineffectiveEntries = (
   policy: Policy,
   tools: ReadonlyArray<Tool>
@@ -130,31 +130,31 @@ export const ineffectiveEntries = (
       known.set(name, [...(known.get(name) ?? []), tool])
   }
   const providers = [...new Set(tools.flatMap(({ provider }) => provider ?? []))]
-  const strays: Array<IneffectiveEntry> = []
-  const say = (what: string, permission: Permission, why: string) =>
-    strays.push({
+  const found: Array<IneffectiveEntry> = []
+  const report = (what: string, permission: Permission, why: string) =>
+    found.push({
       permission,
       message: `The policy's ${what} (${permission}) has no effect: ${why}`
     })
   for (const { pattern, permission } of policy.rules) {
     const { prefix, tool } = parsePattern(pattern)
-    const found = known.get(tool)
-    if (found === undefined)
-      say(`rule ${JSON.stringify(pattern)}`, permission, strayName(tool, tools))
-    if (found === undefined || prefix === undefined) continue
-    const whys = found.map((each) => unread(prefix, each))
-    // Where several tools have the name, the rule may be meant for the one that it can read.
-    const why = whys.includes(undefined) ? undefined : whys[0]
-    if (why !== undefined) say(`rule ${JSON.stringify(pattern)}`, permission, why)
+    const named = known.get(tool)
+    if (named === undefined)
+      report(`rule ${JSON.stringify(pattern)}`, permission, unknownName(tool, tools))
+    if (named === undefined || prefix === undefined) continue
+    const reasons = named.map((each) => unmatchable(prefix, each))
+    // Where several tools have the name, the rule may be meant for the one whose calls it can match.
+    const reason = reasons.includes(undefined) ? undefined : reasons[0]
+    if (reason !== undefined) report(`rule ${JSON.stringify(pattern)}`, permission, reason)
   }
   for (const name of policy.approval_required) {
     if (!known.has(name))
-      say(`approval_required ${JSON.stringify(name)}`, "ask", strayName(name, tools))
+      report(`approval_required ${JSON.stringify(name)}`, "ask", unknownName(name, tools))
   }
   for (const [name, permission] of Object.entries(policy.servers)) {
     if (providers.includes(name)) continue
     const why = `it brings no tool here.${suggestNames(name, providers)}`
-    say(`server ${JSON.stringify(name)}`, permission, why)
+    report(`server ${JSON.stringify(name)}`, permission, why)
   }
-  return strays
+  return found
 }

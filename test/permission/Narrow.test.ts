@@ -6,10 +6,9 @@ import { decodedPolicy, effectivePermission, policyOf } from "../../src/permissi
 import { parseCapability, grantsOf, uncoveredCapability } from "../../src/capability/Capability.ts"
 
 const said = (permission: "allow" | "deny", prefix: string, args: unknown) =>
-  rulesFor([{ pattern: `read(${prefix}:*)`, permission }], ["read"], { arguments: ["path"] }).of(
-    args,
-    undefined
-  )
+  rulesFor([{ pattern: `read(${prefix}:*)`, permission }], ["read"], {
+    arguments: ["path"]
+  }).permissionOf(args, undefined)
 
 describe("a rule of a path", () => {
   it("AG-59 allows nothing that climbs out of where it says, and denies what climbs in", () => {

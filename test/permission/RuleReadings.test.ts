@@ -8,15 +8,14 @@ import type { Permission } from "../../src/tool/SideEffects.ts"
 type Case = readonly [prefix: string, text: unknown, is: boolean]
 
 const ofText = (permission: Permission, prefix: string, text: unknown) =>
-  rulesFor([{ pattern: `read(${prefix}:*)`, permission }], ["read"], { arguments: ["path"] }).of(
-    { path: text },
-    undefined
-  )
+  rulesFor([{ pattern: `read(${prefix}:*)`, permission }], ["read"], {
+    arguments: ["path"]
+  }).permissionOf({ path: text }, undefined)
 
 const ofWords = (permission: Permission, prefix: string, args: unknown) =>
   rulesFor([{ pattern: `pay(${prefix}:*)`, permission }], ["pay"], {
     rule_arguments: ["to", "items"]
-  }).of(args, undefined)
+  }).permissionOf(args, undefined)
 
 const table = (of: typeof ofText, permission: Permission, cases: ReadonlyArray<Case>) => {
   for (const [prefix, given, is] of cases) {

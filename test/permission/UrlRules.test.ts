@@ -7,7 +7,7 @@ import { rulesFor } from "../../src/permission/PermissionRule.ts"
 const said = (permission: Permission, prefix: string, text: string): Permission | undefined =>
   rulesFor([{ pattern: `fetch(${prefix}:*)`, permission }], ["fetch"], {
     arguments: ["url"]
-  }).of({ url: text }, undefined)
+  }).permissionOf({ url: text }, undefined)
 
 const denies = (prefix: string, text: string) => said("deny", prefix, text) === "deny"
 const asks = (prefix: string, text: string) => said("ask", prefix, text) === "ask"
@@ -201,7 +201,7 @@ describe("a rule with a URL", () => {
         }
       )
     const of = (permission: Permission, ...args: ReadonlyArray<string>) =>
-      rules(permission).of({ program: "curl", args }, undefined)
+      rules(permission).permissionOf({ program: "curl", args }, undefined)
     assert.strictEqual(of("deny", "HTTPS://H.example/x"), "deny")
     assert.strictEqual(of("deny", "https://other.example"), undefined)
     assert.strictEqual(of("allow", "https://h.example/x"), "allow")
