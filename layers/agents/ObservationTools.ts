@@ -11,7 +11,7 @@ import {
   pageOf,
   parseRecord,
   recent_default,
-  summing
+  flowSummaryBuilder
 } from "../../src/agents/LoopRecord.ts"
 import { observationGovernance, ObservationTools } from "../../src/agents/Observation.ts"
 import { entityInstance } from "../../src/agents/Triple.ts"
@@ -43,7 +43,7 @@ const sumLoops = Effect.fnUntraced(function* (
   flow_id: string,
   recent_max: number
 ) {
-  const sums = summing(flow_id, recent_max)
+  const sums = flowSummaryBuilder(flow_id, recent_max)
   let after: string | undefined
   for (;;) {
     const page = yield* Effect.mapError(loops.scan(tenant, flow_id, after, scan_page), storeFailed)

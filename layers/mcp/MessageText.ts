@@ -56,7 +56,7 @@ export const judgedEvents = (): TransformStream<Uint8Array, Uint8Array> => {
   const texts = new EventTexts()
   return new TransformStream({
     transform: (chunk, controller) => {
-      for (const event of texts.of(decoder.decode(chunk, { stream: true }))) {
+      for (const event of texts.push(decoder.decode(chunk, { stream: true }))) {
         controller.enqueue(encoder.encode(judgedEvent(event)))
       }
     }

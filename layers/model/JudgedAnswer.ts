@@ -73,7 +73,8 @@ const events = (): TransformStream<Uint8Array, Uint8Array> => {
   const texts = new EventTexts()
   return new TransformStream({
     transform(chunk, controller) {
-      for (const event of texts.of(decoder.decode(chunk, { stream: true }))) judge(eventData(event))
+      for (const event of texts.push(decoder.decode(chunk, { stream: true })))
+        judge(eventData(event))
       controller.enqueue(chunk)
     },
     flush: () => judge(eventData(texts.rest()))

@@ -35,7 +35,7 @@ export const Supervision = Schema.Struct({
 })
 export interface Supervision extends Schema.Schema.Type<typeof Supervision> {}
 
-/** Of an agent that says nothing, and of an address whose agent this process does not know. */
+/** For an agent that declares none, and for an address whose agent this process does not know. */
 export const defaultSupervision: Supervision = Supervision.make({})
 
 /** What a second message does to a busy actor. */
@@ -43,15 +43,16 @@ export const MailboxPolicy = Schema.Literals(["enqueue", "reject", "interrupt"])
 export type MailboxPolicy = typeof MailboxPolicy.Type
 
 /**
- * What a resume does when the definition or its tools are others than the run was accepted with. `continue`: the run goes
- * on with these; `fail`: it fails; `wait`: it waits for a process that has those.
+ * What a resume does when the definition or its tools have changed since the run was accepted. `continue`: the run goes on
+ * with the new ones; `fail`: it fails; `wait`: it waits for a process that has the old ones.
  */
 export const OnChange = Schema.Literals(["continue", "fail", "wait"])
 export type OnChange = typeof OnChange.Type
 
 /**
- * What becomes of the oldest part of a prompt that is too long. `truncate`: results go first, as a note of their size,
- * then whole runs and steps. `summarise`: the agent's model sums up what goes; where it does not, it is truncated.
+ * How a prompt that is too long is shortened, oldest part first. `truncate`: results are replaced by a note of their size,
+ * then whole runs and steps are removed. `summarise`: the agent's model summarises the removed part; if that fails, it is
+ * truncated.
  */
 export const CompactionPolicy = Schema.Literals(["truncate", "summarise"])
 export type CompactionPolicy = typeof CompactionPolicy.Type
@@ -66,24 +67,24 @@ export const AgentSpec = Schema.Struct({
   /** Registry keys (`namespace.name@version`) or plain names where those are unique. */
   tools: defaulted(Schema.Array(Schema.String), []),
   /**
-   * What its tools may touch, `name` or `name:scope` with a glob as scope, `fs.read:/workspace/*`. Absent = a tool that
-   * asks for a capability is refused. Fixed for as long as the agent is.
+   * The capabilities that its tools may use: `name` or `name:scope` with a glob as scope, such as `fs.read:/workspace/*`.
+   * Absent = every tool that needs a capability is refused.
    */
   capabilities: Schema.optionalKey(Schema.Array(Capability).check(Schema.isMaxLength(256))),
-  /** Only tools of these groups, of those above; the others are not shown and are refused. Absent = all. */
+  /** Narrows `tools` to these groups; the others are not shown to the model, and calls of them are refused. Absent = all. */
   groups: Schema.optionalKey(Schema.Array(ToolGroup)),
   /**
-   * Of the groups above, those for whoever sent the message, by its roles: all that stand under any of them. Under none
-   * of them stands nothing, so a sender whose roles are not named here has no tools. An admin has every role but that of
-   * a customer. A specialist has its own, for the same sender. Absent = all, for everyone.
+   * Narrows `groups` by the roles of the message's sender, to the groups listed under any of its roles. A sender without a
+   * listed role has no tools. An admin has every role but `customer`. A specialist's own table applies to the same sender.
+   * Absent = all groups for everyone.
    */
   groups_by_role: Schema.optionalKey(GroupsByRole),
   /**
-   * JSON Schema of what another agent delegates to it with; its message is then that, as JSON. Absent = `{ task }`, a text
-   * that is its message.
+   * JSON Schema of the arguments with which another agent delegates to it; its message is then those arguments, as JSON.
+   * Absent = `{ task }`, whose text is its message.
    */
   takes: Schema.optionalKey(Schema.Record(Schema.String, Schema.Json)),
-  /** Agents that this one may delegate to; each is a frame of the same run. */
+  /** Agents that this one may delegate to; each delegation is a frame of the same run. */
   specialists: defaulted(Schema.Array(AgentName), []),
   limits: defaulted(Schema.toType(RunLimits), RunLimits.make({})),
   mailbox: defaulted(MailboxPolicy, "enqueue" as const),
@@ -100,8 +101,8 @@ export const AgentSpec = Schema.Struct({
     16_000
   ),
   /**
-   * The whole prompt of a turn (instructions, tools, past and the run so far), in tokens as the `Tokenizer` counts; the
-   * model's window less what an answer takes. Beyond it, and beyond `history_tokens_max`, the prompt is compacted.
+   * The longest prompt of a turn (instructions, tools, history and the run so far), in tokens as the `Tokenizer` counts:
+   * the model's window less room for the answer. A longer prompt, or history above `history_tokens_max`, is compacted.
    */
   context_tokens_max: defaulted(
     Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 10_000_000 })),
@@ -111,7 +112,7 @@ export const AgentSpec = Schema.Struct({
 })
 export interface AgentSpec extends Schema.Schema.Type<typeof AgentSpec> {}
 
-/** Nobody knows this agent. */
+/** No agent of the runtime has this name. */
 export class AgentNotFound extends Schema.TaggedError<AgentNotFound>()("AgentNotFound", {
   agent: Schema.String,
   available: Schema.Array(Schema.String)

@@ -1,6 +1,6 @@
 /**
- * What an agent asks of its model beside the prompt: bounds, choice of tools, the form of the answer, and options that
- * only one provider knows. Absent parts are the provider's own defaults.
+ * Settings of an agent's model turns besides the prompt: bounds, tool choice, the form of the answer, and options of single
+ * providers. An absent setting leaves the provider's default.
  */
 import { Schema } from "effect"
 
@@ -16,7 +16,7 @@ const bounded = Schema.makeFilter(
 const JsonObject = Schema.Record(Schema.String, Schema.Json)
 
 /**
- * Which tools a turn may or must use, where it is given any.
+ * Which tools a turn may or must use, if it is given any.
  * - `auto`: the model decides (the default). `none`: it must answer.
  * - `required`: every turn must call a tool, for agents that end with a tool whose value is the answer.
  * - `required_first`, `{tool}`: the first turn of each frame must call some tool, or this one; later ones are `auto`.
@@ -27,7 +27,7 @@ export const ToolChoice = Schema.Union([
 ])
 export type ToolChoice = typeof ToolChoice.Type
 
-/** The answer is to be JSON of this schema. Models and endpoints differ in how strictly they keep to it. */
+/** Asks for an answer that is JSON of this schema. Models and endpoints differ in how strictly they follow it. */
 export const OutputFormat = Schema.Struct({
   /** JSON Schema of the answer. */
   schema: JsonObject.check(bounded),
@@ -48,7 +48,7 @@ export const ModelSettings = Schema.Struct({
   temperature: Schema.optionalKey(
     Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 2 }))
   ),
-  /** How much the model thinks first, where it can. */
+  /** How much the model reasons before it answers, where it supports that. */
   reasoning_effort: Schema.optionalKey(
     Schema.Literals(["none", "minimal", "low", "medium", "high", "xhigh", "max"])
   ),

@@ -1,6 +1,6 @@
 /**
- * `nautilus.broker_request@1`: what an agent wants, resolved by a broker, with a note of where the answer came from. The
- * same in a graph's node and as a tool of an agent.
+ * `nautilus.broker_request@1`: resolves an agent's intent by a broker and adds the provenance of the response. It is the
+ * same tool in a graph's node and for an agent.
  */
 import { Schema } from "effect"
 import * as Tool from "effect/ai/Tool"
@@ -8,14 +8,14 @@ import * as Toolkit from "effect/ai/Toolkit"
 import { ToolError } from "../error/ToolError.ts"
 import type { Governance } from "../tool/GovernedTool.ts"
 
-/** Whatever the broker says, with the id under which it knows the request. */
+/** The response of the broker, with its id of the request; other members are kept as they are. */
 export const BrokerResponse = Schema.StructWithRest(
   Schema.Struct({ request_id: Schema.NonEmptyString }),
   [Schema.Record(Schema.String, Schema.Json)]
 )
 export type BrokerResponse = typeof BrokerResponse.Type
 
-/** Stargraph's name of the member that says where a value came from. */
+/** Stargraph's name of the member with the provenance of a value. */
 const provenance_key = "__stargraph_provenance__"
 
 const Provenance = Schema.Struct({
@@ -30,7 +30,7 @@ const Brokered = Schema.StructWithRest(
 )
 export type Brokered = typeof Brokered.Type
 
-/** The response with its envelope; one that the broker put there itself is replaced. */
+/** The response with its provenance, which replaces any that the broker put there itself. */
 export const brokered = (response: BrokerResponse): Brokered => ({
   ...response,
   [provenance_key]: { origin: "tool", source: "nautilus", external_id: response.request_id }

@@ -1,6 +1,6 @@
 /**
- * `run_command`: one of a few named programs, in one directory, without a shell. It is in no registry unless somebody
- * puts it there, with the programs that it may run.
+ * `run_command`: runs one of a few named programs, in one directory, without a shell. A runtime has this tool only where
+ * it is registered, with the programs that it may run.
  */
 import { Schema } from "effect"
 import * as Tool from "effect/ai/Tool"
@@ -39,14 +39,14 @@ const RunCommand = Tool.make("run_command", {
     )
   }),
   success: Schema.Struct({
-    /** Null where a signal ended it. */
+    /** Null = a signal ended the program. */
     exit_code: Schema.NullOr(Schema.Int),
     signal: Schema.NullOr(Schema.String),
     stdout: Schema.String,
     stderr: Schema.String,
-    /** More was printed than is shown. */
+    /** The program printed more than is returned. */
     truncated: Schema.Boolean,
-    /** It took too long, and was killed with everything that it had started. */
+    /** The program exceeded its time and was killed with all its child processes. */
     timed_out: Schema.Boolean
   }),
   failure: ToolError

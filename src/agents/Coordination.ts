@@ -1,6 +1,6 @@
 /**
- * What a coordinating agent says to the graph: `decide` ends its loop with an action that rules can match, and
- * `emit_diagnosis` leaves a finding with its evidence. Which actions there are is said by the agent's instructions.
+ * Tools with which a coordinating agent writes to the knowledge graph: `decide` ends its loop with an action that rules can
+ * match, and `emit_diagnosis` records a finding with its evidence. The agent's instructions list the valid actions.
  */
 import { Schema } from "effect"
 import * as Tool from "effect/ai/Tool"
@@ -36,7 +36,7 @@ const Decide = Tool.make("decide", {
   description:
     "Ends this loop with a decision. Call it once, with an action that your instructions name. The action and its reason become facts about this loop; the whole decision is the loop's result.",
   parameters: Decision,
-  /** The arguments as they were given: they are the loop's answer. */
+  /** The arguments as given: they are the loop's answer. */
   success: Decision,
   failure: ToolError
 })
@@ -44,7 +44,7 @@ const Decide = Tool.make("decide", {
 const severities = ["info", "warn", "critical"] as const
 export type Severity = (typeof severities)[number]
 
-/** A severity that nobody knows is `info`: a finding is worth more than its label (SM-69). */
+/** An unknown severity becomes `info`, so that a finding is not lost for its label. */
 export const severityOf = (given: string | null | undefined): Severity =>
   severities.find((severity) => severity === given) ?? "info"
 
@@ -90,7 +90,8 @@ export const coordinationGovernance = {
   decide: {
     namespace: semstreams_namespace,
     side_effects: "write",
-    // It writes two facts about its own loop, and the same twice is one: nobody needs to be asked, and a crash may redo it.
+    // It writes two facts about its own loop, and a repeated fact is stored once: no approval is needed, and a lost call
+    // may run again.
     permission: "allow",
     idempotent: true,
     stop_loop: true,
@@ -107,7 +108,7 @@ export const coordinationGovernance = {
   }
 } as const satisfies Record<string, Governance>
 
-const saying =
+const tripleMaker =
   (subject: string, source: string, timestamp: string, confidence: number) =>
   (predicate: string, object: string): Triple => ({
     subject,
@@ -118,18 +119,18 @@ const saying =
     confidence
   })
 
-/** The two facts of a decision, about its loop (SM-62). */
+/** The two facts of a decision, about its loop. */
 export const decisionTriples = (
   platform: Platform,
   loop_id: string,
   { action, reason }: Decision,
   timestamp: string
 ): ReadonlyArray<Triple> => {
-  const say = saying(loopEntity(platform, loop_id), "coordinator-decide", timestamp, 1)
-  return [say("coordinator.next_action", action), say("coordinator.decision_reason", reason)]
+  const triple = tripleMaker(loopEntity(platform, loop_id), "coordinator-decide", timestamp, 1)
+  return [triple("coordinator.next_action", action), triple("coordinator.decision_reason", reason)]
 }
 
-/** The facts of a finding, which carry its confidence, and a link to the loop that made it (SM-68). */
+/** The facts of a finding, with its confidence, and a link to the loop that made it. */
 export const diagnosisTriples = (
   platform: Platform,
   loop_id: string,
@@ -138,21 +139,22 @@ export const diagnosisTriples = (
   timestamp: string
 ): ReadonlyArray<Triple> => {
   const { confidence, evidence, finding, observed_role, recommendation } = diagnosis
-  const say = saying(findingEntity(platform, uuid), "ops-emit-diagnosis", timestamp, confidence)
+  const entity = findingEntity(platform, uuid)
+  const triple = tripleMaker(entity, "ops-emit-diagnosis", timestamp, confidence)
   return [
-    say("ops.diagnosis.finding", finding),
-    say("ops.diagnosis.recommendation", recommendation),
-    say("ops.diagnosis.confidence", String(confidence)),
-    ...evidence.map((entry) => say("ops.diagnosis.evidence", entry)),
+    triple("ops.diagnosis.finding", finding),
+    triple("ops.diagnosis.recommendation", recommendation),
+    triple("ops.diagnosis.confidence", String(confidence)),
+    ...evidence.map((entry) => triple("ops.diagnosis.evidence", entry)),
     ...(observed_role === undefined || observed_role === null || observed_role === ""
       ? []
-      : [say("ops.diagnosis.observed_role", observed_role)]),
-    say("ops.diagnosis.severity", severityOf(diagnosis.severity)),
-    say("agent.action.executed_by", loopEntity(platform, loop_id))
+      : [triple("ops.diagnosis.observed_role", observed_role)]),
+    triple("ops.diagnosis.severity", severityOf(diagnosis.severity)),
+    triple("agent.action.executed_by", loopEntity(platform, loop_id))
   ]
 }
 
-/** Refuses an action that this task does not allow, and names those that it does (SM-67). Nothing is said without a list. */
+/** Refuses an action that is not in the list, and names those that are. Without a list every action is allowed. */
 export const actionRefusal = (
   action: string,
   allowed: ReadonlyArray<string> | undefined

@@ -1,6 +1,6 @@
 /**
- * Files below one directory: `read_file`, `list_dir` and `write_file`. They are in no registry unless somebody puts them
- * there, with the directory that they may see.
+ * Files below one directory: `read_file`, `list_dir` and `write_file`. A runtime has these tools only where they are
+ * registered, with the directory that they may use.
  */
 import { Schema } from "effect"
 import * as Tool from "effect/ai/Tool"
@@ -13,9 +13,9 @@ const path_max = 1_000
 
 const Path = Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(path_max))
 
-/** The greatest part of a file that one call reads, in bytes. */
+/** The most bytes that one call reads. */
 const read_bytes_max = 1_000_000
-/** Entries of one list. */
+/** The most entries of one listing. */
 export const entries_max = 1_000
 
 const ReadFile = Tool.make("read_file", {
@@ -60,11 +60,11 @@ const ListDir = Tool.make("list_dir", {
       Schema.Struct({
         name: Schema.String,
         kind: EntryKind,
-        /** Of a file. */
+        /** The size; only of a file. */
         bytes: Schema.optionalKey(Schema.Int)
       })
     ),
-    /** There are more than are shown. */
+    /** The directory has more entries. */
     more: Schema.Boolean
   }),
   failure: ToolError
@@ -83,7 +83,7 @@ const WriteFile = Tool.make("write_file", {
   success: Schema.Struct({
     path: Schema.String,
     bytes: Schema.Int,
-    /** False: a file was replaced. */
+    /** False = an existing file was replaced. */
     created: Schema.Boolean
   }),
   failure: ToolError
@@ -114,7 +114,7 @@ export const writingGovernance = {
     namespace,
     side_effects: "write",
     capabilities: "fs.write",
-    // The same content in the same place twice is one effect.
+    // Writing the same content to the same path twice is one side effect.
     idempotent: true,
     timeout_ms: 30_000,
     effect_description: "Writes a file, in place of what was there."

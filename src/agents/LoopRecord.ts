@@ -1,6 +1,6 @@
 /**
- * What is left of a loop that ended: the record under `COMPLETE_{loop_id}`, its pages, and the sums over a flow's records.
- * A run of ours is a loop, its agent's name is the flow.
+ * The record of an ended loop under `COMPLETE_{loop_id}`, pages of its result, and sums over a flow's records. A run of
+ * this runtime counts as a loop, and the name of its agent as the flow.
  */
 import { Option, Schema } from "effect"
 import type { JournalEntry } from "../run/RunEvent.ts"
@@ -8,16 +8,16 @@ import { entityInstance } from "./Triple.ts"
 
 const complete_prefix = "COMPLETE_"
 
-/** The key of a loop's record. Takes the bare id, or the entity's full one. */
+/** The key of a loop's record. Takes the bare id, or the full id of its entity. */
 export const completionKey = (loop_id: string): string => complete_prefix + entityInstance(loop_id)
 
-/** The loop's id of a key, or nothing if the key is no completion's. */
+/** The loop's id in a key; undefined if the key is not that of a record. */
 export const loopIdOf = (key: string): string | undefined =>
   key.startsWith(complete_prefix) ? key.slice(complete_prefix.length) : undefined
 
 const Count = Schema.Finite
 
-/** The three records that loops leave, as one: they differ in the name of their time. Other members are left alone. */
+/** One shape for the records of complete, failed and cancelled loops, which name their time differently. */
 export const LoopRecord = Schema.Struct({
   loop_id: Schema.optionalKey(Schema.String),
   task_id: Schema.optionalKey(Schema.String),
@@ -37,21 +37,21 @@ export interface LoopRecord extends Schema.Schema.Type<typeof LoopRecord> {}
 
 const decode = Schema.decodeUnknownOption(Schema.fromJsonString(LoopRecord))
 
-/** A stored record, or nothing if the text is none. */
+/** Parses a stored record; undefined if the text is not one. */
 export const parseRecord = (text: string): LoopRecord | undefined =>
   Option.getOrUndefined(decode(text))
 
-/** When the loop ended, ISO 8601; empty if the record does not say. */
+/** When the loop ended, in ISO 8601; empty if the record has no time. */
 export const endedAt = ({ cancelled_at, completed_at, failed_at }: LoopRecord): string =>
   completed_at ?? failed_at ?? cancelled_at ?? ""
 
-/** The flow that a stored text belongs to, or nothing. */
+/** The flow of a stored record; undefined if the text is not a record or has no flow. */
 export const flowOf = (text: string): string | undefined => parseRecord(text)?.workflow_slug
 
 const outcomes = { complete: "success", failed: "failed", cancelled: "cancelled" } as const
 const times = { complete: "completed_at", failed: "failed_at", cancelled: "cancelled_at" } as const
 
-/** The record of a run of ours, from its events; nothing while it has not ended (SM-95). */
+/** The record of a run of this runtime, from its events; undefined until it has ended. */
 export const recordOf = (
   loop_id: string,
   entries: ReadonlyArray<JournalEntry>
@@ -84,16 +84,16 @@ export const recordOf = (
 }
 
 export const page_bytes_default = 4_096
-/** The greatest page, whatever is asked for. */
+/** The largest page, in bytes; a larger request is cut to it. */
 const page_bytes_max = 1_000_000
 
-/** A count from outside: truncated, and the fallback where it is none or negative (SM-78). */
+/** A count from outside, truncated to an integer; the fallback where it is negative or not a number. */
 export const countOf = (given: unknown, fallback: number): number =>
   typeof given === "number" && Number.isFinite(given) && given >= 0
     ? Math.min(Math.trunc(given), Number.MAX_SAFE_INTEGER)
     : fallback
 
-/** Where a page lies in the bytes of a text. Offsets count bytes; a page never cuts a character. */
+/** A page of a text. Offsets count bytes of UTF-8; a page never splits a character. */
 export interface Page {
   readonly text: string
   readonly total_bytes: number
@@ -107,8 +107,8 @@ const isInside = (bytes: Uint8Array, at: number): boolean =>
   at < bytes.length && (bytes[at]! & 0xc0) === 0x80
 
 /**
- * At most `most` bytes of a text from `offset`. A page that would end inside a character ends before it; one character
- * that does not fit at all comes whole, so that paging always goes on. An offset inside a character goes back to its start.
+ * At most `most` bytes of a text from `offset`. A page that would end inside a character ends before it; a first character
+ * that does not fit is returned whole, so that paging always advances. An offset inside a character moves to its start.
  */
 export const pageOf = (text: string, offset: number, most: number): Page => {
   const bytes = new TextEncoder().encode(text)
@@ -149,7 +149,7 @@ interface RecentLoop extends Schema.Schema.Type<typeof RecentLoop> {}
 /** Sums over the ended loops of a flow, and its newest. */
 export const FlowSummary = Schema.Struct({
   flow_id: Schema.String,
-  /** `unknown` where nobody says. */
+  /** `unknown` where no state was set. */
   runtime_state: Schema.String,
   total_loops: Count,
   by_outcome: Schema.Record(Schema.String, Count),
@@ -169,8 +169,8 @@ const newestFirst = (a: RecentLoop, b: RecentLoop): number => {
   return difference !== 0 ? difference : a.loop_id < b.loop_id ? -1 : 1
 }
 
-/** Sums records one after the other, holding no more of them than the list shows. */
-export const summing = (flow_id: string, recent_limit: number) => {
+/** Sums records as they are added, and keeps only as many of them as the list of recent ones needs. */
+export const flowSummaryBuilder = (flow_id: string, recent_limit: number) => {
   const limit = Math.min(recent_limit, recent_max)
   const by_outcome = new Map<string, number>()
   const by_role = new Map<string, number>()
@@ -180,7 +180,7 @@ export const summing = (flow_id: string, recent_limit: number) => {
     recent = recent.sort(newestFirst).slice(0, limit)
   }
   return {
-    /** A record that cannot be read, of another flow or of an unknown outcome, counts for nothing (SM-76). */
+    /** Ignores a record that cannot be parsed, is of another flow or has an unknown outcome. */
     add: (key: string, text: string | undefined): void => {
       const loop_id = loopIdOf(key)
       const record = text === undefined ? undefined : parseRecord(text)

@@ -1,5 +1,6 @@
 /**
- * What an agent may see of the platform: the components that there are, how a flow's loops went, and what one loop said.
+ * Tools with which an agent observes the platform: the kinds of components, the outcomes of a flow's loops, and the result
+ * of one loop.
  */
 import { Schema } from "effect"
 import * as Tool from "effect/ai/Tool"
@@ -11,7 +12,7 @@ import { FlowSummary, page_bytes_default, recent_default, recent_max } from "./L
 
 const Line = Schema.String.check(Schema.isMaxLength(500))
 
-/** A kind of component that flows are built of. `schema` is the JSON Schema of its configuration. */
+/** A kind of component from which flows are built. `schema` is the JSON Schema of its configuration. */
 export const Component = Schema.Struct({
   id: Line.check(Schema.isMinLength(1)),
   name: Line,
@@ -25,10 +26,10 @@ export const Component = Schema.Struct({
 })
 export interface Component extends Schema.Schema.Type<typeof Component> {}
 
-/** The greatest catalogue. */
+/** The most components in the catalogue. */
 export const components_max = 1_000
 
-/** A value of any kind: what does not fit counts as left out, because small models send such things. */
+/** Accepts any value; one of the wrong type counts as left out, because small models send such values. */
 const lenient = (description: string) => Schema.optionalKey(Schema.Json.annotate({ description }))
 
 const ListComponents = Tool.make("list_components", {
@@ -58,7 +59,7 @@ const MonitorFlow = Tool.make("monitor_flow", {
   failure: ToolError
 })
 
-/** What stands beside a page of a loop's result. */
+/** The metadata of a page of a loop's result. */
 const PageMetadata = Schema.Struct({
   loop_id: Schema.String,
   role: Schema.String,

@@ -1,6 +1,6 @@
 /**
- * The Operations Agent: an operator's hand on the runtime itself. Its first family of tools looks at what could not be
- * delivered and sends it again. An address of it is an operator's task; it keeps no memory.
+ * The Operations Agent, with which operators manage the runtime. Its tools list dead letters and replay them. Each of its
+ * addresses is one task of an operator; it keeps no memory.
  */
 import { Effect, Schema } from "effect"
 import * as Tool from "effect/ai/Tool"
@@ -18,7 +18,7 @@ const EventId = Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(10
   description: "The event_id of a dead letter, as list_dlq_events gives it."
 })
 
-/** A reason says something: blank is refused with the arguments, before anybody is asked (ST-46). */
+/** A blank reason is refused with the arguments, before an approver is asked. */
 const Reason = Schema.String.check(
   Schema.isPattern(/\S/, { description: "a reason that is not blank" }),
   Schema.isMaxLength(1_000)
@@ -77,7 +77,7 @@ export const ListDlqEvents = Tool.make("list_dlq_events", {
   }),
   success: Schema.Struct({
     events: Schema.Array(DeadLetterSummary),
-    /** There are more that fit than were asked for. */
+    /** More dead letters match than `limit`. */
     more: Schema.Boolean
   }),
   failure: ToolError
@@ -97,7 +97,7 @@ export const ReplayDlqEvent = Tool.make("replay_dlq_event", {
   success: Schema.Struct({
     event_id: Schema.String,
     handler_name: Schema.String,
-    /** It waits to be delivered; that it is delivered is not known yet. */
+    /** The message waits in the outbox again; it is not delivered yet. */
     status: Schema.Literal("replayed"),
     replayed_by: Schema.String
   }),
@@ -112,7 +112,7 @@ export const deadLetterGovernance = {
   replay_dlq_event: {
     namespace,
     side_effects: "write",
-    // The replay joins the journal's transaction: the message goes back to its queue with the event that says so, once.
+    // The message goes back to its queue in the transaction of the call's event, so it is replayed exactly once.
     transactional: true,
     effect_description:
       "Sends an event that could not be delivered to its receiver again. The receiver sees the event's own id; if it had processed it before, it must recognise that id."

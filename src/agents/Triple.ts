@@ -1,21 +1,21 @@
 /**
- * Facts of the knowledge graph: a subject, a predicate, an object, who said it and how sure. A graph is a set of them, so
- * that the same fact said twice is one.
+ * Facts of the knowledge graph: subject, predicate, object, source and confidence. A graph is a set: a fact that is
+ * published twice is stored once.
  */
 import { Result, Schema } from "effect"
 
 const named = (most: number) => Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(most))
 
-/** The greatest object of a triple, in UTF-16 units. */
+/** The longest object of a triple, in UTF-16 units. */
 export const triple_object_max = 65_536
-/** Triples of one publication. */
+/** The most triples of one publication. */
 export const triples_max = 1_000
 
 export const Triple = Schema.Struct({
   subject: named(500),
   predicate: named(200),
   object: Schema.String.check(Schema.isMaxLength(triple_object_max)),
-  /** The tool or rule that said it. */
+  /** The tool or rule that published it. */
   source: named(200),
   /** ISO 8601, UTC. */
   timestamp: named(40),
@@ -24,7 +24,7 @@ export const Triple = Schema.Struct({
 })
 export interface Triple extends Schema.Schema.Type<typeof Triple> {}
 
-/** A triple that no graph takes: `index` says which, `message` what is wrong with it. Nothing was published. */
+/** An invalid triple: `index` is its position, `message` what is wrong with it. Nothing was published. */
 export class TripleRefused extends Schema.TaggedError<TripleRefused>()("TripleRefused", {
   index: Schema.Int,
   message: Schema.String
@@ -32,7 +32,7 @@ export class TripleRefused extends Schema.TaggedError<TripleRefused>()("TripleRe
 
 const decode = Schema.decodeUnknownResult(Triple)
 
-/** Why these cannot be published together, or nothing. */
+/** Why these triples cannot be published together; undefined if they can. */
 export const triplesRefusal = (triples: ReadonlyArray<Triple>): TripleRefused | undefined => {
   if (triples.length > triples_max) {
     return new TripleRefused({
@@ -49,7 +49,7 @@ export const triplesRefusal = (triples: ReadonlyArray<Triple>): TripleRefused | 
   return undefined
 }
 
-/** Whose graph it is: the first two parts of every entity's id. */
+/** The owner of a graph: the first two parts of every entity's id. */
 export interface Platform {
   readonly org: string
   readonly platform: string
@@ -63,5 +63,5 @@ export const loopEntity = ({ org, platform }: Platform, loop_id: string): string
 export const findingEntity = ({ org, platform }: Platform, uuid: string): string =>
   `${org}.${platform}.ops.diagnosis.finding.${uuid}`
 
-/** The last part of an entity's id, or the bare id itself. */
+/** The last part of an entity's id; a bare id is returned as it is. */
 export const entityInstance = (entity: string): string => entity.slice(entity.lastIndexOf(".") + 1)

@@ -11,11 +11,11 @@ export const Decimal = Schema.String.check(
   })
 )
 
-/** The number of a `Decimal`. Dies on any other text. */
+/** The number of a `Decimal`. Throws on any other text. */
 export const parseDecimal = (text: string): BigDecimal.BigDecimal =>
   BigDecimal.fromStringUnsafe(text)
 
-/** All digits and nothing else: never an exponent, no zeros at the end of a fraction. */
+/** The number as text, without an exponent and without trailing zeros of the fraction. */
 export const decimalText = (number: BigDecimal.BigDecimal): string => {
   const { scale, value } = BigDecimal.normalize(number)
   if (scale <= 0) return (value * 10n ** BigInt(-scale)).toString()

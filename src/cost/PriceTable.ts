@@ -1,5 +1,5 @@
 /**
- * What models cost: a table that the user supplies, and the cost of one turn by it. Exact decimals from end to end.
+ * Prices of models, supplied by the user, and the cost of one turn by them, in exact decimals.
  *
  * ```ts
  * const prices = { version: "2026-11", currency: "USD", prices: [
@@ -14,7 +14,7 @@ import { Decimal, parseDecimal, decimalText } from "./Decimal.ts"
 import type { TurnCost } from "./TurnCost.ts"
 import type { Usage } from "./Usage.ts"
 
-/** Per million tokens, in the table's currency. */
+/** Prices of one model per million tokens, in the table's currency. */
 export const Price = Schema.Struct({
   /** A model's id, or a pattern in which `*` stands for any characters; `*` alone is the default. */
   model: Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(200)),
@@ -38,11 +38,11 @@ const Head = Schema.Struct({
   prices: Schema.Array(Schema.Unknown).check(Schema.isMinLength(1), Schema.isMaxLength(1_000))
 })
 
-/** At most 1,000 entries. An exact id wins over patterns, and of those the one that says most. */
+/** At most 1,000 entries. An exact id wins over patterns, and among patterns the longest without its stars. */
 export const PriceTable = Schema.Struct({ ...Head.fields, prices: Schema.Array(Price) })
 export interface PriceTable extends Schema.Schema.Type<typeof PriceTable> {}
 
-/** A price table that cannot be right; it ends the start. `entry` is the model at fault, or empty for the table's head. */
+/** An invalid price table; it ends the start. `entry` is the entry at fault, or empty for the table's head. */
 export class MisdeclaredPrice extends Schema.TaggedError<MisdeclaredPrice>()("MisdeclaredPrice", {
   entry: Schema.String,
   message: Schema.String
@@ -58,17 +58,17 @@ interface Rate {
 
 interface Pattern {
   readonly matches: (model: string) => boolean
-  /** Characters that are not `*`: more of them say more. */
+  /** How many characters are not `*`: the pattern with more of them is more specific. */
   readonly weight: number
   readonly rate: Rate
 }
 
-/** A table that was checked, ready to price turns. */
+/** A checked price table with its patterns compiled. */
 export interface Prices {
   readonly version: string
   readonly currency: string
   readonly exact: ReadonlyMap<string, Rate>
-  /** The one that says most first. */
+  /** The most specific first. */
   readonly patterns: ReadonlyArray<Pattern>
 }
 
@@ -94,7 +94,7 @@ const rateOf = (price: typeof Price.Type): Rate => {
   }
 }
 
-/** `*` matches any characters. Linear in the text for each part, whatever the pattern. */
+/** `*` matches any characters. The time is linear in the text for each part of the pattern. */
 const matcher = (pattern: string): ((model: string) => boolean) => {
   const parts = pattern.split("*")
   const first = parts[0]!
@@ -114,7 +114,7 @@ const matcher = (pattern: string): ((model: string) => boolean) => {
   }
 }
 
-/** Checks a table and makes it ready. The failure names the entry at fault and what it must be. */
+/** Checks and compiles a table. The failure names the entry at fault and what is expected there. */
 export const compilePriceTable = (table: unknown): Result.Result<Prices, MisdeclaredPrice> => {
   const head = decodeHead(table)
   if (Result.isFailure(head)) {
@@ -151,7 +151,7 @@ const rateFor = ({ exact, patterns }: Prices, model: string): Rate | undefined =
   exact.get(model) ?? patterns.find(({ matches }) => matches(model))?.rate
 
 const amount = (rate: Rate, usage: Usage): BigDecimal.BigDecimal => {
-  // What was read from and written to a cache is part of the input, and reasoning part of the output.
+  // Tokens read from and written to a cache are part of the input, and reasoning is part of the output.
   const cached = Math.min(usage.cached_tokens ?? 0, usage.input_tokens)
   const written = Math.min(usage.cache_write_tokens ?? 0, usage.input_tokens - cached)
   const reasoning = Math.min(usage.reasoning_tokens ?? 0, usage.output_tokens)
@@ -167,13 +167,13 @@ const amount = (rate: Rate, usage: Usage): BigDecimal.BigDecimal => {
     if (tokens === 0) continue
     sum = BigDecimal.sum(sum, BigDecimal.multiply(BigDecimal.fromBigInt(BigInt(tokens)), each))
   }
-  // A millionth: the point moves, and nothing is rounded.
+  // Prices are per million tokens: the scale moves by six digits, and nothing is rounded.
   return BigDecimal.make(sum.value, sum.scale + 6)
 }
 
 /**
- * The cost of one turn. The model that answered is looked up first, then the one that was asked for. A model without a
- * price, or a turn without usage, is unpriced: it never counts as free.
+ * The cost of one turn, at the price of the model that answered, or else of the one that was requested. A turn whose model
+ * has no price, or that has no usage, is unpriced: it never counts as free.
  */
 export const costOf = (
   prices: Prices,

@@ -1,5 +1,5 @@
 /**
- * What the body of a tool spent on models, as it is journaled with what became of its call.
+ * What the body of a tool spent on models, as it is journaled with the outcome of its call.
  */
 import { BigDecimal, Schema } from "effect"
 import type { AgentName } from "../Ids.ts"
@@ -9,26 +9,26 @@ import { costOf } from "./PriceTable.ts"
 import { TurnCost } from "./TurnCost.ts"
 import { Usage } from "./Usage.ts"
 
-/** What a body says of a model that it called. */
+/** A model call as a tool's body reports it. */
 export interface ModelSpent {
   /** The model's id, by which it is priced. */
   readonly model?: string | undefined
-  /** Absent = nobody counted: the turn has no price, and is never taken for free. */
+  /** Absent = not counted: the turn is unpriced, and never counts as free. */
   readonly usage?: Usage | undefined
-  /** How many turns of the model are in it; absent = one. */
+  /** How many turns of the model it covers; absent = one. */
   readonly turns?: number | undefined
 }
 
 /**
- * Tells the runtime what a body spent. Synchronous and in memory: it counts once the call has a result or is unknown, with
- * every attempt in it. What is told after that is not counted, nor what a crash takes with the body, nor what a read was
- * spending when its run was stopped.
+ * Reports what a body spent. Synchronous and in memory: the reports of all attempts are journaled when the call has a
+ * result or its outcome is unknown. Not counted: later reports, those lost in a crash, and those of a read that was still
+ * running when its run was stopped.
  */
 export type Spend = (spent: ModelSpent) => void
 
-/** One turn of a model, or several that were too many to be listed. */
+/** One turn of a model, or several that were merged into one entry. */
 export const ModelUse = Schema.Struct({
-  /** Empty = nobody said which. */
+  /** Empty = not reported. */
   model: Schema.String,
   /** Absent = one. */
   turns: Schema.optionalKey(Schema.Int),
@@ -38,28 +38,28 @@ export const ModelUse = Schema.Struct({
 })
 export interface ModelUse extends Schema.Schema.Type<typeof ModelUse> {}
 
-/** Beyond it, uses of the same model become one. */
+/** The most entries of one call; beyond it, uses of the same model are merged. */
 export const uses_max = 32
 
-/** Of one call, all its attempts together. */
+/** What one call spent, over all its attempts. */
 export const Spending = Schema.Struct({
   /** The tool's plain name. */
   tool: Schema.String,
-  /** In the order in which they were told. */
+  /** In the order in which they were reported. */
   uses: Schema.Array(ModelUse).check(Schema.isMaxLength(uses_max))
 })
 export interface Spending extends Schema.Schema.Type<typeof Spending> {}
 
 const model_length_max = 200
-/** More than any turn has, and few enough that sums of them stay exact. */
+/** More than any turn has, and small enough that sums of such counts stay exact. */
 const tokens_max = 1_000_000_000_000
-/** What models share whose own entry no longer fits. */
+/** The entry of all models that no longer fit as entries of their own. */
 const other_model = "(other)"
 
 const isCount = (count: number | undefined): count is number =>
   count !== undefined && Number.isSafeInteger(count) && count >= 0 && count <= tokens_max
 
-/** What is no count is left out, and without input and output there is no usage: bodies are anybody's code. */
+/** Drops values that are not counts, because bodies are untrusted code. Undefined without input and output. */
 const usageOf = (given: Usage | undefined): Usage | undefined => {
   if (given === undefined || !isCount(given.input_tokens) || !isCount(given.output_tokens)) {
     return undefined
@@ -74,7 +74,7 @@ const usageOf = (given: Usage | undefined): Usage | undefined => {
   }
 }
 
-/** What was told as it is journaled, at the price that it has now. */
+/** A report as it is journaled, at the current price. */
 export const modelUseOf = (
   prices: Prices | undefined,
   agent: AgentName,
@@ -90,7 +90,7 @@ export const modelUseOf = (
   }
 }
 
-/** Uses of one kind have a sum: those that are priced, those without a price, those that nobody counted. */
+/** Only uses of one kind are merged: priced, without a price, without usage. */
 const kindOf = ({ cost }: ModelUse): string | undefined =>
   cost?._tag === "Unpriced" ? cost.reason : cost?._tag
 const kinds_max = 3
@@ -99,7 +99,7 @@ const sum = (a: number, b: number): number => Math.min(a + b, Number.MAX_SAFE_IN
 
 const parts = ["cached_tokens", "cache_write_tokens", "reasoning_tokens"] as const
 
-const usages = (a: Usage | undefined, b: Usage | undefined): Usage | undefined => {
+const addUsages = (a: Usage | undefined, b: Usage | undefined): Usage | undefined => {
   if (a === undefined || b === undefined) return a ?? b
   const total: { -readonly [Name in keyof Usage]: Usage[Name] } = {
     input_tokens: sum(a.input_tokens, b.input_tokens),
@@ -112,14 +112,14 @@ const usages = (a: Usage | undefined, b: Usage | undefined): Usage | undefined =
   return total
 }
 
-const costs = (a: TurnCost | undefined, b: TurnCost | undefined): TurnCost | undefined =>
+const addCosts = (a: TurnCost | undefined, b: TurnCost | undefined): TurnCost | undefined =>
   a?._tag === "Priced" && b?._tag === "Priced"
     ? { ...a, amount: decimalText(BigDecimal.sum(parseDecimal(a.amount), parseDecimal(b.amount))) }
     : a
 
-const together = (a: ModelUse, b: ModelUse): ModelUse => {
-  const usage = usages(a.usage, b.usage)
-  const cost = costs(a.cost, b.cost)
+const merged = (a: ModelUse, b: ModelUse): ModelUse => {
+  const usage = addUsages(a.usage, b.usage)
+  const cost = addCosts(a.cost, b.cost)
   return {
     model: a.model,
     turns: sum(a.turns ?? 1, b.turns ?? 1),
@@ -128,7 +128,7 @@ const together = (a: ModelUse, b: ModelUse): ModelUse => {
   }
 }
 
-/** One more use. Nothing is lost where it no longer fits: it is added to one of its model, or of all others. */
+/** Adds a use. Beyond the bound it is merged into an entry of its model, or of all other models. */
 export const addModelUse = (
   uses: ReadonlyArray<ModelUse>,
   use: ModelUse
@@ -140,5 +140,5 @@ export const addModelUse = (
   const place = own === -1 ? placeOf(other_model) : own
   return place === -1
     ? [...uses, { ...use, model: other_model }]
-    : uses.with(place, together(uses[place]!, use))
+    : uses.with(place, merged(uses[place]!, use))
 }

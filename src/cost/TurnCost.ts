@@ -1,14 +1,14 @@
 /**
- * What one model turn cost, as it is journaled: prices change, and neither a fold nor a limit may change with them.
+ * The cost of one model turn. It is journaled, so that folds and limits do not change when prices do.
  */
 import { Schema } from "effect"
 import { AgentName } from "../Ids.ts"
 
-/** An amount without a sign; longer than a price, because tokens are multiplied in. */
+/** An amount without a sign; it has more digits than a price, because it is a product with tokens. */
 const Amount = Schema.String.check(Schema.isPattern(/^[0-9]{1,40}(\.[0-9]{1,40})?$/))
 
 const known = {
-  /** The agent whose turn it was: a specialist's is its own. */
+  /** The agent whose turn it was; a specialist's turn is the specialist's. */
   agent: AgentName,
   /** The version of the price table. */
   prices: Schema.String

@@ -1,5 +1,5 @@
 /**
- * The tokens of a model's turn, as its provider counted them.
+ * The tokens of a model turn, as its provider counted them.
  */
 import { Schema } from "effect"
 

@@ -1,33 +1,32 @@
 /**
- * The one reader of JSON that comes from outside: a request, a model, a tool, a server, a queue, an embedder. What it
- * gives is plain data within bounds, so that whatever walks it afterwards may be recursive. It reads a text once, in time
- * that grows with its length alone.
+ * Reads all JSON from outside: requests, models, tools, servers, queues and embedders. Its values are plain data within
+ * bounds, so code that walks them may be recursive. The time is linear in the length of the text.
  */
 import { Result, Schema } from "effect"
 
 type Json = Schema.Json
 
 export interface JsonBounds {
-  /** Objects and lists within each other; the outermost is 1. */
+  /** The deepest nesting of objects and lists; the outermost has depth 1. */
   readonly depth_max: number
-  /** Values altogether: members of objects, items of lists and the outermost. */
+  /** The most values: the outermost, members of objects and items of lists. */
   readonly values_max: number
-  /** UTF-16 units of the text, or of all names and texts of a value. */
+  /** The most UTF-16 units of a text, or of all names and texts in a value. */
   readonly units_max: number
-  /** `last`: of a member that stands twice in an object the last one counts, as for JSON.parse. Absent = it is refused. */
+  /** `last`: the last of several members of one name counts, as in JSON.parse. Absent = such an object is refused. */
   readonly repeats?: "last"
 }
 
-/** Deeper than anything that people or programs write by hand, and far from where a stack ends. */
+/** Deeper than real documents are nested, and far from the depth at which recursion overflows the stack. */
 export const depth_max = 128
 
-/** Whatever has no bounds of its own: 128 deep, 20,000 values, 16,000,000 units. */
+/** The bounds where none are given: 128 deep, 20,000 values, 16,000,000 units. */
 export const bounds_default: JsonBounds = { depth_max, values_max: 20_000, units_max: 16_000_000 }
 
-/** A result of a tool, or a message that carries one: as deep, and as many values as its size allows. */
+/** The bounds of a tool's result, and of messages that contain one: the same depth, and more values. */
 export const bounds_result: JsonBounds = { depth_max, values_max: 2_000_000, units_max: 64_000_000 }
 
-/** `too_large`: it may be JSON, and is beyond a bound. `not_json`: it is none, or says something in two ways. */
+/** `too_large`: beyond a bound, whether JSON or not. `not_json`: not JSON, or an object with a repeated member. */
 export class JsonRefused extends Schema.TaggedError<JsonRefused>()("JsonRefused", {
   reason: Schema.Literals(["too_large", "not_json"]),
   message: Schema.String
@@ -46,7 +45,7 @@ const infinite = wrong("a number is larger than a number can be")
 const quote = 34
 const backslash = 92
 
-/** Where the string that begins at `from` ends: the index of its closing quote; the text's length if it has none. */
+/** The index of the quote that closes the string which begins at `from`; the text's length if there is none. */
 const endOfString = (text: string, from: number): number => {
   for (let end = text.indexOf('"', from + 1); end >= 0; end = text.indexOf('"', end + 1)) {
     let slashes = 0
@@ -56,7 +55,7 @@ const endOfString = (text: string, from: number): number => {
   return text.length
 }
 
-/** The next character that is no white space. */
+/** The index of the next character that is not white space. */
 const after = (text: string, from: number): number => {
   let at = from
   for (let unit = text.charCodeAt(at); ; unit = text.charCodeAt(++at)) {
@@ -64,7 +63,7 @@ const after = (text: string, from: number): number => {
   }
 }
 
-/** One name may be written in several ways; undefined if it is no string. */
+/** A member's name with its escapes decoded, because one name has several spellings; undefined if it is not a string. */
 const nameOf = (text: string, from: number, end: number): string | undefined => {
   const raw = text.slice(from + 1, end)
   if (!raw.includes("\\")) return raw
@@ -72,7 +71,7 @@ const nameOf = (text: string, from: number, end: number): string | undefined => 
   return Result.isSuccess(read) ? read.success : undefined
 }
 
-/** May this unit stand in a number behind its first one? */
+/** Whether a number may contain this unit after its first. */
 const inNumber = (unit: number): boolean =>
   (unit >= 48 && unit <= 57) ||
   unit === 46 ||
@@ -87,7 +86,7 @@ const endOfNumber = (text: string, from: number): number => {
   return end
 }
 
-/** Looks at a text before it is parsed. Says nothing of its syntax, which the parser judges. */
+/** Checks the bounds of a text before it is parsed. Does not check its syntax; the parser does. */
 const refusalOf = (text: string, bounds: JsonBounds): JsonRefused | undefined => {
   /** The names of each open object so far; a list has none. */
   const open: Array<Set<string> | undefined> = []
@@ -124,7 +123,7 @@ const refusalOf = (text: string, bounds: JsonBounds): JsonRefused | undefined =>
   return undefined
 }
 
-/** Why a text is not read, or undefined: whatever parses it afterwards gives a value within the bounds, or fails. */
+/** Why a text is refused. Undefined = parsing it gives a value within the bounds, or fails. */
 export const jsonTextRefusal = (
   text: string,
   bounds: JsonBounds = bounds_default
@@ -144,8 +143,8 @@ const scalarAt = (text: string, from: number): string | number | undefined => {
 }
 
 /**
- * The texts of the outermost object's members that are texts or numbers, by their names, read without parsing the rest: of
- * a text that is refused for its size, whose it was. At most 200 characters each.
+ * The texts and numbers among the outermost object's members, by name, read without parsing the rest. For a text that is
+ * refused for its size, so that the refusal can be attributed. Values above 200 characters are undefined.
  */
 export const topLevelScalars = (text: string): ReadonlyMap<string, string | number | undefined> => {
   const found = new Map<string, string | number | undefined>()
@@ -167,9 +166,9 @@ export const topLevelScalars = (text: string): ReadonlyMap<string, string | numb
 }
 
 /**
- * The value of a JSON text. Refuses what is beyond the bounds before it is parsed, a number beyond 1.8e308, which would
- * be read as Infinity, and a member that stands twice in an object, because its readers do not agree on which counts. A
- * member `__proto__` is one like any other.
+ * Parses a JSON text. Refuses, before parsing: a text beyond the bounds; a number beyond 1.8e308, which would become
+ * Infinity; and an object with two members of one name, because parsers disagree on which counts. A member `__proto__` is
+ * an ordinary member.
  */
 export const readJson = (
   text: string,
@@ -184,7 +183,7 @@ export const readJson = (
   )
 }
 
-/** What is left of the bounds while a value is walked. */
+/** The remaining bounds while a value is walked. */
 interface Left {
   values: number
   units: number
@@ -195,7 +194,7 @@ const isPlain = (value: object): boolean => {
   return prototype === Object.prototype || prototype === null
 }
 
-/** Throws the refusal: nothing of a value that is refused in one place is kept. */
+/** A copy of the value. Throws the refusal (`JsonRefused`), which `readJsonValue` catches. */
 const copied = (value: unknown, depth: number, left: Left, bounds: JsonBounds): Json => {
   if (--left.values < 0) throw tooMany(bounds)
   switch (typeof value) {
@@ -221,18 +220,18 @@ const copied = (value: unknown, depth: number, left: Left, bounds: JsonBounds): 
   if (!isPlain(value)) throw wrong("an object of a class is not JSON")
   const members: Array<readonly [string, Json]> = []
   for (const [name, member] of Object.entries(value)) {
-    // As everywhere in JavaScript, a member that is undefined is one that is not there.
+    // An undefined member counts as absent, as in JSON.stringify.
     if (member === undefined) continue
     if ((left.units -= name.length) < 0) throw tooLong(bounds)
     members.push([name, copied(member, depth + 1, left, bounds)])
   }
-  // From entries, so that a member called `__proto__` stays one.
+  // An assignment to `__proto__` would set the prototype; fromEntries defines a member.
   return Object.fromEntries(members)
 }
 
 /**
- * A value that a program gave, as JSON in objects of its own: each member is read once, and what happens to the given
- * value later changes nothing. Refuses what JSON cannot say, and what is beyond the bounds, a circle for example.
+ * A copy of a program's value as JSON. Each member is read once, and later changes of the given value do not reach the copy.
+ * Refuses values that JSON cannot represent, and those beyond the bounds, such as cyclic ones.
  */
 export const readJsonValue = (
   value: unknown,
@@ -247,9 +246,9 @@ export const readJsonValue = (
 }
 
 /**
- * Is a value that was parsed, or encoded, within the bounds of depth and number? Looks at objects and lists of any class,
- * and stops at the first bound that is passed, so that a circle ends too. `finite`: no number may be Infinity or NaN,
- * as 1e400 is once it was parsed.
+ * Whether a parsed or encoded value is within the bounds of depth and number of values. Walks objects and lists of any class
+ * and stops at the first exceeded bound, so it ends on cyclic values too. `finite`: false if a number is Infinity or NaN,
+ * such as a parsed 1e400.
  */
 export const isWithinBounds = (
   value: unknown,

@@ -1,7 +1,7 @@
 /**
- * What comes in through a public entry, decoded: each reader takes anything and gives what its type says, or fails with
- * `InvalidInput`. The answer of a port reads with them before it does anything else, so that an embedder who composes
- * Layers, one who calls the facade and a client over HTTP are held to the same.
+ * Decoders of the values that come in through public entries: each takes any value and returns one of its type, or fails
+ * with `InvalidInput`. Implementations of ports decode their arguments first, so that embedders who compose Layers, callers
+ * of the facade and HTTP clients are held to the same rules.
  */
 import { Effect, Schema } from "effect"
 import type { Decision } from "../approval/Approval.ts"
@@ -17,7 +17,7 @@ import type { Settlement } from "../run/RunCommand.ts"
 import { bounds_result, readJson } from "./BoundedJson.ts"
 import { InvalidInput, inputReader } from "./InvalidInput.ts"
 
-/** Whether there is such a call, its run says. */
+/** Checks the form only; whether the call exists is checked against its run. */
 const CallId = Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(2_000)).pipe(
   Schema.brand("CallId")
 )
@@ -29,24 +29,24 @@ export const tenant = inputReader(Ids.Tenant)
 export const callId = inputReader(CallId)
 export const reason = inputReader(Reason)
 export const flag = inputReader(Schema.Boolean)
-/** A name or a hash that is looked up as it is: 1 to 200 characters. */
+/** A name or hash that is looked up: 1 to 200 characters. */
 export const word = inputReader(Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(200)))
 
-/** A name of somebody else's, such as a server's of its tool: 1 to 2,000 characters. */
+/** A name that another system chose, such as an MCP server's name of its tool: 1 to 2,000 characters. */
 export const name = inputReader(
   Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(2_000))
 )
 
-/** A place in a journal: 0 to 2,147,483,647. */
+/** A position in a journal: 0 to 2,147,483,647. */
 export const seq = inputReader(
   Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 2 ** 31 - 1 }))
 )
 
-/** Of rows: 1 to `max`. */
+/** A limit of rows: 1 to `max`. */
 export const limitUpTo = (max: number) =>
   inputReader(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: max })))
 
-/** Which runs a list shows, and how many: 50 where nobody says. */
+/** The filters and the limit (1 to 500) of a list of runs. */
 export const runs = inputReader(
   Schema.Struct({
     ...runFilters,
@@ -54,12 +54,12 @@ export const runs = inputReader(
   })
 )
 
-/** How long somebody waits: as long as a timer can. */
+/** How long to wait, in ms: 1 to 2,147,483,647, the longest timer. */
 export const wait_ms = inputReader(
   Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 2 ** 31 - 1 }))
 )
 
-/** Behind `{ ordinal: 0, seq: -1 }` is everything. */
+/** A position in a conversation; `{ ordinal: 0, seq: -1 }` is its beginning. */
 export const cursor = inputReader(
   Schema.Struct({
     ordinal: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 2 ** 31 - 1 })),
@@ -69,14 +69,13 @@ export const cursor = inputReader(
 
 const PrincipalShape = Schema.Struct({
   ...Principal.fields,
-  // A text would do where only `includes` is asked of it.
+  // Checked to be an array, because a text has `includes` too.
   roles: Schema.Array(Role).check(Schema.isMaxLength(16))
 })
 const readPrincipal = inputReader(PrincipalShape)
 
 /**
- * Who acts: a `Principal`, or an object of its shape. A new one is made of what was read, so that whoever gave it cannot
- * change it any more.
+ * Decodes a `Principal`, or an object of its shape, into a new one, so that the caller cannot change it afterwards.
  */
 export const principal = (value: unknown, field: string): Effect.Effect<Principal, InvalidInput> =>
   Effect.map(
@@ -93,7 +92,7 @@ export const principal = (value: unknown, field: string): Effect.Effect<Principa
     (read) => new Principal(read)
   )
 
-/** Who acts, if it has the right, at least to what is its own. */
+/** Decodes a principal and fails with `NotEntitled` unless it has the right, at least with the reach `own`. */
 export const entitled = (
   value: unknown,
   right: RightName
@@ -123,7 +122,7 @@ const readSettlement = inputReader(
   }
 )
 
-/** A settlement; the JSON of one that succeeded is JSON, within the bounds of a result. */
+/** Decodes a settlement. The `json` of one that succeeded is checked to be JSON within the bounds of a result. */
 export const settlement = (
   value: unknown,
   field: string
@@ -139,7 +138,7 @@ export const settlement = (
 
 const key = Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(200))
 
-/** Longer texts are refused by their bytes, in words of their own. */
+/** Without an upper bound here: `send` limits the bytes, with an error of its own. */
 const text = Schema.String.check(Schema.isMinLength(1))
 
 /** A message to an agent. */

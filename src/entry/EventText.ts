@@ -1,17 +1,17 @@
 /**
- * Server-sent events from outside as their lines, before anybody reads them: each piece of a stream is looked at once,
- * however many pieces a line comes in.
+ * Splits a stream of server-sent events into events and lines. Each piece of the stream is scanned once, however many
+ * pieces a line spans.
  */
 
-/** Events of a stream, in the order of its pieces. Lines end with any of the three ends that they may have. */
+/** Collects the pieces of one stream. Lines may end with CR, LF or CRLF. */
 export class EventTexts {
   #line: Array<string> = []
   #event: Array<string> = []
-  /** The piece before ended with a carriage return: a line feed that follows belongs to it. */
+  /** The previous piece ended with a carriage return: a line feed that follows belongs to it. */
   #isReturn = false
 
-  /** The events that end in this piece, each as its lines. */
-  of(piece: string): ReadonlyArray<ReadonlyArray<string>> {
+  /** Adds the next piece. Returns the events that end in it, each as its lines. */
+  push(piece: string): ReadonlyArray<ReadonlyArray<string>> {
     const events: Array<ReadonlyArray<string>> = []
     const text = this.#isReturn && piece.startsWith("\n") ? piece.slice(1) : piece
     if (piece !== "") this.#isReturn = piece.endsWith("\r")
@@ -30,7 +30,7 @@ export class EventTexts {
     return events
   }
 
-  /** What came after the last event: the lines of one that did not end. */
+  /** The lines of the last event, if it did not end. */
   rest(): ReadonlyArray<string> {
     return [...this.#event, this.#line.join("")]
   }
@@ -38,7 +38,7 @@ export class EventTexts {
 
 export const isDataLine = (line: string): boolean => /^data(?::|$)/.test(line)
 
-/** What an event says; empty if nothing. */
+/** The data of an event; empty if it has none. */
 export const eventData = (event: ReadonlyArray<string>): string =>
   event
     .filter(isDataLine)

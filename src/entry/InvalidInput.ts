@@ -1,23 +1,23 @@
 /**
- * The one error of a value from outside that is not what it must be, and the way in: bounded, then decoded.
+ * The error for a value from outside that does not have its expected form, and the readers that check bounds and decode.
  */
 import { Effect, Result, Schema, SchemaIssue } from "effect"
 import type { JsonBounds } from "./BoundedJson.ts"
 import { readJsonValue } from "./BoundedJson.ts"
 
-/** Nothing was done. `field` is a path such as `by.roles.0`; `message` says what is expected there. */
+/** The call had no effect. `field` is a path such as `by.roles.0`; `message` says what is expected there. */
 export class InvalidInput extends Schema.TaggedError<InvalidInput>()("InvalidInput", {
   field: Schema.String,
   message: Schema.String
 }) {}
 
-/** What was sent may be quoted: at most so many characters of it. */
+/** The longest message in UTF-16 units; it may quote the value. */
 const message_max = 300
 
 const cut = (text: string): string =>
   text.length > message_max ? `${text.slice(0, message_max)}...` : text
 
-/** Names of members, as far as they are shown. */
+/** The longest name of a member in a path, in UTF-16 units. */
 const segment_max = 64
 
 const formatted = SchemaIssue.makeFormatterStandardSchemaV1()
@@ -33,7 +33,7 @@ const invalid = (field: string, issue: SchemaIssue.Issue, expected: string | und
   })
 }
 
-/** Reads values of one schema; `expected` says in a sentence what is, where the schema's own words would not help. */
+/** A reader of values of one schema. `expected` replaces the schema's own message by a sentence. */
 export const inputReader = <S extends Schema.Constraint & { readonly DecodingServices: never }>(
   schema: S,
   options: { readonly expected?: string; readonly bounds?: JsonBounds } = {}
@@ -45,7 +45,7 @@ export const inputReader = <S extends Schema.Constraint & { readonly DecodingSer
     if (value === undefined) {
       return Result.fail(new InvalidInput({ field, message: options.expected ?? "it is missing" }))
     }
-    // A copy: what the decoder saw is what is used, whatever the giver does to its own.
+    // The decoder gets a copy, so that the caller cannot change the value after it was checked.
     const plain = readJsonValue(value, options.bounds)
     if (Result.isFailure(plain)) {
       return Result.fail(new InvalidInput({ field, message: plain.failure.message }))
@@ -58,8 +58,8 @@ export const inputReader = <S extends Schema.Constraint & { readonly DecodingSer
 }
 
 /**
- * Reads a value of a program's own that is no JSON, such as one with functions or effects in it: each member has the shape
- * that it must have, and there is no other. Without a field, the members name themselves.
+ * A reader of a program's value that is not JSON, such as one with functions or Effects in it. Each member is checked, and
+ * unknown members are refused. With an empty `field`, errors name the member alone.
  */
 export const shapeReader = <S extends Schema.Constraint & { readonly DecodingServices: never }>(
   schema: S

@@ -1,40 +1,40 @@
 /**
- * Patterns of schemas that others wrote, run in time that grows with the text alone: RE2's engine, which never goes back.
- * What it cannot do so (look-ahead, back references) is refused when the schema is read, not when a text comes.
+ * Patterns of schemas from outside, matched in linear time by RE2's engine, which does not backtrack. What it does not
+ * support (look-ahead, back references) is refused when the schema is read and not when a text is matched.
  */
 import { Result } from "effect"
 import { RE2JS } from "re2js"
 
-/** A pattern has at most so many characters: what it costs a character of text grows with it. */
+/** The longest pattern in characters: the time for each character of text grows with it. */
 const pattern_units_max = 2_000
 
-/** Instructions that a pattern may become: `[a-z]{1,1000}` is 2,000. All of them may look at each character. */
+/** The most instructions of a compiled pattern; `[a-z]{1,1000}` has 2,000. Each may run once per character of text. */
 const pattern_size_max = 2_500
 
-/** A text that is longer matches no pattern. */
+/** A longer text matches no pattern. */
 const text_units_max = 1_000_000
 
 export interface LinearPattern {
   readonly source: string
-  /** Instructions, at most some 2,500: what a character of text may cost grows with them. */
+  /** Instructions, about 2,500 at most: the time for each character of text grows with them. */
   readonly size: number
   readonly test: (text: string) => boolean
-  /** The source: some engines tell patterns apart by it. */
+  /** The source; some validators use it as the key of a pattern. */
   readonly toString: () => string
 }
 
-/** An escape, a class, a group's begin or end, a repetition, or any other character. */
+/** An escape, a class, the begin or end of a group, a repetition, or any other character. */
 const piece =
   /\\[pPuxk]\{[^}]*\}|\\.|\[(?:\\.|[^\]\\])*\]|\((?:\?(?:<\w+>|P<\w+>|[a-zA-Z-]*:))?|\)|\{(\d+)(,(\d*))?\}|[^]/g
 
 /**
- * How large a pattern is once its repetitions are written out, before it is compiled: that takes time by this size. A
- * repetition without an end is one of its least number and one more.
+ * The size of a pattern with its repetitions written out, checked before it is compiled because compiling takes time in
+ * proportion. A repetition without an upper bound counts as its lower bound and one.
  */
 const writtenOut = (source: string): number => {
   const open: Array<number> = []
   let size = 0
-  /** Of the last atom, which a repetition repeats. */
+  /** The size of the last atom, which a repetition repeats. */
   let last = 0
   for (const [text, least, isRange, most] of source.matchAll(piece)) {
     if (least !== undefined) {
@@ -56,7 +56,7 @@ const writtenOut = (source: string): number => {
   return open.reduce((all, each) => all + each, size)
 }
 
-/** A pattern of JSON Schema, in ECMAScript's words; the failure says why it is refused. */
+/** Compiles a pattern of JSON Schema, in ECMAScript's syntax. The failure says why it is refused. */
 export const linearPattern = (source: string): Result.Result<LinearPattern, string> => {
   if (source.length > pattern_units_max) {
     return Result.fail(`a pattern has more than ${pattern_units_max} characters`)

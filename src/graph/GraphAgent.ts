@@ -1,5 +1,5 @@
 /**
- * A graph as an agent: it has the tools of its nodes and nothing else, and its turns come from the graph.
+ * A graph as an agent: its tools are those of the nodes, and its turns are computed from the graph.
  */
 import { AgentSpec } from "../agent/AgentSpec.ts"
 import { RunLimits } from "../run/RunLimits.ts"
@@ -7,8 +7,8 @@ import type { ToolGraph } from "./ToolGraph.ts"
 import { graphText } from "./ToolGraph.ts"
 
 /**
- * For the agents of a runtime. Its message is the state that the graph begins with, as JSON. A run that began with
- * another graph of this name fails where it is resumed.
+ * The agent of a graph, to be added to a runtime's agents. Its message is the graph's initial state as JSON. A run that
+ * began with another graph of this name fails when it is resumed.
  */
 export const graphAgent = (graph: ToolGraph): AgentSpec => {
   const { capabilities, description = "", input = { type: "object" }, name } = graph.spec

@@ -1,11 +1,11 @@
 /**
- * What a graph says next, from what its frame's journal holds: a turn is a wave of calls, and the last one is the answer.
- * A graph is asked like a model and answers by its own rule, so that its calls are a run's calls like any others.
+ * The next turn of a graph, computed from the events of its frame: each turn is a wave of calls, and the last one the
+ * answer. A graph takes the place of a model, so its calls are governed and journaled like any others.
  */
 import { Result } from "effect"
 import type { Json } from "../Canonical.ts"
 import { resultText } from "../conversation/Transcript.ts"
-import { readJson } from "../entry/BoundedJson.ts"
+import { bounds_result, readJson } from "../entry/BoundedJson.ts"
 import type { FrameId } from "../Ids.ts"
 import { callId, rootFrame } from "../Ids.ts"
 import type { Turn } from "../run/RunDecider.ts"
@@ -13,7 +13,7 @@ import type { Outcome, ProposedCall, RunEvent } from "../run/RunEvent.ts"
 import { fillTemplates } from "./StateTemplate.ts"
 import type { GraphNode, ToolGraph } from "./ToolGraph.ts"
 
-/** What its frame was opened with, and how its nodes' calls ended. */
+/** The input of a frame, and the outcomes of its nodes' calls. */
 interface Progress {
   input: string
   readonly outcomes: Map<string, Outcome>
@@ -48,7 +48,7 @@ const progressOf = (frame: FrameId, events: Iterable<RunEvent>): Progress => {
 const failed = ({ id, tool }: GraphNode, outcome: Outcome): string =>
   `node "${id}" failed: ${resultText({ role: "tool", call: callId(rootFrame, 0, 0), model_id: id, name: tool, outcome })}`
 
-/** `namespace.name@version` as the model of an agent would call it. */
+/** The plain name in a key `namespace.name@version`, as a model would call it. */
 const plainName = (tool: string): string => /^[^.]+\.(.+)@[^@]+$/.exec(tool)?.[1] ?? tool
 
 const callsOf = (
@@ -94,7 +94,10 @@ export const nextTurn = (
     const outcome = outcomes.get(node.id)
     if (outcome === undefined) return Result.fail(`node "${node.id}" was never run`)
     if (outcome._tag !== "Value") return Result.fail(failed(node, outcome))
-    state.set(node.out, JSON.parse(outcome.json) as Json)
+    const result = readJson(outcome.json, bounds_result)
+    if (Result.isFailure(result))
+      return Result.fail(`node "${node.id}" has a result that is not JSON`)
+    state.set(node.out, result.success)
   }
   const wave = graph.waves[step - 1]
   if (wave !== undefined) {

@@ -1,6 +1,6 @@
 /**
- * The nodes of a graph against the tools that they name: what would fail at every run is found before the first. What
- * comes from the state has no value yet, so of that only the declared type is looked at.
+ * Checks the nodes of a graph against the tools that they name, to find before the first run what would fail in every run.
+ * A value from the state is not known yet, so only its declared type is checked.
  */
 import { Cause, Effect, Exit, Result } from "effect"
 import { parseCapability, grantsOf, uncoveredCapability } from "../capability/Capability.ts"
@@ -18,7 +18,7 @@ type JsonObject = Readonly<Record<string, unknown>>
 const isObject = (value: unknown): value is JsonObject =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
-/** What is wrong, and where: a field of the node. */
+/** A mistake, and the field of the node that has it. */
 interface Wrong {
   readonly field: string
   readonly why: string
@@ -26,7 +26,7 @@ interface Wrong {
 
 type Tool = Pick<GovernedTool<unknown>, "decode" | "key" | "spec">
 
-/** The JSON Schemas of the state's fields, as far as anybody declares them. */
+/** The JSON Schemas of the state's fields, as far as they are declared. */
 type Declared = ReadonlyMap<string, unknown>
 
 const propertiesOf = (schema: unknown): JsonObject => {
@@ -37,7 +37,7 @@ const propertiesOf = (schema: unknown): JsonObject => {
 const own = (properties: JsonObject, name: string): unknown =>
   Object.hasOwn(properties, name) ? properties[name] : undefined
 
-/** The names that arguments may have; undefined where the schema says that there may be others, or nothing of any. */
+/** The names that arguments may have; undefined where the schema allows others, or declares none. */
 const namesOf = (schema: JsonObject): ReadonlyArray<string> | undefined => {
   const open = ["patternProperties", "anyOf", "oneOf", "allOf", "$ref"]
   return (schema["additionalProperties"] ?? !isObject(schema["properties"])) === false &&
@@ -49,7 +49,7 @@ const namesOf = (schema: JsonObject): ReadonlyArray<string> | undefined => {
 const typeOf = (value: unknown): string =>
   value === null ? "null" : Array.isArray(value) ? "array" : typeof value
 
-/** The types that values of the schema have; undefined where it does not say. An integer is a number. */
+/** The types that values of the schema have; undefined where it does not restrict them. An integer is a number. */
 const typesOf = (schema: unknown): ReadonlySet<string> | undefined => {
   if (!isObject(schema)) return undefined
   const { anyOf, enum: values, type } = schema
@@ -68,7 +68,7 @@ const typesOf = (schema: unknown): ReadonlySet<string> | undefined => {
   return types
 }
 
-/** The types that an input with templates will have. A text around a template makes a text of it. */
+/** The types that an input with templates will have. A template within a longer text yields a text. */
 const givenTypes = (input: Json, state: Declared): ReadonlySet<string> | undefined => {
   const path = typeof input === "string" ? templatePath(input) : undefined
   if (path === undefined) return new Set([typeOf(input)])
@@ -79,13 +79,13 @@ const givenTypes = (input: Json, state: Declared): ReadonlySet<string> | undefin
 
 const either = (types: ReadonlySet<string>): string => [...types].join(" or ")
 
-/** On one line: an issue has its path on a line of its own. */
+/** The refusal on one line; an issue has its path on a line of its own. */
 const refusalOf = (cause: Cause.Cause<unknown>): string =>
   refusalText(Cause.squash(cause))
     .replaceAll(/\s*\n\s*/g, " ")
     .slice(0, 300)
 
-/** Why a value can be no argument of this schema. Nothing is said of schemas that cannot be checked alone. */
+/** Why a value does not fit this schema of an argument. Undefined if it fits, or the schema cannot be checked alone. */
 const literalRefusal = Effect.fnUntraced(function* (
   name: string,
   value: Json,
@@ -110,7 +110,7 @@ const fieldOf = (name: string, literals: GraphNode["literals"]): string =>
 const isLiteral = (name: string, literals: GraphNode["literals"], value: Json): boolean =>
   Object.hasOwn(literals, name) || pathsReadBy(value).length === 0
 
-/** An argument that the tool does not name, though nothing forbids a server to swallow it: nobody means to write one. */
+/** An argument that the tool does not declare. A server may ignore it, but it is always a mistake of the author. */
 const strayWrong = (
   { inputs, literals }: GraphNode,
   { key, spec: { input_schema } }: Tool
@@ -170,7 +170,7 @@ const memberWrong = Effect.fnUntraced(function* (
   return undefined
 })
 
-/** What is wrong with a node's arguments. Where all of them are known, the tool itself is asked. */
+/** The first mistake in a node's arguments. Where all of them are literals, the tool's own decoder checks them. */
 const argumentsWrong = Effect.fnUntraced(function* (
   node: GraphNode,
   tool: Tool,
@@ -189,7 +189,7 @@ const argumentsWrong = Effect.fnUntraced(function* (
   )
 })
 
-/** Why the graph may never call a tool; a policy may forbid more. */
+/** The capability for which every call of the tool would be refused; a policy may refuse more. */
 const forbidden = ({ spec: { capabilities } }: ToolGraph, tool: Tool): Wrong | undefined => {
   const grants =
     capabilities === undefined ? null : grantsOf(capabilities.map(parseCapability), false)
@@ -202,7 +202,7 @@ const forbidden = ({ spec: { capabilities } }: ToolGraph, tool: Tool): Wrong | u
       }
 }
 
-/** Where the author of a broker node wrote what its call is made of. */
+/** The fields of a broker node from which the fields of its call are made. */
 const broker_fields: JsonObject = {
   tool: "kind",
   "inputs.agent_id": "agent_id_field",
@@ -215,7 +215,7 @@ const refused = ({ spec: { name, nodes } }: ToolGraph, node: string, { field, wh
   return graphRefused(name, node, typeof written === "string" ? written : field, why)
 }
 
-/** The tools of the nodes, or the first node that names none, or one that it cannot tell from another's. */
+/** The tools of the nodes. Fails with the first node whose tool does not exist or is ambiguous. */
 const toolsOf = <R>(
   graph: ToolGraph,
   registry: Registry<R>
@@ -245,7 +245,7 @@ const toolsOf = <R>(
   return Result.succeed(tools)
 }
 
-/** The first node that no run of the graph could get past, in the order in which they run. */
+/** Fails with the first node, in the order in which they run, that would fail in every run. */
 export const checkNodes = Effect.fnUntraced(function* <R>(
   graph: ToolGraph,
   registry: Registry<R>

@@ -1,6 +1,7 @@
 /**
- * `{{state.field}}` in the inputs of a graph's node. An input that is nothing but one template has the field's value,
- * whatever it is; in a longer text each template is replaced by its value's text. A dot goes into an object or a list.
+ * Templates `{{state.field}}` in the inputs of a graph's node. An input that is exactly one template becomes the field's
+ * value, of any type; in a longer text each template is replaced by its value as text. A dot selects a member of an object
+ * or a list.
  */
 import { Result } from "effect"
 import type { Json } from "../Canonical.ts"
@@ -13,23 +14,23 @@ type Path = ReadonlyArray<string>
 const isObject = (value: unknown): value is Readonly<Record<string, Json>> =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
-/** Every text in the value, however deep. */
+/** Every text in the value, at any depth. */
 function* textsOf(value: Json): Iterable<string> {
   if (typeof value === "string") yield value
   else if (Array.isArray(value)) for (const entry of value) yield* textsOf(entry)
   else if (isObject(value)) for (const entry of Object.values(value)) yield* textsOf(entry)
 }
 
-/** The paths that the value reads, each a field of the state and what is asked of it. */
+/** The paths that the value's templates read; each begins with a field of the state. */
 export const pathsReadBy = (value: Json): ReadonlyArray<Path> =>
   [...textsOf(value)].flatMap((text) =>
     [...text.matchAll(each)].map((match) => match[1]!.split("."))
   )
 
-/** The path of a text that is nothing but one template. */
+/** The path of a text that is exactly one template; undefined for other texts. */
 export const templatePath = (text: string): Path | undefined => whole.exec(text)?.[1]!.split(".")
 
-/** A text in the value with braces that are no template; undefined if there is none. */
+/** The first `{{` in the value that does not begin a template, with what follows it; undefined if there is none. */
 export const malformedTemplate = (value: Json): string | undefined => {
   for (const text of textsOf(value)) {
     const rest = text.replaceAll(each, "")
@@ -41,8 +42,8 @@ export const malformedTemplate = (value: Json): string | undefined => {
 
 export type State = ReadonlyMap<string, Json>
 
-/** The value at a path, or the shortest path that leads nowhere. */
-const at = (state: State, path: Path): Result.Result<Json, string> => {
+/** The value at a path. Fails with the shortest part of the path that does not exist. */
+const valueAtPath = (state: State, path: Path): Result.Result<Json, string> => {
   let value: Json | undefined = state.get(path[0]!)
   for (const [index, step] of path.entries()) {
     if (index > 0) {
@@ -61,10 +62,10 @@ const textOf = (value: Json): string => (typeof value === "string" ? value : JSO
 
 const filledText = (text: string, state: State): Result.Result<Json, string> => {
   const only = whole.exec(text)
-  if (only !== null) return at(state, only[1]!.split("."))
+  if (only !== null) return valueAtPath(state, only[1]!.split("."))
   let missing: string | undefined
   const filled = text.replaceAll(each, (_, path: string) => {
-    const value = at(state, path.split("."))
+    const value = valueAtPath(state, path.split("."))
     if (Result.isSuccess(value)) return textOf(value.success)
     missing ??= value.failure
     return ""
@@ -72,7 +73,7 @@ const filledText = (text: string, state: State): Result.Result<Json, string> => 
   return missing === undefined ? Result.succeed(filled) : Result.fail(missing)
 }
 
-/** The value with its templates filled; fails with the path that the state does not have. */
+/** The value with its templates filled in. Fails with the first path that the state does not have. */
 export const fillTemplates = (value: Json, state: State): Result.Result<Json, string> => {
   if (typeof value === "string") return filledText(value, state)
   if (Array.isArray(value)) {

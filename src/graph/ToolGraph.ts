@@ -1,5 +1,5 @@
 /**
- * A small graph of tool calls, as data: which tools are called, with what of the state, and where their results go.
+ * A graph of tool calls, as data: which tools are called, which fields of the state they read and which they write.
  *
  * ```yaml
  * name: refund
@@ -10,8 +10,8 @@
  * output: { receipt: "{{state.paid.receipt}}" }
  * ```
  *
- * A node runs when those whose results it reads have ended, and those that it names in `after`; nodes that wait for
- * nothing of each other run at the same time. What cannot be right is found when the graph is loaded.
+ * A node runs when the nodes whose results it reads, and those that it names in `after`, have ended. Nodes that do not
+ * depend on each other run at the same time. Contradictions are found when the graph is loaded.
  */
 import { Cause, Effect, Exit, Result, Schema, SchemaIssue } from "effect"
 import { Capability } from "../capability/Capability.ts"
@@ -23,7 +23,7 @@ import { didYouMean } from "../tool/Nearest.ts"
 import { jsonSchemaInput, refusalText } from "../tool/ToolCodec.ts"
 import { malformedTemplate, pathsReadBy } from "./StateTemplate.ts"
 
-/** A graph that cannot be right: the node and the field at fault, and how they are fixed. */
+/** An invalid graph: the node and the field at fault, and the fix. */
 export class GraphRefused extends Schema.TaggedError<GraphRefused>()("GraphRefused", {
   graph: Schema.String,
   /** Absent = the graph as a whole. */
@@ -48,16 +48,16 @@ const ToolNode = Schema.Struct({
   kind: Schema.Literal("tool"),
   /** A registry key, or a plain name that means one tool. */
   tool: Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(200)),
-  /** Arguments: literals, and templates of the state. */
+  /** Arguments: literals, and templates that read the state. */
   inputs: Schema.optionalKey(Arguments),
-  /** Arguments that are what they are, braces and all. */
+  /** Arguments that are passed as they are; braces in them are not templates. */
   static: Schema.optionalKey(Arguments),
-  /** The field of the state that gets the result. Absent = `tool_result`. */
+  /** The field of the state that the result is written to. Absent = `tool_result`. */
   out: Schema.optionalKey(Field),
   after
 })
 
-/** Nautilus' own node: a call of `nautilus.broker_request@1` by the names of three fields. */
+/** A node as Nautilus writes it: a call of `nautilus.broker_request@1`, given by the names of three fields. */
 const BrokerNode = Schema.Struct({
   id: NodeId,
   kind: Schema.Literal("broker"),
@@ -70,15 +70,15 @@ const BrokerNode = Schema.Struct({
 export const GraphSpec = Schema.Struct({
   name: AgentName,
   description: Schema.optionalKey(Schema.String.check(Schema.isMaxLength(4_000))),
-  /** JSON Schema of the object that the state begins with. Absent = any. */
+  /** JSON Schema of the initial state, an object. Absent = any object. */
   input: Schema.optionalKey(Arguments),
   nodes: Schema.Array(Schema.Union([ToolNode, BrokerNode])).check(
     Schema.isMinLength(1),
     Schema.isMaxLength(200)
   ),
-  /** What comes out, with templates of the state. Absent = the whole state. */
+  /** The answer of the run, with templates that read the state. Absent = the whole state. */
   output: Schema.optionalKey(Schema.Json),
-  /** What its tools may touch. Absent = a tool that asks for a capability is refused. */
+  /** The capabilities that its tools may use. Absent = every tool that needs a capability is refused. */
   capabilities: Schema.optionalKey(Schema.Array(Capability).check(Schema.isMaxLength(256)))
 })
 export interface GraphSpec extends Schema.Schema.Type<typeof GraphSpec> {}
@@ -86,18 +86,18 @@ export interface GraphSpec extends Schema.Schema.Type<typeof GraphSpec> {}
 export interface GraphNode {
   readonly id: string
   readonly tool: string
-  /** With templates. */
+  /** Arguments with templates. */
   readonly inputs: Readonly<Record<string, Json>>
-  /** As they are. */
+  /** Arguments that are passed as they are. */
   readonly literals: Readonly<Record<string, Json>>
   readonly out: string
 }
 
 export interface ToolGraph {
   readonly spec: GraphSpec
-  /** What runs at the same time, one after the other. */
+  /** The nodes of one wave run at the same time; the waves run one after the other. */
   readonly waves: ReadonlyArray<ReadonlyArray<GraphNode>>
-  /** The state that an input begins with, or what is wrong with it, in a sentence. */
+  /** The initial state for an input. Fails with what is wrong with the input, in a sentence. */
   readonly begin: (input: unknown) => Result.Result<ReadonlyMap<string, Json>, string>
 }
 
@@ -138,14 +138,14 @@ const keyOf = (step: PropertyKey | { readonly key: PropertyKey }): string =>
 
 const node_keys = [...Object.keys(ToolNode.fields), ...Object.keys(BrokerNode.fields)]
 
-const said = (message: string, field: string, ofNode: boolean): string =>
+const issueText = (message: string, field: string, ofNode: boolean): string =>
   message === "Expected no excess property"
     ? `there is no such key.${didYouMean(field, ofNode ? node_keys : Object.keys(GraphSpec.fields))}`
     : field === "kind"
       ? "write kind: tool, with id and tool, or kind: broker, with id, agent_id_field, intent_field and output_field"
       : message.slice(0, 300)
 
-/** The first thing that is wrong with the shape, with the node that it is in. */
+/** The refusal of a graph of the wrong shape: its first issue, and the node that has it. */
 const misshapen = (value: unknown, issue: SchemaIssue.Issue): GraphRefused => {
   const [first] = formatter(issue).issues
   const path = (first?.path ?? []).map(keyOf)
@@ -159,11 +159,11 @@ const misshapen = (value: unknown, issue: SchemaIssue.Issue): GraphRefused => {
     nameOf(value),
     index < 0 ? undefined : id === "" ? `nodes.${index}` : id,
     field,
-    said(first?.message ?? "it cannot be read", field, index >= 0)
+    issueText(first?.message ?? "it cannot be read", field, index >= 0)
   )
 }
 
-/** A refusal whose message names graph, node and field. */
+/** Makes a refusal whose message names graph, node and field. */
 export const graphRefused = (
   graph: string,
   node: string | undefined,
@@ -177,7 +177,7 @@ export const graphRefused = (
     message: `graph "${graph}"${node === undefined ? "" : `, node "${node}"`}, field "${field}": ${why}`
   })
 
-/** What of the nodes contradicts each other or the graph's input; undefined if nothing does. */
+/** The first contradiction between the nodes, or with the graph's input; undefined if there is none. */
 const contradiction = (spec: GraphSpec, nodes: ReadonlyArray<GraphNode>) => {
   const refused = (node: string | undefined, field: string, why: string) =>
     graphRefused(spec.name, node, field, why)
@@ -220,11 +220,11 @@ const contradiction = (spec: GraphSpec, nodes: ReadonlyArray<GraphNode>) => {
       return refused(written.id, "after", `no node has the id "${stray}".${didYouMean(stray, ids)}`)
     }
   }
-  return unread(spec, nodes, writers, given)
+  return unwrittenField(spec, nodes, writers, given)
 }
 
-/** A field that is read and that nobody writes. Where the input may have any fields, only the run can tell. */
-const unread = (
+/** A field that is read and never written. Not checked where the input may have any fields: that shows in the run. */
+const unwrittenField = (
   spec: GraphSpec,
   nodes: ReadonlyArray<GraphNode>,
   writers: ReadonlyMap<string, string>,
@@ -262,7 +262,7 @@ const fieldsOf = ({ input }: GraphSpec): ReadonlySet<string> | undefined => {
     : undefined
 }
 
-/** The nodes in waves, or the cycle that keeps some of them from ever running. */
+/** The nodes in waves. Fails with the cycle that keeps some of them from running. */
 const wavesOf = (
   spec: GraphSpec,
   nodes: ReadonlyArray<GraphNode>
@@ -309,7 +309,7 @@ const cycle = (
 
 const decode = Schema.decodeUnknownExit(GraphSpec, { onExcessProperty: "error" })
 
-/** Reads a graph from what a YAML or JSON text says. Fails with the first thing that cannot be right. */
+/** Decodes and checks a graph that was parsed from YAML or JSON. Fails with the first mistake. */
 export const loadGraph = Effect.fnUntraced(function* (
   value: unknown
 ): Effect.fn.Return<ToolGraph, GraphRefused> {
@@ -347,5 +347,5 @@ export const loadGraph = Effect.fnUntraced(function* (
   }
 })
 
-/** The graph as one text, the same however it was written: a changed graph is another one. */
+/** The canonical text of a graph, by which a changed graph is recognised. */
 export const graphText = ({ spec }: ToolGraph): string => canonical(spec)
