@@ -146,7 +146,7 @@ const asksLimit = (
 /** Stops the run at once with `on_breach: "stop"`; otherwise the breach takes effect at the next turn. */
 const timeIsUp = (state: RunState): ReadonlyArray<RunEvent> => {
   const { accepted, stopping, used } = state
-  if (stopping !== undefined || used.timed_out || accepted!.limits.wall_ms_max === 0) return none
+  if (stopping !== undefined || used.timed_out || accepted.limits.wall_ms_max === 0) return none
   return onBreach(state, "wall_ms_max") === "stop"
     ? [{ _tag: "RunStopping", status: "failed", by: "runtime", reason: "wall_ms_max" }]
     : [{ _tag: "LimitReached", limit: "wall_ms_max" }]
