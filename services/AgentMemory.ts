@@ -1,5 +1,5 @@
 /**
- * What one actor remembers. Each address of a tenant has its own; two never share one.
+ * The memory of one actor. Every address of a tenant has a memory of its own.
  */
 import { Context } from "effect"
 import type { Effect, Scope } from "effect"
@@ -21,7 +21,7 @@ export class AgentMemory extends Context.Service<
   }
 >()("troupe/services/AgentMemory") {}
 
-/** The memory Layer of each actor: one per address of a tenant, released when nobody holds it any more. */
+/** The memories of all actors: one per address of a tenant, released when the last scope that uses it closes. */
 export class AgentMemories extends Context.Service<
   AgentMemories,
   {

@@ -1,6 +1,6 @@
 /**
- * The records of questions put to people, to be read. They are written by the journal, in the transaction of the event
- * that they project; deciding is `ApprovalDesk`'s.
+ * Reads the records of approvals. The journal writes them, in the transaction of the event that they project;
+ * `ApprovalDesk` takes the decisions.
  */
 import { Context } from "effect"
 import type { Effect } from "effect"
@@ -21,7 +21,7 @@ export interface ApprovalQuery {
 export class ApprovalRecords extends Context.Service<
   ApprovalRecords,
   {
-    /** Pending ones are marked where nobody can approve them: `quarantined`, `altered`. So are those of a list. */
+    /** One record. Pending ones that cannot be approved are marked (`quarantined`, `altered`), also in lists. */
     get(id: ApprovalId): Effect.Effect<Approval | undefined, StoreError>
     /** Oldest first. */
     list(query: ApprovalQuery): Effect.Effect<ReadonlyArray<Approval>, StoreError>

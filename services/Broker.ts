@@ -1,6 +1,6 @@
 /**
- * Whoever resolves what an agent wants against the sources that the agent may see (Nautilus). Injected by the embedder;
- * owns clearances and policies, and knows nothing of runs.
+ * Resolves an agent's intent against the sources that the agent may see (Nautilus). Provided by the embedder; owns
+ * clearances and policies of its own, and does not see runs.
  */
 import { Context, Schema } from "effect"
 import type { Effect } from "effect"
@@ -12,7 +12,7 @@ export class BrokerUnavailable extends Schema.TaggedError<BrokerUnavailable>()(
   { message: Schema.String, retry_after_ms: Schema.optionalKey(Schema.Int) }
 ) {}
 
-/** The agent may not have what it wants. `message` is shown to the model. */
+/** The broker refuses the intent. `message` is shown to the model. */
 export class BrokerRefused extends Schema.TaggedError<BrokerRefused>()("BrokerRefused", {
   message: Schema.String
 }) {}

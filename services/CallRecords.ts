@@ -1,6 +1,6 @@
 /**
- * Records of calls, kept apart from the journal with a retention of their own. Owns no run and proves nothing: what has
- * to be true is in the journal.
+ * Records of calls, kept apart from the journal with a retention of their own. They are for statistics and debugging; the
+ * journal alone is authoritative.
  */
 import { Context } from "effect"
 import type { Effect } from "effect"
@@ -11,7 +11,7 @@ import type { StoreError } from "./StoreError.ts"
 export class CallRecords extends Context.Service<
   CallRecords,
   {
-    /** Keeps records, at most 1,000 at once; one whose key is known is left as it is. */
+    /** Stores records, at most 1,000 at once; a record whose key exists is ignored. */
     store(records: ReadonlyArray<CallRecord>): Effect.Effect<void, StoreError>
     /** Of a run, oldest first, those after the record of this key (absent = all); at most `limit` (up to 500). */
     ofRun(
@@ -26,7 +26,7 @@ export class CallRecords extends Context.Service<
       tool_name: string,
       limit: number
     ): Effect.Effect<ReadonlyArray<CallRecord>, StoreError>
-    /** Forgets what ended before `before` (ms since 1970); how many that were. */
+    /** Deletes records of calls that ended before `before` (ms since 1970). Returns how many. */
     forget(tenant: Tenant, before: number): Effect.Effect<number, StoreError>
   }
 >()("troupe/services/CallRecords") {}

@@ -1,5 +1,5 @@
 /**
- * The kinds of components that flows are built of. They are the platform's: every tenant sees the same.
+ * The kinds of components from which flows are built. They belong to the platform: every tenant sees the same.
  */
 import { Context } from "effect"
 import type { Effect } from "effect"

@@ -1,5 +1,5 @@
 /**
- * Conversations and their messages, to be read. They are written with the tasks and runs that they belong to.
+ * Reads conversations and their messages. They are written in the transactions of their tasks and runs.
  */
 import { Context } from "effect"
 import type { Effect } from "effect"

@@ -1,6 +1,6 @@
 /**
- * What model turns cost, and what tools spent on models, to be read. It is written by the journal, in the transaction of
- * the turn or of the call's end; without a price table there is no entry.
+ * Reads the costs of model turns and what tools spent on models. The journal writes them in the transaction of the turn's or
+ * the call's event; without a price table there are no entries.
  */
 import { Context } from "effect"
 import type { Effect } from "effect"
@@ -11,10 +11,10 @@ import type { StoreError } from "./StoreError.ts"
 export interface CostQuery {
   readonly tenant: Tenant
   readonly by: CostGroup
-  /** What was journaled at or after, and before, in ms since 1970. */
+  /** Journaled at or after `from` and before `to`, in ms since 1970. */
   readonly from?: number | undefined
   readonly to?: number | undefined
-  /** The agent whose turns and calls they were: a specialist's are its own. */
+  /** The agent whose turns and calls they were; a specialist's count as the specialist's. */
   readonly agent?: AgentName | undefined
   readonly model?: string | undefined
   readonly run_id?: RunId | undefined

@@ -1,11 +1,11 @@
 /**
- * Who a token belongs to. Owns tokens, of which it keeps only digests; knows nothing of requests.
+ * Resolves tokens to principals. Owns the tokens, of which it stores only digests.
  */
 import { Context, Schema } from "effect"
 import type { Effect, Redacted } from "effect"
 import type { Principal } from "../src/Principal.ts"
 
-/** No token, or one that nobody was given. */
+/** There is no token, or it is unknown. */
 export class Unauthorized extends Schema.TaggedError<Unauthorized>()("Unauthorized", {}) {
   override get message(): string {
     return "the token is not one that this service knows"
@@ -15,7 +15,7 @@ export class Unauthorized extends Schema.TaggedError<Unauthorized>()("Unauthoriz
 export class Credentials extends Context.Service<
   Credentials,
   {
-    /** The principal of a token. Takes as long for a token that is almost right as for any other. */
+    /** The principal of a token. Compares in constant time. */
     verify(token: Redacted.Redacted): Effect.Effect<Principal, Unauthorized>
   }
 >()("troupe/services/Credentials") {}

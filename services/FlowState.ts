@@ -1,5 +1,5 @@
 /**
- * Whether a flow runs, as whoever deploys flows says: a word such as `running` or `stopped`.
+ * The states of flows, such as `running` or `stopped`, as the program that deploys them sets them.
  */
 import { Context } from "effect"
 import type { Effect } from "effect"
@@ -9,7 +9,7 @@ import type { StoreError } from "./StoreError.ts"
 export class FlowState extends Context.Service<
   FlowState,
   {
-    /** Undefined where nobody has said. */
+    /** Undefined = no state was set. */
     get(tenant: Tenant, flow: string): Effect.Effect<string | undefined, StoreError>
     /** At most 500 characters for the flow, 200 for the state; more dies. */
     set(tenant: Tenant, flow: string, state: string): Effect.Effect<void, StoreError>

@@ -1,7 +1,7 @@
 /**
- * The switches that stop every tool at once: each tenant has one, which only its own operators turn, and the process has
- * one, which only the program that runs it turns. While either is on, each call of a tenant's runs is refused at the gate;
- * bodies that run already are not touched, and questions stay. They hold for one process, and are off when it starts.
+ * Switches that stop every tool at once: one per tenant, for its own operators, and one for the process, for the program
+ * that runs it. While either is on, the gate refuses every call of the tenant's runs; handlers that already run continue,
+ * and questions stay open. They apply to one process and are off when it starts.
  */
 import { Context } from "effect"
 import type { Effect } from "effect"
@@ -13,11 +13,11 @@ import type { Principal } from "../src/Principal.ts"
 export class KillSwitch extends Context.Service<
   KillSwitch,
   {
-    /** Are the tools of this tenant's runs stopped, by its own switch or that of the process? Asked for every call. */
+    /** Whether the tools of this tenant's runs are stopped, by its own switch or the process'. Checked at every call. */
     isOn(tenant: Tenant): boolean
     /** Turns the switch of the principal's own tenant, at once; for operators. */
     turn(on: boolean, by: Principal): Effect.Effect<void, InvalidInput | NotEntitled>
-    /** Turns that of the process, for all tenants. No principal is asked for: no token may lead here. */
+    /** Turns the switch of the process, for all tenants. It takes no principal, so no HTTP endpoint may call it. */
     turnAll(on: boolean): Effect.Effect<void, InvalidInput>
   }
 >()("troupe/services/KillSwitch") {}

@@ -1,7 +1,6 @@
 /**
- * What is left of loops that ended, by key: `COMPLETE_{loop_id}` holds the record of one as JSON text. Runs of this
- * runtime are found here when they have ended, without anybody putting them in; other keys and other runtimes' loops are
- * put.
+ * Records of ended loops as JSON text, by the key `COMPLETE_{loop_id}`. Ended runs of this runtime appear without a `put`;
+ * records of other runtimes, and other keys, are stored by `put`.
  */
 import { Context } from "effect"
 import type { Effect } from "effect"
@@ -17,7 +16,7 @@ export interface StoredLoop {
 export class LoopStore extends Context.Service<
   LoopStore,
   {
-    /** Replaces what was there. A key has at most 500 characters, a value at most 4,000,000; more dies. */
+    /** Replaces the value. A key has at most 500 characters, a value at most 4,000,000; more is a defect. */
     put(tenant: Tenant, key: string, value: string): Effect.Effect<void, StoreError>
     get(tenant: Tenant, key: string): Effect.Effect<string | undefined, StoreError>
     /**

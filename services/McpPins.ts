@@ -1,12 +1,12 @@
 /**
- * The accepted definitions of MCP servers' tools, and who accepted them. Owns the records; knows no server.
+ * The accepted definitions of MCP servers' tools, and who accepted them. Stores the records; connects to no server.
  */
 import { Context } from "effect"
 import type { Effect } from "effect"
 import type { McpPin, McpPinChange, McpPinConflict } from "../src/tool/McpPin.ts"
 import type { StoreError } from "./StoreError.ts"
 
-/** A pin to be set where `replaces` stands; null = where there is none. */
+/** A pin that replaces the pin with the hash `replaces`; null = there must be no pin yet. */
 export interface NewMcpPin {
   readonly pin: McpPin
   readonly replaces: string | null
@@ -17,7 +17,7 @@ export class McpPins extends Context.Service<
   {
     /** Of one server, by tool; at most 10,000. */
     of(server: string): Effect.Effect<ReadonlyArray<McpPin>, StoreError>
-    /** Sets all of them and writes down each change, or none; at most 1,000 at once. */
+    /** Sets all of the pins and records each change, or sets none; at most 1,000 at once. */
     accept(pins: ReadonlyArray<NewMcpPin>): Effect.Effect<void, McpPinConflict | StoreError>
     /** Acceptances of one server, newest first; at most `limit` (up to 500). */
     history(server: string, limit: number): Effect.Effect<ReadonlyArray<McpPinChange>, StoreError>

@@ -1,6 +1,6 @@
 /**
- * The MCP servers of one runtime: what they offer, what of it is accepted, and the tools that came of it. Owns
- * connections and acceptance; runs no tool but through the gate.
+ * The MCP servers of one runtime: the definitions that they offer, those that are accepted, and the resulting tools. Owns
+ * connections and acceptance. Calls of the tools pass the gate like any others.
  */
 import { Context } from "effect"
 import type { Effect } from "effect"
@@ -21,7 +21,7 @@ import type { StoreError } from "./StoreError.ts"
 
 /** One tool of a server, for an operator. */
 export interface McpToolStatus {
-  /** The server's name of it. */
+  /** The tool's name at the server. */
   readonly tool: string
   /** The registry's key; absent if it is not in the registry. */
   readonly key: string | undefined
@@ -29,7 +29,7 @@ export interface McpToolStatus {
   /** What is wrong and what would fix it; empty if it is available. */
   readonly message: string
   readonly accepted_hash: string | undefined
-  /** What the server offers now: this is what `accept` takes. */
+  /** The hash of the definition that the server offers now, which `accept` takes. */
   readonly offered_hash: string | undefined
   readonly offered: McpDefinition | undefined
 }
@@ -39,7 +39,7 @@ export interface McpServerStatus {
   /** The command line, or the origin of the URL. */
   readonly target: string
   readonly state: "connected" | "reconnecting"
-  /** How often it was connected anew. */
+  /** How often it was reconnected. */
   readonly restarts: number
   readonly protocol: string | undefined
   readonly tools: ReadonlyArray<McpToolStatus>
@@ -48,13 +48,13 @@ export interface McpServerStatus {
 export class McpServers extends Context.Service<
   McpServers,
   {
-    /** For a registry: every tool that has an accepted definition, and, closed, those that have none. */
+    /** For a registry: every tool with an accepted definition, and the others as closed tools. */
     readonly tools: ReadonlyArray<GovernedTool>
     /** By namespace; their tools by name. */
     readonly status: Effect.Effect<ReadonlyArray<McpServerStatus>>
     /**
-     * Accepts the definition that a server offers now, by its hash; for operators. Written down with who, when, the old
-     * and the new hash. A tool whose accepted definition is another than the one at start is used from the next start on.
+     * Accepts the definition that a server offers now, by its hash; for operators. Records who accepted it, when, and the
+     * old and new hash. A definition that was accepted after the start is used from the next start on.
      */
     accept(
       server: string,

@@ -1,6 +1,6 @@
 /**
- * The loop's own port to a model: one turn in, one finished turn out, deltas to a sink while it runs. Small on purpose:
- * the cost of a step must not grow with history. Retries, rate limits and fallbacks belong behind it.
+ * Makes one model turn: takes a request, returns the finished turn, and passes deltas to a sink while the turn runs. Retries,
+ * rate limits and fallbacks belong to the implementations.
  */
 import { Context, Schema } from "effect"
 import type { Effect } from "effect"
@@ -30,7 +30,7 @@ export interface ModelRequest {
   /** Absent = the gateway's default. */
   readonly model: string | undefined
   readonly system: string
-  /** What came before this run in the conversation, then the frame's own transcript. Never to be changed. */
+  /** The conversation before this run, and the transcript of the frame. Must not be modified. */
   readonly history: ReadonlyArray<TranscriptEntry>
   readonly transcript: ReadonlyArray<TranscriptEntry>
   /** Empty = the model must answer. */
@@ -49,16 +49,16 @@ export interface ModelDelta {
 /** `configuration`: key, model or endpoint; `refused`: the provider's reason; `transient`: may work later. */
 export const ModelErrorKind = Schema.Literals(["configuration", "refused", "transient"])
 
-/** A turn that did not happen. `message` is safe to show to an operator: no key, no address. */
+/** The turn failed. `message` is safe to show to an operator: it contains no key and no address. */
 export class ModelError extends Schema.TaggedError<ModelError>()("ModelError", {
   kind: ModelErrorKind,
   message: Schema.String,
   retry_after_ms: Schema.optionalKey(Schema.Int),
   /**
-   * `context_length`: the provider found the prompt too long, and a shorter one may pass. `content_filter`: it did not let
-   * the prompt pass. `tool_use_failed`: it could not read a call of the model's. Or why this end, and not the
-   * provider, ended the turn: `circuit_open`, `queue_full`, `queue_timeout`,
-   * `cassette_diverged`, `graph_stopped` (no model was asked). Absent = the provider, or the way to it.
+   * From the provider: `context_length` (the prompt is too long; a shorter one may pass), `content_filter` (the prompt was
+   * blocked), `tool_use_failed` (a call of the model could not be parsed). From the gateway itself: `circuit_open`,
+   * `queue_full`, `queue_timeout`, `cassette_diverged`, `graph_stopped` (no model was called). Absent = another failure of
+   * the provider or the network.
    */
   reason: Schema.optionalKey(Schema.String)
 }) {}

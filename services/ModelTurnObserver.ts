@@ -1,7 +1,7 @@
 /**
- * Who is told of model turns, and of models that the bodies of tools called: metrics. Called once per turn, and once per
- * entry of what a call spent, after it is durable, by the process that appended it.
- * Observers are synchronous and must not throw.
+ * Observers of model turns and of models that the bodies of tools called, for metrics. Called by the process that appended
+ * the event once it is durable: once per turn, and once per entry of a call's spending. They are synchronous and must not
+ * throw.
  */
 import { Context } from "effect"
 import type { TurnCost } from "../src/cost/TurnCost.ts"
@@ -11,13 +11,13 @@ export interface ModelUsed {
   readonly model?: string
   readonly usage?: Usage
   readonly cost?: TurnCost
-  /** Whose body called the model; absent = a turn of the agent's own. */
+  /** The tool whose body called the model; absent = a turn of the agent. */
   readonly tool?: string
-  /** How many turns of the model are in it; absent = one. */
+  /** How many turns of the model it covers; absent = one. */
   readonly turns?: number
 }
 
-/** A turn is the event that it was journaled as. */
+/** Is called with one turn of an agent, or one entry of a call's spending. */
 export type ModelTurnObserver = (used: ModelUsed) => void
 
 export const ModelTurnObservers = Context.Reference<ReadonlyArray<ModelTurnObserver>>(

@@ -1,6 +1,6 @@
 /**
- * What the operator says of every tool's permission: data, given beneath the runtime and taken when it is built. Without
- * it the tools' own categories decide.
+ * The operator's policy for all tools: data, read once when the runtime is built. The default is the empty policy, under
+ * which the categories of the tools decide.
  */
 import { Context } from "effect"
 import type { Policy } from "../src/permission/Policy.ts"

@@ -1,6 +1,5 @@
 /**
- * The prices by which turns are costed, taken once when a runtime is built. Undefined = nothing is costed, and a turn
- * costs no more than it did.
+ * The prices by which turns are costed, read once when a runtime is built. Undefined = turns are not costed.
  */
 import { Context } from "effect"
 import type { Prices } from "../src/cost/PriceTable.ts"

@@ -32,13 +32,13 @@ export class StaleAppend extends Schema.TaggedError<StaleAppend>()("StaleAppend"
   length: Schema.Int
 }) {}
 
-/** A command made an event that its own codec could not read back: nothing was written. */
+/** A command made an event that its own codec cannot decode again: nothing was written. */
 export const unreadable = new JournalError({
   message: "an event that could not be read again is not written",
   lost: false
 })
 
-/** What a writer believes: who owns the run, and how long it is. */
+/** The epoch and the length of the journal that a writer expects. */
 export interface Fence {
   readonly epoch: number
   readonly length: number
@@ -51,7 +51,7 @@ export interface Append {
   readonly events: ReadonlyArray<RunEvent>
   /** The run's status after them (`statusOf` of the folded state). */
   readonly status: RunStatus
-  /** Does it wait only for people after them (`isParkable`)? Absent = no: it is recovered when its owner is gone. */
+  /** Whether it waits only for people after them (`isParkable`). Absent = no: it is recovered when its owner is gone. */
   readonly rests?: boolean
 }
 
@@ -67,11 +67,11 @@ export interface RunHead {
   readonly created_at: number
   /** The process that has it, while its lease lives; undefined if nobody does. */
   readonly owner: string | undefined
-  /** Only an amendment can move it: nothing of it is to be done until somebody answers. */
+  /** It continues only after an amendment: there is nothing to do until a person answers. */
   readonly rests: boolean
-  /** Its journal does not fold: nobody goes on with it, and later runs of its address wait. */
+  /** Its journal does not fold: it is not continued, and later runs of its address wait. */
   readonly quarantined?: true
-  /** What its last owner did not host (`Needs`): only who hosts all of it is to claim it. Absent = nothing is known. */
+  /** What its last owner did not host (`Needs`): only a process that hosts all of it may claim it. Absent = not known. */
   readonly needs?: ReadonlyArray<Need>
 }
 
@@ -94,7 +94,7 @@ const quarantined_total = Metric.counter("troupe_runs_quarantined_total", {
   incremental: true
 })
 
-/** Tells operators of a run that was just put in quarantine. Every journal does so, once a run. */
+/** Reports to operators, by log and metric, that a run was put in quarantine. Every journal does so once per run. */
 export const announceQuarantine = (error: RunQuarantined): Effect.Effect<void> =>
   Effect.andThen(
     Metric.update(Metric.withAttributes(quarantined_total, { reason: error.reason }), 1),
@@ -103,7 +103,7 @@ export const announceQuarantine = (error: RunQuarantined): Effect.Effect<void> =
     )
   )
 
-/** Tells operators that the record of a question was not there, which only a change from outside does. */
+/** Logs that the record of a question was missing, which only a change of the database from outside causes. */
 export const announceLostRecord = ({ id, run_id }: Approval): Effect.Effect<void> =>
   Effect.annotateLogs(
     Effect.logError("the record of a question was lost; it is written again from the journal"),
@@ -177,7 +177,7 @@ export class RunJournal extends Context.Service<
       limit: number
     ): Effect.Effect<ReadonlyArray<RunHead>, JournalError>
 
-    /** Says that the process `owner` lives for another `lease_ms`. */
+    /** Extends the lease of the process `owner` to `lease_ms` from now. */
     beat(owner: string, lease_ms: number): Effect.Effect<void, JournalError>
 
     /** Ends the lease of `owner`: what it ran may be recovered at once. */
@@ -196,9 +196,9 @@ export class RunJournal extends Context.Service<
     ): Effect.Effect<ReadonlyArray<RunHead>, JournalError>
 
     /**
-     * Makes `owner` the one who looks after runs that rest, whose owner has no lease, and whose agent and needs are all
-     * among `hosted`: tenants in turn, each with its oldest, at most `limit`. Gives those it took. It is no claim: nothing
-     * is appended and nobody is fenced, because nothing of them is to be done until somebody answers.
+     * Makes `owner` the owner of runs that rest, whose owner has no lease, and whose agent and needs are all among `hosted`:
+     * tenants in turn, each with its oldest, at most `limit`. Returns those that it took. It is not a claim: nothing is
+     * appended and no writer is fenced, because such a run has nothing to do until a person answers.
      */
     adopt(
       owner: string,
@@ -207,9 +207,9 @@ export class RunJournal extends Context.Service<
     ): Effect.Effect<ReadonlyArray<RunHead>, JournalError>
 
     /**
-     * The owner at this epoch lets go of a run that needs what it does not host, and wakes the others: whoever hosts all of `needs`
-     * recovers or adopts it, and nobody else. Nothing is appended; the next claim forgets them, and an amendment those
-     * that the run does not need any more. False: another has claimed it.
+     * Gives up a run that needs what its owner at this epoch does not host, and wakes the other processes: only one that
+     * hosts all of `needs` recovers or adopts it. Nothing is appended. The next claim removes the needs, and an amendment
+     * removes those that the run no longer has. False = another owner has claimed the run.
      */
     handOver(
       run: RunId,

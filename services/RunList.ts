@@ -1,6 +1,6 @@
 /**
- * Runs as operators look for them: the newest first, and those that wait for somebody. Owns nothing: what it gives is
- * written by the journal with the event that makes it so, in one transaction.
+ * Lists runs for operators: the newest, and those that wait. Read-only: the journal writes the lists in the transaction of
+ * the events that they follow from.
  */
 import { Context } from "effect"
 import type { Effect } from "effect"
@@ -15,10 +15,10 @@ import type { StoreError } from "./StoreError.ts"
 export interface RunQuery {
   readonly tenant: Tenant
   readonly agent?: AgentName | undefined
-  /** Of runs that are not in quarantine, whose status means nothing. */
+  /** Matches no run in quarantine, whose status is not known. */
   readonly status?: RunStatus | undefined
   readonly waiting?: WaitingFor | undefined
-  /** Those behind this one. An id that the tenant does not have has nothing behind it. */
+  /** Continue after this one. Empty for an id that the tenant does not have. */
   readonly after?: RunId | undefined
   /** At most 500. */
   readonly limit: number
@@ -49,8 +49,8 @@ export class RunList extends Context.Service<
   RunList,
   {
     /**
-     * Newest first, by the time of the message and then by id. A message that was accepted is a run that is `pending`
-     * before anybody has begun it.
+     * Newest first, by the time of the message and then by id. An accepted message whose run has not begun is listed as a
+     * `pending` run.
      */
     list(query: RunQuery): Effect.Effect<ReadonlyArray<RunItem>, StoreError>
     /** Calls that wait for an operator, oldest first. */
@@ -58,8 +58,8 @@ export class RunList extends Context.Service<
     /** The same as numbers, for metrics; at most 500 tools. */
     unknownByTool: Effect.Effect<ReadonlyArray<UnknownCount>, StoreError>
     /**
-     * Agents with messages or runs that are not over, that neither who asks nor another living process hosts; and what
-     * runs need beside (`RunJournal.handOver`), where no one process hosts it all. By tenant and agent, at most 500.
+     * Agents with messages or unfinished runs that neither the caller nor another living process hosts; and other needs of
+     * runs (`RunJournal.handOver`) that no single process hosts together. By tenant and agent, at most 500.
      */
     unhosted(query: UnhostedQuery): Effect.Effect<ReadonlyArray<UnhostedWork>, StoreError>
   }

@@ -23,19 +23,19 @@ export interface NewTask {
   readonly conversation: ConversationId
   readonly message: string
   readonly by: string
-  /** The roles of whoever sends it, kept with the task. Absent = not known. */
+  /** The roles of the sender, stored with the task. Absent = not known. */
   readonly roles?: Roles | undefined
   readonly trace_id: string
-  /** The span of that trace which sends it. Absent = nobody traces it. */
+  /** The sender's span in that trace. Absent = the sender does not trace. */
   readonly span_id?: string | undefined
-  /** False: its sender wants it in no trace. Absent = it may be in one. */
+  /** False = the sender does not sample the trace. Absent = it may be sampled. */
   readonly sampled?: false | undefined
   readonly channel_origin: string
   readonly initiated_by: InitiatedBy
   readonly trigger_event_id?: string | undefined
   /** The same key and message again is the same task; kept for as long as the task. At most 200 characters. */
   readonly idempotency_key?: string | undefined
-  /** Tasks of the address that are not complete or failed. */
+  /** How many tasks of the address may be neither complete nor failed; one more is refused with `MailboxFull`. */
   readonly waiting_max: number
   /** The agent's mailbox refuses a message while it is busy. */
   readonly reject_when_busy: boolean
@@ -45,7 +45,7 @@ export interface NewTask {
 
 export interface Accepted {
   readonly task: AgentTask
-  /** False: the key was known, and this is the task it named. */
+  /** False = the idempotency key was known, and `task` is the earlier task. */
   readonly created: boolean
 }
 
@@ -61,7 +61,7 @@ export class TaskStore extends Context.Service<
       Accepted,
       MailboxFull | AgentBusy | IdempotencyConflict | AddressConflict | StoreError
     >
-    /** Undefined if unknown. Whoever shows it to a person compares the tenant. */
+    /** Undefined if unknown. The caller checks the tenant before it shows the task to anyone. */
     get(id: RunId): Effect.Effect<AgentTask | undefined, StoreError>
     /** Tasks of a tenant's conversation with an ordinal above `after`, in order; at most `limit` (up to 500). */
     ofConversation(

@@ -1,6 +1,6 @@
 /**
- * How many tokens a text is for a model. Synchronous, because a prompt is weighed before every turn; each text is counted
- * once, and only where its bytes alone do not show that the prompt fits. Without an answer of its own, an estimate.
+ * Counts the tokens of a text for a model. Synchronous, because a prompt is measured before every turn; each text is counted
+ * once, and only where its bytes alone do not show that the prompt fits. The default is an estimate.
  */
 import { Context } from "effect"
 import { estimateTokens } from "../src/conversation/TokenEstimate.ts"

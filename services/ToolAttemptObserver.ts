@@ -1,6 +1,6 @@
 /**
- * Who is told of attempts that failed and that their tool's retry policy covers: metrics, recordings. A call has one
- * record of its end; this is what came before it. Observers are synchronous and must not throw.
+ * Observers of failed attempts that a tool's retry policy covers, for metrics and recordings. How a call ends is reported
+ * to `ToolCallObservers`. They are synchronous and must not throw.
  */
 import { Context } from "effect"
 import type { ToolFailure } from "../src/error/ToolError.ts"
@@ -13,12 +13,12 @@ export interface ToolAttempt {
   readonly trace_id: string
   readonly agent_name: string
   readonly tool_name: string
-  /** What ran. Never to be changed. */
+  /** The arguments of the attempt. Must not be modified. */
   readonly arguments: unknown
   /** Counts from 1. */
   readonly attempt: number
   readonly error: ToolFailure
-  /** False: the attempts are used up, and this is how the call ends. */
+  /** False = there are no attempts left, and the call ends with this error. */
   readonly again: boolean
   /** ms since 1970. */
   readonly started_at: number

@@ -1,6 +1,6 @@
 /**
- * Who is told of completed calls: logs, metrics, recordings. Called once per logical call, after its event is durable,
- * by the process that appended it. Observers are synchronous and must not throw.
+ * Observers of completed calls, for logs, metrics and recordings. Called once per logical call by the process that appended
+ * its event, once the event is durable. They are synchronous and must not throw.
  */
 import { Context } from "effect"
 import type { ToolCompleted } from "../src/tool/ToolCallMetadata.ts"

@@ -1,6 +1,6 @@
 /**
- * Where facts of the knowledge graph go. A graph is a set: a fact that is there is left alone, so that a publication may
- * be repeated.
+ * Publishes facts to the knowledge graph. A graph is a set: a fact that exists is left as it is, so a publication may be
+ * repeated.
  */
 import { Context } from "effect"
 import type { Effect } from "effect"
@@ -16,7 +16,7 @@ export class TriplePublisher extends Context.Service<
       tenant: Tenant,
       triples: ReadonlyArray<Triple>
     ): Effect.Effect<void, TripleRefused | StoreError>
-    /** What is known of a subject, oldest first; at most `limit` (up to 1,000). */
+    /** The facts about a subject, oldest first; at most `limit` (up to 1,000). */
     about(
       tenant: Tenant,
       subject: string,
