@@ -10,8 +10,8 @@ import {
 const covers = (scope: string, wanted: string): boolean =>
   uncoveredCapability(grantsOf([{ name: "net", scope }], true), [`net:${wanted}`]) === undefined
 
-describe("a grant with a URL", () => {
-  it("SG-37 holds hosts and paths as it writes them, and widens neither where both are there", () => {
+describe("a granted scope with a URL", () => {
+  it("SG-37 covers hosts and paths as written, and its stars widen neither into the other", () => {
     const table: ReadonlyArray<readonly [scope: string, wanted: string, is: boolean]> = [
       ["https://*/v1/*", "https://a.example/v1/x", true],
       ["https://*/v1/*", "https://a.example/v2/x", false],
@@ -44,7 +44,7 @@ describe("a grant with a URL", () => {
     }
   })
 
-  it("SG-37 is one only where the scope begins with its scheme", () => {
+  it("SG-37 is parsed as one only where the scope begins with a scheme", () => {
     for (const before of ["/", "x ", "-", "=", "\n"]) {
       assert.isTrue(covers(`${before}https://a.example/*`, `${before}https://a.example/x`))
       assert.isFalse(covers(`${before}https://a.example/*`, "https://a.example/x"))
@@ -52,8 +52,8 @@ describe("a grant with a URL", () => {
   })
 })
 
-describe("a capability that is missing", () => {
-  it("SG-43 is named in at most 200 characters, with a tool in at most 64, and why it is", () => {
+describe("a capability that is not granted", () => {
+  it("SG-43 is named in at most 200 characters, its tool in at most 64, with the reason", () => {
     const { kind, message, reason } = capabilityDenied("t".repeat(500), `fs:${"x".repeat(500)}`)
     assert.deepStrictEqual({ kind, reason }, { kind: "permission", reason: "CAPABILITY_DENIED" })
     assert.strictEqual(
@@ -66,7 +66,7 @@ describe("a capability that is missing", () => {
     )
   })
 
-  it("has a fix that would work", () => {
+  it("is reported with a fix that works", () => {
     const table: ReadonlyArray<readonly [missing: string, default_deny: boolean, fix: string]> = [
       ["fs", false, "Add it to capabilities"],
       ["fs:/x", false, "Add it to capabilities"],

@@ -98,7 +98,7 @@ describe("PriceTable", () => {
     assert.strictEqual(amountOf(prices, "m", usage), "0")
   })
 
-  it("an exact id wins over patterns, and of those the one that says most", () => {
+  it("an exact id wins over patterns, and among them the most specific", () => {
     const prices = pricesOf(
       { model: "*", input: "9", output: "0" },
       { model: "gpt-*", input: "5", output: "0" },
@@ -111,7 +111,7 @@ describe("PriceTable", () => {
     assert.strictEqual(amountOf(prices, "other", million), "9")
   })
 
-  it("a star takes no character twice, and other characters mean themselves", () => {
+  it("a star matches no character twice, and other characters match themselves", () => {
     const prices = pricesOf(
       { model: "a*a", input: "1", output: "0" },
       { model: "x.y*z*w", input: "2", output: "0" }
@@ -129,7 +129,7 @@ describe("PriceTable", () => {
     assert.strictEqual(amountOf(prices, undefined, million, "fast"), "1")
   })
 
-  it("a model that nobody priced is said to be unpriced, and is not free", () => {
+  it("a model without a price is unpriced, and is not free", () => {
     const prices = pricesOf({ model: "m", input: "1", output: "0" })
     assert.deepStrictEqual(cost(prices, "n", million), {
       _tag: "Unpriced",

@@ -30,8 +30,8 @@ const total = (uses: ReadonlyArray<ModelUse>) => {
   return { amount: decimalText(amount), tokens, turns, unpriced }
 }
 
-describe("what a body says that it spent", () => {
-  it("ST-12 is priced when it is said, and has no price where nobody knows one", () => {
+describe("the reported spending of a tool's body", () => {
+  it("ST-12 is priced when it is reported, and unpriced where the table has no price", () => {
     assert.deepStrictEqual(one({ model: "m1", usage: usage(3, 1) }), {
       model: "m1",
       usage: usage(3, 1),
@@ -47,7 +47,7 @@ describe("what a body says that it spent", () => {
     })
   })
 
-  it("ST-12 is never taken for free or for more than it may be, whatever a body says", () => {
+  it("ST-12 never counts as free, and values that are not counts are dropped", () => {
     for (const input of [-1, 0.5, Number.NaN, Number.POSITIVE_INFINITY, 2e12]) {
       const use = one({ model: "m1", usage: usage(input) })
       assert.notProperty(use, "usage")
@@ -63,7 +63,7 @@ describe("what a body says that it spent", () => {
     assert.notProperty(use, "turns")
   })
 
-  it("ST-12 is a list of at most 32, and none of its sums changes where it is shortened", () => {
+  it("ST-12 has at most 32 entries, and merging them changes no sum", () => {
     for (let seed = 1; seed <= 50; seed++) {
       const random = seeded(seed)
       const models = 1 + Math.floor(random() * 60)

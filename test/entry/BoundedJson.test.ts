@@ -46,7 +46,7 @@ describe("readJson", () => {
     }
   })
 
-  it("refuses what nests too deep, however deep, and takes what just fits", () => {
+  it("refuses what nests too deep, at any depth, and accepts what just fits", () => {
     for (const nested of [lists, objects]) {
       assert.strictEqual(why(readJson(nested(depth_max))), "read")
       for (const depth of [depth_max + 1, 2_500, 990_000]) {
@@ -68,7 +68,7 @@ describe("readJson", () => {
     assert.strictEqual(why(readJson('"xxxx"', { ...bounds_default, units_max: 5 })), "too_large")
   })
 
-  it("refuses numbers that would become Infinity, and members that stand twice", () => {
+  it("refuses numbers that would become Infinity, and repeated members", () => {
     for (const text of ["1e400", "-1e400", '{"a":[1E999]}', `1${"0".repeat(400)}`]) {
       assert.strictEqual(why(readJson(text)), "not_json", text)
     }
@@ -78,7 +78,7 @@ describe("readJson", () => {
     assert.strictEqual(why(readJson('[{"a":1},{"a":{"a":"a:a"}},"a","a"]')), "read")
   })
 
-  it("gives a member __proto__ as one like any other", () => {
+  it("returns a member __proto__ as an ordinary member", () => {
     const read = Result.getOrThrow(readJson('{"__proto__":{"admin":true}}')) as object
     assert.deepStrictEqual(Object.keys(read), ["__proto__"])
     assert.isUndefined((read as { admin?: true }).admin)
@@ -89,7 +89,7 @@ describe("readJson", () => {
 })
 
 describe("values of a program", () => {
-  it("are copied, and refused where JSON has no word for them", () => {
+  it("are copied, and refused where JSON cannot represent them", () => {
     const given = { a: [1, { b: "x" }], u: undefined }
     const read = Result.getOrThrow(readJsonValue(given))
     given.a.push(2)
@@ -110,7 +110,7 @@ describe("values of a program", () => {
     }
   })
 
-  it("that are within the bounds can be walked by whatever walks them by recursion", () => {
+  it("that are within the bounds can be walked recursively", () => {
     const deepest = JSON.parse(objects(depth_max)) as never
     assert.isTrue(isWithinBounds(deepest))
     assert.strictEqual(canonical(copyJson(deepest)), objects(depth_max))

@@ -33,7 +33,7 @@ const run = Effect.gen(function* () {
   return H.outcome(all)
 })
 
-describe("values that nest without end", () => {
+describe("values of unbounded depth", () => {
   for (const depth of [200, 2_500, 6_000, 100_000]) {
     it.live(`a result ${depth} deep is a failure of its call, and the run goes on`, () =>
       Effect.gen(function* () {

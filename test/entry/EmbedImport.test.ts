@@ -38,7 +38,7 @@ describe("an import of troupe/embed that starts nothing", () => {
     assert.deepStrictEqual(barrelsIn(loaded), [])
   })
 
-  it("loads what it exports and what tells who acts, and nothing of the runtime", () => {
+  it("loads its exports and the readers of principals, and nothing of the runtime", () => {
     assert.deepStrictEqual(ownIn(loaded), [
       "layers/compose/Answer.ts",
       "layers/compose/NodeService.ts",

@@ -49,8 +49,8 @@ const refused = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
     assert.isBelow(message.length, 400)
   })
 
-describe("ST-29 a value that is no decision", () => {
-  it.live("decides nothing, whatever it is, and the journal stays readable", () => {
+describe("ST-29 a value that is not a decision", () => {
+  it.live("decides nothing, and the journal stays readable", () => {
     const { layer, ran } = asking()
     return Effect.gen(function* () {
       const run = yield* H.send("hello")
@@ -105,8 +105,8 @@ describe("ST-29 a value that is no decision", () => {
   })
 })
 
-describe("a principal that is none", () => {
-  it.live("may do nothing, and nothing is done", () => {
+describe("a value that is not a principal", () => {
+  it.live("is refused, and nothing is done", () => {
     const { layer, ran } = asking()
     return Effect.gen(function* () {
       const run = yield* H.send("hello")

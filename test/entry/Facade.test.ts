@@ -84,7 +84,7 @@ describe("the facade", () => {
       assert.deepStrictEqual(await troupe.result(first.run), end)
     }, 2))
 
-  it("a decision in a shape that nobody knows pays nothing", () =>
+  it("a decision of an unknown shape starts no payment", () =>
     shop(async (troupe, paid) => {
       const asked = await troupe.ask(message)
       if (asked.status !== "awaiting_approval") return assert.fail(asked.status)

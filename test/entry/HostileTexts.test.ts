@@ -9,9 +9,9 @@ import { classifyName } from "../../src/error/Classify.ts"
 /** A generous hard stop: what looks through its text once is done within a few seconds. */
 const stop_ms = 120_000
 
-describe("texts of 100,000 characters that were made to be searched for ever", () => {
+describe("hostile texts of 100,000 characters", () => {
   it(
-    "are looked through by everything that reads texts from outside",
+    "are searched in bounded time by every reader of texts from outside",
     { timeout: stop_ms + 10_000 },
     () => {
       const script = fileURLToPath(new URL("hostileTexts.ts", import.meta.url))
@@ -21,7 +21,7 @@ describe("texts of 100,000 characters that were made to be searched for ever", (
     }
   )
 
-  it("are no names of errors", () => {
+  it("are not classified as error names", () => {
     assert.deepStrictEqual(classifyName("timeout"), {
       class: "ToolTransientError",
       kind: "timeout"
@@ -30,8 +30,8 @@ describe("texts of 100,000 characters that were made to be searched for ever", (
   })
 })
 
-describe("a pattern of somebody else's schema", () => {
-  it("means what it means in ECMAScript", () => {
+describe("a pattern of a schema from outside", () => {
+  it("matches what it matches in ECMAScript", () => {
     const is = (pattern: string, text: string) => {
       const made = Result.getOrThrow(linearPattern(pattern))
       assert.strictEqual(made.test(text), new RegExp(pattern, "u").test(text), pattern)

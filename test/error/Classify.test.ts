@@ -88,7 +88,7 @@ describe("Classify", () => {
     })
   }
 
-  it("SM-17 keeps the kind that SemStreams gave, also where the class is another's (U2)", () => {
+  it("SM-17 keeps the kind that SemStreams gave, also where its class differs", () => {
     assert.deepEqual(
       ["timeout", "not_found", "invalid_args", "permission", "network", "internal", "unknown"].map(
         (kind) => Classify.classifyName(kind).kind

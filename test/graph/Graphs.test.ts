@@ -198,24 +198,22 @@ for (const [text, says] of [
   )
 }
 
-it.effect(
-  "SG-53 a field that only some results have is missed when the node is to run, by name",
-  () =>
-    Effect.gen(function* () {
-      const graph = yield* GraphText.read(`
+it.effect("SG-53 a field that a result lacks fails the node that reads it, by name", () =>
+  Effect.gen(function* () {
+    const graph = yield* GraphText.read(`
 name: refund
 nodes:
   - { id: find, kind: tool, tool: shop.find@1, inputs: { order: "7" }, out: found }
   - { id: next, kind: tool, tool: shop.find@1, inputs: { order: "{{state.found.parent}}" }, out: parent }
 `)
-      yield* Effect.gen(function* () {
-        const events = yield* Effect.flatMap(send("{}"), (run) => H.ended(run))
-        assert.match(
-          events.find((event) => event._tag === "RunStopping")?.message ?? "",
-          /node "next", argument "order": the state has no field "found.parent"/
-        )
-      }).pipe(Effect.provide(layer(graph, { paid: [] })))
-    })
+    yield* Effect.gen(function* () {
+      const events = yield* Effect.flatMap(send("{}"), (run) => H.ended(run))
+      assert.match(
+        events.find((event) => event._tag === "RunStopping")?.message ?? "",
+        /node "next", argument "order": the state has no field "found.parent"/
+      )
+    }).pipe(Effect.provide(layer(graph, { paid: [] })))
+  })
 )
 
 it.live("SG-52 over HTTP a run of a graph says which node failed, and why", () =>

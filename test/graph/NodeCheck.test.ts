@@ -203,7 +203,7 @@ for (const [title, nodes, node, field, says] of refusals) {
   )
 }
 
-it.live("SG-52 SG-53 what may fit starts, and runs", () =>
+it.live("SG-52 SG-53 a graph whose types may fit starts and runs", () =>
   Effect.gen(function* () {
     const graph = graphOf(
       [
@@ -223,7 +223,7 @@ it.live("SG-52 SG-53 what may fit starts, and runs", () =>
   }).pipe(Effect.scoped)
 )
 
-it.live("SG-52 who asks a graph is told which node failed, and why", () =>
+it.live("SG-52 ask rejects with the node of a graph that failed, and the reason", () =>
   Effect.gen(function* () {
     const service = yield* started(graphOf([count()]))
     const ended = yield* Effect.promise(() =>

@@ -159,7 +159,7 @@ it("SG-53 fills templates with values of any kind, and names the path that is mi
   }
 })
 
-it.effect("reads YAML and JSON alike, and refuses what would grow or what is neither", () =>
+it.effect("reads YAML and JSON alike, and refuses expanding aliases and other texts", () =>
   Effect.gen(function* () {
     const yaml = `
 name: refunds

@@ -11,7 +11,7 @@ const said = (permission: "allow" | "deny", prefix: string, args: unknown) =>
   }).permissionOf(args, undefined)
 
 describe("a rule of a path", () => {
-  it("AG-59 allows nothing that climbs out of where it says, and denies what climbs in", () => {
+  it("AG-59 allows no path that leads out of its prefix, and denies one that leads into it", () => {
     assert.strictEqual(said("allow", "../lib/", { path: "../lib/x" }), "allow")
     for (const path of ["../lib/../../lib/x", "../lib/../x", "lib/x", "../../lib/x"]) {
       assert.isUndefined(said("allow", "../lib/", { path }), path)
@@ -22,13 +22,13 @@ describe("a rule of a path", () => {
     assert.isUndefined(said("deny", "../../etc/", { path: "../etc/passwd" }))
   })
 
-  it("AG-59 speaks of the folder that it denies, and of no other", () => {
+  it("AG-59 that denies matches the folder itself, and no other folder", () => {
     assert.strictEqual(said("deny", "src/", { path: "src" }), "deny")
     assert.isUndefined(said("deny", "src/", { path: "other" }))
     assert.isUndefined(said("deny", "src", { path: "sr" }))
   })
 
-  it("reads a text that is the whole argument, and nothing of what has no text", () => {
+  it("reads a text that is the whole argument, and matches no arguments without a text", () => {
     assert.strictEqual(said("deny", "src/", "src/x"), "deny")
     for (const args of [null, undefined, 5, true, {}, { path: 5 }]) {
       assert.isUndefined(said("deny", "src/", args))
@@ -36,7 +36,7 @@ describe("a rule of a path", () => {
     }
   })
 
-  it("is one only with a name before its brackets and with both of them", () => {
+  it("has a prefix only with a name before both of its brackets", () => {
     for (const text of ["read", "read(src/", "read:*)", "(src/:*)", "read(src/)"]) {
       assert.deepStrictEqual(parsePattern(text), { tool: text, prefix: undefined })
     }
@@ -47,7 +47,7 @@ describe("a rule of a path", () => {
 describe("a policy", () => {
   const subject = { name: "t", category: "mutate", read_only: false } as const
 
-  it("AG-61 keeps denying a tool that is on the list of those that ask", () => {
+  it("AG-61 denies a tool also where approval_required lists it", () => {
     const approval_required = ["t"]
     const of = (policy: object, own: object = {}) =>
       effectivePermission(
@@ -62,14 +62,14 @@ describe("a policy", () => {
     assert.strictEqual(of({ mode: "allow" }), "ask")
   })
 
-  it("asks for a mutation unless it is approved where it is published", () => {
+  it("asks for a mutation unless it is approved at publication", () => {
     const of = (own: object) => effectivePermission(policyOf({}), { ...subject, ...own }, {}, false)
     assert.strictEqual(of({}), "ask")
     assert.strictEqual(of({ approval: "at-publication-gate" }), "allow")
     assert.strictEqual(of({ category: "read" }), "allow")
   })
 
-  it("that no schema knows is refused, whatever its types said", () => {
+  it("that does not decode is refused, whatever its static type", () => {
     const policy = policyOf({ mode: "deny" })
     for (const wrong of [{ mode: "perhaps" }, { rules: "none" }, { servers: { a: "yes" } }]) {
       assert.isTrue(Result.isFailure(decodedPolicy({ ...policy, ...wrong } as never)))
@@ -78,7 +78,7 @@ describe("a policy", () => {
   })
 })
 
-it("a granted URL with a user or a password, or without a host, holds nothing", () => {
+it("a granted URL with a user or a password, or without a host, covers nothing", () => {
   for (const grant of ["https://user@a.example/*", "https://:pw@a.example/*", "https://[x/*"]) {
     const grants = grantsOf([parseCapability(`net:${grant}`)], false)
     assert.isDefined(uncoveredCapability(grants, ["net:https://a.example/x"]), grant)

@@ -20,7 +20,7 @@ const answer = (policy: unknown, subject: Subject = writer): Permission =>
   effectivePermission(policyOf(policy), subject, {}, false)
 
 describe("a policy from outside", () => {
-  it("is none where nothing was given, and itself where it was read before", () => {
+  it("is the empty policy where none was given, and unchanged where it was decoded before", () => {
     assert.strictEqual(policyOf(undefined), no_policy)
     assert.strictEqual(policyOf(null), no_policy)
     assert.deepStrictEqual(policyOf({}), no_policy)
@@ -47,7 +47,7 @@ describe("a policy from outside", () => {
     }
   })
 
-  it("that cannot be read is told in at most 500 characters of one line", () => {
+  it("that cannot be decoded is reported in one line of at most 500 characters", () => {
     const long = "x".repeat(3_000)
     for (const given of [{ [long]: 1 }, { rules: [{ pattern: 1, permission: "a" }] }, "policy"]) {
       const [warning, ...more] = warningsOf(policyOf(given))
@@ -64,7 +64,7 @@ describe("a policy from outside", () => {
     assert.isTrue(warningsOf(policyOf({ [long]: 1 }))[0]!.length > 500)
   })
 
-  it("is warned of where it allows everything, and nowhere else", () => {
+  it("causes a warning only where its mode allows everything", () => {
     assert.deepStrictEqual(warningsOf(policyOf({ mode: "allow" })), [
       'The policy allows every tool that nothing else speaks of: its mode is "allow".'
     ])
@@ -75,14 +75,14 @@ describe("a policy from outside", () => {
 })
 
 describe("the permission of a tool", () => {
-  it("AG-59 with a mode that nobody knows is a denial", () => {
+  it("AG-59 is deny under an unknown mode", () => {
     for (const mode of ["perhaps", "", "ALLOW", null]) {
       const policy = { ...no_policy, mode } as never as Policy
       assert.strictEqual(effectivePermission(policy, reader, {}, false), "deny")
     }
   })
 
-  it("SA-23 is asked of a mutation at its call, and of none that is approved where it is published", () => {
+  it("SA-23 is ask for a mutation, unless it is approved at publication", () => {
     const gates = [undefined, "at-call", "at-publication-gate"] as const
     const of = (subject: Subject) =>
       gates.map((approval) =>
@@ -93,7 +93,7 @@ describe("the permission of a tool", () => {
     assert.deepStrictEqual(of({ ...writer, category: "suggest" }), ["allow", "allow", "allow"])
   })
 
-  it("AG-59 of a server is said by that server's name alone", () => {
+  it("AG-59 of a server applies only under that server's exact name", () => {
     const servers = { "mcp:a": "deny" }
     assert.strictEqual(answer({ servers }, { ...reader, server: "mcp:a" }), "deny")
     for (const server of ["mcp:b", "toString", "constructor", "__proto__"]) {

@@ -66,7 +66,7 @@ const malformed: ReadonlyArray<readonly [pattern: string, said: string]> = [
 ]
 
 describe("a rule", () => {
-  it.effect("that no call could meet is told with its place, itself and its fix", () =>
+  it.effect("that no call could match is refused with its path, its text and its fix", () =>
     Effect.gen(function* () {
       for (const [pattern, said] of malformed) {
         const message = yield* mistake(denying("run", pattern))
@@ -80,7 +80,7 @@ describe("a rule", () => {
     })
   )
 
-  it("that some call could meet is taken, by name and by key", () => {
+  it("that some call could match is accepted, by name and by key", () => {
     const policy = {
       ...denying(
         "run",
@@ -119,7 +119,7 @@ const said = (...patterns: ReadonlyArray<string>) =>
   ineffectiveEntries(denying(...patterns), tools).map(({ message }) => message)
 
 describe("a rule of a tool that is there", () => {
-  it("has an effect where its tool may have what it reads", () => {
+  it("has an effect where its tool has arguments that it can read", () => {
     assert.deepStrictEqual(
       said(
         "say(x:*)",
@@ -141,7 +141,7 @@ describe("a rule of a tool that is there", () => {
     )
   })
 
-  it("has none, and says why, where its tool has not", () => {
+  it("has no effect, and the message says why, where its tool has no such arguments", () => {
     const lost = (pattern: string, why: string) =>
       `The policy's rule ${JSON.stringify(pattern)} (deny) has no effect: ${why}`
     const argument = (name: string) =>
@@ -162,7 +162,7 @@ describe("a rule of a tool that is there", () => {
     }
   })
 
-  it("has one where another tool of the name can be read by it", () => {
+  it("has an effect where another tool of the name has such arguments", () => {
     const two = [...tools, ...toolsNamed({ count: { properties: { n: text } } }, "more")]
     assert.deepStrictEqual(ineffectiveEntries(denying("count(1:*)"), two), [])
     assert.lengthOf(ineffectiveEntries(denying("test.count@1(1:*)"), two), 1)
@@ -171,7 +171,7 @@ describe("a rule of a tool that is there", () => {
 })
 
 describe("a server of a policy", () => {
-  it("has an effect where it brings a tool, and the name that was probably meant is said where not", () => {
+  it("has an effect where it provides a tool; otherwise the message suggests the closest name", () => {
     const brought = toolsNamed({ get: { properties: {} } }, "net", "mcp:github")
     const stray = (servers: Policy["servers"]) =>
       ineffectiveEntries(Policy.make({ servers }), [...tools, ...brought])

@@ -59,7 +59,7 @@ describe("a rule of a text", () => {
     ])
   })
 
-  it("AG-59 allows nothing above a folder that has no name", () => {
+  it("AG-59 allows nothing above a prefix such as ./ or ../", () => {
     table(ofText, "allow", [
       ["./", "./x", true],
       ["./", "./a/../x", true],
@@ -108,7 +108,7 @@ describe("a rule of a text", () => {
     ])
   })
 
-  it("AG-59 whose URL cannot be read allows nothing, and denies whatever comes", () => {
+  it("AG-59 whose URL cannot be parsed allows nothing, and denies every text", () => {
     for (const prefix of ["https://user@a.example", "https://a*b.example", "https://[x"]) {
       for (const text of ["https://a.example/", "https://user@a.example/", "", "anything"]) {
         table(ofText, "allow", [[prefix, text, false]])
@@ -120,7 +120,7 @@ describe("a rule of a text", () => {
 })
 
 describe("a rule of words", () => {
-  it("AG-60 reads what is there of its arguments, whatever is missing between them", () => {
+  it("AG-60 reads the given arguments and skips absent ones", () => {
     for (const permission of ["deny", "allow"] as const) {
       table(ofWords, permission, [
         ["10", { items: [10] }, true],
@@ -138,7 +138,7 @@ describe("a rule of words", () => {
     table(ofWords, "deny", [["eve", { to: undefined, items: [undefined, "eve"] }, true]])
   })
 
-  it("AG-60 denies however a call spaces its words, and however the rule does", () => {
+  it("AG-60 denies whatever the white space of the call and of the rule", () => {
     for (const prefix of ["eve now", "  eve   now", "eve\t now"]) {
       table(ofWords, "deny", [
         [prefix, { to: "eve now" }, true],
@@ -155,7 +155,7 @@ describe("a rule of words", () => {
     ])
   })
 
-  it("AG-60 allows whole words alone, however the rule spaces them", () => {
+  it("AG-60 allows only whole words, whatever the white space of the rule", () => {
     for (const prefix of ["eve now", "  eve   now  ", "eve\t now"]) {
       table(ofWords, "allow", [
         [prefix, { to: "eve", items: ["now"] }, true],
@@ -167,7 +167,7 @@ describe("a rule of words", () => {
     }
   })
 
-  it("AG-60 with a URL among them meets it only at its own place, behind its own words", () => {
+  it("AG-60 with a URL matches it only at its position, after the words before it", () => {
     const prefix = "get https://evil.example"
     table(ofWords, "deny", [
       [prefix, { to: "get", items: ["https://EVIL.example/x"] }, true],
@@ -189,7 +189,7 @@ describe("a rule of words", () => {
     ])
   })
 
-  it("AG-60 whose URL cannot be read allows nothing, and denies any word in its place", () => {
+  it("AG-60 whose URL cannot be parsed allows nothing, and denies any word at its position", () => {
     const prefix = "get https://user@a.example"
     table(ofWords, "allow", [
       [prefix, { to: "get", items: ["https://user@a.example"] }, false],
@@ -209,7 +209,7 @@ describe("the permission of a tool", () => {
   const subject = { name: "pay", category: "read", read_only: true } as const
   const policyOf = (...rules: Policy["rules"]) => Policy.make({ rules })
 
-  it("AG-59 is decided before any call, unless a rule reads the call or who sent it", () => {
+  it("AG-59 is decided before any call, unless a rule reads arguments or the sender's roles", () => {
     assert.strictEqual(permissionFor(policyOf(), subject), "allow")
     const always = policyOf({ pattern: "pay", permission: "deny" })
     assert.strictEqual(permissionFor(always, subject), "deny")
@@ -221,7 +221,7 @@ describe("the permission of a tool", () => {
     assert.isFunction(permissionFor(bySender, subject))
   })
 
-  it("AG-60 is by the first text that was declared, of a text that stands alone by itself", () => {
+  it("AG-60 follows the first text argument as declared, or the text that is the whole argument", () => {
     const policy = policyOf({ pattern: "pay(eve:*)", permission: "deny" })
     const of = (args: unknown) =>
       effectivePermission(policy, { ...subject, arguments: ["n", "to", "note"] }, args, false)

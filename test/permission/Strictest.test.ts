@@ -26,7 +26,7 @@ const answerOf = (rules: ReadonlyArray<object>) =>
   effectivePermission(policyOf({ mode: "deny", rules }), subject, args, false, ["operator"])
 
 describe("AG-60 several rules that match", () => {
-  it("answer with the strictest of two, whichever is first and however each speaks", () => {
+  it("give the strictest of two permissions, in either order and of any form", () => {
     for (const first of answers) {
       for (const second of answers) {
         const strictest = rank[first] > rank[second] ? first : second
@@ -43,7 +43,7 @@ describe("AG-60 several rules that match", () => {
     }
   })
 
-  it("answer with the strictest of three in each of their six orders", () => {
+  it("give the strictest of three permissions in each of their six orders", () => {
     const orders = [
       ["allow", "ask", "deny"],
       ["allow", "deny", "ask"],
@@ -65,7 +65,7 @@ describe("AG-60 several rules that match", () => {
     }
   })
 
-  it("leave it to the mode where none of them matches", () => {
+  it("leave the permission to the mode where none of them matches", () => {
     const others = [
       { pattern: "other", permission: "allow" },
       { pattern: "run(npm publish:*)", permission: "allow" },

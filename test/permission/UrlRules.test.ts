@@ -58,7 +58,7 @@ const spelling = (host: string, next: () => number): string => {
   )
 }
 
-describe("a rule with a URL", () => {
+describe("a policy rule with a URL", () => {
   it("AG-59 denies and asks for every spelling that a fetch would dial its host for", () => {
     for (const host of ["evil.example", "bücher.example", "203.0.113.7", "xn--bcher-kva.example"]) {
       const next = random(host.length)
@@ -179,7 +179,7 @@ describe("a rule with a URL", () => {
     assert.isFalse(denies("https://h.example/?debug=1", "https://h.example/?a=b"))
   })
 
-  it("speaks of the names below a host, of every host, and of one port", () => {
+  it("matches the subdomains of a host, every host, and a single port", () => {
     assert.isTrue(denies("https://*.evil.example", "https://a.b.evil.example"))
     assert.isFalse(denies("https://*.evil.example", "https://notevil.example"))
     assert.isTrue(allows("https://", "https://any.example/x"))
@@ -230,13 +230,13 @@ describe("a rule with a path", () => {
   })
 })
 
-describe("a grant with a URL", () => {
+describe("a granted scope with a URL", () => {
   const covers = (grant: string, wanted: string): boolean =>
     uncoveredCapability(grantsOf([parseCapability(`net.fetch:${grant}`)], true), [
       `net.fetch:${wanted}`
     ]) === undefined
 
-  it("SG-45 covers its own host alone", () => {
+  it("SG-45 covers only its own host", () => {
     assert.isTrue(covers("https://api.example.com/*", "https://api.example.com/v1"))
     assert.isTrue(covers("https://API.example.com/*", "https://api.EXAMPLE.com:443/v1"))
     assert.isTrue(covers("https://api.example.com*", "https://api.example.com/v1"))
