@@ -33,7 +33,7 @@ export class StaleAppend extends Schema.TaggedError<StaleAppend>()("StaleAppend"
 }) {}
 
 /** A command made an event that its own codec cannot decode again: nothing was written. */
-export const unreadable = new JournalError({
+export const unreadableEvent = new JournalError({
   message: "an event that could not be read again is not written",
   lost: false
 })

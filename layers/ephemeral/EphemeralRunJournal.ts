@@ -11,7 +11,7 @@ import {
   JournalError,
   RunJournal,
   StaleAppend,
-  unreadable
+  unreadableEvent
 } from "../../services/RunJournal.ts"
 import type { Address, RunId, Tenant } from "../../src/Ids.ts"
 import { actorKey } from "../../src/Ids.ts"
@@ -165,7 +165,7 @@ const amendRun =
       const state = foldWhole(id, run.entries, run.entries.length)
       if (Result.isFailure(state)) return quarantine(run, state.failure, now)
       const { answer, events } = command(state.success, now)
-      if (!isReadable(events)) return Effect.fail(unreadable)
+      if (!isReadable(events)) return Effect.fail(unreadableEvent)
       if (events.length > 0) {
         // The command may have changed the state that it was given, so this folds what is written.
         const after = fold([...eventsOf(run), ...events])

@@ -13,7 +13,7 @@ import {
   JournalError,
   RunJournal,
   StaleAppend,
-  unreadable
+  unreadableEvent
 } from "../../../services/RunJournal.ts"
 import { canonical } from "../../../src/Canonical.ts"
 import type { Address, RunId, Tenant } from "../../../src/Ids.ts"
@@ -112,7 +112,7 @@ const amending = (
             const state = yield* Effect.fromResult(foldWhole(run, all, head.length))
             const before = all.map(({ event }) => event)
             const { answer, events } = command(state, yield* Clock.currentTimeMillis)
-            if (!isReadable(events)) return yield* unreadable
+            if (!isReadable(events)) return yield* unreadableEvent
             if (events.length > 0) {
               // The command may have changed the state that it was given: what counts is the fold of what is written.
               const after = fold([...before, ...events])
