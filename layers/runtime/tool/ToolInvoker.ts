@@ -25,7 +25,7 @@ import {
   permissionDenied,
   refuseCall,
   toolsStopped
-} from "./CallRefusal.ts"
+} from "./GateRefusal.ts"
 import { outcomeOfCause } from "./Failures.ts"
 import { callIdentityOf } from "./IdempotencyIndex.ts"
 import * as IdempotentCalls from "./IdempotentCalls.ts"

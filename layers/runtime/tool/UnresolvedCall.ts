@@ -8,7 +8,7 @@ import { groupDenied } from "../../../src/tool/ToolGroup.ts"
 import type { ResolvedAgent } from "../../../services/AgentDirectory.ts"
 import type { ToolRegistry } from "../../../services/ToolRegistry.ts"
 import type { CallHost, StartedWork } from "./CallHost.ts"
-import { invalidArguments, refuseCall, unknownTool } from "./CallRefusal.ts"
+import { invalidArguments, refuseCall, unknownTool } from "./GateRefusal.ts"
 
 export interface UnresolvedServices {
   readonly registry: ToolRegistry["Service"]
