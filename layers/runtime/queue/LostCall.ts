@@ -20,8 +20,11 @@ import { unknownAnswer } from "./QueueReply.ts"
 const stopsLoop = ({ spec }: AgentTool, outcome: Outcome): boolean =>
   spec.stop_loop === true && outcome._tag === "Value"
 
-/** When the call was begun, in ms since 1970, if it may not be done twice; undefined = it may be run. */
-export const begunOnce = (
+/**
+ * When an earlier delivery began a call that may not be done twice, in ms since 1970. Undefined = the call may be run: no
+ * delivery began it, or its tool only reads or is idempotent.
+ */
+export const unrepeatableBegunAt = (
   { begun_at }: ToolDelivery,
   tool: AgentTool | undefined
 ): number | undefined =>
@@ -41,7 +44,7 @@ export const makeLostCalls = (
     over_at: number
   ): Effect.Effect<Reconciliation> => {
     const gate = gateOf(delivery.tool)
-    if (gate === undefined || gate.refusal !== undefined || gate.permission === "deny") {
+    if (gate === undefined || gate.missingCapability !== undefined || gate.permission === "deny") {
       return Effect.succeed(reconciliation_unknown)
     }
     const args = gate.tool.decode(call.arguments ?? {})

@@ -130,7 +130,7 @@ const execute = (
   if (deliveries > deliveries_max) {
     const why = `${deliveries_max} deliveries ended without a result`
     // `reconcile` is code of the tool as well, and may be what ends the worker: it is not tried forever.
-    return executor.giveUp(delivery, why, deliveries <= 2 * deliveries_max)
+    return executor.giveUp(delivery, { why, mayReconcile: deliveries <= 2 * deliveries_max })
   }
   const begin = Effect.orElseSucceed(queue.begin(id, owner), () => false)
   return Effect.gen(function* () {

@@ -1,6 +1,10 @@
 /**
- * Runs one call from a queue through the gate: decode, allowlist, resolve, permission, execute. What became of a call that
- * an earlier delivery began is settled first (`LostCall`).
+ * Runs one call from a queue through the gate and its body (`tool/ToolInvoker.ts` lists the checks in their order). Before
+ * that:
+ *
+ * 1. A delivery that is no call is answered with an error.
+ * 2. For a call that an earlier delivery began and that may not be done twice, its outcome is looked for (`LostCall.ts`).
+ * 3. A call that has expired is answered with an error.
  */
 import { Cause, Clock, Effect } from "effect"
 import { Digest, SecureRandom } from "effect/crypto"
@@ -22,7 +26,7 @@ import { exceptionOf, makeFaultReporter } from "../tool/Faults.ts"
 import * as ToolBody from "../tool/ToolBody.ts"
 import * as ToolGuards from "../tool/ToolGuards.ts"
 import * as ToolInvoker from "../tool/ToolInvoker.ts"
-import { begunOnce, makeLostCalls } from "./LostCall.ts"
+import { makeLostCalls, unrepeatableBegunAt } from "./LostCall.ts"
 import * as QueuedCall from "./QueuedCall.ts"
 import type { Executed } from "./QueueReply.ts"
 import {
@@ -38,6 +42,13 @@ import {
 import type { ToolNotQueueable, WorkerOptions } from "./ServedTools.ts"
 import { servedTools, workerAgent } from "./ServedTools.ts"
 
+interface GiveUpOptions {
+  /** For operators. */
+  readonly why: string
+  /** May the tool's `reconcile` run? Otherwise a call that was begun and may not be done twice becomes unknown. */
+  readonly mayReconcile: boolean
+}
+
 export interface QueueExecutor {
   /** The names that the worker's tools are called by. */
   readonly names: ReadonlyArray<string>
@@ -47,10 +58,8 @@ export interface QueueExecutor {
     delivery: ToolDelivery,
     hooks: QueuedCall.DeliveryHooks
   ) => Effect.Effect<Executed>
-  /**
-   * What becomes of a call that was delivered too often. Runs no body; with `asks` it may run the tool's `reconcile`.
-   */
-  readonly giveUp: (delivery: ToolDelivery, why: string, asks: boolean) => Effect.Effect<Executed>
+  /** What becomes of a call that was delivered too often. Runs no body, and the tool's `reconcile` only if it may. */
+  readonly giveUp: (delivery: ToolDelivery, options: GiveUpOptions) => Effect.Effect<Executed>
 }
 
 /** A tool's `reconcile` begins nothing and shows nothing. */
@@ -86,6 +95,7 @@ const invokerServices = Effect.fnUntraced(function* (
     clock: yield* Clock.Clock,
     deadlines: yield* Deadlines.make,
     policy,
+    // It binds approvals to a policy. A worker asks no person: a call that would need one is refused (`answerOf`).
     policy_version: "",
     guards: yield* ToolGuards.make(tools.values()),
     attempted: yield* ToolAttemptObservers
@@ -100,12 +110,14 @@ export const make = Effect.fnUntraced(function* (
   ToolRegistry | Digest.Digest | SecureRandom.SecureRandom | Scope.Scope
 > {
   const tools = yield* servedTools(options)
-  // One policy serves all workers and the runtime, so it may name tools that are not here.
+  // One policy serves all workers and the runtime, so it may name tools that are not here: names are not checked.
   const policy = yield* validatePolicy(yield* PermissionPolicy)
   const agent = workerAgent(tools, options)
   const services = yield* invokerServices(tools, policy)
   const report = yield* makeFaultReporter
   const invoker = ToolInvoker.make(services)
+  // The invoker exposes neither its body nor its gates. These start no call of their own: they run what the invoker has
+  // started, and `reconcile`, for which `permits` says no because it is left out here.
   const body = ToolBody.make(services)
   const gatesOf = makeToolGates(policy, body)
 
@@ -124,7 +136,7 @@ export const make = Effect.fnUntraced(function* (
   const execute: QueueExecutor["execute"] = Effect.fnUntraced(function* (delivery, hooks) {
     const call = callOf(delivery)
     if (call === undefined) return unreadableAnswer(delivery)
-    const begun_at = begunOnce(delivery, tools.get(delivery.tool))
+    const begun_at = unrepeatableBegunAt(delivery, tools.get(delivery.tool))
     if (begun_at !== undefined) {
       const settled = yield* reconcile(delivery, call, begun_at)
       if (settled !== undefined) return settled
@@ -136,11 +148,16 @@ export const make = Effect.fnUntraced(function* (
     return answerOf(call, input)
   })
 
-  const giveUp: QueueExecutor["giveUp"] = Effect.fnUntraced(function* (delivery, why, asks) {
+  const giveUp: QueueExecutor["giveUp"] = Effect.fnUntraced(function* (
+    delivery,
+    { mayReconcile, why }
+  ) {
     const call = callOf(delivery) ?? unreadCallOf(delivery)
-    const begun_at = begunOnce(delivery, tools.get(delivery.tool))
+    const begun_at = unrepeatableBegunAt(delivery, tools.get(delivery.tool))
     if (begun_at !== undefined) {
-      const settled = asks ? yield* reconcile(delivery, call, begun_at) : unknownAnswer(call)
+      const settled = mayReconcile
+        ? yield* reconcile(delivery, call, begun_at)
+        : unknownAnswer(call)
       if (settled?._tag === "Answers" && isUnknown(settled.result)) return { ...settled, dead: why }
       if (settled !== undefined) return settled
     }

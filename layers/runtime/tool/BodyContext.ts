@@ -23,14 +23,17 @@ export interface BodyContext {
   /** A tracer listens: only then a body has a span. */
   readonly traced: boolean
   readonly meter: SpendingMeter
-  /** Would the gate let the tool run with these arguments without asking a person? */
+  /** Do the kill switch and the policy let the tool run with these arguments without asking a person? */
   readonly permits: (host: CallHost, args: unknown) => boolean
 }
 
 export interface BodyContextOptions {
   /** Absent = what bodies spend on models is counted and not costed. */
   readonly prices?: Prices | undefined
-  /** Would the gate let this tool run for this call's sender with these arguments without asking? Absent = it would not. */
+  /**
+   * Do the kill switch and the policy let this tool run for this call's sender with these arguments without asking? Nothing
+   * else of the gate is checked. Absent = no.
+   */
   readonly permits?: (tool: AgentTool, host: CallHost, args: unknown) => boolean
 }
 

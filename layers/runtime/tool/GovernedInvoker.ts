@@ -55,7 +55,7 @@ export const make = Effect.fnUntraced(function* (
     guards: yield* ToolGuards.make(directory.all.flatMap(({ tools }) => [...tools.values()])),
     attempted: yield* ToolAttemptObservers,
     agentOf: (name) => directory.get(name),
-    ...(switched._tag === "Some" ? { killed: switched.value } : undefined)
+    ...(switched._tag === "Some" ? { killSwitch: switched.value } : undefined)
   })
   return { invoker, policy_version }
 })

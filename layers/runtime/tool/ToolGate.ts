@@ -22,8 +22,8 @@ import type { ToolBody } from "./ToolBody.ts"
 
 export interface ToolGate {
   readonly tool: AgentTool
-  /** The agent lacks a capability that the tool needs. Absent = it has all of them. */
-  readonly refusal: ToolPolicyError | undefined
+  /** The refusal of every call, because the agent lacks a capability that the tool needs. Undefined = it has all. */
+  readonly missingCapability: ToolPolicyError | undefined
   /** Of every call, or of each by its arguments as they were given. */
   readonly permission: Permission | PermissionOf
   readonly start: StartBody
@@ -79,7 +79,8 @@ export const makeToolGates = (policy: Policy, body: Pick<ToolBody, "starterOf">)
     const missing = missingCapability(agent, tool, policy.default_deny)
     return {
       tool,
-      refusal: missing === undefined ? undefined : capabilityDenied(tool.spec.name, missing),
+      missingCapability:
+        missing === undefined ? undefined : capabilityDenied(tool.spec.name, missing),
       permission: permissionFor(policy, policySubjectOf(tool)),
       start: body.starterOf(tool)
     }

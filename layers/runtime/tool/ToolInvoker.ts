@@ -1,8 +1,24 @@
 /**
- * The one way any tool runs. For each call: decode, allowlist, resolve, input schema, capability, permission, approval,
- * side effects that happen once, and then the body (`ToolBody`): limits, dispatch, attempts, output schema, size limit. What
- * cannot change between two calls is decided once for an agent and a tool (`ToolGate`). Everything up to the body is
- * synchronous, so that a call whose body is ready costs one fiber and no queue: the row "step" of the bench pays for it.
+ * The one way any tool runs. The gate checks each call in this order; the first check that fails ends the call:
+ *
+ * 1. The arguments are JSON (here).
+ * 2. The agent has a tool of this name (the map of `ToolGate.ts`). Otherwise the name is a specialist's, and the call
+ *    delegates; or the call is refused: the tool's group is not for the sender's roles, there is no such tool, or the tool
+ *    is not on the agent's allowlist (`UnresolvedCall.ts`).
+ * 3. The tool itself can be called now: its own `refusal`, for example that an MCP server has changed it (here).
+ * 4. The arguments fit the input schema (`decode` of the tool).
+ * 5. The agent has the capabilities that the tool needs (`ToolGate.ts`).
+ * 6. The kill switch is off (here), and the policy says `allow` or `ask` (`ToolGate.ts`).
+ * 7. A dispatch that an earlier owner lost may be taken over by this tool; otherwise the call is lost (here).
+ * 8. No other call of the run has the same side effect; otherwise the call gets that one's result, or is refused as a
+ *    duplicate (`IdempotentCalls.ts`).
+ * 9. If the policy says `ask`: a person has approved exactly this call; otherwise one is asked (`CallApproval.ts`). A call
+ *    that was dispatched before is not asked about again.
+ *
+ * Then the body runs (`ToolBody.ts`): limits of the tool, dispatch, attempts, output schema, size limit.
+ *
+ * What cannot change between two calls is decided once for an agent and a tool (`ToolGate.ts`). Checks 1 to 7 are
+ * synchronous, and so are 8 and 9 where they do not apply: such a call costs one fiber and no queue (bench row `step`).
  */
 import type { Cause } from "effect"
 import { Effect, Exit } from "effect"
@@ -44,20 +60,27 @@ export interface ToolInvoker {
 export interface Services extends ToolBody.Services, ApprovalServices, UnresolvedServices {
   /** Absent = categories decide. */
   readonly policy?: Policy
-  /** Absent = there is no switch. */
-  readonly killed?: KillSwitch["Service"]
+  /** Stops every tool of a tenant while it is on. Absent = there is no switch. */
+  readonly killSwitch?: KillSwitch["Service"]
 }
 
-type Rules = Pick<Services, "killed"> & { readonly policy: Policy }
+type Rules = Pick<Services, "killSwitch"> & { readonly policy: Policy }
 
-/** May this tool send again, or be asked about, what was dispatched before? */
+/**
+ * May this tool send a lost dispatch again, or be asked what became of it? Only the tool that dispatched it may, where the
+ * dispatch names one; and if `on_loss` was `ask`, only while the tool still reconciles.
+ */
 const mayTakeOver = (
   { key, spec }: AgentTool,
-  { on_loss, tool = key }: Extract<CallPhase, { _tag: "Dispatched" }>
-): boolean => tool === key && (on_loss !== "ask" || onLossOf(spec) === "ask")
+  { on_loss, tool }: Extract<CallPhase, { _tag: "Dispatched" }>
+): boolean => {
+  if (tool !== undefined && tool !== key) return false
+  return on_loss === "ask" ? onLossOf(spec) === "ask" : true
+}
 
-const isKilled = ({ killed }: Rules, { accepted }: CallHost): boolean =>
-  killed?.isOn(accepted.tenant) === true
+/** Is the kill switch on for the tenant of the call? */
+const areToolsStopped = ({ killSwitch }: Rules, { accepted }: CallHost): boolean =>
+  killSwitch?.isOn(accepted.tenant) === true
 
 const permissionOf = (
   rules: Rules,
@@ -65,13 +88,13 @@ const permissionOf = (
   { permission }: ToolGate,
   given: unknown
 ): Permission => {
-  if (isKilled(rules, host)) return "deny"
+  if (areToolsStopped(rules, host)) return "deny"
   return typeof permission === "function" ? permission(given, host.accepted.roles) : permission
 }
 
-/** Would the gate let the tool run with these arguments, without asking a person? */
+/** Do the kill switch and the policy let the tool run with these arguments without asking? Nothing else is checked. */
 const permits = (rules: Rules, tool: AgentTool, host: CallHost, args: unknown): boolean =>
-  !isKilled(rules, host) &&
+  !areToolsStopped(rules, host) &&
   effectivePermission(rules.policy, policySubjectOf(tool), args, false, host.accepted.roles) ===
     "allow"
 
@@ -82,7 +105,7 @@ const refuseDenied = (
   given: unknown
 ): StartedWork => {
   const { id } = host.call()
-  if (isKilled(rules, host)) return refuseCall(id, toolsStopped())
+  if (areToolsStopped(rules, host)) return refuseCall(id, toolsStopped())
   const isByRole = isDeniedByRole(rules.policy, policySubjectOf(tool), given)
   const roles = isByRole ? rolesText(host.accepted.roles) : undefined
   return refuseCall(id, permissionDenied(tool, roles))
@@ -100,13 +123,16 @@ export const make = (services: Services): ToolInvoker => {
     agentOf: services.agentOf ?? (() => undefined)
   })
 
-  const startApproved = (host: CallHost, { start, tool }: ToolGate, args: unknown) =>
-    Effect.flatMap(approvalFor(services, host, tool), (asks) =>
-      asks === undefined ? body.run(start(host, host.call().id, args)) : Effect.succeed(asks)
+  /** Runs the body of a call that a person has approved; otherwise the call ends with the question. */
+  const askOrStart = (host: CallHost, { start, tool }: ToolGate, args: unknown) =>
+    Effect.flatMap(approvalFor(services, host, tool), (question) =>
+      question === undefined
+        ? body.run(start(host, host.call().id, args))
+        : Effect.succeed(question)
     )
 
   const startBody = (host: CallHost, gate: ToolGate, args: unknown, isAsked: boolean) =>
-    isAsked ? { effect: startApproved(host, gate, args) } : gate.start(host, host.call().id, args)
+    isAsked ? { effect: askOrStart(host, gate, args) } : gate.start(host, host.call().id, args)
 
   const start = (host: CallHost): StartedWork => {
     const { arguments: given, id, phase, proposed } = host.call()
@@ -116,11 +142,12 @@ export const make = (services: Services): ToolInvoker => {
     const gate = gatesOf(host.agent).get(proposed.name)
     if (gate === undefined) return startUnresolved(services, host)
     const { tool } = gate
+    // What the tool itself says at this moment; `gate.missingCapability` is the agent's, and never changes.
     const unavailable = tool.refusal?.()
     if (unavailable !== undefined) return refuseCall(id, unavailable)
     const args = tool.decode(given)
     if (Exit.isFailure(args)) return refuseCall(id, invalidToolArguments(tool, given, args))
-    if (gate.refusal !== undefined) return refuseCall(id, gate.refusal)
+    if (gate.missingCapability !== undefined) return refuseCall(id, gate.missingCapability)
     const permission = permissionOf(rules, host, gate, given)
     // From JavaScript it may be anything: whatever is neither `allow` nor `ask` refuses.
     if (permission !== "allow" && permission !== "ask") {
