@@ -51,7 +51,7 @@ export interface Append {
   readonly events: ReadonlyArray<RunEvent>
   /** The run's status after them (`statusOf` of the folded state). */
   readonly status: RunStatus
-  /** Whether it waits only for people after them (`isParkable`). Absent = no: it is recovered when its owner is gone. */
+  /** Whether the run rests after them (`RunHead.rests`). Absent = no: it is recovered when its owner is gone. */
   readonly rests?: boolean
 }
 
@@ -67,7 +67,10 @@ export interface RunHead {
   readonly created_at: number
   /** The process that has it, while its lease lives; undefined if nobody does. */
   readonly owner: string | undefined
-  /** It continues only after an amendment: there is nothing to do until a person answers. */
+  /**
+   * The run rests: only people can move it, by a decision, a cancel or an operator's result (`isParkable`). It may be
+   * resident, with its actor in a process, or parked. It continues after an amendment.
+   */
   readonly rests: boolean
   /** Its journal does not fold: it is not continued, and later runs of its address wait. */
   readonly quarantined?: true
@@ -114,8 +117,9 @@ export const announceLostRecord = ({ id, run_id }: Approval): Effect.Effect<void
 export interface AppendEvents {
   (append: Append): Effect.Effect<void, StaleAppend | FencedOff | JournalError>
   /**
-   * The same, begun by the call: a store that appends synchronously gives an Exit, for which the run's loop starts no fiber
-   * (bench row `step`). Absent = there is no such way, as in a journal that wraps the appends of another.
+   * The same, but begun by the call itself and not when its Effect is run. A store that appends synchronously has appended
+   * when it returns, and gives an Exit; for that the run's loop starts no fiber (bench row `step`). Absent = there is no
+   * such way, as in a journal that wraps the appends of another.
    */
   readonly now?: (append: Append) => Effect.Effect<void, StaleAppend | FencedOff | JournalError>
 }
@@ -123,7 +127,7 @@ export interface AppendEvents {
 export class RunJournal extends Context.Service<
   RunJournal,
   {
-    /** Begins a run with `RunAccepted` at seq 0, epoch 0. A run that exists is left alone. True if it is new. */
+    /** Begins a run with `RunAccepted` at seq 0, epoch 0. True = it is new; false = it exists, and nothing was changed. */
     create(run: RunId, ordinal: number, accepted: RunAccepted): Effect.Effect<boolean, JournalError>
 
     /**
@@ -184,10 +188,13 @@ export class RunJournal extends Context.Service<
     release(owner: string): Effect.Effect<void, JournalError>
 
     /**
-     * Runs with something to do whose owner has no lease, and those of `owner` itself, whose agent and needs are all among
-     * `hosted`; of each address of a tenant only the first that has not ended; tenants in turn, each with its oldest, at
-     * most `limit`. One that awaits a person is among them unless it rests: beside the question other work may have been
-     * on its way.
+     * At most `limit` runs that `owner` should continue, tenants in turn, each with its oldest. They are those
+     *
+     * - that have not ended and do not rest. A run that awaits a person and does not rest is among them: other work than
+     *   the question may have been in flight.
+     * - whose owner has no lease, or is `owner` itself,
+     * - whose agent and needs are all among `hosted`,
+     * - that are the first of their tenant's address that has not ended.
      */
     recoverable(
       owner: string,
@@ -196,9 +203,15 @@ export class RunJournal extends Context.Service<
     ): Effect.Effect<ReadonlyArray<RunHead>, JournalError>
 
     /**
-     * Makes `owner` the owner of runs that rest, whose owner has no lease, and whose agent and needs are all among `hosted`:
-     * tenants in turn, each with its oldest, at most `limit`. Returns those that it took. It is not a claim: nothing is
-     * appended and no writer is fenced, because such a run has nothing to do until a person answers.
+     * Makes `owner` the owner of at most `limit` runs, tenants in turn, each with its oldest, and gives those that it took.
+     * They are those
+     *
+     * - that rest,
+     * - whose owner has no lease,
+     * - whose agent and needs are all among `hosted`.
+     *
+     * It is not a claim: nothing is appended and no writer is fenced, because such a run has nothing to do until a person
+     * answers.
      */
     adopt(
       owner: string,
@@ -207,9 +220,12 @@ export class RunJournal extends Context.Service<
     ): Effect.Effect<ReadonlyArray<RunHead>, JournalError>
 
     /**
-     * Gives up a run that needs what its owner at this epoch does not host, and wakes the other processes: only one that
-     * hosts all of `needs` recovers or adopts it. Nothing is appended. The next claim removes the needs, and an amendment
-     * removes those that the run no longer has. False = another owner has claimed the run.
+     * Gives up a run that needs what its owner at this epoch does not host, and wakes the other processes. Nothing is
+     * appended. False = another owner has claimed the run. From then on:
+     *
+     * - Only a process that hosts all of `needs` recovers or adopts the run.
+     * - The next claim removes the needs.
+     * - An amendment removes those that the run no longer has.
      */
     handOver(
       run: RunId,
@@ -228,8 +244,8 @@ export class RunJournal extends Context.Service<
     ): Effect.Effect<ReadonlyArray<RawEvent>, JournalError>
 
     /**
-     * Folds a run in quarantine again: one that folds is released and goes on, listeners of `amended` are woken; of one
-     * that does not the mark says where. A run that is in none is left alone.
+     * Folds a run in quarantine again. If it folds, it is released and continues, and listeners of `amended` are woken;
+     * otherwise the mark is updated with where it fails. A run that is not in quarantine is untouched.
      */
     readmit(
       run: RunId,
@@ -237,9 +253,9 @@ export class RunJournal extends Context.Service<
     ): Effect.Effect<void, RunNotFound | RunQuarantined | JournalError>
 
     /**
-     * Looks at runs that are not over, in the order of their ids behind `after`; at most `limit` (1 to 1,000). One with a
-     * missing event is put in quarantine; of one that asks, questions whose record is not there, or does not wait, get it
-     * again as they were asked. Gives the last one that it looked at, or undefined where there are no more.
+     * Checks runs that are not over, by id, from behind `after`; at most `limit` (1 to 1,000). A run with a missing event is
+     * put in quarantine. For a run with open questions, a record that is missing or not pending is written again, as it was
+     * asked. Gives the last run that it checked, or undefined where there are no more.
      */
     audit(limit: number, after?: RunId): Effect.Effect<RunId | undefined, JournalError>
 

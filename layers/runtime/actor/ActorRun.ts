@@ -108,7 +108,10 @@ const onDurableOf =
     feed.wake(channel)
   }
 
-/** Runs it until it ends, waits for people, or has drained. `hasWaited`: it waited here, and its questions are open. */
+/**
+ * Runs it until it ends, rests (`RunHead.rests`), or has drained. `hasWaited`: it rested in this actor until now, so its open
+ * questions are in memory already.
+ */
 export const continueRun = Effect.fnUntraced(function* (
   host: ActorHost,
   actor: Actor,
