@@ -1,6 +1,6 @@
 /**
- * An append as the database's function takes it (`engine/migrations/0001_append.ts`). Its texts are written before it waits
- * for a batch. Private to this room.
+ * Appends as parameters of the database's functions (`engine/migrations/0001_append.ts`). An append is encoded when it is
+ * made, before it waits for a batch. Private to this room.
  */
 import type { Append } from "../../../services/RunJournal.ts"
 import type { Approval } from "../../../src/approval/Approval.ts"
@@ -55,7 +55,17 @@ const isEmpty = ({ answered, costs, known, requested, task, unknown }: Projectio
   known.length === 0 &&
   unknown.length === 0
 
-/** What the function reads; a member that is undefined is left out. Texts from outside are JSON texts, as they are stored. */
+/**
+ * The object that `troupe.append_projection` reads. A member that is undefined is left out; texts from outside are JSON
+ * texts, as they are stored.
+ *
+ * - `asked`: questions that became open.
+ * - `answered`: questions that are no longer pending. Its `answer` is a person's decision.
+ * - `closed`: the run is over.
+ * - `answer`: the assistant's message, which goes to the conversation.
+ * - `costs`: what turns and tools spent.
+ * - `known`: calls that are no longer unknown. `unknown`: calls that became so.
+ */
 const projectionText = (
   { answer, answered, costs, known, requested, task, unknown }: Projection,
   at: number,
@@ -95,22 +105,25 @@ export const encodeAppend = (append: Append, at: number): EncodedAppend => {
   for (const payload of payloads) size += payload.length
   const isOver = status >= run_over
   const projection = isOver || !isEmpty(projected) ? projectionText(projected, at, isOver) : null
+  // A run's appends never share a batch: its second would be fenced by what its first does.
   return { lane: append.run, size, append, at, status, payloads, projection }
 }
 
-/** Its rows are the places, from 1, of refused appends. */
+/** A statement for a batch. It gives a row for each append that was refused: its place in the batch, from 1. */
 export interface Statement {
   readonly text: string
   readonly params: ReadonlyArray<unknown>
 }
 
-// Every parameter has its type: an empty array is bound without one, and numbers beyond int4 are not alike to both engines.
+// Every parameter is cast. The drivers bind an empty array without a type, and PGlite and PostgreSQL take numbers beyond int4
+// in different ways: arrays of those are passed as text.
 const append_event = `SELECT 1 AS place WHERE NOT troupe.append_event(
   $1::uuid, $2::int4, $3::int4, $4::int4, $5::int8, $6::text, $7::text, $8::text::json)`
 const append_batch = `SELECT place FROM troupe.append_batch(
   $1::text[]::uuid[], $2::int4[], $3::int4[], $4::int4[], $5::int4[], $6::text[]::int8[],
   $7::int4[], $8::int4[], $9::text[], $10::text[], $11::int4[], $12::text[]) AS place`
 
+/** For an append of one event, which most are: `append_event` takes no arrays (bench row `durable`). */
 const eventStatement = ({
   append,
   at,
@@ -131,7 +144,7 @@ const eventStatement = ({
   ]
 })
 
-/** The columns of events: the place of its append, its position in that, its type, its JSON. */
+/** The arrays of events: the place of its append in the batch, its position in that append, its type, its JSON. */
 const eventColumns = (batch: ReadonlyArray<EncodedAppend>): ReadonlyArray<unknown> => {
   const places: Array<number> = []
   const positions: Array<number> = []
@@ -149,7 +162,7 @@ const eventColumns = (batch: ReadonlyArray<EncodedAppend>): ReadonlyArray<unknow
   return [places, positions, types, payloads]
 }
 
-/** The columns of projections: the place of its append, its JSON. */
+/** The arrays of projections: the place of its append in the batch, its JSON. */
 const projectionColumns = (batch: ReadonlyArray<EncodedAppend>): ReadonlyArray<unknown> => {
   const places: Array<number> = []
   const projections: Array<string> = []
@@ -162,7 +175,7 @@ const projectionColumns = (batch: ReadonlyArray<EncodedAppend>): ReadonlyArray<u
   return [places, projections]
 }
 
-/** A run may stand in a batch once. */
+/** The statement that appends a batch. It holds at most one append of each run. */
 export const statementOf = (batch: ReadonlyArray<EncodedAppend>): Statement => {
   const [first] = batch
   if (batch.length === 1 && first!.payloads.length === 1) {

@@ -1,6 +1,6 @@
 /**
- * The functions that append. They advance the heads whose epoch and length are as expected, of runs that are not over
- * (status < 3), and write nothing for the others: a refused append fails alone.
+ * The functions that append. Of the heads (rows of `runs`) that they are given they advance those whose epoch and length
+ * are as expected and that are not over (status < 3). They write nothing for the others: a refused append fails alone.
  *
  * Functions, because PGlite plans each statement anew and keeps the plans of a function (bench row `durable`). They need
  * READ COMMITTED: only there a head that a claim had locked is compared again, with its new epoch.
@@ -11,7 +11,11 @@
  * of its run before it, `at` the time of its events.
  *
  * Each statement finds its rows by a key that it is given, so that no plan depends on what is known of a table's size: a
- * plan is kept, and may have been made when the table was empty.
+ * plan is kept, and may have been made when the table was empty. The tenant of the conversation is therefore compared by
+ * `IS NOT DISTINCT FROM`, which no index serves: with `=` the planner may choose an index that begins with the tenant, which
+ * seems as good while the table is empty, and the kept plan would then read every conversation of the tenant.
+ *
+ * `place` is the position of the assistant's message in its conversation (its `seq`); null if there is no conversation.
  */
 const projection = `CREATE FUNCTION troupe.append_projection(run uuid, base int4, at int8, projection json)
 RETURNS void LANGUAGE plpgsql SET enable_seqscan = off AS $body$
@@ -91,7 +95,8 @@ BEGIN
 END $body$`
 
 /**
- * Appends of several runs, each run once. Gives the places, from 1, of those that it refused.
+ * Appends of several runs, each run once. The place of an append is its position in the batch, from 1. Gives the places of
+ * those that it refused.
  *
  * The first six arrays have an entry for each append. The next four have one for each event: the place of its append, its
  * position in that, its type and its JSON. The last two have one for each append that projects anything: its place and its
