@@ -8,7 +8,7 @@ import type { AgentName, CallId, FrameId } from "../Ids.ts"
 import { frameDepth, frameOpenedBy } from "../Ids.ts"
 import type { OnLoss } from "../tool/ToolSpec.ts"
 import { breachOf, onBreach } from "./RunBreach.ts"
-import { twinOf } from "./RunGuard.ts"
+import { duplicatedBy } from "./RunGuard.ts"
 import type {
   ApprovalRequested,
   CallSettled,
@@ -59,12 +59,13 @@ export type RunInput =
       readonly on_loss: OnLoss
       /** Its tool's key, unless `on_loss` is `unknown`. */
       readonly tool?: string
+      /** When this attempt has ended and can no longer act, in ms since 1970. Before that its tool is not asked about it. */
       readonly over_at?: number
-      /** It was lost, and its tool reports that it did nothing. */
+      /** An earlier dispatch was lost; its tool was asked what became of it and reports that it did nothing. */
       readonly asked?: true
       readonly via?: "queue"
     }
-  /** `asked`: it was lost, and this is what its tool reports of it. */
+  /** `asked`: the dispatch was lost; its tool was asked what became of it, and this is the report. */
   | { readonly _tag: "Finished"; readonly settled: CallSettled; readonly asked?: true }
   /** A dispatched call's outcome cannot be known. */
   | { readonly _tag: "Lost"; readonly call: CallId; readonly spent?: Spending }
@@ -72,32 +73,35 @@ export type RunInput =
 
 const none: ReadonlyArray<RunEvent> = []
 
-/** The call if it may start. */
-const waiting = (state: RunState, id: CallId): CallState | undefined => {
+/**
+ * The call if work for it may start now: one that has not begun, or a lost dispatch that may be sent again or reconciled
+ * (phase `Dispatched`). `canStart` looks at the phase alone; this also asks that the run is neither over nor stopping.
+ */
+const startable = (state: RunState, id: CallId): CallState | undefined => {
   if (state.ended !== undefined || state.stopping !== undefined) return undefined
   const call = state.calls.get(id)
   return call !== undefined && canStart(state, call.phase) ? call : undefined
 }
 
-/** May a call of this phase start? It is proposed, decided, or lost by an older owner and declared safe to send again or to reconcile. */
+/** May a call of this phase start, as long as its run is not stopping? It is proposed, decided, or lost by an older owner and declared safe to send again or to reconcile. */
 export const canStart = (state: RunState, phase: CallPhase): boolean =>
   phase._tag === "Proposed" ||
   phase._tag === "Decided" ||
   (phase._tag === "Dispatched" && phase.epoch < state.epoch && phase.on_loss !== "unknown")
 
-/** The call if it may be dispatched now. One with `on_loss: "ask"` is sent again only after its tool was asked, once each time. */
+/** The call if it may be dispatched now. One with `on_loss: "ask"` is sent again only after its tool was asked, once for each dispatch. */
 const sendable = (
   state: RunState,
   { asked, call: id, over_at }: Extract<RunInput, { _tag: "Dispatches" }>
 ): CallState | undefined => {
   const phase = state.calls.get(id)?.phase
-  const isAsked = phase?._tag === "Dispatched" && phase.on_loss === "ask"
-  if (asked !== true) return isAsked ? undefined : waiting(state, id)
-  if (!isAsked || state.stopping !== undefined || over_at === undefined) return undefined
+  const mustAsk = phase?._tag === "Dispatched" && phase.on_loss === "ask"
+  if (asked !== true) return mustAsk ? undefined : startable(state, id)
+  if (!mustAsk || state.stopping !== undefined || over_at === undefined) return undefined
   return over_at > (phase.over_at ?? 0) ? state.calls.get(id) : undefined
 }
 
-/** A lost dispatch may have had its side effect, so it becomes unknown; it never asks or delegates. */
+/** A lost dispatch may have had its side effect, so its outcome is unknown. No approval is asked for it, and it opens no frame. */
 const lost = ({ id, proposed }: CallState, spent?: Spending): RunEvent => ({
   _tag: "CallUnknown",
   call: id,
@@ -116,15 +120,18 @@ const recovered = (state: RunState): ReadonlyArray<RunEvent> => {
   return events
 }
 
-/** The second of two calls of one turn with the same name and arguments has its result at once. */
-const duplicate = (state: RunState, call: CallState): ReadonlyArray<RunEvent> | undefined => {
+/** The refusal of a call that duplicates an earlier one of its turn (same name and arguments); undefined for any other call. */
+const duplicateRefused = (
+  state: RunState,
+  call: CallState
+): ReadonlyArray<RunEvent> | undefined => {
   if (call.index === 0 || call.phase._tag !== "Proposed") return undefined
-  const twin = twinOf(state, call)
-  if (twin === undefined) return undefined
+  const earlier = duplicatedBy(state, call)
+  if (earlier === undefined) return undefined
   const error = new ToolUserError({
     kind: "invalid_args",
     reason: "DUPLICATE_CALL",
-    message: `this turn asks for the same thing twice: "${call.proposed.name.slice(0, 64)}" with these arguments is call ${state.calls.get(twin)!.index + 1} of it, and runs once. If you mean it twice, call it again in your next turn.`
+    message: `this turn asks for the same thing twice: "${call.proposed.name.slice(0, 64)}" with these arguments is call ${state.calls.get(earlier)!.index + 1} of it, and runs once. If you mean it twice, call it again in your next turn.`
   })
   return [callSettled(call.id, { _tag: "Failed", error: failureOf(error) })]
 }
@@ -156,12 +163,12 @@ const asks = (
   state: RunState,
   request: Omit<ApprovalRequested, "_tag">
 ): ReadonlyArray<RunEvent> => {
-  const call = waiting(state, request.call)
+  const call = startable(state, request.call)
   // After a lost acknowledgement the same input is decided again, perhaps after an answer: a question is put once.
   if (call === undefined || questionOf(state, request.approval) !== undefined) return none
   if (call.phase._tag === "Dispatched") return [lost(call)]
-  const twice = duplicate(state, call)
-  if (twice !== undefined) return twice
+  const duplicate = duplicateRefused(state, call)
+  if (duplicate !== undefined) return duplicate
   if (state.refused?.has(request.proposal) === true) {
     return [
       callSettled(
@@ -188,11 +195,11 @@ const delegates = (
   state: RunState,
   input: Extract<RunInput, { _tag: "Delegates" }>
 ): ReadonlyArray<RunEvent> => {
-  const call = waiting(state, input.call)
+  const call = startable(state, input.call)
   if (call === undefined) return none
   if (call.phase._tag === "Dispatched") return [lost(call)]
-  const twice = duplicate(state, call)
-  if (twice !== undefined) return twice
+  const duplicate = duplicateRefused(state, call)
+  if (duplicate !== undefined) return duplicate
   const { delegations_per_turn_max: most, depth_max } = state.accepted.limits
   if (frameDepth(call.frame) >= depth_max) {
     const message = `delegations go at most ${depth_max} deep: do it yourself`
@@ -267,8 +274,8 @@ export const decide = (state: RunState, input: RunInput): ReadonlyArray<RunEvent
     case "Dispatches": {
       const call = sendable(state, input)
       if (call === undefined) return none
-      const twice = duplicate(state, call)
-      if (twice !== undefined) return twice
+      const duplicate = duplicateRefused(state, call)
+      if (duplicate !== undefined) return duplicate
       if (
         call.phase._tag !== "Dispatched" &&
         state.dispatches >= state.accepted.limits.writes_max

@@ -72,8 +72,8 @@ const isSame = (a: unknown, b: unknown): boolean => {
   )
 }
 
-/** An earlier call of the same turn with the same name and arguments. */
-export const twinOf = (state: RunState, call: CallState): CallId | undefined => {
+/** The earlier call of the same turn that this one duplicates: it has the same name and arguments. */
+export const duplicatedBy = (state: RunState, call: CallState): CallId | undefined => {
   const { calls } = state.frames.get(call.frame)!
   for (const id of calls) {
     if (id === call.id) return undefined

@@ -112,13 +112,14 @@ export interface FoldState {
   epoch: number
   /** Model turns over all frames. */
   steps: number
+  /** How many approvals of calls the run has asked for, answered or not; `questions_max` bounds it. Those about limits do not count. */
   questions: number
   dispatches: number
   tokens: number
   readonly used: RunUsed
   /** This run's cut of the conversation before it; undefined = none. */
   past: HistoryCut | undefined
-  /** The question about a limit that waits for a person: no frame has a turn until it is answered. */
+  /** The open question about a limit of the run: no frame has a turn until a person answers it. Undefined = none is open. */
   question: ApprovalRequested | undefined
   /** How many questions wait for a decision. While any does, or a call is unknown, the run is `awaiting_approval`. */
   asking: number
