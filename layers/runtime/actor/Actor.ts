@@ -1,12 +1,13 @@
 /**
  * The actor of one address: it handles the address's runs in the order of their messages, one at a time.
  *
- * `supervise` is the life of its fiber. `live` claims the first unfinished run and runs it, then the next. Where there is
- * none the actor is idle, and where its run waits only for people the fiber waits for a decision (`DecisionWait.ts`); after
- * `idle_ms` or `park_ms` it leaves the process, and only the journal has what it knew. A message or a decision starts it
- * again (`Ingress.ts`, `Recovery.ts`).
+ * `supervise` is what its fiber runs. It calls `runUntilPause`, which claims the first unfinished run and runs it, then the
+ * next. Where there is none the actor is idle; where its run waits only for people the fiber waits for a decision
+ * (`DecisionWait.ts`). After `idle_ms` or `park_ms` the actor is removed from the process, and its state is in the journal
+ * only. A message or a decision starts it again (`Ingress.ts`, `Recovery.ts`).
  *
- * A crash of the fiber is an exit of `live`: `ActorCrash.ts` says whether `live` begins again, from the journal.
+ * A crash is a failure of `runUntilPause`: `handleCrash` (`ActorCrash.ts`) decides whether it is called again, which then
+ * starts from the journal.
  *
  * What an actor holds while its run waits is bounded by the bench row "waiting, resident".
  */
@@ -36,9 +37,9 @@ export interface Actor {
   readonly key: string
   readonly wakeup: RunWakeup
   state: Exclude<ActorInfo["state"], "parked">
-  /** The run in hand. */
+  /** The run that the actor has claimed. */
   run: RunId | undefined
-  /** The run in hand while it waits here for people: nothing of it is in flight. */
+  /** The same run with its state, while it waits here for people and nothing of it is in flight. */
   waiting: HeldRun | undefined
   /** Messages may have come since the actor last looked for them. */
   hasMail: boolean
@@ -83,13 +84,13 @@ export const notifyMail = (actor: Actor): void => {
  */
 export const wakeIfBehind = (actor: Actor, head: RunHead): void => {
   const { run, wakeup } = actor
-  // Where the first unfinished run is another one, the run in hand has ended elsewhere.
+  // Where the first unfinished run is another one, the claimed run has ended elsewhere.
   if (head.run_id === run ? head.length > wakeup.seenLength : run !== undefined) wakeRun(wakeup)
   notifyMail(actor)
 }
 
-/** Why an actor's fiber does nothing: no run to do, a run that waits for people, or the actor has left the table. */
-type Pause = "idle" | "waiting" | "left"
+/** Why an actor's fiber has nothing to do: it has no run, its run waits for people, or it was removed from the table. */
+type Pause = "idle" | "waiting" | "removed"
 
 const isDue = (actor: Actor, pause: Pause): boolean =>
   pause === "idle" ? actor.hasMail : actor.wakeup.pending || actor.wakeup.draining
@@ -98,7 +99,7 @@ const isDue = (actor: Actor, pause: Pause): boolean =>
 const waitForWakeup = (
   host: ActorHost,
   actor: Actor,
-  pause: Exclude<Pause, "left">
+  pause: Exclude<Pause, "removed">
 ): Effect.Effect<void> =>
   Effect.callback((resume) => {
     if (isDue(actor, pause)) return resume(Effect.void)
@@ -115,9 +116,10 @@ const waitForWakeup = (
     return Effect.sync(end)
   })
 
-const leave = ({ table }: ActorHost, actor: Actor, parked: RunHead | undefined): "left" => {
+/** Removes the actor from the table. `parked` is the head of a run that the table is to list as parked. */
+const remove = ({ table }: ActorHost, actor: Actor, parked: RunHead | undefined): "removed" => {
   table.leave(actor, parked)
-  return "left"
+  return "removed"
 }
 
 /** The first unfinished run of the address. */
@@ -129,15 +131,15 @@ const firstUnfinished = Effect.fnUntraced(function* (host: ActorHost, actor: Act
   return head
 })
 
-/** Claims the first unfinished run of the address, where that is for this process to run now. */
+/** Claims the first unfinished run of the address, if this process may run it now. Otherwise the actor is idle or removed. */
 const claimFirst = Effect.fnUntraced(function* (
   host: ActorHost,
   actor: Actor
-): Effect.fn.Return<HeldRun | "idle" | "left", LoopFailure | StoreError> {
+): Effect.fn.Return<HeldRun | "idle" | "removed", LoopFailure | StoreError> {
   const { hosting, owner, table } = host
   while (!table.isDraining) {
     actor.hasMail = false
-    // After a crash too: a run that stays listed as resident hides from the sweep and takes wakeups that nobody reads.
+    // Also after a crash: while a run is listed as resident, its wakeups go to this actor, which does not run it any more.
     if (actor.run !== undefined) table.releaseRun(actor.run)
     actor.run = undefined
     const head = yield* firstUnfinished(host, actor)
@@ -149,29 +151,33 @@ const claimFirst = Effect.fnUntraced(function* (
       yield* Effect.logWarning("messages wait behind a run in quarantine").pipe(
         Effect.annotateLogs({ address: actor.key, run_id: head.run_id })
       )
-      return leave(host, actor, undefined)
+      return remove(host, actor, undefined)
     }
     const isForeign = head.owner !== undefined && head.owner !== owner
-    if (isForeign || !hosting.has(head.address, head.needs)) return leave(host, actor, undefined)
-    // A message came behind a run that waits for people: a claim for each message would only lengthen its journal.
-    if (head.rests) return leave(host, actor, head.owner === undefined ? undefined : head)
+    if (isForeign || !hosting.has(head.address, head.needs)) return remove(host, actor, undefined)
+    // The run waits for people, and a message behind it does not change that: a claim would only lengthen its journal.
+    // It is listed as parked here if this process owns it. One without an owner is listed by the process that adopts it.
+    if (head.rests) return remove(host, actor, head.owner === undefined ? undefined : head)
     actor.state = "running"
     actor.run = head.run_id
     const held = yield* Effect.catchTag(
       claimRun(host, actor, head),
-      // Since it was found it has ended, or another process has claimed it; or it never began.
+      // After it was found it ended, or another process claimed it; or it is not in the journal.
       ["RunIsOver", "RunNotFound", "FencedOff"],
       () => Effect.sync(() => table.releaseRun(head.run_id))
     )
     if (held === undefined) continue
     const isHandedOver = yield* handOverUnhosted(host, head.run_id, held.state)
-    return isHandedOver ? leave(host, actor, undefined) : held
+    return isHandedOver ? remove(host, actor, undefined) : held
   }
-  return leave(host, actor, undefined)
+  return remove(host, actor, undefined)
 })
 
-/** Runs what there is to run. Fails with FencedOff when another process has claimed the run in hand. */
-const live = Effect.fnUntraced(function* (
+/**
+ * Claims and runs one run after the other, and gives why it stopped. Fails with FencedOff when another process has claimed
+ * the run.
+ */
+const runUntilPause = Effect.fnUntraced(function* (
   host: ActorHost,
   actor: Actor,
   memory: Context.Context<AgentMemory>
@@ -179,29 +185,30 @@ const live = Effect.fnUntraced(function* (
   for (;;) {
     const { waiting } = actor
     actor.waiting = undefined
-    if (host.table.isDraining) return leave(host, actor, waiting?.head)
+    if (host.table.isDraining) return remove(host, actor, waiting?.head)
     const held = waiting ?? (yield* claimFirst(host, actor))
-    if (held === "idle" || held === "left") return held
+    if (held === "idle" || held === "removed") return held
     const how = yield* continueRun(host, actor, held, memory, waiting !== undefined)
     if (how === "rests") return "waiting"
-    if (how === "drained") return leave(host, actor, undefined)
+    if (how === "drained") return remove(host, actor, undefined)
   }
 })
 
-/** The life of an actor's fiber: it ends when the actor has left the table. */
+/** What an actor's fiber runs. It ends when the actor was removed from the table. */
 export const supervise = Effect.fnUntraced(function* (
   host: ActorHost,
   actor: Actor,
   memory: Context.Context<AgentMemory>
 ): Effect.fn.Return<void> {
   for (;;) {
-    const exit = yield* Effect.exit(live(host, actor, memory))
+    const exit = yield* Effect.exit(runUntilPause(host, actor, memory))
     if (exit._tag === "Failure") {
-      if (yield* handleCrash(host, actor, exit.cause)) continue
+      const isRestarted = yield* handleCrash(host, actor, exit.cause)
+      if (isRestarted) continue
       return
     }
     const pause = exit.value
-    if (pause === "left") return
+    if (pause === "removed") return
     const { waiting } = actor
     if (waiting !== undefined && asksForDecision(host, waiting)) {
       if (isDue(actor, pause)) continue
