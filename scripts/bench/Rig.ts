@@ -135,7 +135,7 @@ const claimed = Effect.fnUntraced(function* (
             run: claim.head.run_id,
             state: fold(claim.entries.map((entry) => entry.event)),
             worked_ms: 0,
-            since: undefined,
+            last_append_at: undefined,
             rested: false
           },
           no_past,

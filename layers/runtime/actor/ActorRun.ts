@@ -33,8 +33,8 @@ export interface HeldRun {
   readonly state: RunState
   /** How long it has been at work, in ms. */
   readonly worked_ms: number
-  /** When the last entry of its journal was appended, in ms since 1970; undefined of one that has waited here. */
-  readonly since: number | undefined
+  /** When the last entry of its journal was appended, in ms since 1970; undefined for one that has waited here. */
+  readonly last_append_at: number | undefined
   readonly past: Past
 }
 
@@ -78,8 +78,8 @@ export const claimRun = Effect.fnUntraced(function* (host: ActorHost, actor: Act
   }
   // The claim is an event: those who watch see that the run has begun.
   host.feed.wake(channelKey(head.tenant, head.conversation))
-  const { last: since, worked_ms } = worked
-  const held: HeldRun = { head, state: folded.success, worked_ms, since, past }
+  const { last: last_append_at, worked_ms } = worked
+  const held: HeldRun = { head, state: folded.success, worked_ms, last_append_at, past }
   return held
 })
 
@@ -115,7 +115,7 @@ const onDurableOf =
 export const continueRun = Effect.fnUntraced(function* (
   host: ActorHost,
   actor: Actor,
-  { head, past, since, state, worked_ms }: HeldRun,
+  { head, last_append_at, past, state, worked_ms }: HeldRun,
   memory: Context.Context<AgentMemory>,
   hasWaited: boolean
 ) {
@@ -133,7 +133,7 @@ export const continueRun = Effect.fnUntraced(function* (
   }
   const looped = runLoop(
     services,
-    { run, state, worked_ms, since, rested: hasWaited },
+    { run, state, worked_ms, last_append_at, rested: hasWaited },
     past,
     actor.wakeup,
     isDefinitionChanged(agent, state) ? "definition_changed" : undefined
@@ -155,7 +155,7 @@ export const continueRun = Effect.fnUntraced(function* (
       head,
       state: finish.state,
       worked_ms: finish.worked_ms,
-      since: undefined,
+      last_append_at: undefined,
       past
     }
   }

@@ -1,11 +1,15 @@
 /**
- * The loop of one run, and the run's one writer. Each pass of it
+ * The loop of one run, in the process that owns the run. It appends through its `RunWriter` only. Commands, such as a cancel
+ * or a decision, are appended by others, and the loop reads them after a wakeup. Each pass
  *
- * 1. reads what others appended, after a wakeup that says so;
- * 2. decides on everything that has arrived: completed work, dispatches, questions;
- * 3. appends all events of the pass at once, and calls those who wait for that;
- * 4. interrupts work that is in flight and not wanted, and starts work that is wanted and not in flight;
- * 5. sleeps until work completes, or a wakeup comes.
+ * 1. reads what others appended, if a wakeup is pending;
+ * 2. decides on all inputs that have arrived: completed work, dispatches, questions;
+ * 3. if that gave events, starts the calls that they want before the events are durable, and decides on the inputs that have
+ *    arrived by then, such as the results of calls that were done at once;
+ * 4. appends the events of the pass at once, and notifies those who wait for that;
+ * 5. runs the pending transactions, one after the other: each appends its own dispatch and result;
+ * 6. interrupts work in flight that is no longer wanted, and starts wanted work that is not in flight;
+ * 7. sleeps until work completes or a wakeup comes.
  *
  * It ends when the run has ended, when the run waits for people alone, or when its process drains and nothing of the run is
  * in flight. What the state wants (`work`) is all that it starts, so recovery, cancels and decisions by others are no special
@@ -51,8 +55,8 @@ export interface Held {
   readonly state: RunState
   /** How long it has been at work, in ms, as `WorkedTime` counts. */
   readonly worked_ms: number
-  /** When the last entry was appended, in ms since 1970; undefined of a run that rested. */
-  readonly since: number | undefined
+  /** When the last entry was appended, in ms since 1970; undefined for a run that rested. */
+  readonly last_append_at: number | undefined
   /** It waited in this process for people, so no earlier owner has left anything to recover. */
   readonly rested: boolean
 }
@@ -75,17 +79,27 @@ interface PendingTransaction {
   readonly onDone: () => void
 }
 
-/** An empty list that nothing is pushed to: `and` makes a list of one, where a push would allocate for many (bench row `step`). */
-const nothing: Array<never> = []
+/**
+ * The list of every loop that has no items. It is shared and never pushed to: a loop that has nothing to do allocates no list,
+ * and `list === no_items` says that there are none.
+ */
+const no_items: Array<never> = []
 
-const and = <A>(list: Array<A>, item: A): Array<A> =>
-  list === nothing ? [item] : (list.push(item), list)
+/**
+ * The list with one more item. The first item makes a list of one, because a push to an empty list allocates room for many
+ * (bench row `step`).
+ */
+const appended = <A>(list: Array<A>, item: A): Array<A> =>
+  list === no_items ? [item] : (list.push(item), list)
 
-/** A generator over ready values never yields the thread, so the loop does after so many passes. */
+/** While every value that a pass needs is ready, the loop keeps the thread, so it yields the thread after this many passes. */
 const passes_per_yield = 32
 
 /**
- * Runs a claimed run until it ends, rests or is drained; its fibers end with it. With `stop` it fails the run for that reason.
+ * Runs a claimed run until it ends, rests or is drained; its fibers end with it. `stop_reason` fails a run that was just
+ * claimed: it is ignored for one that has rested in this process, and `unknown_agent` takes its place where this process
+ * does not define an agent of the run.
+ *
  * Fails with FencedOff when another owner has the run, with JournalError when the journal does not answer for some 5 s, and
  * with RunQuarantined when the journal does not fold.
  */
@@ -94,11 +108,11 @@ export const run = (
   held: Held,
   past: Past,
   wakeup: RunWakeup,
-  stop: string | undefined
+  stop_reason: string | undefined
 ): Effect.Effect<Finish, LoopFailure, AgentMemory> =>
   Effect.contextWith((context: Context.Context<AgentMemory>) => {
     const loop = new Loop(context, services, held, past, wakeup)
-    if (!held.rested) loop.recover(stop)
+    if (!held.rested) loop.recover(stop_reason)
     return loop.run()
   })
 
@@ -112,12 +126,12 @@ class Loop implements LoopHost {
   readonly fork: Fork
   readonly deadlines: Deadlines
   /** Inputs that no pass has decided on yet. */
-  #inbox: Array<RunInput> = nothing
+  #inbox: Array<RunInput> = no_items
   /** Those of the inbox's inputs that somebody waits for; work that was done at once has no waiter. */
-  #waiters: Array<AppendWaiter> = nothing
-  #transactions: Array<PendingTransaction> = nothing
+  #waiters: Array<AppendWaiter> = no_items
+  #transactions: Array<PendingTransaction> = no_items
   #coroutine: Coroutine<Finish, LoopFailure> | undefined
-  /** Only of a run whose time is bounded. */
+  /** Undefined for a run without `wall_ms_max`. */
   readonly #wall: WallClockLimit | undefined
   /** Something completed or woke the loop since a pass last took the inbox, which may be during an append or a yield. */
   #hasNews = false
@@ -148,9 +162,9 @@ class Loop implements LoopHost {
   }
 
   /** Decides at the first pass on what an earlier owner left, and stops a run that cannot go on here. */
-  recover(stop: string | undefined): void {
+  recover(stop_reason: string | undefined): void {
     this.#submit({ _tag: "Recovered" })
-    const reason = this.#isDefined() ? stop : "unknown_agent"
+    const reason = this.#isDefined() ? stop_reason : "unknown_agent"
     if (reason !== undefined) {
       const stopping = { status: "failed", by: "runtime", reason } as const
       this.#submit({ _tag: "Stops", stopping })
@@ -178,7 +192,7 @@ class Loop implements LoopHost {
       // Calls start before the turn that asked for them is durable: a read may be done again, and any other waits for its
       // own dispatch. A call that is done at once shares the append of its turn.
       if (this.writer.isAhead) this.#startCalls()
-      const callWaiters = this.#inbox === nothing ? nothing : this.#decide()
+      const callWaiters = this.#inbox === no_items ? no_items : this.#decide()
       // What has arrived until here is decided on. What arrives during the append is news.
       this.#hasNews = false
 
@@ -191,8 +205,8 @@ class Loop implements LoopHost {
       if (this.#transactions.length > 0) yield* Loop.#transact(this)
 
       if (this.#state.ended !== undefined) return this.#finish("ended")
-      this.#reconcile()
-      this.#wall?.look(this.#state)
+      this.#matchWork()
+      this.#wall?.check(this.#state)
 
       if (passes % passes_per_yield === 0) yield* Effect.yieldNow
       if (this.#hasNews || this.#inbox.length > 0 || this.#wakeup.pending) continue
@@ -200,21 +214,22 @@ class Loop implements LoopHost {
         if (this.#wakeup.draining) return this.#finish("drained")
         if (isParkable(this.#state)) return this.#finish("rests")
       }
+      // A bare `yield` sleeps until `wake` or `resumeSoon` continues the coroutine.
       yield
     }
   }
 
-  /** Decides on all inputs that have arrived. Gives those who wait for their append. */
+  /** Decides on all inputs that have arrived. Gives the waiters for the append of these inputs. */
   #decide(): ReadonlyArray<AppendWaiter> {
     const inputs = this.#inbox
     const waiters = this.#waiters
-    this.#inbox = nothing
-    this.#waiters = nothing
+    this.#inbox = no_items
+    this.#waiters = no_items
     this.writer.decide(inputs)
     return waiters
   }
 
-  /** The inputs that they waited for are appended, or no events came of them. */
+  /** Tells waiters that the events of their inputs are durable, or that their inputs gave none. */
   #notify(waiters: ReadonlyArray<AppendWaiter>): void {
     for (const waiter of waiters) {
       if (waiter.key === undefined) waiter.onDurable()
@@ -222,14 +237,16 @@ class Loop implements LoopHost {
     }
   }
 
+  /** Runs the pending transactions, one after the other, and notifies those who wait for each. */
   static readonly #transact = Effect.fnUntraced(function* (self: Loop) {
     for (;;) {
       const next = self.#transactions.shift()
       if (next === undefined) return
       const { onDone, transaction } = next
       const isDispatched = yield* self.writer.transact(transaction)
-      // A refused dispatch is decided like any other input, for the call's result. After a transaction its result may
-      // conclude a step or the run, which an append without inputs writes.
+      // A transaction appends its dispatch and its result. The call's result may end the step or the run: `write` without
+      // inputs appends those events. A transaction that may not be dispatched appends nothing: `write` decides on its
+      // dispatch, which gives the call a result that says why.
       yield* self.writer.write(isDispatched ? [] : [transaction.dispatches])
       onDone()
     }
@@ -244,14 +261,14 @@ class Loop implements LoopHost {
     })
   }
 
-  /** Are the agents of all open frames defined in this process? A run of which one is not should not have been claimed. */
+  /** Does this process define the agents of all open frames? Where it does not, the run cannot go on here. */
   #isDefined(): boolean {
     const { directory } = this.#services
     return this.#state.openFrames.every(({ agent }) => directory.get(agent) !== undefined)
   }
 
-  /** Lets what is in flight be what is wanted. While the process drains, nothing is started. */
-  #reconcile(): void {
+  /** Interrupts work that is no longer wanted; starts what is missing, unless the run is draining. */
+  #matchWork(): void {
     const wanted = wantedWork(this.#state)
     this.#inFlight.keep(wanted)
     if (!this.#wakeup.draining) this.#startAll(wanted)
@@ -262,16 +279,20 @@ class Loop implements LoopHost {
       this.#startAll(wantedCalls(this.#state))
   }
 
+  /** Starts what is not in flight, and of calls at most `calls_parallel_max` beside what is. */
   #startAll(wanted: ReadonlyArray<Work>): void {
     const inFlight = this.#inFlight
     let parallel = inFlight.count
-    const most = this.#state.accepted.limits.calls_parallel_max
+    const parallel_max = this.#state.accepted.limits.calls_parallel_max
     for (let i = 0; i < wanted.length; i++) {
       const each = wanted[i]!
       if (inFlight.has(each.key)) continue
       if (each._tag !== "RunCall") {
         if (each._tag === "AskLimit" || each.start) inFlight.start(each)
-      } else if (each.start && parallel < most && !inFlight.start(each)) parallel++
+      } else if (each.start && parallel < parallel_max) {
+        // `start` returns true when the call was done at once: then nothing of it is in flight.
+        if (!inFlight.start(each)) parallel++
+      }
     }
   }
 
@@ -321,12 +342,12 @@ class Loop implements LoopHost {
   }
 
   #enqueue(input: RunInput, waiter: AppendWaiter | undefined): void {
-    this.#inbox = and(this.#inbox, input)
-    if (waiter !== undefined) this.#waiters = and(this.#waiters, waiter)
+    this.#inbox = appended(this.#inbox, input)
+    if (waiter !== undefined) this.#waiters = appended(this.#waiters, waiter)
   }
 
   transact(transaction: Transaction, onDone: () => void): void {
-    this.#transactions = and(this.#transactions, { transaction, onDone })
+    this.#transactions = appended(this.#transactions, { transaction, onDone })
     this.wake()
   }
 

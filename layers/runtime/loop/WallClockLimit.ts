@@ -12,7 +12,7 @@ type Services = Pick<LoopServices, "clock" | "deadlines">
 
 export interface WallClockLimit {
   /** Sets the timer by the state: an extension moves it, and while the run waits only for people there is none. */
-  readonly look: (state: RunState) => void
+  readonly check: (state: RunState) => void
   /** How long the run has been at work until now, in ms. */
   readonly worked: () => number
   readonly stop: () => void
@@ -23,7 +23,7 @@ export interface Worked {
   /** Up to the last entry of its journal. */
   readonly worked_ms: number
   /** When that entry was appended, in ms since 1970; undefined = time counts from now on. */
-  readonly since: number | undefined
+  readonly last_append_at: number | undefined
 }
 
 /** How long a run has been at work up to the last entry of its journal, from what a fold sees of each entry. */
@@ -40,16 +40,16 @@ export class WorkedTime {
   }
 }
 
-/** Only for a run that has such a bound. `since`: the time of its last entry, from which more of it counts. */
+/** Only for a run that has such a bound. Time counts from `last_append_at` on. */
 export const make = (
   { clock, deadlines }: Services,
-  { since: last, state, worked_ms }: Worked,
+  { last_append_at, state, worked_ms }: Worked,
   wake: () => void
 ): WallClockLimit => {
   const now = () => clock.currentTimeMillisUnsafe()
   let spent = worked_ms
   /** Since when time counts; undefined while it does not. */
-  let since = isParkable(state) ? undefined : last
+  let since = isParkable(state) ? undefined : last_append_at
   let cancel: (() => void) | undefined
   let due: number | undefined
   const disarm = () => {
@@ -58,7 +58,7 @@ export const make = (
     due = undefined
   }
   return {
-    look: (state) => {
+    check: (state) => {
       const working = state.ended === undefined && !isParkable(state)
       if (!working) {
         if (since !== undefined) spent += Math.max(0, now() - since)

@@ -52,17 +52,17 @@ const replay = Effect.fnUntraced(function* (options: Options) {
   const { address, tenant } = recording.accepted
   const memory = yield* (yield* AgentMemories).get(tenant, address)
   let state = fold(claim.entries.map(({ event }) => event))
-  let since = claim.entries.at(-1)?.at
+  let last_append_at = claim.entries.at(-1)?.at
   let worked_ms = 0
   let rested = false
   for (;;) {
     const finish = yield* Effect.provideContext(
-      runLoop(loop, { run, state, worked_ms, since, rested }, past, wakeup, undefined),
+      runLoop(loop, { run, state, worked_ms, last_append_at, rested }, past, wakeup, undefined),
       memory
     )
     if (finish.how !== "rests") break
     ;({ state, worked_ms } = finish)
-    since = undefined
+    last_append_at = undefined
     rested = true
     let answered = 0
     for (const request of ReplayAnswers.openRequests(state)) {
