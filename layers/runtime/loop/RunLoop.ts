@@ -80,8 +80,8 @@ interface PendingTransaction {
 }
 
 /**
- * The list of every loop that has no items. It is shared and never pushed to: a loop that has nothing to do allocates no list,
- * and `list === no_items` says that there are none.
+ * The empty list of inputs, waiters and transactions. All loops share it, so it is never pushed to: a loop that has nothing to
+ * do allocates no list, and `list === no_items` tells an empty list.
  */
 const no_items: Array<never> = []
 
@@ -229,7 +229,7 @@ class Loop implements LoopHost {
     return waiters
   }
 
-  /** Tells waiters that the events of their inputs are durable, or that their inputs gave none. */
+  /** Notifies waiters that the events of their inputs are durable, or that their inputs gave none. */
   #notify(waiters: ReadonlyArray<AppendWaiter>): void {
     for (const waiter of waiters) {
       if (waiter.key === undefined) waiter.onDurable()
@@ -279,7 +279,7 @@ class Loop implements LoopHost {
       this.#startAll(wantedCalls(this.#state))
   }
 
-  /** Starts what is not in flight, and of calls at most `calls_parallel_max` beside what is. */
+  /** Starts wanted work that is not in flight; a call only while fewer than `calls_parallel_max` pieces of work are. */
   #startAll(wanted: ReadonlyArray<Work>): void {
     const inFlight = this.#inFlight
     let parallel = inFlight.count
