@@ -50,7 +50,7 @@ export interface CallContext {
    * asked about a lost call, the call was over then.
    */
   readonly over_at?: number
-  /** Would the gate let the tool run with these arguments without asking a person? For a body that is redirected. */
+  /** Do the kill switch and the policy let the tool run with these arguments without asking a person? For a body that is redirected. */
   readonly permits?: (args: unknown) => boolean
   /** Shows watchers of the run a preliminary result, any JSON, in the place of the one before; it is not stored. */
   readonly show: (result: unknown) => void

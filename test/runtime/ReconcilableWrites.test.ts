@@ -309,21 +309,31 @@ const taken = Effect.fnUntraced(function* (
 })
 
 describe("a reconcilable call of an owner that is gone", () => {
+  const timeout_ms = 200
   const options = (
     asks: Asks,
     seen: Array<CallContext>,
     bodies: Array<CallContext>
   ): H.Options => ({
     // It asks a person now: one who let it go has done so for what is sent again too.
-    tools: { write: H.asks((n, context) => Effect.sync(() => bodies.push(context) && n)) },
+    tools: {
+      write: H.asks((n, context) => Effect.sync(() => bodies.push(context) && n), { timeout_ms })
+    },
     script: () => text("done"),
     spied: asking(asks, seen)
   })
 
-  for (const [title, asks, outcome, sends] of [
-    ["has the result that its tool finds", () => happened, value('"asked"'), 0],
-    ["is sent by the next one where it did not happen", () => not, value("7"), 1]
-  ] as ReadonlyArray<readonly [string, Asks, Outcome, number]>) {
+  for (const [title, asks, outcome, sends, was_ms] of [
+    ["has the result that its tool finds", () => happened, value('"asked"'), 0, 300],
+    ["is sent by the next one where it did not happen", () => not, value("7"), 1, 300],
+    [
+      "is asked for no earlier where its time seems to be over",
+      () => happened,
+      value('"asked"'),
+      0,
+      1
+    ]
+  ] as ReadonlyArray<readonly [string, Asks, Outcome, number, number]>) {
     it.live(title, () => {
       const seen: Array<CallContext> = []
       const bodies: Array<CallContext> = []
@@ -337,7 +347,8 @@ describe("a reconcilable call of an owner that is gone", () => {
           asks(count, context)
         )
       return Effect.gen(function* () {
-        const { next, run } = yield* taken(options(timed, seen, bodies), "ask", 300)
+        const taken_at = yield* Effect.clockWith((clock) => clock.currentTimeMillis)
+        const { next, run } = yield* taken(options(timed, seen, bodies), "ask", was_ms)
         const all = yield* next.run(H.ended(run))
         assert.deepStrictEqual(H.outcome(all), outcome)
         assert.deepStrictEqual([seen.length, bodies.length], [1, sends])
@@ -346,6 +357,8 @@ describe("a reconcilable call of an owner that is gone", () => {
           event._tag === "CallDispatched" ? [event] : []
         )
         assert.isAtLeast(asked_at, dispatched!.over_at!)
+        // An attempt may begin its body as late as its timeout after its dispatch.
+        assert.isAtLeast(asked_at - taken_at, 2 * timeout_ms)
         for (const { key } of [...seen, ...bodies]) assert.strictEqual(key, dispatched!.key)
       }).pipe(Effect.scoped, Effect.provide(EphemeralStores.layer))
     })

@@ -114,11 +114,16 @@ const askRepeatedly = Effect.fnUntraced(function* (
   }
 })
 
-/** Waits until the attempt of an earlier owner is over, and at most as long as an attempt can take: clocks differ. */
+/**
+ * Waits until an attempt of an earlier owner is over: as long as an attempt can take, from now on, because that owner
+ * dispatches nothing any more. The wall clock may have been set ahead since, so that it shortens nothing; it lengthens the
+ * wait, up to twice, where the tool's timeout was longer then.
+ */
 const waitUntilOver = (clock: Clock.Clock, { host, tool }: DispatchedCall) =>
   Effect.suspend(() => {
+    const attempt_ms = graceOf(tool) + tool.spec.timeout_ms
     const left_ms = overAtOf(host.call().phase) - clock.currentTimeMillisUnsafe()
-    return Effect.sleep(Math.min(Math.max(left_ms, 0), graceOf(tool) + tool.spec.timeout_ms))
+    return Effect.sleep(Math.max(attempt_ms, Math.min(left_ms, 2 * attempt_ms)))
   })
 
 /** The ends of one call: by its body or by what its tool says. */
