@@ -67,7 +67,7 @@ const banner = Effect.fnUntraced(function* (
   yield* say()
 })
 
-const walk = Effect.fnUntraced(function* (receiver: Receiver.Receiver) {
+const walk = Effect.fnUntraced(function* (data: string, receiver: Receiver.Receiver) {
   yield* Effect.gen(function* () {
     if (!receiver.repaired()) {
       yield* say(
@@ -83,7 +83,9 @@ const walk = Effect.fnUntraced(function* (receiver: Receiver.Receiver) {
         : "  All events of the incident were delivered."
     )
     yield* say()
-    yield* say("  Next, in another terminal:   npm run chat -- --conversation walk")
+    // The chat looks for the service where a start without a variable puts it.
+    const where = data === Environment.data_default ? "" : `TROUPE_DATA=${data} `
+    yield* say(`  Next, in another terminal:   ${where}npm run chat -- --conversation walk`)
     yield* say(
       '  and ask it: "What is stuck?", then "Replay the first". While the approval waits, kill this process'
     )
@@ -154,7 +156,7 @@ const main = Effect.gen(function* () {
         Option.map(chosen, ({ model }) => model),
         model_ignored
       ),
-      walk(receiver)
+      walk(data, receiver)
     ),
     context
   )

@@ -27,6 +27,9 @@ export class Unusable extends Schema.TaggedError<Unusable>()("Unusable", {
   }
 }
 
+/** Where a service keeps its data, and where the chat looks for it, unless a variable names another place. */
+export const data_default = ".troupe"
+
 export interface Settings {
   readonly data: string
   /** 0 asks the system for a free one. */
@@ -66,7 +69,7 @@ const databaseOf = (text: string): Effect.Effect<Redacted.Redacted, Unusable> =>
 export const readSettings: Effect.Effect<Settings, Unusable> = Effect.gen(function* () {
   const database = yield* textOf("TROUPE_DATABASE_URL")
   return {
-    data: (yield* textOf("TROUPE_DATA")) ?? ".troupe",
+    data: (yield* textOf("TROUPE_DATA")) ?? data_default,
     port: yield* portOf((yield* textOf("TROUPE_PORT")) ?? "7717"),
     database: database === undefined ? Option.none() : Option.some(yield* databaseOf(database)),
     model_ignored:

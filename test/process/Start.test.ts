@@ -71,6 +71,8 @@ it.live(
       const first = yield* up(data)
       // What kill -9 is given, where other services run on the machine too.
       assert.include(first.text(), `process         ${first.pid}\n`)
+      // The chat finds the service with what is printed.
+      assert.include(first.text(), `TROUPE_DATA=${data} npm run chat -- --conversation walk`)
       const token = textOf(data, "token")
       assert.include(first.text(), token)
 
