@@ -168,9 +168,7 @@ const asked = (
 ) => {
   const place = `${run} ${call}`
   const truth = Effect.suspend((): Effect.Effect<Reconciled, ToolError> => {
-    const how = world.chance(world.faults.tool / 2)
-      ? world.pick(["is away", "is mute"] as const)
-      : ""
+    const how = world.chance(world.faults.tool) ? world.pick(["is away", "is mute"] as const) : ""
     if (how !== "") {
       world.count(`a question that ${how}`)
       return how === "is mute"

@@ -294,19 +294,6 @@ export const mutants: Readonly<Record<string, Mutation>> = {
           : { ...tool, reconcile: () => Effect.succeed({ _tag: "NotHappened" }) }
       )
   },
-  "what was lost is asked for while it may be on its way": {
-    ports: journal((inner) => ({
-      claim: (run, owner, seen) =>
-        Effect.map(inner.claim(run, owner, seen), (claim) => ({
-          ...claim,
-          entries: claim.entries.map((entry) =>
-            entry.event._tag === "CallDispatched" && entry.event.over_at !== undefined
-              ? { ...entry, event: { ...entry.event, over_at: 0 } }
-              : entry
-          )
-        }))
-    }))
-  },
   "what was lost is unknown, and nobody asks": respec("wire", { reconcile: false }),
   "a tool that asks runs without": respec("pay", { permission: "allow" }),
   "what runs is not what was approved": {
