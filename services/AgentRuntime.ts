@@ -102,7 +102,7 @@ export interface ActorInfo {
   readonly tenant: Tenant
   readonly address: Address
   /**
-   * `running`: it has a run in hand, at work or waiting for a person; `idle`: it has none; `parked`: only the record of a
+   * `running`: it has claimed a run, which is at work or waits for a person; `idle`: it has none; `parked`: only the record of a
    * question waits for a person, and the process has nothing else of the run; `stopped`: it crashed too often.
    */
   readonly state: "running" | "idle" | "parked" | "stopped"

@@ -51,8 +51,8 @@ export interface Append {
   readonly events: ReadonlyArray<RunEvent>
   /** The run's status after them (`statusOf` of the folded state). */
   readonly status: RunStatus
-  /** Whether the run rests after them (`RunHead.rests`). Absent = no: it is recovered when its owner is gone. */
-  readonly rests?: boolean
+  /** Whether the run is parkable after them (`RunHead.parkable`). Absent = no: it is recovered when its owner is gone. */
+  readonly parkable?: boolean
 }
 
 export interface RunHead {
@@ -68,10 +68,10 @@ export interface RunHead {
   /** The process that has it, while its lease lives; undefined if nobody does. */
   readonly owner: string | undefined
   /**
-   * The run rests: only people can move it, by a decision, a cancel or an operator's result (`isParkable`). It may be
+   * The run is parkable: only people can move it, by a decision, a cancel or an operator's result (`isParkable`). It may be
    * resident, with its actor in a process, or parked. It continues after an amendment.
    */
-  readonly rests: boolean
+  readonly parkable: boolean
   /** Its journal does not fold: it is not continued, and later runs of its address wait. */
   readonly quarantined?: true
   /** What its last owner did not host (`Needs`): only a process that hosts all of it may claim it. Absent = not known. */
@@ -151,7 +151,7 @@ export class RunJournal extends Context.Service<
       run: RunId,
       fence: Fence,
       body: Effect.Effect<A, E, R>,
-      record: (exit: Exit.Exit<A, E>) => Pick<Append, "events" | "status" | "rests">
+      record: (exit: Exit.Exit<A, E>) => Pick<Append, "events" | "status" | "parkable">
     ): Effect.Effect<void, StaleAppend | FencedOff | JournalError, R>
 
     /** At most `limit` (up to 10,000) entries from `from` on. Unknown runs are empty. */
@@ -190,7 +190,7 @@ export class RunJournal extends Context.Service<
     /**
      * At most `limit` runs that `owner` should continue, tenants in turn, each with its oldest. They are those
      *
-     * - that have not ended and do not rest. A run that awaits a person and does not rest is among them: other work than
+     * - that have not ended and are not parkable. A run that awaits a person and is not parkable is among them: other work than
      *   the question may have been in flight.
      * - whose owner has no lease, or is `owner` itself,
      * - whose agent and needs are all among `hosted`,
@@ -206,7 +206,7 @@ export class RunJournal extends Context.Service<
      * Makes `owner` the owner of at most `limit` runs, tenants in turn, each with its oldest, and gives those that it took.
      * They are those
      *
-     * - that rest,
+     * - that are parkable,
      * - whose owner has no lease,
      * - whose agent and needs are all among `hosted`.
      *

@@ -68,7 +68,7 @@ const remove = (store: Store, stored: StoredMessage) => {
   if (key?.waiting.size === 0) store.keys.delete(name)
 }
 
-const bury = (store: Store, stored: StoredMessage, now: number) => {
+const moveToDeadLetters = (store: Store, stored: StoredMessage, now: number) => {
   const { message } = stored
   remove(store, stored)
   // A message that was a dead letter before moves to the end of the list.
@@ -140,7 +140,7 @@ const make = Effect.map(EphemeralStore, (store) =>
       if (stored.failures.length > failures_max) stored.failures.shift()
       stored.owner = undefined
       stored.leased_until = 0
-      if (retry_at === undefined) bury(store, stored, at)
+      if (retry_at === undefined) moveToDeadLetters(store, stored, at)
       else stored.due_at = retry_at
       return true
     }),

@@ -21,10 +21,10 @@ export const appendEvents = (
   run: StoredRun,
   events: ReadonlyArray<RunEvent>,
   status: RunStatus,
-  rests: boolean,
+  parkable: boolean,
   at: number
 ): void => {
-  run.rests = rests
+  run.parkable = parkable
   const { entries } = run
   for (const event of events) entries.push({ seq: entries.length, at, event })
   if (run.status !== status) {

@@ -21,7 +21,7 @@ export const runHeadOf = (store: Store, run: StoredRun, now: number): RunHead =>
   created_at: run.created_at,
   owner:
     run.owner !== undefined && (store.leases.get(run.owner) ?? 0) > now ? run.owner : undefined,
-  rests: run.rests,
+  parkable: run.parkable,
   ...(run.quarantined === undefined ? undefined : { quarantined: true }),
   ...(run.needs.length === 0 ? undefined : { needs: run.needs })
 })
@@ -41,7 +41,7 @@ export const recoverableRuns = Effect.fn("RunJournal.recoverable")(function* (
   const now = yield* Clock.currentTimeMillis
   const found: Array<StoredRun> = []
   for (const run of store.open) {
-    if (run.rests || run.quarantined !== undefined) continue
+    if (run.parkable || run.quarantined !== undefined) continue
     if (!isHosted(run, hosted) || !isFirst(store, run)) continue
     const current = runHeadOf(store, run, now).owner
     if (current === undefined || current === owner) found.push(run)
@@ -66,7 +66,7 @@ export const adoptRuns = Effect.fn("RunJournal.adopt")(function* (
   const now = yield* Clock.currentTimeMillis
   const found: Array<StoredRun> = []
   for (const run of store.open) {
-    if (!run.rests || run.quarantined !== undefined || !isHosted(run, hosted)) continue
+    if (!run.parkable || run.quarantined !== undefined || !isHosted(run, hosted)) continue
     if (runHeadOf(store, run, now).owner === undefined) found.push(run)
   }
   return takeInTurns(found, limit).map((run) => {

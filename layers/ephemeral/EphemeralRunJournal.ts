@@ -105,7 +105,7 @@ const create = Effect.fn("RunJournal.create")(function* (
     created_at: now,
     entries: [],
     status: "pending",
-    rests: false,
+    parkable: false,
     epoch: 0,
     owner: undefined,
     needs: [],
@@ -145,7 +145,7 @@ const claimRun =
         run.owner = owner
         run.needs = []
         const status = run.status === "pending" ? "processing" : run.status
-        appendEvents(store, run, [{ _tag: "RunClaimed", epoch, owner }], status, run.rests, now)
+        appendEvents(store, run, [{ _tag: "RunClaimed", epoch, owner }], status, run.parkable, now)
         const gap = gapIn(run.entries, 0)
         return gap === undefined
           ? Effect.succeed({ head: runHeadOf(store, run, now), entries: run.entries.slice() })
@@ -186,15 +186,15 @@ const transactRun =
     id: RunId,
     fence: Fence,
     body: Effect.Effect<A, E, R>,
-    record: (exit: Exit.Exit<A, E>) => Pick<Append, "events" | "status" | "rests">
+    record: (exit: Exit.Exit<A, E>) => Pick<Append, "events" | "status" | "parkable">
   ): Effect.Effect<void, StaleAppend | FencedOff | JournalError, R> =>
     Effect.uninterruptibleMask((restore) =>
       Effect.flatMap(holdRun(store, id, fence, restore), ({ held, run }) =>
         restore(exitInTime(body)).pipe(
           Effect.flatMap((exit) =>
             Effect.clockWith((clock) => {
-              const { events, rests = false, status } = record(exit)
-              appendEvents(store, run, events, status, rests, clock.currentTimeMillisUnsafe())
+              const { events, parkable = false, status } = record(exit)
+              appendEvents(store, run, events, status, parkable, clock.currentTimeMillisUnsafe())
               return Effect.void
             })
           ),
@@ -286,8 +286,8 @@ const make = Effect.gen(function* () {
     if (run.held !== undefined) return Effect.andThen(Deferred.await(run.held), append(request))
     const refused = refusal(run, request.fence)
     if (refused !== undefined) return Effect.fail(refused)
-    const { events, rests = false, status } = request
-    appendEvents(store, run, events, status, rests, clock.currentTimeMillisUnsafe())
+    const { events, parkable = false, status } = request
+    appendEvents(store, run, events, status, parkable, clock.currentTimeMillisUnsafe())
     return Effect.void
   }
   const append: AppendEvents = Object.assign(

@@ -41,7 +41,7 @@ export interface StoredRun {
   readonly entries: Array<JournalEntry>
   status: RunStatus
   /** Only an amendment can advance the run. */
-  rests: boolean
+  parkable: boolean
   epoch: number
   owner: string | undefined
   /** What the run needs and its last owner did not host. */

@@ -136,7 +136,7 @@ const claimed = Effect.fnUntraced(function* (
             state: fold(claim.entries.map((entry) => entry.event)),
             worked_ms: 0,
             last_append_at: undefined,
-            rested: false
+            hasWaited: false
           },
           no_past,
           makeWakeup(),

@@ -161,7 +161,7 @@ const reasonOf = (detail: Detail, proposals: ReadonlyArray<Step>): string => {
     outcome._tag === "Revised" ? [`${outcome.by} asked: ${outcome.note}`] : []
   )
   const last = detail.failures.at(-1)?.error ?? "no error was kept"
-  const reason = `${subjectOf(detail) ?? "The event"} was refused ${detail.failures.length} times, last with "${last}"; the fault was the receiver's, and another try can mend it.`
+  const reason = `${subjectOf(detail) ?? "The event"} was refused ${detail.failures.length} times, last with "${last}"; the fault was the receiver's, and another try can succeed.`
   return [reason, ...notes].join(" ").slice(0, 1_000)
 }
 

@@ -166,10 +166,10 @@ export const effectivePermission = (
   policy: Policy,
   subject: Subject,
   args: unknown,
-  killed: boolean,
+  isKillSwitchOn: boolean,
   roles?: Roles
 ): Answer => {
-  if (killed) return "deny"
+  if (isKillSwitchOn) return "deny"
   const permission = permissionFor(policy, subject)
   return typeof permission === "function" ? permission(args, roles) : permission
 }

@@ -43,8 +43,8 @@ export type Work = AskModel | RunCall | AskLimit
 
 /** All wanted work. Looks at open frames and calls only, so its cost does not grow with the run (bench row `history`). */
 export const wantedWork = (state: RunState): ReadonlyArray<Work> => {
-  if (state.ended !== undefined) return nothing
-  let wanted: Array<Work> = nothing
+  if (state.ended !== undefined) return no_work
+  let wanted: Array<Work> = no_work
   if (state.stopping === undefined) {
     // `ahead` reserves turns of frames before this one: two frames never take the last turn both.
     let ahead = 0
@@ -58,7 +58,7 @@ export const wantedWork = (state: RunState): ReadonlyArray<Work> => {
       const last = reached !== undefined && state.accepted.limits.on_breach === "answer"
       if (state.steps + ahead >= lastStep(state, id === rootFrame)) continue
       const step = frame.step + 1
-      wanted = and(wanted, {
+      wanted = withWork(wanted, {
         _tag: "AskModel",
         // The same turn without tools is other work.
         key: last ? `${id}/${step}/answer` : `${id}/${step}`,
@@ -70,7 +70,7 @@ export const wantedWork = (state: RunState): ReadonlyArray<Work> => {
       ahead++
     }
     const asking = asked(state)
-    if (asking !== undefined) wanted = and(wanted, asking)
+    if (asking !== undefined) wanted = withWork(wanted, asking)
   }
   return wantedCalls(state, wanted)
 }
@@ -78,7 +78,7 @@ export const wantedWork = (state: RunState): ReadonlyArray<Work> => {
 /** The calls among the wanted work, appended to `before`. */
 export const wantedCalls = (
   state: RunState,
-  before: Array<Work> = nothing
+  before: Array<Work> = no_work
 ): ReadonlyArray<Work> => {
   let wanted = before
   const { open } = state
@@ -89,12 +89,12 @@ export const wantedCalls = (
       case "Decided":
         // A call in phase Asking is no work: it waits in the state alone.
         if (state.stopping === undefined) {
-          wanted = and(wanted, { _tag: "RunCall", key: id, call: id, start: true })
+          wanted = withWork(wanted, { _tag: "RunCall", key: id, call: id, start: true })
         }
         break
       case "Dispatched":
         // Of this epoch it is in flight. Of an older one it is sent again with the same key, or reconciled, if its tool declares that.
-        wanted = and(wanted, {
+        wanted = withWork(wanted, {
           _tag: "RunCall",
           key: id,
           call: id,
@@ -120,11 +120,11 @@ const asked = (state: RunState): AskLimit | undefined => {
   return undefined
 }
 
-const nothing: Array<Work> = []
+const no_work: Array<Work> = []
 
-/** The list with one more. The first makes a list of one: a push to an empty list allocates for many (bench row `step`). */
-const and = (wanted: Array<Work>, piece: Work): Array<Work> => {
-  if (wanted === nothing) return [piece]
+/** The list with one more item. The first makes a list of one, because a push to an empty list allocates room for many (bench row `step`). */
+const withWork = (wanted: Array<Work>, piece: Work): Array<Work> => {
+  if (wanted === no_work) return [piece]
   wanted.push(piece)
   return wanted
 }

@@ -77,7 +77,7 @@ const recoveryTests = (it: Vitest.MethodsNonLive<Needs>): void => {
       })
   )
 
-  it.effect("a run that rests is adopted only by a process that hosts all that it needs", () =>
+  it.effect("a parkable run is adopted only by a process that hosts all that it needs", () =>
     Effect.gen(function* () {
       const journal = yield* RunJournal
       const version = versionOf(own, { definition: "d", tools: "t" })
@@ -179,7 +179,7 @@ const hostTests = (it: Vitest.MethodsNonLive<Needs>): void => {
     })
   )
 
-  it.effect("a run that rests is adopted behind many of another tenant", () =>
+  it.effect("a parkable run is adopted behind many of another tenant", () =>
     Effect.gen(function* () {
       const journal = yield* RunJournal
       const agent = AgentName.make("crowded-rest")

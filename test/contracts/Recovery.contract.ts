@@ -86,13 +86,13 @@ const recoverableTests = (it: Vitest.MethodsNonLive<Needs>): void => {
       const agent = AgentName.make("elsewhere")
       const address = () => ({ agent, key: ConversationId.make(Samples.unique("c")) })
       const moving = yield* Samples.begin({ address: address() })
-      const resting = yield* Samples.begin({ address: address() }, asks())
-      assert.isTrue((yield* journal.head(resting.run)).rests)
+      const parkable = yield* Samples.begin({ address: address() }, asks())
+      assert.isTrue((yield* journal.head(parkable.run)).parkable)
       assert.isFalse(has(moving.run)(yield* recoverable("b")))
       assert.isTrue(has(moving.run)(yield* journal.recoverable("b", [agent], every)))
-      assert.isFalse(has(resting.run)(yield* journal.adopt("b", hosted, every)))
-      assert.isFalse(has(resting.run)(yield* journal.adopt("b", [], every)))
-      assert.isTrue(has(resting.run)(yield* journal.adopt("b", [agent], every)))
+      assert.isFalse(has(parkable.run)(yield* journal.adopt("b", hosted, every)))
+      assert.isFalse(has(parkable.run)(yield* journal.adopt("b", [], every)))
+      assert.isTrue(has(parkable.run)(yield* journal.adopt("b", [agent], every)))
     })
   )
 
@@ -127,7 +127,7 @@ const restTests = (it: Vitest.MethodsNonLive<Needs>): void => {
         yield* journal.beat(a, 600_000)
         const question = Samples.approvalRequested()
         const { run } = yield* Samples.begin({}, [Samples.modelTurned(1, 1), question], a)
-        assert.isTrue((yield* journal.head(run)).rests)
+        assert.isTrue((yield* journal.head(run)).parkable)
         assert.isFalse(has(run)(yield* recoverable(a)))
         assert.isFalse(has(run)(yield* recoverable("b")))
         yield* journal.release(a)
@@ -145,48 +145,50 @@ const restTests = (it: Vitest.MethodsNonLive<Needs>): void => {
             }
           ]
         }))
-        assert.isFalse((yield* journal.head(run)).rests)
+        assert.isFalse((yield* journal.head(run)).parkable)
         assert.isTrue(has(run)(yield* recoverable("b")))
       })
   )
 
-  it.effect("a claim of a run that rests leaves it resting", () =>
+  it.effect("a claim of a parkable run leaves it parkable", () =>
     Effect.gen(function* () {
       const journal = yield* RunJournal
       const { run } = yield* Samples.begin({}, asks())
       const { head } = yield* journal.claim(run, "heir")
-      assert.deepInclude(head, { rests: true, status: "awaiting_approval" })
-      assert.isTrue((yield* journal.head(run)).rests)
+      assert.deepInclude(head, { parkable: true, status: "awaiting_approval" })
+      assert.isTrue((yield* journal.head(run)).parkable)
     })
   )
 }
 
 const adoptionTests = (it: Vitest.MethodsNonLive<Needs>): void => {
-  it.effect("runs that rest are adopted only from dead owners, once, and nothing is appended", () =>
-    Effect.gen(function* () {
-      const journal = yield* RunJournal
-      const [a, b, heir] = [Samples.unique("a"), Samples.unique("b"), Samples.unique("heir")]
-      for (const owner of [a, b, heir]) yield* journal.beat(owner, 600_000)
-      const first = yield* Samples.begin({}, asks(), a)
-      const second = yield* Samples.begin({}, asks(), a)
-      const living = yield* Samples.begin({}, asks(), b)
-      const moving = yield* Samples.begin({}, [Samples.modelTurned(1, 1)], a)
-      yield* journal.release(a)
-      const before = yield* Samples.snapshot(first.run)
-      const adopted = yield* journal.adopt(heir, hosted, every)
-      assert.isTrue(has(first.run)(adopted))
-      assert.isTrue(has(second.run)(adopted))
-      assert.isFalse(has(living.run)(adopted))
-      assert.isFalse(has(moving.run)(adopted))
-      for (const head of adopted) assert.deepInclude(head, { owner: heir, rests: true })
-      const after = yield* Samples.snapshot(first.run)
-      assert.deepStrictEqual(after, { ...before, head: { ...before.head, owner: heir } })
-      assert.strictEqual((yield* journal.head(living.run)).owner, b)
-      assert.deepStrictEqual(yield* journal.adopt(Samples.unique("late"), hosted, every), [])
-      // The first process that is woken may still claim it, at its current epoch.
-      const { head } = yield* journal.claim(first.run, b, first.fence.epoch)
-      assert.strictEqual(head.owner, b)
-    })
+  it.effect(
+    "parkable runs are adopted only from owners that are gone, once, and nothing is appended",
+    () =>
+      Effect.gen(function* () {
+        const journal = yield* RunJournal
+        const [a, b, heir] = [Samples.unique("a"), Samples.unique("b"), Samples.unique("heir")]
+        for (const owner of [a, b, heir]) yield* journal.beat(owner, 600_000)
+        const first = yield* Samples.begin({}, asks(), a)
+        const second = yield* Samples.begin({}, asks(), a)
+        const living = yield* Samples.begin({}, asks(), b)
+        const moving = yield* Samples.begin({}, [Samples.modelTurned(1, 1)], a)
+        yield* journal.release(a)
+        const before = yield* Samples.snapshot(first.run)
+        const adopted = yield* journal.adopt(heir, hosted, every)
+        assert.isTrue(has(first.run)(adopted))
+        assert.isTrue(has(second.run)(adopted))
+        assert.isFalse(has(living.run)(adopted))
+        assert.isFalse(has(moving.run)(adopted))
+        for (const head of adopted) assert.deepInclude(head, { owner: heir, parkable: true })
+        const after = yield* Samples.snapshot(first.run)
+        assert.deepStrictEqual(after, { ...before, head: { ...before.head, owner: heir } })
+        assert.strictEqual((yield* journal.head(living.run)).owner, b)
+        assert.deepStrictEqual(yield* journal.adopt(Samples.unique("late"), hosted, every), [])
+        // The first process that is woken may still claim it, at its current epoch.
+        const { head } = yield* journal.claim(first.run, b, first.fence.epoch)
+        assert.strictEqual(head.owner, b)
+      })
   )
 
   it.effect("adopts at most as many as asked for, oldest first", () =>

@@ -41,7 +41,7 @@ const creationTests = (it: Vitest.MethodsNonLive<Needs>): void => {
         status: "pending",
         epoch: 0,
         length: 1,
-        rests: false
+        parkable: false
       })
     })
   )

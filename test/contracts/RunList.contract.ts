@@ -53,7 +53,13 @@ const append = Effect.fnUntraced(function* (
   const past = (yield* journal.read(run, 0, 100)).map(({ event }) => event)
   const after = fold([...past, ...events])
   const fence = given ?? { epoch, length }
-  yield* journal.append({ run, fence, events, status: statusOf(after), rests: isParkable(after) })
+  yield* journal.append({
+    run,
+    fence,
+    events,
+    status: statusOf(after),
+    parkable: isParkable(after)
+  })
 })
 
 const accepted = (tenant: Tenant) =>

@@ -194,7 +194,7 @@ export const begin = Effect.fnUntraced(function* (
       fence: { epoch: head.epoch, length: head.length },
       events,
       status: statusOf(fold(past)),
-      rests: isParkable(fold(past))
+      parkable: isParkable(fold(past))
     })
   }
   const begun: Begun = {
@@ -206,7 +206,7 @@ export const begin = Effect.fnUntraced(function* (
       fence,
       events: more,
       status: statusOf(fold([...past, ...more])),
-      rests: isParkable(fold([...past, ...more]))
+      parkable: isParkable(fold([...past, ...more]))
     })
   }
   return begun

@@ -16,7 +16,7 @@ const claimed = Effect.gen(function* () {
   const journal = yield* RunJournal
   const { fence, run } = yield* Samples.begin()
   const entries = journal.read(run, 0, 10)
-  const append = { run, fence, events: [stopping], status: "processing", rests: false } as const
+  const append = { run, fence, events: [stopping], status: "processing", parkable: false } as const
   return { journal, append, run, entries, length: Effect.map(entries, (all) => all.length) }
 })
 

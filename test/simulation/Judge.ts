@@ -160,8 +160,10 @@ const judgeProjections = (world: World, run: StoredRun, state: FoldState) => {
   if (run.status !== statusOf(state)) {
     world.violate(`a run shown as ${run.status} is ${statusOf(state)}`)
   }
-  if (run.rests !== isParkable(state)) {
-    world.violate(run.rests ? "a run rests that has something to do" : "a run that rests is moved")
+  if (run.parkable !== isParkable(state)) {
+    world.violate(
+      run.parkable ? "a run is marked parkable and has work to do" : "a parkable run is not marked"
+    )
   }
   const { answer, answered, requested, task } = project(run.run_id, eventsOf(run), 0)
   const stored = store.tasks.get(run.run_id)?.task

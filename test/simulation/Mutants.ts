@@ -169,11 +169,11 @@ export const mutants: Readonly<Record<string, Mutation>> = {
         )
     }))
   },
-  "a run with a question rests, whatever else it has to do": appending((inner, append) =>
-    inner.append({ ...append, rests: append.status === "awaiting_approval" })
+  "a run with a question is marked parkable, whatever else it has to do": appending(
+    (inner, append) => inner.append({ ...append, parkable: append.status === "awaiting_approval" })
   ),
   "a run that waits only for people is claimed at each start": appending((inner, append) =>
-    inner.append({ ...append, rests: false })
+    inner.append({ ...append, parkable: false })
   ),
   "a claim leaves the epoch as it is": {
     ports: journal((inner, world) => ({

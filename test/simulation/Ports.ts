@@ -88,7 +88,7 @@ const transacting = <A, E, R>(
   run: RunId,
   fence: Fence,
   body: Effect.Effect<A, E, R>,
-  record: (exit: Exit.Exit<A, E>) => Pick<Append, "events" | "status" | "rests">
+  record: (exit: Exit.Exit<A, E>) => Pick<Append, "events" | "status" | "parkable">
 ): Effect.Effect<void, StaleAppend | FencedOff | JournalError, R> => {
   const attempt: Effect.Effect<void, StaleAppend | FencedOff | JournalError, R> = Effect.suspend(
     () => {

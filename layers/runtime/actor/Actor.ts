@@ -118,7 +118,7 @@ const waitForWakeup = (
 
 /** Removes the actor from the table. `parked` is the head of a run that the table is to list as parked. */
 const remove = ({ table }: ActorHost, actor: Actor, parked: RunHead | undefined): "removed" => {
-  table.leave(actor, parked)
+  table.remove(actor, parked)
   return "removed"
 }
 
@@ -157,7 +157,7 @@ const claimFirst = Effect.fnUntraced(function* (
     if (isForeign || !hosting.has(head.address, head.needs)) return remove(host, actor, undefined)
     // The run waits for people, and a message behind it does not change that: a claim would only lengthen its journal.
     // It is listed as parked here if this process owns it. One without an owner is listed by the process that adopts it.
-    if (head.rests) return remove(host, actor, head.owner === undefined ? undefined : head)
+    if (head.parkable) return remove(host, actor, head.owner === undefined ? undefined : head)
     actor.state = "running"
     actor.run = head.run_id
     const held = yield* Effect.catchTag(
@@ -189,7 +189,7 @@ const runUntilPause = Effect.fnUntraced(function* (
     const held = waiting ?? (yield* claimFirst(host, actor))
     if (held === "idle" || held === "removed") return held
     const how = yield* continueRun(host, actor, held, memory, waiting !== undefined)
-    if (how === "rests") return "waiting"
+    if (how === "parkable") return "waiting"
     if (how === "drained") return remove(host, actor, undefined)
   }
 })
@@ -218,6 +218,6 @@ export const supervise = Effect.fnUntraced(function* (
     } else yield* waitForWakeup(host, actor, pause)
     // Checked in the same synchronous block that removes the entry: a wakeup between the two would be lost.
     if (isDue(actor, pause)) continue
-    return host.table.leave(actor, actor.waiting?.head)
+    return host.table.remove(actor, actor.waiting?.head)
   }
 })

@@ -1,9 +1,9 @@
 /**
  * What becomes of an actor whose fiber failed. In this order:
  *
- * - Another process has claimed its run: it leaves.
+ * - Another process has claimed its run: the actor is removed.
  * - It is interrupted: so is its fiber.
- * - Its run's journal does not fold: the run is in quarantine, and the actor leaves.
+ * - Its run's journal does not fold: the run is in quarantine, and the actor is removed.
  * - It crashed at most `restarts_max` times within `window_ms`: it starts again after a backoff, and claims the run anew.
  * - It crashed more often: its run fails with `restart_intensity_exceeded`, and the actor is stopped. A message or a sweep
  *   that finds work at its address starts it again.
@@ -38,8 +38,8 @@ const isJournalAway = (cause: Crash): boolean =>
   )
 
 /**
- * Fails the run in hand of an actor that crashed too often. The run is claimed once more, because what its last owner
- * dispatched is waited for while that owner counts, and here nobody waits any more. A run that another process has claimed
+ * Fails the run of an actor that crashed too often. The run is claimed once more, because calls of the present claim would
+ * be waited for, and nothing here runs them any more. A run that another process has claimed
  * is left alone. Where the journal does not answer, a sweep starts the actor again.
  */
 const failRun = Effect.fnUntraced(function* (host: ActorHost, run: RunId) {
@@ -83,7 +83,7 @@ const restarts = Effect.fnUntraced(function* (host: ActorHost, actor: Actor, cau
   return true
 })
 
-/** True: the actor starts again. False: it has left the table. */
+/** True: the actor starts again. False: it was removed from the table. */
 export const handleCrash = Effect.fnUntraced(function* (
   host: ActorHost,
   actor: Actor,
@@ -92,18 +92,18 @@ export const handleCrash = Effect.fnUntraced(function* (
   const { table } = host
   if (failedWith(cause, "FencedOff")) {
     yield* Effect.logWarning("another process took this actor's run", { address: actor.key })
-    table.leave(actor, undefined)
+    table.remove(actor, undefined)
     return false
   }
   if (cause.reasons.every((reason) => reason._tag === "Interrupt")) return yield* Effect.interrupt
   const { run } = actor
   if (run !== undefined && (yield* isQuarantined(host, run, cause))) {
     table.releaseRun(run)
-    table.leave(actor, undefined)
+    table.remove(actor, undefined)
     return false
   }
   if (yield* restarts(host, actor, cause)) return true
   actor.state = "stopped"
-  table.leave(actor, undefined)
+  table.remove(actor, undefined)
   return false
 })

@@ -22,7 +22,7 @@ export const make = Effect.fnUntraced(function* (host: ActorHost) {
   const fork = yield* FiberMap.runtime(fibers)<never>()
 
   const start = (actor: Actor): void => {
-    table.enter(actor)
+    table.add(actor)
     // The scope is not in the fiber's context: a context of its own would be most of what a waiting actor holds
     // (bench row "waiting, resident").
     const scope = Scope.makeUnsafe()
@@ -33,7 +33,7 @@ export const make = Effect.fnUntraced(function* (host: ActorHost) {
       (exit) => Scope.close(scope, exit)
     )
     fork(actor.key, life).addObserver((exit) => {
-      table.leave(actor, undefined)
+      table.remove(actor, undefined)
       reportFailedExit(loop.report, "an actor broke", exit, {
         address: actor.key,
         run_id: actor.run

@@ -27,7 +27,7 @@ import type { ActorHost } from "./ActorHost.ts"
 import { cutOf, loadPast, withChapter } from "./History.ts"
 import { traceRun } from "./RunSpans.ts"
 
-/** A run that an actor has in hand while nothing of it is in flight: just claimed, or waiting for people. */
+/** A claimed run of which nothing is in flight: it was claimed just now, or it waits for people. */
 export interface HeldRun {
   readonly head: RunHead
   readonly state: RunState
@@ -109,8 +109,8 @@ const onDurableOf =
   }
 
 /**
- * Runs it until it ends, rests (`RunHead.rests`), or has drained. `hasWaited`: it rested in this actor until now, so its open
- * questions are in memory already.
+ * Runs it until it ends, is parkable (`RunHead.parkable`), or has drained. `hasWaited`: it waited in this actor until now, so
+ * its open questions are in memory already.
  */
 export const continueRun = Effect.fnUntraced(function* (
   host: ActorHost,
@@ -133,7 +133,7 @@ export const continueRun = Effect.fnUntraced(function* (
   }
   const looped = runLoop(
     services,
-    { run, state, worked_ms, last_append_at, rested: hasWaited },
+    { run, state, worked_ms, last_append_at, hasWaited },
     past,
     actor.wakeup,
     isDefinitionChanged(agent, state) ? "definition_changed" : undefined
@@ -150,7 +150,7 @@ export const continueRun = Effect.fnUntraced(function* (
     actor.past_to = ordinal
     // A cancel from outside has woken no watcher.
     feed.wake(channel)
-  } else if (finish.how === "rests") {
+  } else if (finish.how === "parkable") {
     actor.waiting = {
       head,
       state: finish.state,

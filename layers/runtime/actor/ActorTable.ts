@@ -1,5 +1,5 @@
 /**
- * The actors of one process: which of them run, which run each has in hand, which runs are parked, and which actors
+ * The actors of one process: which of them run, which run each has claimed, which runs are parked, and which actors
  * crashed too often. Every method is synchronous, so that no wakeup comes between a check and the change that follows
  * from it.
  */
@@ -18,7 +18,7 @@ export class ActorTable {
   readonly #questions: OpenQuestions.OpenQuestions["Service"]
   /** By address. Each has a fiber: an entry without one would swallow every later message. */
   readonly #actors = new Map<string, Actor>()
-  /** Resident runs, at work or waiting: the actor that has each in hand. */
+  /** Resident runs, at work or waiting: the actor that has claimed each. */
   readonly #residents = new Map<RunId, Actor>()
   /** Parked runs: the address of each, which is all that the process keeps of it. */
   readonly #parked = new Map<RunId, string>()
@@ -32,12 +32,12 @@ export class ActorTable {
     this.#questions = questions
   }
 
-  /** Is the process stopping? Then no actor is started, and each leaves when what it has in flight has ended. */
+  /** Is the process stopping? Then no actor is started, and each is removed when what it has in flight has ended. */
   get isDraining(): boolean {
     return this.#isDraining
   }
 
-  /** From here on the process is draining. Gives the actors that are to leave. */
+  /** From here on the process is draining. Gives the actors that are to end. */
   drain(): Iterable<Actor> {
     this.#isDraining = true
     return this.#actors.values()
@@ -47,13 +47,13 @@ export class ActorTable {
     return this.#actors.get(key)
   }
 
-  enter(actor: Actor): void {
+  add(actor: Actor): void {
     this.#actors.set(actor.key, actor)
     this.#stopped.delete(actor.key)
   }
 
   /** Removes an actor that ends. `parked` is the head of its run, if that waits for a person and for nothing else. */
-  leave(actor: Actor, parked: RunHead | undefined): void {
+  remove(actor: Actor, parked: RunHead | undefined): void {
     if (this.#actors.get(actor.key) === actor) this.#actors.delete(actor.key)
     // An actor that came after this one may have the run already.
     if (actor.run !== undefined && this.#residents.get(actor.run) === actor) {
@@ -75,14 +75,14 @@ export class ActorTable {
     return this.#residents.values()
   }
 
-  /** The actor has the run in hand from here on. */
+  /** The actor claims the run. */
   takeRun(actor: Actor, run: RunId): void {
     this.#residents.set(run, actor)
     this.#parked.delete(run)
     this.#amended.delete(run)
   }
 
-  /** Nobody here has the run in hand any more: it is over, or for another process. */
+  /** No actor here has the run any more: it is over, or for another process. */
   releaseRun(run: RunId): void {
     OpenQuestions.dropQuestions(this.#questions, run, "amended")
     this.#residents.delete(run)

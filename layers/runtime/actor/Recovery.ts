@@ -29,7 +29,7 @@ const rouse = Effect.fnUntraced(function* (host: ActorHost, wake: WakeActor, run
   const { feed, hosting, loop, owner, table } = host
   const head = yield* loop.journal.head(run)
   feed.wake(channelKey(head.tenant, head.conversation))
-  const waits = head.rests || head.quarantined === true
+  const waits = head.parkable || head.quarantined === true
   if (waits || !hosting.has(head.address, head.needs)) return table.clearAmended(run)
   table.unpark(run)
   const isFree = head.owner === undefined || head.owner === owner

@@ -55,15 +55,15 @@ export interface Held {
   readonly state: RunState
   /** How long it has been at work, in ms, as `WorkedTime` counts. */
   readonly worked_ms: number
-  /** When the last entry was appended, in ms since 1970; undefined for a run that rested. */
+  /** When the last entry was appended, in ms since 1970; undefined for a run that has waited here. */
   readonly last_append_at: number | undefined
   /** It waited in this process for people, so no earlier owner has left anything to recover. */
-  readonly rested: boolean
+  readonly hasWaited: boolean
 }
 
 export interface Finish {
-  /** `ended`: the run is over. `rests`: only people can move it. `drained`: the process is stopping, or the actor leaves. */
-  readonly how: "ended" | "rests" | "drained"
+  /** `ended`: the run is over. `parkable`: only people can move it. `drained`: the process is stopping, or the actor leaves. */
+  readonly how: "ended" | "parkable" | "drained"
   readonly state: RunState
   /** How long it has been at work, in ms. */
   readonly worked_ms: number
@@ -96,8 +96,8 @@ const appended = <A>(list: Array<A>, item: A): Array<A> =>
 const passes_per_yield = 32
 
 /**
- * Runs a claimed run until it ends, rests or is drained; its fibers end with it. `stop_reason` fails a run that was just
- * claimed: it is ignored for one that has rested in this process, and `unknown_agent` takes its place where this process
+ * Runs a claimed run until it ends, is parkable or has drained; its fibers end with it. `stop_reason` fails a run that was just
+ * claimed: it is ignored for one that has waited in this process, and `unknown_agent` takes its place where this process
  * does not define an agent of the run.
  *
  * Fails with FencedOff when another owner has the run, with JournalError when the journal does not answer for some 5 s, and
@@ -112,7 +112,7 @@ export const run = (
 ): Effect.Effect<Finish, LoopFailure, AgentMemory> =>
   Effect.contextWith((context: Context.Context<AgentMemory>) => {
     const loop = new Loop(context, services, held, past, wakeup)
-    if (!held.rested) loop.recover(stop_reason)
+    if (!held.hasWaited) loop.recover(stop_reason)
     return loop.run()
   })
 
@@ -212,7 +212,7 @@ class Loop implements LoopHost {
       if (this.#hasNews || this.#inbox.length > 0 || this.#wakeup.pending) continue
       if (this.#inFlight.count === 0) {
         if (this.#wakeup.draining) return this.#finish("drained")
-        if (isParkable(this.#state)) return this.#finish("rests")
+        if (isParkable(this.#state)) return this.#finish("parkable")
       }
       // A bare `yield` sleeps until `wake` or `resumeSoon` continues the coroutine.
       yield

@@ -1,7 +1,7 @@
 /**
- * The run's one writer: its state, its fence, and every append. The state runs ahead of the journal while an append is in
- * flight. A refused append changed nothing there, so the state is folded anew from the journal and the same inputs are decided
- * again: inputs that are dropped are lost.
+ * Every append of a loop to its run. It holds the run's folded state, which is ahead of the journal while an append is in
+ * flight, and the fence of the next append. A refused append changed nothing in the journal, so the state is folded anew and
+ * the same inputs are decided again: inputs that are dropped are lost.
  */
 import { Cause, Effect, Exit, Random, Schedule } from "effect"
 import type { RunId } from "../../../src/Ids.ts"
@@ -26,7 +26,7 @@ export interface Transaction {
   readonly record: (exit: Exit.Exit<Outcome, unknown>) => RunInput
 }
 
-const nothing: ReadonlyArray<never> = []
+const no_items: ReadonlyArray<never> = []
 
 /** The append is durable. */
 const durable = Exit.succeed(undefined)
@@ -58,8 +58,8 @@ export class RunWriter {
   #state: RunState
   #fence: Fence
   /** What is decided and not durable. There is one append at a time. */
-  #inputs: ReadonlyArray<RunInput> = nothing
-  #events: ReadonlyArray<RunEvent> = nothing
+  #inputs: ReadonlyArray<RunInput> = no_items
+  #events: ReadonlyArray<RunEvent> = no_items
   /** Refusals since the run last became longer. */
   #stuck = 0
 
@@ -108,8 +108,8 @@ export class RunWriter {
    */
   append(): Effect.Effect<Refusal | undefined> {
     const status = statusOf(this.#state)
-    const rests = isParkable(this.#state)
-    const append = { run: this.run, fence: this.#fence, events: this.#events, status, rests }
+    const parkable = isParkable(this.#state)
+    const append = { run: this.run, fence: this.#fence, events: this.#events, status, parkable }
     const { journal } = this.#services
     const { now } = journal.append
     const appended = now === undefined ? journal.append(append) : now(append)
@@ -156,13 +156,13 @@ export class RunWriter {
 
   #appended(): undefined {
     const events = this.#events
-    this.#events = nothing
+    this.#events = no_items
     this.#stuck = 0
     this.#advance(events)
   }
 
   #refused(cause: Refusal): Refusal {
-    this.#events = nothing
+    this.#events = no_items
     return cause
   }
 
@@ -240,7 +240,7 @@ export class RunWriter {
         self.#services.journal.transact(self.run, self.#fence, body, (result) => {
           self.#apply(dispatched, events)
           self.#apply(decide(self.#state, record(result)), events)
-          return { events, status: statusOf(self.#state), rests: isParkable(self.#state) }
+          return { events, status: statusOf(self.#state), parkable: isParkable(self.#state) }
         })
       )
       if (Exit.isSuccess(exit)) {

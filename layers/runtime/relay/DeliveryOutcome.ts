@@ -85,7 +85,11 @@ export const makeDeliveryOutcomes = (
       Effect.annotateLogs({ message_id: id, topic })
     )
 
-  const bury = Effect.fnUntraced(function* (message: OutboxMessage, owner: string, error: string) {
+  const deadLetter = Effect.fnUntraced(function* (
+    message: OutboxMessage,
+    owner: string,
+    error: string
+  ) {
     const { id, topic } = message
     const text = sanitiseError(error)
     if (yield* written(message, outbox.failed(id, owner, text, undefined))) {
@@ -119,10 +123,10 @@ export const makeDeliveryOutcomes = (
       const about = { message_id: id, topic, tenant }
       yield* logFault("a delivery handler broke", exceptionOf(exit.cause), about)
     }
-    if (isFinal || attempts >= attempts_max) return yield* bury(message, owner, error)
+    if (isFinal || attempts >= attempts_max) return yield* deadLetter(message, owner, error)
     const retry_at = now + backoffMs(attempts, backoff_initial_ms)
     yield* written(message, outbox.failed(id, owner, sanitiseError(error), retry_at))
   })
 
-  return { bury, settle }
+  return { deadLetter, settle }
 }

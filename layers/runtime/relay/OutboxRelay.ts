@@ -97,13 +97,13 @@ const make: Effect.Effect<void, StoreError, Outbox | DeliveryHandlers | Scope.Sc
       config,
       agents
     )
-    const { bury, settle } = makeDeliveryOutcomes(outbox, config, loop)
+    const { deadLetter, settle } = makeDeliveryOutcomes(outbox, config, loop)
 
     yield* loop.start((message, owner) =>
       Effect.uninterruptibleMask((restore) => {
         if (message.attempts > attempts_max + crashes_max) {
           const error = `${message.attempts - 1} tries began, and the last ones never ended`
-          return bury(message, owner, error)
+          return deadLetter(message, owner, error)
         }
         const handler = byTopic.get(message.topic) ?? unrouted
         return Effect.flatMap(Effect.exit(restore(attempt(message, handler, timeout_ms))), (exit) =>

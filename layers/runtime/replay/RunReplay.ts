@@ -54,16 +54,16 @@ const replay = Effect.fnUntraced(function* (options: Options) {
   let state = fold(claim.entries.map(({ event }) => event))
   let last_append_at = claim.entries.at(-1)?.at
   let worked_ms = 0
-  let rested = false
+  let hasWaited = false
   for (;;) {
     const finish = yield* Effect.provideContext(
-      runLoop(loop, { run, state, worked_ms, last_append_at, rested }, past, wakeup, undefined),
+      runLoop(loop, { run, state, worked_ms, last_append_at, hasWaited }, past, wakeup, undefined),
       memory
     )
-    if (finish.how !== "rests") break
+    if (finish.how !== "parkable") break
     ;({ state, worked_ms } = finish)
     last_append_at = undefined
-    rested = true
+    hasWaited = true
     let answered = 0
     for (const request of ReplayAnswers.openRequests(state)) {
       if (yield* answers.answer(state, request)) answered++

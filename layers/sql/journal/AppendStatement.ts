@@ -99,7 +99,7 @@ const projectionText = (
 /** Throws a RangeError where an event is not JSON. */
 export const encodeAppend = (append: Append, at: number): EncodedAppend => {
   const payloads = append.events.map(canonical)
-  const status = append.rests === true ? run_parked : runCode(append.status)
+  const status = append.parkable === true ? run_parked : runCode(append.status)
   const projected = project(append.run, append.events, at)
   let size = 0
   for (const payload of payloads) size += payload.length

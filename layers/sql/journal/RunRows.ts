@@ -45,7 +45,7 @@ export const headOf = (row: HeadRow): RunHead => ({
   length: row.length,
   owner: row.owner ?? undefined,
   created_at: Number(row.created_at),
-  rests: row.status === run_parked || row.status === run_parked + run_quarantined,
+  parkable: row.status === run_parked || row.status === run_parked + run_quarantined,
   ...(isQuarantined(row.status) ? { quarantined: true } : undefined),
   ...(row.needs === undefined || row.needs.length === 0 ? undefined : { needs: row.needs })
 })

@@ -117,7 +117,7 @@ const amending = (
               // The command may have changed the state that it was given: what counts is the fold of what is written.
               const after = fold([...before, ...events])
               const fence = { epoch: head.epoch, length: head.length }
-              const append = { status: statusOf(after), rests: isParkable(after) }
+              const append = { status: statusOf(after), parkable: isParkable(after) }
               yield* appendWithin(sql, { run, fence, events, ...append }).pipe(
                 Effect.catchTag(["FencedOff", "StaleAppend"], () =>
                   Effect.fail(
@@ -178,7 +178,7 @@ const transacting =
     run: RunId,
     fence: Fence,
     body: Effect.Effect<A, E, R>,
-    record: (exit: Exit.Exit<A, E>) => Pick<Append, "events" | "status" | "rests">
+    record: (exit: Exit.Exit<A, E>) => Pick<Append, "events" | "status" | "parkable">
   ): Effect.Effect<void, StaleAppend | FencedOff | JournalError, R> =>
     Effect.gen(function* () {
       const head = yield* find(sql, run, "FOR UPDATE OF r")

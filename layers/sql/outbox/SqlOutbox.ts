@@ -110,7 +110,7 @@ const retry = (
   )
   SELECT 1 AS held FROM kept`
 
-const bury = (
+const moveToDeadLetters = (
   sql: SqlClient.SqlClient,
   id: MessageId,
   owner: string,
@@ -179,7 +179,7 @@ const make = Effect.gen(function* () {
     failed: Effect.fn("Outbox.failed")(function* (id, owner, error, retry_at) {
       const now = yield* Clock.currentTimeMillis
       const rows = yield* retry_at === undefined
-        ? bury(sql, id, owner, error, now)
+        ? moveToDeadLetters(sql, id, owner, error, now)
         : retry(sql, id, owner, error, retry_at, now)
       return rows.length > 0
     }, Effect.mapError(toStoreError)),

@@ -49,8 +49,8 @@ const decodeSeen = rowDecoder(Seen, "owners")
 /** Its name, or that of one of its claims. */
 const held_by = (column: string) => `split_part(${column}, '.', 1) = $1::text`
 
-/** Frees what a dead owner held, under its lock. False where the owner or another process took the lock first. */
-const bury = (sql: SqlClient.SqlClient, owner: string) =>
+/** Frees what an owner held, under its lock. False where that owner or another process took the lock first. */
+const freeClaims = (sql: SqlClient.SqlClient, owner: string) =>
   inTransaction(sql)(
     Effect.gen(function* () {
       const now = yield* Clock.currentTimeMillis
@@ -119,7 +119,7 @@ const makeJudge = (sql: SqlClient.SqlClient, gone: () => void) => {
       const since = free_since.get(owner) ?? now
       free_since.set(owner, since)
       if (now - since < grace_ms) continue
-      if (yield* bury(sql, owner)) {
+      if (yield* freeClaims(sql, owner)) {
         here.delete(owner)
         yield* Effect.logWarning("an owner of runs or claims is gone; what it held is free", {
           owner
