@@ -17,8 +17,8 @@ import { eventIn } from "./RunRows.ts"
 import { toStoreError } from "../engine/SqlFailure.ts"
 
 const page_max = 500
-/** Events that are looked at for one record: one asks, and arguments of others may name it. */
-const asked_max = 10
+/** Events that are looked at for one record: one requests it, and arguments of others may name it. */
+const requests_max = 10
 
 interface ApprovalRow {
   readonly id: string
@@ -29,15 +29,15 @@ interface ApprovalRow {
   /** Of its run; null where there is none. */
   readonly run_tenant: string | null
   readonly quarantined: boolean
-  /** Events of its run that name it and ask, as they are stored. */
-  readonly asked: ReadonlyArray<string>
+  /** Events of its run that request it or name it, as they are stored. */
+  readonly requests: ReadonlyArray<string>
 }
 
-/** Where `a` is a record. Of one that is pending also what its run asked: it is searched as text, whatever is stored. */
+/** Where `a` is a record. Of one that is pending also what its run requests: it is searched as text, whatever is stored. */
 const columns = `a.id, a.tenant, a.status, a.payload, a.answer, r.tenant AS run_tenant,
   coalesce(r.status >= ${run_quarantined + run_parked}, false) AS quarantined,
   ARRAY(SELECT e.payload FROM troupe.run_events e WHERE a.status = 0 AND e.run_id = a.run_id
-    AND e.type = 'ApprovalRequested' AND strpos(e.payload, a.id::text) > 0 ORDER BY e.seq LIMIT ${asked_max}) AS asked`
+    AND e.type = 'ApprovalRequested' AND strpos(e.payload, a.id::text) > 0 ORDER BY e.seq LIMIT ${requests_max}) AS requests`
 const records = "(troupe.approvals a LEFT JOIN troupe.runs r ON r.run_id = a.run_id)"
 const pending = approvalCode("pending")
 
@@ -65,11 +65,11 @@ const approvalOf = (row: ApprovalRow): Approval | undefined => {
   return Result.isSuccess(read) ? { ...read.success, ...marks(row, read.success) } : undefined
 }
 
-const marks = ({ asked, quarantined, run_tenant, tenant }: ApprovalRow, record: Approval) =>
+const marks = ({ quarantined, requests, run_tenant, tenant }: ApprovalRow, record: Approval) =>
   marksOf(record, {
     tenant: (run_tenant ?? tenant) as Tenant,
     quarantined,
-    asked: asked
+    requested: requests
       .map(eventIn)
       .find((event) => event?._tag === "ApprovalRequested" && event.approval === record.id) as
       | ApprovalRequested
