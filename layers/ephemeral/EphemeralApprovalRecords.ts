@@ -15,14 +15,14 @@ const page_max = 500
 const withMarks = (store: Store, record: Approval): Approval => {
   if (record.status !== "pending") return record
   const run = store.runs.get(record.run_id)
-  let requested: ApprovalRequested | undefined
+  let asked: ApprovalRequested | undefined
   for (const { event } of run?.entries ?? []) {
-    if (event._tag === "ApprovalRequested" && event.approval === record.id) requested = event
+    if (event._tag === "ApprovalRequested" && event.approval === record.id) asked = event
   }
   const quarantined = run?.quarantined !== undefined
   return {
     ...record,
-    ...marksOf(record, { tenant: run?.tenant ?? record.tenant, quarantined, requested })
+    ...marksOf(record, { tenant: run?.tenant ?? record.tenant, quarantined, asked })
   }
 }
 

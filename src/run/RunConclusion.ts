@@ -14,7 +14,7 @@ import type { CallState, FrameState, RunState } from "./RunState.ts"
 const closing = (state: RunState, call: CallState): RunEvent | undefined => {
   const { phase } = call
   switch (phase._tag) {
-    case "AwaitingApproval":
+    case "Asking":
       return {
         _tag: "ApprovalClosed",
         call: call.id,

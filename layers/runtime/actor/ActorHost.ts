@@ -76,7 +76,7 @@ export const make = Effect.gen(function* () {
       clock,
       prices: yield* PriceBook,
       report,
-      requestLimitApproval: LimitApproval.make({ digest, random, policy_version }),
+      askLimitApproval: LimitApproval.make({ digest, random, policy_version }),
       invoker
     }
   }

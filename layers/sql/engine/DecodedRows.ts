@@ -1,13 +1,41 @@
 /**
- * Rows as a schema reads them. What cannot be read was changed from outside, or is of a newer process: a StoreError that
- * says what it was.
+ * Rows as a schema reads them. What cannot be read was changed from outside, or is of a newer process: an error that says
+ * what it was, and nothing of what it held.
  */
-import { Effect, Schema } from "effect"
+import { Effect, Option, Schema } from "effect"
+import { JournalError } from "../../../services/RunJournal.ts"
 import { StoreError } from "../../../services/StoreError.ts"
 
-/** Decodes rows; `what` is their name in the error, in the plural. Made once for each statement: it compiles the schema. */
-export const rowDecoder = <A, I>(row: Schema.Codec<A, I>, what: string) => {
+const decoderOf = <A, I, E>(
+  row: Schema.Codec<A, I>,
+  what: string,
+  failure: (message: string) => E
+) => {
   const decode = Schema.decodeUnknownEffect(Schema.Array(row))
-  return (rows: ReadonlyArray<unknown>): Effect.Effect<ReadonlyArray<A>, StoreError> =>
-    Effect.mapError(decode(rows), () => new StoreError({ message: `${what} cannot be read` }))
+  return (rows: ReadonlyArray<unknown>): Effect.Effect<ReadonlyArray<A>, E> =>
+    Effect.mapError(decode(rows), () => failure(`${what} cannot be read`))
+}
+
+/** Decodes rows; `what` is their name in the error, in the plural. Made once for each statement: it compiles the schema. */
+export const rowDecoder = <A, I>(row: Schema.Codec<A, I>, what: string) =>
+  decoderOf(row, what, (message) => new StoreError({ message }))
+
+/** The same for rows of the journal, where it is known that nothing was written. */
+export const journalRowDecoder = <A, I>(row: Schema.Codec<A, I>, what: string) =>
+  decoderOf(row, what, (message) => new JournalError({ message, lost: false }))
+
+/**
+ * Decodes the rows of a list whose other rows do not depend on one that cannot be read: that one is left out and logged, so
+ * that it hides none of the others.
+ */
+export const readableRows = <A, I>(row: Schema.Codec<A, I>, what: string) => {
+  const decode = Schema.decodeUnknownOption(row)
+  return (rows: ReadonlyArray<unknown>): Effect.Effect<ReadonlyArray<A>> =>
+    Effect.suspend(() => {
+      const read = rows.flatMap((each) => Option.toArray(decode(each)))
+      const left = rows.length - read.length
+      return left === 0
+        ? Effect.succeed(read)
+        : Effect.as(Effect.logError(`${left} ${what} cannot be read; they are left out`), read)
+    })
 }

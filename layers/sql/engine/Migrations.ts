@@ -6,7 +6,7 @@
  * migration, which imports nothing but `effect` and its own files, so that it stays what it was when it was released; and
  * a dump of a database that it made, which a test upgrades from then on (`test/sql/dump.ts`).
  */
-import { Effect, Layer, Record } from "effect"
+import { Effect, Layer, Record, Schema } from "effect"
 import { Migrator, SqlClient } from "effect/sql"
 import type { SqlError } from "effect/sql"
 import { migration as schema } from "./migrations/0001_schema.ts"
@@ -28,6 +28,10 @@ const names = new Map(
   Object.keys(migrations).map((name) => [Number(name.slice(0, 4)), name.slice(5)])
 )
 
+const decodeRan = Schema.decodeUnknownEffect(
+  Schema.Array(Schema.Struct({ migration_id: Schema.Int, name: Schema.String }))
+)
+
 /**
  * Fails where the database ran a migration of the same number and another name, as versions from before the first release
  * had: nothing here can be applied on top of those. A number beyond ours is that of a newer process, beside which this one
@@ -35,14 +39,10 @@ const names = new Map(
  */
 const refuseForeign = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
-  const [found] = yield* sql.unsafe<{ readonly exists: boolean }>(
-    `SELECT to_regclass('${table}') IS NOT NULL AS exists`
-  )
-  if (found?.exists !== true) return
-  const ran = yield* sql.unsafe<{ readonly migration_id: number; readonly name: string }>(
-    `SELECT migration_id, name FROM ${table} ORDER BY migration_id`
-  )
-  for (const { migration_id, name } of ran) {
+  const found = yield* sql.unsafe(`SELECT 1 AS made WHERE to_regclass('${table}') IS NOT NULL`)
+  if (found.length === 0) return
+  const rows = yield* sql.unsafe(`SELECT migration_id, name FROM ${table} ORDER BY migration_id`)
+  for (const { migration_id, name } of yield* Effect.orDie(decodeRan(rows))) {
     const ours = names.get(migration_id)
     if (ours === undefined || ours === name) continue
     return yield* new Migrator.MigrationError({

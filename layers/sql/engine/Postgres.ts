@@ -33,7 +33,7 @@ const settings = (options: PostgresOptions): PgClient.PgPoolConfig => ({
 
 /** Warns where a crash of the server may lose what it has acknowledged. */
 const warn = Effect.fnUntraced(function* (sql: SqlClient.SqlClient) {
-  const [row] = yield* sql<{ fsync: string; synchronous_commit: string }>`
+  const [row] = yield* sql`
     SELECT current_setting('fsync') AS fsync, current_setting('synchronous_commit') AS synchronous_commit`
   for (const [name, value] of Object.entries(row ?? {})) {
     if (value !== "off") continue

@@ -2,14 +2,12 @@
  * Texts from outside, stored as JSON text: PostgreSQL's text refuses a NUL, and UTF-8 has no lone surrogates, so that a
  * raw text could poison the append that carries it. Private to this room.
  */
-import { Option, Schema } from "effect"
+import { Schema } from "effect"
 import { ConversationMessage } from "../../../src/conversation/Conversation.ts"
 import type { Answer } from "../../../src/run/Projection.ts"
 
-const readText = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.String))
-
-/** What `JSON.stringify` stored; a text that is no JSON string as it is. */
-export const textOf = (stored: string): string => Option.getOrElse(readText(stored), () => stored)
+/** A column that holds such a text. */
+export const StoredText = Schema.fromJsonString(Schema.String)
 
 /** An answer as JSON text: its text alone, or an object where it did not end well or has sources. */
 export const storedAnswer = (answer: Answer): string => {

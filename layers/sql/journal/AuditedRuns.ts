@@ -2,12 +2,12 @@
  * Runs that are not over, looked at without folding them: are all events there, and has each open question its record?
  * Only what differs is folded. Private to this room.
  */
-import { Effect } from "effect"
+import { Effect, Schema } from "effect"
 import type { SqlClient, SqlError } from "effect/sql"
 import type { JournalError } from "../../../services/RunJournal.ts"
 import { announceLostRecord } from "../../../services/RunJournal.ts"
 import type { Approval } from "../../../src/approval/Approval.ts"
-import type { RunId } from "../../../src/Ids.ts"
+import { RunId } from "../../../src/Ids.ts"
 import { openQuestions } from "../../../src/run/OpenQuestions.ts"
 import { foldWhole } from "../../../src/run/Quarantine.ts"
 import type { RunQuarantined } from "../../../src/run/Quarantine.ts"
@@ -15,24 +15,28 @@ import { approvalRow } from "./AppendStatement.ts"
 import { run_over } from "./Codes.ts"
 import type * as QuarantineRows from "./QuarantineRows.ts"
 import { entries, find } from "./RunRows.ts"
-import { inTransaction, orJournalError, toJournalError } from "../engine/SqlFailure.ts"
+import { journalRowDecoder } from "../engine/DecodedRows.ts"
+import { inTransaction, orJournalError } from "../engine/SqlFailure.ts"
 
 const page_max = 1_000
 
-interface AuditRow {
-  readonly run_id: string
-  readonly length: number
-  readonly events: number
-  readonly approvals: number
-  readonly records: number
-}
+const decodeAudited = journalRowDecoder(
+  Schema.Struct({
+    run_id: RunId,
+    length: Schema.Int,
+    events: Schema.Int,
+    asked: Schema.Int,
+    records: Schema.Int
+  }),
+  "audited runs"
+)
 
 const counted = (sql: SqlClient.SqlClient, limit: number, after: RunId | undefined) =>
-  sql.unsafe<AuditRow>(
+  sql.unsafe(
     `SELECT r.run_id, r.length,
        (SELECT count(*)::int4 FROM troupe.run_events e WHERE e.run_id = r.run_id AND e.seq < r.length) AS events,
        (SELECT coalesce(sum(CASE WHEN e.type = 'ApprovalRequested' THEN 1 ELSE -1 END), 0)::int4 FROM troupe.run_events e
-         WHERE e.run_id = r.run_id AND e.type IN ('ApprovalRequested', 'ApprovalDecided', 'ApprovalClosed')) AS approvals,
+         WHERE e.run_id = r.run_id AND e.type IN ('ApprovalRequested', 'ApprovalDecided', 'ApprovalClosed')) AS asked,
        (SELECT count(*)::int4 FROM troupe.approvals a WHERE a.run_id = r.run_id AND a.status = 0) AS records
      FROM troupe.runs r WHERE r.status < ${run_over} AND r.run_id > $1::uuid ORDER BY r.run_id LIMIT $2::int4`,
     [after ?? "00000000-0000-0000-0000-000000000000", Math.min(Math.max(limit, 1), page_max)]
@@ -76,11 +80,14 @@ export const make =
   (sql: SqlClient.SqlClient, marking: ReturnType<typeof QuarantineRows.marking>) =>
   (limit: number, after?: RunId): Effect.Effect<RunId | undefined, JournalError> =>
     Effect.gen(function* () {
-      const rows = yield* Effect.mapError(counted(sql, limit, after), toJournalError)
-      for (const { approvals, events, length, records, run_id } of rows) {
-        if (events === length && approvals <= records) continue
+      const rows = yield* Effect.mapError(
+        Effect.flatMap(counted(sql, limit, after), decodeAudited),
+        orJournalError
+      )
+      for (const { asked, events, length, records, run_id } of rows) {
+        if (events === length && asked <= records) continue
         yield* (
-          marking(repaired(sql, run_id as RunId)) as Effect.Effect<
+          marking(repaired(sql, run_id)) as Effect.Effect<
             void,
             RunQuarantined | JournalError | SqlError.SqlError
           >
@@ -89,5 +96,5 @@ export const make =
           Effect.catchTag("RunQuarantined", () => Effect.void)
         )
       }
-      return rows.length < limit ? undefined : (rows.at(-1)!.run_id as RunId)
+      return rows.length < limit ? undefined : rows.at(-1)?.run_id
     })

@@ -1,47 +1,41 @@
 /**
  * Statuses as the numbers that the tables hold. A number is never given a second meaning. Private to this room.
  */
+import { Schema } from "effect"
 import type { ApprovalStatus } from "../../../src/approval/Approval.ts"
 import type { TaskStatus } from "../../../src/delivery/AgentTask.ts"
 import type { RunStatus } from "../../../src/run/RunState.ts"
+import { storedStatus } from "../engine/StoredStatus.ts"
 
 /** From 3 on the run is over; before that it is to be recovered, unless it is parked. */
-const runStatuses: ReadonlyArray<RunStatus> = [
-  "pending",
-  "processing",
-  "awaiting_approval",
-  "complete",
-  "failed",
-  "cancelled"
-]
+const runCodes: Readonly<Record<RunStatus, number>> = {
+  pending: 0,
+  processing: 1,
+  awaiting_approval: 2,
+  complete: 3,
+  failed: 4,
+  cancelled: 5
+}
 /** From 2 on the task is over. */
-const taskStatuses: ReadonlyArray<TaskStatus> = ["pending", "processing", "complete", "failed"]
-const approvalStatuses: ReadonlyArray<ApprovalStatus> = [
-  "pending",
-  "decided",
-  "expired",
-  "cancelled"
-]
+const taskCodes: Readonly<Record<TaskStatus, number>> = {
+  pending: 0,
+  processing: 1,
+  complete: 2,
+  failed: 3
+}
+const approvalCodes: Readonly<Record<ApprovalStatus, number>> = {
+  pending: 0,
+  decided: 1,
+  expired: 2,
+  cancelled: 3
+}
 
-const numbers = <A extends string>(all: ReadonlyArray<A>): ReadonlyMap<A, number> =>
-  new Map(all.map((status, code) => [status, code]))
+export const runCode = (status: RunStatus): number => runCodes[status]
+export const taskCode = (status: TaskStatus): number => taskCodes[status]
+export const approvalCode = (status: ApprovalStatus): number => approvalCodes[status]
 
-const runNumbers = numbers(runStatuses)
-const taskNumbers = numbers(taskStatuses)
-const approvalNumbers = numbers(approvalStatuses)
-
-export const runCode = (status: RunStatus): number => runNumbers.get(status)!
-export const taskCode = (status: TaskStatus): number => taskNumbers.get(status)!
-export const approvalCode = (status: ApprovalStatus): number => approvalNumbers.get(status)!
-
-export const runStatus = (code: number): RunStatus =>
-  isQuarantined(code)
-    ? runStatus(code - run_quarantined)
-    : code === run_parked
-      ? "awaiting_approval"
-      : runStatuses[code]!
-export const taskStatus = (code: number): TaskStatus => taskStatuses[code]!
-export const approvalStatus = (code: number): ApprovalStatus => approvalStatuses[code]!
+export const StoredTaskStatus = storedStatus(taskCodes)
+export const StoredApprovalStatus = storedStatus(approvalCodes)
 
 /** The first number of a run that is over. */
 export const run_over = 3
@@ -51,3 +45,25 @@ export const run_parked = -1
 export const run_quarantined = 100
 /** Is it the number of a run in quarantine? */
 export const isQuarantined = (code: number): boolean => code >= run_quarantined + run_parked
+
+/** The number of a run that is parked or not, in quarantine or not. */
+export const RunCode = Schema.Literals([-1, 0, 1, 2, 3, 4, 5, 99, 100, 101, 102, 103, 104, 105])
+type RunCode = typeof RunCode.Type
+
+const runStatuses: Readonly<Record<RunCode, RunStatus>> = {
+  [-1]: "awaiting_approval",
+  0: "pending",
+  1: "processing",
+  2: "awaiting_approval",
+  3: "complete",
+  4: "failed",
+  5: "cancelled",
+  99: "awaiting_approval",
+  100: "pending",
+  101: "processing",
+  102: "awaiting_approval",
+  103: "complete",
+  104: "failed",
+  105: "cancelled"
+}
+export const runStatus = (code: RunCode): RunStatus => runStatuses[code]

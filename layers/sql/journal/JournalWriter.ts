@@ -1,13 +1,16 @@
 /**
  * Writes appends, and reads why one was refused. Private to this room.
  */
-import { Effect } from "effect"
+import { Effect, Schema } from "effect"
 import type { SqlClient, SqlError } from "effect/sql"
 import type { Append } from "../../../services/RunJournal.ts"
 import { FencedOff, JournalError, StaleAppend } from "../../../services/RunJournal.ts"
+import { RunId } from "../../../src/Ids.ts"
+import { journalRowDecoder } from "../engine/DecodedRows.ts"
 import type { EncodedAppend } from "./AppendStatement.ts"
 import { encodeAppend, statementOf } from "./AppendStatement.ts"
 import { isQuarantined, run_over } from "./Codes.ts"
+import { orJournalError } from "../engine/SqlFailure.ts"
 
 export type Refusal = FencedOff | StaleAppend | JournalError
 
@@ -22,14 +25,16 @@ export const encoded = (append: Append, at: number): Effect.Effect<EncodedAppend
         catch: () => overBy("an event that is not JSON")
       })
 
-interface FenceRow {
-  readonly run_id: string
-  readonly epoch: number
-  readonly length: number
-  readonly status: number
-}
+const FenceRow = Schema.Struct({
+  run_id: RunId,
+  epoch: Schema.Int,
+  length: Schema.Int,
+  status: Schema.Int
+})
+const decodeFences = journalRowDecoder(FenceRow, "heads of runs")
+const decodePlaces = journalRowDecoder(Schema.Struct({ place: Schema.Int }), "refused appends")
 
-const refusalOf = (item: EncodedAppend, row: FenceRow | undefined): Refusal => {
+const refusalOf = (item: EncodedAppend, row: typeof FenceRow.Type | undefined): Refusal => {
   const { fence, run } = item.append
   if (row === undefined) return overBy("append to a run that was never created")
   if (row.epoch !== fence.epoch) return new FencedOff({ run_id: run, epoch: row.epoch })
@@ -43,9 +48,12 @@ const refusalOf = (item: EncodedAppend, row: FenceRow | undefined): Refusal => {
 /** Why appends were refused, by their heads as they are now. */
 const refusals = (sql: SqlClient.SqlClient, refused: ReadonlyArray<EncodedAppend>) =>
   Effect.map(
-    sql.unsafe<FenceRow>(
-      `SELECT run_id, epoch, length, status FROM troupe.runs WHERE run_id = ANY($1::text[]::uuid[])`,
-      [refused.map((item) => item.append.run)]
+    Effect.flatMap(
+      sql.unsafe(
+        `SELECT run_id, epoch, length, status FROM troupe.runs WHERE run_id = ANY($1::text[]::uuid[])`,
+        [refused.map((item) => item.append.run)]
+      ),
+      decodeFences
     ),
     (rows) => {
       const heads = new Map(rows.map((row) => [row.run_id, row]))
@@ -53,16 +61,32 @@ const refusals = (sql: SqlClient.SqlClient, refused: ReadonlyArray<EncodedAppend
     }
   )
 
+/** Answers a batch of which these places were refused. */
+const answers = Effect.fnUntraced(function* (
+  sql: SqlClient.SqlClient,
+  batch: ReadonlyArray<EncodedAppend>,
+  rows: ReadonlyArray<unknown>
+) {
+  const places = new Set((yield* decodePlaces(rows)).map(({ place }) => place))
+  const refused = batch.filter((_, index) => places.has(index + 1))
+  const why = yield* refusals(sql, refused)
+  return batch.map((item) => why.get(item))
+})
+
+/** Of a failure behind the append's statement: the others of the batch are written, and may not be written again. */
+const writtenBefore = (error: SqlError.SqlError | JournalError): JournalError =>
+  new JournalError({ message: orJournalError(error).message, lost: true })
+
 /** Commits a batch, in which a run stands once. Each answer is undefined, or why that append was refused. */
 export const commit =
   (sql: SqlClient.SqlClient) =>
   (
     batch: ReadonlyArray<EncodedAppend>
-  ): Effect.Effect<ReadonlyArray<Refusal | undefined>, SqlError.SqlError> => {
+  ): Effect.Effect<ReadonlyArray<Refusal | undefined>, SqlError.SqlError | JournalError> => {
     const { params, text } = statementOf(batch)
-    return Effect.flatMap(sql.unsafe<{ readonly place: number }>(text, params), (rows) => {
-      if (rows.length === 0) return Effect.succeed(batch.map(() => undefined))
-      const refused = rows.map(({ place }) => batch[place - 1]!)
-      return Effect.map(refusals(sql, refused), (why) => batch.map((item) => why.get(item)))
-    })
+    return Effect.flatMap(sql.unsafe(text, params), (rows) =>
+      rows.length === 0
+        ? Effect.succeed(batch.map(() => undefined))
+        : Effect.mapError(answers(sql, batch, rows), writtenBefore)
+    )
   }

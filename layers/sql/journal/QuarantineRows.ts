@@ -1,26 +1,20 @@
 /**
  * Runs in quarantine: their marks, their rows as they are stored, and the way back. Private to this room.
  */
-import { Clock, Effect, Result } from "effect"
+import { Clock, Effect, Result, Schema } from "effect"
 import type { SqlClient, SqlError } from "effect/sql"
 import type { QuarantineQuery, RunJournal } from "../../../services/RunJournal.ts"
 import { announceQuarantine } from "../../../services/RunJournal.ts"
-import type { AgentName, ConversationId, RunId, Tenant } from "../../../src/Ids.ts"
-import type { QuarantinedRun, QuarantineReason } from "../../../src/run/Quarantine.ts"
-import { foldWhole, RunQuarantined } from "../../../src/run/Quarantine.ts"
+import type { RunId, Tenant } from "../../../src/Ids.ts"
+import { foldWhole, QuarantinedRun, RawEvent, RunQuarantined } from "../../../src/run/Quarantine.ts"
 import { RunNotFound } from "../../../src/run/RunCommand.ts"
 import { run_quarantined } from "./Codes.ts"
 import { entries, find } from "./RunRows.ts"
+import { journalRowDecoder, readableRows } from "../engine/DecodedRows.ts"
 import { inTransaction, orJournalError, toJournalError } from "../engine/SqlFailure.ts"
 
 const page_max = 500
 const raw_max = 10_000
-
-interface MarkRow {
-  readonly run_id: string
-  readonly reason: string
-  readonly seq: number
-}
 
 /** Marks a run whose journal does not fold; logged once, by the first to find it. */
 const mark = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, error: RunQuarantined) {
@@ -42,19 +36,24 @@ export const marking =
       error instanceof RunQuarantined ? Effect.ignore(mark(sql, error)) : Effect.void
     )
 
-interface ListRow extends MarkRow {
-  readonly agent: string
-  readonly conversation: string
-  readonly length: number
-  readonly at: bigint
-  readonly waiting: number
-}
+const decodeList = readableRows(
+  QuarantinedRun.mapFields((fields) => ({ ...fields, at: Schema.BigInt })),
+  "runs in quarantine"
+)
+const decodeRaw = journalRowDecoder(
+  RawEvent.mapFields((fields) => ({ ...fields, at: Schema.BigInt })),
+  "events of a run"
+)
+
+/** Rows with their time as a number. */
+const timed = <A extends { readonly at: bigint }>(rows: ReadonlyArray<A>) =>
+  rows.map((row) => ({ ...row, at: Number(row.at) }))
 
 const quarantined =
   (sql: SqlClient.SqlClient) =>
   ({ after, limit, tenant }: QuarantineQuery) =>
     sql
-      .unsafe<ListRow>(
+      .unsafe(
         `SELECT q.run_id, q.reason, q.seq, q.at, d.agent, d.conversation, r.length,
            (SELECT count(*)::int4 FROM troupe.run_details o WHERE o.tenant = d.tenant AND o.agent = d.agent
              AND o.address_key = d.address_key AND o.open AND o.ordinal > d.ordinal) AS waiting
@@ -66,41 +65,21 @@ const quarantined =
         [tenant, after ?? "", Math.min(Math.max(limit, 1), page_max)]
       )
       .pipe(
-        Effect.mapBoth({
-          onFailure: toJournalError,
-          onSuccess: (rows) =>
-            rows.map((row): QuarantinedRun => ({
-              run_id: row.run_id as RunId,
-              agent: row.agent as AgentName,
-              conversation: row.conversation as ConversationId,
-              reason: row.reason as QuarantineReason,
-              seq: row.seq,
-              length: row.length,
-              at: Number(row.at),
-              waiting: row.waiting
-            }))
-        })
+        Effect.flatMap(decodeList),
+        Effect.mapBoth({ onFailure: toJournalError, onSuccess: timed })
       )
 
-interface RawRow {
-  readonly seq: number
-  readonly at: bigint
-  readonly type: string
-  readonly payload: string
-}
-
 const raw = (sql: SqlClient.SqlClient) => (run: RunId, from: number, limit: number) =>
-  Effect.mapBoth(
-    sql.unsafe<RawRow>(
+  sql
+    .unsafe(
       `SELECT seq, at, type, payload FROM troupe.run_events
        WHERE run_id = $1::uuid AND seq >= $2::int4 ORDER BY seq LIMIT $3::int4`,
       [run, from, Math.min(Math.max(limit, 0), raw_max)]
-    ),
-    {
-      onFailure: toJournalError,
-      onSuccess: (rows) => rows.map((row) => ({ ...row, at: Number(row.at) }))
-    }
-  )
+    )
+    .pipe(
+      Effect.flatMap(decodeRaw),
+      Effect.mapBoth({ onFailure: orJournalError, onSuccess: timed })
+    )
 
 const readmit =
   (sql: SqlClient.SqlClient, wake: (run: RunId) => Effect.Effect<void, SqlError.SqlError>) =>

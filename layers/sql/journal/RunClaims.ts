@@ -2,9 +2,9 @@
  * Claims of runs, those of a recovery in groups: one statement takes a run and reads its events, and those that wait
  * meanwhile share the next one. Private to this room.
  */
-import { Clock, Context, Effect } from "effect"
+import { Clock, Context, Effect, Schema } from "effect"
 import type { Scope } from "effect"
-import type { SqlClient, SqlError } from "effect/sql"
+import type { SqlClient, SqlConnection, SqlError } from "effect/sql"
 import type { Claim, RunJournal } from "../../../services/RunJournal.ts"
 import { FencedOff, JournalError } from "../../../services/RunJournal.ts"
 import type { RunId } from "../../../src/Ids.ts"
@@ -12,9 +12,9 @@ import { RunIsOver, RunNotFound } from "../../../src/run/RunCommand.ts"
 import { run_over, runCode } from "./Codes.ts"
 import type { Item } from "./GroupCommit.ts"
 import * as GroupCommit from "./GroupCommit.ts"
-import type { HeadRow } from "./RunRows.ts"
-import { entries, entriesIn, find, headOf, whyOf } from "./RunRows.ts"
-import { toJournalError } from "../engine/SqlFailure.ts"
+import { entries, entriesIn, find, HeadRow, headOf, whyOf } from "./RunRows.ts"
+import { journalRowDecoder } from "../engine/DecodedRows.ts"
+import { orJournalError, toJournalError } from "../engine/SqlFailure.ts"
 
 interface Wanted extends Item {
   readonly lane: RunId
@@ -25,10 +25,12 @@ interface Wanted extends Item {
   readonly at: number
 }
 
-interface ClaimRow extends HeadRow {
+const ClaimRow = Schema.Struct({
+  ...HeadRow.fields,
   /** Null where the events are too many for one row. */
-  readonly entries: string | null
-}
+  entries: Schema.NullOr(Schema.String)
+})
+const decodeClaims = journalRowDecoder(ClaimRow, "claimed runs")
 
 /** Claims of one statement: each may bring events of 1,000,000 bytes. */
 const batch_max = 32
@@ -41,8 +43,8 @@ const claims = (
   sql: SqlClient.SqlClient,
   batch: ReadonlyArray<Wanted>,
   waits: boolean
-): Effect.Effect<ReadonlyArray<ClaimRow>, SqlError.SqlError> =>
-  sql.unsafe<ClaimRow>(statement, [
+): Effect.Effect<ReadonlyArray<SqlConnection.Row>, SqlError.SqlError> =>
+  sql.unsafe(statement, [
     batch.map(({ lane }) => lane),
     batch.map(({ seen }) => seen),
     batch.map(({ owner }) => owner),
@@ -52,21 +54,25 @@ const claims = (
     waits
   ])
 
+/** The row of each, as it came: one that cannot be read fails alone, because the others are claimed by then. */
 const committing = (sql: SqlClient.SqlClient) => (batch: ReadonlyArray<Wanted>) =>
   Effect.mapBoth(claims(sql, batch, false), {
     onFailure: toJournalError,
     onSuccess: (rows) => {
-      const taken = new Map(rows.map((row) => [row.run_id, row]))
-      return batch.map(({ lane }) => taken.get(lane.toLowerCase()))
+      const taken = new Map(rows.map((row) => [row["run_id"], [row]]))
+      return batch.map(({ lane }) => taken.get(lane) ?? [])
     }
   })
 
 /** Waits for the transaction that holds the run, then claims it alone. A refusal is made from the head as it then is. */
 const patiently = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, wanted: Wanted) {
   const run = wanted.lane
-  const [row] = yield* Effect.mapError(claims(sql, [wanted], true), toJournalError)
+  const [row] = yield* Effect.mapError(
+    Effect.flatMap(claims(sql, [wanted], true), decodeClaims),
+    orJournalError
+  )
   if (row !== undefined) return row
-  const known = yield* Effect.mapError(find(sql, run), toJournalError)
+  const known = yield* Effect.mapError(find(sql, run), orJournalError)
   if (known === undefined) return yield* new RunNotFound({ run_id: run })
   if (known.quarantined === true) {
     return yield* Effect.flatMap(whyOf(sql, run), Effect.fail)
@@ -92,7 +98,8 @@ export const make = Effect.fnUntraced(function* (
     const wanted: Wanted = { lane: run, size: 1, owner, seen, at }
     const { context } = yield* Effect.fiber
     const isWithin = Context.getOrUndefined(context, sql.transactionService) !== undefined
-    const row = (isWithin ? undefined : yield* take(wanted)) ?? (yield* patiently(sql, wanted))
+    const [taken] = isWithin ? [] : yield* decodeClaims(yield* take(wanted))
+    const row = taken ?? (yield* patiently(sql, wanted))
     const head = headOf(row)
     const read = row.entries === null ? undefined : entriesIn(row.entries)
     const claim: Claim = {

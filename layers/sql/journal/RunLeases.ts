@@ -8,8 +8,7 @@ import type { JournalError, RunJournal } from "../../../services/RunJournal.ts"
 import type { RunId } from "../../../src/Ids.ts"
 import type { Need } from "../../../src/run/Needs.ts"
 import { run_over, run_parked } from "./Codes.ts"
-import type { HeadRow } from "./RunRows.ts"
-import { head_columns, heads } from "./RunRows.ts"
+import { head_columns, readableHeads } from "./RunRows.ts"
 import { inTransaction, toJournalError } from "../engine/SqlFailure.ts"
 
 const runs_max = 10_000
@@ -52,8 +51,8 @@ export const make = (
   release: (owner) =>
     done(sql.unsafe(`DELETE FROM troupe.processes WHERE owner = $1::text`, [owner])),
   recoverable: (owner, hosted, limit) =>
-    heads(
-      sql.unsafe<HeadRow>(
+    readableHeads(
+      sql.unsafe(
         `SELECT ${head_columns}, ${turn}
          FROM troupe.runs r JOIN troupe.run_details d ON d.run_id = r.run_id
          WHERE ${hosted_by("$3::text[]")} AND r.status > ${run_parked} AND r.status < ${run_over}
@@ -67,8 +66,8 @@ export const make = (
   // What another process writes at this moment is that one's: it is left out, and not waited for. Turns are counted
   // before the locks are taken, because a window takes none; who has a run is looked at again under its lock.
   adopt: (owner, hosted, limit) =>
-    heads(
-      sql.unsafe<HeadRow>(
+    readableHeads(
+      sql.unsafe(
         `WITH line AS MATERIALIZED (SELECT d.run_id, d.created_at, ${turn}
            FROM troupe.runs r JOIN troupe.run_details d ON d.run_id = r.run_id
            WHERE r.status = ${run_parked} AND ${hosted_by("$3::text[]")} AND ${no_owner}),

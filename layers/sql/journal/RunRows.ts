@@ -6,39 +6,41 @@ import { SqlClient } from "effect/sql"
 import type { SqlError } from "effect/sql"
 import type { RunHead } from "../../../services/RunJournal.ts"
 import { JournalError } from "../../../services/RunJournal.ts"
-import type { Address, ConversationId, RunId, Tenant } from "../../../src/Ids.ts"
+import { AgentName, ConversationId, RunId, Tenant } from "../../../src/Ids.ts"
 import type { JournalEntry } from "../../../src/run/RunEvent.ts"
 import { RunEvent } from "../../../src/run/RunEvent.ts"
-import type { QuarantineReason } from "../../../src/run/Quarantine.ts"
-import { RunQuarantined } from "../../../src/run/Quarantine.ts"
-import { isQuarantined, run_quarantined, run_parked, runStatus } from "./Codes.ts"
-import { toJournalError } from "../engine/SqlFailure.ts"
+import { QuarantineReason, RunQuarantined } from "../../../src/run/Quarantine.ts"
+import { isQuarantined, RunCode, run_quarantined, run_parked, runStatus } from "./Codes.ts"
+import { journalRowDecoder, readableRows } from "../engine/DecodedRows.ts"
+import { orJournalError, toJournalError } from "../engine/SqlFailure.ts"
 
-export interface HeadRow {
-  readonly run_id: string
-  readonly tenant: string
-  readonly agent: string
-  readonly address_key: string
-  readonly conversation: string
-  readonly ordinal: number
-  readonly status: number
-  readonly epoch: number
-  readonly length: number
-  readonly owner: string | null
-  readonly created_at: bigint
+export const HeadRow = Schema.Struct({
+  run_id: RunId,
+  tenant: Tenant,
+  agent: AgentName,
+  address_key: ConversationId,
+  conversation: ConversationId,
+  ordinal: Schema.Int,
+  status: RunCode,
+  epoch: Schema.Int,
+  length: Schema.Int,
+  owner: Schema.NullOr(Schema.String),
+  created_at: Schema.BigInt,
   /** Absent in a claim: it forgets them. */
-  readonly needs?: ReadonlyArray<string>
-}
+  needs: Schema.optionalKey(Schema.Array(Schema.String))
+})
+const decodeHeads = journalRowDecoder(HeadRow, "heads of runs")
+const decodeReadableHeads = readableRows(HeadRow, "heads of runs")
 
 /** The columns of a HeadRow, where `r` is a run and `d` its details; an owner without a lease is none. */
 export const head_columns = `r.run_id, r.tenant, d.agent, d.address_key, d.conversation, d.ordinal, r.status, r.epoch, r.length, d.created_at, d.needs,
   (SELECT p.owner FROM troupe.processes p WHERE p.owner = d.owner AND p.expires_at > clock_timestamp()) AS owner`
 
-export const headOf = (row: HeadRow): RunHead => ({
-  run_id: row.run_id as RunId,
-  tenant: row.tenant as Tenant,
-  address: { agent: row.agent, key: row.address_key } as Address,
-  conversation: row.conversation as ConversationId,
+export const headOf = (row: typeof HeadRow.Type): RunHead => ({
+  run_id: row.run_id,
+  tenant: row.tenant,
+  address: { agent: row.agent, key: row.address_key },
+  conversation: row.conversation,
   ordinal: row.ordinal,
   status: runStatus(row.status),
   epoch: row.epoch,
@@ -50,16 +52,25 @@ export const headOf = (row: HeadRow): RunHead => ({
   ...(row.needs === undefined || row.needs.length === 0 ? undefined : { needs: row.needs })
 })
 
-export const heads = (
-  rows: Effect.Effect<ReadonlyArray<HeadRow>, SqlError.SqlError>
-): Effect.Effect<ReadonlyArray<RunHead>, JournalError> =>
-  Effect.mapBoth(rows, { onSuccess: (all) => all.map(headOf), onFailure: toJournalError })
+type Rows = Effect.Effect<ReadonlyArray<unknown>, SqlError.SqlError>
 
-interface EventRow {
-  readonly seq: number
-  readonly at: bigint
-  readonly payload: string
-}
+/** Heads of which none may be missing, as where they are in order. */
+export const wholeHeads = (rows: Rows): Effect.Effect<ReadonlyArray<RunHead>, JournalError> =>
+  Effect.mapBoth(Effect.flatMap(rows, decodeHeads), {
+    onSuccess: (all) => all.map(headOf),
+    onFailure: orJournalError
+  })
+
+/** Heads that are independent of each other: one that cannot be read keeps nobody from the others. */
+export const readableHeads = (rows: Rows): Effect.Effect<ReadonlyArray<RunHead>, JournalError> =>
+  Effect.mapBoth(Effect.flatMap(rows, decodeReadableHeads), {
+    onSuccess: (all) => all.map(headOf),
+    onFailure: toJournalError
+  })
+
+/** The payload is decoded apart: one that cannot be read says where the run is at fault. */
+const EventRow = Schema.Struct({ seq: Schema.Int, at: Schema.BigInt, payload: Schema.String })
+const decodeEvents = journalRowDecoder(EventRow, "events of a run")
 
 // Compiled once: a resume decodes everything that ever happened to a run. What this version wrote has no default to be
 // filled in, and to look for them is most of the time that the event takes which begins a run.
@@ -67,6 +78,7 @@ const complete = Schema.decodeUnknownResult(Schema.toType(RunEvent))
 const older = Schema.decodeUnknownResult(RunEvent)
 const decode = (event: unknown) => Result.orElse(complete(event), () => older(event))
 
+/** Our own text, which a claim reads by the thousand: a schema's decoder of JSON text takes longer (bench row `resume`). */
 const parsed = (text: string) => Result.try((): unknown => JSON.parse(text))
 
 /** Of those that this version knows. */
@@ -93,7 +105,7 @@ export const eventIn = (text: string): RunEvent | undefined =>
 /** The entries of these rows, of which there must be `count`, from `from` on without a gap. */
 const entriesOf = (
   run_id: RunId,
-  rows: ReadonlyArray<EventRow>,
+  rows: ReadonlyArray<typeof EventRow.Type>,
   from: number,
   count: number
 ): Effect.Effect<ReadonlyArray<JournalEntry>, RunQuarantined> => {
@@ -115,12 +127,18 @@ const entriesOf = (
   return Effect.succeed(entries)
 }
 
+const isTimed = (pair: unknown): pair is readonly [at: number, payload: unknown] =>
+  Array.isArray(pair) && pair.length === 2 && typeof pair[0] === "number"
+
 /** Entries from the first on, as one JSON text of times and events; undefined where it cannot be read. */
 export const entriesIn = (text: string): ReadonlyArray<JournalEntry> | undefined => {
   const all = parsed(text)
   if (Result.isFailure(all)) return undefined
+  if (!Array.isArray(all.success)) return undefined
   const entries: Array<JournalEntry> = []
-  for (const [at, payload] of all.success as ReadonlyArray<readonly [number, unknown]>) {
+  for (const pair of all.success) {
+    if (!isTimed(pair)) return undefined
+    const [at, payload] = pair
     const event = decode(payload)
     if (Result.isFailure(event)) return undefined
     entries.push({ seq: entries.length, at, event: event.success })
@@ -137,23 +155,26 @@ export const entries = (
 ): Effect.Effect<ReadonlyArray<JournalEntry>, JournalError | RunQuarantined> =>
   Effect.flatMap(
     Effect.mapError(
-      sql.unsafe<EventRow>(
+      sql.unsafe(
         `SELECT seq, at, payload FROM troupe.run_events
          WHERE run_id = $1::uuid AND seq >= $2::int4 AND seq < $3::int4 ORDER BY seq`,
         [run, from, to]
       ),
       toJournalError
     ),
-    (rows) => entriesOf(run, rows, from, to - from)
+    (rows) =>
+      Effect.flatMap(decodeEvents(rows), (events) => entriesOf(run, events, from, to - from))
   )
 
-interface PageRow {
-  readonly length: number
-  readonly status: number
-  readonly seq: number | null
-  readonly at: bigint
-  readonly payload: string
-}
+const head = { length: Schema.Int, status: RunCode }
+/** The head alone where there is no event. */
+const decodePage = journalRowDecoder(
+  Schema.Union([
+    Schema.Struct({ ...head, ...EventRow.fields }),
+    Schema.Struct({ ...head, seq: Schema.Null })
+  ]),
+  "events of a run"
+)
 
 /**
  * At most `limit` entries from `from` on, in order; an unknown run has none. The head is read in the same statement: it
@@ -165,8 +186,8 @@ export const page = Effect.fnUntraced(function* (
   from: number,
   limit: number
 ) {
-  const rows = yield* Effect.mapError(
-    sql.unsafe<PageRow>(
+  const found = yield* Effect.mapError(
+    sql.unsafe(
       `SELECT r.length, r.status, e.seq, e.at, e.payload FROM troupe.runs r
          LEFT JOIN troupe.run_events e ON e.run_id = r.run_id AND e.seq >= $2::int4 AND e.seq < $3::int4
        WHERE r.run_id = $1::uuid ORDER BY e.seq`,
@@ -174,13 +195,19 @@ export const page = Effect.fnUntraced(function* (
     ),
     toJournalError
   )
+  const rows = yield* decodePage(found)
   const [first] = rows
   if (first === undefined) return []
-  const found = rows.filter((row): row is PageRow & EventRow => row.seq !== null)
+  const events = rows.filter((row) => row.seq !== null)
   const count = Math.max(0, Math.min(first.length - from, limit))
   if (count === 0 && isQuarantined(first.status)) return yield* yield* whyOf(sql, run)
-  return yield* entriesOf(run, found, from, count)
+  return yield* entriesOf(run, events, from, count)
 })
+
+const decodeMarks = journalRowDecoder(
+  Schema.Struct({ reason: QuarantineReason, seq: Schema.Int }),
+  "marks of quarantine"
+)
 
 /** Why a run that is marked is. */
 export const whyOf = (
@@ -188,16 +215,16 @@ export const whyOf = (
   run: RunId
 ): Effect.Effect<RunQuarantined, JournalError> =>
   Effect.mapBoth(
-    sql.unsafe<{ readonly reason: string; readonly seq: number }>(
-      `SELECT reason, seq FROM troupe.quarantine WHERE run_id = $1::uuid`,
-      [run]
+    Effect.flatMap(
+      sql.unsafe(`SELECT reason, seq FROM troupe.quarantine WHERE run_id = $1::uuid`, [run]),
+      decodeMarks
     ),
     {
-      onFailure: toJournalError,
+      onFailure: orJournalError,
       onSuccess: ([row]) =>
         new RunQuarantined({
           run_id: run,
-          reason: (row?.reason ?? "unfoldable") as QuarantineReason,
+          reason: row?.reason ?? "unfoldable",
           seq: row?.seq ?? 0
         })
     }
@@ -208,12 +235,15 @@ export const find = (
   sql: SqlClient.SqlClient,
   run: RunId,
   lock: "" | "FOR UPDATE OF r" = ""
-): Effect.Effect<RunHead | undefined, SqlError.SqlError> =>
+): Effect.Effect<RunHead | undefined, SqlError.SqlError | JournalError> =>
   Effect.map(
-    sql.unsafe<HeadRow>(
-      `SELECT ${head_columns} FROM troupe.runs r JOIN troupe.run_details d ON d.run_id = r.run_id
-       WHERE r.run_id = $1::uuid ${lock}`,
-      [run]
+    Effect.flatMap(
+      sql.unsafe(
+        `SELECT ${head_columns} FROM troupe.runs r JOIN troupe.run_details d ON d.run_id = r.run_id
+         WHERE r.run_id = $1::uuid ${lock}`,
+        [run]
+      ),
+      decodeHeads
     ),
     ([row]) => (row === undefined ? undefined : headOf(row))
   )

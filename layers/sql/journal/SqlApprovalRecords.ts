@@ -1,84 +1,83 @@
 /**
  * The records of questions in SQL, to be read: the journal writes them.
  */
-import { Effect, Layer, Result, Schema } from "effect"
+import { Effect, Layer, Option, Schema } from "effect"
 import { SqlClient } from "effect/sql"
-import type { SqlError } from "effect/sql"
+import type { SqlConnection, SqlError } from "effect/sql"
 import type { ApprovalQuery } from "../../../services/ApprovalRecords.ts"
 import { ApprovalRecords } from "../../../services/ApprovalRecords.ts"
 import { StoreError } from "../../../services/StoreError.ts"
 import { Approval } from "../../../src/approval/Approval.ts"
 import { marksOf } from "../../../src/approval/ShownApproval.ts"
-import { ApprovalId } from "../../../src/Ids.ts"
-import type { Tenant } from "../../../src/Ids.ts"
+import { ApprovalId, Tenant } from "../../../src/Ids.ts"
 import type { ApprovalRequested } from "../../../src/run/RunEvent.ts"
-import { approvalCode, approvalStatus, run_quarantined, run_parked } from "./Codes.ts"
+import { approvalCode, run_quarantined, run_parked, StoredApprovalStatus } from "./Codes.ts"
 import { eventIn } from "./RunRows.ts"
 import { toStoreError } from "../engine/SqlFailure.ts"
 
 const page_max = 500
-/** Events that are looked at for one record: one requests it, and arguments of others may name it. */
-const requests_max = 10
+/** Events that are looked at for one record: one asks, and arguments of others may name it. */
+const asked_max = 10
 
-interface ApprovalRow {
-  readonly id: string
-  readonly tenant: string
-  readonly status: number
-  readonly payload: string
-  readonly answer: string | null
+const StoredObject = Schema.fromJsonString(Schema.Record(Schema.String, Schema.Unknown))
+
+const ApprovalRow = Schema.Struct({
+  id: ApprovalId,
+  tenant: Tenant,
+  status: StoredApprovalStatus,
+  payload: StoredObject,
+  answer: Schema.NullOr(StoredObject),
   /** Of its run; null where there is none. */
-  readonly run_tenant: string | null
-  readonly quarantined: boolean
-  /** Events of its run that request it or name it, as they are stored. */
-  readonly requests: ReadonlyArray<string>
-}
+  run_tenant: Schema.NullOr(Tenant),
+  quarantined: Schema.Boolean,
+  /** Events of its run that name it and ask, as they are stored. */
+  asked: Schema.Array(Schema.String)
+})
+type ApprovalRow = typeof ApprovalRow.Type
 
-/** Where `a` is a record. Of one that is pending also what its run requests: it is searched as text, whatever is stored. */
+/** Where `a` is a record. Of one that is pending also what its run asked: it is searched as text, whatever is stored. */
 const columns = `a.id, a.tenant, a.status, a.payload, a.answer, r.tenant AS run_tenant,
   coalesce(r.status >= ${run_quarantined + run_parked}, false) AS quarantined,
   ARRAY(SELECT e.payload FROM troupe.run_events e WHERE a.status = 0 AND e.run_id = a.run_id
-    AND e.type = 'ApprovalRequested' AND strpos(e.payload, a.id::text) > 0 ORDER BY e.seq LIMIT ${requests_max}) AS requests`
+    AND e.type = 'ApprovalRequested' AND strpos(e.payload, a.id::text) > 0 ORDER BY e.seq LIMIT ${asked_max}) AS asked`
 const records = "(troupe.approvals a LEFT JOIN troupe.runs r ON r.run_id = a.run_id)"
 const pending = approvalCode("pending")
 
-const decode = Schema.decodeUnknownResult(Approval)
-const decodeObject = Schema.decodeUnknownResult(
-  Schema.fromJsonString(Schema.Record(Schema.String, Schema.Unknown))
-)
+const decode = Schema.decodeUnknownOption(Approval)
+const decodeRow = Schema.decodeUnknownOption(ApprovalRow)
 
 /**
  * The payload is the question, the answer is what came of it; id, tenant and status are the row's. Undefined = it cannot be
  * read, which only a change from outside does.
  */
-const approvalOf = (row: ApprovalRow): Approval | undefined => {
-  const question = decodeObject(row.payload)
-  const answer = decodeObject(row.answer ?? "{}")
-  if (Result.isFailure(question) || Result.isFailure(answer)) return undefined
-  const { id, status, tenant } = row
-  const read = decode({
-    ...question.success,
-    ...answer.success,
-    id,
-    tenant,
-    status: approvalStatus(status)
-  })
-  return Result.isSuccess(read) ? { ...read.success, ...marks(row, read.success) } : undefined
+const approvalOf = (found: unknown): Approval | undefined => {
+  const row = Option.getOrUndefined(decodeRow(found))
+  if (row === undefined) return undefined
+  const { answer, id, payload, status, tenant } = row
+  const record = Option.getOrUndefined(decode({ ...payload, ...answer, id, tenant, status }))
+  return record && { ...record, ...marks(row, record) }
 }
 
-const marks = ({ quarantined, requests, run_tenant, tenant }: ApprovalRow, record: Approval) =>
+/** The event that asked, if it is one of these texts. */
+const askedIn = (texts: ReadonlyArray<string>, id: ApprovalId): ApprovalRequested | undefined => {
+  for (const text of texts) {
+    const event = eventIn(text)
+    if (event?._tag === "ApprovalRequested" && event.approval === id) return event
+  }
+  return undefined
+}
+
+const marks = ({ asked, quarantined, run_tenant, tenant }: ApprovalRow, record: Approval) =>
   marksOf(record, {
-    tenant: (run_tenant ?? tenant) as Tenant,
+    tenant: run_tenant ?? tenant,
     quarantined,
-    requested: requests
-      .map(eventIn)
-      .find((event) => event?._tag === "ApprovalRequested" && event.approval === record.id) as
-      | ApprovalRequested
-      | undefined
+    asked: askedIn(asked, record.id)
   })
 
-const unreadable = ({ id }: ApprovalRow): string => `approval ${id} cannot be read`
+const unreadable = (row: SqlConnection.Row): string =>
+  `approval ${String(row["id"])} cannot be read`
 
-type Rows = Effect.Effect<ReadonlyArray<ApprovalRow>, SqlError.SqlError>
+type Rows = Effect.Effect<ReadonlyArray<SqlConnection.Row>, SqlError.SqlError>
 
 /** One that cannot be read is left out and logged, so that it hides none of the others. */
 const approvals = (rows: Rows): Effect.Effect<ReadonlyArray<Approval>, StoreError> =>
@@ -107,7 +106,7 @@ const whole = Effect.fnUntraced(function* (
     const rows = yield* Effect.mapError(rowsOf({ ...query, after, limit: wanted }), toStoreError)
     found.push(...(yield* approvals(Effect.succeed(rows))))
     if (rows.length < wanted || found.length === limit) return found
-    after = ApprovalId.make(rows.at(-1)!.id)
+    after = ApprovalId.make(String(rows.at(-1)?.["id"]))
   }
 })
 
@@ -122,7 +121,7 @@ const only = (rows: Rows): Effect.Effect<Approval | undefined, StoreError> =>
 const make = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const rowsOf = ({ after, limit, run_id, status, tenant }: ApprovalQuery): Rows =>
-    sql<ApprovalRow>`
+    sql`
         SELECT ${sql.literal(columns)} FROM ${sql.literal(records)} WHERE ${sql.and([
           sql`a.tenant = ${tenant}`,
           ...(status === undefined
@@ -137,14 +136,11 @@ const make = Effect.gen(function* () {
               ])
         ])} ORDER BY a.position LIMIT ${Math.min(limit, page_max)}::int4`
   return ApprovalRecords.of({
-    get: (id) =>
-      only(
-        sql.unsafe<ApprovalRow>(`SELECT ${columns} FROM ${records} WHERE a.id = $1::uuid`, [id])
-      ),
+    get: (id) => only(sql.unsafe(`SELECT ${columns} FROM ${records} WHERE a.id = $1::uuid`, [id])),
     list: (query) => whole(query, rowsOf),
     overdue: (now, limit) =>
       approvals(
-        sql.unsafe<ApprovalRow>(
+        sql.unsafe(
           `SELECT ${columns} FROM (
              SELECT a.id, row_number() OVER (PARTITION BY a.tenant ORDER BY a.position) AS turn FROM troupe.approvals a
              WHERE a.status = ${pending} AND a.expires_at <= $1::int8

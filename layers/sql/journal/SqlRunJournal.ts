@@ -28,11 +28,10 @@ import { fold, isParkable, statusOf } from "../../../src/run/RunState.ts"
 import { transaction_ms_max } from "../../../src/tool/ToolSpec.ts"
 import * as AuditedRuns from "./AuditedRuns.ts"
 import * as GroupCommit from "./GroupCommit.ts"
-import type { HeadRow } from "./RunRows.ts"
 import * as RunClaims from "./RunClaims.ts"
 import * as QuarantineRows from "./QuarantineRows.ts"
 import * as RunLeases from "./RunLeases.ts"
-import { entries, find, head_columns, heads, page, whyOf } from "./RunRows.ts"
+import { entries, find, head_columns, page, wholeHeads, whyOf } from "./RunRows.ts"
 import { commit, encoded } from "./JournalWriter.ts"
 import { inTransaction, orJournalError, toJournalError } from "../engine/SqlFailure.ts"
 import { SqlNotify } from "../engine/SqlNotify.ts"
@@ -86,7 +85,7 @@ const creating = (sql: SqlClient.SqlClient) =>
 /** One append in the transaction that is open. A refusal or a failure leaves the transaction usable. */
 const appendWithin = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, append: Append) {
   const item = yield* encoded(append, yield* Clock.currentTimeMillis)
-  const [refused] = yield* Effect.mapError(inTransaction(sql)(commit(sql)([item])), toJournalError)
+  const [refused] = yield* Effect.mapError(inTransaction(sql)(commit(sql)([item])), orJournalError)
   if (refused !== undefined) return yield* refused
 })
 
@@ -200,7 +199,7 @@ const transacting =
 const appending = Effect.fnUntraced(function* (sql: SqlClient.SqlClient) {
   const write = yield* GroupCommit.make({
     commit: (batch: Parameters<ReturnType<typeof commit>>[0]) =>
-      Effect.mapError(commit(sql)(batch), toJournalError),
+      Effect.mapError(commit(sql)(batch), orJournalError),
     batch_max,
     batch_size_max,
     queue_max,
@@ -255,8 +254,8 @@ const amendmentWakeups = Effect.fnUntraced(function* (sql: SqlClient.SqlClient) 
 
 const unfinished =
   (sql: SqlClient.SqlClient) => (tenant: Tenant, address: Address, limit: number) =>
-    heads(
-      sql.unsafe<HeadRow>(
+    wholeHeads(
+      sql.unsafe(
         `SELECT ${head_columns} FROM troupe.run_details d JOIN troupe.runs r ON r.run_id = d.run_id
        WHERE d.tenant = $1::text AND d.agent = $2::text AND d.address_key = $3::text AND d.open
        ORDER BY d.ordinal LIMIT $4::int4`,
@@ -279,7 +278,7 @@ const make = Effect.gen(function* () {
     amend: amending(sql, wake, marking),
     ...QuarantineRows.make(sql, wake),
     head: Effect.fn("RunJournal.head")(function* (run) {
-      const head = yield* Effect.mapError(find(sql, run), toJournalError)
+      const head = yield* Effect.mapError(find(sql, run), orJournalError)
       return head ?? (yield* new RunNotFound({ run_id: run }))
     }),
     unfinished: unfinished(sql),

@@ -6,16 +6,15 @@ import { SqlClient } from "effect/sql"
 import type { RunQuery, UnhostedQuery, UnknownQuery } from "../../../services/RunList.ts"
 import { RunList } from "../../../services/RunList.ts"
 import type { StoreError } from "../../../services/StoreError.ts"
-import { AgentName, CallId, ConversationId, RunId } from "../../../src/Ids.ts"
-import type { Tenant } from "../../../src/Ids.ts"
-import type { Need } from "../../../src/run/Needs.ts"
+import { AgentName, CallId, ConversationId, RunId, Tenant } from "../../../src/Ids.ts"
 import { needOf } from "../../../src/run/Needs.ts"
 import type { RunItem, WaitingFor } from "../../../src/run/RunItem.ts"
 import { runItem } from "../../../src/run/RunItem.ts"
 import type { UnknownCall } from "../../../src/run/UnknownCall.ts"
-import { isQuarantined, run_over, run_parked, runCode, runStatus } from "./Codes.ts"
+import { isQuarantined, RunCode, run_over, run_parked, runCode, runStatus } from "./Codes.ts"
 import { rowDecoder } from "../engine/DecodedRows.ts"
-import { orStoreError, toStoreError } from "../engine/SqlFailure.ts"
+import { orStoreError } from "../engine/SqlFailure.ts"
+import { StoredText } from "../engine/StoredText.ts"
 import { taskOf, TaskRow } from "./SqlTaskStore.ts"
 
 const page_max = 500
@@ -23,12 +22,10 @@ const page_max = 500
 const Row = Schema.Struct({
   ...TaskRow.fields,
   /** Null before the run is created. */
-  run_status: Schema.NullOr(Schema.Int)
+  run_status: Schema.NullOr(RunCode)
 })
 type Row = typeof Row.Type
 const decodeRuns = rowDecoder(Row, "runs")
-
-const StoredText = Schema.fromJsonString(Schema.String)
 
 const decodeUnknown = rowDecoder(
   Schema.Struct({
@@ -44,6 +41,15 @@ const decodeUnknown = rowDecoder(
 const decodeCounts = rowDecoder(
   Schema.Struct({ tool: StoredText, calls: Schema.Int }),
   "counts of unknown calls"
+)
+const decodeUnhosted = rowDecoder(
+  Schema.Struct({
+    tenant: Tenant,
+    need: Schema.String,
+    count: Schema.Int,
+    oldest_at: Schema.Number
+  }),
+  "counts of work that no process hosts"
 )
 
 const columns = `t.id, t.tenant, t.agent, t.address_key, t.conversation, t.ordinal, t.status, t.reason, t.message, t.by,
@@ -123,17 +129,12 @@ const unhosted_statement = `WITH living AS MATERIALIZED (
   FROM waits w GROUP BY w.tenant, w.need ORDER BY w.tenant, w.need LIMIT ${page_max}`
 
 const unhosted = (sql: SqlClient.SqlClient, { here, tenant }: UnhostedQuery) =>
-  Effect.mapBoth(
-    sql.unsafe<{
-      readonly tenant: Tenant
-      readonly need: Need
-      readonly count: number
-      readonly oldest_at: number
-    }>(unhosted_statement, [here, tenant ?? null]),
-    {
+  sql.unsafe(unhosted_statement, [here, tenant ?? null]).pipe(
+    Effect.flatMap(decodeUnhosted),
+    Effect.mapBoth({
       onSuccess: (found) => found.map(({ need, ...row }) => ({ ...row, ...needOf(need) })),
-      onFailure: toStoreError
-    }
+      onFailure: orStoreError
+    })
   )
 
 const statusOf = ({ run_status }: Row): RunItem["status"] =>

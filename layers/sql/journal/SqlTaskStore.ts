@@ -18,9 +18,10 @@ import {
 } from "../../../src/delivery/AgentTask.ts"
 import { addressKey, AgentName, ConversationId, RunId, Tenant } from "../../../src/Ids.ts"
 import { Roles } from "../../../src/Principal.ts"
-import { taskStatus } from "./Codes.ts"
+import { StoredTaskStatus } from "./Codes.ts"
 import { rowDecoder } from "../engine/DecodedRows.ts"
 import { inTransaction, orStoreError } from "../engine/SqlFailure.ts"
+import { StoredText } from "../engine/StoredText.ts"
 
 const page_max = 500
 
@@ -34,7 +35,6 @@ const traceText = ({ sampled, span_id, trace_id }: NewTask): string =>
     span_id === undefined && sampled === undefined ? trace_id : { trace_id, span_id, sampled }
   )
 
-const StoredText = Schema.fromJsonString(Schema.String)
 const Sender = Schema.Struct({ id: Schema.String, roles: Roles })
 const Trace = AgentTask.mapFields(({ sampled, span_id, trace_id }) => ({
   sampled,
@@ -50,7 +50,7 @@ export const TaskRow = Schema.Struct({
   address_key: ConversationId,
   conversation: ConversationId,
   ordinal: Schema.Int,
-  status: Schema.Int,
+  status: StoredTaskStatus,
   reason: Schema.NullOr(StoredText),
   message: StoredText,
   by: Schema.fromJsonString(Schema.Union([Schema.String, Sender])),
@@ -71,7 +71,7 @@ export const taskOf = (row: typeof TaskRow.Type): AgentTask => ({
   message: row.message,
   ...(typeof row.by === "string" ? { by: row.by } : { by: row.by.id, roles: row.by.roles }),
   ...(typeof row.trace_id === "string" ? { trace_id: row.trace_id } : row.trace_id),
-  status: taskStatus(row.status),
+  status: row.status,
   ...(row.reason === null ? undefined : { reason: row.reason }),
   created_at: Number(row.created_at)
 })
@@ -103,10 +103,11 @@ const known = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, task: NewTa
     : yield* new IdempotencyConflict({ key })
 })
 
-interface Inhabitant {
-  readonly agent: string
-  readonly address_key: string
-}
+const decodeResidents = rowDecoder(
+  Schema.Struct({ agent: Schema.String, address_key: Schema.String }),
+  "addresses of conversations"
+)
+const decodeWaiting = rowDecoder(Schema.Struct({ n: Schema.Int }), "counts of waiting tasks")
 
 /** The conversation's row, locked; made if it is new. */
 const lock = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, task: NewTask, now: number) {
@@ -124,10 +125,11 @@ const lock = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, task: NewTas
       JSON.stringify(task.by)
     ]
   )
-  const [row] = yield* sql.unsafe<Inhabitant>(
+  const rows = yield* sql.unsafe(
     `SELECT agent, address_key FROM troupe.conversations WHERE tenant = $1::text AND id = $2::text FOR UPDATE`,
     [task.tenant, task.conversation]
   )
+  const [row] = yield* decodeResidents(rows)
   if (row === undefined) return yield* new StoreError({ message: "the conversation is gone" })
   if (row.agent === task.address.agent && row.address_key === task.address.key) return
   return yield* new AddressConflict({ conversation: task.conversation, agent: task.address.agent })
@@ -136,11 +138,12 @@ const lock = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, task: NewTas
 /** Counts no further than the bound. */
 const checkMailbox = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, task: NewTask) {
   const { reject_when_busy, waiting_max } = task
-  const [row] = yield* sql.unsafe<{ readonly n: number }>(
+  const rows = yield* sql.unsafe(
     `SELECT count(*)::int4 AS n FROM (SELECT 1 FROM troupe.agent_tasks
      WHERE tenant = $1::text AND agent = $2::text AND address_key = $3::text AND status < 2 LIMIT $4::int4) AS waiting`,
     [task.tenant, task.address.agent, task.address.key, reject_when_busy ? 1 : waiting_max]
   )
+  const [row] = yield* decodeWaiting(rows)
   const waiting = row?.n ?? 0
   const address = addressKey(task.address)
   if (reject_when_busy && waiting > 0) return yield* new AgentBusy({ address })

@@ -6,14 +6,19 @@ import { Clock, Effect, Schema } from "effect"
 import type { SqlClient } from "effect/sql"
 import type { DeadLetterStatus, NewOutboxMessage } from "../../../src/delivery/Outbox.ts"
 import { MessageId } from "../../../src/Ids.ts"
+import { storedStatus } from "../engine/StoredStatus.ts"
 
 /** The channel of the outbox's wakeups, which have no payload. */
 export const outbox_channel = "troupe_outbox"
 
 /** A number is never given a second meaning. */
-const letterStatuses: ReadonlyArray<DeadLetterStatus> = ["dead", "replayed", "discarded"]
-export const letterCode = (status: DeadLetterStatus): number => letterStatuses.indexOf(status)
-export const letterStatus = (code: number): DeadLetterStatus => letterStatuses[code]!
+const letterCodes: Readonly<Record<DeadLetterStatus, number>> = {
+  dead: 0,
+  replayed: 1,
+  discarded: 2
+}
+export const letterCode = (status: DeadLetterStatus): number => letterCodes[status]
+export const StoredLetterStatus = storedStatus(letterCodes)
 
 /** Anything else would be refused by the column's type, and is no letter's id. */
 export const isEventId = Schema.is(MessageId)

@@ -29,6 +29,12 @@ const decodeMessages = rowDecoder(
   "claimed messages"
 )
 
+const decodeDepth = rowDecoder(Schema.Struct({ n: Schema.Int }), "counts of messages")
+const decodeDue = rowDecoder(
+  Schema.Struct({ due_at: Schema.NullOr(Schema.Number) }),
+  "times of messages"
+)
+
 /** The agents of a route; a message that is for none has an empty one. */
 const agentsOf = ({ agents = [] }: OutboxRoutes): ReadonlyArray<string> => ["", ...agents]
 
@@ -144,9 +150,7 @@ const release = (sql: SqlClient.SqlClient, owners: ReadonlyArray<string>, now: n
   )
 
 /** The first of each route, and of those the first. */
-const nextDue = (sql: SqlClient.SqlClient, routes: OutboxRoutes) => sql<{
-  readonly due_at: number | null
-}>`
+const nextDue = (sql: SqlClient.SqlClient, routes: OutboxRoutes) => sql`
   SELECT min(x.due_at)::float8 AS due_at
   FROM unnest(${routes.topics}::text[]) t(topic) CROSS JOIN unnest(${agentsOf(routes)}::text[]) a(agent) CROSS JOIN LATERAL (
     SELECT k.due_at FROM troupe.outbox_keys k WHERE k.topic = t.topic AND k.agent = a.agent ORDER BY k.due_at LIMIT 1
@@ -183,15 +187,15 @@ const make = Effect.gen(function* () {
         : retry(sql, id, owner, error, retry_at, now)
       return rows.length > 0
     }, Effect.mapError(toStoreError)),
-    depth: sql<{ readonly n: number }>`SELECT count(*)::int4 AS n FROM troupe.outbox`.pipe(
-      Effect.map((rows) => rows[0]!.n),
-      Effect.mapError(toStoreError)
+    depth: sql`SELECT count(*)::int4 AS n FROM troupe.outbox`.pipe(
+      Effect.flatMap(decodeDepth),
+      Effect.mapBoth({ onSuccess: ([row]) => row?.n ?? 0, onFailure: orStoreError })
     ),
     nextDueAt: (routes) =>
-      Effect.mapBoth(nextDue(sql, routes), {
-        onSuccess: (rows) => rows[0]!.due_at ?? undefined,
-        onFailure: toStoreError
-      }),
+      nextDue(sql, routes).pipe(
+        Effect.flatMap(decodeDue),
+        Effect.mapBoth({ onSuccess: ([row]) => row?.due_at ?? undefined, onFailure: orStoreError })
+      ),
     written: (listener) =>
       Effect.mapError(
         notify.listen(outbox_channel, () => listener()),

@@ -7,9 +7,10 @@ import { OutboxReader } from "../../../services/OutboxReader.ts"
 import type { DeadLetter, DeadLetterStatus } from "../../../src/delivery/Outbox.ts"
 import { DeadLetterNotFound, DeliveryFailure } from "../../../src/delivery/Outbox.ts"
 import { MessageId, Tenant } from "../../../src/Ids.ts"
-import { isEventId, letterCode, letterStatus } from "./OutboxRows.ts"
+import { isEventId, letterCode, StoredLetterStatus } from "./OutboxRows.ts"
 import { rowDecoder } from "../engine/DecodedRows.ts"
 import { orStoreError } from "../engine/SqlFailure.ts"
+import { StoredText } from "../engine/StoredText.ts"
 
 const page_max = 500
 
@@ -22,10 +23,10 @@ const LetterRow = Schema.Struct({
   attempts: Schema.Int,
   failures: Schema.fromJsonString(Schema.Array(DeliveryFailure)),
   dead_at: Schema.Int,
-  status: Schema.Int,
-  resolved_by: Schema.NullOr(Schema.fromJsonString(Schema.String)),
+  status: StoredLetterStatus,
+  resolved_by: Schema.NullOr(StoredText),
   resolved_at: Schema.NullOr(Schema.Int),
-  resolved_reason: Schema.NullOr(Schema.fromJsonString(Schema.String))
+  resolved_reason: Schema.NullOr(StoredText)
 })
 const decodeLetters = rowDecoder(LetterRow, "dead letters")
 
@@ -36,7 +37,6 @@ const letterOf = ({
   ...letter
 }: typeof LetterRow.Type): DeadLetter => ({
   ...letter,
-  status: letterStatus(letter.status),
   ...(resolved_by === null ? undefined : { resolved_by }),
   ...(resolved_at === null ? undefined : { resolved_at }),
   ...(resolved_reason === null ? undefined : { resolved_reason })

@@ -9,7 +9,7 @@ import { OutboxReplayer } from "../../../services/OutboxReplayer.ts"
 import type { DeadLetterStatus, NewOutboxMessage } from "../../../src/delivery/Outbox.ts"
 import { DeadLetterNotFound, DeadLetterResolved } from "../../../src/delivery/Outbox.ts"
 import { AgentName, MessageId } from "../../../src/Ids.ts"
-import { isEventId, letterCode, letterStatus, put } from "./OutboxRows.ts"
+import { isEventId, letterCode, put, StoredLetterStatus } from "./OutboxRows.ts"
 import { rowDecoder } from "../engine/DecodedRows.ts"
 import { inTransaction, orStoreError } from "../engine/SqlFailure.ts"
 
@@ -20,7 +20,7 @@ const decodeLetters = rowDecoder(
     /** Empty = for none. */
     agent: Schema.Union([Schema.Literal(""), AgentName]),
     payload: Schema.fromJsonString(Schema.Json),
-    status: Schema.Int
+    status: StoredLetterStatus
   }),
   "dead letters"
 )
@@ -38,8 +38,9 @@ const resolve = Effect.fnUntraced(function* (
     WHERE d.event_id = ${event_id}::uuid AND d.tenant = ${tenant}::text FOR UPDATE`
   const [row] = yield* decodeLetters(rows)
   if (row === undefined) return yield* new DeadLetterNotFound({ event_id })
-  const was = letterStatus(row.status)
-  if (was !== "dead") return yield* new DeadLetterResolved({ event_id, status: was })
+  if (row.status !== "dead") {
+    return yield* new DeadLetterResolved({ event_id, status: row.status })
+  }
   yield* sql`
     UPDATE troupe.dead_letters SET status = ${letterCode(status)}::int2, resolved_by = ${JSON.stringify(by)}::text,
       resolved_at = ${now}::int8, resolved_reason = ${JSON.stringify(reason)}::text

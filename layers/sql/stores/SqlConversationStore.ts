@@ -9,11 +9,9 @@ import { InitiatedBy, MessageRole } from "../../../src/conversation/Conversation
 import { AgentName, ConversationId, RunId, Tenant } from "../../../src/Ids.ts"
 import { rowDecoder } from "../engine/DecodedRows.ts"
 import { orStoreError } from "../engine/SqlFailure.ts"
-import { StoredAnswer } from "../engine/StoredText.ts"
+import { StoredAnswer, StoredText } from "../engine/StoredText.ts"
 
 const page_max = 500
-
-const StoredText = Schema.fromJsonString(Schema.String)
 
 const ConversationRow = Schema.Struct({
   id: ConversationId,

@@ -1,27 +1,32 @@
 /**
  * What turns and tools cost, in SQL: sums are the database's, which has exact numbers.
  */
-import { Effect, Layer } from "effect"
+import { Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import type { CostGroup, CostTotal } from "../../../src/cost/CostTotal.ts"
-import type { CostQuery } from "../../../services/CostLedger.ts"
 import { CostLedger } from "../../../services/CostLedger.ts"
-import { toStoreError } from "../engine/SqlFailure.ts"
-import { textOf } from "../engine/StoredText.ts"
+import { rowDecoder } from "../engine/DecodedRows.ts"
+import { orStoreError } from "../engine/SqlFailure.ts"
+import { StoredText } from "../engine/StoredText.ts"
 
 const page_max = 500
 
-interface TotalRow {
-  readonly key: string
-  readonly currency: string | null
-  readonly amount: string | null
-  readonly turns: number
-  readonly input_tokens: number
-  readonly output_tokens: number
-  readonly cached_tokens: number
-  readonly cache_write_tokens: number
-  readonly reasoning_tokens: number
-}
+const TotalRow = Schema.Struct({
+  key: Schema.String,
+  currency: Schema.NullOr(Schema.String),
+  amount: Schema.NullOr(Schema.String),
+  turns: Schema.Number,
+  input_tokens: Schema.Number,
+  output_tokens: Schema.Number,
+  cached_tokens: Schema.Number,
+  cache_write_tokens: Schema.Number,
+  reasoning_tokens: Schema.Number
+})
+const decodeTotals = rowDecoder(TotalRow, "costs")
+const decodeTraceTotals = rowDecoder(
+  TotalRow.mapFields((fields) => ({ ...fields, key: StoredText })),
+  "costs of traces"
+)
 
 /** The id of a task's trace, as JSON text, whether it stands alone or with that of a span. */
 const trace = `CASE WHEN t.trace_id LIKE '{%' THEN (t.trace_id::json -> 'trace_id')::text ELSE t.trace_id END`
@@ -57,11 +62,10 @@ FROM ${entries} JOIN page p ON p.key = ${key}
 WHERE ${filter} GROUP BY p.key, c.currency ORDER BY p.key, c.currency COLLATE "C"`
 
 /** One row for each key and currency, and one for what has no price, as one total for each key. */
-const totalsOf = (rows: ReadonlyArray<TotalRow>, { by }: CostQuery): ReadonlyArray<CostTotal> => {
+const totalsOf = (rows: ReadonlyArray<typeof TotalRow.Type>): ReadonlyArray<CostTotal> => {
   const totals = new Map<string, CostTotal>()
   for (const row of rows) {
-    const { amount, currency, turns } = row
-    const key = by === "trace" ? textOf(row.key) : row.key
+    const { amount, currency, key, turns } = row
     const before = totals.get(key)
     const unpriced = currency === null || amount === null
     totals.set(key, {
@@ -86,7 +90,7 @@ const stored = (trace_id: string | undefined): string | null =>
 const make = Effect.map(SqlClient.SqlClient, (sql) =>
   CostLedger.of({
     totals: Effect.fn("CostLedger.totals")(function* (query) {
-      const rows = yield* sql.unsafe<TotalRow>(statement(keys[query.by]), [
+      const rows = yield* sql.unsafe(statement(keys[query.by]), [
         query.tenant,
         query.from ?? null,
         query.to ?? null,
@@ -98,8 +102,8 @@ const make = Effect.map(SqlClient.SqlClient, (sql) =>
         query.tool ?? null,
         stored(query.trace_id)
       ])
-      return totalsOf(rows, query)
-    }, Effect.mapError(toStoreError))
+      return totalsOf(yield* (query.by === "trace" ? decodeTraceTotals : decodeTotals)(rows))
+    }, Effect.mapError(orStoreError))
   })
 )
 

@@ -1,22 +1,27 @@
 /**
  * The states of flows in SQL.
  */
-import { Effect, Layer } from "effect"
+import { Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { FlowState } from "../../../services/FlowState.ts"
-import { toStoreError } from "../engine/SqlFailure.ts"
-import { textOf } from "../engine/StoredText.ts"
+import { rowDecoder } from "../engine/DecodedRows.ts"
+import { orStoreError, toStoreError } from "../engine/SqlFailure.ts"
+import { StoredText } from "../engine/StoredText.ts"
+
+const decodeStates = rowDecoder(Schema.Struct({ state: StoredText }), "states of flows")
 
 const make = Effect.map(SqlClient.SqlClient, (sql) =>
   FlowState.of({
     get: (tenant, flow) =>
-      Effect.mapBoth(
-        sql.unsafe<{ readonly state: string }>(
+      sql
+        .unsafe(
           `SELECT state FROM troupe.flow_states WHERE tenant = $1::text AND flow = $2::text`,
           [tenant, JSON.stringify(flow)]
+        )
+        .pipe(
+          Effect.flatMap(decodeStates),
+          Effect.mapBoth({ onSuccess: ([row]) => row?.state, onFailure: orStoreError })
         ),
-        { onSuccess: ([row]) => row && textOf(row.state), onFailure: toStoreError }
-      ),
     set: (tenant, flow, state) =>
       flow.length > 500 || state.length > 200
         ? Effect.die(new RangeError("a flow or its state is too long"))

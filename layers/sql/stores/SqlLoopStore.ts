@@ -2,29 +2,31 @@
  * Ended loops in SQL. A run of ours gets its record when somebody looks for it: a run that has ended does not change, so
  * that its record is made once, and ending a run costs nothing for it.
  */
-import { Effect, Layer } from "effect"
+import { Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
-import type { StoredLoop } from "../../../services/LoopStore.ts"
 import { LoopStore } from "../../../services/LoopStore.ts"
 import { StoreError } from "../../../services/StoreError.ts"
 import { completionKey, flowOf, loopIdOf, recordOf } from "../../../src/agents/LoopRecord.ts"
-import type { RunId, Tenant } from "../../../src/Ids.ts"
+import { RunId } from "../../../src/Ids.ts"
+import type { Tenant } from "../../../src/Ids.ts"
 import { run_over, run_quarantined, run_parked } from "../journal/Codes.ts"
 import { entries } from "../journal/RunRows.ts"
-import { toStoreError } from "../engine/SqlFailure.ts"
-import { textOf } from "../engine/StoredText.ts"
+import { rowDecoder } from "../engine/DecodedRows.ts"
+import { orStoreError, toStoreError } from "../engine/SqlFailure.ts"
+import { StoredText } from "../engine/StoredText.ts"
 
 const page_max = 500
 const key_max = 500
 const value_max = 4_000_000
 /** Runs whose records are made at once. */
 const made_max = 100
-const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
+const isRunId = Schema.is(RunId)
 
-interface RecordRow {
-  readonly key: string
-  readonly value: string
-}
+const decodeRecords = rowDecoder(
+  Schema.Struct({ key: StoredText, value: StoredText }),
+  "records of loops"
+)
+const decodeEnded = rowDecoder(Schema.Struct({ run_id: RunId, length: Schema.Int }), "ended runs")
 
 const save = (
   sql: SqlClient.SqlClient,
@@ -51,13 +53,15 @@ const save = (
 
 /** Makes the record of a run of this runtime that has ended, if there is none. */
 const settle = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, tenant: Tenant, run: RunId) {
-  const [row] = yield* Effect.mapError(
-    sql.unsafe<{ readonly length: number }>(
-      `SELECT length FROM troupe.runs WHERE run_id = $1::uuid AND tenant = $2::text AND status >= $3::int2 AND status < $4::int2`,
+  const rows = yield* Effect.mapError(
+    sql.unsafe(
+      `SELECT run_id, length FROM troupe.runs
+       WHERE run_id = $1::uuid AND tenant = $2::text AND status >= $3::int2 AND status < $4::int2`,
       [run, tenant, run_over, run_parked + run_quarantined]
     ),
     toStoreError
   )
+  const [row] = yield* decodeEnded(rows)
   if (row === undefined) return undefined
   const events = yield* Effect.mapError(
     entries(sql, run, 0, row.length),
@@ -78,8 +82,8 @@ const settleAll = Effect.fnUntraced(function* (
 ) {
   for (;;) {
     const rows = yield* Effect.mapError(
-      sql.unsafe<{ readonly run_id: RunId }>(
-        `SELECT r.run_id FROM troupe.run_details d JOIN troupe.runs r ON r.run_id = d.run_id
+      sql.unsafe(
+        `SELECT r.run_id, r.length FROM troupe.run_details d JOIN troupe.runs r ON r.run_id = d.run_id
          WHERE d.agent = $1::text AND NOT d.open AND r.tenant = $2::text AND r.status >= $3::int2 AND r.status < $5::int2
            AND NOT EXISTS (SELECT 1 FROM troupe.loop_records l
              WHERE l.tenant = r.tenant AND l.key = '"COMPLETE_' || r.run_id::text || '"')
@@ -88,9 +92,13 @@ const settleAll = Effect.fnUntraced(function* (
       ),
       toStoreError
     )
-    const made = yield* Effect.forEach(rows, ({ run_id }) => settle(sql, tenant, run_id), {
-      concurrency: 4
-    })
+    const made = yield* Effect.forEach(
+      yield* decodeEnded(rows),
+      ({ run_id }) => settle(sql, tenant, run_id),
+      {
+        concurrency: 4
+      }
+    )
     // A run that makes no record would be found again by each pass.
     if (rows.length < made_max || made.includes(undefined)) return
   }
@@ -98,13 +106,15 @@ const settleAll = Effect.fnUntraced(function* (
 
 const make = Effect.map(SqlClient.SqlClient, (sql) => {
   const stored = (tenant: Tenant, key: string) =>
-    Effect.mapBoth(
-      sql.unsafe<RecordRow>(
+    sql
+      .unsafe(
         `SELECT key, value FROM troupe.loop_records WHERE tenant = $1::text AND key = $2::text`,
         [tenant, JSON.stringify(key)]
-      ),
-      { onSuccess: ([row]) => row && textOf(row.value), onFailure: toStoreError }
-    )
+      )
+      .pipe(
+        Effect.flatMap(decodeRecords),
+        Effect.mapBoth({ onSuccess: ([row]) => row?.value, onFailure: orStoreError })
+      )
   return LoopStore.of({
     put: (tenant, key, value) =>
       key.length > key_max || value.length > value_max
@@ -121,13 +131,13 @@ const make = Effect.map(SqlClient.SqlClient, (sql) => {
     get: Effect.fn("LoopStore.get")(function* (tenant, key) {
       const found = yield* stored(tenant, key)
       const id = loopIdOf(key)
-      if (found !== undefined || id === undefined || !uuid.test(id)) return found
-      return yield* settle(sql, tenant, id as RunId)
+      if (found !== undefined || id === undefined || !isRunId(id)) return found
+      return yield* settle(sql, tenant, id)
     }),
     scan: Effect.fn("LoopStore.scan")(function* (tenant, flow, after, limit) {
       if (after === undefined) yield* settleAll(sql, tenant, flow)
       const rows = yield* Effect.mapError(
-        sql.unsafe<RecordRow>(
+        sql.unsafe(
           `SELECT key, value FROM troupe.loop_records
            WHERE tenant = $1::text AND flow = $2::text AND key > $3::text ORDER BY key LIMIT $4::int4`,
           [
@@ -139,7 +149,7 @@ const make = Effect.map(SqlClient.SqlClient, (sql) => {
         ),
         toStoreError
       )
-      return rows.map((row): StoredLoop => ({ key: textOf(row.key), value: textOf(row.value) }))
+      return yield* decodeRecords(rows)
     })
   })
 })

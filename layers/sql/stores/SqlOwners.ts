@@ -46,6 +46,8 @@ const Seen = Schema.Struct({
 type Seen = typeof Seen.Type
 const decodeSeen = rowDecoder(Seen, "owners")
 
+const decodeTaken = rowDecoder(Schema.Struct({ free: Schema.Boolean }), "locks of owners")
+
 /** Its name, or that of one of its claims. */
 const held_by = (column: string) => `split_part(${column}, '.', 1) = $1::text`
 
@@ -54,9 +56,9 @@ const freeClaims = (sql: SqlClient.SqlClient, owner: string) =>
   inTransaction(sql)(
     Effect.gen(function* () {
       const now = yield* Clock.currentTimeMillis
-      const [taken] = yield* sql.unsafe<{ readonly free: boolean }>(
-        `SELECT pg_try_advisory_xact_lock(${key("$1::text")}) AS free`,
-        [owner]
+      const [taken] = yield* Effect.flatMap(
+        sql.unsafe(`SELECT pg_try_advisory_xact_lock(${key("$1::text")}) AS free`, [owner]),
+        decodeTaken
       )
       if (taken?.free !== true) return false
       const rows = yield* sql.unsafe(

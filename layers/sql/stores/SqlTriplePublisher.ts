@@ -3,23 +3,27 @@
  * transaction it commits with that.
  */
 import { createHash } from "node:crypto"
-import { Effect, Layer } from "effect"
+import { Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { TriplePublisher } from "../../../services/TriplePublisher.ts"
 import { canonical } from "../../../src/Canonical.ts"
 import { triplesRefusal, triples_max } from "../../../src/agents/Triple.ts"
 import type { Triple } from "../../../src/agents/Triple.ts"
 import type { Tenant } from "../../../src/Ids.ts"
-import { toStoreError } from "../engine/SqlFailure.ts"
-import { textOf } from "../engine/StoredText.ts"
+import { rowDecoder } from "../engine/DecodedRows.ts"
+import { orStoreError, toStoreError } from "../engine/SqlFailure.ts"
+import { StoredText } from "../engine/StoredText.ts"
 
-interface TripleRow {
-  readonly predicate: string
-  readonly object: string
-  readonly source: string
-  readonly said_at: string
-  readonly confidence: number
-}
+const decodeTriples = rowDecoder(
+  Schema.Struct({
+    predicate: StoredText,
+    object: StoredText,
+    source: StoredText,
+    said_at: StoredText,
+    confidence: Schema.Number
+  }),
+  "triples"
+)
 
 /** What makes a fact of a subject the same, in hex. */
 const digestOf = ({ object, predicate, source }: Triple): string =>
@@ -61,25 +65,20 @@ const make = Effect.map(SqlClient.SqlClient, (sql) =>
       yield* Effect.mapError(add(sql, tenant, triples), toStoreError)
     }),
     about: Effect.fn("TriplePublisher.about")((tenant, subject, limit) =>
-      Effect.mapBoth(
-        sql.unsafe<TripleRow>(
+      sql
+        .unsafe(
           `SELECT predicate, object, source, said_at, confidence FROM troupe.triples
            WHERE tenant = $1::text AND subject = $2::text ORDER BY position LIMIT $3::int4`,
           [tenant, JSON.stringify(subject), Math.min(limit, triples_max)]
-        ),
-        {
-          onSuccess: (rows) =>
-            rows.map((row): Triple => ({
-              subject,
-              predicate: textOf(row.predicate),
-              object: textOf(row.object),
-              source: textOf(row.source),
-              timestamp: textOf(row.said_at),
-              confidence: row.confidence
-            })),
-          onFailure: toStoreError
-        }
-      )
+        )
+        .pipe(
+          Effect.flatMap(decodeTriples),
+          Effect.mapBoth({
+            onSuccess: (rows) =>
+              rows.map(({ said_at, ...row }): Triple => ({ subject, ...row, timestamp: said_at })),
+            onFailure: orStoreError
+          })
+        )
     )
   })
 )

@@ -4,31 +4,29 @@
 import { Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { CallRecords } from "../../../services/CallRecords.ts"
-import { StoreError } from "../../../services/StoreError.ts"
 import { CallRecord } from "../../../src/tool/CallRecord.ts"
-import { toStoreError } from "../engine/SqlFailure.ts"
+import { rowDecoder } from "../engine/DecodedRows.ts"
+import { orStoreError, toStoreError } from "../engine/SqlFailure.ts"
 
 const page_max = 500
 
-const decode = Schema.decodeUnknownEffect(Schema.Array(Schema.fromJsonString(CallRecord)))
-
-interface Row {
-  readonly record: string
-}
+const decodeRecords = rowDecoder(
+  Schema.Struct({ record: Schema.fromJsonString(CallRecord) }),
+  "records of calls"
+)
 
 /** Names come from models and may hold anything, so they are JSON text. */
 const named = (name: string): string => JSON.stringify(name)
 
 const make = Effect.map(SqlClient.SqlClient, (sql) => {
-  const read = (rows: Effect.Effect<ReadonlyArray<Row>, StoreError>) =>
-    Effect.flatMap(rows, (found) =>
-      Effect.mapError(
-        decode(found.map(({ record }) => record)),
-        () => new StoreError({ message: "a record of a call cannot be read" })
-      )
+  const records = (statement: string, values: ReadonlyArray<unknown>) =>
+    sql.unsafe(statement, [...values]).pipe(
+      Effect.flatMap(decodeRecords),
+      Effect.mapBoth({
+        onSuccess: (rows) => rows.map(({ record }) => record),
+        onFailure: orStoreError
+      })
     )
-  const rows = (statement: string, values: ReadonlyArray<unknown>) =>
-    Effect.mapError(sql.unsafe<Row>(statement, [...values]), toStoreError)
 
   return CallRecords.of({
     store: (records) =>
@@ -54,22 +52,18 @@ const make = Effect.map(SqlClient.SqlClient, (sql) => {
             { onSuccess: () => undefined, onFailure: toStoreError }
           ),
     ofRun: (tenant, run, limit, after) =>
-      read(
-        rows(
-          `SELECT record FROM troupe.call_records
-           WHERE tenant = $1::text AND run_id = $2::uuid
-             AND place > COALESCE((SELECT place FROM troupe.call_records WHERE key = $3::text), 0)
-           ORDER BY place LIMIT $4::int4`,
-          [named(tenant), run, named(after ?? ""), Math.min(limit, page_max)]
-        )
+      records(
+        `SELECT record FROM troupe.call_records
+         WHERE tenant = $1::text AND run_id = $2::uuid
+           AND place > COALESCE((SELECT place FROM troupe.call_records WHERE key = $3::text), 0)
+         ORDER BY place LIMIT $4::int4`,
+        [named(tenant), run, named(after ?? ""), Math.min(limit, page_max)]
       ),
     ofTool: (tenant, tool_name, limit) =>
-      read(
-        rows(
-          `SELECT record FROM troupe.call_records
-           WHERE tenant = $1::text AND tool_name = $2::text ORDER BY place DESC LIMIT $3::int4`,
-          [named(tenant), named(tool_name), Math.min(limit, page_max)]
-        )
+      records(
+        `SELECT record FROM troupe.call_records
+         WHERE tenant = $1::text AND tool_name = $2::text ORDER BY place DESC LIMIT $3::int4`,
+        [named(tenant), named(tool_name), Math.min(limit, page_max)]
       ),
     forget: (tenant, before) =>
       Effect.mapBoth(

@@ -1,33 +1,32 @@
 /**
  * The platform's components in SQL.
  */
-import { Effect, Layer, Option, Schema } from "effect"
+import { Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { ComponentCatalog } from "../../../services/ComponentCatalog.ts"
 import { Component, components_max } from "../../../src/agents/Observation.ts"
+import { readableRows } from "../engine/DecodedRows.ts"
 import { toStoreError } from "../engine/SqlFailure.ts"
 
-// Another version of this runtime may have written a shape that this one does not know: it is left out.
-const decode = Schema.decodeUnknownOption(Schema.fromJsonString(Component))
+/** Another version of this runtime may have written a shape that this one does not know. */
+const decodeComponents = readableRows(
+  Schema.Struct({ component: Schema.fromJsonString(Component) }),
+  "components"
+)
 
 const make = Effect.map(SqlClient.SqlClient, (sql) =>
   ComponentCatalog.of({
-    all: Effect.mapBoth(
-      sql.unsafe<{ readonly component: string }>(
-        `SELECT component FROM troupe.components ORDER BY id LIMIT $1::int4`,
-        [components_max]
+    all: sql
+      .unsafe(`SELECT component FROM troupe.components ORDER BY id LIMIT $1::int4`, [
+        components_max
+      ])
+      .pipe(
+        Effect.flatMap(decodeComponents),
+        Effect.mapBoth({
+          onSuccess: (rows) => rows.map(({ component }) => component),
+          onFailure: toStoreError
+        })
       ),
-      {
-        onSuccess: (rows) =>
-          rows.flatMap(({ component }) =>
-            Option.match(decode(component), {
-              onNone: (): ReadonlyArray<Component> => [],
-              onSome: (found) => [found]
-            })
-          ),
-        onFailure: toStoreError
-      }
-    ),
     register: (component) =>
       Effect.mapBoth(
         sql.unsafe(

@@ -8,15 +8,19 @@ import type { ToolQueue } from "../../../services/ToolQueue.ts"
 import { announced_length_max, announced_tools_max, gone_ms } from "../../../services/ToolQueue.ts"
 import { offersOf } from "../../../src/tool/ToolOffer.ts"
 import { encodeToolSpec, toolKeyOf, ToolSpec } from "../../../src/tool/ToolSpec.ts"
+import { readableRows } from "../engine/DecodedRows.ts"
 import { toStoreError } from "../engine/SqlFailure.ts"
-import { textOf } from "../engine/StoredText.ts"
+import { StoredText } from "../engine/StoredText.ts"
 
-interface Row {
-  readonly worker: string
-  readonly provider: string
-  readonly tools: string
-  readonly expires_at: number
-}
+const decodeWorkers = readableRows(
+  Schema.Struct({
+    worker: Schema.String,
+    provider: StoredText,
+    tools: Schema.String,
+    expires_at: Schema.Number
+  }),
+  "workers of tools"
+)
 
 const workers_max = 1_000
 
@@ -66,17 +70,16 @@ export const make = Effect.gen(function* () {
 
   const list: ToolQueue["Service"]["list"] = Effect.fn("ToolQueue.list")(function* (keys) {
     const now = yield* Clock.currentTimeMillis
-    const rows = yield* sql<Row>`
+    const rows = yield* sql`
       SELECT worker, provider, tools, expires_at::float8 AS expires_at FROM troupe.tool_workers
       WHERE ${keys === undefined}::boolean OR keys && ${keys ?? []}::text[]
       ORDER BY expires_at DESC LIMIT ${workers_max}::int4`
-    const workers = rows.map(({ expires_at, provider, tools, worker }) => ({
-      worker,
-      provider: textOf(provider),
-      tools: specsIn(tools),
-      expires_at
-    }))
-    return offersOf(workers, now, keys)
+    const workers = yield* decodeWorkers(rows)
+    return offersOf(
+      workers.map(({ tools, ...worker }) => ({ ...worker, tools: specsIn(tools) })),
+      now,
+      keys
+    )
   }, Effect.mapError(toStoreError))
 
   return { announce, renew, list }

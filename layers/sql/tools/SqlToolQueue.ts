@@ -23,6 +23,7 @@ import {
 } from "../../../src/tool/ToolMessage.ts"
 import { rowDecoder } from "../engine/DecodedRows.ts"
 import { inTransaction, orStoreError, toStoreError } from "../engine/SqlFailure.ts"
+import { StoredText } from "../engine/StoredText.ts"
 import type { SqlNotify } from "../engine/SqlNotify.ts"
 import * as SqlToolOffers from "./SqlToolOffers.ts"
 import { makeToolWakeups, tool_queue_channel } from "./ToolWakeups.ts"
@@ -47,7 +48,7 @@ const decodeDeliveries = rowDecoder(
 const decodeDead = rowDecoder(
   Schema.Struct({
     ...callFields,
-    error: Schema.fromJsonString(Schema.String),
+    error: StoredText,
     dead_at: Schema.Number
   }),
   "dead calls"
@@ -67,6 +68,16 @@ const decodeKnown = rowDecoder(
   "sent calls"
 )
 
+/** Was there room for the call, and was it put there? */
+const decodeTried = rowDecoder(
+  Schema.Struct({ room: Schema.Boolean, put: Schema.Boolean }),
+  "sent calls"
+)
+const decodeDue = rowDecoder(
+  Schema.Struct({ due_at: Schema.NullOr(Schema.Number) }),
+  "times of calls"
+)
+
 /** By their codes. */
 const statuses = ["waiting", "over", "dead"] as const
 
@@ -78,10 +89,7 @@ const put = (
   message: NewToolMessage,
   payload: string,
   now: number
-) => sql<{
-  readonly room: boolean
-  readonly put: boolean
-}>`
+) => sql`
   WITH room AS MATERIALIZED (
     SELECT count(*) < ${waiting_max}::int4 AS room FROM (
       SELECT FROM troupe.tool_messages WHERE status = 0 AND tool = ${message.tool}::text AND tenant = ${message.tenant}::text
@@ -141,11 +149,11 @@ const send = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, message: New
   }
   const now = yield* Clock.currentTimeMillis
   for (;;) {
-    const [tried] = yield* put(sql, message, payload, now)
-    if (tried!.put) return undefined
+    const [tried] = yield* decodeTried(yield* put(sql, message, payload, now))
+    if (tried?.put === true) return undefined
     const found = yield* inTransaction(sql)(known(sql, message, payload, now))
     if (found !== "gone") return found
-    if (!tried!.room) return yield* new ToolQueueFull({ tool: message.tool, waiting_max })
+    if (tried?.room !== true) return yield* new ToolQueueFull({ tool: message.tool, waiting_max })
   }
 })
 
@@ -212,11 +220,11 @@ const claiming = (
       WHERE status = 0 AND owner = ANY(${owners}::text[]) RETURNING pg_notify(${tool_queue_channel}::text, '')`
   }, Effect.mapError(toStoreError)),
   nextDueAt: (tools) =>
-    Effect.mapBoth(
-      sql<{ readonly due_at: number | null }>`
-        SELECT min(x.due_at)::float8 AS due_at FROM unnest(${tools}::text[]) t(tool) CROSS JOIN LATERAL (
-          SELECT m.due_at FROM troupe.tool_messages m WHERE m.status = 0 AND m.tool = t.tool ORDER BY m.due_at LIMIT 1) x`,
-      { onSuccess: (rows) => rows[0]!.due_at ?? undefined, onFailure: toStoreError }
+    sql`
+      SELECT min(x.due_at)::float8 AS due_at FROM unnest(${tools}::text[]) t(tool) CROSS JOIN LATERAL (
+        SELECT m.due_at FROM troupe.tool_messages m WHERE m.status = 0 AND m.tool = t.tool ORDER BY m.due_at LIMIT 1) x`.pipe(
+      Effect.flatMap(decodeDue),
+      Effect.mapBoth({ onSuccess: ([row]) => row?.due_at ?? undefined, onFailure: orStoreError })
     ),
   sent: wakeups.onSent
 })
