@@ -18,6 +18,7 @@ export const late: ReadonlyArray<string> = [
 
 /** Files and folders with a long form. */
 export const files: ReadonlyArray<string> = [
+  "test/bench",
   "test/simulation",
   "test/replay/Command.test.ts",
   ...late
@@ -25,6 +26,7 @@ export const files: ReadonlyArray<string> = [
 
 /** What `npm test` leaves to the long form, one line each. */
 export const left: ReadonlyArray<string> = [
+  "test/bench: rows that start no runtime as an application does, in small sizes; the others run here",
   "test/simulation: seeds 101 to 1,500, and whether all seeds together met every fault",
   "test/simulation: a crash at every I/O of seeds 11 to 50",
   "test/simulation: three planted bugs out of four",

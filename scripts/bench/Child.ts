@@ -9,6 +9,7 @@ const variants: Readonly<Record<string, () => Promise<unknown>>> = {
   concurrent: () => import("./StepVariants.ts"),
   fan: () => import("./StepVariants.ts"),
   history: () => import("./StepVariants.ts"),
+  send: () => import("./SendVariants.ts"),
   durable: () => import("./DurableVariants.ts"),
   bytes: () => import("./BytesVariants.ts"),
   resume: () => import("./ResumeVariants.ts"),

@@ -12,10 +12,11 @@ import { anotherRun, eventOf, statusOf, steps_per_run } from "./DurableSteps.ts"
 import { engines } from "./Engines.ts"
 import { tenant } from "./Rig.ts"
 import * as Bare from "./BareCommit.ts"
+import { sized } from "./Work.ts"
 
-const window_ms = 400
+const window_ms = sized(20, 400)
 /** Of each side in a round, in turn with the other's: a database has moments of its own, such as a checkpoint. */
-const windows = 3
+const windows = sized(1, 3)
 const concurrencies = [1, 64] as const
 
 /** What a writer takes: runs that were made before the window. */
@@ -64,7 +65,12 @@ const measured = (rounds: number) =>
       for (let i = 0; i < turns.length * windows; i++) {
         const turn = turns[(i + round) % turns.length]!
         const { write, writers } = turn
-        const runs = yield* Bare.runs(sql, tenant, writers === 1 ? 400 : 2_000, anotherRun)
+        const runs = yield* Bare.runs(
+          sql,
+          tenant,
+          writers === 1 ? sized(40, 400) : sized(200, 2_000),
+          anotherRun
+        )
         const { ms, steps } = yield* window(writers, runs, write)
         turn.steps += steps
         turn.ms += ms

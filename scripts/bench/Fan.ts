@@ -5,7 +5,7 @@ import type { Row } from "./Row.ts"
 import { inTurn, ratio } from "./Row.ts"
 import { slices } from "./Work.ts"
 
-const against = "bare Effect loop, schema interpreter, unbounded"
+const against = "bare Effect loop, schemas compiled on both sides, unbounded"
 
 export const row: Row = {
   name: "fan",
@@ -18,7 +18,7 @@ export const row: Row = {
       })
       return ratio(
         {
-          row: `fan, ${calls} parallel calls`,
+          row: `fan of the loop alone, ${calls} parallel calls`,
           unit: "CPU us a call",
           against,
           bound: { kind: "at most", bound: 4, moonshot }

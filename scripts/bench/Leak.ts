@@ -3,6 +3,7 @@
  */
 import type { Line, Row } from "./Row.ts"
 import { absolute, sample } from "./Row.ts"
+import { sized } from "./Work.ts"
 
 const lines = async (what: "runs" | "steps", total: number): Promise<ReadonlyArray<Line>> => {
   const samples = [await sample("leak", what, [String(total)])]
@@ -25,5 +26,8 @@ const lines = async (what: "runs" | "steps", total: number): Promise<ReadonlyArr
 
 export const row: Row = {
   name: "leak",
-  lines: async () => [...(await lines("runs", 100_000)), ...(await lines("steps", 10_000))]
+  lines: async () => [
+    ...(await lines("runs", sized(100, 100_000))),
+    ...(await lines("steps", sized(100, 10_000)))
+  ]
 }

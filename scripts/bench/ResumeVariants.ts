@@ -21,6 +21,7 @@ import { anotherRun } from "./DurableSteps.ts"
 import { agent, runtime } from "./WaitingVariants.ts"
 import { agentName, tenant } from "./Rig.ts"
 import type { Sample } from "./Row.ts"
+import { sized } from "./Work.ts"
 
 /** As many as the runtime loads at the same time. */
 const readers = 64
@@ -187,7 +188,7 @@ const over = (store: string) =>
     )
   )
 
-const runs_max = 1_000
+const runs_max = sized(20, 1_000)
 
 export const park = (store: string) =>
   Effect.runPromise(Effect.scoped(parks(runs_max)).pipe(Effect.provide(over(store))))

@@ -46,17 +46,18 @@ export interface Options {
 
 const child = fileURLToPath(new URL("Child.ts", import.meta.url))
 
+/** `troupe/embed` and the other entries are the sources of this clone. */
+const flags = ["--expose-gc", "--max-old-space-size=8192", "--conditions=troupe-source"]
+
 const start = (
   row: string,
   variant: string,
   args: ReadonlyArray<string>,
   talks = false
 ): ChildProcess =>
-  spawn(
-    process.execPath,
-    ["--expose-gc", "--max-old-space-size=8192", child, row, variant, ...args],
-    { stdio: talks ? ["ignore", "pipe", "inherit", "ipc"] : ["ignore", "pipe", "inherit"] }
-  )
+  spawn(process.execPath, [...flags, child, row, variant, ...args], {
+    stdio: talks ? ["ignore", "pipe", "inherit", "ipc"] : ["ignore", "pipe", "inherit"]
+  })
 
 /** The document that a process prints last. */
 const printed = <A>(node: ChildProcess, name: string): Promise<A> =>

@@ -2,36 +2,30 @@
  * The variants of the in-process rows, each run in a process of its own.
  */
 import { monitorEventLoopDelay } from "node:perf_hooks"
-import { Effect, Exit, Layer, Scope } from "effect"
-import { ConversationId } from "../../src/Ids.ts"
-import { Principal } from "../../src/Principal.ts"
-import { AgentRuntime } from "../../services/AgentRuntime.ts"
-import { ToolCallObservers } from "../../services/ToolCallObserver.ts"
-import * as Ephemeral from "../../layers/compose/Ephemeral.ts"
+import { Effect, Exit, Scope } from "effect"
 import * as BareLoop from "./BareLoop.ts"
 import * as Rig from "./Rig.ts"
 import type { Sample } from "./Row.ts"
 import { median } from "./Row.ts"
-import { measure, sliced, steps_per_run, turnAt } from "./Work.ts"
+import { compileSchemas, measure, sized, sliced, steps_per_run, turnAt } from "./Work.ts"
 
 /** Few, so that what is kept until the end of a batch is not what a garbage collector is busy with. */
 const runs_per_batch = 20
-
-/** As `compose/NodeService` does for an application. */
-const jit = () => import("effect/schema/SchemaJITCompiler/enable")
 
 /** What of a scope's lifetime is the process's. */
 const held = <A, E>(effect: Effect.Effect<A, E, Scope.Scope>): Promise<A> =>
   Effect.runPromise(Effect.provideService(effect, Scope.Scope, Scope.makeUnsafe()))
 
-const bareBatch = (runs: number, steps: number, calls: number) => {
+const bareBatch = async (runs: number, steps: number, calls: number) => {
+  await compileSchemas()
+  const loop = BareLoop.make()
   const model: BareLoop.Model = (_, step) => Exit.succeed(turnAt(step, steps, calls))
   return {
     prepare: () => Promise.resolve(),
     run: async () => {
       // Kept until the batch is over, as a journal would.
       const kept = await Effect.runPromise(
-        Effect.forEach(Array.from({ length: runs }), () => BareLoop.run(model))
+        Effect.forEach(Array.from({ length: runs }), () => loop(model))
       )
       if (kept.at(-1)!.length !== 2 + steps * (1 + calls)) throw new Error("a step is missing")
       return runs * steps
@@ -40,7 +34,7 @@ const bareBatch = (runs: number, steps: number, calls: number) => {
 }
 
 const loopBatch = async (runs: number, steps: number, calls: number) => {
-  await jit()
+  await compileSchemas()
   const rig = await held(Rig.make((request) => Exit.succeed(turnAt(request.step, steps, calls))))
   return {
     prepare: () => {
@@ -55,58 +49,16 @@ const loopBatch = async (runs: number, steps: number, calls: number) => {
   }
 }
 
-export const bare = (): Promise<Sample> => measure(bareBatch(runs_per_batch, steps_per_run, 1))
+export const bare = async (): Promise<Sample> =>
+  measure(await bareBatch(runs_per_batch, steps_per_run, 1))
 
 export const loop = async (): Promise<Sample> =>
   measure(await loopBatch(runs_per_batch, steps_per_run, 1))
 
-/** Whole actors: a message sent, delivered through the outbox, its run watched by nobody. */
-export const runtime = async (): Promise<Sample> => {
-  await jit()
-  const by = new Principal({ id: "bench", tenant: Rig.tenant, roles: ["operator"] })
-  let calls = 0
-  let wake = () => {}
-  const expected = runs_per_batch * steps_per_run
-  let conversation = 0
-  const layer = Ephemeral.layer({ agents: [Rig.agent], tools: [Rig.tools] }).pipe(
-    Layer.provide(Rig.model((request) => turnAt(request.step, steps_per_run))),
-    Layer.provide(Layer.succeed(ToolCallObservers, [() => void (++calls === expected && wake())]))
-  )
-  const context = await held(Layer.build(layer))
-  const send = () =>
-    Effect.runPromise(
-      Effect.provideContext(
-        AgentRuntime.use((agents) =>
-          agents.send(
-            {
-              agent: Rig.agentName,
-              conversation: ConversationId.make(`c-${++conversation}`),
-              text: "read"
-            },
-            by
-          )
-        ),
-        context
-      )
-    )
-  return measure({
-    prepare: () => {
-      calls = 0
-      return Promise.resolve()
-    },
-    run: async () => {
-      const all = new Promise<void>((resolve) => (wake = resolve))
-      for (let n = 0; n < runs_per_batch; n++) await send()
-      await all
-      return expected
-    }
-  })
-}
-
 /** Per call of one turn. */
-export const bareFan = (calls: string): Promise<Sample> => {
+export const bareFan = async (calls: string): Promise<Sample> => {
   const n = Number(calls)
-  const { prepare, run } = bareBatch(Math.ceil(1_000 / n), 1, n)
+  const { prepare, run } = await bareBatch(Math.ceil(1_000 / n), 1, n)
   return measure({ prepare, run: async () => (await run()) * n })
 }
 
@@ -121,11 +73,11 @@ export const loopHistory = async (steps: string): Promise<Sample> => {
   return measure(await loopBatch(Math.ceil(1_000 / n), n - 1, 1))
 }
 
-const concurrent_runs = 1_000
+const concurrent_runs = sized(10, 1_000)
 const turn_ms = 5
 
 /** As many times as it takes until the compiler is done. */
-const warm_trials = 12
+const warm_trials = sized(1, 12)
 
 /** Wall time of all runs, and the 99th percentile of how late the event loop was: medians of the trials. */
 const atOnce = async (prepare: () => Promise<ReadonlyArray<Effect.Effect<unknown, unknown>>>) => {
@@ -161,17 +113,20 @@ const atOnce = async (prepare: () => Promise<ReadonlyArray<Effect.Effect<unknown
 
 const slow = (turn: ReturnType<typeof turnAt>) => Effect.as(Effect.sleep(turn_ms), turn)
 
-export const bareConcurrent = (): Promise<Sample> =>
-  atOnce(() =>
+export const bareConcurrent = async (): Promise<Sample> => {
+  await compileSchemas()
+  const loop = BareLoop.make()
+  return atOnce(() =>
     Promise.resolve(
       Array.from({ length: concurrent_runs }, () =>
-        BareLoop.run((_, step) => slow(turnAt(step, steps_per_run)))
+        loop((_, step) => slow(turnAt(step, steps_per_run)))
       )
     )
   )
+}
 
 export const loopConcurrent = async (): Promise<Sample> => {
-  await jit()
+  await compileSchemas()
   const rig = await held(Rig.make((request) => slow(turnAt(request.step, steps_per_run))))
   return atOnce(async () => {
     const { claims, run } = await Effect.runPromise(rig.claimed(concurrent_runs))

@@ -3,9 +3,10 @@
  */
 import type { Row } from "./Row.ts"
 import { absolute, interleave, sample } from "./Row.ts"
+import { sized } from "./Work.ts"
 
-const parked_runs = 100_000
-const resident_runs = 2_000
+const parked_runs = sized(100, 100_000)
+const resident_runs = sized(100, 2_000)
 
 export const row: Row = {
   name: "waiting",

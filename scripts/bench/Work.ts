@@ -9,6 +9,16 @@ import { ToolError } from "../../src/error/ToolError.ts"
 import type { Turn } from "../../src/run/RunDecider.ts"
 import type { Sample } from "./Row.ts"
 
+/** Small sizes, for a test that a row still runs; what it prints then means nothing. */
+const isBrief = process.env["TROUPE_BENCH"] === "brief"
+
+/** How much of something a row measures, and how much when it is only tried. */
+export const sized = (brief: number, full: number): number => (isBrief ? brief : full)
+
+/** Has schemas compiled from here on, as `start` does for an application. */
+export const compileSchemas = (): Promise<unknown> =>
+  import("effect/schema/SchemaJITCompiler/enable")
+
 /** Steps of one run: as many turns that call the tool, and one that answers. */
 export const steps_per_run = 10
 
@@ -28,13 +38,15 @@ export const Lookup = Tool.make("lookup", {
 })
 
 /** The body: what is read is made of what was asked for. */
+export const record = (args: typeof Parameters.Type): typeof Success.Type => ({
+  id: args.id,
+  name: args.region,
+  tags: ["a", "b"],
+  score: args.id / 2
+})
+
 export const lookup = (args: typeof Parameters.Type): Effect.Effect<typeof Success.Type> =>
-  Effect.sync(() => ({
-    id: args.id,
-    name: args.region,
-    tags: ["a", "b"],
-    score: args.id / 2
-  }))
+  Effect.sync(() => record(args))
 
 /** What the model says at a step, counted from 1: `calls` reads, until the answer. */
 export const turnAt = (step: number, steps: number, calls = 1): Turn => {
@@ -87,10 +99,10 @@ export const sliced = async ({ sample, slice, warm }: Sliced, slices: number): P
   }
 }
 
-const warm_ms = 1_200
-const slice_ms = 50
+const warm_ms = sized(20, 1_200)
+const slice_ms = sized(5, 50)
 /** Of CPU 1.2 s in all. */
-export const slices = 24
+export const slices = sized(2, 24)
 
 /**
  * Runs batches for so much of this thread's CPU, which a busy machine does not shorten, and gives the time of a step: CPU

@@ -13,21 +13,9 @@ import {
   unreadableCommand,
   wholeNumber
 } from "../command/CommandLine.ts"
-import type { Line, Row } from "./Row.ts"
+import type { Line } from "./Row.ts"
 import { holds } from "./Row.ts"
-
-const rows: Readonly<Record<string, () => Promise<{ readonly row: Row }>>> = {
-  step: () => import("./Step.ts"),
-  fan: () => import("./Fan.ts"),
-  history: () => import("./History.ts"),
-  concurrent: () => import("./Concurrent.ts"),
-  durable: () => import("./Durable.ts"),
-  bytes: () => import("./Bytes.ts"),
-  resume: () => import("./Resume.ts"),
-  leak: () => import("./Leak.ts"),
-  waiting: () => import("./Waiting.ts"),
-  import: () => import("./Import.ts")
-}
+import { rows } from "./Rows.ts"
 
 const Package = Schema.fromJsonString(Schema.Struct({ version: Schema.String }))
 

@@ -1,0 +1,133 @@
+/**
+ * The lower bound of the rows that go through `send`: the same agent in plain JavaScript, as one would write it for this
+ * agent alone. Arguments and results pass the same schemas, compiled as `start` does it; what happens is kept as the same
+ * events, with the same watcher: an async iterable from the first event of a run to its last. With a log, a message is
+ * durable before it is handled, and the events of a step before anybody sees them and before the next step. No gate, no
+ * limits, no deadline, no supervision, no fence, no conversation that another process could continue.
+ */
+import { randomUUID } from "node:crypto"
+import { Schema } from "effect"
+import type { Turn } from "../../src/run/RunDecider.ts"
+import { Parameters, record, Success } from "./Work.ts"
+
+export type Event =
+  | { readonly _tag: "RunAccepted"; readonly message: string; readonly conversation: string }
+  | ({ readonly _tag: "ModelTurned"; readonly frame: "0"; readonly step: number } & Turn)
+  | {
+      readonly _tag: "CallSettled"
+      readonly call: string
+      readonly outcome: { readonly _tag: "Value"; readonly json: string }
+      readonly started_at: number
+      readonly ended_at: number
+    }
+  | {
+      readonly _tag: "RunEnded"
+      readonly status: "complete"
+      readonly reason: "complete"
+      readonly text: string
+    }
+
+export interface Conversation {
+  readonly id: string
+  runs: number
+  /** What was said, by turns the user and the assistant. */
+  readonly messages: Array<string>
+}
+
+export interface Entry {
+  readonly seq: number
+  /** In ms since 1970. */
+  readonly at: number
+  readonly event: Event
+}
+
+export interface Run {
+  readonly id: string
+  readonly conversation: Conversation
+  /** Its place in its conversation, from 1. */
+  readonly ordinal: number
+  /** What is durable. */
+  readonly entries: Array<Entry>
+  /** Of those who wait for the next. */
+  readonly wakeups: Array<() => void>
+}
+
+export type Model = (transcript: ReadonlyArray<unknown>, step: number) => Turn | Promise<Turn>
+
+/** Each method is durable when it resolves. */
+export interface Log {
+  readonly accept: (run: Run, accepted: Event) => Promise<void>
+  readonly append: (run: Run, events: ReadonlyArray<Event>) => Promise<void>
+}
+
+export interface Options {
+  readonly model: Model
+  /** Absent = gone with the process. */
+  readonly log?: Log
+}
+
+const tool = () => {
+  const decode = Schema.decodeUnknownSync(Parameters)
+  const encode = Schema.encodeSync(Success)
+  return async (call: string, proposed: Turn["calls"][number]): Promise<Event> => {
+    const started_at = Date.now()
+    const json = JSON.stringify(encode(await record(decode(proposed.arguments))))
+    const ended_at = Date.now()
+    return { _tag: "CallSettled", call, outcome: { _tag: "Value", json }, started_at, ended_at }
+  }
+}
+
+export const conversation = (): Conversation => ({ id: randomUUID(), runs: 0, messages: [] })
+
+/** What happens in a run from its start to its end. */
+export async function* watch(run: Run): AsyncGenerator<Entry, void> {
+  for (let seq = 0; ;) {
+    while (seq < run.entries.length) {
+      const entry = run.entries[seq++]!
+      yield entry
+      if (entry.event._tag === "RunEnded") return
+    }
+    await new Promise<void>((resolve) => run.wakeups.push(resolve))
+  }
+}
+
+/** Gives the function that sends: back when the message is accepted. Call it when schemas are compiled from here on. */
+export const make = ({ log, model }: Options) => {
+  const settle = tool()
+  const see = (run: Run, events: ReadonlyArray<Event>) => {
+    const at = Date.now()
+    for (const event of events) run.entries.push({ seq: run.entries.length, at, event })
+    for (const wake of run.wakeups.splice(0)) wake()
+  }
+  const handle = async (run: Run): Promise<void> => {
+    const transcript: Array<unknown> = [...run.conversation.messages]
+    for (let step = 1; ; step++) {
+      const turn = await model(transcript, step)
+      transcript.push(turn)
+      const events: Array<Event> = [{ _tag: "ModelTurned", frame: "0", step, ...turn }]
+      const { calls, text } = turn
+      if (calls.length === 0) {
+        events.push({ _tag: "RunEnded", status: "complete", reason: "complete", text })
+      } else if (calls.length === 1) {
+        events.push(await settle(`0/${step}.0`, calls[0]!))
+      } else {
+        events.push(...(await Promise.all(calls.map((call, i) => settle(`0/${step}.${i}`, call)))))
+      }
+      transcript.push(...events)
+      if (log !== undefined) await log.append(run, events)
+      if (calls.length === 0) run.conversation.messages.push(text)
+      see(run, events)
+      if (calls.length === 0) return
+    }
+  }
+  return async (message: string, to = conversation()): Promise<Run> => {
+    const ordinal = ++to.runs
+    const run: Run = { id: randomUUID(), conversation: to, ordinal, entries: [], wakeups: [] }
+    const accepted: Event = { _tag: "RunAccepted", message, conversation: to.id }
+    to.messages.push(message)
+    if (log !== undefined) await log.accept(run, accepted)
+    see(run, [accepted])
+    void handle(run)
+    return run
+  }
+}

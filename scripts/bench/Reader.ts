@@ -1,0 +1,66 @@
+/**
+ * The agent of the rows that go through `send`, started as an application starts it: `troupe/embed` and what its README
+ * shows, with a model whose turns are ready at once or after a wait.
+ */
+import { Effect, Exit, Layer } from "effect"
+import { AgentName, AgentSpec, RunLimits, tool } from "troupe"
+import type { NodeService, Send, Store } from "troupe/embed"
+import { start } from "troupe/embed"
+import { ModelGateway } from "troupe/services/ModelGateway"
+import { Parameters, record, Success, turnAt } from "./Work.ts"
+
+export const lookup = tool(
+  {
+    namespace: "bench",
+    name: "lookup",
+    description: "Reads one record.",
+    side_effects: "read",
+    input: Parameters,
+    output: Success
+  },
+  (args) => record(args)
+)
+
+export const agent = AgentSpec.make({
+  name: AgentName.make("reader"),
+  instructions: "Read.",
+  tools: ["lookup"],
+  limits: RunLimits.make({ steps_max: 1_000, calls_max: 100_000 })
+})
+
+/** What each run does: so many turns with so many calls, and an answer. */
+export interface Script {
+  readonly steps: number
+  /** Of one turn; absent = 1. */
+  readonly calls?: number
+  /** How long a turn takes; absent = it is there at once. */
+  readonly turn_ms?: number
+}
+
+/** The same function as the lower bound's model, behind the port and nothing else. */
+export const model = ({ calls = 1, steps, turn_ms }: Script) =>
+  Layer.succeed(ModelGateway, {
+    turn: (request) =>
+      turn_ms === undefined
+        ? Exit.succeed(turnAt(request.step, steps, calls))
+        : Effect.as(Effect.sleep(turn_ms), turnAt(request.step, steps, calls))
+  })
+
+export const startReader = (script: Script, store: Store = "ephemeral"): Promise<NodeService> =>
+  start({ agents: [agent], tools: [lookup], model: model(script), store })
+
+/** Events of a run, from its acceptance and its claim to its end. */
+export const eventsOf = ({ calls = 1, steps }: Script): number => 4 + steps * (1 + calls)
+
+/** Sends a message and watches its run to the end. Fails where an event is missing. */
+export const sendAndWatch = async (
+  troupe: NodeService,
+  script: Script,
+  message: Omit<Send, "agent"> = { text: "read" }
+): Promise<void> => {
+  const { run } = await troupe.send({ agent: agent.name, ...message })
+  let events = 0
+  for await (const item of troupe.watch(run)) if (item._tag === "Event") events++
+  if (events !== eventsOf(script))
+    throw new Error(`${events} events instead of ${eventsOf(script)}`)
+}

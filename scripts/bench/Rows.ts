@@ -1,0 +1,18 @@
+/**
+ * The rows of the bench, by the names that the command line takes, in the order in which they are measured.
+ */
+import type { Row } from "./Row.ts"
+
+export const rows: Readonly<Record<string, () => Promise<{ readonly row: Row }>>> = {
+  step: () => import("./Step.ts"),
+  fan: () => import("./Fan.ts"),
+  history: () => import("./History.ts"),
+  concurrent: () => import("./Concurrent.ts"),
+  send: () => import("./Send.ts"),
+  durable: () => import("./Durable.ts"),
+  bytes: () => import("./Bytes.ts"),
+  resume: () => import("./Resume.ts"),
+  leak: () => import("./Leak.ts"),
+  waiting: () => import("./Waiting.ts"),
+  import: () => import("./Import.ts")
+}

@@ -1,0 +1,62 @@
+/**
+ * A message through `send`, its run watched to the end, in a process that keeps everything in memory: by step in short
+ * and in long runs, by call where one turn makes many, and a thousand runs at once.
+ */
+import type { Bound, Line, Row } from "./Row.ts"
+import { inTurn, ratio } from "./Row.ts"
+import { sized, slices } from "./Work.ts"
+
+const against = "the same agent in plain JavaScript, watched by the same loop"
+
+const at = async (
+  rounds: number,
+  row: string,
+  unit: string,
+  args: readonly [steps: string, calls: string],
+  bound: Bound | undefined
+): Promise<Line> => {
+  const samples = await inTurn(rounds, slices, {
+    bare: { row: "send", variant: "bare", args },
+    sent: { row: "send", variant: "sent", args }
+  })
+  return ratio({ row, unit, against, bound }, samples.sent, samples.bare, "cpu_us")
+}
+
+const crowd = async (rounds: number): Promise<Line> => {
+  const samples = await inTurn(rounds, sized(1, 5), {
+    bareCrowd: { row: "send", variant: "bareCrowd" },
+    sentCrowd: { row: "send", variant: "sentCrowd" }
+  })
+  return ratio(
+    {
+      row: "send, 1,000 runs of 10 steps at once, 5 ms model",
+      unit: "ms",
+      against,
+      bound: { kind: "at most", bound: 4, moonshot: 2 }
+    },
+    samples.sentCrowd,
+    samples.bareCrowd,
+    "wall_ms"
+  )
+}
+
+const step = "CPU us a step"
+
+export const row: Row = {
+  name: "send",
+  lines: async ({ rounds = 5 }) => [
+    await at(rounds, "send, run of 10 steps", step, ["10", "1"], {
+      kind: "at most",
+      bound: 15,
+      moonshot: 8
+    }),
+    await at(Math.min(rounds, 3), "send, run of 1 step", step, ["1", "1"], undefined),
+    await at(Math.min(rounds, 3), "send, run of 100 steps", step, ["100", "1"], undefined),
+    await at(rounds, "send, one turn of 100 calls", "CPU us a call", ["1", "100"], {
+      kind: "at most",
+      bound: 12,
+      moonshot: 5
+    }),
+    await crowd(rounds)
+  ]
+}

@@ -1,0 +1,46 @@
+import { assert, describe, it } from "@effect/vitest"
+import { holds } from "../../scripts/bench/Row.ts"
+import type { Line } from "../../scripts/bench/Row.ts"
+import { rows } from "../../scripts/bench/Rows.ts"
+import { isFull } from "../Long.ts"
+
+// Read by every module of the bench when it is loaded, which a row does when it is asked for.
+process.env["TROUPE_BENCH"] = "brief"
+
+/** Those that start a runtime as an application does; the others in the long form. */
+const short = ["step", "send"]
+
+describe("the bench", () => {
+  for (const [name, load] of Object.entries(rows)) {
+    if (!isFull && !short.includes(name)) continue
+    it(`measures the row ${name} to its end`, { timeout: 240_000 }, async () => {
+      const lines = await (await load()).row.lines({ rounds: 1 })
+      assert.isTrue(
+        lines.some(({ bound }) => bound !== undefined),
+        "no line has a bound"
+      )
+      for (const line of lines) assert.isTrue(Number.isFinite(line.value), line.row)
+      const names = lines.map(({ row, unit }) => `${row}, ${unit}`)
+      assert.strictEqual(new Set(names).size, names.length, "two lines have the same name")
+    })
+  }
+
+  it("finds a line over its bound, whether it bounds from above or from below", () => {
+    const line = (kind: "at most" | "at least", value: number): Line => ({
+      row: "row",
+      unit: "unit",
+      ours: value,
+      lower: 1,
+      value,
+      least: value,
+      greatest: value,
+      rounds: 1,
+      bound: { kind, bound: 2, moonshot: undefined },
+      against: "a bound"
+    })
+    assert.deepStrictEqual(
+      [line("at most", 3), line("at most", 1), line("at least", 3), line("at least", 1)].map(holds),
+      [false, true, true, false]
+    )
+  })
+})
