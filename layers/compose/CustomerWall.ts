@@ -6,15 +6,32 @@ import { Context, Effect } from "effect"
 import type { FeedItem } from "../../services/AgentRuntime.ts"
 import { agentRefusal } from "../../src/conversation/CustomerAccess.ts"
 import { customerEvent, isForCustomers } from "../../src/conversation/CustomerView.ts"
+import { InvalidInput } from "../../src/entry/InvalidInput.ts"
 import type { AgentName } from "../../src/Ids.ts"
 import type { Principal } from "../../src/Principal.ts"
 import { isLimitedToOwn } from "../../src/Rights.ts"
 import type { RunEvent } from "../../src/run/RunEvent.ts"
+import { listNames } from "../../src/tool/Nearest.ts"
 
 /** The agents that customers may talk to; none by default. */
 export const CustomerAgents: Context.Reference<ReadonlyArray<AgentName>> = Context.Reference<
   ReadonlyArray<AgentName>
 >("troupe/compose/CustomerAgents", { defaultValue: () => [] })
+
+/** The names, each of an agent that is there. Fails with the first that is none, and what is there. */
+export const checkCustomerAgents = Effect.fnUntraced(function* (
+  customer_agents: ReadonlyArray<AgentName>,
+  names: ReadonlyArray<string>,
+  field: string
+) {
+  const index = customer_agents.findIndex((name) => !names.includes(name))
+  if (index < 0) return customer_agents
+  const given = JSON.stringify(customer_agents[index])
+  return yield* new InvalidInput({
+    field: `${field}.${index}`,
+    message: `there is no agent ${given}.${listNames(names)}`
+  })
+})
 
 /** Fails where the principal may not send to the agent, or follow it. */
 export const agentFor = Effect.fnUntraced(function* (

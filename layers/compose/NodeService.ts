@@ -85,7 +85,10 @@ export interface Options {
   readonly prices?: PriceTable
   /** Absent = `ephemeral`. */
   readonly store?: Store
-  /** Names of the agents that customers speak with. Absent = none: a principal that is only a `customer` is refused. */
+  /**
+   * Names of agents of this process that customers speak with. Absent = none: a principal that is only a `customer` is
+   * refused.
+   */
   readonly customer_agents?: ReadonlyArray<string>
   /**
    * Where traces, metrics and logs go. Absent = where the standard `OTEL_*` variables say, if they name a collector;
@@ -172,7 +175,10 @@ export interface NodeService {
   ) => Promise<ReadonlyArray<RawEvent>>
   /** Folds a run in quarantine again, and lets it go on if it does; for operators. */
   readonly releaseRun: (run: string, by: Principal) => Promise<void>
-  /** Records of a run's calls, oldest first; at most 500. A moment after the call, and only with `record`. */
+  /**
+   * Records of a run's calls, oldest first; at most 500. A moment after the call, and only with `record`. Rejects with
+   * `RunNotFound` where there is no such run.
+   */
   readonly records: (run: string, by?: Principal) => Promise<ReadonlyArray<CallRecord>>
   /** What workers offer to run for `remote` tools, sorted by name; also of those that are gone, as not available. */
   readonly workerTools: () => Promise<ReadonlyArray<ToolListing>>

@@ -3,6 +3,7 @@
  */
 import * as NodeCrypto from "@effect/platform-node/NodeCrypto"
 import { Effect, Layer } from "effect"
+import { AgentDirectory } from "../../services/AgentDirectory.ts"
 import type { Credential } from "../ephemeral/EphemeralCredentials.ts"
 import * as EphemeralCredentials from "../ephemeral/EphemeralCredentials.ts"
 import * as HttpSettings from "../http/HttpSettings.ts"
@@ -11,13 +12,17 @@ import type { Listen } from "../http/NodeServer.ts"
 import * as NodeServer from "../http/NodeServer.ts"
 import * as UnhostedTelemetry from "../telemetry/UnhostedTelemetry.ts"
 import * as UnknownCallsTelemetry from "../telemetry/UnknownCallsTelemetry.ts"
+import { checkCustomerAgents } from "./CustomerWall.ts"
 
 export { HttpSettings } from "../http/HttpSettings.ts"
 
 export interface Options {
   readonly listen: Listen
   readonly credentials: ReadonlyArray<Credential>
-  /** The agents for customers, and bounds; absent settings have the defaults of `HttpSettings`. */
+  /**
+   * The agents for customers, and bounds; absent settings have the defaults of `HttpSettings`. A name in
+   * `customer_agents` that no agent of the runtime has is `InvalidInput`.
+   */
   readonly settings?: Partial<HttpSettings.HttpSettings>
 }
 
@@ -30,7 +35,12 @@ export const layer = ({ credentials, listen, settings }: Options) =>
     Layer.provide(
       Layer.effect(
         HttpSettings.HttpSettings,
-        Effect.map(HttpSettings.HttpSettings, (ambient) => ({ ...ambient, ...settings }))
+        Effect.gen(function* () {
+          const given = { ...(yield* HttpSettings.HttpSettings), ...settings }
+          const names = (yield* AgentDirectory).all.map(({ spec }) => spec.name)
+          yield* checkCustomerAgents(given.customer_agents, names, "settings.customer_agents")
+          return given
+        })
       )
     ),
     Layer.provideMerge(NodeServer.layer(listen)),

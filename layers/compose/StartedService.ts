@@ -8,6 +8,7 @@ import * as Entries from "../../src/entry/Entries.ts"
 import type { ToolGraph } from "../../src/graph/ToolGraph.ts"
 import type { ApprovalId, CallId, RunId } from "../../src/Ids.ts"
 import type { Principal } from "../../src/Principal.ts"
+import { RunNotFound } from "../../src/run/RunCommand.ts"
 import { discoverOffers } from "../../src/tool/ToolOffer.ts"
 import type { McpOptions } from "../../src/tool/McpServer.ts"
 import type { Message } from "../../services/AgentRuntime.ts"
@@ -20,12 +21,13 @@ import { McpServers } from "../../services/McpServers.ts"
 import type { ModelGateway } from "../../services/ModelGateway.ts"
 import type { RunJournal } from "../../services/RunJournal.ts"
 import { RunList } from "../../services/RunList.ts"
+import { TaskStore } from "../../services/TaskStore.ts"
 import { ToolQueue } from "../../services/ToolQueue.ts"
 import * as OpenTelemetry from "../telemetry/OpenTelemetry.ts"
 import * as UnhostedTelemetry from "../telemetry/UnhostedTelemetry.ts"
 import * as UnknownCallsTelemetry from "../telemetry/UnknownCallsTelemetry.ts"
 import { checkOptions } from "./CheckedOptions.ts"
-import { CustomerAgents } from "./CustomerWall.ts"
+import { checkCustomerAgents, CustomerAgents } from "./CustomerWall.ts"
 import { listRuns } from "./ListedRuns.ts"
 import type { NodeService, Options, Send, Sent, Store } from "./NodeService.ts"
 import { service_principal } from "./NodeService.ts"
@@ -78,10 +80,14 @@ const mcpTools = McpServers.useSync(({ tools }) => tools)
 
 /** Everything that a process runs, from its options. Fails with what is wrong with them. */
 const layerOf = async (options: Options) => {
-  const { customer_agents } = await Effect.runPromise(checkOptions(options))
+  const checked = await Effect.runPromise(checkOptions(options))
   const stores = storesOf(options.store ?? "ephemeral")
   const mcp = await mcpOf(options.mcp)
   const { graphs, model } = await withGraphs(options)
+  const names = [...options.agents, ...graphs.map(({ spec }) => spec)].map(({ name }) => name)
+  const customer_agents = await Effect.runPromise(
+    checkCustomerAgents(checked.customer_agents, names, "customer_agents")
+  )
   const recorder = await recorderOf(options.record)
   const telemetry = await OpenTelemetry.layer(options.telemetry, process.env)
   const agents = Runtime.layer({
@@ -150,8 +156,10 @@ const runListMethods = (run: Run) =>
       run(
         Effect.gen(function* () {
           const { tenant } = yield* Entries.entitled(by, "inspect")
-          const which = yield* Entries.runId(id, "run")
-          return yield* CallRecords.use((records) => records.ofRun(tenant, which, 500))
+          const run_id = yield* Entries.runId(id, "run")
+          const task = yield* TaskStore.use((tasks) => tasks.get(run_id))
+          if (task?.tenant !== tenant) return yield* new RunNotFound({ run_id })
+          return yield* CallRecords.use((records) => records.ofRun(tenant, run_id, 500))
         })
       ),
     runs: (query = {}, by = service_principal) =>

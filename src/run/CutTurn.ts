@@ -63,9 +63,12 @@ export const cutNote = (finish: FinishReason | undefined): string => {
   }
 }
 
+/** Why a frame ended whose turn, or whose prompt, the provider filtered. */
+export const filtered_reason = "content_filtered"
+
 /** Why a turn ends its frame without an answer. `message` is for operators. */
 export interface DeadEnd {
-  readonly reason: "truncated" | "refused" | "content_filtered"
+  readonly reason: "truncated" | "refused" | typeof filtered_reason
   readonly message: string
 }
 
@@ -90,5 +93,5 @@ export const deadEndOf = (turn: ModelTurned): DeadEnd | undefined => {
   const what = calls.length > 0 ? "; none of its calls ran" : " and said nothing"
   return finish === "refusal"
     ? { reason: "refused", message: `the model refused to go on${because(turn)}${what}` }
-    : { reason: "content_filtered", message: `the provider filtered${because(turn)}${what}` }
+    : { reason: filtered_reason, message: `the provider filtered${because(turn)}${what}` }
 }

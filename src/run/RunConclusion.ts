@@ -5,9 +5,15 @@ import type { CallId } from "../Ids.ts"
 import { rootFrame } from "../Ids.ts"
 import type { Breach } from "./RunBreach.ts"
 import { breachOf, breachText, lastStep, onBreach } from "./RunBreach.ts"
-import { cutNote } from "./CutTurn.ts"
+import { cutNote, filtered_reason } from "./CutTurn.ts"
 import { policyFailure, callSettled } from "./CallRefusal.ts"
-import type { ApprovalRequested, EndStatus, FinishReason, RunEvent } from "./RunEvent.ts"
+import type {
+  ApprovalRequested,
+  EndStatus,
+  FinishReason,
+  RunEvent,
+  RunStopping
+} from "./RunEvent.ts"
 import type { CallState, FrameState, RunState } from "./RunState.ts"
 
 /** The event that ends an open call of a stopping run; undefined while the call must be waited for. */
@@ -82,13 +88,13 @@ const questionClosed = ({ approval, call }: ApprovalRequested, by: string): RunE
 })
 
 /** How the frame's answer ended. Where the answer is the value of a call it is whole, however the last turn ended. */
-const finishOf = (frame: FrameState | undefined): FinishReason | undefined =>
-  frame === undefined || frame.calls.length > 0 ? undefined : frame.finish
+const finishOf = (frame: FrameState): FinishReason | undefined =>
+  frame.calls.length > 0 ? undefined : frame.finish
 
 const finished = ({ question }: RunState, frame: FrameState): RunEvent => {
   if (frame.id === rootFrame) {
     return question === undefined
-      ? ended("complete", "complete", frame.answer!, frame)
+      ? ended("complete", "complete", frame.answer!, finishOf(frame), frame.sources)
       : // The supervisor's answer was in flight when the question was put.
         questionClosed(question, "runtime")
   }
@@ -96,14 +102,20 @@ const finished = ({ question }: RunState, frame: FrameState): RunEvent => {
   return callSettled(frame.id as string as CallId, { _tag: "Value", json: JSON.stringify(answer) })
 }
 
+/** How a stopped run's last turn ended. A provider that filters the prompt itself answers with an error, so there is no turn. */
+const stoppedFinish = (
+  { by, reason }: RunStopping,
+  supervisor: FrameState | undefined
+): FinishReason | undefined =>
+  by === "runtime" && reason === filtered_reason ? "content_filter" : supervisor?.finish
+
 const ended = (
   status: EndStatus,
   reason: string,
   text: string,
-  supervisor: FrameState | undefined
+  finish: FinishReason | undefined,
+  sources: FrameState["sources"]
 ): RunEvent => {
-  const finish = status === "complete" ? finishOf(supervisor) : supervisor?.finish
-  const sources = status === "complete" ? supervisor?.sources : undefined
   if (finish === undefined && sources === undefined) {
     return { _tag: "RunEnded", status, reason, text }
   }
@@ -128,7 +140,8 @@ export const conclude = (state: RunState): RunEvent | undefined => {
     }
     if (state.open.length > 0) return undefined
     const { reason, status } = state.stopping
-    return ended(status, reason, lastText(state), state.frames.get(rootFrame))
+    const finish = stoppedFinish(state.stopping, state.frames.get(rootFrame))
+    return ended(status, reason, lastText(state), finish, undefined)
   }
   const frames = state.openFrames
   for (let i = 0; i < frames.length; i++) {

@@ -39,9 +39,12 @@ export const didYouMean = (name: string, names: Iterable<string>): string => {
 const names_max = 20
 
 /** The name that was probably meant, or, where none is near, at most 20 of the known names. */
-export const suggestNames = (name: string, names: ReadonlyArray<string>): string => {
-  const near = didYouMean(name, names)
-  if (near !== "" || names.length === 0) return near
+export const suggestNames = (name: string, names: ReadonlyArray<string>): string =>
+  didYouMean(name, names) || listNames(names)
+
+/** ` There is: x, y.` with a leading space and at most 20 of the names, or nothing when there are none. */
+export const listNames = (names: ReadonlyArray<string>): string => {
+  if (names.length === 0) return ""
   const more = names.length > names_max ? `, and ${names.length - names_max} more` : ""
   return ` There is: ${names.slice(0, names_max).join(", ")}${more}.`
 }

@@ -121,6 +121,7 @@ describe("the facade", () => {
         ["InvalidInput", troupe.stopTools("no" as never, boss)],
         ["ApprovalNotFound", troupe.decide(none, say, boss)],
         ["RunNotFound", troupe.cancel(none, service_principal, "enough")],
+        ["RunNotFound", troupe.records(none)],
         ["RunNotFound", troupe.settle(none, "0/1.0", { _tag: "RunAgain" }, service_principal)],
         ["NotEntitled", troupe.cancel(none, boss, "enough")],
         ["NotEntitled", troupe.send(message, boss)],
@@ -184,6 +185,7 @@ describe("the facade", () => {
         assert.strictEqual((await rejected(of(id)))._tag, "ConversationNotFound")
       }
       assert.strictEqual((await rejected(of(asked.run, stranger)))._tag, "ConversationNotFound")
+      assert.strictEqual((await rejected(troupe.records(asked.run, stranger)))._tag, "RunNotFound")
       assert.strictEqual((await rejected(of("a b")))._tag, "InvalidInput")
       // A run's own watch ends with it.
       await troupe.cancel(asked.run, service_principal, "enough")

@@ -62,6 +62,7 @@ const wrong: ReadonlyArray<readonly [field: string, given: Record<string, unknow
   ["prices", { prices: 7 }],
   ["customer_agents", { customer_agents: "shop" }],
   ["customer_agents.0", { customer_agents: ["a b"] }],
+  ["customer_agents.1", { customer_agents: ["shop", "shpo"] }],
   ["telemetry", { telemetry: "on" }],
   ["telemetry", { telemetry: { endpoint: 1 } }],
   ["telemetry.endpoint", { telemetry: { endpoint: "nope" } }],
@@ -105,6 +106,17 @@ describe("the options of a start", () => {
       assert.strictEqual(field, "store")
       assert.include(message, "postgres://")
     }
+  })
+
+  it("name the agents that there are where customer_agents names another, graphs among them", async () => {
+    const graph = { name: "refunds", nodes: [{ id: "a", kind: "tool", tool: "a", out: "b" }] }
+    const graphs = [JSON.stringify(graph)]
+    const error = await refused({ ...whole, graphs, customer_agents: ["refunds", "shpo"] })
+    assert.deepInclude(error, {
+      _tag: "InvalidInput",
+      field: "customer_agents.1",
+      message: 'there is no agent "shpo". There is: shop, refunds.'
+    })
   })
 
   it("say no secret of a connection in their refusal", async () => {

@@ -161,3 +161,28 @@ it.live("a customer is not told the roles of whoever wrote in the conversation",
     assert.deepStrictEqual((yield* first("olga")).roles, ["customer"])
   }).pipe(Effect.provide(layer))
 })
+
+it.effect("a server does not start for customers of an agent that the runtime has not", () =>
+  Effect.gen(function* () {
+    const layer = Server.layer({
+      listen: { port: 0 },
+      credentials,
+      settings: { customer_agents: [agent.name, AgentName.make("spectrl")] }
+    }).pipe(
+      Layer.provide(
+        Runtime.layer({
+          agents: [AgentSpec.make({ name: agent.name, instructions: "Help." })],
+          tools: []
+        })
+      ),
+      Layer.provide(scripted([])),
+      Layer.provide(Stores.ephemeral)
+    )
+    const error = yield* Effect.flip(Effect.scoped(Layer.build(layer)))
+    assert.deepInclude(error, {
+      _tag: "InvalidInput",
+      field: "settings.customer_agents.1",
+      message: 'there is no agent "spectrl". There is: spectral.'
+    })
+  })
+)

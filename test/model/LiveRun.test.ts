@@ -122,7 +122,11 @@ describe("a run with a live model", () => {
       const events = yield* Effect.gen(function* () {
         return yield* H.ended(yield* H.send("hello"))
       }).pipe(Effect.provide(runtime(compatible, server)))
-      assert.deepInclude(H.end(events), { status: "failed", reason: "content_filtered" })
+      assert.deepInclude(H.end(events), {
+        status: "failed",
+        reason: "content_filtered",
+        finish: "content_filter"
+      })
       assert.strictEqual(server.asked.length, 1)
     }).pipe(Effect.scoped)
   )

@@ -7,6 +7,7 @@ import { copyJson } from "../../../src/Canonical.ts"
 import { bounds_default, isWithinBounds } from "../../../src/entry/BoundedJson.ts"
 import { costOf } from "../../../src/cost/PriceTable.ts"
 import type { RunId } from "../../../src/Ids.ts"
+import { filtered_reason } from "../../../src/run/CutTurn.ts"
 import type { RunInput, Turn } from "../../../src/run/RunDecider.ts"
 import type { ModelTurned, ProposedCall } from "../../../src/run/RunEvent.ts"
 import type { FrameState, RunState } from "../../../src/run/RunState.ts"
@@ -158,7 +159,7 @@ const failed = (asked: AskModel, { kind, message, reason }: ModelError): RunInpu
       ? // No model was asked.
         reason
       : reason === "content_filter"
-        ? "content_filtered"
+        ? filtered_reason
         : `model_${kind}`
   return turnFailed(asked, why, message, kind === "transient")
 }
