@@ -4,8 +4,6 @@
  * request: after a restart it goes on where it was.
  */
 import type { ModelRequest } from "../../services/ModelGateway.ts"
-import { resultText } from "../../src/conversation/Transcript.ts"
-import { CallId } from "../../src/Ids.ts"
 import type { Turn } from "../../src/run/RunDecider.ts"
 import { call, calls, text } from "../../layers/model/ScriptedModelGateway.ts"
 import type { Seen, Step } from "./Transcript.ts"
@@ -146,15 +144,25 @@ const detailText = (detail: Detail): string =>
   `Its ${detail.failures.length} failed tries: ${detail.failures.map((failure) => failure.error).join("; ")}.\n` +
   `Payload: ${JSON.stringify(detail.payload)}`
 
-/** What the tool said, as the model reads it. */
-const said = (step: Step): string =>
-  resultText({
-    role: "tool",
-    call: CallId.make(""),
-    model_id: "",
-    name: step.name,
-    outcome: step.outcome
-  })
+/** What became of a call, for a person: a model is told the class of an error and what to do about it too. */
+const said = ({ outcome }: Step): string => {
+  switch (outcome._tag) {
+    case "Value":
+      return "the result is too long to be read"
+    case "Failed":
+      return outcome.error.message
+    case "Denied":
+      return `${outcome.by} denied it (${outcome.reason})`
+    case "Revised":
+      return `${outcome.by} asked for another proposal: ${outcome.note}`
+    case "Expired":
+      return "nobody decided in time"
+    case "Cancelled":
+      return "the proposal was cancelled"
+    case "Unknown":
+      return "nobody knows whether it took effect: an operator must say"
+  }
+}
 
 const reasonOf = (detail: Detail, proposals: ReadonlyArray<Step>): string => {
   const notes = proposals.flatMap(({ outcome }) =>
@@ -175,13 +183,11 @@ const outcomeText = (step: Step, detail: Detail | undefined): string => {
       }
       return `${name} is on its way again, approved by ${String(valueOf(step)!["replayed_by"])}, under its own id.`
     case "Denied":
-      return `${name} was not sent: ${outcome.by} denied it (${outcome.reason}). I will not propose it again.`
-    case "Expired":
-      return `${name} was not sent: nobody decided in time.`
-    case "Cancelled":
-      return `${name} was not sent: the proposal was cancelled.`
+      return `${name} was not sent: ${said(step)}. I will not propose it again.`
+    case "Unknown":
+      return `${name} may have been sent: ${said(step)}.`
     default:
-      return `${name} was not sent: ${said(step)}`
+      return `${name} was not sent: ${said(step)}.`
   }
 }
 

@@ -28,11 +28,25 @@ const record = (value: unknown): Readonly<Record<string, unknown>> =>
     ? (value as Readonly<Record<string, unknown>>)
     : {}
 
-/** The value of a step that succeeded, as its model is shown it; undefined for one that was cut. */
+const characters: Readonly<Record<string, string>> = {
+  "&amp;": "&",
+  "&lt;": "<",
+  "&gt;": ">",
+  "&quot;": '"',
+  "&#x27;": "'"
+}
+
+/** Texts are escaped in what a model is shown; what it writes to people is not. */
+const unescaped = (value: unknown): unknown =>
+  typeof value === "string"
+    ? value.replace(/&(?:amp|lt|gt|quot|#x27);/g, (entity) => characters[entity]!)
+    : value
+
+/** The value of a step that succeeded, its texts unescaped; undefined for one that was cut. */
 export const valueOf = (step: Step): Readonly<Record<string, unknown>> | undefined => {
   if (step.outcome._tag !== "Value") return undefined
   try {
-    return record(JSON.parse(step.outcome.json))
+    return record(JSON.parse(step.outcome.json, (_, value: unknown) => unescaped(value)))
   } catch {
     return undefined
   }

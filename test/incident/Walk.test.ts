@@ -195,6 +195,7 @@ describe("the walk", () => {
         assert.include(resolved_reason, "order-1003 was refused 3 times")
         const again = yield* ask("replay order 1003")
         assert.include(again, "was replayed before by ann")
+        assert.include(again, 'last with "the receiver answered 503"')
       }).pipe(Effect.provide(process.context))
     })
   )
@@ -271,7 +272,10 @@ describe("the walk", () => {
         assert.include(yield* ask("why did order 1001 fail?"), '"total":"49.90"')
         assert.include(yield* ask("Which of them failed to send?"), "3 events")
         const unknown = "00000000-0000-4000-8000-000000000000"
-        assert.include(yield* ask(`replay ${unknown}`), "there is no dead letter")
+        const missing = yield* ask(`replay ${unknown}`)
+        assert.include(missing, `I could not look at ${unknown}: there is no dead letter`)
+        // A person reads it: nothing of what only a model is told.
+        assert.notMatch(missing, /ToolUserError|Change the arguments/)
         assert.deepStrictEqual(yield* pending(0), [])
       }).pipe(Effect.provide(process.context))
     })
