@@ -99,6 +99,7 @@ const verdictOf = (flags: Flags): readonly [string, Verdict] | undefined => {
 const decideOnce = async (session: Session, id: string, verdict: Verdict): Promise<number> => {
   const approval = await session.approval(id)
   const before = await session.run(approval.run_id)
+  await session.recall(before, before.length)
   await session.decide(id, verdict)
   session.conversation = before.conversation
   return report(session, before, (await session.follow(before, before.length)).pause)

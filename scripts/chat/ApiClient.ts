@@ -122,6 +122,22 @@ const textOf = async (response: Response): Promise<string> => {
   }
 }
 
+/** The body of an answer, decoded. Fails with ApiError, without a status where the connection ended first. */
+const bodyOf = async <S extends Schema.ConstraintDecoder<unknown>>(
+  response: Response,
+  schema: S
+): Promise<S["Type"]> => {
+  const text = await response.text().catch(() => {
+    throw new ApiError("The connection was lost before the answer was whole.")
+  })
+  try {
+    return Schema.decodeUnknownSync(Schema.fromJsonString(schema))(text)
+  } catch {
+    const { origin } = new URL(response.url)
+    throw new ApiError(`What answers at ${origin} is not this service.`, response.status)
+  }
+}
+
 export class ApiClient {
   readonly #endpoint: () => Endpoint
 
@@ -147,8 +163,7 @@ export class ApiClient {
     }
   }
 
-  /** A GET, or a POST if there is a body. Fails with ApiError. */
-  async call<A>(path: string, body?: unknown, headers?: Record<string, string>): Promise<A> {
+  async #answer(path: string, body: unknown, headers?: Record<string, string>): Promise<Response> {
     const response = await this.#fetch(path, {
       signal: AbortSignal.timeout(answer_ms),
       ...(body === undefined
@@ -160,23 +175,43 @@ export class ApiClient {
           })
     })
     if (!response.ok) throw new ApiError(await textOf(response), response.status)
-    return (response.status === 204 ? undefined : await response.json()) as A
+    return response
   }
 
-  /** Like `call`, repeated while the service is away: only for requests that may be sent twice. Fails after `patience_ms`. */
-  async callPatiently<A>(
-    patience_ms: number,
+  /** A GET, or a POST if there is a body. Fails with ApiError. */
+  async call<S extends Schema.ConstraintDecoder<unknown>>(
     path: string,
+    schema: S,
     body?: unknown,
     headers?: Record<string, string>
+  ): Promise<S["Type"]> {
+    return bodyOf(await this.#answer(path, body, headers), schema)
+  }
+
+  /** A POST whose answer has no body. Fails with ApiError. */
+  async post(path: string, body: unknown): Promise<void> {
+    await this.#answer(path, body)
+  }
+
+  /**
+   * Repeats a request while the service is away: only for one that may be sent twice. `lost` is called at the first
+   * failure. Fails after `patience_ms`.
+   */
+  async patiently<A>(
+    patience_ms: number,
+    request: () => Promise<A>,
+    lost: (reason: string) => void
   ): Promise<A> {
     const until = Date.now() + patience_ms
-    for (;;) {
+    for (let tries = 0; ; tries++) {
       try {
-        return await this.call<A>(path, body, headers)
+        return await request()
       } catch (error) {
         const away = error instanceof ApiError && (error.status ?? 503) === 503
-        if (!away || Date.now() > until) throw error
+        if (!away || Date.now() >= until) throw error
+        if (tries === 0) {
+          lost(`${error.message} Trying again for ${Math.round(patience_ms / 60_000)} minutes.`)
+        }
       }
       await sleep(pause_ms)
     }

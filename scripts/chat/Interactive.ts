@@ -1,6 +1,7 @@
 /**
  * A conversation held by a person: messages, and an answer to every question on the way.
  */
+import { Schema } from "effect"
 import { ApiError } from "./ApiClient.ts"
 import { Prompter } from "./Prompter.ts"
 import type { Run, Session, Verdict } from "./Session.ts"
@@ -91,7 +92,7 @@ export const talkInteractively = async (session: Session, agent: string): Promis
         ? "\nbye"
         : `\nbye; go on with: npm run chat -- --conversation ${session.conversation}`
     )
-  await session.client.call("/v1/conversations?limit=1")
+  await session.client.call("/v1/conversations?limit=1", Schema.Unknown)
   const lines = new Prompter(() => {
     bye()
     process.exit(0)

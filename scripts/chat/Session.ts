@@ -4,42 +4,54 @@
 import { randomUUID } from "node:crypto"
 import { Schema } from "effect"
 import type { CustomerEvent } from "../../src/conversation/CustomerView.ts"
-import type { RunEvent } from "../../src/run/RunEvent.ts"
+import { RunEvent } from "../../src/run/RunEvent.ts"
 import { ApiClient, ApiError } from "./ApiClient.ts"
-import type { Payload } from "./View.ts"
-import { View } from "./View.ts"
+import { Payload, View } from "./View.ts"
 
-interface Accepted {
-  readonly run_id: string
-  readonly conversation_id: string
-  readonly ordinal: number
-}
+// What this client reads of the answers; other members are left out.
+const Accepted = Schema.Struct({
+  run_id: Schema.String,
+  conversation_id: Schema.String,
+  ordinal: Schema.Int
+})
 
-export interface Run {
-  readonly id: string
-  readonly conversation: string
-  readonly agent: string
+const RunAnswer = Schema.Struct({
+  id: Schema.String,
+  conversation: Schema.String,
+  agent: Schema.String,
+  ordinal: Schema.Int,
+  status: Schema.String,
+  length: Schema.Int,
+  pending_approvals: Schema.Array(Schema.Struct({ payload: Payload })),
+  unknown_calls: Schema.Array(Schema.Struct({ call: Schema.String }))
+})
+
+export interface Run extends Omit<typeof RunAnswer.Type, "ordinal"> {
   /** Its place in the conversation. */
   ordinal: number
-  readonly status: string
-  readonly length: number
-  readonly pending_approvals: ReadonlyArray<{ readonly payload: Payload }>
-  readonly unknown_calls: ReadonlyArray<{ readonly call: string }>
   /** Of a customer, who reads no run: it is known by its conversation's events alone. */
   readonly own?: true
 }
 
-interface Approval {
-  readonly id: string
-  readonly run_id: string
-  readonly payload: Payload
-}
+const Approval = Schema.Struct({ id: Schema.String, run_id: Schema.String, payload: Payload })
+const Approvals = Schema.Struct({ items: Schema.Array(Approval) })
+type Approval = typeof Approval.Type
 
-export interface Message {
-  readonly role: string
-  readonly content: string
-  readonly run_id?: string
-}
+const Message = Schema.Struct({
+  role: Schema.String,
+  content: Schema.String,
+  run_id: Schema.optionalKey(Schema.String)
+})
+const Messages = Schema.Struct({
+  messages: Schema.Array(Message),
+  next_after: Schema.optionalKey(Schema.Int)
+})
+export type Message = typeof Message.Type
+
+const Events = Schema.Struct({
+  items: Schema.Array(Schema.Struct({ seq: Schema.Int, event: RunEvent })),
+  next_after: Schema.optionalKey(Schema.Int)
+})
 
 /** Where following a run stopped. */
 export type Pause =
@@ -88,11 +100,10 @@ export class Session {
       this.conversation === undefined
         ? "/v1/messages"
         : `/v1/conversations/${encodeURIComponent(this.conversation)}/messages`
-    const accepted = await this.client.callPatiently<Accepted>(
-      patiently ? patience_ms : 0,
-      path,
-      { agent, text },
-      { "idempotency-key": randomUUID() }
+    const key = { "idempotency-key": randomUUID() }
+    const accepted = await this.#patiently(
+      () => this.client.call(path, Accepted, { agent, text }, key),
+      patiently ? patience_ms : 0
     )
     this.conversation = accepted.conversation_id
     const { conversation_id: conversation, ordinal, run_id } = accepted
@@ -128,8 +139,9 @@ export class Session {
     let after: number | undefined = -1
     while (after !== undefined) {
       const path: string = `/v1/conversations/${encodeURIComponent(this.conversation!)}?limit=500&after=${after}`
-      const page: { readonly messages: ReadonlyArray<Message>; readonly next_after?: number } =
-        await this.client.call<typeof page>(path).catch((error: unknown) => {
+      const page: typeof Messages.Type = await this.client
+        .call(path, Messages)
+        .catch((error: unknown) => {
           if (error instanceof ApiError && error.status === 404) return { messages: [] }
           throw error
         })
@@ -140,22 +152,36 @@ export class Session {
   }
 
   run(id: string): Promise<Run> {
-    return this.client.callPatiently<Run>(patience_ms, `/v1/runs/${id}`)
+    return this.#patiently(() => this.client.call(`/v1/runs/${id}`, RunAnswer))
+  }
+
+  /** Reads the first events of a run, at most `count`, which are not shown: later ones refer to them. */
+  async recall({ id }: Run, count: number): Promise<void> {
+    let after: number | undefined = -1
+    while (after !== undefined && after + 1 < count) {
+      const limit = Math.min(500, count - after - 1)
+      const path: string = `/v1/runs/${id}/events?limit=${limit}&after=${after}`
+      const page: typeof Events.Type = await this.client.call(path, Events)
+      for (const { event } of page.items) this.view.remember(event)
+      after = page.next_after
+    }
   }
 
   async pending(): Promise<ReadonlyArray<Approval>> {
-    const { items } = await this.client.call<{ items: ReadonlyArray<Approval> }>(
-      "/v1/approvals?limit=500"
-    )
-    return items
+    return (await this.client.call("/v1/approvals?limit=500", Approvals)).items
   }
 
   approval(id: string): Promise<Approval> {
-    return this.client.call<Approval>(`/v1/approvals/${encodeURIComponent(id)}`)
+    return this.client.call(`/v1/approvals/${encodeURIComponent(id)}`, Approval)
   }
 
   async decide(id: string, verdict: Verdict): Promise<void> {
-    await this.client.call(`/v1/approvals/${encodeURIComponent(id)}/decision`, verdict)
+    await this.client.post(`/v1/approvals/${encodeURIComponent(id)}/decision`, verdict)
+  }
+
+  /** Says once that the service is away, and fails after `wait_ms`. */
+  #patiently<A>(request: () => Promise<A>, wait_ms: number = patience_ms): Promise<A> {
+    return this.client.patiently(wait_ms, request, (reason) => this.view.line(`  ! ${reason}`))
   }
 
   /**

@@ -1,7 +1,9 @@
 /**
  * Shows a run as lines of a terminal: text as it is streamed, and one line for each call and result.
  */
+import { Schema } from "effect"
 import type { CustomerEvent } from "../../src/conversation/CustomerView.ts"
+import { callId } from "../../src/Ids.ts"
 import type { Source } from "../../src/run/ProviderWork.ts"
 import type { FinishReason, Outcome, ProposedCall, RunEvent } from "../../src/run/RunEvent.ts"
 
@@ -12,13 +14,15 @@ interface Delta {
   readonly text: string
 }
 
-export interface Payload {
-  readonly tool_name: string
-  readonly agent_name: string
-  readonly args_summary: string
-  readonly effect_description: string
-  readonly correlation_id: string
-}
+/** What a person is shown of a question. */
+export const Payload = Schema.Struct({
+  tool_name: Schema.String,
+  agent_name: Schema.String,
+  args_summary: Schema.String,
+  effect_description: Schema.String,
+  correlation_id: Schema.String
+})
+export type Payload = typeof Payload.Type
 
 const line_max = 160
 
@@ -84,6 +88,7 @@ const sourceLine = ({ document, title, url }: Source): string =>
 export class View {
   readonly #write: (text: string) => void
   readonly #calls = new Map<string, ProposedCall>()
+  readonly #questions = new Map<string, Payload>()
   #turn = ""
   #shown = ""
 
@@ -106,14 +111,26 @@ export class View {
     this.#show(this.#shown.slice(0, offset) + text)
   }
 
+  /** What later events refer to: calls and questions. */
+  remember(event: RunEvent): void {
+    if (event._tag === "ApprovalRequested") this.#questions.set(event.approval, event.payload)
+    if (event._tag !== "ModelTurned") return
+    event.calls.forEach((call, index) => {
+      this.#calls.set(callId(event.frame, event.step, index), call)
+    })
+  }
+
   event(event: RunEvent): void {
+    this.remember(event)
     switch (event._tag) {
       case "ModelTurned":
         return this.#turned(event)
       case "FrameOpened":
         return this.line(`  · asks ${event.agent}: ${oneLine(event.input)}`)
       case "ApprovalDecided":
-        return this.line(`  · ${decisions[event.decision._tag]} by ${event.by}`)
+        return this.line(
+          `  · ${decisions[event.decision._tag]} by ${oneLine(event.by)}${this.#asked(event.approval)}`
+        )
       case "ApprovalClosed":
         return this.line(`  · the question is ${event.how}`)
       case "CallUnknown":
@@ -169,6 +186,13 @@ export class View {
     this.line(`    approval:  ${payload.correlation_id}`)
   }
 
+  #asked(approval: string): string {
+    const asked = this.#questions.get(approval)
+    return asked === undefined
+      ? ""
+      : `: ${oneLine(asked.tool_name)} ${oneLine(asked.args_summary, 600)}`
+  }
+
   #name(call: string): string {
     return oneLine(this.#calls.get(call)?.name ?? call)
   }
@@ -184,10 +208,9 @@ export class View {
     for (const { arguments: args, name } of event.ran ?? []) {
       this.line(`  ⇢ the provider ran ${oneLine(name)} ${oneLine(args)}`)
     }
-    event.calls.forEach((call, index) => {
-      this.#calls.set(`${turn}.${index}`, call)
-      this.line(`  → ${oneLine(call.name)} ${oneLine(JSON.stringify(call.arguments))}`)
-    })
+    for (const { arguments: args, name } of event.calls) {
+      this.line(`  → ${oneLine(name)} ${oneLine(JSON.stringify(args))}`)
+    }
   }
 
   #show(whole: string): void {

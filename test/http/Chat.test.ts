@@ -1,4 +1,6 @@
 import * as fs from "node:fs"
+import { createServer } from "node:http"
+import type { AddressInfo } from "node:net"
 import * as os from "node:os"
 import * as path from "node:path"
 import { spawn } from "node:child_process"
@@ -68,6 +70,7 @@ interface House {
   readonly directory: string
   /** The process dies and another one takes its place, at another port; the stores stay. */
   readonly restart: Effect.Effect<void>
+  readonly stop: Effect.Effect<void>
   readonly stores: Context.Context<Stores.Stores>
 }
 
@@ -100,11 +103,12 @@ const house = Effect.fnUntraced(function* (script: ScriptedModelGateway.Script =
   }).pipe(Effect.orDie)
   let scope = yield* begin
   yield* Effect.addFinalizer(() => Scope.close(scope, Exit.void))
+  const stop = Effect.suspend(() => Scope.close(scope, Exit.void))
   const restart = Effect.gen(function* () {
-    yield* Scope.close(scope, Exit.void)
+    yield* stop
     scope = yield* begin
   })
-  const made: House = { directory, restart, stores }
+  const made: House = { directory, restart, stop, stores }
   return made
 })
 
@@ -203,7 +207,10 @@ describe("the chat client", () => {
 
       const approved = yield* runs(directory, "--approve", id)
       assert.strictEqual(approved.code, 0, approved.out)
-      assert.include(approved.out, "approved by olga")
+      assert.include(approved.out, "approved by olga: replay_dlq_event")
+      assert.include(approved.out, letter)
+      assert.include(approved.out, "← replay_dlq_event: ")
+      assert.notInclude(approved.out, "→", "what was shown before is not shown again")
       assert.include(approved.out, "It was sent again.")
       assert.include(approved.out, `\nrun ${run}\n`)
       const { resolved_by, resolved_reason, status } = yield* statusOf(stores)
@@ -383,6 +390,53 @@ describe("the chat client", () => {
           assert.strictEqual(out.split(once).length, 2, out)
         }
       }).pipe(Effect.timeout("20 seconds"))
+  )
+
+  it.live("says at once that the service is away, and sends the message when it is back", () =>
+    Effect.gen(function* () {
+      const { directory, restart, stop } = yield* house()
+      const talk = yield* chat(directory)
+      yield* talk.shows("Talking with operations")
+      yield* stop
+      talk.says("What is stuck?\n")
+      yield* talk.shows("! Nobody answers at http://")
+      yield* restart
+      yield* talk.shows("[a]pprove")
+      const { code, out } = yield* talk.ends
+      assert.strictEqual(code, 0, out)
+      assert.strictEqual(out.split("Nobody answers").length, 2, out)
+      assert.strictEqual(out.split("Let me look.").length, 2, out)
+    }).pipe(Effect.timeout("20 seconds"))
+  )
+
+  it.live("says in one line that what answers is no such service, or hangs up", () =>
+    Effect.gen(function* () {
+      const { directory } = yield* house()
+      const url = yield* Effect.acquireRelease(
+        Effect.promise(async () => {
+          const server = createServer((request, response) => {
+            if (request.url?.includes("approvals") === true) {
+              response.end('{"items":7}')
+            } else {
+              response.writeHead(200, { "content-length": "100" })
+              response.write("{", () => response.destroy())
+            }
+          })
+          await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
+          return server
+        }),
+        (server) => Effect.sync(() => server.close())
+      ).pipe(Effect.map((server) => `http://127.0.0.1:${(server.address() as AddressInfo).port}`))
+      const other = yield* runs(directory, "--pending", "--url", url)
+      const cut = yield* runs(directory, "--message", "x", "--url", url)
+      assert.deepStrictEqual(
+        [other, cut],
+        [
+          { code: 1, out: `What answers at ${url} is not this service.\n` },
+          { code: 1, out: "The connection was lost before the answer was whole.\n" }
+        ]
+      )
+    }).pipe(Effect.scoped, Effect.timeout("20 seconds"))
   )
 
   it("tells why a run is being stopped, in one line that holds no control characters", () => {
