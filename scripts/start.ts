@@ -1,14 +1,12 @@
 /**
  * The main job: one process with the Operations Agent, its HTTP surface and a database in a directory. Needs no key and
  * no server; with a model in the environment it uses that one.
- *
- * TROUPE_DATA (.troupe), TROUPE_PORT (7717), TROUPE_DATABASE_URL (a PostgreSQL server instead of the directory),
- * TROUPE_MODEL_PROVIDER, TROUPE_MODEL_BASE_URL, TROUPE_MODEL, TROUPE_MODEL_API_KEY.
  */
 import { createHash } from "node:crypto"
 import { writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { Cause, Effect, Layer, Logger, Option, References } from "effect"
+import { Command } from "effect/cli"
 import { HttpServer } from "effect/http"
 import { SqlError } from "effect/sql"
 import * as OperationsTools from "../layers/agents/OperationsTools.ts"
@@ -27,6 +25,7 @@ import { logText } from "../src/LogText.ts"
 import { operations } from "../src/agents/Operations.ts"
 import { Tenant } from "../src/Ids.ts"
 import { Principal } from "../src/Principal.ts"
+import { runCommandLine } from "./command/CommandLine.ts"
 import * as Incident from "./incident/Incident.ts"
 import * as Receiver from "./incident/Receiver.ts"
 import { script } from "./incident/Script.ts"
@@ -173,7 +172,18 @@ const explained = (cause: Cause.Cause<unknown>) => {
     : text
 }
 
-NodeMain.run(
+const description = `Runs an operations agent with its HTTP API, until it is stopped. Its options are variables of the environment:
+
+  TROUPE_DATA              the directory of its data (${Environment.data_default})
+  TROUPE_PORT              the port of its HTTP API (${Environment.port_default}); 0 takes a free one
+  TROUPE_DATABASE_URL      a PostgreSQL server, instead of a database in the directory
+  TROUPE_MODEL             a model's name; without one a script plays the model's part
+  TROUPE_MODEL_PROVIDER    openai, anthropic, google, ... (layers/model/README.md)
+  TROUPE_MODEL_BASE_URL    the address of an endpoint that is compatible with OpenAI's
+  TROUPE_MODEL_API_KEY     the model's key
+  OTEL_...                 where traces, metrics and logs go (layers/telemetry/README.md)`
+
+const program = (): Effect.Effect<void> =>
   Effect.scoped(main).pipe(
     Effect.catchCause((cause) =>
       Cause.hasInterruptsOnly(cause)
@@ -187,6 +197,8 @@ NodeMain.run(
       Logger.layer([Logger.withConsoleError(Logger.map(Logger.formatLogFmt, logText))])
     ),
     Effect.provideService(References.MinimumLogLevel, "Info")
-  ),
-  { disableErrorReporting: true }
-)
+  )
+
+const start = Command.make("start", {}, program).pipe(Command.withDescription(description))
+
+NodeMain.run(runCommandLine(start), { disableErrorReporting: true })

@@ -10,9 +10,11 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { delimiter, join, resolve } from "node:path"
 import { fileURLToPath } from "node:url"
+import { Effect } from "effect"
+import { Argument, Command } from "effect/cli"
 import * as Long from "../test/Long.ts"
+import { runCommandLine, toggle } from "./command/CommandLine.ts"
 
-const isFull = process.argv.includes("--full")
 const root = fileURLToPath(new URL("..", import.meta.url))
 const folders = ["src", "services", "layers", "test", "scripts"]
 
@@ -31,12 +33,12 @@ const output_bytes_max = 400_000
 /** What is kept of the end of its output, in UTF-16 units. */
 const tail_max = 20_000
 /** A run that takes longer hangs, and is stopped. Two quiet cores take about five minutes, and for the long forms under fifteen. */
-const run_ms_max = isFull ? 2_400_000 : 1_200_000
+const run_ms_max = { short: 1_200_000, full: 2_400_000 }
+type Form = keyof typeof run_ms_max
 const began = performance.now()
 
 const env: NodeJS.ProcessEnv = {
   ...process.env,
-  TROUPE_TEST: isFull ? "full" : "short",
   PATH: `${join(root, "node_modules", ".bin")}${delimiter}${process.env.PATH ?? ""}`
 }
 if (!process.stdout.isTTY) {
@@ -48,14 +50,14 @@ if (!process.stdout.isTTY) {
 const run = (
   program: string,
   args: ReadonlyArray<string>,
-  options: { readonly timeout_ms: number; readonly live?: boolean }
+  options: { readonly timeout_ms: number; readonly live?: boolean; readonly form?: Form }
 ): Promise<Ran> =>
   new Promise((settle) => {
     const began = performance.now()
     const chunks: Array<string> = []
     const child = spawn(program, args, {
       cwd: root,
-      env,
+      env: { ...env, TROUPE_TEST: options.form ?? "short" },
       stdio: ["ignore", "pipe", "pipe"],
       shell: process.platform === "win32"
     })
@@ -227,7 +229,7 @@ interface Tested {
   readonly notes: ReadonlyArray<string>
 }
 
-const runTests = async (args: ReadonlyArray<string>): Promise<Tested> => {
+const runTests = async (form: Form, files: ReadonlyArray<string>): Promise<Tested> => {
   const folder = mkdtempSync(join(tmpdir(), "troupe-test-"))
   const file = join(folder, "report.json")
   console.log("== tests")
@@ -241,9 +243,9 @@ const runTests = async (args: ReadonlyArray<string>): Promise<Tested> => {
       "--reporter=json",
       `--outputFile.json=${file}`,
       "--silent=passed-only",
-      ...args
+      ...files
     ],
-    { timeout_ms: run_ms_max - (performance.now() - began), live: true }
+    { timeout_ms: run_ms_max[form] - (performance.now() - began), live: true, form }
   )
   process.stdout.write(ran.output)
   let reported = true
@@ -288,21 +290,42 @@ const print = (heading: string, lines: ReadonlyArray<string>) => {
   if (lines.length > lines_max) console.log(`  ... ${lines.length - lines_max} more`)
 }
 
-const paths = isFull ? Long.files : process.argv.slice(2)
-// Tests wait for clocks and processes: the checks take the time that they leave.
-const [checked, tested] = await Promise.all([
-  paths.length === 0 ? runChecks() : { passed: 0, failed: [] },
-  runTests(paths)
-])
+/** Gives the exit code. */
+const test = async (form: Form, paths: ReadonlyArray<string>): Promise<number> => {
+  // Tests wait for clocks and processes: the checks take the time that they leave.
+  const [checked, tested] = await Promise.all([
+    paths.length === 0 ? runChecks() : { passed: 0, failed: [] },
+    runTests(form, paths)
+  ])
+  const failed = [...checked.failed.map((name) => `check: ${name}`), ...tested.failed]
+  print("Not shown here, and why:", tested.notes)
+  print("Skipped:", tested.skipped)
+  if (paths.length === 0) print("Left to npm run test:full:", Long.left)
+  print("Failed:", failed)
+  console.log(`\n${seconds(performance.now() - began)}, checks and tests together:`)
+  console.log(
+    `${checked.passed + tested.passed} passed, ${failed.length} failed` +
+      (tested.skipped.length === 0 ? "" : `, ${tested.skipped.length} skipped`)
+  )
+  return failed.length === 0 ? 0 : 1
+}
 
-const failed = [...checked.failed.map((name) => `check: ${name}`), ...tested.failed]
-print("Not shown here, and why:", tested.notes)
-print("Skipped:", tested.skipped)
-if (paths.length === 0) print("Left to npm run test:full:", Long.left)
-print("Failed:", failed)
-console.log(`\n${seconds(performance.now() - began)}, checks and tests together:`)
-console.log(
-  `${checked.passed + tested.passed} passed, ${failed.length} failed` +
-    (tested.skipped.length === 0 ? "" : `, ${tested.skipped.length} skipped`)
+const command = Command.make(
+  "test",
+  {
+    full: toggle("full", "the long forms of long tests, and nothing else"),
+    files: Argument.String("file").pipe(
+      Argument.withMetavar("FILE"),
+      Argument.withDescription("test files, or folders of them; without one everything runs"),
+      Argument.variadic()
+    )
+  },
+  ({ files, full }) =>
+    Effect.promise(async () => {
+      process.exitCode = full ? await test("full", Long.files) : await test("short", files)
+    })
+).pipe(
+  Command.withDescription("Runs every check of the house. In a clone: npm test -- [files] [flags]")
 )
-process.exitCode = failed.length === 0 ? 0 : 1
+
+await Effect.runPromise(runCommandLine(command))

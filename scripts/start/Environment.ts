@@ -30,6 +30,8 @@ export class Unusable extends Schema.TaggedError<Unusable>()("Unusable", {
 /** Where a service keeps its data, and where the chat looks for it, unless a variable names another place. */
 export const data_default = ".troupe"
 
+export const port_default = 7717
+
 export interface Settings {
   readonly data: string
   /** 0 asks the system for a free one. */
@@ -70,7 +72,7 @@ export const readSettings: Effect.Effect<Settings, Unusable> = Effect.gen(functi
   const database = yield* textOf("TROUPE_DATABASE_URL")
   return {
     data: (yield* textOf("TROUPE_DATA")) ?? data_default,
-    port: yield* portOf((yield* textOf("TROUPE_PORT")) ?? "7717"),
+    port: yield* portOf((yield* textOf("TROUPE_PORT")) ?? String(port_default)),
     database: database === undefined ? Option.none() : Option.some(yield* databaseOf(database)),
     model_ignored:
       (yield* textOf("TROUPE_MODEL")) !== undefined &&

@@ -95,8 +95,11 @@ export const nextTurn = (
     if (outcome === undefined) return Result.fail(`node "${node.id}" was never run`)
     if (outcome._tag !== "Value") return Result.fail(failed(node, outcome))
     const result = readJson(outcome.json, bounds_result)
-    if (Result.isFailure(result))
-      return Result.fail(`node "${node.id}" has a result that is not JSON`)
+    if (Result.isFailure(result)) {
+      return Result.fail(
+        `node "${node.id}" has a result that cannot be read: ${result.failure.message}`
+      )
+    }
     state.set(node.out, result.success)
   }
   const wave = graph.waves[step - 1]

@@ -1,6 +1,6 @@
 /** Graphs through the gate and the journal: as runs of their own, and as what an agent delegates to. */
 import { assert, it } from "@effect/vitest"
-import { Effect, Layer, Schema } from "effect"
+import { Effect, Layer, Result, Schema } from "effect"
 import * as GraphText from "../../layers/agents/GraphText.ts"
 import * as GraphModelGateway from "../../layers/model/GraphModelGateway.ts"
 import * as Runtime from "../../layers/compose/Runtime.ts"
@@ -13,8 +13,10 @@ import { AgentRuntime } from "../../services/AgentRuntime.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import { ToolUserError } from "../../src/error/ToolError.ts"
 import { graphAgent } from "../../src/graph/GraphAgent.ts"
+import { nextTurn } from "../../src/graph/GraphTurn.ts"
 import type { ToolGraph } from "../../src/graph/ToolGraph.ts"
-import { AgentName, ConversationId } from "../../src/Ids.ts"
+import { AgentName, callId, ConversationId, rootFrame } from "../../src/Ids.ts"
+import type { RunEvent } from "../../src/run/RunEvent.ts"
 import { tool } from "../../src/tool/DeclaredTool.ts"
 import * as Http from "../http/Service.ts"
 import * as H from "../runtime/Harness.ts"
@@ -53,7 +55,10 @@ const shop = (seen: Seen) => [
           Effect.succeed({
             customer: "<ada>",
             total: 12.5,
-            notes: "x".repeat(order === "long" ? 50_000 : 1)
+            notes:
+              order === "many"
+                ? Array.from({ length: 25_000 }, (_, index) => index)
+                : "x".repeat(order === "long" ? 50_000 : 1)
           })
   ),
   tool({ namespace: "shop", name: "policy", side_effects: "none" }, () => ["no fees"]),
@@ -157,6 +162,54 @@ output: "{{state.tool_result.notes}}"
       }).pipe(Effect.provide(layer(graph, { paid: [] })))
     })
 )
+
+it.effect("a node reads a result with more values than an input may have", () =>
+  Effect.gen(function* () {
+    const graph = yield* GraphText.read(`
+name: refund
+nodes:
+  - { id: find, kind: tool, tool: find, inputs: { order: many } }
+output: "{{state.tool_result.notes}}"
+`)
+    yield* Effect.gen(function* () {
+      const events = yield* Effect.flatMap(send("{}"), (run) => H.ended(run))
+      assert.lengthOf(JSON.parse(H.end(events)!.text), 25_000)
+    }).pipe(Effect.provide(layer(graph, { paid: [] })))
+  })
+)
+
+for (const [json, says] of [
+  ["{", "it is not JSON"],
+  ['{"a":1,"a":2}', "an object has a member twice"],
+  ["[".repeat(129) + "]".repeat(129), "it nests deeper than 128"]
+] as const) {
+  it.effect(`a journal whose result is ${json.slice(0, 16)} ends the graph with a sentence`, () =>
+    Effect.gen(function* () {
+      const graph = yield* GraphText.read(`
+name: refund
+nodes:
+  - { id: policy, kind: tool, tool: policy, out: rules }
+`)
+      const call = { model_id: "policy", name: "policy", arguments: {} }
+      const next = nextTurn(graph, rootFrame, 2, [
+        { _tag: "RunAccepted", message: "{}" },
+        {
+          _tag: "ModelTurned",
+          frame: rootFrame,
+          step: 1,
+          text: "",
+          finish: "tool_calls",
+          calls: [call]
+        },
+        { _tag: "CallSettled", call: callId(rootFrame, 1, 0), outcome: { _tag: "Value", json } }
+      ] as unknown as ReadonlyArray<RunEvent>)
+      assert.deepStrictEqual(
+        next,
+        Result.fail(`node "policy" has a result that cannot be read: ${says}`)
+      )
+    })
+  )
+}
 
 it.effect("SG-52 a node that fails ends the graph, and the run says which one and why", () =>
   Effect.gen(function* () {

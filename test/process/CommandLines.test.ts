@@ -1,0 +1,41 @@
+/** What the scripts print where their command line asks for help, or cannot be read. */
+import { spawnSync } from "node:child_process"
+import { mkdtempSync, readdirSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { afterAll, assert, describe, it } from "vitest"
+
+const root = join(import.meta.dirname, "../..")
+const cwd = mkdtempSync(join(tmpdir(), "troupe-lines-"))
+afterAll(() => rmSync(cwd, { recursive: true }))
+
+const run = (script: string, flag: string) => {
+  const env = { ...process.env, TROUPE_DATA: "", TROUPE_PORT: "0" }
+  const args = ["-C", "troupe-source", join(root, "scripts", script), flag]
+  return spawnSync(process.execPath, args, { cwd, env, encoding: "utf8", timeout: 25_000 })
+}
+
+describe("the command line of", () => {
+  for (const [script, option] of [
+    ["start.ts", "TROUPE_PORT"],
+    ["conformance.ts", "--vectors"],
+    ["test.ts", "--full"]
+  ] as const) {
+    it(`${script} has help with its options, and does nothing else`, () => {
+      const { status, stderr, stdout } = run(script, "--help")
+      assert.strictEqual(status, 0, stderr)
+      assert.include(stdout, option)
+      assert.notMatch(stdout, /Troupe is up|RUN /)
+      assert.deepStrictEqual(readdirSync(cwd), [])
+    })
+
+    it(`${script} ends with 2 at an unknown flag, which it names in its first line`, () => {
+      const { status, stderr, stdout } = run(script, "--bogus")
+      assert.strictEqual(status, 2, stdout)
+      assert.match(stderr, /^Unrecognized flag: --bogus/)
+      assert.notMatch(stderr, /\n\s+at /)
+      assert.strictEqual(stdout, "")
+      assert.deepStrictEqual(readdirSync(cwd), [])
+    })
+  }
+})
