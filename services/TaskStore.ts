@@ -41,12 +41,21 @@ export interface NewTask {
   readonly reject_when_busy: boolean
   /** The id of the outbox message that dispatches it. */
   readonly message_id: MessageId
+  /**
+   * The caller begins the task's run itself, under this claim (`RunJournal.begin`). Absent = a relay delivers the task.
+   */
+  readonly claim?: { readonly owner: string; readonly lease_ms: number } | undefined
 }
 
 export interface Accepted {
   readonly task: AgentTask
   /** False = the idempotency key was known, and `task` is the earlier task. */
   readonly created: boolean
+  /**
+   * The task's claim holds its dispatch, for `lease_ms`, as if a relay had claimed it: no other task of the address waits or
+   * is at work. Absent = the dispatch waits for a relay.
+   */
+  readonly held?: true
 }
 
 /** The topic of the outbox row that dispatches a task; its payload is `{ task_id }`. */

@@ -7,7 +7,7 @@ import { Outbox } from "../../services/Outbox.ts"
 import type { OutboxMessage } from "../../src/delivery/Outbox.ts"
 import type { MessageId } from "../../src/Ids.ts"
 import type { Store, StoredMessage } from "./EphemeralStore.ts"
-import { EphemeralStore, tenantKey, enqueueMessage } from "./EphemeralStore.ts"
+import { EphemeralStore, enqueueMessage, hold, removeMessage } from "./EphemeralStore.ts"
 import { groupByTenant, roundRobin } from "./RoundRobin.ts"
 
 const claim_max = 500
@@ -46,9 +46,7 @@ const dueByTenant = (store: Store, claim: OutboxClaim, now: number) => {
 const take = (store: Store, claim: OutboxClaim, now: number): ReadonlyArray<OutboxMessage> => {
   const picked = [...roundRobin(dueByTenant(store, claim, now))]
   return picked.slice(0, Math.max(0, Math.min(claim.limit, claim_max))).map((stored) => {
-    stored.owner = claim.owner
-    stored.leased_until = now + claim.lease_ms
-    stored.message = { ...stored.message, attempts: stored.message.attempts + 1 }
+    hold(stored, claim, now)
     return stored.message
   })
 }
@@ -59,18 +57,9 @@ const owned = (store: Store, id: MessageId, owner: string): StoredMessage | unde
   return stored?.owner === owner ? stored : undefined
 }
 
-/** Frees the key for its next message. A key without one is forgotten. */
-const remove = (store: Store, stored: StoredMessage) => {
-  store.messages.delete(stored.message.id)
-  const name = tenantKey(stored.message.tenant, stored.message.key)
-  const key = store.keys.get(name)
-  key?.waiting.delete(stored)
-  if (key?.waiting.size === 0) store.keys.delete(name)
-}
-
 const moveToDeadLetters = (store: Store, stored: StoredMessage, now: number) => {
   const { message } = stored
-  remove(store, stored)
+  removeMessage(store, stored)
   // A message that was a dead letter before moves to the end of the list.
   store.dead.delete(message.id)
   store.dead.set(message.id, {
@@ -128,7 +117,7 @@ const make = Effect.map(EphemeralStore, (store) =>
     delivered: (id, owner) =>
       Effect.sync(() => {
         const stored = owned(store, id, owner)
-        if (stored !== undefined) remove(store, stored)
+        if (stored !== undefined) removeMessage(store, stored)
         return stored !== undefined
       }),
     failed: Effect.fn("Outbox.failed")(function* (id, owner, error, retry_at) {

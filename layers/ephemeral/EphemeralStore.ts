@@ -146,7 +146,7 @@ export const enqueueMessage = (
   now: number,
   replayed: boolean,
   failures: ReadonlyArray<DeliveryFailure> = []
-): void => {
+): StoredMessage => {
   const name = tenantKey(message.tenant, message.key)
   let key = store.keys.get(name)
   if (key === undefined) store.keys.set(name, (key = { waiting: new Set() }))
@@ -173,6 +173,33 @@ export const enqueueMessage = (
   }
   key.waiting.add(stored)
   store.messages.set(message.id, stored)
+  return stored
+}
+
+/** Is it the first message of its key? */
+export const isHead = (store: Store, { message, ...stored }: StoredMessage): boolean => {
+  const [first] = store.keys.get(tenantKey(message.tenant, message.key))?.waiting ?? []
+  return first?.place === stored.place
+}
+
+/** Gives the message to a claim, and counts the attempt. */
+export const hold = (
+  stored: StoredMessage,
+  claim: { readonly owner: string; readonly lease_ms: number },
+  now: number
+): void => {
+  stored.owner = claim.owner
+  stored.leased_until = now + claim.lease_ms
+  stored.message = { ...stored.message, attempts: stored.message.attempts + 1 }
+}
+
+/** Takes the message out and frees its key for its next message. A key without one is forgotten. */
+export const removeMessage = (store: Store, stored: StoredMessage): void => {
+  store.messages.delete(stored.message.id)
+  const name = tenantKey(stored.message.tenant, stored.message.key)
+  const key = store.keys.get(name)
+  key?.waiting.delete(stored)
+  if (key?.waiting.size === 0) store.keys.delete(name)
 }
 
 const empty = (): Store => ({

@@ -15,7 +15,7 @@ import {
 } from "../../src/delivery/AgentTask.ts"
 import { actorKey, addressKey } from "../../src/Ids.ts"
 import type { Store, StoredConversation, StoredTask } from "./EphemeralStore.ts"
-import { EphemeralStore, tenantKey, enqueueMessage } from "./EphemeralStore.ts"
+import { EphemeralStore, tenantKey, enqueueMessage, hold, isHead } from "./EphemeralStore.ts"
 
 const page_max = 500
 
@@ -77,7 +77,7 @@ const conversationOf = (store: Store, task: NewTask, now: number): StoredConvers
   return made
 }
 
-const writeTask = (store: Store, request: NewTask, now: number): AgentTask => {
+const writeTask = (store: Store, request: NewTask, now: number): Accepted => {
   const { conversation, messages, tasks } = conversationOf(store, request, now)
   const task: AgentTask = {
     id: request.id,
@@ -107,11 +107,12 @@ const writeTask = (store: Store, request: NewTask, now: number): AgentTask => {
   tasks.push(stored)
   store.tasks.set(request.id, stored)
   const actor = actorKey(request.tenant, request.address)
-  store.waiting.set(actor, (store.waiting.get(actor) ?? 0) + 1)
+  const waiting = store.waiting.get(actor) ?? 0
+  store.waiting.set(actor, waiting + 1)
   if (request.idempotency_key !== undefined) {
     store.accepted.set(tenantKey(request.tenant, request.idempotency_key), stored)
   }
-  enqueueMessage(
+  const dispatch = enqueueMessage(
     store,
     {
       id: request.message_id,
@@ -124,7 +125,12 @@ const writeTask = (store: Store, request: NewTask, now: number): AgentTask => {
     now,
     false
   )
-  return task
+  const { claim } = request
+  if (claim === undefined || waiting > 0 || !isHead(store, dispatch)) {
+    return { task, created: true }
+  }
+  hold(dispatch, claim, now)
+  return { task, created: true, held: true }
 }
 
 const make = Effect.map(EphemeralStore, (store) =>
@@ -135,9 +141,9 @@ const make = Effect.map(EphemeralStore, (store) =>
       if (before !== undefined) return yield* before
       const refused = refusalOf(store, request)
       if (refused !== undefined) return yield* refused
-      const task = writeTask(store, request, now)
-      for (const listener of store.written) listener()
-      return { task, created: true }
+      const accepted = writeTask(store, request, now)
+      if (accepted.held !== true) for (const listener of store.written) listener()
+      return accepted
     }),
     get: (id) => Effect.sync(() => store.tasks.get(id)?.task),
     ofConversation: (tenant, conversation, after, limit) =>

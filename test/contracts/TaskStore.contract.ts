@@ -4,13 +4,13 @@ import { assert } from "@effect/vitest"
 import { Effect, Exit, Result, Schema } from "effect"
 import { ConversationStore } from "../../services/ConversationStore.ts"
 import { Outbox } from "../../services/Outbox.ts"
-import type { RunJournal } from "../../services/RunJournal.ts"
+import { RunJournal } from "../../services/RunJournal.ts"
 import type { NewTask } from "../../services/TaskStore.ts"
 import { dispatched_topic, TaskStore } from "../../services/TaskStore.ts"
 import { ConversationMessage } from "../../src/conversation/Conversation.ts"
 import type { OutboxMessage } from "../../src/delivery/Outbox.ts"
 import { AgentName } from "../../src/Ids.ts"
-import { contract } from "./Contract.ts"
+import { contract, eventually } from "./Contract.ts"
 import * as Samples from "./Samples.ts"
 
 type Needs = TaskStore | ConversationStore | Outbox | RunJournal
@@ -347,6 +347,94 @@ const addressTests = (it: Vitest.MethodsNonLive<Needs>): void => {
   )
 }
 
+const relay = { topics: [dispatched_topic], agents: [Samples.operations], limit: 500 }
+
+/** The dispatch of each of these tasks, claimed; undefined where there is none that is free. */
+const freeDispatches = Effect.fnUntraced(function* (...tasks: ReadonlyArray<NewTask>) {
+  const outbox = yield* Outbox
+  const found: Array<OutboxMessage> = []
+  for (;;) {
+    const messages = yield* outbox.claim({
+      ...relay,
+      owner: Samples.unique("relay"),
+      lease_ms: 600_000
+    })
+    found.push(...messages)
+    if (messages.length === 0) break
+  }
+  return tasks.map(({ message_id }) => found.find(({ id }) => id === message_id))
+})
+
+const claimTests = (it: Vitest.MethodsNonLive<Needs>): void => {
+  const claimed = (given: Partial<NewTask> = {}, lease_ms = 600_000) =>
+    Samples.newTask({ ...given, claim: { owner: Samples.unique("process") + ".1", lease_ms } })
+
+  it.effect("a task of an idle address is held by its claim, and one behind it waits", () =>
+    Effect.gen(function* () {
+      const outbox = yield* Outbox
+      const first = claimed()
+      const { created, held, task } = yield* accept(first)
+      assert.deepStrictEqual([created, held, task.status], [true, true, "pending"])
+      const second = claimed({ conversation: first.conversation })
+      assert.isUndefined((yield* accept(second)).held)
+      const other = Samples.newTask()
+      assert.isUndefined((yield* accept(other)).held)
+      const [a, b, c] = yield* freeDispatches(first, second, other)
+      assert.isUndefined(a)
+      assert.isUndefined(b)
+      assert.strictEqual(c?.attempts, 1)
+      // Given back, it is delivered as if it had never been held, and the one behind it after it.
+      yield* outbox.release([first.claim?.owner ?? ""])
+      const [back, behind] = yield* freeDispatches(first, second)
+      assert.deepStrictEqual([back?.attempts, back?.payload], [1, { task_id: first.id }])
+      assert.isUndefined(behind)
+    })
+  )
+
+  it.effect("a task whose claim ends is delivered, and counts the attempt", () =>
+    Effect.gen(function* () {
+      const task = claimed({}, 1)
+      assert.isTrue((yield* accept(task)).held)
+      const found = yield* eventually(
+        Effect.map(freeDispatches(task), ([message]) => message),
+        (message) => message !== undefined
+      )
+      assert.strictEqual(found?.attempts, 2)
+    })
+  )
+
+  it.effect("a task is held once the run before it has ended and its dispatch is gone", () =>
+    Effect.gen(function* () {
+      const journal = yield* RunJournal
+      const outbox = yield* Outbox
+      const claim = { owner: Samples.unique("process") + ".1", lease_ms: 600_000 }
+      const begin = Effect.fnUntraced(function* () {
+        const begun = yield* Samples.begin({ claim }, [Samples.modelTurned(1)])
+        assert.isTrue(yield* outbox.delivered(begun.task.message_id, claim.owner))
+        return begun
+      })
+      const { conversation: busy } = (yield* begin()).task
+      assert.isUndefined((yield* accept(claimed({ conversation: busy }))).held)
+      const begun = yield* begin()
+      yield* journal.append(begun.next(Samples.runEnded()))
+      const { conversation: idle } = begun.task
+      assert.isTrue((yield* accept(claimed({ conversation: idle }))).held)
+      const ended = yield* Samples.finish()
+      const late = yield* accept(claimed({ conversation: ended.task.conversation }))
+      assert.isUndefined(late.held)
+    })
+  )
+
+  it.effect("a known key is not held, whoever asks", () =>
+    Effect.gen(function* () {
+      const first = claimed({ idempotency_key: Samples.unique("key") })
+      const { task } = yield* accept(first)
+      const again = { ...first, id: Samples.runId(), message_id: Samples.messageId() }
+      assert.deepStrictEqual(yield* accept(again), { task, created: false })
+    })
+  )
+}
+
 const bounds = (it: Vitest.MethodsNonLive<Needs>) => {
   mailboxTests(it)
   addressTests(it)
@@ -381,6 +469,7 @@ const reading = (it: Vitest.MethodsNonLive<Needs>) => {
 export const taskStoreTests = (it: Vitest.MethodsNonLive<Needs>): void => {
   writing(it)
   keys(it)
+  claimTests(it)
   bounds(it)
   reading(it)
 }

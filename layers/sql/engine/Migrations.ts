@@ -10,9 +10,10 @@ import { Effect, Layer, Record, Schema } from "effect"
 import { Migrator, SqlClient } from "effect/sql"
 import type { SqlError } from "effect/sql"
 import { migration as schema } from "./migrations/0001_schema.ts"
+import { migration as messages } from "./migrations/0002_messages.ts"
 
 /** By number and name. Only ever appended to. */
-const migrations = { "0001_schema": schema }
+const migrations = { "0001_schema": schema, "0002_messages": messages }
 
 const table = "troupe_migrations"
 

@@ -138,11 +138,15 @@ const moveToDeadLetters = (
 /** What these claims hold is due again, and their attempt does not count. */
 const release = (sql: SqlClient.SqlClient, owners: ReadonlyArray<string>, now: number) =>
   inTransaction(sql)(
-    // Keys before messages, as everybody does.
+    // Keys before messages, and in their order, as everybody does.
     Effect.andThen(
       sql`
-        UPDATE troupe.outbox_keys k SET due_at = least(k.due_at, ${now}::int8) FROM troupe.outbox o
-        WHERE o.tenant = k.tenant AND o.key = k.key AND o.lease_owner = ANY(${owners}::text[])`,
+        WITH locked AS MATERIALIZED (
+          SELECT k.tenant, k.key FROM troupe.outbox_keys k JOIN troupe.outbox o ON o.tenant = k.tenant AND o.key = k.key
+          WHERE o.lease_owner = ANY(${owners}::text[]) ORDER BY k.tenant, k.key FOR UPDATE OF k
+        )
+        UPDATE troupe.outbox_keys k SET due_at = least(k.due_at, ${now}::int8) FROM locked l
+        WHERE k.tenant = l.tenant AND k.key = l.key`,
       sql`
         UPDATE troupe.outbox SET lease_owner = NULL, attempts = greatest(attempts - 1, 0)
         WHERE lease_owner = ANY(${owners}::text[]) RETURNING pg_notify(${outbox_channel}::text, '')`

@@ -66,10 +66,13 @@ const freeClaims = (sql: SqlClient.SqlClient, owner: string) =>
         [owner]
       )
       if (rows.length === 0) return false
-      // Keys before messages, as everybody does.
+      // Keys before messages, and in their order, as everybody does.
       yield* sql.unsafe(
-        `UPDATE troupe.outbox_keys k SET due_at = least(k.due_at, $2::int8) FROM troupe.outbox o
-         WHERE o.tenant = k.tenant AND o.key = k.key AND ${held_by("o.lease_owner")}`,
+        `WITH locked AS MATERIALIZED (
+           SELECT k.tenant, k.key FROM troupe.outbox_keys k JOIN troupe.outbox o ON o.tenant = k.tenant AND o.key = k.key
+           WHERE ${held_by("o.lease_owner")} ORDER BY k.tenant, k.key FOR UPDATE OF k)
+         UPDATE troupe.outbox_keys k SET due_at = least(k.due_at, $2::int8) FROM locked l
+         WHERE k.tenant = l.tenant AND k.key = l.key`,
         [owner, now]
       )
       yield* sql.unsafe(

@@ -1,0 +1,200 @@
+/**
+ * Acceptance of tasks, those of several conversations in one statement: `troupe.accept_tasks` does the whole of it, and
+ * answers each task for itself. Private to this room.
+ */
+import { Clock, Context, Effect, Schema } from "effect"
+import type { Scope } from "effect"
+import type { SqlClient } from "effect/sql"
+import { JournalError } from "../../../services/RunJournal.ts"
+import { StoreError } from "../../../services/StoreError.ts"
+import type { Accepted, NewTask, TaskStore } from "../../../services/TaskStore.ts"
+import type { AgentTask } from "../../../src/delivery/AgentTask.ts"
+import {
+  AddressConflict,
+  AgentBusy,
+  IdempotencyConflict,
+  MailboxFull
+} from "../../../src/delivery/AgentTask.ts"
+import type { RunId } from "../../../src/Ids.ts"
+import { addressKey, RunId as Id } from "../../../src/Ids.ts"
+import { journalRowDecoder } from "../engine/DecodedRows.ts"
+import { inTransaction, orJournalError } from "../engine/SqlFailure.ts"
+import type { Item } from "./GroupCommit.ts"
+import * as GroupCommit from "./GroupCommit.ts"
+
+interface Wanted extends Item {
+  readonly task: NewTask
+  /** ms since 1970. */
+  readonly at: number
+}
+
+const AcceptanceRow = Schema.Struct({
+  place: Schema.Int,
+  outcome: Schema.Literals(["created", "known", "other_message", "other_address", "full"]),
+  ordinal: Schema.NullOr(Schema.Int),
+  held: Schema.Boolean,
+  waiting: Schema.NullOr(Schema.Int),
+  earlier: Schema.NullOr(Id)
+})
+type AcceptanceRow = typeof AcceptanceRow.Type
+const decodeRows = journalRowDecoder(AcceptanceRow, "accepted tasks")
+
+/** Tasks of one statement, and the characters of their messages. */
+const batch_max = 128
+const batch_size_max = 8_000_000
+/** Messages that may wait to be accepted: one more is refused as if the store were away. */
+const queue_max = 100_000
+/** How often a task is tried alone: a second time, where its conversation was made by another transaction just now. */
+const tries_max = 3
+
+/** The column `by`: the sender's id alone where its roles are not known, else id and roles. */
+const senderText = ({ by, roles }: NewTask): string =>
+  JSON.stringify(roles === undefined ? by : { id: by, roles })
+
+/** The column `trace_id`: the id of the trace alone where that is all that is known, else an object. */
+const traceText = ({ sampled, span_id, trace_id }: NewTask): string =>
+  JSON.stringify(
+    span_id === undefined && sampled === undefined ? trace_id : { trace_id, span_id, sampled }
+  )
+
+const textOf = (value: string | undefined): string =>
+  value === undefined ? "" : JSON.stringify(value)
+
+/** How many tasks of the address may wait, the new one not counted. */
+const roomOf = ({ reject_when_busy, waiting_max }: NewTask): number =>
+  reject_when_busy ? Math.min(waiting_max, 1) : waiting_max
+
+// Times as text: arrays of numbers beyond int4 are not encoded alike by the two engines.
+const statement = `SELECT place, outcome, ordinal, held, waiting, earlier FROM troupe.accept_tasks(
+  $1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[],
+  $11::text[], $12::text[], $13::text[], $14::text[], $15::int4[], $16::text[], $17::text[], $18::text[], $19::text[], $20)`
+
+const columnsOf = (batch: ReadonlyArray<Wanted>, waits: boolean): ReadonlyArray<unknown> => {
+  const tasks = batch.map(({ task }) => task)
+  return [
+    tasks.map(({ id }) => id),
+    tasks.map(({ message_id }) => message_id),
+    tasks.map(({ tenant }) => tenant),
+    tasks.map(({ address }) => address.agent),
+    tasks.map(({ address }) => address.key),
+    tasks.map(({ conversation }) => conversation),
+    tasks.map(({ message }) => JSON.stringify(message)),
+    tasks.map(senderText),
+    tasks.map(traceText),
+    tasks.map(({ channel_origin }) => channel_origin),
+    tasks.map(({ initiated_by }) => initiated_by),
+    tasks.map(({ trigger_event_id }) => textOf(trigger_event_id)),
+    tasks.map(({ by }) => JSON.stringify(by)),
+    tasks.map(({ idempotency_key }) => textOf(idempotency_key)),
+    tasks.map(roomOf),
+    batch.map(({ at }) => String(at)),
+    tasks.map(({ claim }) => claim?.owner ?? ""),
+    batch.map(({ at, task }) => (task.claim === undefined ? "" : String(at + task.claim.lease_ms))),
+    tasks.map(({ address }) => addressKey(address)),
+    waits
+  ]
+}
+
+/** The rows of a batch by their places, from 0; undefined where another transaction held what the task needs. */
+const accepting = (sql: SqlClient.SqlClient, batch: ReadonlyArray<Wanted>, waits: boolean) =>
+  Effect.map(
+    Effect.flatMap(sql.unsafe(statement, columnsOf(batch, waits)), decodeRows),
+    (rows): ReadonlyArray<AcceptanceRow | undefined> => {
+      const answers = new Map(rows.map((row) => [row.place, row]))
+      return batch.map((_, i) => answers.get(i + 1))
+    }
+  )
+
+/** The task as `TaskStore.get` gives it. */
+const created = ({ at, task }: Wanted, ordinal: number): AgentTask => ({
+  id: task.id,
+  tenant: task.tenant,
+  address: task.address,
+  conversation: task.conversation,
+  ordinal,
+  message: task.message,
+  by: task.by,
+  ...(task.roles === undefined ? undefined : { roles: task.roles }),
+  trace_id: task.trace_id,
+  ...(task.span_id === undefined ? undefined : { span_id: task.span_id }),
+  ...(task.sampled === undefined ? undefined : { sampled: task.sampled }),
+  status: "pending",
+  created_at: at
+})
+
+const gone = new StoreError({ message: "the task of this idempotency key is gone" })
+
+const answerOf = Effect.fnUntraced(function* (
+  wanted: Wanted,
+  row: AcceptanceRow,
+  get: TaskStore["Service"]["get"]
+) {
+  const { task } = wanted
+  switch (row.outcome) {
+    case "created": {
+      const accepted: Accepted = { task: created(wanted, row.ordinal ?? 0), created: true }
+      return row.held ? { ...accepted, held: true as const } : accepted
+    }
+    case "known": {
+      const before = row.earlier === null ? undefined : yield* get(row.earlier)
+      return { task: before ?? (yield* gone), created: false } satisfies Accepted
+    }
+    case "other_message":
+      return yield* new IdempotencyConflict({ key: task.idempotency_key ?? "" })
+    case "other_address":
+      return yield* new AddressConflict({
+        conversation: task.conversation,
+        agent: task.address.agent
+      })
+    case "full": {
+      const { reject_when_busy, waiting_max } = task
+      const address = addressKey(task.address)
+      if (reject_when_busy && (row.waiting ?? 0) > 0) return yield* new AgentBusy({ address })
+      return yield* new MailboxFull({ address, waiting_max })
+    }
+  }
+})
+
+/** Accepts a task: in the ambient transaction, if there is one, otherwise with those of other conversations. */
+export const make = Effect.fnUntraced(function* (
+  sql: SqlClient.SqlClient,
+  get: (id: RunId) => ReturnType<TaskStore["Service"]["get"]>
+): Effect.fn.Return<TaskStore["Service"]["accept"], never, Scope.Scope> {
+  const together = yield* GroupCommit.make({
+    commit: (batch: ReadonlyArray<Wanted>) =>
+      Effect.mapError(accepting(sql, batch, false), orJournalError),
+    batch_max,
+    batch_size_max,
+    queue_max,
+    overflow: () => new JournalError({ message: "too many messages wait", lost: false })
+  })
+
+  /** Waits for the transaction that holds what the task needs. */
+  const alone = Effect.fnUntraced(function* (wanted: Wanted, isWithin: boolean) {
+    const one = accepting(sql, [wanted], true)
+    for (let tries = 0; tries < tries_max; tries++) {
+      const [row] = yield* isWithin ? inTransaction(sql)(one) : one
+      if (row !== undefined) return row
+    }
+    return yield* new StoreError({ message: "the conversation is gone" })
+  })
+
+  return Effect.fn("TaskStore.accept")(function* (task: NewTask) {
+    const at = yield* Clock.currentTimeMillis
+    // Tasks of one conversation never share a batch: the second counts the first.
+    const lane = `${task.tenant}/${task.conversation}`
+    const wanted: Wanted = { lane, size: task.message.length, task, at }
+    const { context } = yield* Effect.fiber
+    const isWithin = Context.getOrUndefined(context, sql.transactionService) !== undefined
+    const row = yield* Effect.gen(function* () {
+      return (isWithin ? undefined : yield* together(wanted)) ?? (yield* alone(wanted, isWithin))
+    }).pipe(
+      Effect.mapError((error) =>
+        error instanceof StoreError
+          ? error
+          : new StoreError({ message: orJournalError(error).message })
+      )
+    )
+    return yield* answerOf(wanted, row, get)
+  })
+})
