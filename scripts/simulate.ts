@@ -2,7 +2,7 @@
  * The long simulation: 10,000 seeds with mixed faults, every single crash of 300 short conversations, and every planted
  * bug.
  */
-import { Effect, Option } from "effect"
+import { Effect, Option, Schema } from "effect"
 import { Command, Flag } from "effect/cli"
 import { mutants } from "../test/simulation/Mutants.ts"
 import { simulate } from "../test/simulation/Simulation.ts"
@@ -47,6 +47,15 @@ const timed = (what: string, play: () => Outcome): boolean => {
   return failures.length === 0 && (missing.length === 0 || runs < 1_000)
 }
 
+/** The journals of a digest, each as its entries. */
+const decodeRuns = Schema.decodeUnknownSync(
+  Schema.fromJsonString(
+    Schema.Array(
+      Schema.Array(Schema.Struct({ seq: Schema.Int, at: Schema.Number, event: Schema.Json }))
+    )
+  )
+)
+
 const one = (
   seed: number,
   crash: number | undefined,
@@ -56,7 +65,7 @@ const one = (
   console.log(result.violations.length === 0 ? `seed ${seed} holds` : `seed ${seed} fails`)
   for (const violation of result.violations) console.log(violation)
   for (const [what, count] of [...result.counts].sort()) console.log(`  ${count} x ${what}`)
-  for (const entries of JSON.parse(result.digest.slice(result.digest.indexOf(" ") + 1))) {
+  for (const entries of decodeRuns(result.digest.slice(result.digest.indexOf(" ") + 1))) {
     for (const { at, event, seq } of entries) console.log(seq, at, JSON.stringify(event))
   }
   return result.violations.length === 0

@@ -157,24 +157,20 @@ const problemIn = (error: HttpApiError.HttpApiSchemaError, endpoint: HttpApiEndp
   error.kind !== "Payload"
     ? Effect.succeed(invalid(error, endpoint))
     : Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
-        request.text.pipe(
-          Effect.flatMap((text) =>
-            text.trim() === ""
-              ? Effect.succeed(empty(endpoint))
-              : Effect.as(
-                  Effect.try(() => void JSON.parse(text)),
-                  invalid(error, endpoint)
-                )
-          ),
-          Effect.orElseSucceed(() => malformed)
-        )
+        Effect.match(request.text, {
+          onSuccess: (text) => {
+            if (text.trim() === "") return empty(endpoint)
+            return Result.isSuccess(readJson(text)) ? invalid(error, endpoint) : malformed
+          },
+          onFailure: () => malformed
+        })
       )
 
 /** JSON must be declared as such and be UTF-8. */
 const isJson = (contentType: string): boolean => {
-  const [type, ...parameters] = contentType.toLowerCase().split(";")
+  const [type = "", ...parameters] = contentType.toLowerCase().split(";")
   return (
-    type!.trim() === "application/json" &&
+    type.trim() === "application/json" &&
     parameters.every((each) => !/^\s*charset\b/.test(each) || /=\s*"?utf-?8"?\s*$/.test(each))
   )
 }

@@ -2,6 +2,7 @@
  * Checks the host of every request, and gives every response its correlation id and its content policy.
  */
 import { createHash, randomUUID } from "node:crypto"
+import { Option, Schema } from "effect"
 import { HttpBody, HttpServerResponse } from "effect/http"
 import type { HttpServer, HttpServerRequest } from "effect/http"
 import { NetAddress } from "effect/net"
@@ -81,6 +82,10 @@ export const contentPolicy = (response: HttpServerResponse.HttpServerResponse): 
 
 export const newCorrelation = (): string => randomUUID().replaceAll("-", "")
 
+const decodeProblem = Schema.decodeUnknownOption(
+  Schema.fromJsonString(Schema.Record(Schema.String, Schema.Json))
+)
+
 /** A problem names its request by the correlation id. */
 export const withCorrelation = (
   response: HttpServerResponse.HttpServerResponse,
@@ -89,10 +94,12 @@ export const withCorrelation = (
   if (!typeOf(response).startsWith(problem_content_type)) return response
   const text = textOf(response)
   if (text === undefined || text === "") return response
-  const problem: unknown = JSON.parse(text)
-  if (typeof problem !== "object" || problem === null) return response
-  return HttpServerResponse.setBody(
-    response,
-    HttpBody.jsonUnsafe({ ...problem, correlation_id }, problem_content_type)
-  )
+  return Option.match(decodeProblem(text), {
+    onNone: () => response,
+    onSome: (problem) =>
+      HttpServerResponse.setBody(
+        response,
+        HttpBody.jsonUnsafe({ ...problem, correlation_id }, problem_content_type)
+      )
+  })
 }

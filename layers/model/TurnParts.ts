@@ -5,7 +5,7 @@
 import type { LanguageModelV4ToolCall, SharedV4ProviderMetadata } from "@ai-sdk/provider"
 import { Result } from "effect"
 import type { Json } from "../../src/Canonical.ts"
-import { readJson } from "../../src/entry/BoundedJson.ts"
+import { bounds_result, readJson } from "../../src/entry/BoundedJson.ts"
 import type { ProposedCall, Reasoning, TurnPart } from "../../src/run/RunEvent.ts"
 import type { Turn } from "../../src/run/RunDecider.ts"
 
@@ -151,8 +151,10 @@ export class Kept {
     if (!substance(provider)) return {}
     const json = JSON.stringify(provider)
     this.units += json.length
+    const read = readJson(json, bounds_result)
+    if (Result.isFailure(read)) return {}
     this.owned = true
-    return { provider: JSON.parse(json) as Json }
+    return { provider: read.success }
   }
 
   /** The order is kept where it is not the usual one: reasoning, one text, calls. */

@@ -2,8 +2,9 @@
  * Tools as a replay runs them: with their names, schemas and permissions, so that the same gate judges each call, and with
  * whatever the routing table gives in place of the body.
  */
-import { Effect, Exit } from "effect"
+import { Effect, Exit, Result } from "effect"
 import type { Digest } from "effect/crypto"
+import { bounds_result, readJson } from "../../../src/entry/BoundedJson.ts"
 import type { CallId } from "../../../src/Ids.ts"
 import { Cassette } from "../../../src/replay/Cassette.ts"
 import { isErased } from "../../../src/replay/Erased.ts"
@@ -90,7 +91,8 @@ const replay = (
 ): BodyResult => {
   calls.addReplayed(call, tool.key, outcome)
   if (outcome._tag !== "Value") return noValue
-  const json: unknown = JSON.parse(outcome.json)
+  // A recording is a file: a text in it that is no JSON is itself the result, which the tool's schema refuses or accepts.
+  const json: unknown = Result.getOrElse(readJson(outcome.json, bounds_result), () => outcome.json)
   return new BodyResult(() => Exit.map(tool.check(json), () => json))
 }
 
