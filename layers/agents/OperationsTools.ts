@@ -117,7 +117,7 @@ const handlers = Effect.gen(function* () {
   })
 })
 
-/** For a registry. Its requirements are the stores, injected (ST-50). */
+/** For a registry. Its requirements are the stores, injected. */
 export const tools: Effect.Effect<
   ReadonlyArray<GovernedTool>,
   MisdeclaredTool,

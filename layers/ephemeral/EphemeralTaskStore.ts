@@ -1,6 +1,5 @@
 /**
- * Tasks in one process. `accept` checks everything before it writes, and writes synchronously: everything or nothing
- * (SA-41).
+ * Tasks in one process. `accept` checks everything before it writes, and writes synchronously: everything or nothing.
  */
 import { Clock, Effect, Layer } from "effect"
 import type { Accepted, NewTask } from "../../services/TaskStore.ts"

@@ -32,7 +32,7 @@ export interface InputDigests extends Schema.Schema.Type<typeof InputDigests> {}
 
 /**
  * One turn as it is recorded. The prompt is there as digests only; what the model said is there whole. The names are
- * Stargraph's (SG-26); `node_name` is agent and frame, `step_id` counts the frame's turns from 1.
+ * Stargraph's; `node_name` is agent and frame, `step_id` counts the frame's turns from 1.
  */
 export const RecordedTurn = Schema.Struct({
   v: Schema.Literal(1),

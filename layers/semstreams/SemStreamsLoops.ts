@@ -31,7 +31,7 @@ export class SemStreamsLoops extends Context.Service<
     /**
      * Answers the gate that a response names. The decision is recorded as that of its `approved_by`, under the tenant and
      * the roles of `sender`, who vouches for that person; a rejection without a name is the sender's own. An answer to no
-     * gate that waits, whether it is late, repeated or misaddressed, changes nothing and succeeds (SM-57).
+     * gate that waits, whether it is late, repeated or misaddressed, changes nothing and succeeds.
      */
     respond(
       response: unknown,

@@ -1,6 +1,6 @@
 /**
  * A SemStreams tool component over this runtime's registry and tool queue: a call message comes in, its result message
- * goes out. The order is SemStreams' (SM-22): decode, allowlist, look-up; approval, timeout and execution are the tool
+ * goes out. The order is SemStreams': decode, allowlist, look-up; approval, timeout and execution are the tool
  * worker's, which also publishes the result before it acknowledges the call.
  */
 import { Clock, Context, Effect, Layer, Option, Result, Schema } from "effect"
@@ -110,7 +110,7 @@ const refused = (call: CallMessage, error: ToolError): Executed => {
   return executedOf({ ...result, stop_loop: false })
 }
 
-/** Of a lost call that may run twice: whoever sends it again repeats no side effect (SM-65). */
+/** Of a lost call that may run twice: whoever sends it again repeats no side effect. */
 const retryable = new ToolTransientError({
   kind: "network",
   reason: "OUTCOME_LOST",

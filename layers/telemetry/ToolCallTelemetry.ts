@@ -1,6 +1,6 @@
 /**
  * Logs and metrics of completed calls: one line and one count for each logical call, and counts of its attempts.
- * Metrics have SemStreams' names with our prefix (SM-90); the line has the eight fields of ToolCallMetadata (ST-07).
+ * Metrics have SemStreams' names with our prefix; the line has the eight fields of ToolCallMetadata.
  */
 import { Context, Effect, Layer, Metric } from "effect"
 import { logText } from "../../src/LogText.ts"
@@ -14,7 +14,7 @@ const executions_total = Metric.counter("troupe_agentic_tools_executions_total",
   description: "Calls that ended, by tool and status: success, error or timeout",
   incremental: true
 })
-/** 1 ms, doubled eleven times, in seconds (SM-91). */
+/** 1 ms, doubled eleven times, in seconds. */
 const execution_duration_seconds = Metric.histogram(
   "troupe_agentic_tools_execution_duration_seconds",
   {
@@ -65,7 +65,7 @@ const labelOf = (fact: ToolCompleted): string =>
 
 const measure = (fact: ToolCompleted, context: Context.Context<never>): void => {
   const tool_name = labelOf(fact)
-  // SemStreams classes a cancelled call as a timeout (SM-27); an alert on slow tools must not count it.
+  // SemStreams classes a cancelled call as a timeout; an alert on slow tools must not count it.
   const late = fact.error_kind === "timeout" && fact.error_reason !== "CANCELLED"
   const status = fact.metadata.ok ? "success" : late ? "timeout" : "error"
   Metric.withAttributes(executions_total, { tool_name, status }).updateUnsafe(1, context)

@@ -1,5 +1,5 @@
 /**
- * The metric of registered tools (SM-90).
+ * The metric of registered tools.
  */
 import { Layer, Metric } from "effect"
 import { ToolRegistry } from "../../services/ToolRegistry.ts"

@@ -6,7 +6,7 @@ import { Schema } from "effect"
 import { ApprovalId, CallId, RunId, Tenant } from "../Ids.ts"
 import { Role } from "../Principal.ts"
 
-/** What is shown to a person, exactly these five (ST-27). `correlation_id` is the approval's id. */
+/** What is shown to a person, exactly these five. `correlation_id` is the approval's id. */
 export const ApprovalPayload = Schema.Struct({
   tool_name: Schema.String,
   agent_name: Schema.String,

@@ -1,5 +1,5 @@
 /**
- * What a person is shown of a call's arguments: enough to decide, without secrets and personal data (ST-28), with every
+ * What a person is shown of a call's arguments: enough to decide, without secrets and personal data, with every
  * amount, and with invisible characters written out.
  */
 import { redact } from "../error/Redaction.ts"

@@ -21,7 +21,7 @@ export const Conversation = Schema.Struct({
   /** The actor that answers here. */
   address: Address,
   initiated_by: InitiatedBy,
-  /** The domain event that opened it, for one that a system began (SA-15). */
+  /** The domain event that opened it, for one that a system began. */
   trigger_event_id: Schema.optionalKey(Schema.String),
   /**
    * The principal that sent its first message: a customer reads and writes only conversations that it began itself.

@@ -65,7 +65,7 @@ export const modelCopy = (outcome: Outcome, texts: boolean): Outcome => {
   return json === outcome.json ? outcome : { _tag: "Value", json }
 }
 
-/** SemStreams' prefix for a refusal by a person (SM-55). */
+/** SemStreams' prefix for a refusal by a person. */
 export const rejected_prefix = "approval_rejected: "
 
 const denied = (reason: string, message: string): string =>

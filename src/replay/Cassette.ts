@@ -6,7 +6,7 @@ import { Schema } from "effect"
 import type { Json } from "../Canonical.ts"
 import { copyJson } from "../Canonical.ts"
 
-/** One recorded result, Stargraph's names (SG-24). */
+/** One recorded result, Stargraph's names. */
 export const CassetteEntry = Schema.Struct({
   tool_id: Schema.String,
   args_hash: Schema.String,

@@ -1,6 +1,6 @@
 /**
  * A recorded run as a file that a test can run: its journal, and for each step the digest of what its model was given.
- * Stargraph's names where it has them (SG-26); a replay is matched by `node_name` and `step_id`.
+ * Stargraph's names where it has them; a replay is matched by `node_name` and `step_id`.
  */
 import { Schema } from "effect"
 import { RunId } from "../Ids.ts"

@@ -77,7 +77,7 @@ export interface Pins extends Schema.Schema.Type<typeof Pins> {}
 export const EndStatus = Schema.Literals(["complete", "failed", "cancelled"])
 export type EndStatus = typeof EndStatus.Type
 
-/** When the body began and ended, in ms since 1970, for `ToolCallMetadata` (ST-07). */
+/** When the body began and ended, in ms since 1970, for `ToolCallMetadata`. */
 const times = {
   started_at: Schema.optionalKey(Schema.Int),
   ended_at: Schema.optionalKey(Schema.Int)
@@ -290,7 +290,7 @@ export interface JournalEntry {
   readonly event: RunEvent
 }
 
-/** The stored name of the error class of a settled call, or null on success (ST-09). */
+/** The stored name of the error class of a settled call, or null on success. */
 export const errorClassOf = (outcome: Outcome): ToolErrorClass | null => {
   switch (outcome._tag) {
     case "Value":
@@ -301,7 +301,7 @@ export const errorClassOf = (outcome: Outcome): ToolErrorClass | null => {
     case "Revised":
     case "Expired":
       return "ToolPolicyError"
-    // Interrupted by its caller, which counts as a timeout (SM-27).
+    // Interrupted by its caller, which counts as a timeout.
     case "Cancelled":
       return "ToolTransientError"
     case "Unknown":

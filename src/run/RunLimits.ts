@@ -47,7 +47,7 @@ const ExtendBy = Schema.Struct({
 })
 
 export const RunLimits = Schema.Struct({
-  /** Model turns over all frames (ST-22). */
+  /** Model turns over all frames. */
   steps_max: bounded(1, 1_000, 25),
   /** Calls over all frames. */
   calls_max: bounded(1, 100_000, 1_000),
@@ -67,7 +67,7 @@ export const RunLimits = Schema.Struct({
   questions_max: bounded(0, 10_000, 50),
   /** Calls of one run that run at the same time. */
   calls_parallel_max: bounded(1, 256, 16),
-  /** Delegations that one turn may open (SA-07). */
+  /** Delegations that one turn may open. */
   delegations_per_turn_max: bounded(0, 16, 2),
   /** How deep specialists may delegate in turn: 1 = the supervisor's only. */
   depth_max: bounded(0, 64, 8),

@@ -67,7 +67,7 @@ export interface CallState {
   /** What runs: the proposed arguments, or an operator's replacement. */
   arguments: unknown
   modified: { readonly by: string; readonly arguments: unknown } | undefined
-  /** The person whose decision let it run; stamped by the runtime only (SM-21). */
+  /** The person whose decision let it run; stamped by the runtime only. */
   approved_by: string | undefined
   phase: CallPhase
 }

@@ -13,7 +13,7 @@ export const required_prefix = "approval_required: "
 
 export const approval_required_reason = "APPROVAL_REQUIRED"
 
-/** The refusal of a call that has not been approved, by its tool's name (SM-48). */
+/** The refusal of a call that has not been approved, by its tool's name. */
 export const approvalRequired = (tool: string): ToolPolicyError =>
   new ToolPolicyError({
     kind: "permission",
@@ -98,7 +98,7 @@ export const decisionOf = (response: ApprovalResponse): Decision => {
 export const callIdOf = ({ id, proposed }: Pick<CallState, "id" | "proposed">): string =>
   proposed.model_id === "" ? id : proposed.model_id
 
-/** The approval that waits for the call with this id; undefined = none does (SM-57). */
+/** The approval that waits for the call with this id; undefined = none does. */
 export const approvalOf = (state: RunState, call_id: string): ApprovalId | undefined => {
   for (const call of state.open) {
     const { phase } = call

@@ -9,7 +9,7 @@ import { errorKindOf } from "../run/RunEvent.ts"
 
 const Open = Schema.Record(Schema.String, Schema.Json)
 
-/** `approved_by`, `loop_id` and `trace_id` are stamped by the sender's runtime, never taken from a model (SM-21). */
+/** `approved_by`, `loop_id` and `trace_id` are stamped by the sender's runtime, never taken from a model. */
 export const CallMessage = Schema.Struct({
   id: Schema.NonEmptyString,
   name: Schema.NonEmptyString,
@@ -54,7 +54,7 @@ const errorText = (outcome: Outcome): string => {
   }
 }
 
-/** The result of a call, under its id, with loop and trace copied from it (SM-16). */
+/** The result of a call, under its id, with loop and trace copied from it. */
 export const resultOf = (call: CallMessage, outcome: Outcome): ResultMessage => {
   const error_kind = errorKindOf(outcome)
   return {

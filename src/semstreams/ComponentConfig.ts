@@ -44,7 +44,7 @@ const { retry_on_kinds } = RetryPolicy.fields
 const Count = Schema.Int.check(Schema.isLessThanOrEqualTo(100))
 const Milliseconds = Schema.Int.check(Schema.isLessThanOrEqualTo(3_600_000))
 
-/** Attempts below 1 count as 1, a wait that is not positive as the default (SM-39). */
+/** Attempts below 1 count as 1, a wait that is not positive as the default. */
 const Retries = Schema.Record(
   Schema.String,
   Schema.Struct({
@@ -126,7 +126,7 @@ export const consumersOf = ({ consumer_name_suffix, ports }: ComponentConfig) =>
     subjects.map((subject) => consumerNameForSubject(subject, consumer_name_suffix))
   )
 
-/** `groups` of an agent that only explores: absent unless `enable_categories` is set (SM-83). */
+/** `groups` of an agent that only explores: absent unless `enable_categories` is set. */
 export const exploringGroups = ({
   enable_categories
 }: ComponentConfig): { readonly groups?: ReadonlyArray<ToolGroup> } =>

@@ -27,7 +27,7 @@ const isState = Schema.is(LoopState)
 
 const terminal: ReadonlySet<LoopState> = new Set(["complete", "failed", "cancelled"])
 
-/** The call that a loop waits for. `timeout_ms` 0 or absent = it waits without a limit (SM-59). */
+/** The call that a loop waits for. `timeout_ms` 0 or absent = it waits without a limit. */
 export const PendingApproval = Schema.Struct({
   call_id: Schema.String,
   tool_name: Schema.String,
@@ -56,7 +56,7 @@ export interface Loop extends Schema.Schema.Type<typeof Loop> {}
 
 const max_iterations_default = 20
 
-/** The limits of a loop with so many model turns (SM-93). Fails with a sentence where it is no number from 1 to 1,000. */
+/** The limits of a loop with so many model turns. Fails with a sentence where it is no number from 1 to 1,000. */
 export const limitsOf = (
   max_iterations: number = max_iterations_default
 ): Result.Result<RunLimits, string> => {
@@ -77,7 +77,7 @@ export const newLoop = ({ steps_max }: Pick<RunLimits, "steps_max">): Loop => ({
 
 /**
  * Moves a loop to another state: forward, back, or nowhere. Fails with a sentence where the loop is over, or where there
- * is no such state; an ended loop may stay as it is (SM-92).
+ * is no such state; an ended loop may stay as it is.
  */
 export const transition = (loop: Loop, to: string): Result.Result<Loop, string> => {
   if (!isState(to)) return Result.fail(`unknown loop state ${to}`)
@@ -108,7 +108,7 @@ export const beginAwaiting = (
   })
 }
 
-/** Closes the gate: back to the state before it, or to `executing` where that was lost (SM-60). */
+/** Closes the gate: back to the state before it, or to `executing` where that was lost. */
 export const resolveAwaiting = (loop: Loop): Result.Result<Loop, string> => {
   if (loop.state !== "awaiting_approval") return Result.fail("loop not awaiting approval")
   if (loop.pending === null) {

@@ -11,7 +11,7 @@ export const resultSubject = (call_id: string): string => `tool.result.${call_id
 const withSuffix = (name: string, suffix: string | undefined): string =>
   suffix === undefined || suffix === "" ? name : `${name}-${suffix}`
 
-/** The consumer of one tool's calls (SM-33). */
+/** The consumer of one tool's calls. */
 export const consumerNameForTool = (tool: string, suffix?: string): string =>
   withSuffix(`tool-exec-${tool.replaceAll(/[._]/g, "-")}`, suffix)
 

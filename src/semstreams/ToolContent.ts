@@ -57,7 +57,7 @@ const isNames = Schema.is(Schema.Array(Schema.String))
 
 /**
  * The refusal of a `decide` whose action its task does not allow: whoever dispatched the task lists the actions in the
- * call's metadata (SM-67). Undefined = it is allowed, or nothing is listed.
+ * call's metadata. Undefined = it is allowed, or nothing is listed.
  */
 export const refusedAction = (call: CallMessage): ToolUserError | undefined => {
   const action = call.arguments?.["action"]

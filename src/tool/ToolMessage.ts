@@ -132,7 +132,7 @@ export type Reply =
 
 const classes = { ToolUserError, ToolPolicyError, ToolTransientError, ToolTerminalError }
 
-/** A result of this runtime has metadata; one of another runtime is a text, and its error has at most a kind (SM-18). */
+/** A result of this runtime has metadata; one of another runtime is a text, and its error has at most a kind. */
 export const readReply = (result: ResultMessage): Reply => {
   const reply = replyMetadataOf(result)
   if (reply.outcome === "unknown") return { _tag: "Unknown" }

@@ -109,7 +109,7 @@ const specialistsOf = Effect.fnUntraced(function* (
     if (specialist === undefined) {
       return yield* misdeclared(spec, "specialists", name, "no agent has this name")
     }
-    // A specialist without tools can do nothing that its supervisor cannot; it is left out (SA-13).
+    // A specialist without tools can do nothing that its supervisor cannot; it is left out.
     if (specialist.tools.length === 0) continue
     const tool = delegationName(name)
     if (tools.has(tool)) {

@@ -141,7 +141,7 @@ const isTurn = ({ calls, text, usage }: Turn): boolean =>
   calls.every(({ model_id, name }) => typeof model_id === "string" && typeof name === "string") &&
   (usage === undefined || Object.values(usage).every(Number.isSafeInteger))
 
-/** ST-29: what a person approves is what runs, so the arguments are copied, and the gateway cannot change them any more. */
+/** What a person approves is what runs, so the arguments are copied, and the gateway cannot change them any more. */
 const ownCalls = (calls: Turn["calls"]): Turn["calls"] =>
   calls.length === 1 ? [ownCall(calls[0]!)] : calls.map(ownCall)
 
