@@ -9,10 +9,10 @@ import type { Tenant } from "../../src/Ids.ts"
 import type { Principal } from "../../src/Principal.ts"
 import type { Need } from "../../src/run/Needs.ts"
 
-/** Asks a list of runs for the principal's tenant, with the agents that this process hosts. */
+/** Reads a list of runs of the principal's tenant, with the agents that this process hosts. */
 export const listRuns = <A, E>(
   by: Principal,
-  ask: (
+  read: (
     of: { readonly tenant: Tenant; readonly here: ReadonlyArray<Need> },
     runs: RunList["Service"]
   ) => Effect.Effect<A, E>
@@ -20,5 +20,5 @@ export const listRuns = <A, E>(
   Effect.gen(function* () {
     const { tenant } = yield* Entries.entitled(by, "inspect")
     const here = hostedBy((yield* AgentDirectory).all)
-    return yield* ask({ tenant, here }, yield* RunList)
+    return yield* read({ tenant, here }, yield* RunList)
   })

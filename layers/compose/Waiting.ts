@@ -43,7 +43,7 @@ type Place = Pick<AgentTask, "id" | "conversation" | "ordinal">
 
 /** The open questions and unknown calls of a run, updated by its events. */
 class Progress {
-  readonly asked = new Set<ApprovalId>()
+  readonly approvals = new Set<ApprovalId>()
   readonly unknown = new Set<CallId>()
   detail: string | undefined
   ended: RunEnded | undefined
@@ -52,11 +52,11 @@ class Progress {
   see(event: RunEvent): void {
     switch (event._tag) {
       case "ApprovalRequested":
-        this.asked.add(event.approval)
+        this.approvals.add(event.approval)
         return
       case "ApprovalDecided":
       case "ApprovalClosed":
-        this.asked.delete(event.approval)
+        this.approvals.delete(event.approval)
         return
       case "CallUnknown":
         this.unknown.add(event.call)
@@ -78,14 +78,14 @@ class Progress {
    * past.
    */
   get isOver(): boolean {
-    return this.ended !== undefined || (this.isLive && this.asked.size + this.unknown.size > 0)
+    return this.ended !== undefined || (this.isLive && this.approvals.size + this.unknown.size > 0)
   }
 }
 
 /** Questions are read from their records; those answered meanwhile are left out. */
-const approvalsOf = Effect.fnUntraced(function* (asked: Iterable<ApprovalId>, by: Principal) {
+const approvalsOf = Effect.fnUntraced(function* (approvals: Iterable<ApprovalId>, by: Principal) {
   const desk = yield* ApprovalDesk
-  const found = yield* Effect.forEach(asked, (id) =>
+  const found = yield* Effect.forEach(approvals, (id) =>
     Effect.catchTag(desk.get(id, by), "ApprovalNotFound", () => Effect.succeed(undefined))
   )
   return found.filter((each) => each !== undefined)
@@ -102,7 +102,7 @@ const outcome = Effect.fnUntraced(function* ({ conversation, id, ordinal }: Plac
     }),
     Stream.runDrain
   )
-  const { asked, detail, ended, unknown } = progress
+  const { approvals, detail, ended, unknown } = progress
   const place = { run: id, conversation }
   const isTheirs = isCustomer(by)
   const answer: Answer =
@@ -110,7 +110,7 @@ const outcome = Effect.fnUntraced(function* ({ conversation, id, ordinal }: Plac
       ? {
           status: "awaiting_approval",
           ...place,
-          approvals: isTheirs ? [] : yield* approvalsOf(asked, by),
+          approvals: isTheirs ? [] : yield* approvalsOf(approvals, by),
           unknown: isTheirs ? [] : [...unknown]
         }
       : {
@@ -185,11 +185,11 @@ export const answerOf = async (
   run: Run,
   given: string,
   who: Principal,
-  asked?: Wait
+  bounds?: Wait
 ): Promise<Answer> => {
   const { by, place, wait } = await run(
     Effect.gen(function* () {
-      const wait = yield* waitOf(asked)
+      const wait = yield* waitOf(bounds)
       const by = yield* Entries.entitled(who, "follow")
       return { by, wait, place: yield* placeOf(yield* Entries.runId(given, "run"), by) }
     })

@@ -15,14 +15,14 @@ const page_max = 500
 const withMarks = (store: Store, record: Approval): Approval => {
   if (record.status !== "pending") return record
   const run = store.runs.get(record.run_id)
-  let asked: ApprovalRequested | undefined
+  let requested: ApprovalRequested | undefined
   for (const { event } of run?.entries ?? []) {
-    if (event._tag === "ApprovalRequested" && event.approval === record.id) asked = event
+    if (event._tag === "ApprovalRequested" && event.approval === record.id) requested = event
   }
   const quarantined = run?.quarantined !== undefined
   return {
     ...record,
-    ...marksOf(record, { tenant: run?.tenant ?? record.tenant, quarantined, asked })
+    ...marksOf(record, { tenant: run?.tenant ?? record.tenant, quarantined, requested })
   }
 }
 

@@ -57,8 +57,8 @@ const writeApprovals = (
   projection: Projection,
   at: number
 ) => {
-  for (const asked of projection.requested) {
-    const record: Approval = { ...asked, tenant }
+  for (const request of projection.requested) {
+    const record: Approval = { ...request, tenant }
     const stored = { place: ++store.place, record }
     store.approvals.set(record.id, stored)
     store.pending.set(record.id, stored)

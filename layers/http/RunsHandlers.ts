@@ -73,7 +73,7 @@ const summaryOf = (task: AgentTask, state: FoldState): RunSummary => {
   const pending_approvals: Array<RunSummary["pending_approvals"][number]> = []
   const unknown_calls: Array<RunSummary["unknown_calls"][number]> = []
   for (const { arguments: args, id, phase, proposed } of state.open) {
-    if (phase._tag === "Asking") {
+    if (phase._tag === "AwaitingApproval") {
       pending_approvals.push({ call: id, payload: phase.request.payload })
     } else if (phase._tag === "Unknown") {
       unknown_calls.push({

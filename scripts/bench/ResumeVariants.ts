@@ -91,7 +91,7 @@ const decides = Effect.gen(function* () {
     ({ run_id }) =>
       journal.amend(run_id, (state, now) => {
         // One question was put to each.
-        const { approval, call, digest } = state.asked![0]!
+        const { approval, call, digest } = state.requested![0]!
         const decision = { _tag: "Approve" } as const
         return decideApproval(state, { call, approval, decision, by: ada, digest }, now)
       }),

@@ -169,7 +169,7 @@ export const make = Effect.fnUntraced(function* (turn: Model) {
     clock,
     prices: undefined,
     report,
-    askLimitApproval: () => Effect.die("no run of the bench has a limit that asks"),
+    requestLimitApproval: () => Effect.die("no run of the bench has a limit that asks"),
     invoker: ToolInvoker.make({
       registry: Context.get(context, ToolRegistry),
       digest: Context.get(context, Digest.Digest),

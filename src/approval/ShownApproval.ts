@@ -50,8 +50,8 @@ export const shownOf = ({
   ...(expires_at === undefined ? undefined : { expires_at })
 })
 
-/** From the event of the run that asks. */
-export const askedOf = (
+/** From the run's event that requests the approval. */
+export const shownByRequest = (
   run_id: RunId,
   tenant: Tenant,
   request: Omit<ApprovalRequested, "_tag">
@@ -65,25 +65,25 @@ export const differencesOf = (a: ShownApproval, b: ShownApproval): ReadonlyArray
   return [...names].filter((name) => textOf(one.get(name)) !== textOf(other.get(name))).sort()
 }
 
-/** The marks that the reader of a pending record is given: is its run in quarantine, and does it say what the run asked? */
+/** The marks that the reader of a pending record is given: is its run in quarantine, and does it say what the run requested? */
 export const marksOf = (
   record: Approval,
   run: {
     readonly tenant: Tenant
     readonly quarantined: boolean
     /** What the run's journal says; undefined = there is no such question in it. */
-    readonly asked: Omit<ApprovalRequested, "_tag"> | undefined
+    readonly requested: Omit<ApprovalRequested, "_tag"> | undefined
   }
 ): Pick<Approval, "quarantined" | "altered"> => {
   if (record.status !== "pending") return {}
   // Where the journal does not fold, it cannot be compared.
   if (run.quarantined) return { quarantined: true }
-  const { asked } = run
-  const isAsked =
-    asked !== undefined &&
-    asked.shown_digest === record.shown_digest &&
-    differencesOf(record, askedOf(record.run_id, run.tenant, asked)).length === 0
-  return isAsked ? {} : { altered: true }
+  const { requested } = run
+  const isRequested =
+    requested !== undefined &&
+    requested.shown_digest === record.shown_digest &&
+    differencesOf(record, shownByRequest(record.run_id, run.tenant, requested)).length === 0
+  return isRequested ? {} : { altered: true }
 }
 
 const textOf = (value: unknown): string => (value === undefined ? "" : canonical(value))

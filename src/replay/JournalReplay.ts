@@ -1,7 +1,7 @@
 /**
  * Replays a journal through the decider. What came from outside (a turn, a result, a decision, a claim) is taken from the
  * journal as an input; every other event has to come out of the decider and the fold again. A replay that does not diverge
- * has made the same journal, event for event. It is pure: it asks no model, no tool and no person.
+ * has made the same journal, event for event. It is pure: it calls no model and no tool, and asks no person.
  */
 import type { Decision } from "../approval/Approval.ts"
 import type { ApprovalId, RunId } from "../Ids.ts"
@@ -78,8 +78,8 @@ const settlementEvents = (
       transient: error.class === "ToolTransientError"
     })
   }
-  // `asked`: a tool that can say what became of a lost call has been asked.
-  return decide(state, { _tag: "Finished", settled: event, asked: true })
+  // `reconciled`: the tool may have reconciled the call; what it said is recorded.
+  return decide(state, { _tag: "Finished", settled: event, reconciled: true })
 }
 
 const dispatchInput = (
@@ -95,7 +95,7 @@ const dispatchInput = (
     ...(tool === undefined ? undefined : { tool }),
     ...(over_at === undefined ? undefined : { over_at }),
     ...(via === undefined ? undefined : { via }),
-    ...(phase?._tag === "Dispatched" && phase.on_loss === "ask" ? { asked: true } : undefined)
+    ...(phase?._tag === "Dispatched" && phase.on_loss === "ask" ? { reconciled: true } : undefined)
   }
 }
 
@@ -114,7 +114,10 @@ const inputOf = (state: RunState, event: RunEvent): RunInput | undefined => {
       return { _tag: "Delegates", call: event.call, agent: event.agent, input: event.input }
     case "ApprovalRequested": {
       const { _tag, ...request } = event
-      return { _tag: request.limit === undefined ? "Asks" : "AsksLimit", request }
+      return {
+        _tag: request.limit === undefined ? "RequestsApproval" : "RequestsLimitApproval",
+        request
+      }
     }
     case "CallDispatched":
       return dispatchInput(state, event)
@@ -262,10 +265,10 @@ export const recordedDecisions = (
         by: undefined
       })
     } else if (event._tag === "ApprovalDecided" || event._tag === "ApprovalClosed") {
-      const asked = decisions.get(event.approval)
-      if (asked === undefined) continue
+      const request = decisions.get(event.approval)
+      if (request === undefined) continue
       const decision = event._tag === "ApprovalClosed" ? event.how : names[event.decision._tag]
-      decisions.set(event.approval, { ...asked, decision, by: event.by })
+      decisions.set(event.approval, { ...request, decision, by: event.by })
     }
   }
   return [...decisions.values()]

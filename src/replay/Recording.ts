@@ -47,7 +47,7 @@ export interface Recording {
   /** By `frame/step`. */
   readonly turns: ReadonlyMap<string, ModelTurned>
   readonly compactions: ReadonlyMap<string, ReadonlyArray<Compacted>>
-  /** In the order in which they were asked for. */
+  /** In the order in which they were requested. */
   readonly calls: ReadonlyArray<RecordedCall>
   readonly questions: ReadonlyArray<RecordedQuestion>
   readonly stopping: RunStopping | undefined
@@ -97,8 +97,8 @@ export const recordingOf = (entries: ReadonlyArray<JournalEntry>): Recording | u
         break
       case "ApprovalDecided":
       case "ApprovalClosed": {
-        const asked = questions.get(event.approval)
-        if (asked !== undefined) questions.set(event.approval, { ...asked, answer: event })
+        const question = questions.get(event.approval)
+        if (question !== undefined) questions.set(event.approval, { ...question, answer: event })
         break
       }
       default:

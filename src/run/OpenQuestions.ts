@@ -9,9 +9,9 @@ import type { RunState } from "./RunState.ts"
 
 const isOpen = (state: RunState, id: ApprovalId): boolean =>
   state.question?.approval === id ||
-  state.open.some(({ phase }) => phase._tag === "Asking" && phase.request.approval === id)
+  state.open.some(({ phase }) => phase._tag === "AwaitingApproval" && phase.request.approval === id)
 
-/** In the order in which they were asked. `state` is the fold of all of `entries`. */
+/** In the order in which they were requested. `state` is the fold of all of `entries`. */
 export const openQuestions = (
   run: { readonly run_id: RunId; readonly tenant: Tenant },
   entries: ReadonlyArray<JournalEntry>,
@@ -19,8 +19,8 @@ export const openQuestions = (
 ): ReadonlyArray<Approval> =>
   entries.flatMap(({ at, event }) =>
     event._tag === "ApprovalRequested" && isOpen(state, event.approval)
-      ? project(run.run_id, [event], at).requested.map((asked) => ({
-          ...asked,
+      ? project(run.run_id, [event], at).requested.map((request) => ({
+          ...request,
           tenant: run.tenant
         }))
       : []

@@ -1,5 +1,5 @@
 /**
- * Whether a journal can read what it is about to write. Asked of commands from outside, which are rare; the loop's own
+ * Whether a journal can read what it is about to write. Checked for commands from outside, which are rare; the loop's own
  * events are made of decoded values, and decoding each of them again would cost every step (bench row `step`).
  */
 import { Result, Schema } from "effect"

@@ -1,5 +1,5 @@
 /**
- * Which limit of a run as a whole is reached, what follows from that, and what a person is asked then. Functions of the state
+ * Which limit of a run as a whole is reached, what follows from that, and what a person approves then. Functions of the state
  * alone: that time is up is an event.
  */
 import { BigDecimal } from "effect"
@@ -135,7 +135,7 @@ export const isAnswering = (state: RunState): boolean =>
 export const limitPlace = (state: RunState, limit: LimitName): CallId =>
   `limit/${limit}.${extensions(state, limit) + 1}` as CallId
 
-/** What a person is asked, as the arguments that a decision is bound to. */
+/** What a person approves, as the arguments that a decision is bound to. */
 export interface Extension {
   readonly limit: LimitName
   readonly max: number | string

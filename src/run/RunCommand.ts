@@ -40,7 +40,7 @@ export class RunIsOver extends Schema.TaggedError<RunIsOver>()("RunIsOver", {
   }
 }
 
-/** Only a call whose outcome is unknown, or asked for, can be settled by hand. */
+/** Only a call whose outcome is unknown, or is being reconciled, can be settled by hand. */
 export class CallNotUnknown extends Schema.TaggedError<CallNotUnknown>()("CallNotUnknown", {
   call: Schema.String,
   phase: Schema.String
@@ -99,16 +99,16 @@ export const decideApproval = (
 > => {
   const { approval, by, call, decision, digest } = verdict
   const phase = state.calls.get(call)?.phase
-  const asked = questionOf(state, approval)
-  if (asked === undefined || by.tenant !== state.accepted.tenant) {
+  const request = questionOf(state, approval)
+  if (request === undefined || by.tenant !== state.accepted.tenant) {
     return refused(new ApprovalNotFound({ id: approval }))
   }
-  const { approvers, expires_at } = asked
+  const { approvers, expires_at } = request
   const needs = approvers.length === 0 ? approver : approvers
   if (!principalHasRole(by, needs)) return refused(new NotEntitled({ principal: by.id, needs }))
   if (!isKnown(decision)) return refused(unknownDecision(approval, decision))
-  if (asked.limit !== undefined) return decideLimit(state, verdict, asked.limit)
-  if (phase?._tag !== "Asking" || phase.request.approval !== approval) {
+  if (request.limit !== undefined) return decideLimit(state, verdict, request.limit)
+  if (phase?._tag !== "AwaitingApproval" || phase.request.approval !== approval) {
     return phase?._tag === "Settled" && phase.outcome._tag === "Expired" && expires_at !== undefined
       ? refused(new ApprovalExpired({ id: approval, expired_at: expires_at }))
       : refused(
@@ -217,7 +217,7 @@ export const expireApproval = (
   now: number
 ): Amendment<void, never> => {
   const phase = state.calls.get(call)?.phase
-  return phase?._tag === "Asking" &&
+  return phase?._tag === "AwaitingApproval" &&
     phase.request.approval === approval &&
     phase.request.expires_at !== undefined &&
     now >= phase.request.expires_at

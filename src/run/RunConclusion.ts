@@ -20,7 +20,7 @@ import type { CallState, FrameState, RunState } from "./RunState.ts"
 const closing = (state: RunState, call: CallState): RunEvent | undefined => {
   const { phase } = call
   switch (phase._tag) {
-    case "Asking":
+    case "AwaitingApproval":
       return {
         _tag: "ApprovalClosed",
         call: call.id,

@@ -47,9 +47,9 @@ export type RunInput =
       readonly agent: AgentName
       readonly input: string
     }
-  | { readonly _tag: "Asks"; readonly request: Omit<ApprovalRequested, "_tag"> }
+  | { readonly _tag: "RequestsApproval"; readonly request: Omit<ApprovalRequested, "_tag"> }
   /** A limit of the run is reached, and a person decides whether the run goes on; `request.limit` names it. */
-  | { readonly _tag: "AsksLimit"; readonly request: Omit<ApprovalRequested, "_tag"> }
+  | { readonly _tag: "RequestsLimitApproval"; readonly request: Omit<ApprovalRequested, "_tag"> }
   /** `wall_ms_max` has passed. */
   | { readonly _tag: "TimeIsUp" }
   | {
@@ -59,14 +59,14 @@ export type RunInput =
       readonly on_loss: OnLoss
       /** Its tool's key, unless `on_loss` is `unknown`. */
       readonly tool?: string
-      /** When this attempt has ended and can no longer act, in ms since 1970. Before that its tool is not asked about it. */
+      /** When this attempt has ended and can no longer act, in ms since 1970. Before that its tool does not reconcile it. */
       readonly over_at?: number
-      /** An earlier dispatch was lost; its tool was asked what became of it and reports that it did nothing. */
-      readonly asked?: true
+      /** An earlier dispatch was lost; its tool has reconciled it and reports that it did nothing. */
+      readonly reconciled?: true
       readonly via?: "queue"
     }
-  /** `asked`: the dispatch was lost; its tool was asked what became of it, and this is the report. */
-  | { readonly _tag: "Finished"; readonly settled: CallSettled; readonly asked?: true }
+  /** `reconciled`: the dispatch was lost, and this is what its tool reports of it. */
+  | { readonly _tag: "Finished"; readonly settled: CallSettled; readonly reconciled?: true }
   /** A dispatched call's outcome cannot be known. */
   | { readonly _tag: "Lost"; readonly call: CallId; readonly spent?: Spending }
   | { readonly _tag: "Stops"; readonly stopping: Omit<RunStopping, "_tag"> }
@@ -75,7 +75,7 @@ const none: ReadonlyArray<RunEvent> = []
 
 /**
  * The call if work for it may start now: one that has not begun, or a lost dispatch that may be sent again or reconciled
- * (phase `Dispatched`). `canStart` looks at the phase alone; this also asks that the run is neither over nor stopping.
+ * (phase `Dispatched`). `canStart` looks at the phase alone; this also demands that the run is neither over nor stopping.
  */
 const startable = (state: RunState, id: CallId): CallState | undefined => {
   if (state.ended !== undefined || state.stopping !== undefined) return undefined
@@ -89,19 +89,19 @@ export const canStart = (state: RunState, phase: CallPhase): boolean =>
   phase._tag === "Decided" ||
   (phase._tag === "Dispatched" && phase.epoch < state.epoch && phase.on_loss !== "unknown")
 
-/** The call if it may be dispatched now. One with `on_loss: "ask"` is sent again only after its tool was asked, once for each dispatch. */
+/** The call if it may be dispatched now. One with `on_loss: "ask"` is sent again only after its tool has reconciled it, once for each dispatch. */
 const sendable = (
   state: RunState,
-  { asked, call: id, over_at }: Extract<RunInput, { _tag: "Dispatches" }>
+  { call: id, over_at, reconciled }: Extract<RunInput, { _tag: "Dispatches" }>
 ): CallState | undefined => {
   const phase = state.calls.get(id)?.phase
-  const mustAsk = phase?._tag === "Dispatched" && phase.on_loss === "ask"
-  if (asked !== true) return mustAsk ? undefined : startable(state, id)
-  if (!mustAsk || state.stopping !== undefined || over_at === undefined) return undefined
+  const mustReconcile = phase?._tag === "Dispatched" && phase.on_loss === "ask"
+  if (reconciled !== true) return mustReconcile ? undefined : startable(state, id)
+  if (!mustReconcile || state.stopping !== undefined || over_at === undefined) return undefined
   return over_at > (phase.over_at ?? 0) ? state.calls.get(id) : undefined
 }
 
-/** A lost dispatch may have had its side effect, so its outcome is unknown. No approval is asked for it, and it opens no frame. */
+/** A lost dispatch may have had its side effect, so its outcome is unknown. No approval is requested for it, and it opens no frame. */
 const lost = ({ id, proposed }: CallState, spent?: Spending): RunEvent => ({
   _tag: "CallUnknown",
   call: id,
@@ -136,7 +136,7 @@ const duplicateRefused = (
   return [callSettled(call.id, { _tag: "Failed", error: failureOf(error) })]
 }
 
-const asksLimit = (
+const requestLimitApproval = (
   state: RunState,
   request: Omit<ApprovalRequested, "_tag">
 ): ReadonlyArray<RunEvent> => {
@@ -159,7 +159,7 @@ const timeIsUp = (state: RunState): ReadonlyArray<RunEvent> => {
     : [{ _tag: "LimitReached", limit: "wall_ms_max" }]
 }
 
-const asks = (
+const requestApproval = (
   state: RunState,
   request: Omit<ApprovalRequested, "_tag">
 ): ReadonlyArray<RunEvent> => {
@@ -230,7 +230,7 @@ const delegates = (
 /** The result of a call. A dispatch of an older owner that the gate now refuses may have had its side effect: it is lost. */
 const finished = (
   state: RunState,
-  { asked, settled: result }: Extract<RunInput, { _tag: "Finished" }>
+  { reconciled, settled: result }: Extract<RunInput, { _tag: "Finished" }>
 ): ReadonlyArray<RunEvent> => {
   const call = state.calls.get(result.call)
   const phase = call?.phase
@@ -239,7 +239,7 @@ const finished = (
     case "Decided":
       return [result]
     case "Dispatched":
-      return phase.epoch < state.epoch && !(asked === true && phase.on_loss === "ask")
+      return phase.epoch < state.epoch && !(reconciled === true && phase.on_loss === "ask")
         ? [lost(call!, result.spent)]
         : [result]
     default:
@@ -265,10 +265,10 @@ export const decide = (state: RunState, input: RunInput): ReadonlyArray<RunEvent
     }
     case "Delegates":
       return delegates(state, input)
-    case "Asks":
-      return asks(state, input.request)
-    case "AsksLimit":
-      return asksLimit(state, input.request)
+    case "RequestsApproval":
+      return requestApproval(state, input.request)
+    case "RequestsLimitApproval":
+      return requestLimitApproval(state, input.request)
     case "TimeIsUp":
       return timeIsUp(state)
     case "Dispatches": {

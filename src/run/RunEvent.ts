@@ -205,10 +205,10 @@ const CallDispatched = Schema.TaggedStruct("CallDispatched", {
    * Absent = neither, or an earlier release dispatched it.
    */
   tool: Schema.optionalKey(Schema.String),
-  /** With `ask`, in ms since 1970: the body is over then, and its tool is not asked before. */
+  /** With `ask`, in ms since 1970: the body is over then, and its tool does not reconcile it before. */
   over_at: Schema.optionalKey(Schema.Int),
   /**
-   * `queue`: sent to a worker by the tool queue, which runs each key once; a second dispatch asks the queue for the result.
+   * `queue`: sent to a worker by the tool queue, which runs each key once; a second dispatch reads the result from the queue.
    * Absent = the body ran in the runtime, or an earlier release dispatched it.
    */
   via: Schema.optionalKey(Schema.Literal("queue"))

@@ -30,12 +30,12 @@ import { moveTo, proposedPhase, foldResult, foldTurn } from "./StepFold.ts"
 export type CallPhase =
   | { readonly _tag: "Proposed" }
   | { readonly _tag: "Delegated"; readonly frame: FrameId }
-  | { readonly _tag: "Asking"; readonly request: ApprovalRequested }
+  | { readonly _tag: "AwaitingApproval"; readonly request: ApprovalRequested }
   | {
       readonly _tag: "Decided"
       readonly approval: ApprovalId
       readonly digest: string
-      /** Of the tool that the approval was asked for. */
+      /** Of the tool that the approval was requested for. */
       readonly tool_digest: string | undefined
       readonly decision: Decision
       readonly by: string
@@ -112,7 +112,7 @@ export interface FoldState {
   epoch: number
   /** Model turns over all frames. */
   steps: number
-  /** How many approvals of calls the run has asked for, answered or not; `questions_max` bounds it. Those about limits do not count. */
+  /** How many approvals of calls the run has requested, answered or not; `questions_max` bounds it. Those about limits do not count. */
   questions: number
   dispatches: number
   tokens: number
@@ -122,7 +122,7 @@ export interface FoldState {
   /** The open question about a limit of the run: no frame has a turn until a person answers it. Undefined = none is open. */
   question: ApprovalRequested | undefined
   /** How many questions wait for a decision. While any does, or a call is unknown, the run is `awaiting_approval`. */
-  asking: number
+  awaiting: number
   unknown: number
   /**
    * Calls without a result and frames without an end, oldest first: all that `wantedWork` and `conclude` look at.
@@ -135,7 +135,7 @@ export interface FoldState {
   readonly frames: Map<FrameId, FrameState>
   readonly calls: Map<CallId, CallState>
   /** All questions, oldest first, so that a late answer differs from one to an unknown question: see `questionOf`. */
-  asked: Array<ApprovalRequested> | undefined
+  requested: Array<ApprovalRequested> | undefined
   stopping: RunStopping | undefined
   ended: RunEnded | undefined
 }
@@ -157,14 +157,14 @@ export const emptyState = (): FoldState => ({
   used: noneUsed(),
   question: undefined,
   past: undefined,
-  asking: 0,
+  awaiting: 0,
   unknown: 0,
   open: [],
   openFrames: [],
   refused: undefined,
   frames: new Map(),
   calls: new Map(),
-  asked: undefined,
+  requested: undefined,
   stopping: undefined,
   ended: undefined
 })
@@ -176,7 +176,7 @@ export const isAccepted = (state: FoldState): state is RunState => state.accepte
 export const statusOf = (state: FoldState): RunStatus =>
   state.ended !== undefined
     ? state.ended.status
-    : state.asking + state.unknown > 0
+    : state.awaiting + state.unknown > 0
       ? "awaiting_approval"
       : state.epoch === 0
         ? "pending"
@@ -184,13 +184,13 @@ export const statusOf = (state: FoldState): RunStatus =>
 
 /** The question with this id, answered or not. Searched from the last one, which is usually the one that is answered. */
 export const questionOf = (
-  { asked }: Pick<FoldState, "asked">,
+  { requested }: Pick<FoldState, "requested">,
   id: ApprovalId
-): ApprovalRequested | undefined => asked?.findLast(({ approval }) => approval === id)
+): ApprovalRequested | undefined => requested?.findLast(({ approval }) => approval === id)
 
 /** Does the run wait for nothing but answers of people? Then it may leave the process. */
 export const isParkable = (state: FoldState): boolean => {
-  if (state.ended !== undefined || state.asking + state.unknown === 0) return false
+  if (state.ended !== undefined || state.awaiting + state.unknown === 0) return false
   if (state.question === undefined) {
     for (const frame of state.openFrames) {
       if (frame.waiting === 0 && frame.answer === undefined) return false
@@ -198,7 +198,7 @@ export const isParkable = (state: FoldState): boolean => {
   }
   for (const call of state.open) {
     const tag = call.phase._tag
-    if (tag !== "Asking" && tag !== "Unknown" && tag !== "Delegated") return false
+    if (tag !== "AwaitingApproval" && tag !== "Unknown" && tag !== "Delegated") return false
   }
   return true
 }
@@ -225,21 +225,21 @@ const openFrame = (state: FoldState, id: FrameId, agent: AgentName, text: string
 /** The question about a limit is answered or closed. A refusal stops the run by an event of its own. */
 const limitAnswered = (state: RunState) => {
   state.question = undefined
-  state.asking--
+  state.awaiting--
 }
 
 const approvalRequested = (state: RunState, event: ApprovalRequested) => {
-  if (state.asked === undefined) state.asked = [event]
-  else state.asked.push(event)
+  if (state.requested === undefined) state.requested = [event]
+  else state.requested.push(event)
   if (event.limit !== undefined) {
     state.question = event
-    state.asking++
+    state.awaiting++
     return
   }
   const call = state.calls.get(event.call)!
   state.questions++
   call.approved_by = undefined
-  moveTo(state, call, { _tag: "Asking", request: event })
+  moveTo(state, call, { _tag: "AwaitingApproval", request: event })
 }
 
 const approvalDecided = (state: RunState, event: ApprovalDecided) => {

@@ -11,8 +11,8 @@ import type { LimitName } from "./RunLimits.ts"
 import type { RunState } from "./RunState.ts"
 
 /** A model turn of a frame. */
-export interface AskModel {
-  readonly _tag: "AskModel"
+export interface CallModel {
+  readonly _tag: "CallModel"
   /** Identifies the work among what is in flight. */
   readonly key: string
   readonly frame: FrameId
@@ -32,14 +32,14 @@ export interface RunCall {
   readonly start: boolean
 }
 
-/** The question to a person about a limit of the run. */
-export interface AskLimit {
-  readonly _tag: "AskLimit"
+/** The request that a person approves the run to go on beyond a limit. */
+export interface LimitApprovalWork {
+  readonly _tag: "RequestLimitApproval"
   readonly key: string
   readonly limit: LimitName
 }
 
-export type Work = AskModel | RunCall | AskLimit
+export type Work = CallModel | RunCall | LimitApprovalWork
 
 /** All wanted work. Looks at open frames and calls only, so its cost does not grow with the run (bench row `history`). */
 export const wantedWork = (state: RunState): ReadonlyArray<Work> => {
@@ -59,7 +59,7 @@ export const wantedWork = (state: RunState): ReadonlyArray<Work> => {
       if (state.steps + ahead >= lastStep(state, id === rootFrame)) continue
       const step = frame.step + 1
       wanted = withWork(wanted, {
-        _tag: "AskModel",
+        _tag: "CallModel",
         // The same turn without tools is other work.
         key: last ? `${id}/${step}/answer` : `${id}/${step}`,
         frame: id,
@@ -69,8 +69,8 @@ export const wantedWork = (state: RunState): ReadonlyArray<Work> => {
       })
       ahead++
     }
-    const asking = asked(state)
-    if (asking !== undefined) wanted = withWork(wanted, asking)
+    const limit = limitApproval(state)
+    if (limit !== undefined) wanted = withWork(wanted, limit)
   }
   return wantedCalls(state, wanted)
 }
@@ -87,7 +87,7 @@ export const wantedCalls = (
     switch (phase._tag) {
       case "Proposed":
       case "Decided":
-        // A call in phase Asking is no work: it waits in the state alone.
+        // A call in phase AwaitingApproval is no work: it waits in the state alone.
         if (state.stopping === undefined) {
           wanted = withWork(wanted, { _tag: "RunCall", key: id, call: id, start: true })
         }
@@ -108,14 +108,18 @@ export const wantedCalls = (
   return wanted
 }
 
-/** The question that must be put before any frame has another turn, if a frame waits for one. */
-const asked = (state: RunState): AskLimit | undefined => {
+/** The approval that must be requested before any frame has another turn, if a frame waits for one. */
+const limitApproval = (state: RunState): LimitApprovalWork | undefined => {
   if (state.accepted.limits.on_breach !== "ask" || state.question !== undefined) return undefined
   const reached = breachOf(state)
   if (reached === undefined || onBreach(state, reached.limit) !== "ask") return undefined
   for (const frame of state.openFrames) {
     if (frame.waiting > 0 || frame.answer !== undefined) continue
-    return { _tag: "AskLimit", key: limitPlace(state, reached.limit), limit: reached.limit }
+    return {
+      _tag: "RequestLimitApproval",
+      key: limitPlace(state, reached.limit),
+      limit: reached.limit
+    }
   }
   return undefined
 }

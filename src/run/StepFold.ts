@@ -78,9 +78,9 @@ export const proposedPhase: CallPhase = { _tag: "Proposed" }
 
 /** Moves a call to another phase, and counts the calls that wait for people. */
 export const moveTo = (state: RunState, call: CallState, phase: CallPhase) => {
-  if (call.phase._tag === "Asking") state.asking--
+  if (call.phase._tag === "AwaitingApproval") state.awaiting--
   else if (call.phase._tag === "Unknown") state.unknown--
-  if (phase._tag === "Asking") state.asking++
+  if (phase._tag === "AwaitingApproval") state.awaiting++
   else if (phase._tag === "Unknown") state.unknown++
   call.phase = phase
 }

@@ -41,7 +41,7 @@ export interface CallContext {
   readonly trace_id: string
   /** The principal whose message began the run. */
   readonly principal: string
-  /** The person who approved this call, if one was asked. */
+  /** The person who approved this call, if it needed approval. */
   readonly approved_by: string | undefined
   /** The idempotency key of a dispatched call: the same at every attempt, also after a crash. */
   readonly key: string | undefined
@@ -50,7 +50,7 @@ export interface CallContext {
    * asked about a lost call, the call was over then.
    */
   readonly over_at?: number
-  /** Do the kill switch and the policy let the tool run with these arguments without asking a person? For a body that is redirected. */
+  /** Do the kill switch and the policy let the tool run with these arguments without a person's approval? For a body that is redirected. */
   readonly permits?: (args: unknown) => boolean
   /** Shows watchers of the run a preliminary result, any JSON, in the place of the one before; it is not stored. */
   readonly show: (result: unknown) => void
@@ -126,7 +126,7 @@ export interface GovernedTool<out R = never> {
   /** Is this JSON a valid result? For examples and recordings. */
   readonly check: (json: unknown) => Exit.Exit<unknown, unknown>
   readonly handler: ToolHandler<R>
-  /** Asks what became of a lost call, under its key; gives a `Reconciled`. There when `spec.reconcile` is. */
+  /** Queries what became of a lost call, under its key; gives a `Reconciled`. There when `spec.reconcile` is. */
   readonly reconcile?: ToolHandler<R>
   /** The services that the handler was built with. */
   readonly services: Context.Context<never>
@@ -134,7 +134,7 @@ export interface GovernedTool<out R = never> {
   readonly provider?: string
   /** Can it be called now? Absent = yes. */
   readonly available?: () => boolean
-  /** Why it may not be called now; the gate reads it before a person is asked. Absent = it may. */
+  /** Why it may not be called now; the gate reads it before it requests approval. Absent = it may. */
   readonly refusal?: () => ToolError | undefined
 }
 

@@ -2,7 +2,12 @@
 import { assert, describe, it } from "@effect/vitest"
 import type { Approval } from "../../src/approval/Approval.ts"
 import type { ShownApproval } from "../../src/approval/ShownApproval.ts"
-import { askedOf, differencesOf, marksOf, shownOf } from "../../src/approval/ShownApproval.ts"
+import {
+  differencesOf,
+  marksOf,
+  shownByRequest,
+  shownOf
+} from "../../src/approval/ShownApproval.ts"
 import { ApprovalId, CallId, RunId, Tenant } from "../../src/Ids.ts"
 
 const id = ApprovalId.make("6f9619ff-8b86-4011-b42d-00c04fc964ff")
@@ -58,7 +63,7 @@ describe("what a person is shown of a question", () => {
   it("is the same from the event that asks", () => {
     const { id: approval, run_id, tenant, ...request } = shown
     const event = { ...request, approval, proposal: "p", tool_digest: "t" }
-    assert.deepStrictEqual(askedOf(run_id, tenant, event), shown)
+    assert.deepStrictEqual(shownByRequest(run_id, tenant, event), shown)
   })
 
   it("differs in exactly the members that were changed, in the record or in the event", () => {
@@ -82,7 +87,7 @@ describe("what a person is shown of a question", () => {
 
 describe("a question in a list", () => {
   const { id: approval, run_id, tenant, ...request } = shown
-  const asked = { ...request, approval, proposal: "p", tool_digest: "t", shown_digest: "s" }
+  const requested = { ...request, approval, proposal: "p", tool_digest: "t", shown_digest: "s" }
   const record = {
     ...shown,
     shown_digest: "s",
@@ -92,7 +97,7 @@ describe("a question in a list", () => {
   const marks = (more: Partial<Approval>, run: object) =>
     marksOf(
       { ...record, ...more } as Approval,
-      { tenant, quarantined: false, asked, ...run } as never
+      { tenant, quarantined: false, requested, ...run } as never
     )
 
   it("has no mark where it equals what its run asked", () => {
@@ -108,15 +113,15 @@ describe("a question in a list", () => {
     }
     assert.deepStrictEqual(marks({ tenant: changed.tenant }, {}), { altered: true })
     assert.deepStrictEqual(marks({ shown_digest: "other" }, {}), { altered: true })
-    assert.deepStrictEqual(marks({}, { asked: { ...asked, shown_digest: "other" } }), {
+    assert.deepStrictEqual(marks({}, { requested: { ...requested, shown_digest: "other" } }), {
       altered: true
     })
-    assert.deepStrictEqual(marks({}, { asked: undefined }), { altered: true })
+    assert.deepStrictEqual(marks({}, { requested: undefined }), { altered: true })
   })
 
   it("is marked as quarantined, and nothing else, while it is pending and its run is in quarantine", () => {
     assert.deepStrictEqual(marks({ digest: "other" }, { quarantined: true }), { quarantined: true })
-    assert.deepStrictEqual(marks({}, { quarantined: true, asked: undefined }), {
+    assert.deepStrictEqual(marks({}, { quarantined: true, requested: undefined }), {
       quarantined: true
     })
     for (const status of ["decided", "expired", "cancelled"] as const) {

@@ -136,7 +136,7 @@ const anyCall = (play: Play): CallId => {
 }
 
 const finishTurn = (play: Play): void => {
-  const wanted = wantedWork(play.state).filter((each) => each._tag === "AskModel")
+  const wanted = wantedWork(play.state).filter((each) => each._tag === "CallModel")
   const late = wanted.length === 0 || chance(play, 0.15)
   const frames = [...play.state.frames.values()]
   const frame = pick(play, frames)
@@ -158,13 +158,13 @@ const finishTurn = (play: Play): void => {
 
 /** What the run's owner does when a limit with `ask` is reached. */
 const askLimit = (play: Play): void => {
-  const wanted = wantedWork(play.state).find((each) => each._tag === "AskLimit")
+  const wanted = wantedWork(play.state).find((each) => each._tag === "RequestLimitApproval")
   const limit = wanted?.limit ?? pick(play, ["steps_max", "cost_max"] as const)
   const { _tag, ...request } = Samples.approvalRequested(limitPlace(play.state, limit), {
     approval: nextApproval(play),
     limit
   })
-  give(play, { _tag: "AsksLimit", request })
+  give(play, { _tag: "RequestsLimitApproval", request })
 }
 
 const outcomeOf = (play: Play): Outcome =>
@@ -189,7 +189,7 @@ export const nextApproval = (play: Play): ApprovalId =>
 const finished = (play: Play, call: CallId): RunInput => ({
   _tag: "Finished",
   settled: { _tag: "CallSettled", call, outcome: outcomeOf(play) },
-  ...(chance(play, 0.5) ? { asked: true } : undefined)
+  ...(chance(play, 0.5) ? { reconciled: true } : undefined)
 })
 
 const moveCall = (play: Play): void => {
@@ -208,22 +208,21 @@ const moveCall = (play: Play): void => {
         proposal: `proposal-${below(play, 5)}`,
         ...(chance(play, 0.4) ? { expires_at: below(play, 1_000) } : undefined)
       })
-      return give(play, { _tag: "Asks", request })
+      return give(play, { _tag: "RequestsApproval", request })
     }
     case 2:
       return give(play, {
         _tag: "Dispatches",
         call,
         key: `key-${call}`,
-        ...pick<Pick<Extract<RunInput, { _tag: "Dispatches" }>, "on_loss" | "over_at" | "asked">>(
-          play,
-          [
-            { on_loss: "again" },
-            { on_loss: "unknown" },
-            { on_loss: "ask", over_at: below(play, 1_000) },
-            { on_loss: "ask", over_at: below(play, 1_000), asked: true }
-          ]
-        )
+        ...pick<
+          Pick<Extract<RunInput, { _tag: "Dispatches" }>, "on_loss" | "over_at" | "reconciled">
+        >(play, [
+          { on_loss: "again" },
+          { on_loss: "unknown" },
+          { on_loss: "ask", over_at: below(play, 1_000) },
+          { on_loss: "ask", over_at: below(play, 1_000), reconciled: true }
+        ])
       })
     case 3:
       return give(play, { _tag: "Lost", call })
@@ -241,10 +240,11 @@ const decisionOf = (play: Play): Decision =>
   ])
 
 const askPeople = (play: Play): void => {
-  const asked = [...(play.state.asked ?? [])]
+  const asked = [...(play.state.requested ?? [])]
   const waiting = asked.filter(
     (request) =>
-      request === play.state.question || play.state.calls.get(request.call)?.phase._tag === "Asking"
+      request === play.state.question ||
+      play.state.calls.get(request.call)?.phase._tag === "AwaitingApproval"
   )
   if (asked.length === 0) return
   const request = waiting.length > 0 && chance(play, 0.8) ? pick(play, waiting) : pick(play, asked)
@@ -274,7 +274,7 @@ const settleUnknown = (play: Play): void => {
 /** One thing that happens to the run. */
 const act = (play: Play): void => {
   const dice = play.random()
-  if (wantedWork(play.state).some((each) => each._tag === "AskLimit") && dice < 0.5) {
+  if (wantedWork(play.state).some((each) => each._tag === "RequestLimitApproval") && dice < 0.5) {
     return askLimit(play)
   }
   if (dice < 0.02) return give(play, { _tag: "TimeIsUp" })
@@ -310,14 +310,14 @@ const round = (play: Play): boolean => {
   const before = play.events.length
   give(play, { _tag: "Recovered" })
   for (const each of wantedWork(play.state)) {
-    if (each._tag === "AskModel") {
+    if (each._tag === "CallModel") {
       if (!each.start) continue
       give(play, {
         _tag: "TurnFinished",
         turned: { _tag: "ModelTurned", frame: each.frame, step: each.step, ...turn(0) }
       })
-    } else if (each._tag === "AskLimit") askLimit(play)
-    else if (play.state.calls.get(each.call)!.phase._tag !== "Asking") {
+    } else if (each._tag === "RequestLimitApproval") askLimit(play)
+    else if (play.state.calls.get(each.call)!.phase._tag !== "AwaitingApproval") {
       give(play, finished(play, each.call))
     }
   }
@@ -336,7 +336,7 @@ const round = (play: Play): boolean => {
     )
   }
   for (const { id, phase } of play.state.open) {
-    if (phase._tag === "Asking") {
+    if (phase._tag === "AwaitingApproval") {
       const { approval, digest } = phase.request
       const verdict = { call: id, approval, decision: decisionOf(play), digest }
       command(play, (state) =>

@@ -17,7 +17,7 @@ export const assertCounters = (state: RunState): void => {
   const calls = [...state.calls.values()]
   const inPhase = (tag: string) => calls.filter((call) => call.phase._tag === tag).length
   const questions = state.question === undefined ? 0 : 1
-  assert.strictEqual(state.asking, inPhase("Asking") + questions)
+  assert.strictEqual(state.awaiting, inPhase("AwaitingApproval") + questions)
   assert.strictEqual(state.unknown, inPhase("Unknown"))
   assert.strictEqual(state.open.length, calls.length - inPhase("Settled"))
   for (const call of state.open) {
@@ -139,7 +139,7 @@ const fits = (state: RunState, event: RunEvent, phase: CallPhase, sent: boolean)
       return mayStart(phase)
     case "ApprovalDecided":
     case "ApprovalClosed":
-      return phase._tag === "Asking" && phase.request.approval === event.approval
+      return phase._tag === "AwaitingApproval" && phase.request.approval === event.approval
     case "CallDispatched":
       return (
         event.epoch === state.epoch &&
@@ -164,7 +164,7 @@ const fits = (state: RunState, event: RunEvent, phase: CallPhase, sent: boolean)
       if (phase._tag === "Delegated") return state.frames.get(phase.frame)!.waiting === 0
       return phase._tag === "Unknown"
         ? event.by !== undefined || event.outcome._tag === "Unknown"
-        : phase._tag !== "Asking" && phase._tag !== "Settled"
+        : phase._tag !== "AwaitingApproval" && phase._tag !== "Settled"
     default:
       return true
   }

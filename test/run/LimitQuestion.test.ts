@@ -11,7 +11,7 @@ import { apply, give } from "./Interleaving.ts"
 import {
   added,
   answersLimit,
-  asksLimit,
+  requestLimitApproval,
   delegates,
   ends,
   first,
@@ -25,7 +25,7 @@ import {
 } from "./Scenes.ts"
 
 const requestOf = (play: Play) => {
-  const { _tag, ...request } = play.state.asked!.at(-1)!
+  const { _tag, ...request } = play.state.requested!.at(-1)!
   return { ...request, approval: `00000000-0000-4000-8000-${"f".repeat(12)}` as never }
 }
 
@@ -38,50 +38,59 @@ describe("a question about a limit", () => {
 
   it("is not put while another waits, after it was put, or while the run stops", () => {
     const play = reached()
-    const { request } = asksLimit(play, "calls_max")
+    const { request } = requestLimitApproval(play, "calls_max")
     const again = { ...request, approval: requestOf(play).approval }
-    assert.deepStrictEqual(decide(play.state, { _tag: "AsksLimit", request: again }), [])
+    assert.deepStrictEqual(
+      decide(play.state, { _tag: "RequestsLimitApproval", request: again }),
+      []
+    )
     answersLimit(play)
     step(play)
     assert.isDefined(play.state.ended)
     const stopping = reached()
     give(stopping, { _tag: "Stops", stopping: { status: "failed", by: "ada", reason: "r" } })
-    assert.deepStrictEqual(decide(stopping.state, { _tag: "AsksLimit", request }), [])
+    assert.deepStrictEqual(decide(stopping.state, { _tag: "RequestsLimitApproval", request }), [])
     const waiting = started({ calls_max: 1, on_breach: "ask" })
     proposes(waiting, 1)
     give(waiting, { _tag: "Dispatches", call: first, key: "k", on_loss: "again" })
-    assert.lengthOf(decide(waiting.state, { _tag: "AsksLimit", request }), 1)
+    assert.lengthOf(decide(waiting.state, { _tag: "RequestsLimitApproval", request }), 1)
     give(waiting, { _tag: "Stops", stopping: { status: "failed", by: "ada", reason: "r" } })
     assert.isUndefined(waiting.state.ended)
-    assert.deepStrictEqual(decide(waiting.state, { _tag: "AsksLimit", request }), [])
+    assert.deepStrictEqual(decide(waiting.state, { _tag: "RequestsLimitApproval", request }), [])
   })
 
   it("is put once, also where its input is decided again after an answer", () => {
     const play = reached({ extensions_max: 2, extend_by: { calls_max: 1 } })
-    const { request } = asksLimit(play, "calls_max")
+    const { request } = requestLimitApproval(play, "calls_max")
     answersLimit(play)
     step(play)
     assert.strictEqual(breachOf(play.state)?.limit, "calls_max")
-    assert.deepStrictEqual(decide(play.state, { _tag: "AsksLimit", request }), [])
+    assert.deepStrictEqual(decide(play.state, { _tag: "RequestsLimitApproval", request }), [])
     const newer = { ...request, approval: requestOf(play).approval }
-    assert.lengthOf(decide(play.state, { _tag: "AsksLimit", request: newer }), 1)
+    assert.lengthOf(decide(play.state, { _tag: "RequestsLimitApproval", request: newer }), 1)
   })
 
   it("is put about the limit that is reached, and about no other", () => {
-    assert.deepStrictEqual(asksLimit(reached(), "steps_max").events, [])
-    assert.deepStrictEqual(asksLimit(started({ on_breach: "ask" }), "calls_max").events, [])
+    assert.deepStrictEqual(requestLimitApproval(reached(), "steps_max").events, [])
+    assert.deepStrictEqual(
+      requestLimitApproval(started({ on_breach: "ask" }), "calls_max").events,
+      []
+    )
   })
 
   it("is not put where on_breach is answer", () => {
-    assert.deepStrictEqual(asksLimit(reached({ on_breach: "answer" }), "calls_max").events, [])
+    assert.deepStrictEqual(
+      requestLimitApproval(reached({ on_breach: "answer" }), "calls_max").events,
+      []
+    )
   })
 
   it("is not put while every frame waits for its calls, and holds back the turns of all", () => {
     const play = started({ calls_max: 2, on_breach: "ask" })
     proposes(play, 2)
-    assert.isFalse(wantedWork(play.state).some((each) => each._tag === "AskLimit"))
+    assert.isFalse(wantedWork(play.state).some((each) => each._tag === "RequestLimitApproval"))
     ends(play, first)
-    assert.isFalse(wantedWork(play.state).some((each) => each._tag === "AskLimit"))
+    assert.isFalse(wantedWork(play.state).some((each) => each._tag === "RequestLimitApproval"))
     ends(play, second)
     assert.deepStrictEqual(
       wantedWork(play.state).map((each) => each.key),
@@ -92,7 +101,7 @@ describe("a question about a limit", () => {
 
   it("closes as cancelled when the run stops, and when the answer comes first", () => {
     const stopped = reached()
-    const { request } = asksLimit(stopped, "calls_max")
+    const { request } = requestLimitApproval(stopped, "calls_max")
     const { approval, call } = request
     const stopping = { status: "failed", by: "bob", reason: "r" } as const
     const closed = (by: string): RunEvent => ({
@@ -104,10 +113,10 @@ describe("a question about a limit", () => {
     })
     const events = added(stopped, () => give(stopped, { _tag: "Stops", stopping }))
     assert.deepInclude(events, closed("bob"))
-    assert.strictEqual(stopped.state.asking, 0)
+    assert.strictEqual(stopped.state.awaiting, 0)
 
     const answered = reached()
-    const asked = asksLimit(answered, "calls_max").request
+    const asked = requestLimitApproval(answered, "calls_max").request
     assert.deepStrictEqual(says(answered).slice(1), [
       { ...closed("runtime"), approval: asked.approval },
       { _tag: "RunEnded", status: "complete", reason: "complete", text: "said" }
@@ -131,7 +140,7 @@ describe("a limit that may not be extended", () => {
   it("is not asked about, also before the run is stopped", () => {
     const play = started({ calls_max: 1, on_breach: "ask" })
     step(play)
-    asksLimit(play, "calls_max")
+    requestLimitApproval(play, "calls_max")
     answersLimit(play)
     const calls = [proposal("write", { n: 2 })]
     apply(play, [
@@ -140,7 +149,7 @@ describe("a limit that may not be extended", () => {
     const call = callId(rootFrame, 2, 0)
     apply(play, [{ _tag: "CallSettled", call, outcome: { _tag: "Value", json: "1" } }])
     assert.deepStrictEqual(breachOf(play.state), { limit: "calls_max", reason: "calls_max" })
-    assert.isFalse(wantedWork(play.state).some((each) => each._tag === "AskLimit"))
+    assert.isFalse(wantedWork(play.state).some((each) => each._tag === "RequestLimitApproval"))
   })
 
   it("is not asked about where the run has its answer", () => {
@@ -176,7 +185,7 @@ describe("the reason of a stop", () => {
       error: { class: "ToolUserError", kind: "invalid_args", reason: "INPUT_SCHEMA", message: "no" }
     }
     ends(play, callId(frame, 1, 0), mistaken)
-    asksLimit(play, "mistakes_max")
+    requestLimitApproval(play, "mistakes_max")
     assert.isDefined(play.state.question)
     // Another frame's work ends well while the question waits.
     apply(play, [
@@ -239,7 +248,7 @@ describe("wall_ms_max that has passed", () => {
     const play = started({ wall_ms_max: 1, on_breach: "ask" })
     step(play)
     give(play, { _tag: "TimeIsUp" })
-    asksLimit(play, "wall_ms_max")
+    requestLimitApproval(play, "wall_ms_max")
     answersLimit(play)
     assert.deepStrictEqual(timeIsUp(play), stops)
   })

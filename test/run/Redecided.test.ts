@@ -9,7 +9,7 @@ describe("an input that is decided again", () => {
   it("puts a question once, also when it was answered before its append was acknowledged", () => {
     const asked = Samples.approvalRequested()
     const { _tag, ...request } = asked
-    const input: RunInput = { _tag: "Asks", request }
+    const input: RunInput = { _tag: "RequestsApproval", request }
     const before: ReadonlyArray<RunEvent> = [
       Samples.runAccepted(Samples.newTask()),
       { _tag: "RunClaimed", epoch: 1, owner: "a" },

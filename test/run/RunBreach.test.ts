@@ -11,7 +11,7 @@ import { give } from "./Interleaving.ts"
 import {
   added,
   answersLimit,
-  asksLimit,
+  requestLimitApproval,
   delegates,
   first,
   proposal,
@@ -130,14 +130,14 @@ describe("a limit of the run", () => {
     it(`${name} asks a person with ask, and one approval adds as much again`, () => {
       const play = started({ ...limits, on_breach: "ask" })
       near(play)
-      assert.isFalse(wantedWork(play.state).some((each) => each._tag === "AskLimit"))
+      assert.isFalse(wantedWork(play.state).some((each) => each._tag === "RequestLimitApproval"))
       near(play)
       const place = `limit/${name}.1`
       assert.strictEqual(limitPlace(play.state, name), place)
       assert.isUndefined(play.state.stopping)
       assert.deepStrictEqual(
-        wantedWork(play.state).filter((each) => each._tag === "AskLimit"),
-        [{ _tag: "AskLimit", key: place, limit: name }]
+        wantedWork(play.state).filter((each) => each._tag === "RequestLimitApproval"),
+        [{ _tag: "RequestLimitApproval", key: place, limit: name }]
       )
       assert.isFalse(wantsTurn(play))
       assert.deepStrictEqual(extensionOf(play.state, name), {
@@ -151,11 +151,13 @@ describe("a limit of the run", () => {
         `The run has used ${used[0]} of ${used[1]} (${thing}, ${name}) and stands still. Approved, it may use ${used[1]} more; denied, it ends as failed.`
       )
       assert.deepStrictEqual(
-        asksLimit(play, name).events.map(({ _tag }) => _tag),
+        requestLimitApproval(play, name).events.map(({ _tag }) => _tag),
         ["ApprovalRequested"]
       )
       assert.strictEqual(statusOf(play.state), "awaiting_approval")
-      assert.isTrue(wantedWork(play.state).every((each) => each._tag === "AskModel" && !each.start))
+      assert.isTrue(
+        wantedWork(play.state).every((each) => each._tag === "CallModel" && !each.start)
+      )
       assert.deepStrictEqual(
         answersLimit(play).map(({ _tag }) => _tag),
         ["ApprovalDecided"]
@@ -190,7 +192,7 @@ describe("a limit of the run", () => {
           Number(used[1]) + times * Number(declared),
           `after ${times}`
         )
-        asksLimit(play, name)
+        requestLimitApproval(play, name)
         answersLimit(play)
       }
       reach()
@@ -209,7 +211,7 @@ describe("a limit of the run", () => {
       const play = started({ ...limits, on_breach: "ask" })
       near(play)
       near(play)
-      const { request } = asksLimit(play, name)
+      const { request } = requestLimitApproval(play, name)
       const decision = { _tag: "Deny", reason: "that will do" } as const
       assert.deepStrictEqual(answersLimit(play, decision).slice(0, 2), [
         {
@@ -235,7 +237,7 @@ describe("a limit of the run", () => {
       const turn = lastTurn(play)
       assert.deepStrictEqual(wantedWork(play.state), [
         {
-          _tag: "AskModel",
+          _tag: "CallModel",
           key: `0/${turn}/answer`,
           frame: rootFrame,
           step: turn,
@@ -332,7 +334,7 @@ describe("several limits", () => {
     const met: Array<string> = []
     for (let at = breachOf(play.state); at !== undefined; at = breachOf(play.state)) {
       met.push(at.limit)
-      asksLimit(play, at.limit)
+      requestLimitApproval(play, at.limit)
       answersLimit(play)
       if (met.length > 7) break
     }
@@ -398,7 +400,7 @@ describe("a cost that is not known", () => {
       used: "0",
       extend_by: "0.5"
     })
-    asksLimit(play, "cost_max")
+    requestLimitApproval(play, "cost_max")
     answersLimit(play)
     assert.isUndefined(breachOf(play.state))
     step(play, { cost: priced("0.9") })
@@ -424,7 +426,9 @@ describe("turns of several frames at once", () => {
     says(play, { calls: [proposal("a"), proposal("b")], ...given })
     delegates(play, first)
     delegates(play, second)
-    return wantedWork(play.state).map((each) => (each._tag === "AskModel" ? each.start : each._tag))
+    return wantedWork(play.state).map((each) =>
+      each._tag === "CallModel" ? each.start : each._tag
+    )
   }
 
   it("leave room for another as large as the largest so far", () => {
@@ -456,7 +460,7 @@ describe("turns of several frames at once", () => {
       delegates(play, callId(rootFrame, 3, 0))
       delegates(play, callId(rootFrame, 3, 1))
       return wantedWork(play.state).map((each) =>
-        each._tag === "AskModel" ? each.start : each._tag
+        each._tag === "CallModel" ? each.start : each._tag
       )
     }
     assert.deepStrictEqual(after({ tokens_max: 42 }), [true, true])

@@ -37,7 +37,7 @@ const asking = (given: Partial<ApprovalRequested> = {}) => {
     turned: { _tag: "ModelTurned", frame: rootFrame, step: 1, ...turn(2) }
   })
   const { _tag, ...request } = Samples.approvalRequested(first, given)
-  give(play, { _tag: "Asks", request })
+  give(play, { _tag: "RequestsApproval", request })
   return { play, request }
 }
 
@@ -119,7 +119,7 @@ describe("decideApproval", () => {
     const { play, request } = asking()
     command(play, () => decideBy(play, request))
     const later = { ...request, approval: Samples.approvalId(), proposal: "q", expires_at: 5 }
-    give(play, { _tag: "Asks", request: later })
+    give(play, { _tag: "RequestsApproval", request: later })
     command(play, (state) => expireApproval(state, first, later.approval, 5))
     assert.strictEqual(play.events.at(-1)!._tag, "CallSettled")
     assertRefused(decideBy(play, request), "ApprovalSettled")
@@ -138,7 +138,7 @@ describe("decideApproval", () => {
       give(play, { _tag: "Finished", settled: { _tag: "CallSettled", call: first, outcome } })
       const call = "limit/calls_max.1" as typeof first
       const { _tag, ...request } = Samples.approvalRequested(call, { limit: "calls_max" })
-      give(play, { _tag: "AsksLimit", request })
+      give(play, { _tag: "RequestsLimitApproval", request })
       return { play, request }
     }
     const { play, request } = reached()
@@ -200,7 +200,7 @@ describe("decideApproval", () => {
       const { play, request } = asking()
       command(play, () => decideBy(play, request, decision))
       const again = { ...request, call: second, approval: Samples.approvalId() }
-      give(play, { _tag: "Asks", request: again })
+      give(play, { _tag: "RequestsApproval", request: again })
       assert.strictEqual(play.events.at(-1)!._tag, expected)
     }
   })
@@ -254,8 +254,8 @@ describe("decideApproval", () => {
     assertRefused(decideBy(play, request), "ApprovalSettled")
     const { call, ...rest } = request
     const newer = { ...rest, call, approval: Samples.approvalId(), proposal: "another" }
-    give(play, { _tag: "Asks", request: newer })
-    assert.strictEqual(play.state.asking, 1)
+    give(play, { _tag: "RequestsApproval", request: newer })
+    assert.strictEqual(play.state.awaiting, 1)
     assertRefused(decideBy(play, request), "ApprovalSettled")
     assert.isUndefined(tagOf(decideBy(play, newer)))
   })
@@ -414,7 +414,7 @@ describe("settleCall", () => {
     // What its tool reports comes too late.
     const late = { _tag: "CallSettled", call: second, outcome: { _tag: "Cancelled" } } as const
     const { length } = play.events
-    give(play, { _tag: "Finished", settled: late, asked: true })
+    give(play, { _tag: "Finished", settled: late, reconciled: true })
     give(play, { _tag: "Lost", call: second })
     assert.strictEqual(play.events.length, length)
   })

@@ -15,7 +15,7 @@ import {
   added,
   analyst,
   answersLimit,
-  asksLimit,
+  requestLimitApproval,
   compaction,
   delegated,
   delegates,
@@ -35,7 +35,7 @@ const stops = (play: Play) =>
 
 const asks = (play: Play, call = first) => {
   const { _tag, ...request } = Samples.approvalRequested(call)
-  give(play, { _tag: "Asks", request })
+  give(play, { _tag: "RequestsApproval", request })
   return request
 }
 
@@ -268,7 +268,7 @@ describe("a call that is refused by a limit of the run", () => {
 
     const asking = proposed(1, { questions_max: 0 })
     const { _tag, ...request } = Samples.approvalRequested(first)
-    assert.deepStrictEqual(decide(asking.state, { _tag: "Asks", request }), [
+    assert.deepStrictEqual(decide(asking.state, { _tag: "RequestsApproval", request }), [
       settled(first, policy("QUESTIONS_MAX", "this run may ask no more questions"))
     ])
 
@@ -316,11 +316,11 @@ describe("a call that is refused by a limit of the run", () => {
     const call = callId(rootFrame, 2, 0)
     const { _tag, ...request } = Samples.approvalRequested(call, { proposal: same })
     const message = "a person denied this same call before; it is not asked again"
-    assert.deepStrictEqual(decide(play.state, { _tag: "Asks", request }), [
+    assert.deepStrictEqual(decide(play.state, { _tag: "RequestsApproval", request }), [
       settled(call, policy("APPROVAL_DENIED", message))
     ])
     const other = { ...request, proposal: "another" }
-    assert.deepStrictEqual(decide(play.state, { _tag: "Asks", request: other }), [
+    assert.deepStrictEqual(decide(play.state, { _tag: "RequestsApproval", request: other }), [
       { _tag: "ApprovalRequested", ...other }
     ])
   })
@@ -355,19 +355,19 @@ describe("a dispatch", () => {
     proposes(play, 1)
     give(play, { _tag: "Dispatches", call: first, key: "k", on_loss: "ask" })
     claim(play)
-    assert.deepStrictEqual(sends(play, { on_loss: "ask", asked: true }), [])
-    assert.deepStrictEqual(sends(play, { on_loss: "ask", asked: true, over_at: 0 }), [])
+    assert.deepStrictEqual(sends(play, { on_loss: "ask", reconciled: true }), [])
+    assert.deepStrictEqual(sends(play, { on_loss: "ask", reconciled: true, over_at: 0 }), [])
     assert.deepStrictEqual(sends(play, { on_loss: "ask", over_at: 1 }), [])
-    assert.lengthOf(sends(play, { on_loss: "ask", asked: true, over_at: 1 }), 1)
+    assert.lengthOf(sends(play, { on_loss: "ask", reconciled: true, over_at: 1 }), 1)
   })
 
-  it("that was not lost has the result that comes, also after its tool was asked", () => {
-    for (const asked of [undefined, true] as const) {
+  it("that was not lost has the result that comes, also where its tool reconciled it", () => {
+    for (const reconciled of [undefined, true] as const) {
       const play = started()
       proposes(play, 1)
       give(play, { _tag: "Dispatches", call: first, key: "k", on_loss: "again" })
       const finished = { _tag: "Finished", settled: settled(first, cancelled) } as RunInput
-      const given = asked === undefined ? finished : ({ ...finished, asked } as RunInput)
+      const given = reconciled === undefined ? finished : ({ ...finished, reconciled } as RunInput)
       assert.deepStrictEqual(decide(play.state, given), [settled(first, cancelled)])
       claim(play)
       // Only a tool with on_loss ask reports what became of a lost call.
@@ -384,7 +384,7 @@ describe("a dispatch", () => {
     claim(play)
     const lost = [{ _tag: "CallUnknown", call: first, tool: "write" }]
     const { _tag, ...request } = Samples.approvalRequested(first)
-    assert.deepStrictEqual(decide(play.state, { _tag: "Asks", request }), lost as never)
+    assert.deepStrictEqual(decide(play.state, { _tag: "RequestsApproval", request }), lost as never)
     const input = { _tag: "Delegates", call: first, agent: analyst, input: "do" } as const
     assert.deepStrictEqual(decide(play.state, input), lost as never)
   })
@@ -429,7 +429,7 @@ describe("the supervisor's last turn", () => {
     ends(play, first)
     proposes(play, 1)
     ends(play, callId(rootFrame, 2, 0))
-    asksLimit(play, "steps_max")
+    requestLimitApproval(play, "steps_max")
     answersLimit(play)
     proposes(play, 1)
     assert.strictEqual(play.state.calls.size, 3)
@@ -472,6 +472,6 @@ describe("a specialist at a limit", () => {
     assert.strictEqual(stopped.state.ended?.reason, "calls_max")
     const asking = reach("ask")
     assert.isUndefined(asking.state.stopping)
-    assert.isDefined(wantedWork(asking.state).find((each) => each._tag === "AskLimit"))
+    assert.isDefined(wantedWork(asking.state).find((each) => each._tag === "RequestLimitApproval"))
   })
 })

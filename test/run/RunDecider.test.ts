@@ -189,7 +189,7 @@ const runaway = (play: Play): void => {
   for (let i = 0; i < 2_000 && play.state.ended === undefined; i++) {
     const [next] = wantedWork(play.state)
     if (next === undefined) break
-    if (next._tag === "AskModel") {
+    if (next._tag === "CallModel") {
       const { frame, step, tools } = next
       give(play, {
         _tag: "TurnFinished",
@@ -278,7 +278,7 @@ describe("steps_max", () => {
     const outcome = { _tag: "Value", json: "1" } as const
     give(play, { _tag: "Finished", settled: { _tag: "CallSettled", call: first(0), outcome } })
     assert.deepStrictEqual(wantedWork(play.state), [
-      { _tag: "AskModel", key: "0/2/answer", frame: rootFrame, step: 2, tools: false, start: true }
+      { _tag: "CallModel", key: "0/2/answer", frame: rootFrame, step: 2, tools: false, start: true }
     ])
     give(play, {
       _tag: "TurnFinished",
@@ -292,7 +292,7 @@ describe("steps_max", () => {
     const play = turned(2, { steps_max: 2, on_breach: "answer" })
     delegate(play, 0)
     delegate(play, 1)
-    const wanted = wantedWork(play.state).filter((each) => each._tag === "AskModel")
+    const wanted = wantedWork(play.state).filter((each) => each._tag === "CallModel")
     assert.deepStrictEqual(
       wanted.map((each) => each.frame),
       [frameOpenedBy(first(0))]
@@ -304,7 +304,7 @@ describe("steps_max", () => {
     assert.strictEqual(reasonOf(play, 1), "STEPS_MAX")
     const [last, ...none] = wantedWork(play.state)
     assert.deepStrictEqual(none, [])
-    assert.strictEqual(last?._tag === "AskModel" ? last.frame : undefined, rootFrame)
+    assert.strictEqual(last?._tag === "CallModel" ? last.frame : undefined, rootFrame)
     runaway(play)
     assert.strictEqual(play.state.ended?.status, "complete")
     assert.strictEqual(play.state.steps, 3)
@@ -360,9 +360,9 @@ describe("limits", () => {
       const { _tag, ...request } = Samples.approvalRequested(first(index), {
         proposal: `p-${index}`
       })
-      give(play, { _tag: "Asks", request })
+      give(play, { _tag: "RequestsApproval", request })
     }
-    assert.strictEqual(play.state.asking, 1)
+    assert.strictEqual(play.state.awaiting, 1)
     assert.strictEqual(reasonOf(play, 1), "QUESTIONS_MAX")
   })
 
@@ -395,7 +395,7 @@ describe("limits", () => {
     }
     claim(play)
     const { _tag, ...request } = Samples.approvalRequested(first(0))
-    give(play, { _tag: "Asks", request })
+    give(play, { _tag: "RequestsApproval", request })
     delegate(play, 1)
     assert.strictEqual(play.state.unknown, 2)
     assert.strictEqual(play.state.questions, 0)
@@ -420,7 +420,7 @@ describe("limits", () => {
     assert.isFalse(isParkable(play.state))
     const outcome = { _tag: "Value", json: "1" } as const
     const settled = { _tag: "CallSettled", call: first(0), outcome } as const
-    give(play, { _tag: "Finished", settled, asked: true })
+    give(play, { _tag: "Finished", settled, reconciled: true })
     assert.deepStrictEqual(resultOf(play), outcome)
     assertAll(play)
   })
@@ -432,18 +432,18 @@ describe("limits", () => {
     assert.strictEqual(play.state.unknown, 1)
   })
 
-  it("a lost dispatch with on_loss ask is sent again after its tool was asked, once each time", () => {
+  it("a lost dispatch with on_loss ask is sent again after its tool reconciled it, once each time", () => {
     const play = lostAsk()
     const again = { _tag: "Dispatches", call: first(0), key: "k", on_loss: "ask" } as const
     const dispatches = () => play.events.filter((event) => event._tag === "CallDispatched").length
     give(play, { ...again, over_at: 200 })
-    give(play, { ...again, over_at: 100, asked: true })
+    give(play, { ...again, over_at: 100, reconciled: true })
     assert.strictEqual(dispatches(), 1)
-    for (const over_at of [200, 200, 300]) give(play, { ...again, over_at, asked: true })
+    for (const over_at of [200, 200, 300]) give(play, { ...again, over_at, reconciled: true })
     assert.strictEqual(dispatches(), 3)
     assert.strictEqual(play.state.dispatches, 1)
     command(play, (state) => cancelRun(state, run, "ada", "enough"))
-    give(play, { ...again, over_at: 400, asked: true })
+    give(play, { ...again, over_at: 400, reconciled: true })
     assert.strictEqual(dispatches(), 3)
     assertAll(play)
   })

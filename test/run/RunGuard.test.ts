@@ -86,7 +86,10 @@ describe("two calls of one turn", () => {
       const expected = [{ _tag: "CallSettled", call: second, outcome: twice("write", 1) }]
       assert.deepStrictEqual(dispatches(play), expected as never, JSON.stringify([a, b]))
       const { _tag, ...request } = Samples.approvalRequested(second)
-      assert.deepStrictEqual(decide(play.state, { _tag: "Asks", request }), expected as never)
+      assert.deepStrictEqual(
+        decide(play.state, { _tag: "RequestsApproval", request }),
+        expected as never
+      )
       const input = { _tag: "Delegates", call: second, agent: analyst, input: "do" } as const
       assert.deepStrictEqual(decide(play.state, input), expected as never)
       assert.strictEqual(dispatches(play, first)[0]?._tag, "CallDispatched")
@@ -129,7 +132,7 @@ describe("two calls of one turn", () => {
   it("both run if a modification made the second equal to the first", () => {
     const play = proposed(proposal("write", { a: 1 }), proposal("write", { a: 2 }))
     const { _tag, ...request } = Samples.approvalRequested(second)
-    give(play, { _tag: "Asks", request })
+    give(play, { _tag: "RequestsApproval", request })
     const { approval, digest } = request
     const by = Samples.principal()
     const decision = { _tag: "Modify", arguments: { a: 1 } } as const

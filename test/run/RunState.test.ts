@@ -28,7 +28,7 @@ import {
 
 const asks = (play: Play, call = first) => {
   const { _tag, ...request } = Samples.approvalRequested(call)
-  give(play, { _tag: "Asks", request })
+  give(play, { _tag: "RequestsApproval", request })
   return request
 }
 

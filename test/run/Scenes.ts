@@ -74,12 +74,15 @@ export const delegated = (limits: Partial<RunLimits> = {}) => {
 }
 
 /** Puts the question of a run that has reached a limit, as its owner does. */
-export const asksLimit = (play: Play, limit: keyof typeof places) => {
+export const requestLimitApproval = (play: Play, limit: keyof typeof places) => {
   const { _tag, ...request } = Samples.approvalRequested(places[limit], {
     approval: nextApproval(play),
     limit
   })
-  return { request, events: added(play, () => give(play, { _tag: "AsksLimit", request })) }
+  return {
+    request,
+    events: added(play, () => give(play, { _tag: "RequestsLimitApproval", request }))
+  }
 }
 
 /** The id that stands for a call in the first question about each limit. */
@@ -133,4 +136,4 @@ export const compaction = (
 
 /** May a frame have a turn now, with tools? */
 export const wantsTurn = (play: Play): boolean =>
-  wantedWork(play.state).some((each) => each._tag === "AskModel" && each.start && each.tools)
+  wantedWork(play.state).some((each) => each._tag === "CallModel" && each.start && each.tools)

@@ -25,7 +25,7 @@ const asking = () => {
     turned: { _tag: "ModelTurned", frame: rootFrame, step: 1, ...turn(2) }
   })
   const { _tag, ...request } = Samples.approvalRequested(first, { expires_at: 1_000 })
-  give(play, { _tag: "Asks", request })
+  give(play, { _tag: "RequestsApproval", request })
   return { play, request }
 }
 
@@ -170,7 +170,7 @@ describe("a dispatched call", () => {
       assert.deepStrictEqual(
         [
           ...decide(state, { _tag: "Dispatches", call: second, key: "k", on_loss }),
-          ...decide(state, { _tag: "Asks", request }),
+          ...decide(state, { _tag: "RequestsApproval", request }),
           ...decide(state, {
             _tag: "Delegates",
             call: second,
@@ -213,7 +213,7 @@ describe("a run that is stopping or over", () => {
       for (const call of [first, second]) {
         const inputs = [
           { _tag: "Dispatches", call, key: "k", on_loss: "again" },
-          { _tag: "Asks", request: { ...request, call } },
+          { _tag: "RequestsApproval", request: { ...request, call } },
           { _tag: "Delegates", call, agent: AgentName.make("helper"), input: "do" }
         ] as const
         for (const input of inputs) {

@@ -99,7 +99,7 @@ const illegal = (run: StoredRun, state: FoldState, entry: JournalEntry): string 
       return bound === event.digest ? undefined : "a question whose digest is another's"
     }
     case "ApprovalDecided": {
-      if (phase._tag !== "Asking" || phase.request.approval !== event.approval)
+      if (phase._tag !== "AwaitingApproval" || phase.request.approval !== event.approval)
         return `a decision on ${phase._tag}`
       const { arguments: asked, expires_at, policy_version, tool_key } = phase.request
       if (expires_at !== undefined && entry.at >= expires_at) return "a decision after its time"
@@ -108,7 +108,7 @@ const illegal = (run: StoredRun, state: FoldState, entry: JournalEntry): string 
       return bound === event.digest ? undefined : "a decision on other arguments"
     }
     case "ApprovalClosed":
-      return phase._tag === "Asking" && phase.request.approval === event.approval
+      return phase._tag === "AwaitingApproval" && phase.request.approval === event.approval
         ? undefined
         : `a question closed from ${phase._tag}`
     case "CallDispatched": {

@@ -8,7 +8,7 @@ import { RunJournal } from "../../services/RunJournal.ts"
 import * as LocalApprovalDesk from "../../layers/runtime/desk/LocalApprovalDesk.ts"
 import * as OpenQuestions from "../../layers/runtime/desk/OpenQuestions.ts"
 import { shownDigest } from "../../layers/runtime/tool/CallDigests.ts"
-import { askedOf } from "../../src/approval/ShownApproval.ts"
+import { shownByRequest } from "../../src/approval/ShownApproval.ts"
 import type { ApprovalRequested } from "../../src/run/RunEvent.ts"
 import { Digest } from "effect/crypto"
 import * as Samples from "../contracts/Samples.ts"
@@ -30,7 +30,10 @@ const asking = Effect.fnUntraced(function* (
   const tenant = Samples.tenant()
   const begun = yield* Samples.begin({ tenant }, [Samples.modelTurned(1, 1)])
   const plain = Samples.approvalRequested(Samples.firstCall, given)
-  const shown_digest = yield* shownDigest(yield* Digest.Digest, askedOf(begun.run, tenant, plain))
+  const shown_digest = yield* shownDigest(
+    yield* Digest.Digest,
+    shownByRequest(begun.run, tenant, plain)
+  )
   const request = signed ? { ...plain, shown_digest } : plain
   yield* (yield* RunJournal).append(begun.next(request))
   return { ...begun, tenant, id: request.approval }

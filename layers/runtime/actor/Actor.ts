@@ -28,7 +28,7 @@ import { handleCrash } from "./ActorCrash.ts"
 import type { ActorHost } from "./ActorHost.ts"
 import type { HeldRun } from "./ActorRun.ts"
 import { claimRun, continueRun } from "./ActorRun.ts"
-import { asksForDecision, DecisionWait } from "./DecisionWait.ts"
+import { awaitsDecision, DecisionWait } from "./DecisionWait.ts"
 import { handOverUnhosted } from "./Hosting.ts"
 
 export interface Actor {
@@ -210,7 +210,7 @@ export const supervise = Effect.fnUntraced(function* (
     const pause = exit.value
     if (pause === "removed") return
     const { waiting } = actor
-    if (waiting !== undefined && asksForDecision(host, waiting)) {
+    if (waiting !== undefined && awaitsDecision(host, waiting)) {
       if (isDue(actor, pause)) continue
       const wait = new DecisionWait(host, actor, waiting)
       const run = waiting.head.run_id

@@ -52,7 +52,7 @@ const failRun = Effect.fnUntraced(function* (host: ActorHost, run: RunId) {
   )
 })
 
-/** Did the actor crash because its run does not fold? A defect does not say so: the journal is asked. */
+/** Did the actor crash because its run does not fold? A defect does not say so: the journal folds it. */
 const isQuarantined = Effect.fnUntraced(function* (host: ActorHost, run: RunId, cause: Crash) {
   if (failedWith(cause, "RunQuarantined")) return true
   if (isJournalAway(cause)) return false

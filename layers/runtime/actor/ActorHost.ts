@@ -76,7 +76,7 @@ export const make = Effect.gen(function* () {
       clock,
       prices: yield* PriceBook,
       report,
-      askLimitApproval: LimitApproval.make({ digest, random, policy_version }),
+      requestLimitApproval: LimitApproval.make({ digest, random, policy_version }),
       invoker
     }
   }

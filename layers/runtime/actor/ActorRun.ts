@@ -1,6 +1,6 @@
 /**
  * One run of an actor: claimed and loaded from the journal, then run until it ends, waits for people, or has drained.
- * `onDurable` is called with each event of the run once it is durable: it opens the questions that the run asks, updates the
+ * `onDurable` is called with each event of the run once it is durable: it opens the run's questions, updates the
  * feed, and calls the observers.
  */
 import { Effect, Result } from "effect"

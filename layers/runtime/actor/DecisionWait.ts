@@ -39,7 +39,7 @@ const completeFromJournal = Effect.fnUntraced(function* (
 })
 
 /** Opens the questions of a run that waits. False: it has none, and waits for an operator to settle a call. */
-export const asksForDecision = ({ questions }: ActorHost, { head, state }: HeldRun): boolean => {
+export const awaitsDecision = ({ questions }: ActorHost, { head, state }: HeldRun): boolean => {
   OpenQuestions.matchState(questions, head.run_id, state)
   return questions.has(head.run_id)
 }

@@ -36,13 +36,13 @@ const answeredWaits = (entries: ReadonlyArray<JournalEntry>): ReadonlyArray<Wait
   for (let i = entries.length - 1; i >= 0 && isForeign(entries[i]!); i--) {
     const { at, event } = entries[i]!
     if (event._tag !== "ApprovalDecided" && event._tag !== "ApprovalClosed") continue
-    const asked = entries.find(
+    const request = entries.find(
       (each) => each.event._tag === "ApprovalRequested" && each.event.approval === event.approval
     )
-    if (asked?.event._tag !== "ApprovalRequested") continue
+    if (request?.event._tag !== "ApprovalRequested") continue
     const how = event._tag === "ApprovalClosed" ? event.how : event.decision._tag
-    const { approval, payload } = asked.event
-    waits.push({ name: approval, tool: payload.tool_name, how, from: asked.at, to: at })
+    const { approval, payload } = request.event
+    waits.push({ name: approval, tool: payload.tool_name, how, from: request.at, to: at })
   }
   return waits.reverse()
 }

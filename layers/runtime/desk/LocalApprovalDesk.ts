@@ -11,7 +11,7 @@ import { Clock, Effect, Layer, Result } from "effect"
 import { Digest } from "effect/crypto"
 import type { Approval, Decision } from "../../../src/approval/Approval.ts"
 import { ApprovalAltered, ApprovalNotFound } from "../../../src/approval/Approval.ts"
-import { askedOf, differencesOf } from "../../../src/approval/ShownApproval.ts"
+import { shownByRequest, differencesOf } from "../../../src/approval/ShownApproval.ts"
 import * as Entries from "../../../src/entry/Entries.ts"
 import type { ApprovalId } from "../../../src/Ids.ts"
 import type { Principal } from "../../../src/Principal.ts"
@@ -46,7 +46,7 @@ interface ShownRecord {
 }
 
 /**
- * Decides only on a record that says what the run asked. A denial counts whatever was shown, because nothing runs for it;
+ * Decides only on a record that says what the run requested. A denial counts whatever was shown, because nothing runs for it;
  * a question that the run does not have is refused by `decideApproval`.
  */
 const unlessAltered = <A, E>(
@@ -57,7 +57,10 @@ const unlessAltered = <A, E>(
 ): Amendment<A, E | ApprovalAltered> => {
   const request = questionOf(state, record.id)
   if (request === undefined || decision._tag === "Deny") return decide()
-  const fields = differencesOf(record, askedOf(record.run_id, state.accepted.tenant, request))
+  const fields = differencesOf(
+    record,
+    shownByRequest(record.run_id, state.accepted.tenant, request)
+  )
   const isAltered =
     fields.length > 0 ||
     record.shown_digest !== request.shown_digest ||

@@ -56,7 +56,7 @@ export const observeCalls = (
         for (let i = 0; i < events.length; i++) {
           const event = events[i]!
           if (event._tag !== "CallSettled") continue
-          // The clock is asked only where the event has no time of its own.
+          // The clock is read only where the event has no time of its own.
           const now = event.ended_at ?? clock.currentTimeMillisUnsafe()
           const fact = toolCompletedOf(run, state, event, now)
           if (fact === undefined) continue

@@ -60,18 +60,18 @@ export const openQuestion = (questions: Questions, run: RunId, approval: Approva
   questions.set(run, { approval, decision: Deferred.makeUnsafe(), before })
 }
 
-/** Opens what the run's state asks, and ends the waits for what it does not ask any more. */
+/** Opens the questions of the run's state, and ends the waits for those that are not open any more. */
 export const matchState = (questions: Questions, run: RunId, state: RunState): void => {
-  if (state.asking === 0 && !questions.has(run)) return
-  const asked = new Set<ApprovalId>()
-  if (state.question !== undefined) asked.add(state.question.approval)
+  if (state.awaiting === 0 && !questions.has(run)) return
+  const open = new Set<ApprovalId>()
+  if (state.question !== undefined) open.add(state.question.approval)
   for (const { phase } of state.open) {
-    if (phase._tag === "Asking") asked.add(phase.request.approval)
+    if (phase._tag === "AwaitingApproval") open.add(phase.request.approval)
   }
-  for (const { decision } of removeOthers(questions, run, ({ approval }) => asked.has(approval))) {
+  for (const { decision } of removeOthers(questions, run, ({ approval }) => open.has(approval))) {
     Deferred.doneUnsafe(decision, Exit.fail("amended"))
   }
-  for (const approval of asked) openQuestion(questions, run, approval)
+  for (const approval of open) openQuestion(questions, run, approval)
 }
 
 /** Ends the wait for a decision that is durable. Does nothing where the run is not resident. */
@@ -108,7 +108,7 @@ export const completeFromEntries = (
   if (!isDecided) dropQuestions(questions, run, "amended")
 }
 
-/** Awaits the first decision of a run's questions. Fails with why there is none; at once, where the run asks nothing. */
+/** Awaits the first decision of a run's questions. Fails with why there is none; at once, where the run has no question. */
 export const awaitDecision = (
   questions: Questions,
   run: RunId

@@ -20,13 +20,13 @@ export const brokenWork = (
     case "RunCall":
       loop.reportFault("a call broke", exception, { call_id: work.call })
       return invoker.died(work.call, cause)
-    case "AskModel":
+    case "CallModel":
       loop.reportFault("a turn of a model broke", exception, {
         frame: work.frame,
         step: work.step
       })
       return brokenTurn(work)
-    case "AskLimit": {
+    case "RequestLimitApproval": {
       loop.reportFault("the question about a limit broke", exception, { limit: work.limit })
       const stopping = { status: "failed", by: "runtime", reason: work.limit } as const
       return { _tag: "Stops", stopping }

@@ -1,6 +1,6 @@
 /**
  * Makes room in a prompt that is too long. The cut, with its summary, is an input for the decider, so that a restart takes it
- * from the journal and asks no model again.
+ * from the journal and calls no model again.
  */
 import { Effect, Exit } from "effect"
 import type { Plan } from "../../../src/conversation/CompactionPlan.ts"
@@ -73,8 +73,8 @@ const spent = (
 })
 
 /**
- * The compaction that the turn needs, as a finished Effect unless a model has to be asked for a summary. Undefined where
- * there is nothing to leave out: then the turn is asked as it is.
+ * The compaction that the turn needs, as a finished Effect unless a model has to write a summary. Undefined where
+ * there is nothing to leave out: then the turn is made as it is.
  */
 export const compaction = (
   services: Services,

@@ -5,7 +5,7 @@
 import { Effect } from "effect"
 import type { Digest, SecureRandom } from "effect/crypto"
 import { argsSummary } from "../../../src/approval/ArgsSummary.ts"
-import { askedOf } from "../../../src/approval/ShownApproval.ts"
+import { shownByRequest } from "../../../src/approval/ShownApproval.ts"
 import { ApprovalId } from "../../../src/Ids.ts"
 import type { RunId } from "../../../src/Ids.ts"
 import { extensionOf, extensionText, limitPlace } from "../../../src/run/RunBreach.ts"
@@ -21,7 +21,7 @@ export interface Services {
   readonly policy_version: string
 }
 
-export type AskLimitApproval = (
+export type RequestLimitApproval = (
   run: RunId,
   state: RunState,
   limit: LimitName
@@ -34,7 +34,7 @@ const tool_key = `troupe.${tool_name}@1`
 const shownUse = (used: number | string): number | string =>
   typeof used === "string" ? used.replace(/(\.\d{4})\d+$/, "$1") : used
 
-export const make = ({ digest, policy_version, random }: Services): AskLimitApproval =>
+export const make = ({ digest, policy_version, random }: Services): RequestLimitApproval =>
   Effect.fnUntraced(function* (run: RunId, state: RunState, limit: LimitName) {
     const { address, tenant } = state.accepted
     const extension = extensionOf(state, limit)
@@ -60,6 +60,6 @@ export const make = ({ digest, policy_version, random }: Services): AskLimitAppr
         correlation_id: approval
       }
     }
-    const shown_digest = yield* shownDigest(digest, askedOf(run, tenant, request))
-    return { _tag: "AsksLimit", request: { ...request, shown_digest } }
+    const shown_digest = yield* shownDigest(digest, shownByRequest(run, tenant, request))
+    return { _tag: "RequestsLimitApproval", request: { ...request, shown_digest } }
   })

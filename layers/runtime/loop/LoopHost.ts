@@ -1,5 +1,5 @@
 /**
- * What the parts of a run's loop ask of it: its work in flight (`InFlight`), its calls (`LoopCall`), and its coroutine. One
+ * What the parts of a run's loop need of it: its work in flight (`InFlight`), its calls (`LoopCall`), and its coroutine. One
  * interface, so that each of them can be read with this file and nothing else of the loop.
  */
 import type { Exit } from "effect"

@@ -13,7 +13,7 @@ import type { Deadlines } from "../tool/Deadlines.ts"
 import type { ReportFault } from "../tool/Faults.ts"
 import type { ToolInvoker } from "../tool/ToolInvoker.ts"
 import type { ToolOutput } from "./Feed.ts"
-import type { AskLimitApproval } from "./LimitApproval.ts"
+import type { RequestLimitApproval } from "./LimitApproval.ts"
 import type { LoopScheduler } from "./LoopScheduler.ts"
 import type { Weights } from "./PromptMeter.ts"
 
@@ -30,7 +30,7 @@ export interface LoopServices {
   /** Sizes of prompts' parts that were counted before. */
   readonly weights: Weights
   /** Makes the question to a person about a limit that a run has reached. */
-  readonly askLimitApproval: AskLimitApproval
+  readonly requestLimitApproval: RequestLimitApproval
   /** Undefined = turns have no cost. */
   readonly prices: Prices | undefined
   /** Reports defects to operators. */

@@ -11,7 +11,7 @@ import { filtered_reason } from "../../../src/run/CutTurn.ts"
 import type { RunInput, Turn } from "../../../src/run/RunDecider.ts"
 import type { ModelTurned, ProposedCall } from "../../../src/run/RunEvent.ts"
 import type { FrameState, RunState } from "../../../src/run/RunState.ts"
-import type { AskModel } from "../../../src/run/RunWork.ts"
+import type { CallModel } from "../../../src/run/RunWork.ts"
 import type { ResolvedAgent } from "../../../services/AgentDirectory.ts"
 import type { ModelError } from "../../../services/ModelGateway.ts"
 import type { InputWork, StartedWork, TimedWork } from "../tool/CallHost.ts"
@@ -22,10 +22,10 @@ import { compaction } from "./Compactor.ts"
 import type { LoopServices } from "./LoopServices.ts"
 import type { PromptMeter } from "./PromptMeter.ts"
 
-/** A turn that is asked for, with all that it needs. One object per turn (bench row `step`). */
+/** A wanted turn, with all that it needs. One object per turn (bench row `step`). */
 export class ModelTurn implements CompactionSubject, TimedWork<Turn, ModelError> {
   readonly services: Pick<LoopServices, "prices" | "report" | "model" | "delta">
-  readonly asked: AskModel
+  readonly work: CallModel
   readonly run: RunId
   readonly state: RunState
   readonly frame: FrameState
@@ -37,7 +37,7 @@ export class ModelTurn implements CompactionSubject, TimedWork<Turn, ModelError>
 
   constructor(
     services: ModelTurn["services"],
-    asked: AskModel,
+    work: CallModel,
     run: RunId,
     state: RunState,
     frame: FrameState,
@@ -45,7 +45,7 @@ export class ModelTurn implements CompactionSubject, TimedWork<Turn, ModelError>
     meter: PromptMeter
   ) {
     this.services = services
-    this.asked = asked
+    this.work = work
     this.run = run
     this.state = state
     this.frame = frame
@@ -63,40 +63,40 @@ export class ModelTurn implements CompactionSubject, TimedWork<Turn, ModelError>
   }
 
   late(): RunInput {
-    return brokenTurn(this.asked)
+    return brokenTurn(this.work)
   }
 }
 
 /**
- * Asks for the turn, or makes room in its prompt first: then the turn is wanted again once that is journaled. A gateway that
+ * Calls the model, or makes room in its prompt first: then the turn is wanted again once that is journaled. A gateway that
  * throws, or that gives what is not JSON, fails this turn and not the loop.
  */
-export const askModel = (turn: ModelTurn): StartedWork =>
+export const callModel = (turn: ModelTurn): StartedWork =>
   callCatching(begin, turn, undefined, (defect) => ({ effect: Exit.die(defect) }))
 
 const begin = (turn: ModelTurn): StartedWork => {
-  const { agent, asked, frame, meter, run, services, state } = turn
+  const { agent, frame, meter, run, services, state, work } = turn
   if (meter.isOver(state, agent, frame)) {
     const work = cut(turn, "bound")
     if (work !== undefined) return work
   }
-  const { step } = asked
+  const { step } = work
   const { spec } = agent
   turn.effect = services.model.turn(
     {
       run,
       trace_id: state.accepted.trace_id,
       agent: spec.name,
-      frame: asked.frame,
+      frame: work.frame,
       step,
       model: spec.model,
       system: spec.instructions,
       history: meter.history(state, frame),
       transcript: frame.transcript,
-      tools: asked.tools ? agent.modelTools : [],
+      tools: work.tools ? agent.modelTools : [],
       settings: spec.model_settings
     },
-    (delta) => services.delta(run, asked.frame, step, delta)
+    (delta) => services.delta(run, work.frame, step, delta)
   )
   return turn
 }
@@ -117,14 +117,14 @@ const cutIfTooLong = (turn: ModelTurn, cause: Cause.Cause<ModelError>): InputWor
 const inputOf = (turn: ModelTurn, exit: Exit.Exit<Turn, ModelError>): RunInput => {
   if (Exit.isSuccess(exit)) return finished(turn, exit.value)
   const error = Cause.findErrorOption(exit.cause)
-  return Option.isSome(error) ? failed(turn.asked, error.value) : broken(turn, exit.cause)
+  return Option.isSome(error) ? failed(turn.work, error.value) : broken(turn, exit.cause)
 }
 
-const finished = (asking: ModelTurn, turn: Turn): RunInput => {
-  const { agent, asked, services } = asking
-  const { frame, step } = asked
+const finished = (wanted: ModelTurn, turn: Turn): RunInput => {
+  const { agent, services, work } = wanted
+  const { frame, step } = work
   const { prices } = services
-  if (!isTurn(turn)) return broken(asking, Cause.die(new TypeError("the gateway gave no turn")))
+  if (!isTurn(turn)) return broken(wanted, Cause.die(new TypeError("the gateway gave no turn")))
   const calls = ownCalls(turn.calls)
   // The spread comes first: a literal that begins with one is copied at once, any other member by member (bench row `step`).
   const turned: ModelTurned = { ...turn, _tag: "ModelTurned", frame, step, calls }
@@ -153,40 +153,40 @@ const ownCall = (call: ProposedCall): ProposedCall =>
 /** In the place of the text that was no JSON, for the model. */
 const beyond_bounds = `they nest deeper than ${bounds_default.depth_max}, hold more than ${bounds_default.values_max} values, or a number that JSON cannot say`
 
-const failed = (asked: AskModel, { kind, message, reason }: ModelError): RunInput => {
+const failed = (work: CallModel, { kind, message, reason }: ModelError): RunInput => {
   const why =
     reason === "graph_stopped"
-      ? // No model was asked.
+      ? // No model was called.
         reason
       : reason === "content_filter"
         ? filtered_reason
         : `model_${kind}`
-  return turnFailed(asked, why, message, kind === "transient")
+  return turnFailed(work, why, message, kind === "transient")
 }
 
 /** Operators get the defect; the run is told that there was one. */
-const broken = ({ agent, asked, run, services, state }: ModelTurn, cause: Cause.Cause<unknown>) => {
+const broken = ({ agent, run, services, state, work }: ModelTurn, cause: Cause.Cause<unknown>) => {
   services.report("a turn of a model broke", exceptionOf(cause), {
     run_id: run,
     tenant: state.accepted.tenant,
     trace_id: state.accepted.trace_id,
     agent: agent.spec.name,
-    frame: asked.frame,
-    step: asked.step
+    frame: work.frame,
+    step: work.step
   })
-  return brokenTurn(asked)
+  return brokenTurn(work)
 }
 
 /** The input of a turn whose gateway failed by a defect. */
-export const brokenTurn = (asked: AskModel): RunInput =>
-  turnFailed(asked, "model_defect", "the model gateway failed by a defect")
+export const brokenTurn = (work: CallModel): RunInput =>
+  turnFailed(work, "model_defect", "the model gateway failed by a defect")
 
 /** The input of a turn whose agent is not defined here. */
-export const unknownAgent = (asked: AskModel): RunInput =>
-  turnFailed(asked, "unknown_agent", "the agent is not defined in this process")
+export const unknownAgent = (work: CallModel): RunInput =>
+  turnFailed(work, "unknown_agent", "the agent is not defined in this process")
 
 const turnFailed = (
-  { frame, step }: AskModel,
+  { frame, step }: CallModel,
   reason: string,
   message: string,
   transient = false

@@ -23,7 +23,7 @@ import type { Exception } from "../../../src/error/Exception.ts"
 import type { FrameId, RunId } from "../../../src/Ids.ts"
 import { rootFrame } from "../../../src/Ids.ts"
 import type { RunInput } from "../../../src/run/RunDecider.ts"
-import type { AskModel, RunCall, Work } from "../../../src/run/RunWork.ts"
+import type { CallModel, RunCall, Work } from "../../../src/run/RunWork.ts"
 import { wantedCalls, wantedWork } from "../../../src/run/RunWork.ts"
 import type { RunState } from "../../../src/run/RunState.ts"
 import { isParkable } from "../../../src/run/RunState.ts"
@@ -40,7 +40,7 @@ import { InFlight } from "./InFlight.ts"
 import { LoopCall } from "./LoopCall.ts"
 import type { LoopHost } from "./LoopHost.ts"
 import type { LoopServices } from "./LoopServices.ts"
-import { askModel, ModelTurn, unknownAgent } from "./ModelTurn.ts"
+import { callModel, ModelTurn, unknownAgent } from "./ModelTurn.ts"
 import { PromptMeter } from "./PromptMeter.ts"
 import type { RunWakeup } from "./RunWakeup.ts"
 import type { LoopFailure, Transaction } from "./RunWriter.ts"
@@ -189,7 +189,7 @@ class Loop implements LoopHost {
       if (this.#wakeup.pending) yield* this.writer.catchUp()
 
       const waiters = this.#decide()
-      // Calls start before the turn that asked for them is durable: a read may be done again, and any other waits for its
+      // Calls start before the turn that proposed them is durable: a read may be done again, and any other waits for its
       // own dispatch. A call that is done at once shares the append of its turn.
       if (this.writer.isAhead) this.#startCalls()
       const callWaiters = this.#inbox === no_items ? no_items : this.#decide()
@@ -288,7 +288,7 @@ class Loop implements LoopHost {
       const each = wanted[i]!
       if (inFlight.has(each.key)) continue
       if (each._tag !== "RunCall") {
-        if (each._tag === "AskLimit" || each.start) inFlight.start(each)
+        if (each._tag === "RequestLimitApproval" || each.start) inFlight.start(each)
       } else if (each.start && parallel < parallel_max) {
         // `start` returns true when the call was done at once: then nothing of it is in flight.
         if (!inFlight.start(each)) parallel++
@@ -300,21 +300,21 @@ class Loop implements LoopHost {
     switch (wanted._tag) {
       case "RunCall":
         return this.#beginCall(wanted)
-      case "AskModel":
+      case "CallModel":
         return this.#beginTurn(wanted)
-      case "AskLimit": {
+      case "RequestLimitApproval": {
         const { run, state } = this.writer
-        return { effect: this.#services.askLimitApproval(run, state, wanted.limit) }
+        return { effect: this.#services.requestLimitApproval(run, state, wanted.limit) }
       }
     }
   }
 
-  #beginTurn(asked: AskModel): StartedWork {
+  #beginTurn(work: CallModel): StartedWork {
     const { run, state } = this.writer
-    const frame = state.frames.get(asked.frame)!
+    const frame = state.frames.get(work.frame)!
     const agent = this.#services.directory.get(frame.agent)
-    if (agent === undefined) return { effect: Effect.succeed(unknownAgent(asked)) }
-    return askModel(new ModelTurn(this.#services, asked, run, state, frame, agent, this.#meter))
+    if (agent === undefined) return { effect: Effect.succeed(unknownAgent(work)) }
+    return callModel(new ModelTurn(this.#services, work, run, state, frame, agent, this.#meter))
   }
 
   #beginCall(wanted: RunCall): StartedWork {

@@ -30,15 +30,15 @@ export const unrepeatableBegunAt = (
 ): number | undefined =>
   tool !== undefined && isDispatched(tool.spec) && !tool.spec.idempotent ? begun_at : undefined
 
-/** Asks the tools of a worker what became of their calls. `hostOf` makes a call's host, `gateOf` finds a tool's gate. */
+/** Reconciles the lost calls of a worker's tools. `hostOf` makes a call's host, `gateOf` finds a tool's gate. */
 export const makeLostCalls = (
   tools: ReadonlyMap<string, AgentTool>,
   body: Pick<ToolBody, "reconcile">,
   gateOf: (tool: string) => ToolGate | undefined,
   hostOf: (delivery: ToolDelivery, call: CallMessage) => CallHost
 ) => {
-  /** A tool that may not run here is not asked either. */
-  const ask = (
+  /** A tool that may not run here does not reconcile here either. */
+  const reconcile = (
     delivery: ToolDelivery,
     call: CallMessage,
     over_at: number
@@ -49,8 +49,8 @@ export const makeLostCalls = (
     }
     const args = gate.tool.decode(call.arguments ?? {})
     if (Exit.isFailure(args)) return Effect.succeed(reconciliation_unknown)
-    const asked = body.reconcile(hostOf(delivery, call), gate.tool, args.value, over_at)
-    return Effect.provideContext(asked, no_memory)
+    const reconciled = body.reconcile(hostOf(delivery, call), gate.tool, args.value, over_at)
+    return Effect.provideContext(reconciled, no_memory)
   }
 
   /** What became of the call that was begun at this time; undefined = nothing was done, and it may be run. */
@@ -66,7 +66,7 @@ export const makeLostCalls = (
     if ((yield* Clock.currentTimeMillis) < over_at) {
       return { _tag: "GivesBack", why: "its lost attempt may still act", retry_at: over_at }
     }
-    const found = yield* ask(delivery, call, over_at)
+    const found = yield* reconcile(delivery, call, over_at)
     switch (found._tag) {
       case "Settled": {
         const { outcome } = found
@@ -74,8 +74,8 @@ export const makeLostCalls = (
       }
       case "Unknown":
         return unknownAnswer(call)
-      case "Unasked":
-        return { _tag: "GivesBack", why: "its tool could not be asked what became of it" }
+      case "Unanswered":
+        return { _tag: "GivesBack", why: "its tool could not say what became of it" }
       case "NotHappened":
         return undefined
     }

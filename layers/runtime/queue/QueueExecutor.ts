@@ -95,7 +95,7 @@ const invokerServices = Effect.fnUntraced(function* (
     clock: yield* Clock.Clock,
     deadlines: yield* Deadlines.make,
     policy,
-    // It binds approvals to a policy. A worker asks no person: a call that would need one is refused (`answerOf`).
+    // It binds approvals to a policy. A worker requests no approval: a call that would need one is refused (`answerOf`).
     policy_version: "",
     guards: yield* ToolGuards.make(tools.values()),
     attempted: yield* ToolAttemptObservers

@@ -124,7 +124,7 @@ const messageOf = (
     principal: call.principal,
     // The span of the worker is a child of this one.
     ...(span === undefined ? undefined : { traceparent: traceparentOf(span) }),
-    // The gate here has let the call run. Where no approval was needed here, the worker's gate asks for none either.
+    // The gate here has let the call run. Where no approval was needed here, the worker's gate requests none either.
     ...(call.approved_by === undefined ? { permission: "allow" } : undefined)
   }
 })

@@ -55,7 +55,7 @@ const roomsOf = ({ in_flight, limit }: ClaimRequest) => {
   }
 }
 
-/** Of a message of a topic that was not asked for. */
+/** Of a message of a topic that the claim did not name. */
 const unrouted: DeliveryHandler = ({ topic }) =>
   Effect.die(
     new Error(`the outbox gave a message of the topic ${topic}, which no handler delivers`)

@@ -1,6 +1,6 @@
 /**
  * Answers the questions of a replay from its recording, so that no person is asked: the same decision by the same person,
- * bound to the arguments that the replay asks about.
+ * bound to the arguments of the replay's own question.
  */
 import { Effect } from "effect"
 import type { Digest } from "effect/crypto"
@@ -19,7 +19,7 @@ export const openRequests = (state: RunState): ReadonlyArray<ApprovalRequested> 
   const questions: Array<ApprovalRequested> = []
   if (state.question !== undefined) questions.push(state.question)
   for (const { phase } of state.open) {
-    if (phase._tag === "Asking") questions.push(phase.request)
+    if (phase._tag === "AwaitingApproval") questions.push(phase.request)
   }
   return questions
 }
@@ -51,7 +51,7 @@ export const make = (
   return {
     answer: Effect.fnUntraced(function* (state, request) {
       const same = left.get(subjectOf(request)) ?? []
-      // The question of the same call first; another model than the recorded one may ask at another call.
+      // The question of the same call first; another model than the recorded one may need it at another call.
       const place = same.findIndex((each) => each.request.call === request.call)
       const [found] = same.splice(Math.max(place, 0), 1)
       if (found?.answer === undefined) return false
@@ -62,10 +62,10 @@ export const make = (
         yield* Effect.ignore(journal.amend(run, (now) => expireApproval(now, call, approval, late)))
         return true
       }
-      const { approvers, arguments: asked, policy_version, tool_key } = request
+      const { approvers, arguments: proposed, policy_version, tool_key } = request
       const { by, decision } = answer
       const { tenant } = state.accepted
-      const changed = decision._tag === "Modify" ? decision.arguments : asked
+      const changed = decision._tag === "Modify" ? decision.arguments : proposed
       const bound =
         decision._tag === "Modify"
           ? yield* approvalDigest(

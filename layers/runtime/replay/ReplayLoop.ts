@@ -66,7 +66,7 @@ const stopsOf = (
     stop,
     /** Stops the run as it was stopped, or because there is no more of the recording. */
     atEnd: stopAs("end_of_recording"),
-    /** Stops the run as it was stopped, or because it asks what nobody has answered. */
+    /** Stops the run as it was stopped, or because nobody has answered its question. */
     atUnanswered: stopAs("nobody_is_asked")
   }
 }
@@ -125,7 +125,7 @@ export const make = Effect.fnUntraced(function* (options: Options, wakeup: RunWa
     weights: PromptMeter.make(yield* Tokenizer),
     // A recorded turn has its cost.
     prices: model === undefined ? undefined : yield* PriceBook,
-    askLimitApproval: LimitApproval.make({ digest, random, policy_version }),
+    requestLimitApproval: LimitApproval.make({ digest, random, policy_version }),
     report: yield* makeFaultReporter,
     // A refusal stops the run once the call's result is durable: an earlier stop would take the result's place.
     onDurable: (_run, _state, events) => {

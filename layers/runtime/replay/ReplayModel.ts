@@ -8,7 +8,7 @@ import type { Turn } from "../../../src/run/RunDecider.ts"
 import type { ModelGateway, ModelRequest } from "../../../services/ModelGateway.ts"
 import { ModelError } from "../../../services/ModelGateway.ts"
 
-/** `ended` runs when a turn is asked for that the recording does not have; that turn never completes. */
+/** `ended` runs when the loop wants a turn that the recording does not have; that turn never completes. */
 export const make = (recording: Recording, ended: Effect.Effect<void>): ModelGateway["Service"] => {
   const { compactions, turns } = recording
   return {

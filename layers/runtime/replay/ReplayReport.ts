@@ -26,7 +26,7 @@ export class RunStillOpen extends Schema.TaggedError<RunStillOpen>()("RunStillOp
   status: Schema.String
 }) {
   override get message(): string {
-    return `run ${this.run_id} is ${this.status}: it can be replayed when it has ended (decide what it asks, or cancel it).`
+    return `run ${this.run_id} is ${this.status}: it can be replayed when it has ended (answer its questions, or cancel it).`
   }
 }
 

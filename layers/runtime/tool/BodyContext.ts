@@ -23,7 +23,7 @@ export interface BodyContext {
   /** A tracer listens: only then a body has a span. */
   readonly traced: boolean
   readonly meter: SpendingMeter
-  /** Do the kill switch and the policy let the tool run with these arguments without asking a person? */
+  /** Do the kill switch and the policy let the tool run with these arguments without a person's approval? */
   readonly permits: (host: CallHost, args: unknown) => boolean
 }
 
@@ -31,7 +31,7 @@ export interface BodyContextOptions {
   /** Absent = what bodies spend on models is counted and not costed. */
   readonly prices?: Prices | undefined
   /**
-   * Do the kill switch and the policy let this tool run for this call's sender with these arguments without asking? Nothing
+   * Do the kill switch and the policy let this tool run for this call's sender with these arguments without approval? Nothing
    * else of the gate is checked. Absent = no.
    */
   readonly permits?: (tool: AgentTool, host: CallHost, args: unknown) => boolean

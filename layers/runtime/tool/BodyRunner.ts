@@ -53,7 +53,7 @@ export interface BodyRunner extends RetryServices {
   ) => Effect.Effect<Exit.Exit<A, E> | undefined, never, AgentMemory>
   /** The key of the call itself, or that of its side effect where the tool declares an `idempotency_key`. */
   readonly keyOf: (host: CallHost, call: CallId, tool: AgentTool) => Effect.Effect<string>
-  /** Asks the tool once, within its timeout, what became of a lost call. `over_at`: when the call was over, in ms since 1970. */
+  /** Has the tool say once, within its timeout, what became of a lost call. `over_at`: when the call was over, in ms since 1970. */
   readonly reconcile: (
     call: DispatchedCall,
     over_at: number
@@ -137,13 +137,16 @@ export const make = (services: BodyServices): BodyRunner => {
         : sideEffectIdempotencyKey(digest, host.run, identity)
     },
     reconcile: Effect.fnUntraced(function* ({ args, host, key, tool }, over_at) {
-      const question = tool.reconcile
-      if (question === undefined) return reconciliation_unknown
+      const { reconcile } = tool
+      if (reconcile === undefined) return reconciliation_unknown
       const body = contextOf(tool, host.context)
-      const asked = Effect.suspend(() =>
-        handlerEffect(question, args, new HandlerContext(host, body, key, over_at))
+      const reconciled = Effect.suspend(() =>
+        handlerEffect(reconcile, args, new HandlerContext(host, body, key, over_at))
       )
-      const exit = yield* within(Effect.provideContext(asked, body.context), tool.spec.timeout_ms)
+      const exit = yield* within(
+        Effect.provideContext(reconciled, body.context),
+        tool.spec.timeout_ms
+      )
       return reconciliationOf(host, tool, exit)
     })
   }

@@ -1,5 +1,5 @@
 /**
- * Asks a person whether a call may run, unless one has approved exactly this call of this tool. The question ends the work
+ * Requests approval of a call, unless a person has approved exactly this call of this tool. The request ends the work
  * of the call: whatever is decided, the call passes the gate again from its arguments on, in this process or another.
  */
 import type { Clock } from "effect"
@@ -8,7 +8,7 @@ import { Effect } from "effect"
 import type { Digest, SecureRandom } from "effect/crypto"
 import type { Decision } from "../../../src/approval/Approval.ts"
 import { argsSummary } from "../../../src/approval/ArgsSummary.ts"
-import { askedOf } from "../../../src/approval/ShownApproval.ts"
+import { shownByRequest } from "../../../src/approval/ShownApproval.ts"
 import { ApprovalId } from "../../../src/Ids.ts"
 import type { RunInput } from "../../../src/run/RunDecider.ts"
 import type { Proposal } from "./CallDigests.ts"
@@ -19,7 +19,7 @@ export interface ApprovalServices {
   readonly clock: Clock.Clock
   readonly digest: Digest.Digest["Service"]
   readonly random: SecureRandom.SecureRandom["Service"]
-  /** Part of every approval digest: a changed policy asks again. */
+  /** Part of every approval digest: a changed policy requests approval again. */
   readonly policy_version: string
 }
 
@@ -77,16 +77,16 @@ const question = Effect.fnUntraced(function* (
       ? undefined
       : { expires_at: clock.currentTimeMillisUnsafe() + spec.approval_expires_ms })
   }
-  const asked = askedOf(host.run, host.accepted.tenant, request)
-  return { ...request, shown_digest: yield* shownDigest(digest, asked) }
+  const shown = shownByRequest(host.run, host.accepted.tenant, request)
+  return { ...request, shown_digest: yield* shownDigest(digest, shown) }
 })
 
-/** The question to be asked about the call; undefined = it is approved, as it is and of the tool as it is. */
+/** The approval that the call has to request; undefined = it is approved, as it is and of the tool as it is. */
 export const approvalFor = Effect.fnUntraced(function* (
   services: ApprovalServices,
   host: CallHost,
   tool: AgentTool
-): Effect.fn.Return<Extract<RunInput, { readonly _tag: "Asks" }> | undefined> {
+): Effect.fn.Return<Extract<RunInput, { readonly _tag: "RequestsApproval" }> | undefined> {
   const digests = yield* digestsOf(services, host, tool)
   const { phase } = host.call()
   const isApproved =
@@ -95,5 +95,5 @@ export const approvalFor = Effect.fnUntraced(function* (
     isApproving(phase.decision) &&
     phase.digest === digests.approval
   if (isApproved) return undefined
-  return { _tag: "Asks", request: yield* question(services, host, tool, digests) }
+  return { _tag: "RequestsApproval", request: yield* question(services, host, tool, digests) }
 })

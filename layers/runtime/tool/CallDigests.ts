@@ -12,13 +12,13 @@ import { no_policy } from "../../../src/permission/Policy.ts"
 import type { ToolSpec } from "../../../src/tool/ToolSpec.ts"
 import { remote_provider } from "../../../src/tool/ToolMessage.ts"
 
-/** Part of every approval digest: a changed policy asks again. */
+/** Part of every approval digest: a changed policy requests approval again. */
 export const PolicyVersion = Context.Reference<string>("troupe/PolicyVersion", {
   defaultValue: () => "1"
 })
 
 /**
- * The version of a policy: the one that it declares, or a digest of its rules, so that a changed policy asks again even where
+ * The version of a policy: the one that it declares, or a digest of its rules, so that a changed policy requests approval again even where
  * its version was not changed.
  */
 export const policyVersionOf = Effect.fnUntraced(function* (
@@ -51,7 +51,7 @@ export const approvalDigest = (
   call: CallId
 ): Effect.Effect<string> => digestOf(digest, { ...proposal, run, call })
 
-/** Of everything that a person is shown, so that a decision stands only for what was asked. */
+/** Of everything that a person is shown, so that a decision stands only for what was shown. */
 export const shownDigest = (
   digest: Digest.Digest["Service"],
   shown: ShownApproval

@@ -69,7 +69,7 @@ export interface TimedWork<A = unknown, E = unknown> {
   readonly fork?: Fork
   /** The input for the decider that its exit stands for. */
   ended(exit: Exit.Exit<A, E>): RunInput
-  /** What is to run in its place after this failure. Undefined = `ended` is asked. */
+  /** What is to run in its place after this failure. Undefined = `ended` decides. */
   instead?(cause: Cause.Cause<E>): InputWork | undefined
   late(): RunInput
 }

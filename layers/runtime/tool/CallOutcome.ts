@@ -51,7 +51,7 @@ export const callFinished = (call: CallId, outcome: Outcome): RunInput => ({
 export const callLost = (host: CallHost, call: CallId): RunInput =>
   withSpending<Extract<RunInput, { readonly _tag: "Lost" }>>(host, { _tag: "Lost", call })
 
-/** Does the event of this outcome carry marks of its tool's spec? The fold cannot ask a registry for them. */
+/** Does the event of this outcome carry marks of its tool's spec? The fold cannot look them up in a registry. */
 const isMarked = ({ spec }: AgentTool, outcome: Outcome): boolean =>
   outcome._tag === "Value" && (spec.stop_loop === true || spec.text_result === true)
 

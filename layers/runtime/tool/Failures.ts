@@ -67,7 +67,7 @@ export const isOutcomeLost = (cause: Cause.Cause<unknown>): boolean => {
   )
 }
 
-/** The reason of a failure that leaves its outcome open for good: asking the tool would say no more. */
+/** The reason of a failure that leaves its outcome open for good: the tool's `reconcile` would say no more. */
 export const outcome_unknown_reason = "OUTCOME_UNKNOWN"
 
 export const isOutcomeUnknowable = (cause: Cause.Cause<unknown>): boolean =>

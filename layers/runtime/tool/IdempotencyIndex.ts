@@ -27,7 +27,7 @@ export class IdempotencyIndex {
   readonly #state: RunState
   /**
    * Calls that are not indexed. The iterator of a map goes on with entries that are added later, for as long as it has
-   * not reached the end: it is never asked for more calls than there are.
+   * not reached the end: no more calls are read than there are.
    */
   readonly #rest: Iterator<CallState>
   #seen = 0

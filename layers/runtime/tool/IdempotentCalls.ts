@@ -44,7 +44,7 @@ const sharedOutcome = (first: CallId, end: RunInput | undefined): Outcome | unde
 /** The outcome of an earlier call of the same side effect that has one, or that a person has to decide first. */
 const earlierOutcome = (others: Iterable<CallState>): Outcome | undefined => {
   for (const { id, phase } of others) {
-    if (phase._tag === "Asking" || phase._tag === "Unknown") {
+    if (phase._tag === "AwaitingApproval" || phase._tag === "Unknown") {
       return refusedAsDuplicate(id, "which waits for a person")
     }
     if (phase._tag !== "Settled") continue

@@ -1,7 +1,7 @@
 /**
- * The body of a write whose tool can be asked what became of a call: its dispatch is journaled like that of any other write,
- * and where its outcome is lost the tool is asked, but not before the lost attempt is over. A call that did not happen is
- * sent again under the same key with a dispatch of its own; where the tool cannot say, the outcome is unknown.
+ * The body of a write whose tool has a `reconcile`: its dispatch is journaled like that of any other write,
+ * and where its outcome is lost `reconcile` says what became of it, but not before the lost attempt is over. A call that did not happen is
+ * sent again under the same key with a dispatch of its own; where `reconcile` cannot say, the outcome is unknown.
  */
 import type { Clock } from "effect"
 import { Deferred, Effect, Exit } from "effect"
@@ -24,10 +24,10 @@ import type { Reconciliation } from "./Reconciliation.ts"
 
 /** How often one owner of the run sends a call that did not happen. */
 const sends_max = 3
-/** How often a question that could not be answered is put, and the first of the waits in between. */
-const asks_max = 3
-const ask_again_ms = 500
-/** A dispatch that takes the journal longer than this begins no body: a later owner may ask by then. */
+/** How often `reconcile` is called where it fails, and the first of the waits in between. */
+const reconciles_max = 3
+const reconcile_again_ms = 500
+/** A dispatch that takes the journal longer than this begins no body: a later owner may reconcile the call by then. */
 const dispatch_ms_max = 5_000
 
 const notDone = ({ spec }: AgentTool): ToolTransientError =>
@@ -49,11 +49,11 @@ const elapsedMs = (clock: Clock.Clock): number =>
 type Sent =
   /** The dispatch does not stand: nothing was done. */
   | { readonly _tag: "Refused" }
-  /** The dispatch took longer than its grace, and no body began: the next owner of the run may already ask. */
+  /** The dispatch took longer than its grace, and no body began: the next owner of the run may already reconcile the call. */
   | { readonly _tag: "Late" }
   /** The attempt ended, and its exit says what it did. */
   | { readonly _tag: "Ended"; readonly exit: Exit.Exit<unknown, unknown> }
-  /** The exit says nothing, but the attempt is over and cannot act any more: the tool may be asked. */
+  /** The exit says nothing, but the attempt is over and cannot act any more: it may be reconciled. */
   | { readonly _tag: "Lost"; readonly over_at: number }
   /** The exit says nothing, and the tool cannot say more or the attempt may still act. */
   | { readonly _tag: "Unknown" }
@@ -67,7 +67,7 @@ const send = Effect.fnUntraced(function* (
   const { call, host, key, tool } = body
   const { timeout_ms } = tool.spec
   const grace_ms = graceOf(tool)
-  const asked_at = elapsedMs(clock)
+  const dispatched_at = elapsedMs(clock)
   const over_at = Math.max(
     clock.currentTimeMillisUnsafe() + grace_ms + timeout_ms,
     overAtOf(host.call().phase) + 1
@@ -80,11 +80,11 @@ const send = Effect.fnUntraced(function* (
     tool: tool.key,
     over_at,
     ...dispatchRouteOf(tool),
-    ...(isAgain ? { asked: true } : undefined)
+    ...(isAgain ? { reconciled: true } : undefined)
   })
   if (!stands) return { _tag: "Refused" }
   const began_at = elapsedMs(clock)
-  if (began_at - asked_at > grace_ms) return { _tag: "Late" }
+  if (began_at - dispatched_at > grace_ms) return { _tag: "Late" }
   const ended = Deferred.makeUnsafe<void>()
   const attempt = Effect.onExit(handle(body, key, over_at), () =>
     Effect.sync(() => Deferred.doneUnsafe(ended, Exit.void))
@@ -101,16 +101,16 @@ const send = Effect.fnUntraced(function* (
   return over._tag === "Some" ? { _tag: "Lost", over_at } : { _tag: "Unknown" }
 })
 
-/** The tool's answer. A question that comes to nothing is put again, `asks_max` times in all. */
-const askRepeatedly = Effect.fnUntraced(function* (
+/** What the tool says. Where `reconcile` fails it is called again, `reconciles_max` times in all. */
+const reconcileRepeatedly = Effect.fnUntraced(function* (
   { reconcile }: BodyRunner,
   body: DispatchedCall,
   over_at: number
 ) {
-  for (let asks = 1; ; asks++) {
+  for (let tries = 1; ; tries++) {
     const found = yield* reconcile(body, over_at)
-    if (found._tag !== "Unasked" || asks === asks_max) return found
-    yield* Effect.sleep(ask_again_ms * 4 ** (asks - 1))
+    if (found._tag !== "Unanswered" || tries === reconciles_max) return found
+    yield* Effect.sleep(reconcile_again_ms * 4 ** (tries - 1))
   }
 })
 
@@ -141,7 +141,10 @@ class Ends {
   by(outcome: Outcome): RunInput {
     const { call, host, tool } = this.#body
     const ended_at = this.#clock.currentTimeMillisUnsafe()
-    return { ...bodyFinished(host, tool, call, outcome, this.#began_at, ended_at), asked: true }
+    return {
+      ...bodyFinished(host, tool, call, outcome, this.#began_at, ended_at),
+      reconciled: true
+    }
   }
 
   lost(): RunInput {
@@ -173,7 +176,7 @@ const write = Effect.fnUntraced(function* (
   const ends = new Ends(body, runner.clock)
   if (isLeft) {
     yield* waitUntilOver(runner.clock, body)
-    const found = yield* askRepeatedly(runner, body, overAtOf(host.call().phase))
+    const found = yield* reconcileRepeatedly(runner, body, overAtOf(host.call().phase))
     const end = ends.reconciled(found)
     if (end !== undefined) return end
   }
@@ -186,7 +189,7 @@ const write = Effect.fnUntraced(function* (
       return ends.by(withPossibleSideEffect(bodyOutcome(host, tool, sent.exit)))
     }
     if (sent._tag === "Lost") {
-      const end = ends.reconciled(yield* askRepeatedly(runner, body, sent.over_at))
+      const end = ends.reconciled(yield* reconcileRepeatedly(runner, body, sent.over_at))
       if (end !== undefined) return end
     }
     if (sends === sends_max) return ends.by(failedOutcome(notDone(tool)))

@@ -1,5 +1,5 @@
 /**
- * What the answer of a tool that was asked about a lost call means for the call. Where the tool cannot say, the outcome stays
+ * What a tool's answer about a lost call means for the call. Where the tool cannot say, the outcome stays
  * unknown; it is never guessed.
  */
 import { Cause, Exit } from "effect"
@@ -16,18 +16,18 @@ export type Reconciliation =
   /** The call did nothing, and may be run. */
   | { readonly _tag: "NotHappened" }
   | { readonly _tag: "Unknown" }
-  /** The question failed, and may succeed at another time. */
-  | { readonly _tag: "Unasked" }
+  /** `reconcile` failed, and may succeed at another time. */
+  | { readonly _tag: "Unanswered" }
 
 export const reconciliation_unknown: Reconciliation = { _tag: "Unknown" }
 
-/** `exit` is that of the tool's `reconcile`; undefined = the question ran out of time. */
+/** `exit` is that of the tool's `reconcile`; undefined = it ran out of time. */
 export const reconciliationOf = (
   host: Pick<CallHost, "reportFault">,
   tool: AgentTool,
   exit: Exit.Exit<unknown, unknown> | undefined
 ): Reconciliation => {
-  if (exit === undefined) return { _tag: "Unasked" }
+  if (exit === undefined) return { _tag: "Unanswered" }
   if (Exit.isSuccess(exit)) {
     // What an author's function gives is checked by its tag: from JavaScript it may be anything.
     const answer = exit.value as Reconciled | undefined
@@ -48,15 +48,15 @@ export const reconciliationOf = (
     }
   }
   const { cause } = exit
-  if (Cause.hasInterruptsOnly(cause)) return { _tag: "Unasked" }
+  if (Cause.hasInterruptsOnly(cause)) return { _tag: "Unanswered" }
   const found = Cause.findErrorOption(cause)
-  // A defect or a failure of no class is a fault of the question, and says nothing of the call.
+  // A defect or a failure of no class is a fault of `reconcile`, and says nothing of the call.
   if (found._tag === "None" || !isToolError(found.value)) {
     host.reportFault("the reconcile of a tool broke", exceptionOf(cause), tool.spec.name)
     return reconciliation_unknown
   }
   const error = found.value
   return error._tag === "ToolTransientError"
-    ? { _tag: "Unasked" }
+    ? { _tag: "Unanswered" }
     : { _tag: "Settled", outcome: withPossibleSideEffect(failedOutcome(error)) }
 }

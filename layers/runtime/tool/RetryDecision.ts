@@ -1,6 +1,6 @@
 /**
  * Whether a body that failed is tried again, and when: inside one call, for tools that declare a retry policy; the model
- * and the loop see one call. It is asked only after a failure, so that a call that succeeds pays nothing for it.
+ * and the loop see one call. It is made only after a failure, so that a call that succeeds pays nothing for it.
  */
 import type { Clock } from "effect"
 import { Cause, Effect, Exit, Random } from "effect"

@@ -1,7 +1,7 @@
 /**
  * Runs the body of a call that the gate let through: its tool's handler, by the strategy that follows from what the tool
  * declares. A read runs within its timeout (`ReadBody`), a write behind its journaled dispatch (`WriteBody`), one whose tool
- * can be asked what became of it by `ReconcilableWrite`, a transactional one in the journal's transaction
+ * has a `reconcile` by `ReconcilableWrite`, a transactional one in the journal's transaction
  * (`TransactionBody`). Each strategy is a `StartBody` made once for a tool; whatever a body does becomes an outcome.
  */
 import { Effect } from "effect"
@@ -28,7 +28,7 @@ export interface ToolBody {
   readonly starterOf: (tool: AgentTool) => StartBody
   /** Runs started work inside the call's own fiber. */
   readonly run: (started: StartedWork) => Effect.Effect<RunInput | undefined, never, AgentMemory>
-  /** Asks the tool what became of this lost call, which was over at `over_at` (ms since 1970), within the tool's timeout. */
+  /** Has the tool say within its timeout what became of this lost call, which was over at `over_at` (ms since 1970). */
   readonly reconcile: (
     host: CallHost,
     tool: AgentTool,

@@ -12,8 +12,8 @@
  * 7. A dispatch that an earlier owner lost may be taken over by this tool; otherwise the call is lost (here).
  * 8. No other call of the run has the same side effect; otherwise the call gets that one's result, or is refused as a
  *    duplicate (`IdempotentCalls.ts`).
- * 9. If the policy says `ask`: a person has approved exactly this call; otherwise one is asked (`CallApproval.ts`). A call
- *    that was dispatched before is not asked about again.
+ * 9. If the policy says `ask`: a person has approved exactly this call; otherwise the call requests approval (`CallApproval.ts`). A
+ *    call that was dispatched before does so no more.
  *
  * Then the body runs (`ToolBody.ts`): limits of the tool, dispatch, attempts, output schema, size limit.
  *
@@ -67,7 +67,7 @@ export interface Services extends ToolBody.Services, ApprovalServices, Unresolve
 type Rules = Pick<Services, "killSwitch"> & { readonly policy: Policy }
 
 /**
- * May this tool send a lost dispatch again, or be asked what became of it? Only the tool that dispatched it may, where the
+ * May this tool send a lost dispatch again, or reconcile it? Only the tool that dispatched it may, where the
  * dispatch names one; and if `on_loss` was `ask`, only while the tool still reconciles.
  */
 const mayTakeOver = (
@@ -92,7 +92,7 @@ const permissionOf = (
   return typeof permission === "function" ? permission(given, host.accepted.roles) : permission
 }
 
-/** Do the kill switch and the policy let the tool run with these arguments without asking? Nothing else is checked. */
+/** Do the kill switch and the policy let the tool run with these arguments without approval? Nothing else is checked. */
 const permits = (rules: Rules, tool: AgentTool, host: CallHost, args: unknown): boolean =>
   !areToolsStopped(rules, host) &&
   effectivePermission(rules.policy, policySubjectOf(tool), args, false, host.accepted.roles) ===
@@ -123,16 +123,16 @@ export const make = (services: Services): ToolInvoker => {
     agentOf: services.agentOf ?? (() => undefined)
   })
 
-  /** Runs the body of a call that a person has approved; otherwise the call ends with the question. */
-  const askOrStart = (host: CallHost, { start, tool }: ToolGate, args: unknown) =>
-    Effect.flatMap(approvalFor(services, host, tool), (question) =>
-      question === undefined
-        ? body.run(start(host, host.call().id, args))
-        : Effect.succeed(question)
+  /** Runs the body of a call that a person has approved; otherwise the call ends with a request for approval. */
+  const startOrRequest = (host: CallHost, { start, tool }: ToolGate, args: unknown) =>
+    Effect.flatMap(approvalFor(services, host, tool), (request) =>
+      request === undefined ? body.run(start(host, host.call().id, args)) : Effect.succeed(request)
     )
 
-  const startBody = (host: CallHost, gate: ToolGate, args: unknown, isAsked: boolean) =>
-    isAsked ? { effect: askOrStart(host, gate, args) } : gate.start(host, host.call().id, args)
+  const startBody = (host: CallHost, gate: ToolGate, args: unknown, needsApproval: boolean) =>
+    needsApproval
+      ? { effect: startOrRequest(host, gate, args) }
+      : gate.start(host, host.call().id, args)
 
   const start = (host: CallHost): StartedWork => {
     const { arguments: given, id, phase, proposed } = host.call()
@@ -154,16 +154,16 @@ export const make = (services: Services): ToolInvoker => {
       return refuseDenied(rules, host, tool, given)
     }
     const isDispatched = phase._tag === "Dispatched"
-    // A dispatch that an earlier owner lost is not run by another tool, nor by one that can no longer be asked.
+    // A dispatch that an earlier owner lost is not run by another tool, nor by one that can no longer reconcile it.
     if (isDispatched && !mayTakeOver(tool, phase)) {
       return { effect: Exit.succeed({ _tag: "Lost", call: id }) }
     }
-    // A dispatch consumed its approval: it is sent again with its key, without a question.
-    const isAsked = permission === "ask" && !isDispatched
+    // A dispatch consumed its approval: it is sent again with its key, without another approval.
+    const needsApproval = permission === "ask" && !isDispatched
     const identity = callIdentityOf(tool, host.call())
     return identity === undefined
-      ? startBody(host, gate, args.value, isAsked)
-      : startOnce(host, tool, identity, () => startBody(host, gate, args.value, isAsked))
+      ? startBody(host, gate, args.value, needsApproval)
+      : startOnce(host, tool, identity, () => startBody(host, gate, args.value, needsApproval))
   }
 
   return {

@@ -25,7 +25,7 @@ const decodeAudited = journalRowDecoder(
     run_id: RunId,
     length: Schema.Int,
     events: Schema.Int,
-    asked: Schema.Int,
+    approvals: Schema.Int,
     records: Schema.Int
   }),
   "audited runs"
@@ -36,7 +36,7 @@ const counted = (sql: SqlClient.SqlClient, limit: number, after: RunId | undefin
     `SELECT r.run_id, r.length,
        (SELECT count(*)::int4 FROM troupe.run_events e WHERE e.run_id = r.run_id AND e.seq < r.length) AS events,
        (SELECT coalesce(sum(CASE WHEN e.type = 'ApprovalRequested' THEN 1 ELSE -1 END), 0)::int4 FROM troupe.run_events e
-         WHERE e.run_id = r.run_id AND e.type IN ('ApprovalRequested', 'ApprovalDecided', 'ApprovalClosed')) AS asked,
+         WHERE e.run_id = r.run_id AND e.type IN ('ApprovalRequested', 'ApprovalDecided', 'ApprovalClosed')) AS approvals,
        (SELECT count(*)::int4 FROM troupe.approvals a WHERE a.run_id = r.run_id AND a.status = 0) AS records
      FROM troupe.runs r WHERE r.status < ${run_over} AND r.run_id > $1::uuid ORDER BY r.run_id LIMIT $2::int4`,
     [after ?? "00000000-0000-0000-0000-000000000000", Math.min(Math.max(limit, 1), page_max)]
@@ -84,8 +84,8 @@ export const make =
         Effect.flatMap(counted(sql, limit, after), decodeAudited),
         orJournalError
       )
-      for (const { asked, events, length, records, run_id } of rows) {
-        if (events === length && asked <= records) continue
+      for (const { approvals, events, length, records, run_id } of rows) {
+        if (events === length && approvals <= records) continue
         yield* (
           marking(repaired(sql, run_id)) as Effect.Effect<
             void,

@@ -16,8 +16,8 @@ import { eventIn } from "./RunRows.ts"
 import { toStoreError } from "../engine/SqlFailure.ts"
 
 const page_max = 500
-/** Events that are looked at for one record: one asks, and arguments of others may name it. */
-const asked_max = 10
+/** Events that are looked at for one record: one requests it, and arguments of others may name it. */
+const requests_max = 10
 
 const StoredObject = Schema.fromJsonString(Schema.Record(Schema.String, Schema.Unknown))
 
@@ -30,16 +30,16 @@ const ApprovalRow = Schema.Struct({
   /** Of its run; null where there is none. */
   run_tenant: Schema.NullOr(Tenant),
   quarantined: Schema.Boolean,
-  /** Events of its run that name it and ask, as they are stored. */
-  asked: Schema.Array(Schema.String)
+  /** Events of its run that request it or name it, as they are stored. */
+  requests: Schema.Array(Schema.String)
 })
 type ApprovalRow = typeof ApprovalRow.Type
 
-/** Where `a` is a record. Of one that is pending also what its run asked: it is searched as text, whatever is stored. */
+/** Where `a` is a record. Of one that is pending also what its run requests: it is searched as text, whatever is stored. */
 const columns = `a.id, a.tenant, a.status, a.payload, a.answer, r.tenant AS run_tenant,
   coalesce(r.status >= ${run_quarantined + run_parked}, false) AS quarantined,
   ARRAY(SELECT e.payload FROM troupe.run_events e WHERE a.status = 0 AND e.run_id = a.run_id
-    AND e.type = 'ApprovalRequested' AND strpos(e.payload, a.id::text) > 0 ORDER BY e.seq LIMIT ${asked_max}) AS asked`
+    AND e.type = 'ApprovalRequested' AND strpos(e.payload, a.id::text) > 0 ORDER BY e.seq LIMIT ${requests_max}) AS requests`
 const records = "(troupe.approvals a LEFT JOIN troupe.runs r ON r.run_id = a.run_id)"
 const pending = approvalCode("pending")
 
@@ -58,8 +58,8 @@ const approvalOf = (found: unknown): Approval | undefined => {
   return record && { ...record, ...marks(row, record) }
 }
 
-/** The event that asked, if it is one of these texts. */
-const askedIn = (texts: ReadonlyArray<string>, id: ApprovalId): ApprovalRequested | undefined => {
+/** The event that requests the approval, if it is one of these texts. */
+const requestIn = (texts: ReadonlyArray<string>, id: ApprovalId): ApprovalRequested | undefined => {
   for (const text of texts) {
     const event = eventIn(text)
     if (event?._tag === "ApprovalRequested" && event.approval === id) return event
@@ -67,11 +67,11 @@ const askedIn = (texts: ReadonlyArray<string>, id: ApprovalId): ApprovalRequeste
   return undefined
 }
 
-const marks = ({ asked, quarantined, run_tenant, tenant }: ApprovalRow, record: Approval) =>
+const marks = ({ quarantined, requests, run_tenant, tenant }: ApprovalRow, record: Approval) =>
   marksOf(record, {
     tenant: run_tenant ?? tenant,
     quarantined,
-    asked: askedIn(asked, record.id)
+    requested: requestIn(requests, record.id)
   })
 
 const unreadable = (row: SqlConnection.Row): string =>
