@@ -130,6 +130,25 @@ const cases: ReadonlyArray<
   ]
 ]
 
+/** The clock with its wall time set ahead by so many ms, or back; its monotonic time is the same. */
+const setAhead = (clock: Clock.Clock, ms: number): Clock.Clock => {
+  const wall = () => clock.currentTimeMillisUnsafe() + ms
+  return {
+    currentTimeMillisUnsafe: wall,
+    currentTimeMillis: Effect.sync(wall),
+    currentTimeNanosUnsafe: () => BigInt(wall()) * 1_000_000n,
+    currentTimeNanos: Effect.sync(() => BigInt(wall()) * 1_000_000n),
+    monotonicTimeNanosUnsafe: () => clock.monotonicTimeNanosUnsafe(),
+    monotonicTimeNanos: clock.monotonicTimeNanos,
+    sleep: (duration) => clock.sleep(duration)
+  }
+}
+
+const monotonicMs = Effect.map(
+  Effect.flatMap(Clock.Clock, (clock) => clock.monotonicTimeNanos),
+  (nanos) => Number(nanos) / 1_000_000
+)
+
 const fastSweep = Layer.effect(
   ToolQueueConfig,
   Effect.map(ToolQueueConfig, (defaults) => ({ ...defaults, sweep_ms: 20 }))
@@ -176,6 +195,50 @@ describe("a redelivered call that began", () => {
       yield* Layer.build(worker(family))
       assert.deepInclude(yield* awaited, asked)
       assert.isAtLeast(asked_at, claimed!.begun_at! + 400)
+    }).pipe(Effect.scoped, Effect.provide(EphemeralToolQueue.layer))
+  })
+
+  const hour_ms = 3_600_000
+  for (const [title, ahead_ms, attempts] of [
+    ["is set ahead, after a whole attempt all the same", hour_ms, 1],
+    ["is set back, after twice the time of an attempt at most", -hour_ms, 2]
+  ] as const) {
+    it.live(`is reconciled by a worker whose wall clock ${title}`, () => {
+      const all = seen()
+      const timeout_ms = 100
+      // The dispatch of a body may take as long as the body.
+      const attempt_ms = 2 * timeout_ms
+      let asked_at = 0
+      return Effect.gen(function* () {
+        const clock = yield* Clock.Clock
+        yield* lost()
+        const asks = Effect.flatMap(monotonicMs, (now) => {
+          asked_at = now
+          return happened
+        })
+        const from = yield* monotonicMs
+        yield* Layer.build(worker(pay(all, () => asks, timeout_ms))).pipe(
+          Effect.provideService(Clock.Clock, setAhead(clock, ahead_ms))
+        )
+        assert.deepInclude(yield* awaited, asked)
+        assert.isAtLeast(asked_at - from, attempts * attempt_ms)
+        assert.isBelow(asked_at - from, 100 * attempt_ms)
+      }).pipe(Effect.scoped, Effect.provide(EphemeralToolQueue.layer))
+    })
+  }
+
+  it.live("waits for the end of its lost attempt longer than one delivery may run", () => {
+    const all = seen()
+    return Effect.gen(function* () {
+      yield* lost()
+      yield* Layer.build(
+        worker(
+          pay(all, () => happened, 200),
+          { message_ms_max: 100 }
+        )
+      )
+      assert.deepInclude(yield* awaited, asked)
+      assert.strictEqual(all.asked.length, 1)
     }).pipe(Effect.scoped, Effect.provide(EphemeralToolQueue.layer))
   })
 

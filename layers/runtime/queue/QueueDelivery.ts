@@ -121,16 +121,20 @@ const keepLease = Effect.fnUntraced(function* (
   yield* Deferred.succeed(lost, undefined)
 })
 
+/** `reconcile` is code of the tool as well, and may be what ends the worker: it is not tried forever. */
+const mayReconcile = ({ config }: DeliveryWorker, { deliveries }: ToolDelivery): boolean =>
+  deliveries <= 2 * config.deliveries_max
+
 const execute = (
-  { config, executor, queue }: DeliveryWorker,
+  worker: DeliveryWorker,
   { delivery, owner }: ClaimedDelivery
 ): Effect.Effect<Executed> => {
+  const { config, executor, queue } = worker
   const { deliveries, id } = delivery
   const { deliveries_max, show_ms } = config
   if (deliveries > deliveries_max) {
     const why = `${deliveries_max} deliveries ended without a result`
-    // `reconcile` is code of the tool as well, and may be what ends the worker: it is not tried forever.
-    return executor.giveUp(delivery, { why, mayReconcile: deliveries <= 2 * deliveries_max })
+    return executor.giveUp(delivery, { why, mayReconcile: mayReconcile(worker, delivery) })
   }
   const begin = Effect.orElseSucceed(queue.begin(id, owner), () => false)
   return Effect.gen(function* () {
@@ -150,7 +154,7 @@ const runOnce = (
   restore: <A>(effect: Effect.Effect<A>) => Effect.Effect<A>
 ) =>
   Effect.gen(function* () {
-    const { config, isStopping, queue, report } = worker
+    const { config, executor, isStopping, queue, report } = worker
     const { delivery, owner } = claimed
     if (delivery.result !== undefined) {
       // An earlier delivery ran it and did not get as far as to acknowledge it.
@@ -159,12 +163,14 @@ const runOnce = (
     }
     const lost = yield* Deferred.make<undefined>()
     yield* Effect.forkChild(Effect.interruptible(keepLease(worker, claimed, lost)))
-    const exit = yield* execute(worker, claimed).pipe(
-      Effect.raceFirst(Deferred.await(lost)),
-      Effect.timeoutOrElse({ duration: config.message_ms_max, orElse: () => Effect.interrupt }),
-      restore,
-      Effect.exit
-    )
+    const bounded = Effect.timeoutOrElse(execute(worker, claimed), {
+      duration: config.message_ms_max,
+      orElse: () => Effect.interrupt
+    })
+    const waited = mayReconcile(worker, delivery)
+      ? Effect.andThen(executor.waitForLostAttempt(delivery), bounded)
+      : bounded
+    const exit = yield* waited.pipe(Effect.raceFirst(Deferred.await(lost)), restore, Effect.exit)
     if (Exit.isFailure(exit)) {
       return isStopping()
         ? yield* giveBack(worker, claimed, "the worker stopped", 0)
@@ -175,7 +181,7 @@ const runOnce = (
       return yield* giveBack(worker, claimed, "it passed to another worker")
     }
     return executed._tag === "GivesBack"
-      ? yield* giveBack(worker, claimed, executed.why, executed.retry_at)
+      ? yield* giveBack(worker, claimed, executed.why)
       : yield* publish(worker, claimed, executed.result, executed.dead)
   })
 

@@ -58,6 +58,8 @@ export interface QueueExecutor {
     delivery: ToolDelivery,
     hooks: QueuedCall.DeliveryHooks
   ) => Effect.Effect<Executed>
+  /** Waits until the attempt of an earlier delivery cannot act any more, where `reconcile` is to say what it did. */
+  readonly waitForLostAttempt: (delivery: ToolDelivery) => Effect.Effect<void>
   /** What becomes of a call that was delivered too often. Runs no body, and the tool's `reconcile` only if it may. */
   readonly giveUp: (delivery: ToolDelivery, options: GiveUpOptions) => Effect.Effect<Executed>
 }
@@ -126,7 +128,7 @@ export const make = Effect.fnUntraced(function* (
     call: CallMessage,
     hooks: QueuedCall.DeliveryHooks
   ): CallHost => QueuedCall.make(delivery, call, agent, hooks, report)
-  const reconcile = makeLostCalls(
+  const lostCalls = makeLostCalls(
     tools,
     body,
     (tool) => gatesOf(agent).get(tool),
@@ -138,7 +140,7 @@ export const make = Effect.fnUntraced(function* (
     if (call === undefined) return unreadableAnswer(delivery)
     const begun_at = unrepeatableBegunAt(delivery, tools.get(delivery.tool))
     if (begun_at !== undefined) {
-      const settled = yield* reconcile(delivery, call, begun_at)
+      const settled = yield* lostCalls.reconcile(delivery, call, begun_at)
       if (settled !== undefined) return settled
     }
     const now = yield* Clock.currentTimeMillis
@@ -156,7 +158,7 @@ export const make = Effect.fnUntraced(function* (
     const begun_at = unrepeatableBegunAt(delivery, tools.get(delivery.tool))
     if (begun_at !== undefined) {
       const settled = mayReconcile
-        ? yield* reconcile(delivery, call, begun_at)
+        ? yield* lostCalls.reconcile(delivery, call, begun_at)
         : unknownAnswer(call)
       if (settled?._tag === "Answers" && isUnknown(settled.result)) return { ...settled, dead: why }
       if (settled !== undefined) return settled
@@ -167,6 +169,7 @@ export const make = Effect.fnUntraced(function* (
   return {
     names: [...tools.keys()],
     specs: [...new Set(tools.values())].map(({ spec }) => spec),
+    waitForLostAttempt: lostCalls.waitUntilOver,
     execute,
     giveUp
   }

@@ -19,8 +19,8 @@ export type Executed =
       /** Why no further delivery can do better: the call is dead, and an operator has to look at it. */
       readonly dead?: string
     }
-  /** The call is to be delivered again: from `retry_at` (ms since 1970) on, or, without one, after the usual wait. */
-  | { readonly _tag: "GivesBack"; readonly why: string; readonly retry_at?: number }
+  /** The call is to be delivered again, after the usual wait. */
+  | { readonly _tag: "GivesBack"; readonly why: string }
 
 /** The reason of a call that no worker began before it expired. */
 export const expired_reason = "EXPIRED"

@@ -11,7 +11,10 @@ export interface ToolQueueConfig extends ClaimLoopConfig {
   readonly ack_wait_ms: number
   /** The wait after the first, second, ... failed delivery of a call; the last value holds for all further ones. */
   readonly backoff_ms: ReadonlyArray<number>
-  /** The longest run of one delivery, whatever its tool's own timeout. */
+  /**
+   * The longest run of one delivery, whatever its tool's own timeout. The wait for the end of a lost attempt, before a tool's
+   * `reconcile`, does not count.
+   */
   readonly message_ms_max: number
   /** How long an offer counts as available after its last renewal. The worker renews it after each third. */
   readonly offer_ms: number

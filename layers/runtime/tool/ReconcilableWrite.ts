@@ -20,6 +20,7 @@ import {
   isOutcomeUnknowable,
   withPossibleSideEffect
 } from "./Failures.ts"
+import { attemptMs, dispatchGraceMs, waitUntilOver } from "./LostAttempt.ts"
 import type { Reconciliation } from "./Reconciliation.ts"
 
 /** How often one owner of the run sends a call that did not happen. */
@@ -27,8 +28,6 @@ const sends_max = 3
 /** How often `reconcile` is called where it fails, and the first of the waits in between. */
 const reconciles_max = 3
 const reconcile_again_ms = 500
-/** A dispatch that takes the journal longer than this begins no body: a later owner may reconcile the call by then. */
-const dispatch_ms_max = 5_000
 
 const notDone = ({ spec }: AgentTool): ToolTransientError =>
   new ToolTransientError({
@@ -36,8 +35,6 @@ const notDone = ({ spec }: AgentTool): ToolTransientError =>
     reason: "NOT_DONE",
     message: `${spec.name} did not come through, and nothing was done.`
   })
-
-const graceOf = ({ spec }: AgentTool): number => Math.min(spec.timeout_ms, dispatch_ms_max)
 
 const overAtOf = (phase: CallPhase): number =>
   phase._tag === "Dispatched" ? (phase.over_at ?? 0) : 0
@@ -66,10 +63,9 @@ const send = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Sent, never, AgentMemory> {
   const { call, host, key, tool } = body
   const { timeout_ms } = tool.spec
-  const grace_ms = graceOf(tool)
   const dispatched_at = elapsedMs(clock)
   const over_at = Math.max(
-    clock.currentTimeMillisUnsafe() + grace_ms + timeout_ms,
+    clock.currentTimeMillisUnsafe() + attemptMs(tool),
     overAtOf(host.call().phase) + 1
   )
   const stands = yield* host.dispatch({
@@ -84,7 +80,7 @@ const send = Effect.fnUntraced(function* (
   })
   if (!stands) return { _tag: "Refused" }
   const began_at = elapsedMs(clock)
-  if (began_at - dispatched_at > grace_ms) return { _tag: "Late" }
+  if (began_at - dispatched_at > dispatchGraceMs(tool)) return { _tag: "Late" }
   const ended = Deferred.makeUnsafe<void>()
   const attempt = Effect.onExit(handle(body, key, over_at), () =>
     Effect.sync(() => Deferred.doneUnsafe(ended, Exit.void))
@@ -113,18 +109,6 @@ const reconcileRepeatedly = Effect.fnUntraced(function* (
     yield* Effect.sleep(reconcile_again_ms * 4 ** (tries - 1))
   }
 })
-
-/**
- * Waits until an attempt of an earlier owner is over: as long as an attempt can take, from now on, because that owner
- * dispatches nothing any more. The wall clock may have been set ahead since, so that it shortens nothing; it lengthens the
- * wait, up to twice, where the tool's timeout was longer then.
- */
-const waitUntilOver = (clock: Clock.Clock, { host, tool }: DispatchedCall) =>
-  Effect.suspend(() => {
-    const attempt_ms = graceOf(tool) + tool.spec.timeout_ms
-    const left_ms = overAtOf(host.call().phase) - clock.currentTimeMillisUnsafe()
-    return Effect.sleep(Math.max(attempt_ms, Math.min(left_ms, 2 * attempt_ms)))
-  })
 
 /** The ends of one call: by its body or by what its tool says. */
 class Ends {
@@ -175,8 +159,9 @@ const write = Effect.fnUntraced(function* (
   const body = isLeft ? { ...given, key: phase.key } : given
   const ends = new Ends(body, runner.clock)
   if (isLeft) {
-    yield* waitUntilOver(runner.clock, body)
-    const found = yield* reconcileRepeatedly(runner, body, overAtOf(host.call().phase))
+    const over_at = overAtOf(phase)
+    yield* waitUntilOver(tool, over_at)
+    const found = yield* reconcileRepeatedly(runner, body, over_at)
     const end = ends.reconciled(found)
     if (end !== undefined) return end
   }
