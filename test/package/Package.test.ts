@@ -11,16 +11,21 @@ import {
 } from "node:fs"
 import { tmpdir } from "node:os"
 import { join, posix } from "node:path"
-import { afterAll, assert, beforeAll, describe, it } from "vitest"
+import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import * as Homes from "../process/Homes.ts"
+import { app, endedRun, replayedAlike } from "../replay/EmbeddedRun.ts"
 import type { Packed } from "./Packed.ts"
-import { done, installed, root } from "./Packed.ts"
+import { done, install, pack, root } from "./Packed.ts"
 
 let folder: string
+let tarball: string
 let packed: Packed
 
 beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), "troupe-package-"))
-  packed = installed(folder)
+  tarball = pack(folder)
+  packed = install(tarball, join(folder, "project"))
 }, 240_000)
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
@@ -220,7 +225,7 @@ describe("the packed package", () => {
     )
   }, 60_000)
 
-  it("brings its command with it", () => {
+  it("has a command, which prints its usage with no optional peer installed", () => {
     const bin = join(packed.place, packed.manifest.bin.troupe)
     assert.match(readFileSync(bin, "utf8"), /^#!\/usr\/bin\/env node\n/)
     const { stdout, status } = spawnSync(process.execPath, [bin, "--help"], {
@@ -230,4 +235,20 @@ describe("the packed package", () => {
     assert.strictEqual(status, 0, stdout)
     assert.include(stdout, "replay")
   }, 60_000)
+
+  it.live(
+    "has a command, which replays a run of an embedded service with a module of the project",
+    () =>
+      Effect.gen(function* () {
+        const { directory } = yield* Homes.directory
+        const run = yield* endedRun(directory)
+        const peers = ["@electric-sql/pglite", "@effect/sql-pg"]
+        const { manifest, place, project } = install(tarball, join(folder, "replaying"), peers)
+        cpSync(join(root, app), join(project, "app.ts"))
+        const bin = join(place, manifest.bin.troupe)
+        const args = [bin, "replay", run, "--app", "app.ts", "--data", directory]
+        assert.match(done(process.execPath, args, project), replayedAlike)
+      }),
+    240_000
+  )
 })

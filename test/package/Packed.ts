@@ -35,12 +35,9 @@ export const done = (program: string, args: ReadonlyArray<string>, cwd: string):
 /** What is in the repository and not in a package's copy of it. */
 const left = new Set(["node_modules", "dist", ".git", ".troupe"])
 
-/** Builds and packs a copy of the repository in `place`, and installs it with the given optional peers. */
-export const installed = (place: string, peers: ReadonlyArray<string> = []): Packed => {
+/** Builds a copy of the repository in the folder `place` and packs it; the tarball's path. */
+export const pack = (place: string): string => {
   const made = join(place, "made")
-  const project = join(place, "project")
-  const modules = join(project, "node_modules")
-  const own = join(modules, "troupe")
   mkdirSync(made)
   for (const name of readdirSync(root)) {
     if (!left.has(name)) cpSync(join(root, name), join(made, name), { recursive: true })
@@ -48,9 +45,22 @@ export const installed = (place: string, peers: ReadonlyArray<string> = []): Pac
   const build = ["--project", ".config/tsconfig.build.json", "--outDir", join(made, "dist")]
   done(join(root, "node_modules/.bin/tsc"), build, root)
   done("npm", ["pack", "--ignore-scripts"], made)
-  const packed = readdirSync(made).find((name) => name.endsWith(".tgz"))!
+  return join(
+    made,
+    readdirSync(made).find((name) => name.endsWith(".tgz"))!
+  )
+}
+
+/** Makes the folder `project`, with the package of the tarball and the given optional peers installed. */
+export const install = (
+  tarball: string,
+  project: string,
+  peers: ReadonlyArray<string> = []
+): Packed => {
+  const modules = join(project, "node_modules")
+  const own = join(modules, "troupe")
   mkdirSync(own, { recursive: true })
-  done("tar", ["-xzf", join(made, packed), "-C", own, "--strip=1"], made)
+  done("tar", ["-xzf", tarball, "-C", own, "--strip=1"], project)
   const manifest = JSON.parse(readFileSync(join(own, "package.json"), "utf8")) as Manifest
   for (const name of [...Object.keys(manifest.dependencies), "effect", ...peers]) {
     mkdirSync(dirname(join(modules, name)), { recursive: true })

@@ -1,32 +1,12 @@
-/** `troupe replay` for an embedder: the directory and the module of its own service, from a clone and from the package. */
-import { cpSync, mkdirSync, readdirSync, readFileSync } from "node:fs"
+/** `troupe replay` for an embedder: the directory and the module of its own service. */
+import { cpSync, mkdirSync, readdirSync } from "node:fs"
 import { join } from "node:path"
 import { assert, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { start } from "../../layers/compose/NodeService.ts"
-import { call, layer, text } from "../../layers/model/ScriptedModelGateway.ts"
-import { done, installed, root } from "../package/Packed.ts"
+import { root } from "../package/Packed.ts"
 import * as Children from "../process/Child.ts"
 import * as Homes from "../process/Homes.ts"
-import { agents, tools } from "./EmbeddedApp.ts"
-
-const app = "test/replay/EmbeddedApp.ts"
-
-/** A run of an embedded service that is over, and stopped. */
-const embedded = (directory: string) =>
-  Effect.promise(async () => {
-    const model = layer([call("look", { order: "1003" }), text("It is paid.")])
-    const troupe = await start({ agents, tools, model, store: { directory } })
-    try {
-      const sent = await troupe.send({ agent: "shop", text: "Is 1003 paid?" })
-      for await (const item of troupe.watch(sent.conversation)) {
-        if (item._tag === "Event" && item.entry.event._tag === "RunEnded") break
-      }
-      return sent.run
-    } finally {
-      await troupe.stop()
-    }
-  })
+import { app, endedRun, replayedAlike } from "./EmbeddedRun.ts"
 
 const environment = { TROUPE_DATABASE_URL: undefined, TROUPE_DATA: undefined }
 
@@ -36,8 +16,6 @@ const troupe = Effect.fnUntraced(function* (env: NodeJS.ProcessEnv, ...args: Arr
   return { code, text: child.text() }
 })
 
-const same = /gate\s+same; calls: 1 replayed/
-
 it.live(
   "replays a run of the directory that an embedded service was given, with a module that imports the package by its name",
   () =>
@@ -45,11 +23,11 @@ it.live(
       const data = yield* Homes.temporary
       const own = join(data, "own")
       cpSync((yield* Homes.directory).directory, own, { recursive: true })
-      const run = yield* embedded(own)
+      const run = yield* endedRun(own)
 
       const named = yield* troupe({ TROUPE_DATA: own }, "replay", run, "--app", app)
       assert.strictEqual(named.code, 0, named.text)
-      assert.match(named.text, same)
+      assert.match(named.text, replayedAlike)
 
       // A project of its own has another copy of the packages, or none; the command's own are taken.
       const elsewhere = join(data, "app.ts")
@@ -58,7 +36,7 @@ it.live(
       const env = { TROUPE_DATA: data, TROUPE_DATABASE_URL: "postgres://nobody@127.0.0.1:1/none" }
       const said = yield* troupe(env, "replay", run, "--app", elsewhere, "--data", own)
       assert.strictEqual(said.code, 0, said.text)
-      assert.match(said.text, same)
+      assert.match(said.text, replayedAlike)
 
       const above = yield* troupe({}, "replay", run, "--data", data)
       assert.strictEqual(above.code, 1)
@@ -71,28 +49,6 @@ it.live(
       const two = yield* troupe({}, "replay", run, "--data", own)
       assert.strictEqual(two.code, 1)
       assert.include(two.text, `there are two stores in ${own}`)
-    }),
-  { timeout: 240_000 }
-)
-
-it.live(
-  "the package brings the command, which replays with a module of the project",
-  () =>
-    Effect.gen(function* () {
-      const place = yield* Homes.temporary
-      const own = join(place, "own")
-      cpSync((yield* Homes.directory).directory, own, { recursive: true })
-      const run = yield* embedded(own)
-      const {
-        manifest,
-        place: own_place,
-        project
-      } = installed(place, ["@electric-sql/pglite", "@effect/sql-pg"])
-      cpSync(join(root, app), join(project, "app.ts"))
-      const bin = join(own_place, manifest.bin.troupe)
-      assert.match(readFileSync(bin, "utf8"), /^#!\/usr\/bin\/env node\n/)
-      const args = [bin, "replay", run, "--app", "app.ts", "--data", own]
-      assert.match(done(process.execPath, args, project), same)
     }),
   { timeout: 240_000 }
 )
