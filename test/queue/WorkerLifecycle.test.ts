@@ -3,6 +3,7 @@ import * as NodeCrypto from "@effect/platform-node/NodeCrypto"
 import { assert, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber, Layer, Scope } from "effect"
 import { SecureRandom } from "effect/crypto"
+import { TestClock } from "effect/testing"
 import * as ToolWorker from "../../layers/compose/ToolWorker.ts"
 import * as EphemeralToolQueue from "../../layers/ephemeral/EphemeralToolQueue.ts"
 import * as LocalToolRegistry from "../../layers/runtime/desk/LocalToolRegistry.ts"
@@ -12,6 +13,7 @@ import * as ToolQueueWorker from "../../layers/runtime/queue/ToolQueueWorker.ts"
 import { StoreError } from "../../services/StoreError.ts"
 import { ToolQueue } from "../../services/ToolQueue.ts"
 import { ToolUserError } from "../../src/error/ToolError.ts"
+import { eventually } from "../contracts/Contract.ts"
 import {
   callTool,
   resultOf,
@@ -90,6 +92,93 @@ it.live("SM-37 a queue that does not answer fails the start and not the construc
     )
   )
 )
+
+const idleWorker = (
+  queue: Layer.Layer<ToolQueue>,
+  more: Partial<ToolQueueConfig> = {},
+  good = toolNamed("good", succeedDone)
+) =>
+  ToolQueueWorker.layerIdle().pipe(
+    Layer.provide(LocalToolRegistry.layer(good)),
+    Layer.provide(Layer.merge(NodeCrypto.layerDigest, SecureRandom.layerWebCrypto)),
+    Layer.provide(Layer.succeed(ToolQueueConfig, { ...workerConfig, ...more })),
+    Layer.provideMerge(queue)
+  )
+
+it.live("SM-34 of two starts at the same time one fails, and the worker runs once", () => {
+  let announced = 0
+  const { layer } = spiedQueue((queue) => ({
+    announce: (offer) =>
+      Effect.andThen(
+        Effect.sync(() => void announced++),
+        Effect.andThen(Effect.sleep(20), queue.announce(offer))
+      )
+  }))
+  return Effect.gen(function* () {
+    const worker = yield* ToolQueueWorker.ToolQueueWorker
+    const start = Effect.exit(worker.start)
+    const exits = yield* Effect.all([start, start], { concurrency: 2 })
+    assert.strictEqual(exits.filter(Exit.isSuccess).length, 1)
+    assert.strictEqual(announced, 1)
+    assert.isTrue((yield* worker.health).healthy)
+  }).pipe(Effect.provide(idleWorker(layer)))
+})
+
+it.live("a stop while a worker starts ends the start, and leaves no offer behind", () => {
+  const { layer } = spiedQueue((queue) => ({
+    announce: (offer) => Effect.tap(queue.announce(offer), () => Effect.sleep(50))
+  }))
+  return Effect.gen(function* () {
+    const worker = yield* ToolQueueWorker.ToolQueueWorker
+    const starting = yield* Effect.forkChild(Effect.exit(worker.start), { startImmediately: true })
+    yield* Effect.sleep(10)
+    yield* worker.stop
+    yield* Fiber.join(starting)
+    assert.isFalse((yield* worker.health).healthy)
+    const queue = yield* ToolQueue
+    yield* eventually(queue.list(), (offers) => offers.every(({ available }) => !available))
+    const id = yield* sendCall("good")
+    yield* Effect.sleep(200)
+    assert.strictEqual((yield* queue.look(id))?.status, "waiting")
+  }).pipe(Effect.provide(idleWorker(layer)))
+})
+
+it.live("a defect of the queue ends neither the worker's offer nor the lease of its calls", () => {
+  let renewed = 0
+  let extended = 0
+  const broken = Effect.die(new Error("bug"))
+  const { layer, log } = spiedQueue((queue) => ({
+    renew: (worker, ms) =>
+      Effect.suspend(() => (renewed++ === 0 ? broken : queue.renew(worker, ms))),
+    extend: (id, owner, ms) =>
+      Effect.suspend(() => (extended++ === 0 ? broken : queue.extend(id, owner, ms)))
+  }))
+  const slow = toolNamed("good", () => Effect.as(Effect.sleep(600), "done"))
+  return Effect.gen(function* () {
+    const worker = yield* ToolQueueWorker.ToolQueueWorker
+    yield* worker.start
+    assert.deepInclude(yield* callTool("good"), { content: '"done"' })
+    assert.isAtLeast(renewed, 3)
+    assert.isAtLeast(extended, 3)
+    assert.strictEqual(log.filter((name) => name === "publish").length, 1)
+  }).pipe(Effect.provide(idleWorker(layer, { offer_ms: 150, ack_wait_ms: 240 }, slow)))
+})
+
+it.effect("a defect of the queue does not end the pruning of old results", () => {
+  let pruned = 0
+  const { layer } = spiedQueue((queue) => ({
+    prune: (before) =>
+      Effect.suspend(() => (pruned++ === 0 ? Effect.die(new Error("bug")) : queue.prune(before)))
+  }))
+  return Effect.gen(function* () {
+    const worker = yield* ToolQueueWorker.ToolQueueWorker
+    yield* worker.start
+    yield* TestClock.adjust(1)
+    assert.strictEqual(pruned, 1)
+    yield* TestClock.adjust(60_000)
+    assert.strictEqual(pruned, 2)
+  }).pipe(Effect.provide(idleWorker(layer)))
+})
 
 it.live("SM-35 a stop waits for calls in flight, and gives back those that outlast it", () =>
   Effect.gen(function* () {

@@ -114,9 +114,9 @@ const keepLease = Effect.fnUntraced(function* (
   let held = true
   while (held) {
     yield* Effect.sleep(config.ack_wait_ms / 3)
-    // One extension may fail, since the lease outlives two of them.
+    // One extension may fail or break, since the lease outlives two of them.
     const extension = queue.extend(delivery.id, owner, config.ack_wait_ms)
-    held = yield* Effect.orElseSucceed(extension, () => true)
+    held = yield* Effect.catchCause(extension, () => Effect.succeed(true))
   }
   yield* Deferred.succeed(lost, undefined)
 })

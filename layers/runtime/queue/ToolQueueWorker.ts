@@ -57,7 +57,8 @@ const prune_every_ms = 60_000
 /** The time between a start and the next stop. */
 interface Session {
   readonly scope: Scope.Closeable
-  readonly started_at: number
+  /** ms since 1970; undefined while the worker starts. */
+  started_at: number | undefined
 }
 
 /** What a worker runs, and the names that its offer and its claims are made under. */
@@ -96,7 +97,14 @@ const keepOffered = Effect.fnUntraced(function* ({
   const renew = Effect.flatMap(queue.renew(worker, offer_ms), (known) =>
     known ? Effect.void : announce
   )
-  yield* Effect.ignore(renew).pipe(Effect.delay(offer_ms / 3), Effect.forever, Effect.forkScoped)
+  yield* Effect.ignore(renew).pipe(
+    Effect.catchDefect((defect) =>
+      Effect.logError("the offer of a worker was not renewed", defect)
+    ),
+    Effect.delay(offer_ms / 3),
+    Effect.forever,
+    Effect.forkScoped
+  )
 })
 
 /** Forgets old results, now and once a minute until the scope closes. */
@@ -104,6 +112,9 @@ const keepPruned = ({ config, queue }: Worker) =>
   Effect.flatMap(Clock.currentTimeMillis, (now) => queue.prune(now - config.result_ms)).pipe(
     Effect.catch(({ message }) =>
       Effect.logWarning(`old results of tool calls were not pruned: ${message}`)
+    ),
+    Effect.catchDefect((defect) =>
+      Effect.logError("old results of tool calls were not pruned", defect)
     ),
     Effect.repeat(Schedule.spaced(prune_every_ms)),
     Effect.forkScoped
@@ -137,13 +148,16 @@ const healthOf = (
   { errors, processed }: Counts,
   session: Session | undefined,
   now: number
-): WorkerHealth => ({
-  healthy: session !== undefined,
-  processed,
-  errors,
-  error_rate: errors === 0 ? 0 : errors / (errors + processed),
-  uptime_ms: session === undefined ? 0 : now - session.started_at
-})
+): WorkerHealth => {
+  const started_at = session?.started_at
+  return {
+    healthy: started_at !== undefined,
+    processed,
+    errors,
+    error_rate: errors === 0 ? 0 : errors / (errors + processed),
+    uptime_ms: started_at === undefined ? 0 : now - started_at
+  }
+}
 
 const make = Effect.fnUntraced(function* (
   options: WorkerOptions
@@ -170,14 +184,23 @@ const make = Effect.fnUntraced(function* (
     return running === undefined ? Effect.void : Scope.close(running.scope, Exit.void)
   })
 
-  const start = Effect.gen(function* () {
-    if (session !== undefined) return yield* new WorkerRunning()
-    const scope = yield* Scope.make()
-    yield* serve(worker).pipe(
-      Scope.provide(scope),
-      Effect.onError(() => Scope.close(scope, Exit.void))
+  const start = Effect.suspend((): Effect.Effect<void, WorkerRunning | StoreError> => {
+    if (session !== undefined) return Effect.fail(new WorkerRunning())
+    // From here on another start fails, and a stop ends this one: what it acquires in a closed scope is released at once.
+    const own: Session = { scope: Scope.makeUnsafe(), started_at: undefined }
+    session = own
+    return serve(worker).pipe(
+      Scope.provide(own.scope),
+      Effect.onError(() => {
+        if (session === own) session = undefined
+        return Scope.close(own.scope, Exit.void)
+      }),
+      Effect.andThen(
+        Effect.sync(() => {
+          own.started_at = clock.currentTimeMillisUnsafe()
+        })
+      )
     )
-    session = { scope, started_at: clock.currentTimeMillisUnsafe() }
   })
 
   yield* Effect.addFinalizer(() => stop)
