@@ -31,6 +31,41 @@ interface Place {
   readonly outside: string
 }
 
+/**
+ * Hostile input: what a model may name to get out of the root, or to break the tool. Each is refused before anything is
+ * opened; the only `secret` there is belongs to the test.
+ */
+const hostile_paths = [
+  "../outside/secret",
+  "sub/../../outside/secret",
+  "..",
+  "/etc/passwd",
+  "//etc/passwd",
+  "a\0.txt",
+  "x".repeat(256),
+  "d/".repeat(65)
+]
+
+/** Hostile input: paths over links below the root that lead out of it (`plantLinks`). */
+const hostile_links = [
+  "file-link",
+  "dir-link/secret",
+  "sub/up/outside/secret",
+  "chain/secret",
+  "machine/etc/passwd"
+]
+
+const plantLinks = ({ outside, root }: Place): void => {
+  symlinkSync(join(outside, "secret"), join(root, "file-link"))
+  symlinkSync(outside, join(root, "dir-link"))
+  symlinkSync("../..", join(root, "sub", "up"))
+  symlinkSync("dir-link", join(root, "chain"))
+  symlinkSync("/proc/self/root", join(root, "machine"))
+}
+
+/** Hostile input: where a model may try to write a new file beside the root. */
+const hostile_new_path = "../outside/new"
+
 const place: Effect.Effect<Place, never, Scope.Scope> = Effect.map(
   Effect.acquireRelease(
     Effect.sync(() => mkdtempSync(join(tmpdir(), "troupe-files-"))),
@@ -134,29 +169,11 @@ describe("read_file and list_dir", () => {
 
   it.live("no path and no link leads out of the directory", () =>
     Effect.gen(function* () {
-      const { outside, root } = yield* place
-      symlinkSync(join(outside, "secret"), join(root, "file-link"))
-      symlinkSync(outside, join(root, "dir-link"))
-      symlinkSync("../..", join(root, "sub", "up"))
-      symlinkSync("dir-link", join(root, "chain"))
-      symlinkSync("/proc/self/root", join(root, "machine"))
+      const { outside, root } = yield* Effect.tap(place, (made) =>
+        Effect.sync(() => plantLinks(made))
+      )
       const tools = FileTools.reading({ root })
-      for (const path of [
-        "../outside/secret",
-        "sub/../../outside/secret",
-        "..",
-        join(outside, "secret"),
-        "/etc/passwd",
-        "//etc/passwd",
-        "a\0.txt",
-        "x".repeat(256),
-        "d/".repeat(65),
-        "file-link",
-        "dir-link/secret",
-        "sub/up/outside/secret",
-        "chain/secret",
-        "machine/etc/passwd"
-      ]) {
+      for (const path of [...hostile_paths, ...hostile_links, join(outside, "secret")]) {
         const read = yield* failure(tools, "read_file", { path })
         const list = yield* failure(tools, "list_dir", { path })
         for (const error of [read, list]) {
@@ -254,7 +271,7 @@ describe("write_file", () => {
         ["file-link", "PATH_LINK"],
         ["dir-link/new", "PATH_LINK"],
         ["dir-link/sub/new", "PATH_LINK"],
-        ["../outside/new", "PATH_PATH"],
+        [hostile_new_path, "PATH_PATH"],
         ["/tmp/new", "PATH_PATH"],
         ["sub", "PATH_NOT_FILE"],
         ["new/", "PATH_NOT_FILE"],
@@ -263,7 +280,7 @@ describe("write_file", () => {
         const error = yield* failure(tools, "write_file", { path, content: "x" })
         assert.strictEqual(error.reason, expected, path)
       }
-      for (const path of ["dir-link/sub/new", "../outside/sub/new"]) {
+      for (const path of ["dir-link/sub/new", `${hostile_new_path}/sub`]) {
         yield* failure(tools, "write_file", { path, content: "x", create_dirs: true })
       }
       const long = yield* failure(tools, "write_file", { path: "a.txt", content: "12345" })
