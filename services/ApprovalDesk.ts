@@ -26,31 +26,28 @@ import type { Principal } from "../src/Principal.ts"
 import type { JournalError } from "./RunJournal.ts"
 import type { StoreError } from "./StoreError.ts"
 
+/** Why a decision was not taken: nothing was decided, unless a store did not answer. */
+export type DecisionError =
+  | ApprovalAltered
+  | ApprovalNotFound
+  | ApprovalSettled
+  | ApprovalExpired
+  | DecisionUnfit
+  | InvalidInput
+  | NotEntitled
+  | RunQuarantined
+  | JournalError
+  | StoreError
+
 export class ApprovalDesk extends Context.Service<
   ApprovalDesk,
   {
     /**
-     * Settles one question for every channel: when it returns, the decision is durable and the run is woken. Of several at once, one wins. Takes a
-     * `Decision`, or what the HTTP API takes in its place; anything else is refused and decides nothing. A record that
-     * does not say what its run asked (`altered`) takes a denial and nothing else.
+     * Settles one question for every channel: when it returns, the decision is durable and the run is woken. Of several at
+     * once, one wins. Takes a `Decision`, or what the HTTP API takes in its place; anything else is refused and decides
+     * nothing. A record that does not say what its run requested (`altered`) takes a denial and nothing else.
      */
-    decide(
-      id: ApprovalId,
-      decision: AnyDecision,
-      by: Principal
-    ): Effect.Effect<
-      void,
-      | ApprovalAltered
-      | ApprovalNotFound
-      | ApprovalSettled
-      | ApprovalExpired
-      | DecisionUnfit
-      | InvalidInput
-      | NotEntitled
-      | RunQuarantined
-      | JournalError
-      | StoreError
-    >
+    decide(id: ApprovalId, decision: AnyDecision, by: Principal): Effect.Effect<void, DecisionError>
     /** One record of the principal's tenant. */
     get(
       id: ApprovalId,

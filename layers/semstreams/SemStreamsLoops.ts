@@ -3,7 +3,12 @@
  * run's.
  */
 import { Context, Effect, Layer, Result, Schema } from "effect"
-import type { ApprovalAltered, DecisionUnfit, NotEntitled } from "../../src/approval/Approval.ts"
+import type {
+  ApprovalExpired,
+  ApprovalNotFound,
+  ApprovalSettled,
+  NotEntitled
+} from "../../src/approval/Approval.ts"
 import { InvalidInput } from "../../src/entry/InvalidInput.ts"
 import { RunId } from "../../src/Ids.ts"
 import { Principal } from "../../src/Principal.ts"
@@ -15,10 +20,10 @@ import * as RunState from "../../src/run/RunState.ts"
 import { approvalOf, decisionOf, decodeResponse } from "../../src/semstreams/Approvals.ts"
 import type { Loop } from "../../src/semstreams/Loop.ts"
 import { loopOf } from "../../src/semstreams/Loop.ts"
+import type { DecisionError } from "../../services/ApprovalDesk.ts"
 import { ApprovalDesk } from "../../services/ApprovalDesk.ts"
 import type { JournalError } from "../../services/RunJournal.ts"
 import { RunJournal } from "../../services/RunJournal.ts"
-import type { StoreError } from "../../services/StoreError.ts"
 
 export class SemStreamsLoops extends Context.Service<
   SemStreamsLoops,
@@ -38,13 +43,7 @@ export class SemStreamsLoops extends Context.Service<
       sender: Principal
     ): Effect.Effect<
       void,
-      | ApprovalAltered
-      | DecisionUnfit
-      | InvalidInput
-      | NotEntitled
-      | RunQuarantined
-      | JournalError
-      | StoreError
+      Exclude<DecisionError, ApprovalNotFound | ApprovalSettled | ApprovalExpired>
     >
   }
 >()("troupe/layers/semstreams/SemStreamsLoops") {}

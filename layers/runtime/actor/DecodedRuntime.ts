@@ -5,6 +5,7 @@
 import { Effect, Stream } from "effect"
 import { isOpenTo } from "../../../src/conversation/CustomerAccess.ts"
 import { ConversationNotFound } from "../../../src/conversation/Conversation.ts"
+import type { AgentTask } from "../../../src/delivery/AgentTask.ts"
 import * as Entries from "../../../src/entry/Entries.ts"
 import type { ConversationId, RunId } from "../../../src/Ids.ts"
 import type { Principal } from "../../../src/Principal.ts"
@@ -14,6 +15,7 @@ import { CallNotUnknown, RunNotFound } from "../../../src/run/RunCommand.ts"
 import { AgentRuntime } from "../../../services/AgentRuntime.ts"
 import type { Message } from "../../../services/AgentRuntime.ts"
 import { JournalError } from "../../../services/RunJournal.ts"
+import type { StoreError } from "../../../services/StoreError.ts"
 import type { TaskStore } from "../../../services/TaskStore.ts"
 import { digestOf } from "../tool/CallDigests.ts"
 
@@ -24,31 +26,33 @@ interface Services {
 
 const actorsLimit = Entries.limitUpTo(100_000)
 
+/** Fails with `missing` for a customer that did not send the task's message. */
+const failUnlessSender = Effect.fnUntraced(function* <E>(
+  by: Principal,
+  right: RightName,
+  task: Effect.Effect<AgentTask | undefined, StoreError>,
+  missing: E
+) {
+  if (!isLimitedToOwn(by, right)) return
+  const found = yield* task
+  const isTheirs = found?.tenant === by.tenant && isOpenTo(by, right, found.by)
+  if (!isTheirs) return yield* Effect.fail(missing)
+})
+
 /** Fails for a customer that did not begin the conversation, which is to have sent its first message. */
-const failIfNotBegunBy = Effect.fnUntraced(function* (
+const failIfNotBegunBy = (
   { tasks }: Services,
   by: Principal,
   right: RightName,
   id: ConversationId
-) {
-  if (!isLimitedToOwn(by, right)) return
-  const [first] = yield* tasks.ofConversation(by.tenant, id, 0, 1)
-  if (!isOpenTo(by, right, first?.by)) return yield* new ConversationNotFound({ id })
-})
+) => {
+  const first = Effect.map(tasks.ofConversation(by.tenant, id, 0, 1), ([task]) => task)
+  return failUnlessSender(by, right, first, new ConversationNotFound({ id }))
+}
 
 /** Fails for a customer that did not send the run's message. */
-const failIfNotSentBy = Effect.fnUntraced(function* (
-  { tasks }: Services,
-  by: Principal,
-  right: RightName,
-  run_id: RunId
-) {
-  if (!isLimitedToOwn(by, right)) return
-  const task = yield* tasks.get(run_id)
-  if (task?.tenant !== by.tenant || !isOpenTo(by, right, task.by)) {
-    return yield* new RunNotFound({ run_id })
-  }
-})
+const failIfNotSentBy = ({ tasks }: Services, by: Principal, right: RightName, run_id: RunId) =>
+  failUnlessSender(by, right, tasks.get(run_id), new RunNotFound({ run_id }))
 
 /** Was the message of the run accepted? Then it is a run without calls, also before it has begun. */
 const isAccepted = ({ tasks }: Services, by: Principal, run: RunId) =>
