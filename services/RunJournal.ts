@@ -6,6 +6,7 @@
  */
 import { Context, Effect, Metric, Schema } from "effect"
 import type { Exit, Scope } from "effect"
+import { totalMetric } from "../src/TotalMetric.ts"
 import type { Approval } from "../src/approval/Approval.ts"
 import type { Address, ConversationId, RunId, Tenant } from "../src/Ids.ts"
 import type { Need } from "../src/run/Needs.ts"
@@ -92,10 +93,10 @@ export interface QuarantineQuery {
   readonly after?: RunId | undefined
 }
 
-const quarantined_total = Metric.counter("troupe_runs_quarantined_total", {
-  description: "Runs that were put in quarantine, by reason",
-  incremental: true
-})
+const quarantined_total = totalMetric(
+  "troupe_runs_quarantined_total",
+  "Runs that were put in quarantine, by reason"
+)
 
 /** Reports to operators, by log and metric, that a run was put in quarantine. Every journal does so once per run. */
 export const announceQuarantine = (error: RunQuarantined): Effect.Effect<void> =>

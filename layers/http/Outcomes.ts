@@ -12,6 +12,7 @@ import {
   HttpTraceContext,
   ProblemDetails
 } from "effect/http"
+import { totalMetric } from "../../src/TotalMetric.ts"
 import type { Problem } from "../../src/api/Problem.ts"
 import { makeProblem } from "../../src/api/Problem.ts"
 import { exceptionFrom, unreadableException as unreadableError } from "../../src/error/Exception.ts"
@@ -78,7 +79,7 @@ const answer = (
   )
 }
 
-const requests = Metric.counter("troupe_http_requests_total", { incremental: true })
+const requests = totalMetric("troupe_http_requests_total", "Requests, by method and status")
 
 /** The headers of every response. No response may be cached: the next client may see something else. */
 const dress = (

@@ -3,22 +3,19 @@
  * tool as a label. The ledger is exact; metrics are binary floats.
  */
 import { Effect, Layer, Metric } from "effect"
+import { totalMetric } from "../../src/TotalMetric.ts"
 import type { ModelTurnObserver, ModelUsed } from "../../services/ModelTurnObserver.ts"
 import { ModelTurnObservers } from "../../services/ModelTurnObserver.ts"
 
-const tokens_total = Metric.counter("troupe_model_tokens_total", {
-  description:
-    "Tokens by model and kind; cached, cache_write and reasoning are parts of the others",
-  incremental: true
-})
-const cost_total = Metric.counter("troupe_model_cost_total", {
-  description: "What turns cost, by model and currency",
-  incremental: true
-})
-const unpriced_total = Metric.counter("troupe_model_unpriced_turns_total", {
-  description: "Turns whose cost nobody knows, by model",
-  incremental: true
-})
+const tokens_total = totalMetric(
+  "troupe_model_tokens_total",
+  "Tokens by model and kind; cached, cache_write and reasoning are parts of the others"
+)
+const cost_total = totalMetric("troupe_model_cost_total", "What turns cost, by model and currency")
+const unpriced_total = totalMetric(
+  "troupe_model_unpriced_turns_total",
+  "Turns whose cost nobody knows, by model"
+)
 
 /** Names of models come from providers; beyond this many they share one series. */
 const models_max = 200

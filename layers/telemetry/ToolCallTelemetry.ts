@@ -3,6 +3,7 @@
  * Metrics have SemStreams' names with our prefix; the line has the eight fields of ToolCallMetadata.
  */
 import { Context, Effect, Layer, Metric } from "effect"
+import { totalMetric } from "../../src/TotalMetric.ts"
 import { logText } from "../../src/LogText.ts"
 import type { ToolCompleted } from "../../src/tool/ToolCallMetadata.ts"
 import type { ToolAttempt, ToolAttemptObserver } from "../../services/ToolAttemptObserver.ts"
@@ -10,10 +11,10 @@ import { ToolAttemptObservers } from "../../services/ToolAttemptObserver.ts"
 import type { ToolCallObserver } from "../../services/ToolCallObserver.ts"
 import { ToolCallObservers } from "../../services/ToolCallObserver.ts"
 
-const executions_total = Metric.counter("troupe_agentic_tools_executions_total", {
-  description: "Calls that ended, by tool and status: success, error or timeout",
-  incremental: true
-})
+const executions_total = totalMetric(
+  "troupe_agentic_tools_executions_total",
+  "Calls that ended, by tool and status: success, error or timeout"
+)
 /** 1 ms, doubled eleven times, in seconds. */
 const execution_duration_seconds = Metric.histogram(
   "troupe_agentic_tools_execution_duration_seconds",
@@ -22,27 +23,27 @@ const execution_duration_seconds = Metric.histogram(
     boundaries: Array.from({ length: 12 }, (_, doubled) => 0.001 * 2 ** doubled)
   }
 )
-const errors_total = Metric.counter("troupe_agentic_tools_errors_total", {
-  description: "Calls that failed, by tool and kind",
-  incremental: true
-})
-const timeout_total = Metric.counter("troupe_agentic_tools_timeout_total", {
-  description: "Calls that were not answered in time",
-  incremental: true
-})
+const errors_total = totalMetric(
+  "troupe_agentic_tools_errors_total",
+  "Calls that failed, by tool and kind"
+)
+const timeout_total = totalMetric(
+  "troupe_agentic_tools_timeout_total",
+  "Calls that were not answered in time"
+)
 
-const filtered_total = Metric.counter("troupe_agentic_tools_filtered_total", {
-  description: "Calls that did not run, by tool and reason: not_allowed or approval_required",
-  incremental: true
-})
-const retries_total = Metric.counter("troupe_agentic_tools_retries_total", {
-  description: "Attempts that failed and were followed by another, by tool and kind",
-  incremental: true
-})
-const retries_exhausted_total = Metric.counter("troupe_agentic_tools_retries_exhausted_total", {
-  description: "Calls that failed after the last attempt that their policy allows",
-  incremental: true
-})
+const filtered_total = totalMetric(
+  "troupe_agentic_tools_filtered_total",
+  "Calls that did not run, by tool and reason: not_allowed or approval_required"
+)
+const retries_total = totalMetric(
+  "troupe_agentic_tools_retries_total",
+  "Attempts that failed and were followed by another, by tool and kind"
+)
+const retries_exhausted_total = totalMetric(
+  "troupe_agentic_tools_retries_exhausted_total",
+  "Calls that failed after the last attempt that their policy allows"
+)
 
 /** Why the gate refused a call, as the metric's label; undefined = it did not, or for another kind of reason. */
 const filterOf = ({ error_reason }: ToolCompleted): string | undefined => {

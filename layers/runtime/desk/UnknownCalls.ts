@@ -2,12 +2,13 @@
  * A warning in the log and a count for each call that became unknown: its run waits for an operator from then on.
  */
 import { Effect, Metric } from "effect"
+import { totalMetric } from "../../../src/TotalMetric.ts"
 import type { OnDurable } from "./Observers.ts"
 
-const unknown_total = Metric.counter("troupe_calls_unknown_total", {
-  description: "Calls whose outcome became unknown, by tool",
-  incremental: true
-})
+const unknown_total = totalMetric(
+  "troupe_calls_unknown_total",
+  "Calls whose outcome became unknown, by tool"
+)
 
 /** Calls `onDurable`, then warns of each call that became unknown. */
 export const observeUnknownCalls = (onDurable: OnDurable): Effect.Effect<OnDurable> =>

@@ -3,6 +3,7 @@
  * the worker.
  */
 import { Clock, Deferred, Effect, Exit, Fiber, Latch, Metric, Result } from "effect"
+import { totalMetric } from "../../../src/TotalMetric.ts"
 import type { ResultMessage } from "../../../src/semstreams/CallMessage.ts"
 import { executeSubject } from "../../../src/semstreams/Subjects.ts"
 import type { StoreError } from "../../../services/StoreError.ts"
@@ -13,14 +14,11 @@ import type { QueueExecutor } from "./QueueExecutor.ts"
 import type { Executed } from "./QueueReply.ts"
 import type { ToolQueueConfig } from "./ToolQueueConfig.ts"
 
-const deliveries_total = Metric.counter("troupe_tool_queue_deliveries_total", {
-  description: "Deliveries of calls from a queue, by what came of them",
-  incremental: true
-})
-const dead_total = Metric.counter("troupe_tool_queue_dead_total", {
-  description: "Calls that could not be run",
-  incremental: true
-})
+const deliveries_total = totalMetric(
+  "troupe_tool_queue_deliveries_total",
+  "Deliveries of calls from a queue, by what came of them"
+)
+const dead_total = totalMetric("troupe_tool_queue_dead_total", "Calls that could not be run")
 
 const count = (status: "success" | "error" | "given_back"): Effect.Effect<void> =>
   Metric.update(Metric.withAttributes(deliveries_total, { status }), 1)

@@ -3,6 +3,7 @@
  * the relay.
  */
 import { Cause, Clock, Effect, Exit, Metric } from "effect"
+import { totalMetric } from "../../../src/TotalMetric.ts"
 import { DeliveryFailed, DeliveryRefused } from "../../../services/DeliveryHandlers.ts"
 import type { Outbox } from "../../../services/Outbox.ts"
 import type { StoreError } from "../../../services/StoreError.ts"
@@ -20,18 +21,12 @@ export interface RetryBounds {
 
 export type DeliveryExit = Exit.Exit<void, DeliveryFailed | DeliveryRefused>
 
-const delivered_total = Metric.counter("troupe_outbox_delivered_total", {
-  description: "Messages delivered and written down",
-  incremental: true
-})
-const failed_total = Metric.counter("troupe_outbox_failed_total", {
-  description: "Tries that failed",
-  incremental: true
-})
-const dead_total = Metric.counter("troupe_outbox_dead_total", {
-  description: "Messages that became dead letters",
-  incremental: true
-})
+const delivered_total = totalMetric(
+  "troupe_outbox_delivered_total",
+  "Messages delivered and written down"
+)
+const failed_total = totalMetric("troupe_outbox_failed_total", "Tries that failed")
+const dead_total = totalMetric("troupe_outbox_dead_total", "Messages that became dead letters")
 
 const count = (metric: Metric.Counter<number>, topic: string): Effect.Effect<void> =>
   Metric.update(Metric.withAttributes(metric, { topic }), 1)

@@ -1,0 +1,9 @@
+/**
+ * Counters that only grow, as OpenTelemetry and Prometheus expect of a name that ends in `_total`.
+ */
+import { Metric } from "effect"
+
+export const totalMetric = (
+  name: `troupe_${string}_total`,
+  description: string
+): Metric.Counter<number> => Metric.counter(name, { description, incremental: true })
