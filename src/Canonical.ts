@@ -35,11 +35,13 @@ export const canonical = (value: unknown): string => {
   }
   const record = value as Record<string, unknown>
   const keys = Object.keys(record)
-  for (let i = 1; i < keys.length; i++) {
-    if (keys[i - 1]! > keys[i]!) {
+  let before = ""
+  for (const key of keys) {
+    if (before > key) {
       keys.sort()
       break
     }
+    before = key
   }
   let text = "{"
   let first = true
@@ -60,7 +62,7 @@ export const copyJson = <A extends Json>(value: A): A => {
   // A spread copies every member, `__proto__` included, and is faster than assigning them one by one.
   const copy: Record<string, Json> = { ...(value as Record<string, Json>) }
   for (const name in copy) {
-    const member = copy[name]!
+    const member = copy[name]
     if (typeof member !== "object") continue
     if (name === "__proto__") Object.defineProperty(copy, name, { ...own, value: copyJson(member) })
     else copy[name] = copyJson(member)

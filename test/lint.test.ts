@@ -83,7 +83,8 @@ describe("lint", () => {
     [`fetch("http://localhost")`, "no-restricted-globals"],
     ["process.env", "no-restricted-globals"],
     ["console.log(1)", "no-console"],
-    [`JSON.parse("1") as ${"any"}`, "no-explicit-any"]
+    [`JSON.parse("1") as ${"any"}`, "no-explicit-any"],
+    ["[1][0]!", "no-non-null-assertion"]
   ] as const) {
     it(`catches ${expression.split("(")[0]} in every pure room`, () => {
       const found = everywhere(`export const x = ${expression}\n`)

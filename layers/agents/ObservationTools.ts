@@ -48,8 +48,9 @@ const sumLoops = Effect.fnUntraced(function* (
   for (;;) {
     const page = yield* Effect.mapError(loops.scan(tenant, flow_id, after, scan_page), storeFailed)
     for (const { key, value } of page) sums.add(key, value)
-    if (page.length < scan_page) return sums
-    after = page.at(-1)!.key
+    const last = page.at(-1)
+    if (last === undefined || page.length < scan_page) return sums
+    after = last.key
   }
 })
 

@@ -59,8 +59,6 @@ const addresses_max = 16
 const isHost = (host: string, hosts: ReadonlyArray<string>): boolean =>
   hosts.some((each) => (each.startsWith(".") ? host.endsWith(each) : host === each))
 
-const port_of: Readonly<Record<string, number>> = { "http:": 80, "https:": 443 }
-
 /** A URL whose form is right: http or https, no credentials in it, an allowed host and port. */
 const parsed = (text: string, rules: Rules): Result.Result<URL, FetchError> => {
   const url = text.length > url_max ? null : URL.parse(text)
@@ -70,7 +68,7 @@ const parsed = (text: string, rules: Rules): Result.Result<URL, FetchError> => {
   if (url.username !== "" || url.password !== "") {
     return Result.fail(refuse("url", "a URL must not hold a user name or a password"))
   }
-  const port = url.port === "" ? port_of[url.protocol]! : Number(url.port)
+  const port = url.port === "" ? (url.protocol === "http:" ? 80 : 443) : Number(url.port)
   if (!rules.ports.includes(port)) {
     return Result.fail(refuse("port", `port ${port} is not among those that may be used`))
   }

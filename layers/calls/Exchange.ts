@@ -55,9 +55,10 @@ const headersOf = (message: http.IncomingMessage): Readonly<Record<string, strin
 /** Dials only the checked addresses: the name is not resolved again. */
 const pinned = (addresses: ReadonlyArray<string>): LookupFunction => {
   const all = addresses.map((address) => ({ address, family: isIPv6(address) ? 6 : 4 }))
+  const [first] = all
   return (_, options, done) => {
-    if (options.all === true) done(null, all)
-    else done(null, all[0]!.address, all[0]!.family)
+    if (options.all === true || first === undefined) done(null, all)
+    else done(null, first.address, first.family)
   }
 }
 

@@ -112,11 +112,12 @@ const lowered = (headers: Readonly<Record<string, string>>): Record<string, stri
   Object.fromEntries(Object.entries(headers).map(([name, text]) => [name.toLowerCase(), text]))
 
 const wrongHeader = (headers: Readonly<Record<string, string>>): string | undefined => {
-  const names = Object.keys(headers)
-  if (names.length > headers_max) return `at most ${headers_max} headers may be given`
-  const bad = names.find(
-    (name) => !token.test(name) || !value.test(headers[name]!) || forbidden.test(name.toLowerCase())
-  )
+  const given = Object.entries(headers)
+  if (given.length > headers_max) return `at most ${headers_max} headers may be given`
+  const [bad] =
+    given.find(
+      ([name, text]) => !token.test(name) || !value.test(text) || forbidden.test(name.toLowerCase())
+    ) ?? []
   return bad === undefined
     ? undefined
     : `the header ${JSON.stringify(bad.slice(0, 100))} may not be given so`

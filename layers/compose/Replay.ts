@@ -186,13 +186,15 @@ const allRuns = Effect.fnUntraced(function* (tenant: Tenant) {
       for (let after = 0; ;) {
         const its = yield* tasks.ofConversation(tenant, id, after, page_max)
         runs.push(...its.map((task) => task.id))
-        if (its.length < page_max) break
-        after = its.at(-1)!.ordinal
+        const last = its.at(-1)
+        if (last === undefined || its.length < page_max) break
+        after = last.ordinal
       }
     }
-    if (page.length < page_max || fresh.length === 0) return runs
+    const last = page.at(-1)
+    if (last === undefined || page.length < page_max || fresh.length === 0) return runs
     // Several conversations may have begun in the same millisecond.
-    before = page.at(-1)!.created_at + 1
+    before = last.created_at + 1
   }
 })
 

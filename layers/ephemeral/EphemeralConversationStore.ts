@@ -18,8 +18,8 @@ const make = Effect.map(EphemeralStore, (store) => {
       Effect.sync(() => {
         const all = store.conversationsOf.get(tenant) ?? []
         const found: Array<Conversation> = []
-        for (let i = all.length - 1; i >= 0 && found.length < Math.min(limit, page_max); i--) {
-          const each = all[i]!
+        for (const each of all.toReversed()) {
+          if (found.length >= Math.min(limit, page_max)) break
           if (each.created_at >= before) continue
           if (begun_by === undefined || each.begun_by === begun_by) found.push(each)
         }

@@ -156,9 +156,8 @@ const make = Effect.map(EphemeralStore, (store) =>
       Effect.sync(() => {
         const tasks = store.conversations.get(tenantKey(tenant, conversation))?.tasks ?? []
         const found: Array<AgentTask> = []
-        for (let i = Math.min(ordinal - 1, tasks.length) - 1; i >= 0; i--) {
+        for (const { task } of tasks.slice(0, Math.max(ordinal - 1, 0)).toReversed()) {
           if (found.length >= Math.min(limit, page_max)) break
-          const { task } = tasks[i]!
           if (task.status === "complete" || task.status === "failed") found.push(task)
         }
         return found

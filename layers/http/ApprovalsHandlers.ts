@@ -37,10 +37,10 @@ export const layer: Layer.Layer<
       list: Effect.fnUntraced(function* ({ query }) {
         const { tenant } = yield* CurrentPrincipal
         const { run_id, status = "pending" } = query
-        const { items, more } = yield* boundedPage<Approval, StoreError>(
+        const { items, last } = yield* boundedPage<Approval, StoreError>(
           query.limit ?? limit_default,
-          (last, limit) =>
-            records.list({ tenant, status, run_id, limit, after: last?.id ?? query.after })
+          (before, limit) =>
+            records.list({ tenant, status, run_id, limit, after: before?.id ?? query.after })
         ).pipe(Effect.mapError(problemOf))
         // Approvers also see the calls that wait for an operator.
         const unknown_calls =
@@ -56,7 +56,7 @@ export const layer: Layer.Layer<
             : []
         return {
           items,
-          ...(more ? { next_after: items.at(-1)!.id } : undefined),
+          ...(last === undefined ? undefined : { next_after: last.id }),
           ...(unknown_calls.length === 0 ? undefined : { unknown_calls })
         }
       }),

@@ -10,7 +10,7 @@ const units_max = 8_000_000
 
 /**
  * Reads after the last row (undefined = from the start) until there are `limit` items or their size reaches the bound.
- * `more`: there may be rows after the last item, which then exists.
+ * `last`: the last item, where there may be rows after it.
  */
 export const boundedPage = Effect.fnUntraced(function* <A, E>(
   limit: number,
@@ -24,9 +24,9 @@ export const boundedPage = Effect.fnUntraced(function* <A, E>(
     for (const row of rows) {
       items.push(row)
       units += JSON.stringify(row).length
-      if (units > units_max) return { items, more: true }
+      if (units > units_max) return { items, last: row }
     }
-    if (rows.length < wanted) return { items, more: false }
+    if (rows.length < wanted) return { items, last: undefined }
   }
-  return { items, more: true }
+  return { items, last: items.at(-1) }
 })

@@ -107,9 +107,8 @@ const list = Effect.fnUntraced(function* (
         .filter(({ address }) => customer_agents.includes(address.agent))
         .map(customerConversation)
     : found
-  return found.length < limit
-    ? { items }
-    : { items, next_before: found[found.length - 1]!.created_at }
+  const last = found.length < limit ? undefined : found.at(-1)
+  return last === undefined ? { items } : { items, next_before: last.created_at }
 })
 
 const read = Effect.fnUntraced(function* (
@@ -120,14 +119,15 @@ const read = Effect.fnUntraced(function* (
 ) {
   const by = yield* CurrentPrincipal
   const found = yield* conversationFor(store, by, "follow", id, customer_agents)
-  const { items, more } = yield* boundedPage<ConversationMessage, StoreError>(limit, (last, most) =>
-    store.messages(by.tenant, id, last?.seq ?? after, most)
+  const { items, last } = yield* boundedPage<ConversationMessage, StoreError>(
+    limit,
+    (before, most) => store.messages(by.tenant, id, before?.seq ?? after, most)
   ).pipe(Effect.mapError(problemOf))
   const isCustomer = readsAsCustomer(by)
   return {
     conversation: isCustomer ? customerConversation(found) : found,
     messages: isCustomer ? items.flatMap((each) => customerMessage(each) ?? []) : items,
-    ...(more ? { next_after: items.at(-1)!.seq } : undefined)
+    ...(last === undefined ? undefined : { next_after: last.seq })
   }
 })
 

@@ -59,7 +59,7 @@ const policyOf = (html: string): string => {
   if (policy === undefined) {
     const hashes = Array.from(
       html.matchAll(/<script(?:\s[^>]*)?>([\s\S]*?)<\/script>/g),
-      ([, script]) => `'sha256-${createHash("sha256").update(script!).digest("base64")}'`
+      ([, script = ""]) => `'sha256-${createHash("sha256").update(script).digest("base64")}'`
     )
     // The page's library sets styles on its elements.
     policy = `${closed}; script-src ${hashes.join(" ")}; style-src 'unsafe-inline'; img-src 'self' data:; connect-src 'self'`

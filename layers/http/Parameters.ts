@@ -65,8 +65,9 @@ export const issuesIn = (url: string, known: Parameters): ReadonlyArray<ProblemI
   const seen = new Set<string>()
   for (const pair of url.slice(at + 1).split("&")) {
     if (pair === "") continue
-    const [, before, after = ""] = /^([^=]*)=?([\s\S]*)$/.exec(pair)!
-    const name = decoded(before!) ?? before!
+    const [before = ""] = pair.split("=", 1)
+    const after = pair.slice(before.length + 1)
+    const name = decoded(before) ?? before
     const message = mistake(name, decoded(after), !seen.has(name), known)
     seen.add(name)
     if (message === undefined || issues.has(name)) continue

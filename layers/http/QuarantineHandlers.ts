@@ -55,11 +55,11 @@ export const layer: Layer.Layer<
           return yield* Effect.fail(problemOf(new RunNotFound({ run_id: params.id })))
         }
         if (head.quarantined !== true) return yield* Effect.fail(notHere)
-        const { items, more } = yield* boundedPage<RawEvent, JournalError>(
+        const { items, last } = yield* boundedPage<RawEvent, JournalError>(
           query.limit ?? limit_default,
-          (last, limit) => journal.raw(params.id, (last?.seq ?? query.after ?? -1) + 1, limit)
+          (before, limit) => journal.raw(params.id, (before?.seq ?? query.after ?? -1) + 1, limit)
         ).pipe(Effect.mapError(problemOf))
-        return more ? { items, next_after: items.at(-1)!.seq } : { items }
+        return last === undefined ? { items } : { items, next_after: last.seq }
       }),
       release: Effect.fnUntraced(function* ({ params }) {
         const { tenant } = yield* CurrentPrincipal

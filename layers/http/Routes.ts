@@ -68,7 +68,8 @@ const isUtf8 = (path: string): boolean => {
 /** The path as it was sent; of a target with an authority (RFC 9112, section 3.2.2) what stands behind that. */
 export const sentPath = ({ source, url }: HttpServerRequest.HttpServerRequest): string => {
   const target = "url" in source && typeof source.url === "string" ? source.url : url
-  return target.replace(/^https?:\/\/[^/?#]*/i, "").split("?", 1)[0]!
+  const [path = ""] = target.replace(/^https?:\/\/[^/?#]*/i, "").split("?", 1)
+  return path
 }
 
 /** The routes at a path; empty when there is none of this spelling. */

@@ -139,14 +139,13 @@ export const layer: Layer.Layer<
       list: Effect.fnUntraced(function* ({ query }) {
         const { tenant } = yield* CurrentPrincipal
         const { after, limit = limit_default, ...filters } = query
-        const found = yield* Effect.mapError(
-          boundedPage<RunItem, StoreError>(limit, (last, count) =>
-            runs.list({ ...filters, tenant, limit: count, after: last?.id ?? after })
+        const { items, last } = yield* Effect.mapError(
+          boundedPage<RunItem, StoreError>(limit, (before, count) =>
+            runs.list({ ...filters, tenant, limit: count, after: before?.id ?? after })
           ),
           problemOf
         )
-        const { items, more } = found
-        return more ? { items, next_after: items.at(-1)!.id } : { items }
+        return last === undefined ? { items } : { items, next_after: last.id }
       }),
       get: Effect.fnUntraced(function* ({ params }) {
         const task = yield* taskFor(tasks, yield* CurrentPrincipal, params.id)
@@ -154,12 +153,12 @@ export const layer: Layer.Layer<
       }),
       events: Effect.fnUntraced(function* ({ params, query }) {
         yield* taskFor(tasks, yield* CurrentPrincipal, params.id)
-        const { items, more } = yield* boundedPage<JournalEntry, JournalError | RunQuarantined>(
+        const { items, last } = yield* boundedPage<JournalEntry, JournalError | RunQuarantined>(
           query.limit ?? limit_default,
-          (last, limit) =>
-            journal.read(params.id, Math.max((last?.seq ?? query.after ?? -1) + 1, 0), limit)
+          (before, limit) =>
+            journal.read(params.id, Math.max((before?.seq ?? query.after ?? -1) + 1, 0), limit)
         ).pipe(Effect.mapError(problemOf))
-        return more ? { items, next_after: items.at(-1)!.seq } : { items }
+        return last === undefined ? { items } : { items, next_after: last.seq }
       }),
       cancel: Effect.fnUntraced(function* ({ params, payload }) {
         const by = yield* CurrentPrincipal

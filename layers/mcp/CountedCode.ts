@@ -220,8 +220,9 @@ export const countSteps = (code: string): string => {
       open.push({ at: text === "{" ? undefined : out.push("") - 1, steps: 0 })
     } else if (text === "}") {
       const { at, steps } = open.pop() ?? { at: undefined, steps: 0 }
+      const outer = open.at(-1)
       if (at !== undefined) out[at] = `self.steps.take(${Math.max(1, Math.ceil(steps))});`
-      else if (open.length > 0) open.at(-1)!.steps += steps
+      else if (outer !== undefined) outer.steps += steps
       out.push(text)
     } else {
       if (!text.startsWith('"')) judge(text, code, match.index)

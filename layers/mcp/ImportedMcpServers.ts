@@ -190,9 +190,10 @@ const checked = Effect.fnUntraced(function* ({ allow, servers }: McpOptions) {
     if (refused !== undefined) return yield* refused
     seen.add(server.namespace)
   }
-  if (servers.length > servers_max) {
+  const beyond = servers[servers_max]
+  if (beyond !== undefined) {
     return yield* new McpServerRefused({
-      server: servers[servers_max]!.namespace,
+      server: beyond.namespace,
       field: "servers",
       message: `there may be at most ${servers_max}`
     })

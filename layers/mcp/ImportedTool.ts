@@ -87,7 +87,8 @@ const handlerOf = (offers: Offers, tool: string, timeout_ms: number): GovernedTo
     // After a reconnection the definition may have changed.
     const changed = refusalOn(offers, tool)
     if (changed !== undefined) return yield* changed
-    const { definition } = offers.started.get(tool)!
+    const definition = offers.started.get(tool)?.definition
+    if (definition === undefined) return yield* serverDown(server.namespace)
     const services = yield* Effect.context<never>()
     const result = yield* connection.call(
       definition,
@@ -122,7 +123,9 @@ export const toolOf = Effect.fnUntraced(function* (
   const definition = offers.started.get(tool)?.definition
   const { input, output } = codecs(definition)
   const { name: _, ...declared } =
-    server.tools !== undefined && Object.hasOwn(server.tools, tool) ? server.tools[tool]! : {}
+    (server.tools !== undefined && Object.hasOwn(server.tools, tool)
+      ? server.tools[tool]
+      : undefined) ?? {}
   const claims = server.hints !== "ignore" && definition !== undefined
   const governance: Governance = {
     side_effects: claims ? claimedEffects(definition) : "external",

@@ -127,7 +127,7 @@ export class StdioTransport implements Transport {
         })
       })
       child.once("spawn", () => {
-        remember(child.pid!)
+        if (child.pid !== undefined) remember(child.pid)
         resolve()
       })
       child.stdin.on("error", (error) => this.onerror?.(error))
@@ -171,9 +171,11 @@ export class StdioTransport implements Transport {
 
   /** The program has ended; the processes that it forked are killed. */
   #left(child: Child): void {
-    const group = child.pid!
-    signal(group, "SIGKILL")
-    forget(group)
+    const group = child.pid
+    if (group !== undefined) {
+      signal(group, "SIGKILL")
+      forget(group)
+    }
     // Output that it wrote before it ended is still read.
     const drained = new Promise<void>((resolve) => child.stdout.once("end", resolve))
     void within(drained, drain_ms).then(() => this.#closed())

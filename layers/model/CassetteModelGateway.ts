@@ -184,7 +184,8 @@ const taken = (
   const place = { node_name: nodeOf(request), step_id: request.step }
   const turns = left.get(placeOf(place)) ?? []
   const at = turns.findIndex((turn) => turn.input_hash === digest.input_hash)
-  if (at >= 0) return turns.splice(at, 1)[0]!
+  const [found] = at < 0 ? [] : turns.splice(at, 1)
+  if (found !== undefined) return found
   const [first] = turns
   const differs = first === undefined ? [] : differing(first, digest)
   return new CassetteDiverged({ ...place, differs })

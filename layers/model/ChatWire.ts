@@ -163,9 +163,10 @@ const finished = () => {
   return new TransformStream<string, string>({
     transform(text, controller) {
       const lines = text.split("\n")
-      const rest = lines.pop()!
-      if (lines.length > 0) {
-        lines[0] = pieces.join("") + lines[0]!
+      const rest = lines.pop() ?? ""
+      const [first] = lines
+      if (first !== undefined) {
+        lines[0] = pieces.join("") + first
         pieces = []
       }
       pieces.push(rest)

@@ -69,10 +69,10 @@ export class CompatibleFound {
   }
 
   private source(source: Source | undefined): void {
-    if (source === undefined) return
-    const known = this.sources.get(source.url!)
+    if (source?.url === undefined) return
+    const known = this.sources.get(source.url)
     if (known === undefined ? this.sources.size < sources_max : known.title === undefined) {
-      this.sources.set(source.url!, source)
+      this.sources.set(source.url, source)
     }
   }
 }

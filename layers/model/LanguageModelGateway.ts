@@ -138,14 +138,14 @@ const choiceOf = (options: LanguageModelV4CallOptions): LanguageModel.ToolChoice
 
 /** Settings that `effect/ai` has no option for; they are set in the model's own layer. */
 const inexpressible = ({ agent, settings }: ModelRequest): ModelError | undefined => {
-  const names = Object.entries(settings ?? {}).flatMap(([name, value]) =>
+  const [name] = Object.entries(settings ?? {}).flatMap(([name, value]) =>
     value !== undefined && name !== "tool_choice" ? [name] : []
   )
-  return names.length === 0
+  return name === undefined
     ? undefined
     : new ModelError({
         kind: "configuration",
-        message: `model_settings.${names[0]!} of agent ${agent} cannot be asked of a LanguageModel: configure it where its layer is made`
+        message: `model_settings.${name} of agent ${agent} cannot be asked of a LanguageModel: configure it where its layer is made`
       })
 }
 

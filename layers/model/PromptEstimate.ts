@@ -50,9 +50,10 @@ export class PromptEstimate {
       counted = { entries: 0, tokens: 0, last: undefined }
       this.#transcripts.set(transcript, counted)
     }
-    for (; counted.entries < transcript.length; counted.entries++) {
-      counted.last = transcript[counted.entries]!
-      counted.tokens += this.#tokenizer.count(textOf(counted.last), model)
+    for (const entry of transcript.slice(counted.entries)) {
+      counted.entries++
+      counted.last = entry
+      counted.tokens += this.#tokenizer.count(textOf(entry), model)
     }
     return counted.tokens
   }

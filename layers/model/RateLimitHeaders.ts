@@ -35,8 +35,8 @@ const resetMs = (text: string | undefined, now: number): number | undefined => {
   if (/^\d+(\.\d+)?$/.test(trimmed)) return bounded(Number(trimmed) * 1_000)
   if (/^(\d+(\.\d+)?(ms|s|m|h))+$/.test(trimmed)) {
     let ms = 0
-    for (const [, count, unit] of trimmed.matchAll(/(\d+(?:\.\d+)?)(ms|s|m|h)/g)) {
-      ms += Number(count) * units[unit!]!
+    for (const [, count, unit = ""] of trimmed.matchAll(/(\d+(?:\.\d+)?)(ms|s|m|h)/g)) {
+      ms += Number(count) * (units[unit] ?? 0)
     }
     return bounded(ms)
   }

@@ -62,9 +62,10 @@ export class RequestDigests {
       known === undefined || transcript[known.entries - 1] !== known.last
         ? { entries: 0, last: undefined, hash: "" }
         : { ...known }
-    for (; chain.entries < transcript.length; chain.entries++) {
-      chain.last = transcript[chain.entries]!
-      chain.hash = yield* this.of([chain.hash, chain.last])
+    for (const entry of transcript.slice(chain.entries)) {
+      chain.last = entry
+      chain.hash = yield* this.of([chain.hash, entry])
+      chain.entries++
     }
     this.#chains.set(transcript, chain)
     return chain.hash

@@ -103,13 +103,13 @@ const attempt = (services: Services, model: PlannedModel, progress: Progress) =>
         return turn
       })
     )
+  const limiter = services.limiters.get(model.provider)
+  if (limiter === undefined) return Effect.die(new Error(`${model.provider} has no limiter`))
   return Effect.flatMap(breaker.state(model.name), (state) =>
     // A request does not queue for a model whose circuit is open.
     state._tag === "Open" && Duration.toMillis(state.retryAfter) > 0
       ? Effect.fail(circuitOpen(model.name, Math.ceil(Duration.toMillis(state.retryAfter))))
-      : services.limiters
-          .get(model.provider)!
-          .withPermit(estimate === undefined ? 0 : estimate.tokens(request), ask)
+      : limiter.withPermit(estimate === undefined ? 0 : estimate.tokens(request), ask)
   ).pipe(Effect.mapError((error) => rejected(model.name, error)))
 }
 
@@ -169,7 +169,7 @@ const candidates = (plan: ModelPlan, wanted: string | undefined): ReadonlyArray<
   if (at >= 0) return plan.models.slice(at)
   const [first, ...others] = plan.models
   // An unknown name has a circuit of its own, so that its failures do not count for the known model.
-  return [{ ...first!, name: wanted, model: wanted }, ...others]
+  return first === undefined ? [] : [{ ...first, name: wanted, model: wanted }, ...others]
 }
 
 const summed = (error: ModelError, { attempts, models }: Progress): ModelError =>

@@ -165,7 +165,8 @@ export class Kept {
       if (part.of === "custom" || (part.of === "text" && (texts++ > 0 || "provider" in part))) {
         return false
       }
-      return index === 0 || rank[this.parts[index - 1]!.of] <= rank[part.of]
+      const before = this.parts[index - 1]
+      return before === undefined || rank[before.of] <= rank[part.of]
     })
     return {
       ...(this.reasoning.length === 0 ? undefined : { reasoning: this.reasoning }),

@@ -23,7 +23,11 @@ export class WholeAnswer extends Error {
     const id = String(++counted)
     this.headers = { [header]: id }
     waiting.set(id, answer)
-    if (waiting.size > waiting_max) waiting.delete(waiting.keys().next().value!)
+    if (waiting.size <= waiting_max) return
+    for (const oldest of waiting.keys()) {
+      waiting.delete(oldest)
+      break
+    }
   }
 }
 

@@ -103,8 +103,7 @@ export interface Page {
   readonly next_offset: number
 }
 
-const isInside = (bytes: Uint8Array, at: number): boolean =>
-  at < bytes.length && (bytes[at]! & 0xc0) === 0x80
+const isInside = (bytes: Uint8Array, at: number): boolean => ((bytes[at] ?? 0) & 0xc0) === 0x80
 
 /**
  * At most `most` bytes of a text from `offset`. A page that would end inside a character ends before it; a first character

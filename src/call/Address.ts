@@ -74,16 +74,14 @@ export const parseAddressRange = (text: string): Result.Result<AddressRange, str
   return Result.succeed({ bytes, bits: bits + before })
 }
 
-const isIn = (bytes: Bytes, range: AddressRange): boolean => {
-  for (let bit = 0; bit < range.bits; bit += 8) {
-    const mask = range.bits - bit >= 8 ? 255 : (255 << (8 - (range.bits - bit))) & 255
-    if (((bytes[bit >> 3]! ^ range.bytes[bit >> 3]!) & mask) !== 0) return false
-  }
-  return true
-}
+const isIn = (bytes: Bytes, range: AddressRange): boolean =>
+  range.bytes.every((byte, index) => {
+    const bits = Math.min(Math.max(range.bits - 8 * index, 0), 8)
+    return bytes[index] !== undefined && (bytes[index] ^ byte) >> (8 - bits) === 0
+  })
 
-const ranges = (texts: string): ReadonlyArray<AddressRange> =>
-  texts.split(" ").map((text) => Result.getOrThrow(parseAddressRange(text)))
+const rangeOf = (text: string): AddressRange => Result.getOrThrow(parseAddressRange(text))
+const ranges = (texts: string): ReadonlyArray<AddressRange> => texts.split(" ").map(rangeOf)
 
 /**
  * This network, private, shared (carriers; Alibaba's metadata), loopback, link-local, protocols (Oracle's metadata),
@@ -95,9 +93,9 @@ const special4 = ranges(
     "192.88.99.0/24 192.168.0.0/16 198.18.0.0/15 198.51.100.0/24 203.0.113.0/24 224.0.0.0/4 240.0.0.0/4"
 )
 /** IPv6 ranges with an IPv4 address in the last four bytes: mapped addresses, and those that NAT64 translates. */
-const four_in_six = ranges("::ffff:0:0/96 64:ff9b::/96")
-const [mapped_four] = four_in_six
-const [global6] = ranges("2000::/3")
+const mapped_four = rangeOf("::ffff:0:0/96")
+const four_in_six = [mapped_four, rangeOf("64:ff9b::/96")]
+const global6 = rangeOf("2000::/3")
 /** Special ranges within `global6`: protocols (Teredo among them), documentation, 6to4 (which embeds any IPv4 address). */
 const special6 = ranges("2001::/23 2001:db8::/32 2002::/16 3fff::/20")
 
@@ -111,7 +109,7 @@ const metadata = ranges(
 
 /** The IPv4 address in an ISATAP address (RFC 5214), whose interface id is `0000:5efe` or `0200:5efe` and the IPv4 address. */
 const tunnelled = (bytes: Bytes): Bytes | undefined =>
-  (bytes[8]! & 0xfd) === 0 && bytes[9] === 0 && bytes[10] === 0x5e && bytes[11] === 0xfe
+  (bytes[8] === 0 || bytes[8] === 2) && bytes[9] === 0 && bytes[10] === 0x5e && bytes[11] === 0xfe
     ? [...mapped, ...bytes.slice(12)]
     : undefined
 
@@ -138,12 +136,12 @@ export const isGlobalAddress = (
   if (allow.some((range) => isIn(bytes, range))) return true
   if (four_in_six.some((range) => isIn(bytes, range))) {
     const four = [...mapped, ...bytes.slice(12)]
-    if (!isIn(bytes, mapped_four!) && allow.some((range) => isIn(four, range))) return true
+    if (!isIn(bytes, mapped_four) && allow.some((range) => isIn(four, range))) return true
     return !special4.some((range) => isIn(four, range))
   }
   const four = tunnelled(bytes)
   if (four !== undefined && special4.some((range) => isIn(four, range))) return false
-  return isIn(bytes, global6!) && !special6.some((range) => isIn(bytes, range))
+  return isIn(bytes, global6) && !special6.some((range) => isIn(bytes, range))
 }
 
 /** The IPv4 address, in dotted form, that a mapped or NAT64 IPv6 address embeds; undefined = none. */

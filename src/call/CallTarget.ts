@@ -80,7 +80,7 @@ const substituted = (path: string, params: unknown): Result.Result<Filled, Targe
   })
   if (refusal !== undefined) return Result.fail(refusal)
   let next = 0
-  const probe = path.replaceAll(parameter, () => values[next++]!.replaceAll("%25", "p"))
+  const probe = path.replaceAll(parameter, () => (values[next++] ?? "").replaceAll("%25", "p"))
   return Result.succeed({ path: filled, probe })
 }
 
@@ -129,6 +129,7 @@ export const targetOf = (
   }
   if (!isBelow(url.pathname, mountOf(profile, base), profile)) return Result.fail("outside-mount")
   if (profile === "seed" && !grammar.test(path)) return Result.fail("unsafe-path")
-  if (climbs(probe.split("?", 1)[0]!)) return Result.fail("unsafe-path")
+  const [probed = ""] = probe.split("?", 1)
+  if (climbs(probed)) return Result.fail("unsafe-path")
   return Result.succeed(url)
 }

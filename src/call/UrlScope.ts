@@ -103,9 +103,9 @@ const flat = (path: string): string => {
 
 /** A path as it is sent, and as servers read it that decode escapes once, twice or three times. */
 const readings = (path: string): ReadonlyArray<string> => {
-  const found = [path]
-  for (let round = 0; round < 3; round++) found.push(unescaped(found.at(-1)!))
-  return found.map(flat)
+  const once = unescaped(path)
+  const twice = unescaped(once)
+  return [path, once, twice, unescaped(twice)].map(flat)
 }
 
 const isMetPath = (path: string, wanted: string): boolean => {

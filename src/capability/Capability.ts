@@ -90,7 +90,7 @@ export const uncoveredCapability = (
   capabilities.find((capability) => {
     if (scopeClimbs(capability)) return true
     const wanted = parseCapability(capability)
-    return !(grants?.granted ?? []).some((grant) => covers(grant, wanted, grants!.default_deny))
+    return !grants?.granted.some((grant) => covers(grant, wanted, grants.default_deny))
   })
 
 /** The refusal of a call; it names the capability, so that an operator knows what to grant. */

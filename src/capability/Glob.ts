@@ -16,14 +16,12 @@ const setAt = (
   const end = pattern.indexOf("]", first + 1)
   if (end === -1) return undefined
   const ranges: Array<readonly [string, string]> = []
-  for (let i = first; i < end;) {
-    if (pattern[i + 1] === "-" && i + 2 < end) {
-      ranges.push([pattern[i]!, pattern[i + 2]!])
-      i += 3
-    } else {
-      ranges.push([pattern[i]!, pattern[i]!])
-      i += 1
-    }
+  for (let i = first; i < end; i++) {
+    const [low = "", dash, high] = pattern.slice(i, Math.min(i + 3, end))
+    if (dash === "-" && high !== undefined) {
+      ranges.push([low, high])
+      i += 2
+    } else ranges.push([low, low])
   }
   const within = (character: string) =>
     ranges.some(([low, high]) => low <= character && character <= high)
@@ -33,8 +31,10 @@ const setAt = (
 const parsed = (glob: string): ReadonlyArray<Piece> => {
   const pattern = [...glob]
   const pieces: Array<Piece> = []
-  for (let i = 0; i < pattern.length; i++) {
-    const each = pattern[i]!
+  // The last character of the set that was read last.
+  let behind = -1
+  for (const [i, each] of pattern.entries()) {
+    if (i <= behind) continue
     const set = each === "[" ? setAt(pattern, i + 1) : undefined
     if (each === "*") {
       if (pieces.at(-1) !== "*") pieces.push("*")
@@ -42,7 +42,7 @@ const parsed = (glob: string): ReadonlyArray<Piece> => {
     else if (set === undefined) pieces.push((character) => character === each)
     else {
       pieces.push(set.is)
-      i = set.end
+      behind = set.end
     }
   }
   return pieces
@@ -56,12 +56,12 @@ export const globMatches = (glob: string, text: string): boolean => {
   let at = 0
   let star = -1
   let resume = 0
-  while (at < characters.length) {
+  for (let each = characters[0]; each !== undefined; each = characters[at]) {
     const next = pieces[piece]
     if (next === "*") {
       star = piece++
       resume = at
-    } else if (next !== undefined && next(characters[at]!)) {
+    } else if (next !== undefined && next(each)) {
       piece++
       at++
     } else if (star === -1) return false

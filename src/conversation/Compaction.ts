@@ -137,8 +137,7 @@ export const stepsOf = (
   cut: FrameCut | undefined
 ): ReadonlyArray<Step> => {
   const groups: Array<Array<TranscriptEntry>> = []
-  for (let i = frameNote(cut) === undefined ? 1 : 2; i < transcript.length; i++) {
-    const entry = transcript[i]!
+  for (const entry of transcript.slice(frameNote(cut) === undefined ? 1 : 2)) {
     // An empty turn is in the transcript as the note that its model was given.
     if (entry.role === "tool") groups.at(-1)?.push(entry)
     else groups.push([entry])
@@ -156,7 +155,7 @@ export const cutTranscript = (
   before: FrameCut | undefined,
   cut: FrameCut
 ): Array<TranscriptEntry> => {
-  const shown: Array<TranscriptEntry> = [transcript[0]!]
+  const shown: Array<TranscriptEntry> = transcript.slice(0, 1)
   const after = frameNote(cut)
   if (after !== undefined) shown.push(after)
   for (const { entries, step } of stepsOf(transcript, last, before)) {

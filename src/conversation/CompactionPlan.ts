@@ -96,7 +96,8 @@ class Shrinking {
     this.historyTokens = past === undefined ? 0 : entrySize(past, measure)
     for (const each of this.history) this.historyTokens += each.tokens
     const before = frameNote(prompt.cut)
-    this.#rest = prompt.fixed + entrySize(prompt.transcript[0]!, measure)
+    this.#rest = prompt.fixed
+    for (const entry of prompt.transcript.slice(0, 1)) this.#rest += entrySize(entry, measure)
     if (before !== undefined) this.#rest += entrySize(before, measure)
     for (const each of this.own) this.#ownTokens += each.tokens
   }
@@ -219,15 +220,22 @@ const planned = (
 const gone = (units: ReadonlyArray<Unit>): ReadonlyArray<TranscriptEntry> =>
   units.flatMap((unit) => (unit.shown === "dropped" ? unit.entries : []))
 
+const listOf = <A>(each: A | undefined): ReadonlyArray<A> => (each === undefined ? [] : [each])
+
 const droppedOf = (prompt: Prompt, all: Shrinking): ReadonlyArray<TranscriptEntry> => {
   const history = gone(all.history)
   const own = gone(all.own)
   if (history.length === 0 && own.length === 0) return []
-  const notes = [historyNote(prompt.past.cut), frameNote(prompt.cut)]
-  const [first, second] = notes.map((each) => (each === undefined ? [] : [each]))
+  const past = listOf(historyNote(prompt.past.cut))
   return own.length === 0
-    ? [...first!, ...history]
-    : [...first!, ...history, prompt.transcript[0]!, ...second!, ...own]
+    ? [...past, ...history]
+    : [
+        ...past,
+        ...history,
+        ...prompt.transcript.slice(0, 1),
+        ...listOf(frameNote(prompt.cut)),
+        ...own
+      ]
 }
 
 /** The plan with a summary of all that it drops: of the conversation, or of that and the frame's steps in one. */

@@ -50,10 +50,9 @@ const jsonMost = (value: Json): number => {
     return most
   }
   for (const name in value) {
-    most +=
-      4 +
-      name.length * tokens_per_json_unit_max +
-      jsonMost((value as Readonly<Record<string, Json>>)[name]!)
+    const member = (value as Readonly<Record<string, Json>>)[name]
+    if (member === undefined) continue
+    most += 4 + name.length * tokens_per_json_unit_max + jsonMost(member)
   }
   return most
 }

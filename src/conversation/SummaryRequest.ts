@@ -48,13 +48,13 @@ export const summaryRecord = (
     if (measure(lines.join("\n")) <= tokens_max) return lines.join("\n")
   }
   let left = tokens_max
-  let first = lines.length
-  while (first > 0) {
-    left -= measure(lines[first - 1]!) + 1
+  let kept = 0
+  for (const each of lines.toReversed()) {
+    left -= measure(each) + 1
     if (left < 0) break
-    first--
+    kept++
   }
-  return lines.slice(first).join("\n")
+  return lines.slice(lines.length - kept).join("\n")
 }
 
 /** The beginning of the text that has at most `tokens_max` tokens; the whole text if it has no more. */

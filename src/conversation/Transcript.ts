@@ -37,12 +37,12 @@ export const capBytes = (text: string, bytes_max: number): string => {
   if (text.length * 3 <= bytes_max) return text
   let bytes = 0
   let end = 0
-  while (end < text.length) {
-    const point = text.codePointAt(end)!
+  for (const character of text) {
+    const point = character.codePointAt(0) ?? 0
     const size = point < 0x80 ? 1 : point < 0x800 ? 2 : point < 0x10000 ? 3 : 4
     if (bytes + size > bytes_max) break
     bytes += size
-    end += size === 4 ? 2 : 1
+    end += character.length
   }
   return end === text.length
     ? text

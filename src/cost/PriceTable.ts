@@ -96,10 +96,9 @@ const rateOf = (price: typeof Price.Type): Rate => {
 
 /** `*` matches any characters. The time is linear in the text for each part of the pattern. */
 const matcher = (pattern: string): ((model: string) => boolean) => {
-  const parts = pattern.split("*")
-  const first = parts[0]!
-  const last = parts.at(-1)!
-  const middle = parts.slice(1, -1)
+  const [first = "", ...rest] = pattern.split("*")
+  const last = rest.at(-1) ?? first
+  const middle = rest.slice(0, -1)
   return (model) => {
     if (model.length < first.length + last.length) return false
     if (!model.startsWith(first) || !model.endsWith(last)) return false

@@ -140,5 +140,5 @@ export const addModelUse = (
   const place = own === -1 ? placeOf(other_model) : own
   return place === -1
     ? [...uses, { ...use, model: other_model }]
-    : uses.with(place, merged(uses[place]!, use))
+    : uses.map((each, index) => (index === place ? merged(each, use) : each))
 }

@@ -4,12 +4,13 @@
 import { Schema } from "effect"
 
 const minute_ms = 60_000
-const unit_ms: Readonly<Record<string, number>> = {
-  m: minute_ms,
-  h: 60 * minute_ms,
-  d: 24 * 60 * minute_ms,
-  w: 7 * 24 * 60 * minute_ms
-}
+const day_ms = 24 * 60 * minute_ms
+const unit_ms: ReadonlyMap<string, number> = new Map([
+  ["m", minute_ms],
+  ["h", 60 * minute_ms],
+  ["d", day_ms],
+  ["w", 7 * day_ms]
+])
 
 const Age = Schema.String.check(
   Schema.isPattern(/^[1-9][0-9]{0,3}[mhdw]$/, {
@@ -53,8 +54,7 @@ const Between = Schema.Struct({
 export const AgeRange = Schema.Union([Age, Between])
 export type AgeRange = typeof AgeRange.Type
 
-const endOf = (text: string): number =>
-  Date.parse(text) + (text.length === 10 ? unit_ms["d"]! - 1 : 0)
+const endOf = (text: string): number => Date.parse(text) + (text.length === 10 ? day_ms - 1 : 0)
 
 /** The bounds in ms since 1970, both inclusive; `now` in ms. */
 export const boundsOf = (
@@ -62,7 +62,7 @@ export const boundsOf = (
   now: number
 ): { readonly from?: number; readonly to?: number } => {
   if (typeof range === "string") {
-    return { from: now - Number(range.slice(0, -1)) * unit_ms[range.slice(-1)]! }
+    return { from: now - Number(range.slice(0, -1)) * (unit_ms.get(range.slice(-1)) ?? 0) }
   }
   return {
     ...(range.from === undefined ? undefined : { from: Date.parse(range.from) }),

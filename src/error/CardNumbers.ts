@@ -13,36 +13,45 @@ const digits_max = 19
 const begins = /[^\p{L}\p{N}.,-]|^$/u
 const ends = /^(?:[^\p{L}\p{N}.,-]|[.,](?!\d)|$)/u
 
-/** The digit sum of twice each digit. */
-const doubled = [0, 2, 4, 6, 8, 1, 3, 5, 7, 9]
+/** The digit sum of twice the digit. */
+const doubled = (digit: number): number => (digit < 5 ? 2 * digit : 2 * digit - 9)
 
 /** Prefix sums of Luhn digits, so that the check of any range of digits is one subtraction. */
 class Digits {
   readonly digits: string
-  /** `sums[0]`: digits at even places are doubled; `sums[1]`: those at odd ones. */
-  private readonly sums: readonly [ReadonlyArray<number>, ReadonlyArray<number>]
+  /** Before each place, and behind the last one: digits at even places are doubled. */
+  private readonly evens: ReadonlyArray<number>
+  /** The same where those at odd places are. */
+  private readonly odds: ReadonlyArray<number>
   /** The length of the run of equal digits that ends at each place. */
   private readonly same: ReadonlyArray<number>
 
   constructor(digits: string) {
     this.digits = digits
-    const [even, odd, same]: [Array<number>, Array<number>, Array<number>] = [[0], [0], []]
+    const [evens, odds, same]: [Array<number>, Array<number>, Array<number>] = [[0], [0], []]
+    let [even, odd, run] = [0, 0, 0]
     for (let i = 0; i < digits.length; i++) {
       const digit = digits.charCodeAt(i) - 48
-      const [plain, twice] = [digit, doubled[digit]!]
-      even.push(even[i]! + (i % 2 === 0 ? twice : plain))
-      odd.push(odd[i]! + (i % 2 === 0 ? plain : twice))
-      same.push(i > 0 && digits[i] === digits[i - 1] ? same[i - 1]! + 1 : 1)
+      const twice = doubled(digit)
+      even += i % 2 === 0 ? twice : digit
+      odd += i % 2 === 0 ? digit : twice
+      run = digits[i] === digits[i - 1] ? run + 1 : 1
+      evens.push(even)
+      odds.push(odd)
+      same.push(run)
     }
-    this.sums = [even, odd]
+    this.evens = evens
+    this.odds = odds
     this.same = same
   }
 
   /** Luhn's check (ISO/IEC 7812-1, annex B) of the digits in `[from, to)`. Repetitions of one digit are not a card. */
   isCard(from: number, to: number): boolean {
-    if (this.digits[from]! < "2" || this.digits[from]! > "6") return false
-    const sums = this.sums[to % 2]!
-    return (sums[to]! - sums[from]!) % 10 === 0 && this.same[to - 1]! < to - from
+    const begins = this.digits.charAt(from)
+    if (begins < "2" || begins > "6") return false
+    const sums = to % 2 === 0 ? this.evens : this.odds
+    const sum = (sums[to] ?? 0) - (sums[from] ?? 0)
+    return sum % 10 === 0 && (this.same[to - 1] ?? 0) < to - from
   }
 }
 
@@ -59,29 +68,28 @@ const groupsOf = (text: string, from: number, written: string): ReadonlyArray<Gr
     first += length
     return group
   })
-  let [low, high] = [0, groups.length]
-  while (low < high && !begins.test(text.slice(groups[low]!.from - 1, groups[low]!.from))) low++
-  while (low < high && !ends.test(text.slice(groups[high - 1]!.to, groups[high - 1]!.to + 2)))
-    high--
-  return groups.slice(low, high)
+  const low = groups.findIndex((group) => begins.test(text.slice(group.from - 1, group.from)))
+  const high = groups.findLastIndex((group) => ends.test(text.slice(group.to, group.to + 2)))
+  return low === -1 ? [] : groups.slice(low, high + 1)
 }
 
 const cardsInRow = (text: string, from: number, written: string): ReadonlyArray<TextPlace> => {
   const groups = groupsOf(text, from, written)
   const digits = new Digits(written.replace(/\D/g, ""))
   const found: Array<TextPlace> = []
-  let end = 0
-  for (let i = 0; i < groups.length; i++) {
-    const group = groups[i]!
-    while (end < groups.length && groups[end]!.end - group.first <= digits_max) end++
-    for (let last = end - 1; last >= i; last--) {
-      const { end: behind, to } = groups[last]!
-      if (behind - group.first < digits_min) break
-      if (!digits.isCard(group.first, behind)) continue
-      found.push({ from: group.from, to })
-      i = last
-      break
-    }
+  let covered = 0
+  for (const [index, { first, from: begin }] of groups.entries()) {
+    if (first < covered) continue
+    // A group has at least one digit.
+    const last = groups
+      .slice(index, index + digits_max)
+      .findLast(
+        ({ end }) =>
+          end - first >= digits_min && end - first <= digits_max && digits.isCard(first, end)
+      )
+    if (last === undefined) continue
+    found.push({ from: begin, to: last.to })
+    covered = last.end
   }
   return found
 }

@@ -57,23 +57,28 @@ class Row {
     }))
   }
 
+  /** The group at this place of the row, of which there is one. */
+  private at(place: number): Group {
+    return this.groups[place] ?? { digits: "", from: this.from, to: this.from }
+  }
+
   get isInternational(): boolean {
-    return this.text.slice(this.from, this.groups[0]!.from).includes("+")
+    return this.text.slice(this.from, this.at(0).from).includes("+")
   }
 
   digits(first: number, last: number): string {
     let digits = ""
     for (let i = first; i <= last && digits.length <= digits_max; i++) {
-      digits += this.groups[i]!.digits
+      digits += this.at(i).digits
     }
     return digits
   }
 
   /** The range of the groups with an extension behind them; undefined where their surroundings rule a phone number out. */
   place(first: number, last: number): TextPlace | undefined {
-    const from = first === 0 ? this.from : this.groups[first]!.from
-    extension.lastIndex = this.groups[last]!.to
-    const to = extension.test(this.text) ? extension.lastIndex : this.groups[last]!.to
+    const from = first === 0 ? this.from : this.at(first).from
+    extension.lastIndex = this.at(last).to
+    const to = extension.test(this.text) ? extension.lastIndex : this.at(last).to
     const isMore =
       (first > 0 && this.text[from - 1] === "-") || /^-\d/.test(this.text.slice(to, to + 2))
     const before = /^[(+]/.test(this.text.slice(from, from + 1))
@@ -86,9 +91,9 @@ class Row {
   /** The last group of the international number that begins at this group. */
   international(first: number): number | undefined {
     let last = first
-    let count = this.groups[first]!.digits.length
+    let count = this.at(first).digits.length
     while (last + 1 < this.groups.length) {
-      const [group, next] = [this.groups[last]!, this.groups[last + 1]!]
+      const [group, next] = [this.at(last), this.at(last + 1)]
       count += next.digits.length
       // An area code in brackets follows the country code; a bracket further on begins another number.
       const isAnother = last > first && /[(/]/.test(this.text.slice(group.to, next.from))
@@ -114,7 +119,7 @@ class Row {
     if (last === undefined) return undefined
     const digits = this.digits(first, last)
     if (!north_american.test(digits) || this.place(first, last) === undefined) return undefined
-    const written = this.text.slice(this.groups[first]!.from, this.groups[last]!.to)
+    const written = this.text.slice(this.at(first).from, this.at(last).to)
     const isGrouped = /\d[ ().-]+\d/.test(written)
     return isGrouped && isNumber(digits.length === 11 ? digits : `1${digits}`) ? last : undefined
   }
@@ -123,7 +128,7 @@ class Row {
   endOf(first: number): number | undefined {
     if (first === 0 && this.isInternational) return this.international(0) ?? this.national(0)
     // The North American prefix for international calls.
-    const isPrefix = this.groups[first]!.digits === "011" && first + 1 < this.groups.length
+    const isPrefix = this.at(first).digits === "011" && first + 1 < this.groups.length
     return (isPrefix ? this.international(first + 1) : undefined) ?? this.national(first)
   }
 

@@ -98,13 +98,13 @@ const inGroup = (
 const secrets = (text: string, names: ReadonlyArray<string>): ReadonlyArray<Span> => [
   ...secret_shapes.flatMap((pattern) => matches(text, pattern, "[secret]")),
   ...matches(text, userinfo, "[secret]", (found) => found.includes(":")),
-  ...[...text.matchAll(pair)].flatMap(({ 0: read, 1: name, index }): ReadonlyArray<Span> => {
-    if (!isSecretName(name!)) return []
+  ...[...text.matchAll(pair)].flatMap(({ 0: read, 1: name = "", index }): ReadonlyArray<Span> => {
+    if (!isSecretName(name)) return []
     value_of_pair.lastIndex = index + read.length
     const value = value_of_pair.exec(text)?.[0]
     const isSecret =
       value !== undefined &&
-      isSecretName(name!, /^\d{1,15}$/.test(value) ? Number(value) : value) &&
+      isSecretName(name, /^\d{1,15}$/.test(value) ? Number(value) : value) &&
       !/^["']?$/.test(value) &&
       value !== "true" &&
       value !== "false"
@@ -197,7 +197,7 @@ const word_units_max = 4_000
 /** Where the last complete word ends: the one that was cut may be half a secret, which no pattern matches. */
 const wordsEnd = (text: string, cut: number): number => {
   let end = cut
-  while (end > cut - word_units_max && /\S/.test(text[end - 1]!)) end--
+  while (end > cut - word_units_max && /\S/.test(text.charAt(end - 1))) end--
   return end
 }
 

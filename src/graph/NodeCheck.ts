@@ -72,8 +72,9 @@ const typesOf = (schema: unknown): ReadonlySet<string> | undefined => {
 const givenTypes = (input: Json, state: Declared): ReadonlySet<string> | undefined => {
   const path = typeof input === "string" ? templatePath(input) : undefined
   if (path === undefined) return new Set([typeOf(input)])
-  let schema = state.get(path[0]!)
-  for (const name of path.slice(1)) schema = own(propertiesOf(schema), name)
+  const [field = "", ...names] = path
+  let schema = state.get(field)
+  for (const name of names) schema = own(propertiesOf(schema), name)
   return typesOf(schema)
 }
 
@@ -253,13 +254,15 @@ export const checkNodes = Effect.fnUntraced(function* <R>(
   const found = toolsOf(graph, registry)
   if (Result.isFailure(found)) return yield* found.failure
   const tools = found.success
-  const nodes = graph.waves.flat()
+  const nodes = graph.waves.flat().flatMap((node) => {
+    const tool = tools.get(node.id)
+    return tool === undefined ? [] : [{ node, tool }]
+  })
   const state = new Map<string, unknown>([
     ...Object.entries(propertiesOf(graph.spec.input)),
-    ...nodes.map(({ id, out }) => [out, tools.get(id)!.spec.output_schema] as const)
+    ...nodes.map(({ node, tool }) => [node.out, tool.spec.output_schema] as const)
   ])
-  for (const node of nodes) {
-    const tool = tools.get(node.id)!
+  for (const { node, tool } of nodes) {
     const wrong = forbidden(graph, tool) ?? (yield* argumentsWrong(node, tool, state))
     if (wrong !== undefined) return yield* refused(graph, node.id, wrong)
   }

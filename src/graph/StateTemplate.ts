@@ -24,11 +24,11 @@ function* textsOf(value: Json): Iterable<string> {
 /** The paths that the value's templates read; each begins with a field of the state. */
 export const pathsReadBy = (value: Json): ReadonlyArray<Path> =>
   [...textsOf(value)].flatMap((text) =>
-    [...text.matchAll(each)].map((match) => match[1]!.split("."))
+    [...text.matchAll(each)].map(([, path = ""]) => path.split("."))
   )
 
 /** The path of a text that is exactly one template; undefined for other texts. */
-export const templatePath = (text: string): Path | undefined => whole.exec(text)?.[1]!.split(".")
+export const templatePath = (text: string): Path | undefined => whole.exec(text)?.[1]?.split(".")
 
 /** The first `{{` in the value that does not begin a template, with what follows it; undefined if there is none. */
 export const malformedTemplate = (value: Json): string | undefined => {
@@ -44,25 +44,24 @@ export type State = ReadonlyMap<string, Json>
 
 /** The value at a path. Fails with the shortest part of the path that does not exist. */
 const valueAtPath = (state: State, path: Path): Result.Result<Json, string> => {
-  let value: Json | undefined = state.get(path[0]!)
+  let value: Json | undefined
   for (const [index, step] of path.entries()) {
-    if (index > 0) {
-      value =
-        (isObject(value) || (Array.isArray(value) && /^\d+$/.test(step))) &&
-        Object.hasOwn(value, step)
-          ? (value as Readonly<Record<string, Json>>)[step]
-          : undefined
-    }
+    value = index === 0 ? state.get(step) : memberOf(value, step)
     if (value === undefined) return Result.fail(path.slice(0, index + 1).join("."))
   }
-  return Result.succeed(value!)
+  return value === undefined ? Result.fail("") : Result.succeed(value)
 }
+
+const memberOf = (value: Json | undefined, name: string): Json | undefined =>
+  (isObject(value) || (Array.isArray(value) && /^\d+$/.test(name))) && Object.hasOwn(value, name)
+    ? (value as Readonly<Record<string, Json>>)[name]
+    : undefined
 
 const textOf = (value: Json): string => (typeof value === "string" ? value : JSON.stringify(value))
 
 const filledText = (text: string, state: State): Result.Result<Json, string> => {
-  const only = whole.exec(text)
-  if (only !== null) return valueAtPath(state, only[1]!.split("."))
+  const only = templatePath(text)
+  if (only !== undefined) return valueAtPath(state, only)
   let missing: string | undefined
   const filled = text.replaceAll(each, (_, path: string) => {
     const value = valueAtPath(state, path.split("."))

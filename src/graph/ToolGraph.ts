@@ -241,7 +241,8 @@ const unwrittenField = (
   }
   if (given === undefined) return undefined
   const fields = [...given, ...writers.keys()]
-  const missing = (value: Json) => pathsReadBy(value).find(([name]) => !fields.includes(name!))?.[0]
+  const missing = (value: Json) =>
+    pathsReadBy(value).find(([name = ""]) => !fields.includes(name))?.[0]
   const why = (name: string) =>
     `the state has no field "${name}": the input does not declare it, and no node writes it.${didYouMean(name, fields)}`
   for (const { id, inputs } of nodes) {
@@ -272,8 +273,8 @@ const wavesOf = (
     nodes.map(({ id, inputs }, index) => [
       id,
       new Set([
-        ...(spec.nodes[index]!.after ?? []),
-        ...pathsReadBy(inputs).flatMap(([name]) => writers.get(name!) ?? [])
+        ...(spec.nodes[index]?.after ?? []),
+        ...pathsReadBy(inputs).flatMap(([name = ""]) => writers.get(name) ?? [])
       ])
     ])
   )
@@ -281,7 +282,7 @@ const wavesOf = (
   const waves: Array<ReadonlyArray<GraphNode>> = []
   while (done.size < nodes.length) {
     const wave = nodes.filter(
-      ({ id }) => !done.has(id) && [...needs.get(id)!].every((need) => done.has(need))
+      ({ id }) => !done.has(id) && [...(needs.get(id) ?? [])].every((need) => done.has(need))
     )
     if (wave.length === 0) {
       const way = cycle(needs, done)
@@ -299,12 +300,13 @@ const cycle = (
   done: ReadonlySet<string>
 ): ReadonlyArray<string> => {
   const way: Array<string> = []
-  let next = [...needs.keys()].find((id) => !done.has(id))!
-  while (!way.includes(next)) {
+  const firstOpen = (ids: Iterable<string>) => [...ids].find((id) => !done.has(id))
+  let next = firstOpen(needs.keys())
+  while (next !== undefined && !way.includes(next)) {
     way.push(next)
-    next = [...needs.get(next)!].find((id) => !done.has(id))!
+    next = firstOpen(needs.get(next) ?? [])
   }
-  return [...way.slice(way.indexOf(next)), next]
+  return next === undefined ? way : [...way.slice(way.indexOf(next)), next]
 }
 
 const decode = Schema.decodeUnknownExit(GraphSpec, { onExcessProperty: "error" })

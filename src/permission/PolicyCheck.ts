@@ -56,10 +56,10 @@ const wrongPattern = (pattern: string): Wrong | undefined => {
   if (rest.endsWith(":*)")) return wrongUrl(tool, begin)
   const fix = (text: string) => `Write ${JSON.stringify(`${tool}(${text}:*)`)}, or ${every}`
   if (!rest.endsWith(")")) return ["its parenthesis is not closed", fix(begin)]
-  const named = /^\w+\s*=\s*(\S.*)$/.exec(begin)
-  return named === null
+  const named = /^\w+\s*=\s*(\S.*)$/.exec(begin)?.[1]
+  return named === undefined
     ? ['what is in the parentheses does not end in ":*"', fix(begin)]
-    : ["it names an argument, where only the beginning of a call can stand", fix(named[1]!)]
+    : ["it names an argument, where only the beginning of a call can stand", fix(named)]
 }
 
 const misdeclared = (field: string, given: string, [problem, fix]: Wrong): MisdeclaredPolicy =>

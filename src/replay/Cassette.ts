@@ -50,8 +50,8 @@ export class Cassette {
   take(tool_id: string, args_hash: string): Json | undefined {
     const kept = this.#kept.get(keyOf(tool_id, args_hash))
     if (kept === undefined) return undefined
-    const at = Math.min(kept.taken++, kept.results.length - 1)
-    return copyJson(kept.results[at]!)
+    const result = kept.results[Math.min(kept.taken++, kept.results.length - 1)]
+    return result === undefined ? undefined : copyJson(result)
   }
 
   /** All that was recorded, oldest first. */

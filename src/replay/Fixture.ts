@@ -87,7 +87,8 @@ export const firstOddStep = (
   }
   if (replayed.length > steps.length) {
     const known = new Set(steps.map(keyOf))
-    const more = replayed.find((step) => !known.has(keyOf(step)))!
+    const more = replayed.find((step) => !known.has(keyOf(step))) ?? replayed.at(-1)
+    if (more === undefined) return undefined
     const what = `step ${more.step_id} of ${more.node_name} was not recorded`
     return stepDiverged(more, entries, what, null, more.input_hash)
   }

@@ -15,6 +15,7 @@ import type { FoldState, RunState } from "../run/RunState.ts"
 import { evolve, isAccepted, emptyState, questionOf } from "../run/RunState.ts"
 import type { Divergence } from "./Divergence.ts"
 import { isSameJson, placeOf } from "./Divergence.ts"
+import { frameOf } from "../run/RunLookup.ts"
 
 export interface JournalReplay {
   /** The fold of everything that came out again. */
@@ -72,7 +73,7 @@ const settlementEvents = (
     return decide(state, {
       _tag: "TurnFailed",
       frame: phase.frame,
-      step: state.frames.get(phase.frame)!.step + 1,
+      step: frameOf(state, phase.frame).step + 1,
       reason: error.reason ?? "",
       message: error.message,
       transient: error.class === "ToolTransientError"
@@ -202,8 +203,7 @@ export const replayJournal = (
     evolve(state, entry.event)
     same++
   }
-  while (same < entries.length) {
-    const entry = entries[same]!
+  for (let entry = entries[same]; entry !== undefined; entry = entries[same]) {
     if (entry.seq !== same || (same === 0) !== (entry.event._tag === "RunAccepted")) {
       return { state, same, divergence: diverged(entry, "the journal has a gap here", undefined) }
     }

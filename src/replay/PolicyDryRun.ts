@@ -89,7 +89,8 @@ export class PolicyDryRun {
   add(run: RunId, recording: Recording): void {
     this.#runs++
     const delegated = new Set<string>()
-    const agents = new Map<string, AgentName>([["0", recording.accepted.address.agent]])
+    const supervisor = recording.accepted.address.agent
+    const agents = new Map<string, AgentName>([["0", supervisor]])
     for (const { event } of recording.entries) {
       if (event._tag !== "FrameOpened") continue
       delegated.add(event.call)
@@ -102,7 +103,7 @@ export class PolicyDryRun {
           run,
           call: call.id,
           tenant: recording.accepted.tenant,
-          agent: agents.get(call.id.slice(0, call.id.lastIndexOf("/"))) ?? agents.get("0")!,
+          agent: agents.get(call.id.slice(0, call.id.lastIndexOf("/"))) ?? supervisor,
           tool: call.name,
           arguments: call.arguments,
           roles: recording.accepted.roles

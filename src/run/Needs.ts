@@ -5,6 +5,7 @@
 import type { AgentName } from "../Ids.ts"
 import type { Pins } from "./RunEvent.ts"
 import type { RunState } from "./RunState.ts"
+import { frameOf } from "./RunLookup.ts"
 
 /**
  * One thing that a process hosts or does not, as text: an agent (`scan`); exactly this version of an agent
@@ -41,7 +42,7 @@ export const needsOf = (state: RunState): ReadonlyArray<Need> => {
   for (const { frame, phase } of state.open) {
     if (phase._tag !== "Dispatched" || phase.tool === undefined || phase.epoch >= state.epoch)
       continue
-    needs.add(toolOf(state.frames.get(frame)!.agent, phase.tool))
+    needs.add(toolOf(frameOf(state, frame).agent, phase.tool))
   }
   return needs.size === 0 ? none : [...needs].sort()
 }

@@ -235,8 +235,7 @@ const withEvent = (
  */
 export const project = (run: RunId, events: ReadonlyArray<RunEvent>, at: number): Projection => {
   let draft: Draft | undefined
-  for (let offset = 0; offset < events.length; offset++) {
-    draft = withEvent(draft, run, events[offset]!, offset, at)
-  }
+  let offset = 0
+  for (const event of events) draft = withEvent(draft, run, event, offset++, at)
   return draft ?? nothing
 }

@@ -5,6 +5,7 @@ import { cutTranscript } from "../conversation/Compaction.ts"
 import type { Compacted } from "./RunEvent.ts"
 import type { FrameState, RunState } from "./RunState.ts"
 import { chargeTurn, tokensOf } from "./RunUsed.ts"
+import { frameOf } from "./RunLookup.ts"
 
 /** A prompt is cut once before each turn, and once more where the provider still refuses it. */
 export const mayCompact = (frame: FrameState, cause: Compacted["cause"]): boolean =>
@@ -12,7 +13,7 @@ export const mayCompact = (frame: FrameState, cause: Compacted["cause"]): boolea
   (cause === "refused" && frame.compacted.cause === "bound")
 
 export const foldCompaction = (state: RunState, event: Compacted) => {
-  const frame = state.frames.get(event.frame)!
+  const frame = frameOf(state, event.frame)
   if (event.usage !== undefined) state.tokens += tokensOf(state.used, event.usage)
   if (event.cost !== undefined) chargeTurn(state.used, event.cost)
   if (event.history !== undefined) state.past = event.history

@@ -15,9 +15,10 @@ import type {
   RunStopping
 } from "./RunEvent.ts"
 import type { CallState, FrameState, RunState } from "./RunState.ts"
+import { frameOf } from "./RunLookup.ts"
 
 /** The event that ends an open call of a stopping run; undefined while the call must be waited for. */
-const closing = (state: RunState, call: CallState): RunEvent | undefined => {
+const closing = (state: RunState, call: CallState, by: string): RunEvent | undefined => {
   const { phase } = call
   switch (phase._tag) {
     case "AwaitingApproval":
@@ -26,7 +27,7 @@ const closing = (state: RunState, call: CallState): RunEvent | undefined => {
         call: call.id,
         approval: phase.request.approval,
         how: "cancelled",
-        by: state.stopping!.by
+        by
       }
     case "Proposed":
     case "Decided":
@@ -37,7 +38,7 @@ const closing = (state: RunState, call: CallState): RunEvent | undefined => {
       return phase.epoch < state.epoch ? callSettled(call.id, { _tag: "Unknown" }) : undefined
     case "Delegated": {
       // The frame's own calls end before it.
-      const frame = state.frames.get(phase.frame)!
+      const frame = frameOf(state, phase.frame)
       return frame.waiting === 0 ? callSettled(call.id, { _tag: "Cancelled" }) : undefined
     }
     case "Settled":
@@ -91,14 +92,14 @@ const questionClosed = ({ approval, call }: ApprovalRequested, by: string): RunE
 const finishOf = (frame: FrameState): FinishReason | undefined =>
   frame.calls.length > 0 ? undefined : frame.finish
 
-const finished = ({ question }: RunState, frame: FrameState): RunEvent => {
+const finished = ({ question }: RunState, frame: FrameState, text: string): RunEvent => {
   if (frame.id === rootFrame) {
     return question === undefined
-      ? ended("complete", "complete", frame.answer!, finishOf(frame), frame.sources)
+      ? ended("complete", "complete", text, finishOf(frame), frame.sources)
       : // The supervisor's answer was in flight when the question was put.
         questionClosed(question, "runtime")
   }
-  const answer = frame.answer! + cutNote(finishOf(frame))
+  const answer = text + cutNote(finishOf(frame))
   return callSettled(frame.id as string as CallId, { _tag: "Value", json: JSON.stringify(answer) })
 }
 
@@ -135,7 +136,7 @@ export const conclude = (state: RunState): RunEvent | undefined => {
   if (state.stopping !== undefined) {
     if (state.question !== undefined) return questionClosed(state.question, state.stopping.by)
     for (const call of state.open) {
-      const event = closing(state, call)
+      const event = closing(state, call, state.stopping.by)
       if (event !== undefined) return event
     }
     if (state.open.length > 0) return undefined
@@ -143,10 +144,8 @@ export const conclude = (state: RunState): RunEvent | undefined => {
     const finish = stoppedFinish(state.stopping, state.frames.get(rootFrame))
     return ended(status, reason, lastText(state), finish, undefined)
   }
-  const frames = state.openFrames
-  for (let i = 0; i < frames.length; i++) {
-    const frame = frames[i]!
-    if (frame.answer !== undefined) return finished(state, frame)
+  for (const frame of state.openFrames) {
+    if (frame.answer !== undefined) return finished(state, frame, frame.answer)
     if (frame.waiting === 0) {
       const event = limit(state, frame)
       if (event !== undefined) return event
@@ -157,10 +156,8 @@ export const conclude = (state: RunState): RunEvent | undefined => {
 
 /** The supervisor's last text, which a stopped run ends with. */
 const lastText = (state: RunState): string => {
-  const { transcript } = state.frames.get(rootFrame)!
-  for (let i = transcript.length - 1; i >= 0; i--) {
-    const entry = transcript[i]!
-    if (entry.role === "assistant" && entry.text.trim() !== "") return entry.text
-  }
-  return ""
+  const last = frameOf(state, rootFrame).transcript.findLast(
+    (entry) => entry.role === "assistant" && entry.text.trim() !== ""
+  )
+  return last?.role === "assistant" ? last.text : ""
 }

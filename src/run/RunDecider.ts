@@ -22,6 +22,7 @@ import { questionOf } from "./RunState.ts"
 import { policyFailure, callSettled } from "./CallRefusal.ts"
 import { turnFailed, turnFinished, wantsTurn } from "./TurnDecision.ts"
 import { mayCompact } from "./RunCompaction.ts"
+import { callOf, frameOf } from "./RunLookup.ts"
 
 /** A model's finished turn, before its frame and step are added. */
 export type Turn = Omit<ModelTurned, "_tag" | "frame" | "step">
@@ -131,7 +132,7 @@ const duplicateRefused = (
   const error = new ToolUserError({
     kind: "invalid_args",
     reason: "DUPLICATE_CALL",
-    message: `this turn asks for the same thing twice: "${call.proposed.name.slice(0, 64)}" with these arguments is call ${state.calls.get(earlier)!.index + 1} of it, and runs once. If you mean it twice, call it again in your next turn.`
+    message: `this turn asks for the same thing twice: "${call.proposed.name.slice(0, 64)}" with these arguments is call ${callOf(state, earlier).index + 1} of it, and runs once. If you mean it twice, call it again in your next turn.`
   })
   return [callSettled(call.id, { _tag: "Failed", error: failureOf(error) })]
 }
@@ -205,7 +206,7 @@ const delegates = (
     const message = `delegations go at most ${depth_max} deep: do it yourself`
     return [callSettled(input.call, policyFailure("DEPTH_MAX", message))]
   }
-  const frame = state.frames.get(call.frame)!
+  const frame = frameOf(state, call.frame)
   let delegated = 0
   for (const id of frame.calls) if (state.frames.has(frameOpenedBy(id))) delegated++
   if (delegated >= most) {
@@ -233,14 +234,15 @@ const finished = (
   { reconciled, settled: result }: Extract<RunInput, { _tag: "Finished" }>
 ): ReadonlyArray<RunEvent> => {
   const call = state.calls.get(result.call)
-  const phase = call?.phase
-  switch (phase?._tag) {
+  if (call === undefined) return none
+  const { phase } = call
+  switch (phase._tag) {
     case "Proposed":
     case "Decided":
       return [result]
     case "Dispatched":
       return phase.epoch < state.epoch && !(reconciled === true && phase.on_loss === "ask")
-        ? [lost(call!, result.spent)]
+        ? [lost(call, result.spent)]
         : [result]
     default:
       return none
@@ -259,7 +261,7 @@ export const decide = (state: RunState, input: RunInput): ReadonlyArray<RunEvent
       return turnFailed(state, input)
     case "Compacts": {
       const { cause, frame, step } = input.compaction
-      return wantsTurn(state, frame, step) && mayCompact(state.frames.get(frame)!, cause)
+      return wantsTurn(state, frame, step) && mayCompact(frameOf(state, frame), cause)
         ? [{ _tag: "Compacted", ...input.compaction }]
         : none
     }

@@ -6,6 +6,7 @@ import { sanitiseText } from "../tool/Sanitise.ts"
 import { endedWell } from "./CutTurn.ts"
 import type { ModelTurned, Outcome } from "./RunEvent.ts"
 import type { CallState, RunState } from "./RunState.ts"
+import { callOf, frameOf } from "./RunLookup.ts"
 
 /** Reasons of results that only the model can fix. */
 const mistakes: ReadonlySet<string> = new Set([
@@ -74,10 +75,10 @@ const isSame = (a: unknown, b: unknown): boolean => {
 
 /** The earlier call of the same turn that this one duplicates: it has the same name and arguments. */
 export const duplicatedBy = (state: RunState, call: CallState): CallId | undefined => {
-  const { calls } = state.frames.get(call.frame)!
+  const { calls } = frameOf(state, call.frame)
   for (const id of calls) {
     if (id === call.id) return undefined
-    const { proposed } = state.calls.get(id)!
+    const { proposed } = callOf(state, id)
     if (
       proposed.name === call.proposed.name &&
       isSame(proposed.arguments, call.proposed.arguments)
@@ -127,7 +128,10 @@ export const recount = (state: RunState, call: CallState, outcome: Outcome): voi
     const count = (state.used.failures?.get(name) ?? 0) + 1
     ;(state.used.failures ??= new Map()).set(name, count)
     if (count > state.used.repeats) state.used.repeats = count
-  } else if (outcome._tag === "Value" && (state.used.failures?.size ?? 0) > 0) {
-    state.used.failures!.delete(signature(call))
+    return
+  }
+  const { failures } = state.used
+  if (outcome._tag === "Value" && failures !== undefined && failures.size > 0) {
+    failures.delete(signature(call))
   }
 }

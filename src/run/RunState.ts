@@ -26,6 +26,7 @@ import type { RunUsed } from "./RunUsed.ts"
 import { extendLimit, noneUsed, chargeTool } from "./RunUsed.ts"
 import { foldCompaction } from "./RunCompaction.ts"
 import { moveTo, proposedPhase, foldResult, foldTurn } from "./StepFold.ts"
+import { callOf } from "./RunLookup.ts"
 
 export type CallPhase =
   | { readonly _tag: "Proposed" }
@@ -236,7 +237,7 @@ const approvalRequested = (state: RunState, event: ApprovalRequested) => {
     state.awaiting++
     return
   }
-  const call = state.calls.get(event.call)!
+  const call = callOf(state, event.call)
   state.questions++
   call.approved_by = undefined
   moveTo(state, call, { _tag: "AwaitingApproval", request: event })
@@ -244,12 +245,14 @@ const approvalRequested = (state: RunState, event: ApprovalRequested) => {
 
 const approvalDecided = (state: RunState, event: ApprovalDecided) => {
   const { by, decision } = event
-  const { limit, proposal, tool_digest } = questionOf(state, event.approval)!
+  const question = questionOf(state, event.approval)
+  if (question === undefined) throw new TypeError("nobody asked for this decision")
+  const { limit, proposal, tool_digest } = question
   if (limit !== undefined) {
     if (decision._tag === "Approve") extendLimit(state.used, limit)
     return limitAnswered(state)
   }
-  const call = state.calls.get(event.call)!
+  const call = callOf(state, event.call)
   if (decision._tag === "Modify") {
     call.arguments = decision.arguments
     call.modified = { by, arguments: decision.arguments }
@@ -267,7 +270,7 @@ const approvalDecided = (state: RunState, event: ApprovalDecided) => {
 }
 
 const dispatched = (state: RunState, event: CallDispatched) => {
-  const call = state.calls.get(event.call)!
+  const call = callOf(state, event.call)
   if (call.phase._tag !== "Dispatched") state.dispatches++
   moveTo(state, call, {
     _tag: "Dispatched",
@@ -280,7 +283,7 @@ const dispatched = (state: RunState, event: CallDispatched) => {
 }
 
 const reopened = (state: RunState, id: CallId) => {
-  const call = state.calls.get(id)!
+  const call = callOf(state, id)
   call.approved_by = undefined
   moveTo(state, call, proposedPhase)
 }
@@ -311,7 +314,7 @@ export const evolve = (state: FoldState, event: RunEvent): void => {
     case "Compacted":
       return foldCompaction(state, event)
     case "FrameOpened":
-      moveTo(state, state.calls.get(event.call)!, { _tag: "Delegated", frame: event.frame })
+      moveTo(state, callOf(state, event.call), { _tag: "Delegated", frame: event.frame })
       return openFrame(state, frameOpenedBy(event.call), event.agent, event.input)
     case "ApprovalRequested":
       return approvalRequested(state, event)
@@ -319,17 +322,17 @@ export const evolve = (state: FoldState, event: RunEvent): void => {
       return approvalDecided(state, event)
     case "ApprovalClosed":
       if (state.question?.approval === event.approval) return limitAnswered(state)
-      return moveTo(state, state.calls.get(event.call)!, proposedPhase)
+      return moveTo(state, callOf(state, event.call), proposedPhase)
     case "CallDispatched":
       return dispatched(state, event)
     case "CallUnknown":
       if (event.spent !== undefined) state.tokens += chargeTool(state.used, event.spent)
-      return moveTo(state, state.calls.get(event.call)!, unknownPhase)
+      return moveTo(state, callOf(state, event.call), unknownPhase)
     case "CallReopened":
       return reopened(state, event.call)
     case "CallSettled":
       if (event.spent !== undefined) state.tokens += chargeTool(state.used, event.spent)
-      return foldResult(state, state.calls.get(event.call)!, event)
+      return foldResult(state, callOf(state, event.call), event)
     case "LimitReached":
       state.used.timed_out = true
       return

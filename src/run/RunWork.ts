@@ -49,9 +49,7 @@ export const wantedWork = (state: RunState): ReadonlyArray<Work> => {
     // `ahead` reserves turns of frames before this one: two frames never take the last turn both.
     let ahead = 0
     let reached: Breach | undefined
-    const frames = state.openFrames
-    for (let i = 0; i < frames.length; i++) {
-      const frame = frames[i]!
+    for (const frame of state.openFrames) {
       const { id } = frame
       if (frame.waiting > 0 || frame.answer !== undefined) continue
       if (ahead === 0) reached = breachOf(state)
@@ -81,9 +79,7 @@ export const wantedCalls = (
   before: Array<Work> = no_work
 ): ReadonlyArray<Work> => {
   let wanted = before
-  const { open } = state
-  for (let i = 0; i < open.length; i++) {
-    const { id, phase } = open[i]!
+  for (const { id, phase } of state.open) {
     switch (phase._tag) {
       case "Proposed":
       case "Decided":

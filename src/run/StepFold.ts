@@ -5,15 +5,16 @@ import type { CallId } from "../Ids.ts"
 import { callId } from "../Ids.ts"
 import { answerOf, resultEntry, settledPhase } from "./CallResult.ts"
 import { callsMax, callsUsed } from "./RunBreach.ts"
-import type { CallSettled, ModelTurned } from "./RunEvent.ts"
+import type { CallSettled, ModelTurned, ProposedCall } from "./RunEvent.ts"
 import { endedWell } from "./CutTurn.ts"
 import { emptyText, isMistake, mistakeOf, recount } from "./RunGuard.ts"
 import type { CallPhase, CallState, RunState } from "./RunState.ts"
 import { chargeTurn, tokensOf } from "./RunUsed.ts"
+import { callOf, frameOf } from "./RunLookup.ts"
 
 /** A turn of a frame: its answer, its calls, or neither, and then its frame has another turn. */
 export const foldTurn = (state: RunState, event: ModelTurned) => {
-  const frame = state.frames.get(event.frame)!
+  const frame = frameOf(state, event.frame)
   state.steps++
   // Calls beyond `calls_max` are refused when they are proposed, and do not count.
   const beyond = callsUsed(state) + event.calls.length - callsMax(state)
@@ -49,15 +50,16 @@ export const foldTurn = (state: RunState, event: ModelTurned) => {
     frame.calls = []
     return
   }
-  frame.calls =
-    event.calls.length === 1
-      ? [proposed(state, event, 0)]
-      : event.calls.map((_, index) => proposed(state, event, index))
+  frame.calls = event.calls.map((proposal, index) => proposed(state, event, proposal, index))
 }
 
-const proposed = (state: RunState, { calls, frame, step }: ModelTurned, index: number): CallId => {
+const proposed = (
+  state: RunState,
+  { frame, step }: ModelTurned,
+  proposal: ProposedCall,
+  index: number
+): CallId => {
   const id = callId(frame, step, index)
-  const proposal = calls[index]!
   const call: CallState = {
     id,
     frame,
@@ -101,13 +103,12 @@ export const foldResult = (state: RunState, call: CallState, event: CallSettled)
   moveTo(state, call, settledPhase(event))
   close(state.open, call)
   recount(state, call, outcome)
-  const frame = state.frames.get(call.frame)!
+  const frame = frameOf(state, call.frame)
   if (--frame.waiting > 0) return
   let mistaken = true
   // All results of a step enter the transcript together, in the model's order and not in that of their arrival.
-  for (let i = 0; i < frame.calls.length; i++) {
-    const id = frame.calls[i]!
-    const each = id === call.id ? call : state.calls.get(id)!
+  for (const id of frame.calls) {
+    const each = id === call.id ? call : callOf(state, id)
     if (each.phase._tag !== "Settled") continue
     mistaken &&= isMistake(each.phase.outcome)
     if (each.phase.stop === true && each.phase.outcome._tag === "Value") {

@@ -11,11 +11,11 @@ export const traceparentOf = ({ sampled, spanId, traceId }: Tracer.AnySpan): str
 /** Undefined if it is no such text, or has an id of zeros alone. */
 export const spanOf = (traceparent: string): Tracer.ExternalSpan | undefined => {
   const [, traceId, spanId, flags] = written.exec(traceparent) ?? []
-  return traceId === undefined || /^0+$/.test(traceId) || /^0+$/.test(spanId!)
-    ? undefined
-    : Tracer.externalSpan({
-        traceId,
-        spanId: spanId!,
-        sampled: Number.parseInt(flags!, 16) % 2 === 1
-      })
+  if (traceId === undefined || spanId === undefined || flags === undefined) return undefined
+  if (/^0+$/.test(traceId) || /^0+$/.test(spanId)) return undefined
+  return Tracer.externalSpan({
+    traceId,
+    spanId,
+    sampled: Number.parseInt(flags, 16) % 2 === 1
+  })
 }

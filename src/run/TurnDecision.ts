@@ -21,10 +21,10 @@ export const turnFinished = (state: RunState, given: ModelTurned): ReadonlyArray
   const turned = fitting(state, given)
   const left = Math.max(0, callsMax(state) - callsUsed(state))
   const events: Array<RunEvent> = [turned]
-  for (let index = 0; index < turned.calls.length; index++) {
+  for (const [index, proposal] of turned.calls.entries()) {
     const refused =
       index < left
-        ? withheldResult(turned, turned.calls[index]!)
+        ? withheldResult(turned, proposal)
         : policyFailure("CALLS_MAX", "this run may make no more calls")
     if (refused !== undefined) events.push(callSettled(callId(frame, step, index), refused))
   }
@@ -37,13 +37,16 @@ export const turnFinished = (state: RunState, given: ModelTurned): ReadonlyArray
 const unansweredEnd = (
   state: RunState,
   { frame, text }: ModelTurned
-): { readonly reason: string; readonly message: string } | undefined =>
-  frame === rootFrame && text.trim() === "" && isAnswering(state)
-    ? {
-        reason: breachOf(state)!.reason,
-        message: "the last turn was to answer without tools, and said nothing"
-      }
-    : undefined
+): { readonly reason: string; readonly message: string } | undefined => {
+  if (frame !== rootFrame || text.trim() !== "" || !isAnswering(state)) return undefined
+  const breach = breachOf(state)
+  return (
+    breach && {
+      reason: breach.reason,
+      message: "the last turn was to answer without tools, and said nothing"
+    }
+  )
+}
 
 /** Ends a frame that cannot go on: the supervisor's stops the run, a specialist's fails its call. */
 const fails = (

@@ -172,10 +172,12 @@ export const loopOf = (entries: Iterable<JournalEntry>): Loop | undefined => {
         // A frame of another specialist has turns while the gate is open.
         if (loop.state === "exploring") loop = orSame(loop, transition(loop, "executing"))
         break
-      case "ApprovalRequested":
-        gates.set(event.approval, pendingOf(run, event, at))
-        loop = orSame(loop, beginAwaiting(loop, gates.get(event.approval)!))
+      case "ApprovalRequested": {
+        const gate = pendingOf(run, event, at)
+        gates.set(event.approval, gate)
+        loop = orSame(loop, beginAwaiting(loop, gate))
         break
+      }
       case "ApprovalDecided":
       case "ApprovalClosed": {
         const answered = gates.get(event.approval)

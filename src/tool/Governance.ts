@@ -160,7 +160,7 @@ const keyWrong = (spec: ToolSpec): Wrong | undefined => {
     return undefined
   }
   const missing = argumentsNamed(spec.idempotency_key)
-    .map((path) => path.split(".")[0]!)
+    .map((path) => path.replace(/\..*$/, ""))
     .find((name) => !Object.hasOwn(properties, name))
   return missing === undefined
     ? undefined

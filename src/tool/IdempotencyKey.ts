@@ -21,7 +21,7 @@ export const IdempotencyKey = Schema.String.check(
 
 /** The paths of arguments that a key names, in its order. */
 export const argumentsNamed = (key: string): ReadonlyArray<string> =>
-  [...key.matchAll(argument)].map(([, path]) => path!)
+  [...key.matchAll(argument)].map(([, path = ""]) => path)
 
 const valueAt = (value: unknown, path: string): unknown => {
   let found = value

@@ -28,7 +28,7 @@ export const withoutInvisible = (text: string): string =>
   may_be_invisible.test(text) ? text.replace(invisible, "") : text
 
 const shown = (character: string): string =>
-  `‹U+${character.codePointAt(0)!.toString(16).toUpperCase().padStart(4, "0")}›`
+  `‹U+${(character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0")}›`
 
 /** The text with each such character written out, as `‹U+202E›`, for people. */
 export const withVisible = (text: string): string =>

@@ -9,15 +9,15 @@ const names_units_max = 64
 const distance = (a: string, b: string): number => {
   let row = Array.from({ length: b.length + 1 }, (_, i) => i)
   for (let i = 1; i <= a.length; i++) {
-    const below = [i]
-    for (let j = 1; j <= b.length; j++) {
-      below.push(
-        Math.min(row[j]! + 1, below[j - 1]! + 1, row[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1))
-      )
-    }
-    row = below
+    let [corner, left] = [i - 1, i]
+    row = row.map((above, j) => {
+      if (j === 0) return i
+      left = Math.min(above + 1, left + 1, corner + (a[i - 1] === b[j - 1] ? 0 : 1))
+      corner = above
+      return left
+    })
   }
-  return row[b.length]!
+  return row.at(-1) ?? 0
 }
 
 /** ` Did you mean "x"?` with a leading space, or nothing when no name is near. */

@@ -26,7 +26,7 @@ const markerAt = (kept: ReadonlyArray<string>): number | undefined => {
   const least = Math.max(0, kept.length - marker_units_max)
   let at = kept.length - 1
   // The last character counts although it closes a marker: `<<SYS>>` ends with two.
-  while (at > least && (marker_holds.test(kept[at - 1]!) || at === kept.length - 1)) at--
+  while (at > least && (marker_holds.test(kept[at - 1] ?? "") || at === kept.length - 1)) at--
   const tail = kept.slice(at).join("")
   const found = last_marker.exec(tail)
   return found === null ? undefined : at + found.index
@@ -60,7 +60,7 @@ const entities: Readonly<Record<string, string>> = {
 export const sanitiseText = (text: string): string => withoutMarkers(withoutInvisible(text))
 
 const leaf = (text: string): string =>
-  sanitiseText(text).replace(/[&<>"']/g, (character) => entities[character]!)
+  sanitiseText(text).replace(/[&<>"']/g, (character) => entities[character] ?? character)
 
 /**
  * The members under sanitised names, which are not escaped. Where two would get one name, both are kept: a name that was
@@ -69,12 +69,12 @@ const leaf = (text: string): string =>
 const named = (
   members: ReadonlyArray<readonly [string, Json]>
 ): ReadonlyArray<readonly [string, Json]> => {
-  const clean = members.map(([name]) => sanitiseText(name))
-  if (members.every(([name], index) => name === clean[index])) return members
-  const taken = new Set(clean.filter((name, index) => name === members[index]![0]))
+  const clean = members.map(([given, member]) => ({ given, name: sanitiseText(given), member }))
+  const kept = clean.filter(({ given, name }) => given === name)
+  if (kept.length === members.length) return members
+  const taken = new Set(kept.map(({ name }) => name))
   const numbers = new Map<string, number>()
-  return members.map(([given, member], index) => {
-    const name = clean[index]!
+  return clean.map(({ given, member, name }) => {
     if (name === given) return [name, member]
     let free = name
     for (let number = numbers.get(name) ?? 2; taken.has(free); number++) {
@@ -113,7 +113,7 @@ const parsed_units_max = 262_144
 
 const asText = (json: string, texts: boolean): string => {
   const text = sanitiseText(json)
-  return texts ? text : text.replace(/[&<>']/g, (character) => entities[character]!)
+  return texts ? text : text.replace(/[&<>']/g, (character) => entities[character] ?? character)
 }
 
 /**

@@ -9,6 +9,7 @@ import type { CallId, RunId, Tenant } from "../Ids.ts"
 import type { CallSettled, Outcome } from "../run/RunEvent.ts"
 import { errorClassOf, errorKindOf } from "../run/RunEvent.ts"
 import type { RunState } from "../run/RunState.ts"
+import { frameOf } from "../run/RunLookup.ts"
 
 /** These eight members and no others. Times are ms since 1970; `latency_ms` is their difference. */
 export const ToolCallMetadata = Schema.Struct({
@@ -76,7 +77,7 @@ export const toolCompletedOf = (
     outcome: event.outcome,
     metadata: {
       tool_name: call.proposed.name,
-      agent_name: state.frames.get(call.frame)!.agent,
+      agent_name: frameOf(state, call.frame).agent,
       latency_ms: Math.max(ended_at - started_at, 0),
       ok: error_class === null,
       error_class,

@@ -4,16 +4,16 @@
 import { Result } from "effect"
 import { timeout_ms_default } from "./ToolSpec.ts"
 
-const nanoseconds: Record<string, bigint> = {
-  ns: 1n,
-  us: 1_000n,
-  µs: 1_000n,
-  μs: 1_000n,
-  ms: 1_000_000n,
-  s: 1_000_000_000n,
-  m: 60_000_000_000n,
-  h: 3_600_000_000_000n
-}
+const nanoseconds: ReadonlyMap<string, bigint> = new Map([
+  ["ns", 1n],
+  ["us", 1_000n],
+  ["µs", 1_000n],
+  ["μs", 1_000n],
+  ["ms", 1_000_000n],
+  ["s", 1_000_000_000n],
+  ["m", 60_000_000_000n],
+  ["h", 3_600_000_000_000n]
+])
 
 const part = /(?:(\d+)(?:\.(\d*))?|\.(\d+))(ns|us|µs|μs|ms|s|m|h)/y
 /** Go keeps a duration in 64 bits. */
@@ -30,9 +30,10 @@ const parse = (text: string): bigint | undefined => {
   for (let at = 0; at < rest.length; at = part.lastIndex) {
     const found = part.exec(rest)
     if (found === null) return undefined
-    const [, whole = "0", after, only, unit] = found
+    const [, whole = "0", after, only, unit = ""] = found
     const fraction = only ?? after ?? ""
-    const scale = nanoseconds[unit!]!
+    const scale = nanoseconds.get(unit)
+    if (scale === undefined) return undefined
     total +=
       BigInt(whole) * scale + (BigInt(`0${fraction}`) * scale) / 10n ** BigInt(fraction.length)
   }

@@ -33,8 +33,8 @@ const isForeign = ({ event }: JournalEntry): boolean =>
 /** Questions that were answered since the loop last ran: those whose answers stand at the journal's end. */
 const answeredWaits = (entries: ReadonlyArray<JournalEntry>): ReadonlyArray<Wait> => {
   const waits: Array<Wait> = []
-  for (let i = entries.length - 1; i >= 0 && isForeign(entries[i]!); i--) {
-    const { at, event } = entries[i]!
+  const own = entries.findLastIndex((entry) => !isForeign(entry))
+  for (const { at, event } of entries.slice(own + 1).toReversed()) {
     if (event._tag !== "ApprovalDecided" && event._tag !== "ApprovalClosed") continue
     const request = entries.find(
       (each) => each.event._tag === "ApprovalRequested" && each.event.approval === event.approval

@@ -53,8 +53,7 @@ export const observeCalls = (
   observers.length === 0
     ? () => {}
     : (run, state, events) => {
-        for (let i = 0; i < events.length; i++) {
-          const event = events[i]!
+        for (const event of events) {
           if (event._tag !== "CallSettled") continue
           // The clock is read only where the event has no time of its own.
           const now = event.ended_at ?? clock.currentTimeMillisUnsafe()

@@ -34,7 +34,10 @@ export type DirectoryFor = (roles: Roles | undefined) => AgentDirectory["Service
  * groups by role it is the whole directory, for every run.
  */
 export const make = (directory: AgentDirectory["Service"]): DirectoryFor => {
-  const differing = directory.all.filter(({ spec }) => spec.groups_by_role !== undefined)
+  const differing = directory.all.flatMap((agent) => {
+    const { groups_by_role, name } = agent.spec
+    return groups_by_role === undefined ? [] : [{ agent, groups_by_role, name }]
+  })
   if (differing.length === 0) return () => directory
   // Bounded by the number of sets of roles.
   const known = new Map<string, AgentDirectory["Service"]>()
@@ -43,9 +46,9 @@ export const make = (directory: AgentDirectory["Service"]): DirectoryFor => {
     let found = known.get(key)
     if (found === undefined) {
       const agents = new Map(
-        differing.map((agent) => [
-          agent.spec.name as string,
-          narrowed(agent, agent.spec.groups_by_role!, roles)
+        differing.map(({ agent, groups_by_role, name }) => [
+          name as string,
+          narrowed(agent, groups_by_role, roles)
         ])
       )
       found = {

@@ -100,22 +100,17 @@ export const compaction = (
     history_tokens_max: frame.id === rootFrame ? spec.history_tokens_max : Infinity,
     refused: cause === "refused"
   }
-  const truncated = (found: Omit<Found, "how">): RunInput | undefined => {
-    const made = planCompaction(prompt, { ...bounds, summary_tokens_max: 0 }, measure)
-    return made === undefined
-      ? undefined
-      : input(subject, cause, made, { how: "truncated", ...found })
-  }
+  const cut = planCompaction(prompt, { ...bounds, summary_tokens_max: 0 }, measure)
+  if (cut === undefined) return undefined
+  const truncated = (found: Omit<Found, "how">): RunInput =>
+    input(subject, cause, cut, { how: "truncated", ...found })
   const planned =
     spec.compaction === "summarise"
       ? planCompaction(prompt, { ...bounds, summary_tokens_max }, measure)
       : undefined
-  if (planned === undefined || planned.dropped.length === 0) {
-    const cut = truncated({})
-    return cut === undefined ? undefined : Exit.succeed(cut)
-  }
+  if (planned === undefined || planned.dropped.length === 0) return Exit.succeed(truncated({}))
   const instead = (fallback: string, turn?: Turn): RunInput =>
-    truncated({ fallback, ...(turn === undefined ? undefined : spent(services, agent, turn)) })!
+    truncated({ fallback, ...(turn === undefined ? undefined : spent(services, agent, turn)) })
   return Effect.match(
     summary(
       services.model,

@@ -145,9 +145,10 @@ export class InFlight {
       this.#first = undefined
       this.#stop(first)
     }
-    for (const [key, running] of this.#others ?? none) {
+    const others = this.#others
+    for (const [key, running] of others ?? none) {
       if (isWanted(key)) continue
-      this.#others!.delete(key)
+      others?.delete(key)
       this.#stop(running)
     }
   }

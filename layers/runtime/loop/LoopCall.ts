@@ -13,6 +13,7 @@ import type { ResolvedAgent } from "../../../services/AgentDirectory.ts"
 import type { AgentMemory } from "../../../services/AgentMemory.ts"
 import type { ActorContext, BegunSideEffect, CallHost } from "../tool/CallHost.ts"
 import type { LoopHost } from "./LoopHost.ts"
+import { callOf } from "../../../src/run/RunLookup.ts"
 
 export class LoopCall implements CallHost {
   readonly #loop: LoopHost
@@ -46,11 +47,10 @@ export class LoopCall implements CallHost {
 
   call(): CallState {
     const { state } = this.#loop.writer
-    if (this.#callOf !== state) {
-      this.#callOf = state
-      this.#call = state.calls.get(this.#id)!
-    }
-    return this.#call!
+    const known = this.#callOf === state ? this.#call : undefined
+    if (known !== undefined) return known
+    this.#callOf = state
+    return (this.#call = callOf(state, this.#id))
   }
 
   get begunSideEffects(): Map<string, BegunSideEffect> {

@@ -142,8 +142,7 @@ const isTurn = ({ calls, text, usage }: Turn): boolean =>
   (usage === undefined || Object.values(usage).every(Number.isSafeInteger))
 
 /** What a person approves is what runs, so the arguments are copied, and the gateway cannot change them any more. */
-const ownCalls = (calls: Turn["calls"]): Turn["calls"] =>
-  calls.length === 1 ? [ownCall(calls[0]!)] : calls.map(ownCall)
+const ownCalls = (calls: Turn["calls"]): Turn["calls"] => calls.map((call) => ownCall(call))
 
 const ownCall = (call: ProposedCall): ProposedCall =>
   isWithinBounds(call.arguments, bounds_default, true)

@@ -149,14 +149,12 @@ export class PromptMeter {
   #ownTokens(frame: FrameState, measure: Measure, room: number): number {
     const { transcript } = frame
     const own = this.#ownOf(frame)
-    for (; own.seen < transcript.length; own.seen++) {
-      own.most += entryMost(transcript[own.seen]!)
-    }
+    for (const entry of transcript.slice(own.seen)) own.most += entryMost(entry)
+    own.seen = transcript.length
     const most = own.tokens + own.most
     if (most <= room) return most
-    for (; own.counted < transcript.length; own.counted++) {
-      own.tokens += entrySize(transcript[own.counted]!, measure)
-    }
+    for (const entry of transcript.slice(own.counted)) own.tokens += entrySize(entry, measure)
+    own.counted = transcript.length
     own.most = 0
     return own.tokens
   }

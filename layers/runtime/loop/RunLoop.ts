@@ -26,6 +26,7 @@ import type { RunInput } from "../../../src/run/RunDecider.ts"
 import type { CallModel, RunCall, Work } from "../../../src/run/RunWork.ts"
 import { wantedCalls, wantedWork } from "../../../src/run/RunWork.ts"
 import type { RunState } from "../../../src/run/RunState.ts"
+import { callOf, frameOf } from "../../../src/run/RunLookup.ts"
 import { isParkable } from "../../../src/run/RunState.ts"
 import type { AgentMemory } from "../../../services/AgentMemory.ts"
 import type { ActorContext, Fork, StartedWork } from "../tool/CallHost.ts"
@@ -284,8 +285,7 @@ class Loop implements LoopHost {
     const inFlight = this.#inFlight
     let parallel = inFlight.count
     const parallel_max = this.#state.accepted.limits.calls_parallel_max
-    for (let i = 0; i < wanted.length; i++) {
-      const each = wanted[i]!
+    for (const each of wanted) {
       if (inFlight.has(each.key)) continue
       if (each._tag !== "RunCall") {
         if (each._tag === "RequestLimitApproval" || each.start) inFlight.start(each)
@@ -311,15 +311,16 @@ class Loop implements LoopHost {
 
   #beginTurn(work: CallModel): StartedWork {
     const { run, state } = this.writer
-    const frame = state.frames.get(work.frame)!
+    const frame = frameOf(state, work.frame)
     const agent = this.#services.directory.get(frame.agent)
     if (agent === undefined) return { effect: Effect.succeed(unknownAgent(work)) }
     return callModel(new ModelTurn(this.#services, work, run, state, frame, agent, this.#meter))
   }
 
   #beginCall(wanted: RunCall): StartedWork {
-    const { frame } = this.#state.calls.get(wanted.call)!
-    const agent = this.#services.directory.get(this.#state.frames.get(frame)!.agent)!
+    const { frame } = callOf(this.#state, wanted.call)
+    const agent = this.#services.directory.get(frameOf(this.#state, frame).agent)
+    if (agent === undefined) return { effect: Effect.die(new Error("an agent that is not hosted")) }
     return this.#services.invoker.start(new LoopCall(this, wanted.call, agent))
   }
 

@@ -48,8 +48,14 @@ const page_max = 10_000
 const reading = { schedule: Schedule.exponential("20 millis"), times: tries_max }
 
 /** Two lists as one. Usually a turn's and its call's, of one each, which are made at once (bench row `step`). */
-const both = <A>(first: ReadonlyArray<A>, then: ReadonlyArray<A>): ReadonlyArray<A> =>
-  first.length === 1 && then.length === 1 ? [first[0]!, then[0]!] : first.concat(then)
+const both = <A extends object>(
+  first: ReadonlyArray<A>,
+  then: ReadonlyArray<A>
+): ReadonlyArray<A> => {
+  const [a, b] = [first[0], then[0]]
+  const isOneEach = first.length === 1 && then.length === 1 && a !== undefined && b !== undefined
+  return isOneEach ? [a, b] : first.concat(then)
+}
 
 export class RunWriter {
   readonly run: RunId
@@ -169,10 +175,11 @@ export class RunWriter {
   /** The events of these inputs and all that follows from them, applied. */
   #decided(inputs: ReadonlyArray<RunInput>): ReadonlyArray<RunEvent> {
     let events: ReadonlyArray<RunEvent>
-    if (inputs.length === 1) {
+    const only = inputs.length === 1 ? inputs[0] : undefined
+    if (only !== undefined) {
       // The decider's own list, as in most steps (bench row `step`).
-      events = decide(this.#state, inputs[0]!)
-      for (let i = 0; i < events.length; i++) evolve(this.#state, events[i]!)
+      events = decide(this.#state, only)
+      for (const event of events) evolve(this.#state, event)
     } else {
       const all: Array<RunEvent> = []
       for (const input of inputs) this.#apply(decide(this.#state, input), all)

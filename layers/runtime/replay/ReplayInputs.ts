@@ -13,6 +13,7 @@ import { turnPlace } from "../../../src/replay/Recording.ts"
 import type { RecordedStep } from "../../../src/replay/Fixture.ts"
 import type { JournalEntry, ModelTurned } from "../../../src/run/RunEvent.ts"
 import { digestOf } from "../tool/CallDigests.ts"
+import { frameOf } from "../../../src/run/RunLookup.ts"
 
 /** The entries of a transcript as texts; each is serialised once, however many steps are shown it. */
 class EntryTexts {
@@ -67,7 +68,7 @@ export const replaySteps = Effect.fnUntraced(function* (
   const frames = new Map<string, EntryTexts>()
   const replayed = replayJournal(run, entries, (state, { at, event }) => {
     if (event._tag !== "ModelTurned") return
-    const frame = state.frames.get(event.frame)!
+    const frame = frameOf(state, event.frame)
     let shown = frames.get(event.frame)
     if (shown === undefined) frames.set(event.frame, (shown = new EntryTexts()))
     const texts = shown.texts(frame.transcript)

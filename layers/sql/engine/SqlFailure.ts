@@ -103,8 +103,9 @@ export const inTransaction =
         (cause): Effect.Effect<never, E | SqlError.SqlError> => {
           const lost = lostIn<E | SqlError.SqlError>(cause, body)
           if (lost === undefined) return Effect.failCause(cause)
-          const isBroken = body?.reasons.some(({ _tag }) => _tag !== "Fail") === true
-          return isBroken ? Effect.failCause(body!) : Effect.fail(lost)
+          return body?.reasons.some(({ _tag }) => _tag !== "Fail")
+            ? Effect.failCause(body)
+            : Effect.fail(lost)
         }
       )
     })

@@ -17,8 +17,8 @@ export interface EncodedAppend extends Item {
   /** ms since 1970. */
   readonly at: number
   readonly status: number
-  /** The JSON texts of its events. */
-  readonly payloads: ReadonlyArray<string>
+  /** The types of its events and their JSON texts. */
+  readonly events: ReadonlyArray<{ readonly type: string; readonly payload: string }>
   /** What it writes beside them, as JSON text; null for most. */
   readonly projection: string | null
 }
@@ -98,15 +98,15 @@ const projectionText = (
 
 /** Throws a RangeError where an event is not JSON. */
 export const encodeAppend = (append: Append, at: number): EncodedAppend => {
-  const payloads = append.events.map(canonical)
+  const events = append.events.map((event) => ({ type: event._tag, payload: canonical(event) }))
   const status = append.parkable === true ? run_parked : runCode(append.status)
   const projected = project(append.run, append.events, at)
   let size = 0
-  for (const payload of payloads) size += payload.length
+  for (const { payload } of events) size += payload.length
   const isOver = status >= run_over
   const projection = isOver || !isEmpty(projected) ? projectionText(projected, at, isOver) : null
   // A run's appends never share a batch: its second would be fenced by what its first does.
-  return { lane: append.run, size, append, at, status, payloads, projection }
+  return { lane: append.run, size, append, at, status, events, projection }
 }
 
 /** A statement for a batch. It gives a row for each append that was refused: its place in the batch, from 1. */
@@ -124,13 +124,7 @@ const append_batch = `SELECT place FROM troupe.append_batch(
   $7::int4[], $8::int4[], $9::text[], $10::text[], $11::int4[], $12::text[]) AS place`
 
 /** For an append of one event, which most are: `append_event` takes no arrays (bench row `durable`). */
-const eventStatement = ({
-  append,
-  at,
-  payloads,
-  projection,
-  status
-}: EncodedAppend): Statement => ({
+const eventStatement = ({ append, at, events, projection, status }: EncodedAppend): Statement => ({
   text: append_event,
   params: [
     append.run,
@@ -138,8 +132,8 @@ const eventStatement = ({
     append.fence.length,
     status,
     at,
-    append.events[0]!._tag,
-    payloads[0]!,
+    events[0]?.type,
+    events[0]?.payload,
     projection
   ]
 })
@@ -150,13 +144,15 @@ const eventColumns = (batch: ReadonlyArray<EncodedAppend>): ReadonlyArray<unknow
   const positions: Array<number> = []
   const types: Array<string> = []
   const payloads: Array<string> = []
-  for (let i = 0; i < batch.length; i++) {
-    const item = batch[i]!
-    for (let position = 0; position < item.payloads.length; position++) {
-      places.push(i + 1)
-      positions.push(position)
-      types.push(item.append.events[position]!._tag)
-      payloads.push(item.payloads[position]!)
+  let place = 0
+  for (const { events } of batch) {
+    place++
+    let position = 0
+    for (const { payload, type } of events) {
+      places.push(place)
+      positions.push(position++)
+      types.push(type)
+      payloads.push(payload)
     }
   }
   return [places, positions, types, payloads]
@@ -166,10 +162,11 @@ const eventColumns = (batch: ReadonlyArray<EncodedAppend>): ReadonlyArray<unknow
 const projectionColumns = (batch: ReadonlyArray<EncodedAppend>): ReadonlyArray<unknown> => {
   const places: Array<number> = []
   const projections: Array<string> = []
-  for (let i = 0; i < batch.length; i++) {
-    const { projection } = batch[i]!
+  let place = 0
+  for (const { projection } of batch) {
+    place++
     if (projection === null) continue
-    places.push(i + 1)
+    places.push(place)
     projections.push(projection)
   }
   return [places, projections]
@@ -178,16 +175,14 @@ const projectionColumns = (batch: ReadonlyArray<EncodedAppend>): ReadonlyArray<u
 /** The statement that appends a batch. It holds at most one append of each run. */
 export const statementOf = (batch: ReadonlyArray<EncodedAppend>): Statement => {
   const [first] = batch
-  if (batch.length === 1 && first!.payloads.length === 1) {
-    return eventStatement(first!)
-  }
+  if (batch.length === 1 && first?.events.length === 1) return eventStatement(first)
   return {
     text: append_batch,
     params: [
       batch.map(({ append }) => append.run),
       batch.map(({ append }) => append.fence.epoch),
       batch.map(({ append }) => append.fence.length),
-      batch.map(({ payloads }) => payloads.length),
+      batch.map(({ events }) => events.length),
       batch.map(({ status }) => status),
       batch.map(({ at }) => String(at)),
       ...eventColumns(batch),

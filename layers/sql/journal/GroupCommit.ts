@@ -66,14 +66,17 @@ const take = <A extends Item, O, E extends CommitError>(
   return { batch, rest }
 }
 
+/** There is one for each item, and it may itself be undefined. */
+const outcomeAt = <O>(outcomes: ReadonlyArray<O>, index: number): O => outcomes[index] as O
+
 const settle = <A, O, E>(
   batch: ReadonlyArray<Entry<A, O, E>>,
   exit: Exit.Exit<ReadonlyArray<O>, E>
 ) => {
-  for (let i = 0; i < batch.length; i++) {
+  for (const [index, { done }] of batch.entries()) {
     Deferred.doneUnsafe(
-      batch[i]!.done,
-      Exit.map(exit, (outcomes) => outcomes[i]!)
+      done,
+      Exit.map(exit, (outcomes) => outcomeAt(outcomes, index))
     )
   }
 }
@@ -153,7 +156,7 @@ export const make = <A extends Item, O, E extends CommitError>(
     const inline = (item: A): Effect.Effect<O, E> =>
       Effect.uninterruptible(
         Effect.ensuring(
-          Effect.map(options.commit([item]), (outcomes) => outcomes[0]!),
+          Effect.map(options.commit([item]), (outcomes) => outcomeAt(outcomes, 0)),
           Effect.sync(() => {
             if (queue.length > 0) wakeup.openUnsafe()
             else busy = false
