@@ -14,16 +14,15 @@
  * family of one tool: it stands in `tools: [refund]`, and a handler whose service is not provided does not compile.
  */
 import type { Context } from "effect"
-import { Effect, Schema } from "effect"
-import * as Tool from "effect/ai/Tool"
+import { Effect } from "effect"
+import type { Schema } from "effect"
 import type { ToolError } from "../error/ToolError.ts"
 import type { Governance } from "./Governance.ts"
-import { descriptionOf, specOf } from "./Governance.ts"
+import { declaredSpec } from "./DeclaredSpec.ts"
 import type { CallContext, GovernedTool, Reconciled } from "./GovernedTool.ts"
 import { bindTool } from "./GovernedTool.ts"
 import type { MisdeclaredTool } from "./MisdeclaredTool.ts"
 import type { AnySchema, Decoded, Given } from "./ToolCodec.ts"
-import { inputCodec, jsonSchemaInput, outputCodec } from "./ToolCodec.ts"
 import type { ToolSpec } from "./ToolSpec.ts"
 
 type Ended<A> = Effect.Effect<A, ToolError, unknown> | PromiseLike<A> | A
@@ -91,31 +90,16 @@ export const tool = <
     dependencies: _,
     description,
     documentation,
-    input: takes,
+    input,
     name,
-    output: gives = Schema.Json,
+    output,
     reconcile,
     ...governance
   } = options
-  const made = Effect.gen(function* () {
-    const { input_schema, output_schema } = governance
-    const input =
-      takes === undefined && input_schema !== undefined
-        ? yield* jsonSchemaInput(name, input_schema)
-        : yield* inputCodec(name, takes ?? Tool.EmptyParams, input_schema)
-    const output = yield* outputCodec(name, gives, output_schema)
-    const spec = yield* specOf(
-      {
-        name,
-        description: descriptionOf(description, documentation),
-        input_schema: input.json_schema,
-        output_schema: output.json_schema,
-        reconcile: reconcile !== undefined
-      },
-      governance
-    )
-    return { input, output, spec }
-  })
+  const made = declaredSpec(
+    { name, description, documentation, input, output, reconcile: reconcile !== undefined },
+    governance
+  )
   const family = Effect.gen(function* () {
     const { input, output, spec } = yield* made
     const governed = yield* bindTool<Identifiers<Dependencies>>(spec, {

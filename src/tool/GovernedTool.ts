@@ -18,11 +18,11 @@ import type { Spend } from "../cost/Spending.ts"
 import type { ToolError } from "../error/ToolError.ts"
 import type { CallId, RunId, Tenant } from "../Ids.ts"
 import type { Governance } from "./Governance.ts"
-import { descriptionOf, specOf } from "./Governance.ts"
+import { declaredSpec } from "./DeclaredSpec.ts"
 import type { MisdeclaredTool } from "./MisdeclaredTool.ts"
 import { misdeclared } from "./MisdeclaredTool.ts"
 import type { InputCodec, OutputCodec } from "./ToolCodec.ts"
-import { inputCodec, jsonSchemaInput, outputCodec, refusalText } from "./ToolCodec.ts"
+import { refusalText } from "./ToolCodec.ts"
 import { toolKeyOf } from "./ToolSpec.ts"
 import type { ToolSpec } from "./ToolSpec.ts"
 
@@ -195,25 +195,16 @@ const governed = Effect.fnUntraced(function* (
     const fix = "Add it to the handlers of its toolkit"
     return yield* misdeclared(name, "handler", "the toolkit has no handler for it", fix)
   }
-  const { input_schema, output_schema } = governance
-  const input =
-    Tool.isDynamic(tool) && tool.jsonSchema !== undefined
-      ? yield* jsonSchemaInput(name, tool.jsonSchema)
-      : yield* inputCodec(name, tool.parametersSchema as Schema.Codec<unknown>, input_schema)
-  const output = yield* outputCodec(
-    name,
-    tool.successSchema as Schema.Codec<unknown>,
-    output_schema
-  )
-  const spec = yield* specOf(
+  const given = Tool.isDynamic(tool) ? tool.jsonSchema : undefined
+  const { input, output, spec } = yield* declaredSpec(
     {
       name,
-      description: descriptionOf(tool.description),
-      input_schema: input.json_schema,
-      output_schema: output.json_schema,
+      description: tool.description,
+      input: given === undefined ? (tool.parametersSchema as Schema.Codec<unknown>) : undefined,
+      output: tool.successSchema as Schema.Codec<unknown>,
       reconcile: false
     },
-    governance
+    given === undefined ? governance : { ...governance, input_schema: given }
   )
   return yield* bindTool(spec, { input, output, handler: entry.handler, services: entry.context })
 })

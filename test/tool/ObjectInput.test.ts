@@ -6,6 +6,7 @@ import * as EphemeralToolQueue from "../../layers/ephemeral/EphemeralToolQueue.t
 import { remote } from "../../layers/runtime/queue/RemoteTool.ts"
 import { ToolError } from "../../src/error/ToolError.ts"
 import { tool } from "../../src/tool/DeclaredTool.ts"
+import type { GovernedTool } from "../../src/tool/GovernedTool.ts"
 import { govern } from "../../src/tool/GovernedTool.ts"
 import { definitionOf } from "../../src/tool/McpTool.ts"
 import type { AnySchema } from "../../src/tool/ToolCodec.ts"
@@ -98,6 +99,24 @@ const Tree = Schema.Struct({
 }).annotate({ identifier: "Tree" })
 
 describe("a tool whose arguments are an object", () => {
+  it.effect("is shown as the object that its reference at the top stands for", () =>
+    Effect.gen(function* () {
+      const object = { type: "object", properties: { a: { type: "string" } } }
+      const input_schema = { $ref: "#/$defs/One", $defs: { One: object } }
+      const dynamic = Tool.dynamic("t", { parameters: input_schema })
+      const { name: _, ...governance } = base
+      const families: ReadonlyArray<Effect.Effect<ReadonlyArray<GovernedTool>, unknown>> = [
+        tool({ ...base, input_schema }, () => 1),
+        tool({ ...base, input: one, input_schema }, () => 1),
+        Effect.provide(remote({ ...base, input_schema }), EphemeralToolQueue.layer),
+        govern(Toolkit.make(dynamic), { t: governance }, { t: () => Effect.succeed(1) })
+      ]
+      for (const family of families) {
+        for (const { spec } of yield* family) assert.deepStrictEqual(spec.input_schema, object)
+      }
+    })
+  )
+
   it.effect(
     "has an object at the top of its JSON Schema, even if its own schema is a class or has an identifier",
     () =>

@@ -8,9 +8,8 @@
  * tools: [tool(refund, body)]      // in the worker
  * ```
  */
-import { Clock, Effect, Exit, Option, Result, Schema } from "effect"
+import { Clock, Effect, Exit, Option, Result } from "effect"
 import type { Tracer } from "effect"
-import * as Tool from "effect/ai/Tool"
 import { readJson } from "../../../src/entry/BoundedJson.ts"
 import type { Spend } from "../../../src/cost/Spending.ts"
 import {
@@ -20,7 +19,7 @@ import {
 } from "../../../src/error/ToolError.ts"
 import type { ToolError } from "../../../src/error/ToolError.ts"
 import type { Governance } from "../../../src/tool/Governance.ts"
-import { descriptionOf, specOf } from "../../../src/tool/Governance.ts"
+import { declaredSpec } from "../../../src/tool/DeclaredSpec.ts"
 import type {
   CallContext,
   GovernedContext,
@@ -33,7 +32,6 @@ import { traceparentOf } from "../../../src/run/Traceparent.ts"
 import type { CallMessage, ResultMessage } from "../../../src/semstreams/CallMessage.ts"
 import { misdeclared } from "../../../src/tool/MisdeclaredTool.ts"
 import type { AnySchema } from "../../../src/tool/ToolCodec.ts"
-import { inputCodec, jsonSchemaInput, outputCodec } from "../../../src/tool/ToolCodec.ts"
 import {
   call_length_max,
   readReply,
@@ -259,18 +257,13 @@ export const remote = (
   Effect.gen(function* () {
     const { description, documentation, input: takes, name, output: gives, ...governing } = options
     const { retry: _, ...governance } = governing
-    const { input_schema, output_schema } = governance
-    const input =
-      takes === undefined && input_schema !== undefined
-        ? yield* jsonSchemaInput(name, input_schema)
-        : yield* inputCodec(name, takes ?? Tool.EmptyParams, input_schema)
-    const output = yield* outputCodec(name, gives ?? Schema.Json, output_schema)
-    const spec = yield* specOf(
+    const { input, output, spec } = yield* declaredSpec(
       {
         name,
-        description: descriptionOf(description, documentation),
-        input_schema: input.json_schema,
-        output_schema: output.json_schema,
+        description,
+        documentation,
+        input: takes,
+        output: gives,
         // The queue knows what became of a call, or that its worker does not.
         reconcile: isDispatched(governance) && governance.transactional !== true
       },

@@ -1,0 +1,54 @@
+/**
+ * The spec of a declared tool, with the codecs of its arguments and its result. Both are made of one declaration, so that
+ * what a model is shown is what is checked.
+ */
+import { Effect, Schema } from "effect"
+import * as Tool from "effect/ai/Tool"
+import type { Governance } from "./Governance.ts"
+import { descriptionOf, specOf } from "./Governance.ts"
+import type { MisdeclaredTool } from "./MisdeclaredTool.ts"
+import type { AnySchema, InputCodec, OutputCodec } from "./ToolCodec.ts"
+import { inputCodec, jsonSchemaInput, outputCodec } from "./ToolCodec.ts"
+import type { ToolSpec } from "./ToolSpec.ts"
+
+export interface Declaration {
+  readonly name: string
+  readonly description: string | null | undefined
+  /** Its first line is the description of a tool that has none. */
+  readonly documentation?: string | undefined
+  /** Absent = no arguments, or those that the governance's `input_schema` describes. */
+  readonly input: AnySchema | undefined
+  /** Absent = any JSON. */
+  readonly output: AnySchema | undefined
+  readonly reconcile: boolean
+}
+
+export interface DeclaredSpec {
+  readonly input: InputCodec
+  readonly output: OutputCodec
+  readonly spec: ToolSpec
+}
+
+/** Fails where a schema cannot be said in JSON Schema, and where the spec cannot be read or contradicts itself. */
+export const declaredSpec = Effect.fnUntraced(function* (
+  { description, documentation, input: takes, name, output: gives, reconcile }: Declaration,
+  governance: Governance
+): Effect.fn.Return<DeclaredSpec, MisdeclaredTool> {
+  const { input_schema, output_schema, ...rules } = governance
+  const input =
+    takes === undefined && input_schema !== undefined
+      ? yield* jsonSchemaInput(name, input_schema)
+      : yield* inputCodec(name, takes ?? Tool.EmptyParams, input_schema)
+  const output = yield* outputCodec(name, gives ?? Schema.Json, output_schema)
+  const spec = yield* specOf(
+    {
+      name,
+      description: descriptionOf(description, documentation),
+      input_schema: input.json_schema,
+      output_schema: output.json_schema,
+      reconcile
+    },
+    rules
+  )
+  return { input, output, spec }
+})
