@@ -28,6 +28,7 @@ const together = [
   "graph",
   "http",
   "incident",
+  "mcp",
   "model",
   "permission",
   "queue",
