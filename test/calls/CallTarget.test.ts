@@ -1,4 +1,4 @@
-/** Where a direct call may go. */
+/** The target of a direct call. */
 import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
 import type { CallProfile } from "../../src/call/CallTarget.ts"
@@ -12,14 +12,14 @@ const target = (path: string, params: unknown = {}, profile: CallProfile = "seed
 }
 
 describe("the target of a direct call", () => {
-  it("AG-05 keeps the port and the origin of the callback, whatever the path says", () => {
+  it("AG-05 keeps the callback's origin and port, whatever the path is", () => {
     assert.strictEqual(target("/api/x"), "https://agenta.example:8443/api/x")
     for (const path of ["//evil.example/api/x", "https://evil.example/api/x", "api/x", ""]) {
       assert.strictEqual(target(path), "not-single-slash-path", path)
     }
   })
 
-  it("AG-04 AG-06 stays below its mount, and refuses what could climb or be read in two ways", () => {
+  it("AG-04 AG-06 stays below its mount, and a path that climbs or is ambiguous is refused", () => {
     for (const path of [
       "/api/..",
       "/api/a/../b",
@@ -41,7 +41,7 @@ describe("the target of a direct call", () => {
       "https://agenta.example:8443/base/api/x"
     )
     assert.strictEqual(target("/api/x", {}, "extended"), "outside-mount")
-    // The mount itself is the extended profile's alone; what only begins like it is nobody's.
+    // Only the extended profile may call the mount itself; a path that only begins like it is refused.
     for (const path of ["/base/api", "/base/api/"]) {
       assert.strictEqual(target(path, {}, "extended"), `https://agenta.example:8443${path}`)
     }
@@ -49,7 +49,7 @@ describe("the target of a direct call", () => {
     assert.strictEqual(target("/api"), "outside-mount")
   })
 
-  it("AG-23 fills parameters with encoded scalars, by own members only", () => {
+  it("AG-23 has its parameters filled with encoded scalars, from own members only", () => {
     const path = "/api/x/{id}"
     assert.strictEqual(
       target(path, { id: "a/b?c#d" }),
@@ -67,7 +67,7 @@ describe("the target of a direct call", () => {
     ] as const) {
       assert.strictEqual(target(path, { id }), reason, String(id))
     }
-    // A value is text: what is encoded in it is encoded once more, and climbs nowhere.
+    // A value is text: percent signs in it are encoded, so that it cannot climb.
     for (const [id, shown] of [
       ["%2e%2e", "%252e%252e"],
       ["%2E", "%252E"],
@@ -76,7 +76,7 @@ describe("the target of a direct call", () => {
     ] as const) {
       assert.strictEqual(target(path, { id }), `https://agenta.example:8443/api/x/${shown}`)
     }
-    // Unless the path makes more of it.
+    // A value is refused where the path around it would turn it into dots.
     for (const [made, id] of [
       ["/api/x/%{id}", "2e"],
       ["/api/x/%{id}%2e", "2e"],

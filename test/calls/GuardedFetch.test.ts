@@ -10,7 +10,7 @@ import { isGlobalAddress } from "../../src/call/Address.ts"
 import { eventually } from "../contracts/Contract.ts"
 import { names, web } from "./Web.ts"
 
-/** One address of this machine stands for the public internet; its other ones stay what they are. */
+/** Treats one loopback address as public, and all others as they are. */
 const public_address = "127.0.0.1"
 const allow_ranges = [`${public_address}/32`]
 
@@ -30,7 +30,7 @@ const reasonOf = <A>(effect: Effect.Effect<A, FetchError | { readonly _tag: "Mis
 const textOf = (body: Uint8Array) => new TextDecoder().decode(body)
 
 describe("an address", () => {
-  it("that is not global unicast may not be dialled, in whatever form it is written", () => {
+  it("that is not global unicast is refused, in whatever form it is written", () => {
     const closed =
       "0.0.0.0 0.1.2.3 10.255.255.255 100.64.0.1 100.127.255.255 127.0.0.1 127.255.255.254 169.254.169.254 172.16.0.1 " +
       "172.31.255.255 192.0.0.1 192.0.2.9 192.88.99.1 192.168.0.1 198.18.0.1 198.19.255.255 198.51.100.7 203.0.113.255 " +
@@ -51,7 +51,7 @@ describe("an address", () => {
   })
 })
 
-/** What no model may say of a request. */
+/** Headers that no model may set. */
 const withheld =
   "Authorization AUTHORIZATION Cookie cookie2 Set-Cookie X-HTTP-Method-Override x-http-method X-Method-Override Host Proxy-Connection Forwarded X-Forwarded-For x-forwarded-host X-Real-IP X-Original-URL X-Rewrite-URL True-Client-IP CF-Connecting-IP X-Client-IP Via Origin Connection Upgrade Keep-Alive Content-Length X-Api-Key api-key X-Auth-Token X-Access-Token X-CSRF-Token Metadata Metadata-Flavor X-aws-ec2-metadata-token X-Amz-Security-Token X-MS-Client-Principal X-Goog-User-Project X-User X-Tenant-Id Sec-Fetch-Site".split(
     " "
@@ -114,29 +114,35 @@ describe("the guarded fetch", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("resolves a name once and dials what it judged, whatever the name says later", () =>
-    Effect.gen(function* () {
-      const outside = yield* web((_, response) => response.end("outside"))
-      const inside = yield* web((_, response) => response.end("inside"), "127.0.0.2", outside.port)
-      let asked = 0
-      const fetched = yield* fetching(
-        {
-          ports: [outside.port],
-          allow_ranges,
-          resolve: () => Promise.resolve([asked++ === 0 ? public_address : "127.0.0.2"])
-        },
-        { url: `http://rebinding.example:${outside.port}/a?b=c` }
-      )
-      assert.strictEqual(asked, 1)
-      assert.strictEqual(textOf(fetched.body), "outside")
-      assert.strictEqual(inside.connections.made, 0)
-      const [seen] = outside.seen
-      assert.strictEqual(seen?.url, "/a?b=c")
-      assert.strictEqual(seen?.headers["host"], `rebinding.example:${outside.port}`)
-    }).pipe(Effect.scoped)
+  it.live(
+    "resolves a name once and connects to the address that it checked, whatever the name resolves to later",
+    () =>
+      Effect.gen(function* () {
+        const outside = yield* web((_, response) => response.end("outside"))
+        const inside = yield* web(
+          (_, response) => response.end("inside"),
+          "127.0.0.2",
+          outside.port
+        )
+        let asked = 0
+        const fetched = yield* fetching(
+          {
+            ports: [outside.port],
+            allow_ranges,
+            resolve: () => Promise.resolve([asked++ === 0 ? public_address : "127.0.0.2"])
+          },
+          { url: `http://rebinding.example:${outside.port}/a?b=c` }
+        )
+        assert.strictEqual(asked, 1)
+        assert.strictEqual(textOf(fetched.body), "outside")
+        assert.strictEqual(inside.connections.made, 0)
+        const [seen] = outside.seen
+        assert.strictEqual(seen?.url, "/a?b=c")
+        assert.strictEqual(seen?.headers["host"], `rebinding.example:${outside.port}`)
+      }).pipe(Effect.scoped)
   )
 
-  it.live("judges the target of each redirect anew, and follows no more than it may", () =>
+  it.live("checks the target of each redirect, and follows a bounded number of them", () =>
     Effect.gen(function* () {
       const inside = yield* web((_, response) => response.end("inside"), "127.0.0.2")
       const outside = yield* web(({ url }, response) => {
@@ -175,7 +181,7 @@ describe("the guarded fetch", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("carries credentials and other headers to their own origin alone", () =>
+  it.live("sends credentials and other headers to their own origin only", () =>
     Effect.gen(function* () {
       const second = yield* web((_, response) => response.end("second"))
       const first = yield* web(({ url }, response) => {
@@ -251,7 +257,7 @@ describe("the guarded fetch", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("reads no more than its bound, of a long answer or of a bomb", () =>
+  it.live("reads no more than its bound of a long answer and of a compressed one", () =>
     Effect.gen(function* () {
       const bomb = gzipSync(Buffer.alloc(50_000_000))
       const { connections, port } = yield* web(({ url }, response) => {
@@ -292,7 +298,7 @@ describe("the guarded fetch", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("gives up in time, and leaves no connection when it is interrupted", () =>
+  it.live("ends at its time-out, and leaves no connection when it is interrupted", () =>
     Effect.gen(function* () {
       const { connections, port, seen } = yield* web((_, response) => {
         response.writeHead(200).write("begun")
@@ -323,7 +329,7 @@ describe("the guarded fetch", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("is not made of options that cannot be right, and says which and how to fix them", () =>
+  it.effect("is not made from invalid options, whose error says which and how to fix them", () =>
     Effect.gen(function* () {
       for (const [options, field] of [
         [{ methods: [] }, "methods"],
@@ -345,7 +351,7 @@ describe("the guarded fetch", () => {
         assert.deepInclude(error, { _tag: "MisdeclaredTool", tool: "http_request", field })
         assert.include(error.message, "Write")
       }
-      // From JavaScript: a guard that is misspelt would be no guard.
+      // From JavaScript, where a misspelt option would otherwise be ignored.
       const misspelt = { host: ["api.example.org"] } as object
       const error = yield* Effect.flip(HttpRequestTool.tools(misspelt))
       assert.deepInclude(error, { _tag: "MisdeclaredTool", tool: "http_request", field: "host" })

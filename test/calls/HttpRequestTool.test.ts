@@ -13,7 +13,7 @@ import { contextOf } from "../tool/CallContexts.ts"
 const toolOf = (options: Options) =>
   Effect.map(HttpRequestTool.tools(options), (tools) => tools[0]!)
 
-/** Decode, body, encode; what the model would get. */
+/** The result that the model would get, through decoding, the body and encoding. */
 const use = Effect.fnUntraced(function* (options: Options, args: unknown) {
   const tool = yield* toolOf(options)
   const decoded = tool.decode(args)
@@ -37,7 +37,7 @@ const failure = <A, E>(effect: Effect.Effect<A, E>) =>
   })
 
 describe("http_request", () => {
-  it.effect("is a read with GET and HEAD alone, and an effect outside with any other method", () =>
+  it.effect("is a read with GET and HEAD, and a write with any other method", () =>
     Effect.gen(function* () {
       const reads = yield* toolOf({})
       assert.deepInclude(reads.spec, {
@@ -53,7 +53,7 @@ describe("http_request", () => {
     })
   )
 
-  it.live("gives text, an error status and what is not text, without cookies", () =>
+  it.live("returns text, an error status and a body that is not text, without cookies", () =>
     Effect.gen(function* () {
       const { port } = yield* web(({ url }, response) => {
         const type = url === "/binary" ? "application/octet-stream" : "text/plain; charset=utf-8"
@@ -82,7 +82,7 @@ describe("http_request", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("what a POST was answered is its result, or else its outcome is unknown", () =>
+  it.live("has the answer of a POST as its result, or an unknown outcome without one", () =>
     Effect.gen(function* () {
       const inside = yield* web((_, response) => response.end("inside"), "127.0.0.2")
       const server = yield* web(({ url }, response) => {
@@ -122,10 +122,10 @@ describe("http_request", () => {
         const exit = yield* send(path)
         assert.isTrue(Exit.isFailure(exit) && isOutcomeLost(exit.cause), path)
       }
-      // Each was sent once, and nothing went elsewhere.
+      // Each was sent once, and to no other host.
       assert.lengthOf(server.seen, 27)
       assert.strictEqual(inside.connections.made, 0)
-      // A read that fails has done nothing, and says why.
+      // A read that fails has no effect, and its error says why.
       const read = yield* send("/zstd", "GET")
       assert.isTrue(Exit.isFailure(read) && !isOutcomeLost(read.cause))
       if (Exit.isFailure(read)) {
@@ -134,7 +134,7 @@ describe("http_request", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("fails in one of the four classes", () =>
+  it.live("fails with one of the four error classes", () =>
     Effect.gen(function* () {
       for (const [args, options, tag, kind] of [
         [{ url: "http://10.0.0.1/" }, {}, "ToolPolicyError", "permission"],

@@ -1,5 +1,5 @@
 /**
- * Real servers on loopback for tests of what may be fetched, and names for them that only a test's resolver knows.
+ * Real servers on loopback for tests of fetches, and names for them that only the test's resolver has.
  */
 import type { IncomingMessage, ServerResponse } from "node:http"
 import { createServer } from "node:http"
@@ -66,7 +66,7 @@ export const web = (
     ({ close }) => Effect.sync(close)
   ).pipe(Effect.map(({ web: made }) => made))
 
-/** A resolver that knows these names alone, and counts who asks. */
+/** A resolver of these names only, which counts its look-ups. */
 export const names = (known: Readonly<Record<string, ReadonlyArray<string>>>) => {
   const asked: Array<string> = []
   return {

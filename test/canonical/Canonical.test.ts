@@ -20,7 +20,7 @@ const shuffled = (value: unknown): unknown => {
 
 describe("canonical JSON", () => {
   it.effect.prop(
-    "is JSON of the same value, and one text whatever the order of keys",
+    "parses to the same value, and is the same text in any order of keys",
     { value: Schema.Json },
     ({ value }) =>
       Effect.sync(() => {
@@ -38,11 +38,11 @@ describe("canonical JSON", () => {
     )
   })
 
-  it("leaves out what is undefined, as JSON does", () => {
+  it("leaves out undefined members, as JSON does", () => {
     assert.strictEqual(canonical({ a: undefined, b: [undefined] }), '{"b":[null]}')
   })
 
-  it("refuses what JSON cannot say", () => {
+  it("refuses values that JSON cannot represent", () => {
     for (const value of [Number.NaN, Infinity, 1n, () => 1, Symbol("x"), { a: Number.NaN }]) {
       assert.throws(() => canonical(value), RangeError)
     }
@@ -70,7 +70,7 @@ describe("the digests of a call", () => {
     }).pipe(Effect.provide(NodeCrypto.layerDigest))
   )
 
-  it.effect("change with each part of what a person decides on", () =>
+  it.effect("differ wherever a part differs that a person decides on", () =>
     Effect.gen(function* () {
       const digest = yield* Digest.Digest
       const all = yield* Effect.all([

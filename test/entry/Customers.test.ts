@@ -74,7 +74,7 @@ const seen = async (troupe: NodeService, id: string, by: Principal) => {
 const message = { agent: "shop", text: "Pay it back" }
 
 describe("a customer, embedded", () => {
-  it("asks, waits and watches what it sent, and no byte of tools, arguments and staff is in it", () =>
+  it("may ask, wait and watch, and receives nothing of tools, arguments and staff", () =>
     serve(async (troupe) => {
       const asked = await troupe.ask(message, carl)
       assert.deepStrictEqual(asked, {
@@ -98,7 +98,7 @@ describe("a customer, embedded", () => {
       }
     }))
 
-  it("neither follows, waits for, cancels nor writes what somebody else began", () =>
+  it("cannot follow, wait for, cancel or write a conversation of somebody else", () =>
     serve(async (troupe) => {
       for (const by of [cora, olga]) {
         const theirs = await troupe.send(message, by)
@@ -125,7 +125,7 @@ describe("a customer, embedded", () => {
       assert.strictEqual((await troupe.result(own.run, carl)).status, "cancelled")
     }))
 
-  it("has idempotency keys of its own", () =>
+  it("has its own idempotency keys", () =>
     serve(async (troupe) => {
       const keyed = { ...message, idempotency_key: "order 7" }
       const sent = [
@@ -138,7 +138,7 @@ describe("a customer, embedded", () => {
       assert.deepInclude(await troupe.send(keyed, carl), { run: sent[1]!.run, created: false })
     }))
 
-  it("speaks with the agents of customer_agents and with no others, also where it is a viewer too", () =>
+  it("may write to the agents of customer_agents only, also where it is a viewer too", () =>
     serve(async (troupe) => {
       for (const by of [carl, person("carla", "customer", "viewer")]) {
         for (const agent of ["inside", "nobody"]) {
@@ -158,7 +158,7 @@ describe("a customer, embedded", () => {
       assert.strictEqual(await tagOf(seen(troupe, theirs.run, both)), "done")
     }))
 
-  it("speaks with nobody where no agent is set, and reads nothing of what it began before", () =>
+  it("may write to no agent where none is set, and reads nothing of its earlier conversations", () =>
     serve(async (troupe) => {
       assert.strictEqual(await tagOf(troupe.send(message, carl)), "NotForCustomers")
     }, {}))

@@ -51,7 +51,7 @@ describe("an import of troupe/embed that starts nothing", () => {
 describe("a start with an ephemeral store", () => {
   const loaded = loadedBy("layers/compose/StartedService.ts")
 
-  it("loads no driver, no model's package and no client, and only the modules of effect it uses", () => {
+  it("loads no driver, no package of a model, no client, and only the modules of effect that it uses", () => {
     assert.include(ownIn(loaded), "layers/compose/Runtime.ts")
     assert.deepStrictEqual(packagesIn(loaded), [
       "@effect/platform-node",
@@ -65,7 +65,7 @@ describe("a start with an ephemeral store", () => {
   })
 })
 
-it("an import of troupe, which declares agents and tools, loads no large part of effect whole", () => {
+it("an import of troupe, which declares agents and tools, loads no large part of effect as a whole", () => {
   const loaded = loadedBy("src/index.ts")
   assert.include(loaded, "src/tool/DeclaredTool.ts")
   assert.deepStrictEqual(barrelsIn(loaded), [])

@@ -81,7 +81,7 @@ const wrong: ReadonlyArray<readonly [field: string, given: Record<string, unknow
 
 describe("the options of a start", () => {
   for (const [field, given] of wrong) {
-    it(`names ${field} where it is ${JSON.stringify(given).slice(0, 80)}, and opens nothing`, async () => {
+    it(`are refused for ${field} where it is ${JSON.stringify(given).slice(0, 80)}, and nothing is opened`, async () => {
       const error = await refused({ ...whole, ...given })
       assert.strictEqual(error._tag, "InvalidInput", String((error as Error).stack))
       assert.isTrue(
@@ -93,14 +93,14 @@ describe("the options of a start", () => {
     })
   }
 
-  it("are an object", async () => {
+  it("must be an object", async () => {
     for (const given of [undefined, null, "x", 7, [], [whole]]) {
       const error = await refused(given)
       assert.deepInclude(error, { _tag: "InvalidInput" })
     }
   })
 
-  it("name what a store may be where its URL is not set, or is another's", async () => {
+  it("are refused with the possible stores where a store's URL is absent, or is of another kind", async () => {
     for (const postgres of [undefined, "mysql://h/d"]) {
       const { field, message } = await refused({ ...whole, store: { postgres } })
       assert.strictEqual(field, "store")
@@ -108,7 +108,7 @@ describe("the options of a start", () => {
     }
   })
 
-  it("name the agents that there are where customer_agents names another, graphs among them", async () => {
+  it("are refused with the existing agents, graphs included, where customer_agents names another", async () => {
     const graph = { name: "refunds", nodes: [{ id: "a", kind: "tool", tool: "a", out: "b" }] }
     const graphs = [JSON.stringify(graph)]
     const error = await refused({ ...whole, graphs, customer_agents: ["refunds", "shpo"] })
@@ -119,12 +119,12 @@ describe("the options of a start", () => {
     })
   })
 
-  it("say no secret of a connection in their refusal", async () => {
+  it("are refused without the secrets of a connection", async () => {
     const error = await refused({ ...whole, store: { postgres: "mysql://u:hunter2@h/d" } })
     assert.notInclude(JSON.stringify(error), "hunter2")
   })
 
-  it("of agents, a policy and prices have errors of their own, and open nothing either", async () => {
+  it("are refused with errors of their own for agents, a policy and prices, and nothing is opened", async () => {
     const errors = [
       await refused({ ...whole, agents: [{ ...shop, steps_max: 3 }] }),
       await refused({ ...whole, policy: { mode: "perhaps" } }),
@@ -137,7 +137,7 @@ describe("the options of a start", () => {
     assert.isFalse(existsSync(directory))
   })
 
-  it("that are given as undefined are not given", async () => {
+  it("that are undefined are treated as absent", async () => {
     const { store: _, ...rest } = whole
     const nothing = { store: undefined, mcp: undefined, record: undefined, tools: undefined }
     assert.strictEqual((await refused({ ...rest, ...nothing }))._tag, "started")

@@ -30,8 +30,8 @@ const waiting = Effect.gen(function* () {
 const decide = (approval: ApprovalId, as: Who, json: unknown) =>
   ask(`/v1/approvals/${approval}/decision`, { as, json })
 
-describe("messages", () => {
-  it.live("are accepted with 202, a task, and where to look for its run", () =>
+describe("POST /v1/messages", () => {
+  it.live("answers 202 with the task and the address of its run", () =>
     Effect.gen(function* () {
       const answer = yield* ask("/v1/messages", {
         as: "olga",
@@ -53,32 +53,34 @@ describe("messages", () => {
     }).pipe(Effect.provide(layer))
   )
 
-  it.live("the same key and message is the same task, and another message is refused", () =>
-    Effect.gen(function* () {
-      for (const path of ["/v1/messages", "/v1/conversations/c1/messages"]) {
-        const key = { "idempotency-key": `order 7 ${path}` }
-        const json = { agent: "operations", text: "once" }
-        const first = yield* ask(path, { as: "olga", json, headers: key })
-        const second = yield* ask(path, { as: "olga", json, headers: key })
-        assert.strictEqual(first.status, 202, first.text)
-        assert.strictEqual(second.status, 202, second.text)
-        assert.strictEqual(second.json.task_id, first.json.task_id)
-        assert.strictEqual(second.json.conversation_id, first.json.conversation_id)
-        const other = yield* ask(path, {
-          as: "olga",
-          json: { agent: "operations", text: "twice" },
-          headers: key
-        })
-        assert.strictEqual(other.status, 422)
-        assert.strictEqual(other.json.type, "urn:troupe:problem:idempotency-conflict")
-        const stranger = yield* ask("/v1/messages", { as: "stranger", json, headers: key })
-        assert.strictEqual(stranger.status, 202)
-        assert.notStrictEqual(stranger.json.task_id, first.json.task_id)
-      }
-    }).pipe(Effect.provide(layer))
+  it.live(
+    "returns the same task for the same key and message, and refuses another message under that key",
+    () =>
+      Effect.gen(function* () {
+        for (const path of ["/v1/messages", "/v1/conversations/c1/messages"]) {
+          const key = { "idempotency-key": `order 7 ${path}` }
+          const json = { agent: "operations", text: "once" }
+          const first = yield* ask(path, { as: "olga", json, headers: key })
+          const second = yield* ask(path, { as: "olga", json, headers: key })
+          assert.strictEqual(first.status, 202, first.text)
+          assert.strictEqual(second.status, 202, second.text)
+          assert.strictEqual(second.json.task_id, first.json.task_id)
+          assert.strictEqual(second.json.conversation_id, first.json.conversation_id)
+          const other = yield* ask(path, {
+            as: "olga",
+            json: { agent: "operations", text: "twice" },
+            headers: key
+          })
+          assert.strictEqual(other.status, 422)
+          assert.strictEqual(other.json.type, "urn:troupe:problem:idempotency-conflict")
+          const stranger = yield* ask("/v1/messages", { as: "stranger", json, headers: key })
+          assert.strictEqual(stranger.status, 202)
+          assert.notStrictEqual(stranger.json.task_id, first.json.task_id)
+        }
+      }).pipe(Effect.provide(layer))
   )
 
-  it.live("a conversation of another agent is refused", () =>
+  it.live("refuses a conversation that belongs to another agent", () =>
     Effect.gen(function* () {
       const { conversation } = yield* say("hello")
       const answer = yield* ask(`/v1/conversations/${conversation}/messages`, {
@@ -92,7 +94,7 @@ describe("messages", () => {
 })
 
 describe("conversations and runs", () => {
-  it.live("are given in pages that neither repeat nor leave out anything", () =>
+  it.live("are listed in pages without a duplicate or a gap", () =>
     Effect.gen(function* () {
       const first = yield* say("one")
       const { conversation, run } = first
@@ -132,7 +134,7 @@ describe("conversations and runs", () => {
     }).pipe(Effect.provide(layer))
   )
 
-  it.live("a page is bounded by its size too, and the next one goes on behind it", () =>
+  it.live("a page is limited by its bytes too, and the next page continues after it", () =>
     Effect.gen(function* () {
       const said = yield* say("a long story")
       const { run } = said
@@ -153,7 +155,7 @@ describe("conversations and runs", () => {
     }).pipe(Effect.provide(layer))
   )
 
-  it.live("a run says what it waits for, and then how it ended", () =>
+  it.live("a run shows its open question while it waits, and its outcome after it has ended", () =>
     Effect.gen(function* () {
       const { approval, run } = yield* waiting
       const asking = yield* ask(`/v1/runs/${run}`, { as: "vera" })
@@ -170,7 +172,7 @@ describe("conversations and runs", () => {
     }).pipe(Effect.provide(layer))
   )
 
-  it.live("cancelling closes the question, once, and keeps who and why", () =>
+  it.live("a cancel closes the run's question once, and keeps who cancelled and why", () =>
     Effect.gen(function* () {
       const { approval, run } = yield* waiting
       const json = { reason: "not today" }
@@ -192,36 +194,38 @@ describe("conversations and runs", () => {
     }).pipe(Effect.provide(layer))
   )
 
-  it.live("an unknown call is settled by an operator, in each of three ways, and only once", () =>
-    Effect.gen(function* () {
-      for (const [outcome, tag] of [
-        [{ succeeded: { sent: [1, null] } }, "CallSettled"],
-        [{ failed: "it never arrived" }, "CallSettled"],
-        ["run_again", "CallReopened"]
-      ] as const) {
-        const said = yield* say("send it")
-        const { run } = said
-        yield* turns(said, calls("send", { n: 7 }), "CallUnknown")
-        const before = yield* ask(`/v1/runs/${run}`, { as: "vera" })
-        assert.deepStrictEqual(before.json.unknown_calls, [
-          { call, tool: "send", arguments: { n: 7 } }
-        ])
-        const json = { call, outcome }
-        const first = yield* ask(`/v1/runs/${run}/settle`, { as: "olga", json })
-        assert.strictEqual(first.status, 204, first.text)
-        const second = yield* ask(`/v1/runs/${run}/settle`, { as: "olga", json })
-        assert.strictEqual(second.status, 409)
-        assert.strictEqual(second.json.type, "urn:troupe:problem:call-not-unknown")
-        const { json: events } = yield* ask(`/v1/runs/${run}/events`, { as: "vera" })
-        const settled = events.items.find((each: { event: RunEvent }) => each.event._tag === tag)
-        assert.strictEqual(settled.event.by, "olga")
-      }
-    }).pipe(Effect.provide(layer))
+  it.live(
+    "an operator settles an unknown call as succeeded, failed or to be run again, and only once",
+    () =>
+      Effect.gen(function* () {
+        for (const [outcome, tag] of [
+          [{ succeeded: { sent: [1, null] } }, "CallSettled"],
+          [{ failed: "it never arrived" }, "CallSettled"],
+          ["run_again", "CallReopened"]
+        ] as const) {
+          const said = yield* say("send it")
+          const { run } = said
+          yield* turns(said, calls("send", { n: 7 }), "CallUnknown")
+          const before = yield* ask(`/v1/runs/${run}`, { as: "vera" })
+          assert.deepStrictEqual(before.json.unknown_calls, [
+            { call, tool: "send", arguments: { n: 7 } }
+          ])
+          const json = { call, outcome }
+          const first = yield* ask(`/v1/runs/${run}/settle`, { as: "olga", json })
+          assert.strictEqual(first.status, 204, first.text)
+          const second = yield* ask(`/v1/runs/${run}/settle`, { as: "olga", json })
+          assert.strictEqual(second.status, 409)
+          assert.strictEqual(second.json.type, "urn:troupe:problem:call-not-unknown")
+          const { json: events } = yield* ask(`/v1/runs/${run}/events`, { as: "vera" })
+          const settled = events.items.find((each: { event: RunEvent }) => each.event._tag === tag)
+          assert.strictEqual(settled.event.by, "olga")
+        }
+      }).pipe(Effect.provide(layer))
   )
 })
 
 describe("approvals", () => {
-  it.live("ST-27 show exactly the five members of their payload, and wait", () =>
+  it.live("ST-27 show exactly the five members of their payload while the run waits", () =>
     Effect.gen(function* () {
       yield* waiting
       const list = yield* ask("/v1/approvals", { as: "ada" })
@@ -238,7 +242,7 @@ describe("approvals", () => {
     }).pipe(Effect.provide(layer))
   )
 
-  it.live("each decision is taken once and stamped with who took it", () =>
+  it.live("are decided once, and each decision records who made it", () =>
     Effect.gen(function* () {
       for (const [json, decision] of [
         [{ decision: "approve" }, { _tag: "Approve" }],
@@ -269,7 +273,7 @@ describe("approvals", () => {
   )
 
   it.live(
-    "ST-33 an answer to an unknown, a settled or an expired question changes nothing and says so",
+    "ST-33 a decision on an unknown, settled or expired approval is refused with its reason and changes nothing",
     () =>
       Effect.gen(function* () {
         const nobody = "11111111-1111-4111-8111-111111111111" as ApprovalId
@@ -289,24 +293,26 @@ describe("approvals", () => {
       }).pipe(Effect.provide(layer))
   )
 
-  it.live("ST-33 an answer that comes too late is gone (410), at once and ever after", () =>
-    Effect.gen(function* () {
-      const said = yield* say("replay it")
-      const { conversation, run } = said
-      const approval = yield* asks(said, calls("hurried", { event_id: "e", reason: "r" }))
-      yield* H.happened(run, "ApprovalClosed", 1, conversation)
-      for (const _ of [1, 2]) {
-        const late = yield* decide(approval, "ada", { decision: "approve" })
-        assert.strictEqual(late.status, 410)
-        assert.strictEqual(late.json.type, "urn:troupe:problem:approval-expired")
-      }
-      const { json } = yield* ask(`/v1/runs/${run}/events`, { as: "vera" })
-      const tags = json.items.map((each: { event: RunEvent }) => each.event._tag)
-      assert.notInclude(tags, "ApprovalDecided")
-    }).pipe(Effect.provide(layer))
+  it.live(
+    "ST-33 a decision after the expiry is answered with 410, the first time and every time",
+    () =>
+      Effect.gen(function* () {
+        const said = yield* say("replay it")
+        const { conversation, run } = said
+        const approval = yield* asks(said, calls("hurried", { event_id: "e", reason: "r" }))
+        yield* H.happened(run, "ApprovalClosed", 1, conversation)
+        for (const _ of [1, 2]) {
+          const late = yield* decide(approval, "ada", { decision: "approve" })
+          assert.strictEqual(late.status, 410)
+          assert.strictEqual(late.json.type, "urn:troupe:problem:approval-expired")
+        }
+        const { json } = yield* ask(`/v1/runs/${run}/events`, { as: "vera" })
+        const tags = json.items.map((each: { event: RunEvent }) => each.event._tag)
+        assert.notInclude(tags, "ApprovalDecided")
+      }).pipe(Effect.provide(layer))
   )
 
-  it.live("16 decisions at once: one is taken, 15 are told that they came late", () =>
+  it.live("of 16 decisions at once one is accepted and 15 are answered with a conflict", () =>
     Effect.gen(function* () {
       const { approval } = yield* waiting
       const answers = yield* Effect.all(
@@ -325,34 +331,36 @@ describe("approvals", () => {
     }).pipe(Effect.provide(layer))
   )
 
-  it.live("SM-21 a body cannot say who approved, nor anything else that nobody asked for", () =>
-    Effect.gen(function* () {
-      const { approval } = yield* waiting
-      for (const more of [{ approved_by: "boss" }, { by: "boss" }, { reason: "why" }]) {
-        const answer = yield* decide(approval, "ada", { decision: "approve", ...more })
-        assert.strictEqual(answer.status, 400)
-        assert.deepStrictEqual(answer.json.errors[0].path, ["payload", Object.keys(more)[0]])
-      }
-      for (const wrong of [
-        { decision: "deny" },
-        { decision: "deny", reason: "" },
-        { decision: "request_revision" },
-        { decision: "modify" },
-        { decision: "modify", arguments: [] },
-        { decision: "perhaps" },
-        {},
-        [],
-        "approve"
-      ]) {
-        assert.strictEqual(
-          (yield* decide(approval, "ada", wrong)).status,
-          400,
-          JSON.stringify(wrong)
-        )
-      }
-      const record = yield* ask(`/v1/approvals/${approval}`, { as: "vera" })
-      assert.strictEqual(record.json.status, "pending")
-    }).pipe(Effect.provide(layer))
+  it.live(
+    "SM-21 a body with the approver's name, or with any other unknown member, is refused",
+    () =>
+      Effect.gen(function* () {
+        const { approval } = yield* waiting
+        for (const more of [{ approved_by: "boss" }, { by: "boss" }, { reason: "why" }]) {
+          const answer = yield* decide(approval, "ada", { decision: "approve", ...more })
+          assert.strictEqual(answer.status, 400)
+          assert.deepStrictEqual(answer.json.errors[0].path, ["payload", Object.keys(more)[0]])
+        }
+        for (const wrong of [
+          { decision: "deny" },
+          { decision: "deny", reason: "" },
+          { decision: "request_revision" },
+          { decision: "modify" },
+          { decision: "modify", arguments: [] },
+          { decision: "perhaps" },
+          {},
+          [],
+          "approve"
+        ]) {
+          assert.strictEqual(
+            (yield* decide(approval, "ada", wrong)).status,
+            400,
+            JSON.stringify(wrong)
+          )
+        }
+        const record = yield* ask(`/v1/approvals/${approval}`, { as: "vera" })
+        assert.strictEqual(record.json.status, "pending")
+      }).pipe(Effect.provide(layer))
   )
 })
 
@@ -362,7 +370,7 @@ describe("roles and tenants", () => {
       Effect.map(ask(path, json === undefined ? { as } : { as, json }), ({ status }) => status)
     )
 
-  it.live("a role opens what it is for and nothing else", () =>
+  it.live("each role may use its own routes and no others", () =>
     Effect.gen(function* () {
       const { approval, run } = yield* waiting
       const reads = ["/v1/conversations", `/v1/runs/${run}`, "/v1/approvals", "/v1/dead-letters"]
@@ -393,7 +401,7 @@ describe("roles and tenants", () => {
     }).pipe(Effect.provide(layer))
   )
 
-  it.live("a customer speaks with one agent, sees those conversations and nothing else", () =>
+  it.live("a customer may write to one agent, and reads only conversations with it", () =>
     Effect.gen(function* () {
       const own = yield* say("help me", "carl", "spectral")
       const internal = yield* say("what is stuck?")
@@ -425,7 +433,7 @@ describe("roles and tenants", () => {
     }).pipe(Effect.provide(layer))
   )
 
-  it.live("nothing of another tenant is found, listed or changed", () =>
+  it.live("nothing of another tenant can be found, listed or changed", () =>
     Effect.gen(function* () {
       const { approval, conversation, run } = yield* waiting
       yield* deadLetter
@@ -488,7 +496,7 @@ const deadLetter = Effect.gen(function* () {
 })
 
 describe("agents and dead letters", () => {
-  it.live("agents are listed with the actors of the tenant", () =>
+  it.live("agents are listed with the tenant's actors", () =>
     Effect.gen(function* () {
       const { conversation } = yield* say("hello")
       const { json } = yield* ask("/v1/agents", { as: "vera" })
@@ -501,7 +509,7 @@ describe("agents and dead letters", () => {
     }).pipe(Effect.provide(layer))
   )
 
-  it.live("a dead letter is listed, shown, and replayed once with who and why", () =>
+  it.live("a dead letter is listed, shown, and replayed once, with who replayed it and why", () =>
     Effect.gen(function* () {
       yield* deadLetter
       const list = yield* ask("/v1/dead-letters?handler_name=webhook.deliver", { as: "vera" })
@@ -528,7 +536,7 @@ describe("agents and dead letters", () => {
     }).pipe(Effect.provide(layer))
   )
 
-  it.live("a dead letter is given up with who and why", () =>
+  it.live("a dead letter is given up, with who gave it up and why", () =>
     Effect.gen(function* () {
       yield* deadLetter
       const path = `/v1/dead-letters/${letter}/discard`

@@ -1,7 +1,4 @@
-/**
- * A service whose PostgreSQL goes away under it: whoever asks hears that the store is away, which is no fault of the
- * service, and is served again when it is back.
- */
+/** A service whose PostgreSQL is stopped and started again while requests arrive. */
 import { assert, it } from "@effect/vitest"
 import { Context, Effect, Fiber, Layer, Redacted, Schedule } from "effect"
 import * as Runtime from "../../layers/compose/Runtime.ts"
@@ -26,7 +23,7 @@ const postgres = Layer.effect(
   )
 )
 
-/** The requests on their way are not to be turned away for their number. */
+/** Limits that the number of requests in this test does not reach. */
 const generous = { messages_principal_per_minute: 100_000, messages_tenant_per_minute: 100_000 }
 
 const service = Layer.unwrap(
@@ -47,7 +44,7 @@ const json = { agent: "operations", text: "hello" }
 const reason = "test"
 const unknown = "00000000-0000-4000-8000-000000000001"
 
-/** Each by somebody who may. */
+/** Each route, with a request of a principal that may use it. */
 const routes = (
   run: string,
   conversation: string,
@@ -97,7 +94,7 @@ const served = Effect.repeat(ask("/ready"), {
 })
 
 it.live(
-  "a service whose PostgreSQL is away answers 503, never 500, and serves again when it is back",
+  "a service answers 503, never 500, while its PostgreSQL is down, and serves again once it is up",
   () =>
     Effect.gen(function* () {
       const server = yield* Postgres
@@ -107,7 +104,7 @@ it.live(
       yield* Script.turns({ run, conversation }, Script.proposed, "ApprovalRequested")
       const approval = (yield* ask("/v1/approvals", { as: "vera" })).json.items[0].id
 
-      // Requests are on their way while it goes.
+      // Requests are in flight while the server stops.
       const seen = new Set<number>()
       const busy = yield* Effect.forkChild(
         Effect.forEach(

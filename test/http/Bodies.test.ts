@@ -9,8 +9,8 @@ const decide = (body: string | Uint8Array, headers: Record<string, string> = {})
 
 const modify = (value: string) => `{"decision":"modify","arguments":{"n":${value}}}`
 
-describe("bodies", () => {
-  it.live("that nest too deep or hold too much are refused before any schema sees them", () =>
+describe("a body of a request", () => {
+  it.live("that nests too deep or holds too much is refused before a schema decodes it", () =>
     Effect.gen(function* () {
       const members = Array.from({ length: 150_000 }, (_, i) => `"k${i}":0`).join(",")
       for (const body of [
@@ -27,7 +27,7 @@ describe("bodies", () => {
     }).pipe(Effect.provide(layer))
   )
 
-  it.live("with more mistakes than are shown name the first ones", () =>
+  it.live("with more mistakes than are shown is answered with the first ones", () =>
     Effect.gen(function* () {
       const members = Array.from({ length: 15_000 }, (_, i) => `"k${i}":0`).join(",")
       const answer = yield* decide(`{"decision":"approve",${members}}`)
@@ -37,7 +37,7 @@ describe("bodies", () => {
     }).pipe(Effect.provide(layer))
   )
 
-  it.live("of decisions in every strange shape are answered with 4xx", () =>
+  it.live("of a decision with a wrong shape is answered with 400", () =>
     Effect.gen(function* () {
       for (const body of [
         '{"decision":{"decision":"approve"}}',
@@ -61,7 +61,7 @@ describe("bodies", () => {
     }).pipe(Effect.provide(layer))
   )
 
-  it.live("with a Content-Encoding are a 415 problem, whatever it is", () =>
+  it.live("with a Content-Encoding is answered with 415, whatever the encoding", () =>
     Effect.gen(function* () {
       const body = gzipSync('{"decision":"approve"}')
       for (const encoding of ["gzip", "GZIP", "br", "deflate", "zstd", "gzip, identity", "x"]) {

@@ -38,7 +38,7 @@ const credentials = [
   }
 ]
 
-/** Looks, proposes, and says what became of it. */
+/** A model that lists the dead letters, proposes a replay, and reports its outcome. */
 const turn = ({ transcript }: ModelRequest) => {
   const last = transcript.at(-1)!
   if (last.role === "user") {
@@ -68,13 +68,13 @@ const deadLetter = Effect.gen(function* () {
 
 interface House {
   readonly directory: string
-  /** The process dies and another one takes its place, at another port; the stores stay. */
+  /** Replaces the service by another one at another port, over the same stores. */
   readonly restart: Effect.Effect<void>
   readonly stop: Effect.Effect<void>
   readonly stores: Context.Context<Stores.Stores>
 }
 
-/** The real runtime, the real Operations Agent, a real socket: only the model follows a script. */
+/** The real runtime, Operations Agent and socket; only the model is scripted. */
 const house = Effect.fnUntraced(function* (script: ScriptedModelGateway.Script = turn) {
   const directory = yield* Effect.acquireRelease(
     Effect.sync(() => fs.mkdtempSync(path.join(os.tmpdir(), "troupe-chat-"))),
@@ -166,7 +166,7 @@ const runs = (directory: string, ...args: ReadonlyArray<string>) =>
 const statusOf = (stores: Context.Context<Stores.Stores>) =>
   Context.get(stores, OutboxReader).deadLetter(tenant, letter)
 
-/** What the run's journal holds, over HTTP: exactly as somebody with curl reads it. */
+/** The run's journal, over HTTP. */
 const eventsOf = (directory: string, run: string) =>
   Effect.promise(async () => {
     const url = fs.readFileSync(path.join(directory, ".troupe/url"), "utf8").trim()
@@ -181,52 +181,54 @@ const runIn = (out: string): string => /\brun ([0-9a-f-]{36})/.exec(out)![1]!
 const approvalIn = (out: string): string => /approval: +([0-9a-f-]{36})/.exec(out)![1]!
 
 describe("the chat client", () => {
-  it.live("sends one message, shows what is done, and says how to answer the question", () =>
-    Effect.gen(function* () {
-      const { directory, stores } = yield* house()
-      const asked = yield* runs(directory, "--message", "What is stuck?")
-      assert.strictEqual(asked.code, 0, asked.out)
-      assert.include(asked.out, "Let me look.\n")
-      assert.include(asked.out, "→ list_dlq_events {}\n")
-      assert.match(asked.out, /← list_dlq_events: \{"events":\[\{.*\n/)
-      assert.include(asked.out, "operations asks for approval of replay_dlq_event")
-      const id = approvalIn(asked.out)
-      const run = runIn(asked.out)
-      assert.isNotEmpty((yield* eventsOf(directory, run)).items)
-      assert.include(asked.out, `npm run chat -- --approve ${id}`)
-      assert.strictEqual((yield* statusOf(stores)).status, "dead")
+  it.live(
+    "sends one message, prints each call and its result, and prints how to answer the question",
+    () =>
+      Effect.gen(function* () {
+        const { directory, stores } = yield* house()
+        const asked = yield* runs(directory, "--message", "What is stuck?")
+        assert.strictEqual(asked.code, 0, asked.out)
+        assert.include(asked.out, "Let me look.\n")
+        assert.include(asked.out, "→ list_dlq_events {}\n")
+        assert.match(asked.out, /← list_dlq_events: \{"events":\[\{.*\n/)
+        assert.include(asked.out, "operations asks for approval of replay_dlq_event")
+        const id = approvalIn(asked.out)
+        const run = runIn(asked.out)
+        assert.isNotEmpty((yield* eventsOf(directory, run)).items)
+        assert.include(asked.out, `npm run chat -- --approve ${id}`)
+        assert.strictEqual((yield* statusOf(stores)).status, "dead")
 
-      const pending = yield* runs(directory, "--pending")
-      assert.strictEqual(pending.code, 0)
-      assert.deepStrictEqual(pending.out.trim().split("\t").slice(0, 3), [
-        id,
-        "replay_dlq_event",
-        "operations"
-      ])
-      assert.strictEqual(pending.out.trim().split("\t").at(-1), run)
+        const pending = yield* runs(directory, "--pending")
+        assert.strictEqual(pending.code, 0)
+        assert.deepStrictEqual(pending.out.trim().split("\t").slice(0, 3), [
+          id,
+          "replay_dlq_event",
+          "operations"
+        ])
+        assert.strictEqual(pending.out.trim().split("\t").at(-1), run)
 
-      const approved = yield* runs(directory, "--approve", id)
-      assert.strictEqual(approved.code, 0, approved.out)
-      assert.include(approved.out, "approved by olga: replay_dlq_event")
-      assert.include(approved.out, letter)
-      assert.include(approved.out, "← replay_dlq_event: ")
-      assert.notInclude(approved.out, "→", "what was shown before is not shown again")
-      assert.include(approved.out, "It was sent again.")
-      assert.include(approved.out, `\nrun ${run}\n`)
-      const { resolved_by, resolved_reason, status } = yield* statusOf(stores)
-      assert.deepStrictEqual(
-        [status, resolved_by, resolved_reason],
-        ["replayed", "olga", "the receiver is back"]
-      )
+        const approved = yield* runs(directory, "--approve", id)
+        assert.strictEqual(approved.code, 0, approved.out)
+        assert.include(approved.out, "approved by olga: replay_dlq_event")
+        assert.include(approved.out, letter)
+        assert.include(approved.out, "← replay_dlq_event: ")
+        assert.notInclude(approved.out, "→", "what was shown before is not shown again")
+        assert.include(approved.out, "It was sent again.")
+        assert.include(approved.out, `\nrun ${run}\n`)
+        const { resolved_by, resolved_reason, status } = yield* statusOf(stores)
+        assert.deepStrictEqual(
+          [status, resolved_by, resolved_reason],
+          ["replayed", "olga", "the receiver is back"]
+        )
 
-      const again = yield* runs(directory, "--approve", id)
-      assert.strictEqual(again.code, 1)
-      assert.include(again.out, "settled")
-      assert.strictEqual((yield* runs(directory, "--pending")).out, "")
-    })
+        const again = yield* runs(directory, "--approve", id)
+        assert.strictEqual(again.code, 1)
+        assert.include(again.out, "settled")
+        assert.strictEqual((yield* runs(directory, "--pending")).out, "")
+      })
   )
 
-  it.live("denies with a reason, and nothing is sent", () =>
+  it.live("denies a question with a reason, and the event is not sent again", () =>
     Effect.gen(function* () {
       const { directory, stores } = yield* house()
       const id = approvalIn((yield* runs(directory, "--message", "What is stuck?")).out)
@@ -238,7 +240,7 @@ describe("the chat client", () => {
     })
   )
 
-  it.live("holds a conversation: message, question, answer, the next message", () =>
+  it.live("takes messages and answers to questions in one conversation", () =>
     Effect.gen(function* () {
       const { directory, stores } = yield* house()
       const talk = yield* chat(directory)
@@ -258,7 +260,7 @@ describe("the chat client", () => {
   )
 
   it.live(
-    "talks with the token of a customer, who sees what is said and that people are asked",
+    "shows a customer the texts and that a person is asked, and nothing of tools and staff",
     () =>
       Effect.gen(function* () {
         const { directory } = yield* house()
@@ -288,7 +290,7 @@ describe("the chat client", () => {
       }).pipe(Effect.timeout("20 seconds"))
   )
 
-  it.live("tells a customer of a call that failed and of a run that is stopped", () =>
+  it.live("shows a customer that a call failed and that a run was stopped", () =>
     Effect.sync(() => {
       let out = ""
       const view = new View((text) => (out += text))
@@ -303,7 +305,7 @@ describe("the chat client", () => {
     })
   )
 
-  it.live("a conversation that does not exist yet begins with its first message", () =>
+  it.live("begins a conversation that does not exist with its first message", () =>
     Effect.gen(function* () {
       const { directory, stores } = yield* house()
       const talk = yield* chat(directory, "--conversation", "walk")
@@ -339,7 +341,7 @@ describe("the chat client", () => {
   )
 
   it.live(
-    "ST-04 a question outlives the client and the service, and its answer resumes the same run",
+    "ST-04 answers a question after the client and the service were restarted, in the same run",
     () =>
       Effect.gen(function* () {
         const { directory, restart, stores } = yield* house()
@@ -359,87 +361,89 @@ describe("the chat client", () => {
       }).pipe(Effect.timeout("20 seconds"))
   )
 
-  it.live(
-    "a service that comes back at another port is found again, and nothing is shown twice",
-    () =>
-      Effect.gen(function* () {
-        const open = yield* Deferred.make<void>()
-        const { directory, restart } = yield* house((request) => {
-          const said = turn(request)
-          return request.transcript.at(-1)!.role === "tool" && said !== undefined
-            ? Effect.as(Deferred.await(open), said)
-            : said
-        })
-        const talk = yield* chat(directory)
-        talk.says("What is stuck?\n")
-        yield* talk.shows("← list_dlq_events")
-        yield* restart
-        yield* talk.shows("The connection is lost; trying again.")
-        yield* Deferred.succeed(open, undefined)
-        yield* talk.shows("[a]pprove")
-        talk.says("a\n")
-        yield* talk.shows("It was sent again.")
-        const { code, out } = yield* talk.ends
-        assert.strictEqual(code, 0, out)
-        for (const once of [
-          "Let me look.",
-          "→ list_dlq_events",
-          "One event is stuck.",
-          "sent again."
-        ]) {
-          assert.strictEqual(out.split(once).length, 2, out)
-        }
-      }).pipe(Effect.timeout("20 seconds"))
-  )
-
-  it.live("says at once that the service is away, and sends the message when it is back", () =>
+  it.live("finds a service that restarted at another port, and prints nothing twice", () =>
     Effect.gen(function* () {
-      const { directory, restart, stop } = yield* house()
+      const open = yield* Deferred.make<void>()
+      const { directory, restart } = yield* house((request) => {
+        const said = turn(request)
+        return request.transcript.at(-1)!.role === "tool" && said !== undefined
+          ? Effect.as(Deferred.await(open), said)
+          : said
+      })
       const talk = yield* chat(directory)
-      yield* talk.shows("Talking with operations")
-      yield* stop
       talk.says("What is stuck?\n")
-      yield* talk.shows("! Nobody answers at http://")
+      yield* talk.shows("← list_dlq_events")
       yield* restart
+      yield* talk.shows("The connection is lost; trying again.")
+      yield* Deferred.succeed(open, undefined)
       yield* talk.shows("[a]pprove")
+      talk.says("a\n")
+      yield* talk.shows("It was sent again.")
       const { code, out } = yield* talk.ends
       assert.strictEqual(code, 0, out)
-      assert.strictEqual(out.split("Nobody answers").length, 2, out)
-      assert.strictEqual(out.split("Let me look.").length, 2, out)
+      for (const once of [
+        "Let me look.",
+        "→ list_dlq_events",
+        "One event is stuck.",
+        "sent again."
+      ]) {
+        assert.strictEqual(out.split(once).length, 2, out)
+      }
     }).pipe(Effect.timeout("20 seconds"))
   )
 
-  it.live("says in one line that what answers is no such service, or hangs up", () =>
-    Effect.gen(function* () {
-      const { directory } = yield* house()
-      const url = yield* Effect.acquireRelease(
-        Effect.promise(async () => {
-          const server = createServer((request, response) => {
-            if (request.url?.includes("approvals") === true) {
-              response.end('{"items":7}')
-            } else {
-              response.writeHead(200, { "content-length": "100" })
-              response.write("{", () => response.destroy())
-            }
-          })
-          await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
-          return server
-        }),
-        (server) => Effect.sync(() => server.close())
-      ).pipe(Effect.map((server) => `http://127.0.0.1:${(server.address() as AddressInfo).port}`))
-      const other = yield* runs(directory, "--pending", "--url", url)
-      const cut = yield* runs(directory, "--message", "x", "--url", url)
-      assert.deepStrictEqual(
-        [other, cut],
-        [
-          { code: 1, out: `What answers at ${url} is not this service.\n` },
-          { code: 1, out: "The connection was lost before the answer was whole.\n" }
-        ]
-      )
-    }).pipe(Effect.scoped, Effect.timeout("20 seconds"))
+  it.live(
+    "prints at once that the service does not answer, and sends the message once it does",
+    () =>
+      Effect.gen(function* () {
+        const { directory, restart, stop } = yield* house()
+        const talk = yield* chat(directory)
+        yield* talk.shows("Talking with operations")
+        yield* stop
+        talk.says("What is stuck?\n")
+        yield* talk.shows("! Nobody answers at http://")
+        yield* restart
+        yield* talk.shows("[a]pprove")
+        const { code, out } = yield* talk.ends
+        assert.strictEqual(code, 0, out)
+        assert.strictEqual(out.split("Nobody answers").length, 2, out)
+        assert.strictEqual(out.split("Let me look.").length, 2, out)
+      }).pipe(Effect.timeout("20 seconds"))
   )
 
-  it("tells why a run is being stopped, in one line that holds no control characters", () => {
+  it.live(
+    "prints one line where the address belongs to another service, or the connection is closed",
+    () =>
+      Effect.gen(function* () {
+        const { directory } = yield* house()
+        const url = yield* Effect.acquireRelease(
+          Effect.promise(async () => {
+            const server = createServer((request, response) => {
+              if (request.url?.includes("approvals") === true) {
+                response.end('{"items":7}')
+              } else {
+                response.writeHead(200, { "content-length": "100" })
+                response.write("{", () => response.destroy())
+              }
+            })
+            await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
+            return server
+          }),
+          (server) => Effect.sync(() => server.close())
+        ).pipe(Effect.map((server) => `http://127.0.0.1:${(server.address() as AddressInfo).port}`))
+        const other = yield* runs(directory, "--pending", "--url", url)
+        const cut = yield* runs(directory, "--message", "x", "--url", url)
+        assert.deepStrictEqual(
+          [other, cut],
+          [
+            { code: 1, out: `What answers at ${url} is not this service.\n` },
+            { code: 1, out: "The connection was lost before the answer was whole.\n" }
+          ]
+        )
+      }).pipe(Effect.scoped, Effect.timeout("20 seconds"))
+  )
+
+  it("prints why a run is being stopped in one line without control characters", () => {
     let out = ""
     const view = new View((text) => (out += text))
     const stopping = { _tag: "RunStopping", status: "failed", by: "runtime" } as const
@@ -456,7 +460,7 @@ describe("the chat client", () => {
   })
 
   it.live(
-    "says what is wrong in a sentence: no service, no address, a bad token, an unknown agent",
+    "prints one sentence where there is no service, no address, no valid token or no such agent",
     () =>
       Effect.gen(function* () {
         const { directory } = yield* house()

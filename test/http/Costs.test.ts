@@ -15,7 +15,7 @@ const cost = (amount: string, agent: string): TurnCost => ({
   prices: "v1"
 })
 
-/** A run of two turns: one that costs 0.25 and one that nobody priced. */
+/** A run of two turns: one that costs 0.25 and one without a price. */
 const spend = Effect.fnUntraced(function* (tenant: Tenant, agent: string) {
   const journal = yield* RunJournal
   const begun = yield* Samples.begin({ tenant }, [
@@ -36,7 +36,7 @@ const limitQuestion = Samples.approvalRequested("limit/cost_max.1" as never, {
 })
 
 layer(service, { excludeTestServices: true })("GET /v1/costs", (it) => {
-  it.effect("totals are exact, by what was asked, in pages, and the tenant's own", () =>
+  it.effect("totals are exact for each grouping, come in pages and are those of the tenant", () =>
     Effect.gen(function* () {
       const run = yield* spend(Samples.acme, "operations")
       yield* spend(Samples.acme, "analyst")
@@ -81,7 +81,7 @@ layer(service, { excludeTestServices: true })("GET /v1/costs", (it) => {
     })
   )
 
-  it.effect("ST-12 what a tool spent is listed by tool and by trace", () =>
+  it.effect("ST-12 a tool's spending is listed by tool and by trace", () =>
     Effect.gen(function* () {
       const journal = yield* RunJournal
       const trace_id = Samples.unique("trace")
@@ -113,17 +113,19 @@ layer(service, { excludeTestServices: true })("GET /v1/costs", (it) => {
     })
   )
 
-  it.effect("customers and strangers to the token see none, and a wrong query is named", () =>
-    Effect.gen(function* () {
-      assert.strictEqual((yield* ask("/v1/costs", { as: "carl" })).status, 403)
-      assert.strictEqual((yield* ask("/v1/costs")).status, 401)
-      const wrong = yield* ask("/v1/costs?by=colour", { as: "vera" })
-      assert.strictEqual(wrong.status, 400)
-      assert.include(wrong.text, "by")
-    })
+  it.effect(
+    "customers and requests without a valid token are refused, and a wrong query is refused with its parameter",
+    () =>
+      Effect.gen(function* () {
+        assert.strictEqual((yield* ask("/v1/costs", { as: "carl" })).status, 403)
+        assert.strictEqual((yield* ask("/v1/costs")).status, 401)
+        const wrong = yield* ask("/v1/costs?by=colour", { as: "vera" })
+        assert.strictEqual(wrong.status, 400)
+        assert.include(wrong.text, "by")
+      })
   )
 
-  it.effect("a run shows what it has cost, and the question about its limit", () =>
+  it.effect("a run shows its cost and the question about its limit", () =>
     Effect.gen(function* () {
       const run = yield* spend(Samples.acme, "operations")
       const shown = yield* ask(`/v1/runs/${run}`, { as: "vera" })

@@ -1,4 +1,4 @@
-/** Two customers of one tenant, and what each of them can get of the other and of whoever works for them. */
+/** Two customers of one tenant, and what each can read of the other and of the staff. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { AgentName, RunId } from "../../src/Ids.ts"
@@ -21,7 +21,7 @@ const idsOf = (as: Who) =>
   )
 
 describe("a customer", () => {
-  it.live("neither reads, lists, follows nor writes what another customer began", () =>
+  it.live("cannot read, list, follow or write a conversation of another customer", () =>
     Effect.gen(function* () {
       const [carls, coras, olgas] = [
         yield* begin("carl"),
@@ -61,7 +61,7 @@ describe("a customer", () => {
     }).pipe(Effect.provide(layer))
   )
 
-  it.live("pages through its own conversations, whatever others began between them", () =>
+  it.live("reads its own conversations in pages, without those of others between them", () =>
     Effect.gen(function* () {
       const made: Array<string> = []
       for (const who of ["carl", "cora", "carl", "olga", "cora", "carl"] as const) {
@@ -81,7 +81,7 @@ describe("a customer", () => {
     }).pipe(Effect.provide(layer))
   )
 
-  it.live("cancels a run of a message that it sent; no other is there for it", () =>
+  it.live("may cancel a run of its own message, and finds no other run", () =>
     Effect.gen(function* () {
       const [carls, coras] = [yield* begin("carl"), yield* begin("cora")]
       const cancel = (run: string) =>
@@ -94,21 +94,27 @@ describe("a customer", () => {
     }).pipe(Effect.provide(layer))
   )
 
-  it.live("has idempotency keys of its own: another's key and message are another task", () =>
-    Effect.gen(function* () {
-      const key = { "idempotency-key": "order 7" }
-      const json = { agent: "spectral", text: "the same text" }
-      const post = (as: Who) => ask("/v1/messages", { as, json, headers: key })
-      const [first, again, other] = [yield* post("carl"), yield* post("carl"), yield* post("cora")]
-      assert.strictEqual(again.json.task_id, first.json.task_id)
-      assert.strictEqual(other.status, 202)
-      assert.notStrictEqual(other.json.task_id, first.json.task_id)
-      assert.notStrictEqual(other.json.conversation_id, first.json.conversation_id)
-      assert.deepStrictEqual(yield* idsOf("cora"), [other.json.conversation_id])
-    }).pipe(Effect.provide(layer))
+  it.live(
+    "has its own idempotency keys: the same key and message of another customer make another task",
+    () =>
+      Effect.gen(function* () {
+        const key = { "idempotency-key": "order 7" }
+        const json = { agent: "spectral", text: "the same text" }
+        const post = (as: Who) => ask("/v1/messages", { as, json, headers: key })
+        const [first, again, other] = [
+          yield* post("carl"),
+          yield* post("carl"),
+          yield* post("cora")
+        ]
+        assert.strictEqual(again.json.task_id, first.json.task_id)
+        assert.strictEqual(other.status, 202)
+        assert.notStrictEqual(other.json.task_id, first.json.task_id)
+        assert.notStrictEqual(other.json.conversation_id, first.json.conversation_id)
+        assert.deepStrictEqual(yield* idsOf("cora"), [other.json.conversation_id])
+      }).pipe(Effect.provide(layer))
   )
 
-  it.live("is told which agents it may speak with, or which setting names none", () =>
+  it.live("is told which agents it may write to, or which setting names none", () =>
     Effect.gen(function* () {
       const refused = yield* ask("/v1/messages", {
         as: "carl",
@@ -120,7 +126,7 @@ describe("a customer", () => {
     }).pipe(Effect.provide(layer))
   )
 
-  it.live("speaks with nobody where no agent is set, and is not told which there are", () =>
+  it.live("may write to no agent where none is set, and is not told which agents exist", () =>
     Effect.gen(function* () {
       const refused = yield* ask("/v1/messages", {
         as: "carl",
@@ -131,7 +137,7 @@ describe("a customer", () => {
     }).pipe(Effect.provide(layerWith({ customer_agents: [] })))
   )
 
-  it.live("is not told of other agents where the one that is set is not there", () =>
+  it.live("is not told of other agents where the one that is set does not exist", () =>
     Effect.gen(function* () {
       const json = { agent: "gone", text: "x" }
       const refused = yield* ask("/v1/messages", { as: "carl", json })
@@ -141,7 +147,7 @@ describe("a customer", () => {
   )
 
   it.live(
-    "ST-21 gets no byte of a tool, its arguments and results, of who decides and why, in all that it can get",
+    "ST-21 receives nothing of tools, their arguments and results, deciders and reasons from any route",
     () =>
       Effect.gen(function* () {
         const script = yield* Script

@@ -54,9 +54,9 @@ const operationsOf = (spec: Spec) =>
     Object.entries(item).map(([method, operation]) => ({ path, method, operation }))
   )
 
-describe("documents", () => {
+describe("the documents of the service", () => {
   it.live(
-    "OpenAPI 3.1 names every route, its security and its problems, and every reference resolves",
+    "include an OpenAPI 3.1 document with every route, its security and its problems, whose references all resolve",
     () =>
       Effect.gen(function* () {
         const { json, status, text } = yield* ask("/openapi.json")
@@ -98,7 +98,7 @@ describe("documents", () => {
       }).pipe(Effect.provide(layer))
   )
 
-  it.live("the documents page is whole: it loads nothing from elsewhere", () =>
+  it.live("include a page that loads nothing from another host", () =>
     Effect.gen(function* () {
       const { headers, status, text } = yield* ask("/docs")
       assert.strictEqual(status, 200)
@@ -107,7 +107,7 @@ describe("documents", () => {
     }).pipe(Effect.provide(layer))
   )
 
-  it.live("metrics are scraped with a token and count what was asked", () =>
+  it.live("include metrics, which need a token and count the requests", () =>
     Effect.gen(function* () {
       yield* ask("/v1/agents", { as: "vera" })
       yield* ask("/v1/agents")
@@ -120,8 +120,8 @@ describe("documents", () => {
   )
 })
 
-describe("health", () => {
-  it.live("the process is up and its stores answer", () =>
+describe("the health of the service", () => {
+  it.live("is good where the process runs and its stores answer", () =>
     Effect.gen(function* () {
       const health = yield* ask("/health")
       assert.deepStrictEqual([health.status, health.json], [200, { status: "up" }])
@@ -130,7 +130,7 @@ describe("health", () => {
     }).pipe(Effect.provide(layer))
   )
 
-  it.live("a store that does not answer makes it not ready, in our words and not the store's", () =>
+  it.live("is not ready where a store does not answer, without the store's own message", () =>
     Effect.gen(function* () {
       const ready = yield* ask("/ready")
       assert.strictEqual(ready.status, 503)
@@ -145,7 +145,7 @@ describe("health", () => {
   )
 
   it.live(
-    "a defect is in the log with its kind and place, and without the secrets that it quotes",
+    "survives a defect, which is logged with its kind and place and without the secrets in its text",
     () => {
       const said: Array<string> = []
       const logger = Logger.make(({ cause, fiber, message }) => {
@@ -167,7 +167,7 @@ describe("health", () => {
     }
   )
 
-  it.live("a defect is a 500 problem without a word of its cause, and the service lives", () =>
+  it.live("survives a defect, which is answered with 500 and without its cause", () =>
     Effect.gen(function* () {
       const answer = yield* ask("/v1/runs/00000000-0000-4000-8000-000000000001", { as: "vera" })
       assert.strictEqual(answer.status, 500)

@@ -1,4 +1,4 @@
-/** What stands before and around every request: hosts, headers, parameters, ids and caches. */
+/** What holds for every request and answer: hosts, headers, parameters, ids and caches. */
 import { createHash } from "node:crypto"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
@@ -10,41 +10,43 @@ const authorization = `Authorization: Bearer ${tokenOf("vera")}`
 describe("the Host header", () => {
   const get = (host: string, path = "/health") => raw(`GET ${path} HTTP/1.1`, `Host: ${host}`)
 
-  it.live("on loopback names this machine, or the request is refused before anything is done", () =>
-    Effect.gen(function* () {
-      for (const host of [
-        "localhost",
-        "127.0.0.1",
-        "[::1]",
-        "LOCALHOST",
-        `localhost:${yield* port}`
-      ]) {
-        assert.strictEqual((yield* get(host)).status, 200, host)
-      }
-      for (const host of [
-        "evil.example",
-        "evil.example:80",
-        "localhost.evil.example",
-        "127.0.0.1.evil.example",
-        "localhost."
-      ]) {
-        for (const path of ["/health", "/v1/agents", "/docs", "/nowhere"]) {
-          const refused = yield* get(host, path)
-          assert.strictEqual(refused.status, 421, host)
-          assert.strictEqual(refused.json.type, "urn:troupe:problem:misdirected-request")
+  it.live(
+    "must name this machine on loopback, or the request is refused before it has an effect",
+    () =>
+      Effect.gen(function* () {
+        for (const host of [
+          "localhost",
+          "127.0.0.1",
+          "[::1]",
+          "LOCALHOST",
+          `localhost:${yield* port}`
+        ]) {
+          assert.strictEqual((yield* get(host)).status, 200, host)
         }
-      }
-      for (const host of ["", "a b", "user@localhost", "localhost:x"]) {
-        assert.strictEqual((yield* get(host)).status, 400, host)
-      }
-      const two = yield* raw("GET /health HTTP/1.1", "Host: localhost", "Host: evil.example")
-      assert.strictEqual(two.status, 400)
-      const none = yield* raw("GET /health HTTP/1.1")
-      assert.strictEqual(none.json.type, "urn:troupe:problem:bad-host")
-    }).pipe(Effect.provide(layer))
+        for (const host of [
+          "evil.example",
+          "evil.example:80",
+          "localhost.evil.example",
+          "127.0.0.1.evil.example",
+          "localhost."
+        ]) {
+          for (const path of ["/health", "/v1/agents", "/docs", "/nowhere"]) {
+            const refused = yield* get(host, path)
+            assert.strictEqual(refused.status, 421, host)
+            assert.strictEqual(refused.json.type, "urn:troupe:problem:misdirected-request")
+          }
+        }
+        for (const host of ["", "a b", "user@localhost", "localhost:x"]) {
+          assert.strictEqual((yield* get(host)).status, 400, host)
+        }
+        const two = yield* raw("GET /health HTTP/1.1", "Host: localhost", "Host: evil.example")
+        assert.strictEqual(two.status, 400)
+        const none = yield* raw("GET /health HTTP/1.1")
+        assert.strictEqual(none.json.type, "urn:troupe:problem:bad-host")
+      }).pipe(Effect.provide(layer))
   )
 
-  it.live("may name what is configured", () =>
+  it.live("may name a configured host", () =>
     Effect.gen(function* () {
       assert.strictEqual((yield* get("agents.example:443")).status, 200)
       assert.strictEqual((yield* get("localhost")).status, 200)
@@ -52,7 +54,7 @@ describe("the Host header", () => {
     }).pipe(Effect.provide(layerWith({ hosts: ["Agents.Example"] })))
   )
 
-  it.live("may be any where others reach the server and nothing is configured", () =>
+  it.live("may be any where the server listens beyond loopback and no host is configured", () =>
     Effect.gen(function* () {
       assert.strictEqual((yield* get("agents.example")).status, 200)
     }).pipe(Effect.provide(layerWith({}, { host: "0.0.0.0" })))
@@ -60,7 +62,7 @@ describe("the Host header", () => {
 })
 
 describe("a request", () => {
-  it.live("with two Authorization headers is refused, whichever of them is good", () =>
+  it.live("with two Authorization headers is refused, whichever of them is valid", () =>
     Effect.gen(function* () {
       for (const other of ["Bearer nonsense", `Bearer ${tokenOf("olga")}`, ""]) {
         for (const lines of [
@@ -77,7 +79,7 @@ describe("a request", () => {
     }).pipe(Effect.provide(layer))
   )
 
-  it.live("with a parameter that nobody knows is a 400 problem that names it", () =>
+  it.live("with an unknown parameter is answered with 400 and the parameter's name", () =>
     Effect.gen(function* () {
       for (const [path, name] of [
         ["/v1/conversations?limit=1&Limit=2", "Limit"],
@@ -97,7 +99,7 @@ describe("a request", () => {
     }).pipe(Effect.provide(layer))
   )
 
-  it.live("with a NUL or a number that no row has is a 400 problem, never a fault", () =>
+  it.live("with a NUL or a number out of range is answered with 400, never with 500", () =>
     Effect.gen(function* () {
       const id = "00000000-0000-4000-8000-000000000001"
       for (const path of [
@@ -133,7 +135,7 @@ describe("a request", () => {
     }).pipe(Effect.provide(layer))
   )
 
-  it.live("with a body that is nested without end is the sender's mistake and no fault", () =>
+  it.live("with a body of 100,000 nested arrays is answered with 4xx, never with 500", () =>
     Effect.gen(function* () {
       const id = "00000000-0000-4000-8000-000000000001"
       const deep = `${"[".repeat(100_000)}${"]".repeat(100_000)}`
@@ -151,7 +153,7 @@ describe("a request", () => {
 })
 
 describe("an answer", () => {
-  it.live("of any kind is kept by no cache, and a problem says which request it is about", () =>
+  it.live("may not be cached, and a problem has the request's id", () =>
     Effect.gen(function* () {
       const seen = new Set<string>()
       const big = "x".repeat(3_000_000)
@@ -192,7 +194,7 @@ describe("an answer", () => {
     }).pipe(Effect.provide(layer))
   )
 
-  it.live("runs no script but those of the documents page, which are named by their hashes", () =>
+  it.live("allows no script but those of the documents page, by their hashes", () =>
     Effect.gen(function* () {
       const { headers, text } = yield* ask("/docs")
       const policy = headers.get("content-security-policy") ?? ""
@@ -213,7 +215,7 @@ describe("an answer", () => {
 })
 
 describe("metrics", () => {
-  it.live("are for staff with a token", () =>
+  it.live("need a token of the staff", () =>
     Effect.gen(function* () {
       for (const path of ["/metrics", "/metrics/"]) {
         assert.notStrictEqual((yield* ask(path)).status, 200, path)
@@ -223,7 +225,7 @@ describe("metrics", () => {
     }).pipe(Effect.provide(layer))
   )
 
-  it.live("need none where the settings open them", () =>
+  it.live("need no token where the settings say so", () =>
     Effect.gen(function* () {
       assert.strictEqual((yield* ask("/metrics")).status, 200)
     }).pipe(Effect.provide(layerWith({ metrics_open: true })))

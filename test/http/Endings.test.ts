@@ -1,5 +1,5 @@
 /**
- * How an answer ended, and what it refers to, wherever people read it: over HTTP, in code and in a terminal.
+ * The finish and the sources of an answer, wherever people read them: over HTTP, in code and in a terminal.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
@@ -17,7 +17,7 @@ import { ask, layer } from "./Service.ts"
 const sources = [{ url: "https://example.org/a", title: "A" }]
 const ran = [{ id: "s", name: "web_search", arguments: '{"query":"x"}', arguments_units: 13 }]
 
-/** A run of this one turn, to its end. */
+/** An ended run of this one turn. */
 const said = Effect.fnUntraced(function* (turn: Turn) {
   const answer = yield* ask("/v1/messages", {
     as: "olga",
@@ -39,17 +39,21 @@ const said = Effect.fnUntraced(function* (turn: Turn) {
 })
 
 describe("an answer", () => {
-  it.live("that was cut says so in its run and in its conversation, with what it refers to", () =>
-    Effect.gen(function* () {
-      const { events, last, run } = yield* said(text("Half of", { finish: "length", sources, ran }))
-      assert.deepInclude(run, { status: "complete", text: "Half of", finish: "length", sources })
-      assert.deepInclude(last, { content: "Half of", finish: "length", sources })
-      const turned = events.find((event) => event._tag === "ModelTurned")
-      assert.deepStrictEqual(turned?.ran, ran)
-    }).pipe(Effect.provide(layer))
+  it.live(
+    "that was cut is marked as cut in its run and in its conversation, with its sources",
+    () =>
+      Effect.gen(function* () {
+        const { events, last, run } = yield* said(
+          text("Half of", { finish: "length", sources, ran })
+        )
+        assert.deepInclude(run, { status: "complete", text: "Half of", finish: "length", sources })
+        assert.deepInclude(last, { content: "Half of", finish: "length", sources })
+        const turned = events.find((event) => event._tag === "ModelTurned")
+        assert.deepStrictEqual(turned?.ran, ran)
+      }).pipe(Effect.provide(layer))
   )
 
-  it.live("that never came says why in its run and in its conversation", () =>
+  it.live("whose text is missing has the reason in its run and in its conversation", () =>
     Effect.gen(function* () {
       const { last, run } = yield* said(text("", { finish: "refusal" }))
       assert.deepInclude(run, { status: "failed", reason: "refused", finish: "refusal", text: "" })
@@ -58,7 +62,7 @@ describe("an answer", () => {
     }).pipe(Effect.provide(layer))
   )
 
-  it.live("that ended well says nothing of it", () =>
+  it.live("that is whole has no finish", () =>
     Effect.gen(function* () {
       const { last, run } = yield* said(text("All of it."))
       for (const each of [run, last]) {
@@ -67,7 +71,7 @@ describe("an answer", () => {
     }).pipe(Effect.provide(layer))
   )
 
-  it("asked for in code says how it ended, and why there is none", async () => {
+  it("has its finish, or the reason of its absence, in the result of `ask`", async () => {
     const agents = [
       AgentSpec.make({ name: AgentName.make("shop"), instructions: "Be kind.", tools: [] })
     ]
@@ -96,7 +100,7 @@ describe("an answer", () => {
     }
   })
 
-  it("in a terminal has a line for what cut it, what it refers to and what its provider ran", () => {
+  it("has lines in a terminal for its finish, its sources and what its provider ran", () => {
     let out = ""
     const view = new View((text) => (out += text))
     const frame = "0"

@@ -24,8 +24,8 @@ const say = Effect.fnUntraced(function* (
 
 const ids = (events: ReadonlyArray<{ id: string | undefined }>) => events.map(({ id }) => id)
 
-describe("event streams", () => {
-  it.live("begin at event 0, are named, and say at once that they are there", () =>
+describe("an event stream", () => {
+  it.live("begins at event 0, names its events, and sends a comment at once", () =>
     Effect.gen(function* () {
       const said = yield* say("one")
       const { conversation, run } = said
@@ -51,7 +51,7 @@ describe("event streams", () => {
     }).pipe(Effect.provide(layer))
   )
 
-  it.live("a stream of a conversation where nothing happens answers at once", () =>
+  it.live("of a conversation without events answers at once", () =>
     Effect.gen(function* () {
       const { conversation } = yield* say("one")
       const stream = yield* listen(`/v1/conversations/${conversation}/events?after=1.99`, {
@@ -61,7 +61,7 @@ describe("event streams", () => {
     }).pipe(Effect.provide(layer))
   )
 
-  it.live("resume with Last-Event-ID behind any event, without a gap and without a duplicate", () =>
+  it.live("resumes after any event by Last-Event-ID, without a gap or a duplicate", () =>
     Effect.gen(function* () {
       const first = yield* say("one")
       const { conversation } = first
@@ -78,7 +78,7 @@ describe("event streams", () => {
         assert.deepStrictEqual(ids(yield* query.take(all.length - seen)), all.slice(seen))
         yield* query.close
       }
-      // The header is the newer of the two: a browser sends it when it reconnects to the address it was given.
+      // The header is the newer of the two: a browser sends it when it reconnects to its first address.
       const both = yield* listen(`${path}?after=0`, {
         as: "vera",
         headers: { "last-event-id": "2.2" }
@@ -87,7 +87,7 @@ describe("event streams", () => {
     }).pipe(Effect.provide(layer))
   )
 
-  it.live("events that come while a client is away are there when it is back", () =>
+  it.live("has the events that were journaled while its client was disconnected", () =>
     Effect.gen(function* () {
       const said = yield* say("one")
       const { conversation, run } = said
@@ -98,13 +98,13 @@ describe("event streams", () => {
       yield* asks(said)
       const after = yield* listen(path, { as: "vera", headers: { "last-event-id": seen[1]! } })
       assert.deepStrictEqual(ids(yield* after.take(2)), ["1.2", "1.3"])
-      // The disconnect cancelled nothing.
+      // A disconnect cancels nothing.
       const status = yield* ask(`/v1/runs/${run}`, { as: "vera" })
       assert.strictEqual(status.json.status, "awaiting_approval")
     }).pipe(Effect.provide(layer))
   )
 
-  it.live("a malformed cursor is a 400 problem", () =>
+  it.live("with a malformed cursor is answered with 400", () =>
     Effect.gen(function* () {
       const { conversation } = yield* say("one")
       for (const id of ["x", "1", "1.", ".1", "1.2.3", "-1.0", "1.1e3", "01.1", "9999999999.1"]) {
@@ -118,7 +118,7 @@ describe("event streams", () => {
   )
 
   it.live(
-    "ST-03 two conversations at the same time each show only their own events and pieces, in order",
+    "ST-03 has only the events and deltas of its own conversation, in order, while another one runs",
     () =>
       Effect.gen(function* () {
         const script = yield* Script
@@ -162,7 +162,7 @@ describe("event streams", () => {
       }).pipe(Effect.provide(layer))
   )
 
-  it.live("pieces of a turn in progress carry no id, so that a cursor never names one", () =>
+  it.live("has deltas without an id, so that no cursor names one", () =>
     Effect.gen(function* () {
       const script = yield* Script
       const { conversation, run } = yield* say("one")
@@ -183,7 +183,7 @@ describe("event streams", () => {
   )
 
   it.live(
-    "what a call shows before it ends comes as a delta with its id, and not to customers",
+    "has a call's preliminary output as a delta with the call's id, except for customers",
     () =>
       Effect.gen(function* () {
         const staff = yield* say("one")
@@ -225,7 +225,7 @@ describe("event streams", () => {
   )
 
   it.live(
-    "ST-21 a customer reads neither reasoning nor arguments nor the text of an internal fault",
+    "ST-21 has no reasoning, no arguments and no text of an internal fault for a customer",
     () =>
       Effect.gen(function* () {
         const said = yield* say("one", undefined, "carl", "spectral")
@@ -254,26 +254,24 @@ describe("event streams", () => {
       }).pipe(Effect.provide(layer))
   )
 
-  it.live(
-    "the streams that may be open at the same time are bounded, and a closed one makes room",
-    () =>
-      Effect.gen(function* () {
-        const { conversation } = yield* say("one")
-        const path = `/v1/conversations/${conversation}/events`
-        const first = yield* listen(path, { as: "vera" })
-        const second = yield* ask(path, { as: "vera" })
-        assert.strictEqual(second.status, 503)
-        assert.strictEqual(second.json.type, "urn:troupe:problem:too-many-streams")
-        assert.strictEqual(second.headers.get("retry-after"), "1")
-        yield* first.take(2)
-        yield* first.close
-        let third = yield* listen(path, { as: "vera" })
-        while (third.response.status === 503) third = yield* listen(path, { as: "vera" })
-        assert.strictEqual(third.response.status, 200)
-      }).pipe(Effect.provide(layerWith({ streams_max: 1, heartbeat_ms: 10 })))
+  it.live("is refused beyond the number that may be open at once, until another one closes", () =>
+    Effect.gen(function* () {
+      const { conversation } = yield* say("one")
+      const path = `/v1/conversations/${conversation}/events`
+      const first = yield* listen(path, { as: "vera" })
+      const second = yield* ask(path, { as: "vera" })
+      assert.strictEqual(second.status, 503)
+      assert.strictEqual(second.json.type, "urn:troupe:problem:too-many-streams")
+      assert.strictEqual(second.headers.get("retry-after"), "1")
+      yield* first.take(2)
+      yield* first.close
+      let third = yield* listen(path, { as: "vera" })
+      while (third.response.status === 503) third = yield* listen(path, { as: "vera" })
+      assert.strictEqual(third.response.status, 200)
+    }).pipe(Effect.provide(layerWith({ streams_max: 1, heartbeat_ms: 10 })))
   )
 
-  it.live("an idle stream shows signs of life", () =>
+  it.live("sends comments while nothing happens", () =>
     Effect.gen(function* () {
       const { conversation } = yield* say("one")
       const stream = yield* listen(`/v1/conversations/${conversation}/events?after=1.9`, {
@@ -285,7 +283,7 @@ describe("event streams", () => {
     }).pipe(Effect.provide(layerWith({ heartbeat_ms: 10 })))
   )
 
-  it.live("a service that stops ends its streams, with nothing cut in the middle", () =>
+  it.live("ends after a whole event when the service stops", () =>
     Effect.gen(function* () {
       const scope = yield* Scope.make()
       const context = yield* Layer.buildWithScope(layer, scope)

@@ -1,4 +1,4 @@
-/** One tenant, one person and one reader that take more than their part. */
+/** One tenant, one principal and one client that use more than their share. */
 import { connect } from "node:net"
 import type { Socket } from "node:net"
 import { assert, describe, it } from "@effect/vitest"
@@ -19,29 +19,33 @@ const times = <A>(count: number, what: A): ReadonlyArray<A> =>
   Array.from({ length: count }, () => what)
 
 describe("a flood", () => {
-  it.live("of messages of one principal is refused with how long to wait; others go on", () =>
-    Effect.gen(function* () {
-      assert.deepStrictEqual(yield* statuses(times(3, send("carl"))), [202, 202, 202])
-      const refused = yield* send("carl")
-      assert.strictEqual(refused.status, 429)
-      assert.match(refused.headers.get("content-type")!, /^application\/problem\+json/)
-      assert.strictEqual(refused.json.type, "urn:troupe:problem:too-many-requests")
-      const wait = Number(refused.headers.get("retry-after"))
-      assert.isTrue(Number.isInteger(wait) && wait >= 10 && wait <= 20, String(wait))
-      assert.strictEqual((yield* send("cora")).status, 202)
-      assert.strictEqual((yield* send("otto")).status, 202)
-    }).pipe(Effect.provide(layerWith({ messages_principal_per_minute: 3 })))
+  it.live(
+    "of messages of one principal is refused with the time to wait, and others are served",
+    () =>
+      Effect.gen(function* () {
+        assert.deepStrictEqual(yield* statuses(times(3, send("carl"))), [202, 202, 202])
+        const refused = yield* send("carl")
+        assert.strictEqual(refused.status, 429)
+        assert.match(refused.headers.get("content-type")!, /^application\/problem\+json/)
+        assert.strictEqual(refused.json.type, "urn:troupe:problem:too-many-requests")
+        const wait = Number(refused.headers.get("retry-after"))
+        assert.isTrue(Number.isInteger(wait) && wait >= 10 && wait <= 20, String(wait))
+        assert.strictEqual((yield* send("cora")).status, 202)
+        assert.strictEqual((yield* send("otto")).status, 202)
+      }).pipe(Effect.provide(layerWith({ messages_principal_per_minute: 3 })))
   )
 
-  it.live("of messages of one tenant is refused for all of it, and for no other", () =>
-    Effect.gen(function* () {
-      const who = ["carl", "cora", "olga", "admin"] as const
-      assert.deepStrictEqual(yield* statuses(who.map(send)), [202, 202, 202, 429])
-      assert.deepStrictEqual(yield* statuses(times(3, send("otto"))), [202, 202, 202])
-    }).pipe(Effect.provide(layerWith({ messages_tenant_per_minute: 3 })))
+  it.live(
+    "of messages of one tenant is refused for all its principals, and for no other tenant",
+    () =>
+      Effect.gen(function* () {
+        const who = ["carl", "cora", "olga", "admin"] as const
+        assert.deepStrictEqual(yield* statuses(who.map(send)), [202, 202, 202, 429])
+        assert.deepStrictEqual(yield* statuses(times(3, send("otto"))), [202, 202, 202])
+      }).pipe(Effect.provide(layerWith({ messages_tenant_per_minute: 3 })))
   )
 
-  it.live("of requests of any kind is refused by principal and by tenant", () =>
+  it.live("of requests of any kind is refused for its principal and its tenant", () =>
     Effect.gen(function* () {
       const reads = (as: Who) => ask("/v1/conversations", { as })
       assert.deepStrictEqual(yield* statuses(times(3, reads("vera"))), [200, 200, 429])
@@ -52,7 +56,7 @@ describe("a flood", () => {
     )
   )
 
-  it.live("of event streams takes the places of one principal or tenant, and no other's", () =>
+  it.live("of event streams fills the places of its principal or tenant, and of no other", () =>
     Effect.gen(function* () {
       const { json } = yield* send("olga")
       const other = (yield* send("otto")).json.conversation_id
@@ -75,7 +79,7 @@ describe("a flood", () => {
   )
 })
 
-describe("a reader that does not read", () => {
+describe("a client that does not read its stream", () => {
   const openStreams = Effect.map(
     Metric.value(Metric.gauge("troupe_event_streams_open")),
     ({ value }) => value
@@ -118,31 +122,29 @@ describe("a reader that does not read", () => {
     return { begun, closed, socket }
   })
 
-  it.live(
-    "makes room for others: of what is not read there is a bound, and the oldest goes first",
-    () =>
-      Effect.gen(function* () {
-        const path = yield* long
-        const first = yield* unreading(path)
-        while ((yield* openStreams) === 0) yield* Effect.sleep(5)
-        yield* Effect.sleep(200)
-        const second = yield* unreading(path)
-        // Its connection is ended from the other side: what was sent before can still be read.
-        yield* Deferred.await(second.begun)
-        while ((yield* openStreams) > 1) yield* Effect.sleep(5)
-        yield* Effect.sync(() => first.socket.resume())
-        assert.isBelow(yield* Deferred.await(first.closed), 16_000_000)
-        assert.isFalse(second.socket.destroyed)
-        // Whoever reads is never in anybody's way.
-        const whole = yield* listen(path, { as: "vera" })
-        const seen = []
-        while (seen.at(-1)?.event !== "run_ended") seen.push(yield* whole.next)
-        assert.strictEqual(seen.filter(({ event }) => event === "model_turned").length, 5)
-        yield* Effect.sync(() => second.socket.destroy())
-      }).pipe(Effect.provide(layerWith({ unread_units_max: 5_000_000, heartbeat_ms: 50 })))
+  it.live("is cut off where the bound of unread bytes is reached, the oldest stream first", () =>
+    Effect.gen(function* () {
+      const path = yield* long
+      const first = yield* unreading(path)
+      while ((yield* openStreams) === 0) yield* Effect.sleep(5)
+      yield* Effect.sleep(200)
+      const second = yield* unreading(path)
+      // Its connection is ended from the other side: what was sent before can still be read.
+      yield* Deferred.await(second.begun)
+      while ((yield* openStreams) > 1) yield* Effect.sleep(5)
+      yield* Effect.sync(() => first.socket.resume())
+      assert.isBelow(yield* Deferred.await(first.closed), 16_000_000)
+      assert.isFalse(second.socket.destroyed)
+      // A client that reads is not cut off.
+      const whole = yield* listen(path, { as: "vera" })
+      const seen = []
+      while (seen.at(-1)?.event !== "run_ended") seen.push(yield* whole.next)
+      assert.strictEqual(seen.filter(({ event }) => event === "model_turned").length, 5)
+      yield* Effect.sync(() => second.socket.destroy())
+    }).pipe(Effect.provide(layerWith({ unread_units_max: 5_000_000, heartbeat_ms: 50 })))
   )
 
-  it.live("is cut off, gives its place back, and finds all of it again by its cursor", () =>
+  it.live("is cut off, frees its place, and gets every event later by its cursor", () =>
     Effect.gen(function* () {
       const path = yield* long
       const { closed, socket } = yield* unreading(path)

@@ -1,4 +1,4 @@
-/** Every route, and what nobody sends by accident: an answer of our own each time, no fault and nothing that hangs. */
+/** Every route with hostile requests: each has a proper answer, none causes a fault or hangs. */
 import { connect } from "node:net"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
@@ -27,7 +27,7 @@ const isProblem = (headers: Readonly<Record<string, string>>) =>
   (headers["content-type"] ?? "").startsWith("application/problem+json")
 
 describe("every route", () => {
-  it.live("answers a method that it does not take with 405, and says which it takes", () =>
+  it.live("answers a method that it does not have with 405 and the methods that it has", () =>
     Effect.gen(function* () {
       for (const [path, methods] of yield* served) {
         const takes = methods.includes("GET") ? [...methods, "HEAD"] : methods
@@ -42,7 +42,7 @@ describe("every route", () => {
     }).pipe(Effect.provide(layer))
   )
 
-  it.live("answers HEAD as it answers GET, without a body and without an end to wait for", () =>
+  it.live("answers HEAD as it answers GET, without a body, and ends a stream's HEAD at once", () =>
     Effect.gen(function* () {
       const json = { agent: "operations", text: "x" }
       const sent = yield* ask("/v1/messages", { as: "olga", json })
@@ -61,7 +61,7 @@ describe("every route", () => {
     }).pipe(Effect.provide(layer))
   )
 
-  it.live("answers in JSON whatever is accepted, ranges and conditions", () =>
+  it.live("answers in JSON whatever Accept, Range and condition headers say", () =>
     Effect.gen(function* () {
       for (const line of [
         "Accept: application/xml",
@@ -91,7 +91,7 @@ describe("every route", () => {
     }).pipe(Effect.provide(layer))
   )
 
-  it.live("takes no token but one that it knows, in the one way in which it is sent", () =>
+  it.live("accepts a known token in the Authorization header, and nothing else", () =>
     Effect.gen(function* () {
       for (const [path, methods] of yield* served) {
         if (["/health", "/ready", "/docs", "/openapi.json"].includes(path)) continue
@@ -116,7 +116,7 @@ describe("every route", () => {
     }).pipe(Effect.provide(layer))
   )
 
-  it.live("answers bodies of every strange kind with 4xx", () =>
+  it.live("answers malformed bodies of every kind with 4xx", () =>
     Effect.gen(function* () {
       const bodies = [
         "",
@@ -169,7 +169,7 @@ describe("every route", () => {
 })
 
 describe("a text of a message", () => {
-  it.live("may hold what JSON can escape, or is refused; it is never a fault", () =>
+  it.live("is accepted with whatever JSON can escape, or is refused with 4xx, never with 500", () =>
     Effect.gen(function* () {
       for (const text of [
         "\\u0000",
@@ -211,8 +211,8 @@ describe("a text of a message", () => {
   )
 })
 
-describe("what is no request", () => {
-  it.live("is answered as a problem, and its connection ends", () =>
+describe("bytes that are no proper request", () => {
+  it.live("are answered with a problem, and their connection is closed", () =>
     Effect.gen(function* () {
       for (const [text, status] of [
         [`GET /${"x".repeat(100_000)} HTTP/1.1\r\n${host}\r\n\r\n`, 431],
@@ -243,7 +243,7 @@ describe("what is no request", () => {
     }).pipe(Effect.provide(layer))
   )
 
-  it.live("waits for no `100 Continue` that it does not get, and expects nothing else", () =>
+  it.live("with an Expect header are served for `100-continue` and refused for anything else", () =>
     Effect.gen(function* () {
       const body = '{"agent":"operations","text":"x"}'
       const head = ["POST /v1/messages HTTP/1.1", host, json, "Expect: 100-continue"]
@@ -263,7 +263,7 @@ describe("what is no request", () => {
     }).pipe(Effect.provide(layer))
   )
 
-  it.live("upgrades to nothing", () =>
+  it.live("that ask for an upgrade get none", () =>
     Effect.gen(function* () {
       const key = "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ=="
       for (const protocol of ["websocket", "h2c", "x"]) {
@@ -283,7 +283,7 @@ describe("what is no request", () => {
     }).pipe(Effect.provide(layer))
   )
 
-  it.live("of several in one packet, each is answered in its place", () =>
+  it.live("that hold several requests in one packet are answered in their order", () =>
     Effect.gen(function* () {
       const one = (path: string) => `GET ${path} HTTP/1.1\r\n${host}\r\n${bearer}\r\n\r\n`
       const last = `GET /health HTTP/1.1\r\n${host}\r\nConnection: close\r\n\r\n`
@@ -296,7 +296,7 @@ describe("what is no request", () => {
     }).pipe(Effect.provide(layer))
   )
 
-  it.live("comes in drops and is cut off, its head as well as its body", () =>
+  it.live("that arrive too slowly are cut off, in the head as well as in the body", () =>
     Effect.gen(function* () {
       const at = yield* port
       for (const [begin, drop] of [
@@ -324,7 +324,7 @@ describe("what is no request", () => {
     }).pipe(Effect.provide(layerWith({}, { request_ms: 400 })))
   )
 
-  it.live("ends in the middle of a body without a fault", () =>
+  it.live("that end in the middle of a body cause no fault", () =>
     Effect.gen(function* () {
       const at = yield* port
       const head = `POST /v1/messages HTTP/1.1\r\n${host}\r\n${bearer}\r\n${json}\r\nContent-Length: 100\r\n\r\n{"agent":`

@@ -12,7 +12,7 @@ const other = Tenant.make("other")
 
 layer(service, { excludeTestServices: true })("/v1/kill-switch", (it) => {
   it.effect(
-    "AG-62 an operator stops every tool and lets them run again; whoever reads sees it",
+    "AG-62 an operator stops every tool and lets them run again, and viewers can read the switch",
     () =>
       Effect.gen(function* () {
         const killSwitch = yield* KillSwitch
@@ -29,7 +29,7 @@ layer(service, { excludeTestServices: true })("/v1/kill-switch", (it) => {
       })
   )
 
-  it.effect("AG-62 neither reads nor turns the switch of another tenant, nor the process's", () =>
+  it.effect("AG-62 nobody can read or turn the switch of another tenant or of the process", () =>
     Effect.gen(function* () {
       const killSwitch = yield* KillSwitch
       yield* turn(true, "olga")

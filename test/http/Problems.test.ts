@@ -4,7 +4,7 @@ import { Effect } from "effect"
 import type { Answer } from "./Service.ts"
 import { ask, baseUrl, layer } from "./Service.ts"
 
-/** RFC 9457: media type, members, and nothing of the machine. */
+/** A problem document of RFC 9457: its media type and members, without paths or stacks of the server. */
 const assertProblem = (answer: Answer, status: number, name: string) => {
   assert.strictEqual(answer.status, status, answer.text)
   assert.match(answer.headers.get("content-type") ?? "", /^application\/problem\+json/)
@@ -17,15 +17,15 @@ const assertProblem = (answer: Answer, status: number, name: string) => {
 
 const message = { agent: "operations", text: "What is stuck?" }
 
-describe("problems", () => {
-  it.live("an unknown route is a 404 problem, with or without a token", () =>
+describe("a problem answer", () => {
+  it.live("is 404 for an unknown route, with and without a token", () =>
     Effect.gen(function* () {
       assertProblem(yield* ask("/nowhere"), 404, "no-such-route")
       assertProblem(yield* ask("/v1/nowhere/%zz?x=1", { as: "vera" }), 404, "no-such-route")
     }).pipe(Effect.provide(layer))
   )
 
-  it.live("a method that a path does not know is a 405 problem that says what is allowed", () =>
+  it.live("is 405 with the allowed methods for a method that the path does not have", () =>
     Effect.gen(function* () {
       const answer = yield* ask("/v1/messages", { as: "olga", method: "DELETE" })
       assertProblem(answer, 405, "method-not-allowed")
@@ -35,7 +35,7 @@ describe("problems", () => {
     }).pipe(Effect.provide(layer))
   )
 
-  it.live("no token, a wrong one and an empty one are 401 problems with a challenge", () =>
+  it.live("is 401 with a challenge for no token, a wrong one and an empty one", () =>
     Effect.gen(function* () {
       for (const headers of [
         {},
@@ -51,13 +51,13 @@ describe("problems", () => {
     }).pipe(Effect.provide(layer))
   )
 
-  it.live("a body is not read before its sender is known", () =>
+  it.live("comes before the body is read where the sender is not authenticated", () =>
     Effect.gen(function* () {
       assertProblem(yield* ask("/v1/messages", { body: "{" }), 401, "unauthorized")
     }).pipe(Effect.provide(layer))
   )
 
-  it.live("malformed JSON, an empty body and broken UTF-8 are 400 problems", () =>
+  it.live("is 400 for malformed JSON, an empty body and invalid UTF-8", () =>
     Effect.gen(function* () {
       const malformed = yield* ask("/v1/messages", { as: "olga", body: '{"agent": ' })
       assertProblem(malformed, 400, "malformed-json")
@@ -69,7 +69,7 @@ describe("problems", () => {
     }).pipe(Effect.provide(layer))
   )
 
-  it.live("an empty body and a decision that there is none of are told what is needed", () =>
+  it.live("names what is needed for an empty body and for an unknown decision", () =>
     Effect.gen(function* () {
       const id = "00000000-0000-4000-8000-000000000001"
       const send = (path: string, body: string) => ask(path, { as: "olga", body, method: "POST" })
@@ -90,7 +90,7 @@ describe("problems", () => {
     }).pipe(Effect.provide(layer))
   )
 
-  it.live("a body of another type or charset is a 415 problem", () =>
+  it.live("is 415 for a body of another type or charset", () =>
     Effect.gen(function* () {
       for (const type of ["text/plain", "application/xml", "application/json; charset=latin1"]) {
         const answer = yield* ask("/v1/messages", {
@@ -109,7 +109,7 @@ describe("problems", () => {
     }).pipe(Effect.provide(layer))
   )
 
-  it.live("every member of a wrong shape is named with its path", () =>
+  it.live("names every member of a wrong shape with its path", () =>
     Effect.gen(function* () {
       const answer = yield* ask("/v1/messages", {
         as: "olga",
@@ -135,7 +135,7 @@ describe("problems", () => {
   )
 
   it.live(
-    "a 10 MB message is a 413 problem, said with a length or without, and the service lives",
+    "is 413 for a message of 10 MB, with a Content-Length and without, and the service goes on",
     () =>
       Effect.gen(function* () {
         const text = "x".repeat(10_000_000)
@@ -163,7 +163,7 @@ describe("problems", () => {
       }).pipe(Effect.provide(layer))
   )
 
-  /** What the server says to these bytes before it closes the connection. */
+  /** The server's answer to these bytes, until it closes the connection. */
   const raw = (bytes: string) =>
     Effect.flatMap(baseUrl, (url) =>
       Effect.callback<string>((resume) => {
@@ -175,7 +175,7 @@ describe("problems", () => {
       })
     )
 
-  it.live("what is not HTTP gets a 400 problem and a closed connection", () =>
+  it.live("is 400 with a closed connection for bytes that are not HTTP", () =>
     Effect.gen(function* () {
       const text = yield* raw("NONSENSE\r\n\r\n")
       assert.match(text, /^HTTP\/1\.1 400 /)
@@ -184,7 +184,7 @@ describe("problems", () => {
     }).pipe(Effect.provide(layer))
   )
 
-  it.live("headers beyond the server's bound get a 431 problem", () =>
+  it.live("is 431 for headers beyond the server's bound", () =>
     Effect.gen(function* () {
       const text = yield* raw(`GET /health HTTP/1.1\r\nHost: x\r\nX: ${"y".repeat(40_000)}\r\n\r\n`)
       assert.match(text, /^HTTP\/1\.1 431 /)
@@ -192,7 +192,7 @@ describe("problems", () => {
     }).pipe(Effect.provide(layer))
   )
 
-  it.live("an unknown agent is a 404 problem that lists the agents there are", () =>
+  it.live("is 404 with the existing agents for an unknown agent", () =>
     Effect.gen(function* () {
       const answer = yield* ask("/v1/messages", {
         as: "olga",
@@ -203,7 +203,7 @@ describe("problems", () => {
     }).pipe(Effect.provide(layer))
   )
 
-  it.live("things that do not exist are 404 problems of their own", () =>
+  it.live("is 404 with a type of its own for each thing that does not exist", () =>
     Effect.gen(function* () {
       const id = "00000000-0000-4000-8000-000000000001"
       for (const [path, name] of [

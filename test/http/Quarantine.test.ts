@@ -7,7 +7,7 @@ import { asks } from "./Script.ts"
 import type { Who } from "./Service.ts"
 import { ask, layer } from "./Service.ts"
 
-/** The ephemeral stores show what they share to whoever asks for it, though their type does not say so. */
+/** The ephemeral stores' layer also has the state that they share, though its type does not say so. */
 const withStore = layer as unknown as Layer.Layer<
   Layer.Success<typeof layer> | EphemeralStore.EphemeralStore
 >
@@ -35,8 +35,8 @@ const statuses = (run: RunId, as: Who) =>
     ([path, method = "GET"]) => ask(path, { as, method })
   ).pipe(Effect.map((answers) => answers.map(({ status }) => status)))
 
-describe("runs in quarantine", () => {
-  it.live("are refused with 409, listed for operators of their tenant, read raw and released", () =>
+describe("a run in quarantine", () => {
+  it.live("is refused with 409, listed for operators of its tenant, read raw and released", () =>
     Effect.gen(function* () {
       const { approval, fix, run } = yield* broken
       const decide = () =>

@@ -1,4 +1,4 @@
-/** Requests as bytes on a socket, which no client library would send. */
+/** Requests as bytes on a socket, for those that no client library would send. */
 import { connect } from "node:net"
 import { Effect } from "effect"
 import { HttpServer } from "effect/http"
@@ -15,7 +15,7 @@ export interface Raw {
   readonly json: any
 }
 
-/** What comes until the server closes the connection. */
+/** Everything until the server closes the connection. */
 export const bytes = Effect.fnUntraced(function* (text: string | Uint8Array) {
   const at = yield* port
   return yield* Effect.callback<string>((resume) => {
@@ -49,6 +49,6 @@ export const parse = (text: string): Raw => {
 export const raw = (...lines: ReadonlyArray<string>) =>
   Effect.map(bytes(`${lines.join("\r\n")}\r\nConnection: close\r\n\r\n`), parse)
 
-/** The same with a body behind its head; nothing of it is added. */
+/** The same with a body after the head; no header is added for it. */
 export const rawBody = (body: string, ...lines: ReadonlyArray<string>) =>
   Effect.map(bytes(`${lines.join("\r\n")}\r\nConnection: close\r\n\r\n${body}`), parse)

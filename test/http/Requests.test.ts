@@ -1,4 +1,4 @@
-/** One spelling of every path, one value of every header and parameter, and bodies that say what they are. */
+/** One spelling of every path, one value of every header and parameter, and a declared type of every body. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { bytes, parse, raw, rawBody } from "./Raw.ts"
@@ -12,7 +12,7 @@ const open = ["/health", "/ready", "/docs", "/openapi.json", "/metrics"]
 describe("a path", () => {
   const get = (target: string) => raw(`GET ${target} HTTP/1.1`, host, bearer("olga"))
 
-  it.live("has one spelling; every other one is a 404 problem that no cache keeps", () =>
+  it.live("has one spelling, and any other is answered with 404 that may not be cached", () =>
     Effect.gen(function* () {
       for (const path of [
         "/V1/runs",
@@ -61,18 +61,20 @@ describe("a path", () => {
     }).pipe(Effect.provide(layer))
   )
 
-  it.live("in another spelling goes round no limit and no token", () =>
-    Effect.gen(function* () {
-      assert.strictEqual((yield* get("/v1/runs")).status, 200)
-      assert.strictEqual((yield* get("/v1/runs")).status, 429)
-      for (const path of ["/V1/runs", "//v1/runs", "/v1/runs/"]) {
-        assert.strictEqual((yield* get(path)).status, 404, path)
-        assert.strictEqual((yield* raw(`GET ${path} HTTP/1.1`, host)).status, 404, path)
-      }
-    }).pipe(Effect.provide(layerWith({ requests_principal_per_minute: 1 })))
+  it.live(
+    "in another spelling is answered with 404, and reaches no route past its rate limit",
+    () =>
+      Effect.gen(function* () {
+        assert.strictEqual((yield* get("/v1/runs")).status, 200)
+        assert.strictEqual((yield* get("/v1/runs")).status, 429)
+        for (const path of ["/V1/runs", "//v1/runs", "/v1/runs/"]) {
+          assert.strictEqual((yield* get(path)).status, 404, path)
+          assert.strictEqual((yield* raw(`GET ${path} HTTP/1.1`, host)).status, 404, path)
+        }
+      }).pipe(Effect.provide(layerWith({ requests_principal_per_minute: 1 })))
   )
 
-  it.live("may hold the longest id that there is, encoded or not", () =>
+  it.live("may hold the longest id, percent-encoded or not", () =>
     Effect.gen(function* () {
       const long = `a${":".repeat(199)}`
       for (const name of [long, encodeURIComponent(long)]) {
@@ -87,7 +89,7 @@ describe("a path", () => {
 })
 
 describe("a query", () => {
-  it.live("of a route that needs no token is refused like that of any other", () =>
+  it.live("with an unknown parameter is refused by routes without a token too", () =>
     Effect.gen(function* () {
       for (const path of open) {
         for (const query of ["?x=1", "?x", "?token=y", "?x=1&x=2"]) {
@@ -101,7 +103,7 @@ describe("a query", () => {
     }).pipe(Effect.provide(layer))
   )
 
-  it.live("has numbers in decimal digits alone, and each parameter once", () =>
+  it.live("has numbers in decimal digits only, and each parameter once", () =>
     Effect.gen(function* () {
       const numbers = {
         "/v1/conversations": ["limit", "before"],
@@ -149,25 +151,27 @@ describe("a query", () => {
     }).pipe(Effect.provide(layer))
   )
 
-  it.live("with a range that ends before it begins is a 400 problem and no empty list", () =>
-    Effect.gen(function* () {
-      for (const [path, from, to] of [
-        ["/v1/costs", "from", "to"],
-        ["/v1/dead-letters", "dead_from", "dead_to"]
-      ] as const) {
-        const refused = yield* ask(`${path}?${from}=10&${to}=9`, { as: "olga" })
-        assert.strictEqual(refused.status, 400, path)
-        assert.deepStrictEqual(refused.json.errors[0].path, ["query", from])
-        for (const query of [`${from}=9&${to}=10`, `${from}=9&${to}=9`, `${to}=1`, `${from}=1`]) {
-          assert.strictEqual((yield* ask(`${path}?${query}`, { as: "olga" })).status, 200, query)
+  it.live(
+    "with a range that ends before it begins is answered with 400, not with an empty list",
+    () =>
+      Effect.gen(function* () {
+        for (const [path, from, to] of [
+          ["/v1/costs", "from", "to"],
+          ["/v1/dead-letters", "dead_from", "dead_to"]
+        ] as const) {
+          const refused = yield* ask(`${path}?${from}=10&${to}=9`, { as: "olga" })
+          assert.strictEqual(refused.status, 400, path)
+          assert.deepStrictEqual(refused.json.errors[0].path, ["query", from])
+          for (const query of [`${from}=9&${to}=10`, `${from}=9&${to}=9`, `${to}=1`, `${from}=1`]) {
+            assert.strictEqual((yield* ask(`${path}?${query}`, { as: "olga" })).status, 200, query)
+          }
         }
-      }
-    }).pipe(Effect.provide(layer))
+      }).pipe(Effect.provide(layer))
   )
 })
 
 describe("a header", () => {
-  it.live("that has one value and comes twice is a 400 problem, the same values included", () =>
+  it.live("of one value that comes twice is answered with 400, even with equal values", () =>
     Effect.gen(function* () {
       const trace = "traceparent: 00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
       for (const [one, two] of [
@@ -191,7 +195,7 @@ describe("a header", () => {
     }).pipe(Effect.provide(layer))
   )
 
-  it.live("is not hidden behind others: of more than 2,000 none is left out", () =>
+  it.live("is never left out: a request with more than 2,000 is answered with 431", () =>
     Effect.gen(function* () {
       const many = Array.from({ length: 2_100 }, () => "a:")
       const alone = yield* raw("GET /v1/runs HTTP/1.1", host, ...many, bearer("olga"))
@@ -202,32 +206,34 @@ describe("a header", () => {
     }).pipe(Effect.provide(layer))
   )
 
-  it.live("that makes two lengths of a body is a 400 problem, and nothing behind it is read", () =>
-    Effect.gen(function* () {
-      const body = '{"agent":"operations","text":"x"}'
-      const head = ["POST /v1/messages HTTP/1.1", host, bearer("olga")]
-      for (const lines of [
-        [`Content-Length: ${body.length}`, "Transfer-Encoding: chunked"],
-        ["Transfer-Encoding: chunked", `Content-Length: ${body.length}`],
-        [`Content-Length: ${body.length}`, `Content-Length: ${body.length + 1}`],
-        [`Content-Length: ${body.length}`, `Content-Length: ${body.length}`],
-        ["Content-Length: +5"],
-        ["Content-Length: -5"],
-        ["Content-Length: 0x5"],
-        ["Content-Length: 5,5"],
-        ["Transfer-Encoding: gzip, chunked"],
-        ["Transfer-Encoding: chunked, identity"],
-        ["Transfer-Encoding: x"]
-      ]) {
-        const type = "Content-Type: application/json"
-        const text = `${[...head, type, ...lines].join("\r\n")}\r\n\r\n${body}GET /health HTTP/1.1\r\n${host}\r\n\r\n`
-        const answer = yield* bytes(text)
-        assert.match(answer, /^HTTP\/1\.1 (400|415|501) /, lines.join())
-        assert.strictEqual(answer.split("HTTP/1.1 ").length, 2, answer)
-        assert.match(parse(answer).headers["content-type"]!, /^application\/problem\+json/)
-      }
-      assert.strictEqual((yield* ask("/v1/runs", { as: "olga" })).json.items.length, 0)
-    }).pipe(Effect.provide(layer))
+  it.live(
+    "that makes the length of a body ambiguous is refused, and nothing after it is read",
+    () =>
+      Effect.gen(function* () {
+        const body = '{"agent":"operations","text":"x"}'
+        const head = ["POST /v1/messages HTTP/1.1", host, bearer("olga")]
+        for (const lines of [
+          [`Content-Length: ${body.length}`, "Transfer-Encoding: chunked"],
+          ["Transfer-Encoding: chunked", `Content-Length: ${body.length}`],
+          [`Content-Length: ${body.length}`, `Content-Length: ${body.length + 1}`],
+          [`Content-Length: ${body.length}`, `Content-Length: ${body.length}`],
+          ["Content-Length: +5"],
+          ["Content-Length: -5"],
+          ["Content-Length: 0x5"],
+          ["Content-Length: 5,5"],
+          ["Transfer-Encoding: gzip, chunked"],
+          ["Transfer-Encoding: chunked, identity"],
+          ["Transfer-Encoding: x"]
+        ]) {
+          const type = "Content-Type: application/json"
+          const text = `${[...head, type, ...lines].join("\r\n")}\r\n\r\n${body}GET /health HTTP/1.1\r\n${host}\r\n\r\n`
+          const answer = yield* bytes(text)
+          assert.match(answer, /^HTTP\/1\.1 (400|415|501) /, lines.join())
+          assert.strictEqual(answer.split("HTTP/1.1 ").length, 2, answer)
+          assert.match(parse(answer).headers["content-type"]!, /^application\/problem\+json/)
+        }
+        assert.strictEqual((yield* ask("/v1/runs", { as: "olga" })).json.items.length, 0)
+      }).pipe(Effect.provide(layer))
   )
 })
 
@@ -243,7 +249,7 @@ describe("a body", () => {
     ["PUT", "/v1/kill-switch"]
   ] as const
 
-  it.live("without a type, or of another one, is a 415 problem", () =>
+  it.live("without a type or of another type is answered with 415", () =>
     Effect.gen(function* () {
       const body = "{}"
       for (const [method, path] of posts) {
@@ -287,7 +293,7 @@ describe("a body", () => {
     }).pipe(Effect.provide(layer))
   )
 
-  it.live("that no route reads is a 400 problem", () =>
+  it.live("of a request whose route reads none is answered with 400", () =>
     Effect.gen(function* () {
       for (const line of [
         "GET /v1/runs",

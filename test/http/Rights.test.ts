@@ -1,4 +1,4 @@
-/** The table of roles, row by row: in the facade, over HTTP, and as its README has it. */
+/** The table of roles, row by row: in the facade, over HTTP and in its README. */
 import { readFileSync } from "node:fs"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
@@ -21,7 +21,7 @@ const ranks = ["viewer", "approver", "operator", "customer"] as const
 const reachOf = (right: RightName, role: Role | undefined): Reach | undefined =>
   role === undefined ? undefined : role === "admin" ? "all" : rights[right].reach[role]
 
-/** Methods of the facade that ask nobody who they are: they are for whoever runs the process. */
+/** Methods of the facade without a principal: they are for the program that runs the process. */
 const open: ReadonlyArray<keyof NodeService> = ["stop", "stopAllTools", "workerTools", "mcpServers"]
 
 type Use = (troupe: NodeService, by: Principal) => Promise<unknown>
@@ -95,7 +95,7 @@ const requests: Readonly<Record<RightName, ReadonlyArray<Request>>> = {
 const shop = AgentSpec.make({ name: AgentName.make("shop"), instructions: "Help." })
 
 describe("what each role may do", () => {
-  it("every method of the facade is in the table, or asks nobody who they are", async () => {
+  it("every method of the facade is in the table, or takes no principal", async () => {
     const troupe = await start({ agents: [shop], model: scripted([]) })
     await troupe.stop()
     const listed = names.flatMap((right) => rights[right].embed)
@@ -103,7 +103,7 @@ describe("what each role may do", () => {
     assert.deepStrictEqual([...listed].sort(), Object.keys(methods).sort())
   })
 
-  it("the facade does what the table says, and nothing for whoever has no role", async () => {
+  it("the facade allows what the table says, and nothing without a role", async () => {
     const troupe = await start({
       agents: [shop],
       model: scripted(() => text("hello")),
@@ -130,7 +130,7 @@ describe("what each role may do", () => {
     }
   })
 
-  it.live("HTTP does what the table says, and nothing for whoever has no role", () =>
+  it.live("HTTP allows what the table says, and nothing without a role", () =>
     Effect.gen(function* () {
       const people: ReadonlyArray<readonly [Who, Role | undefined]> = [
         ["vera", "viewer"],
@@ -158,7 +158,7 @@ describe("what each role may do", () => {
     }).pipe(Effect.provide(layer))
   )
 
-  it("the README of src/permission has the table", () => {
+  it("the README of src/permission shows the table", () => {
     const cell = { all: "yes", own: "its own", named: "if named" } as const
     const rows = names.map((right) => {
       const { embed, http, reach } = rights[right]

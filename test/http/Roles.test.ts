@@ -1,4 +1,4 @@
-/** Two people with tokens of their own ask one agent for the same thing, over the real runtime and a real socket. */
+/** Two people with their own tokens send one agent the same message, over the real runtime and a real socket. */
 import { createHash } from "node:crypto"
 import { assert, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
@@ -85,7 +85,7 @@ const ran = Effect.fnUntraced(function* (as: string) {
   return { run, accepted: items[0].event, outcomes }
 })
 
-it.live("SM-83 what is done for a message goes by the roles of the token that it came with", () => {
+it.live("SM-83 the tools of a run are those of the roles of its message's token", () => {
   const done: Array<string> = []
   const did = (name: string) => () => Effect.sync(() => done.push(name))
   const tools = H.toolsOf({
@@ -125,7 +125,7 @@ it.live("SM-83 what is done for a message goes by the roles of the token that it
   }).pipe(Effect.provide(layer))
 })
 
-it.live("a customer is not told the roles of whoever wrote in the conversation", () => {
+it.live("a customer cannot read the roles of other senders in the conversation", () => {
   const layer = Server.layer({ listen: { port: 0 }, credentials, settings }).pipe(
     Layer.provideMerge(
       Runtime.layer({
@@ -162,7 +162,7 @@ it.live("a customer is not told the roles of whoever wrote in the conversation",
   }).pipe(Effect.provide(layer))
 })
 
-it.effect("a server does not start for customers of an agent that the runtime has not", () =>
+it.effect("a server does not start where the agent of its customers does not exist", () =>
   Effect.gen(function* () {
     const layer = Server.layer({
       listen: { port: 0 },

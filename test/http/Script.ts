@@ -19,7 +19,7 @@ export class Script extends Context.Service<
   {
     /** The next turn of a run. */
     readonly turn: (run: RunId, turn: Turn) => Effect.Effect<void>
-    /** A piece of the turn that the run waits for. */
+    /** A delta of the turn that the run waits for. */
     readonly piece: (run: RunId, piece: ModelDelta) => Effect.Effect<void>
     /** Lets the run's `scan` end. */
     readonly release: (run: RunId) => Effect.Effect<void>
@@ -74,7 +74,7 @@ const event = Schema.Struct({ event_id: Schema.String, reason: Schema.String })
 /** What the body of `look` fails with, which is for operators only. */
 const internal_text = "row 7 of table t"
 
-/** Runs whose `send` has lost its connection, which it does once. */
+/** Runs whose `send` has lost its connection; it does so once. */
 const lost = new Set<RunId>()
 
 export const tools = [
@@ -153,7 +153,7 @@ export const agents = ["operations", "spectral"].map((name) =>
   })
 )
 
-/** A turn that asks to replay a dead letter, with everything that only staff may see. */
+/** A turn that proposes to replay a dead letter, with everything that only staff may see. */
 export const proposed: Turn = {
   text: "I would replay it.",
   calls: [
@@ -188,7 +188,7 @@ export const calls = (name: string, args: Turn["calls"][number]["arguments"]): T
 
 export const answered: Turn = { text: "Done.", calls: [], finish: "stop" }
 
-/** Lets the run say the turn, and waits for what comes of it. */
+/** Gives the run this turn, and waits for the events that follow. */
 export const turns = Effect.fnUntraced(function* (
   said: { readonly run: RunId; readonly conversation: string },
   turn: Turn,
@@ -202,7 +202,7 @@ export const turns = Effect.fnUntraced(function* (
 export const ends = (said: { readonly run: RunId; readonly conversation: string }) =>
   turns(said, answered, "RunEnded")
 
-/** Lets the run ask, and gives the question's id. */
+/** Makes the run propose a call that needs an approval, and returns the approval's id. */
 export const asks = Effect.fnUntraced(function* (
   said: { readonly run: RunId; readonly conversation: string },
   turn: Turn = proposed

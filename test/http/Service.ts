@@ -1,5 +1,5 @@
 /**
- * The whole HTTP room on a real socket, with a principal for each role, and a client that speaks plain fetch.
+ * The whole HTTP server on a real socket, with a principal for each role, and a client that uses plain fetch.
  */
 import * as NodeCrypto from "@effect/platform-node/NodeCrypto"
 import { createHash } from "node:crypto"
@@ -40,7 +40,7 @@ export const credentials = [
 ]
 export type Who = "vera" | "ada" | "olga" | "admin" | "carl" | "cora" | "nemo" | "otto" | "stranger"
 
-/** The real runtime over ephemeral stores; a stop does not wait for models that were told nothing. */
+/** The real runtime over ephemeral stores; a stop does not wait for models that have no turn yet. */
 const ports = Layer.mergeAll(
   Runtime.layer({ agents: Script.agents, tools: Script.tools }),
   EphemeralCredentials.layer(credentials)
@@ -50,7 +50,7 @@ const ports = Layer.mergeAll(
   Layer.orDie
 )
 
-/** Everything, with some settings of its own: the ports stay visible, so that a test can look behind the API. */
+/** The server with the given settings; its ports stay visible, so that a test can look behind the API. */
 export const layerWith = (
   settings: Partial<HttpSettings.HttpSettings>,
   listen: Partial<NodeServer.Listen> = {}
@@ -69,7 +69,7 @@ export const layerWith = (
 
 export const layer = layerWith({})
 
-/** The same, where reading a task does what the test says. */
+/** The same, with the given implementation of reading a task. */
 export const layerReading = (get: TaskStore["Service"]["get"]) =>
   HttpService.layer.pipe(
     Layer.provide(
@@ -148,9 +148,9 @@ export interface Listening {
   readonly response: Response
   readonly next: Effect.Effect<SseEvent>
   readonly take: (count: number) => Effect.Effect<ReadonlyArray<SseEvent>>
-  /** The next so many comments; events are skipped. */
+  /** The next `n` comments; events are skipped. */
   readonly comments: (count: number) => Effect.Effect<ReadonlyArray<string>>
-  /** What comes until the server ends the stream. */
+  /** Everything until the server ends the stream. */
   readonly rest: Effect.Effect<string>
   readonly close: Effect.Effect<void>
 }

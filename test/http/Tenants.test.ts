@@ -14,7 +14,7 @@ const agents = ["operations", "spectral"].map((name) =>
   AgentSpec.make({ name: AgentName.make(name), instructions: "Help." })
 )
 
-/** The real runtime, stores and socket; the model repeats what it was told. */
+/** The real runtime, stores and socket, with a model that repeats its prompt. */
 const service = Server.layer({ listen: { port: 0 }, credentials }).pipe(
   Layer.provide(Runtime.layer({ agents, tools: [] })),
   Layer.provide(
@@ -27,7 +27,7 @@ const service = Server.layer({ listen: { port: 0 }, credentials }).pipe(
   Layer.orDie
 )
 
-/** Someone of the tenant `acme`, and someone of the tenant `other`, with what each says to which agent. */
+/** A principal of the tenant `acme` and one of the tenant `other`, with the message of each and its agent. */
 const both = [
   { as: "olga", agent: "operations", text: "from acme" },
   { as: "stranger", agent: "spectral", text: "from other" }
@@ -48,7 +48,7 @@ const feedOf = Effect.fnUntraced(function* (as: Who, conversation: string) {
 })
 
 describe("two tenants over HTTP", () => {
-  it.live("one conversation id and one idempotency key are each tenant's own", () =>
+  it.live("can use the same conversation id and the same idempotency key", () =>
     Effect.gen(function* () {
       const headers = { "idempotency-key": "order-7" }
       const path = "/v1/conversations/walk/messages"
@@ -87,9 +87,9 @@ describe("two tenants over HTTP", () => {
     }).pipe(Effect.provide(service))
   )
 
-  it.live("nobody can take the conversation that another tenant's key will name", () =>
+  it.live("cannot take the conversation that the other tenant's key will name", () =>
     Effect.gen(function* () {
-      // Whoever reads this code knows the id before its tenant has used the key.
+      // The id follows from the key, so that anybody can compute it before the tenant has used the key.
       const digest = createHash("sha256").update("acme\norder-8").digest("hex")
       const taken = yield* ask(`/v1/conversations/k-${digest.slice(0, 40)}/messages`, {
         as: "stranger",
@@ -106,24 +106,28 @@ describe("two tenants over HTTP", () => {
     }).pipe(Effect.provide(service))
   )
 
-  it.live("who watches before another tenant speaks there is shown nothing of it", () =>
-    Effect.gen(function* () {
-      const [mine, theirs] = both
-      const say = ({ agent, as, text }: (typeof both)[number]) =>
-        ask("/v1/conversations/walk/messages", { as, json: { agent, text } })
-      // Nobody may watch a conversation that its tenant does not have.
-      const unknown = yield* ask("/v1/conversations/walk/events", { as: mine.as })
-      assert.strictEqual(unknown.status, 404)
-      yield* say(mine)
-      yield* feedOf(mine.as, "walk")
-      const { next } = yield* listen("/v1/conversations/walk/events?after=1.1000", { as: mine.as })
-      const first = yield* Effect.forkChild(next, { startImmediately: true })
-      yield* say(theirs)
-      yield* feedOf(theirs.as, "walk")
-      yield* say(mine)
-      const { data, id } = yield* Fiber.join(first)
-      assert.strictEqual(id, "2.0")
-      assert.strictEqual(data.event.tenant, "acme")
-    }).pipe(Effect.provide(service))
+  it.live(
+    "see only their own events under one conversation id, whoever watches or writes first",
+    () =>
+      Effect.gen(function* () {
+        const [mine, theirs] = both
+        const say = ({ agent, as, text }: (typeof both)[number]) =>
+          ask("/v1/conversations/walk/messages", { as, json: { agent, text } })
+        // A conversation that the tenant does not have cannot be watched.
+        const unknown = yield* ask("/v1/conversations/walk/events", { as: mine.as })
+        assert.strictEqual(unknown.status, 404)
+        yield* say(mine)
+        yield* feedOf(mine.as, "walk")
+        const { next } = yield* listen("/v1/conversations/walk/events?after=1.1000", {
+          as: mine.as
+        })
+        const first = yield* Effect.forkChild(next, { startImmediately: true })
+        yield* say(theirs)
+        yield* feedOf(theirs.as, "walk")
+        yield* say(mine)
+        const { data, id } = yield* Fiber.join(first)
+        assert.strictEqual(id, "2.0")
+        assert.strictEqual(data.event.tenant, "acme")
+      }).pipe(Effect.provide(service))
   )
 })

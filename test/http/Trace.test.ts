@@ -35,7 +35,7 @@ const serviceWith = <A>(telemetry: Layer.Layer<A>) =>
     Layer.provideMerge(telemetry)
   )
 
-/** A message with this header, its run when that has ended, and what the journal says of where it came from. */
+/** A message with this header, its run once it has ended, and the traceparent in its journal. */
 const sent = Effect.fnUntraced(function* (traceparent: string) {
   const answer = yield* ask("/v1/messages", {
     as: "olga",
@@ -84,7 +84,7 @@ it.live("a run is in the trace of the request that sent its message, by its trac
   }).pipe(Effect.provide(serviceWith(layer)))
 })
 
-it.live("a request's trace is kept with its run where nobody listens", () =>
+it.live("a request's trace is kept with its run where there is no tracer", () =>
   Effect.gen(function* () {
     assert.deepStrictEqual(yield* sent(`00-${trace}-${caller}-01`), [trace, caller, undefined])
     assert.deepStrictEqual(yield* sent(`00-${trace}-${caller}-03`), [trace, caller, undefined])
@@ -92,25 +92,22 @@ it.live("a request's trace is kept with its run where nobody listens", () =>
   }).pipe(Effect.provide(serviceWith(Layer.empty)))
 )
 
-it.live(
-  "a run of a request that wants no trace has its trace's id and no span that is told of",
-  () => {
-    const { layer, spans } = keeping()
-    return Effect.gen(function* () {
-      assert.deepStrictEqual(yield* sent(`00-${trace}-${caller}-00`), [trace, caller, false])
-      const told = spans.filter(({ sampled, name }) => sampled && name !== "GET")
-      assert.deepStrictEqual(
-        told.filter(({ traceId }) => traceId === trace).map(({ name }) => name),
-        []
-      )
-      for (const { attributes, name } of told) {
-        assert.notProperty(Object.fromEntries(attributes), "troupe.run_id", name)
-      }
-    }).pipe(Effect.provide(serviceWith(layer)))
-  }
-)
+it.live("a run of a request that is not sampled has the trace's id and exports no span", () => {
+  const { layer, spans } = keeping()
+  return Effect.gen(function* () {
+    assert.deepStrictEqual(yield* sent(`00-${trace}-${caller}-00`), [trace, caller, false])
+    const told = spans.filter(({ sampled, name }) => sampled && name !== "GET")
+    assert.deepStrictEqual(
+      told.filter(({ traceId }) => traceId === trace).map(({ name }) => name),
+      []
+    )
+    for (const { attributes, name } of told) {
+      assert.notProperty(Object.fromEntries(attributes), "troupe.run_id", name)
+    }
+  }).pipe(Effect.provide(serviceWith(layer)))
+})
 
-it.live("a traceparent that is none is ignored, with and without a listener", () =>
+it.live("a malformed traceparent is ignored, with and without a tracer", () =>
   Effect.forEach([Layer.empty, keeping().layer], (telemetry) =>
     Effect.gen(function* () {
       for (const traceparent of [

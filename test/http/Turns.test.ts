@@ -11,7 +11,7 @@ import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import { AgentName, RunId } from "../../src/Ids.ts"
 import { ask, credentials, listen } from "./Service.ts"
 
-/** A model that says half, waits until it may go on, and says the rest. */
+/** A model that emits half of its text, waits for a signal, and emits the rest. */
 const halting = (half: Deferred.Deferred<void>, go: Deferred.Deferred<void>) =>
   Layer.succeed(ModelGateway, {
     turn: (_, sink) =>
@@ -36,7 +36,7 @@ const service = (model: Layer.Layer<ModelGateway>) =>
 
 describe("a turn in progress", () => {
   it.live(
-    "is shown from its start to whoever comes in the middle, and goes on when they leave",
+    "is sent from its start to a client that connects in the middle, and continues when the client leaves",
     () =>
       Effect.gen(function* () {
         const half = yield* Deferred.make<void>()
@@ -88,7 +88,7 @@ describe("a turn in progress", () => {
 })
 
 describe("a slow client", () => {
-  it.effect("holds its own feed back: no more is read than was asked for and a little", () =>
+  it.effect("has at most 128 events read for it when it takes three", () =>
     Effect.gen(function* () {
       let read = 0
       const item = (): FeedItem => {

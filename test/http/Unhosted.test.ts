@@ -5,8 +5,8 @@ import { AgentName, ConversationId } from "../../src/Ids.ts"
 import * as Samples from "../contracts/Samples.ts"
 import { ask, layer } from "./Service.ts"
 
-suite(layer, { excludeTestServices: true })("work that nobody hosts", (it) => {
-  it.effect("is shown to the staff of its tenant and to nobody else", () =>
+suite(layer, { excludeTestServices: true })("work of an agent that no process hosts", (it) => {
+  it.effect("is listed for the staff of its tenant only", () =>
     Effect.gen(function* () {
       const address = { agent: AgentName.make("absent"), key: ConversationId.make("c") }
       const { task } = yield* TaskStore.use((tasks) => tasks.accept(Samples.newTask({ address })))

@@ -12,7 +12,7 @@ import * as S from "./Servers.ts"
 
 const agents = [AgentSpec.make({ name: H.agentName, instructions: "Test.", tools: ["odd.look@1"] })]
 
-/** A process of its own that does this as a module of this directory. */
+/** Runs the code as a module of this directory, in a process of its own. */
 const child = (code: string, ...flags: ReadonlyArray<string>) =>
   spawn(
     process.execPath,
@@ -32,41 +32,43 @@ const said = Effect.fnUntraced(function* (of: ReturnType<typeof child>) {
 })
 
 describe("a Node service with MCP servers", () => {
-  it.live("gives its agents their tools, shows them to an operator, and lets one accept", () =>
-    Effect.gen(function* () {
-      const { file, set } = yield* S.described
-      const service = yield* Effect.acquireRelease(
-        Effect.promise(() =>
-          start({
-            agents,
-            mcp: S.allowed(S.misbehaving("plain", file)),
-            model: ScriptedModelGateway.layer([call("look", { n: 1 }), text("seen")])
-          })
-        ),
-        (service) => Effect.promise(() => service.stop())
-      )
-      const ended = yield* Effect.promise(() => service.ask({ agent: "tester", text: "look" }))
-      assert.deepInclude(ended, { status: "complete", text: "seen" })
-      const servers = Effect.promise(() => service.mcpServers())
-      const [server] = yield* servers
-      const look = server?.tools.find(({ tool }) => tool === "look")
-      assert.deepInclude(look, { key: "odd.look@1", state: "available" })
-      const rejected = yield* Effect.promise(() =>
-        service.acceptMcpTool("odd", "look", "0".repeat(64), H.person("olga", ["operator"])).then(
-          () => "accepted",
-          (error: { readonly _tag: string }) => error._tag
+  it.live(
+    "gives its agents the servers' tools, lists them for an operator, and lets an operator accept one",
+    () =>
+      Effect.gen(function* () {
+        const { file, set } = yield* S.described
+        const service = yield* Effect.acquireRelease(
+          Effect.promise(() =>
+            start({
+              agents,
+              mcp: S.allowed(S.misbehaving("plain", file)),
+              model: ScriptedModelGateway.layer([call("look", { n: 1 }), text("seen")])
+            })
+          ),
+          (service) => Effect.promise(() => service.stop())
         )
-      )
-      assert.strictEqual(rejected, "McpDefinitionNotOffered")
-      set("Other.")
-      const accepted = yield* Effect.promise(() =>
-        service.acceptMcpTool("odd", "look", look!.offered_hash!, H.person("olga", ["operator"]))
-      )
-      assert.deepInclude(accepted, { tool: "look", how: "first_use" })
-    }).pipe(Effect.scoped)
+        const ended = yield* Effect.promise(() => service.ask({ agent: "tester", text: "look" }))
+        assert.deepInclude(ended, { status: "complete", text: "seen" })
+        const servers = Effect.promise(() => service.mcpServers())
+        const [server] = yield* servers
+        const look = server?.tools.find(({ tool }) => tool === "look")
+        assert.deepInclude(look, { key: "odd.look@1", state: "available" })
+        const rejected = yield* Effect.promise(() =>
+          service.acceptMcpTool("odd", "look", "0".repeat(64), H.person("olga", ["operator"])).then(
+            () => "accepted",
+            (error: { readonly _tag: string }) => error._tag
+          )
+        )
+        assert.strictEqual(rejected, "McpDefinitionNotOffered")
+        set("Other.")
+        const accepted = yield* Effect.promise(() =>
+          service.acceptMcpTool("odd", "look", look!.offered_hash!, H.person("olga", ["operator"]))
+        )
+        assert.deepInclude(accepted, { tool: "look", how: "first_use" })
+      }).pipe(Effect.scoped)
   )
 
-  it.live("a service without servers has none, and none can be accepted", () =>
+  it.live("without servers lists no tool, and accepts none", () =>
     Effect.gen(function* () {
       const service = yield* Effect.acquireRelease(
         Effect.promise(() =>
@@ -89,25 +91,27 @@ describe("a Node service with MCP servers", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("without the client's package the start names it", () =>
-    Effect.gen(function* () {
-      const hooks = `import { registerHooks } from "node:module"
+  it.live(
+    "fails at its start with the package's name where the client's package is not installed",
+    () =>
+      Effect.gen(function* () {
+        const hooks = `import { registerHooks } from "node:module"
         registerHooks({ resolve: (name, context, next) => {
           if (name.startsWith("@modelcontextprotocol/")) throw Object.assign(new Error("gone"), { code: "ERR_MODULE_NOT_FOUND" })
           return next(name, context)
         } })`
-      const code = `import { Effect } from "effect"
+        const code = `import { Effect } from "effect"
         import { load } from "../../layers/mcp/Sdk.ts"
         const error = await Effect.runPromise(Effect.flip(load))
         console.log(error._tag, error.message)`
-      const flag = `--import=data:text/javascript,${encodeURIComponent(hooks)}`
-      const { output } = yield* said(child(code, flag))
-      assert.match(output, /^McpClientMissing .*npm install @modelcontextprotocol\/client/)
-    })
+        const flag = `--import=data:text/javascript,${encodeURIComponent(hooks)}`
+        const { output } = yield* said(child(code, flag))
+        assert.match(output, /^McpClientMissing .*npm install @modelcontextprotocol\/client/)
+      })
   )
 
   it.live(
-    "a process that exits or is killed leaves no server behind",
+    "leaves no server process when it exits or is killed",
     () =>
       Effect.gen(function* () {
         for (const end of ["process.exit(0)", 'process.kill(process.pid, "SIGKILL")']) {

@@ -7,14 +7,14 @@ import addFormats from "ajv-formats"
 import { Exit, Result } from "effect"
 import { compileForeignSchema } from "../../layers/mcp/ForeignSchema.ts"
 
-/** A generous hard stop: all of it is done within some seconds. */
+/** A hard stop far above the few seconds that all of it takes. */
 const stop_ms = 120_000
 
 const steps = "it takes more than 4000000 steps to check it by its schema"
 
-describe("a schema of an MCP server that was made to be checked for ever", () => {
+describe("a schema of an MCP server that is made to take for ever", () => {
   it(
-    "is refused, or its value is, after so many steps",
+    "is refused, or its value is, after a bounded number of steps",
     { timeout: stop_ms + 10_000 },
     async () => {
       const script = fileURLToPath(new URL("hostileSchemas.ts", import.meta.url))
@@ -49,7 +49,7 @@ describe("a schema of an MCP server that was made to be checked for ever", () =>
       assert.include(said["one large pattern"], "more than 2500 parts")
       assert.include(said["many members"], "no schema: its objects have more than 2000 members")
       assert.include(said["copies of a definition"], "no schema: its objects have more than 2000")
-      // What a server wrote is not for a terminal.
+      // A server's text is not printed to a terminal.
       assert.notInclude(stderr, "schema")
     }
   )
@@ -113,7 +113,7 @@ describe("a schema of an MCP server", () => {
     "https://json-schema.org/draft/2020-12/schema"
   ]
 
-  it("is compiled in every dialect, whatever keywords it has", () => {
+  it("is compiled in every dialect and with every keyword", () => {
     const every = Object.keys(keywords)
     for (const $schema of dialects) {
       for (const names of [every, ...every.map((name) => [name, "$defs"])]) {
@@ -127,7 +127,7 @@ describe("a schema of an MCP server", () => {
     }
   })
 
-  it("says of each value what Ajv says of it", () => {
+  it("accepts and refuses the same values as Ajv", () => {
     const ajv = new Ajv2020({ strict: false, validateSchema: false, logger: false })
     addFormats.default(ajv)
     const values = [
@@ -168,7 +168,7 @@ describe("a schema of an MCP server", () => {
     }
   })
 
-  it("of an everyday kind checks a result of 100,000 objects", () => {
+  it("of ordinary size checks a result of 100,000 objects", () => {
     const item = {
       type: "object",
       properties: { id: { type: "integer" }, name: { type: "string", maxLength: 20 } },
@@ -181,11 +181,11 @@ describe("a schema of an MCP server", () => {
     const all = Array.from({ length: 100_000 }, (_, id) => ({ id, name: `name ${id}` }))
     assert.isTrue(Exit.isSuccess(validate({ all })))
     assert.isTrue(Exit.isFailure(validate({ all: [...all, { id: 1 }] })))
-    // Steps are those of one check.
+    // Steps are counted for each check anew.
     assert.isTrue(Exit.isSuccess(validate({ all })))
   })
 
-  it("finds two items that are the same in 10,000 objects", () => {
+  it("finds two equal items among 10,000 objects", () => {
     const validate = Result.getOrThrow(
       compileForeignSchema({ properties: { l: { uniqueItems: true } } })
     )
@@ -194,7 +194,7 @@ describe("a schema of an MCP server", () => {
     assert.isTrue(Exit.isFailure(validate({ l: [...l, { b: [7], a: 7 }] })))
   })
 
-  it("asks for members of its own, and not for what every object inherits", () => {
+  it("requires own members of a value, and not those that every object inherits", () => {
     const validate = Result.getOrThrow(compileForeignSchema({ required: ["toString"] }))
     assert.isTrue(Exit.isFailure(validate({})))
     assert.isTrue(Exit.isSuccess(validate({ toString: 1 })))

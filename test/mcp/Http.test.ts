@@ -17,7 +17,7 @@ const at = (port: number, more?: Partial<McpHttpServer>): McpHttpServer => ({
   ...more
 })
 
-/** A port that was free a moment ago. */
+/** A port that was free when it was looked for. */
 const freePort = Effect.callback<number>((resume) => {
   const probe = createServer().listen(0, "127.0.0.1", () => {
     const { port } = probe.address() as AddressInfo
@@ -60,7 +60,7 @@ const reply = (response: ServerResponse, id: unknown, result: unknown) => {
   response.end(JSON.stringify({ jsonrpc: "2.0", id, result }))
 }
 
-/** A server of few words: one tool `look`, and what a test does to its calls. */
+/** A minimal server: one tool `look`, and an answer to its calls that the test gives. */
 const small = Effect.fnUntraced(function* (answers: Answers) {
   const asked: Array<Asked> = []
   const serve = async (request: IncomingMessage, response: ServerResponse) => {
@@ -125,7 +125,7 @@ const imported = Effect.fnUntraced(function* (port: number) {
 })
 
 describe("servers over Streamable HTTP", () => {
-  it.live("everything: the same tools as over stdio, with values, progress and errors", () =>
+  it.live("everything: has the same tools as over stdio, with values, progress and errors", () =>
     Effect.gen(function* () {
       const port = yield* freePort
       yield* everything(port)
@@ -146,34 +146,32 @@ describe("servers over Streamable HTTP", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live(
-    "everything: a server that is killed and comes back is used again, in a new session",
-    () =>
-      Effect.gen(function* () {
-        const port = yield* freePort
-        yield* Effect.gen(function* () {
-          yield* Effect.scoped(
-            Effect.gen(function* () {
-              yield* everything(port)
-              yield* eventually(
-                Effect.result(S.callBody("web.echo@1", { message: "a" })),
-                (result) => result._tag === "Success"
-              )
-            })
-          )
-          const down = yield* Effect.flip(S.callBody("web.echo@1", { message: "b" }))
-          assert.deepInclude(down, { _tag: "ToolTransientError" })
-          yield* everything(port)
-          const answer = yield* eventually(
-            Effect.result(S.callBody("web.echo@1", { message: "c" })),
-            (result) => result._tag === "Success"
-          )
-          assert.strictEqual(answer._tag === "Success" ? answer.success : "", "Echo: c")
-        }).pipe(Effect.provide(yield* imported(port)))
-      }).pipe(Effect.scoped)
+  it.live("everything: is used again in a new session after it was killed and started", () =>
+    Effect.gen(function* () {
+      const port = yield* freePort
+      yield* Effect.gen(function* () {
+        yield* Effect.scoped(
+          Effect.gen(function* () {
+            yield* everything(port)
+            yield* eventually(
+              Effect.result(S.callBody("web.echo@1", { message: "a" })),
+              (result) => result._tag === "Success"
+            )
+          })
+        )
+        const down = yield* Effect.flip(S.callBody("web.echo@1", { message: "b" }))
+        assert.deepInclude(down, { _tag: "ToolTransientError" })
+        yield* everything(port)
+        const answer = yield* eventually(
+          Effect.result(S.callBody("web.echo@1", { message: "c" })),
+          (result) => result._tag === "Success"
+        )
+        assert.strictEqual(answer._tag === "Success" ? answer.success : "", "Echo: c")
+      }).pipe(Effect.provide(yield* imported(port)))
+    }).pipe(Effect.scoped)
   )
 
-  it.live("the token goes with every request, and comes back to nobody", () =>
+  it.live("get the token with every request, and no result shows it", () =>
     Effect.gen(function* () {
       const { asked, port } = yield* small(({ authorization }, response, { id }) =>
         reply(response, id, { content: [{ type: "text", text: `you sent ${authorization}` }] })
@@ -188,46 +186,49 @@ describe("servers over Streamable HTTP", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("a redirect is not followed, a refusal is one, and what may have been done is lost", () =>
-    Effect.gen(function* () {
-      const elsewhere: Array<string | undefined> = []
-      const other = yield* Effect.acquireRelease(
-        Effect.callback<ReturnType<typeof createServer>>((resume) => {
-          const made = createServer((request, response) => {
-            elsewhere.push(request.url)
-            response.end("{}")
-          }).listen(0, "127.0.0.1", () => resume(Effect.succeed(made)))
-        }),
-        (server) => Effect.callback<void>((resume) => void server.close(() => resume(Effect.void)))
-      )
-      const answers: Array<[number, Record<string, string>]> = [
-        [307, { location: `http://127.0.0.1:${(other.address() as AddressInfo).port}/mcp` }],
-        [403, {}],
-        [500, {}],
-        [429, {}]
-      ]
-      const { port } = yield* small((_, response) => {
-        const [status, headers] = answers.shift() ?? [500, {}]
-        response.writeHead(status, headers).end()
-      })
-      yield* Effect.gen(function* () {
-        const tags: Array<unknown> = []
-        for (let i = 0; i < 4; i++) {
-          const error = yield* Effect.flip(S.callBody("web.look@1"))
-          tags.push(isToolError(error) ? error.reason : error)
-        }
-        assert.deepStrictEqual(tags, [
-          "MCP_CONNECTION_LOST",
-          "MCP_FORBIDDEN",
-          "MCP_CONNECTION_LOST",
-          "MCP_RATE_LIMITED"
-        ])
-      }).pipe(Effect.provide(S.importing(at(port))))
-      assert.deepStrictEqual(elsewhere, [])
-    }).pipe(Effect.scoped)
+  it.live(
+    "that redirect are not followed, those that refuse fail the call, and a call that may have run is lost",
+    () =>
+      Effect.gen(function* () {
+        const elsewhere: Array<string | undefined> = []
+        const other = yield* Effect.acquireRelease(
+          Effect.callback<ReturnType<typeof createServer>>((resume) => {
+            const made = createServer((request, response) => {
+              elsewhere.push(request.url)
+              response.end("{}")
+            }).listen(0, "127.0.0.1", () => resume(Effect.succeed(made)))
+          }),
+          (server) =>
+            Effect.callback<void>((resume) => void server.close(() => resume(Effect.void)))
+        )
+        const answers: Array<[number, Record<string, string>]> = [
+          [307, { location: `http://127.0.0.1:${(other.address() as AddressInfo).port}/mcp` }],
+          [403, {}],
+          [500, {}],
+          [429, {}]
+        ]
+        const { port } = yield* small((_, response) => {
+          const [status, headers] = answers.shift() ?? [500, {}]
+          response.writeHead(status, headers).end()
+        })
+        yield* Effect.gen(function* () {
+          const tags: Array<unknown> = []
+          for (let i = 0; i < 4; i++) {
+            const error = yield* Effect.flip(S.callBody("web.look@1"))
+            tags.push(isToolError(error) ? error.reason : error)
+          }
+          assert.deepStrictEqual(tags, [
+            "MCP_CONNECTION_LOST",
+            "MCP_FORBIDDEN",
+            "MCP_CONNECTION_LOST",
+            "MCP_RATE_LIMITED"
+          ])
+        }).pipe(Effect.provide(S.importing(at(port))))
+        assert.deepStrictEqual(elsewhere, [])
+      }).pipe(Effect.scoped)
   )
 
-  it.live("a body or an event that is larger than a message may be ends the call", () =>
+  it.live("that send a body or an event over the bound of a message end the call", () =>
     Effect.gen(function* () {
       const large = JSON.stringify({ text: "x".repeat(2_000_000) })
       const kinds = ["application/json", "text/event-stream"]
@@ -246,7 +247,7 @@ describe("servers over Streamable HTTP", () => {
   )
 
   it.live(
-    "what nests too deep, or says a member twice, is never parsed; the call has an answer",
+    "that send JSON that nests too deep, or that repeats a member, fail the call without a parse",
     () =>
       Effect.gen(function* () {
         const parsed: Array<string> = []
@@ -278,7 +279,7 @@ describe("servers over Streamable HTTP", () => {
           if (kind === "json") return void response.end(text)
           const end = kind === "returns" ? "\r" : "\r\n"
           const events = `: a comment${end}${end}event: message${end}data: ${text}${end}${end}`
-          // In pieces, one of which ends between the two characters of a line's end.
+          // In pieces, one of which ends between the CR and the LF of a line's end.
           response.write(events.slice(0, 12))
           setTimeout(() => response.end(events.slice(12)), 20)
         })

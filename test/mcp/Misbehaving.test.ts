@@ -18,65 +18,73 @@ const startError = (server: McpServer) =>
 const notes = (file: string) => readFileSync(`${file}.log`, "utf8").split("\n").filter(Boolean)
 
 describe("a server that breaks the rules", () => {
-  it.live("dies in the middle of a call: lost, and started anew for the next", () =>
-    Effect.gen(function* () {
-      const error = yield* Effect.flip(S.callBody("odd.die@1"))
-      assert.deepInclude(error, {
-        _tag: "ToolTransientError",
-        kind: "network",
-        reason: "MCP_CONNECTION_LOST"
-      })
-      // Waits for the new one by itself.
-      assert.strictEqual(yield* S.callBody("odd.look@1", { n: 2 }), '{"n":2}')
-      assert.strictEqual((yield* state).restarts, 1)
-    }).pipe(Effect.provide(S.importing(S.misbehaving("plain"))))
-  )
-
-  it.live("hangs: the call can be interrupted, the server is told, and others are answered", () =>
-    Effect.gen(function* () {
-      const { file } = yield* S.described
-      yield* Effect.gen(function* () {
-        const hanging = yield* Effect.forkChild(S.callBody("odd.hang@1"), {
-          startImmediately: true
+  it.live(
+    "that dies in the middle of a call loses that call, and is started anew for the next",
+    () =>
+      Effect.gen(function* () {
+        const error = yield* Effect.flip(S.callBody("odd.die@1"))
+        assert.deepInclude(error, {
+          _tag: "ToolTransientError",
+          kind: "network",
+          reason: "MCP_CONNECTION_LOST"
         })
-        yield* eventually(
-          Effect.sync(() => notes(file)),
-          (all) => all.includes("hang")
-        )
-        assert.strictEqual(yield* S.callBody("odd.look@1"), "{}")
-        yield* Fiber.interrupt(hanging)
-        const told = yield* eventually(
-          Effect.sync(() => notes(file)),
-          (all) => all.includes("cancelled")
-        )
-        assert.deepStrictEqual(told, ["hang", "cancelled"])
-        assert.strictEqual((yield* state).restarts, 0)
-      }).pipe(Effect.provide(S.importing(S.misbehaving("plain", file))))
-    })
-  )
-
-  it.live("answers more than a message may hold: the connection ends and is made anew", () =>
-    Effect.gen(function* () {
-      const error = yield* Effect.flip(S.callBody("odd.giant@1"))
-      assert.deepInclude(error, { _tag: "ToolTransientError", kind: "network" })
-      assert.strictEqual(yield* S.callBody("odd.look@1"), "{}")
-    }).pipe(
-      Effect.provide(S.importing(S.misbehaving("plain", "", { message_bytes_max: 1_000_000 })))
-    )
-  )
-
-  it.live("says a member twice in an answer: that call fails at once, on the same connection", () =>
-    Effect.gen(function* () {
-      const error = yield* Effect.flip(S.callBody("odd.twice@1"))
-      assert.deepInclude(error, { _tag: "ToolTerminalError", reason: "MCP_PROTOCOL_ERROR" })
-      assert.include(String((error as Error).message), "a member twice")
-      assert.strictEqual(yield* S.callBody("odd.look@1"), "{}")
-      assert.deepInclude(yield* state, { state: "connected", restarts: 0 })
-    }).pipe(Effect.provide(S.importing(S.misbehaving("plain"))))
+        // The call waits until the new process is ready.
+        assert.strictEqual(yield* S.callBody("odd.look@1", { n: 2 }), '{"n":2}')
+        assert.strictEqual((yield* state).restarts, 1)
+      }).pipe(Effect.provide(S.importing(S.misbehaving("plain"))))
   )
 
   it.live(
-    "floods with notifications and writes lines that are no JSON: its answers still come",
+    "that hangs gets a cancellation when its call is interrupted, and answers other calls",
+    () =>
+      Effect.gen(function* () {
+        const { file } = yield* S.described
+        yield* Effect.gen(function* () {
+          const hanging = yield* Effect.forkChild(S.callBody("odd.hang@1"), {
+            startImmediately: true
+          })
+          yield* eventually(
+            Effect.sync(() => notes(file)),
+            (all) => all.includes("hang")
+          )
+          assert.strictEqual(yield* S.callBody("odd.look@1"), "{}")
+          yield* Fiber.interrupt(hanging)
+          const told = yield* eventually(
+            Effect.sync(() => notes(file)),
+            (all) => all.includes("cancelled")
+          )
+          assert.deepStrictEqual(told, ["hang", "cancelled"])
+          assert.strictEqual((yield* state).restarts, 0)
+        }).pipe(Effect.provide(S.importing(S.misbehaving("plain", file))))
+      })
+  )
+
+  it.live(
+    "that answers with more than a message may hold is disconnected, and connected anew",
+    () =>
+      Effect.gen(function* () {
+        const error = yield* Effect.flip(S.callBody("odd.giant@1"))
+        assert.deepInclude(error, { _tag: "ToolTransientError", kind: "network" })
+        assert.strictEqual(yield* S.callBody("odd.look@1"), "{}")
+      }).pipe(
+        Effect.provide(S.importing(S.misbehaving("plain", "", { message_bytes_max: 1_000_000 })))
+      )
+  )
+
+  it.live(
+    "that repeats a member in an answer fails that call at once, and keeps its connection",
+    () =>
+      Effect.gen(function* () {
+        const error = yield* Effect.flip(S.callBody("odd.twice@1"))
+        assert.deepInclude(error, { _tag: "ToolTerminalError", reason: "MCP_PROTOCOL_ERROR" })
+        assert.include(String((error as Error).message), "a member twice")
+        assert.strictEqual(yield* S.callBody("odd.look@1"), "{}")
+        assert.deepInclude(yield* state, { state: "connected", restarts: 0 })
+      }).pipe(Effect.provide(S.importing(S.misbehaving("plain"))))
+  )
+
+  it.live(
+    "that floods with notifications and writes lines that are no JSON still has its answers read",
     () =>
       Effect.gen(function* () {
         assert.strictEqual(yield* S.callBody("odd.flood@1"), "after the flood")
@@ -85,7 +93,7 @@ describe("a server that breaks the rules", () => {
       }).pipe(Effect.provide(S.importing(S.misbehaving("plain"))))
   )
 
-  it.live("reports progress 500 times in one call: at most 100 are passed on", () => {
+  it.live("that reports progress 500 times in one call has at most 100 reports passed on", () => {
     let count = 0
     return Effect.gen(function* () {
       const told = () => Effect.sync(() => void count++)
@@ -94,7 +102,7 @@ describe("a server that breaks the rules", () => {
     }).pipe(Effect.provide(S.importing(S.misbehaving("plain"))))
   })
 
-  it.live("gives a value that its own outputSchema refuses: the value is refused", () =>
+  it.live("that returns a value against its own outputSchema has the value refused", () =>
     Effect.gen(function* () {
       assert.deepStrictEqual(yield* S.callBody("odd.structured@1"), { n: 7 })
       const error = yield* Effect.flip(S.callBody("odd.lies@1"))
@@ -102,7 +110,7 @@ describe("a server that breaks the rules", () => {
     }).pipe(Effect.provide(S.importing(S.misbehaving("plain"))))
   )
 
-  it.live("refuses and fails: both reach the caller as what they are, without our secrets", () =>
+  it.live("that refuses or fails a call has its error classified, without our secrets", () =>
     Effect.gen(function* () {
       const refused = yield* Effect.flip(S.callBody("odd.refuses@1"))
       assert.deepInclude(refused, { _tag: "ToolTerminalError", reason: "MCP_PROTOCOL_ERROR" })
@@ -123,7 +131,7 @@ describe("a server that breaks the rules", () => {
     )
   )
 
-  it.live("answers with pictures and files: they are described, their bytes left out", () =>
+  it.live("that answers with images and files has them described, without their bytes", () =>
     Effect.gen(function* () {
       assert.strictEqual(
         yield* S.callBody("odd.pictures@1"),
@@ -138,7 +146,7 @@ describe("a server that breaks the rules", () => {
     }).pipe(Effect.provide(S.importing(S.misbehaving("plain"))))
   )
 
-  it.live("lists tools that cannot be used: they are refused one by one, the others work", () =>
+  it.live("that lists unusable tools has each of them refused, and its other tools work", () =>
     Effect.gen(function* () {
       assert.strictEqual(yield* S.callBody("odd.look@1"), "{}")
       const { tools } = yield* state
@@ -153,7 +161,7 @@ describe("a server that breaks the rules", () => {
     }).pipe(Effect.provide(S.importing(S.misbehaving("bad_list"))))
   )
 
-  it.live("lists tools that cannot be used: the log of the start names each, and why", () => {
+  it.live("that lists unusable tools has each of them logged at the start, with the reason", () => {
     const lines: Array<string> = []
     const logger = Logger.make<unknown, void>(({ message }) => void lines.push(String(message)))
     return Effect.gen(function* () {
@@ -169,7 +177,7 @@ describe("a server that breaks the rules", () => {
   })
 
   it.live(
-    "sends patterns that take for ever, and answers that nest without end: each is refused",
+    "that sends patterns that take for ever, and answers that nest too deep, has each refused",
     () =>
       Effect.gen(function* () {
         const { tools } = yield* state
@@ -186,29 +194,31 @@ describe("a server that breaks the rules", () => {
       }).pipe(Effect.provide(S.importing(S.misbehaving("patterns"))))
   )
 
-  it.live("lists two tools whose names become one: neither is used until one is renamed", () =>
-    Effect.gen(function* () {
-      const collided = yield* Effect.provide(state, S.importing(S.misbehaving("collide")))
-      assert.deepStrictEqual(
-        collided.tools.map(({ key, state, tool }) => [tool, key, state]),
-        [
-          ["a.b", undefined, "refused"],
-          ["a_b", undefined, "refused"],
-          ["look", "odd.look@1", "available"]
-        ]
-      )
-      assert.match(collided.tools[0]!.message, /"a\.b" and "a_b" would both be "a_b"/)
-      const renamed = S.misbehaving("collide", "", { tools: { "a.b": { name: "ab" } } })
-      const keys = yield* Effect.provide(state, S.importing(renamed))
-      assert.deepStrictEqual(
-        keys.tools.map(({ key }) => key),
-        ["odd.ab@1", "odd.a_b@1", "odd.look@1"]
-      )
-    })
+  it.live(
+    "that lists two tools whose names become equal has neither used until one is renamed",
+    () =>
+      Effect.gen(function* () {
+        const collided = yield* Effect.provide(state, S.importing(S.misbehaving("collide")))
+        assert.deepStrictEqual(
+          collided.tools.map(({ key, state, tool }) => [tool, key, state]),
+          [
+            ["a.b", undefined, "refused"],
+            ["a_b", undefined, "refused"],
+            ["look", "odd.look@1", "available"]
+          ]
+        )
+        assert.match(collided.tools[0]!.message, /"a\.b" and "a_b" would both be "a_b"/)
+        const renamed = S.misbehaving("collide", "", { tools: { "a.b": { name: "ab" } } })
+        const keys = yield* Effect.provide(state, S.importing(renamed))
+        assert.deepStrictEqual(
+          keys.tools.map(({ key }) => key),
+          ["odd.ab@1", "odd.a_b@1", "odd.look@1"]
+        )
+      })
   )
 
   it.live(
-    "never ends its list, never answers, speaks no protocol or another: the start says so",
+    "that never ends its list, never answers, or speaks another protocol fails the start with the reason",
     () =>
       Effect.gen(function* () {
         const pages = yield* startError(S.misbehaving("pages"))
@@ -230,18 +240,20 @@ describe("a server that breaks the rules", () => {
       })
   )
 
-  it.live("will not end, and forks: its whole group ends with the runtime", () =>
-    Effect.gen(function* () {
-      const pids = yield* S.callBody("odd.pids@1").pipe(
-        Effect.provide(S.importing(S.misbehaving("deaf")))
-      )
-      const { pids: all } = pids as { readonly pids: ReadonlyArray<number> }
-      assert.lengthOf(all, 2)
-      yield* eventually(
-        Effect.sync(() => all.filter(S.isAlive)),
-        (alive) => alive.length === 0
-      )
-      assert.deepStrictEqual(S.left(), [])
-    })
+  it.live(
+    "that ignores its end and forks is killed with its whole process group when the runtime ends",
+    () =>
+      Effect.gen(function* () {
+        const pids = yield* S.callBody("odd.pids@1").pipe(
+          Effect.provide(S.importing(S.misbehaving("deaf")))
+        )
+        const { pids: all } = pids as { readonly pids: ReadonlyArray<number> }
+        assert.lengthOf(all, 2)
+        yield* eventually(
+          Effect.sync(() => all.filter(S.isAlive)),
+          (alive) => alive.length === 0
+        )
+        assert.deepStrictEqual(S.left(), [])
+      })
   )
 })

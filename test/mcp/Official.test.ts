@@ -8,7 +8,7 @@ import * as S from "./Servers.ts"
 const specs = McpServers.useSync(({ tools }) => new Map(tools.map(({ key, spec }) => [key, spec])))
 
 describe("the official servers over stdio", () => {
-  it.live("everything: texts, structured values, errors, images and links", () =>
+  it.live("everything: returns texts, structured values, errors, images and links", () =>
     Effect.gen(function* () {
       const echo = yield* S.callBody("everything.echo@1", { message: "hello" })
       assert.strictEqual(echo, "Echo: hello")
@@ -34,7 +34,7 @@ describe("the official servers over stdio", () => {
     }).pipe(Effect.provide(S.importing(S.everything())))
   )
 
-  it.live("everything: progress comes as preliminary output", () => {
+  it.live("everything: reports progress as preliminary output", () => {
     const seen: Array<unknown> = []
     return Effect.gen(function* () {
       const result = yield* S.callBody(
@@ -48,30 +48,28 @@ describe("the official servers over stdio", () => {
     }).pipe(Effect.provide(S.importing(S.everything())))
   })
 
-  it.live(
-    "everything: gets the environment that was declared, and its secrets come back to nobody",
-    () =>
-      Effect.gen(function* () {
-        const environment = JSON.parse(String(yield* S.callBody("everything.get-env@1")))
-        assert.deepStrictEqual(environment, {
-          PLAIN: "seen",
-          KEY: "[secret]",
-          HOME: process.env["HOME"]
-        })
-      }).pipe(
-        Effect.provide(
-          S.importing(
-            S.everything({
-              env: { PLAIN: "seen", KEY: Redacted.make("canary-4711") },
-              inherit: ["HOME", "NOT_SET_ANYWHERE"]
-            })
-          )
+  it.live("everything: gets its declared environment, and no result shows the secrets in it", () =>
+    Effect.gen(function* () {
+      const environment = JSON.parse(String(yield* S.callBody("everything.get-env@1")))
+      assert.deepStrictEqual(environment, {
+        PLAIN: "seen",
+        KEY: "[secret]",
+        HOME: process.env["HOME"]
+      })
+    }).pipe(
+      Effect.provide(
+        S.importing(
+          S.everything({
+            env: { PLAIN: "seen", KEY: Redacted.make("canary-4711") },
+            inherit: ["HOME", "NOT_SET_ANYWHERE"]
+          })
         )
       )
+    )
   )
 
   it.live(
-    "filesystem: hints become side effects, a declaration wins, a path outside is refused",
+    "filesystem: has side effects by its hints or by its declaration, and refuses a path outside its root",
     () =>
       Effect.gen(function* () {
         const root = yield* S.directory
@@ -119,7 +117,7 @@ describe("the official servers over stdio", () => {
       })
   )
 
-  it.live("memory: keeps a graph in its file, and another process finds it", () =>
+  it.live("memory: keeps a graph in its file, which another process reads", () =>
     Effect.gen(function* () {
       const file = join(yield* S.directory, "graph.jsonl")
       const entities = [{ name: "Ada", entityType: "person", observations: ["wrote a program"] }]
@@ -133,7 +131,7 @@ describe("the official servers over stdio", () => {
     })
   )
 
-  it.live("nothing of them is left when their runtime has ended", () =>
+  it.live("leave no process when their runtime has ended", () =>
     Effect.gen(function* () {
       const running = yield* S.callBody("everything.echo@1", { message: "x" }).pipe(
         Effect.andThen(Effect.sync(S.left)),

@@ -15,13 +15,13 @@ import * as S from "./Servers.ts"
 
 const operator = H.person("olga", ["operator"])
 
-/** One start over pins that outlive it. */
+/** One start over pins that are kept afterwards. */
 const over = (...servers: ReadonlyArray<McpServer>) =>
   ImportedMcpServers.layer(S.allowed(...servers)).pipe(Layer.provide(S.quiet))
 
 const keys = McpServers.useSync(({ tools }) => tools.map(({ key }) => key))
 
-/** `look` after the server was made to say something else of itself. */
+/** `look` after its server changed its description. */
 const changed = Effect.fnUntraced(function* (set: (text: string) => void, text: string) {
   set(text)
   yield* S.callBody("odd.change@1")
@@ -29,7 +29,7 @@ const changed = Effect.fnUntraced(function* (set: (text: string) => void, text: 
 })
 
 describe("the pins of a server's tools", () => {
-  it.live("a changed definition is refused until an operator accepts exactly that one", () =>
+  it.live("refuse a changed definition until an operator accepts exactly that definition", () =>
     Effect.gen(function* () {
       const { file, set } = yield* S.described
       const server = S.misbehaving("plain", file)
@@ -69,7 +69,7 @@ describe("the pins of a server's tools", () => {
           new_hash: look!.offered_hash!
         })
       }).pipe(Effect.provide(over(server)))
-      // The next start works with what was accepted.
+      // The next start uses the accepted definition.
       yield* Effect.gen(function* () {
         assert.strictEqual(yield* S.callBody("odd.look@1"), "{}")
         const { tools } = yield* McpServers
@@ -79,7 +79,7 @@ describe("the pins of a server's tools", () => {
     }).pipe(Effect.provide(EphemeralMcpPins.layer))
   )
 
-  it.live("a server that takes its change back is used again", () =>
+  it.live("allow a tool again whose definition is changed back", () =>
     Effect.gen(function* () {
       const { file, set } = yield* S.described
       yield* Effect.gen(function* () {
@@ -90,7 +90,7 @@ describe("the pins of a server's tools", () => {
     }).pipe(Effect.provide(EphemeralMcpPins.layer))
   )
 
-  it.live("a change between two starts is refused at the second, under the old description", () =>
+  it.live("refuse a definition that changed between two starts, and keep the old description", () =>
     Effect.gen(function* () {
       const { file, set } = yield* S.described
       const server = S.misbehaving("plain", file)
@@ -108,42 +108,44 @@ describe("the pins of a server's tools", () => {
     }).pipe(Effect.provide(EphemeralMcpPins.layer))
   )
 
-  it.live("without trust at first use a tool is closed, and its own words reach no model", () =>
-    Effect.gen(function* () {
-      const server = S.misbehaving("plain", "", { first_use: "refuse", only: ["look"] })
-      const hash = yield* Effect.gen(function* () {
-        const { accept, tools } = yield* McpServers
-        assert.lengthOf(tools, 1)
-        assert.notInclude(JSON.stringify(tools[0]?.spec), "Looks.")
-        assert.deepInclude(yield* Effect.flip(S.callBody("odd.look@1")), {
-          _tag: "ToolPolicyError",
-          reason: "MCP_NOT_ACCEPTED"
-        })
-        const look = yield* S.statusOf("look")
-        assert.deepInclude(look, { state: "not_accepted", accepted_hash: undefined })
-        yield* accept("odd", "look", look!.offered_hash!, operator)
-        return look!.offered_hash!
-      }).pipe(Effect.provide(over(server)))
-      yield* Effect.gen(function* () {
-        assert.strictEqual(yield* S.callBody("odd.look@1"), "{}")
-      }).pipe(Effect.provide(over(server)))
-      // A list of hashes says the same in advance, and nothing beside it is accepted.
-      yield* Effect.gen(function* () {
-        assert.strictEqual(yield* S.callBody("odd.look@1"), "{}")
-        assert.strictEqual((yield* S.statusOf("hang"))?.state, "not_accepted")
-        const [only] = yield* McpServers.use(({ history }) => history("odd", 500))
-        assert.deepInclude(only, { tool: "look", how: "listed", old_hash: null, new_hash: hash })
-      }).pipe(
-        Effect.provide(
-          over(S.misbehaving("plain", "", { accept: [hash] })).pipe(
-            Layer.provide(Layer.fresh(EphemeralMcpPins.layer))
+  it.live(
+    "refuse every new tool without trust at first use, and show its description to no model",
+    () =>
+      Effect.gen(function* () {
+        const server = S.misbehaving("plain", "", { first_use: "refuse", only: ["look"] })
+        const hash = yield* Effect.gen(function* () {
+          const { accept, tools } = yield* McpServers
+          assert.lengthOf(tools, 1)
+          assert.notInclude(JSON.stringify(tools[0]?.spec), "Looks.")
+          assert.deepInclude(yield* Effect.flip(S.callBody("odd.look@1")), {
+            _tag: "ToolPolicyError",
+            reason: "MCP_NOT_ACCEPTED"
+          })
+          const look = yield* S.statusOf("look")
+          assert.deepInclude(look, { state: "not_accepted", accepted_hash: undefined })
+          yield* accept("odd", "look", look!.offered_hash!, operator)
+          return look!.offered_hash!
+        }).pipe(Effect.provide(over(server)))
+        yield* Effect.gen(function* () {
+          assert.strictEqual(yield* S.callBody("odd.look@1"), "{}")
+        }).pipe(Effect.provide(over(server)))
+        // A list of hashes accepts definitions in advance, and no other is accepted.
+        yield* Effect.gen(function* () {
+          assert.strictEqual(yield* S.callBody("odd.look@1"), "{}")
+          assert.strictEqual((yield* S.statusOf("hang"))?.state, "not_accepted")
+          const [only] = yield* McpServers.use(({ history }) => history("odd", 500))
+          assert.deepInclude(only, { tool: "look", how: "listed", old_hash: null, new_hash: hash })
+        }).pipe(
+          Effect.provide(
+            over(S.misbehaving("plain", "", { accept: [hash] })).pipe(
+              Layer.provide(Layer.fresh(EphemeralMcpPins.layer))
+            )
           )
         )
-      )
-    }).pipe(Effect.provide(EphemeralMcpPins.layer))
+      }).pipe(Effect.provide(EphemeralMcpPins.layer))
   )
 
-  it.live("a tool that appears after the first import is not trusted by itself", () =>
+  it.live("refuse a tool that appears after the first import", () =>
     Effect.gen(function* () {
       yield* Effect.provide(keys, over(S.misbehaving("plain", "", { only: ["look"] })))
       yield* Effect.gen(function* () {
@@ -153,7 +155,7 @@ describe("the pins of a server's tools", () => {
     }).pipe(Effect.provide(EphemeralMcpPins.layer))
   )
 
-  it.live("a server that is down at a later start leaves its tools known and uncallable", () =>
+  it.live("keep the tools of a server that is down at a later start, as unavailable", () =>
     Effect.gen(function* () {
       yield* Effect.provide(keys, over(S.misbehaving("plain")))
       yield* Effect.gen(function* () {
@@ -169,7 +171,7 @@ describe("the pins of a server's tools", () => {
   )
 })
 
-describe("what may be started", () => {
+describe("the declaration of a server", () => {
   const refusal = (server: McpServer, commands: ReadonlyArray<string>, hosts?: Array<string>) =>
     Effect.flip(
       Effect.scoped(
@@ -182,48 +184,52 @@ describe("what may be started", () => {
       )
     )
 
-  it.live("only a command that is allowed to the letter, and the refusal says which letters", () =>
-    Effect.gen(function* () {
-      const server = S.misbehaving("plain", "", { env: { B: "1", A: "2" }, cwd: "/tmp" })
-      const line = commandLine(server)
-      assert.match(line, / plain "" mark-\S+ \(cwd: \/tmp; env: A B\)$/)
-      for (const commands of [[], [`${line} `], [commandLine(S.misbehaving("plain"))]]) {
-        const error = yield* refusal(server, commands)
-        assert.deepInclude(error, { _tag: "McpServerRefused", server: "odd", field: "program" })
-        assert.include(error.message, JSON.stringify(line))
-      }
-      assert.deepStrictEqual(S.left(), [])
-    })
+  it.live(
+    "is refused unless its command is allowed exactly, and the refusal shows the command",
+    () =>
+      Effect.gen(function* () {
+        const server = S.misbehaving("plain", "", { env: { B: "1", A: "2" }, cwd: "/tmp" })
+        const line = commandLine(server)
+        assert.match(line, / plain "" mark-\S+ \(cwd: \/tmp; env: A B\)$/)
+        for (const commands of [[], [`${line} `], [commandLine(S.misbehaving("plain"))]]) {
+          const error = yield* refusal(server, commands)
+          assert.deepInclude(error, { _tag: "McpServerRefused", server: "odd", field: "program" })
+          assert.include(error.message, JSON.stringify(line))
+        }
+        assert.deepStrictEqual(S.left(), [])
+      })
   )
 
-  it.live("only https, or loopback; only allowed hosts; no credentials in a URL", () =>
-    Effect.gen(function* () {
-      const at = (url: string): McpServer => ({ namespace: "far", transport: "http", url })
-      for (const [url, why, hosts] of [
-        ["http://example.com/mcp", /must be https/],
-        ["http://169.254.169.254/mcp", /must be https/],
-        ["http://127.0.0.1.example.com/mcp", /must be https/],
-        ["file:///etc/passwd", /must be https/],
-        ["https://user:pass@example.com/mcp", /credentials/],
-        ["mcp", /absolute URL/],
-        ["https://example.com/mcp", /add "example.com" to allow.hosts/, ["example.org"]],
-        ["https://169.254.169.254", /where a cloud tells/],
-        ["https://169.254.169.254", /where a cloud tells/, ["169.254.169.254"]],
-        ["https://168.63.129.16", /where a cloud tells/, ["168.63.129.16"]],
-        ["https://[fd00:ec2::254]/", /where a cloud tells/, ["[fd00:ec2::254]"]],
-        ["https://[::ffff:a9fe:a9fe]/", /where a cloud tells/],
-        ["https://2852039166/mcp", /where a cloud tells/],
-        ["https://10.0.0.5/mcp", /not public: add "10.0.0.5" to allow.hosts/],
-        ["https://[fd12::1]:8443/mcp", /add "\[fd12::1\]:8443" to allow.hosts/]
-      ] as const) {
-        const error = yield* refusal(at(url), [], hosts === undefined ? undefined : [...hosts])
-        assert.deepInclude(error, { _tag: "McpServerRefused", field: "url" })
-        assert.match(error.message, why)
-      }
-    })
+  it.live(
+    "is refused unless its URL is https or loopback, of an allowed host and without credentials",
+    () =>
+      Effect.gen(function* () {
+        const at = (url: string): McpServer => ({ namespace: "far", transport: "http", url })
+        for (const [url, why, hosts] of [
+          ["http://example.com/mcp", /must be https/],
+          ["http://169.254.169.254/mcp", /must be https/],
+          ["http://127.0.0.1.example.com/mcp", /must be https/],
+          ["file:///etc/passwd", /must be https/],
+          ["https://user:pass@example.com/mcp", /credentials/],
+          ["mcp", /absolute URL/],
+          ["https://example.com/mcp", /add "example.com" to allow.hosts/, ["example.org"]],
+          ["https://169.254.169.254", /where a cloud tells/],
+          ["https://169.254.169.254", /where a cloud tells/, ["169.254.169.254"]],
+          ["https://168.63.129.16", /where a cloud tells/, ["168.63.129.16"]],
+          ["https://[fd00:ec2::254]/", /where a cloud tells/, ["[fd00:ec2::254]"]],
+          ["https://[::ffff:a9fe:a9fe]/", /where a cloud tells/],
+          ["https://2852039166/mcp", /where a cloud tells/],
+          ["https://10.0.0.5/mcp", /not public: add "10.0.0.5" to allow.hosts/],
+          ["https://[fd12::1]:8443/mcp", /add "\[fd12::1\]:8443" to allow.hosts/]
+        ] as const) {
+          const error = yield* refusal(at(url), [], hosts === undefined ? undefined : [...hosts])
+          assert.deepInclude(error, { _tag: "McpServerRefused", field: "url" })
+          assert.match(error.message, why)
+        }
+      })
   )
 
-  it.live("a name is dialled at public addresses alone, unless its host is listed", () =>
+  it.live("connects to public addresses only, unless its host is listed", () =>
     Effect.gen(function* () {
       const { port } = yield* web((_, response) => response.end("here"))
       const server: McpServer = { namespace: "n", transport: "http", url: "https://mcp.example" }
@@ -239,7 +245,7 @@ describe("what may be started", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("the exact command is logged before it is started", () => {
+  it.live("has its exact command logged before it is started", () => {
     const lines: Array<string> = []
     const capture = Logger.layer([
       Logger.make<unknown, void>(({ message }) => void lines.push(String(message)))
@@ -259,7 +265,7 @@ describe("what may be started", () => {
     })
   })
 
-  it.live("a declaration of a tool that the server does not have ends the start", () =>
+  it.live("ends the start where it declares a tool that the server does not have", () =>
     Effect.gen(function* () {
       const server = S.misbehaving("plain", "", { tools: { lok: { permission: "deny" } } })
       const error = yield* refusal(server, [commandLine(server)])

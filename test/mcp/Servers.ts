@@ -1,5 +1,5 @@
 /**
- * Declarations of real servers for tests, and a look at what is left of them.
+ * Declarations of real servers for tests, and the processes of them that still run.
  */
 import { execFileSync } from "node:child_process"
 import { randomUUID } from "node:crypto"
@@ -19,7 +19,7 @@ import * as H from "../runtime/Harness.ts"
 import { handlerEffect } from "../../layers/runtime/tool/HandlerEffect.ts"
 import { unobserved } from "../tool/CallContexts.ts"
 
-/** Stands in every command line of this test process, so that what is left can be told from others'. */
+/** A mark in every command line that this test process starts, so that its processes can be found. */
 export const mark = `mark-${randomUUID()}`
 
 /** Command lines of this machine that carry the mark. */
@@ -37,7 +37,7 @@ export const isAlive = (pid: number): boolean => {
   }
 }
 
-/** A directory that is gone with the scope. */
+/** A directory that is deleted with the scope. */
 export const directory = Effect.acquireRelease(
   Effect.sync(() => mkdtempSync(join(tmpdir(), "troupe-mcp-"))),
   (path) => Effect.sync(() => rmSync(path, { recursive: true, force: true }))
@@ -64,7 +64,7 @@ export const filesystem = (root: string, more?: More) => {
     [require.resolve("@modelcontextprotocol/server-filesystem/dist/index.js"), root],
     more
   )
-  // It takes each argument for a directory that must exist, so the mark cannot be one: the root's name is as good.
+  // The server needs each argument to be an existing directory, so the root's name is the mark.
   return { ...server, args: server.args!.slice(0, -1) }
 }
 export const memory = (file: string, more?: More) =>
@@ -97,7 +97,7 @@ export const allowed = (...servers: ReadonlyArray<McpServer>) => ({
   }
 })
 
-/** What a session logs is shown by the one test that looks at it. */
+/** A session's log is silent, except in the test that reads it. */
 export const quiet = Logger.layer([])
 
 /** The servers over pins of their own. */
@@ -121,7 +121,7 @@ const context: CallContext = {
   key: undefined
 }
 
-/** One call of a tool's body, as the gate would make it. */
+/** One call of a tool's body, as the gate makes it. */
 export const callBody = Effect.fnUntraced(function* (
   key: string,
   args: unknown = {},

@@ -136,7 +136,7 @@ const calls: Readonly<Record<string, (id: unknown, params: Message["params"]) =>
     answer(id, { content: [{ type: "text", text: "after the garbage" }] })
   },
   pids: (id) => {
-    // It outlives its parent, unless the whole group is ended.
+    // A child that outlives its parent, unless the whole process group is killed.
     const child = spawn(process.execPath, ["-e", "setInterval(() => {}, 1000)"], {
       stdio: "ignore"
     })
@@ -227,5 +227,5 @@ if (mode === "exit") {
 if (mode === "deaf") process.on("SIGTERM", () => {})
 if (mode === "endless") for (;;) process.stdout.write("no protocol here\n")
 createInterface({ input: process.stdin }).on("line", (line) => receive(JSON.parse(line)))
-// A server that does not end with its input, as the protocol asks.
+// Keeps a server running after its input ends, against the protocol.
 if (mode === "deaf") setInterval(() => {}, 1_000)

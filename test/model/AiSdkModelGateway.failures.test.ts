@@ -1,5 +1,5 @@
 /**
- * What goes wrong between the live gateway and a server on loopback: what is tried again, what is not, and what is said.
+ * Failures between the live gateway and a server on loopback: which are tried again, and what their errors say.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber } from "effect"
@@ -22,8 +22,8 @@ const failureOf = (answers: ReadonlyArray<Answer>) =>
     return { failure, attempts: server.asked.length }
   }).pipe(Effect.scoped)
 
-describe("AiSdkModelGateway: what goes wrong", () => {
-  it.live("a refused key is a configuration error, tried once, and says nothing of the key", () =>
+describe("AiSdkModelGateway: failures", () => {
+  it.live("a refused key is a configuration error after one try, without the key in its text", () =>
     Effect.gen(function* () {
       for (const code of [401, 403]) {
         const { attempts, failure } = yield* failureOf([
@@ -37,7 +37,7 @@ describe("AiSdkModelGateway: what goes wrong", () => {
   )
 
   it.live(
-    "a request that the provider refuses fails once, with the provider's reason made safe",
+    "a request that the provider refuses fails after one try, with the provider's reason and no secrets",
     () =>
       Effect.gen(function* () {
         for (const code of [400, 413, 422]) {
@@ -54,7 +54,7 @@ describe("AiSdkModelGateway: what goes wrong", () => {
       })
   )
 
-  it.live("a model that the provider does not know is a configuration error that says so", () =>
+  it.live("an unknown model is a configuration error that names it", () =>
     Effect.gen(function* () {
       const { attempts, failure } = yield* failureOf([
         status(404, error("The model `m-2` does not exist", { code: "model_not_found" }))
@@ -75,7 +75,7 @@ describe("AiSdkModelGateway: what goes wrong", () => {
     })
   )
 
-  it.live("transient statuses are tried three times and then said so", () =>
+  it.live("a transient status is tried three times, and the error says how often", () =>
     Effect.gen(function* () {
       for (const code of [408, 409, 425, 429, 500, 503, 529]) {
         const { attempts, failure } = yield* failureOf([status(code, "<html>gateway</html>")])
@@ -86,7 +86,7 @@ describe("AiSdkModelGateway: what goes wrong", () => {
     })
   )
 
-  it.live("a rate limit says how long to wait, in seconds or as a date", () =>
+  it.live("a rate limit's wait is read in seconds or as a date", () =>
     Effect.gen(function* () {
       const seconds = yield* failureOf([status(429, error("slow"), { "retry-after": "2" })])
       assert.strictEqual(seconds.failure.retry_after_ms, 2_000)
@@ -125,40 +125,40 @@ describe("AiSdkModelGateway: what goes wrong", () => {
     )
   }
 
-  it.live("a retry takes back what was said, even if the next attempt says nothing", () =>
-    Effect.gen(function* () {
-      const server = yield* serve([
-        stream([say("half a sen"), error("overloaded")]),
-        stream([tool(0, { id: "a", name: "x", arguments: "{}" }), finish("tool_calls")])
-      ])
-      const { deltas } = yield* ask(server.base_url)
-      assert.deepStrictEqual(deltas, [
-        { kind: "text", text: "half a sen", offset: 0 },
-        { kind: "text", text: "", offset: 0 }
-      ])
-    }).pipe(Effect.scoped)
-  )
-
   it.live(
-    "an error event inside an answer is refused or configuration where its code says so",
+    "a retry withdraws the deltas of the failed attempt, even if the next attempt has none",
     () =>
       Effect.gen(function* () {
-        const refused = yield* failureOf([
-          stream([say("a"), error("Token limit reached", { code: 400 })])
+        const server = yield* serve([
+          stream([say("half a sen"), error("overloaded")]),
+          stream([tool(0, { id: "a", name: "x", arguments: "{}" }), finish("tool_calls")])
         ])
-        assert.deepStrictEqual([refused.failure.kind, refused.attempts], ["refused", 1])
-        assert.include(refused.failure.message, "Token limit reached")
-        const named = yield* failureOf([
-          stream([error("too long", { code: "context_length_exceeded" })])
+        const { deltas } = yield* ask(server.base_url)
+        assert.deepStrictEqual(deltas, [
+          { kind: "text", text: "half a sen", offset: 0 },
+          { kind: "text", text: "", offset: 0 }
         ])
-        assert.strictEqual(named.failure.kind, "refused")
-        const keyed = yield* failureOf([stream([error(`bad ${key}`, { code: "invalid_api_key" })])])
-        assert.strictEqual(keyed.failure.kind, "configuration")
-      })
+      }).pipe(Effect.scoped)
+  )
+
+  it.live("an error event inside an answer is classified by its code", () =>
+    Effect.gen(function* () {
+      const refused = yield* failureOf([
+        stream([say("a"), error("Token limit reached", { code: 400 })])
+      ])
+      assert.deepStrictEqual([refused.failure.kind, refused.attempts], ["refused", 1])
+      assert.include(refused.failure.message, "Token limit reached")
+      const named = yield* failureOf([
+        stream([error("too long", { code: "context_length_exceeded" })])
+      ])
+      assert.strictEqual(named.failure.kind, "refused")
+      const keyed = yield* failureOf([stream([error(`bad ${key}`, { code: "invalid_api_key" })])])
+      assert.strictEqual(keyed.failure.kind, "configuration")
+    })
   )
 
   it.live(
-    "an error object with a good status is classified by its code, and no JSON is transient",
+    "an error object with status 200 is classified by its code, and a body that is no JSON is transient",
     () =>
       Effect.gen(function* () {
         const refused = yield* failureOf([status(200, error("no such role", { code: 400 }))])
@@ -171,7 +171,7 @@ describe("AiSdkModelGateway: what goes wrong", () => {
       })
   )
 
-  it.live("an answer larger than 32,000,000 bytes is given up, and not asked for again", () =>
+  it.live("an answer larger than 32,000,000 bytes is abandoned after one try", () =>
     Effect.gen(function* () {
       const server = yield* serve([status(200, JSON.stringify("x".repeat(32_000_001)))])
       const failure = yield* Effect.flip(ask(server.base_url))
@@ -180,7 +180,7 @@ describe("AiSdkModelGateway: what goes wrong", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("a redirect is not followed, so that the key stays where it was sent", () =>
+  it.live("a redirect is not followed, so that no other host gets the key", () =>
     Effect.gen(function* () {
       const elsewhere = yield* serve([stream(hello)])
       const { attempts, failure } = yield* failureOf([
@@ -192,7 +192,7 @@ describe("AiSdkModelGateway: what goes wrong", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("an endpoint that nobody serves is transient and names no address", () =>
+  it.live("an endpoint where nothing listens is a transient error without the address", () =>
     Effect.gen(function* () {
       const server = yield* Effect.scoped(serve([reset]))
       const failure = yield* Effect.flip(ask(server.base_url))
@@ -202,33 +202,33 @@ describe("AiSdkModelGateway: what goes wrong", () => {
   )
 })
 
-describe("AiSdkModelGateway: interruption and time", () => {
-  it.live(
-    "interrupting a turn closes the connection, before the first byte and within a stream",
-    () =>
-      Effect.gen(function* () {
-        for (const answer of [() => {}, stall([say("Hel")])] satisfies ReadonlyArray<Answer>) {
-          const server = yield* serve([answer])
-          const fiber = yield* Effect.forkChild(ask(server.base_url), { startImmediately: true })
-          yield* Deferred.await(server.begun)
-          yield* Fiber.interrupt(fiber)
-          yield* Deferred.await(server.hungUp)
-          assert.strictEqual(server.asked.length, 1)
-        }
-      }).pipe(Effect.scoped)
-  )
-
-  it.live("a silent stream is given up, its connection closed, and tried again", () =>
+describe("AiSdkModelGateway: interruptions and time-outs", () => {
+  it.live("an interruption closes the connection, before the first byte and within a stream", () =>
     Effect.gen(function* () {
-      const server = yield* serve([stall([say("Hel")]), stream(hello)])
-      const { turn } = yield* ask(server.base_url, {}, { idle_ms: 50 })
-      yield* Deferred.await(server.hungUp)
-      assert.strictEqual(turn.text, "Hello, wörld 😀")
-      assert.strictEqual(server.asked.length, 2)
+      for (const answer of [() => {}, stall([say("Hel")])] satisfies ReadonlyArray<Answer>) {
+        const server = yield* serve([answer])
+        const fiber = yield* Effect.forkChild(ask(server.base_url), { startImmediately: true })
+        yield* Deferred.await(server.begun)
+        yield* Fiber.interrupt(fiber)
+        yield* Deferred.await(server.hungUp)
+        assert.strictEqual(server.asked.length, 1)
+      }
     }).pipe(Effect.scoped)
   )
 
-  it.live("an attempt that takes too long is transient and says the bound", () =>
+  it.live(
+    "a silent stream is abandoned, its connection is closed, and the turn is tried again",
+    () =>
+      Effect.gen(function* () {
+        const server = yield* serve([stall([say("Hel")]), stream(hello)])
+        const { turn } = yield* ask(server.base_url, {}, { idle_ms: 50 })
+        yield* Deferred.await(server.hungUp)
+        assert.strictEqual(turn.text, "Hello, wörld 😀")
+        assert.strictEqual(server.asked.length, 2)
+      }).pipe(Effect.scoped)
+  )
+
+  it.live("an attempt that takes too long is a transient error that names the bound", () =>
     Effect.gen(function* () {
       const server = yield* serve([() => {}])
       const failure = yield* Effect.flip(

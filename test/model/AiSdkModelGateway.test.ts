@@ -1,5 +1,5 @@
 /**
- * The live gateway against a server on loopback: what comes off the wire, whole or in pieces, becomes one turn.
+ * The live gateway against a server on loopback: an answer, whole or in pieces, becomes one turn.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
@@ -28,14 +28,14 @@ const parallel = [
   usage(counts)
 ]
 
-/** What one answer to one request becomes. */
+/** The turn of one answer to one request. */
 const turnOf = (answer: Answer) =>
   Effect.gen(function* () {
     const server = yield* serve([answer])
     return yield* ask(server.base_url)
   }).pipe(Effect.scoped)
 
-describe("AiSdkModelGateway: a turn off the wire", () => {
+describe("AiSdkModelGateway: a turn on the wire", () => {
   it.live(
     "text arrives as deltas whose offsets add up, with usage and the model that answered",
     () =>
@@ -56,7 +56,7 @@ describe("AiSdkModelGateway: a turn off the wire", () => {
   )
 
   for (const bytes of [1, 7, 4096]) {
-    it.live(`parallel calls are put together from a body cut every ${bytes} bytes`, () =>
+    it.live(`parallel calls are assembled from a body cut every ${bytes} bytes`, () =>
       Effect.gen(function* () {
         const { turn } = yield* turnOf(stream(parallel, { bytes }))
         assert.strictEqual(turn.text, "Looking.")
@@ -73,7 +73,7 @@ describe("AiSdkModelGateway: a turn off the wire", () => {
     )
   }
 
-  it.live("arguments that are not JSON are kept as text, and none are an empty object", () =>
+  it.live("arguments that are not JSON are kept as text, and absent ones are an empty object", () =>
     Effect.gen(function* () {
       const { turn } = yield* turnOf(
         stream([
@@ -90,24 +90,26 @@ describe("AiSdkModelGateway: a turn off the wire", () => {
     })
   )
 
-  it.live("a missing or repeated call id is named by the call's place, the same every time", () =>
-    Effect.gen(function* () {
-      const events = [
-        tool(0, { name: "x", arguments: "{}" }),
-        tool(1, { id: "same", name: "y", arguments: "{}" }),
-        tool(2, { id: "same", name: "z", arguments: "{}" }),
-        finish("tool_calls")
-      ]
-      const ids = (yield* turnOf(stream(events))).turn.calls.map((call) => call.model_id)
-      assert.deepStrictEqual(ids, ["call_1_0", "same", "call_1_2"])
-      assert.deepStrictEqual(
-        (yield* turnOf(stream(events))).turn.calls.map((call) => call.model_id),
-        ids
-      )
-    })
+  it.live(
+    "a missing or repeated call id is replaced by one made of the call's place, the same every time",
+    () =>
+      Effect.gen(function* () {
+        const events = [
+          tool(0, { name: "x", arguments: "{}" }),
+          tool(1, { id: "same", name: "y", arguments: "{}" }),
+          tool(2, { id: "same", name: "z", arguments: "{}" }),
+          finish("tool_calls")
+        ]
+        const ids = (yield* turnOf(stream(events))).turn.calls.map((call) => call.model_id)
+        assert.deepStrictEqual(ids, ["call_1_0", "same", "call_1_2"])
+        assert.deepStrictEqual(
+          (yield* turnOf(stream(events))).turn.calls.map((call) => call.model_id),
+          ids
+        )
+      })
   )
 
-  it.live("reasoning comes beside the text, with offsets of its own", () =>
+  it.live("reasoning has deltas beside those of the text, with offsets of their own", () =>
     Effect.gen(function* () {
       const { deltas, turn } = yield* turnOf(
         stream([think("let me "), think("see"), say("42"), finish("stop")])
@@ -125,7 +127,7 @@ describe("AiSdkModelGateway: a turn off the wire", () => {
     })
   )
 
-  it.live("each finish of the wire has its name: length, content_filter, refusal, other", () =>
+  it.live("each finish reason of the wire becomes length, content_filter, refusal or other", () =>
     Effect.gen(function* () {
       const finishOf = (events: ReadonlyArray<unknown>) =>
         Effect.map(turnOf(stream(events)), ({ turn }) => turn.finish)
@@ -141,7 +143,7 @@ describe("AiSdkModelGateway: a turn off the wire", () => {
   )
 
   it.live(
-    "a stream that ends with [DONE] and never says why has finished; its calls still count",
+    "a stream that ends with [DONE] and without a finish reason is finished, with its calls",
     () =>
       Effect.gen(function* () {
         for (const bytes of [1, 4096]) {
@@ -154,42 +156,40 @@ describe("AiSdkModelGateway: a turn off the wire", () => {
       })
   )
 
-  it.live(
-    "an endpoint that answers a request for a stream with one JSON object is understood",
-    () =>
-      Effect.gen(function* () {
-        const { deltas, turn } = yield* turnOf(
-          status(200, {
-            model: "wire-model-1",
-            choices: [
-              {
-                index: 0,
-                finish_reason: "tool_calls",
-                message: {
-                  role: "assistant",
-                  content: "Looking.",
-                  tool_calls: [
-                    { id: "a", type: "function", function: { name: "x", arguments: '{"n":1}' } },
-                    { id: "", type: "function", function: { name: "y", arguments: "{}" } }
-                  ]
-                }
+  it.live("one JSON object in answer to a request for a stream is read as a turn", () =>
+    Effect.gen(function* () {
+      const { deltas, turn } = yield* turnOf(
+        status(200, {
+          model: "wire-model-1",
+          choices: [
+            {
+              index: 0,
+              finish_reason: "tool_calls",
+              message: {
+                role: "assistant",
+                content: "Looking.",
+                tool_calls: [
+                  { id: "a", type: "function", function: { name: "x", arguments: '{"n":1}' } },
+                  { id: "", type: "function", function: { name: "y", arguments: "{}" } }
+                ]
               }
-            ],
-            usage: counts
-          })
-        )
-        assert.deepStrictEqual(turn, {
-          text: "Looking.",
-          calls: [
-            { model_id: "a", name: "x", arguments: { n: 1 } },
-            { model_id: "call_1_1", name: "y", arguments: {} }
+            }
           ],
-          finish: "tool_calls",
-          usage: { input_tokens: 12, output_tokens: 7, cached_tokens: 5, reasoning_tokens: 3 },
-          model: "wire-model-1"
+          usage: counts
         })
-        assert.deepStrictEqual(deltas, [{ kind: "text", text: "Looking.", offset: 0 }])
+      )
+      assert.deepStrictEqual(turn, {
+        text: "Looking.",
+        calls: [
+          { model_id: "a", name: "x", arguments: { n: 1 } },
+          { model_id: "call_1_1", name: "y", arguments: {} }
+        ],
+        finish: "tool_calls",
+        usage: { input_tokens: 12, output_tokens: 7, cached_tokens: 5, reasoning_tokens: 3 },
+        model: "wire-model-1"
       })
+      assert.deepStrictEqual(deltas, [{ kind: "text", text: "Looking.", offset: 0 }])
+    })
   )
 
   it.live(

@@ -1,5 +1,5 @@
 /**
- * A recording and its replay: the same turns for the same requests, and a plain word where they are not the same.
+ * A recording and its replay: the same turns for the same requests, and an error where the requests differ.
  */
 import * as NodeCrypto from "@effect/platform-node/NodeCrypto"
 import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
@@ -67,7 +67,7 @@ const steps: ReadonlyArray<Partial<ModelRequest>> = [
 const all = Effect.forEach(steps, (over) => Effect.result(turn(over)))
 
 describe("CassetteModelGateway", () => {
-  it.effect("SG-26 gives the same turns and errors again and asks no model", () =>
+  it.effect("SG-26 replays the same turns and errors without a call of the model", () =>
     Effect.gen(function* () {
       const tape = memoryTape()
       const live = yield* Effect.provide(all, record(tape, script))
@@ -103,39 +103,41 @@ describe("CassetteModelGateway", () => {
     })
   )
 
-  it.effect("SG-27 fails at the first request that is not as recorded, and says in what", () =>
-    Effect.gen(function* () {
-      const changes: ReadonlyArray<readonly [over: Partial<ModelRequest>, differs: string]> = [
-        [{ system: "You are verbose." }, "system"],
-        [{ model: "another" }, "model"],
-        [{ settings: { temperature: 1 } }, "settings"],
-        [{ tools: [{ name: "x", description: "", input_schema: {} }] }, "tools"],
-        [{ history: [user] }, "history"],
-        [{ transcript: [user, asked, result('"y"')] }, "transcript"]
-      ]
-      const tape = memoryTape()
-      yield* Effect.provide(all, record(tape, script))
-      for (const [over, differs] of changes) {
-        yield* Effect.gen(function* () {
-          yield* turn(steps[0])
-          const failure = yield* Effect.flip(turn({ ...steps[1], ...over }))
-          assert.deepStrictEqual(
-            [failure.kind, failure.reason],
-            ["configuration", "cassette_diverged"]
-          )
-          assert.strictEqual(
-            failure.message,
-            `step 2 of operations:0 is not as it was recorded: ${differs} differ`
-          )
-          const diverged = yield* Effect.flip(Cassette.use((cassette) => cassette.assertComplete))
-          assert(diverged._tag === "CassetteDiverged")
-          assert.deepStrictEqual([diverged.step_id, diverged.differs], [2, [differs]])
-        }).pipe(Effect.provide(replay(tape)))
-      }
-    })
+  it.effect(
+    "SG-27 fails at the first request that differs from the recorded one, and names the difference",
+    () =>
+      Effect.gen(function* () {
+        const changes: ReadonlyArray<readonly [over: Partial<ModelRequest>, differs: string]> = [
+          [{ system: "You are verbose." }, "system"],
+          [{ model: "another" }, "model"],
+          [{ settings: { temperature: 1 } }, "settings"],
+          [{ tools: [{ name: "x", description: "", input_schema: {} }] }, "tools"],
+          [{ history: [user] }, "history"],
+          [{ transcript: [user, asked, result('"y"')] }, "transcript"]
+        ]
+        const tape = memoryTape()
+        yield* Effect.provide(all, record(tape, script))
+        for (const [over, differs] of changes) {
+          yield* Effect.gen(function* () {
+            yield* turn(steps[0])
+            const failure = yield* Effect.flip(turn({ ...steps[1], ...over }))
+            assert.deepStrictEqual(
+              [failure.kind, failure.reason],
+              ["configuration", "cassette_diverged"]
+            )
+            assert.strictEqual(
+              failure.message,
+              `step 2 of operations:0 is not as it was recorded: ${differs} differ`
+            )
+            const diverged = yield* Effect.flip(Cassette.use((cassette) => cassette.assertComplete))
+            assert(diverged._tag === "CassetteDiverged")
+            assert.deepStrictEqual([diverged.step_id, diverged.differs], [2, [differs]])
+          }).pipe(Effect.provide(replay(tape)))
+        }
+      })
   )
 
-  it.effect("fails where nothing is recorded, and tells what a replay left over", () =>
+  it.effect("fails where nothing is recorded, and lists the turns that a replay did not use", () =>
     Effect.gen(function* () {
       const tape = memoryTape()
       yield* Effect.provide(all, record(tape, script))
@@ -150,7 +152,7 @@ describe("CassetteModelGateway", () => {
     })
   )
 
-  it.effect("gives each of several runs its own turns, in whatever order they ask", () =>
+  it.effect("gives each of several runs its own turns, in whatever order they request them", () =>
     Effect.gen(function* () {
       const tape = memoryTape()
       const runs = ["a", "b", "c"].map((said) => ({
@@ -191,7 +193,7 @@ describe("CassetteModelGateway", () => {
     })
   )
 
-  it.effect("holds no prompt and no secret, and replays what was hidden", () =>
+  it.effect("holds no prompt and no secret, and replays turns whose secrets were redacted", () =>
     Effect.gen(function* () {
       const tape = memoryTape()
       const secret = 'hunter2"quoted'
@@ -232,7 +234,7 @@ describe("CassetteModelGateway", () => {
   )
 
   it.effect(
-    "refuses a tape that is no recording, by its line, and one that holds one already",
+    "refuses a file that is no recording, with the line, and refuses to record into one that holds a recording",
     () =>
       Effect.gen(function* () {
         const tape = memoryTape()

@@ -20,7 +20,7 @@ export interface Asked {
 export interface ChatServer {
   readonly base_url: string
   readonly asked: ReadonlyArray<Asked>
-  /** Done when a client hung up before its answer ended. */
+  /** Done when a client closed the connection before its answer ended. */
   readonly hungUp: Deferred.Deferred<void>
   /** Done when the first answer has begun. */
   readonly begun: Deferred.Deferred<void>
@@ -91,7 +91,7 @@ export const stream =
     else response.destroy()
   }
 
-/** Begins a stream and then says nothing more. */
+/** Begins a stream and then sends nothing more. */
 export const stall =
   (events: ReadonlyArray<unknown>): Answer =>
   (response) => {

@@ -1,5 +1,5 @@
 /**
- * Habits of endpoints that speak chat completions, over real HTTP: what their client would lose or refuse is read.
+ * Deviations of endpoints for chat completions, over real HTTP: what the client library would lose or refuse is read.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
@@ -35,7 +35,7 @@ const calledWith = (made: object) =>
   }).pipe(Effect.scoped)
 
 describe("ChatWire", () => {
-  it.live("arguments that are an object instead of text, null or absent are arguments", () =>
+  it.live("arguments are read where they are an object, null or absent instead of text", () =>
     Effect.gen(function* () {
       for (const [made, args] of [
         [{ arguments: { limit: 5 } }, { limit: 5 }],
@@ -49,7 +49,7 @@ describe("ChatWire", () => {
     })
   )
 
-  it.live("of several choices in one stream the first that speaks is read, and no other", () =>
+  it.live("of several choices in one stream only the first one with content is read", () =>
     Effect.gen(function* () {
       const choice = (index: number, content: string, finish_reason: string | null = null) => ({
         id: "1",
@@ -76,7 +76,7 @@ describe("ChatWire", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("tokens are counted where vendors put them", () =>
+  it.live("tokens are counted from each vendor's place for them", () =>
     Effect.gen(function* () {
       const counted = (counts: object) => ({ prompt_tokens: 9, completion_tokens: 2, ...counts })
       const usageOf = (event: unknown) =>
@@ -94,7 +94,7 @@ describe("ChatWire", () => {
     })
   )
 
-  it.live("an error object in place of an answer that was asked for whole has its own kind", () =>
+  it.live("an error object in place of a whole answer is classified by its code", () =>
     Effect.gen(function* () {
       for (const [code, kind] of [
         [400, "refused"],
@@ -111,7 +111,7 @@ describe("ChatWire", () => {
   )
 
   it.live(
-    "an answer that is empty for no reason is transient, and an empty one that is finished is a turn",
+    "an empty answer without a finish reason is transient, and one with a finish reason is a turn",
     () =>
       Effect.gen(function* () {
         const server = yield* serve([stream([say("")])])

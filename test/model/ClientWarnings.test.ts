@@ -12,8 +12,8 @@ const heard = () => {
   return { lines, layer: Logger.layer([logger]) }
 }
 
-describe("what a provider's client leaves out", () => {
-  it.live("is said in the log, by the option and the model", () =>
+describe("an option that a provider's client ignores", () => {
+  it.live("is logged with the option and the model", () =>
     Effect.gen(function* () {
       const { layer, lines } = heard()
       const server = yield* serve([pieces(body(responses), [4096])])
@@ -28,7 +28,7 @@ describe("what a provider's client leaves out", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("is said once of a model, and of 200 things at most", () =>
+  it.effect("is logged once for each model, and at most 200 times", () =>
     Effect.gen(function* () {
       const { layer, lines } = heard()
       const warn = ClientWarnings.make()

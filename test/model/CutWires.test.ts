@@ -102,7 +102,7 @@ const functionCall = (args: string) => ({
   status: "incomplete"
 })
 
-describe("a call that its wire cut off", () => {
+describe("a call whose stream was cut", () => {
   for (const wire of [openai, compatible]) {
     it.live(`has no arguments instead of {}: ${wire.provider}`, () =>
       Effect.gen(function* () {
@@ -126,7 +126,7 @@ describe("a call that its wire cut off", () => {
         undefined
       )
       assert.deepInclude(cut[0]?.calls[0], { arguments: null, malformed: "" })
-      // A block that nobody closed, in an answer that ended in order.
+      // A block that was not closed, in an answer with a finish reason.
       const [begun] = claudeBlock(0, toolUse)
       const open = yield* turnsOf(anthropic, [claudeStart, begun!, ...claudeEnd("max_tokens")])
       assert.strictEqual(open[0]?.finish, "length")
@@ -154,43 +154,50 @@ describe("a call that its wire cut off", () => {
     })
   )
 
-  it.live("is none where its arguments are whole, or its turn ended well without any", () =>
-    Effect.gen(function* () {
-      const full = asks('{"n":1}')
-      const turns = yield* turnsOf(
-        compatible,
-        [delta({ tool_calls: [full] }), end("length")],
-        saidWhole('{"n":1}', "length")
-      )
-      for (const turn of turns) assert.deepStrictEqual(turn.calls[0]?.arguments, { n: 1 })
-      const free = yield* turnsOf(
-        compatible,
-        [delta({ tool_calls: [asks("")] }), end("tool_calls")],
-        saidWhole("", "tool_calls")
-      )
-      for (const turn of free) assert.deepStrictEqual(turn.calls[0]?.arguments, {})
-    })
+  it.live(
+    "has its arguments where they are whole, and {} where its turn finished without any",
+    () =>
+      Effect.gen(function* () {
+        const full = asks('{"n":1}')
+        const turns = yield* turnsOf(
+          compatible,
+          [delta({ tool_calls: [full] }), end("length")],
+          saidWhole('{"n":1}', "length")
+        )
+        for (const turn of turns) assert.deepStrictEqual(turn.calls[0]?.arguments, { n: 1 })
+        const free = yield* turnsOf(
+          compatible,
+          [delta({ tool_calls: [asks("")] }), end("tool_calls")],
+          saidWhole("", "tool_calls")
+        )
+        for (const turn of free) assert.deepStrictEqual(turn.calls[0]?.arguments, {})
+      })
   )
 
-  it.live("an end that nobody knows is no good end, whatever a client makes of it", () =>
-    Effect.gen(function* () {
-      const response = {
-        ...responses.whole,
-        status: "incomplete",
-        incomplete_details: { reason: "preempted" },
-        output: [functionCall('{"n":1}')]
-      }
-      const { turn } = yield* turnOf(responses, [status(200, response)], plain)
-      assert.deepStrictEqual([turn.finish, turn.finish_raw], ["other", "preempted"])
-      const [odd] = yield* turnsOf(compatible, [delta({ tool_calls: [asks("{}")] }), end("hiccup")])
-      assert.strictEqual(odd?.finish, "other")
-    })
+  it.live(
+    "with an unknown finish reason ends its turn as other, whatever a client library makes of it",
+    () =>
+      Effect.gen(function* () {
+        const response = {
+          ...responses.whole,
+          status: "incomplete",
+          incomplete_details: { reason: "preempted" },
+          output: [functionCall('{"n":1}')]
+        }
+        const { turn } = yield* turnOf(responses, [status(200, response)], plain)
+        assert.deepStrictEqual([turn.finish, turn.finish_raw], ["other", "preempted"])
+        const [odd] = yield* turnsOf(compatible, [
+          delta({ tool_calls: [asks("{}")] }),
+          end("hiccup")
+        ])
+        assert.strictEqual(odd?.finish, "other")
+      })
   )
 })
 
 describe("a filter", () => {
   for (const wire of [openai, compatible]) {
-    it.live(`of Azure without a message is an end: ${wire.provider}`, () =>
+    it.live(`of Azure without a message is a filtered end: ${wire.provider}`, () =>
       Effect.gen(function* () {
         const results = { hate: { filtered: true, severity: "high" } }
         const turns = yield* turnsOf(
@@ -234,40 +241,42 @@ describe("a filter", () => {
     )
   }
 
-  it.live("of a prompt, by Azure's 400 or OpenRouter's 403, is refused and says so", () =>
-    Effect.gen(function* () {
-      const azure = {
-        error: {
-          message: "The response was filtered",
-          type: null,
-          param: "prompt",
-          code: "content_filter",
-          status: 400,
-          innererror: { code: "ResponsibleAIPolicyViolation", content_filter_result: {} }
+  it.live(
+    "of a prompt, by Azure's 400 or OpenRouter's 403, is a refusal that names the filter",
+    () =>
+      Effect.gen(function* () {
+        const azure = {
+          error: {
+            message: "The response was filtered",
+            type: null,
+            param: "prompt",
+            code: "content_filter",
+            status: 400,
+            innererror: { code: "ResponsibleAIPolicyViolation", content_filter_result: {} }
+          }
         }
-      }
-      const moderated = {
-        error: {
-          code: 403,
-          message: "Your input was flagged",
-          metadata: { reasons: ["violence"], flagged_input: "…", provider_name: "p" }
+        const moderated = {
+          error: {
+            code: 403,
+            message: "Your input was flagged",
+            metadata: { reasons: ["violence"], flagged_input: "…", provider_name: "p" }
+          }
         }
-      }
-      for (const [code, said] of [
-        [400, azure],
-        [403, moderated]
-      ] as const) {
-        for (const asking of [{}, plain]) {
-          const server = yield* serve([status(code, said)])
-          const failure = yield* Effect.flip(askAt(compatible, server, asking))
-          assert.deepInclude(failure, { kind: "refused", reason: "content_filter" })
-          assert.include(failure.message, said.error.message)
+        for (const [code, said] of [
+          [400, azure],
+          [403, moderated]
+        ] as const) {
+          for (const asking of [{}, plain]) {
+            const server = yield* serve([status(code, said)])
+            const failure = yield* Effect.flip(askAt(compatible, server, asking))
+            assert.deepInclude(failure, { kind: "refused", reason: "content_filter" })
+            assert.include(failure.message, said.error.message)
+          }
         }
-      }
-      const server = yield* serve([status(403, { error: { code: 403, message: "no" } })])
-      const failure = yield* Effect.flip(askAt(compatible, server))
-      assert.strictEqual(failure.kind, "configuration")
-    }).pipe(Effect.scoped)
+        const server = yield* serve([status(403, { error: { code: 403, message: "no" } })])
+        const failure = yield* Effect.flip(askAt(compatible, server))
+        assert.strictEqual(failure.kind, "configuration")
+      }).pipe(Effect.scoped)
   )
 
   it.live("of Gemini's prompt is a filtered turn", () =>
@@ -283,8 +292,8 @@ describe("a filter", () => {
   )
 })
 
-describe("a call that its provider cannot read", () => {
-  it.live("of Gemini goes to the model with what the provider says of it", () =>
+describe("a call that its provider cannot parse", () => {
+  it.live("of Gemini goes back to the model with the provider's message", () =>
     Effect.gen(function* () {
       const answer = {
         candidates: [
@@ -307,34 +316,36 @@ describe("a call that its provider cannot read", () => {
     })
   )
 
-  it.live("of Groq goes to the model with what it wrote, by status or in the stream", () =>
-    Effect.gen(function* () {
-      const failed = {
-        error: {
-          message: "Failed to call a function.",
-          type: "invalid_request_error",
-          code: "tool_use_failed",
-          failed_generation: "<function=wipe>{n:1}"
+  it.live(
+    "of Groq goes back to the model with the text of the call, from an error status or from the stream",
+    () =>
+      Effect.gen(function* () {
+        const failed = {
+          error: {
+            message: "Failed to call a function.",
+            type: "invalid_request_error",
+            code: "tool_use_failed",
+            failed_generation: "<function=wipe>{n:1}"
+          }
         }
-      }
-      const text = body(compatible, [delta({ content: "I w" }), failed])
-      const all = [
-        yield* turnOf(compatible, [status(400, failed)]),
-        yield* turnOf(compatible, [status(400, failed)], plain),
-        yield* turnOf(openai, [status(400, failed)]),
-        yield* turnOf(compatible, [pieces(text, [7])])
-      ]
-      for (const { turn } of all) {
-        assert.include(turn.unreadable, "<function=wipe>{n:1}")
-        assert.deepStrictEqual([turn.text, turn.calls.length], ["", 0])
-      }
-      // What was shown of it is taken back.
-      assert.deepStrictEqual(all[3]?.deltas.at(-1), { kind: "reasoning", text: "", offset: 0 })
-    })
+        const text = body(compatible, [delta({ content: "I w" }), failed])
+        const all = [
+          yield* turnOf(compatible, [status(400, failed)]),
+          yield* turnOf(compatible, [status(400, failed)], plain),
+          yield* turnOf(openai, [status(400, failed)]),
+          yield* turnOf(compatible, [pieces(text, [7])])
+        ]
+        for (const { turn } of all) {
+          assert.include(turn.unreadable, "<function=wipe>{n:1}")
+          assert.deepStrictEqual([turn.text, turn.calls.length], ["", 0])
+        }
+        // The deltas that were sent of it are withdrawn.
+        assert.deepStrictEqual(all[3]?.deltas.at(-1), { kind: "reasoning", text: "", offset: 0 })
+      })
   )
 })
 
-describe("a body that is not what its label says", () => {
+describe("a body of another kind than its content type", () => {
   const labelled =
     (text: string, type: string): Answer =>
     async (reply) => {
@@ -345,7 +356,7 @@ describe("a body that is not what its label says", () => {
     }
 
   for (const wire of [openai, compatible, responses, anthropic, google]) {
-    it.live(`is read for what it is: ${wire.provider}`, () =>
+    it.live(`is read by its content: ${wire.provider}`, () =>
       Effect.gen(function* () {
         const events = yield* turnOf(wire, [pieces(body(wire), [7])])
         const json = yield* turnOf(wire, [labelled(`\n${body(wire)}`, "application/json")])
@@ -360,7 +371,7 @@ describe("a body that is not what its label says", () => {
     )
   }
 
-  it.live("Gemini's list of events is its stream", () =>
+  it.live("that is Gemini's JSON list of events is read as a stream", () =>
     Effect.gen(function* () {
       const events = yield* turnOf(google, [pieces(body(google), [7])])
       const listed = yield* turnOf(google, [
@@ -370,7 +381,7 @@ describe("a body that is not what its label says", () => {
     })
   )
 
-  it.live("an error that repeats that the turn was cut is none", () =>
+  it.live("with an error after a turn that was cut is that turn, and no error", () =>
     Effect.gen(function* () {
       const said = delta({ content: "", reasoning: "Let me" })
       const error = {
@@ -383,7 +394,7 @@ describe("a body that is not what its label says", () => {
   )
 })
 
-describe("Anthropic's pause", () => {
+describe("a turn that Anthropic paused", () => {
   const search = [
     ...claudeBlock(0, { type: "text", text: "" }, { type: "text_delta", text: "Let me look. " }),
     ...claudeBlock(
@@ -412,7 +423,7 @@ describe("Anthropic's pause", () => {
     ...claudeEnd("end_turn")
   ])
 
-  it.live("is gone on from, with what was said so far, as one turn", () =>
+  it.live("is continued with its text so far, as one turn", () =>
     Effect.gen(function* () {
       const { asked, turn } = yield* turnOf(anthropic, [pieces(paused, [7]), pieces(ended, [7])])
       assert.deepStrictEqual([turn.text, turn.finish], ["Let me look. Found.", "stop"])
@@ -428,7 +439,7 @@ describe("Anthropic's pause", () => {
     })
   )
 
-  it.live("without an end is gone on from 8 times, and is then no good end", () =>
+  it.live("is continued at most 8 times, and is then not finished", () =>
     Effect.gen(function* () {
       const { asked, turn } = yield* turnOf(anthropic, [pieces(paused, [4_096])])
       assert.strictEqual(asked.length, 9)
@@ -436,50 +447,52 @@ describe("Anthropic's pause", () => {
     })
   )
 
-  it.live("a summary of what came before is no answer, and goes back as it came", () =>
-    Effect.gen(function* () {
-      const summary = "SUMMARY OF EVERYTHING"
-      const turns = yield* turnsOf(
-        anthropic,
-        [
-          claudeStart,
-          ...claudeBlock(
-            0,
-            { type: "compaction", content: null },
-            { type: "compaction_delta", content: summary }
-          ),
-          ...claudeBlock(1, { type: "text", text: "" }, { type: "text_delta", text: "Yes." }),
-          ...claudeEnd("end_turn")
-        ],
-        claudeWhole(
+  it.live(
+    "with a summary of the conversation goes back with that summary, which is not part of the answer",
+    () =>
+      Effect.gen(function* () {
+        const summary = "SUMMARY OF EVERYTHING"
+        const turns = yield* turnsOf(
+          anthropic,
           [
-            { type: "compaction", content: summary },
-            { type: "text", text: "Yes." }
+            claudeStart,
+            ...claudeBlock(
+              0,
+              { type: "compaction", content: null },
+              { type: "compaction_delta", content: summary }
+            ),
+            ...claudeBlock(1, { type: "text", text: "" }, { type: "text_delta", text: "Yes." }),
+            ...claudeEnd("end_turn")
           ],
-          "end_turn"
+          claudeWhole(
+            [
+              { type: "compaction", content: summary },
+              { type: "text", text: "Yes." }
+            ],
+            "end_turn"
+          )
         )
-      )
-      for (const turn of turns) {
-        assert.strictEqual(turn.text, "Yes.")
-        const { parts, origin, text } = turn
-        const { asked } = yield* turnOf(anthropic, [pieces(ended, [4_096])], {
-          over: {
-            transcript: [
-              { role: "user", text: "hello" },
-              { role: "assistant", text, calls: [], parts: parts!, origin: origin! },
-              { role: "user", text: "and?" }
-            ]
-          }
-        })
-        assert.include(JSON.stringify(asked[0]?.body), '"type":"compaction"')
-        assert.include(JSON.stringify(asked[0]?.body), summary)
-      }
-    })
+        for (const turn of turns) {
+          assert.strictEqual(turn.text, "Yes.")
+          const { parts, origin, text } = turn
+          const { asked } = yield* turnOf(anthropic, [pieces(ended, [4_096])], {
+            over: {
+              transcript: [
+                { role: "user", text: "hello" },
+                { role: "assistant", text, calls: [], parts: parts!, origin: origin! },
+                { role: "user", text: "and?" }
+              ]
+            }
+          })
+          assert.include(JSON.stringify(asked[0]?.body), '"type":"compaction"')
+          assert.include(JSON.stringify(asked[0]?.body), summary)
+        }
+      })
   )
 })
 
-describe("what a provider did by itself", () => {
-  it.live("is in the turn, with its arguments and what came of it", () =>
+describe("a tool that the provider ran itself", () => {
+  it.live("is in the turn, with its arguments and its result", () =>
     Effect.gen(function* () {
       const whole = {
         ...responses.whole,
@@ -524,7 +537,7 @@ describe("what a provider did by itself", () => {
     })
   )
 
-  it.live("is in the turn where only the wire tells of it", () =>
+  it.live("is in the turn where only the wire names it", () =>
     Effect.gen(function* () {
       const said = {
         annotations: [

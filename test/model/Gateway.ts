@@ -32,7 +32,7 @@ export interface Said {
   readonly deltas: ReadonlyArray<ModelDelta>
 }
 
-/** Asks the endpoint once; the deltas are those of all attempts. */
+/** Calls the endpoint once; the deltas are those of all attempts. */
 export const ask = (
   base_url: string,
   over: Partial<ModelRequest> = {},

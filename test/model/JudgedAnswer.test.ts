@@ -1,5 +1,5 @@
 /**
- * Answers beyond their bounds, over real HTTP: they are refused before a provider's client parses them, and not asked for
+ * Answers beyond their bounds, over real HTTP: they are refused before a provider's client parses them, and not requested
  * again.
  */
 import { assert, describe, it } from "@effect/vitest"
@@ -30,7 +30,7 @@ const nested = (depth: number): string => "[".repeat(depth) + "]".repeat(depth)
 const withMember = (text: string, value: string): string => text.replace("{", `{"more":${value},`)
 
 describe("an answer of a provider", () => {
-  it.live("that nests too deep is refused in every wire, streamed and whole", () =>
+  it.live("that nests too deep is refused on every wire, streamed and whole", () =>
     Effect.gen(function* () {
       for (const wire of wires) {
         const stream = withMember(body(wire), nested(5_000))
@@ -54,7 +54,7 @@ describe("an answer of a provider", () => {
     })
   )
 
-  it.live("that nests too deep only in the lines of an event together is refused", () =>
+  it.live("that nests too deep only where the lines of an event are joined is refused", () =>
     Effect.gen(function* () {
       for (const end of ["\n", "\r\n", "\r"]) {
         const lines = Array.from({ length: 40 }, () => `data: ${"[".repeat(100)}`)
@@ -68,7 +68,7 @@ describe("an answer of a provider", () => {
   )
 
   it.live(
-    "that has a number beyond all numbers is refused; a member that stands twice is read",
+    "with a number beyond a double's range is refused, and with a repeated member is read",
     () =>
       Effect.gen(function* () {
         const text = body(compatible)
@@ -82,7 +82,7 @@ describe("an answer of a provider", () => {
       }).pipe(Effect.scoped)
   )
 
-  it.live("that is larger than 32,000,000 bytes is refused, and not asked for again", () =>
+  it.live("that is larger than 32,000,000 bytes is refused, and not requested again", () =>
     Effect.gen(function* () {
       const text = `data: {"more":"${"x".repeat(33_000_000)}"}\n\n`
       assert.include(
@@ -92,30 +92,28 @@ describe("an answer of a provider", () => {
     })
   )
 
-  it.live(
-    "has each of its characters looked at a few times, in however many pieces a line comes",
-    () =>
-      Effect.gen(function* () {
-        const said = "x".repeat(4_000_000)
-        const chunk = { id: "1", choices: [{ index: 0, delta: { content: said } }] }
-        const end = { id: "1", choices: [{ index: 0, delta: {}, finish_reason: "stop" }] }
-        const text = body(compatible, [chunk, end])
-        let units = 0
-        const { split } = String.prototype
-        yield* Effect.acquireRelease(
-          Effect.sync(() =>
-            vi.spyOn(String.prototype, "split").mockImplementation(function (this: string, ...by) {
-              units += this.length
-              return split.apply(this, by as never) as never
-            })
-          ),
-          (spy) => Effect.sync(() => spy.mockRestore())
-        )
-        const server = yield* serve([pieces(text, [4_096])])
-        const { turn } = yield* askAt(compatible, server, streamed)
-        assert.strictEqual(turn.text.length, said.length)
-        assert.isAtLeast(units, text.length)
-        assert.isBelow(units, text.length * 10)
-      }).pipe(Effect.scoped)
+  it.live("has each character scanned a few times, in however many pieces a line arrives", () =>
+    Effect.gen(function* () {
+      const said = "x".repeat(4_000_000)
+      const chunk = { id: "1", choices: [{ index: 0, delta: { content: said } }] }
+      const end = { id: "1", choices: [{ index: 0, delta: {}, finish_reason: "stop" }] }
+      const text = body(compatible, [chunk, end])
+      let units = 0
+      const { split } = String.prototype
+      yield* Effect.acquireRelease(
+        Effect.sync(() =>
+          vi.spyOn(String.prototype, "split").mockImplementation(function (this: string, ...by) {
+            units += this.length
+            return split.apply(this, by as never) as never
+          })
+        ),
+        (spy) => Effect.sync(() => spy.mockRestore())
+      )
+      const server = yield* serve([pieces(text, [4_096])])
+      const { turn } = yield* askAt(compatible, server, streamed)
+      assert.strictEqual(turn.text.length, said.length)
+      assert.isAtLeast(units, text.length)
+      assert.isBelow(units, text.length * 10)
+    }).pipe(Effect.scoped)
   )
 })

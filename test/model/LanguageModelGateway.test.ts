@@ -1,5 +1,5 @@
 /**
- * The gateway over a real effect/ai LanguageModel: what it is asked, what a turn becomes, and what its errors are.
+ * The gateway over a real effect/ai LanguageModel: its prompts, its turns and its errors.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Duration, Effect, Fiber, Layer, Stream } from "effect"
@@ -37,7 +37,7 @@ const ask = (
   })
 
 describe("LanguageModelGateway", () => {
-  it.effect("gives text, reasoning, calls, usage and the model's name as one turn", () =>
+  it.effect("returns text, reasoning, calls, usage and the model's name as one turn", () =>
     Effect.gen(function* () {
       const { deltas, turn } = yield* ask(
         [
@@ -71,7 +71,7 @@ describe("LanguageModelGateway", () => {
     })
   )
 
-  it.effect("a call that was cut has no arguments", () =>
+  it.effect("returns a call that was cut without arguments", () =>
     Effect.gen(function* () {
       for (const parts of [
         call("c", "search", {}).filter((part) => part.type !== "tool-params-delta"),
@@ -85,7 +85,7 @@ describe("LanguageModelGateway", () => {
     })
   )
 
-  it.effect("a pause is gone on from, and what the provider ran is in the turn", () =>
+  it.effect("continues a paused turn, and returns the tools that the provider ran", () =>
     Effect.gen(function* () {
       const model = languageModel(
         [
@@ -194,7 +194,7 @@ describe("LanguageModelGateway", () => {
     })
   )
 
-  it.effect("leaves unknown tools and arguments that are no JSON to the loop", () =>
+  it.effect("passes unknown tools and arguments that are no JSON to the loop", () =>
     Effect.gen(function* () {
       const { turn } = yield* ask(
         [
@@ -219,7 +219,7 @@ describe("LanguageModelGateway", () => {
     })
   )
 
-  it.effect("maps each finish reason, and takes an answer without one for cut off", () =>
+  it.effect("maps each finish reason, and treats an answer without one as cut", () =>
     Effect.gen(function* () {
       for (const [reason, expected] of [
         ["stop", "stop"],
@@ -239,7 +239,7 @@ describe("LanguageModelGateway", () => {
     })
   )
 
-  it.effect("classifies what a LanguageModel fails with, and shows no key", () =>
+  it.effect("classifies the errors of a LanguageModel, and shows no key", () =>
     Effect.gen(function* () {
       const reasons: ReadonlyArray<
         readonly [reason: AiError.AiErrorReason, kind: ModelError["kind"], retry?: number]
@@ -268,7 +268,7 @@ describe("LanguageModelGateway", () => {
     })
   )
 
-  it.effect("tells whoever limits it what the headers of a refused answer say", () =>
+  it.effect("passes the rate headers of a refused answer to its limiter", () =>
     Effect.gen(function* () {
       const headers = { "x-ratelimit-remaining-requests": "0" }
       const reason = new AiError.RateLimitError({ http: { response: { status: 429, headers } } })
@@ -281,7 +281,7 @@ describe("LanguageModelGateway", () => {
     })
   )
 
-  it.effect("refuses a setting that it has no word for, and names it", () =>
+  it.effect("refuses a setting that effect/ai has no option for, and names it", () =>
     Effect.gen(function* () {
       const failure = yield* Effect.flip(ask([finish("stop")], { settings: { temperature: 0 } }))
       assert.strictEqual(failure.kind, "configuration")
@@ -294,7 +294,7 @@ describe("LanguageModelGateway", () => {
     })
   )
 
-  it.effect("gives up a silent stream and one that never ends, and its scope is closed", () =>
+  it.effect("abandons a silent stream and one that never ends, and closes its scope", () =>
     Effect.gen(function* () {
       for (const [options, part] of [
         [{ idle_ms: 1_000, timeout_ms: 60_000 }, "silent for 1000 ms"],

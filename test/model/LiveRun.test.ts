@@ -50,7 +50,7 @@ const runtime = (wire: Wire, server: { readonly base_url: string }) =>
 
 describe("a run with a live model", () => {
   for (const wire of wires) {
-    it.live(`of ${wire.provider} journals the turn, answers its calls and sends it back`, () =>
+    it.live(`of ${wire.provider} journals the turn, runs its calls and sends both back`, () =>
       Effect.gen(function* () {
         const server = yield* serve([
           pieces(body(wire), [7]),
@@ -74,7 +74,7 @@ describe("a run with a live model", () => {
     )
   }
 
-  it.live("runs no call that its wire cut off, and the model reads why", () =>
+  it.live("runs no call whose stream was cut, and the model reads the reason", () =>
     Effect.gen(function* () {
       const message = {
         id: "msg",
@@ -113,7 +113,7 @@ describe("a run with a live model", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("ends a run whose prompt was filtered as filtered, and asks once", () =>
+  it.live("ends as filtered after one request where the prompt was filtered", () =>
     Effect.gen(function* () {
       const moderated = {
         error: { code: 403, message: "flagged", metadata: { reasons: ["violence"] } }
@@ -131,7 +131,7 @@ describe("a run with a live model", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("hangs up when it is cancelled in the middle of a turn", () =>
+  it.live("closes the connection when it is cancelled in the middle of a turn", () =>
     Effect.gen(function* () {
       const begun = body({ ...anthropic, path: "" }, anthropic.streamed.slice(0, 4))
       const server = yield* serve([stalled(begun)])

@@ -1,5 +1,5 @@
 /**
- * Which model the environment asks for, and what is said where it asks for none that can be used.
+ * Which model the environment's variables select, and the errors where they are invalid.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Option } from "effect"
@@ -24,7 +24,7 @@ const refusal = (env: Record<string, string>) =>
   })
 
 describe("ModelFromEnv", () => {
-  it.live("is a provider by its name, at its own address unless another is set", () =>
+  it.live("selects a provider by its name, at its own address unless another is set", () =>
     Effect.gen(function* () {
       for (const provider of ["openai", "openai-responses", "anthropic", "google"]) {
         const env = { TROUPE_MODEL_PROVIDER: provider, TROUPE_MODEL: "m-1" }
@@ -44,14 +44,14 @@ describe("ModelFromEnv", () => {
     })
   )
 
-  it.effect("is none where no address is set, whatever else is", () =>
+  it.effect("selects none where no address is set", () =>
     Effect.gen(function* () {
       assert.isTrue(Option.isNone(yield* choose({})))
       assert.isTrue(Option.isNone(yield* choose({ TROUPE_MODEL_BASE_URL: " ", TROUPE_MODEL: "m" })))
     })
   )
 
-  it.effect("is the model at the address, with or without a key", () =>
+  it.effect("selects the model at the address, with or without a key", () =>
     Effect.gen(function* () {
       const env = { TROUPE_MODEL_BASE_URL: address, TROUPE_MODEL: "m-1" }
       assert.strictEqual(Option.getOrThrow(yield* choose(env)).model, "m-1")
@@ -60,14 +60,14 @@ describe("ModelFromEnv", () => {
     })
   )
 
-  it.effect("an address without a model is a configuration error that names the variable", () =>
+  it.effect("fails with the name of the variable where an address has no model", () =>
     Effect.gen(function* () {
       assert.include(yield* refusal({ TROUPE_MODEL_BASE_URL: address }), "TROUPE_MODEL is not set")
     })
   )
 
   it.effect(
-    "an unusable value is a configuration error that names the variable and not the value",
+    "fails with the name of the variable, and not the value, where a value is invalid",
     () =>
       Effect.gen(function* () {
         const env = { TROUPE_MODEL_BASE_URL: address, TROUPE_MODEL: "m-1" }
@@ -101,7 +101,7 @@ describe("ModelFromEnv", () => {
       })
   )
 
-  it.live("a missing key that the provider asks for is a configuration error that says so", () =>
+  it.live("fails as a configuration error where the endpoint needs a key and none is set", () =>
     Effect.gen(function* () {
       const server = yield* serve([status(401, error("Missing bearer token"))])
       const failure = yield* Effect.flip(ask(server.base_url, {}, {}, { key: undefined }))

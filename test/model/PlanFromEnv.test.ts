@@ -23,7 +23,7 @@ const models = (asked: ReadonlyArray<{ readonly body: Record<string, unknown> }>
   asked.map(({ body }) => body["model"])
 
 describe("ModelFromEnv: the plan", () => {
-  it.live("asks the fallbacks in their order when a model keeps failing", () =>
+  it.live("calls the fallbacks in their order when a model keeps failing", () =>
     Effect.gen(function* () {
       const busy = status(503, error("busy"))
       const server = yield* serve([busy, busy, busy, busy, busy, busy, hello])
@@ -41,31 +41,33 @@ describe("ModelFromEnv: the plan", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("lets the next request wait when as many run as are allowed, and aborts the first", () =>
-    Effect.gen(function* () {
-      const server = yield* serve([stall([say("a")]), hello])
-      yield* turns(
-        { TROUPE_MODEL_BASE_URL: server.base_url, TROUPE_MODEL_CONCURRENT: "1" },
-        (gateway) =>
-          Effect.gen(function* () {
-            const first = yield* Effect.forkChild(gateway.turn(request(), () => {}))
-            yield* Deferred.await(server.begun)
-            const second = yield* Effect.forkChild(
-              gateway.turn(request(), () => {}),
-              {
-                startImmediately: true
-              }
-            )
-            assert.lengthOf(server.asked, 1)
-            yield* Fiber.interrupt(first)
-            yield* Deferred.await(server.hungUp)
-            assert.strictEqual((yield* Fiber.join(second)).text, "hello")
-          })
-      )
-    }).pipe(Effect.scoped)
+  it.live(
+    "makes a request wait while the allowed number run, until one of those is interrupted",
+    () =>
+      Effect.gen(function* () {
+        const server = yield* serve([stall([say("a")]), hello])
+        yield* turns(
+          { TROUPE_MODEL_BASE_URL: server.base_url, TROUPE_MODEL_CONCURRENT: "1" },
+          (gateway) =>
+            Effect.gen(function* () {
+              const first = yield* Effect.forkChild(gateway.turn(request(), () => {}))
+              yield* Deferred.await(server.begun)
+              const second = yield* Effect.forkChild(
+                gateway.turn(request(), () => {}),
+                {
+                  startImmediately: true
+                }
+              )
+              assert.lengthOf(server.asked, 1)
+              yield* Fiber.interrupt(first)
+              yield* Deferred.await(server.hungUp)
+              assert.strictEqual((yield* Fiber.join(second)).text, "hello")
+            })
+        )
+      }).pipe(Effect.scoped)
   )
 
-  it.effect("refuses limits and fallbacks that cannot be, by the variable's name", () =>
+  it.effect("refuses invalid limits and fallbacks with the name of the variable", () =>
     Effect.gen(function* () {
       for (const [name, value] of [
         ["TROUPE_MODEL_CONCURRENT", "0"],

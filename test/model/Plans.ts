@@ -1,5 +1,5 @@
 /**
- * Models for plans: each does what the test says, and remembers when it was asked and how many at once.
+ * Models for plans: each does what the test says, and records when it was called and how many calls ran at once.
  */
 import { Clock, Effect, Exit } from "effect"
 import { ModelError } from "../../services/ModelGateway.ts"
@@ -19,7 +19,7 @@ export type Doing = (
 ) => Effect.Effect<Turn, ModelError>
 
 export interface Model extends PlannedModel {
-  /** When it was asked, in ms. */
+  /** When it was called, in ms. */
   readonly times: Array<number>
   readonly asked: Array<ModelRequest>
   /** Attempts that run now, and the most that ever did. */

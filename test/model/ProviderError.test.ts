@@ -1,5 +1,5 @@
 /**
- * A provider's errors, classified once, and what of their text may be shown.
+ * How a provider's errors are classified, and which part of their text is shown.
  */
 import { APICallError } from "@ai-sdk/provider"
 import { assert, describe, it } from "@effect/vitest"
@@ -24,7 +24,7 @@ const answer = (statusCode: number, responseBody: string, responseHeaders = {}) 
   })
 
 describe("ProviderError", () => {
-  it("finds the reason in each of the shapes that providers use", () => {
+  it("finds the reason in each provider's form of an error", () => {
     for (const body of [
       '{"error":{"message":"too big"}}',
       '[{"error":{"message":"too big"}}]',
@@ -42,7 +42,7 @@ describe("ProviderError", () => {
     )
   })
 
-  it("knows a key that is not valid although the status is that of a bad request", () => {
+  it("recognises an invalid key although the status is that of a bad request", () => {
     const details = [
       { "@type": "type.googleapis.com/google.rpc.ErrorInfo", reason: "API_KEY_INVALID" }
     ]
@@ -54,7 +54,7 @@ describe("ProviderError", () => {
     assert.notInclude(failure.message, "bad")
   })
 
-  it("leaves out addresses, keys and control characters, and cuts at 500", () => {
+  it("leaves out addresses, keys and control characters, and cuts at 500 characters", () => {
     const text = sanitise(
       `no\n\u0000route to models.internal:8080 (10.1.2.3:443, https://x.test/a?k=1) for ${key}, sk-abcdef0123456789, Bearer abc.def`,
       redaction.secrets
@@ -66,7 +66,7 @@ describe("ProviderError", () => {
     assert.strictEqual(sanitise("x".repeat(9_000), []).length, 500)
   })
 
-  it("reads a wait in ms, in seconds and as a date, never below 0 or above a day", () => {
+  it("reads a wait in ms, in seconds and as a date, from 0 to one day", () => {
     const now = Date.UTC(2026, 0, 1, 0, 0, 0)
     const of = (headers: Record<string, string>) => retryAfterMs(headers, now)
     assert.strictEqual(of({ "retry-after": "2", "retry-after-ms": "1200" }), 1_200)
@@ -79,7 +79,7 @@ describe("ProviderError", () => {
     assert.isUndefined(of({}))
   })
 
-  it("an event is classified by its numeric code, else its name, else as transient", () => {
+  it("classifies an event by its numeric code, else by its name, else as transient", () => {
     const kindOf = (event: unknown) => errorOfEvent(event, redaction, 0).kind
     assert.strictEqual(kindOf({ message: "x", code: 400 }), "refused")
     assert.strictEqual(kindOf({ message: "x", code: "503" }), "transient")
@@ -92,7 +92,7 @@ describe("ProviderError", () => {
     assert.strictEqual(kindOf(new TypeError("terminated")), "transient")
   })
 
-  it("a thrown error shows a system code at most, and nothing of its text or causes", () => {
+  it("shows at most the system code of a thrown error, and nothing of its text and causes", () => {
     const cause = Object.assign(new Error(`connect to ${key}`), { code: "ECONNRESET" })
     const failure = errorOfThrown(new TypeError(`terminated ${key}`, { cause }), redaction, 0)
     assert.strictEqual(failure.kind, "transient")
@@ -103,7 +103,7 @@ describe("ProviderError", () => {
     assert.notInclude(JSON.stringify(failure), key)
   })
 
-  it("knows a prompt that is too long for the model, in each provider's words, and nothing else by them", () => {
+  it("recognises each provider's message that the prompt is too long, and no other message", () => {
     const reasonOf = (status: number, error: Record<string, unknown>) =>
       errorOfThrown(answer(status, JSON.stringify({ error })), redaction, 0).reason
     for (const [error, status] of [

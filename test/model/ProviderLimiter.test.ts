@@ -1,5 +1,5 @@
 /**
- * A provider's line: order, bounds, tokens, and that nothing is kept by those who left.
+ * A provider's queue of requests: its order, its bounds, its tokens, and the places that ended requests free.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Clock, Deferred, Effect, Exit, Fiber } from "effect"
@@ -12,26 +12,28 @@ const limiter = (limits: Partial<typeof limits_default>) =>
   new ProviderLimiter("acme", { ...limits_default, ...limits })
 
 describe("ProviderLimiter", () => {
-  it.effect("refuses one more than the line holds, at once and by a reason of its own", () =>
-    Effect.gen(function* () {
-      const line = limiter({ concurrent_max: 1, queue_max: 2 })
-      const open = yield* Deferred.make<void>()
-      const fibers = [0, 1, 2].map(() => line.withPermit(0, () => Deferred.await(open)))
-      const running = yield* Effect.forEach(fibers, (each) =>
-        Effect.forkChild(each, { startImmediately: true })
-      )
-      assert.deepStrictEqual([line.held, line.waiting], [1, 2])
-      const refused = yield* Effect.flip(line.withPermit(0, () => Effect.void))
-      assert.strictEqual(refused.reason, "queue_full")
-      assert.strictEqual(refused.kind, "transient")
-      assert.include(refused.message, "acme")
-      yield* Deferred.succeed(open, undefined)
-      yield* Effect.forEach(running, (fiber) => Fiber.join(fiber))
-      assert.deepStrictEqual([line.held, line.waiting], [0, 0])
-    })
+  it.effect(
+    "refuses a request beyond the bound of the queue, at once and with a reason of its own",
+    () =>
+      Effect.gen(function* () {
+        const line = limiter({ concurrent_max: 1, queue_max: 2 })
+        const open = yield* Deferred.make<void>()
+        const fibers = [0, 1, 2].map(() => line.withPermit(0, () => Deferred.await(open)))
+        const running = yield* Effect.forEach(fibers, (each) =>
+          Effect.forkChild(each, { startImmediately: true })
+        )
+        assert.deepStrictEqual([line.held, line.waiting], [1, 2])
+        const refused = yield* Effect.flip(line.withPermit(0, () => Effect.void))
+        assert.strictEqual(refused.reason, "queue_full")
+        assert.strictEqual(refused.kind, "transient")
+        assert.include(refused.message, "acme")
+        yield* Deferred.succeed(open, undefined)
+        yield* Effect.forEach(running, (fiber) => Fiber.join(fiber))
+        assert.deepStrictEqual([line.held, line.waiting], [0, 0])
+      })
   )
 
-  it.effect("ends a wait in line after its bound, and the place is free again", () =>
+  it.effect("ends a wait in the queue after its bound, and frees the place", () =>
     Effect.gen(function* () {
       const line = limiter({ concurrent_max: 1, wait_ms_max: 1_000 })
       const holder = yield* Effect.forkChild(
@@ -54,33 +56,31 @@ describe("ProviderLimiter", () => {
     })
   )
 
-  it.effect(
-    "lets no more tokens through than the minute has, and corrects what was estimated",
-    () =>
-      Effect.gen(function* () {
-        const line = limiter({ tokens_per_minute: 6_000 })
-        const times: Array<number> = []
-        const ask = (tokens: number, counted?: number) =>
-          line.withPermit(tokens, (permit) =>
-            Effect.map(Clock.currentTimeMillis, (now) => {
-              times.push(now)
-              if (counted !== undefined) permit.counted(counted)
-            })
-          )
-        yield* ask(6_000, 3_000)
-        yield* ask(3_000, 4_000)
-        // 1,000 tokens are owed and 1,000 wanted: 20 s at 100 tokens a second.
-        const waiter = yield* Effect.forkChild(ask(1_000), { startImmediately: true })
-        yield* TestClock.adjust(19_999)
-        assert.lengthOf(times, 2)
-        yield* TestClock.adjust(2)
-        yield* Fiber.join(waiter)
-        assert.lengthOf(times, 3)
-        assert.isAtLeast(times[2]! - times[1]!, 20_000)
-      })
+  it.effect("admits no more tokens than a minute's, and corrects estimates by what was used", () =>
+    Effect.gen(function* () {
+      const line = limiter({ tokens_per_minute: 6_000 })
+      const times: Array<number> = []
+      const ask = (tokens: number, counted?: number) =>
+        line.withPermit(tokens, (permit) =>
+          Effect.map(Clock.currentTimeMillis, (now) => {
+            times.push(now)
+            if (counted !== undefined) permit.counted(counted)
+          })
+        )
+      yield* ask(6_000, 3_000)
+      yield* ask(3_000, 4_000)
+      // 1,000 tokens were used too many and 1,000 are requested: 20 s at 100 tokens a second.
+      const waiter = yield* Effect.forkChild(ask(1_000), { startImmediately: true })
+      yield* TestClock.adjust(19_999)
+      assert.lengthOf(times, 2)
+      yield* TestClock.adjust(2)
+      yield* Fiber.join(waiter)
+      assert.lengthOf(times, 3)
+      assert.isAtLeast(times[2]! - times[1]!, 20_000)
+    })
   )
 
-  it.effect("grants a request that is larger than the bucket once the bucket is full", () =>
+  it.effect("admits a request that is larger than the bucket once the bucket is full", () =>
     Effect.gen(function* () {
       const line = limiter({ tokens_per_minute: 600 })
       yield* line.withPermit(600, () => Effect.void)
@@ -108,13 +108,13 @@ describe("ProviderLimiter", () => {
       )
       yield* TestClock.adjust(59_998)
       assert.isUndefined(waiter.pollUnsafe())
-      // The bound of a wait is that of a reset too.
+      // The bound of a wait applies to a reset too.
       yield* TestClock.adjust(2)
       assert.isTrue(Exit.isSuccess(yield* Fiber.await(waiter)))
     })
   )
 
-  it("reads the headers of both families and takes what leaves least", () => {
+  it("reads the rate headers of both forms, and applies the strictest", () => {
     const now = Date.parse("2026-01-01T00:00:00Z")
     assert.isUndefined(rateLimitSaid({ "content-type": "text/event-stream" }, now))
     assert.deepStrictEqual(
@@ -146,7 +146,7 @@ describe("ProviderLimiter", () => {
   })
 
   it.effect(
-    "keeps no permit and no place, whoever fails or is interrupted, in 60 random crowds",
+    "keeps no permit and no place after failures and interruptions, in 60 random crowds",
     () =>
       Effect.gen(function* () {
         for (let seed = 1; seed <= 60; seed++) {

@@ -50,7 +50,7 @@ const pairs = (messages: ReturnType<typeof prompt>) => {
 }
 
 describe("ProviderPrompt", () => {
-  it("ids that a model repeats, within a turn or from turn to turn, are told apart", () => {
+  it("makes the ids distinct that a model repeats, within a turn or from turn to turn", () => {
     const { calls, results } = pairs(
       prompt([
         user("go"),
@@ -71,7 +71,7 @@ describe("ProviderPrompt", () => {
     ])
   })
 
-  it("a call without a result gets one, and a result whose call was cut off is left out", () => {
+  it("adds a result to a call without one, and leaves out a result without its call", () => {
     const messages = prompt([user("again")], [answered(1, 0), calling("a", "b"), answered(2, 1)])
     assert.deepStrictEqual(
       messages.map((message) => message.role),
@@ -83,7 +83,7 @@ describe("ProviderPrompt", () => {
     ])
   })
 
-  it("ST-19 an error goes back as the text of its class, marked as an error", () => {
+  it("ST-19 has an error as the text of its class, marked as an error", () => {
     const messages = prompt([
       user("go"),
       calling("a"),
@@ -98,7 +98,7 @@ describe("ProviderPrompt", () => {
     assert.include(JSON.stringify(last.content), "ToolUserError (invalid_args): limit is missing")
   })
 
-  it("reasoning goes back before the text, with its provider's data unchanged", () => {
+  it("has reasoning before the text, with its provider's data unchanged", () => {
     const provider = { anthropic: { signature: "abc==", nested: { n: [1, null] } } }
     const [, message] = prompt([
       user("go"),
@@ -110,7 +110,7 @@ describe("ProviderPrompt", () => {
     ])
   })
 
-  it("malformed arguments go back as an empty object, and the system text stands first", () => {
+  it("has malformed arguments as an empty object, and the system text first", () => {
     const messages = toPrompt({
       system: "Be terse.",
       history: [],

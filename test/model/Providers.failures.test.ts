@@ -45,9 +45,9 @@ const kinds = [
 ] as const
 
 for (const wire of wires) {
-  describe(`Providers, what goes wrong: ${wire.provider}`, () => {
+  describe(`Providers, failures: ${wire.provider}`, () => {
     it.live(
-      "each status has its kind, streamed or not, with a reason that shows no key and no address",
+      "each status is classified, streamed or not, with a reason that shows no key and no address",
       () =>
         Effect.gen(function* () {
           for (const [code, kind] of kinds) {
@@ -69,7 +69,7 @@ for (const wire of wires) {
         })
     )
 
-    it.live("a stream that is cut, wherever it is, is transient and never a turn", () =>
+    it.live("a stream that is cut anywhere is a transient error, never a turn", () =>
       Effect.gen(function* () {
         const text = body(wire)
         const last = Buffer.from(text).lastIndexOf("data: {")
@@ -81,9 +81,9 @@ for (const wire of wires) {
       })
     )
 
-    it.live("a stream that ends well before it is finished is transient", () =>
+    it.live("a stream that ends without an error and unfinished is a transient error", () =>
       Effect.gen(function* () {
-        // Chat tells of usage after it has finished, and Anthropic says why before it stops.
+        // Chat completions send the usage after the finish reason, and Anthropic sends the reason before its last event.
         const events = wire.streamed.slice(0, -2)
         const text = body({ ...wire, path: "" }, events)
         const failure = yield* failureOf(wire, pieces(text, [4096]))
@@ -91,7 +91,7 @@ for (const wire of wires) {
       })
     )
 
-    it.live("a connection that is reset is transient", () =>
+    it.live("a reset connection is a transient error", () =>
       Effect.gen(function* () {
         const failure = yield* failureOf(wire, (reply) => {
           reply.socket?.resetAndDestroy()
@@ -101,7 +101,7 @@ for (const wire of wires) {
       })
     )
 
-    it.live("a stream that falls silent is given up, and so is its connection", () =>
+    it.live("a stream that falls silent is abandoned, and its connection is closed", () =>
       Effect.gen(function* () {
         const begun = body({ ...wire, path: "" }, wire.streamed.slice(0, 6))
         const server = yield* serve([stalled(begun)])
@@ -111,7 +111,7 @@ for (const wire of wires) {
       }).pipe(Effect.scoped)
     )
 
-    it.live("a stream that goes on for too long is given up though it is never silent", () =>
+    it.live("a stream that takes too long is abandoned, although it is never silent", () =>
       Effect.gen(function* () {
         const failure = yield* failureOf(wire, pieces(body(wire).repeat(50), [1]), {
           policy: { timeout_ms: 50, idle_ms: 40 }
@@ -122,7 +122,7 @@ for (const wire of wires) {
 
     for (const asking of [{}, plain]) {
       const how = asking === plain ? "asked for whole" : "streamed"
-      it.live(`an interrupted turn that is ${how} hangs up`, () =>
+      it.live(`an interrupted turn that is ${how} closes its connection`, () =>
         Effect.gen(function* () {
           const server = yield* serve([stalled(asking === plain ? "{" : body(wire).slice(0, 200))])
           const fiber = yield* Effect.forkChild(askAt(wire, server, asking))
@@ -142,7 +142,7 @@ const inBand = (wire: Wire, event: object) =>
 /** An event before anything else. */
 const atOnce = (wire: Wire, event: object) => failureOf(wire, pieces(body(wire, [event]), [4096]))
 
-describe("Providers: an error inside a good answer", () => {
+describe("Providers: an error inside an answer with status 200", () => {
   const message = "no, because of that"
 
   it.live("of Anthropic is classified by its type", () =>
@@ -230,14 +230,14 @@ describe("Providers: an error inside a good answer", () => {
   )
 })
 
-describe("Providers: how long to wait", () => {
+describe("Providers: the time to wait", () => {
   const wait = (wire: Wire, body: unknown, headers: Record<string, string> = {}) =>
     Effect.map(failureOf(wire, status(429, body, headers)), (failure) => {
       assert.strictEqual(failure.kind, "transient")
       return failure.retry_after_ms
     })
 
-  it.live("is read from Gemini's RetryInfo, where no header says it", () =>
+  it.live("is read from Gemini's RetryInfo where no header has it", () =>
     Effect.gen(function* () {
       const details = [
         { "@type": "type.googleapis.com/google.rpc.Help", links: [] },
@@ -249,7 +249,7 @@ describe("Providers: how long to wait", () => {
     })
   )
 
-  it.live("is read from the reset of a limit that is used up, and not of one that is not", () =>
+  it.live("is read from the reset of an exhausted limit, and of no other", () =>
     Effect.gen(function* () {
       const error = { message: "slow down", code: "rate_limit_exceeded" }
       const limits = {
@@ -265,7 +265,7 @@ describe("Providers: how long to wait", () => {
   )
 })
 
-describe("Providers: finishes", () => {
+describe("Providers: finish reasons", () => {
   const finishOf = (wire: Wire, whole: object) =>
     Effect.gen(function* () {
       const server = yield* serve([status(200, whole)])
@@ -273,7 +273,7 @@ describe("Providers: finishes", () => {
       return [turn.finish, turn.finish_raw]
     }).pipe(Effect.scoped)
 
-  it.live("length, content filter, refusal and words that nobody knows have their names", () =>
+  it.live("are mapped to length, content_filter, refusal or other", () =>
     Effect.gen(function* () {
       const claude = (stop_reason: string) =>
         finishOf(anthropic, {

@@ -21,7 +21,7 @@ const tools = ["list", "look"].map((name) => ({
   input_schema: { type: "object", properties: { limit: { type: "number" } } }
 }))
 
-/** What is sent to the provider for this request. */
+/** The body that the provider gets for this request. */
 const sentFor = (wire: Wire, over: Partial<ModelRequest>) =>
   Effect.gen(function* () {
     const server = yield* serve([pieces(body(wire), [4096])])
@@ -33,12 +33,12 @@ const settings = (made: ModelSettings): Partial<ModelRequest> => ({
   settings: ModelSettings.make(made)
 })
 
-/** Sizes of pieces: whole, the smallest, odd ones, and mixtures. */
+/** Sizes of pieces: whole, one byte, odd ones, and mixtures. */
 const cuts = [[1_000_000], [1], [7], [4096], [3, 1, 64], [13, 2, 200, 5]]
 
 for (const wire of wires) {
   describe(`Providers: ${wire.provider}`, () => {
-    it.live("a turn is the same however its stream is cut, and where it comes whole", () =>
+    it.live("a turn is the same from a whole answer and from a stream in any pieces", () =>
       Effect.gen(function* () {
         const server = yield* serve([
           ...cuts.map((sizes) => pieces(body(wire), sizes)),
@@ -57,7 +57,7 @@ for (const wire of wires) {
       }).pipe(Effect.scoped)
     )
 
-    it.live("a turn goes back to its model in the order and form that it came in", () =>
+    it.live("a turn goes back to its model in the order and form in which it came", () =>
       Effect.gen(function* () {
         const { body: sent } = yield* sentFor(wire, { transcript: answered(wire.turn), step: 2 })
         assert.deepStrictEqual(wire.sentBack(sent), wire.expected)
@@ -65,7 +65,7 @@ for (const wire of wires) {
     )
 
     it.live(
-      "another model gets the words and calls of a turn, and nothing that is not its own",
+      "another model gets the texts and calls of a turn, and none of the first provider's data",
       () =>
         Effect.gen(function* () {
           const foreign = { ...wire.turn, origin: "another:model" }
@@ -77,7 +77,7 @@ for (const wire of wires) {
         })
     )
 
-    it.live("a turn is kept in the journal as it is", () =>
+    it.live("a turn is equal after its encoding for the journal", () =>
       Effect.gen(function* () {
         const event = { _tag: "ModelTurned", frame: "0", step: 1, ...wire.turn }
         const codec = Schema.fromJsonString(RunEvent)
@@ -86,27 +86,25 @@ for (const wire of wires) {
       })
     )
 
-    it.live(
-      "the key goes into the provider's header and nowhere else; without one there is none",
-      () =>
-        Effect.gen(function* () {
-          const server = yield* serve([pieces(body(wire), [4096])])
-          yield* askAt(wire, server)
-          yield* askAt(wire, server, { env: { TROUPE_MODEL_API_KEY: "" } })
-          const [keyed, keyless] = server.asked
-          const values = Object.values(keyed!.headers).filter((value) => value?.includes(key))
-          assert.strictEqual(values.length, 1)
-          assert.notInclude(keyed!.path, key)
-          for (const name of ["authorization", "x-api-key", "x-goog-api-key"]) {
-            assert.isUndefined(keyless!.headers[name], name)
-          }
-        }).pipe(Effect.scoped)
+    it.live("the key is in the provider's header only, which is absent without a key", () =>
+      Effect.gen(function* () {
+        const server = yield* serve([pieces(body(wire), [4096])])
+        yield* askAt(wire, server)
+        yield* askAt(wire, server, { env: { TROUPE_MODEL_API_KEY: "" } })
+        const [keyed, keyless] = server.asked
+        const values = Object.values(keyed!.headers).filter((value) => value?.includes(key))
+        assert.strictEqual(values.length, 1)
+        assert.notInclude(keyed!.path, key)
+        for (const name of ["authorization", "x-api-key", "x-goog-api-key"]) {
+          assert.isUndefined(keyless!.headers[name], name)
+        }
+      }).pipe(Effect.scoped)
     )
   })
 }
 
-describe("Providers: what an agent asks of its model", () => {
-  it.live("bounds and temperature stand where each provider looks for them", () =>
+describe("Providers: an agent's settings for its model", () => {
+  it.live("bounds and temperature are in each provider's own members", () =>
     Effect.gen(function* () {
       const over = settings({ max_output_tokens: 77, temperature: 0.5 })
       for (const wire of [openai, compatible]) {
@@ -124,7 +122,7 @@ describe("Providers: what an agent asks of its model", () => {
     })
   )
 
-  it.live("an effort of reasoning is asked for, whatever name the model has", () =>
+  it.live("the effort of reasoning is sent, whatever the model's name", () =>
     Effect.gen(function* () {
       const over = settings({ reasoning_effort: "high" })
       const { body: asked } = yield* sentFor(responses, over)
@@ -134,7 +132,7 @@ describe("Providers: what an agent asks of its model", () => {
       for (const wire of [openai, compatible]) {
         assert.strictEqual((yield* sentFor(wire, over)).body["reasoning_effort"], "high")
       }
-      // Who says otherwise is heard.
+      // An agent's own option overrides it.
       const provider_options = { openai: { forceReasoning: false } }
       const other = yield* sentFor(
         responses,
@@ -146,55 +144,60 @@ describe("Providers: what an agent asks of its model", () => {
     })
   )
 
-  it.live("the choice of tools is the agent's, and a first choice holds for the first turn", () =>
+  it.live(
+    "the choice of tools is the agent's, and a choice for the first turn is for that turn only",
+    () =>
+      Effect.gen(function* () {
+        const choiceOf = (made: ModelSettings, step = 1) =>
+          Effect.map(
+            sentFor(openai, { ...settings(made), step }),
+            ({ body }) => body["tool_choice"]
+          )
+        assert.strictEqual(yield* choiceOf({}), "auto")
+        assert.strictEqual(yield* choiceOf({ tool_choice: "none" }), "none")
+        assert.strictEqual(yield* choiceOf({ tool_choice: "required" }, 9), "required")
+        assert.strictEqual(yield* choiceOf({ tool_choice: "required_first" }), "required")
+        assert.strictEqual(yield* choiceOf({ tool_choice: "required_first" }, 2), "auto")
+        assert.deepStrictEqual(yield* choiceOf({ tool_choice: { tool: "look" } }), {
+          type: "function",
+          function: { name: "look" }
+        })
+        assert.strictEqual(yield* choiceOf({ tool_choice: { tool: "look" } }, 2), "auto")
+        const answering = yield* sentFor(openai, {
+          ...settings({ tool_choice: "required" }),
+          tools: []
+        })
+        assert.isUndefined(answering.body["tool_choice"])
+      })
+  )
+
+  it.live("a turn without tools lists the earlier tools for Anthropic, and forbids their use", () =>
     Effect.gen(function* () {
-      const choiceOf = (made: ModelSettings, step = 1) =>
-        Effect.map(sentFor(openai, { ...settings(made), step }), ({ body }) => body["tool_choice"])
-      assert.strictEqual(yield* choiceOf({}), "auto")
-      assert.strictEqual(yield* choiceOf({ tool_choice: "none" }), "none")
-      assert.strictEqual(yield* choiceOf({ tool_choice: "required" }, 9), "required")
-      assert.strictEqual(yield* choiceOf({ tool_choice: "required_first" }), "required")
-      assert.strictEqual(yield* choiceOf({ tool_choice: "required_first" }, 2), "auto")
-      assert.deepStrictEqual(yield* choiceOf({ tool_choice: { tool: "look" } }), {
-        type: "function",
-        function: { name: "look" }
-      })
-      assert.strictEqual(yield* choiceOf({ tool_choice: { tool: "look" } }, 2), "auto")
-      const answering = yield* sentFor(openai, {
-        ...settings({ tool_choice: "required" }),
-        tools: []
-      })
-      assert.isUndefined(answering.body["tool_choice"])
+      const over = { tools: [], step: 2 }
+      const past = { ...over, transcript: answered(anthropic.turn) }
+      const { body: sent } = yield* sentFor(anthropic, past)
+      const names = (sent["tools"] as ReadonlyArray<{ name: string }>).map(({ name }) => name)
+      assert.deepStrictEqual(names, ["list", "look"])
+      assert.deepStrictEqual(sent["tool_choice"], { type: "none" })
+      assert.isUndefined((yield* sentFor(anthropic, over)).body["tools"])
+      const openaiPast = { ...over, transcript: answered(openai.turn) }
+      assert.isUndefined((yield* sentFor(openai, openaiPast)).body["tools"])
     })
   )
 
   it.live(
-    "a turn that must answer names the tools of the past to Anthropic, and forbids them",
+    "a choice of a tool that the agent does not have is a configuration error that names it",
     () =>
       Effect.gen(function* () {
-        const over = { tools: [], step: 2 }
-        const past = { ...over, transcript: answered(anthropic.turn) }
-        const { body: sent } = yield* sentFor(anthropic, past)
-        const names = (sent["tools"] as ReadonlyArray<{ name: string }>).map(({ name }) => name)
-        assert.deepStrictEqual(names, ["list", "look"])
-        assert.deepStrictEqual(sent["tool_choice"], { type: "none" })
-        assert.isUndefined((yield* sentFor(anthropic, over)).body["tools"])
-        const openaiPast = { ...over, transcript: answered(openai.turn) }
-        assert.isUndefined((yield* sentFor(openai, openaiPast)).body["tools"])
+        const failure = yield* Effect.flip(
+          sentFor(openai, settings({ tool_choice: { tool: "delete" } }))
+        )
+        assert.strictEqual(failure.kind, "configuration")
+        assert.include(failure.message, "model_settings.tool_choice of agent operations")
       })
   )
 
-  it.live("a choice that names no tool of the agent is a configuration error that says so", () =>
-    Effect.gen(function* () {
-      const failure = yield* Effect.flip(
-        sentFor(openai, settings({ tool_choice: { tool: "delete" } }))
-      )
-      assert.strictEqual(failure.kind, "configuration")
-      assert.include(failure.message, "model_settings.tool_choice of agent operations")
-    })
-  )
-
-  it.live("a JSON schema for the answer goes to each provider in its own form", () =>
+  it.live("a JSON schema for the answer is sent in each provider's form", () =>
     Effect.gen(function* () {
       const schema = {
         type: "object",
@@ -216,7 +219,7 @@ describe("Providers: what an agent asks of its model", () => {
     })
   )
 
-  it.live("options of one provider go to it, over those of the gateway", () =>
+  it.live("options of one provider are sent to it, and override those of the gateway", () =>
     Effect.gen(function* () {
       const provider_options = {
         openai: { store: true, user: "u-1" },
@@ -238,7 +241,7 @@ describe("Providers: what an agent asks of its model", () => {
     })
   )
 
-  it("settings that no provider takes, and options beyond their bound, are refused by name", () => {
+  it("unknown settings and options beyond their bound are refused by name", () => {
     const decode = Schema.decodeUnknownExit(ModelSettings)
     for (const bad of [
       { temperature: 3 },
@@ -271,7 +274,7 @@ describe("Providers: their packages", () => {
   )
 
   it.live(
-    "a package that is there and cannot be loaded is told apart from one that is absent",
+    "a package that is installed and cannot be loaded has another error than an absent one",
     () =>
       Effect.gen(function* () {
         const failure = yield* Effect.flip(
@@ -288,7 +291,7 @@ describe("Providers: their packages", () => {
 })
 
 describe("ProviderPrompt: turns with parts", () => {
-  it("an answer that is nothing but a thought is left out, because providers refuse it", () => {
+  it("an answer with nothing but reasoning is left out, because providers refuse it", () => {
     const messages = toPrompt({
       system: "",
       history: [],
@@ -304,7 +307,7 @@ describe("ProviderPrompt: turns with parts", () => {
     )
   })
 
-  it("parts that count too few texts and calls lose none of them", () => {
+  it("texts and calls that are missing among the parts are added", () => {
     const [message] = toPrompt({
       system: "",
       history: [

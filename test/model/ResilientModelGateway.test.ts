@@ -1,5 +1,5 @@
 /**
- * One turn from a plan of models: what is tried again and when, who takes over, and what is left alone.
+ * One turn from a plan of models: what is tried again and when, which model is next, and what is not repeated.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Fiber } from "effect"
@@ -25,7 +25,7 @@ const text = (exit: Exit.Exit<{ readonly text: string }, unknown>) =>
   Exit.isSuccess(exit) ? exit.value.text : "none"
 
 describe("ResilientModelGateway", () => {
-  it.effect("tries a transient failure again after a jittered wait, and the turn is one", () =>
+  it.effect("tries again after a transient failure and a jittered wait, and returns one turn", () =>
     Effect.gen(function* () {
       const broken: Doing = (_request, sink) => {
         sink({ kind: "reasoning", text: "hm", offset: 0 })
@@ -50,7 +50,7 @@ describe("ResilientModelGateway", () => {
     })
   )
 
-  it.effect("waits as long as the provider asks, and no longer than its bound", () =>
+  it.effect("waits as long as the provider's answer says, up to its bound", () =>
     Effect.gen(function* () {
       for (const [retry_after_ms, least, most] of [
         [7_000, 7_000, 7_100],
@@ -65,7 +65,7 @@ describe("ResilientModelGateway", () => {
     })
   )
 
-  it.effect("does not wait longer than its bound where another model is left", () =>
+  it.effect("calls the next model where the provider's wait is longer than the bound", () =>
     Effect.gen(function* () {
       const busy = model("busy", fails("transient", { retry_after_ms: 3_600_000 }))
       const gateway = yield* planned({ models: [busy, model("spare", says("spare"))] })
@@ -92,7 +92,7 @@ describe("ResilientModelGateway", () => {
       })
   )
 
-  it.effect("asks the models in the plan's order, and tells each its own name", () =>
+  it.effect("calls the models in the plan's order, each by its own name", () =>
     Effect.gen(function* () {
       const models = [
         model("a", fails(), "acme", "a-2026"),
@@ -109,7 +109,7 @@ describe("ResilientModelGateway", () => {
     })
   )
 
-  it.effect("begins with the model that the agent names, and goes on from there", () =>
+  it.effect("begins with the model that the agent names, and continues with those after it", () =>
     Effect.gen(function* () {
       const [a, b, c] = [model("a", says("a")), model("b", fails()), model("c", says("c"))]
       const gateway = yield* planned({ models: [a!, b!, c!], retry: { attempts_max: 1 } })
@@ -121,7 +121,7 @@ describe("ResilientModelGateway", () => {
   )
 
   it.effect(
-    "never repeats what a provider refuses, and falls back only where that is declared",
+    "never repeats a refused request, and falls back after a refusal only where that is declared",
     () =>
       Effect.gen(function* () {
         for (const kind of ["refused", "configuration"] as const) {
@@ -139,7 +139,7 @@ describe("ResilientModelGateway", () => {
       })
   )
 
-  it.effect("gives up an attempt that does not end, and takes the next", () =>
+  it.effect("abandons an attempt that does not end, and calls the next model", () =>
     Effect.gen(function* () {
       const main = model(
         "main",
@@ -151,7 +151,7 @@ describe("ResilientModelGateway", () => {
     })
   )
 
-  it.effect("refuses a plan that cannot be followed, and names the field", () =>
+  it.effect("refuses an invalid plan, and names the field", () =>
     Effect.gen(function* () {
       const main = model("main", says("x"))
       const flaws: ReadonlyArray<readonly [plan: ModelPlan, says: string]> = [
@@ -178,7 +178,7 @@ describe("ResilientModelGateway: the circuit of a model", () => {
   }
 
   it.effect(
-    "opens after failures in a row, lets one request try, and closes when that succeeds",
+    "opens after consecutive failures, admits one probe, and closes when the probe succeeds",
     () =>
       Effect.gen(function* () {
         let works = false
@@ -214,31 +214,29 @@ describe("ResilientModelGateway: the circuit of a model", () => {
       })
   )
 
-  it.effect(
-    "opens again when the one that tries fails, and stays open when it is interrupted",
-    () =>
-      Effect.gen(function* () {
-        const main = model(
-          "main",
-          inTurn(fails(), fails(), fails(), fails(), () => Effect.never)
-        )
-        const gateway = yield* planned({ models: [main], ...policy })
-        for (let n = 0; n < 3; n++) yield* Effect.flip(gateway.turn())
-        yield* TestClock.adjust(10_000)
-        yield* Effect.flip(gateway.turn())
-        assert.strictEqual((yield* Effect.flip(gateway.turn())).reason, "circuit_open")
-        yield* TestClock.adjust(10_000)
-        const probe = yield* Effect.forkChild(gateway.turn(), { startImmediately: true })
-        assert.lengthOf(main.asked, 5)
-        yield* Fiber.interrupt(probe)
-        const next = yield* Effect.forkChild(gateway.turn(), { startImmediately: true })
-        assert.lengthOf(main.asked, 6)
-        yield* Fiber.interrupt(next)
-        assert.strictEqual(main.load.now, 0)
-      })
+  it.effect("opens again when the probe fails, and stays open when the probe is interrupted", () =>
+    Effect.gen(function* () {
+      const main = model(
+        "main",
+        inTurn(fails(), fails(), fails(), fails(), () => Effect.never)
+      )
+      const gateway = yield* planned({ models: [main], ...policy })
+      for (let n = 0; n < 3; n++) yield* Effect.flip(gateway.turn())
+      yield* TestClock.adjust(10_000)
+      yield* Effect.flip(gateway.turn())
+      assert.strictEqual((yield* Effect.flip(gateway.turn())).reason, "circuit_open")
+      yield* TestClock.adjust(10_000)
+      const probe = yield* Effect.forkChild(gateway.turn(), { startImmediately: true })
+      assert.lengthOf(main.asked, 5)
+      yield* Fiber.interrupt(probe)
+      const next = yield* Effect.forkChild(gateway.turn(), { startImmediately: true })
+      assert.lengthOf(main.asked, 6)
+      yield* Fiber.interrupt(next)
+      assert.strictEqual(main.load.now, 0)
+    })
   )
 
-  it.effect("is passed over while it is open, without a wait", () =>
+  it.effect("is skipped while it is open, without a wait", () =>
     Effect.gen(function* () {
       const main = model("main", fails())
       const gateway = yield* planned({ models: [main, model("spare", says("spare"))], ...policy })
@@ -247,7 +245,7 @@ describe("ResilientModelGateway: the circuit of a model", () => {
     })
   )
 
-  it.effect("is waited for where no other model is left and attempts are", () =>
+  it.effect("is waited for where attempts are left and no other model is", () =>
     Effect.gen(function* () {
       const main = model("main", inTurn(fails(), fails(), fails(), says("back")))
       const gateway = yield* planned({ models: [main], circuit: policy.circuit })
@@ -256,7 +254,7 @@ describe("ResilientModelGateway: the circuit of a model", () => {
     })
   )
 
-  it.effect("does not open because a provider refuses", () =>
+  it.effect("does not open after refusals", () =>
     Effect.gen(function* () {
       const main = model("main", fails("refused"))
       const gateway = yield* planned({ models: [main], ...policy })
@@ -266,8 +264,8 @@ describe("ResilientModelGateway: the circuit of a model", () => {
   )
 })
 
-describe("ResilientModelGateway: crowds", () => {
-  it.effect("asks at most as many at once as the provider allows, over all of its models", () =>
+describe("ResilientModelGateway: concurrent requests", () => {
+  it.effect("run at most in the number that the provider allows, over all of its models", () =>
     Effect.gen(function* () {
       const slow: Doing = (request, sink, n) =>
         Effect.andThen(Effect.sleep(100), says("ok")(request, sink, n))
@@ -296,7 +294,7 @@ describe("ResilientModelGateway: crowds", () => {
     })
   )
 
-  it.effect("refuses beyond the bound of its line with an error of its own", () =>
+  it.effect("are refused beyond the bound of the queue, with an error of its own", () =>
     Effect.gen(function* () {
       const main = model("main", () => Effect.never)
       const gateway = yield* planned({
@@ -310,7 +308,7 @@ describe("ResilientModelGateway: crowds", () => {
     })
   )
 
-  it.effect("holds back what would be more tokens a minute than the provider allows", () =>
+  it.effect("wait where they would use more tokens a minute than the provider allows", () =>
     Effect.gen(function* () {
       const counted: Doing = () =>
         Exit.succeed({
@@ -324,7 +322,7 @@ describe("ResilientModelGateway: crowds", () => {
       })
       const transcript = [{ role: "user" as const, text: "word ".repeat(20_000) }]
       yield* gateway.turn({ transcript })
-      // The first was counted as a whole minute's tokens, whatever it was thought to take.
+      // The first request was counted as a whole minute's tokens, whatever its estimate was.
       const second = yield* Effect.forkChild(gateway.turn({ transcript }))
       yield* TestClock.adjust(15_000)
       assert.lengthOf(main.asked, 1)
@@ -334,10 +332,12 @@ describe("ResilientModelGateway: crowds", () => {
     })
   )
 
-  it.effect("leaks no permit, bounds attempts and keeps the order, in 40 random storms", () =>
-    Effect.gen(function* () {
-      for (let seed = 1; seed <= 40; seed++) yield* storm(seed)
-    })
+  it.effect(
+    "leak no permit, have bounded attempts and keep the plan's order, in 40 random storms",
+    () =>
+      Effect.gen(function* () {
+        for (let seed = 1; seed <= 40; seed++) yield* storm(seed)
+      })
   )
 })
 

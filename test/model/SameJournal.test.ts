@@ -1,5 +1,5 @@
 /**
- * The promise of the port: what answers behind it does not show in the journal.
+ * The promise of the port: the journal does not depend on the gateway behind it.
  */
 import * as NodeCrypto from "@effect/platform-node/NodeCrypto"
 import { assert, describe, it } from "@effect/vitest"
@@ -43,7 +43,7 @@ const chatEvents = (turn: Turn): ReadonlyArray<unknown> => [
   })
 ]
 
-/** The live gateway, asking a server of the test over a socket. */
+/** The live gateway against a server of the test over a socket. */
 const live = (bytes?: number) =>
   Layer.unwrap(
     Effect.gen(function* () {
@@ -58,8 +58,8 @@ const live = (bytes?: number) =>
     })
   )
 
-describe("one journal, whatever answers", () => {
-  it.live("the scripted run says what it is meant to: parallel calls, an error, an answer", () =>
+describe("the journal of a run with any model gateway", () => {
+  it.live("has the scripted run's parallel calls, an error and an answer", () =>
     Effect.gen(function* () {
       const events = yield* journal(scripted)
       const tags = events.map((event) => (event as { readonly _tag: string })._tag)
@@ -74,32 +74,28 @@ describe("one journal, whatever answers", () => {
     })
   )
 
-  it.live(
-    "SG-28 a recorded run and its replay have the journal of the run without a recorder",
-    () =>
-      Effect.gen(function* () {
-        const expected = yield* journal(scripted)
-        const tape = memoryTape()
-        const recorded = CassetteModelGateway.recording(Effect.succeed(tape)).pipe(
-          Layer.provide(scripted),
-          Layer.provide(NodeCrypto.layerDigest)
-        )
-        assert.deepStrictEqual(yield* journal(recorded), expected)
-        const context = yield* Layer.build(
-          CassetteModelGateway.layer(Effect.succeed(tape)).pipe(
-            Layer.provide(NodeCrypto.layerDigest)
-          )
-        )
-        const replayed = yield* journal(Layer.succeedContext(context))
-        assert.deepStrictEqual(replayed, expected)
-        yield* Effect.provide(
-          Cassette.use((cassette) => cassette.assertComplete),
-          context
-        )
-      }).pipe(Effect.scoped)
+  it.live("SG-28 is the same with a recorder, and in the recording's replay", () =>
+    Effect.gen(function* () {
+      const expected = yield* journal(scripted)
+      const tape = memoryTape()
+      const recorded = CassetteModelGateway.recording(Effect.succeed(tape)).pipe(
+        Layer.provide(scripted),
+        Layer.provide(NodeCrypto.layerDigest)
+      )
+      assert.deepStrictEqual(yield* journal(recorded), expected)
+      const context = yield* Layer.build(
+        CassetteModelGateway.layer(Effect.succeed(tape)).pipe(Layer.provide(NodeCrypto.layerDigest))
+      )
+      const replayed = yield* journal(Layer.succeedContext(context))
+      assert.deepStrictEqual(replayed, expected)
+      yield* Effect.provide(
+        Cassette.use((cassette) => cassette.assertComplete),
+        context
+      )
+    }).pipe(Effect.scoped)
   )
 
-  it.live("an effect/ai LanguageModel that says the same has the same journal", () =>
+  it.live("is the same with an effect/ai LanguageModel of the same turns", () =>
     Effect.gen(function* () {
       const { asked, layer } = Spoken.languageModel(...turns.map(Spoken.turnParts))
       const gateway = LanguageModelGateway.layer({
@@ -111,14 +107,14 @@ describe("one journal, whatever answers", () => {
   )
 
   for (const bytes of [undefined, 7]) {
-    it.live(`a live model on the wire has it too, in pieces of ${bytes ?? "any"} bytes`, () =>
+    it.live(`is the same with a live model on the wire, in pieces of ${bytes ?? "any"} bytes`, () =>
       Effect.gen(function* () {
         assert.deepStrictEqual(yield* journal(live(bytes)), yield* journal(scripted))
       }).pipe(Effect.scoped)
     )
   }
 
-  it.live("failures below and a model that takes over leave no trace in it", () =>
+  it.live("shows neither failed attempts nor the change to another model", () =>
     Effect.gen(function* () {
       const failing = ScriptedModelGateway.layer(() =>
         ScriptedModelGateway.fails("transient", "busy")
@@ -194,7 +190,7 @@ const last: Readonly<Record<Wire["provider"], ReadonlyArray<object>>> = {
   ]
 }
 
-/** The live gateway asking a server that speaks this wire. */
+/** The live gateway against a server with this wire. */
 const onWire = (wire: Wire) =>
   Layer.unwrap(
     Effect.gen(function* () {
@@ -222,7 +218,7 @@ const turned = (events: ReadonlyArray<unknown>): ReadonlyArray<Turn> =>
   })
 
 for (const wire of wires) {
-  describe(`one journal: what ${wire.provider} says`, () => {
+  describe(`the journal of a turn of ${wire.provider}`, () => {
     it.live("is the same from its wire, from a script, and from a recording", () =>
       Effect.gen(function* () {
         const tape = memoryTape()
@@ -241,7 +237,7 @@ for (const wire of wires) {
           Layer.provide(NodeCrypto.layerDigest)
         )
         assert.deepStrictEqual(yield* journal(replay, wireTools), expected)
-        // Parts of the provider's own have no word in effect/ai.
+        // effect/ai has no parts for a provider's own ones.
         if (wire === compatible) return
         const { layer } = Spoken.languageModel(...turns.map(Spoken.turnParts))
         const origin = turns[0]?.origin

@@ -16,7 +16,7 @@ import type { TestTool } from "../runtime/Harness.ts"
 
 const usage = (input_tokens: number, output_tokens: number) => ({ input_tokens, output_tokens })
 
-/** Says of itself what the wire would: who wrote it, and whose its reasoning is. */
+/** A turn with the metadata that a wire adds: the model's name, and the provider of its reasoning. */
 const by = { model: "wire-model-1", origin: "openaiCompatible.chat:wire-model" }
 
 /** Reasoning and text before parallel calls, one of which fails; a call alone; an answer. */
@@ -67,7 +67,7 @@ export const wireTools: Readonly<Record<string, TestTool>> = {
   look: { ...reads(() => refuses), parameters: {} }
 }
 
-/** Of this run, this moment or this process alone. */
+/** Members whose values belong to one run, moment or process. */
 const own = new Set([
   "trace_id",
   "started_at",

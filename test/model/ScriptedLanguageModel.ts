@@ -1,5 +1,5 @@
 /**
- * A real `effect/ai` LanguageModel that streams what a test gives it, and keeps what it was asked.
+ * A real `effect/ai` LanguageModel that streams what a test gives it, and records its prompts.
  */
 import { Effect, Layer, Stream } from "effect"
 import { LanguageModel } from "effect/ai"
@@ -52,7 +52,7 @@ export const finish = (
   counted = usage(1, 1)
 ): Response.StreamPartEncoded => ({ type: "finish", reason, usage: counted, response: undefined })
 
-/** What a provider wants back with a part, as the port's events have it. */
+/** A provider's own data of a part, in the form of the port's events. */
 const wanted = (provider: unknown) =>
   provider === undefined ? {} : { metadata: provider as Record<string, Record<string, string>> }
 

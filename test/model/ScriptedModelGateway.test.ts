@@ -1,5 +1,5 @@
 /**
- * What a scripted model says, records and complains about.
+ * What a scripted model returns, records and refuses.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Fiber } from "effect"
@@ -44,7 +44,7 @@ const scripted =
 const assertComplete = ModelScript.use((script) => script.assertComplete)
 
 describe("ScriptedModelGateway", () => {
-  it.effect("says a list's turns in order and is complete after the last", () =>
+  it.effect("returns a list's turns in order and is complete after the last", () =>
     Effect.gen(function* () {
       assert.strictEqual((yield* ask()).calls[0]!.name, "list_dlq_events")
       assert.strictEqual((yield* ask({ step: 2 })).text, "done")
@@ -52,7 +52,7 @@ describe("ScriptedModelGateway", () => {
     }).pipe(scripted([call("list_dlq_events", { limit: 5 }), text("done")]))
   )
 
-  it.effect("a turn that is ready is an exit, deltas sent", () =>
+  it.effect("returns a turn without a delay as an Exit, with its deltas sent", () =>
     Effect.gen(function* () {
       const gateway = yield* ModelGateway
       const seen: Array<ModelDelta> = []
@@ -62,7 +62,7 @@ describe("ScriptedModelGateway", () => {
     }).pipe(scripted([text("hello")]))
   )
 
-  it.effect("a request beyond the script is a configuration error that says who asked", () =>
+  it.effect("fails a request beyond the script, and names its agent, frame and step", () =>
     Effect.gen(function* () {
       yield* ask()
       const error = yield* Effect.flip(ask({ step: 2 }))
@@ -76,7 +76,7 @@ describe("ScriptedModelGateway", () => {
     }).pipe(scripted([text("only")]))
   )
 
-  it.effect("turns that nobody asked for are named", () =>
+  it.effect("names the turns that were not requested", () =>
     Effect.gen(function* () {
       yield* ask()
       const mismatch = yield* Effect.flip(assertComplete)
@@ -84,7 +84,7 @@ describe("ScriptedModelGateway", () => {
     }).pipe(scripted([text("a"), text("b"), text("c")]))
   )
 
-  it.effect("a record speaks per frame, then per agent", () =>
+  it.effect("uses a record's turns by frame, else by agent", () =>
     Effect.gen(function* () {
       assert.strictEqual((yield* ask({ frame: FrameId.make("0/1.0") })).text, "frame")
       assert.strictEqual((yield* ask()).text, "agent")
@@ -99,24 +99,27 @@ describe("ScriptedModelGateway", () => {
     )
   )
 
-  it.effect("a function says the same after a restart, since it sees only the request", () => {
-    const script: Script = ({ transcript }) => text(`turn after ${transcript.length} entries`)
-    const transcript: ReadonlyArray<TranscriptEntry> = [
-      { role: "user", text: "a" },
-      { role: "assistant", text: "b", calls: [] },
-      { role: "user", text: "c" }
-    ]
-    const once = ask({ transcript })
-    return Effect.gen(function* () {
-      const before = yield* scripted(script)(Effect.andThen(ask(), once))
-      const after = yield* scripted(script)(once)
-      assert.strictEqual(before.text, "turn after 3 entries")
-      assert.deepStrictEqual(after, before)
-    })
-  })
+  it.effect(
+    "returns a function's same turn after a restart, since it gets only the request",
+    () => {
+      const script: Script = ({ transcript }) => text(`turn after ${transcript.length} entries`)
+      const transcript: ReadonlyArray<TranscriptEntry> = [
+        { role: "user", text: "a" },
+        { role: "assistant", text: "b", calls: [] },
+        { role: "user", text: "c" }
+      ]
+      const once = ask({ transcript })
+      return Effect.gen(function* () {
+        const before = yield* scripted(script)(Effect.andThen(ask(), once))
+        const after = yield* scripted(script)(once)
+        assert.strictEqual(before.text, "turn after 3 entries")
+        assert.deepStrictEqual(after, before)
+      })
+    }
+  )
 
   it.effect(
-    "a function that has nothing to say is beyond the script; one that throws is a defect",
+    "treats a function without a turn as the script's end, and one that throws as a defect",
     () =>
       Effect.gen(function* () {
         const nothing = yield* Effect.flip(scripted(() => undefined)(ask()))
@@ -130,7 +133,7 @@ describe("ScriptedModelGateway", () => {
       })
   )
 
-  it.effect("a script can fail as a provider does", () =>
+  it.effect("fails as a provider does where the script says so", () =>
     Effect.gen(function* () {
       const error = yield* Effect.flip(ask())
       assert.deepStrictEqual([error.kind, error.message], ["transient", "overloaded"])
@@ -139,7 +142,7 @@ describe("ScriptedModelGateway", () => {
     }).pipe(scripted([fails("transient", "overloaded"), text("better")]))
   )
 
-  it.effect("several calls of one turn have ids of their own", () =>
+  it.effect("gives several calls of one turn ids of their own", () =>
     Effect.gen(function* () {
       const turn = yield* ask()
       assert.deepStrictEqual(turn.calls, [
@@ -150,7 +153,7 @@ describe("ScriptedModelGateway", () => {
     }).pipe(scripted([calls([call("a", { n: 1 }), call("b")])]))
   )
 
-  it.effect("text comes in pieces that never cut a character and whose offsets add up", () =>
+  it.effect("sends text in deltas that cut no character and whose offsets add up", () =>
     Effect.gen(function* () {
       const seen: Array<ModelDelta> = []
       yield* ask({}, (delta) => seen.push(delta))
@@ -164,7 +167,7 @@ describe("ScriptedModelGateway", () => {
     }).pipe(scripted([text("ab😀cd", { reasoning: [{ text: "hm" }] })], { piece_units: 2 }))
   )
 
-  it.effect("pieces wait for the clock where a delay is declared", () =>
+  it.effect("waits before each delta where a delay is declared", () =>
     Effect.gen(function* () {
       const seen: Array<string> = []
       const fiber = yield* Effect.forkChild(
@@ -179,7 +182,7 @@ describe("ScriptedModelGateway", () => {
     }).pipe(scripted([text("abcd")], { piece_units: 2, piece_delay_ms: 10 }))
   )
 
-  it.effect("keeps requests as they were, at most so many, the newest", () =>
+  it.effect("keeps the newest requests as they were, up to a bound", () =>
     Effect.gen(function* () {
       const script = yield* ModelScript
       const transcript: Array<TranscriptEntry> = [{ role: "user", text: "first" }]

@@ -17,7 +17,7 @@ const rows = JSON.stringify(
   }))
 )
 
-/** Texts, and how much more or less than o200k_base the estimate may say. */
+/** Texts, and the factors between which the estimate may differ from o200k_base. */
 const texts: Readonly<Record<string, readonly [text: string, least: number, most: number]>> = {
   prose: [here("README.md").slice(0, 10_000), 0.75, 1.3],
   code: [here("layers/runtime/loop/RunLoop.ts"), 0.75, 1.3],
@@ -36,7 +36,7 @@ const texts: Readonly<Record<string, readonly [text: string, least: number, most
 }
 
 describe("a tokenizer", () => {
-  it.effect("without an answer of its own is the estimate", () =>
+  it.effect("is the estimate where none is given", () =>
     Effect.gen(function* () {
       const { count } = yield* Tokenizer
       assert.strictEqual(count("four words of text", undefined), 4)
@@ -44,17 +44,15 @@ describe("a tokenizer", () => {
     })
   )
 
-  it.live(
-    "estimates within a third for Latin letters, and never far too little for any script",
-    () =>
-      Effect.gen(function* () {
-        const { count } = yield* Tokenizer
-        for (const [name, [text, least, most]] of Object.entries(texts)) {
-          const ratio = estimateTokens(text) / count(text, undefined)
-          assert.isAtLeast(ratio, least, name)
-          assert.isAtMost(ratio, most, name)
-        }
-      }).pipe(Effect.provide(GptTokenizer.layer()))
+  it.live("estimates within a third for Latin letters, and never far too few for any script", () =>
+    Effect.gen(function* () {
+      const { count } = yield* Tokenizer
+      for (const [name, [text, least, most]] of Object.entries(texts)) {
+        const ratio = estimateTokens(text) / count(text, undefined)
+        assert.isAtLeast(ratio, least, name)
+        assert.isAtMost(ratio, most, name)
+      }
+    }).pipe(Effect.provide(GptTokenizer.layer()))
   )
 
   it.live("never counts more tokens than a text has bytes", () =>

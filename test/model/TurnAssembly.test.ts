@@ -1,5 +1,5 @@
 /**
- * A provider's parts as one turn, without a wire: what only other clients than the compatible one send.
+ * A provider's parts as one turn, without a wire: parts that the client for compatible endpoints never sends.
  */
 import type { LanguageModelV4StreamPart } from "@ai-sdk/provider"
 import { assert, describe, it } from "@effect/vitest"
@@ -41,7 +41,7 @@ const turnOf = (parts: ReadonlyArray<LanguageModelV4StreamPart>) => {
 }
 
 describe("TurnAssembly", () => {
-  it("reasoning blocks stay apart and keep the newest of their provider's data", () => {
+  it("keeps reasoning blocks apart, with the newest of their provider's data", () => {
     const turn = turnOf([
       { type: "reasoning-start", id: "r0" },
       { type: "reasoning-delta", id: "r0", delta: "first" },
@@ -59,7 +59,7 @@ describe("TurnAssembly", () => {
     assert.strictEqual(turn.model, "asked-for")
   })
 
-  it("an empty tool name is kept, and an empty or repeated id is named by step and place", () => {
+  it("keeps an empty tool name, and replaces an empty or repeated id by one of step and place", () => {
     const turn = turnOf([call("", ""), call("x", "a"), call("x", "b"), finish("tool-calls")])
     assert.deepStrictEqual(
       turn.calls.map(({ model_id, name }) => [model_id, name]),
@@ -71,7 +71,7 @@ describe("TurnAssembly", () => {
     )
   })
 
-  it("what the provider ran itself is not proposed again", () => {
+  it("does not propose a call that the provider ran itself", () => {
     const turn = turnOf([
       {
         type: "tool-call",
@@ -89,7 +89,7 @@ describe("TurnAssembly", () => {
     ])
   })
 
-  it("what the provider ran and what the text refers to are kept within their bounds", () => {
+  it("keeps the provider's own calls and the sources within their bounds", () => {
     const long = "x".repeat(10_000)
     const turn = turnOf([
       ...Array.from({ length: 300 }, (_, n): LanguageModelV4StreamPart => ({
@@ -115,7 +115,7 @@ describe("TurnAssembly", () => {
     assert.strictEqual(turn.sources?.[0]?.url?.length, 2_000)
   })
 
-  it("a result that is nested too deep to be written is none, and breaks nothing", () => {
+  it("drops a result that nests too deep to be written", () => {
     let deep: unknown = 1
     for (let n = 0; n < 200_000; n++) deep = [deep]
     const turn = turnOf([
@@ -125,7 +125,7 @@ describe("TurnAssembly", () => {
     assert.deepInclude(turn.ran?.[0], { name: "x", result: "", result_units: 0 })
   })
 
-  it("a call that was begun and never closed is no call without arguments, however its turn ended", () => {
+  it("marks a call that was begun and not closed as cut, however its turn ended", () => {
     for (const delta of ["", '{"n":']) {
       const turn = turnOf([
         { type: "tool-input-start", id: "a", toolName: "wipe" },
@@ -138,7 +138,7 @@ describe("TurnAssembly", () => {
     }
   })
 
-  it("a turn without a finish, an interrupted one and one that calls nothing are transient", () => {
+  it("fails as transient without a finish, after an interruption, and for a call finish without calls", () => {
     for (const parts of [[], [finish("interrupted")], [finish("tool-calls")]]) {
       const error = assemble(parts)
       assert.instanceOf(error, ModelError)
@@ -146,7 +146,7 @@ describe("TurnAssembly", () => {
     }
   })
 
-  it("a turn beyond 16,000,000 units is refused", () => {
+  it("refuses a turn beyond 16,000,000 UTF-16 units", () => {
     const assembly = new TurnAssembly(() => {})
     const delta = "x".repeat(8_000_000)
     assert.isUndefined(assembly.take({ type: "text-delta", id: "t", delta }))
@@ -154,7 +154,7 @@ describe("TurnAssembly", () => {
     assert.strictEqual(assembly.take({ type: "text-delta", id: "t", delta: "!" })?.kind, "refused")
   })
 
-  it("arguments nested more than 128 deep are malformed", () => {
+  it("marks arguments nested more than 128 deep as malformed", () => {
     const deep = (n: number) => `${"[".repeat(n)}${"]".repeat(n)}`
     assert.isUndefined(argumentsOf(deep(128)).malformed)
     assert.strictEqual(argumentsOf(deep(129)).malformed, deep(129))

@@ -21,7 +21,7 @@ const answer: ReadonlyArray<LanguageModelV4StreamPart> = [
   }
 ]
 
-/** Busy for the first attempts, each saying how long to wait; `at` are the times of all attempts. */
+/** A provider that fails the first attempts, each with a time to wait; `at` are the times of all attempts. */
 const busy = (clock: Clock.Clock, attempts: number, headers: Record<string, string>) => {
   const at: Array<number> = []
   const model: LanguageModelV4 = {
@@ -55,7 +55,7 @@ const busy = (clock: Clock.Clock, attempts: number, headers: Record<string, stri
   return { at, model }
 }
 
-/** Moves the clock on until the turn is over; the gaps between attempts, in ms. */
+/** Advances the clock until the turn is over; the gaps between attempts, in ms. */
 const gaps = (attempts: number, headers: Record<string, string>) =>
   Effect.gen(function* () {
     const { at, model } = busy(yield* Clock.Clock, attempts, headers)
@@ -75,8 +75,8 @@ const gaps = (attempts: number, headers: Record<string, string>) =>
     return at.slice(1).map((time, index) => time - at[index]!)
   })
 
-describe("AiSdkModelGateway: waits", () => {
-  it.effect("doubles its waits from half a second, at least half of each", () =>
+describe("AiSdkModelGateway: waits between attempts", () => {
+  it.effect("double from half a second, each jittered down to its half at most", () =>
     Effect.gen(function* () {
       const [first, second] = yield* gaps(2, {})
       assert.isAtLeast(first!, 250)
@@ -84,14 +84,14 @@ describe("AiSdkModelGateway: waits", () => {
     })
   )
 
-  it.effect("waits as long as the provider asks", () =>
+  it.effect("are as long as the provider's answer says", () =>
     Effect.gen(function* () {
       const [first] = yield* gaps(1, { "retry-after": "7" })
       assert.isAtLeast(first!, 7_000)
     })
   )
 
-  it.effect("sends nothing before the time at which the headers say that requests are left", () =>
+  it.effect("last until the time at which the headers allow a request again", () =>
     Effect.gen(function* () {
       const [first] = yield* gaps(1, {
         "x-ratelimit-remaining-requests": "0",
@@ -102,7 +102,7 @@ describe("AiSdkModelGateway: waits", () => {
     })
   )
 
-  it.effect("asks again after 30 s where the provider asks for more", () =>
+  it.effect("last 30 s where the provider's answer says more", () =>
     Effect.gen(function* () {
       const [first] = yield* gaps(1, { "retry-after": "3600" })
       assert.isAtLeast(first!, 30_000)

@@ -9,7 +9,7 @@ const text = "Looking, ü😀."
 const thought = "Let me see."
 const first = { limit: 5, note: "ü😀" }
 
-/** A wire's turn: what is sent to the client, and what the client must make of it. */
+/** A wire's turn: what the client gets, and the turn that it must make of it. */
 export interface Wire {
   readonly provider: ProviderName
   /** The part of the address before the provider's own path. */
@@ -18,7 +18,7 @@ export interface Wire {
   readonly streamed: ReadonlyArray<object>
   readonly whole: object
   readonly turn: Turn
-  /** How the turn stands in the next request, by the provider's form. */
+  /** The turn in the next request, in the provider's form. */
   readonly sentBack: (body: Record<string, unknown>) => unknown
   readonly expected: unknown
   /** Texts that no other provider may ever be sent. */
@@ -270,7 +270,7 @@ export const google: Wire = {
     reasoning: [{ text: thought }],
     origin: "google.generative-ai:wire-model",
     usage,
-    // The client does not say which version answered.
+    // The client library does not report the model's version.
     model: "wire-model"
   },
   sentBack: (body) =>
@@ -410,7 +410,7 @@ export const responses: Wire = {
     model: "wire-model-1"
   },
   sentBack: (body) => (body["input"] as ReadonlyArray<object>).slice(2, 6),
-  // Nothing is stored there, so that only reasoning goes by its id.
+  // Only reasoning is sent by its id, since the provider stores nothing.
   expected: [
     items[0],
     { role: "assistant", content: text },

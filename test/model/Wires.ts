@@ -1,5 +1,5 @@
 /**
- * Puts a provider's turn on the wire of a server on loopback, and asks the provider there, chosen as a service would.
+ * Serves a provider's turn from a server on loopback, and calls the provider there, selected as a service does.
  */
 import { Effect, Option } from "effect"
 import type { ServerResponse } from "node:http"
@@ -76,7 +76,7 @@ export interface Asking {
   readonly env?: Readonly<Record<string, string>>
 }
 
-/** Asks the provider at the server once. */
+/** Calls the provider at the server once. */
 export const askAt = (
   wire: Wire,
   server: { readonly base_url: string },
@@ -107,7 +107,7 @@ export const askAt = (
     )
   )
 
-/** Begins an answer and then says nothing more. */
+/** Begins an answer and then sends nothing more. */
 export const stalled =
   (text: string): Answer =>
   (reply) => {

@@ -72,7 +72,7 @@ const command = Effect.fnUntraced(function* (
 // Each command opens the directory anew, which takes seconds.
 if (isFull) {
   it.live(
-    "replays a run of a directory, writes it as a test, tries a model and a policy, and says why it cannot",
+    "replays a run of a directory, writes it as a test, tries a model and a policy, and explains a failure",
     () =>
       Effect.gen(function* () {
         const data = yield* Homes.temporary

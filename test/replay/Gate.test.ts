@@ -133,7 +133,7 @@ const scriptOf = (seed: number): Readonly<Record<string, ReadonlyArray<Turn>>> =
 
 describe("a replay through the gate", () => {
   it.live(
-    "SG-28 does what any run did: calls, specialists, failures and every kind of decision",
+    "SG-28 repeats any run: calls, specialists, failures and every kind of decision",
     () =>
       Effect.gen(function* () {
         const kinds = new Set<string>()
@@ -158,13 +158,13 @@ describe("a replay through the gate", () => {
     { timeout: 120_000 }
   )
 
-  it.live("SG-20 a value that stops the loop stops it again", () => {
+  it.live("SG-20 stops at the value that stopped the loop", () => {
     const ran: Array<string> = []
     const options = optionsOf(ran, [call("answer", { n: 1 })])
     return Effect.provide(same(options, ran), H.layer(options))
   })
 
-  it.live("extends a limit as a person extended it, and ends where he did not", () => {
+  it.live("extends a limit where a person extended it, and ends where the person did not", () => {
     const ran: Array<string> = []
     const options = optionsOf(
       ran,
@@ -194,7 +194,7 @@ describe("a replay through the gate", () => {
       "graph_stopped"
     ]
   ] as const) {
-    it.live(`fails where ${who} failed, and for the same reason`, () => {
+    it.live(`fails where ${who} failed, with the same reason`, () => {
       const ran: Array<string> = []
       const options = optionsOf(ran, [call("look", { n: 1 }), failure])
       return Effect.gen(function* () {
@@ -204,7 +204,7 @@ describe("a replay through the gate", () => {
     })
   }
 
-  it.live("cuts a long prompt where it was cut, with the summaries that were written then", () =>
+  it.live("cuts a long prompt where it was cut, with the recorded summaries", () =>
     Effect.gen(function* () {
       const page = "The quick brown fox jumps over the lazy dog. ".repeat(40)
       for (const compaction of ["truncate", "summarise"] as const) {
@@ -235,7 +235,7 @@ describe("a replay through the gate", () => {
     })
   )
 
-  it.live("names what was erased, and ends at the call whose result is gone", () => {
+  it.live("names what was erased, and ends at the call whose result was erased", () => {
     const ran: Array<string> = []
     const options = optionsOf(ran, [call("file", { n: 1 }), text("done")])
     const mark = { erased: "e".repeat(64) }
@@ -273,7 +273,7 @@ describe("a replay through the gate", () => {
   })
 })
 
-describe("a policy tried over history", () => {
+describe("a policy that is tried on recorded runs", () => {
   const ran: Array<string> = []
   const options = optionsOf(
     ran,
@@ -283,56 +283,58 @@ describe("a policy tried over history", () => {
     ])
   )
 
-  it.live("AG-59 counts and lists what it would have asked, and asks nobody", () =>
-    Effect.gen(function* () {
-      for (let i = 0; i < 4; i++) {
-        const conversation = `c-${i}`
-        const run = yield* H.send("go", conversation)
-        if (i === 2) {
-          yield* H.happened(run, "ApprovalRequested", 1, conversation)
-          const [asked] = yield* H.pending
-          yield* H.decide(asked!.id, H.approve)
+  it.live(
+    "AG-59 counts and lists the calls that it would have asked about, without a question to a person",
+    () =>
+      Effect.gen(function* () {
+        for (let i = 0; i < 4; i++) {
+          const conversation = `c-${i}`
+          const run = yield* H.send("go", conversation)
+          if (i === 2) {
+            yield* H.happened(run, "ApprovalRequested", 1, conversation)
+            const [asked] = yield* H.pending
+            yield* H.decide(asked!.id, H.approve)
+          }
+          yield* H.ended(run, conversation)
         }
-        yield* H.ended(run, conversation)
-      }
-      const app = appOf(options)
-      const history = { tenant: H.tenant }
-      const before = ran.length
-      const asking = yield* Replay.dryRun(history, app, Policy.make({ mode: "ask" }))
-      assert.strictEqual(
-        dryRunText(asking),
-        "2 of 3 calls in 4 runs would have asked; 0 would have been denied."
-      )
-      assert.deepEqual(asking.was, { allow: 2, ask: 1, deny: 0 })
-      // What a tool says of itself wins over the mode, and what was asked before changes nothing.
-      assert.deepEqual(
-        asking.list.map(({ now, tool, was }) => [tool, was, now]),
-        [["look", "allow", "ask"]]
-      )
-      assert.strictEqual(asking.changed, asking.list.length)
-      const rules = Policy.make({ rules: [{ pattern: "look", permission: "deny" }] })
-      const denying = yield* Replay.dryRun(history, app, rules)
-      assert.deepEqual(denying.now, { allow: 1, ask: 1, deny: 1 })
-      assert.deepEqual(
-        denying.list.map(({ tool }) => tool),
-        ["look"]
-      )
-      assert.strictEqual(ran.length, before)
-      assert.lengthOf(yield* H.pending, 0)
-      const none = yield* Replay.dryRun({ tenant: Tenant.make("other") }, app, rules)
-      assert.deepInclude(none, { runs: 0, calls: 0 })
-      // A run that cannot be read is named, and the others are tried.
-      const { runs } = yield* EphemeralStore
-      const [broken] = runs.keys()
-      runs.get(broken!)!.entries.splice(1, 1)
-      const rest = yield* Replay.dryRun(history, app, rules)
-      assert.deepInclude(rest, { runs: 3, quarantined: [broken!] })
-      assert.include(dryRunLines(rest), `run ${broken} cannot be read`)
-      const alone = yield* Effect.flip(Replay.dryRun({ run: broken! }, app, rules))
-      assert.instanceOf(alone, RunQuarantined)
-      const nobody = "6f9619ff-8b86-4011-b42d-00c04fc964ff" as RunId
-      const unknown = yield* Effect.flip(Replay.dryRun({ run: nobody }, app, rules))
-      assert.instanceOf(unknown, RunNotFound)
-    }).pipe(Effect.provide(H.layer(options)))
+        const app = appOf(options)
+        const history = { tenant: H.tenant }
+        const before = ran.length
+        const asking = yield* Replay.dryRun(history, app, Policy.make({ mode: "ask" }))
+        assert.strictEqual(
+          dryRunText(asking),
+          "2 of 3 calls in 4 runs would have asked; 0 would have been denied."
+        )
+        assert.deepEqual(asking.was, { allow: 2, ask: 1, deny: 0 })
+        // What a tool says of itself wins over the mode, and what was asked before changes nothing.
+        assert.deepEqual(
+          asking.list.map(({ now, tool, was }) => [tool, was, now]),
+          [["look", "allow", "ask"]]
+        )
+        assert.strictEqual(asking.changed, asking.list.length)
+        const rules = Policy.make({ rules: [{ pattern: "look", permission: "deny" }] })
+        const denying = yield* Replay.dryRun(history, app, rules)
+        assert.deepEqual(denying.now, { allow: 1, ask: 1, deny: 1 })
+        assert.deepEqual(
+          denying.list.map(({ tool }) => tool),
+          ["look"]
+        )
+        assert.strictEqual(ran.length, before)
+        assert.lengthOf(yield* H.pending, 0)
+        const none = yield* Replay.dryRun({ tenant: Tenant.make("other") }, app, rules)
+        assert.deepInclude(none, { runs: 0, calls: 0 })
+        // A run that cannot be read is named, and the others are tried.
+        const { runs } = yield* EphemeralStore
+        const [broken] = runs.keys()
+        runs.get(broken!)!.entries.splice(1, 1)
+        const rest = yield* Replay.dryRun(history, app, rules)
+        assert.deepInclude(rest, { runs: 3, quarantined: [broken!] })
+        assert.include(dryRunLines(rest), `run ${broken} cannot be read`)
+        const alone = yield* Effect.flip(Replay.dryRun({ run: broken! }, app, rules))
+        assert.instanceOf(alone, RunQuarantined)
+        const nobody = "6f9619ff-8b86-4011-b42d-00c04fc964ff" as RunId
+        const unknown = yield* Effect.flip(Replay.dryRun({ run: nobody }, app, rules))
+        assert.instanceOf(unknown, RunNotFound)
+      }).pipe(Effect.provide(H.layer(options)))
   )
 })

@@ -61,7 +61,7 @@ const script: ReadonlyArray<Turn> = [
 ]
 
 describe("a replay of a run", () => {
-  it.live("SG-28 gives the same journal and asks no model, no tool and no person", () => {
+  it.live("SG-28 makes the same journal without a model, a tool or a person", () => {
     const { ran, tools } = counted()
     const options: Harness.Options = { tools, script }
     return Effect.gen(function* () {
@@ -93,31 +93,36 @@ describe("a replay of a run", () => {
     }).pipe(Effect.provide(Harness.layer(options)))
   })
 
-  it.live("gives another model the recorded results, and runs only what it may", () => {
-    const { ran, tools } = counted()
-    const options: Harness.Options = { tools, script: [call("file", { n: 2 }), text("Filed.")] }
-    return Effect.gen(function* () {
-      const run = yield* Harness.send("go")
-      yield* Harness.ended(run)
-      assert.deepEqual(ran, ["file 2"])
-      const other = model(({ step }) =>
-        step === 1 ? calls([call("file", { n: 2 }), call("look", { n: 9 })]) : text("Also looked.")
-      )
-      const report = yield* Replay.replay(run, { app: appOf(options), model: other })
-      const gate = throughGate(report)
-      // A write is given again and never done again; a read that was not recorded is done.
-      assert.deepEqual(ran, ["file 2", "look 9"])
-      assert.deepEqual(gate.calls.map(({ how, tool }) => `${tool} ${how}`).sort(), [
-        "test.file@1 replayed",
-        "test.look@1 run"
-      ])
-      assert.strictEqual(gate.state.ended?.text, "Also looked.")
-      assert.strictEqual(gate.divergence?.step, "0/1")
-      assert.deepInclude(gate.divergence?.expected as object, { text: "" })
-    }).pipe(Effect.provide(Harness.layer(options)))
-  })
+  it.live(
+    "gives another model the recorded results, and runs only the tools that it may run",
+    () => {
+      const { ran, tools } = counted()
+      const options: Harness.Options = { tools, script: [call("file", { n: 2 }), text("Filed.")] }
+      return Effect.gen(function* () {
+        const run = yield* Harness.send("go")
+        yield* Harness.ended(run)
+        assert.deepEqual(ran, ["file 2"])
+        const other = model(({ step }) =>
+          step === 1
+            ? calls([call("file", { n: 2 }), call("look", { n: 9 })])
+            : text("Also looked.")
+        )
+        const report = yield* Replay.replay(run, { app: appOf(options), model: other })
+        const gate = throughGate(report)
+        // A write is given again and never done again; a read that was not recorded is done.
+        assert.deepEqual(ran, ["file 2", "look 9"])
+        assert.deepEqual(gate.calls.map(({ how, tool }) => `${tool} ${how}`).sort(), [
+          "test.file@1 replayed",
+          "test.look@1 run"
+        ])
+        assert.strictEqual(gate.state.ended?.text, "Also looked.")
+        assert.strictEqual(gate.divergence?.step, "0/1")
+        assert.deepInclude(gate.divergence?.expected as object, { text: "" })
+      }).pipe(Effect.provide(Harness.layer(options)))
+    }
+  )
 
-  it.live("SG-16 SG-19 ends where another model wants an effect that was not recorded", () => {
+  it.live("SG-16 SG-19 ends where another model proposes a write that was not recorded", () => {
     const { ran, tools } = counted()
     const options: Harness.Options = { tools, script: [call("file", { n: 2 }), text("Filed.")] }
     return Effect.gen(function* () {
@@ -139,7 +144,7 @@ describe("a replay of a run", () => {
     }).pipe(Effect.provide(Harness.layer(options)))
   })
 
-  it.live("says at which call the gate would act otherwise than it did", () => {
+  it.live("names the call at which the gate decides otherwise than it did", () => {
     const { tools } = counted()
     const options: Harness.Options = { tools, script: [call("file", { n: 2 }), text("Filed.")] }
     return Effect.gen(function* () {
@@ -195,7 +200,7 @@ describe("a replay of a run", () => {
     }).pipe(Effect.provide(Harness.layer(options)))
   })
 
-  it.live("fails with RunNotFound for a run that nobody knows", () =>
+  it.live("fails with RunNotFound for an unknown run", () =>
     Effect.gen(function* () {
       const run = RunIds.make("6f9619ff-8b86-4011-b42d-00c04fc964ff")
       const error = yield* Effect.flip(Replay.replay(run))
@@ -205,7 +210,7 @@ describe("a replay of a run", () => {
 })
 
 describe("a fixture", () => {
-  it.live("SG-27 fails at the step whose input is not what it was, and runs where it is", () => {
+  it.live("SG-27 fails at the step whose input differs, and runs where it is the same", () => {
     const { tools } = counted()
     const options: Harness.Options = { tools, script: [call("look", { n: 1 }), text("Seen.")] }
     return Effect.gen(function* () {

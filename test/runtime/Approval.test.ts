@@ -26,8 +26,8 @@ const gated = (script: ReadonlyArray<ScriptedTurn>, more: Partial<H.Options> = {
 
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 
-describe("a call that asks", () => {
-  it.live("ST-26 ST-27 waits with exactly five fields shown, and its body has not run", () => {
+describe("a call that needs an approval", () => {
+  it.live("ST-26 ST-27 waits with exactly five fields shown, before its body runs", () => {
     const { layer, ran } = gated([call("replay", { n: 7 })])
     return Effect.gen(function* () {
       const run = yield* H.send("hello")
@@ -57,7 +57,7 @@ describe("a call that asks", () => {
   })
 
   it.live(
-    "ST-29 runs once with the proposed arguments when it is approved, and says by whom",
+    "ST-29 runs once with the proposed arguments when it is approved, and its journal says who approved it",
     () => {
       const { layer, ran } = gated([call("replay", { n: 7 }), text("done")])
       return Effect.gen(function* () {
@@ -73,52 +73,58 @@ describe("a call that asks", () => {
     }
   )
 
-  it.live("ST-29 runs with the proposed arguments although the caller changed its object", () => {
-    const args = { n: 7 }
-    const { layer, ran } = gated([call("replay", args), text("done")])
-    return Effect.gen(function* () {
-      const run = yield* H.send("hello")
-      const { approval } = yield* H.question(run)
-      args.n = 999
-      yield* H.decide(approval, H.approve)
-      const all = yield* H.ended(run)
-      assert.deepStrictEqual(ran, [{ n: 7, by: "alice" }])
-      assert.strictEqual(H.count(all, "ApprovalRequested"), 1)
-    }).pipe(Effect.provide(layer))
-  })
+  it.live(
+    "ST-29 runs with the proposed arguments although the caller changed its object afterwards",
+    () => {
+      const args = { n: 7 }
+      const { layer, ran } = gated([call("replay", args), text("done")])
+      return Effect.gen(function* () {
+        const run = yield* H.send("hello")
+        const { approval } = yield* H.question(run)
+        args.n = 999
+        yield* H.decide(approval, H.approve)
+        const all = yield* H.ended(run)
+        assert.deepStrictEqual(ran, [{ n: 7, by: "alice" }])
+        assert.strictEqual(H.count(all, "ApprovalRequested"), 1)
+      }).pipe(Effect.provide(layer))
+    }
+  )
 
-  it.live("ST-30 SM-55 never runs when it is denied, and the same call is not asked again", () => {
-    const { layer, ran } = gated([
-      call("replay", { n: 7 }),
-      call("replay", { n: 7 }),
-      call("replay", { n: 8 }),
-      text("done")
-    ])
-    return Effect.gen(function* () {
-      const run = yield* H.send("hello")
-      yield* H.decide((yield* H.question(run)).approval, H.deny)
-      // The second proposal is refused at once; the third is another one.
-      yield* H.decide((yield* H.question(run, 2)).approval, H.deny)
-      const all = yield* H.ended(run)
-      assert.deepStrictEqual(ran, [])
-      assert.strictEqual(H.count(all, "ApprovalRequested"), 2)
-      assert.strictEqual(H.count(all, "CallDispatched"), 0)
-      const [first, second, third] = H.settled(all).map(({ outcome }) => outcome)
-      assert.deepStrictEqual(first, { _tag: "Denied", by: "alice", reason: "not today" })
-      assert.strictEqual(third?._tag, "Denied")
-      assert.strictEqual(second?._tag, "Failed")
-      if (second?._tag === "Failed") {
-        assert.strictEqual(second.error.class, "ToolPolicyError")
-        assert.strictEqual(second.error.reason, "APPROVAL_DENIED")
-      }
-      const [shown] = H.resultsShown((yield* H.requests)[1])
-      assert.match(shown!, /^approval_rejected: ToolPolicyError \(permission, APPROVAL_DENIED\)/)
-      assert.include(shown, "not today")
-      assert.strictEqual(H.end(all)?.status, "complete")
-    }).pipe(Effect.provide(layer))
-  })
+  it.live(
+    "ST-30 SM-55 never runs when it is denied, and the same call needs no second decision",
+    () => {
+      const { layer, ran } = gated([
+        call("replay", { n: 7 }),
+        call("replay", { n: 7 }),
+        call("replay", { n: 8 }),
+        text("done")
+      ])
+      return Effect.gen(function* () {
+        const run = yield* H.send("hello")
+        yield* H.decide((yield* H.question(run)).approval, H.deny)
+        // The second proposal is refused at once; the third is another one.
+        yield* H.decide((yield* H.question(run, 2)).approval, H.deny)
+        const all = yield* H.ended(run)
+        assert.deepStrictEqual(ran, [])
+        assert.strictEqual(H.count(all, "ApprovalRequested"), 2)
+        assert.strictEqual(H.count(all, "CallDispatched"), 0)
+        const [first, second, third] = H.settled(all).map(({ outcome }) => outcome)
+        assert.deepStrictEqual(first, { _tag: "Denied", by: "alice", reason: "not today" })
+        assert.strictEqual(third?._tag, "Denied")
+        assert.strictEqual(second?._tag, "Failed")
+        if (second?._tag === "Failed") {
+          assert.strictEqual(second.error.class, "ToolPolicyError")
+          assert.strictEqual(second.error.reason, "APPROVAL_DENIED")
+        }
+        const [shown] = H.resultsShown((yield* H.requests)[1])
+        assert.match(shown!, /^approval_rejected: ToolPolicyError \(permission, APPROVAL_DENIED\)/)
+        assert.include(shown, "not today")
+        assert.strictEqual(H.end(all)?.status, "complete")
+      }).pipe(Effect.provide(layer))
+    }
+  )
 
-  it.live("ST-31 gives the note to the model, whose next proposal is a new question", () => {
+  it.live("ST-31 gives a person's note to the model, whose next proposal is a new question", () => {
     const { layer, ran } = gated([call("replay", { n: 7 }), call("replay", { n: 8 }), text("done")])
     return Effect.gen(function* () {
       const run = yield* H.send("hello")
@@ -134,7 +140,7 @@ describe("a call that asks", () => {
     }).pipe(Effect.provide(layer))
   })
 
-  it.live("SM-54 runs with a person's arguments, and tells the model who changed them", () => {
+  it.live("SM-54 runs with a person's arguments, and the model is told who changed them", () => {
     const { layer, ran } = gated([call("replay", { n: 7 }), text("done")])
     return Effect.gen(function* () {
       const run = yield* H.send("hello")
@@ -148,7 +154,7 @@ describe("a call that asks", () => {
     }).pipe(Effect.provide(layer))
   })
 
-  it.live("refuses a person's arguments that the schema refuses, and never runs", () => {
+  it.live("never runs with a person's arguments that its schema refuses", () => {
     const { layer, ran } = gated([call("replay", { n: 7 }), text("done")])
     return Effect.gen(function* () {
       const run = yield* H.send("hello")
@@ -161,7 +167,7 @@ describe("a call that asks", () => {
     }).pipe(Effect.provide(layer))
   })
 
-  it.live("SM-21 takes no approval from the model: a claim among the arguments is refused", () => {
+  it.live("SM-21 is refused where the model claims an approval among the arguments", () => {
     const { layer, ran } = gated([
       call("replay", { n: 7, approved_by: "alice" }),
       call("replay", { n: 7 })
@@ -176,47 +182,50 @@ describe("a call that asks", () => {
     }).pipe(Effect.provide(layer))
   })
 
-  it.live("ST-32 keeps who, when and what of every decision under its correlation id", () => {
-    const { layer } = gated([
-      call("replay", { n: 1 }),
-      call("replay", { n: 2 }),
-      call("replay", { n: 3 }),
-      call("replay", { n: 4 }),
-      text("done")
-    ])
-    const decisions = [
-      H.approve,
-      H.deny,
-      { _tag: "RequestRevision", note: "again" } as const,
-      { _tag: "Modify", arguments: { n: 5 } } as const
-    ]
-    return Effect.gen(function* () {
-      const run = yield* H.send("hello")
-      for (const [index, decision] of decisions.entries()) {
-        const { approval } = yield* H.question(run, index + 1)
-        yield* H.decide(approval, decision)
-      }
-      yield* H.ended(run)
-      const entries = yield* RunJournal.use((journal) => journal.read(run, 0, 1_000))
-      const audited = entries.flatMap(({ at, event }) =>
-        event._tag === "ApprovalDecided" ? [{ at, event }] : []
-      )
-      assert.deepStrictEqual(
-        audited.map(({ event }) => event.decision),
-        decisions
-      )
-      for (const { at, event } of audited) {
-        assert.strictEqual(event.by, "alice")
-        assert.isAbove(at, 0)
-        const record = yield* ApprovalRecords.use((records) => records.get(event.approval))
-        assert.deepInclude(record, { status: "decided", decided_by: "alice", decided_at: at })
-        assert.deepStrictEqual(record?.decision, event.decision)
-      }
-      assert.deepStrictEqual(yield* H.pending, [])
-    }).pipe(Effect.provide(layer))
-  })
+  it.live(
+    "ST-32 keeps the decider, the time and the content of every decision under its correlation id",
+    () => {
+      const { layer } = gated([
+        call("replay", { n: 1 }),
+        call("replay", { n: 2 }),
+        call("replay", { n: 3 }),
+        call("replay", { n: 4 }),
+        text("done")
+      ])
+      const decisions = [
+        H.approve,
+        H.deny,
+        { _tag: "RequestRevision", note: "again" } as const,
+        { _tag: "Modify", arguments: { n: 5 } } as const
+      ]
+      return Effect.gen(function* () {
+        const run = yield* H.send("hello")
+        for (const [index, decision] of decisions.entries()) {
+          const { approval } = yield* H.question(run, index + 1)
+          yield* H.decide(approval, decision)
+        }
+        yield* H.ended(run)
+        const entries = yield* RunJournal.use((journal) => journal.read(run, 0, 1_000))
+        const audited = entries.flatMap(({ at, event }) =>
+          event._tag === "ApprovalDecided" ? [{ at, event }] : []
+        )
+        assert.deepStrictEqual(
+          audited.map(({ event }) => event.decision),
+          decisions
+        )
+        for (const { at, event } of audited) {
+          assert.strictEqual(event.by, "alice")
+          assert.isAbove(at, 0)
+          const record = yield* ApprovalRecords.use((records) => records.get(event.approval))
+          assert.deepInclude(record, { status: "decided", decided_by: "alice", decided_at: at })
+          assert.deepStrictEqual(record?.decision, event.decision)
+        }
+        assert.deepStrictEqual(yield* H.pending, [])
+      }).pipe(Effect.provide(layer))
+    }
+  )
 
-  it.live("ST-34 closes the question of a run that is cancelled, and keeps who did it", () => {
+  it.live("ST-34 has its question closed when its run is cancelled, with who cancelled it", () => {
     const { layer, ran } = gated([call("replay", { n: 7 })])
     return Effect.gen(function* () {
       const run = yield* H.send("hello")

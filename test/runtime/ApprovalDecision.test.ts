@@ -19,33 +19,36 @@ const gated = (governance: Partial<Governance> = {}) => {
 const others = Tenant.make("others")
 
 describe("a decision", () => {
-  it.live("SM-56 is one: of sixteen at once one wins, and fifteen are told of it", () => {
-    const { layer, ran } = gated()
-    return Effect.gen(function* () {
-      const run = yield* H.send("hello")
-      const { approval } = yield* H.question(run)
-      const exits = yield* Effect.forEach(
-        Array.from({ length: 16 }, (_, i) => (i % 2 === 0 ? H.approve : H.deny)),
-        (decision) => Effect.exit(Effect.andThen(Effect.yieldNow, H.decide(approval, decision))),
-        { concurrency: "unbounded" }
-      )
-      assert.strictEqual(exits.filter(Exit.isSuccess).length, 1)
-      const refusals = exits.flatMap((exit) => {
-        const error = Exit.isFailure(exit) ? exit.cause.reasons[0] : undefined
-        return error?._tag === "Fail" ? [error.error._tag] : []
-      })
-      assert.deepStrictEqual(
-        refusals,
-        Array.from({ length: 15 }, () => "ApprovalSettled")
-      )
-      const all = yield* H.ended(run)
-      assert.strictEqual(H.count(all, "ApprovalDecided"), 1)
-      assert.isAtMost(ran.length, 1)
-      assert.strictEqual(ran.length, H.outcome(all)?._tag === "Value" ? 1 : 0)
-    }).pipe(Effect.provide(layer))
-  })
+  it.live(
+    "SM-56 is made once: of sixteen at once one is accepted, and fifteen are refused with it",
+    () => {
+      const { layer, ran } = gated()
+      return Effect.gen(function* () {
+        const run = yield* H.send("hello")
+        const { approval } = yield* H.question(run)
+        const exits = yield* Effect.forEach(
+          Array.from({ length: 16 }, (_, i) => (i % 2 === 0 ? H.approve : H.deny)),
+          (decision) => Effect.exit(Effect.andThen(Effect.yieldNow, H.decide(approval, decision))),
+          { concurrency: "unbounded" }
+        )
+        assert.strictEqual(exits.filter(Exit.isSuccess).length, 1)
+        const refusals = exits.flatMap((exit) => {
+          const error = Exit.isFailure(exit) ? exit.cause.reasons[0] : undefined
+          return error?._tag === "Fail" ? [error.error._tag] : []
+        })
+        assert.deepStrictEqual(
+          refusals,
+          Array.from({ length: 15 }, () => "ApprovalSettled")
+        )
+        const all = yield* H.ended(run)
+        assert.strictEqual(H.count(all, "ApprovalDecided"), 1)
+        assert.isAtMost(ran.length, 1)
+        assert.strictEqual(ran.length, H.outcome(all)?._tag === "Value" ? 1 : 0)
+      }).pipe(Effect.provide(layer))
+    }
+  )
 
-  it.live("ST-33 for an unknown or settled question changes nothing and says so", () => {
+  it.live("ST-33 on an unknown or settled question is refused and changes nothing", () => {
     const { layer, ran } = gated()
     return Effect.gen(function* () {
       const run = yield* H.send("hello")
@@ -82,7 +85,7 @@ describe("a decision", () => {
   refuses("is refused to a customer", [], ["customer"])
   refuses("is refused to an approver where the tool wants an operator", ["operator"], ["approver"])
 
-  it.live("is allowed to whom the tool names, and their name is kept", () => {
+  it.live("is allowed to the roles that the tool names, and its maker's name is kept", () => {
     const { layer, ran } = gated({ approvers: ["operator"] })
     return Effect.gen(function* () {
       const run = yield* H.send("hello")
@@ -95,7 +98,7 @@ describe("a decision", () => {
     }).pipe(Effect.provide(layer))
   })
 
-  it.live("of another tenant finds no question, not even for its administrator", () => {
+  it.live("of another tenant finds no question, even for an administrator", () => {
     const { layer, ran } = gated()
     return Effect.gen(function* () {
       const run = yield* H.send("hello")

@@ -105,7 +105,7 @@ describe("a budget", () => {
     }).pipe(Effect.provide(H.layer({ tools: look, script: [dear, text("done")] })))
   )
 
-  it.live("stops the run before the turn that it cannot pay, without a tenth lost", () =>
+  it.live("stops the run before the turn that it cannot pay, exact to the last decimal", () =>
     Effect.gen(function* () {
       const all = yield* H.ended(yield* H.send("hello"))
       assert.strictEqual(H.count(all, "ModelTurned"), 3)
@@ -118,7 +118,7 @@ describe("a budget", () => {
     )
   )
 
-  it.live("a cost that nobody knows breaches a cost limit, and is never taken for free", () =>
+  it.live("an unknown cost breaches a cost limit, and does not count as zero", () =>
     Effect.gen(function* () {
       const all = yield* H.ended(yield* H.send("hello"))
       assert.strictEqual(H.count(all, "ModelTurned"), 1)
@@ -208,7 +208,7 @@ describe("a budget", () => {
   })
 })
 
-describe("a limit that asks", () => {
+describe("a limit whose breach needs an approval", () => {
   const asking = (limits: Partial<RunLimits>, script: H.Options["script"] = () => dear) => ({
     tools: look,
     script,
@@ -237,7 +237,7 @@ describe("a limit that asks", () => {
     }).pipe(Effect.provide(H.layer(asking({ steps_max: 2, extend_by: { steps_max: 3 } }))))
   )
 
-  it.live("a denial ends the run with the limit's reason, and who said so", () =>
+  it.live("a denial ends the run with the limit's reason and who denied it", () =>
     Effect.gen(function* () {
       const run = yield* H.send("hello")
       const { approval } = yield* H.question(run)
@@ -250,26 +250,28 @@ describe("a limit that asks", () => {
     }).pipe(Effect.provide(runtime(asking({ cost_max: "0.2" }))))
   )
 
-  it.live("a decision that is neither yes nor no is refused, and the question stays", () =>
-    Effect.gen(function* () {
-      const run = yield* H.send("hello")
-      const { approval } = yield* H.question(run)
-      const refused = yield* Effect.flip(
-        H.decide(approval, { _tag: "RequestRevision", note: "less" })
-      )
-      assert.deepInclude(refused, {
-        _tag: "DecisionUnfit",
-        decision: "RequestRevision",
-        fits: ["Approve", "Deny"]
-      })
-      assert.strictEqual((yield* H.pending).length, 1)
-      yield* H.decide(approval, H.deny)
-      const settled = yield* Effect.flip(H.decide(approval, H.approve))
-      assert.strictEqual((settled as { readonly _tag: string })._tag, "ApprovalSettled")
-    }).pipe(Effect.provide(H.layer(asking({ tokens_max: 100 }))))
+  it.live(
+    "a decision that is neither an approval nor a denial is refused, and the question stays open",
+    () =>
+      Effect.gen(function* () {
+        const run = yield* H.send("hello")
+        const { approval } = yield* H.question(run)
+        const refused = yield* Effect.flip(
+          H.decide(approval, { _tag: "RequestRevision", note: "less" })
+        )
+        assert.deepInclude(refused, {
+          _tag: "DecisionUnfit",
+          decision: "RequestRevision",
+          fits: ["Approve", "Deny"]
+        })
+        assert.strictEqual((yield* H.pending).length, 1)
+        yield* H.decide(approval, H.deny)
+        const settled = yield* Effect.flip(H.decide(approval, H.approve))
+        assert.strictEqual((settled as { readonly _tag: string })._tag, "ApprovalSettled")
+      }).pipe(Effect.provide(H.layer(asking({ tokens_max: 100 }))))
   )
 
-  it.live("nobody without the role may extend it", () =>
+  it.live("only a person with its role may extend it", () =>
     Effect.gen(function* () {
       const run = yield* H.send("hello")
       const { approval } = yield* H.question(run)
@@ -281,7 +283,7 @@ describe("a limit that asks", () => {
     }).pipe(Effect.provide(H.layer(asking({ steps_max: 1 }))))
   )
 
-  it.live("a cancel closes its question", () =>
+  it.live("its question is closed when the run is cancelled", () =>
     Effect.gen(function* () {
       const run = yield* H.send("hello")
       yield* H.question(run)
@@ -293,7 +295,7 @@ describe("a limit that asks", () => {
     }).pipe(Effect.provide(H.layer(asking({ steps_max: 1 }))))
   )
 
-  it.live("the question outlives its process, and what was extended stays extended", () =>
+  it.live("its question and its extension outlive the process", () =>
     Effect.gen(function* () {
       const options = asking({ steps_max: 2, extend_by: { steps_max: 1 } })
       const first = yield* H.boot(options)
@@ -324,7 +326,7 @@ describe("a limit of time", () => {
     )
   )
 
-  it.live("with answer, the turn that hangs is asked for anew, without tools", () =>
+  it.live("with answer, a turn that hangs is requested again, without tools", () =>
     Effect.gen(function* () {
       const all = yield* H.ended(yield* H.send("hello"))
       assert.deepInclude(H.end(all), { status: "complete", text: "in short" })
@@ -340,7 +342,7 @@ describe("a limit of time", () => {
     )
   )
 
-  it.live("time in which a run waits only for a person does not count", () =>
+  it.live("does not count the time in which a run waits only for a person", () =>
     Effect.gen(function* () {
       const run = yield* H.send("hello")
       const { approval } = yield* H.question(run)
@@ -359,7 +361,7 @@ describe("a limit of time", () => {
     )
   )
 
-  it.live("time goes on while no process has the run", () =>
+  it.live("counts the time in which no process has the run", () =>
     Effect.gen(function* () {
       const options = { tools: hangs, script: () => dear, agent: limited({ wall_ms_max: 300 }) }
       const first = yield* H.boot({ ...options, config: { drain_ms: 1 } })
@@ -376,7 +378,7 @@ describe("a limit of time", () => {
     }).pipe(Effect.scoped, Effect.provide(EphemeralStores.layer))
   )
 
-  it.live("with ask, an approval gives more of it", () =>
+  it.live("with ask, is extended by an approval", () =>
     Effect.gen(function* () {
       let n = 0
       const slow = H.reads(() => (++n === 1 ? Effect.as(Effect.sleep(120), 1) : Effect.succeed(2)))

@@ -60,7 +60,7 @@ const bounded = (more: Partial<Parameters<typeof AgentSpec.make>[0]> = {}) => ({
 
 describe("compaction", () => {
   it.live(
-    "a run of 60 long results stays within its bound, and its prompt changes only where it is cut",
+    "the prompt of a run of 60 long results stays within its bound, and changes only where it is cut",
     () =>
       Effect.gen(function* () {
         const events = yield* H.ended(yield* H.send("read all"))
@@ -85,7 +85,7 @@ describe("compaction", () => {
       }).pipe(Effect.provide(H.layer({ tools, script: reads(60), agent: bounded() })))
   )
 
-  it.live("a summary takes the place of what goes, and its tokens count", () =>
+  it.live("a summary replaces what is cut, and its tokens count", () =>
     Effect.gen(function* () {
       const events = yield* H.ended(yield* H.send("read all"))
       assert.deepInclude(H.end(events), { status: "complete", text: "read 20" })
@@ -115,7 +115,7 @@ describe("compaction", () => {
     )
   )
 
-  it.live("where the model gives no summary the prompt is truncated, and the event says why", () =>
+  it.live("without a summary from the model the prompt is truncated, and the event says why", () =>
     Effect.gen(function* () {
       const events = yield* H.ended(yield* H.send("read all"))
       assert.deepInclude(H.end(events), { status: "complete", text: "read 12" })
@@ -145,7 +145,7 @@ describe("compaction", () => {
       return whole.length > results_max ? tooLong : script(request)
     }
 
-  it.live("a prompt that the provider finds too long is cut once and asked again", () =>
+  it.live("a prompt that the provider refuses as too long is cut once and sent again", () =>
     Effect.gen(function* () {
       const events = yield* H.ended(yield* H.send("read all"))
       assert.deepInclude(H.end(events), { status: "complete", text: "read 9" })
@@ -185,7 +185,7 @@ describe("compaction of a conversation", () => {
     bounded({ history_tokens_max: 2_000, context_tokens_max: 50_000, compaction })
 
   for (const compaction of ["truncate", "summarise"] as const) {
-    it.live(`${compaction}: later runs begin at the last cut, in another process too`, () =>
+    it.live(`${compaction}: later runs begin after the last cut, in another process too`, () =>
       Effect.gen(function* () {
         const first = yield* H.boot({ script: talk, agent: agent(compaction) })
         for (let n = 1; n <= 9; n++)

@@ -19,17 +19,19 @@ const echo: H.Options["script"] = ({ transcript }) => {
 }
 
 describe("a conversation", () => {
-  it.live("ST-02 SA-40 a second message sees the first turn, of its own conversation only", () =>
-    Effect.gen(function* () {
-      yield* H.ended(yield* H.send("one"))
-      yield* H.ended(yield* H.send("other", "c-2"), "c-2")
-      yield* H.ended(yield* H.send("two"))
-      const asked = yield* H.requests
-      assert.deepStrictEqual(asked.map(said), [[], [], ["one", "heard one"]])
-    }).pipe(Effect.provide(H.layer({ script: echo })))
+  it.live(
+    "ST-02 SA-40 shows the first message's turn to the second, of its own conversation only",
+    () =>
+      Effect.gen(function* () {
+        yield* H.ended(yield* H.send("one"))
+        yield* H.ended(yield* H.send("other", "c-2"), "c-2")
+        yield* H.ended(yield* H.send("two"))
+        const asked = yield* H.requests
+        assert.deepStrictEqual(asked.map(said), [[], [], ["one", "heard one"]])
+      }).pipe(Effect.provide(H.layer({ script: echo })))
   )
 
-  it.live("SA-42 goes on in another process, which knew nothing of it", () =>
+  it.live("SA-42 continues in another process, from the store alone", () =>
     Effect.gen(function* () {
       const first = yield* H.boot({ script: echo })
       yield* first.run(Effect.flatMap(H.send("one"), H.ended))
@@ -41,7 +43,7 @@ describe("a conversation", () => {
     }).pipe(Effect.provide(EphemeralStores.layer))
   )
 
-  it.live("ST-03 two conversations have each their own events, in order", () =>
+  it.live("ST-03 has its own events in order, beside another conversation", () =>
     Effect.gen(function* () {
       const [a, b] = yield* Effect.all([H.send("a", "c-a"), H.send("b", "c-b")])
       const ofA = yield* H.ended(a!, "c-a")
@@ -51,7 +53,7 @@ describe("a conversation", () => {
     }).pipe(Effect.provide(H.layer({ script: echo })))
   )
 
-  it.live("shows a model no more of the past than the budget, and never half a run", () =>
+  it.live("shows a model no more of its history than the budget, in whole runs", () =>
     Effect.gen(function* () {
       for (const word of ["a", "b", "c"]) yield* H.ended(yield* H.send(`${word} `.repeat(100)))
       yield* H.ended(yield* H.send("last"))
@@ -64,7 +66,7 @@ describe("a conversation", () => {
     }).pipe(Effect.provide(H.layer({ script: echo, agent: { history_tokens_max: 600 } })))
   )
 
-  it.live("a new process shows a model the same past as the old one", () => {
+  it.live("shows a model the same history in a new process", () => {
     const agent = { history_tokens_max: 600 }
     return Effect.gen(function* () {
       const first = yield* H.boot({ script: echo, agent })
@@ -79,7 +81,7 @@ describe("a conversation", () => {
     }).pipe(Effect.provide(EphemeralStores.layer))
   })
 
-  it.live("handles 1,000 messages to one address in their order, one at a time", () => {
+  it.live("handles 1,000 messages in their order, one at a time", () => {
     let now = 0
     let most = 0
     return Effect.gen(function* () {
@@ -111,28 +113,31 @@ describe("a conversation", () => {
     )
   })
 
-  it.live("refuses a message beyond the mailbox's bound, and takes one when there is room", () => {
-    const gate = Deferred.makeUnsafe<void>()
-    return Effect.gen(function* () {
-      const first = yield* H.send("one")
-      yield* H.send("two")
-      const full = yield* Effect.flip(H.send("three"))
-      assert.deepInclude(full, { _tag: "MailboxFull", waiting_max: 2 })
-      yield* Deferred.succeed(gate, undefined)
-      yield* H.ended(first)
-      yield* H.ended(yield* H.send("three"))
-    }).pipe(
-      Effect.provide(
-        H.layer({
-          agent: { mailbox_max: 2 },
-          script: () => Effect.as(Deferred.await(gate), text("ok"))
-        })
+  it.live(
+    "refuses a message beyond the mailbox's bound, and accepts one when there is room",
+    () => {
+      const gate = Deferred.makeUnsafe<void>()
+      return Effect.gen(function* () {
+        const first = yield* H.send("one")
+        yield* H.send("two")
+        const full = yield* Effect.flip(H.send("three"))
+        assert.deepInclude(full, { _tag: "MailboxFull", waiting_max: 2 })
+        yield* Deferred.succeed(gate, undefined)
+        yield* H.ended(first)
+        yield* H.ended(yield* H.send("three"))
+      }).pipe(
+        Effect.provide(
+          H.layer({
+            agent: { mailbox_max: 2 },
+            script: () => Effect.as(Deferred.await(gate), text("ok"))
+          })
+        )
       )
-    )
-  })
+    }
+  )
 
   it.live(
-    "keeps 1,000 of 10,000 messages for one busy address, refuses the rest, and serves others",
+    "keeps 1,000 of 10,000 messages while it is busy, refuses the rest, and delays no other conversation",
     () => {
       const gate = Deferred.makeUnsafe<void>()
       return Effect.gen(function* () {
@@ -166,7 +171,7 @@ describe("a conversation", () => {
     }
   )
 
-  it.live("refuses a second message where the agent's mailbox rejects", () => {
+  it.live("refuses a second message where the agent's mailbox is `reject`", () => {
     const gate = Deferred.makeUnsafe<void>()
     return Effect.gen(function* () {
       const first = yield* H.send("one")
@@ -184,7 +189,7 @@ describe("a conversation", () => {
     )
   })
 
-  it.live("cancels what it does for a second message where the agent's mailbox interrupts", () =>
+  it.live("cancels its run for a second message where the agent's mailbox is `interrupt`", () =>
     Effect.gen(function* () {
       const first = yield* H.send("one")
       yield* H.question(first)
@@ -211,7 +216,7 @@ describe("a conversation", () => {
     )
   )
 
-  it.live("refuses a message of 10 MB by its type, and the service goes on", () =>
+  it.live("refuses a message of 10 MB with a typed error, and the service goes on", () =>
     Effect.gen(function* () {
       const large = yield* Effect.flip(H.send("x".repeat(10_000_000)))
       assert.deepInclude(large, { _tag: "MessageTooLarge", bytes_max: 1_000_000 })
@@ -262,7 +267,7 @@ describe("a conversation", () => {
     )
   )
 
-  it.live("refuses an agent that nobody knows, and names those that there are", () =>
+  it.live("refuses an unknown agent, and names the existing ones", () =>
     Effect.gen(function* () {
       const runtime = yield* AgentRuntime
       const error = yield* Effect.flip(
@@ -273,28 +278,36 @@ describe("a conversation", () => {
     }).pipe(Effect.provide(H.layer({ script: [] })))
   )
 
-  it.live("SA-15 a conversation is begun by whom its first message says, or by its sender", () =>
-    Effect.gen(function* () {
-      const agents = yield* AgentRuntime
-      const store = yield* ConversationStore
-      const begin = Effect.fnUntraced(function* (role: "customer" | "operator", more: object = {}) {
-        const sender = new Principal({ id: "sender", tenant: H.tenant, roles: [role] })
-        const { task } = yield* agents.send({ agent: H.agentName, text: "hello", ...more }, sender)
-        return yield* store.get(H.tenant, task.conversation)
-      })
-      const begun = [
-        yield* begin("customer"),
-        yield* begin("operator"),
-        yield* begin("operator", { initiated_by: "agent" })
-      ]
-      assert.deepStrictEqual(
-        begun.map((each) => each?.initiated_by),
-        ["customer", "system", "agent"]
-      )
-    }).pipe(Effect.provide(H.layer({ script: echo })))
+  it.live(
+    "SA-15 is begun by the principal that its first message names, or else by its sender",
+    () =>
+      Effect.gen(function* () {
+        const agents = yield* AgentRuntime
+        const store = yield* ConversationStore
+        const begin = Effect.fnUntraced(function* (
+          role: "customer" | "operator",
+          more: object = {}
+        ) {
+          const sender = new Principal({ id: "sender", tenant: H.tenant, roles: [role] })
+          const { task } = yield* agents.send(
+            { agent: H.agentName, text: "hello", ...more },
+            sender
+          )
+          return yield* store.get(H.tenant, task.conversation)
+        })
+        const begun = [
+          yield* begin("customer"),
+          yield* begin("operator"),
+          yield* begin("operator", { initiated_by: "agent" })
+        ]
+        assert.deepStrictEqual(
+          begun.map((each) => each?.initiated_by),
+          ["customer", "system", "agent"]
+        )
+      }).pipe(Effect.provide(H.layer({ script: echo })))
   )
 
-  it.live("keeps messages and answers in order under one conversation", () =>
+  it.live("keeps its messages and answers in order", () =>
     Effect.gen(function* () {
       yield* H.ended(yield* H.send("one"))
       yield* H.ended(yield* H.send("two"))

@@ -19,7 +19,7 @@ const look = H.reads((n) => Effect.succeed(n))
 const ask = (name: string, task = "find out") => call(`ask_${name}`, { task })
 
 describe("a supervisor and its specialists", () => {
-  it.live("SA-07 delegates to two at once in frames of the same run, and writes one answer", () =>
+  it.live("SA-07 run two delegations at once in frames of the same run, with one answer", () =>
     Effect.gen(function* () {
       const all = yield* H.ended(yield* H.send("hello"))
       const opened = all.filter((event) => event._tag === "FrameOpened")
@@ -58,7 +58,7 @@ describe("a supervisor and its specialists", () => {
   )
 
   it.live(
-    "SA-07 is refused a third delegation in one turn, and may delegate again in the next",
+    "SA-07 have a third delegation in one turn refused, and one in the next turn allowed",
     () =>
       Effect.gen(function* () {
         const all = yield* H.ended(yield* H.send("hello"))
@@ -87,7 +87,7 @@ describe("a supervisor and its specialists", () => {
       )
   )
 
-  it.live("SA-13 cannot delegate to a specialist without tools: it is left out", () =>
+  it.live("SA-13 leave out a specialist without tools", () =>
     Effect.gen(function* () {
       const all = yield* H.ended(yield* H.send("hello"))
       const [first, second] = yield* H.requests
@@ -110,7 +110,7 @@ describe("a supervisor and its specialists", () => {
   )
 
   it.effect(
-    "a question in a specialist's frame outlives its resident run, and the frame continues",
+    "keep a question in a specialist's frame while the run is parked, and the frame continues after it",
     () => {
       const ran: Array<number> = []
       return Effect.gen(function* () {
@@ -146,7 +146,7 @@ describe("a supervisor and its specialists", () => {
     }
   )
 
-  it.live("a specialist whose model fails is a failed call of the supervisor, and no more", () =>
+  it.live("turn a failure of a specialist's model into a failed call of the supervisor", () =>
     Effect.gen(function* () {
       const all = yield* H.ended(yield* H.send("hello"))
       const own = (yield* H.requests).filter(({ frame }) => frame === "0")
@@ -171,7 +171,7 @@ describe("a supervisor and its specialists", () => {
     )
   )
 
-  it.live("turns of all frames count against one limit", () =>
+  it.live("count the turns of all frames against one limit", () =>
     Effect.gen(function* () {
       const all = yield* H.ended(yield* H.send("hello"))
       assert.strictEqual(H.count(all, "ModelTurned"), 5)
@@ -196,7 +196,7 @@ describe("a supervisor and its specialists", () => {
     )
   )
 
-  it.live("a cancel closes what waits in every frame", () =>
+  it.live("have the questions of every frame closed by a cancel", () =>
     Effect.gen(function* () {
       const run = yield* H.send("hello")
       yield* H.happened(run, "ApprovalRequested", 2)

@@ -58,7 +58,7 @@ const test = <A, E>(
 
 describe("processes that host different agents", () => {
   test(
-    "each runs the messages of its own agents, however many there are of another's",
+    "run the messages of their own agents, however many wait for another's",
     Effect.gen(function* () {
       const a = yield* H.boot(says("a"))
       const b = yield* H.boot(says("b"))
@@ -77,7 +77,7 @@ describe("processes that host different agents", () => {
   )
 
   test(
-    "a message that nobody hosts waits, without a try, until a process has its agent",
+    "leave a message of an agent that none of them hosts waiting, without a try, until a process hosts it",
     Effect.gen(function* () {
       const outbox = yield* Outbox
       // Accepted, and not delivered: its relay stopped first.
@@ -100,7 +100,7 @@ describe("processes that host different agents", () => {
   )
 
   test(
-    "a run that was begun is left to its host, and waits for it",
+    "leave a run to the process that hosts its agent, and it waits for that",
     Effect.gen(function* () {
       const gone = yield* H.boot(hosting("c", { tools: { pay: H.reads(() => Effect.never) } }))
       const run = yield* gone.run(send("c", "c-1"))
@@ -120,7 +120,7 @@ describe("processes that host different agents", () => {
   )
 
   test(
-    "a process decides for a run that it does not host, and the host goes on",
+    "decide questions of runs that they do not host, and the host continues the run",
     Effect.gen(function* () {
       const host = yield* H.boot(hosting("c"))
       const run = yield* host.run(send("c", "c-1"))
@@ -133,7 +133,7 @@ describe("processes that host different agents", () => {
   )
 
   test(
-    "a decision on a run that nobody hosts is kept for its next host",
+    "keep a decision on a run that none of them hosts for its next host",
     Effect.gen(function* () {
       const gone = yield* H.boot(hosting("c"))
       const run = yield* gone.run(send("c", "c-1"))
@@ -154,7 +154,7 @@ describe("processes that host different agents", () => {
   )
 
   test(
-    "a process cancels a run that it does not host, begun or not, and it ends at once",
+    "cancel a run that they do not host, begun or not, and it ends at once",
     Effect.gen(function* () {
       const journal = yield* RunJournal
       const gone = yield* H.boot(hosting("c"))

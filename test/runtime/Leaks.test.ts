@@ -39,7 +39,7 @@ describe("memory of a runtime", () => {
     )
   )
 
-  it.live("a stop lets a step on its way end, journals it, and gives up its lease", () => {
+  it.live("a stop waits for a step in progress, journals it, and releases its lease", () => {
     const gate = Deferred.makeUnsafe<void>()
     const options: H.Options = {
       tools: { slow: H.reads((n) => Effect.as(Deferred.await(gate), n)) },

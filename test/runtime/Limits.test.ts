@@ -14,7 +14,7 @@ const limited = (limits: Parameters<typeof RunLimits.make>[0]) => ({
 })
 
 describe("a run's limits", () => {
-  it.live("ST-22 ST-23 stops a run that never answers after 25 steps, with a typed reason", () =>
+  it.live("ST-22 ST-23 stop a run without an answer after 25 steps, with a typed reason", () =>
     Effect.gen(function* () {
       const run = yield* H.send("hello")
       const all = yield* H.ended(run)
@@ -26,7 +26,7 @@ describe("a run's limits", () => {
     }).pipe(Effect.provide(H.layer({ tools: look, script: forever })))
   )
 
-  it.live("ST-22 stops at the limit that its agent declares", () =>
+  it.live("ST-22 stop at the number of steps that the agent declares", () =>
     Effect.gen(function* () {
       const all = yield* H.ended(yield* H.send("hello"))
       assert.strictEqual(H.count(all, "ModelTurned"), 3)
@@ -36,7 +36,7 @@ describe("a run's limits", () => {
     )
   )
 
-  it.live("on_breach answer gives one turn more, without tools", () =>
+  it.live("with on_breach answer, give one more turn, without tools", () =>
     Effect.gen(function* () {
       const all = yield* H.ended(yield* H.send("hello"))
       assert.strictEqual(H.count(all, "ModelTurned"), 4)
@@ -57,7 +57,7 @@ describe("a run's limits", () => {
     )
   )
 
-  it.live("a call in the turn that has no tools is dropped, and the run ends", () =>
+  it.live("drop a call in the turn without tools, and the run ends", () =>
     Effect.gen(function* () {
       const all = yield* H.ended(yield* H.send("hello"))
       assert.strictEqual(H.count(all, "ModelTurned"), 4)
@@ -74,7 +74,7 @@ describe("a run's limits", () => {
     )
   )
 
-  it.live("refuses writes beyond writes_max, and goes on", () => {
+  it.live("refuse writes beyond writes_max, and the run goes on", () => {
     let written = 0
     return Effect.gen(function* () {
       const all = yield* H.ended(yield* H.send("hello"))
@@ -95,7 +95,7 @@ describe("a run's limits", () => {
     )
   })
 
-  it.live("refuses questions beyond questions_max without asking", () =>
+  it.live("refuse calls whose questions are beyond questions_max", () =>
     Effect.gen(function* () {
       const run = yield* H.send("hello")
       yield* H.decide((yield* H.question(run)).approval, H.approve)
@@ -113,7 +113,7 @@ describe("a run's limits", () => {
     )
   )
 
-  it.live("stops at the number of tokens that the model reports", () =>
+  it.live("stop at the number of tokens that the model reports", () =>
     Effect.gen(function* () {
       const all = yield* H.ended(yield* H.send("hello"))
       assert.strictEqual(H.count(all, "ModelTurned"), 2)

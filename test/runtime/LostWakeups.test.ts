@@ -36,7 +36,7 @@ const isOver = (run: Parameters<typeof H.events>[0]) =>
   Effect.map(H.events(run), (all) => H.count(all, "RunEnded") === 1)
 
 describe("a wakeup between processes that is lost", () => {
-  it.effect("of a decision: the run goes on at the next sweep, though it is resident", () =>
+  it.effect("of a decision is made up for at the next sweep, though the run is resident", () =>
     Effect.gen(function* () {
       const owner = yield* deaf(asking())
       const run = yield* owner.run(H.send("hello"))
@@ -51,40 +51,44 @@ describe("a wakeup between processes that is lost", () => {
     }).pipe(Effect.provide(EphemeralStores.layer))
   )
 
-  it.effect("of a cancel: work in flight is interrupted once wakeups arrive again", () => {
-    const begun = Deferred.makeUnsafe<void>()
-    let interrupted = false
-    const options: H.Options = {
-      tools: {
-        slow: H.reads(() =>
-          Effect.onInterrupt(Effect.andThen(Deferred.succeed(begun, undefined), Effect.never), () =>
-            Effect.sync(() => void (interrupted = true))
+  it.effect(
+    "of a cancel is made up for once wakeups arrive again: work in flight is interrupted",
+    () => {
+      const begun = Deferred.makeUnsafe<void>()
+      let interrupted = false
+      const options: H.Options = {
+        tools: {
+          slow: H.reads(() =>
+            Effect.onInterrupt(
+              Effect.andThen(Deferred.succeed(begun, undefined), Effect.never),
+              () => Effect.sync(() => void (interrupted = true))
+            )
           )
-        )
-      },
-      script: () => call("slow", { n: 1 }),
-      config
+        },
+        script: () => call("slow", { n: 1 }),
+        config
+      }
+      return Effect.gen(function* () {
+        let heard: (run: undefined) => void = () => {}
+        const owner = yield* H.withJournal(H.boot(options), () => ({
+          amended: (listener) => Effect.sync(() => void (heard = listener))
+        }))
+        const run = yield* owner.run(H.send("hello"))
+        yield* owner.run(H.happened(run, "ModelTurned"))
+        yield* Deferred.await(begun)
+        const other = yield* idle(options)
+        yield* other.run(AgentRuntime.use((runtime) => runtime.interrupt(run, H.alice, "enough")))
+        yield* TestClock.adjust(sweep_ms)
+        assert.isFalse(interrupted)
+        heard(undefined)
+        yield* TestClock.adjust(1)
+        assert.isTrue(interrupted)
+        assert.deepInclude(H.end(yield* H.events(run)), { status: "cancelled" })
+      }).pipe(Effect.provide(EphemeralStores.layer))
     }
-    return Effect.gen(function* () {
-      let heard: (run: undefined) => void = () => {}
-      const owner = yield* H.withJournal(H.boot(options), () => ({
-        amended: (listener) => Effect.sync(() => void (heard = listener))
-      }))
-      const run = yield* owner.run(H.send("hello"))
-      yield* owner.run(H.happened(run, "ModelTurned"))
-      yield* Deferred.await(begun)
-      const other = yield* idle(options)
-      yield* other.run(AgentRuntime.use((runtime) => runtime.interrupt(run, H.alice, "enough")))
-      yield* TestClock.adjust(sweep_ms)
-      assert.isFalse(interrupted)
-      heard(undefined)
-      yield* TestClock.adjust(1)
-      assert.isTrue(interrupted)
-      assert.deepInclude(H.end(yield* H.events(run)), { status: "cancelled" })
-    }).pipe(Effect.provide(EphemeralStores.layer))
-  })
+  )
 
-  it.effect("of a cancel: the message behind it begins at the next sweep", () => {
+  it.effect("of a cancel is made up for at the next sweep: the next message begins", () => {
     const script: H.Options["script"] = ({ transcript }) =>
       JSON.stringify(transcript).includes("first") ? call("slow", { n: 1 }) : text("done")
     const options: H.Options = { tools: { slow: H.reads(() => Effect.never) }, script, config }
@@ -101,35 +105,38 @@ describe("a wakeup between processes that is lost", () => {
     }).pipe(Effect.provide(EphemeralStores.layer))
   })
 
-  it.effect("of a decision beside a call that runs: the call goes on at the next sweep", () => {
-    const gate = Deferred.makeUnsafe<void>()
-    let paid = 0
-    const options: H.Options = {
-      tools: {
-        slow: H.reads((n) => Effect.as(Deferred.await(gate), n)),
-        pay: H.asks((n) => Effect.sync(() => (paid++, n)))
-      },
-      script: ({ transcript }) =>
-        transcript.length === 1
-          ? calls([call("slow", { n: 1 }), call("pay", { n: 2 })])
-          : text("done"),
-      config
+  it.effect(
+    "of a decision beside a running call is made up for at the next sweep: the decided call runs",
+    () => {
+      const gate = Deferred.makeUnsafe<void>()
+      let paid = 0
+      const options: H.Options = {
+        tools: {
+          slow: H.reads((n) => Effect.as(Deferred.await(gate), n)),
+          pay: H.asks((n) => Effect.sync(() => (paid++, n)))
+        },
+        script: ({ transcript }) =>
+          transcript.length === 1
+            ? calls([call("slow", { n: 1 }), call("pay", { n: 2 })])
+            : text("done"),
+        config
+      }
+      return Effect.gen(function* () {
+        const owner = yield* deaf(options)
+        const run = yield* owner.run(H.send("hello"))
+        const { approval } = yield* owner.run(H.question(run))
+        const other = yield* idle(options)
+        yield* other.run(H.decide(approval, H.approve))
+        yield* TestClock.adjust(sweep_ms)
+        assert.strictEqual(paid, 1)
+        yield* Deferred.succeed(gate, undefined)
+        assert.deepInclude(H.end(yield* owner.run(H.ended(run))), { status: "complete" })
+      }).pipe(Effect.provide(EphemeralStores.layer))
     }
-    return Effect.gen(function* () {
-      const owner = yield* deaf(options)
-      const run = yield* owner.run(H.send("hello"))
-      const { approval } = yield* owner.run(H.question(run))
-      const other = yield* idle(options)
-      yield* other.run(H.decide(approval, H.approve))
-      yield* TestClock.adjust(sweep_ms)
-      assert.strictEqual(paid, 1)
-      yield* Deferred.succeed(gate, undefined)
-      assert.deepInclude(H.end(yield* owner.run(H.ended(run))), { status: "complete" })
-    }).pipe(Effect.provide(EphemeralStores.layer))
-  })
+  )
 
   it.effect(
-    "of a run that another process took and ended: the message behind it begins at the next sweep",
+    "of a run that another process took and ended is made up for at the next sweep: the next message begins",
     () =>
       Effect.gen(function* () {
         let beats = 0

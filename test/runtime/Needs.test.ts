@@ -68,7 +68,7 @@ const left = Effect.fnUntraced(function* (
 
 describe("a run whose specialist is at work", () => {
   test(
-    "waits for a process that hosts both, is listed, and holds up no message of another",
+    "waits for a process that hosts both, is listed, and delays no other conversation",
     Effect.gen(function* () {
       const run = yield* left(first(hangs), "FrameOpened")
       const next = yield* H.boot(second)
@@ -125,7 +125,7 @@ describe("a run whose specialist is at work", () => {
   )
 
   test(
-    "goes on without its host once its specialist has answered",
+    "continues in a process without the specialist once the specialist has answered",
     Effect.gen(function* () {
       const gone = yield* H.boot(
         first(reads, {
@@ -183,7 +183,7 @@ describe("a run of an agent that has changed", () => {
   )
 
   test(
-    "ends where an operator cancels it, in a process of another version",
+    "is cancelled by an operator in a process of another version",
     Effect.gen(function* () {
       const run = yield* left(version("One.", hangs), "ModelTurned")
       const next = yield* H.boot(version("Two.", reads))
@@ -207,7 +207,7 @@ describe("a call that was lost on its way to a tool", () => {
   const pays = (_: number, { key }: CallContext) => Effect.sync(() => keys.push(key))
 
   test(
-    "is sent again only to the version that it was sent to",
+    "is sent again only to the tool's version that it was sent to",
     Effect.gen(function* () {
       const gone = yield* H.boot(paying("1", () => Effect.never))
       const run = yield* gone.run(H.send("hello"))

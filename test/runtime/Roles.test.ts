@@ -69,49 +69,43 @@ const two = (body: H.Body, more?: Partial<H.Options>): H.Options => ({
 })
 
 describe("the groups of a role", () => {
-  it.live(
-    "SM-83 a sender is shown the tools of its roles, and a call of any other is refused",
-    () => {
-      const { body, ran } = counted()
-      return Effect.gen(function* () {
-        const all = yield* H.ended(yield* H.send("hello", "c-1", narrow))
-        assert.deepStrictEqual(rolesIn(all), [["operator"]])
-        assert.deepStrictEqual(reasons(all), ["Value", "ROLE_DENIED"])
-        assert.deepStrictEqual(ran, [1])
-        assert.deepInclude(failures(all)[0], {
-          class: "ToolPolicyError",
-          kind: "permission",
-          message:
-            '"bash" is a tool of the group "inspect", which is not for whoever sent the message (operator).'
-        })
-        yield* H.ended(yield* H.send("hello", "c-2", wide), "c-2")
-        assert.deepStrictEqual(ran, [1, 1, 2])
-        const shown = (yield* H.requests)
-          .filter(({ step }) => step === 1)
-          .map(({ tools }) => tools.map(({ name }) => name))
-        assert.deepStrictEqual(shown, [["lookup"], ["lookup", "bash"]])
-      }).pipe(Effect.provide(H.layer(two(body))))
-    }
-  )
+  it.live("SM-83 give a sender the tools of its roles, and a call of any other is refused", () => {
+    const { body, ran } = counted()
+    return Effect.gen(function* () {
+      const all = yield* H.ended(yield* H.send("hello", "c-1", narrow))
+      assert.deepStrictEqual(rolesIn(all), [["operator"]])
+      assert.deepStrictEqual(reasons(all), ["Value", "ROLE_DENIED"])
+      assert.deepStrictEqual(ran, [1])
+      assert.deepInclude(failures(all)[0], {
+        class: "ToolPolicyError",
+        kind: "permission",
+        message:
+          '"bash" is a tool of the group "inspect", which is not for whoever sent the message (operator).'
+      })
+      yield* H.ended(yield* H.send("hello", "c-2", wide), "c-2")
+      assert.deepStrictEqual(ran, [1, 1, 2])
+      const shown = (yield* H.requests)
+        .filter(({ step }) => step === 1)
+        .map(({ tools }) => tools.map(({ name }) => name))
+      assert.deepStrictEqual(shown, [["lookup"], ["lookup", "bash"]])
+    }).pipe(Effect.provide(H.layer(two(body))))
+  })
 
-  it.live(
-    "a sender whose roles are not named has no tools, and an admin has those of the staff",
-    () => {
-      const { body, ran } = counted()
-      return Effect.gen(function* () {
-        const sent = yield* begin(customer)
-        const none = yield* H.ended(sent.id, sent.conversation)
-        assert.deepStrictEqual(reasons(none), ["ROLE_DENIED", "ROLE_DENIED"])
-        assert.deepStrictEqual((yield* H.requests)[0]?.tools, [])
-        const admin = yield* H.ended(yield* H.send("hello", "c-2", H.alice), "c-2")
-        assert.deepStrictEqual(reasons(admin), ["Value", "Value"])
-        assert.lengthOf(ran, 2)
-        assert.isFalse(hasRole(["admin"], ["customer"]))
-      }).pipe(Effect.provide(H.layer(two(body))))
-    }
-  )
+  it.live("give a sender with other roles no tools, and an admin those of the staff", () => {
+    const { body, ran } = counted()
+    return Effect.gen(function* () {
+      const sent = yield* begin(customer)
+      const none = yield* H.ended(sent.id, sent.conversation)
+      assert.deepStrictEqual(reasons(none), ["ROLE_DENIED", "ROLE_DENIED"])
+      assert.deepStrictEqual((yield* H.requests)[0]?.tools, [])
+      const admin = yield* H.ended(yield* H.send("hello", "c-2", H.alice), "c-2")
+      assert.deepStrictEqual(reasons(admin), ["Value", "Value"])
+      assert.lengthOf(ran, 2)
+      assert.isFalse(hasRole(["admin"], ["customer"]))
+    }).pipe(Effect.provide(H.layer(two(body))))
+  })
 
-  it.live("a refused call is not told of the tool's arguments, nor shown its name", () => {
+  it.live("refuse a call without showing the tool's name or arguments", () => {
     const { body } = counted()
     return Effect.gen(function* () {
       const all = yield* H.ended(yield* H.send("hello", "c-1", narrow))
@@ -128,7 +122,7 @@ describe("the groups of a role", () => {
     )
   })
 
-  it.live("a message that waits is handled with the roles that its own sender had", () => {
+  it.live("apply to a waiting message with the roles that its own sender had", () => {
     const { body, ran } = counted()
     const gate = Deferred.makeUnsafe<void>()
     const slow: H.Body = (n) =>
@@ -146,68 +140,62 @@ describe("the groups of a role", () => {
     }).pipe(Effect.provide(H.layer(two(slow))))
   })
 
-  it.live(
-    "a specialist has its own groups, for the roles of whoever sent the run's message",
-    () => {
-      const { body, ran } = counted()
-      const digger = AgentSpec.make({
-        name: AgentName.make("digger"),
-        instructions: "Dig.",
-        tools: ["test.lookup@1", "test.bash@1"],
-        groups_by_role: { operator: ["inspect"] }
-      })
-      return Effect.gen(function* () {
-        const all = yield* H.ended(yield* H.send("hello", "c-1", narrow))
-        assert.deepStrictEqual(reasons(all), ["Value", "ROLE_DENIED", "Value"])
-        assert.deepStrictEqual(ran, [2])
-        const dug = (yield* H.requests).find(({ agent }) => agent === "digger")
-        assert.deepStrictEqual(
-          dug?.tools.map(({ name }) => name),
-          ["bash"]
-        )
-      }).pipe(
-        Effect.provide(
-          H.layer(
-            two(body, {
-              agents: [digger],
-              agent: { tools: [], specialists: [digger.name], groups_by_role: byRole },
-              script: {
-                "0": [call("ask_digger", { task: "dig" }), text("done")],
-                digger: [calls([call("lookup", { n: 1 }), call("bash", { n: 2 })]), text("dug")]
-              }
-            })
-          )
+  it.live("are a specialist's own, for the roles of the sender of the run's message", () => {
+    const { body, ran } = counted()
+    const digger = AgentSpec.make({
+      name: AgentName.make("digger"),
+      instructions: "Dig.",
+      tools: ["test.lookup@1", "test.bash@1"],
+      groups_by_role: { operator: ["inspect"] }
+    })
+    return Effect.gen(function* () {
+      const all = yield* H.ended(yield* H.send("hello", "c-1", narrow))
+      assert.deepStrictEqual(reasons(all), ["Value", "ROLE_DENIED", "Value"])
+      assert.deepStrictEqual(ran, [2])
+      const dug = (yield* H.requests).find(({ agent }) => agent === "digger")
+      assert.deepStrictEqual(
+        dug?.tools.map(({ name }) => name),
+        ["bash"]
+      )
+    }).pipe(
+      Effect.provide(
+        H.layer(
+          two(body, {
+            agents: [digger],
+            agent: { tools: [], specialists: [digger.name], groups_by_role: byRole },
+            script: {
+              "0": [call("ask_digger", { task: "dig" }), text("done")],
+              digger: [calls([call("lookup", { n: 1 }), call("bash", { n: 2 })]), text("dug")]
+            }
+          })
         )
       )
-    }
-  )
+    )
+  })
 
-  it.live(
-    "the roles are the run's: another process, which was told nothing else, keeps to them",
-    () => {
-      const { body, ran } = counted()
-      const options: H.Options = {
-        tools: { pay: H.asks(body, { group: "inspect" }), bash: H.reads(body, { group: "meta" }) },
-        agent: { groups_by_role: { operator: ["inspect"] } },
-        script: ({ step }) =>
-          step === 1 ? call("pay", { n: 1 }) : step === 2 ? call("bash", { n: 2 }) : text("done")
-      }
-      return Effect.gen(function* () {
-        const first = yield* H.boot(options)
-        const run = yield* first.run(H.send("hello", "c-1", wide))
-        const { approval } = yield* first.run(H.question(run))
-        yield* first.stop
-        const second = yield* H.boot(options)
-        // Who decides has another role than who asked, which changes nothing.
-        yield* second.run(H.decide(approval, H.approve, H.person("ann", ["approver"])))
-        const all = yield* second.run(H.ended(run))
-        assert.deepStrictEqual(reasons(all), ["Value", "ROLE_DENIED"])
-        assert.deepStrictEqual(ran, [1])
-      }).pipe(Effect.provide(EphemeralStores.layer))
+  it.live("are applied in another process from the roles in the run's journal alone", () => {
+    const { body, ran } = counted()
+    const options: H.Options = {
+      tools: { pay: H.asks(body, { group: "inspect" }), bash: H.reads(body, { group: "meta" }) },
+      agent: { groups_by_role: { operator: ["inspect"] } },
+      script: ({ step }) =>
+        step === 1 ? call("pay", { n: 1 }) : step === 2 ? call("bash", { n: 2 }) : text("done")
     }
-  )
+    return Effect.gen(function* () {
+      const first = yield* H.boot(options)
+      const run = yield* first.run(H.send("hello", "c-1", wide))
+      const { approval } = yield* first.run(H.question(run))
+      yield* first.stop
+      const second = yield* H.boot(options)
+      // Who decides has another role than who asked, which changes nothing.
+      yield* second.run(H.decide(approval, H.approve, H.person("ann", ["approver"])))
+      const all = yield* second.run(H.ended(run))
+      assert.deepStrictEqual(reasons(all), ["Value", "ROLE_DENIED"])
+      assert.deepStrictEqual(ran, [1])
+    }).pipe(Effect.provide(EphemeralStores.layer))
+  })
 
-  it.live("where no agent's groups go by role, every run has the one directory", () => {
+  it.live("cause one agent directory for all runs where no agent has groups by role", () => {
     const { body } = counted()
     return Effect.gen(function* () {
       const directory = yield* AgentDirectory
@@ -217,7 +205,7 @@ describe("the groups of a role", () => {
     }).pipe(Effect.provide(H.layer({ tools: { t: H.reads(body) }, script: [] })))
   })
 
-  it.live("runs of the same roles share their agents, so that gates are made once", () => {
+  it.live("are computed once for runs of the same roles, which share their gates", () => {
     const { body } = counted()
     return Effect.gen(function* () {
       const directory = yield* AgentDirectory
@@ -230,7 +218,7 @@ describe("the groups of a role", () => {
     }).pipe(Effect.provide(H.layer(two(body))))
   })
 
-  it.live("what cannot be right ends the start, and names it", () =>
+  it.live("end the start where they are invalid, with what is wrong", () =>
     Effect.gen(function* () {
       const { body } = counted()
       const wrong = H.layer(
@@ -267,7 +255,7 @@ describe("rules about roles", () => {
   const of = (roles: ReadonlyArray<Role> | undefined, what = "one") =>
     effectivePermission(policy, subject, { what }, false, roles)
 
-  it("a rule speaks of senders who have one of its roles, or of those who have none", () => {
+  it("match senders who have one of a rule's roles, or senders who have none of them", () => {
     assert.strictEqual(of(["operator"]), "allow")
     assert.strictEqual(of(["operator", "viewer"]), "allow")
     assert.strictEqual(of(["admin"]), "allow")
@@ -280,20 +268,20 @@ describe("rules about roles", () => {
     assert.strictEqual(of(["approver"], "all of it"), "ask")
   })
 
-  it("a rule with a role that nobody knows, or with none, makes a policy that asks", () => {
+  it("with an unknown role, or without any, make a policy that asks", () => {
     for (const roles of [["owner"], [], "operator"]) {
       const rules = [{ pattern: "refund", permission: "allow", roles }]
       assert.deepStrictEqual(policyOf({ mode: "allow", rules }), Policy.make({ mode: "ask" }))
     }
   })
 
-  it("a tool of which no rule about roles speaks has its answer before any call", () => {
+  it("leave the decision about other tools known before any call", () => {
     const other = { ...subject, name: "other" }
     assert.strictEqual(permissionFor(policy, other), "ask")
     assert.strictEqual(typeof permissionFor(policy, subject), "function")
   })
 
-  it.live("a call that a role may not make is refused, and says for whom", () => {
+  it.live("refuse a call that a role may not make, and name the role", () => {
     const { body, ran } = counted()
     return Effect.gen(function* () {
       const all = yield* H.ended(yield* H.send("hello", "c-1", narrow))
@@ -326,7 +314,7 @@ describe("rules about roles", () => {
     )
   })
 
-  it.live("a replay and a policy's dry run judge by the roles that the run had", () => {
+  it.live("apply to a replay and to a policy's dry run with the roles that the run had", () => {
     const { body } = counted()
     const options = two(body)
     const app: Replay.App<unknown, never> = {
@@ -352,7 +340,7 @@ describe("rules about roles", () => {
     }).pipe(Effect.provide(H.layer(options)))
   })
 
-  it.live("a run that began before roles were written down has none", () => {
+  it.live("find no role in a run that began before roles were journaled", () => {
     const { body, ran } = counted()
     return Effect.gen(function* () {
       const process = yield* H.withJournal(H.boot(two(body)), (journal) => ({
@@ -375,7 +363,7 @@ const has = (roles: ReadonlyArray<Role>, role: Role): boolean =>
 
 describe("a run whose sender lacks a role", () => {
   it.live(
-    "never executes a tool that is filtered, whatever its model proposes",
+    "never executes a filtered tool, whatever its model proposes",
     () =>
       Effect.gen(function* () {
         const seen = { refused: 0, ran: 0 }
@@ -461,7 +449,7 @@ describe("a run whose sender lacks a role", () => {
     { timeout: 60_000 }
   )
 
-  it("a run keeps each role of its sender once, however often a token names it", () => {
+  it("keeps each role of its sender once, however often a token names it", () => {
     const named = H.person("p", ["operator", "viewer", "operator", "viewer", "operator", "viewer"])
     assert.deepStrictEqual(rolesOf(named), ["viewer", "operator"])
   })

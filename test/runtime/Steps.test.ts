@@ -7,7 +7,7 @@ import * as H from "./Harness.ts"
 
 describe("several calls of one step", () => {
   it.live(
-    "SM-58 siblings run while one waits, and the model is asked when all have results",
+    "SM-58 run while one of them waits, and the model is called when all have results",
     () => {
       const ran: Array<number> = []
       return Effect.gen(function* () {
@@ -37,7 +37,7 @@ describe("several calls of one step", () => {
     }
   )
 
-  it.live("several may wait at once, each with a decision of its own", () =>
+  it.live("may wait for several decisions at once, each for its own", () =>
     Effect.gen(function* () {
       const run = yield* H.send("hello")
       yield* H.happened(run, "ApprovalRequested", 3)
@@ -63,7 +63,7 @@ describe("several calls of one step", () => {
     )
   )
 
-  it.effect("SM-29 run at the same time: two of 100 ms are over after 100 ms", () =>
+  it.effect("SM-29 run at the same time: two of 100 ms end after 100 ms", () =>
     Effect.gen(function* () {
       const run = yield* H.send("hello")
       yield* H.happened(run, "ModelTurned")
@@ -83,48 +83,45 @@ describe("several calls of one step", () => {
     )
   )
 
-  it.live(
-    "no more run at once than the limit, and those that wait for a person do not count",
-    () => {
-      let now = 0
-      let most = 0
-      const gate = Deferred.makeUnsafe<void>()
-      const counted = (n: number) =>
-        Effect.acquireUseRelease(
-          Effect.sync(() => (most = Math.max(most, ++now))),
-          () => Effect.as(n < 3 ? Effect.yieldNow : Deferred.await(gate), n),
-          () => Effect.sync(() => now--)
-        )
-      return Effect.gen(function* () {
-        const run = yield* H.send("hello")
-        // Four wait for people, more than may run: the reads behind them still do.
-        yield* H.happened(run, "ApprovalRequested", 4)
-        yield* H.happened(run, "CallSettled", 3)
-        yield* Deferred.succeed(gate, undefined)
-        yield* H.happened(run, "CallSettled", 20)
-        for (const { id } of yield* H.pending) yield* H.decide(id, H.deny)
-        const all = yield* H.ended(run)
-        assert.strictEqual(most, 3)
-        assert.strictEqual(H.settled(all).length, 24)
-      }).pipe(
-        Effect.provide(
-          H.layer({
-            tools: { pay: H.asks((n) => Effect.succeed(n)), look: H.reads(counted) },
-            agent: { limits: RunLimits.make({ calls_parallel_max: 3 }) },
-            script: [
-              calls([
-                ...Array.from({ length: 4 }, (_, n) => call("pay", { n })),
-                ...Array.from({ length: 20 }, (_, n) => call("look", { n }))
-              ]),
-              text("done")
-            ]
-          })
-        )
+  it.live("run at most in the limited number at once, without those that wait for a person", () => {
+    let now = 0
+    let most = 0
+    const gate = Deferred.makeUnsafe<void>()
+    const counted = (n: number) =>
+      Effect.acquireUseRelease(
+        Effect.sync(() => (most = Math.max(most, ++now))),
+        () => Effect.as(n < 3 ? Effect.yieldNow : Deferred.await(gate), n),
+        () => Effect.sync(() => now--)
       )
-    }
-  )
+    return Effect.gen(function* () {
+      const run = yield* H.send("hello")
+      // Four wait for people, more than may run: the reads behind them still do.
+      yield* H.happened(run, "ApprovalRequested", 4)
+      yield* H.happened(run, "CallSettled", 3)
+      yield* Deferred.succeed(gate, undefined)
+      yield* H.happened(run, "CallSettled", 20)
+      for (const { id } of yield* H.pending) yield* H.decide(id, H.deny)
+      const all = yield* H.ended(run)
+      assert.strictEqual(most, 3)
+      assert.strictEqual(H.settled(all).length, 24)
+    }).pipe(
+      Effect.provide(
+        H.layer({
+          tools: { pay: H.asks((n) => Effect.succeed(n)), look: H.reads(counted) },
+          agent: { limits: RunLimits.make({ calls_parallel_max: 3 }) },
+          script: [
+            calls([
+              ...Array.from({ length: 4 }, (_, n) => call("pay", { n })),
+              ...Array.from({ length: 20 }, (_, n) => call("look", { n }))
+            ]),
+            text("done")
+          ]
+        })
+      )
+    )
+  })
 
-  it.effect("of 200 that answer, die, hang and ask, each has exactly one result", () => {
+  it.effect("have exactly one result each: 200 that answer, die, hang and need an approval", () => {
     const names = ["look", "die", "hang", "pay"] as const
     return Effect.gen(function* () {
       const run = yield* H.send("hello")
@@ -170,7 +167,7 @@ describe("several calls of one step", () => {
     )
   })
 
-  it.live("calls with equal model ids are distinct", () =>
+  it.live("are distinct where the model gives them equal ids", () =>
     Effect.gen(function* () {
       const all = yield* H.ended(yield* H.send("hello"))
       assert.sameMembers(

@@ -11,7 +11,7 @@ const once = ({ transcript }: { readonly transcript: ReadonlyArray<unknown> }) =
   transcript.length === 1
 
 describe("a tool that stops the loop", () => {
-  it.live("SM-20 ends the run with its content, and the model is not asked again", () =>
+  it.live("SM-20 ends the run with its content, without another turn of the model", () =>
     Effect.gen(function* () {
       const all = yield* H.ended(yield* H.send("hello"))
       assert.deepInclude(H.end(all), { status: "complete", text: "decided: retry" })
@@ -27,28 +27,30 @@ describe("a tool that stops the loop", () => {
     )
   )
 
-  it.live("SM-20 gives anything but a text as JSON, after its siblings have ended", () =>
-    Effect.gen(function* () {
-      const run = yield* H.send("hello")
-      const { approval } = yield* H.question(run)
-      yield* H.happened(run, "CallSettled")
-      assert.strictEqual(H.count(yield* H.events(run), "RunEnded"), 0)
-      yield* H.decide(approval, H.deny)
-      const all = yield* H.ended(run)
-      assert.deepInclude(H.end(all), { status: "complete", text: '{"action":"retry"}' })
-      assert.strictEqual(H.settled(all).length, 2)
-      assert.strictEqual((yield* H.requests).length, 1)
-    }).pipe(
-      Effect.provide(
-        H.layer({
-          tools: {
-            decide: H.reads(() => Effect.succeed({ action: "retry" }), stops),
-            pay: H.asks((n) => Effect.succeed(n))
-          },
-          script: [calls([call("pay", { n: 1 }), call("decide", { n: 1 })])]
-        })
+  it.live(
+    "SM-20 ends the run with JSON where its content is no text, after its siblings have ended",
+    () =>
+      Effect.gen(function* () {
+        const run = yield* H.send("hello")
+        const { approval } = yield* H.question(run)
+        yield* H.happened(run, "CallSettled")
+        assert.strictEqual(H.count(yield* H.events(run), "RunEnded"), 0)
+        yield* H.decide(approval, H.deny)
+        const all = yield* H.ended(run)
+        assert.deepInclude(H.end(all), { status: "complete", text: '{"action":"retry"}' })
+        assert.strictEqual(H.settled(all).length, 2)
+        assert.strictEqual((yield* H.requests).length, 1)
+      }).pipe(
+        Effect.provide(
+          H.layer({
+            tools: {
+              decide: H.reads(() => Effect.succeed({ action: "retry" }), stops),
+              pay: H.asks((n) => Effect.succeed(n))
+            },
+            script: [calls([call("pay", { n: 1 }), call("decide", { n: 1 })])]
+          })
+        )
       )
-    )
   )
 
   it.live("SM-20 stops nothing when it fails", () =>
