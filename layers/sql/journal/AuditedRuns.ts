@@ -12,7 +12,7 @@ import { openQuestions } from "../../../src/run/OpenQuestions.ts"
 import { foldWhole } from "../../../src/run/Quarantine.ts"
 import type { RunQuarantined } from "../../../src/run/Quarantine.ts"
 import { approvalRow } from "./AppendStatement.ts"
-import { run_over } from "./Codes.ts"
+import { run_over, run_parked } from "./Codes.ts"
 import type * as QuarantineRows from "./QuarantineRows.ts"
 import { entries, find } from "./RunRows.ts"
 import { journalRowDecoder } from "../engine/DecodedRows.ts"
@@ -31,6 +31,12 @@ const decodeAudited = journalRowDecoder(
   "audited runs"
 )
 
+/** A page of the runs that are at work, and one of those that are parked: there is an index of each, and none of both. */
+const running = `(SELECT run_id, length FROM troupe.runs
+  WHERE status > ${run_parked} AND status < ${run_over} AND run_id > $1::uuid ORDER BY run_id LIMIT $2::int4)`
+const parked = `(SELECT run_id, length FROM troupe.runs
+  WHERE status = ${run_parked} AND run_id > $1::uuid ORDER BY run_id LIMIT $2::int4)`
+
 const counted = (sql: SqlClient.SqlClient, limit: number, after: RunId | undefined) =>
   sql.unsafe(
     `SELECT r.run_id, r.length,
@@ -38,7 +44,7 @@ const counted = (sql: SqlClient.SqlClient, limit: number, after: RunId | undefin
        (SELECT coalesce(sum(CASE WHEN e.type = 'ApprovalRequested' THEN 1 ELSE -1 END), 0)::int4 FROM troupe.run_events e
          WHERE e.run_id = r.run_id AND e.type IN ('ApprovalRequested', 'ApprovalDecided', 'ApprovalClosed')) AS approvals,
        (SELECT count(*)::int4 FROM troupe.approvals a WHERE a.run_id = r.run_id AND a.status = 0) AS records
-     FROM troupe.runs r WHERE r.status < ${run_over} AND r.run_id > $1::uuid ORDER BY r.run_id LIMIT $2::int4`,
+     FROM (${running} UNION ALL ${parked} ORDER BY run_id LIMIT $2::int4) r ORDER BY r.run_id`,
     [after ?? "00000000-0000-0000-0000-000000000000", Math.min(Math.max(limit, 1), page_max)]
   )
 

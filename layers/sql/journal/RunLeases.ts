@@ -50,6 +50,7 @@ export const make = (
     ),
   release: (owner) =>
     done(sql.unsafe(`DELETE FROM troupe.processes WHERE owner = $1::text`, [owner])),
+  // `OFFSET 0` keeps the look for an earlier run one probe of an index: as a join it may read all open runs for each.
   recoverable: (owner, hosted, limit) =>
     readableHeads(
       sql.unsafe(
@@ -58,7 +59,7 @@ export const make = (
          WHERE ${hosted_by("$3::text[]")} AND r.status > ${run_parked} AND r.status < ${run_over}
            AND (d.owner = $1::text OR ${no_owner}) AND NOT EXISTS (
            SELECT FROM troupe.run_details o WHERE o.tenant = d.tenant AND o.agent = d.agent
-             AND o.address_key = d.address_key AND o.open AND o.ordinal < d.ordinal)
+             AND o.address_key = d.address_key AND o.open AND o.ordinal < d.ordinal OFFSET 0)
          ORDER BY turn, d.created_at, d.run_id LIMIT $2::int4`,
         [owner, Math.min(limit, runs_max), hosted]
       )

@@ -69,12 +69,24 @@ const waits = (sql: SqlClient.SqlClient, waiting: WaitingFor, tenant: string) =>
     ? sql`t.id IN (SELECT a.run_id FROM troupe.approvals a WHERE a.tenant = ${tenant} AND a.status = 0)`
     : sql`t.id IN (SELECT u.run_id FROM troupe.unknown_calls u WHERE u.tenant = ${tenant})`
 
-const selected = (
-  sql: SqlClient.SqlClient,
-  { after, agent, limit, status, tenant, waiting }: RunQuery
-) =>
-  sql`
-    SELECT ${sql.literal(columns)} FROM troupe.agent_tasks t LEFT JOIN troupe.runs r ON r.run_id = t.id
+/** Are these runs not over? Then neither are their tasks, of which there is an index. */
+const areOpen = ({ status, waiting }: RunQuery): boolean =>
+  waiting !== undefined || (status !== undefined && runCode(status) < run_over)
+
+/**
+ * Tasks that are not over are found first, and each run by its task (`OFFSET 0` keeps the planner from another order). Where
+ * few runs are asked for among many, the other way would be to go through all tasks of the tenant until there are enough.
+ */
+const tasksOf = (sql: SqlClient.SqlClient, query: RunQuery) =>
+  areOpen(query)
+    ? sql`(SELECT o.* FROM troupe.agent_tasks o WHERE o.tenant = ${query.tenant} AND o.status < 2 OFFSET 0)`
+    : sql`troupe.agent_tasks`
+
+const selected = (sql: SqlClient.SqlClient, query: RunQuery) => {
+  const { after, agent, limit, status, tenant, waiting } = query
+  return sql`
+    SELECT ${sql.literal(columns)} FROM ${tasksOf(sql, query)} t
+    LEFT JOIN LATERAL (SELECT s.status FROM troupe.runs s WHERE s.run_id = t.id OFFSET 0) r ON true
     WHERE ${sql.and([
       sql`t.tenant = ${tenant}`,
       ...(agent === undefined ? [] : [sql`t.agent = ${agent}`]),
@@ -87,6 +99,7 @@ const selected = (
               WHERE p.id = ${after}::uuid AND p.tenant = ${tenant})`
           ])
     ])} ORDER BY t.created_at DESC, t.id DESC LIMIT ${Math.min(limit, page_max)}::int4`
+}
 
 const unknownIn = (
   sql: SqlClient.SqlClient,
