@@ -11,9 +11,10 @@ import { Migrator, SqlClient } from "effect/sql"
 import type { SqlError } from "effect/sql"
 import { migration as schema } from "./migrations/0001_schema.ts"
 import { migration as messages } from "./migrations/0002_messages.ts"
+import { migration as plans } from "./migrations/0003_plans.ts"
 
 /** By number and name. Only ever appended to. */
-const migrations = { "0001_schema": schema, "0002_messages": messages }
+const migrations = { "0001_schema": schema, "0002_messages": messages, "0003_plans": plans }
 
 const table = "troupe_migrations"
 

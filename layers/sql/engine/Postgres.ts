@@ -19,6 +19,14 @@ export interface PostgresOptions {
 /** How long a transaction may wait for its own process, in ms: a held snapshot makes every head's update slower. */
 const idle_in_transaction_ms = 60_000
 
+/**
+ * A session keeps the plan of a statement that it prepared, and may have made it while a table was small: read whole, the
+ * table then seems cheaper than its index. The statements of this room find their rows by indexes, on small tables too.
+ * Where one has to be read whole all the same, servers before version 18 estimate a cost for which they would compile the
+ * statement each time: hence `jit`. In the body of a transactional tool whole tables may be read (`SqlRunJournal.ts`).
+ */
+const planning = { enable_seqscan: "off", jit: "off" }
+
 const settings = (options: PostgresOptions): PgClient.PgPoolConfig => ({
   url: options.url,
   applicationName: "troupe",
@@ -27,7 +35,8 @@ const settings = (options: PostgresOptions): PgClient.PgPoolConfig => ({
   keepAlive: "30 seconds",
   startupParameters: {
     statement_timeout: String(options.statement_timeout_ms ?? 30_000),
-    idle_in_transaction_session_timeout: String(idle_in_transaction_ms)
+    idle_in_transaction_session_timeout: String(idle_in_transaction_ms),
+    ...planning
   }
 })
 

@@ -171,6 +171,9 @@ const savepoint = <A, E, R>(
   )
 }
 
+/** The room's own statements read no table whole (`engine/Postgres.ts`). What a body asks of its own tables may. */
+const allowScans = `SELECT set_config('enable_seqscan', 'on', true)`
+
 const transacting =
   (sql: SqlClient.SqlClient, bodies: Semaphore.Semaphore) =>
   <A, E, R>(
@@ -191,6 +194,7 @@ const transacting =
         return yield* new FencedOff({ run_id: run, epoch: head.epoch })
       if (head.length !== fence.length)
         return yield* new StaleAppend({ run_id: run, length: head.length })
+      yield* sql.unsafe(allowScans)
       const exit = yield* savepoint(sql, body)
       yield* appendWithin(sql, { run, fence, ...record(exit) })
     }).pipe(inTransaction(sql), bodies.withPermit, Effect.mapError(orJournalError))

@@ -1,6 +1,10 @@
 /**
  * How messages get into the outbox's tables. Private to this room. A transaction that changes a key's messages locks the key's row,
  * and takes it before any message's: the relay's claim does so too, and the other order would deadlock with it.
+ *
+ * A session keeps the plans of these statements, and may have made them while there were few messages: `OFFSET 0` keeps an
+ * EXISTS a probe of an index, where it could be a join that reads a whole table, and arrays
+ * beside a join with the keys let that join begin with a probe as well.
  */
 import { Clock, Effect, Schema } from "effect"
 import type { SqlClient } from "effect/sql"
@@ -66,10 +70,14 @@ export const put = Effect.fnUntraced(function* (
           ${messages.map((message) => message.agent ?? "")}::text[],
           ${messages.map((message) => JSON.stringify(message.payload))}::text[]
         ) WITH ORDINALITY AS t(id, tenant, key, topic, agent, payload, i)
-        WHERE NOT EXISTS (SELECT FROM troupe.outbox o WHERE o.id = t.id)
-          AND (${replayed}::boolean OR NOT EXISTS (SELECT FROM troupe.dead_letters d WHERE d.event_id = t.id))
+        WHERE NOT EXISTS (SELECT FROM troupe.outbox o WHERE o.id = t.id OFFSET 0)
+          AND (${replayed}::boolean OR NOT EXISTS (SELECT FROM troupe.dead_letters d WHERE d.event_id = t.id OFFSET 0))
         ORDER BY t.i
       ) g
+    ), c AS MATERIALIZED (
+      SELECT f.tenant, f.key, count(*)::int4 AS n, min(f.place) AS place,
+        (array_agg(f.topic ORDER BY f.place))[1] AS topic, (array_agg(f.agent ORDER BY f.place))[1] AS agent
+      FROM fresh f GROUP BY f.tenant, f.key
     ), counted AS (
       UPDATE troupe.outbox_keys k SET
         seq = k.seq + c.n,
@@ -78,12 +86,8 @@ export const put = Effect.fnUntraced(function* (
         place = CASE WHEN k.pending = 0 THEN c.place ELSE k.place END,
         topic = CASE WHEN k.pending = 0 THEN c.topic ELSE k.topic END,
         agent = CASE WHEN k.pending = 0 THEN c.agent ELSE k.agent END
-      FROM (
-        SELECT f.tenant, f.key, count(*)::int4 AS n, min(f.place) AS place,
-          (array_agg(f.topic ORDER BY f.place))[1] AS topic, (array_agg(f.agent ORDER BY f.place))[1] AS agent
-        FROM fresh f GROUP BY f.tenant, f.key
-      ) c
-      WHERE k.tenant = c.tenant AND k.key = c.key
+      FROM c WHERE k.tenant = c.tenant AND k.key = c.key
+        AND k.tenant = ANY (${[...new Set(tenants)]}::text[]) AND k.key = ANY (${keys}::text[])
       RETURNING k.tenant, k.key, k.seq - c.n AS base
     )
     INSERT INTO troupe.outbox (tenant, key, key_seq, id, place, topic, agent, payload, created_at, replayed, failures)

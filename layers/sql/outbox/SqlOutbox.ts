@@ -60,12 +60,13 @@ const take = (sql: SqlClient.SqlClient, claim: OutboxClaim, now: number) => {
   )
 }
 
-/** The key of a message that this owner holds, locked, with its figures as they are under the lock. */
+/** The key of a message that this owner holds, locked, with its figures as they are under the lock (for its plan: `OutboxRows.ts`). */
 const held = (sql: SqlClient.SqlClient, id: MessageId, owner: string) => sql`
-  k AS MATERIALIZED (
+  mine AS MATERIALIZED (
+    SELECT o.tenant, o.key FROM troupe.outbox o WHERE o.id = ${id}::uuid AND o.lease_owner = ${owner}::text
+  ), k AS MATERIALIZED (
     SELECT k.tenant, k.key, k.pending FROM troupe.outbox_keys k
-    JOIN troupe.outbox o ON o.tenant = k.tenant AND o.key = k.key
-    WHERE o.id = ${id}::uuid AND o.lease_owner = ${owner}::text
+    WHERE k.tenant = (SELECT m.tenant FROM mine m) AND k.key = (SELECT m.key FROM mine m)
     FOR UPDATE OF k
   )`
 
@@ -86,10 +87,10 @@ const removed = (sql: SqlClient.SqlClient, id: MessageId, owner: string, now: nu
       SELECT o.created_at, o.place, o.topic, o.agent FROM troupe.outbox o
       WHERE o.tenant = g.tenant AND o.key = g.key AND o.key_seq > g.key_seq ORDER BY o.key_seq LIMIT 1
     ) n ON true
-    WHERE x.tenant = g.tenant AND x.key = g.key AND g.pending > 1
+    WHERE x.tenant = (SELECT k.tenant FROM k) AND x.key = (SELECT k.key FROM k) AND g.pending > 1
   ), emptied AS (
     DELETE FROM troupe.outbox_keys x USING gone g
-    WHERE x.tenant = g.tenant AND x.key = g.key AND g.pending = 1
+    WHERE x.tenant = (SELECT k.tenant FROM k) AND x.key = (SELECT k.key FROM k) AND g.pending = 1
   )`
 
 /** A message's failures with one more, as JSON texts, the newest hundred. */
@@ -112,7 +113,7 @@ const retry = (
     RETURNING o.tenant, o.key
   ), freed AS (
     UPDATE troupe.outbox_keys x SET due_at = ${retry_at}::int8
-    FROM kept g WHERE x.tenant = g.tenant AND x.key = g.key
+    FROM kept g WHERE x.tenant = (SELECT k.tenant FROM k) AND x.key = (SELECT k.key FROM k)
   )
   SELECT 1 AS held FROM kept`
 

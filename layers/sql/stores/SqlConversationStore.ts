@@ -87,9 +87,10 @@ const make = Effect.map(SqlClient.SqlClient, (sql) => {
         ),
         ([conversation]) => conversation
       ),
+    // The tenant as its indexes have it: those of lists, which nobody takes who looks for one conversation.
     list: (tenant, limit, before, begun_by) =>
       conversations(
-        `SELECT ${columns} FROM troupe.conversations WHERE tenant = $1::text AND created_at < $2::int8
+        `SELECT ${columns} FROM troupe.conversations WHERE tenant || '' = $1::text AND created_at < $2::int8
          ${begun_by === undefined ? "" : "AND begun_by = $4::text"} ORDER BY created_at DESC, position DESC LIMIT $3::int4`,
         [
           tenant,
