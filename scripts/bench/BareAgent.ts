@@ -7,11 +7,18 @@
  */
 import { randomUUID } from "node:crypto"
 import { Schema } from "effect"
+import { RunLimits } from "../../src/run/RunLimits.ts"
 import type { Turn } from "../../src/run/RunDecider.ts"
 import { Parameters, record, Success } from "./Work.ts"
 
 export type Event =
-  | { readonly _tag: "RunAccepted"; readonly message: string; readonly conversation: string }
+  | {
+      readonly _tag: "RunAccepted"
+      readonly conversation: string
+      readonly message: string
+      readonly by: string
+      readonly limits: RunLimits
+    }
   | ({ readonly _tag: "ModelTurned"; readonly frame: "0"; readonly step: number } & Turn)
   | {
       readonly _tag: "CallSettled"
@@ -29,7 +36,9 @@ export type Event =
 
 export interface Conversation {
   readonly id: string
-  runs: number
+  readonly runs: Array<Run>
+  /** Of those who wait for the next run. */
+  readonly wakeups: Array<() => void>
   /** What was said, by turns the user and the assistant. */
   readonly messages: Array<string>
 }
@@ -66,6 +75,8 @@ export interface Options {
   readonly log?: Log
 }
 
+const limits = RunLimits.make({ steps_max: 1_000, calls_max: 100_000 })
+
 const tool = () => {
   const decode = Schema.decodeUnknownSync(Parameters)
   const encode = Schema.encodeSync(Success)
@@ -77,7 +88,12 @@ const tool = () => {
   }
 }
 
-export const conversation = (): Conversation => ({ id: randomUUID(), runs: 0, messages: [] })
+export const conversation = (): Conversation => ({
+  id: randomUUID(),
+  runs: [],
+  wakeups: [],
+  messages: []
+})
 
 /** What happens in a run from its start to its end. */
 export async function* watch(run: Run): AsyncGenerator<Entry, void> {
@@ -121,9 +137,22 @@ export const make = ({ log, model }: Options) => {
     }
   }
   return async (message: string, to = conversation()): Promise<Run> => {
-    const ordinal = ++to.runs
-    const run: Run = { id: randomUUID(), conversation: to, ordinal, entries: [], wakeups: [] }
-    const accepted: Event = { _tag: "RunAccepted", message, conversation: to.id }
+    const run: Run = {
+      id: randomUUID(),
+      conversation: to,
+      ordinal: to.runs.length + 1,
+      entries: [],
+      wakeups: []
+    }
+    to.runs.push(run)
+    for (const wake of to.wakeups.splice(0)) wake()
+    const accepted: Event = {
+      _tag: "RunAccepted",
+      conversation: to.id,
+      message,
+      by: "service",
+      limits
+    }
     to.messages.push(message)
     if (log !== undefined) await log.accept(run, accepted)
     see(run, [accepted])

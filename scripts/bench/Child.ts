@@ -10,6 +10,8 @@ const variants: Readonly<Record<string, () => Promise<unknown>>> = {
   fan: () => import("./StepVariants.ts"),
   history: () => import("./StepVariants.ts"),
   send: () => import("./SendVariants.ts"),
+  "send-durable": () => import("./SendDurableVariants.ts"),
+  http: () => import("./HttpVariants.ts"),
   durable: () => import("./DurableVariants.ts"),
   bytes: () => import("./BytesVariants.ts"),
   resume: () => import("./ResumeVariants.ts"),
@@ -21,6 +23,8 @@ const module = (await variants[row ?? ""]?.()) as
   | Readonly<Record<string, (...args: ReadonlyArray<string>) => Promise<Sample>>>
   | undefined
 const run = module?.[variant ?? ""]
+// A variant that waits for its parent's word does not outlive it.
+process.once("disconnect", () => process.exit(1))
 if (run === undefined) throw new Error(`there is no variant ${variant} of ${row}`)
 console.log(JSON.stringify(await run(...args)))
 // What still runs, such as a deadline's timer, is no part of what was measured.

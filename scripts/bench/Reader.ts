@@ -4,7 +4,7 @@
  */
 import { Effect, Exit, Layer } from "effect"
 import { AgentName, AgentSpec, RunLimits, tool } from "troupe"
-import type { NodeService, Send, Store } from "troupe/embed"
+import type { NodeService, Store } from "troupe/embed"
 import { start } from "troupe/embed"
 import { ModelGateway } from "troupe/services/ModelGateway"
 import { Parameters, record, Success, turnAt } from "./Work.ts"
@@ -52,15 +52,19 @@ export const startReader = (script: Script, store: Store = "ephemeral"): Promise
 /** Events of a run, from its acceptance and its claim to its end. */
 export const eventsOf = ({ calls = 1, steps }: Script): number => 4 + steps * (1 + calls)
 
-/** Sends a message and watches its run to the end. Fails where an event is missing. */
+/** Sends a message in a new conversation and watches its run to the end. Fails where an event is missing. */
 export const sendAndWatch = async (
   troupe: NodeService,
   script: Script,
-  message: Omit<Send, "agent"> = { text: "read" }
+  seen?: (tag: string) => void
 ): Promise<void> => {
-  const { run } = await troupe.send({ agent: agent.name, ...message })
+  const { run } = await troupe.send({ agent: agent.name, text: "read" })
   let events = 0
-  for await (const item of troupe.watch(run)) if (item._tag === "Event") events++
+  for await (const item of troupe.watch(run)) {
+    if (item._tag !== "Event") continue
+    events++
+    seen?.(item.entry.event._tag)
+  }
   if (events !== eventsOf(script))
     throw new Error(`${events} events instead of ${eventsOf(script)}`)
 }

@@ -94,6 +94,27 @@ export const killed = (row: string, variant: string, args: ReadonlyArray<string>
     )
   })
 
+/** A variant that serves others. */
+export interface Served {
+  /** What it printed first. */
+  readonly said: string
+  readonly stop: () => Promise<void>
+}
+
+/** Runs one variant in a fresh process until it says something, and lets it go on; it learns when this process is gone. */
+export const served = (row: string, variant: string, args: ReadonlyArray<string>) =>
+  new Promise<Served>((resolve, reject) => {
+    const node = start(row, variant, args, true)
+    const gone = new Promise<void>((ended) => node.once("exit", () => ended()))
+    const stop = () => {
+      node.disconnect()
+      return gone
+    }
+    node.stdout!.on("data", (chunk: Buffer) => resolve({ said: chunk.toString().trim(), stop }))
+    node.once("error", reject)
+    node.once("exit", (code) => reject(new Error(`${row} ${variant} ended with ${code}`)))
+  })
+
 /** A variant that measures in slices. */
 export interface Variant {
   readonly row: string

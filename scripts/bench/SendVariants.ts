@@ -3,32 +3,12 @@
  */
 import type { Run } from "./BareAgent.ts"
 import * as BareAgent from "./BareAgent.ts"
+import * as BareReader from "./BareReader.ts"
 import type { Script } from "./Reader.ts"
-import { eventsOf, sendAndWatch, startReader } from "./Reader.ts"
+import { sendAndWatch, startReader } from "./Reader.ts"
 import type { Sample } from "./Row.ts"
 import { median } from "./Row.ts"
-import { compileSchemas, measure, sized, sliced, steps_per_run, turnAt } from "./Work.ts"
-
-/** The bare agent's model: the same turns. */
-export const bareModel = ({ calls = 1, steps, turn_ms }: Script): BareAgent.Model =>
-  turn_ms === undefined
-    ? (_, step) => turnAt(step, steps, calls)
-    : (_, step) =>
-        new Promise((resolve) => setTimeout(() => resolve(turnAt(step, steps, calls)), turn_ms))
-
-/** Sends to a bare agent and watches to the end; gives the run, for as long as it is to be kept. */
-export const bareSendAndWatch = async (
-  send: ReturnType<typeof BareAgent.make>,
-  script: Script
-): Promise<Run> => {
-  const run = await send("read")
-  let events = 0
-  for await (const _ of BareAgent.watch(run)) events++
-  // It claims no run.
-  const expected = eventsOf(script) - 1
-  if (events !== expected) throw new Error(`${events} events instead of ${expected}`)
-  return run
-}
+import { compileSchemas, measure, sized, sliced, steps_per_run } from "./Work.ts"
 
 /** One message after the other, each in a conversation of its own, so many calls in all. */
 const calls_per_batch = 100
@@ -40,13 +20,14 @@ const batchOf = ({ calls = 1, steps }: Script) => {
 
 const bareMessages = async (script: Script): Promise<Sample> => {
   await compileSchemas()
-  const send = BareAgent.make({ model: bareModel(script) })
+  const send = BareAgent.make({ model: BareReader.model(script) })
   const batch = batchOf(script)
   return measure({
     // Kept until the next batch: what the runtime's store keeps for ever would be a gigabyte here.
     prepare: async () => [] as Array<Run>,
     run: async (kept) => {
-      for (let n = 0; n < batch.messages; n++) kept.push(await bareSendAndWatch(send, script))
+      for (let n = 0; n < batch.messages; n++)
+        kept.push(await BareReader.sendAndWatch(send, script))
       return batch.calls
     }
   })
@@ -103,9 +84,9 @@ const crowd: Script = { steps: steps_per_run, turn_ms }
 
 export const bareCrowd = async (): Promise<Sample> => {
   await compileSchemas()
-  const send = BareAgent.make({ model: bareModel(crowd) })
+  const send = BareAgent.make({ model: BareReader.model(crowd) })
   return atOnce(() =>
-    Promise.all(Array.from({ length: runs_at_once }, () => bareSendAndWatch(send, crowd)))
+    Promise.all(Array.from({ length: runs_at_once }, () => BareReader.sendAndWatch(send, crowd)))
   )
 }
 

@@ -1,13 +1,25 @@
 /**
  * A PostgreSQL server of its own for one row.
  */
+import { Effect, Redacted } from "effect"
+import { SqlClient } from "effect/sql"
+import * as Postgres from "../../layers/sql/engine/Postgres.ts"
 import { launch, password, user } from "../../test/sql/PostgresServer.ts"
 
-/** Starts a server, and stops it when the work is done. */
+/** No plan gets better, and no window gets worse, because a background worker was there. */
+const alone = [`ALTER SYSTEM SET autovacuum = off`, `SELECT pg_reload_conf()`]
+
+/** Starts a server, which analyses and vacuums nothing by itself, and stops it when the work is done. */
 export const withPostgres = async <A>(work: (url: string) => Promise<A>): Promise<A> => {
   const server = await launch()
   try {
-    return await work(`postgres://${user}:${password}@127.0.0.1:${server.port}/postgres`)
+    const url = `postgres://${user}:${password}@127.0.0.1:${server.port}/postgres`
+    await Effect.runPromise(
+      Effect.flatMap(SqlClient.SqlClient, (sql) =>
+        Effect.forEach(alone, (statement) => sql.unsafe(statement), { discard: true })
+      ).pipe(Effect.provide(Postgres.layer({ url: Redacted.make(url) })))
+    )
+    return await work(url)
   } finally {
     await server.stop()
   }
