@@ -199,7 +199,7 @@ const allRuns = Effect.fnUntraced(function* (tenant: Tenant) {
 })
 
 /** The policy applied to the agents' tools as they are declared now. */
-export const judgeOf =
+const judgeOf =
   (directory: AgentDirectory["Service"], policy: Policy): Judge =>
   ({ agent, arguments: args, roles, tool: name }) => {
     const tool = directory.get(agent)?.tools.get(name)

@@ -19,7 +19,7 @@ const hostOf = (header: string | undefined): string | undefined =>
 const isLocal = (address: HttpServer.HttpServer["Service"]["address"]): boolean =>
   address._tag === "UnixPathAddress" || NetAddress.isLoopback(address.address)
 
-export type HostCheck = (
+type HostCheck = (
   request: HttpServerRequest.HttpServerRequest
 ) => Problem<400> | Problem<421> | undefined
 

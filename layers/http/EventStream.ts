@@ -52,7 +52,7 @@ const eventName = (tag: RunEvent["_tag"]): string => {
   return name
 }
 
-export interface FeedOptions {
+interface FeedOptions {
   readonly customer: boolean
   readonly heartbeat_ms: number
   /** The stream ends when this effect does. */

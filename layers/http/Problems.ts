@@ -141,9 +141,7 @@ const quoted = (name: string): string => JSON.stringify(name.slice(0, 200))
 
 type Kinds = typeof kinds
 /** The problem of an error, typed by the status of that error. */
-export type ProblemOf<E extends PortError> = E extends PortError
-  ? Problem<Kinds[E["_tag"]][0]>
-  : never
+type ProblemOf<E extends PortError> = E extends PortError ? Problem<Kinds[E["_tag"]][0]> : never
 
 export const problemOf = <E extends PortError>(error: E): ProblemOf<E> => {
   const [status, name, title] = kinds[error._tag]

@@ -9,7 +9,7 @@ import { TroupeApi } from "../../src/api/TroupeApi.ts"
 import type { Parameters } from "./Parameters.ts"
 import { noParameters, parametersOf } from "./Parameters.ts"
 
-export interface Route {
+interface Route {
   readonly method: string
   readonly path: RegExp
   readonly parameters: Parameters

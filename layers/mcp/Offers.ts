@@ -14,7 +14,7 @@ import { definitionOf, listedName, pinnedText, toolName } from "../../src/tool/M
 import type { McpConnection } from "./McpConnection.ts"
 
 /** One listed tool: its definition and the definition's hash, or why it cannot be used. */
-export type Offer =
+type Offer =
   | { readonly definition: McpDefinition; readonly hash: string; readonly problem?: undefined }
   | { readonly problem: string }
 

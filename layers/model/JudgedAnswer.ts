@@ -23,7 +23,7 @@ const bounds_answer: JsonBounds = {
 }
 
 /** Thrown through a client. Asked again, the provider would say the same. */
-export class AnswerRefused extends Error {
+class AnswerRefused extends Error {
   override readonly name = "AnswerRefused"
 }
 

@@ -79,7 +79,7 @@ const isUnheard = (span: Tracer.AnySpan): boolean => span.sampled === false
  * Begins a trace at requests, sent messages and spans that ask for a root. The runtime's own work, such as sweeps and
  * leases, has no trace, so an idle process exports none. Texts of errors are redacted.
  */
-export const withRootSpans = (tracer: Tracer.Tracer): Tracer.Tracer => ({
+const withRootSpans = (tracer: Tracer.Tracer): Tracer.Tracer => ({
   ...tracer,
   span: (options) => {
     const isHeard = Option.match(options.parent, {

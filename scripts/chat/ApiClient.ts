@@ -50,7 +50,7 @@ export const resolveEndpoint = (flags: {
 }
 
 /** One event of a conversation's stream. `id` is that of the last event that had one: the cursor to resume from. */
-export interface StreamEvent {
+interface StreamEvent {
   readonly id: string | undefined
   readonly name: string
   readonly data: unknown

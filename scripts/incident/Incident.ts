@@ -46,7 +46,7 @@ export const events = (tenant: Tenant): ReadonlyArray<NewOutboxMessage> =>
   orders.map(([order, total]) => eventOf(tenant, order, total))
 
 /** The events did not die in time: the relay does not run, or does not deliver `webhook.deliver`. */
-export class IncidentStalled extends Schema.TaggedError<IncidentStalled>()("IncidentStalled", {
+class IncidentStalled extends Schema.TaggedError<IncidentStalled>()("IncidentStalled", {
   waiting: Schema.Int
 }) {
   override get message(): string {

@@ -11,7 +11,7 @@ import type { ForTools } from "../../layers/compose/NodeService.ts"
 import { operations } from "../../src/agents/Operations.ts"
 import { Refused } from "./Refused.ts"
 
-export type StoredApp = App<unknown, ForTools>
+type StoredApp = App<unknown, ForTools>
 
 const own: StoredApp = { agents: [operations], tools: [OperationsTools.tools] }
 

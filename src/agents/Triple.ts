@@ -7,7 +7,7 @@ import { Result, Schema } from "effect"
 const named = (most: number) => Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(most))
 
 /** The longest object of a triple, in UTF-16 units. */
-export const triple_object_max = 65_536
+const triple_object_max = 65_536
 /** The most triples of one publication. */
 export const triples_max = 1_000
 

@@ -7,7 +7,7 @@ import { isAmountName, isSecretName } from "../error/SecretNames.ts"
 import { withVisible } from "../tool/InvisibleText.ts"
 
 /** The greatest summary, in characters. */
-export const summary_max = 600
+const summary_max = 600
 /** Lengths of its texts: the next one is tried where a summary would be cut with the one before. */
 const text_sizes = [160, 60, 20]
 const members_max = 20

@@ -5,7 +5,7 @@
 import { parsePlainUrl, normalizedHost } from "../call/UrlScope.ts"
 import { globMatches } from "./Glob.ts"
 
-export interface UrlGlob {
+interface UrlGlob {
   /** With its colon, in lower case. */
   readonly scheme: string
   /** Host and optional port; `*` = any, `*.` in front = the subdomains of the host. */

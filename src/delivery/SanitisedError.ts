@@ -5,7 +5,7 @@ import { redact } from "../error/Redaction.ts"
 import { withoutInvisible } from "../tool/InvisibleText.ts"
 
 /** The longest sanitised text, in UTF-16 units; the bound of `DeliveryFailure.error`. */
-export const error_text_max = 500
+const error_text_max = 500
 
 /** How much of an error's text is read. It bounds the time of the patterns below, which are linear. */
 const read_max = 4_000

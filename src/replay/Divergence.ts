@@ -19,7 +19,7 @@ export interface Divergence {
   readonly got: Json
 }
 
-export interface EventPlace {
+interface EventPlace {
   readonly step: string | undefined
   readonly call: string | undefined
 }

@@ -67,7 +67,7 @@ export const cutNote = (finish: FinishReason | undefined): string => {
 export const filtered_reason = "content_filtered"
 
 /** Why a turn ends its frame without an answer. `message` is for operators. */
-export interface DeadEnd {
+interface DeadEnd {
   readonly reason: "truncated" | "refused" | typeof filtered_reason
   readonly message: string
 }

@@ -11,7 +11,7 @@ import { TriplePublisher } from "../../services/TriplePublisher.ts"
 import { completionKey, parseRecord } from "../../src/agents/LoopRecord.ts"
 import type { Component } from "../../src/agents/Observation.ts"
 import type { Triple } from "../../src/agents/Triple.ts"
-import { triple_object_max, triples_max } from "../../src/agents/Triple.ts"
+import { triples_max } from "../../src/agents/Triple.ts"
 import * as Samples from "./Samples.ts"
 
 type Needs = ComponentCatalog | FlowState | LoopStore | TriplePublisher | RunJournal | TaskStore
@@ -69,7 +69,7 @@ const publisherTests = (it: Vitest.MethodsNonLive<Needs>): void => {
       Effect.gen(function* () {
         const graph = yield* TriplePublisher
         const [tenant, subject] = [Samples.tenant(), Samples.unique("entity")]
-        const long = fact(subject, "x".repeat(triple_object_max + 1))
+        const long = fact(subject, "x".repeat(65_537))
         const error = yield* Effect.flip(
           graph.addAll(tenant, [fact(subject, "1"), fact(subject, "2"), long, fact(subject, "4")])
         )

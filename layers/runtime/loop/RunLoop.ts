@@ -50,7 +50,7 @@ import type { WallClockLimit } from "./WallClockLimit.ts"
 import * as Wall from "./WallClockLimit.ts"
 
 /** A run as its actor holds it while no loop runs. */
-export interface Held {
+interface Held {
   readonly run: RunId
   /** The fold of the journal, up to the last append. */
   readonly state: RunState

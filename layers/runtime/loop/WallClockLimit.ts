@@ -18,7 +18,7 @@ export interface WallClockLimit {
   readonly stop: () => void
 }
 
-export interface Worked {
+interface Worked {
   readonly state: RunState
   /** Up to the last entry of its journal. */
   readonly worked_ms: number

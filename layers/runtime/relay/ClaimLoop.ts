@@ -50,7 +50,7 @@ export interface ClaimRequest {
 }
 
 /** One durable queue, as a claim loop sees it. */
-export interface ClaimedQueue<Item extends { readonly tenant: Tenant }> {
+interface ClaimedQueue<Item extends { readonly tenant: Tenant }> {
   /** What does not answer, as warnings name it. */
   readonly name: string
   /** For how long a claim holds what it took. */

@@ -19,7 +19,7 @@ export interface RetryBounds {
   readonly backoff_initial_ms: number
 }
 
-export type DeliveryExit = Exit.Exit<void, DeliveryFailed | DeliveryRefused>
+type DeliveryExit = Exit.Exit<void, DeliveryFailed | DeliveryRefused>
 
 const delivered_total = totalMetric(
   "troupe_outbox_delivered_total",

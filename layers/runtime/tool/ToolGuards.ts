@@ -18,7 +18,7 @@ import { failedOutcome } from "./Failures.ts"
 type GuardedBody = Effect.Effect<RunInput | undefined, never, AgentMemory>
 
 /** Runs the body of a call when the limits of its tool let it; gives the refusal otherwise. */
-export type ToolGuard = (host: CallHost, call: CallId, body: GuardedBody) => GuardedBody
+type ToolGuard = (host: CallHost, call: CallId, body: GuardedBody) => GuardedBody
 
 /** Undefined = the tool declares no limit. */
 export type ToolGuards = (tool: AgentTool) => ToolGuard | undefined
