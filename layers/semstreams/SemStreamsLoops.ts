@@ -9,14 +9,16 @@ import type {
   ApprovalSettled,
   NotEntitled
 } from "../../src/approval/Approval.ts"
+import { readJsonValue } from "../../src/entry/BoundedJson.ts"
+import * as Entries from "../../src/entry/Entries.ts"
 import { InvalidInput } from "../../src/entry/InvalidInput.ts"
 import { RunId } from "../../src/Ids.ts"
-import { Principal } from "../../src/Principal.ts"
-import { rightRefusal } from "../../src/Rights.ts"
+import type { Principal } from "../../src/Principal.ts"
 import { RunNotFound } from "../../src/run/RunCommand.ts"
 import type { JournalEntry } from "../../src/run/RunEvent.ts"
 import type { RunQuarantined } from "../../src/run/Quarantine.ts"
 import * as RunState from "../../src/run/RunState.ts"
+import type { ApprovalResponse } from "../../src/semstreams/Approvals.ts"
 import { approvalOf, decisionOf, decodeResponse } from "../../src/semstreams/Approvals.ts"
 import type { Loop } from "../../src/semstreams/Loop.ts"
 import { loopOf } from "../../src/semstreams/Loop.ts"
@@ -32,7 +34,7 @@ export class SemStreamsLoops extends Context.Service<
     get(
       loop_id: string,
       by: Principal
-    ): Effect.Effect<Loop, NotEntitled | RunNotFound | RunQuarantined | JournalError>
+    ): Effect.Effect<Loop, InvalidInput | NotEntitled | RunNotFound | RunQuarantined | JournalError>
     /**
      * Answers the gate that a response names. The decision is recorded as that of its `approved_by`, under the tenant and
      * the roles of `sender`, who vouches for that person; a rejection without a name is the sender's own. An answer to no
@@ -55,6 +57,14 @@ const page = 10_000
 const isOf = ({ tenant }: Principal, [first]: ReadonlyArray<JournalEntry>): boolean =>
   first?.event._tag === "RunAccepted" && first.event.tenant === tenant
 
+const readResponse = (message: unknown): Effect.Effect<ApprovalResponse, InvalidInput> =>
+  readJsonValue(message).pipe(
+    Result.mapError((refused) => refused.message),
+    Result.flatMap(decodeResponse),
+    Result.mapError((text) => new InvalidInput({ field: "response", message: text })),
+    Effect.fromResult
+  )
+
 const make = Effect.gen(function* () {
   const journal = yield* RunJournal
   const desk = yield* ApprovalDesk
@@ -72,25 +82,22 @@ const make = Effect.gen(function* () {
 
   return SemStreamsLoops.of({
     get: Effect.fn("SemStreamsLoops.get")(function* (loop_id, by) {
-      const refusal = rightRefusal(by, "inspect")
-      if (refusal !== undefined) return yield* refusal
-      const loop = loopOf(yield* entriesOf(loop_id, by))
+      const who = yield* Entries.entitled(by, "inspect")
+      const loop = loopOf(yield* entriesOf(loop_id, who))
       return loop ?? (yield* new RunNotFound({ run_id: loop_id }))
     }),
     respond: Effect.fn("SemStreamsLoops.respond")(function* (message, sender) {
-      const read = decodeResponse(message)
-      if (Result.isFailure(read)) {
-        return yield* new InvalidInput({ field: "response", message: read.failure })
-      }
-      const { approved_by, call_id, loop_id } = read.success
-      const entries = yield* entriesOf(loop_id, sender)
+      const who = yield* Entries.entitled(sender, "decide")
+      const response = yield* readResponse(message)
+      const { approved_by, call_id, loop_id } = response
+      const id = approved_by ?? who.id
+      const by = yield* Entries.principal({ ...who, id }, "response.approved_by")
+      const entries = yield* entriesOf(loop_id, who)
       if (entries.length === 0) return
       const state = RunState.fold(entries.map(({ event }) => event))
       const approval = approvalOf(state, call_id)
       if (approval === undefined) return
-      const { roles, tenant } = sender
-      const by = new Principal({ id: approved_by ?? sender.id, tenant, roles })
-      yield* desk.decide(approval, decisionOf(read.success), by).pipe(
+      yield* desk.decide(approval, decisionOf(response), by).pipe(
         // Another answer was first, or the time was over.
         Effect.catchTag(
           ["ApprovalNotFound", "ApprovalSettled", "ApprovalExpired"],

@@ -5,8 +5,9 @@
  */
 import { Clock, Context, Effect, Layer, Option, Result, Schema } from "effect"
 import type { Platform } from "../../src/agents/Triple.ts"
-import { bounds_default, isWithinBounds } from "../../src/entry/BoundedJson.ts"
-import { InvalidInput } from "../../src/entry/InvalidInput.ts"
+import { readJsonValue } from "../../src/entry/BoundedJson.ts"
+import * as Entries from "../../src/entry/Entries.ts"
+import { InvalidInput, inputReader } from "../../src/entry/InvalidInput.ts"
 import { ToolTransientError, ToolUserError } from "../../src/error/ToolError.ts"
 import type { ToolError } from "../../src/error/ToolError.ts"
 import type { Tenant } from "../../src/Ids.ts"
@@ -32,7 +33,7 @@ import {
 } from "../../src/tool/ToolMessage.ts"
 import type { StoreError } from "../../services/StoreError.ts"
 import type { ToolMessageConflict, ToolQueueFull } from "../../services/ToolQueue.ts"
-import { ToolQueue } from "../../services/ToolQueue.ts"
+import { ToolQueue, waiting_max } from "../../services/ToolQueue.ts"
 import { ToolRegistry } from "../../services/ToolRegistry.ts"
 
 /** Names the entities of loops and findings; `wait_ms` bounds a call from its arrival to its result. */
@@ -85,14 +86,17 @@ export class SemStreamsTools extends Context.Service<
   }
 >()("troupe/layers/semstreams/SemStreamsTools") {}
 
+const readSubject = inputReader(Schema.String)
+
 const decodeCall = Schema.decodeUnknownResult(CallMessage)
 
 const readCall = (message: unknown): Effect.Effect<CallMessage, InvalidInput> => {
   const refuse = (text: string) =>
     Effect.fail(new InvalidInput({ field: "message", message: text }))
-  if (!isWithinBounds(message, bounds_default, true))
-    return refuse("it is no JSON within the bounds")
-  const call = decodeCall(message)
+  // A copy: the sender cannot change it any more.
+  const plain = readJsonValue(message)
+  if (Result.isFailure(plain)) return refuse(plain.failure.message)
+  const call = decodeCall(plain.success)
   if (Result.isFailure(call)) return refuse(call.failure.message.slice(0, 300))
   if (!isMessageName(call.success.id)) return refuse("id has 1 to 200 printable characters")
   return Effect.succeed(call.success)
@@ -227,17 +231,24 @@ const make = Effect.fnUntraced(function* (options: Options) {
 
   return SemStreamsTools.of({
     execute: Effect.fn("SemStreamsTools.execute")(function* (tool, message, tenant) {
+      const whose = yield* Entries.tenant(tenant, "tenant")
+      const subject = yield* readSubject(tool, "tool")
       const call = yield* readCall(message)
-      return yield* call.name === tool ? run(call, tenant) : misrouted(tool, call)
+      return yield* call.name === subject ? run(call, whose) : misrouted(subject, call)
     }),
     executeBatch: Effect.fn("SemStreamsTools.executeBatch")(function* (messages, tenant) {
+      const whose = yield* Entries.tenant(tenant, "tenant")
+      if (!Array.isArray(messages) || messages.length > waiting_max) {
+        const message = `Expected a list of at most ${waiting_max} calls`
+        return yield* new InvalidInput({ field: "messages", message })
+      }
       const calls = yield* Effect.forEach(messages, readCall)
       const names = calls.map(({ name }) => name)
       const forbidden = refusalOfBatch(config.allowed_tools, names)
       if (forbidden !== null) {
         return yield* new InvalidInput({ field: "messages", message: forbidden })
       }
-      return yield* Effect.forEach(calls, (call) => run(call, tenant), {
+      return yield* Effect.forEach(calls, (call) => run(call, whose), {
         concurrency: "unbounded"
       })
     }),

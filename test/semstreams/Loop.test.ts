@@ -1,6 +1,7 @@
 /** A run as a SemStreams loop, and the rules of its states. */
 import { assert, it } from "@effect/vitest"
 import { Effect, Result } from "effect"
+import type { Schema } from "effect"
 import { calls, call, text } from "../../layers/model/ScriptedModelGateway.ts"
 import { ApprovalDesk } from "../../services/ApprovalDesk.ts"
 import { Tenant } from "../../src/Ids.ts"
@@ -108,6 +109,52 @@ it.effect("a loop is shown to staff of its tenant only, and answered by its tena
         approved_by: "eve"
       }
       yield* loops.respond(answer, foreign)
+      assert.strictEqual((yield* Stage.loop(run)).state, "awaiting_approval")
+    })
+  )
+)
+
+it.effect("SM-57 an answer that is none, or its sender, is refused, and the gate still waits", () =>
+  Stage.stage(
+    { tools: { first: writing }, script: [call("first"), text("done")] },
+    Effect.gen(function* () {
+      const run = yield* Stage.begin
+      const loops = yield* SemStreamsLoops
+      const { pending } = yield* Stage.loop(run)
+      const answer = {
+        loop_id: run,
+        call_id: pending!.call_id,
+        decision: "modify",
+        approved_by: "ann"
+      }
+      let deep: Schema.Json = {}
+      for (let depth = 0; depth < 100_000; depth++) deep = { deep }
+      const unreadable = Object.defineProperty({ ...answer }, "reason", {
+        enumerable: true,
+        get: () => {
+          throw new Error("no")
+        }
+      })
+      for (const wrong of [
+        { ...answer, approved_by: "a".repeat(201) },
+        { ...answer, modified_arguments: deep },
+        unreadable
+      ]) {
+        const error = yield* Effect.flip(loops.respond(wrong, Stage.operator))
+        assert.propertyVal(error, "_tag", "InvalidInput")
+      }
+      for (const nobody of [null, "ann", { id: "", tenant: "acme", roles: ["admin"] }] as never[]) {
+        const tags = [
+          (yield* Effect.flip(loops.respond(answer, nobody)))._tag,
+          (yield* Effect.flip(loops.get(run, nobody)))._tag
+        ]
+        assert.deepStrictEqual(tags, ["InvalidInput", "InvalidInput"])
+      }
+      const customer = new Principal({ ...Stage.operator, id: "carl", roles: ["customer"] })
+      for (const loop_id of [run, "no-run"]) {
+        const error = yield* Effect.flip(loops.respond({ ...answer, loop_id }, customer))
+        assert.propertyVal(error, "_tag", "NotEntitled")
+      }
       assert.strictEqual((yield* Stage.loop(run)).state, "awaiting_approval")
     })
   )

@@ -6,6 +6,7 @@ import * as CoordinationTools from "../../layers/agents/CoordinationTools.ts"
 import * as SemStreams from "../../layers/compose/SemStreams.ts"
 import * as EphemeralStores from "../../layers/ephemeral/EphemeralStores.ts"
 import * as EphemeralToolQueue from "../../layers/ephemeral/EphemeralToolQueue.ts"
+import type { ExecuteError } from "../../layers/semstreams/SemStreamsTools.ts"
 import { SemStreamsTools } from "../../layers/semstreams/SemStreamsTools.ts"
 import * as SemStreamsToolsLayer from "../../layers/semstreams/SemStreamsTools.ts"
 import { ToolRegistry } from "../../services/ToolRegistry.ts"
@@ -92,6 +93,27 @@ it.effect("a message that is no call fails, and one that no worker takes is a fa
       for (const message of [null, {}, { id: "", name: "send" }, { id: "a b", name: "send" }]) {
         const error = yield* Effect.flip(tools.execute("send", message, tenant))
         assert.strictEqual(error._tag, "InvalidInput")
+      }
+      const call = { id: "1", name: "send" }
+      const unreadable = new Proxy(call, {
+        ownKeys: () => {
+          throw new Error("no")
+        }
+      })
+      const all: ReadonlyArray<Effect.Effect<unknown, ExecuteError>> = [
+        tools.execute("send", unreadable, tenant),
+        tools.execute(Symbol("send") as never, call, tenant),
+        tools.execute("send", call, null as never),
+        tools.execute("send", call, "" as never),
+        tools.executeBatch(call as never, tenant),
+        tools.executeBatch([call], {} as never),
+        tools.executeBatch(
+          Array.from({ length: 10_001 }, () => call),
+          tenant
+        )
+      ]
+      for (const refused of all) {
+        assert.strictEqual((yield* Effect.flip(refused))._tag, "InvalidInput")
       }
       const waiting = yield* Effect.forkChild(Component.execute({ id: "1", name: "send" }))
       yield* Effect.yieldNow
