@@ -2,7 +2,7 @@
  * Checks the options of a start before anything is opened: an option that does not fit its type fails with
  * `InvalidInput` and its field, and leaves no directory, no connection and no program behind.
  */
-import { Effect, Layer, Redacted, Schema } from "effect"
+import { Effect, Redacted, Schema } from "effect"
 import { shapeReader } from "../../src/entry/InvalidInput.ts"
 import type { PriceTable } from "../../src/cost/PriceTable.ts"
 import { compilePriceTable } from "../../src/cost/PriceTable.ts"
@@ -11,48 +11,26 @@ import type { Policy } from "../../src/permission/Policy.ts"
 import { decodeAgentSpec } from "../runtime/desk/LocalAgentDirectory.ts"
 import { validatePolicy } from "../runtime/tool/CheckedPolicy.ts"
 import type { Options } from "./NodeService.ts"
-
-const isObject = (value: unknown): value is object => typeof value === "object" && value !== null
-
-const is = <A>(what: string, holds: (value: unknown) => boolean) =>
-  Schema.declare((value): value is A => holds(value), { message: `Expected ${what}` })
-
-/** An object that its own decoder checks further. */
-const objectOf = <A>(what: string) => is<A>(what, isObject)
-
-/** A list whose items their own decoder checks. */
-const listOf = <S extends Schema.Constraint>(each: S) =>
-  Schema.optionalKey(Schema.Array(each).check(Schema.isMaxLength(10_000)))
-
-const family = is("what `tool`, `govern` or `remote` makes: an Effect", Effect.isEffect)
-const layer = is("a Layer", Layer.isLayer)
-const func = is("a function", (value) => typeof value === "function")
-const text = Schema.String.check(Schema.isMinLength(1))
-const url = is<string>(
-  "a URL that begins with http:// or https://",
-  (value) => typeof value === "string" && /^https?:\/\//i.test(value) && URL.canParse(value)
-)
-const texts = Schema.Array(text)
-const pairs = Schema.Record(Schema.String, Schema.String)
-const secret = is<string | Redacted.Redacted>(
-  "a text, or one that is Redacted",
-  (value) => typeof value === "string" || Redacted.isRedacted(value)
-)
-
-/** Whether it is an object with exactly this member, a text that the pattern matches. */
-const isOnly = (value: unknown, member: string, pattern: RegExp): boolean => {
-  if (!isObject(value) || Object.keys(value).join() !== member) return false
-  const given: unknown = Object.values(value)[0]
-  return typeof given === "string" && pattern.test(given)
-}
+import {
+  family,
+  given,
+  is,
+  isObject,
+  isOnly,
+  isPostgres,
+  layer,
+  listOf,
+  objectOf,
+  secret,
+  Telemetry,
+  text,
+  texts
+} from "./OptionShapes.ts"
 
 // Not a union, which would report an undefined member, such as an unset variable, as an excess property.
 const Store = is<NonNullable<Options["store"]>>(
   '"ephemeral", { directory: a text that is not empty } or { postgres: a URL that begins with postgres:// or postgresql:// }',
-  (value) =>
-    value === "ephemeral" ||
-    isOnly(value, "directory", /./s) ||
-    isOnly(value, "postgres", /^postgres(?:ql)?:\/\//)
+  (value) => value === "ephemeral" || isOnly(value, "directory", /./s) || isPostgres(value)
 )
 
 const common = {
@@ -93,18 +71,6 @@ const Mcp = Schema.Struct({
   allow: Schema.Struct({ commands: Schema.optionalKey(texts), hosts: Schema.optionalKey(texts) })
 })
 
-const Telemetry = Schema.Union([
-  Schema.Boolean,
-  Schema.Struct({
-    endpoint: Schema.optionalKey(url),
-    headers: Schema.optionalKey(pairs),
-    protocol: Schema.optionalKey(Schema.Literals(["http/protobuf", "http/json"])),
-    service: Schema.optionalKey(text),
-    attributes: Schema.optionalKey(pairs),
-    sdk: Schema.optionalKey(func)
-  })
-])
-
 const Plugin = Schema.Struct({ manifest: objectOf("an object"), tools: family })
 
 const isGraph = (value: unknown): boolean =>
@@ -129,12 +95,6 @@ const fields = {
 } satisfies Record<keyof Options, unknown>
 
 const read = shapeReader(Schema.Struct(fields))
-
-/** An option that is undefined counts as absent. */
-const given = (options: unknown): unknown =>
-  isObject(options) && !Array.isArray(options)
-    ? Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined))
-    : options
 
 /**
  * Fails with the first option that is wrong. Agents, policy and prices are checked elsewhere, with errors of their own.

@@ -43,8 +43,13 @@ export interface NodeToolWorker {
   readonly stop: () => Promise<void>
 }
 
-/** Starts a worker. Rejects with the typed error that kept it from starting. */
+/**
+ * Starts a worker. Rejects with the typed error that kept it from starting: `InvalidInput` with its field where an option
+ * is unknown or of a wrong type.
+ */
 export const startWorker = async (options: WorkerOptions): Promise<NodeToolWorker> => {
+  const { checkWorkerOptions } = await import("./CheckedWorkerOptions.ts")
+  await Effect.runPromise(checkWorkerOptions(options))
   const { postgres } = await import("./Stores.ts")
   const ToolWorker = await import("./ToolWorker.ts")
   const OpenTelemetry = await import("../telemetry/OpenTelemetry.ts")

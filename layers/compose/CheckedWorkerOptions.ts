@@ -1,0 +1,61 @@
+/**
+ * Checks the options of a worker before anything is opened: an option that does not fit its type fails with `InvalidInput`
+ * and its field.
+ */
+import type { Effect } from "effect"
+import { Schema } from "effect"
+import { Capability } from "../../src/capability/Capability.ts"
+import type { InvalidInput } from "../../src/entry/InvalidInput.ts"
+import { shapeReader } from "../../src/entry/InvalidInput.ts"
+import type { ToolQueueConfig } from "../runtime/queue/ToolQueueConfig.ts"
+import type { WorkerOptions } from "./NodeToolWorker.ts"
+import { family, given, is, isPostgres, Telemetry, text, texts } from "./OptionShapes.ts"
+
+const Store = is<WorkerOptions["store"]>(
+  "{ postgres: a URL that begins with postgres:// or postgresql:// }",
+  isPostgres
+)
+
+const between = (minimum: number, maximum: number) =>
+  Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum, maximum })))
+
+/** The longest timer. */
+const ms_max = 2 ** 31 - 1
+const time = between(1, ms_max)
+
+/** Results are kept for more than an hour, as the queue's senders rely on. */
+const result_ms_min = 3_600_001
+
+const config = {
+  concurrency: between(1, 500),
+  deliveries_max: between(1, 1_000),
+  ack_wait_ms: time,
+  backoff_ms: Schema.optionalKey(
+    Schema.Array(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: ms_max }))).check(
+      Schema.isMinLength(1),
+      Schema.isMaxLength(100)
+    )
+  ),
+  message_ms_max: time,
+  sweep_ms: time,
+  stop_ms: between(0, ms_max),
+  offer_ms: time,
+  show_ms: between(0, ms_max),
+  result_ms: between(result_ms_min, ms_max)
+} satisfies Record<keyof ToolQueueConfig, unknown>
+
+const fields = {
+  tools: Schema.Array(family).check(Schema.isMaxLength(10_000)),
+  serve: Schema.optionalKey(texts),
+  capabilities: Schema.optionalKey(Schema.Array(Capability).check(Schema.isMaxLength(256))),
+  provider: Schema.optionalKey(text),
+  store: Store,
+  telemetry: Schema.optionalKey(Telemetry),
+  config: Schema.optionalKey(Schema.Struct(config))
+} satisfies Record<keyof WorkerOptions, unknown>
+
+const read = shapeReader(Schema.Struct(fields))
+
+/** Fails with the first option that is wrong. */
+export const checkWorkerOptions = (options: unknown): Effect.Effect<unknown, InvalidInput> =>
+  read(given(options), "")

@@ -1,0 +1,61 @@
+/**
+ * What options of `start` and `startWorker` are made of, as schemas for values from JavaScript. Private to this room.
+ */
+import { Effect, Layer, Redacted, Schema } from "effect"
+
+export const isObject = (value: unknown): value is object =>
+  typeof value === "object" && value !== null
+
+export const is = <A>(what: string, holds: (value: unknown) => boolean) =>
+  Schema.declare((value): value is A => holds(value), { message: `Expected ${what}` })
+
+/** An object that its own decoder checks further. */
+export const objectOf = <A>(what: string) => is<A>(what, isObject)
+
+/** A list whose items their own decoder checks. */
+export const listOf = <S extends Schema.Constraint>(each: S) =>
+  Schema.optionalKey(Schema.Array(each).check(Schema.isMaxLength(10_000)))
+
+export const family = is("what `tool`, `govern` or `remote` makes: an Effect", Effect.isEffect)
+export const layer = is("a Layer", Layer.isLayer)
+const func = is("a function", (value) => typeof value === "function")
+export const text = Schema.String.check(Schema.isMinLength(1))
+const url = is<string>(
+  "a URL that begins with http:// or https://",
+  (value) => typeof value === "string" && /^https?:\/\//i.test(value) && URL.canParse(value)
+)
+export const texts = Schema.Array(text)
+const pairs = Schema.Record(Schema.String, Schema.String)
+export const secret = is<string | Redacted.Redacted>(
+  "a text, or one that is Redacted",
+  (value) => typeof value === "string" || Redacted.isRedacted(value)
+)
+
+/** Whether it is an object with exactly this member, a text that the pattern matches. */
+export const isOnly = (value: unknown, member: string, pattern: RegExp): boolean => {
+  if (!isObject(value) || Object.keys(value).join() !== member) return false
+  const given: unknown = Object.values(value)[0]
+  return typeof given === "string" && pattern.test(given)
+}
+
+/** Whether it is a connection URL, and nothing else. */
+export const isPostgres = (value: unknown): boolean =>
+  isOnly(value, "postgres", /^postgres(?:ql)?:\/\//)
+
+export const Telemetry = Schema.Union([
+  Schema.Boolean,
+  Schema.Struct({
+    endpoint: Schema.optionalKey(url),
+    headers: Schema.optionalKey(pairs),
+    protocol: Schema.optionalKey(Schema.Literals(["http/protobuf", "http/json"])),
+    service: Schema.optionalKey(text),
+    attributes: Schema.optionalKey(pairs),
+    sdk: Schema.optionalKey(func)
+  })
+])
+
+/** An option that is undefined counts as absent. */
+export const given = (options: unknown): unknown =>
+  isObject(options) && !Array.isArray(options)
+    ? Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined))
+    : options
