@@ -9,39 +9,42 @@ import type { InvalidInput } from "../../src/entry/InvalidInput.ts"
 import { shapeReader } from "../../src/entry/InvalidInput.ts"
 import type { ToolQueueConfig } from "../runtime/queue/ToolQueueConfig.ts"
 import type { WorkerOptions } from "./NodeToolWorker.ts"
-import { family, given, is, isPostgres, Telemetry, text, texts } from "./OptionShapes.ts"
+import {
+  between,
+  family,
+  given,
+  int32_max,
+  is,
+  isPostgres,
+  optionalBetween,
+  Telemetry,
+  text,
+  texts
+} from "./OptionShapes.ts"
 
 const Store = is<WorkerOptions["store"]>(
   "{ postgres: a URL that begins with postgres:// or postgresql:// }",
   isPostgres
 )
 
-const between = (minimum: number, maximum: number) =>
-  Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum, maximum })))
-
-/** The longest timer. */
-const ms_max = 2 ** 31 - 1
-const time = between(1, ms_max)
+const time = optionalBetween(1, int32_max)
 
 /** Results are kept for more than an hour, as the queue's senders rely on. */
 const result_ms_min = 3_600_001
 
 const config = {
-  concurrency: between(1, 500),
-  deliveries_max: between(1, 1_000),
+  concurrency: optionalBetween(1, 500),
+  deliveries_max: optionalBetween(1, 1_000),
   ack_wait_ms: time,
   backoff_ms: Schema.optionalKey(
-    Schema.Array(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: ms_max }))).check(
-      Schema.isMinLength(1),
-      Schema.isMaxLength(100)
-    )
+    Schema.Array(between(0, int32_max)).check(Schema.isMinLength(1), Schema.isMaxLength(100))
   ),
   message_ms_max: time,
   sweep_ms: time,
-  stop_ms: between(0, ms_max),
+  stop_ms: optionalBetween(0, int32_max),
   offer_ms: time,
-  show_ms: between(0, ms_max),
-  result_ms: between(result_ms_min, ms_max)
+  show_ms: optionalBetween(0, int32_max),
+  result_ms: optionalBetween(result_ms_min, int32_max)
 } satisfies Record<keyof ToolQueueConfig, unknown>
 
 const fields = {

@@ -1,5 +1,5 @@
 /**
- * What options of `start` and `startWorker` are made of, as schemas for values from JavaScript. Private to this room.
+ * What options of `start`, `startWorker` and `Server.layer` are made of, as schemas for values from JavaScript. Private to this room.
  */
 import { Effect, Layer, Redacted, Schema } from "effect"
 
@@ -24,6 +24,13 @@ const url = is<string>(
   "a URL that begins with http:// or https://",
   (value) => typeof value === "string" && /^https?:\/\//i.test(value) && URL.canParse(value)
 )
+/** The longest timer, in ms. */
+export const int32_max = 2 ** 31 - 1
+export const between = (minimum: number, maximum: number) =>
+  Schema.Int.check(Schema.isBetween({ minimum, maximum }))
+export const optionalBetween = (minimum: number, maximum: number) =>
+  Schema.optionalKey(between(minimum, maximum))
+
 export const texts = Schema.Array(text)
 const pairs = Schema.Record(Schema.String, Schema.String)
 export const secret = is<string | Redacted.Redacted>(

@@ -12,6 +12,7 @@ import type { Listen } from "../http/NodeServer.ts"
 import * as NodeServer from "../http/NodeServer.ts"
 import * as UnhostedTelemetry from "../telemetry/UnhostedTelemetry.ts"
 import * as UnknownCallsTelemetry from "../telemetry/UnknownCallsTelemetry.ts"
+import { checkServerOptions } from "./CheckedServerOptions.ts"
 import { checkCustomerAgents } from "./CustomerWall.ts"
 
 export { HttpSettings } from "../http/HttpSettings.ts"
@@ -26,24 +27,23 @@ export interface Options {
   readonly settings?: Partial<HttpSettings.HttpSettings>
 }
 
-/** Needs the ports of a runtime and its stores; gives the server, whose address has the actual port. */
-export const layer = ({ credentials, listen, settings }: Options) =>
-  HttpService.layer.pipe(
+const make = Effect.fnUntraced(function* (options: Options) {
+  const { credentials, listen, settings } = yield* checkServerOptions(options)
+  const names = (yield* AgentDirectory).all.map(({ spec }) => spec.name)
+  yield* checkCustomerAgents(settings.customer_agents, names, "settings.customer_agents")
+  return HttpService.layer.pipe(
     // The gauges and warnings of the service itself.
     Layer.merge(UnhostedTelemetry.layer),
     Layer.merge(UnknownCallsTelemetry.layer),
-    Layer.provide(
-      Layer.effect(
-        HttpSettings.HttpSettings,
-        Effect.gen(function* () {
-          const given = { ...(yield* HttpSettings.HttpSettings), ...settings }
-          const names = (yield* AgentDirectory).all.map(({ spec }) => spec.name)
-          yield* checkCustomerAgents(given.customer_agents, names, "settings.customer_agents")
-          return given
-        })
-      )
-    ),
+    Layer.provide(Layer.succeed(HttpSettings.HttpSettings, settings)),
     Layer.provideMerge(NodeServer.layer(listen)),
     Layer.provide(EphemeralCredentials.layer(credentials)),
     Layer.provide(NodeCrypto.layerDigest)
   )
+})
+
+/**
+ * Needs the ports of a runtime and its stores; gives the server, whose address has the actual port. Fails with
+ * `InvalidInput` and its field where an option is unknown or of a wrong type.
+ */
+export const layer = (options: Options) => Layer.unwrap(make(options))
