@@ -4,16 +4,19 @@
  * model and no tool. A run whose journal does not fold is put in quarantine by whoever finds it so: claim, read and amend
  * fail with RunQuarantined, nothing is appended to it, recovery and sweeps pass it by.
  */
-import { Context, Effect, Metric, Schema } from "effect"
+import { Context, Effect, Metric, Result, Schema } from "effect"
 import type { Exit, Scope } from "effect"
 import { totalMetric } from "../src/TotalMetric.ts"
 import type { Approval } from "../src/approval/Approval.ts"
 import type { Address, ConversationId, RunId, Tenant } from "../src/Ids.ts"
 import type { Need } from "../src/run/Needs.ts"
 import type { QuarantinedRun, RawEvent, RunQuarantined } from "../src/run/Quarantine.ts"
+import { foldWhole } from "../src/run/Quarantine.ts"
+import { isReadable } from "../src/run/Readable.ts"
 import type { Amendment, RunIsOver, RunNotFound } from "../src/run/RunCommand.ts"
 import type { JournalEntry, RunAccepted, RunEvent } from "../src/run/RunEvent.ts"
 import type { RunState, RunStatus } from "../src/run/RunState.ts"
+import { fold } from "../src/run/RunState.ts"
 
 /** The store did not answer, or refused for a cause of its own. `lost`: the append may have been written. */
 export class JournalError extends Schema.TaggedError<JournalError>()("JournalError", {
@@ -34,7 +37,7 @@ export class StaleAppend extends Schema.TaggedError<StaleAppend>()("StaleAppend"
 }) {}
 
 /** A command made an event that its own codec cannot decode again: nothing was written. */
-export const unreadableEvent = new JournalError({
+const unreadableEvent = new JournalError({
   message: "an event that could not be read again is not written",
   lost: false
 })
@@ -269,6 +272,34 @@ export class RunJournal extends Context.Service<
     ): Effect.Effect<void, JournalError, Scope.Scope>
   }
 >()("troupe/services/RunJournal") {}
+
+/** What a command made of a run: its answer and its events. */
+export interface Amended<A, E> {
+  readonly answer: Result.Result<A, E>
+  readonly events: ReadonlyArray<RunEvent>
+  /** The state after them. */
+  readonly after: RunState
+}
+
+/**
+ * Gives a command the state of a run, whose entries are `entries`, of which there are to be `length`. Every journal amends
+ * with it, under the run's lock. Nothing of what fails is written.
+ */
+export const amendmentOf = <A, E>(
+  run: RunId,
+  entries: ReadonlyArray<JournalEntry>,
+  length: number,
+  command: (state: RunState, now: number) => Amendment<A, E>,
+  now: number
+): Result.Result<Amended<A, E>, RunQuarantined | JournalError> =>
+  Result.flatMap(foldWhole(run, entries, length), (state) => {
+    const { answer, events } = command(state, now)
+    if (!isReadable(events)) return Result.fail(unreadableEvent)
+    // The command may have changed the state that it was given: what counts is the fold of what is written.
+    const after =
+      events.length === 0 ? state : fold([...entries.map(({ event }) => event), ...events])
+    return Result.succeed({ answer, events, after })
+  })
 
 /** Calls `visit` with every entry of a run, in order; at most `page_max` (up to 10,000) of them are read at a time. */
 export const forEachEntry = Effect.fnUntraced(function* (

@@ -5,22 +5,7 @@
 import { Effect, Layer, Schema } from "effect"
 import type { Redacted } from "effect"
 import type { AgentMemories } from "../../services/AgentMemory.ts"
-import type { ApprovalRecords } from "../../services/ApprovalRecords.ts"
-import type { CallRecords } from "../../services/CallRecords.ts"
-import type { ComponentCatalog } from "../../services/ComponentCatalog.ts"
-import type { ConversationStore } from "../../services/ConversationStore.ts"
-import type { CostLedger } from "../../services/CostLedger.ts"
-import type { FlowState } from "../../services/FlowState.ts"
-import type { LoopStore } from "../../services/LoopStore.ts"
-import type { McpPins } from "../../services/McpPins.ts"
-import type { Outbox } from "../../services/Outbox.ts"
-import type { OutboxReader } from "../../services/OutboxReader.ts"
-import type { OutboxReplayer } from "../../services/OutboxReplayer.ts"
-import type { RunJournal } from "../../services/RunJournal.ts"
-import type { RunList } from "../../services/RunList.ts"
-import type { TaskStore } from "../../services/TaskStore.ts"
-import type { ToolQueue } from "../../services/ToolQueue.ts"
-import type { TriplePublisher } from "../../services/TriplePublisher.ts"
+import type { Stores as DurableStores } from "../../services/Stores.ts"
 import * as EphemeralAgentMemory from "../ephemeral/EphemeralAgentMemory.ts"
 import * as EphemeralStore from "../ephemeral/EphemeralStore.ts"
 import * as EphemeralStores from "../ephemeral/EphemeralStores.ts"
@@ -29,24 +14,8 @@ import type { SqlNotify } from "../sql/engine/SqlNotify.ts"
 import type { Client, StartError } from "../sql/stores/SqlStores.ts"
 import * as ActorMemories from "./ActorMemories.ts"
 
-export type Stores =
-  | AgentMemories
-  | ApprovalRecords
-  | CallRecords
-  | ComponentCatalog
-  | ConversationStore
-  | CostLedger
-  | FlowState
-  | LoopStore
-  | McpPins
-  | Outbox
-  | OutboxReader
-  | OutboxReplayer
-  | RunJournal
-  | RunList
-  | TaskStore
-  | ToolQueue
-  | TriplePublisher
+/** With the memory of each actor, which is built for its address. */
+export type Stores = DurableStores | AgentMemories
 
 /** A driver, an optional peer, is not installed. */
 export class DriverMissing extends Schema.TaggedError<DriverMissing>()("DriverMissing", {

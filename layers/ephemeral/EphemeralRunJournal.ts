@@ -5,13 +5,13 @@
 import { Clock, Deferred, Effect, Exit, Layer, Result, identity } from "effect"
 import type { Append, AppendEvents, Claim, Fence } from "../../services/RunJournal.ts"
 import {
+  amendmentOf,
   announceLostRecord,
   announceQuarantine,
   FencedOff,
   JournalError,
   RunJournal,
-  StaleAppend,
-  unreadableEvent
+  StaleAppend
 } from "../../services/RunJournal.ts"
 import type { Address, RunId, Tenant } from "../../src/Ids.ts"
 import { actorKey } from "../../src/Ids.ts"
@@ -19,11 +19,10 @@ import type { Amendment } from "../../src/run/RunCommand.ts"
 import { RunIsOver, RunNotFound } from "../../src/run/RunCommand.ts"
 import { openQuestions } from "../../src/run/OpenQuestions.ts"
 import { foldWhole, RunQuarantined } from "../../src/run/Quarantine.ts"
-import type { JournalEntry, RunAccepted, RunEvent } from "../../src/run/RunEvent.ts"
+import type { JournalEntry, RunAccepted } from "../../src/run/RunEvent.ts"
 import { stillNeeded } from "../../src/run/Needs.ts"
-import { isReadable } from "../../src/run/Readable.ts"
 import type { RunState } from "../../src/run/RunState.ts"
-import { fold, isParkable, statusOf } from "../../src/run/RunState.ts"
+import { isParkable, statusOf } from "../../src/run/RunState.ts"
 import { transaction_ms_max } from "../../src/tool/ToolSpec.ts"
 import { adoptRuns, handOverRun, runHeadOf, recoverableRuns } from "./EphemeralRecovery.ts"
 import * as EphemeralQuarantine from "./EphemeralQuarantine.ts"
@@ -64,10 +63,6 @@ const quarantine = <A = never>(
     run.quarantined = { why, at }
     return Effect.andThen(announceQuarantine(why), Effect.fail(why))
   })
-
-function* eventsOf(run: StoredRun): Iterable<RunEvent> {
-  for (const entry of run.entries) yield entry.event
-}
 
 /**
  * Runs `use` once no transaction holds the run. What `use` does synchronously is atomic: no other writer comes between its
@@ -162,13 +157,13 @@ const amendRun =
     whenFree<A, E | RunNotFound | RunQuarantined | JournalError, never>(store, id, (run, now) => {
       if (run === undefined) return Effect.fail(new RunNotFound({ run_id: id }))
       if (run.quarantined !== undefined) return Effect.fail(run.quarantined.why)
-      const state = foldWhole(id, run.entries, run.entries.length)
-      if (Result.isFailure(state)) return quarantine(run, state.failure, now)
-      const { answer, events } = command(state.success, now)
-      if (!isReadable(events)) return Effect.fail(unreadableEvent)
+      const amended = amendmentOf(id, run.entries, run.entries.length, command, now)
+      if (Result.isFailure(amended)) {
+        const why = amended.failure
+        return why._tag === "RunQuarantined" ? quarantine(run, why, now) : Effect.fail(why)
+      }
+      const { after, answer, events } = amended.success
       if (events.length > 0) {
-        // The command may have changed the state that it was given, so this folds what is written.
-        const after = fold([...eventsOf(run), ...events])
         appendEvents(store, run, events, statusOf(after), isParkable(after), now)
         if (run.needs.length > 0) run.needs = stillNeeded(run.needs, after)
         for (const listener of store.amended) listener(id)

@@ -3,22 +3,7 @@
  * `AgentMemory`, which is built for each address over the same store.
  */
 import { Layer } from "effect"
-import type { ApprovalRecords } from "../../services/ApprovalRecords.ts"
-import type { CallRecords } from "../../services/CallRecords.ts"
-import type { ComponentCatalog } from "../../services/ComponentCatalog.ts"
-import type { ConversationStore } from "../../services/ConversationStore.ts"
-import type { CostLedger } from "../../services/CostLedger.ts"
-import type { FlowState } from "../../services/FlowState.ts"
-import type { LoopStore } from "../../services/LoopStore.ts"
-import type { McpPins } from "../../services/McpPins.ts"
-import type { Outbox } from "../../services/Outbox.ts"
-import type { OutboxReader } from "../../services/OutboxReader.ts"
-import type { OutboxReplayer } from "../../services/OutboxReplayer.ts"
-import type { RunJournal } from "../../services/RunJournal.ts"
-import type { RunList } from "../../services/RunList.ts"
-import type { TaskStore } from "../../services/TaskStore.ts"
-import type { ToolQueue } from "../../services/ToolQueue.ts"
-import type { TriplePublisher } from "../../services/TriplePublisher.ts"
+import type { Stores } from "../../services/Stores.ts"
 import * as EphemeralApprovalRecords from "./EphemeralApprovalRecords.ts"
 import * as EphemeralConversationStore from "./EphemeralConversationStore.ts"
 import * as EphemeralCostLedger from "./EphemeralCostLedger.ts"
@@ -33,25 +18,7 @@ import * as EphemeralTaskStore from "./EphemeralTaskStore.ts"
 import * as EphemeralToolQueue from "./EphemeralToolQueue.ts"
 import * as EphemeralToolStores from "./EphemeralToolStores.ts"
 
-export const layer: Layer.Layer<
-  | RunJournal
-  | RunList
-  | TaskStore
-  | ConversationStore
-  | ApprovalRecords
-  | CallRecords
-  | ComponentCatalog
-  | CostLedger
-  | FlowState
-  | LoopStore
-  | McpPins
-  | Outbox
-  | OutboxReader
-  | OutboxReplayer
-  | ToolQueue
-  | TriplePublisher
-  | EphemeralStore.EphemeralStore
-> = Layer.mergeAll(
+export const layer: Layer.Layer<Stores | EphemeralStore.EphemeralStore> = Layer.mergeAll(
   EphemeralRunJournal.layer,
   EphemeralRunList.layer,
   EphemeralTaskStore.layer,

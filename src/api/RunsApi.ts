@@ -10,7 +10,8 @@ import { Roles } from "../Principal.ts"
 import { Source } from "../run/ProviderWork.ts"
 import { FinishReason, RunEvent } from "../run/RunEvent.ts"
 import { LimitName } from "../run/RunLimits.ts"
-import { runFilters, RunItem, RunItemStatus } from "../run/RunItem.ts"
+import { runFilters, RunItem } from "../run/RunItem.ts"
+import { RunStatus } from "../run/RunState.ts"
 import { rolesFor } from "../Rights.ts"
 import { Authentication, Needs, RequestBody, Validation } from "./Boundary.ts"
 import { After, Limit, Reason } from "./Page.ts"
@@ -44,7 +45,7 @@ export const RunSummary = Schema.Struct({
   conversation: ConversationId,
   agent: AgentName,
   ordinal: Schema.Int,
-  status: RunItemStatus,
+  status: RunStatus,
   task_status: TaskStatus,
   message: Schema.String,
   by: Schema.String,

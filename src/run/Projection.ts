@@ -69,16 +69,6 @@ export interface Projection {
   readonly known: ReadonlyArray<CallId>
 }
 
-const nothing: Projection = {
-  requested: [],
-  answered: [],
-  task: undefined,
-  answer: undefined,
-  costs: [],
-  unknown: [],
-  known: []
-}
-
 const no_usage: Usage = { input_tokens: 0, output_tokens: 0 }
 
 /** A name from outside as a database takes it: no NUL, whole characters, at most 200. */
@@ -147,6 +137,8 @@ const empty = (): Draft => ({
   unknown: [],
   known: []
 })
+
+const nothing: Projection = empty()
 
 /** The result of a call, or that its outcome is unknown. */
 const withResult = (

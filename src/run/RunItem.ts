@@ -5,16 +5,8 @@ import { Schema } from "effect"
 import type { AgentTask } from "../delivery/AgentTask.ts"
 import { TaskStatus } from "../delivery/AgentTask.ts"
 import { AgentName, ConversationId, RunId } from "../Ids.ts"
+import { RunStatus } from "./RunState.ts"
 import { UnknownCall } from "./UnknownCall.ts"
-
-export const RunItemStatus = Schema.Literals([
-  "pending",
-  "processing",
-  "awaiting_approval",
-  "complete",
-  "failed",
-  "cancelled"
-])
 
 /** What a run waits for: a decision, or an operator who settles an unknown call. */
 export const WaitingFor = Schema.Literals(["approval", "unknown"])
@@ -22,7 +14,7 @@ export type WaitingFor = typeof WaitingFor.Type
 
 /** Which runs a list shows. */
 export const runFilters = {
-  status: Schema.optionalKey(RunItemStatus),
+  status: Schema.optionalKey(RunStatus),
   waiting: Schema.optionalKey(WaitingFor),
   agent: Schema.optionalKey(AgentName),
   /** Those behind this one, which is the last of the page before. */
@@ -34,7 +26,7 @@ export const RunItem = Schema.Struct({
   conversation: ConversationId,
   agent: AgentName,
   ordinal: Schema.Int,
-  status: RunItemStatus,
+  status: RunStatus,
   task_status: TaskStatus,
   /** The first 200 characters of the message. */
   message: Schema.String,

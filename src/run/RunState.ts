@@ -2,6 +2,7 @@
  * The state of a run: the fold of its events. It is changed in place, because a new state per step costs more the longer the run
  * is (bench row `history`), so each has one owner.
  */
+import { Schema } from "effect"
 import type { Decision } from "../approval/Approval.ts"
 import type { FrameCut, HistoryCut } from "../conversation/Cut.ts"
 import type { TranscriptEntry } from "../conversation/Transcript.ts"
@@ -98,13 +99,15 @@ export interface FrameState {
   sources: ReadonlyArray<Source> | undefined
 }
 
-export type RunStatus =
-  | "pending"
-  | "processing"
-  | "awaiting_approval"
-  | "complete"
-  | "failed"
-  | "cancelled"
+export const RunStatus = Schema.Literals([
+  "pending",
+  "processing",
+  "awaiting_approval",
+  "complete",
+  "failed",
+  "cancelled"
+])
+export type RunStatus = typeof RunStatus.Type
 
 /** The fold of a run's events so far; of none, before the run is accepted. */
 export interface FoldState {

@@ -1,21 +1,7 @@
 /** The contracts of all stores against one layer, built once. */
 import { layer } from "@effect/vitest"
 import type { Layer } from "effect"
-import type { ApprovalRecords } from "../../services/ApprovalRecords.ts"
-import type { CallRecords } from "../../services/CallRecords.ts"
-import type { ComponentCatalog } from "../../services/ComponentCatalog.ts"
-import type { ConversationStore } from "../../services/ConversationStore.ts"
-import type { CostLedger } from "../../services/CostLedger.ts"
-import type { FlowState } from "../../services/FlowState.ts"
-import type { LoopStore } from "../../services/LoopStore.ts"
-import type { McpPins } from "../../services/McpPins.ts"
-import type { Outbox } from "../../services/Outbox.ts"
-import type { OutboxReader } from "../../services/OutboxReader.ts"
-import type { OutboxReplayer } from "../../services/OutboxReplayer.ts"
-import type { RunJournal } from "../../services/RunJournal.ts"
-import type { RunList } from "../../services/RunList.ts"
-import type { TaskStore } from "../../services/TaskStore.ts"
-import type { TriplePublisher } from "../../services/TriplePublisher.ts"
+import type { Stores } from "../../services/Stores.ts"
 import { approvalRecordsTests } from "./ApprovalRecords.contract.ts"
 import { callRecordsTests } from "./CallRecords.contract.ts"
 import { conversationStoreTests } from "./ConversationStore.contract.ts"
@@ -30,23 +16,6 @@ import { runListTests } from "./RunList.contract.ts"
 import { taskStoreTests } from "./TaskStore.contract.ts"
 import { tenantsTests } from "./Tenants.contract.ts"
 import { toolStoresTests } from "./ToolStores.contract.ts"
-
-export type Stores =
-  | RunJournal
-  | RunList
-  | TaskStore
-  | ConversationStore
-  | ApprovalRecords
-  | CallRecords
-  | ComponentCatalog
-  | CostLedger
-  | FlowState
-  | LoopStore
-  | McpPins
-  | Outbox
-  | OutboxReader
-  | OutboxReplayer
-  | TriplePublisher
 
 export const storesContract = <R, E>(
   name: string,

@@ -1,7 +1,8 @@
 import { assert, it } from "@effect/vitest"
 import { Schema } from "effect"
 import type { AgentTask } from "../../src/delivery/AgentTask.ts"
-import { runFilters, RunItem, runItem, RunItemStatus, WaitingFor } from "../../src/run/RunItem.ts"
+import { runFilters, RunItem, runItem, WaitingFor } from "../../src/run/RunItem.ts"
+import { RunStatus } from "../../src/run/RunState.ts"
 import { UnhostedWork } from "../../src/run/UnhostedWork.ts"
 import * as Samples from "../contracts/Samples.ts"
 import { corrupted } from "./Corrupted.ts"
@@ -66,7 +67,7 @@ it("a run in a list shows 200 units of its message, and never half a character",
 })
 
 it("a list may be filtered by each status, and by what its runs wait for", () => {
-  assert.deepStrictEqual(RunItemStatus.literals, [
+  assert.deepStrictEqual(RunStatus.literals, [
     "pending",
     "processing",
     "awaiting_approval",

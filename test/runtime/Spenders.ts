@@ -18,7 +18,7 @@ import { call, text } from "../../layers/model/ScriptedModelGateway.ts"
 import type * as LocalToolRegistry from "../../layers/runtime/desk/LocalToolRegistry.ts"
 import * as EmptyPglite from "../sql/EmptyPglite.ts"
 import * as SqlStores from "../../layers/sql/stores/SqlStores.ts"
-import type { Stores } from "../contracts/Stores.contract.ts"
+import type { Stores } from "../../services/Stores.ts"
 import { by, finish, say, usage } from "../model/ScriptedLanguageModel.ts"
 import * as H from "./Harness.ts"
 

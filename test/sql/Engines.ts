@@ -8,7 +8,7 @@ import type { SqlClient } from "effect/sql"
 import * as EmptyPglite from "./EmptyPglite.ts"
 import type { SqlNotify } from "../../layers/sql/engine/SqlNotify.ts"
 import * as SqlStores from "../../layers/sql/stores/SqlStores.ts"
-import type { Stores } from "../contracts/Stores.contract.ts"
+import type { Stores } from "../../services/Stores.ts"
 import * as EmbeddedPostgres from "./EmbeddedPostgres.ts"
 
 export type Needs = Stores | SqlClient.SqlClient | SqlNotify

@@ -9,22 +9,20 @@ import { SqlClient } from "effect/sql"
 import type { SqlError } from "effect/sql"
 import type { Append, Fence } from "../../../services/RunJournal.ts"
 import {
+  amendmentOf,
   FencedOff,
   JournalError,
   RunJournal,
-  StaleAppend,
-  unreadableEvent
+  StaleAppend
 } from "../../../services/RunJournal.ts"
 import { canonical } from "../../../src/Canonical.ts"
 import type { Address, RunId, Tenant } from "../../../src/Ids.ts"
 import type { Amendment } from "../../../src/run/RunCommand.ts"
 import { RunNotFound } from "../../../src/run/RunCommand.ts"
 import type { RunAccepted } from "../../../src/run/RunEvent.ts"
-import { foldWhole } from "../../../src/run/Quarantine.ts"
 import { stillNeeded } from "../../../src/run/Needs.ts"
-import { isReadable } from "../../../src/run/Readable.ts"
 import type { RunState } from "../../../src/run/RunState.ts"
-import { fold, isParkable, statusOf } from "../../../src/run/RunState.ts"
+import { isParkable, statusOf } from "../../../src/run/RunState.ts"
 import { transaction_ms_max } from "../../../src/tool/ToolSpec.ts"
 import * as AuditedRuns from "./AuditedRuns.ts"
 import * as GroupCommit from "./GroupCommit.ts"
@@ -108,13 +106,11 @@ const amending = (
               return yield* Effect.flatMap(whyOf(sql, run), Effect.fail)
             }
             const all = yield* entries(sql, run, 0, head.length)
-            const state = yield* Effect.fromResult(foldWhole(run, all, head.length))
-            const before = all.map(({ event }) => event)
-            const { answer, events } = command(state, yield* Clock.currentTimeMillis)
-            if (!isReadable(events)) return yield* unreadableEvent
+            const now = yield* Clock.currentTimeMillis
+            const { after, answer, events } = yield* Effect.fromResult(
+              amendmentOf(run, all, head.length, command, now)
+            )
             if (events.length > 0) {
-              // The command may have changed the state that it was given: what counts is the fold of what is written.
-              const after = fold([...before, ...events])
               const fence = { epoch: head.epoch, length: head.length }
               const append = { status: statusOf(after), parkable: isParkable(after) }
               yield* appendWithin(sql, { run, fence, events, ...append }).pipe(

@@ -3,22 +3,7 @@
  */
 import { Layer } from "effect"
 import type { Migrator, SqlClient, SqlError } from "effect/sql"
-import type { ApprovalRecords } from "../../../services/ApprovalRecords.ts"
-import type { CallRecords } from "../../../services/CallRecords.ts"
-import type { ComponentCatalog } from "../../../services/ComponentCatalog.ts"
-import type { ConversationStore } from "../../../services/ConversationStore.ts"
-import type { CostLedger } from "../../../services/CostLedger.ts"
-import type { FlowState } from "../../../services/FlowState.ts"
-import type { LoopStore } from "../../../services/LoopStore.ts"
-import type { McpPins } from "../../../services/McpPins.ts"
-import type { Outbox } from "../../../services/Outbox.ts"
-import type { OutboxReader } from "../../../services/OutboxReader.ts"
-import type { OutboxReplayer } from "../../../services/OutboxReplayer.ts"
-import type { RunJournal } from "../../../services/RunJournal.ts"
-import type { RunList } from "../../../services/RunList.ts"
-import type { TaskStore } from "../../../services/TaskStore.ts"
-import type { ToolQueue } from "../../../services/ToolQueue.ts"
-import type { TriplePublisher } from "../../../services/TriplePublisher.ts"
+import type { Stores } from "../../../services/Stores.ts"
 import * as Migrations from "../engine/Migrations.ts"
 import * as SqlApprovalRecords from "../journal/SqlApprovalRecords.ts"
 import * as SqlConversationStore from "./SqlConversationStore.ts"
@@ -40,35 +25,17 @@ export type StartError = Migrator.MigrationError | SqlError.SqlError
 /** The client that transactional tools write with. */
 export type Client = SqlClient.SqlClient
 
-export const layer: Layer.Layer<
-  | RunJournal
-  | RunList
-  | TaskStore
-  | ConversationStore
-  | ApprovalRecords
-  | CallRecords
-  | ComponentCatalog
-  | CostLedger
-  | FlowState
-  | LoopStore
-  | McpPins
-  | Outbox
-  | OutboxReader
-  | OutboxReplayer
-  | ToolQueue
-  | TriplePublisher,
-  StartError,
-  SqlClient.SqlClient | SqlNotify
-> = Layer.mergeAll(
-  SqlRunJournal.layer,
-  SqlRunList.layer,
-  SqlTaskStore.layer,
-  SqlConversationStore.layer,
-  SqlCostLedger.layer,
-  SqlApprovalRecords.layer,
-  SqlMcpPins.layer,
-  SqlOutboxReader.layer,
-  SqlOutboxReplayer.layer,
-  SqlToolQueue.layer,
-  SqlToolStores.layer
-).pipe(Layer.provideMerge(SqlOutbox.layer), Layer.provide(Migrations.layer))
+export const layer: Layer.Layer<Stores, StartError, SqlClient.SqlClient | SqlNotify> =
+  Layer.mergeAll(
+    SqlRunJournal.layer,
+    SqlRunList.layer,
+    SqlTaskStore.layer,
+    SqlConversationStore.layer,
+    SqlCostLedger.layer,
+    SqlApprovalRecords.layer,
+    SqlMcpPins.layer,
+    SqlOutboxReader.layer,
+    SqlOutboxReplayer.layer,
+    SqlToolQueue.layer,
+    SqlToolStores.layer
+  ).pipe(Layer.provideMerge(SqlOutbox.layer), Layer.provide(Migrations.layer))

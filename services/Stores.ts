@@ -1,0 +1,38 @@
+/**
+ * Everything that a runtime stores. Each kind of store gives all of it, over one database or one memory, so that every
+ * reader sees what a run's events project.
+ */
+import type { ApprovalRecords } from "./ApprovalRecords.ts"
+import type { CallRecords } from "./CallRecords.ts"
+import type { ComponentCatalog } from "./ComponentCatalog.ts"
+import type { ConversationStore } from "./ConversationStore.ts"
+import type { CostLedger } from "./CostLedger.ts"
+import type { FlowState } from "./FlowState.ts"
+import type { LoopStore } from "./LoopStore.ts"
+import type { McpPins } from "./McpPins.ts"
+import type { Outbox } from "./Outbox.ts"
+import type { OutboxReader } from "./OutboxReader.ts"
+import type { OutboxReplayer } from "./OutboxReplayer.ts"
+import type { RunJournal } from "./RunJournal.ts"
+import type { RunList } from "./RunList.ts"
+import type { TaskStore } from "./TaskStore.ts"
+import type { ToolQueue } from "./ToolQueue.ts"
+import type { TriplePublisher } from "./TriplePublisher.ts"
+
+export type Stores =
+  | ApprovalRecords
+  | CallRecords
+  | ComponentCatalog
+  | ConversationStore
+  | CostLedger
+  | FlowState
+  | LoopStore
+  | McpPins
+  | Outbox
+  | OutboxReader
+  | OutboxReplayer
+  | RunJournal
+  | RunList
+  | TaskStore
+  | ToolQueue
+  | TriplePublisher
