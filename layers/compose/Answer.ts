@@ -13,14 +13,14 @@ export interface Ended extends RunEnded {
   readonly detail?: string
 }
 
-/** It has not ended: people have to act first. `decide` and `settle` do; `result(run)` waits on. */
+/** It has not ended: people have to act first, by `decide` and `settle`. `result(run)` waits again. */
 export interface Awaiting {
   readonly status: "awaiting_approval"
   readonly run: string
   readonly conversation: string
   /** Its open questions, oldest first. */
   readonly approvals: ReadonlyArray<Approval>
-  /** Its calls whose outcome nobody knows: an operator settles them. */
+  /** Its calls whose outcome is unknown: an operator settles them. */
   readonly unknown: ReadonlyArray<string>
   readonly text?: undefined
   readonly detail?: undefined
@@ -37,7 +37,7 @@ export interface Wait {
   readonly cancel?: boolean
 }
 
-/** The time of a wait was over before its run was. `result(run)` waits on. */
+/** The timeout of a wait passed before its run ended. `result(run)` waits again. */
 export class WaitTimedOut extends Schema.TaggedError<WaitTimedOut>()("WaitTimedOut", {
   run: Schema.String,
   conversation: Schema.String,

@@ -49,7 +49,7 @@ export { WaitTimedOut } from "./Answer.ts"
  */
 export type Store = "ephemeral" | { readonly directory: string } | { readonly postgres: string }
 
-/** Services that the tools of an embedded runtime may ask for beside their own. */
+/** Services that the tools of an embedded runtime may need beside their own. */
 export type ForTools =
   | ComponentCatalog
   | FlowState
@@ -65,7 +65,7 @@ export interface Options {
   readonly agents: ReadonlyArray<AgentSpec>
   /**
    * Graphs of tools, loaded or as YAML or JSON texts (which needs the package `yaml`): each is an agent of its name, which
-   * answers by its graph and asks no model.
+   * answers by its graph and calls no model.
    */
   readonly graphs?: ReadonlyArray<string | ToolGraph>
   /** Single tools and families of them: what `tool`, `govern` and `remote` make. */
@@ -79,7 +79,7 @@ export interface Options {
   readonly model: Layer.Layer<ModelGateway, unknown>
   /** Counts the tokens of prompts, for example `GptTokenizer` of `troupe/models`; absent = they are estimated. */
   readonly tokenizer?: Layer.Layer<never, unknown>
-  /** Which tools may run, ask a person or may not; `policyOf` reads one from JSON. Absent = their categories decide. */
+  /** Which calls run, need approval or are refused; `policyOf` reads one from JSON. Absent = their categories decide. */
   readonly policy?: Policy
   /** What models cost; needed by agents with a `cost_max`. Rejects the start where an entry cannot be right. */
   readonly prices?: PriceTable
@@ -118,7 +118,7 @@ export interface Sent {
 /**
  * Every method rejects with the typed error that the port declares, by its `_tag`. Whatever is given is decoded first: a
  * value that is not what its type says is `InvalidInput`, with its `field` and what is expected there, and nothing is done.
- * Who lacks the role for it is refused (`NotEntitled`): `src/Rights.ts` has the table. A customer gets what it began and
+ * A principal without the role for a method is refused (`NotEntitled`): `src/Rights.ts` has the table. A customer gets what it began and
  * sent itself, of agents that are for customers, and sees of it what `CustomerView` lists: no approvals, no calls, no
  * reasons; events have no other members than those.
  */
@@ -126,8 +126,8 @@ export interface NodeService {
   /** Durable when it resolves; handled after. */
   readonly send: (message: Send, by?: Principal) => Promise<Sent>
   /**
-   * Sends, and waits: for the end of the run (`complete`, `failed` or `cancelled`, with its text), or, where it asks
-   * people, for its question (`awaiting_approval`, with the approvals). `result` waits on. Leaving early cancels nothing
+   * Sends, and waits: for the end of the run (`complete`, `failed` or `cancelled`, with its text), or for its
+   * first question (`awaiting_approval`, with the approvals). `result` waits again. A wait that ends early cancels nothing
    * unless `cancel` says so.
    */
   readonly ask: (message: Send, by?: Principal, wait?: Wait) => Promise<Answer>
@@ -149,12 +149,12 @@ export interface NodeService {
   readonly decide: (approval: string, decision: AnyDecision, by: Principal) => Promise<void>
   /** Runs of the principal's tenant, newest first: 50 a page unless `limit` (to 500) says otherwise. */
   readonly runs: (query?: RunsQuery, by?: Principal) => Promise<ReadonlyArray<RunItem>>
-  /** Calls whose outcome nobody knows, oldest first, at most 500: `settle` says what became of each. */
+  /** Calls whose outcome is unknown, oldest first, at most 500: `settle` says what became of each. */
   readonly unknown: (by?: Principal) => Promise<ReadonlyArray<UnknownCall>>
   /** What waits for an agent that no living process hosts, by agent; at most 500. */
   readonly unhosted: (by?: Principal) => Promise<ReadonlyArray<UnhostedWork>>
   readonly cancel: (run: string, by: Principal, reason: string) => Promise<void>
-  /** Says what became of a call whose outcome nobody knows. */
+  /** Says what became of a call whose outcome is unknown. */
   readonly settle: (
     run: string,
     call: string,
@@ -163,7 +163,7 @@ export interface NodeService {
   ) => Promise<void>
   /** Stops every tool of `by`'s tenant at once, or lets them run again; until the process ends. */
   readonly stopTools: (stopped: boolean, by: Principal) => Promise<void>
-  /** The same for all tenants, whatever theirs say: for whoever runs the process. No token leads here. */
+  /** The same for all tenants, whatever theirs say: for whoever runs the process. The HTTP API does not offer it. */
   readonly stopAllTools: (stopped: boolean) => Promise<void>
   /** Runs of the tenant whose journal does not fold, first found first; at most 500. */
   readonly quarantined: (by?: Principal) => Promise<ReadonlyArray<QuarantinedRun>>
@@ -176,7 +176,7 @@ export interface NodeService {
   /** Folds a run in quarantine again, and lets it go on if it does; for operators. */
   readonly releaseRun: (run: string, by: Principal) => Promise<void>
   /**
-   * Records of a run's calls, oldest first; at most 500. A moment after the call, and only with `record`. Rejects with
+   * Records of a run's calls, oldest first; at most 500. They are stored shortly after the call, and only with `record`. Rejects with
    * `RunNotFound` where there is no such run.
    */
   readonly records: (run: string, by?: Principal) => Promise<ReadonlyArray<CallRecord>>
@@ -191,7 +191,7 @@ export interface NodeService {
     hash: string,
     by: Principal
   ) => Promise<McpPin>
-  /** Lets steps on their way end, releases what it holds. Pending questions stay. */
+  /** Waits for steps in flight, then releases what the runtime holds. Open questions stay open. */
   readonly stop: () => Promise<void>
 }
 
@@ -202,11 +202,11 @@ export const service_principal = new Principal({
   roles: ["viewer", "operator"]
 })
 
-/** Starts a runtime and recovers what an earlier one left. Rejects with the typed error that kept it from starting. */
+/** Starts a runtime and recovers what an earlier one left. Rejects with the typed error that prevented the start. */
 export const start = async (options: Options): Promise<NodeService> => {
-  // Process-wide, and it compiles code: an application asks for it, a library import never does.
+  // It is process-wide and compiles code at run time, so that a start enables it and an import alone does not.
   await import("effect/schema/SchemaJITCompiler/enable")
-  // Who imports this module and starts nothing, such as a test or a command line, does not load a hundred others.
+  // An import that starts nothing, such as a test's or a command line's, does not load a hundred further modules.
   const { startService } = await import("./StartedService.ts")
   return startService(options)
 }

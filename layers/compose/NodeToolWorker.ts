@@ -22,7 +22,7 @@ export interface WorkerOptions {
   readonly tools: ReadonlyArray<LocalToolRegistry.Family<unknown, ForTools>>
   /** The names of some of them. Absent = all that can run from a queue. */
   readonly serve?: ReadonlyArray<string>
-  /** What they may touch. Absent = a tool that asks for a capability is refused. */
+  /** What they may touch. Absent = a tool that needs a capability is refused. */
   readonly capabilities?: ReadonlyArray<string>
   /** Who runs them, in the list of what workers offer. Absent = `worker`. */
   readonly provider?: string
@@ -39,12 +39,12 @@ export interface WorkerOptions {
 
 export interface NodeToolWorker {
   readonly health: () => Promise<WorkerHealth>
-  /** Lets calls on their way end, gives back the others, releases what it holds. */
+  /** Waits for calls in flight, gives back those that last longer, and releases what the worker holds. */
   readonly stop: () => Promise<void>
 }
 
 /**
- * Starts a worker. Rejects with the typed error that kept it from starting: `InvalidInput` with its field where an option
+ * Starts a worker. Rejects with the typed error that prevented the start: `InvalidInput` with its field where an option
  * is unknown or of a wrong type.
  */
 export const startWorker = async (options: WorkerOptions): Promise<NodeToolWorker> => {

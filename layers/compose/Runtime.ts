@@ -1,6 +1,6 @@
 /**
  * One runtime over any stores and any model: agents and their tools, the gate, the desk, the relay. Every composition of
- * this folder is this one with other answers beneath it.
+ * this folder is this one with other implementations of its ports.
  */
 import * as NodeCrypto from "@effect/platform-node/NodeCrypto"
 import { Effect, Layer } from "effect"
@@ -54,7 +54,7 @@ export interface Options<E = unknown, R = unknown> {
    * Their nodes are checked against the tools before anything begins.
    */
   readonly graphs?: ReadonlyArray<ToolGraph>
-  /** Which tools may run, ask or may not, beside what they say of themselves. Absent = their categories decide. */
+  /** Which calls run, need approval or are refused, beside what the tools declare. Absent = their categories decide. */
   readonly policy?: Policy | undefined
   /** What models cost, for the ledger and `cost_max`: checked at start. Absent = nothing is costed. */
   readonly prices?: PriceTable | undefined
@@ -128,7 +128,7 @@ const make = <E, R>(options: Options<E, R>) => {
     LocalAgentDirectory.layer([...options.agents, ...graphs.map(graphAgent)]),
     ToolRegistryTelemetry.layer
   ).pipe(
-    // Before the directory, which knows nothing of nodes, says of a tool only that it is not there.
+    // Checked before the directory is built: its error about a missing tool would not name the node of the graph.
     Layer.provide(checked(graphs)),
     Layer.provideMerge(LocalToolRegistry.layerFrom(options))
   )

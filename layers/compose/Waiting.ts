@@ -208,8 +208,8 @@ export const answerOf = async (
 const isRunId = Schema.is(RunIds)
 
 /**
- * A run from `from` on to its end. Where the past is over is said also of one that ended before: behind its last event,
- * and not behind those of the runs that came after it.
+ * A run from `from` on to its end. `CaughtUp` comes also for a run that had ended before: after its last event, and not after
+ * the events of later runs.
  */
 const ofRun = <E, R>(
   feed: Stream.Stream<FeedItem, E, R>,

@@ -77,7 +77,7 @@ const because = ({ finish_raw }: ModelTurned): string =>
 
 /**
  * Whether the frame ends here, because the same prompt would bring and cost the same turn again: one cut at its limit before
- * it had any text or call, and one refused or filtered that has no text or asked for calls. Undefined = it goes on, or answers.
+ * it had any text or call, and one refused or filtered that has no text or has calls. Undefined = it goes on, or answers.
  */
 export const deadEndOf = (turn: ModelTurned): DeadEnd | undefined => {
   const { calls, finish, text } = turn
@@ -86,7 +86,7 @@ export const deadEndOf = (turn: ModelTurned): DeadEnd | undefined => {
   if (finish === "length" && silent && calls.length === 0) {
     return {
       reason: "truncated",
-      message: `the turn was cut at the limit of its output before it said anything${because(turn)}: raise max_output_tokens, or ask for less reasoning. It is not asked again, because the same prompt has the same limit.`
+      message: `the turn was cut at the limit of its output before it said anything${because(turn)}: raise max_output_tokens, or ask for less reasoning. It is not repeated, because the same prompt has the same limit.`
     }
   }
   if (!isBarred(finish) || (!silent && calls.length === 0)) return undefined

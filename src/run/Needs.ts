@@ -31,7 +31,7 @@ export const needOf = (
 }
 
 /**
- * What the run's journal asks for: the agents of its open frames, and the tools of calls that an earlier owner dispatched and
+ * What the run's journal needs: the agents of its open frames, and the tools of calls that an earlier owner dispatched and
  * that may be sent again or reconciled. A run that is stopping needs nothing.
  */
 export const needsOf = (state: RunState): ReadonlyArray<Need> => {

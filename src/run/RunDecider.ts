@@ -84,13 +84,19 @@ const startable = (state: RunState, id: CallId): CallState | undefined => {
   return call !== undefined && canStart(state, call.phase) ? call : undefined
 }
 
-/** May a call of this phase start, as long as its run is not stopping? It is proposed, decided, or lost by an older owner and declared safe to send again or to reconcile. */
+/**
+ * May a call of this phase start, as long as its run is not stopping? It is proposed, decided, or lost by an older owner and
+ * declared safe to send again or to reconcile.
+ */
 export const canStart = (state: RunState, phase: CallPhase): boolean =>
   phase._tag === "Proposed" ||
   phase._tag === "Decided" ||
   (phase._tag === "Dispatched" && phase.epoch < state.epoch && phase.on_loss !== "unknown")
 
-/** The call if it may be dispatched now. One with `on_loss: "ask"` is sent again only after its tool has reconciled it, once for each dispatch. */
+/**
+ * The call if it may be dispatched now. One with `on_loss: "ask"` is sent again only after its tool has reconciled it, once
+ * for each dispatch.
+ */
 const sendable = (
   state: RunState,
   { call: id, over_at, reconciled }: Extract<RunInput, { _tag: "Dispatches" }>
@@ -102,7 +108,7 @@ const sendable = (
   return over_at > (phase.over_at ?? 0) ? state.calls.get(id) : undefined
 }
 
-/** A lost dispatch may have had its side effect, so its outcome is unknown. No approval is requested for it, and it opens no frame. */
+/** A lost dispatch may have had its side effect, so its outcome is unknown. It requests no approval and opens no frame. */
 const lost = ({ id, proposed }: CallState, spent?: Spending): RunEvent => ({
   _tag: "CallUnknown",
   call: id,

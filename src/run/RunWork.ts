@@ -122,7 +122,10 @@ const limitApproval = (state: RunState): LimitApprovalWork | undefined => {
 
 const no_work: Array<Work> = []
 
-/** The list with one more item. The first makes a list of one, because a push to an empty list allocates room for many (bench row `step`). */
+/**
+ * The list with one more item. The first makes a list of one, because a push to an empty list allocates room for many
+ * (bench row `step`).
+ */
 const withWork = (wanted: Array<Work>, piece: Work): Array<Work> => {
   if (wanted === no_work) return [piece]
   wanted.push(piece)

@@ -126,7 +126,7 @@ describe("a turn without a call that did not end well", () => {
       [
         "length",
         "truncated",
-        "the turn was cut at the limit of its output before it said anything (raw): raise max_output_tokens, or ask for less reasoning. It is not asked again, because the same prompt has the same limit."
+        "the turn was cut at the limit of its output before it said anything (raw): raise max_output_tokens, or ask for less reasoning. It is not repeated, because the same prompt has the same limit."
       ]
     ] as const) {
       it(`ends the run after ${finish} with the text ${JSON.stringify(text)}`, () => {

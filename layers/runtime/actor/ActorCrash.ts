@@ -39,8 +39,8 @@ const isJournalAway = (cause: Crash): boolean =>
 
 /**
  * Fails the run of an actor that crashed too often. The run is claimed once more, because calls of the present claim would
- * be waited for, and nothing here runs them any more. A run that another process has claimed
- * is left alone. Where the journal does not answer, a sweep starts the actor again.
+ * be waited for, and nothing here runs them any more. A run that another process has claimed is left alone. Where the
+ * journal does not answer, a sweep starts the actor again.
  */
 const failRun = Effect.fnUntraced(function* (host: ActorHost, run: RunId) {
   const { journal } = host.loop

@@ -1,6 +1,6 @@
 /**
  * The open questions of the runs that are resident in this process, each with the `Deferred` that its actor's fiber awaits.
- * The records are the truth. What is kept here goes when the actor leaves; a decision that comes after that, also after a
+ * The records are the truth. What is kept here is dropped when the actor is removed; a decision that comes after that, also after a
  * restart, is in the journal and starts the actor again (`actor/Recovery.ts`).
  */
 import { Context, Deferred, Effect, Exit, Layer } from "effect"

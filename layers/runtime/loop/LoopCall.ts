@@ -1,6 +1,6 @@
 /**
- * One call as its run's loop serves it: its questions, dispatches and transactions go through the loop to the run's one
- * writer. One object per call; what few calls need is made when they need it (bench row `step`).
+ * One call as its run's loop serves it: its approvals, dispatches and transactions go through the loop to its
+ * `RunWriter`. One object per call; what few calls need is made when they need it (bench row `step`).
  */
 import { Effect } from "effect"
 import type { Exit } from "effect"

@@ -63,7 +63,7 @@ interface Held {
 }
 
 export interface Finish {
-  /** `ended`: the run is over. `parkable`: only people can move it. `drained`: the process is stopping, or the actor leaves. */
+  /** `ended`: the run is over. `parkable`: only people can move it. `drained`: the process is stopping. */
   readonly how: "ended" | "parkable" | "drained"
   readonly state: RunState
   /** How long it has been at work, in ms. */

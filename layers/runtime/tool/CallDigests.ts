@@ -18,8 +18,8 @@ export const PolicyVersion = Context.Reference<string>("troupe/PolicyVersion", {
 })
 
 /**
- * The version of a policy: the one that it declares, or a digest of its rules, so that a changed policy requests approval again even where
- * its version was not changed.
+ * The version of a policy: the one that it declares, or a digest of its rules, so that a changed policy requests approval
+ * again even where its version was not changed.
  */
 export const policyVersionOf = Effect.fnUntraced(function* (
   digest: Digest.Digest["Service"],

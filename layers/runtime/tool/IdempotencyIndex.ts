@@ -1,7 +1,7 @@
 /**
  * The calls of a run by the identity of their side effects, so that a call finds those that are the same side effect
- * without a look at all others. It is made from the run's state when the first call of a tool with an `idempotency_key`
- * asks, and goes with that state: a state that was folded anew has an index of its own. Each call is looked at once.
+ * without a look at all others. It is made from the run's state for the first call of a tool with an
+ * `idempotency_key`, and goes with that state: a state that was folded anew has an index of its own. Each call is looked at once.
  */
 import type { CallId } from "../../../src/Ids.ts"
 import type { CallState, RunState } from "../../../src/run/RunState.ts"

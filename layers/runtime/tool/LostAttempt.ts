@@ -1,7 +1,7 @@
 /**
  * How long an attempt of a reconcilable write may act, and the wait until a lost one cannot act any more. Each process
- * measures by its own monotonic clock: the wall clock may be set, and by what it says an attempt could seem to be over that
- * still acts.
+ * measures by its own monotonic clock, because a wall clock that was set ahead would make an attempt seem over that still
+ * acts.
  */
 import { Clock, Effect } from "effect"
 import type { AgentTool } from "./CallHost.ts"

@@ -1,6 +1,6 @@
 /**
- * The body of a write whose tool has a `reconcile`: its dispatch is journaled like that of any other write,
- * and where its outcome is lost `reconcile` says what became of it, but not before the lost attempt is over. A call that did not happen is
+ * The body of a write whose tool has a `reconcile`: its dispatch is journaled like that of any other write, and where its
+ * outcome is lost `reconcile` says what became of it, but not before the lost attempt is over. A call that did not happen is
  * sent again under the same key with a dispatch of its own; where `reconcile` cannot say, the outcome is unknown.
  */
 import type { Clock } from "effect"
@@ -46,7 +46,7 @@ const elapsedMs = (clock: Clock.Clock): number =>
 type Sent =
   /** The dispatch does not stand: nothing was done. */
   | { readonly _tag: "Refused" }
-  /** The dispatch took longer than its grace, and no body began: the next owner of the run may already reconcile the call. */
+  /** The dispatch took too long, and no body began: the next owner of the run may already reconcile the call. */
   | { readonly _tag: "Late" }
   /** The attempt ended, and its exit says what it did. */
   | { readonly _tag: "Ended"; readonly exit: Exit.Exit<unknown, unknown> }

@@ -1,6 +1,6 @@
 /**
- * What a tool's answer about a lost call means for the call. Where the tool cannot say, the outcome stays
- * unknown; it is never guessed.
+ * What a tool's answer about a lost call means for the call. Where the tool cannot say, the outcome stays unknown; it is
+ * never guessed.
  */
 import { Cause, Exit } from "effect"
 import { isToolError } from "../../../src/error/ToolError.ts"

@@ -13,7 +13,7 @@ import { timeoutError } from "./Failures.ts"
 
 export interface RetryServices {
   readonly clock: Clock.Clock
-  /** Told of each attempt that failed in a way that the policy covers. Absent = none. */
+  /** Called with each attempt that failed in a way that the policy covers. Absent = none. */
   readonly attempted?: ReadonlyArray<ToolAttemptObserver>
 }
 

@@ -12,8 +12,8 @@
  * 7. A dispatch that an earlier owner lost may be taken over by this tool; otherwise the call is lost (here).
  * 8. No other call of the run has the same side effect; otherwise the call gets that one's result, or is refused as a
  *    duplicate (`IdempotentCalls.ts`).
- * 9. If the policy says `ask`: a person has approved exactly this call; otherwise the call requests approval (`CallApproval.ts`). A
- *    call that was dispatched before does so no more.
+ * 9. If the policy says `ask`: a person has approved exactly this call; otherwise the call requests approval
+ *    (`CallApproval.ts`). A call that was dispatched before needs no further approval.
  *
  * Then the body runs (`ToolBody.ts`): limits of the tool, dispatch, attempts, output schema, size limit.
  *
