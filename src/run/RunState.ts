@@ -300,7 +300,8 @@ const accept = (state: FoldState, event: RunEvent) => {
 const unknownPhase: CallPhase = { _tag: "Unknown" }
 
 /**
- * Applies one event in place. Throws on an event that no decider has emitted for this state: such a journal does not fold.
+ * Applies one event in place. Throws where it is about a call, a frame or a question that the run does not have, and where
+ * the run is not accepted or is accepted twice: such a journal does not fold.
  * One switch whose cases call functions (bench row `step`).
  */
 export const evolve = (state: FoldState, event: RunEvent): void => {

@@ -87,6 +87,19 @@ const refusedEverywhere = Effect.fnUntraced(function* (
     damage,
     run
   )
+  // The body of a transaction does not run either.
+  let ran = false
+  const { epoch, length } = yield* process.run(RunJournal.use((journal) => journal.head(run)))
+  const body = Effect.sync(() => {
+    ran = true
+  })
+  const refused = RunJournal.use((journal) =>
+    Effect.flip(
+      journal.transact(run, { epoch, length }, body, () => ({ events: [], status: "processing" }))
+    )
+  )
+  assert.deepInclude(yield* process.run(refused), { _tag: "StaleAppend", length })
+  assert.isFalse(ran)
   // A watcher gets the events that can be read, and then the failure.
   const seen: Array<number> = []
   const watched = AgentRuntime.use((runtime) =>

@@ -9,10 +9,12 @@ import {
 } from "../../src/run/Quarantine.ts"
 import type { RunEvent } from "../../src/run/RunEvent.ts"
 import { fold } from "../../src/run/RunState.ts"
+import { CallId, FrameId } from "../../src/Ids.ts"
 import * as Samples from "../contracts/Samples.ts"
 import { corrupted } from "./Corrupted.ts"
 
 const run_id = Samples.runId()
+const { address, conversation } = Samples.newTask()
 const accepted = Samples.runAccepted(Samples.newTask())
 const claimed: RunEvent = { _tag: "RunClaimed", epoch: 1, owner: "o" }
 const turned = Samples.modelTurned(1, 1)
@@ -49,9 +51,38 @@ describe("a journal", () => {
     assert.deepStrictEqual(reasonOf(entries(accepted, accepted), 2), ["unfoldable", 1])
   })
 
-  it("with an event that does not fit the others does not fold there", () => {
-    const stray = Samples.callSettled()
-    assert.deepStrictEqual(reasonOf(entries(accepted, claimed, stray), 3), ["unfoldable", 2])
+  it("with an event about a call, a frame or a question that the run does not have does not fold there", () => {
+    const call = CallId.make("0/7.0")
+    const frame = FrameId.make("0/7.0")
+    const compacted = { frame, step: 1, cause: "bound", how: "truncated" } as const
+    const strays: ReadonlyArray<RunEvent> = [
+      Samples.callSettled(),
+      Samples.approvalRequested(call),
+      { ...turned, frame },
+      { _tag: "FrameOpened", frame, call, agent: address.agent, input: "" },
+      { _tag: "Compacted", ...compacted, tokens_before: 2, tokens_after: 1, tokens_max: 1 },
+      { _tag: "CallUnknown", call },
+      { _tag: "CallReopened", call, by: "ada" },
+      {
+        _tag: "ApprovalClosed",
+        call,
+        approval: Samples.approvalId(),
+        how: "expired",
+        by: "runtime"
+      },
+      {
+        _tag: "ApprovalDecided",
+        call,
+        approval: Samples.approvalId(),
+        digest: "",
+        decision: { _tag: "Approve" },
+        by: "ada"
+      }
+    ]
+    for (const stray of strays) {
+      const given = entries(accepted, claimed, stray)
+      assert.deepStrictEqual(reasonOf(given, 3), ["unfoldable", 2], stray._tag)
+    }
   })
 
   it("that does not fold fails with its run and the first event at fault", () => {
@@ -65,7 +96,6 @@ describe("a journal", () => {
 
 describe("a run in quarantine", () => {
   const reasons = ["gap", "unreadable", "unknown_event", "unfoldable"] as const
-  const { address, conversation } = Samples.newTask()
 
   it("is decoded for each reason, and refused with a member of another type", () => {
     assert.deepStrictEqual(QuarantineReason.literals, reasons)

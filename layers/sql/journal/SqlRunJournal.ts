@@ -188,7 +188,8 @@ const transacting =
       }
       if (head.epoch !== fence.epoch)
         return yield* new FencedOff({ run_id: run, epoch: head.epoch })
-      if (head.length !== fence.length)
+      // Of a run in quarantine too, as an append is: the body does not run.
+      if (head.length !== fence.length || head.quarantined === true)
         return yield* new StaleAppend({ run_id: run, length: head.length })
       yield* sql.unsafe(allowScans)
       const exit = yield* savepoint(sql, body)
