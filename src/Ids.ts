@@ -19,6 +19,7 @@ const Name = Schema.String.check(
 
 export const RunId = Uuid.pipe(Schema.brand("RunId"))
 export type RunId = typeof RunId.Type
+export const isRunId = Schema.is(RunId)
 
 export const ApprovalId = Uuid.pipe(Schema.brand("ApprovalId"))
 export type ApprovalId = typeof ApprovalId.Type
@@ -53,6 +54,9 @@ export const callId = (frame: FrameId, step: number, index: number): CallId =>
 
 /** The id of the frame that this call opened. */
 export const frameOpenedBy = (call: CallId): FrameId => call as string as FrameId
+
+/** The id of the call that opened this frame, which is not the root frame. */
+export const callOpening = (frame: FrameId): CallId => frame as string as CallId
 
 /** The depth of a frame: 0 for the run's own agent, 1 for its specialist. */
 export const frameDepth = (frame: FrameId): number => frame.split("/").length - 1

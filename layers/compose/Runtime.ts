@@ -3,7 +3,7 @@
  * this folder is this one with other implementations of its ports.
  */
 import * as NodeCrypto from "@effect/platform-node/NodeCrypto"
-import { Effect, Layer } from "effect"
+import { Effect, Layer, Option, Schema } from "effect"
 import { SecureRandom } from "effect/crypto"
 import type { MisdeclaredPrice, PriceTable } from "../../src/cost/PriceTable.ts"
 import type { AgentSpec } from "../../src/agent/AgentSpec.ts"
@@ -89,23 +89,22 @@ export type Foundation =
   | TaskStore
 
 /** Dispatched tasks go to their actors. */
+/** The payload of a dispatched task. */
+const decodeDispatched = Schema.decodeUnknownOption(Schema.Struct({ task_id: RunId }))
+
 const taskDeliveries: Effect.Effect<RoomHandlers, never, TaskDispatch> = Effect.map(
   TaskDispatch,
   (dispatch): RoomHandlers => [
     [
       dispatched_topic,
       (message) => {
-        const { payload } = message
-        const id =
-          typeof payload === "object" && payload !== null && "task_id" in payload
-            ? payload.task_id
-            : undefined
-        return typeof id === "string"
-          ? Effect.mapError(
-              dispatch.deliver(id as RunId),
+        const task = Option.getOrUndefined(decodeDispatched(message.payload))
+        return task === undefined
+          ? Effect.fail(new DeliveryRefused({ message: "the payload names no task" }))
+          : Effect.mapError(
+              dispatch.deliver(task.task_id),
               (error) => new DeliveryFailed({ message: error.message })
             )
-          : Effect.fail(new DeliveryRefused({ message: "the payload names no task" }))
       },
       dispatch.agents
     ]

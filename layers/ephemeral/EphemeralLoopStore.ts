@@ -5,7 +5,8 @@ import { Effect, Layer } from "effect"
 import { LoopStore } from "../../services/LoopStore.ts"
 import type { StoredLoop } from "../../services/LoopStore.ts"
 import { completionKey, flowOf, loopIdOf, recordOf } from "../../src/agents/LoopRecord.ts"
-import type { RunId, Tenant } from "../../src/Ids.ts"
+import type { Tenant } from "../../src/Ids.ts"
+import { isRunId } from "../../src/Ids.ts"
 import { EphemeralStore, tenantKey } from "./EphemeralStore.ts"
 import type { StoredRun } from "./EphemeralStore.ts"
 
@@ -40,11 +41,11 @@ const make = Effect.map(EphemeralStore, (store) => {
         return Effect.void
       }),
     get: (tenant, key) =>
-      Effect.sync(
-        () =>
-          put.get(tenantKey(tenant, key))?.value ??
-          recordOfRun(store.runs.get(loopIdOf(key) as RunId), tenant)
-      ),
+      Effect.sync(() => {
+        const id = loopIdOf(key)
+        const run = isRunId(id) ? store.runs.get(id) : undefined
+        return put.get(tenantKey(tenant, key))?.value ?? recordOfRun(run, tenant)
+      }),
     scan: (tenant, flow, after, limit) =>
       Effect.sync(() => {
         const found = new Map<string, string>()

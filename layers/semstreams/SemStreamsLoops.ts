@@ -2,7 +2,7 @@
  * This runtime's runs as SemStreams loops: read from the journal, and answered at the approval desk. A loop's id is its
  * run's.
  */
-import { Context, Effect, Layer, Result, Schema } from "effect"
+import { Context, Effect, Layer, Result } from "effect"
 import type {
   ApprovalExpired,
   ApprovalNotFound,
@@ -12,7 +12,7 @@ import type {
 import { readJsonValue } from "../../src/entry/BoundedJson.ts"
 import * as Entries from "../../src/entry/Entries.ts"
 import { InvalidInput } from "../../src/entry/InvalidInput.ts"
-import { RunId } from "../../src/Ids.ts"
+import { isRunId } from "../../src/Ids.ts"
 import type { Principal } from "../../src/Principal.ts"
 import { RunNotFound } from "../../src/run/RunCommand.ts"
 import type { JournalEntry } from "../../src/run/RunEvent.ts"
@@ -49,8 +49,6 @@ export class SemStreamsLoops extends Context.Service<
     >
   }
 >()("troupe/layers/semstreams/SemStreamsLoops") {}
-
-const isRunId = Schema.is(RunId)
 
 const page = 10_000
 

@@ -1,8 +1,7 @@
 /**
  * What follows from a run's state alone: a frame has answered, a limit is reached, nothing of a stopping run is left open.
  */
-import type { CallId } from "../Ids.ts"
-import { rootFrame } from "../Ids.ts"
+import { callOpening, rootFrame } from "../Ids.ts"
 import type { Breach } from "./RunBreach.ts"
 import { breachOf, breachText, lastStep, onBreach } from "./RunBreach.ts"
 import { cutNote, filtered_reason } from "./CutTurn.ts"
@@ -70,7 +69,7 @@ const limit = (state: RunState, frame: FrameState): RunEvent | undefined => {
       }
       // The last turn is the supervisor's: the specialist's call fails, and the run does not.
       return callSettled(
-        frame.id as string as CallId,
+        callOpening(frame.id),
         policyFailure(
           reached.limit.toUpperCase(),
           `this run has reached ${reached.limit}: a specialist has no more turns in it`
@@ -100,7 +99,7 @@ const finished = ({ question }: RunState, frame: FrameState, text: string): RunE
         questionClosed(question, "runtime")
   }
   const answer = text + cutNote(finishOf(frame))
-  return callSettled(frame.id as string as CallId, { _tag: "Value", json: JSON.stringify(answer) })
+  return callSettled(callOpening(frame.id), { _tag: "Value", json: JSON.stringify(answer) })
 }
 
 /** How a stopped run's last turn ended. A provider that filters the prompt itself answers with an error, so there is no turn. */

@@ -3,8 +3,8 @@
  */
 import type { ToolFailure } from "../error/ToolError.ts"
 import { failureOf, ToolTerminalError, ToolTransientError } from "../error/ToolError.ts"
-import type { CallId, FrameId } from "../Ids.ts"
-import { callId, rootFrame } from "../Ids.ts"
+import type { FrameId } from "../Ids.ts"
+import { callId, callOpening, rootFrame } from "../Ids.ts"
 import { policyFailure, callSettled } from "./CallRefusal.ts"
 import { deadEndOf, withheldResult } from "./CutTurn.ts"
 import { breachOf, callsMax, callsUsed, isAnswering, lastStep } from "./RunBreach.ts"
@@ -62,7 +62,7 @@ const fails = (
       ? new ToolTransientError({ kind: "external", reason, message })
       : new ToolTerminalError({ kind: "external", reason, message })
   )
-  return callSettled(frame as string as CallId, { _tag: "Failed", error })
+  return callSettled(callOpening(frame), { _tag: "Failed", error })
 }
 
 export const turnFailed = (

@@ -17,6 +17,7 @@ import {
 } from "../../../services/RunJournal.ts"
 import { canonical } from "../../../src/Canonical.ts"
 import type { Address, RunId, Tenant } from "../../../src/Ids.ts"
+import { isRunId } from "../../../src/Ids.ts"
 import type { Amendment } from "../../../src/run/RunCommand.ts"
 import { RunNotFound } from "../../../src/run/RunCommand.ts"
 import type { RunAccepted } from "../../../src/run/RunEvent.ts"
@@ -232,7 +233,7 @@ const amendmentWakeups = Effect.fnUntraced(function* (sql: SqlClient.SqlClient) 
   yield* notify.listen(channel, (payload) => {
     if (payload === undefined) return call(undefined)
     const [from, run] = payload.split(" ")
-    if (run !== undefined && from !== self) call(run as RunId)
+    if (from !== self && isRunId(run)) call(run)
   })
   return {
     wake: (run: RunId) =>

@@ -7,7 +7,7 @@ import { SqlClient } from "effect/sql"
 import { LoopStore } from "../../../services/LoopStore.ts"
 import { StoreError } from "../../../services/StoreError.ts"
 import { completionKey, flowOf, loopIdOf, recordOf } from "../../../src/agents/LoopRecord.ts"
-import { RunId } from "../../../src/Ids.ts"
+import { isRunId, RunId } from "../../../src/Ids.ts"
 import type { Tenant } from "../../../src/Ids.ts"
 import { run_over, run_quarantined, run_parked } from "../journal/Codes.ts"
 import { entries } from "../journal/RunRows.ts"
@@ -20,7 +20,6 @@ const key_max = 500
 const value_max = 4_000_000
 /** Runs whose records are made at once. */
 const made_max = 100
-const isRunId = Schema.is(RunId)
 
 const decodeRecords = rowDecoder(
   Schema.Struct({ key: StoredText, value: StoredText }),
