@@ -3,7 +3,7 @@
  * that matches nothing says nothing, and the code then only looks clean.
  */
 import { spawnSync } from "node:child_process"
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
@@ -41,6 +41,66 @@ const lint = (files: Readonly<Record<string, string>>): Record<string, ReadonlyA
     rmSync(folder, { recursive: true, force: true })
   }
 }
+
+/** What stands before a function that holds a group of tests, and how it begins where it takes the group's `it`. */
+const group = { before: /\bdescribe\(\s*(?:"[^"]*"|`[^`]*`),\s*$/, begins: /^\(it\b/ }
+
+/** Functions of more than 70 lines beneath a folder, groups of tests aside, as `file:line`; and how many files it has. */
+const longFunctions = (folder: string) => {
+  const place = mkdtempSync(join(tmpdir(), "troupe-lint-"))
+  try {
+    const config = join(place, "oxlint.json")
+    const bound = { max: 70, skipBlankLines: false, skipComments: false }
+    const rules = { "max-lines-per-function": ["error", bound] }
+    const categories = { correctness: "off" }
+    writeFileSync(config, JSON.stringify({ plugins: [], categories, rules }))
+    const ran = spawnSync(
+      join(root, "node_modules", ".bin", "oxlint"),
+      ["--config", config, "--format", "json", "."],
+      { cwd: folder, encoding: "utf8", maxBuffer: 64_000_000, shell: process.platform === "win32" }
+    )
+    const { diagnostics, number_of_files } = JSON.parse(ran.stdout) as {
+      readonly number_of_files: number
+      readonly diagnostics: ReadonlyArray<{
+        readonly filename: string
+        readonly labels: ReadonlyArray<{ readonly span: { readonly offset: number } }>
+      }>
+    }
+    const found = diagnostics.flatMap(({ filename, labels }) => {
+      const bytes = readFileSync(join(folder, filename))
+      const at = labels[0]?.span.offset ?? 0
+      const before = bytes.subarray(0, at).toString()
+      const isGroup =
+        group.before.test(before.slice(-400)) ||
+        group.begins.test(bytes.subarray(at, at + 8).toString())
+      return isGroup ? [] : [`${filename}:${before.split("\n").length}`]
+    })
+    return { found, number_of_files }
+  } finally {
+    rmSync(place, { recursive: true, force: true })
+  }
+}
+
+describe("the functions of tests", () => {
+  it("are found where they have more than 70 lines, and groups of tests are not counted", () => {
+    const lines = (count: number) => "  // a line\n".repeat(count)
+    const folder = mkdtempSync(join(tmpdir(), "troupe-lint-"))
+    writeFileSync(
+      join(folder, "Planted.test.ts"),
+      `describe("a group", () => {\n${lines(60)}  it("a fact", () => {\n${lines(70)}  })\n})\n` +
+        `const tests = (it) => {\n${lines(90)}}\nconst short = () => {\n${lines(68)}}\n`
+    )
+    const { found } = longFunctions(folder)
+    rmSync(folder, { recursive: true, force: true })
+    assert.deepEqual(found, ["Planted.test.ts:62"])
+  })
+
+  it("have 70 lines at most", () => {
+    const { found, number_of_files } = longFunctions(join(root, "test"))
+    assert.isAbove(number_of_files, 300)
+    assert.deepEqual(found, [])
+  })
+})
 
 describe("lint", () => {
   const folders = ["src/run", "services", "layers/runtime", "layers/ephemeral"]

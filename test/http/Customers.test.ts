@@ -20,6 +20,36 @@ const idsOf = (as: Who) =>
     json.items.map((each: { id: string }) => each.id)
   )
 
+/** Texts that stand in tools, arguments, results, reasons and thoughts, and the names of deciders. */
+const secrets = [
+  "private",
+  "424242",
+  "replay_dlq_event",
+  "look",
+  // As whole texts: three letters may be a part of an id.
+  '"ada"',
+  '"olga"',
+  "a thought of the model",
+  "a signature of the model"
+]
+
+/** A run with a call, a denied proposal, reasoning and an answer; the approval's id. */
+const runWithSecrets = Effect.fnUntraced(function* (
+  said: Effect.Success<ReturnType<typeof begin>>
+) {
+  const script = yield* Script
+  yield* turns(said, calls("look", { n: 424_242 }), "CallSettled")
+  const approval = yield* asks(said, {
+    ...proposed,
+    calls: calls("replay_dlq_event", { event_id: "private-event", reason: "private-why" }).calls
+  })
+  const denial = { decision: "deny", reason: "private-denial" }
+  yield* ask(`/v1/approvals/${approval}/decision`, { as: "ada", json: denial })
+  yield* script.piece(said.run, { kind: "reasoning", text: "private-thought", offset: 0 })
+  yield* ends(said)
+  return approval
+})
+
 describe("a customer", () => {
   it.live("cannot read, list, follow or write a conversation of another customer", () =>
     Effect.gen(function* () {
@@ -150,21 +180,11 @@ describe("a customer", () => {
     "ST-21 receives nothing of tools, their arguments and results, deciders and reasons from any route",
     () =>
       Effect.gen(function* () {
-        const script = yield* Script
         const said = yield* begin("carl")
         const { conversation, run } = said
         const path = `/v1/conversations/${conversation}`
         const stream = yield* listen(`${path}/events`, { as: "carl" })
-        yield* turns(said, calls("look", { n: 424_242 }), "CallSettled")
-        const approval = yield* asks(said, {
-          ...proposed,
-          calls: calls("replay_dlq_event", { event_id: "private-event", reason: "private-why" })
-            .calls
-        })
-        const denial = { decision: "deny", reason: "private-denial" }
-        yield* ask(`/v1/approvals/${approval}/decision`, { as: "ada", json: denial })
-        yield* script.piece(run, { kind: "reasoning", text: "private-thought", offset: 0 })
-        yield* ends(said)
+        const approval = yield* runWithSecrets(said)
         const seen = []
         while (seen.at(-1)?.event !== "run_ended") seen.push(yield* stream.next)
         const again = yield* listen(`${path}/events`, { as: "carl" })
@@ -198,19 +218,7 @@ describe("a customer", () => {
           all.push((yield* ask(each, { as: "carl" })).text)
         }
         const got = all.join("\n")
-        for (const secret of [
-          "private",
-          "424242",
-          "replay_dlq_event",
-          "look",
-          // As whole texts: three letters may be a part of an id.
-          '"ada"',
-          '"olga"',
-          "a thought of the model",
-          "a signature of the model"
-        ]) {
-          assert.notInclude(got, secret)
-        }
+        for (const secret of secrets) assert.notInclude(got, secret)
         assert.include(got, "Done.")
         const names = new Set(seen.map(({ event }) => event))
         assert.isTrue(names.has("approval_requested") && names.has("approval_decided"))

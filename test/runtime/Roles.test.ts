@@ -361,6 +361,87 @@ describe("rules about roles", () => {
 const has = (roles: ReadonlyArray<Role>, role: Role): boolean =>
   roles.includes(role) || (roles.includes("admin") && role !== "customer")
 
+/** Random groups, rules and calls for a sender with random roles; it is shown the tools `may`, and may run `may_run`. */
+const randomCase = (seed: number) => {
+  const random = seeded(seed)
+  const some = <A>(of: ReadonlyArray<A>, chance: number): ReadonlyArray<A> =>
+    of.filter(() => random() < chance)
+  const pick = <A>(of: ReadonlyArray<A>): A => of[Math.floor(random() * of.length)]!
+  // One of the roles that may send, and any others.
+  const sends = pick<Role>(["operator", "customer", "admin"])
+  const roles = rolesOf({ roles: [sends, ...some(Roles.literals, 0.3)] })
+  const groups: GroupsByRole = Object.fromEntries(
+    some(Roles.literals, 0.6).map((role) => [role, some(ToolGroup.literals, 0.6)])
+  )
+  const names = ToolGroup.literals.map((group) => `do_${group}`)
+  const rules = some(names, 0.4).map((pattern) => {
+    const condition = [pick(Roles.literals)]
+    return random() < 0.5
+      ? ({ pattern, permission: "deny", roles: condition } as const)
+      : ({ pattern, permission: "deny", unless_roles: condition } as const)
+  })
+  const may = ToolGroup.literals
+    .filter((group) =>
+      Roles.literals.some((role) => has(roles, role) && groups[role]?.includes(group))
+    )
+    .map((group) => `do_${group}`)
+  const may_run = may.filter((name) =>
+    rules.every(
+      (rule) =>
+        rule.pattern !== name ||
+        ("roles" in rule ? !has(roles, rule.roles[0]!) : has(roles, rule.unless_roles[0]!))
+    )
+  )
+  const proposes = () => {
+    const name = pick(names)
+    return random() < 0.1 ? call(`test.${name}@1`, { n: 1 }) : call(name, { n: 1 })
+  }
+  const turns = Array.from({ length: 3 }, () => calls(Array.from({ length: 4 }, proposes)))
+  return { groups, may, may_run, roles, rules, turns }
+}
+
+/** Runs the case: what is shown and what runs is what may be; how many calls ran and how many failed. */
+const judged = (seed: number) => {
+  const { groups, may, may_run, roles, rules, turns } = randomCase(seed)
+  const ran: Array<string> = []
+  const tools = Object.fromEntries(
+    ToolGroup.literals.map((group) => [
+      `do_${group}`,
+      H.reads(() => Effect.sync(() => ran.push(`do_${group}`)), { group })
+    ])
+  )
+  const limits = RunLimits.make({ repeats_max: 0, mistakes_max: 0 })
+  return Effect.gen(function* () {
+    const { conversation, id } = yield* begin(H.person("p", roles))
+    const all = yield* H.ended(id, conversation)
+    assert.isTrue(
+      ran.every((name) => may_run.includes(name)),
+      `seed ${seed}`
+    )
+    const [request] = yield* H.requests
+    assert.deepStrictEqual(
+      request!.tools.map(({ name }) => name),
+      may,
+      `seed ${seed}`
+    )
+    // Every allowed call runs.
+    const wanted = turns
+      .flatMap((turn) => turn.calls ?? [])
+      .filter(({ name }) => may_run.includes(name))
+    assert.lengthOf(ran, wanted.length, `seed ${seed}`)
+    return { ran: ran.length, refused: failures(all).length }
+  }).pipe(
+    Effect.provide(
+      H.layer({
+        tools,
+        agent: { groups_by_role: groups, limits },
+        policy: Policy.make({ rules }),
+        script: [...turns, text("done")]
+      })
+    )
+  )
+}
+
 describe("a run whose sender lacks a role", () => {
   it.live(
     "never executes a filtered tool, whatever its model proposes",
@@ -368,80 +449,9 @@ describe("a run whose sender lacks a role", () => {
       Effect.gen(function* () {
         const seen = { refused: 0, ran: 0 }
         for (let seed = 0; seed < 80; seed++) {
-          const random = seeded(seed)
-          const some = <A>(of: ReadonlyArray<A>, chance: number): ReadonlyArray<A> =>
-            of.filter(() => random() < chance)
-          const pick = <A>(of: ReadonlyArray<A>): A => of[Math.floor(random() * of.length)]!
-          // Somebody who may send: any roles beside one of these.
-          const sends = pick<Role>(["operator", "customer", "admin"])
-          const roles = rolesOf({ roles: [sends, ...some(Roles.literals, 0.3)] })
-          const groups: GroupsByRole = Object.fromEntries(
-            some(Roles.literals, 0.6).map((role) => [role, some(ToolGroup.literals, 0.6)])
-          )
-          const names = ToolGroup.literals.map((group) => `do_${group}`)
-          const rules = some(names, 0.4).map((pattern) => {
-            const condition = [pick(Roles.literals)]
-            return random() < 0.5
-              ? ({ pattern, permission: "deny", roles: condition } as const)
-              : ({ pattern, permission: "deny", unless_roles: condition } as const)
-          })
-          const may = ToolGroup.literals
-            .filter((group) =>
-              Roles.literals.some((role) => has(roles, role) && groups[role]?.includes(group))
-            )
-            .map((group) => `do_${group}`)
-          const mayRun = may.filter((name) =>
-            rules.every(
-              (rule) =>
-                rule.pattern !== name ||
-                ("roles" in rule ? !has(roles, rule.roles[0]!) : has(roles, rule.unless_roles[0]!))
-            )
-          )
-          const ran: Array<string> = []
-          const tools = Object.fromEntries(
-            ToolGroup.literals.map((group) => [
-              `do_${group}`,
-              H.reads(() => Effect.sync(() => ran.push(`do_${group}`)), { group })
-            ])
-          )
-          const proposes = () => {
-            const name = pick(names)
-            return random() < 0.1 ? call(`test.${name}@1`, { n: 1 }) : call(name, { n: 1 })
-          }
-          const turns = Array.from({ length: 3 }, () => calls(Array.from({ length: 4 }, proposes)))
-          yield* Effect.gen(function* () {
-            const { conversation, id } = yield* begin(H.person("p", roles))
-            const all = yield* H.ended(id, conversation)
-            assert.isTrue(
-              ran.every((name) => mayRun.includes(name)),
-              `seed ${seed}`
-            )
-            const [request] = yield* H.requests
-            assert.deepStrictEqual(
-              request!.tools.map(({ name }) => name),
-              may,
-              `seed ${seed}`
-            )
-            // And it keeps nothing back that is allowed.
-            const wanted = turns
-              .flatMap((turn) => turn.calls ?? [])
-              .filter(({ name }) => mayRun.includes(name))
-            assert.lengthOf(ran, wanted.length, `seed ${seed}`)
-            seen.ran += ran.length
-            seen.refused += failures(all).length
-          }).pipe(
-            Effect.provide(
-              H.layer({
-                tools,
-                agent: {
-                  groups_by_role: groups,
-                  limits: RunLimits.make({ repeats_max: 0, mistakes_max: 0 })
-                },
-                policy: Policy.make({ rules }),
-                script: [...turns, text("done")]
-              })
-            )
-          )
+          const { ran, refused } = yield* judged(seed)
+          seen.ran += ran
+          seen.refused += refused
         }
         assert.isAbove(seen.ran, 100)
         assert.isAbove(seen.refused, 100)

@@ -53,104 +53,133 @@ const pendingOf = (by: Principal) => ApprovalDesk.use((desk) => desk.pending(by,
 
 const other = AgentName.make("other")
 
+/** Two people of two tenants under one conversation id, whose model proposes a sale where it is asked for one. */
+const twoTenants = () => {
+  const sold: Array<string> = []
+  const seen: Array<ReadonlyArray<string>> = []
+  const options: H.Options = {
+    tools: {
+      sell: H.asks((n, { tenant }) => Effect.sync(() => sold.push(`${tenant} ${n}`)))
+    },
+    agents: [AgentSpec.make({ name: other, instructions: "Help.", tools: ["test.sell@1"] })],
+    script: (request) => {
+      const said = heard(request)
+      seen.push(said)
+      const last = request.transcript.at(-1)!
+      return last.role === "user" && last.text.startsWith("sell")
+        ? call("sell", { n: said.length })
+        : text(`answer to ${said.at(-1)}`)
+    }
+  }
+  const conversation = ConversationId.make(Samples.unique("c"))
+  return { a: person("a"), b: person("b"), conversation, options, seen, sold }
+}
+
+type TwoTenants = ReturnType<typeof twoTenants>
+
+/** Both send under the same idempotency key and wait for their approvals; the runs. */
+const sentApart = Effect.fnUntraced(function* (
+  process: H.Process,
+  { a, b, conversation }: TwoTenants
+) {
+  const runs = yield* process.run(
+    Effect.all(
+      [
+        send(conversation, `sell for ${a.tenant}`, a),
+        send(conversation, `sell for ${b.tenant}`, b, other)
+      ],
+      { concurrency: "unbounded" }
+    )
+  )
+  yield* process.run(
+    Effect.all([
+      H.until((event) => event._tag === "ApprovalRequested", conversation, a),
+      H.until((event) => event._tag === "ApprovalRequested", conversation, b)
+    ])
+  )
+  const listed = (by: Principal) =>
+    Effect.map(
+      AgentRuntime.use((runtime) => runtime.actors(100, by.tenant)),
+      (actors) => actors.map(({ address, run, tenant }) => [tenant, address.agent, run])
+    )
+  assert.deepStrictEqual(yield* process.run(listed(a)), [[a.tenant, H.agentName, runs[0]]])
+  assert.deepStrictEqual(yield* process.run(listed(b)), [[b.tenant, other, runs[1]]])
+  return runs
+})
+
+/** Each decides its own approval; a decision of the other's is refused and changes nothing. */
+const decidedApart = Effect.fnUntraced(function* (
+  process: H.Process,
+  { a, b, conversation, sold }: TwoTenants,
+  [runA, runB]: Effect.Success<ReturnType<typeof sentApart>>
+) {
+  const [ofA, ofB] = [yield* process.run(pendingOf(a)), yield* process.run(pendingOf(b))]
+  assert.deepStrictEqual(
+    [ofA, ofB].map((all) => all.map(({ run_id }) => run_id as string)),
+    [[runA], [runB]]
+  )
+  const theirs = yield* Effect.exit(process.run(H.decide(ofA[0]!.id, H.approve, b)))
+  assert.strictEqual(theirs._tag, "Failure")
+  yield* process.run(H.decide(ofA[0]!.id, H.approve, a))
+  yield* process.run(H.ended(runA, conversation, a))
+  // B's approval still waits.
+  assert.strictEqual((yield* process.run(pendingOf(b))).length, 1)
+  assert.deepStrictEqual(sold, [`${a.tenant} 1`])
+  yield* process.run(H.decide(ofB[0]!.id, H.deny, b))
+  yield* process.run(H.ended(runB, conversation, b))
+  assert.deepStrictEqual(sold, [`${a.tenant} 1`])
+})
+
+/** A second message of each: its feed and its prompt have its own history only. */
+const continuedApart = Effect.fnUntraced(function* (
+  process: H.Process,
+  { a, b, conversation, seen }: TwoTenants
+) {
+  const again = (by: Principal, agent?: AgentName) =>
+    AgentRuntime.use((runtime) =>
+      runtime.send({ agent: agent ?? H.agentName, conversation, text: "and then?" }, by)
+    )
+  yield* process.run(again(a))
+  yield* process.run(again(b, other))
+  const feeds = yield* process.run(
+    Effect.all([shown(conversation, a, 2), shown(conversation, b, 2)])
+  )
+  for (const [i, by] of [a, b].entries()) {
+    const own = `sell for ${by.tenant}`
+    const accepted = feeds[i]!.flatMap((item) =>
+      item._tag === "Event" && item.entry.event._tag === "RunAccepted"
+        ? [[item.entry.event.tenant, item.entry.event.message, item.ordinal]]
+        : []
+    )
+    assert.deepStrictEqual(accepted, [
+      [by.tenant, own, 1],
+      [by.tenant, "and then?", 2]
+    ])
+    assert.deepInclude(seen, [own, "and then?"])
+  }
+  for (const words of seen) {
+    const tenants = [a, b].filter(({ tenant }) => words.some((said) => said.includes(tenant)))
+    assert.strictEqual(tenants.length, 1)
+  }
+})
+
 const tests = (it: Vitest.MethodsNonLive<Stores | EphemeralStore.EphemeralStore>) => {
   it.effect(
     "two tenants in one conversation id are sent, watched, decided and restarted apart",
-    () => {
-      const conversation = ConversationId.make(Samples.unique("c"))
-      const [a, b] = [person("a"), person("b")]
-      const sold: Array<string> = []
-      const seen: Array<ReadonlyArray<string>> = []
-      const options: H.Options = {
-        tools: {
-          sell: H.asks((n, { tenant }) => Effect.sync(() => sold.push(`${tenant} ${n}`)))
-        },
-        agents: [AgentSpec.make({ name: other, instructions: "Help.", tools: ["test.sell@1"] })],
-        script: (request) => {
-          const said = heard(request)
-          seen.push(said)
-          const last = request.transcript.at(-1)!
-          return last.role === "user" && last.text.startsWith("sell")
-            ? call("sell", { n: said.length })
-            : text(`answer to ${said.at(-1)}`)
-        }
-      }
-      return Effect.gen(function* () {
-        const first = yield* H.boot(options)
-        const [runA, runB] = yield* first.run(
-          Effect.all(
-            [
-              send(conversation, `sell for ${a.tenant}`, a),
-              send(conversation, `sell for ${b.tenant}`, b, other)
-            ],
-            { concurrency: "unbounded" }
-          )
-        )
-        yield* first.run(
-          Effect.all([
-            H.until((event) => event._tag === "ApprovalRequested", conversation, a),
-            H.until((event) => event._tag === "ApprovalRequested", conversation, b)
-          ])
-        )
-        const listed = (by: Principal) =>
-          Effect.map(
-            AgentRuntime.use((runtime) => runtime.actors(100, by.tenant)),
-            (actors) => actors.map(({ address, run, tenant }) => [tenant, address.agent, run])
-          )
-        assert.deepStrictEqual(yield* first.run(listed(a)), [[a.tenant, H.agentName, runA]])
-        assert.deepStrictEqual(yield* first.run(listed(b)), [[b.tenant, other, runB]])
+    () =>
+      Effect.gen(function* () {
+        const both = twoTenants()
+        const first = yield* H.boot(both.options)
+        const runs = yield* sentApart(first, both)
         yield* first.stop
-
-        const second = yield* H.boot(options)
-        const [ofA, ofB] = [yield* second.run(pendingOf(a)), yield* second.run(pendingOf(b))]
-        assert.deepStrictEqual(
-          [ofA, ofB].map((all) => all.map(({ run_id }) => run_id as string)),
-          [[runA], [runB]]
-        )
-        const theirs = yield* Effect.exit(second.run(H.decide(ofA[0]!.id, H.approve, b)))
-        assert.strictEqual(theirs._tag, "Failure")
-        yield* second.run(H.decide(ofA[0]!.id, H.approve, a))
-        yield* second.run(H.ended(runA, conversation, a))
-        // B's question is as it was.
-        assert.strictEqual((yield* second.run(pendingOf(b))).length, 1)
-        assert.deepStrictEqual(sold, [`${a.tenant} 1`])
-        yield* second.run(H.decide(ofB[0]!.id, H.deny, b))
-        yield* second.run(H.ended(runB, conversation, b))
-        assert.deepStrictEqual(sold, [`${a.tenant} 1`])
-
+        const second = yield* H.boot(both.options)
+        yield* decidedApart(second, both, runs)
         yield* second.stop
-
-        // A second message of each is shown its own past, by a process that has seen none of it.
-        const third = yield* H.boot(options)
-        const again = (by: Principal, agent?: AgentName) =>
-          AgentRuntime.use((runtime) =>
-            runtime.send({ agent: agent ?? H.agentName, conversation, text: "and then?" }, by)
-          )
-        yield* third.run(again(a))
-        yield* third.run(again(b, other))
-        const feeds = yield* third.run(
-          Effect.all([shown(conversation, a, 2), shown(conversation, b, 2)])
-        )
-        for (const [i, by] of [a, b].entries()) {
-          const own = `sell for ${by.tenant}`
-          const accepted = feeds[i]!.flatMap((item) =>
-            item._tag === "Event" && item.entry.event._tag === "RunAccepted"
-              ? [[item.entry.event.tenant, item.entry.event.message, item.ordinal]]
-              : []
-          )
-          assert.deepStrictEqual(accepted, [
-            [by.tenant, own, 1],
-            [by.tenant, "and then?", 2]
-          ])
-          assert.deepInclude(seen, [own, "and then?"])
-        }
-        for (const words of seen) {
-          const tenants = [a, b].filter(({ tenant }) => words.some((said) => said.includes(tenant)))
-          assert.strictEqual(tenants.length, 1)
-        }
+        // This process has seen nothing of either conversation.
+        const third = yield* H.boot(both.options)
+        yield* continuedApart(third, both)
         yield* third.stop
       }).pipe(Effect.scoped)
-    }
   )
 
   it.effect("a watcher is shown no event, piece or output of another tenant's turn", () => {

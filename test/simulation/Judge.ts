@@ -9,7 +9,7 @@ import type { CallId, RunId } from "../../src/Ids.ts"
 import { rootFrame } from "../../src/Ids.ts"
 import { project } from "../../src/run/Projection.ts"
 import type { JournalEntry, RunEvent } from "../../src/run/RunEvent.ts"
-import type { FoldState } from "../../src/run/RunState.ts"
+import type { CallState, FoldState } from "../../src/run/RunState.ts"
 import { evolve, isParkable, emptyState, statusOf } from "../../src/run/RunState.ts"
 import { asksWhenLost, governance } from "./Agents.ts"
 import type { World } from "./World.ts"
@@ -88,6 +88,31 @@ const illegal = (run: StoredRun, state: FoldState, entry: JournalEntry): string 
   if (limited !== undefined) return limited === "" ? undefined : limited
   const call = state.calls.get(event.call)
   if (call === undefined) return "a call that nobody proposed"
+  return illegalOfCall(run, state, { at: entry.at, event }, call)
+}
+
+type CallEvent = Exclude<
+  RunEvent,
+  {
+    readonly _tag:
+      | "RunAccepted"
+      | "RunClaimed"
+      | "RunStopping"
+      | "RunEnded"
+      | "ModelTurned"
+      | "Compacted"
+      | "LimitReached"
+  }
+>
+
+/** The same for an event of a call that was proposed. */
+const illegalOfCall = (
+  run: StoredRun,
+  state: FoldState,
+  { at, event }: { readonly at: number; readonly event: CallEvent },
+  call: CallState
+): string | undefined => {
+  const stopping = state.stopping !== undefined
   const { phase } = call
   switch (event._tag) {
     case "FrameOpened":
@@ -102,7 +127,7 @@ const illegal = (run: StoredRun, state: FoldState, entry: JournalEntry): string 
       if (phase._tag !== "AwaitingApproval" || phase.request.approval !== event.approval)
         return `a decision on ${phase._tag}`
       const { arguments: asked, expires_at, policy_version, tool_key } = phase.request
-      if (expires_at !== undefined && entry.at >= expires_at) return "a decision after its time"
+      if (expires_at !== undefined && at >= expires_at) return "a decision after its time"
       const args = event.decision._tag === "Modify" ? event.decision.arguments : asked
       const bound = digestOf(run, call.id, tool_key, args, policy_version)
       return bound === event.digest ? undefined : "a decision on other arguments"
