@@ -100,8 +100,8 @@ const validatorOf = (Dialect: NonNullable<ReturnType<typeof dialectOf>>, schema:
     keyword: "uniqueItems",
     type: "array",
     schemaType: "boolean",
-    validate: (isAsked: boolean, items: ReadonlyArray<unknown>) =>
-      !isAsked || steps.areUnique(items),
+    validate: (isRequired: boolean, items: ReadonlyArray<unknown>) =>
+      !isRequired || steps.areUnique(items),
     errors: false,
     error: { message: "must NOT have duplicate items" }
   })

@@ -67,7 +67,7 @@ const models_max = 64
 const transient = (message: string) => new ModelError({ kind: "transient", message })
 
 /** Runs a promise of the client; what it throws is classified with the time it was thrown at. */
-const asked = <A>(provider: ModelProvider, promise: () => PromiseLike<A>) =>
+const called = <A>(provider: ModelProvider, promise: () => PromiseLike<A>) =>
   Effect.catch(
     Effect.tryPromise({ try: promise, catch: (error) => ({ error }) }),
     Effect.fnUntraced(function* ({ error }) {
@@ -96,7 +96,9 @@ const whole = Effect.fnUntraced(function* (
   assembly: TurnAssembly,
   signal: AbortSignal
 ) {
-  const answer = yield* asked(provider, () => model.doGenerate({ ...options, abortSignal: signal }))
+  const answer = yield* called(provider, () =>
+    model.doGenerate({ ...options, abortSignal: signal })
+  )
   const heard = yield* AnswerHeard
   heard(answer.response?.headers ?? {})
   yield* warn(model.modelId, answer.warnings)
@@ -124,7 +126,7 @@ const streamed = Effect.fnUntraced(function* (
   opened: (reader: ReadableStreamDefaultReader) => void
 ) {
   const { model, options, policy, provider, warn } = each
-  const result = yield* asked(provider, () => open(model, { ...options, abortSignal: signal }))
+  const result = yield* called(provider, () => open(model, { ...options, abortSignal: signal }))
   if (result instanceof WholeAnswer) {
     const headers = { ...options.headers, ...result.headers }
     return yield* whole({ ...each, options: { ...options, headers } }, assembly, signal)
@@ -135,7 +137,7 @@ const streamed = Effect.fnUntraced(function* (
   const parts = stream.getReader()
   opened(parts)
   while (!assembly.finished) {
-    const { done, value } = yield* asked(provider, () => parts.read()).pipe(
+    const { done, value } = yield* called(provider, () => parts.read()).pipe(
       Effect.timeoutOrElse({
         duration: policy.idle_ms,
         orElse: () => Effect.fail(transient(`the provider was silent for ${policy.idle_ms} ms`))
@@ -171,10 +173,10 @@ const attempt = (each: Attempt) =>
     let reader: ReadableStreamDefaultReader | undefined
     const run = Effect.fnUntraced(function* () {
       const assembly = new TurnAssembly(sink)
-      const request = (asked: Attempt) =>
+      const request = (part: Attempt) =>
         provider.stream === false
-          ? whole(asked, assembly, abort.signal)
-          : streamed(asked, assembly, abort.signal, (opened) => {
+          ? whole(part, assembly, abort.signal)
+          : streamed(part, assembly, abort.signal, (opened) => {
               reader = opened
             })
       yield* request(each)

@@ -40,7 +40,7 @@ export class CassetteLeft extends Schema.TaggedError<CassetteLeft>()("CassetteLe
   left: Schema.Array(Schema.String)
 }) {
   override get message(): string {
-    return `recorded and never asked for: ${this.left.join("; ")}`
+    return `recorded and never requested: ${this.left.join("; ")}`
   }
 }
 

@@ -209,7 +209,7 @@ const fixed = async ({ body, isJson }: Known): Promise<Fixed> =>
  * Sends a request and checks the body against its bounds before it is parsed. Redirects are not followed, so that
  * prompt and key reach only the configured host.
  */
-const ask = async (
+const exchange = async (
   input: Parameters<typeof fetch>[0],
   init: RequestInit | undefined,
   fix: (body: Known, answer: ResponseInit) => Promise<Fixed>
@@ -228,12 +228,12 @@ const wantsStream = (init: RequestInit | undefined): boolean =>
 /** The fetch for any wire format. Throws a whole answer to a request for a stream as WholeAnswer. */
 export const wireFetch: typeof fetch = async (input, init) =>
   wholeAnswerFor(init) ??
-  ask(input, init, async ({ body, isJson }, answer) => {
+  exchange(input, init, async ({ body, isJson }, answer) => {
     if (!wantsStream(init) || !isJson) return body
     throw new WholeAnswer(new Response(await textOf(body), answer))
   })
 
-/** Gemini's list of events as a stream; it answers with a list when events are not asked for. */
+/** Gemini's list of events as a stream; it answers with a list when the request is not for events. */
 const eventsOf = (text: string): string => {
   const body = parsed(text)
   if (body === undefined) return text
@@ -244,13 +244,13 @@ const eventsOf = (text: string): string => {
 
 /** The fetch for Gemini: a stream of events where one was requested. */
 export const geminiFetch: typeof fetch = (input, init) =>
-  ask(input, init, async ({ body, isJson }) => {
+  exchange(input, init, async ({ body, isJson }) => {
     const url = input instanceof Request ? input.url : String(input)
     return isJson && /:streamGenerateContent\b/.test(url) ? eventsOf(await textOf(body)) : body
   })
 
 /** The fetch for chat completions, with corrected answers. */
 export const chatFetch: typeof fetch = (input, init) =>
-  ask(input, init, async (known) =>
+  exchange(input, init, async (known) =>
     wantsStream(init) ? fixed(known) : wholeOf(await textOf(known.body))
   )

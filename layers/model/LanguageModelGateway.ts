@@ -204,7 +204,7 @@ const headersOf = ({ reason }: AiError.AiError): AnswerHeaders => {
   return plain
 }
 
-interface Asking {
+interface ModelCall {
   readonly model: LanguageModel.LanguageModel
   readonly options: LanguageModelOptions
   readonly request: ModelRequest
@@ -214,7 +214,7 @@ interface Asking {
 
 const redaction = { secrets: [], keyed: true }
 
-interface Request extends Pick<Asking, "model" | "options" | "toolkit"> {
+interface Request extends Pick<ModelCall, "model" | "options" | "toolkit"> {
   readonly toolChoice: LanguageModel.ToolChoice<string>
 }
 
@@ -261,19 +261,25 @@ const heard = Effect.fnUntraced(function* (
   )
 })
 
-const ask = Effect.fnUntraced(function* ({ model, options, request, sink, toolkit }: Asking) {
+const callModel = Effect.fnUntraced(function* ({
+  model,
+  options,
+  request,
+  sink,
+  toolkit
+}: ModelCall) {
   const strange = inexpressible(request)
   if (strange !== undefined) return yield* strange
-  const asked = toOptions(request, options.origin)
-  if (asked instanceof ModelError) return yield* asked
+  const given = toOptions(request, options.origin)
+  if (given instanceof ModelError) return yield* given
   const assembly = new TurnAssembly(sink)
-  const each = { model, options, toolkit, toolChoice: choiceOf(asked) }
-  yield* heard(assembly, each, asked.prompt)
+  const each = { model, options, toolkit, toolChoice: choiceOf(given) }
+  yield* heard(assembly, each, given.prompt)
   for (let n = 0; n < continuations_max; n++) {
     const content = assembly.paused
     if (content === undefined) break
     assembly.goOn()
-    yield* heard(assembly, each, [...asked.prompt, { role: "assistant", content: [...content] }])
+    yield* heard(assembly, each, [...given.prompt, { role: "assistant", content: [...content] }])
   }
   const turn = assembly.end(
     request.step,
@@ -297,7 +303,7 @@ const make = (options: LanguageModelOptions) =>
     return ModelGateway.of({
       turn: (request, sink) =>
         Effect.suspend(() =>
-          ask({ model, options, request, sink, toolkit: toolkitFor(request.tools) })
+          callModel({ model, options, request, sink, toolkit: toolkitFor(request.tools) })
         ).pipe(
           Effect.catchIf(isUnreadableCall, (error) =>
             Effect.succeed(unreadableTurn(error, request.model ?? options.origin))

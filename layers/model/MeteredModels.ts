@@ -99,9 +99,9 @@ export const metered =
   <A, E, R>(body: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
     Effect.updateContext(body, (context: Context.Context<R>) => {
       let within = context as Context.Context<unknown>
-      const asked = Context.getOption(within, ModelGateway)
-      if (asked._tag === "Some") {
-        within = Context.add(within, ModelGateway, gateway(call, asked.value))
+      const provided = Context.getOption(within, ModelGateway)
+      if (provided._tag === "Some") {
+        within = Context.add(within, ModelGateway, gateway(call, provided.value))
       }
       const model = Context.getOption(within, LanguageModel.LanguageModel)
       if (model._tag === "Some") {

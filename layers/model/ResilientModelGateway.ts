@@ -1,6 +1,6 @@
 /**
  * One turn from a plan of models, whatever happens below: transient failures are tried again with jitter, a model that
- * keeps failing is left alone for a while, another takes its place, and no provider is asked for more than it allows. The
+ * keeps failing is left alone for a while, another takes its place, and no provider gets more than it allows. The
  * loop sees one turn or one error.
  */
 import { Clock, Duration, Effect, Exit, Layer, Random } from "effect"
@@ -78,9 +78,9 @@ const attempt = (services: Services, model: PlannedModel, progress: Progress) =>
     said.add(delta.kind)
     progress.sink(delta)
   }
-  const asked = model.model === undefined ? request : { ...request, model: model.model }
-  const ask = (permit: Permit) =>
-    Effect.suspend(() => model.gateway.turn(asked, sink)).pipe(
+  const adapted = model.model === undefined ? request : { ...request, model: model.model }
+  const call = (permit: Permit) =>
+    Effect.suspend(() => model.gateway.turn(adapted, sink)).pipe(
       Effect.timeoutOrElse({
         duration: retry.attempt_timeout_ms,
         orElse: () =>
@@ -109,7 +109,7 @@ const attempt = (services: Services, model: PlannedModel, progress: Progress) =>
     // A request does not queue for a model whose circuit is open.
     state._tag === "Open" && Duration.toMillis(state.retryAfter) > 0
       ? Effect.fail(circuitOpen(model.name, Math.ceil(Duration.toMillis(state.retryAfter))))
-      : limiter.withPermit(estimate === undefined ? 0 : estimate.tokens(request), ask)
+      : limiter.withPermit(estimate === undefined ? 0 : estimate.tokens(request), call)
   ).pipe(Effect.mapError((error) => rejected(model.name, error)))
 }
 
@@ -122,7 +122,7 @@ const waitMs = (retry: RetryPolicy, n: number, error: ModelError) =>
     return Math.max(doubled * (0.5 + chance / 2), wait + (wait > 0 ? doubled * chance * 0.1 : 0))
   })
 
-/** Whether to try the same model again. `more`: another model may be asked instead. */
+/** Whether to try the same model again. `more`: another model may be called instead. */
 const again = (retry: RetryPolicy, n: number, error: ModelError, more: boolean): boolean => {
   if (error.kind !== "transient" || n >= retry.attempts_max) return false
   // The request waited in the queue already, or the queue is full.

@@ -13,7 +13,7 @@ import type { Turn } from "../../src/run/RunDecider.ts"
 export type ScriptedTurn = Turn | Effect.Effect<Turn, ModelError>
 
 /**
- * - A list: one turn for each request, in the order in which they are asked, whoever asks.
+ * - A list: one turn for each request, in the order of the requests, whichever agent sends them.
  * - A record: a list for each frame (`0`, `0/1.0`) or each agent; a frame's own list goes first.
  * - A function: what to say to this request; undefined = the script has nothing to say. It alone is safe to restart:
  *   where it looks at nothing but the request, a new process says what the old one would have said.
@@ -41,21 +41,21 @@ export class ScriptMismatch extends Schema.TaggedError<ScriptMismatch>()("Script
 }) {
   override get message(): string {
     const parts: Array<string> = []
-    if (this.left.length > 0) parts.push(`never asked for: ${this.left.join("; ")}`)
-    if (this.beyond.length > 0) parts.push(`asked beyond the script: ${this.beyond.join("; ")}`)
+    if (this.left.length > 0) parts.push(`never requested: ${this.left.join("; ")}`)
+    if (this.beyond.length > 0) parts.push(`requested beyond the script: ${this.beyond.join("; ")}`)
     return parts.join(". ")
   }
 }
 
-/** What a scripted model was asked, to be looked at by a test. */
+/** What was requested of a scripted model, for a test to look at. */
 export class ModelScript extends Context.Service<
   ModelScript,
   {
     /** The newest requests, oldest first, each with the transcript as it was then. */
     readonly requests: Effect.Effect<ReadonlyArray<ModelRequest>>
     /** How many requests there were. */
-    readonly asked: Effect.Effect<number>
-    /** Fails unless every turn was asked for and every request had a turn. */
+    readonly requestCount: Effect.Effect<number>
+    /** Fails unless every turn was requested and every request had a turn. */
     readonly assertComplete: Effect.Effect<void, ScriptMismatch>
   }
 >()("troupe/layers/model/ModelScript") {}
@@ -197,10 +197,10 @@ const make = (script: Script, options: ScriptOptions) => {
   const kept: Array<Kept> = []
   const kept_max = options.requests_max ?? 1_000
   const beyond: Array<string> = []
-  let asked = 0
+  let count = 0
 
   const record = (request: ModelRequest) => {
-    asked++
+    count++
     if (kept_max <= 0) return
     // Dropped in bulk: shifting the list at each request would cost as much as the list is long.
     if (kept.length >= kept_max * 2) kept.splice(0, kept.length - kept_max + 1)
@@ -234,7 +234,7 @@ const make = (script: Script, options: ScriptOptions) => {
   return Context.make(ModelGateway, { turn }).pipe(
     Context.add(ModelScript, {
       requests: Effect.sync(() => kept.slice(-kept_max).map(asItWas)),
-      asked: Effect.sync(() => asked),
+      requestCount: Effect.sync(() => count),
       assertComplete: Effect.suspend(() => {
         const left = turns.left().slice(0, mismatches_max)
         return left.length === 0 && beyond.length === 0

@@ -46,8 +46,8 @@ const refusals: ReadonlySet<string | undefined> = new Set([undefined, "stop", "r
 
 const words = (text: string): ReadonlySet<string> => new Set(text.split(" "))
 
-/** The wire's words for a turn that asks for tools. A client says so of others too, such as a cut that it does not know. */
-const asking = words("stop tool_calls tool-calls tool_use function_call")
+/** The wire's words for a turn that calls tools. A client says so of others too, such as a cut that it does not know. */
+const tool_words = words("stop tool_calls tool-calls tool_use function_call")
 
 /** Words of some servers for an end that is a good one, and no word at all. */
 const natural = new Set([
@@ -72,7 +72,7 @@ export const isPaused = ({ raw }: LanguageModelV4FinishReason): boolean =>
   raw === "pause_turn" || raw === "pause" || raw === "compaction"
 
 /** What finishes depend on beside their words. */
-export interface Asked {
+export interface TurnCalls {
   readonly calls: number
   /** Every call came with a text of arguments that can be read. */
   readonly whole: boolean
@@ -81,7 +81,7 @@ export interface Asked {
 /** Undefined = the turn did not finish. */
 export const finishOf = (
   finish: LanguageModelV4FinishReason,
-  { calls, whole }: Asked
+  { calls, whole }: TurnCalls
 ): FinishReason | undefined => {
   const { raw, unified } = finish
   if (isPaused(finish) || isUnreadable(finish)) return "other"
@@ -91,7 +91,7 @@ export const finishOf = (
       // Some servers say stop after a call.
       return calls > 0 ? "tool_calls" : "stop"
     case "tool-calls":
-      return word === undefined || asking.has(word) ? "tool_calls" : "other"
+      return word === undefined || tool_words.has(word) ? "tool_calls" : "other"
     case "length":
       return "length"
     case "content-filter":

@@ -72,7 +72,7 @@ describe("ScriptedModelGateway", () => {
       const mismatch = yield* Effect.flip(assertComplete)
       assert.deepStrictEqual(mismatch.beyond, ["agent operations, frame 0, step 2"])
       assert.deepStrictEqual(mismatch.left, [])
-      assert.include(mismatch.message, "asked beyond the script")
+      assert.include(mismatch.message, "requested beyond the script")
     }).pipe(scripted([text("only")]))
   )
 
@@ -199,7 +199,7 @@ describe("ScriptedModelGateway", () => {
         kept.map((each) => each.transcript.length),
         [48, 49, 50]
       )
-      assert.strictEqual(yield* script.asked, 50)
+      assert.strictEqual(yield* script.requestCount, 50)
     }).pipe(scripted(() => text("again"), { requests_max: 3 }))
   )
 })
