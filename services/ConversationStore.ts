@@ -12,13 +12,13 @@ export class ConversationStore extends Context.Service<
   {
     get(tenant: Tenant, id: ConversationId): Effect.Effect<Conversation | undefined, StoreError>
     /**
-     * Newest first, those made before `before` (ms since 1970; absent = all) and by this principal (absent = by anyone);
-     * at most `limit` (up to 500).
+     * Newest first, those behind the conversation `after` (absent = from the newest one; unknown = none) and begun by this
+     * principal (absent = by anyone); at most `limit` (up to 500).
      */
     list(
       tenant: Tenant,
       limit: number,
-      before?: number,
+      after?: ConversationId,
       begun_by?: string
     ): Effect.Effect<ReadonlyArray<Conversation>, StoreError>
     /** Messages with a seq above `after` (-1 = from the start), in order; at most `limit` (up to 500). */

@@ -7,7 +7,7 @@ import { Effect, Layer } from "effect"
 import { Digest, SecureRandom } from "effect/crypto"
 import type { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import type { MisdeclaredPrice, PriceTable } from "../../src/cost/PriceTable.ts"
-import type { RunId, Tenant } from "../../src/Ids.ts"
+import type { ConversationId, RunId, Tenant } from "../../src/Ids.ts"
 import type { Policy } from "../../src/permission/Policy.ts"
 import { effectivePermission, no_policy } from "../../src/permission/Policy.ts"
 import { decodeFixture, fixtureText } from "../../src/replay/Fixture.ts"
@@ -175,14 +175,11 @@ export const replay = Effect.fnUntraced(function* <E = never, R = never>(
 const allRuns = Effect.fnUntraced(function* (tenant: Tenant) {
   const conversations = yield* ConversationStore
   const tasks = yield* TaskStore
-  const seen = new Set<string>()
   const runs: Array<RunId> = []
-  let before: number | undefined
+  let behind: ConversationId | undefined
   for (;;) {
-    const page = yield* conversations.list(tenant, page_max, before)
-    const fresh = page.filter(({ id }) => !seen.has(id))
-    for (const { id } of fresh) {
-      seen.add(id)
+    const page = yield* conversations.list(tenant, page_max, behind)
+    for (const { id } of page) {
       for (let after = 0; ;) {
         const its = yield* tasks.ofConversation(tenant, id, after, page_max)
         runs.push(...its.map((task) => task.id))
@@ -192,9 +189,8 @@ const allRuns = Effect.fnUntraced(function* (tenant: Tenant) {
       }
     }
     const last = page.at(-1)
-    if (last === undefined || page.length < page_max || fresh.length === 0) return runs
-    // Several conversations may have begun in the same millisecond.
-    before = last.created_at + 1
+    if (last === undefined || page.length < page_max) return runs
+    behind = last.id
   }
 })
 

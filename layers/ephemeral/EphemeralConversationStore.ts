@@ -14,13 +14,13 @@ const make = Effect.map(EphemeralStore, (store) => {
     store.conversations.get(tenantKey(tenant, id))
   return ConversationStore.of({
     get: (tenant, id) => Effect.sync(() => find(tenant, id)?.conversation),
-    list: (tenant, limit, before = Infinity, begun_by) =>
+    list: (tenant, limit, after, begun_by) =>
       Effect.sync(() => {
         const all = store.conversationsOf.get(tenant) ?? []
         const found: Array<Conversation> = []
-        for (const each of all.toReversed()) {
+        const end = after === undefined ? all.length : all.findIndex(({ id }) => id === after)
+        for (const each of all.slice(0, Math.max(end, 0)).toReversed()) {
           if (found.length >= Math.min(limit, page_max)) break
-          if (each.created_at >= before) continue
           if (begun_by === undefined || each.begun_by === begun_by) found.push(each)
         }
         return found

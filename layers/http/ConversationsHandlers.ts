@@ -97,18 +97,18 @@ const send = Effect.fnUntraced(function* (
 const list = Effect.fnUntraced(function* (
   { customer_agents, store }: Surface,
   limit: number,
-  before: number | undefined
+  after: ConversationId | undefined
 ) {
   const by = yield* CurrentPrincipal
   const begun_by = readsAsCustomer(by) ? by.id : undefined
-  const found = yield* Effect.mapError(store.list(by.tenant, limit, before, begun_by), problemOf)
+  const found = yield* Effect.mapError(store.list(by.tenant, limit, after, begun_by), problemOf)
   const items = readsAsCustomer(by)
     ? found
         .filter(({ address }) => customer_agents.includes(address.agent))
         .map(customerConversation)
     : found
   const last = found.length < limit ? undefined : found.at(-1)
-  return last === undefined ? { items } : { items, next_before: last.created_at }
+  return last === undefined ? { items } : { items, next_after: last.id }
 })
 
 const read = Effect.fnUntraced(function* (
@@ -191,7 +191,7 @@ export const layer: Layer.Layer<
           by
         )
       }),
-      list: ({ query }) => list(surface, query.limit ?? limit_default, query.before),
+      list: ({ query }) => list(surface, query.limit ?? limit_default, query.after),
       get: ({ params, query }) =>
         read(surface, params.id, query.limit ?? limit_default, query.after ?? -1),
       events: Effect.fnUntraced(function* ({ headers, params, query }) {

@@ -8,7 +8,7 @@ import { TaskStatus } from "../delivery/AgentTask.ts"
 import { AgentName, ConversationId, RunId } from "../Ids.ts"
 import { rolesFor } from "../Rights.ts"
 import { Authentication, Needs, RequestBody, Validation } from "./Boundary.ts"
-import { After, Limit, Moment } from "./Page.ts"
+import { After, Limit } from "./Page.ts"
 import { Problem404, Problem409, Problem413, Problem422, Problem429 } from "./Problem.ts"
 
 const MessagePayload = Schema.Struct({
@@ -68,13 +68,13 @@ const sendTo = HttpApiEndpoint.post("sendTo", "/v1/conversations/:id/messages", 
 const list = HttpApiEndpoint.get("list", "/v1/conversations", {
   query: {
     limit: Schema.optionalKey(Limit),
-    /** Those made before this moment, in ms since 1970. */
-    before: Schema.optionalKey(Moment)
+    /** Conversations after this one, which are older. */
+    after: Schema.optionalKey(ConversationId)
   },
   success: Schema.Struct({
     items: Schema.Array(Conversation),
-    /** `before` of the next page; absent on the last one. */
-    next_before: Schema.optionalKey(Schema.Int)
+    /** `after` of the next page; absent on the last one. */
+    next_after: Schema.optionalKey(ConversationId)
   })
 })
   .annotate(Needs, rolesFor("follow"))

@@ -4,6 +4,8 @@ import { assert } from "@effect/vitest"
 import { Effect } from "effect"
 import { ConversationStore } from "../../services/ConversationStore.ts"
 import type { RunJournal } from "../../services/RunJournal.ts"
+import type { Conversation } from "../../src/conversation/Conversation.ts"
+import { ConversationId } from "../../src/Ids.ts"
 import type { NewTask } from "../../services/TaskStore.ts"
 import { TaskStore } from "../../services/TaskStore.ts"
 import { contract } from "./Contract.ts"
@@ -28,11 +30,39 @@ export const conversationStoreTests = (it: Vitest.MethodsNonLive<Needs>): void =
         all.map((conversation) => conversation.id as string),
         made
       )
-      const page = yield* conversations.list(tenant, 1, all[0]!.created_at)
+      const page = yield* conversations.list(tenant, 1, all[0]!.id)
       assert.deepStrictEqual(page, [all[1]!])
       assert.deepStrictEqual(yield* conversations.list(other, 500), [])
+      for (const [whose, after] of [
+        [other, all[0]!.id],
+        [tenant, ConversationId.make("unknown")]
+      ] as const) {
+        assert.deepStrictEqual(yield* conversations.list(whose, 500, after), [])
+      }
       assert.isUndefined(yield* conversations.get(other, all[0]!.id))
       assert.deepStrictEqual(yield* conversations.messages(other, all[0]!.id, -1, 10), [])
+    })
+  )
+
+  it.effect("pages leave out none of the conversations that began in the same millisecond", () =>
+    Effect.gen(function* () {
+      const conversations = yield* ConversationStore
+      const tenant = Samples.tenant()
+      yield* Effect.forEach(Array.from({ length: 21 }), () => accept(Samples.newTask({ tenant })), {
+        concurrency: "unbounded",
+        discard: true
+      })
+      const all = yield* conversations.list(tenant, 500)
+      assert.lengthOf(all, 21)
+      for (const begun_by of [undefined, all[0]!.begun_by]) {
+        const paged: Array<Conversation> = []
+        for (;;) {
+          const page = yield* conversations.list(tenant, 2, paged.at(-1)?.id, begun_by)
+          paged.push(...page)
+          if (page.length < 2) break
+        }
+        assert.deepStrictEqual(paged, all)
+      }
     })
   )
 
@@ -55,7 +85,7 @@ export const conversationStoreTests = (it: Vitest.MethodsNonLive<Needs>): void =
         assert.lengthOf(listed, names.filter((name) => name === by).length)
       }
       const [first, second] = yield* conversations.list(tenant, 500, undefined, "carl")
-      const page = yield* conversations.list(tenant, 1, first!.created_at, "carl")
+      const page = yield* conversations.list(tenant, 1, first!.id, "carl")
       assert.deepStrictEqual(page, [second!])
       assert.deepStrictEqual(yield* conversations.list(tenant, 500, undefined, "somebody else"), [])
     })

@@ -97,15 +97,14 @@ describe("a customer", () => {
       for (const who of ["carl", "cora", "carl", "olga", "cora", "carl"] as const) {
         const { conversation } = yield* begin(who)
         if (who === "carl") made.unshift(conversation)
-        yield* Effect.sleep(2)
       }
       const seen: Array<string> = []
       let path = "/v1/conversations?limit=1"
       for (;;) {
         const { json } = yield* ask(path, { as: "carl" })
         seen.push(...json.items.map((each: { id: string }) => each.id))
-        if (json.next_before === undefined) break
-        path = `/v1/conversations?limit=1&before=${json.next_before}`
+        if (json.next_after === undefined) break
+        path = `/v1/conversations?limit=1&after=${json.next_after}`
       }
       assert.deepStrictEqual(seen, made)
     }).pipe(Effect.provide(layer))

@@ -114,13 +114,13 @@ describe("a request", () => {
         "/v1/runs/%00",
         `/v1/approvals/${id}%00`,
         "/v1/approvals?after=%00",
+        "/v1/conversations?after=%00",
         "/v1/dead-letters/%00",
         ...["2147483647", "99999999999999999999", "1e400", "-2", "NaN", "1.5"].flatMap((after) => [
           `/v1/runs/${id}/events?after=${after}`,
           `/v1/conversations/c-1?after=${after}`
         ]),
         ...["9007199254740993", "99999999999999999999", "1e400", "-1"].flatMap((moment) => [
-          `/v1/conversations?before=${moment}`,
           `/v1/costs?from=${moment}`,
           `/v1/costs?to=${moment}`,
           `/v1/dead-letters?dead_from=${moment}`,

@@ -84,6 +84,9 @@ const look = Effect.fnUntraced(function* (conversation: ConversationId) {
   yield* conversations.messages(tenant, conversation, -1, 50)
   yield* conversations.list(tenant, 50)
   yield* conversations.list(tenant, 50, undefined, H.alice.id)
+  const [newest] = yield* conversations.list(tenant, 1)
+  yield* conversations.list(tenant, 50, newest?.id)
+  yield* conversations.list(tenant, 50, newest?.id, H.alice.id)
   yield* TaskStore.use((tasks) => tasks.before(tenant, conversation, 3, 50))
   yield* runs.list({ tenant, limit: 50 })
   for (const status of ["pending", "processing", "awaiting_approval"] as const) {

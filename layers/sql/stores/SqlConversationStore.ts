@@ -88,17 +88,22 @@ const make = Effect.map(SqlClient.SqlClient, (sql) => {
         ([conversation]) => conversation
       ),
     // The tenant as its indexes have it: those of lists, which nobody takes who looks for one conversation.
-    list: (tenant, limit, before, begun_by) =>
-      conversations(
-        `SELECT ${columns} FROM troupe.conversations WHERE tenant || '' = $1::text AND created_at < $2::int8
-         ${begun_by === undefined ? "" : "AND begun_by = $4::text"} ORDER BY created_at DESC, position DESC LIMIT $3::int4`,
-        [
-          tenant,
-          before ?? Number.MAX_SAFE_INTEGER,
-          Math.min(limit, page_max),
-          ...(begun_by === undefined ? [] : [JSON.stringify(begun_by)])
-        ]
-      ),
+    list: (tenant, limit, after, begun_by) => {
+      const params: Array<unknown> = [tenant, Math.min(limit, page_max)]
+      const conditions = ["tenant || '' = $1::text"]
+      if (after !== undefined) {
+        conditions.push(`(created_at, position) < (SELECT p.created_at, p.position
+          FROM troupe.conversations p WHERE p.id = $${params.push(after)}::text AND p.tenant = $1::text)`)
+      }
+      if (begun_by !== undefined) {
+        conditions.push(`begun_by = $${params.push(JSON.stringify(begun_by))}::text`)
+      }
+      return conversations(
+        `SELECT ${columns} FROM troupe.conversations WHERE ${conditions.join(" AND ")}
+         ORDER BY created_at DESC, position DESC LIMIT $2::int4`,
+        params
+      )
+    },
     messages: (tenant, id, after, limit) =>
       sql
         .unsafe(
