@@ -15,9 +15,9 @@ import { rowDecoder } from "../engine/DecodedRows.ts"
 import { inTransaction } from "../engine/SqlFailure.ts"
 
 /** How often each process looks; also how soon it finds that its own session was lost. */
-const look_ms = 500
+const look_ms = 250
 /** How long a lock has to be free. A living owner whose connection broke has locked again by then. */
-const grace_ms = 750
+const grace_ms = 500
 /** How long after the server's start no owner is judged, in seconds: every session ended with it, and all lock again. */
 const started_s = 10
 
@@ -107,7 +107,10 @@ const run = (
 const release = (connection: SqlConnection.Connection) =>
   Effect.ignoreCause(run(connection, `SELECT pg_advisory_unlock_all()::text`, []))
 
-/** Frees what owners held whose lock was free for `grace_ms`, and calls `gone` where one is not there any more. */
+/**
+ * Frees what owners held whose lock was free for `grace_ms`, and calls `gone` where one is not there any more. Gives when to
+ * look again, in ms: a killed process is noticed within `look_ms`, and its runs are free `grace_ms` after that.
+ */
 const makeJudge = (sql: SqlClient.SqlClient, gone: () => void) => {
   /** Those that were there at the last look. */
   let known = new Set<string>()
@@ -135,6 +138,8 @@ const makeJudge = (sql: SqlClient.SqlClient, gone: () => void) => {
     const lost = [...known].some((owner) => !here.has(owner))
     known = here
     if (lost) gone()
+    const due = [...free_since.values()].map((since) => since + grace_ms - now)
+    return Math.min(look_ms, ...due.filter((ms) => ms > 0))
   })
 }
 
@@ -168,8 +173,7 @@ const holdSession = (
         if (!seen.some((each) => each.owner === owner))
           yield* run(connection, register, [owner, agents])
       }
-      yield* judge(seen)
-      yield* Effect.timeoutOption(wakeup.await, look_ms)
+      yield* Effect.timeoutOption(wakeup.await, yield* judge(seen))
       yield* wakeup.close
     }
   }).pipe(Effect.scoped)
