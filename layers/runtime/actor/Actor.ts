@@ -142,6 +142,7 @@ const claimFirst = Effect.fnUntraced(function* (
     // Also after a crash: while a run is listed as resident, its wakeups go to this actor, which does not run it any more.
     if (actor.run !== undefined) table.releaseRun(actor.run)
     actor.run = undefined
+    const line = actor.found === undefined ? "sent" : "found"
     const head = yield* firstUnfinished(host, actor)
     if (head === undefined) {
       actor.state = "idle"
@@ -161,7 +162,7 @@ const claimFirst = Effect.fnUntraced(function* (
     actor.state = "running"
     actor.run = head.run_id
     const held = yield* Effect.catchTag(
-      claimRun(host, actor, head),
+      claimRun(host, actor, head, line),
       // After it was found it ended, or another process claimed it; or it is not in the journal.
       ["RunIsOver", "RunNotFound", "FencedOff"],
       () => Effect.sync(() => table.releaseRun(head.run_id))

@@ -1,7 +1,7 @@
 /**
  * What the actors of one process share: its identity as an owner of runs, its stores, and what their loops need.
  */
-import { Clock, Effect, FiberSet, Semaphore } from "effect"
+import { Clock, Effect, FiberSet } from "effect"
 import { Digest, SecureRandom } from "effect/crypto"
 import { AgentDirectory } from "../../../services/AgentDirectory.ts"
 import { ModelGateway } from "../../../services/ModelGateway.ts"
@@ -24,6 +24,7 @@ import { makeFaultReporter } from "../tool/Faults.ts"
 import * as GovernedInvoker from "../tool/GovernedInvoker.ts"
 import { ActorTable } from "./ActorTable.ts"
 import * as Hosting from "./Hosting.ts"
+import { RunLoading } from "./RunLoading.ts"
 import { RuntimeConfig } from "./RuntimeConfig.ts"
 
 export interface ActorHost {
@@ -39,7 +40,7 @@ export interface ActorHost {
   readonly onDurable: OnDurable
   readonly questions: OpenQuestions["Service"]
   /** Bounds the runs that are loaded from the journal at the same time. */
-  readonly rehydrating: Semaphore.Semaphore
+  readonly loading: RunLoading
   /** Runs something beside the actors, for as long as the runtime lives. */
   readonly background: (effect: Effect.Effect<void>) => void
 }
@@ -64,7 +65,7 @@ export const make = Effect.gen(function* () {
     feed: new Feed(),
     onDurable: yield* makeOnDurable(clock, report),
     questions,
-    rehydrating: yield* Semaphore.make(config.rehydrate_max),
+    loading: new RunLoading(config.rehydrate_max),
     background: yield* FiberSet.makeRuntime<never, void, never>(),
     loop: {
       journal: yield* RunJournal,

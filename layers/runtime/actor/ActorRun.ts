@@ -25,6 +25,7 @@ import type { Actor } from "./Actor.ts"
 import { failIfUnfoldable } from "./ActorCrash.ts"
 import type { ActorHost } from "./ActorHost.ts"
 import { cutOf, loadPast, withChapter } from "./History.ts"
+import type { Line } from "./RunLoading.ts"
 import { traceRun } from "./RunSpans.ts"
 
 /** A claimed run of which nothing is in flight: it was claimed just now, or it waits for people. */
@@ -57,13 +58,21 @@ const pastOf = (host: ActorHost, actor: Actor, { ordinal, ...head }: RunHead, cl
 }
 
 /** Claims a run and loads it. Fails with FencedOff where another process has claimed it since it was found. */
-export const claimRun = Effect.fnUntraced(function* (host: ActorHost, actor: Actor, head: RunHead) {
-  const { loop, owner, rehydrating, table } = host
+export const claimRun = Effect.fnUntraced(function* (
+  host: ActorHost,
+  actor: Actor,
+  head: RunHead,
+  line: Line
+) {
+  const { loading, loop, owner, table } = host
   const { run_id: run } = head
   // A wakeup from here on is kept for the loop that is about to begin: the run may be amended between claim and loop.
   actor.wakeup.pending = false
+  // With the event of the claim. A sweep that finds the run meanwhile has nothing to add, unless it was amended since.
+  actor.wakeup.seenLength = head.length + 1
   table.takeRun(actor, run)
-  const { claim, past } = yield* rehydrating.withPermit(
+  const { claim, past } = yield* loading.within(
+    line,
     Effect.gen(function* () {
       const claim = yield* loop.journal.claim(run, owner, head.epoch)
       return { claim, past: yield* pastOf(host, actor, head, claim) }

@@ -1,0 +1,70 @@
+/** Who loads a run when, where more wait than there are places. */
+import { assert, it } from "@effect/vitest"
+import { Deferred, Effect, Fiber } from "effect"
+import type { Line } from "../../layers/runtime/actor/RunLoading.ts"
+import { RunLoading } from "../../layers/runtime/actor/RunLoading.ts"
+
+it.effect("runs that wait to be loaded take turns with those of messages, the oldest first", () =>
+  Effect.gen(function* () {
+    const loading = new RunLoading(1)
+    const order: Array<string> = []
+    const gate = yield* Deferred.make<void>()
+    const load = (line: Line, name: string) =>
+      Effect.forkChild(
+        loading.within(
+          line,
+          Effect.andThen(
+            Effect.sync(() => order.push(name)),
+            Deferred.await(gate)
+          )
+        ),
+        { startImmediately: true }
+      )
+    const fibers = [yield* load("found", "f1"), yield* load("found", "f2")]
+    for (const name of ["f3", "f4"]) fibers.push(yield* load("found", name))
+    for (const name of ["s1", "s2"]) fibers.push(yield* load("sent", name))
+    assert.deepStrictEqual(order, ["f1"])
+    yield* Deferred.succeed(gate, undefined)
+    yield* Effect.forEach(fibers, Fiber.join)
+    assert.deepStrictEqual(order, ["f1", "s1", "f2", "s2", "f3", "f4"])
+  })
+)
+
+it.effect("a place is free again after a failure, and one who gave up waiting takes none", () =>
+  Effect.gen(function* () {
+    const loading = new RunLoading(1)
+    const gate = yield* Deferred.make<void, string>()
+    const holder = yield* Effect.forkChild(loading.within("sent", Deferred.await(gate)), {
+      startImmediately: true
+    })
+    const waiting = () =>
+      Effect.forkChild(loading.within("found", Effect.succeed("loaded")), {
+        startImmediately: true
+      })
+    const left = yield* waiting()
+    const stays = yield* waiting()
+    yield* Fiber.interrupt(left)
+    yield* Deferred.fail(gate, "broken")
+    assert.strictEqual(yield* Effect.flip(Fiber.join(holder)), "broken")
+    assert.strictEqual(yield* Fiber.join(stays), "loaded")
+    assert.strictEqual(yield* loading.within("sent", Effect.succeed("next")), "next")
+  })
+)
+
+it.effect("of ten thousand runs no more are loaded at once than there are places", () =>
+  Effect.gen(function* () {
+    const loading = new RunLoading(64)
+    let most = 0
+    let now = 0
+    const load = Effect.gen(function* () {
+      most = Math.max(most, ++now)
+      yield* Effect.yieldNow
+      now--
+    })
+    yield* Effect.forEach(Array.from({ length: 10_000 }), () => loading.within("found", load), {
+      concurrency: "unbounded",
+      discard: true
+    })
+    assert.strictEqual(most, 64)
+  })
+)
