@@ -8,7 +8,7 @@ import type { Scope } from "effect"
 
 export interface Owners {
   /**
-   * Registers an owner until the scope closes, so that others know within about two seconds when it is gone. Its claims
+   * Registers an owner until the scope closes, so that others know within a second when it is gone. Its claims
    * are named `<owner>.<n>`. `hosted` tells others what it hosts (agents, or more: `Needs`); absent = nothing. Never fails:
    * an owner that could not be registered is gone when its leases expire.
    */
