@@ -28,6 +28,35 @@ export type Event =
       readonly ended_at: number
     }
   | {
+      readonly _tag: "ApprovalRequested"
+      readonly call: string
+      readonly approval: string
+      readonly digest: string
+      readonly shown_digest: string
+      readonly proposal: string
+      readonly payload: Readonly<Record<string, string>>
+      readonly tool_key: string
+      readonly tool_digest: string
+      readonly arguments: { readonly id: number }
+      readonly policy_version: string
+      readonly approvers: ReadonlyArray<string>
+    }
+  | {
+      readonly _tag: "ApprovalDecided"
+      readonly call: string
+      readonly approval: string
+      readonly decision: { readonly _tag: "Approve" }
+      readonly by: string
+      readonly digest: string
+    }
+  | {
+      readonly _tag: "CallDispatched"
+      readonly call: string
+      readonly key: string
+      readonly epoch: number
+      readonly on_loss: "unknown"
+    }
+  | {
       readonly _tag: "RunEnded"
       readonly status: "complete"
       readonly reason: "complete"
@@ -88,8 +117,8 @@ const tool = () => {
   }
 }
 
-export const conversation = (): Conversation => ({
-  id: randomUUID(),
+export const conversation = (id: string = randomUUID()): Conversation => ({
+  id,
   runs: [],
   wakeups: [],
   messages: []
@@ -107,14 +136,35 @@ export async function* watch(run: Run): AsyncGenerator<Entry, void> {
   }
 }
 
+/** Keeps events that are durable, and wakes those who watch. */
+export const see = (run: Run, events: ReadonlyArray<Event>): void => {
+  const at = Date.now()
+  for (const event of events) run.entries.push({ seq: run.entries.length, at, event })
+  for (const wake of run.wakeups.splice(0)) wake()
+}
+
+/** A run that nobody handles yet. */
+export const begin = (message: string, conversation: Conversation): Run => {
+  const { messages, runs, wakeups } = conversation
+  const ordinal = runs.length + 1
+  const run: Run = { id: randomUUID(), conversation, ordinal, entries: [], wakeups: [] }
+  runs.push(run)
+  messages.push(message)
+  for (const wake of wakeups.splice(0)) wake()
+  return run
+}
+
+export const accept = ({ conversation }: Run, message: string): Event => ({
+  _tag: "RunAccepted",
+  conversation: conversation.id,
+  message,
+  by: "service",
+  limits
+})
+
 /** Gives the function that sends: back when the message is accepted. Call it when schemas are compiled from here on. */
 export const make = ({ log, model }: Options) => {
   const settle = tool()
-  const see = (run: Run, events: ReadonlyArray<Event>) => {
-    const at = Date.now()
-    for (const event of events) run.entries.push({ seq: run.entries.length, at, event })
-    for (const wake of run.wakeups.splice(0)) wake()
-  }
   const handle = async (run: Run): Promise<void> => {
     const transcript: Array<unknown> = [...run.conversation.messages]
     for (let step = 1; ; step++) {
@@ -137,23 +187,8 @@ export const make = ({ log, model }: Options) => {
     }
   }
   return async (message: string, to = conversation()): Promise<Run> => {
-    const run: Run = {
-      id: randomUUID(),
-      conversation: to,
-      ordinal: to.runs.length + 1,
-      entries: [],
-      wakeups: []
-    }
-    to.runs.push(run)
-    for (const wake of to.wakeups.splice(0)) wake()
-    const accepted: Event = {
-      _tag: "RunAccepted",
-      conversation: to.id,
-      message,
-      by: "service",
-      limits
-    }
-    to.messages.push(message)
+    const run = begin(message, to)
+    const accepted = accept(run, message)
     if (log !== undefined) await log.accept(run, accepted)
     see(run, [accepted])
     void handle(run)

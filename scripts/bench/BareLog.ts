@@ -5,6 +5,7 @@
  * it; after a crash a task that is not over is a message that must be handled, and its events say how far it came.
  *
  * A message is a conversation (if it is the first), a task, the person's message and its event; a step is its two events;
+ * a question is its event and its record, a decision its event and the record's answer;
  * the end is two events, the task's status and the assistant's message. The events of a
  * step and of the end are those of the runtime. Not written: the head of a run with its epoch and length, which refuses a
  * second owner; its details; the outbox row, which is a second record of the pending task; the claim; a lease.
@@ -27,6 +28,7 @@ const write = `CREATE FUNCTION bare.write(at int8,
   begun text[],
   accepted uuid[], accepted_in text[], ordinals int4[], places int4[], texts text[],
   runs uuid[], seqs int4[], types text[], payloads text[],
+  asked uuid[], asked_by uuid[], questions text[], decided uuid[],
   ended uuid[], ended_in text[], end_places int4[], answers text[])
 RETURNS void LANGUAGE plpgsql SET enable_seqscan = off AS $body$
 BEGIN
@@ -46,6 +48,13 @@ BEGIN
   END IF;
   INSERT INTO bare.run_events (run_id, seq, at, type, payload)
   SELECT run_id, seq, at, type, payload FROM unnest(runs, seqs, types, payloads) AS e(run_id, seq, type, payload);
+  IF cardinality(asked) > 0 THEN
+    INSERT INTO bare.approvals (id, tenant, run_id, payload)
+    SELECT id, 'default', run_id, payload FROM unnest(asked, asked_by, questions) AS q(id, run_id, payload);
+  END IF;
+  IF cardinality(decided) > 0 THEN
+    UPDATE bare.approvals a SET status = 1, answer = '{"_tag":"Approve"}' FROM unnest(decided) AS d(id) WHERE a.id = d.id;
+  END IF;
   IF cardinality(ended) > 0 THEN
     UPDATE bare.agent_tasks t SET status = 2 FROM unnest(ended) AS e(id) WHERE t.id = e.id;
     INSERT INTO bare.conversation_messages (tenant, conversation, seq, role, content, channel_origin, run_id, created_at)
@@ -55,7 +64,8 @@ BEGIN
 END $body$`
 
 const call = `SELECT bare.write($1::int8, $2::text[], $3::uuid[], $4::text[], $5::int4[], $6::int4[], $7::text[],
-  $8::uuid[], $9::int4[], $10::text[], $11::text[], $12::uuid[], $13::text[], $14::int4[], $15::text[])::text`
+  $8::uuid[], $9::int4[], $10::text[], $11::text[], $12::uuid[], $13::uuid[], $14::text[], $15::uuid[],
+  $16::uuid[], $17::text[], $18::int4[], $19::text[])::text`
 
 /** What one statement writes. */
 interface Job {
@@ -70,6 +80,16 @@ interface Job {
 
 const paramsOf = (jobs: ReadonlyArray<Job>): ReadonlyArray<unknown> => {
   const accepted = jobs.filter(({ seq }) => seq === 0)
+  const decided: Array<string> = []
+  const asked: Array<{ readonly id: string; readonly run: string; readonly payload: string }> = []
+  for (const { events, payloads, run } of jobs) {
+    events.forEach((event, i) => {
+      if (event._tag === "ApprovalDecided") decided.push(event.approval)
+      else if (event._tag === "ApprovalRequested") {
+        asked.push({ id: event.approval, run: run.id, payload: payloads[i]! })
+      }
+    })
+  }
   const ended = jobs.filter(({ events }) => events.at(-1)!._tag === "RunEnded")
   const conversations = (of: ReadonlyArray<Job>) => of.map(({ run }) => run.conversation.id)
   const places = (of: ReadonlyArray<Job>, role: 0 | 1) =>
@@ -86,6 +106,10 @@ const paramsOf = (jobs: ReadonlyArray<Job>): ReadonlyArray<unknown> => {
     jobs.flatMap(({ events, seq }) => events.map((_, i) => seq + i)),
     jobs.flatMap(({ events }) => events.map(({ _tag }) => _tag)),
     jobs.flatMap(({ payloads }) => payloads),
+    asked.map(({ id }) => id),
+    asked.map(({ run }) => run),
+    asked.map(({ payload }) => payload),
+    decided,
     ended.map(({ run }) => run.id),
     conversations(ended),
     places(ended, 1),
@@ -101,8 +125,10 @@ export type Query = (
   params?: ReadonlyArray<unknown>
 ) => Promise<ReadonlyArray<Readonly<Record<string, unknown>>>>
 
+export type Durable = Exclude<Store, "ephemeral">
+
 /** The same driver and settings as the runtime's, on a database whose tables it makes. */
-export const connect = async (store: Exclude<Store, "ephemeral">): Promise<Query> => {
+export const connect = async (store: Durable): Promise<Query> => {
   const engine =
     "postgres" in store
       ? Postgres.layer({ url: Redacted.make(store.postgres) })

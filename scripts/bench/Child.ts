@@ -14,6 +14,7 @@ const variants: Readonly<Record<string, () => Promise<unknown>>> = {
   http: () => import("./HttpVariants.ts"),
   durable: () => import("./DurableVariants.ts"),
   bytes: () => import("./BytesVariants.ts"),
+  answers: () => import("./AnswersVariants.ts"),
   resume: () => import("./ResumeVariants.ts"),
   leak: () => import("./LeakVariants.ts"),
   waiting: () => import("./WaitingVariants.ts"),

@@ -1,6 +1,7 @@
 /**
  * What an import costs this thread, in a process that has imported nothing yet. `root` is where the package was built.
  */
+import { readFileSync } from "node:fs"
 import { pathToFileURL } from "node:url"
 import type { Sample } from "./Row.ts"
 
@@ -15,7 +16,29 @@ const module = (root: string, path: string) => import(pathToFileURL(`${root}/${p
 
 const entry = "layers/compose/NodeService.js"
 
-export const effect = () => imported(() => import("effect"))
+const imports = /^(?:import|export)\b[^"]*"([^"]+)"/gm
+
+/** What a module of the package and the modules that it imports take from other packages. */
+const packagesOf = (url: URL, seen = new Set<string>(), found = new Set<string>()) => {
+  if (seen.has(url.href)) return found
+  seen.add(url.href)
+  for (const [, specifier] of readFileSync(url, "utf8").matchAll(imports)) {
+    if (specifier!.startsWith(".")) packagesOf(new URL(specifier!, url), seen, found)
+    else found.add(specifier!)
+  }
+  return found
+}
+
+/** What the entry imports of Effect, and nothing of the package. */
+export const effect = (root: string): Promise<Sample> => {
+  const used = [...packagesOf(pathToFileURL(`${root}/${entry}`))].filter(
+    (specifier) => specifier === "effect" || specifier.startsWith("effect/")
+  )
+  if (used.length === 0) throw new Error("the entry imports nothing of Effect")
+  return imported(async () => {
+    for (const specifier of used) await import(specifier)
+  })
+}
 
 export const embed = (root: string) => imported(() => module(root, entry))
 

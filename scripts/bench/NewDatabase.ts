@@ -8,10 +8,8 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Effect, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
-import type { Store } from "troupe/embed"
 import * as Postgres from "../../layers/sql/engine/Postgres.ts"
-
-type Durable = Exclude<Store, "ephemeral">
+import type { Durable } from "./BareLog.ts"
 
 /** `on` is the URL of a server, where it makes a database, or `pglite`: a directory, which is gone with the process. */
 export const newDatabase = async (on: string): Promise<Durable> => {

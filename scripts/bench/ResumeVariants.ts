@@ -1,27 +1,21 @@
 /**
- * Runs that wait for a person in a process that is killed, and what it takes to have them again in another: while they
- * wait, and once they were answered, when the runtime claims each and folds it. Beside it a reader written by hand, over
+ * Runs that wait for a person in a process that is killed, and what it takes to have an entry of each in another, while
+ * nobody answers. What the killed process left stays as it is, its lease too. Beside it a reader written by hand, over
  * copies of the same rows.
  */
 import { Context, Effect, Layer, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
 import { ConversationId } from "../../src/Ids.ts"
-import type { RunId } from "../../src/Ids.ts"
-import { Principal } from "../../src/Principal.ts"
-import { decideApproval } from "../../src/run/RunCommand.ts"
 import { AgentRuntime } from "../../services/AgentRuntime.ts"
 import { RunJournal } from "../../services/RunJournal.ts"
 import * as Pglite from "../../layers/sql/engine/Pglite.ts"
 import * as Postgres from "../../layers/sql/engine/Postgres.ts"
-import * as SqlStores from "../../layers/sql/stores/SqlStores.ts"
-import * as ActorMemories from "../../layers/compose/ActorMemories.ts"
-import * as EphemeralAgentMemory from "../../layers/ephemeral/EphemeralAgentMemory.ts"
-import * as EphemeralStore from "../../layers/ephemeral/EphemeralStore.ts"
+import * as Stores from "../../layers/compose/Stores.ts"
 import { anotherRun } from "./DurableSteps.ts"
 import { agent, runtime } from "./WaitingVariants.ts"
 import { agentName, tenant } from "./Rig.ts"
 import type { Sample } from "./Row.ts"
-import { sized } from "./Work.ts"
+import { compileSchemas, sized } from "./Work.ts"
 
 /** As many as the runtime loads at the same time. */
 const readers = 64
@@ -63,63 +57,12 @@ const parks = Effect.fnUntraced(function* (count: number) {
   return yield* Effect.never
 })
 
-/** What the killed process owned is free, as it is when its lease is over. */
-const free = Effect.flatMap(SqlClient.SqlClient, (sql) =>
-  sql.unsafe(`DELETE FROM troupe.processes`)
-)
-
 /** From the start of a runtime until it has an entry of every run. */
 const boots = Effect.fnUntraced(function* (count: number) {
-  yield* free
   const began = performance.now()
   const { actors } = Context.get(yield* Layer.build(runtime(stays_ms)), AgentRuntime)
-  while ((yield* actors(count)).length < count) yield* Effect.yieldNow
+  while ((yield* actors(count)).length < count) yield* Effect.sleep(1)
   return { ms: performance.now() - began }
-})
-
-const ada = Principal.make({ id: "ada", tenant, roles: ["approver"] })
-
-/** Answers every question, while nobody has its run. */
-const decides = Effect.gen(function* () {
-  const sql = yield* SqlClient.SqlClient
-  const journal = yield* RunJournal
-  const runs = yield* sql.unsafe<{ readonly run_id: RunId }>(
-    `SELECT run_id FROM troupe.runs WHERE status = -1`
-  )
-  yield* Effect.forEach(
-    runs,
-    ({ run_id }) =>
-      journal.amend(run_id, (state, now) => {
-        // One question was put to each.
-        const { approval, call, digest } = state.requested![0]!
-        const decision = { _tag: "Approve" } as const
-        return decideApproval(state, { call, approval, decision, by: ada, digest }, now)
-      }),
-    { concurrency: readers, discard: true }
-  )
-  return { runs: runs.length }
-})
-
-/**
- * From the start of a runtime until the loop of every run, with all that happened to it, wants to write. What it would
- * write is held back for ever: that is a step like any other, and measured by the durable rows.
- */
-const resumes = Effect.fnUntraced(function* (count: number, done: (sample: Sample) => void) {
-  const journal = yield* RunJournal
-  yield* free
-  const held = new Set<RunId>()
-  const began = performance.now()
-  const counted = RunJournal.of({
-    ...journal,
-    append: ({ run }) =>
-      Effect.suspend(() => {
-        held.add(run)
-        if (held.size === count) done({ ms: performance.now() - began })
-        return Effect.never
-      })
-  })
-  yield* Layer.build(runtime(stays_ms)).pipe(Effect.provideService(RunJournal, counted))
-  return yield* Effect.never
 })
 
 const copies = [
@@ -142,8 +85,8 @@ interface EventRow {
   readonly payload: string
 }
 
-/** Takes each run with a statement, and keeps what is in it; or only reads it. */
-const reads = Effect.fnUntraced(function* (count: number, takes: boolean) {
+/** Takes each run with a statement, and keeps what is in it. */
+const reads = Effect.fnUntraced(function* (count: number) {
   const sql = yield* SqlClient.SqlClient
   const began = performance.now()
   const runs = yield* sql.unsafe<{ readonly run_id: string }>(
@@ -154,11 +97,9 @@ const reads = Effect.fnUntraced(function* (count: number, takes: boolean) {
     runs,
     ({ run_id }) =>
       Effect.gen(function* () {
-        if (takes) {
-          yield* sql.unsafe(`UPDATE bare.runs SET epoch = epoch + 1 WHERE run_id = $1::uuid`, [
-            run_id
-          ])
-        }
+        yield* sql.unsafe(`UPDATE bare.runs SET epoch = epoch + 1 WHERE run_id = $1::uuid`, [
+          run_id
+        ])
         const rows = yield* sql.unsafe<EventRow>(
           `SELECT seq, at, payload FROM bare.run_events WHERE run_id = $1::uuid ORDER BY seq`,
           [run_id]
@@ -174,50 +115,28 @@ const reads = Effect.fnUntraced(function* (count: number, takes: boolean) {
   return { ms: performance.now() - began }
 })
 
-const memories = ActorMemories.layer(EphemeralAgentMemory.layer).pipe(
-  Layer.provide(EphemeralStore.layer)
-)
-
 /** `store` is a directory, or the address of a server. */
-const over = (store: string) =>
-  Layer.merge(SqlStores.layer, memories).pipe(
-    Layer.provideMerge(
-      store.startsWith("postgres://")
-        ? Postgres.layer({ url: Redacted.make(store) })
-        : Pglite.layer({ directory: store })
-    )
-  )
+const engine = (store: string) =>
+  store.startsWith("postgres://")
+    ? Postgres.layer({ url: Redacted.make(store) })
+    : Pglite.layer({ directory: store })
+
+/** As an application has them: they notice when a process is gone. */
+const stores = (store: string) =>
+  store.startsWith("postgres://") ? Stores.postgres(Redacted.make(store)) : Stores.directory(store)
 
 const runs_max = sized(20, 1_000)
 
 export const park = (store: string) =>
-  Effect.runPromise(Effect.scoped(parks(runs_max)).pipe(Effect.provide(over(store))))
+  Effect.runPromise(Effect.scoped(parks(runs_max)).pipe(Effect.provide(stores(store))))
 
 export const copy = (store: string): Promise<Sample> =>
-  Effect.runPromise(copied.pipe(Effect.provide(over(store))))
-
-export const decide = (store: string): Promise<Sample> =>
-  Effect.runPromise(decides.pipe(Effect.provide(over(store))))
-
-// As `compose/NodeService` does for an application.
-const compiled = () => import("effect/schema/SchemaJITCompiler/enable")
+  Effect.runPromise(copied.pipe(Effect.provide(engine(store))))
 
 export const boot = async (store: string): Promise<Sample> => {
-  await compiled()
-  return Effect.runPromise(Effect.scoped(boots(runs_max)).pipe(Effect.provide(over(store))))
-}
-
-/** The process ends as it is: to stop the runtime would let its runs go on. */
-export const resume = async (store: string): Promise<Sample> => {
-  await compiled()
-  return new Promise((resolve, reject) => {
-    const running = Effect.scoped(resumes(runs_max, resolve)).pipe(Effect.provide(over(store)))
-    Effect.runPromise(running).catch(reject)
-  })
+  await compileSchemas()
+  return Effect.runPromise(Effect.scoped(boots(runs_max)).pipe(Effect.provide(stores(store))))
 }
 
 export const take = (store: string): Promise<Sample> =>
-  Effect.runPromise(reads(runs_max, true).pipe(Effect.provide(over(store))))
-
-export const read = (store: string): Promise<Sample> =>
-  Effect.runPromise(reads(runs_max, false).pipe(Effect.provide(over(store))))
+  Effect.runPromise(reads(runs_max).pipe(Effect.provide(engine(store))))

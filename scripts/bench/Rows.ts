@@ -13,6 +13,7 @@ export const rows: Readonly<Record<string, () => Promise<{ readonly row: Row }>>
   http: () => import("./Http.ts"),
   durable: () => import("./Durable.ts"),
   bytes: () => import("./Bytes.ts"),
+  answers: () => import("./Answers.ts"),
   resume: () => import("./Resume.ts"),
   leak: () => import("./Leak.ts"),
   waiting: () => import("./Waiting.ts"),

@@ -1,11 +1,12 @@
 /**
  * What the runtime keeps of a run that waits for a person: one that is parked, and one that is resident.
  */
-import type { Row } from "./Row.ts"
+import type { Row, Sample } from "./Row.ts"
 import { absolute, interleave, sample } from "./Row.ts"
 import { sized } from "./Work.ts"
 
 const parked_runs = sized(100, 100_000)
+const asked_runs = sized(50, 1_000)
 const resident_runs = sized(100, 2_000)
 
 export const row: Row = {
@@ -15,7 +16,23 @@ export const row: Row = {
       sample("waiting", name, [String(name === "parked" ? parked_runs : resident_runs)])
     )
     const against = "the heap without the runtime, the store's own records apart"
+    const asked = await interleave(rounds, ["ephemeral", "pglite"], (on) =>
+      sample("waiting", "asked", [on, String(asked_runs)])
+    )
+    const after = (where: string, samples: ReadonlyArray<Sample>) =>
+      absolute(
+        {
+          row: `waiting, 2 s after its question, ${where}`,
+          unit: "heap bytes a run",
+          against: "the heap of a process that has started and served before",
+          bound: { kind: "at most", bound: 4_000, moonshot: 1_000 }
+        },
+        samples,
+        "bytes"
+      )
     return [
+      after("through send, its records in memory too", asked.ephemeral),
+      after("through send, PGlite", asked.pglite),
       absolute(
         {
           row: `waiting, parked, ${parked_runs.toLocaleString("en")} runs`,

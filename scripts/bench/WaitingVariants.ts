@@ -18,7 +18,10 @@ import * as EphemeralStores from "../../layers/ephemeral/EphemeralStores.ts"
 import * as ScriptedModelGateway from "../../layers/model/ScriptedModelGateway.ts"
 import * as RuntimeConfig from "../../layers/runtime/actor/RuntimeConfig.ts"
 import { agentName, model, tenant } from "./Rig.ts"
+import { askAll, startChanger } from "./AnswersVariants.ts"
+import { newDatabase } from "./NewDatabase.ts"
 import type { Sample } from "./Row.ts"
+import { sized } from "./Work.ts"
 
 const Change = Tool.make("change", {
   description: "Changes one record.",
@@ -83,6 +86,23 @@ const heap = Effect.promise(async () => {
   }
   return process.memoryUsage().heapUsed
 })
+
+/** How long after the last question the heap is measured: nobody has answered, and nobody is about to. */
+const waits_ms = sized(10, 2_000)
+
+/** Of a whole process: the runtime as an application starts it, and what its store keeps of a run in this process. */
+export const asked = async (on: string, runs = "1000"): Promise<Sample> => {
+  const store = on === "ephemeral" ? on : await newDatabase(on)
+  const troupe = await startChanger(store)
+  const heapAfter = async (count: number) => {
+    await askAll(troupe, count)
+    await new Promise((resolve) => setTimeout(resolve, waits_ms))
+    return Effect.runPromise(heap)
+  }
+  // What the first runs bring is not theirs.
+  const before = await heapAfter(sized(20, 200))
+  return { bytes: ((await heapAfter(Number(runs))) - before) / Number(runs) }
+}
 
 const kept = Effect.fnUntraced(function* (runs: number, park_ms: number) {
   yield* create(runs)

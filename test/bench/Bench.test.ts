@@ -8,7 +8,7 @@ import { isFull } from "../Long.ts"
 process.env["TROUPE_BENCH"] = "brief"
 
 /** Those that start a runtime as an application does; the others in the long form. */
-const short = ["step", "send", "send-durable", "http"]
+const short = ["step", "send", "send-durable", "http", "answers", "waiting"]
 
 describe("the bench", () => {
   for (const [name, load] of Object.entries(rows)) {
