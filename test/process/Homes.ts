@@ -2,22 +2,14 @@
  * Where a worker keeps what it knows: a new place each time, on either engine, gone when the scope closes.
  */
 import { createHash } from "node:crypto"
-import {
-  cpSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync
-} from "node:fs"
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { PgClient } from "@effect/sql-pg"
 import { Effect, Redacted } from "effect"
 import type { Scope } from "effect"
 import * as EmbeddedPostgres from "../sql/EmbeddedPostgres.ts"
+import { kept } from "../sql/Kept.ts"
 import type { Store } from "./Plan.ts"
 import * as Service from "./Service.ts"
 
@@ -28,8 +20,6 @@ export const temporary: Effect.Effect<string, never, Scope.Scope> = Effect.acqui
 
 export type Home = Effect.Effect<Store, unknown, Scope.Scope>
 
-/** Kept between runs under the digest of what it was made by. */
-const kept = join(import.meta.dirname, "../../node_modules/.cache/troupe-test")
 const makers = [
   "../../layers/sql/engine/migrations",
   "../../layers/sql/engine/Migrations.ts",
@@ -49,26 +39,17 @@ const digest = (): string => {
   return hash.digest("hex").slice(0, 16)
 }
 
-/** Making a database costs seconds, copying one does not: made once, by a worker that comes and goes. */
-const template = Effect.gen(function* () {
-  const name = `pglite-${digest()}`
-  const path = join(kept, name)
-  if (existsSync(path)) return path
-  mkdirSync(kept, { recursive: true })
-  for (const old of readdirSync(kept)) {
-    if (old.startsWith("pglite-") && !old.startsWith(name))
-      rmSync(join(kept, old), { recursive: true, force: true })
-  }
-  const made = join(yield* temporary, "db")
-  const worker = yield* Service.start({ store: { directory: made }, counter: "" })
-  yield* worker.stop
-  // Of several processes that make one at the same time the first wins.
-  const own = `${path}.${process.pid}`
-  cpSync(made, own, { recursive: true })
-  yield* Effect.ignore(Effect.try(() => renameSync(own, path)))
-  rmSync(own, { recursive: true, force: true })
-  return path
-})
+/** Making a database costs seconds, copying one does not: made once, by a worker that is started and stopped. */
+const template = Effect.suspend(() =>
+  kept("pglite", digest(), (path) =>
+    Effect.gen(function* () {
+      const made = join(yield* temporary, "db")
+      const worker = yield* Service.start({ store: { directory: made }, counter: "" })
+      yield* worker.stop
+      cpSync(made, path, { recursive: true })
+    })
+  )
+)
 
 /** A directory with an empty database. */
 export const directory: Effect.Effect<{ readonly directory: string }, unknown, Scope.Scope> =
