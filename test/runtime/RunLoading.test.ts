@@ -1,8 +1,13 @@
 /** Who loads a run when, where more wait than there are places. */
 import { assert, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber } from "effect"
+import { TestClock } from "effect/testing"
 import type { Line } from "../../layers/runtime/actor/RunLoading.ts"
 import { RunLoading } from "../../layers/runtime/actor/RunLoading.ts"
+import * as EphemeralStores from "../../layers/ephemeral/EphemeralStores.ts"
+import { text } from "../../layers/model/ScriptedModelGateway.ts"
+import { RunJournal } from "../../services/RunJournal.ts"
+import * as H from "./Harness.ts"
 
 it.effect("runs that wait to be loaded take turns with those of messages, the oldest first", () =>
   Effect.gen(function* () {
@@ -67,4 +72,28 @@ it.effect("of ten thousand runs no more are loaded at once than there are places
     })
     assert.strictEqual(most, 64)
   })
+)
+
+it.effect("a sweep that finds a run while it is claimed makes nobody read its journal again", () =>
+  Effect.gen(function* () {
+    const journal = yield* RunJournal
+    const config = { sweep_ms: 100, drain_ms: 0 }
+    const first = yield* H.boot({ script: () => Effect.never, config })
+    const run = yield* first.run(H.send("hello"))
+    yield* first.run(H.happened(run, "RunClaimed"))
+    yield* first.stop
+    const claiming = yield* Deferred.make<void>()
+    let reads = 0
+    yield* H.withJournal(H.boot({ script: () => text("done"), config }), (own) => ({
+      claim: (...args) => Effect.andThen(Deferred.await(claiming), own.claim(...args)),
+      read: (...args) => {
+        reads++
+        return own.read(...args)
+      }
+    }))
+    yield* TestClock.adjust(500)
+    yield* Deferred.succeed(claiming, undefined)
+    while ((yield* journal.head(run)).status !== "complete") yield* Effect.yieldNow
+    assert.strictEqual(reads, 0)
+  }).pipe(Effect.provide(EphemeralStores.layer))
 )
