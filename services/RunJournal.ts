@@ -117,6 +117,28 @@ export const announceLostRecord = ({ id, run_id }: Approval): Effect.Effect<void
     { approval: id, run_id }
   )
 
+/** Entries of one run, in a row, that this process has appended. */
+export interface Committed {
+  readonly run: RunId
+  /** The seq of the first. */
+  readonly from: number
+  /** At least 1. */
+  readonly count: number
+  /** The last of them ends the run. */
+  readonly isEnd: boolean
+  /** UTF-16 units that it keeps in memory; 0 where the store has the entries in memory anyway. */
+  readonly size: number
+  /** Exactly what `read` gives for them; undefined where `read` would fail. */
+  readonly entries: () => ReadonlyArray<JournalEntry> | undefined
+}
+
+/** Neither of them may throw, and neither takes long: an append waits for them. */
+export interface CommitListener {
+  /** Are entries of the run wanted? Asked at each append. */
+  readonly wants: (run: RunId) => boolean
+  readonly take: (committed: Committed) => void
+}
+
 /** Durable when its Effect succeeds. A refusal changes nothing. */
 export interface AppendEvents {
   (append: Append): Effect.Effect<void, StaleAppend | FencedOff | JournalError>
@@ -270,6 +292,13 @@ export class RunJournal extends Context.Service<
     amended(
       listener: (run: RunId | undefined) => void
     ): Effect.Effect<void, JournalError, Scope.Scope>
+
+    /**
+     * Gives the listener what this process has made durable, by whichever method, until the scope closes; never before it
+     * is durable, and never what was rolled back. Entries may be left out: those of other processes, and those whose
+     * acknowledgement was lost. Those of one run may come in another order than theirs.
+     */
+    committed(listener: CommitListener): Effect.Effect<void, never, Scope.Scope>
   }
 >()("troupe/services/RunJournal") {}
 

@@ -3,7 +3,13 @@
  * the cost of a step.
  */
 import { Clock, Deferred, Effect, Exit, Layer, Result, identity } from "effect"
-import type { Append, AppendEvents, Claim, Fence } from "../../services/RunJournal.ts"
+import type {
+  Append,
+  AppendEvents,
+  Claim,
+  CommitListener,
+  Fence
+} from "../../services/RunJournal.ts"
 import {
   amendmentOf,
   announceLostRecord,
@@ -19,9 +25,9 @@ import type { Amendment } from "../../src/run/RunCommand.ts"
 import { RunIsOver, RunNotFound } from "../../src/run/RunCommand.ts"
 import { openQuestions } from "../../src/run/OpenQuestions.ts"
 import { foldWhole, RunQuarantined } from "../../src/run/Quarantine.ts"
-import type { JournalEntry, RunAccepted } from "../../src/run/RunEvent.ts"
+import type { JournalEntry, RunAccepted, RunEvent } from "../../src/run/RunEvent.ts"
 import { stillNeeded } from "../../src/run/Needs.ts"
-import type { RunState } from "../../src/run/RunState.ts"
+import type { RunState, RunStatus } from "../../src/run/RunState.ts"
 import { isParkable, statusOf } from "../../src/run/RunState.ts"
 import { transaction_ms_max } from "../../src/tool/ToolSpec.ts"
 import { adoptRuns, handOverRun, runHeadOf, recoverableRuns } from "./EphemeralRecovery.ts"
@@ -64,6 +70,36 @@ const quarantine = <A = never>(
     return Effect.andThen(announceQuarantine(why), Effect.fail(why))
   })
 
+/** The store, and who is told of what this process appends to it: processes of a test share a store. */
+interface Journal {
+  readonly store: Store
+  readonly listeners: Set<CommitListener>
+}
+
+const appendTo = (
+  { listeners, store }: Journal,
+  run: StoredRun,
+  events: ReadonlyArray<RunEvent>,
+  status: RunStatus,
+  parkable: boolean,
+  now: number
+): void => {
+  const from = run.entries.length
+  appendEvents(store, run, events, status, parkable, now)
+  for (const listener of listeners) {
+    if (!listener.wants(run.run_id)) continue
+    const entries = run.entries.slice(from)
+    listener.take({
+      run: run.run_id,
+      from,
+      count: entries.length,
+      isEnd: events.at(-1)?._tag === "RunEnded",
+      size: 0,
+      entries: () => entries
+    })
+  }
+}
+
 /**
  * Runs `use` once no transaction holds the run. What `use` does synchronously is atomic: no other writer comes between its
  * check and its write.
@@ -84,11 +120,12 @@ const whenFree = <A, E, R>(
 // The Effect functions of this module take the store and are made once: what V8 allocates for each new generator function
 // survives a collection of the young generation, and so does everything that the function refers to.
 const create = Effect.fn("RunJournal.create")(function* (
-  store: Store,
+  journal: Journal,
   id: RunId,
   ordinal: number,
   accepted: RunAccepted
 ) {
+  const { store } = journal
   const now = yield* Clock.currentTimeMillis
   if (store.runs.has(id)) return false
   const run: StoredRun = {
@@ -113,24 +150,24 @@ const create = Effect.fn("RunJournal.create")(function* (
   const open = store.openOf.get(key)
   if (open === undefined) store.openOf.set(key, new Set([run]))
   else open.add(run)
-  appendEvents(store, run, [accepted], "pending", false, now)
+  appendTo(journal, run, [accepted], "pending", false, now)
   return true
 })
 
 const claimRun =
-  (store: Store) =>
+  (journal: Journal) =>
   (
     id: RunId,
     owner: string,
     seen?: number
   ): Effect.Effect<Claim, RunNotFound | RunIsOver | RunQuarantined | FencedOff> =>
     whenFree<Claim, RunNotFound | RunIsOver | RunQuarantined | FencedOff, never>(
-      store,
+      journal.store,
       id,
       (run, now) => {
         if (run === undefined) return Effect.fail(new RunNotFound({ run_id: id }))
         if (run.quarantined !== undefined) return Effect.fail(run.quarantined.why)
-        if (!store.open.has(run)) {
+        if (!journal.store.open.has(run)) {
           return Effect.fail(new RunIsOver({ run_id: id, status: run.status }))
         }
         if (seen !== undefined && seen !== run.epoch) {
@@ -140,43 +177,50 @@ const claimRun =
         run.owner = owner
         run.needs = []
         const status = run.status === "pending" ? "processing" : run.status
-        appendEvents(store, run, [{ _tag: "RunClaimed", epoch, owner }], status, run.parkable, now)
+        appendTo(journal, run, [{ _tag: "RunClaimed", epoch, owner }], status, run.parkable, now)
         const gap = gapIn(run.entries, 0)
         return gap === undefined
-          ? Effect.succeed({ head: runHeadOf(store, run, now), entries: run.entries.slice() })
+          ? Effect.succeed({
+              head: runHeadOf(journal.store, run, now),
+              entries: run.entries.slice()
+            })
           : quarantine(run, gapOf(run, gap), now)
       }
     )
 
 const amendRun =
-  (store: Store) =>
+  (journal: Journal) =>
   <A, E>(
     id: RunId,
     command: (state: RunState, now: number) => Amendment<A, E>
   ): Effect.Effect<A, E | RunNotFound | RunQuarantined | JournalError> =>
-    whenFree<A, E | RunNotFound | RunQuarantined | JournalError, never>(store, id, (run, now) => {
-      if (run === undefined) return Effect.fail(new RunNotFound({ run_id: id }))
-      if (run.quarantined !== undefined) return Effect.fail(run.quarantined.why)
-      const amended = amendmentOf(id, run.entries, run.entries.length, command, now)
-      if (Result.isFailure(amended)) {
-        const why = amended.failure
-        return why._tag === "RunQuarantined" ? quarantine(run, why, now) : Effect.fail(why)
+    whenFree<A, E | RunNotFound | RunQuarantined | JournalError, never>(
+      journal.store,
+      id,
+      (run, now) => {
+        if (run === undefined) return Effect.fail(new RunNotFound({ run_id: id }))
+        if (run.quarantined !== undefined) return Effect.fail(run.quarantined.why)
+        const amended = amendmentOf(id, run.entries, run.entries.length, command, now)
+        if (Result.isFailure(amended)) {
+          const why = amended.failure
+          return why._tag === "RunQuarantined" ? quarantine(run, why, now) : Effect.fail(why)
+        }
+        const { after, answer, events } = amended.success
+        if (events.length > 0) {
+          appendTo(journal, run, events, statusOf(after), isParkable(after), now)
+          if (run.needs.length > 0) run.needs = stillNeeded(run.needs, after)
+          for (const listener of journal.store.amended) listener(id)
+        }
+        return Effect.fromResult(answer)
       }
-      const { after, answer, events } = amended.success
-      if (events.length > 0) {
-        appendEvents(store, run, events, statusOf(after), isParkable(after), now)
-        if (run.needs.length > 0) run.needs = stillNeeded(run.needs, after)
-        for (const listener of store.amended) listener(id)
-      }
-      return Effect.fromResult(answer)
-    })
+    )
 
 /**
  * Emulates a transaction: other writers of the run wait while the body runs, and its events are appended after it. There
  * is no rollback: a body that fails leaves what it wrote. An interrupted caller records nothing.
  */
 const transactRun =
-  (store: Store) =>
+  (journal: Journal) =>
   <A, E, R>(
     id: RunId,
     fence: Fence,
@@ -184,12 +228,12 @@ const transactRun =
     record: (exit: Exit.Exit<A, E>) => Pick<Append, "events" | "status" | "parkable">
   ): Effect.Effect<void, StaleAppend | FencedOff | JournalError, R> =>
     Effect.uninterruptibleMask((restore) =>
-      Effect.flatMap(holdRun(store, id, fence, restore), ({ held, run }) =>
+      Effect.flatMap(holdRun(journal.store, id, fence, restore), ({ held, run }) =>
         restore(exitInTime(body)).pipe(
           Effect.flatMap((exit) =>
             Effect.clockWith((clock) => {
               const { events, parkable = false, status } = record(exit)
-              appendEvents(store, run, events, status, parkable, clock.currentTimeMillisUnsafe())
+              appendTo(journal, run, events, status, parkable, clock.currentTimeMillisUnsafe())
               return Effect.void
             })
           ),
@@ -274,6 +318,7 @@ const auditRuns = (store: Store) =>
 
 const make = Effect.gen(function* () {
   const store = yield* EphemeralStore
+  const journal: Journal = { store, listeners: new Set() }
   const clock = yield* Clock.Clock
   const now = (request: Append): Effect.Effect<void, StaleAppend | FencedOff | JournalError> => {
     const run = store.runs.get(request.run)
@@ -282,7 +327,7 @@ const make = Effect.gen(function* () {
     const refused = refusal(run, request.fence)
     if (refused !== undefined) return Effect.fail(refused)
     const { events, parkable = false, status } = request
-    appendEvents(store, run, events, status, parkable, clock.currentTimeMillisUnsafe())
+    appendTo(journal, run, events, status, parkable, clock.currentTimeMillisUnsafe())
     return Effect.void
   }
   const append: AppendEvents = Object.assign(
@@ -290,10 +335,10 @@ const make = Effect.gen(function* () {
     { now }
   )
   return RunJournal.of({
-    create: (id, ordinal, accepted) => create(store, id, ordinal, accepted),
-    claim: claimRun(store),
+    create: (id, ordinal, accepted) => create(journal, id, ordinal, accepted),
+    claim: claimRun(journal),
     append,
-    transact: transactRun(store),
+    transact: transactRun(journal),
     read: (id, from, limit) =>
       Effect.suspend(() => {
         const run = store.runs.get(id)
@@ -307,7 +352,7 @@ const make = Effect.gen(function* () {
           ? Effect.succeed(found)
           : quarantine(run, gapOf(run, gap), clock.currentTimeMillisUnsafe())
       }),
-    amend: amendRun(store),
+    amend: amendRun(journal),
     head: (id) => head(store, id),
     unfinished: unfinishedRuns(store),
     audit: auditRuns(store),
@@ -325,6 +370,11 @@ const make = Effect.gen(function* () {
       Effect.acquireRelease(
         Effect.sync(() => void store.amended.add(listener)),
         () => Effect.sync(() => void store.amended.delete(listener))
+      ),
+    committed: (listener) =>
+      Effect.acquireRelease(
+        Effect.sync(() => void journal.listeners.add(listener)),
+        () => Effect.sync(() => void journal.listeners.delete(listener))
       )
   })
 })

@@ -8,6 +8,7 @@ import type { Outbox } from "../../services/Outbox.ts"
 import { RunJournal } from "../../services/RunJournal.ts"
 import type { TaskStore } from "../../services/TaskStore.ts"
 import { amendTests } from "./Amend.contract.ts"
+import { committedTests } from "./Committed.contract.ts"
 import { contract } from "./Contract.ts"
 import { projectionTests } from "./Projection.contract.ts"
 import { recoveryTests } from "./Recovery.contract.ts"
@@ -271,6 +272,7 @@ export const runJournalTests = (it: Vitest.MethodsNonLive<Needs>, options: Optio
   recoveryTests(it)
   projectionTests(it)
   transactTests(it, options)
+  committedTests(it)
 }
 
 export const runJournalContract = (options: Options) =>

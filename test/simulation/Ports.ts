@@ -169,7 +169,19 @@ const journalOf = (world: World, process: Process, inner: Journal): Journal => {
     quarantined: (query) => call("quarantined", inner.quarantined(query)),
     raw: (run, from, limit) => call("raw", inner.raw(run, from, limit)),
     readmit: (run, tenant) => call("readmit", inner.readmit(run, tenant)),
-    amended: (listener) => inner.amended((run) => listening(process, () => listener(run))())
+    amended: (listener) => inner.amended((run) => listening(process, () => listener(run))()),
+    committed: ({ take, wants }) =>
+      inner.committed({
+        wants,
+        take: (committed) => {
+          // Whoever loses an acknowledgement does not learn what is durable.
+          if (world.chance(world.faults.after)) {
+            return world.count("an append that watchers were not told of")
+          }
+          world.count("an append that watchers were told of")
+          listening(process, () => take(committed))()
+        }
+      })
   })
 }
 

@@ -196,6 +196,39 @@ const ambient = (it: Vitest.MethodsNonLive<Needs>) => {
     })
   )
 
+  it.effect("a listener hears of an append inside a transaction once that is committed", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        const journal = yield* RunJournal
+        const { fence, run } = yield* claimed()
+        const told: Array<number> = []
+        yield* journal.committed({
+          wants: (each) => each === run,
+          take: ({ from }) => void told.push(from)
+        })
+        const events = [Samples.modelTurned(1)]
+        const append = journal.append({ run, fence, events, status: "processing" })
+        yield* Effect.exit(sql.withTransaction(Effect.andThen(append, Effect.fail("no"))))
+        // A savepoint that is rolled back inside a transaction that is committed.
+        yield* sql.withTransaction(
+          Effect.exit(sql.withTransaction(Effect.andThen(append, Effect.fail("no"))))
+        )
+        yield* Effect.exit(
+          sql.withTransaction(Effect.andThen(journal.claim(run, "b"), Effect.fail("no")))
+        )
+        assert.deepStrictEqual(told, [])
+        yield* sql.withTransaction(
+          Effect.andThen(
+            append,
+            Effect.sync(() => assert.deepStrictEqual(told, []))
+          )
+        )
+        assert.deepStrictEqual(told, [2])
+      })
+    )
+  )
+
   it.effect("nothing follows the end of a run", () =>
     Effect.gen(function* () {
       const journal = yield* RunJournal

@@ -25,7 +25,9 @@ import { stillNeeded } from "../../../src/run/Needs.ts"
 import type { RunState } from "../../../src/run/RunState.ts"
 import { isParkable, statusOf } from "../../../src/run/RunState.ts"
 import { transaction_ms_max } from "../../../src/tool/ToolSpec.ts"
+import type { EncodedAppend } from "./AppendStatement.ts"
 import * as AuditedRuns from "./AuditedRuns.ts"
+import { CommitListeners } from "./CommittedEntries.ts"
 import * as GroupCommit from "./GroupCommit.ts"
 import * as RunClaims from "./RunClaims.ts"
 import * as QuarantineRows from "./QuarantineRows.ts"
@@ -52,9 +54,14 @@ const queue_max = 100_000
  */
 const bodies_max = 6
 
-const creating = (sql: SqlClient.SqlClient) =>
+/** Call it after the commit. */
+const tellAppend = (listeners: CommitListeners, { append, at, events }: EncodedAppend): void =>
+  listeners.tell({ run: append.run, from: append.fence.length, at, events })
+
+const creating = (sql: SqlClient.SqlClient, listeners: CommitListeners) =>
   Effect.fn("RunJournal.create")(function* (run: RunId, ordinal: number, accepted: RunAccepted) {
     const now = yield* Clock.currentTimeMillis
+    const payload = canonical(accepted)
     const { address, conversation, tenant } = accepted
     const rows = yield* sql
       .unsafe(
@@ -74,22 +81,31 @@ const creating = (sql: SqlClient.SqlClient) =>
           ordinal,
           now,
           accepted._tag,
-          canonical(accepted)
+          payload
         ]
       )
       .pipe(Effect.mapError(toJournalError))
-    return rows.length > 0
+    if (rows.length === 0) return false
+    const stored = { run, from: 0, at: now, events: [{ type: accepted._tag, payload }] }
+    yield* sql.afterCommit(Effect.sync(() => listeners.tell(stored)))
+    return true
   })
 
 /** One append in the transaction that is open. A refusal or a failure leaves the transaction usable. */
-const appendWithin = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, append: Append) {
+const appendWithin = Effect.fnUntraced(function* (
+  sql: SqlClient.SqlClient,
+  listeners: CommitListeners,
+  append: Append
+) {
   const item = yield* encoded(append, yield* Clock.currentTimeMillis)
   const [refused] = yield* Effect.mapError(inTransaction(sql)(commit(sql)([item])), orJournalError)
   if (refused !== undefined) return yield* refused
+  yield* sql.afterCommit(Effect.sync(() => tellAppend(listeners, item)))
 })
 
 const amending = (
   sql: SqlClient.SqlClient,
+  listeners: CommitListeners,
   wake: (run: RunId) => Effect.Effect<void, SqlError.SqlError>,
   marking: ReturnType<typeof QuarantineRows.marking>
 ) =>
@@ -114,7 +130,7 @@ const amending = (
             if (events.length > 0) {
               const fence = { epoch: head.epoch, length: head.length }
               const append = { status: statusOf(after), parkable: isParkable(after) }
-              yield* appendWithin(sql, { run, fence, events, ...append }).pipe(
+              yield* appendWithin(sql, listeners, { run, fence, events, ...append }).pipe(
                 Effect.catchTag(["FencedOff", "StaleAppend"], () =>
                   Effect.fail(
                     new JournalError({
@@ -172,7 +188,7 @@ const savepoint = <A, E, R>(
 const allowScans = `SELECT set_config('enable_seqscan', 'on', true)`
 
 const transacting =
-  (sql: SqlClient.SqlClient, bodies: Semaphore.Semaphore) =>
+  (sql: SqlClient.SqlClient, listeners: CommitListeners, bodies: Semaphore.Semaphore) =>
   <A, E, R>(
     run: RunId,
     fence: Fence,
@@ -194,13 +210,16 @@ const transacting =
         return yield* new StaleAppend({ run_id: run, length: head.length })
       yield* sql.unsafe(allowScans)
       const exit = yield* savepoint(sql, body)
-      yield* appendWithin(sql, { run, fence, ...record(exit) })
+      yield* appendWithin(sql, listeners, { run, fence, ...record(exit) })
     }).pipe(inTransaction(sql), bodies.withPermit, Effect.mapError(orJournalError))
 
 /** Appends: in the ambient transaction, if there is one, otherwise with those of other runs. */
-const appending = Effect.fnUntraced(function* (sql: SqlClient.SqlClient) {
+const appending = Effect.fnUntraced(function* (
+  sql: SqlClient.SqlClient,
+  listeners: CommitListeners
+) {
   const write = yield* GroupCommit.make({
-    commit: (batch: Parameters<ReturnType<typeof commit>>[0]) =>
+    commit: (batch: ReadonlyArray<EncodedAppend>) =>
       Effect.mapError(commit(sql)(batch), orJournalError),
     batch_max,
     batch_size_max,
@@ -210,11 +229,15 @@ const appending = Effect.fnUntraced(function* (sql: SqlClient.SqlClient) {
   return (append: Append): Effect.Effect<void, StaleAppend | FencedOff | JournalError> =>
     Effect.withFiber((fiber) => {
       if (Context.getOrUndefined(fiber.context, sql.transactionService) !== undefined) {
-        return appendWithin(sql, append)
+        return appendWithin(sql, listeners, append)
       }
       const now = fiber.getRef(Clock.Clock).currentTimeMillisUnsafe()
-      return Effect.flatMap(Effect.flatMap(encoded(append, now), write), (refused) =>
-        refused === undefined ? Effect.void : Effect.fail(refused)
+      return Effect.flatMap(encoded(append, now), (item) =>
+        Effect.flatMap(write(item), (refused) => {
+          if (refused !== undefined) return Effect.fail(refused)
+          tellAppend(listeners, item)
+          return Effect.void
+        })
       )
     })
 })
@@ -269,15 +292,21 @@ const make = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const { amended, wake } = yield* amendmentWakeups(sql)
   const marking = QuarantineRows.marking(sql)
-  const claim = yield* RunClaims.make(sql)
+  const listeners = new CommitListeners()
+  const take = yield* RunClaims.make(sql)
+  const claim = Effect.fnUntraced(function* (...of: Parameters<typeof take>) {
+    const claimed = yield* take(...of)
+    yield* sql.afterCommit(Effect.sync(() => listeners.tellClaim(claimed)))
+    return claimed
+  })
   return RunJournal.of({
-    create: creating(sql),
+    create: creating(sql, listeners),
     claim: (run, owner, seen) => marking(claim(run, owner, seen)),
-    append: yield* appending(sql),
-    transact: transacting(sql, yield* Semaphore.make(bodies_max)),
+    append: yield* appending(sql, listeners),
+    transact: transacting(sql, listeners, yield* Semaphore.make(bodies_max)),
     read: (run, from, limit) =>
       marking(page(sql, run, Math.max(from, 0), Math.min(Math.max(limit, 0), read_max))),
-    amend: amending(sql, wake, marking),
+    amend: amending(sql, listeners, wake, marking),
     ...QuarantineRows.make(sql, wake),
     head: Effect.fn("RunJournal.head")(function* (run) {
       const head = yield* Effect.mapError(find(sql, run), orJournalError)
@@ -286,7 +315,8 @@ const make = Effect.gen(function* () {
     unfinished: unfinished(sql),
     audit: AuditedRuns.make(sql, marking),
     ...RunLeases.make(sql, wake),
-    amended
+    amended,
+    committed: (listener) => listeners.listen(listener)
   })
 })
 

@@ -1,0 +1,69 @@
+/**
+ * Gives listeners what this process has committed, as a reader of the journal would get it: decoded from the stored text, and
+ * only where somebody wants the run. Private to this room.
+ */
+import { Effect } from "effect"
+import type { Scope } from "effect"
+import type { Claim, CommitListener } from "../../../services/RunJournal.ts"
+import type { RunId } from "../../../src/Ids.ts"
+import type { JournalEntry } from "../../../src/run/RunEvent.ts"
+import { eventIn } from "./RunRows.ts"
+
+/** What a statement has stored: events of the run from `from` on, as their types and JSON texts. */
+export interface Stored {
+  readonly run: RunId
+  readonly from: number
+  /** ms since 1970. */
+  readonly at: number
+  readonly events: ReadonlyArray<{ readonly type: string; readonly payload: string }>
+}
+
+const decoded = ({ at, events, from }: Stored): ReadonlyArray<JournalEntry> | undefined => {
+  const entries: Array<JournalEntry> = []
+  for (const { payload } of events) {
+    const event = eventIn(payload)
+    if (event === undefined) return undefined
+    entries.push({ seq: from + entries.length, at, event })
+  }
+  return entries
+}
+
+export class CommitListeners {
+  readonly #listeners = new Set<CommitListener>()
+
+  /** Call it after the commit. It is decoded when first asked for, once for all listeners. */
+  tell(stored: Stored): void {
+    const { events, from, run } = stored
+    let entries: ReadonlyArray<JournalEntry> | undefined
+    for (const listener of this.#listeners) {
+      if (!listener.wants(run)) continue
+      listener.take({
+        run,
+        from,
+        count: events.length,
+        isEnd: events.at(-1)?.type === "RunEnded",
+        size: events.reduce((size, { payload }) => size + payload.length, 0),
+        entries: () => (entries ??= decoded(stored))
+      })
+    }
+  }
+
+  /** Call it after the commit. Of what it brings only the claim itself is new. */
+  tellClaim({ entries, head: { run_id: run } }: Claim): void {
+    const last = entries.at(-1)
+    if (last === undefined) return
+    for (const listener of this.#listeners) {
+      if (!listener.wants(run)) continue
+      const entry = { run, from: last.seq, count: 1, isEnd: false, size: 0 }
+      listener.take({ ...entry, entries: () => [last] })
+    }
+  }
+
+  /** Until the scope closes. */
+  listen(listener: CommitListener): Effect.Effect<void, never, Scope.Scope> {
+    return Effect.acquireRelease(
+      Effect.sync(() => void this.#listeners.add(listener)),
+      () => Effect.sync(() => void this.#listeners.delete(listener))
+    )
+  }
+}
