@@ -119,9 +119,9 @@ const claimed = Effect.fnUntraced(function* (
         else if (event._tag === "RunEnded") feed.endRun(channel, id)
       }
       host.onDurable(id, state, events)
-      feed.wake(channel)
+      feed.reached(channel, 1, state.length)
     },
-    onAmended: () => feed.wake(channel),
+    onAmended: (_, { length }) => feed.reached(channel, 1, length),
     delta: (id, frame, step, delta) =>
       feed.delta(channel, { run: id, ordinal: 1, frame, step }, delta)
   }

@@ -7,6 +7,7 @@ import * as Deadlines from "../../layers/runtime/tool/Deadlines.ts"
 import { channelKey, Feed } from "../../layers/runtime/loop/Feed.ts"
 import { call, text } from "../../layers/model/ScriptedModelGateway.ts"
 import { ConversationId, FrameId, RunId, Tenant } from "../../src/Ids.ts"
+import * as Samples from "../contracts/Samples.ts"
 import * as H from "./Harness.ts"
 
 describe("memory of a runtime", () => {
@@ -86,18 +87,43 @@ describe("memory of a runtime", () => {
 
   it("a feed keeps no channel without a watcher or a turn", () => {
     const feed = new Feed()
-    const channel = channelKey(Tenant.make("acme"), ConversationId.make("c-1"))
+    const tenant = Tenant.make("acme")
+    const conversation = ConversationId.make("c-1")
+    const channel = channelKey(tenant, conversation)
     const run = RunId.make("019381ce-0000-7000-8000-000000000001")
     const frame = FrameId.make("0")
-    const watcher = feed.watch(channel, () => {})
+    const watcher = feed.watch(tenant, conversation, () => {})
     feed.delta(channel, { run, ordinal: 1, frame, step: 1 }, { kind: "text", text: "a", offset: 0 })
     watcher.close()
     assert.strictEqual(feed.size, 1)
     feed.endTurn(channel, run, frame)
     assert.strictEqual(feed.size, 0)
-    feed.wake(channel)
+    feed.reached(channel, 1, 1)
     feed.endRun(channel, run)
     assert.strictEqual(feed.size, 0)
+  })
+
+  it("a feed follows no run and keeps no entry without a watcher, or after the run's end", () => {
+    const feed = new Feed()
+    const tenant = Tenant.make("acme")
+    const conversation = ConversationId.make("c-1")
+    const key = channelKey(tenant, conversation)
+    const [first, second] = [Samples.runId(), Samples.runId()]
+    const committed = { from: 0, count: 1, isEnd: false, size: 1_000, entries: () => [] }
+    feed.follow(key, first, 1)
+    assert.isFalse(feed.listener.wants(first))
+    const watchers = [1, 2].map(() => feed.watch(tenant, conversation, () => {}))
+    feed.follow(key, first, 1)
+    feed.follow(key, second, 2)
+    assert.isTrue(feed.listener.wants(first))
+    feed.listener.take({ ...committed, run: first, isEnd: true })
+    feed.listener.take({ ...committed, run: second })
+    assert.deepStrictEqual([feed.followed, feed.waiting], [1, 1])
+    watchers[0]?.close()
+    assert.deepStrictEqual([feed.followed, feed.waiting], [1, 1])
+    watchers[1]?.close()
+    assert.deepStrictEqual([feed.size, feed.followed, feed.waiting], [0, 0, 0])
+    assert.isFalse(feed.listener.wants(second))
   })
 
   for (const how of ["cancelled", "late", "on its way"] as const) {

@@ -6,7 +6,7 @@ import { Effect } from "effect"
 import type { RunId } from "../../src/Ids.ts"
 import { fold, statusOf } from "../../src/run/RunState.ts"
 import type { RunEvent } from "../../src/run/RunEvent.ts"
-import type { Append, Fence } from "../../services/RunJournal.ts"
+import type { Append, CommitListener, Committed, Fence } from "../../services/RunJournal.ts"
 import type { Mutation } from "./Generation.ts"
 import type { ScheduledLoop } from "../../layers/runtime/loop/LoopScheduler.ts"
 import type { Journal } from "./Ports.ts"
@@ -102,6 +102,36 @@ const sleepy: NonNullable<Mutation["scheduling"]> = Effect.fnUntraced(function* 
     waiting: () => waiting.length
   }
 })
+
+/** What watchers are told of an append is what the mutant makes of it. */
+const telling = (change: (committed: Committed) => ReadonlyArray<Committed>): Mutation => ({
+  ports: journal((inner) => ({
+    committed: ({ take, wants }) =>
+      inner.committed({ wants, take: (committed) => change(committed).forEach(take) })
+  }))
+})
+
+/** Watchers are told of an append when it begins. */
+const hasty: Mutation = {
+  ports: journal((inner, world) => {
+    const listeners = new Set<CommitListener>()
+    return {
+      committed: (listener) => Effect.sync(() => void listeners.add(listener)),
+      append: (append) =>
+        Effect.suspend(() => {
+          const { events, fence, run } = append
+          const from = fence.length
+          const entries = events.map((event, i) => ({ seq: from + i, at: world.now, event }))
+          const isEnd = events.at(-1)?._tag === "RunEnded"
+          for (const { take, wants } of listeners) {
+            if (!wants(run)) continue
+            take({ run, from, count: events.length, isEnd, size: 0, entries: () => entries })
+          }
+          return inner.append(append)
+        })
+    }
+  })
+}
 
 let counter = 0
 
@@ -353,6 +383,21 @@ export const mutants: Readonly<Record<string, Mutation>> = {
       }
     })
   },
+  "watchers are told of an append before it is durable": hasty,
+  "watchers are told of an append twice, the second time behind itself": telling((committed) => [
+    committed,
+    { ...committed, from: committed.from + committed.count }
+  ]),
+  "watchers are told of an append without its first entry": telling((committed) => {
+    const { count, entries } = committed
+    return [
+      {
+        ...committed,
+        count: Math.max(count - 1, 1),
+        entries: () => entries()?.slice(count > 1 ? 1 : 0)
+      }
+    ]
+  }),
   "a model is not shown what became of its calls": {
     model: (model) => ({
       turn: (request, sink) => {

@@ -2,8 +2,9 @@
  * Whoever is outside: clients that send until they are answered, people who decide early, late, twice or not at all
  * until they are asked again, an operator who settles what nobody knows, and somebody who cancels.
  */
-import { Effect } from "effect"
+import { Effect, Stream } from "effect"
 import type { Exit } from "effect"
+import type { Cursor, FeedItem } from "../../services/AgentRuntime.ts"
 import { AgentRuntime } from "../../services/AgentRuntime.ts"
 import { ApprovalDesk } from "../../services/ApprovalDesk.ts"
 import { Outbox } from "../../services/Outbox.ts"
@@ -11,6 +12,7 @@ import { OutboxReplayer } from "../../services/OutboxReplayer.ts"
 import type { Approval, Decision } from "../../src/approval/Approval.ts"
 import type { CallId, RunId } from "../../src/Ids.ts"
 import { ConversationId, MessageId, Tenant } from "../../src/Ids.ts"
+import { canonical } from "../../src/Canonical.ts"
 import { Principal } from "../../src/Principal.ts"
 import type { Settlement } from "../../src/run/RunCommand.ts"
 import { supervisor } from "./Agents.ts"
@@ -91,6 +93,66 @@ export const sending = (town: Town, conversation: number, count: number) =>
       )
       if (exit._tag === "Failure") world.violate(`a message was refused: ${errorOf(exit)}`)
       else world.accepted.set(key, exit.value.task.id)
+    }
+  })
+
+/** Checks that an event is the journal's, and the next one behind the cursor; gives the cursor behind it. */
+const nextOf = (
+  { store, violate }: Pick<World, "store"> & { readonly violate: (what: string) => void },
+  after: Cursor,
+  { entry, ordinal, run }: Extract<FeedItem, { _tag: "Event" }>
+): Cursor => {
+  const stored = store.runs.get(run)?.entries[entry.seq]
+  if (stored === undefined || canonical(stored) !== canonical(entry)) {
+    violate("a watcher was given what the journal does not have")
+  }
+  const isBegin = entry.seq === 0 && ordinal === after.ordinal + 1
+  if (!isBegin && (ordinal !== after.ordinal || entry.seq !== after.seq + 1)) {
+    violate("a watcher was given an event twice, or one was left out")
+  }
+  const last = [...store.runs.values()].find(
+    (each) => each.conversation === conversationOf(store, run) && each.ordinal === after.ordinal
+  )
+  if (isBegin && last !== undefined && last.entries.length !== after.seq + 1) {
+    violate("a watcher was given a run before the end of the one before it")
+  }
+  return { ordinal, seq: entry.seq }
+}
+
+const conversationOf = (store: World["store"], run: RunId) => store.runs.get(run)?.conversation
+
+/**
+ * Watches a conversation from its start: leaves, or is cut off by a crash, and comes back behind what it was given, in any
+ * process. Ends when everything is over.
+ */
+export const watching = (town: Town, conversation: number) =>
+  Effect.gen(function* () {
+    const { isOver, world } = town
+    const id = ConversationId.make(`talk-${conversation}`)
+    const pause_ms = world.between(0, 3) * 40
+    const checked = { store: world.store, violate: (what: string) => world.violate(what) }
+    let after: Cursor = { ordinal: 0, seq: -1 }
+    world.watched.set(id, () => after)
+    const session = (ms: number) =>
+      AgentRuntime.use((runtime) =>
+        runtime.watch(id, after, client).pipe(
+          Stream.runForEach((item) =>
+            Effect.suspend(() => {
+              if (item._tag !== "Event") return Effect.void
+              after = nextOf(checked, after, item)
+              world.count("an event that was given to a watcher")
+              return pause_ms > 0 && world.chance(0.3) ? Effect.sleep(pause_ms) : Effect.void
+            })
+          ),
+          Effect.timeoutOption(ms)
+        )
+      )
+    while (!isOver()) {
+      const exit = yield* call(town, session(world.between(200, 8_000)))
+      const error = errorOf(exit)
+      if (error !== "" && !isOpen(error)) world.violate(`a watcher failed: ${error}`)
+      world.count("a watcher that came back")
+      yield* Effect.sleep(world.between(0, 300))
     }
   })
 

@@ -7,7 +7,8 @@ import type { Mutation } from "./Generation.ts"
 import { Generation, lease_ms } from "./Generation.ts"
 import { judge, judgeEnd } from "./Judge.ts"
 import type { Process } from "./Kernel.ts"
-import { approving, cancelling, noting, operating, sending } from "./People.ts"
+import { hash } from "./Kernel.ts"
+import { approving, cancelling, noting, operating, sending, watching } from "./People.ts"
 import type { Town } from "./People.ts"
 import { unlock } from "./Ports.ts"
 import { fold, isParkable } from "../../src/run/RunState.ts"
@@ -24,6 +25,8 @@ export interface Options {
   readonly small?: boolean
   /** Absent = drawn from the seed. */
   readonly loops_per_turn?: number | undefined
+  /** Does somebody watch each conversation? Absent = drawn from the seed. */
+  readonly watched?: boolean
 }
 
 export interface Result {
@@ -188,6 +191,11 @@ class Simulation {
       const status = store.tasks.get(id)?.task.status
       if (status !== "complete" && status !== "failed") return false
     }
+    for (const run of store.runs.values()) {
+      const after = this.world.watched.get(run.conversation)?.()
+      if (after === undefined || after.ordinal > run.ordinal) continue
+      if (after.ordinal < run.ordinal || after.seq < run.entries.length - 1) return false
+    }
     return (
       store.messages.size === 0 && ![...store.dead.values()].some((d) => d.letter.status === "dead")
     )
@@ -222,6 +230,9 @@ class Simulation {
         { concurrency: "unbounded" }
       )
     )
+    if (options.watched ?? hash(world.seed, "watch") % 2 === 0) {
+      for (let i = 0; i < conversations; i++) yield* Effect.forkChild(watching(town, i))
+    }
     yield* Effect.forkChild(this.watchman)
     yield* Effect.forkChild(approving(town))
     yield* Effect.forkChild(operating(town))

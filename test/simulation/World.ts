@@ -7,7 +7,8 @@ import { loops_per_turn } from "../../layers/runtime/loop/LoopScheduler.ts"
 import * as EphemeralStore from "../../layers/ephemeral/EphemeralStore.ts"
 import type { CallContext } from "../../src/tool/GovernedTool.ts"
 import type { Decision } from "../../src/approval/Approval.ts"
-import type { CallId, RunId } from "../../src/Ids.ts"
+import type { CallId, ConversationId, RunId } from "../../src/Ids.ts"
+import type { Cursor } from "../../services/AgentRuntime.ts"
 import type { JournalEntry } from "../../src/run/RunEvent.ts"
 import type { Rng } from "./Kernel.ts"
 import { hash, Kernel, Process, rng } from "./Kernel.ts"
@@ -97,6 +98,8 @@ export class World {
   readonly violations: Array<string> = []
   /** Journals as they were at the last crash. */
   readonly snapshots = new Map<RunId, ReadonlyArray<JournalEntry>>()
+  /** Conversations that somebody watches, and the last event that they were given of each. */
+  readonly watched = new Map<ConversationId, () => Cursor>()
   /** Who is inside a transaction of a run. */
   readonly holders = new Map<RunId, Process>()
   /** Tool bodies and model turns that run, by process. */

@@ -9,6 +9,7 @@ import { cancelRun, RunNotFound } from "../../../src/run/RunCommand.ts"
 import { RunLimits } from "../../../src/run/RunLimits.ts"
 import { JournalError } from "../../../services/RunJournal.ts"
 import { amend } from "../desk/Observers.ts"
+import { channelKey } from "../loop/Feed.ts"
 import type { ActorHost } from "./ActorHost.ts"
 
 const unpinned = { definition: "", tools: "" }
@@ -18,7 +19,8 @@ const page_max = 500
 const superseded_max = 100
 
 /** Begins the task's run in the journal, which is durable when it returns. A run that exists is left alone. */
-export const beginRun = Effect.fnUntraced(function* ({ loop }: ActorHost, task: AgentTask) {
+export const beginRun = Effect.fnUntraced(function* ({ feed, loop }: ActorHost, task: AgentTask) {
+  feed.follow(channelKey(task.tenant, task.conversation), task.id, task.ordinal)
   const agent = loop.directory.get(task.address.agent)
   yield* loop.journal.create(task.id, task.ordinal, {
     _tag: "RunAccepted",

@@ -57,6 +57,10 @@ const pastOf = (host: ActorHost, actor: Actor, { ordinal, ...head }: RunHead, cl
   )
 }
 
+/** Another process may have ended the run or claimed it, or it does not fold: whoever watches finds out which. */
+const wakeWatchers = ({ feed }: ActorHost, channel: ChannelKey) =>
+  Effect.sync(() => feed.wake(channel))
+
 /** Claims a run and loads it. Fails with FencedOff where another process has claimed it since it was found. */
 export const claimRun = Effect.fnUntraced(function* (
   host: ActorHost,
@@ -71,22 +75,24 @@ export const claimRun = Effect.fnUntraced(function* (
   // With the event of the claim. A sweep that finds the run meanwhile has nothing to add, unless it was amended since.
   actor.wakeup.seenLength = head.length + 1
   table.takeRun(actor, run)
-  const { claim, past } = yield* loading.within(
-    line,
-    Effect.gen(function* () {
-      const claim = yield* loop.journal.claim(run, owner, head.epoch)
-      return { claim, past: yield* pastOf(host, actor, head, claim) }
-    })
-  )
+  const channel = channelKey(head.tenant, head.conversation)
+  host.feed.follow(channel, run, head.ordinal)
+  const loaded = Effect.gen(function* () {
+    const claim = yield* loop.journal.claim(run, owner, head.epoch)
+    return { claim, past: yield* pastOf(host, actor, head, claim) }
+  })
+  const { claim, past } = yield* loading
+    .within(line, loaded)
+    .pipe(Effect.onError(() => wakeWatchers(host, channel)))
   const worked = new WorkedTime()
   const folded = foldWhole(run, claim.entries, claim.head.length, worked.pass.bind(worked))
   if (Result.isFailure(folded)) {
     // The journal folds it too, finds the same, and puts it in quarantine.
-    yield* failIfUnfoldable(host, run)
+    yield* failIfUnfoldable(host, run).pipe(Effect.onError(() => wakeWatchers(host, channel)))
     return yield* folded.failure
   }
   // The claim is an event: those who watch see that the run has begun.
-  host.feed.wake(channelKey(head.tenant, head.conversation))
+  host.feed.reached(channel, head.ordinal, claim.head.length)
   const { last: last_append_at, worked_ms } = worked
   const held: HeldRun = { head, state: folded.success, worked_ms, last_append_at, past }
   return held
@@ -102,7 +108,7 @@ const warnFailing = ({ background }: ActorHost, run: RunId, { message, reason }:
   background(Effect.logWarning("a run fails", { run_id: run, reason, message }))
 
 const onDurableOf =
-  (host: ActorHost, channel: ChannelKey): LoopServices["onDurable"] =>
+  (host: ActorHost, channel: ChannelKey, ordinal: number): LoopServices["onDurable"] =>
   (run, state, events: ReadonlyArray<RunEvent>) => {
     const { feed, questions } = host
     for (const event of events) {
@@ -114,7 +120,7 @@ const onDurableOf =
         warnFailing(host, run, event)
     }
     host.onDurable(run, state, events)
-    feed.wake(channel)
+    feed.reached(channel, ordinal, state.length)
   }
 
 /**
@@ -136,8 +142,8 @@ export const continueRun = Effect.fnUntraced(function* (
   const services: LoopServices = {
     ...loop,
     directory: host.directoryFor(state.accepted.roles),
-    onDurable: onDurableOf(host, channel),
-    onAmended: () => feed.wake(channel),
+    onDurable: onDurableOf(host, channel, ordinal),
+    onAmended: (_, { length }) => feed.reached(channel, ordinal, length),
     delta: (id, frame, step, delta) => feed.delta(channel, { run: id, ordinal, frame, step }, delta)
   }
   const looped = runLoop(
@@ -148,7 +154,8 @@ export const continueRun = Effect.fnUntraced(function* (
     isDefinitionChanged(agent, state) ? "definition_changed" : undefined
   ).pipe(
     Effect.provideContext(memory),
-    Effect.ensuring(Effect.sync(() => feed.endRun(channel, run)))
+    Effect.ensuring(Effect.sync(() => feed.endRun(channel, run))),
+    Effect.onError(() => wakeWatchers(host, channel))
   )
   const finish = yield* traceRun(loop.journal, run, state, looped)
   if (finish.how === "ended") {
@@ -158,7 +165,7 @@ export const continueRun = Effect.fnUntraced(function* (
     actor.past = isShown ? withChapter(past, chapter, finish.state.past) : no_past
     actor.past_to = ordinal
     // A cancel from outside has woken no watcher.
-    feed.wake(channel)
+    feed.reached(channel, ordinal, finish.state.length)
   } else if (finish.how === "parkable") {
     actor.waiting = {
       head,

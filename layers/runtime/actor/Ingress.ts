@@ -85,7 +85,7 @@ export const make = Effect.fnUntraced(function* (host: ActorHost, wake: WakeActo
     if (!hosting.has(task.address)) return yield* new StoreError({ message: "not hosted here" })
     yield* beginRun(host, task)
     yield* supersedeEarlier(host, task)
-    feed.wake(channelKey(task.tenant, task.conversation))
+    feed.reached(channelKey(task.tenant, task.conversation), task.ordinal, 1)
     wake(task.tenant, task.address)
   })
 

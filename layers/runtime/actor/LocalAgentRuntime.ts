@@ -36,6 +36,7 @@ const make = Effect.gen(function* () {
   const { stop, wake } = yield* ActorFibers.make(host)
   const { deliver, interrupt, send, settle } = yield* Ingress.make(host, wake)
   const watched = { journal, tasks, deadlines, feed, watch_ms: config.watch_ms }
+  yield* journal.committed(feed.listener)
   yield* Recovery.start({ host, wake, stop, desk: yield* ApprovalDesk, owners: yield* Owners })
   const runtime = decoded(
     { digest: yield* Digest.Digest, tasks },

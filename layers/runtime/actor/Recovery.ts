@@ -28,7 +28,8 @@ const isOver = (status: string): boolean => ["complete", "failed", "cancelled"].
 const rouse = Effect.fnUntraced(function* (host: ActorHost, wake: WakeActor, run: RunId) {
   const { feed, hosting, loop, owner, table } = host
   const head = yield* loop.journal.head(run)
-  feed.wake(channelKey(head.tenant, head.conversation))
+  const channel = channelKey(head.tenant, head.conversation)
+  feed.reached(channel, head.ordinal, head.length)
   const waits = head.parkable || head.quarantined === true
   if (waits || !hosting.has(head.address, head.needs)) return table.clearAmended(run)
   table.unpark(run)

@@ -1,7 +1,8 @@
 /**
- * Who watches which conversation in this process, and the turns in progress there. A wakeup means that the journal may have
- * more; only the text of unfinished turns, and what calls show, travel through the feed itself. A watcher that falls behind
- * loses its pieces and gets the turns in progress from their start.
+ * Who watches which conversation in this process, what this process has committed there, and the turns in progress. Watchers
+ * get committed entries from here, and read the journal for what others wrote. A watcher that falls behind loses what waits
+ * for it: it reads the journal, and gets the turns in progress from their start. Nothing is kept for a conversation that nobody
+ * watches, except its turns in progress.
  */
 import { Result } from "effect"
 import type { Brand } from "effect"
@@ -9,6 +10,8 @@ import { capBytes } from "../../../src/conversation/Transcript.ts"
 import type { CallId, ConversationId, FrameId, RunId, Tenant } from "../../../src/Ids.ts"
 import type { FeedItem } from "../../../services/AgentRuntime.ts"
 import type { ModelDelta } from "../../../services/ModelGateway.ts"
+import type { Committed, CommitListener } from "../../../services/RunJournal.ts"
+import { CommittedQueue, WaitingUnits } from "./CommittedQueue.ts"
 
 export type Delta = Extract<FeedItem, { _tag: "Delta" }>
 
@@ -26,9 +29,17 @@ const output_bytes_max = 16_384
 /** Pieces that wait for one watcher; beyond that it gets the turns in progress from their start. */
 const pending_max = 256
 
+/** Runs of a conversation that are followed: one is at work, and as many wait as its mailbox takes. */
+const followed_max = 1_024
+
+/** Called when there is something to look at. `isUnknown`: the journal may have what the watcher's queue knows nothing of. */
+export type WakeWatcher = (isUnknown: boolean) => void
+
 export interface Watcher {
-  /** Called when there is something to look at. */
-  wake: () => void
+  /** What was committed here, from the moment that its run is followed. */
+  readonly committed: CommittedQueue
+  /** From now on what this process appends to the run reaches the queues of all watchers of the conversation. */
+  readonly follow: (run: RunId, ordinal: number) => void
   /** Takes what waits. The first piece of a turn has offset 0, or continues where the last one that was taken ended. */
   readonly take: () => ReadonlyArray<Delta | Output>
   readonly close: () => void
@@ -56,6 +67,8 @@ export const channelKey = (tenant: Tenant, conversation: ConversationId): Channe
 /** There while it is watched or has a turn in progress. */
 class Channel {
   readonly watchers = new Set<ChannelWatcher>()
+  /** Runs that are followed; none while nobody watches. */
+  readonly followed = new Set<RunId>()
   /** Turns in progress, by run and frame. */
   readonly turns = new Map<string, Turn>()
 
@@ -67,62 +80,111 @@ class Channel {
     for (const watcher of this.watchers) watcher.push(piece)
   }
 
+  wake(isUnknown: boolean): void {
+    for (const watcher of this.watchers) watcher.wake(isUnknown)
+  }
+
   /** The turns in progress, each from its start. */
   get inProgress(): Array<Delta | Output> {
     return [...this.turns.values()].flatMap(wholeTurn)
   }
 }
 
-class ChannelWatcher implements Watcher {
+class ChannelWatcher {
+  readonly committed: CommittedQueue
+  readonly wake: WakeWatcher
   readonly #channel: Channel
-  readonly #onClose: (watcher: ChannelWatcher) => void
   #waiting: Array<Delta | Output>
-  wake: () => void
 
-  constructor(channel: Channel, wake: () => void, onClose: (watcher: ChannelWatcher) => void) {
+  constructor(channel: Channel, wake: WakeWatcher, committed: CommittedQueue) {
     this.#channel = channel
-    this.#onClose = onClose
     this.#waiting = channel.inProgress
     this.wake = wake
+    this.committed = committed
   }
 
   push(piece: Delta | Output): void {
     if (this.#waiting.length <= pending_max) this.#waiting.push(piece)
-    this.wake()
+    this.wake(false)
   }
 
-  readonly take = (): ReadonlyArray<Delta | Output> => {
+  take(): ReadonlyArray<Delta | Output> {
     const taken = this.#waiting
     this.#waiting = []
     return taken.length > pending_max ? this.#channel.inProgress : taken
   }
+}
 
-  readonly close = (): void => this.#onClose(this)
+interface FollowedRun {
+  readonly channel: Channel
+  readonly ordinal: number
 }
 
 export class Feed {
   readonly #channels = new Map<ChannelKey, Channel>()
+  readonly #followed = new Map<RunId, FollowedRun>()
+  readonly #waiting = new WaitingUnits()
 
   /** Conversations that are watched or have a turn in progress. */
   get size(): number {
     return this.#channels.size
   }
 
-  /** Calls `wake` from now on, until the watcher is closed. */
-  watch(key: ChannelKey, wake: () => void): Watcher {
-    const channel = this.#open(key)
-    const watcher = new ChannelWatcher(channel, wake, (closed) => {
-      channel.watchers.delete(closed)
-      this.#closeIfUnused(key, channel)
-    })
-    channel.watchers.add(watcher)
-    return watcher
+  /** Runs that are followed because somebody watches their conversation. */
+  get followed(): number {
+    return this.#followed.size
   }
 
-  /** The journal of the conversation may have more. */
-  wake(key: ChannelKey): void {
+  /** Tenants for whose watchers committed entries wait. */
+  get waiting(): number {
+    return this.#waiting.tenants
+  }
+
+  /** For the journal: queues what it has made durable, and wakes those who watch. */
+  readonly listener: CommitListener = {
+    wants: (run) => this.#followed.has(run),
+    take: (committed) => this.#queue(committed)
+  }
+
+  /** Calls `wake` from now on, until the watcher is closed. */
+  watch(tenant: Tenant, conversation: ConversationId, wake: WakeWatcher): Watcher {
+    const key = channelKey(tenant, conversation)
+    const channel = this.#open(key)
+    const committed = new CommittedQueue(tenant, this.#waiting)
+    const watcher = new ChannelWatcher(channel, wake, committed)
+    channel.watchers.add(watcher)
+    return {
+      committed,
+      follow: (run, ordinal) => this.#follow(channel, run, ordinal),
+      take: () => watcher.take(),
+      close: () => {
+        channel.watchers.delete(watcher)
+        committed.close()
+        if (channel.watchers.size > 0) return
+        for (const run of channel.followed) this.#unfollow(channel, run)
+        this.#closeIfUnused(key, channel)
+      }
+    }
+  }
+
+  /** If the conversation is watched: what is appended to the run from now on is queued for its watchers. */
+  follow(key: ChannelKey, run: RunId, ordinal: number): void {
     const channel = this.#channels.get(key)
-    if (channel !== undefined) for (const watcher of channel.watchers) watcher.wake()
+    if (channel !== undefined && channel.watchers.size > 0) this.#follow(channel, run, ordinal)
+  }
+
+  /** The run's journal has at least so many entries. Whoever has not got them takes them, or reads the journal. */
+  reached(key: ChannelKey, ordinal: number, length: number): void {
+    const channel = this.#channels.get(key)
+    if (channel === undefined) return
+    for (const watcher of channel.watchers) {
+      if (watcher.committed.reached(ordinal, length)) watcher.wake(false)
+    }
+  }
+
+  /** The journal of the conversation may have what was not committed here, or does not fold: all its watchers read it. */
+  wake(key: ChannelKey): void {
+    this.#channels.get(key)?.wake(true)
   }
 
   /** A piece of a turn in progress, or what a call shows. */
@@ -158,6 +220,31 @@ export class Feed {
     if (channel === undefined) return
     for (const id of channel.turns.keys()) if (id.startsWith(`${run}/`)) channel.turns.delete(id)
     this.#closeIfUnused(key, channel)
+  }
+
+  #follow(channel: Channel, run: RunId, ordinal: number): void {
+    const [oldest] = channel.followed
+    if (channel.followed.size >= followed_max && oldest !== undefined) {
+      this.#unfollow(channel, oldest)
+    }
+    channel.followed.add(run)
+    this.#followed.set(run, { channel, ordinal })
+  }
+
+  #unfollow(channel: Channel, run: RunId): void {
+    if (channel.followed.delete(run)) this.#followed.delete(run)
+  }
+
+  #queue(committed: Committed): void {
+    const followed = this.#followed.get(committed.run)
+    if (followed === undefined) return
+    const { channel, ordinal } = followed
+    for (const watcher of channel.watchers) {
+      watcher.committed.push(ordinal, committed)
+      watcher.wake(false)
+    }
+    // Not sooner: who has read the end in the journal may be ahead of what others are given here.
+    if (committed.isEnd) this.#unfollow(channel, committed.run)
   }
 
   #open(key: ChannelKey): Channel {

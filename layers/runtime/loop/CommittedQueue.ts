@@ -1,0 +1,212 @@
+/**
+ * What this process has committed of a conversation and one watcher has not taken yet. It also knows what it does not have:
+ * then the watcher reads the journal. At most 256 entries and 1,000,000 UTF-16 units wait for a watcher, and 16,000,000 units
+ * for all watchers of a tenant; beyond that what waits for the watcher is dropped.
+ */
+import type { RunId, Tenant } from "../../../src/Ids.ts"
+import type { JournalEntry } from "../../../src/run/RunEvent.ts"
+import type { Committed } from "../../../services/RunJournal.ts"
+
+const entries_max = 256
+const watcher_units_max = 1_000_000
+const tenant_units_max = 16_000_000
+/** What an entry counts for beside its text. */
+const entry_units = 500
+/** Runs of the conversation of which something is known and not taken. */
+const runs_max = 256
+/** Entries that are taken at once: few, because each may hold a result of several megabytes. */
+const taken_max = 16
+
+/** UTF-16 units that wait for watchers, by tenant. */
+export class WaitingUnits {
+  readonly #held = new Map<Tenant, number>()
+
+  /** Tenants for whose watchers something waits. */
+  get tenants(): number {
+    return this.#held.size
+  }
+
+  /** False = it would be more than the tenant may have, and nothing was counted. */
+  hold(tenant: Tenant, units: number): boolean {
+    const held = (this.#held.get(tenant) ?? 0) + units
+    if (held > tenant_units_max) return false
+    this.#held.set(tenant, held)
+    return true
+  }
+
+  release(tenant: Tenant, units: number): void {
+    const held = (this.#held.get(tenant) ?? 0) - units
+    if (held > 0) this.#held.set(tenant, held)
+    else this.#held.delete(tenant)
+  }
+}
+
+/** Where a watcher is: the last entry that it got, and whether that ended its run. */
+export interface Position {
+  readonly ordinal: number
+  readonly seq: number
+  readonly isEnded: boolean
+}
+
+export interface TakenEntry {
+  readonly run: RunId
+  readonly ordinal: number
+  readonly entry: JournalEntry
+}
+
+interface Taken {
+  /** At most 16, the first directly after the position. */
+  readonly entries: ReadonlyArray<TakenEntry>
+  /** More can be taken at once. */
+  readonly isMore: boolean
+  /** The journal has more, and this queue does not. */
+  readonly isBehind: boolean
+}
+
+interface KnownRun {
+  /** Entries that its journal has, as far as is known here. */
+  length: number
+  /** Appends, each directly after the one before it. */
+  appends: Array<Committed>
+}
+
+const endOf = ({ count, from }: Committed): number => from + count
+
+const unitsOf = ({ count, size }: Committed): number => size + count * entry_units
+
+export class CommittedQueue {
+  readonly #tenant: Tenant
+  readonly #waiting: WaitingUnits
+  /** By ordinal. */
+  readonly #runs = new Map<number, KnownRun>()
+  #entries = 0
+  #units = 0
+  /** So many runs were known that they were forgotten. */
+  #hasForgotten = false
+
+  constructor(tenant: Tenant, waiting: WaitingUnits) {
+    this.#tenant = tenant
+    this.#waiting = waiting
+  }
+
+  /** Durable entries of the run with this ordinal. Those that cannot be told in order are dropped, and the journal is read. */
+  push(ordinal: number, committed: Committed): void {
+    const run = this.#know(ordinal, endOf(committed))
+    const last = run.appends.at(-1)
+    if (last !== undefined && committed.from < endOf(last)) return
+    if (last !== undefined && committed.from > endOf(last)) this.#drop(run)
+    if (this.#hold(committed)) run.appends.push(committed)
+  }
+
+  /** The journal of the run with this ordinal has at least so many entries. True = that was not known. */
+  reached(ordinal: number, length: number): boolean {
+    const known = this.#runs.get(ordinal)
+    if (known !== undefined && known.length >= length) return false
+    this.#know(ordinal, length)
+    return true
+  }
+
+  /** Takes what comes directly after the position. What is before it is dropped. */
+  take({ isEnded, ordinal, seq }: Position): Taken {
+    const entries: Array<TakenEntry> = []
+    let current = isEnded ? ordinal + 1 : ordinal
+    let next = isEnded ? 0 : seq + 1
+    this.#dropBefore(current)
+    for (let run = this.#runs.get(current); run !== undefined; run = this.#runs.get(current)) {
+      const found = this.#find(run, next)
+      if (found === undefined) break
+      if (entries.length === taken_max) return { entries, isMore: true, isBehind: false }
+      entries.push({ ...found, ordinal: current })
+      next++
+      if (found.entry.event._tag === "RunEnded") {
+        this.#dropBefore(++current)
+        next = 0
+      }
+    }
+    return { entries, isMore: false, isBehind: this.#isBehind(current, next) }
+  }
+
+  close(): void {
+    this.#forget()
+  }
+
+  #know(ordinal: number, length: number): KnownRun {
+    const known = this.#runs.get(ordinal)
+    if (known !== undefined) {
+      known.length = Math.max(known.length, length)
+      return known
+    }
+    if (this.#runs.size === runs_max) {
+      this.#forget()
+      this.#hasForgotten = true
+    }
+    const run = { length, appends: [] }
+    this.#runs.set(ordinal, run)
+    return run
+  }
+
+  /** False = there is no room, also after what waited was dropped. */
+  #hold(committed: Committed): boolean {
+    const units = unitsOf(committed)
+    if (this.#entries + committed.count > entries_max || this.#units + units > watcher_units_max) {
+      for (const run of this.#runs.values()) this.#drop(run)
+    }
+    if (committed.count > entries_max || units > watcher_units_max) return false
+    if (!this.#waiting.hold(this.#tenant, units)) {
+      for (const run of this.#runs.values()) this.#drop(run)
+      return false
+    }
+    this.#entries += committed.count
+    this.#units += units
+    return true
+  }
+
+  #release(committed: Committed): void {
+    const units = unitsOf(committed)
+    this.#entries -= committed.count
+    this.#units -= units
+    this.#waiting.release(this.#tenant, units)
+  }
+
+  #drop(run: KnownRun): void {
+    for (const committed of run.appends) this.#release(committed)
+    run.appends = []
+  }
+
+  #dropBefore(ordinal: number): void {
+    for (const [each, run] of this.#runs) {
+      if (each >= ordinal) continue
+      this.#drop(run)
+      this.#runs.delete(each)
+    }
+  }
+
+  #forget(): void {
+    for (const run of this.#runs.values()) this.#drop(run)
+    this.#runs.clear()
+  }
+
+  /** The entry with this seq; undefined where it is not here. */
+  #find(known: KnownRun, seq: number): Omit<TakenEntry, "ordinal"> | undefined {
+    for (let first = known.appends[0]; first !== undefined; first = known.appends[0]) {
+      if (seq < first.from) return undefined
+      if (seq < endOf(first)) {
+        const entry = first.entries()?.[seq - first.from]
+        return entry === undefined ? undefined : { run: first.run, entry }
+      }
+      known.appends.shift()
+      this.#release(first)
+    }
+    return undefined
+  }
+
+  #isBehind(ordinal: number, seq: number): boolean {
+    if (this.#hasForgotten) {
+      this.#hasForgotten = false
+      return true
+    }
+    const run = this.#runs.get(ordinal)
+    // Where the next run is not known and a later one is, another process has begun the next one.
+    return run === undefined ? seq === 0 && this.#runs.size > 0 : run.length > seq
+  }
+}
