@@ -1,6 +1,7 @@
 /** Who watches over the owners of runs and claims on a server, and what a bug in that may cost. */
 import { assert, it } from "@effect/vitest"
-import { Context, Effect, Exit, Layer, Logger, Redacted, Scope } from "effect"
+import { Clock, Context, Effect, Exit, Layer, Logger, Redacted, Scope } from "effect"
+import { SqlClient } from "effect/sql"
 import * as Postgres from "../../layers/sql/engine/Postgres.ts"
 import * as SqlOwners from "../../layers/sql/stores/SqlOwners.ts"
 import * as SqlStores from "../../layers/sql/stores/SqlStores.ts"
@@ -34,4 +35,48 @@ it.live("goes on watching when a listener broke", () =>
     }
     assert.strictEqual(told, 2)
   }).pipe(Effect.provide(Logger.layer([])))
+)
+
+/** The wall clock is set ahead by an hour each time somebody reads it; its monotonic time is the real one. */
+const leaping = (clock: Clock.Clock): Clock.Clock => {
+  let ahead_ms = 0
+  const wall = () => clock.currentTimeMillisUnsafe() + (ahead_ms += 3_600_000)
+  return {
+    currentTimeMillisUnsafe: wall,
+    currentTimeMillis: Effect.sync(wall),
+    currentTimeNanosUnsafe: () => BigInt(wall()) * 1_000_000n,
+    currentTimeNanos: Effect.sync(() => BigInt(wall()) * 1_000_000n),
+    monotonicTimeNanosUnsafe: () => clock.monotonicTimeNanosUnsafe(),
+    monotonicTimeNanos: clock.monotonicTimeNanos,
+    sleep: (duration) => clock.sleep(duration)
+  }
+}
+
+it.live(
+  "takes an owner for gone only after its lock was free for 500 ms, also where the wall clock was set ahead",
+  () =>
+    Effect.gen(function* () {
+      const url = Redacted.make(yield* EmbeddedPostgres.database)
+      const built = yield* Layer.build(
+        SqlStores.layer.pipe(Layer.provideMerge(Postgres.layer({ url })))
+      )
+      const sql = Context.get(built, SqlClient.SqlClient)
+      // Nobody is taken for gone within 10 s of the server's start.
+      const settled = sql<{ readonly settled: boolean }>`
+        SELECT pg_postmaster_start_time() < clock_timestamp() - interval '11 seconds' AS settled`
+      yield* eventually(settled, ([row]) => row?.settled === true)
+      yield* sql`INSERT INTO troupe.processes (owner, expires_at, guarded, agents)
+        VALUES ('brief', clock_timestamp(), true, '{}')`
+      const clock = yield* Clock.Clock
+      const from = clock.monotonicTimeNanosUnsafe()
+      yield* Layer.build(SqlOwners.layer).pipe(
+        Effect.provideContext(Context.merge(yield* Effect.context<Scope.Scope>(), built)),
+        Effect.provideService(Clock.Clock, leaping(clock))
+      )
+      const owners = sql`SELECT owner FROM troupe.processes WHERE owner = 'brief'`
+      yield* eventually(owners, (rows) => rows.length === 0)
+      const ms = Number(clock.monotonicTimeNanosUnsafe() - from) / 1_000_000
+      assert.isAtLeast(ms, 500)
+    }).pipe(Effect.scoped, Effect.provide(Logger.layer([]))),
+  60_000
 )

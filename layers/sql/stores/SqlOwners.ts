@@ -114,10 +114,10 @@ const release = (connection: SqlConnection.Connection) =>
 const makeJudge = (sql: SqlClient.SqlClient, gone: () => void) => {
   /** Those that were there at the last look. */
   let known = new Set<string>()
-  /** Since when the lock of each was found free, in ms. */
+  /** Since when the lock of each was found free, in ms of the monotonic clock: the wall clock may be set ahead. */
   const free_since = new Map<string, number>()
   return Effect.fnUntraced(function* (seen: ReadonlyArray<Seen>) {
-    const now = yield* Clock.currentTimeMillis
+    const now = Number(yield* Clock.monotonicTimeNanos) / 1_000_000
     const here = new Set(seen.map(({ owner }) => owner))
     for (const { free, owner, settled } of seen) {
       if (!free || !settled) {
