@@ -13,6 +13,7 @@ import { Clock, Effect } from "effect"
 import type { Layer } from "effect"
 import { ModelError, ModelGateway } from "../../services/ModelGateway.ts"
 import type { ModelDelta } from "../../services/ModelGateway.ts"
+import { withDefaults } from "../../src/Defaults.ts"
 import * as ClientWarnings from "./ClientWarnings.ts"
 import { isUnreadableCall, unreadableTurn } from "./ErrorReason.ts"
 import { errorOfEvent, errorOfThrown } from "./ProviderError.ts"
@@ -236,7 +237,7 @@ const make = (provider: ModelProvider, policy: AttemptPolicy): ModelGateway["Ser
 export const gateway = (
   provider: ModelProvider,
   policy: Partial<AttemptPolicy> = {}
-): ModelGateway["Service"] => make(provider, { ...policy_default, ...policy })
+): ModelGateway["Service"] => make(provider, withDefaults(policy_default, policy))
 
 /** Asks the provider's models, and tries transient failures again (absent parts: `policy_default`). */
 export const layer = (

@@ -6,6 +6,7 @@ import { Clock, Context, Effect, Layer, Redacted, Result, Schema } from "effect"
 import { Digest } from "effect/crypto"
 import { ModelError, ModelGateway } from "../../services/ModelGateway.ts"
 import type { ModelDelta, ModelRequest } from "../../services/ModelGateway.ts"
+import { withDefaults } from "../../src/Defaults.ts"
 import type { Turn } from "../../src/run/RunDecider.ts"
 import {
   bounds_default,
@@ -133,8 +134,9 @@ const lineOf = Effect.fnUntraced(function* (
 
 const makeRecorder = Effect.fnUntraced(function* (tape: Tape, options: RecordOptions) {
   const model = yield* ModelGateway
-  const { bytes_max, turns_max } = { ...bounds_default, ...options }
-  const hide = hiding(options.secrets ?? [])
+  const { secrets, ...bounds } = options
+  const { bytes_max, turns_max } = withDefaults(bounds_default, bounds)
+  const hide = hiding(secrets ?? [])
   const digests = new RequestDigests(yield* Digest.Digest, hide)
   if ((yield* tape.lines).length > 0) {
     return yield* new CassetteUnreadable({ message: "the tape holds a recording already" })
@@ -213,7 +215,7 @@ const turnOf = (output: RecordedTurn["output"]): Turn | ModelError => {
 const makePlayer = Effect.fnUntraced(function* (tape: Tape, bounds: Partial<TapeBounds>) {
   const digests = new RequestDigests(yield* Digest.Digest, (text) => text)
   const left: Left = new Map()
-  for (const turn of yield* recordedTurns(tape, { ...bounds_default, ...bounds })) {
+  for (const turn of yield* recordedTurns(tape, withDefaults(bounds_default, bounds))) {
     const place = placeOf(turn)
     const turns = left.get(place)
     if (turns === undefined) left.set(place, [turn])

@@ -11,6 +11,7 @@ import * as Toolkit from "effect/ai/Toolkit"
 import type { AiError } from "effect/ai"
 import { ModelError, ModelGateway } from "../../services/ModelGateway.ts"
 import type { ModelDelta, ModelRequest, ModelTool } from "../../services/ModelGateway.ts"
+import { withDefaults } from "../../src/Defaults.ts"
 import { partOf } from "./LanguageModelParts.ts"
 import type { StreamedPart } from "./LanguageModelParts.ts"
 import { isUnreadableCall, unreadableTurn } from "./ErrorReason.ts"
@@ -321,4 +322,4 @@ const make = (options: LanguageModelOptions) =>
 export const layer = (
   options: Partial<LanguageModelOptions> = {}
 ): Layer.Layer<ModelGateway, never, LanguageModel.LanguageModel> =>
-  Layer.effect(ModelGateway, make({ ...options_default, ...options }))
+  Layer.effect(ModelGateway, make(withDefaults(options_default, options)))

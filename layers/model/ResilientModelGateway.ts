@@ -9,6 +9,7 @@ import { CircuitBreaker } from "effect/persistence"
 import { ModelError, ModelGateway } from "../../services/ModelGateway.ts"
 import type { ModelDelta, ModelRequest } from "../../services/ModelGateway.ts"
 import { Tokenizer } from "../../services/Tokenizer.ts"
+import { withDefaults } from "../../src/Defaults.ts"
 import type { Turn } from "../../src/run/RunDecider.ts"
 import { circuit_default, flawOf, retry_default } from "./ModelPlan.ts"
 import type { ModelPlan, PlannedModel, RetryPolicy } from "./ModelPlan.ts"
@@ -219,14 +220,14 @@ const limitersOf = (plan: ModelPlan): ReadonlyMap<string, ProviderLimiter> =>
   new Map(
     plan.models.map(({ provider }) => [
       provider,
-      new ProviderLimiter(provider, { ...limits_default, ...plan.limits?.[provider] })
+      new ProviderLimiter(provider, withDefaults(limits_default, plan.limits?.[provider]))
     ])
   )
 
 const make = Effect.fnUntraced(function* (plan: ModelPlan) {
   const flaw = flawOf(plan)
   if (flaw !== undefined) return yield* new ModelError({ kind: "configuration", message: flaw })
-  const circuit = { ...circuit_default, ...plan.circuit }
+  const circuit = withDefaults(circuit_default, plan.circuit)
   const breaker = yield* CircuitBreaker.make({
     tripPolicy: CircuitBreaker.consecutive(circuit.failures_max),
     openDuration: circuit.open_ms
@@ -234,7 +235,7 @@ const make = Effect.fnUntraced(function* (plan: ModelPlan) {
   const counts = Object.values(plan.limits ?? {}).some((each) => (each.tokens_per_minute ?? 0) > 0)
   const services: Services = {
     plan,
-    retry: { ...retry_default, ...plan.retry },
+    retry: withDefaults(retry_default, plan.retry),
     breaker,
     clock: yield* Clock.Clock,
     limiters: limitersOf(plan),

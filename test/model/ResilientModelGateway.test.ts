@@ -5,7 +5,8 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import type { ModelDelta } from "../../services/ModelGateway.ts"
-import type { ModelPlan } from "../../layers/model/ModelPlan.ts"
+import type { CircuitPolicy, ModelPlan, RetryPolicy } from "../../layers/model/ModelPlan.ts"
+import type { ProviderLimits } from "../../layers/model/ProviderLimiter.ts"
 import { text as scripted } from "../../layers/model/ScriptedModelGateway.ts"
 import { fails, inTurn, model, planned, says } from "./Plans.ts"
 import type { Doing } from "./Plans.ts"
@@ -90,6 +91,23 @@ describe("ResilientModelGateway", () => {
             last.value.message === "it is transient (the last of 6 attempts at 2 models)"
         )
       })
+  )
+
+  it.effect("takes its defaults for what its plan gives as undefined", () =>
+    Effect.gen(function* () {
+      const main = model("main", inTurn(fails(), says("whole")))
+      const nothing = <A extends object>(...names: ReadonlyArray<keyof A>): A =>
+        Object.fromEntries(names.map((name) => [name, undefined])) as A
+      const gateway = yield* planned({
+        models: [main],
+        retry: nothing<RetryPolicy>("attempts_max", "backoff_initial_ms", "attempt_timeout_ms"),
+        circuit: nothing<CircuitPolicy>("failures_max", "open_ms"),
+        limits: { [main.provider]: nothing<ProviderLimits>("concurrent_max", "queue_max") }
+      })
+      assert.strictEqual(text(yield* finished(gateway.turn())), "whole")
+      const [gap] = gaps(main.times)
+      assert.isTrue(gap! >= 250 && gap! <= 500, String(gap))
+    })
   )
 
   it.effect("calls the models in the plan's order, each by its own name", () =>
