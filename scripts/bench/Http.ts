@@ -9,7 +9,7 @@ import { sized } from "./Work.ts"
 
 const against =
   "a node:http service by hand over the same engine, with group commit of the same rows"
-const windows = sized(1, 3)
+const windows = sized(1, 2)
 
 const linesOf = async (
   engine: string,

@@ -9,7 +9,7 @@ import { withPostgres } from "./Server.ts"
 import { sized } from "./Work.ts"
 
 const against = "group commit by hand of the same rows, without heads, outbox and claims"
-const windows = sized(1, 3)
+const windows = sized(1, 2)
 
 const linesOf = async (
   engine: "PostgreSQL" | "PGlite",
