@@ -39,7 +39,8 @@ export interface Result {
   readonly digest: string
 }
 
-const steps_max = 400_000
+/** Twice what the longest of 1,500 seeds takes, with watchers. */
+const steps_max = 800_000
 /** How long faults go on, and how long everything may take after them, in ms of simulated time. */
 const noise_ms = 12_000
 const patience_ms = 1_200_000
