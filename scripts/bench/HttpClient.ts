@@ -9,7 +9,8 @@ import { Schema } from "effect"
 
 export const token = "a-token-for-the-bench"
 
-const agent = new Agent({ keepAlive: true })
+/** A connection that was idle for longer is not used again: the service closes it after 5 s, while others have their turn. */
+const agent = new Agent({ keepAlive: true, timeout: 2_000 })
 const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" }
 const body = JSON.stringify({ agent: "reader", text: "read" })
 
