@@ -8,7 +8,7 @@ import { Context, Effect, Metric, Result, Schema } from "effect"
 import type { Exit, Scope } from "effect"
 import { totalMetric } from "../src/TotalMetric.ts"
 import type { Approval } from "../src/approval/Approval.ts"
-import type { Address, ConversationId, RunId, Tenant } from "../src/Ids.ts"
+import type { Address, ConversationId, MessageId, RunId, Tenant } from "../src/Ids.ts"
 import type { Need } from "../src/run/Needs.ts"
 import type { QuarantinedRun, RawEvent, RunQuarantined } from "../src/run/Quarantine.ts"
 import { foldWhole } from "../src/run/Quarantine.ts"
@@ -88,6 +88,15 @@ export interface Claim {
   readonly entries: ReadonlyArray<JournalEntry>
 }
 
+/** The run of an accepted task that a process begins by itself. */
+export interface Beginning {
+  readonly run: RunId
+  readonly ordinal: number
+  readonly accepted: RunAccepted
+  /** The outbox message that dispatches the task, and the claim that holds it (`Accepted.held`). */
+  readonly dispatch: { readonly id: MessageId; readonly claim: string }
+}
+
 export interface QuarantineQuery {
   readonly tenant: Tenant
   /** 1 to 500. */
@@ -155,6 +164,13 @@ export class RunJournal extends Context.Service<
   {
     /** Begins a run with `RunAccepted` at seq 0, epoch 0. True = it is new; false = it exists, and nothing was changed. */
     create(run: RunId, ordinal: number, accepted: RunAccepted): Effect.Effect<boolean, JournalError>
+
+    /**
+     * Creates a run and claims it for `owner` in one append, at epoch 1. The message that dispatches its task leaves the
+     * outbox with it. Undefined = nothing was begun: the claim does not hold the message any more, or the run exists, and
+     * then the message is removed.
+     */
+    begin(beginning: Beginning, owner: string): Effect.Effect<Claim | undefined, JournalError>
 
     /**
      * Takes the run for `owner`: appends `RunClaimed` at the next epoch, so that every older writer is refused. With

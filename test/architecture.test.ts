@@ -56,7 +56,7 @@ const pureRooms: ReadonlyArray<string | undefined> = ["runtime", "ephemeral"]
 const inner: Readonly<Record<string, Readonly<Record<string, ReadonlyArray<string>>>>> = {
   // A call runs the same way whoever asks for it, so that `tool` knows nobody.
   runtime: {
-    actor: ["loop", "desk", "tool"],
+    actor: ["loop", "desk", "tool", "relay"],
     loop: ["tool"],
     replay: ["loop", "desk", "tool"],
     queue: ["relay", "tool"],

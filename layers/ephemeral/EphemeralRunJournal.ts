@@ -6,6 +6,7 @@ import { Clock, Deferred, Effect, Exit, Layer, Result, identity } from "effect"
 import type {
   Append,
   AppendEvents,
+  Beginning,
   Claim,
   CommitListener,
   Fence
@@ -34,7 +35,7 @@ import { adoptRuns, handOverRun, runHeadOf, recoverableRuns } from "./EphemeralR
 import * as EphemeralQuarantine from "./EphemeralQuarantine.ts"
 import { restoreApproval, appendEvents } from "./EphemeralProjection.ts"
 import type { Store, StoredRun } from "./EphemeralStore.ts"
-import { EphemeralStore } from "./EphemeralStore.ts"
+import { EphemeralStore, removeMessage } from "./EphemeralStore.ts"
 
 const read_max = 10_000
 
@@ -119,15 +120,15 @@ const whenFree = <A, E, R>(
 
 // The Effect functions of this module take the store and are made once: what V8 allocates for each new generator function
 // survives a collection of the young generation, and so does everything that the function refers to.
-const create = Effect.fn("RunJournal.create")(function* (
-  journal: Journal,
+/** Makes the run without an event, or gives undefined if it exists. */
+const makeRun = (
+  store: Store,
   id: RunId,
   ordinal: number,
-  accepted: RunAccepted
-) {
-  const { store } = journal
-  const now = yield* Clock.currentTimeMillis
-  if (store.runs.has(id)) return false
+  accepted: RunAccepted,
+  now: number
+): StoredRun | undefined => {
+  if (store.runs.has(id)) return undefined
   const run: StoredRun = {
     run_id: id,
     tenant: accepted.tenant,
@@ -150,8 +151,40 @@ const create = Effect.fn("RunJournal.create")(function* (
   const open = store.openOf.get(key)
   if (open === undefined) store.openOf.set(key, new Set([run]))
   else open.add(run)
-  appendTo(journal, run, [accepted], "pending", false, now)
-  return true
+  return run
+}
+
+const create = Effect.fn("RunJournal.create")(function* (
+  journal: Journal,
+  id: RunId,
+  ordinal: number,
+  accepted: RunAccepted
+) {
+  const now = yield* Clock.currentTimeMillis
+  const run = makeRun(journal.store, id, ordinal, accepted, now)
+  if (run !== undefined) appendTo(journal, run, [accepted], "pending", false, now)
+  return run !== undefined
+})
+
+const begin = Effect.fn("RunJournal.begin")(function* (
+  journal: Journal,
+  { accepted, dispatch, ordinal, run: id }: Beginning,
+  owner: string
+) {
+  const { store } = journal
+  const now = yield* Clock.currentTimeMillis
+  const message = store.messages.get(dispatch.id)
+  if (message?.owner !== dispatch.claim) return undefined
+  const isLast = removeMessage(store, message)
+  const run = makeRun(store, id, ordinal, accepted, now)
+  // What waited behind the dispatch is due.
+  if (!isLast) for (const listener of store.written) listener()
+  if (run === undefined) return undefined
+  run.epoch = 1
+  run.owner = owner
+  const events: ReadonlyArray<RunEvent> = [accepted, { _tag: "RunClaimed", epoch: 1, owner }]
+  appendTo(journal, run, events, "processing", false, now)
+  return { head: runHeadOf(store, run, now), entries: run.entries.slice() } satisfies Claim
 })
 
 const claimRun =
@@ -336,6 +369,7 @@ const make = Effect.gen(function* () {
   )
   return RunJournal.of({
     create: (id, ordinal, accepted) => create(journal, id, ordinal, accepted),
+    begin: (beginning, owner) => begin(journal, beginning, owner),
     claim: claimRun(journal),
     append,
     transact: transactRun(journal),

@@ -193,13 +193,13 @@ export const hold = (
   stored.message = { ...stored.message, attempts: stored.message.attempts + 1 }
 }
 
-/** Takes the message out and frees its key for its next message. A key without one is forgotten. */
-export const removeMessage = (store: Store, stored: StoredMessage): void => {
+/** Takes the message out and frees its key for its next message. True = it was the last; the key is forgotten. */
+export const removeMessage = (store: Store, stored: StoredMessage): boolean => {
   store.messages.delete(stored.message.id)
   const name = tenantKey(stored.message.tenant, stored.message.key)
   const key = store.keys.get(name)
   key?.waiting.delete(stored)
-  if (key?.waiting.size === 0) store.keys.delete(name)
+  return key?.waiting.size === 0 && store.keys.delete(name)
 }
 
 const empty = (): Store => ({

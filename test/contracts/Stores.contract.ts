@@ -3,6 +3,7 @@ import { layer } from "@effect/vitest"
 import type { Layer } from "effect"
 import type { Stores } from "../../services/Stores.ts"
 import { approvalRecordsTests } from "./ApprovalRecords.contract.ts"
+import { beginTests } from "./Begin.contract.ts"
 import { callRecordsTests } from "./CallRecords.contract.ts"
 import { conversationStoreTests } from "./ConversationStore.contract.ts"
 import { costLedgerTests } from "./CostLedger.contract.ts"
@@ -25,6 +26,7 @@ export const storesContract = <R, E>(
   layer(answer, { excludeTestServices: true, timeout: "2 minutes" })(`stores (${name})`, (it) => {
     runJournalTests(it, options)
     taskStoreTests(it)
+    beginTests(it)
     runListTests(it)
     handOverTests(it)
     conversationStoreTests(it)

@@ -10,6 +10,7 @@ import type { Hold, ToolName } from "./Plan.ts"
 import * as Service from "./Service.ts"
 
 const held: ReadonlyArray<Hold> = [
+  { point: "begun", tag: "begun" },
   { point: "model", tag: "before-the-answer" },
   { point: "dispatch", tag: "decided" },
   { point: "dispatched", tag: "dispatched" },
@@ -24,6 +25,7 @@ const held: ReadonlyArray<Hold> = [
 
 /** The tag of each run with its first tool; a second step follows, so that the run goes on. */
 const runs: ReadonlyArray<readonly [tag: string, tool: ToolName]> = [
+  ["begun", "once"],
   ["before-the-answer", "once"],
   ["dispatched", "once"],
   ["received", "once"],
@@ -63,10 +65,12 @@ const crash = Effect.fnUntraced(function* (options: Service.Options, judge: Judg
   }
   yield* judge.received("received")
   yield* judge.received("keyed")
-  // From here on the relay takes nothing: what is written now is never sent by this process.
+  // From here on the relay takes nothing: what is written now is never begun or sent by this process.
   yield* service.hold("claim", "relay")
+  yield* service.hold("begin", "accepted")
   ids.set("accepted", yield* service.send("accepted", ["once"], ["read"]))
   yield* service.webhooks("written-webhook")
+  yield* service.reached("begin", "accepted")
   yield* service.reached("claim", "relay")
   const before = new Map<string, Service.Journal>()
   for (const [tag, id] of ids) before.set(tag, yield* Service.journal(service, id))
@@ -220,6 +224,14 @@ for (const [engine, home] of Homes.both) {
             const rows = yield* service.rows
             assert.strictEqual(rows.filter((row) => row.run === run("committed-row")).length, 1)
           })
+      )
+
+      it.effect("SA-42 after its run was begun: the run goes on", () =>
+        Effect.gen(function* () {
+          const { before } = yield* Aftermath
+          assert.deepStrictEqual(tagsOf(before("begun")), ["RunAccepted", "RunClaimed"])
+          yield* ends("begun")
+        })
       )
 
       it.effect(

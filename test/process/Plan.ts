@@ -18,10 +18,12 @@ export interface Plan {
 }
 
 /**
- * Where a worker can be held, so that it is killed exactly there. Each names what comes next, except `dispatched`,
+ * Where a worker can be held, so that it is killed exactly there. Each names what comes next, except `begun`, `dispatched`,
  * `committed` and `sent`, which name what has just become durable or has happened.
  */
 export type Point =
+  | "begin"
+  | "begun"
   | "model"
   | "dispatch"
   | "dispatched"

@@ -27,6 +27,7 @@ import { ToolTransientError } from "../../src/error/ToolError.ts"
 import type { CallId } from "../../src/Ids.ts"
 import { AgentName, ApprovalId, ConversationId, MessageId, RunId, Tenant } from "../../src/Ids.ts"
 import { Principal } from "../../src/Principal.ts"
+import type { RunAccepted } from "../../src/run/RunEvent.ts"
 import { RunLimits } from "../../src/run/RunLimits.ts"
 import { tool as declared } from "../../src/tool/DeclaredTool.ts"
 import type { CallContext } from "../../src/tool/GovernedTool.ts"
@@ -208,14 +209,24 @@ const watched = Layer.effectContext(
         Effect.tapError(fenced(run)),
         Effect.tap(() => reach("committed", tags.get(run) ?? ""))
       )
+    const tagged = (run: string, { message }: RunAccepted) =>
+      tags.set(run, (JSON.parse(message) as Plan).tag)
     const claim: typeof journal.claim = (run, owner) =>
       Effect.tap(journal.claim(run, owner), ({ entries }) =>
         Effect.sync(() => {
           const event = entries[0]?.event
-          if (event?._tag === "RunAccepted") tags.set(run, (JSON.parse(event.message) as Plan).tag)
+          if (event?._tag === "RunAccepted") tagged(run, event)
         })
       )
-    return Context.make(RunJournal, { ...journal, append, claim, transact }).pipe(
+    const begin: typeof journal.begin = Effect.fnUntraced(function* (beginning, owner) {
+      tagged(beginning.run, beginning.accepted)
+      const tag = tags.get(beginning.run) ?? ""
+      yield* reach("begin", tag)
+      const begun = yield* journal.begin(beginning, owner)
+      yield* reach("begun", tag)
+      return begun
+    })
+    return Context.make(RunJournal, { ...journal, append, begin, claim, transact }).pipe(
       Context.add(Outbox, {
         ...outbox,
         claim: (claim) => Effect.andThen(reach("claim", "relay"), outbox.claim(claim))

@@ -51,6 +51,19 @@ const statusOf = (run: RunId) =>
     (task) => task?.status
   )
 
+/** A process that accepts messages and begins none: it stops first. */
+const accepting = Effect.fnUntraced(function* (options: H.Options) {
+  const outbox = yield* Outbox
+  const tasks = yield* TaskStore
+  return yield* H.boot(options).pipe(
+    Effect.provideService(Outbox, { ...outbox, claim: () => Effect.succeed([]) }),
+    Effect.provideService(TaskStore, {
+      ...tasks,
+      accept: (task) => tasks.accept({ ...task, claim: undefined })
+    })
+  )
+})
+
 const test = <A, E>(
   title: string,
   body: Effect.Effect<A, E, EphemeralStore | Stores | Scope.Scope>
@@ -80,11 +93,7 @@ describe("processes that host different agents", () => {
     "leave a message of an agent that none of them hosts waiting, without a try, until a process hosts it",
     Effect.gen(function* () {
       const outbox = yield* Outbox
-      // Accepted, and not delivered: its relay stopped first.
-      const gone = yield* Effect.provideService(H.boot(says("c")), Outbox, {
-        ...outbox,
-        claim: () => Effect.succeed([])
-      })
+      const gone = yield* accepting(says("c"))
       const run = yield* gone.run(send("c", "c-1"))
       yield* gone.stop
       const a = yield* H.boot(says("a"))
@@ -162,11 +171,7 @@ describe("processes that host different agents", () => {
       yield* gone.run(H.question(begun))
       const behind = yield* gone.run(send("c", "c-1"))
       yield* gone.stop
-      const outbox = yield* Outbox
-      const deaf = yield* Effect.provideService(H.boot(hosting("c")), Outbox, {
-        ...outbox,
-        claim: () => Effect.succeed([])
-      })
+      const deaf = yield* accepting(hosting("c"))
       const [first, second] = [yield* deaf.run(send("c", "c-2")), yield* deaf.run(send("c", "c-2"))]
       yield* deaf.stop
       const a = yield* H.boot(says("a"))

@@ -23,13 +23,13 @@ describe("an actor that was stopped while the journal did not answer", () => {
       let looks = 0
       const service: RunJournal["Service"] = {
         ...journal,
-        claim: (run, owner) =>
+        begin: (beginning, owner) =>
           claims-- > 0
             ? Effect.andThen(
-                journal.claim(run, owner),
+                journal.begin(beginning, owner),
                 Effect.sync(() => void (looks = 2)).pipe(Effect.andThen(away))
               )
-            : journal.claim(run, owner),
+            : journal.begin(beginning, owner),
         unfinished: (tenant, address, limit) =>
           looks-- > 0 ? away : journal.unfinished(tenant, address, limit)
       }

@@ -344,8 +344,8 @@ describe("rules about roles", () => {
     const { body, ran } = counted()
     return Effect.gen(function* () {
       const process = yield* H.withJournal(H.boot(two(body)), (journal) => ({
-        create: (run, ordinal, { roles: _roles, ...accepted }) =>
-          journal.create(run, ordinal, accepted)
+        begin: ({ accepted: { roles: _roles, ...accepted }, ...beginning }, owner) =>
+          journal.begin({ ...beginning, accepted }, owner)
       }))
       const all = yield* process.run(
         Effect.flatMap(H.send("hello", "c-1", wide), (run) => H.ended(run))

@@ -112,12 +112,12 @@ describe("supervision", () => {
     }
     return Effect.gen(function* () {
       let away = 3
-      const process = yield* H.withJournal(H.boot(options), ({ claim }) => ({
-        claim: (...args) =>
+      const process = yield* H.withJournal(H.boot(options), ({ begin }) => ({
+        begin: (...args) =>
           Effect.suspend(() =>
             away-- > 0
               ? Effect.fail(new JournalError({ message: "away", lost: true }))
-              : claim(...args)
+              : begin(...args)
           )
       }))
       const run = yield* process.run(H.send("hello"))

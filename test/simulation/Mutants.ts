@@ -362,6 +362,62 @@ export const mutants: Readonly<Record<string, Mutation>> = {
       }
     })
   },
+  "a dispatch is removed before its run is begun": {
+    ports: ({ journal: inner, outbox }) => ({
+      journal: {
+        ...inner,
+        begin: (beginning, owner) =>
+          Effect.gen(function* () {
+            const { accepted, dispatch, ordinal, run } = beginning
+            yield* Effect.ignore(outbox.delivered(dispatch.id, dispatch.claim))
+            yield* inner.create(run, ordinal, accepted)
+            return yield* Effect.orElseSucceed(inner.claim(run, owner, 0), () => undefined)
+          })
+      }
+    })
+  },
+  "what a process held and never began is not free again": {
+    ports: ({ outbox, tasks }, world) => ({
+      outbox: { ...outbox, release: () => Effect.void },
+      tasks: {
+        ...tasks,
+        accept: (task) =>
+          Effect.tap(tasks.accept(task), ({ held }) =>
+            Effect.sync(() => {
+              const message = world.store.messages.get(task.message_id)
+              if (held === true && message !== undefined) message.leased_until = Infinity
+            })
+          )
+      }
+    })
+  },
+  "a task is held though others of its address wait": {
+    ports: ({ tasks }, world) => ({
+      tasks: {
+        ...tasks,
+        accept: (task) =>
+          Effect.map(tasks.accept(task), (accepted) => {
+            const message = world.store.messages.get(task.message_id)
+            if (!accepted.created || message === undefined) return accepted
+            message.owner = task.claim?.owner
+            message.leased_until = world.now + 1_000
+            return { ...accepted, held: true }
+          })
+      }
+    })
+  },
+  "a run that exists is begun again": {
+    ports: journal((inner, world) => ({
+      begin: (beginning, owner) =>
+        Effect.map(inner.begin(beginning, owner), (claim) => {
+          const stored = world.store.runs.get(beginning.run)
+          if (claim !== undefined || stored === undefined) return claim
+          const event: RunEvent = { _tag: "RunClaimed", epoch: 1, owner }
+          stored.entries.push({ seq: stored.entries.length, at: world.now, event })
+          return claim
+        })
+    }))
+  },
   "a message is gone once it is claimed": {
     ports: ({ outbox }) => ({
       outbox: {

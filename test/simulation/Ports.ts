@@ -3,6 +3,7 @@
  * loses the answer after it, and a place to die at on both sides.
  */
 import { Context, Deferred, Effect, Exit, Layer, References } from "effect"
+import type { StoredMessage } from "../../layers/ephemeral/EphemeralStore.ts"
 import { EphemeralStore } from "../../layers/ephemeral/EphemeralStore.ts"
 import * as EphemeralApprovalRecords from "../../layers/ephemeral/EphemeralApprovalRecords.ts"
 import * as EphemeralOutbox from "../../layers/ephemeral/EphemeralOutbox.ts"
@@ -136,6 +137,19 @@ const journalOf = (world: World, process: Process, inner: Journal): Journal => {
   }
   return RunJournal.of({
     create: (run, ordinal, accepted) => call("create", inner.create(run, ordinal, accepted)),
+    begin: (beginning, owner) =>
+      call(
+        "begin",
+        Effect.tap(inner.begin(beginning, owner), (claim) =>
+          Effect.sync(() =>
+            world.count(
+              claim === undefined
+                ? "a run not begun where it was accepted"
+                : "a run begun where it was accepted"
+            )
+          )
+        )
+      ),
     claim: (run, owner, seen) =>
       call(
         "claim",
@@ -191,7 +205,16 @@ const outboxOf = (world: World, process: Process, inner: OutboxPort): OutboxPort
   return Outbox.of({
     enqueue: (messages) => call("enqueue", inner.enqueue(messages)),
     claim: (claim) => call("outbox.claim", inner.claim(claim)),
-    release: (owners) => call("outbox.release", inner.release(owners)),
+    release: (owners) =>
+      call(
+        "outbox.release",
+        Effect.suspend(() => {
+          const isHeld = ({ owner }: StoredMessage) => owner !== undefined && owners.includes(owner)
+          if ([...world.store.messages.values()].some(isHeld))
+            world.count("a dispatch that was given back")
+          return inner.release(owners)
+        })
+      ),
     delivered: (id, owner) => call("delivered", inner.delivered(id, owner)),
     failed: (id, owner, error, retry_at) =>
       call("failed", inner.failed(id, owner, error, retry_at)),

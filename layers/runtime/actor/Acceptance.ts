@@ -6,6 +6,7 @@ import { Effect } from "effect"
 import type { AgentTask } from "../../../src/delivery/AgentTask.ts"
 import type { RunId } from "../../../src/Ids.ts"
 import { cancelRun, RunNotFound } from "../../../src/run/RunCommand.ts"
+import type { RunAccepted } from "../../../src/run/RunEvent.ts"
 import { RunLimits } from "../../../src/run/RunLimits.ts"
 import { JournalError } from "../../../services/RunJournal.ts"
 import { amend } from "../desk/Observers.ts"
@@ -18,11 +19,10 @@ const page_max = 500
 /** Runs of an address that one message supersedes. */
 const superseded_max = 100
 
-/** Begins the task's run in the journal, which is durable when it returns. A run that exists is left alone. */
-export const beginRun = Effect.fnUntraced(function* ({ feed, loop }: ActorHost, task: AgentTask) {
-  feed.follow(channelKey(task.tenant, task.conversation), task.id, task.ordinal)
+/** The first event of the task's run. */
+export const acceptedOf = ({ loop }: ActorHost, task: AgentTask): RunAccepted => {
   const agent = loop.directory.get(task.address.agent)
-  yield* loop.journal.create(task.id, task.ordinal, {
+  return {
     _tag: "RunAccepted",
     tenant: task.tenant,
     address: task.address,
@@ -35,8 +35,15 @@ export const beginRun = Effect.fnUntraced(function* ({ feed, loop }: ActorHost, 
     ...(task.sampled === undefined ? undefined : { sampled: task.sampled }),
     limits: agent?.spec.limits ?? RunLimits.make({}),
     pins: agent?.pins ?? unpinned
+  }
+}
+
+/** Begins the task's run in the journal, which is durable when it returns. A run that exists is left alone. */
+export const beginRun = (host: ActorHost, task: AgentTask) =>
+  Effect.suspend(() => {
+    host.feed.follow(channelKey(task.tenant, task.conversation), task.id, task.ordinal)
+    return host.loop.journal.create(task.id, task.ordinal, acceptedOf(host, task))
   })
-})
 
 /** Begins a task's run, and before it those of its conversation's earlier tasks, which it may not overtake. */
 const beginUpTo = Effect.fnUntraced(function* (host: ActorHost, task: AgentTask) {

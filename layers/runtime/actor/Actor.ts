@@ -27,8 +27,9 @@ import type { LoopFailure } from "../loop/RunWriter.ts"
 import { handleCrash } from "./ActorCrash.ts"
 import type { ActorHost } from "./ActorHost.ts"
 import type { HeldRun } from "./ActorRun.ts"
-import { claimRun, continueRun } from "./ActorRun.ts"
+import { beginGiven, claimRun, continueRun } from "./ActorRun.ts"
 import { awaitsDecision, DecisionWait } from "./DecisionWait.ts"
+import type { HeldTask } from "./HeldDispatches.ts"
 import { handOverUnhosted } from "./Hosting.ts"
 
 export interface Actor {
@@ -53,9 +54,16 @@ export interface Actor {
   past_to: number
   /** The first unfinished run of the address, as a sweep found it: the actor need not look for it. */
   found: RunHead | undefined
+  /** A task that this process accepted and holds, whose run the actor is to begin. */
+  given: HeldTask | undefined
 }
 
-export const makeActor = (tenant: Tenant, address: Address, found: RunHead | undefined): Actor => ({
+/** With the run or the task that it is started for, if that is known. */
+export const makeActor = (
+  tenant: Tenant,
+  address: Address,
+  { found, given }: { readonly found?: RunHead | undefined; readonly given?: HeldTask }
+): Actor => ({
   tenant,
   address,
   key: actorKey(tenant, address),
@@ -69,7 +77,8 @@ export const makeActor = (tenant: Tenant, address: Address, found: RunHead | und
   crashes: [],
   past: undefined,
   past_to: 0,
-  found
+  found,
+  given
 })
 
 /** New messages may have come. */
@@ -131,7 +140,10 @@ const firstUnfinished = Effect.fnUntraced(function* (host: ActorHost, actor: Act
   return head
 })
 
-/** Claims the first unfinished run of the address, if this process may run it now. Otherwise the actor is idle or removed. */
+/**
+ * Begins the run of the task that the actor was given, or claims the first unfinished run of the address, if this process may
+ * run it now. Otherwise the actor is idle or removed.
+ */
 const claimFirst = Effect.fnUntraced(function* (
   host: ActorHost,
   actor: Actor
@@ -142,6 +154,13 @@ const claimFirst = Effect.fnUntraced(function* (
     // Also after a crash: while a run is listed as resident, its wakeups go to this actor, which does not run it any more.
     if (actor.run !== undefined) table.releaseRun(actor.run)
     actor.run = undefined
+    const { given } = actor
+    if (given !== undefined) {
+      const begun = yield* Effect.catchTag(beginGiven(host, actor, given), "RunNotFound", () =>
+        Effect.sync(() => table.releaseRun(given.task.id))
+      )
+      if (begun !== undefined) return begun
+    }
     const line = actor.found === undefined ? "sent" : "found"
     const head = yield* firstUnfinished(host, actor)
     if (head === undefined) {

@@ -6,20 +6,26 @@ import type { Address, Tenant } from "../../../src/Ids.ts"
 import { actorKey } from "../../../src/Ids.ts"
 import { AgentMemories } from "../../../services/AgentMemory.ts"
 import type { RunHead } from "../../../services/RunJournal.ts"
-import { drainRun } from "../loop/RunWakeup.ts"
+import { drainRun, wakeRun } from "../loop/RunWakeup.ts"
 import { reportFailedExit } from "../tool/Faults.ts"
 import { makeActor, notifyMail, supervise, wakeIfBehind } from "./Actor.ts"
 import type { Actor } from "./Actor.ts"
 import type { ActorHost } from "./ActorHost.ts"
+import type { HeldTask } from "./HeldDispatches.ts"
 
 /** Wakes the actor of an address, or starts it, with its first run if that was just found. */
 export type WakeActor = (tenant: Tenant, address: Address, found?: RunHead) => void
 
+/** Has the actor of its address begin the run of a task whose dispatch this process holds. */
+export type BeginTask = (held: HeldTask) => void
+
 export const make = Effect.fnUntraced(function* (host: ActorHost) {
-  const { config, hosting, loop, owner, table } = host
+  const { config, dispatches, hosting, loop, owner, table } = host
   const memories = yield* AgentMemories
   const fibers = yield* FiberMap.make<string, void, never>()
   const fork = yield* FiberMap.runtime(fibers)<never>()
+
+  const giveBack = ({ dispatch }: HeldTask) => host.background(dispatches.giveBack(dispatch.claim))
 
   const start = (actor: Actor): void => {
     table.add(actor)
@@ -34,6 +40,7 @@ export const make = Effect.fnUntraced(function* (host: ActorHost) {
     )
     fork(actor.key, life).addObserver((exit) => {
       table.remove(actor, undefined)
+      if (actor.given !== undefined) giveBack(actor.given)
       reportFailedExit(loop.report, "an actor broke", exit, {
         address: actor.key,
         run_id: actor.run
@@ -46,9 +53,22 @@ export const make = Effect.fnUntraced(function* (host: ActorHost) {
     if (!hosting.has(address)) return
     const present = table.actorOf(actorKey(tenant, address))
     if (present === undefined) {
-      if (!table.isDraining) start(makeActor(tenant, address, found))
+      if (!table.isDraining) start(makeActor(tenant, address, { found }))
     } else if (found === undefined) notifyMail(present)
     else wakeIfBehind(present, found)
+  }
+
+  const begin: BeginTask = (held) => {
+    const { address, tenant } = held.task
+    const present = table.actorOf(actorKey(tenant, address))
+    if (present === undefined && !table.isDraining) {
+      start(makeActor(tenant, address, { given: held }))
+    } else if (present !== undefined && present.given === undefined) {
+      present.given = held
+      // No run of the address is open: one that the actor has in hand has ended elsewhere, or is just ending.
+      if (present.run !== undefined) wakeRun(present.wakeup)
+      notifyMail(present)
+    } else giveBack(held)
   }
 
   /** Ends what is in flight within `drain_ms`, interrupts the rest, and lets other processes have the runs at once. */
@@ -59,9 +79,10 @@ export const make = Effect.fnUntraced(function* (host: ActorHost) {
     }
     return Effect.timeoutOption(FiberMap.awaitEmpty(fibers), config.drain_ms).pipe(
       Effect.andThen(FiberMap.clear(fibers)),
+      Effect.andThen(dispatches.giveBackAll),
       Effect.andThen(Effect.ignore(loop.journal.release(owner)))
     )
   })
 
-  return { wake, stop }
+  return { begin, wake, stop }
 })

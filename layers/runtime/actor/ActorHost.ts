@@ -5,6 +5,7 @@ import { Clock, Effect, FiberSet } from "effect"
 import { Digest, SecureRandom } from "effect/crypto"
 import { AgentDirectory } from "../../../services/AgentDirectory.ts"
 import { ModelGateway } from "../../../services/ModelGateway.ts"
+import { Outbox } from "../../../services/Outbox.ts"
 import { PriceBook } from "../../../services/PriceBook.ts"
 import { RunJournal } from "../../../services/RunJournal.ts"
 import { TaskStore } from "../../../services/TaskStore.ts"
@@ -23,6 +24,7 @@ import * as Deadlines from "../tool/Deadlines.ts"
 import { makeFaultReporter } from "../tool/Faults.ts"
 import * as GovernedInvoker from "../tool/GovernedInvoker.ts"
 import { ActorTable } from "./ActorTable.ts"
+import * as HeldDispatches from "./HeldDispatches.ts"
 import * as Hosting from "./Hosting.ts"
 import { RunLoading } from "./RunLoading.ts"
 import { RuntimeConfig } from "./RuntimeConfig.ts"
@@ -39,6 +41,7 @@ export interface ActorHost {
   readonly feed: Feed
   readonly onDurable: OnDurable
   readonly questions: OpenQuestions["Service"]
+  readonly dispatches: HeldDispatches.HeldDispatches
   /** Bounds the runs that are loaded from the journal at the same time. */
   readonly loading: RunLoading
   /** Runs something beside the actors, for as long as the runtime lives. */
@@ -55,16 +58,19 @@ export const make = Effect.gen(function* () {
   const report = yield* makeFaultReporter
   const deadlines = yield* Deadlines.make
   const { invoker, policy_version } = yield* GovernedInvoker.make(deadlines)
+  const owner = yield* random.uuidV4()
+  const table = new ActorTable(questions)
   const host: ActorHost = {
-    owner: yield* random.uuidV4(),
+    owner,
     config,
-    table: new ActorTable(questions),
+    table,
     hosting: Hosting.make(directory),
     directoryFor: RoleDirectory.make(directory),
     tasks: yield* TaskStore,
     feed: new Feed(),
     onDurable: yield* makeOnDurable(clock, report),
     questions,
+    dispatches: HeldDispatches.make(yield* Outbox, owner, config.lease_ms, () => table.isDraining),
     loading: new RunLoading(config.rehydrate_max),
     background: yield* FiberSet.makeRuntime<never, void, never>(),
     loop: {

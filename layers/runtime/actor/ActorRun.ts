@@ -8,6 +8,7 @@ import type { Context } from "effect"
 import type { Past } from "../../../src/conversation/Compaction.ts"
 import { no_past } from "../../../src/conversation/Compaction.ts"
 import { utf16Units } from "../../../src/conversation/PromptSize.ts"
+import type { AgentTask } from "../../../src/delivery/AgentTask.ts"
 import type { RunId } from "../../../src/Ids.ts"
 import { foldWhole } from "../../../src/run/Quarantine.ts"
 import type { RunEvent, RunStopping } from "../../../src/run/RunEvent.ts"
@@ -15,18 +16,22 @@ import type { RunState } from "../../../src/run/RunState.ts"
 import type { AgentMemory } from "../../../services/AgentMemory.ts"
 import type { ResolvedAgent } from "../../../services/AgentDirectory.ts"
 import type { Claim, RunHead } from "../../../services/RunJournal.ts"
+import { dispatched_topic } from "../../../services/TaskStore.ts"
 import * as OpenQuestions from "../desk/OpenQuestions.ts"
 import type { ChannelKey } from "../loop/Feed.ts"
 import { channelKey } from "../loop/Feed.ts"
 import type { LoopServices } from "../loop/LoopServices.ts"
 import { run as runLoop } from "../loop/RunLoop.ts"
 import { WorkedTime } from "../loop/WallClockLimit.ts"
+import { countDelivered } from "../relay/DeliveryOutcome.ts"
+import { acceptedOf } from "./Acceptance.ts"
 import type { Actor } from "./Actor.ts"
 import { failIfUnfoldable } from "./ActorCrash.ts"
 import type { ActorHost } from "./ActorHost.ts"
+import type { HeldTask } from "./HeldDispatches.ts"
 import { cutOf, loadPast, withChapter } from "./History.ts"
 import type { Line } from "./RunLoading.ts"
-import { traceRun } from "./RunSpans.ts"
+import { begun_length, traceRun } from "./RunSpans.ts"
 
 /** A claimed run of which nothing is in flight: it was claimed just now, or it waits for people. */
 export interface HeldRun {
@@ -61,29 +66,34 @@ const pastOf = (host: ActorHost, actor: Actor, { ordinal, ...head }: RunHead, cl
 const wakeWatchers = ({ feed }: ActorHost, channel: ChannelKey) =>
   Effect.sync(() => feed.wake(channel))
 
-/** Claims a run and loads it. Fails with FencedOff where another process has claimed it since it was found. */
-export const claimRun = Effect.fnUntraced(function* (
+type Taken = Pick<AgentTask, "tenant" | "conversation" | "ordinal"> & { readonly run: RunId }
+
+/** The actor has the run in hand from here on; `length` is that of its journal once it is claimed. */
+const take = (
   host: ActorHost,
   actor: Actor,
-  head: RunHead,
-  line: Line
-) {
-  const { loading, loop, owner, table } = host
-  const { run_id: run } = head
+  { conversation, ordinal, run, tenant }: Taken,
+  length: number
+) => {
   // A wakeup from here on is kept for the loop that is about to begin: the run may be amended between claim and loop.
   actor.wakeup.pending = false
-  // With the event of the claim. A sweep that finds the run meanwhile has nothing to add, unless it was amended since.
-  actor.wakeup.seenLength = head.length + 1
-  table.takeRun(actor, run)
+  // A sweep that finds the run meanwhile has nothing to add, unless it was amended since.
+  actor.wakeup.seenLength = length
+  host.table.takeRun(actor, run)
+  const channel = channelKey(tenant, conversation)
+  host.feed.follow(channel, run, ordinal)
+  return channel
+}
+
+/** The run as it was claimed, folded. */
+const heldRun = Effect.fnUntraced(function* (
+  host: ActorHost,
+  head: RunHead,
+  claim: Claim,
+  past: Past
+) {
+  const { run_id: run } = head
   const channel = channelKey(head.tenant, head.conversation)
-  host.feed.follow(channel, run, head.ordinal)
-  const loaded = Effect.gen(function* () {
-    const claim = yield* loop.journal.claim(run, owner, head.epoch)
-    return { claim, past: yield* pastOf(host, actor, head, claim) }
-  })
-  const { claim, past } = yield* loading
-    .within(line, loaded)
-    .pipe(Effect.onError(() => wakeWatchers(host, channel)))
   const worked = new WorkedTime()
   const folded = foldWhole(run, claim.entries, claim.head.length, worked.pass.bind(worked))
   if (Result.isFailure(folded)) {
@@ -96,6 +106,63 @@ export const claimRun = Effect.fnUntraced(function* (
   const { last: last_append_at, worked_ms } = worked
   const held: HeldRun = { head, state: folded.success, worked_ms, last_append_at, past }
   return held
+})
+
+/** Claims a run and loads it. Fails with FencedOff where another process has claimed it since it was found. */
+export const claimRun = Effect.fnUntraced(function* (
+  host: ActorHost,
+  actor: Actor,
+  head: RunHead,
+  line: Line
+) {
+  const { loading, loop, owner } = host
+  // With the event of the claim.
+  const channel = take(host, actor, { ...head, run: head.run_id }, head.length + 1)
+  const loaded = Effect.gen(function* () {
+    const claim = yield* loop.journal.claim(head.run_id, owner, head.epoch)
+    return { claim, past: yield* pastOf(host, actor, head, claim) }
+  })
+  const { claim, past } = yield* loading
+    .within(line, loaded)
+    .pipe(Effect.onError(() => wakeWatchers(host, channel)))
+  return yield* heldRun(host, head, claim, past)
+})
+
+/**
+ * Begins the run of the task that the actor was given. Undefined: the dispatch is not held any more, or a command began the
+ * run first; then it is found like every other run. Where the journal fails the actor has the task still, and tries it again.
+ */
+export const beginGiven = Effect.fnUntraced(function* (
+  host: ActorHost,
+  actor: Actor,
+  { dispatch, task }: HeldTask
+) {
+  const { dispatches, loading, loop, owner, table } = host
+  actor.state = "running"
+  actor.run = task.id
+  const channel = take(host, actor, { ...task, run: task.id }, begun_length)
+  const beginning = {
+    run: task.id,
+    ordinal: task.ordinal,
+    accepted: acceptedOf(host, task),
+    dispatch
+  }
+  const claim = yield* loop.journal
+    .begin(beginning, owner)
+    .pipe(Effect.onError(() => wakeWatchers(host, channel)))
+  actor.given = undefined
+  dispatches.settle(dispatch.claim)
+  if (claim === undefined) {
+    table.releaseRun(task.id)
+    yield* wakeWatchers(host, channel)
+    return undefined
+  }
+  yield* countDelivered(dispatched_topic)
+  // What it needs is hosted here: that is what it was accepted with.
+  const past = yield* loading
+    .within("sent", pastOf(host, actor, claim.head, claim))
+    .pipe(Effect.onError(() => wakeWatchers(host, channel)))
+  return yield* heldRun(host, claim.head, claim, past)
 })
 
 /** Is the run to fail, because its agent is not what it was accepted with? */

@@ -1,9 +1,12 @@
 /**
  * How messages and commands enter. A message is durable when `send` returns: `TaskStore.accept` has written its task and
- * the outbox row that dispatches it. The relay calls `deliver` with that row, which begins the run in the journal and
- * wakes the actor of its address. A cancel and a settlement amend the run's journal, and are durable when they return.
+ * the outbox row that dispatches it. Where nothing else of the address waits, this process holds that row, and the actor of
+ * the address begins the run (`HeldDispatches.ts`). Otherwise, and where that process dies first, a relay calls `deliver`
+ * with the row, which begins the run in the journal and wakes the actor. A cancel and a settlement amend the run's journal,
+ * and are durable when they return.
  */
-import { Effect } from "effect"
+import { Effect, Exit } from "effect"
+import type { Cause } from "effect"
 import { Digest, SecureRandom } from "effect/crypto"
 import { AgentNotFound } from "../../../src/agent/AgentSpec.ts"
 import { initiatorOf, message_bytes_max } from "../../../src/conversation/Conversation.ts"
@@ -17,11 +20,12 @@ import type { Settlement } from "../../../src/run/RunCommand.ts"
 import type { Message } from "../../../services/AgentRuntime.ts"
 import { ShuttingDown } from "../../../services/AgentRuntime.ts"
 import { StoreError } from "../../../services/StoreError.ts"
+import type { Accepted, NewTask } from "../../../services/TaskStore.ts"
 import { amend } from "../desk/Observers.ts"
 import { channelKey } from "../loop/Feed.ts"
 import { digestOf } from "../tool/CallDigests.ts"
 import { beginRun, onBegunRun, supersedeEarlier } from "./Acceptance.ts"
-import type { WakeActor } from "./ActorFibers.ts"
+import type { BeginTask, WakeActor } from "./ActorFibers.ts"
 import type { ActorHost } from "./ActorHost.ts"
 import { traceOfSender } from "./RunSpans.ts"
 
@@ -31,20 +35,61 @@ const encoder = new TextEncoder()
 const isTooLarge = (text: string): boolean =>
   text.length * 3 > message_bytes_max && encoder.encode(text).length > message_bytes_max
 
-export const make = Effect.fnUntraced(function* (host: ActorHost, wake: WakeActor) {
+/** Was the task refused, and nothing written? */
+const isRefused = (cause: Cause.Cause<{ readonly _tag: string }>): boolean =>
+  cause.reasons.every((reason) => reason._tag === "Fail" && reason.error._tag !== "StoreError")
+
+/**
+ * Accepts a task under a claim of this process. Where that holds the dispatch its run begins here, at once; otherwise a relay
+ * delivers it. Where it is not known what became of the acceptance, what the claim may hold is given back.
+ */
+const accepting =
+  ({ background, dispatches, tasks }: ActorHost, begin: BeginTask) =>
+  (task: Omit<NewTask, "claim">) =>
+    Effect.suspend(() => {
+      const claim = dispatches.claim()
+      return Effect.onExit(tasks.accept({ ...task, claim }), (exit) =>
+        Effect.sync(() => {
+          if (Exit.isSuccess(exit) && exit.value.held === true) {
+            const dispatch = { id: task.message_id, claim: claim.owner }
+            begin({ task: exit.value.task, dispatch })
+          } else if (Exit.isSuccess(exit) || isRefused(exit.cause)) dispatches.settle(claim.owner)
+          else background(dispatches.giveBack(claim.owner))
+        })
+      )
+    }).pipe(Effect.map(({ created, task }): Accepted => ({ created, task })))
+
+interface Ids {
+  readonly digest: Digest.Digest["Service"]
+  readonly random: SecureRandom.SecureRandom["Service"]
+}
+
+/** A new id; with an idempotency key always the same, so that a retry finds what the first try accepted. */
+const newConversation = (
+  { digest, random }: Ids,
+  tenant: Tenant,
+  idempotency_key: string | undefined
+) =>
+  Effect.map(
+    idempotency_key === undefined
+      ? random.uuidV7()
+      : Effect.map(digestOf(digest, { tenant, idempotency_key }), (hex) => hex.slice(0, 32)),
+    (id) => ConversationId.make(id)
+  )
+
+/** How actors are started. */
+interface Actors {
+  readonly begin: BeginTask
+  readonly wake: WakeActor
+}
+
+export const make = Effect.fnUntraced(function* (host: ActorHost, { begin, wake }: Actors) {
   const { feed, hosting, loop, table, tasks, onDurable } = host
   const { directory, journal } = loop
   const digest = yield* Digest.Digest
   const random = yield* SecureRandom.SecureRandom
 
-  /** A new id; with an idempotency key always the same, so that a retry finds what the first try accepted. */
-  const newConversation = (tenant: Tenant, idempotency_key: string | undefined) =>
-    Effect.map(
-      idempotency_key === undefined
-        ? random.uuidV7()
-        : Effect.map(digestOf(digest, { tenant, idempotency_key }), (hex) => hex.slice(0, 32)),
-      (id) => ConversationId.make(id)
-    )
+  const accept = accepting(host, begin)
 
   const send = Effect.fn("AgentRuntime.send", { kind: "producer" })(function* (
     message: Message,
@@ -59,8 +104,9 @@ export const make = Effect.fnUntraced(function* (host: ActorHost, wake: WakeActo
     }
     if (isTooLarge(text)) return yield* new MessageTooLarge({ bytes_max: message_bytes_max })
     const conversation =
-      message.conversation ?? (yield* newConversation(by.tenant, idempotency_key))
-    return yield* tasks.accept({
+      message.conversation ??
+      (yield* newConversation({ digest, random }, by.tenant, idempotency_key))
+    return yield* accept({
       id: RunId.make(yield* random.uuidV7()),
       tenant: by.tenant,
       address: { agent: agent.spec.name, key: conversation },

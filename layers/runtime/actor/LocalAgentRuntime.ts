@@ -16,6 +16,7 @@ import type { AgentMemories } from "../../../services/AgentMemory.ts"
 import { AgentRuntime } from "../../../services/AgentRuntime.ts"
 import { ApprovalDesk } from "../../../services/ApprovalDesk.ts"
 import type { ModelGateway } from "../../../services/ModelGateway.ts"
+import type { Outbox } from "../../../services/Outbox.ts"
 import { Owners } from "../../../services/Owners.ts"
 import type { JournalError, RunJournal } from "../../../services/RunJournal.ts"
 import { TaskDispatch } from "../../../services/TaskDispatch.ts"
@@ -33,8 +34,8 @@ const make = Effect.gen(function* () {
   const host = yield* ActorHost.make
   const { config, feed, hosting, loop, table, tasks } = host
   const { deadlines, journal } = loop
-  const { stop, wake } = yield* ActorFibers.make(host)
-  const { deliver, interrupt, send, settle } = yield* Ingress.make(host, wake)
+  const { begin, stop, wake } = yield* ActorFibers.make(host)
+  const { deliver, interrupt, send, settle } = yield* Ingress.make(host, { begin, wake })
   const watched = { journal, tasks, deadlines, feed, watch_ms: config.watch_ms }
   yield* journal.committed(feed.listener)
   yield* Recovery.start({ host, wake, stop, desk: yield* ApprovalDesk, owners: yield* Owners })
@@ -62,6 +63,7 @@ export const layer: Layer.Layer<
   | Digest.Digest
   | ModelGateway
   | OpenQuestions
+  | Outbox
   | RunJournal
   | SecureRandom.SecureRandom
   | TaskStore

@@ -13,6 +13,8 @@ import type { RunJournal } from "../../../services/RunJournal.ts"
 
 /** Entries that are searched for answered questions; of a longer run only the first so many. */
 const entries_max = 10_000
+/** Events of a run that was accepted and claimed, and has done nothing. */
+export const begun_length = 2
 
 interface Wait {
   readonly name: string
@@ -108,7 +110,7 @@ export const traceOfSender = (random: SecureRandom.SecureRandom["Service"]) =>
 export const traceRun = <A, E, R>(
   journal: RunJournal["Service"],
   run: RunId,
-  { accepted }: RunState,
+  { accepted, length }: RunState,
   going: Effect.Effect<A, E, R>
 ): Effect.Effect<A, E, R> =>
   Effect.withFiber((fiber) => {
@@ -129,8 +131,8 @@ export const traceRun = <A, E, R>(
       for (const wait of answeredWaits(entries)) recordWait(tracer, leg, run, wait)
     })
     return Effect.withSpan(
-      // A failure to read the waits does not fail the run.
-      Effect.andThen(Effect.ignore(waited), going),
+      // A failure to read the waits does not fail the run. One that has just begun has none.
+      length <= begun_length ? going : Effect.andThen(Effect.ignore(waited), going),
       `invoke_agent ${address.agent}`,
       {
         kind: "internal",

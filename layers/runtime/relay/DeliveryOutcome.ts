@@ -31,6 +31,9 @@ const dead_total = totalMetric("troupe_outbox_dead_total", "Messages that became
 const count = (metric: Metric.Counter<number>, topic: string): Effect.Effect<void> =>
   Metric.update(Metric.withAttributes(metric, { topic }), 1)
 
+/** Counts a message of the topic as delivered: also one that was delivered without a relay. */
+export const countDelivered = (topic: string): Effect.Effect<void> => count(delivered_total, topic)
+
 interface Failure {
   readonly error: string
   /** No other try can succeed. */
@@ -102,7 +105,7 @@ export const makeDeliveryOutcomes = (
   ) {
     const { attempts, id, tenant, topic } = message
     if (Exit.isSuccess(exit)) {
-      if (yield* written(message, outbox.delivered(id, owner))) yield* count(delivered_total, topic)
+      if (yield* written(message, outbox.delivered(id, owner))) yield* countDelivered(topic)
       return
     }
     const now = yield* Clock.currentTimeMillis

@@ -29,6 +29,7 @@ import type { EncodedAppend } from "./AppendStatement.ts"
 import * as AuditedRuns from "./AuditedRuns.ts"
 import { CommitListeners } from "./CommittedEntries.ts"
 import * as GroupCommit from "./GroupCommit.ts"
+import * as RunBeginnings from "./RunBeginnings.ts"
 import * as RunClaims from "./RunClaims.ts"
 import * as QuarantineRows from "./QuarantineRows.ts"
 import * as RunLeases from "./RunLeases.ts"
@@ -301,6 +302,7 @@ const make = Effect.gen(function* () {
   })
   return RunJournal.of({
     create: creating(sql, listeners),
+    begin: yield* RunBeginnings.make(sql, listeners),
     claim: (run, owner, seen) => marking(claim(run, owner, seen)),
     append: yield* appending(sql, listeners),
     transact: transacting(sql, listeners, yield* Semaphore.make(bodies_max)),

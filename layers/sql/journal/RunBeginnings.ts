@@ -1,0 +1,148 @@
+/**
+ * Runs that the process begins which accepted their tasks, several in one statement: created, claimed, and their dispatches
+ * removed from the outbox. Private to this room.
+ */
+import { Clock, Context, Effect, Schema } from "effect"
+import type { Scope } from "effect"
+import type { SqlClient } from "effect/sql"
+import type { Beginning, Claim, RunJournal } from "../../../services/RunJournal.ts"
+import { JournalError } from "../../../services/RunJournal.ts"
+import { canonical } from "../../../src/Canonical.ts"
+import { addressKey } from "../../../src/Ids.ts"
+import type { RunEvent } from "../../../src/run/RunEvent.ts"
+import { journalRowDecoder } from "../engine/DecodedRows.ts"
+import { inTransaction, orJournalError } from "../engine/SqlFailure.ts"
+import type { CommitListeners, Stored } from "./CommittedEntries.ts"
+import type { Item } from "./GroupCommit.ts"
+import * as GroupCommit from "./GroupCommit.ts"
+
+/** A run that waits to be begun, with the texts of its two events. */
+interface Wanted extends Item {
+  readonly beginning: Beginning
+  readonly owner: string
+  /** ms since 1970. */
+  readonly at: number
+  readonly claimed: RunEvent
+  readonly texts: readonly [accepted: string, claimed: string]
+}
+
+const decodeRows = journalRowDecoder(
+  Schema.Struct({ place: Schema.Int, begun: Schema.Boolean }),
+  "begun runs"
+)
+
+/** Runs of one statement, and the characters of their events. */
+const batch_max = 128
+const batch_size_max = 8_000_000
+/** Runs that may wait: one an actor. */
+const queue_max = 100_000
+
+// Times as text: arrays of numbers beyond int4 are not encoded alike by the two engines.
+const statement = `SELECT place, begun FROM troupe.begin_runs($1::text[], $2::text[], $3::text[], $4::text[], $5::text[],
+  $6::text[], $7::text[], $8::int4[], $9::text[], $10::text[], $11::text[], $12::text[], $13::text[], $14)`
+
+const columnsOf = (batch: ReadonlyArray<Wanted>, waits: boolean): ReadonlyArray<unknown> => {
+  const runs = batch.map(({ beginning }) => beginning)
+  return [
+    runs.map(({ run }) => run),
+    runs.map(({ dispatch }) => dispatch.id),
+    runs.map(({ dispatch }) => dispatch.claim),
+    runs.map(({ accepted }) => accepted.tenant),
+    runs.map(({ accepted }) => accepted.address.agent),
+    runs.map(({ accepted }) => accepted.address.key),
+    runs.map(({ accepted }) => accepted.conversation),
+    runs.map(({ ordinal }) => ordinal),
+    batch.map(({ owner }) => owner),
+    batch.map(({ at }) => String(at)),
+    batch.map(({ texts }) => texts[0]),
+    batch.map(({ texts }) => texts[1]),
+    runs.map(({ accepted }) => addressKey(accepted.address)),
+    waits
+  ]
+}
+
+/** Whether each run was begun; undefined where another transaction held the key of its dispatch. */
+const beginAll = (sql: SqlClient.SqlClient, batch: ReadonlyArray<Wanted>, waits: boolean) =>
+  Effect.map(
+    Effect.flatMap(sql.unsafe(statement, columnsOf(batch, waits)), decodeRows),
+    (rows): ReadonlyArray<boolean | undefined> => {
+      const answers = new Map(rows.map(({ begun, place }) => [place, begun]))
+      return batch.map((_, i) => answers.get(i + 1))
+    }
+  )
+
+/** The run as it was written. */
+const claimOf = ({ at, beginning, claimed, owner }: Wanted): Claim => {
+  const { accepted, ordinal, run } = beginning
+  const { address, conversation, tenant } = accepted
+  const events: ReadonlyArray<RunEvent> = [accepted, claimed]
+  return {
+    head: {
+      run_id: run,
+      tenant,
+      address,
+      conversation,
+      ordinal,
+      status: "processing",
+      epoch: 1,
+      length: events.length,
+      created_at: at,
+      owner,
+      parkable: false
+    },
+    entries: events.map((event, seq) => ({ seq, at, event }))
+  }
+}
+
+const storedOf = ({ at, beginning: { run }, texts }: Wanted): Stored => ({
+  run,
+  from: 0,
+  at,
+  events: [
+    { type: "RunAccepted", payload: texts[0] },
+    { type: "RunClaimed", payload: texts[1] }
+  ]
+})
+
+const wantedOf = (beginning: Beginning, owner: string, at: number) =>
+  Effect.try({
+    try: (): Wanted => {
+      const claimed: RunEvent = { _tag: "RunClaimed", epoch: 1, owner }
+      const texts = [canonical(beginning.accepted), canonical(claimed)] as const
+      return { lane: beginning.run, size: texts[0].length, beginning, owner, at, claimed, texts }
+    },
+    catch: () => new JournalError({ message: "an event that is not JSON", lost: false })
+  })
+
+/** Begins a run: in the ambient transaction, if there is one, otherwise with those of other addresses. */
+export const make = Effect.fnUntraced(function* (
+  sql: SqlClient.SqlClient,
+  listeners: CommitListeners
+): Effect.fn.Return<RunJournal["Service"]["begin"], never, Scope.Scope> {
+  const together = yield* GroupCommit.make({
+    commit: (batch: ReadonlyArray<Wanted>) =>
+      Effect.mapError(beginAll(sql, batch, false), orJournalError),
+    batch_max,
+    batch_size_max,
+    queue_max,
+    overflow: () => new JournalError({ message: "too many runs wait to begin", lost: false })
+  })
+  /** Waits for the transaction that holds the key. */
+  const alone = (wanted: Wanted, isWithin: boolean) => {
+    const one = beginAll(sql, [wanted], true)
+    return Effect.mapBoth(isWithin ? inTransaction(sql)(one) : one, {
+      onFailure: orJournalError,
+      onSuccess: ([begun]) => begun === true
+    })
+  }
+  return Effect.fn("RunJournal.begin")(function* (beginning: Beginning, owner: string) {
+    const wanted = yield* wantedOf(beginning, owner, yield* Clock.currentTimeMillis)
+    const { context } = yield* Effect.fiber
+    const isWithin = Context.getOrUndefined(context, sql.transactionService) !== undefined
+    const begun =
+      (isWithin ? undefined : yield* together(wanted)) ?? (yield* alone(wanted, isWithin))
+    if (!begun) return undefined
+    yield* sql.afterCommit(Effect.sync(() => listeners.tell(storedOf(wanted))))
+    return claimOf(wanted)
+  })
+})
