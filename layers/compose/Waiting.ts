@@ -260,7 +260,8 @@ export const watchFeed = (given: string, after: Cursor | undefined, who: Princip
       const by = yield* Entries.entitled(who, "follow")
       const id = yield* Entries.conversationId(given, "conversation")
       const agents = yield* AgentRuntime
-      const missing = new ConversationNotFound({ id })
+      // Made only where it is given: most of what an error costs is its stack (bench row `send`).
+      const missing = Effect.suspend(() => new ConversationNotFound({ id }))
       const found = yield* ConversationStore.use((store) => store.get(by.tenant, id))
       if (found !== undefined) {
         if (!isOpenTo(by, "follow", found.begun_by)) return yield* missing
@@ -268,9 +269,7 @@ export const watchFeed = (given: string, after: Cursor | undefined, who: Princip
         return shownTo(by, agents.watch(id, after ?? { ordinal: 0, seq: -1 }, by))
       }
       if (!isRunId(id)) return yield* missing
-      const task = yield* Effect.catchTag(placeOf(id, by), "RunNotFound", () =>
-        Effect.fail(missing)
-      )
+      const task = yield* Effect.catchTag(placeOf(id, by), "RunNotFound", () => missing)
       const from = yield* Entries.cursor(after ?? { ordinal: task.ordinal, seq: -1 }, "after")
       return shownTo(by, ofRun(agents.watch(task.conversation, from, by), task, from))
     })

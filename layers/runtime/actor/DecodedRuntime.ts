@@ -26,17 +26,20 @@ interface Services {
 
 const actorsLimit = Entries.limitUpTo(100_000)
 
-/** Fails with `missing` for a customer that did not send the task's message. */
+/**
+ * Fails with `missing` for a customer that did not send the task's message. The error is made only then: most of what it
+ * costs is its stack (bench row `send`).
+ */
 const failUnlessSender = Effect.fnUntraced(function* <E>(
   by: Principal,
   right: RightName,
   task: Effect.Effect<AgentTask | undefined, StoreError>,
-  missing: E
+  missing: () => E
 ) {
   if (!isLimitedToOwn(by, right)) return
   const found = yield* task
   const isTheirs = found?.tenant === by.tenant && isOpenTo(by, right, found.by)
-  if (!isTheirs) return yield* Effect.fail(missing)
+  if (!isTheirs) return yield* Effect.fail(missing())
 })
 
 /** Fails for a customer that did not begin the conversation, which is to have sent its first message. */
@@ -47,12 +50,12 @@ const failIfNotBegunBy = (
   id: ConversationId
 ) => {
   const first = Effect.map(tasks.ofConversation(by.tenant, id, 0, 1), ([task]) => task)
-  return failUnlessSender(by, right, first, new ConversationNotFound({ id }))
+  return failUnlessSender(by, right, first, () => new ConversationNotFound({ id }))
 }
 
 /** Fails for a customer that did not send the run's message. */
 const failIfNotSentBy = ({ tasks }: Services, by: Principal, right: RightName, run_id: RunId) =>
-  failUnlessSender(by, right, tasks.get(run_id), new RunNotFound({ run_id }))
+  failUnlessSender(by, right, tasks.get(run_id), () => new RunNotFound({ run_id }))
 
 /** Was the message of the run accepted? Then it is a run without calls, also before it has begun. */
 const isAccepted = ({ tasks }: Services, by: Principal, run: RunId) =>
