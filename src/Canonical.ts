@@ -59,7 +59,7 @@ export const canonical = (value: unknown): string => {
 export const copyJson = <A extends Json>(value: A): A => {
   if (typeof value !== "object" || value === null) return value
   if (Array.isArray(value)) return value.map((item: Json) => copyJson(item)) as never
-  // A spread copies every member, `__proto__` included, and is faster than assigning them one by one.
+  // A spread copies every member, `__proto__` included, and is faster than assigning them one by one (bench row `step`).
   const copy: Record<string, Json> = { ...(value as Record<string, Json>) }
   for (const name in copy) {
     const member = copy[name]

@@ -356,6 +356,25 @@ describe("architecture", () => {
     assert.deepEqual(long, [])
   })
 
+  it("names only rows of the bench that there are", () => {
+    const rows = new Set(
+      [...everything.get("scripts/bench/Rows.ts")!.matchAll(/^  "?([\w-]+)"?: \(\)/gm)].map(
+        ([, row]) => row!
+      )
+    )
+    assert.isAtLeast(rows.size, 10)
+    const named = [...house].flatMap(([path, text]) =>
+      [...text.replaceAll(/\n\s*(?:\*|\/\/)/g, "").matchAll(/\bbench rows? ([^).,;]*)/g)].map(
+        ([, names]) => [path, [...names!.matchAll(/`([^`]*)`/g)].map(([, name]) => name!)] as const
+      )
+    )
+    assert.isAtLeast(named.length, 20)
+    const wrong = named.filter(
+      ([, names]) => names.length === 0 || names.some((name) => !rows.has(name))
+    )
+    assert.deepEqual(wrong, [])
+  })
+
   it("leaves no work marked for later, no silenced check and no skipped test", () => {
     // A letter in brackets keeps these patterns from finding themselves.
     const marks = /\b[T]ODO\b|\b[F]IXME\b|@ts-[i]gnore|@ts-[n]ocheck|\bas [a]ny\b/

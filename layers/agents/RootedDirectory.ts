@@ -67,7 +67,7 @@ const codeOf = (error: unknown): string =>
   error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : ""
 
 /** What the system said, in our words: its own hold paths of this machine. */
-const told = (error: unknown, path: string): PathError => {
+const toPathError = (error: unknown, path: string): PathError => {
   if (error instanceof PathError) return error
   const say = (reason: PathError["reason"], what: string) =>
     new PathError({ reason, message: `${JSON.stringify(path.slice(0, 300))} ${what}` })
@@ -147,7 +147,7 @@ const step = async (from: OpenDirectory, name: string, flags: number, shown: str
   try {
     handle = await fs.open(path, flags | O_NOFOLLOW | O_NONBLOCK)
   } catch (error) {
-    // A link where a directory was wanted is told as "not a directory".
+    // A link where a directory was wanted is reported as "not a directory".
     const found = await fs.lstat(path).catch(() => undefined)
     throw found?.isSymbolicLink() === true
       ? Object.assign(new Error("link"), { code: "ELOOP" })
@@ -265,7 +265,7 @@ export const make = (tool: string, root: string): Effect.Effect<RootedDirectory,
   }).pipe(
     Effect.map((real): RootedDirectory => {
       const trying = <A>(path: string, run: (signal: AbortSignal) => Promise<A>) =>
-        Effect.tryPromise({ try: run, catch: (error) => told(error, path) })
+        Effect.tryPromise({ try: run, catch: (error) => toPathError(error, path) })
       return {
         root: real,
         open: (path) =>

@@ -14,10 +14,10 @@ import {
   sources_max
 } from "../../src/run/ProviderWork.ts"
 
-/** The key under which what a client leaves out is told with the end of an answer. */
+/** The key under which what a client leaves out is given with the end of an answer. */
 export const found_key = "troupe.found"
 
-/** What is told under that key. */
+/** What is given under that key. */
 export interface Found {
   readonly ran?: ReadonlyArray<{
     readonly name: string
@@ -46,7 +46,7 @@ export class ProviderFound {
   private readonly ran: Array<Mutable<ProviderRan>> = []
   private readonly sources = new Map<string, Source>()
 
-  /** A call that the provider ran. One that is told twice is one. */
+  /** A call that the provider ran. One that is reported twice is one. */
   called({
     input,
     toolCallId,
@@ -83,7 +83,7 @@ export class ProviderFound {
   }
 
   /** What a client leaves out and the wire has. */
-  told(found: Found): void {
+  addFound(found: Found): void {
     for (const { arguments: input, name, result } of found.ran ?? []) {
       const toolCallId = `ran_${this.ran.length}`
       this.called({ input, toolCallId, toolName: name })

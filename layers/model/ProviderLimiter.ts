@@ -36,8 +36,8 @@ interface Ticket {
 export interface Permit {
   /** Replaces the estimate by what the provider counted. */
   readonly counted: (tokens: number) => void
-  /** What the provider said of its limits in an answer. */
-  readonly told: (said: RateLimitSaid, now: number) => void
+  /** Takes over the limits that the provider gave in an answer. */
+  readonly setLimits: (said: RateLimitSaid, now: number) => void
 }
 
 const limited = (reason: string, message: string, retry_after_ms?: number) =>
@@ -198,11 +198,11 @@ export class ProviderLimiter {
       counted: (tokens) => {
         this.#tokens += ticket.tokens - tokens
       },
-      told: (said, now) => this.#told(said, now)
+      setLimits: (said, now) => this.#setLimits(said, now)
     }
   }
 
-  #told(said: RateLimitSaid, now: number): void {
+  #setLimits(said: RateLimitSaid, now: number): void {
     // The provider has counted the tokens of requests in flight or will count them; the lower number is the safe one.
     if (said.tokens_left !== undefined && this.#limits.tokens_per_minute > 0) {
       this.#tokens = Math.min(this.#tokens, said.tokens_left)

@@ -28,7 +28,7 @@ interface Services {
   readonly estimate: PromptEstimate | undefined
 }
 
-/** What one turn has cost so far, and where it is told. */
+/** What one turn has cost so far, and where it is reported. */
 interface Progress {
   readonly request: ModelRequest
   readonly sink: (delta: ModelDelta) => void
@@ -96,7 +96,7 @@ const attempt = (services: Services, model: PlannedModel, progress: Progress) =>
       Effect.provideService(AnswerHeard, (headers) => {
         const now = clock.currentTimeMillisUnsafe()
         const limits = rateLimitSaid(headers, now)
-        if (limits !== undefined) permit.told(limits, now)
+        if (limits !== undefined) permit.setLimits(limits, now)
       }),
       Effect.map((turn) => {
         const tokens = countedTokens(turn)

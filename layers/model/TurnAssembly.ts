@@ -160,7 +160,7 @@ export class TurnAssembly {
   private ended(end: End): void {
     this.finish = end
     const found = end.providerMetadata?.[found_key]
-    if (found !== undefined) this.found.told(found as Found)
+    if (found !== undefined) this.found.addFound(found as Found)
     const back = end.providerMetadata?.[message_part_kind]
     if (back !== undefined) {
       this.slots.push({
@@ -235,7 +235,10 @@ export class TurnAssembly {
       : undefined
   }
 
-  /** The turn, or that it did not finish. `step` names calls without an id, `origin` is who gets back what is its own. */
+  /**
+   * The turn, or the error that it did not finish. `step` is in the ids of calls that came without one; `origin` names the
+   * model that alone gets this turn's provider data back.
+   */
   end(step: number, requested: string, madeUp?: RegExp, origin?: string): Turn | ModelError {
     if (this.finish === undefined) return unfinished()
     // A call that was begun and never closed is one that the turn was cut in.

@@ -162,9 +162,9 @@ export const layer = async (
   given: boolean | Telemetry | undefined,
   env: Env
 ): Promise<Layer.Layer<never>> => {
-  const told = exporterVariables(given, env)
-  if (told === undefined) return Layer.empty
-  if (typeof given === "object" && given.sdk !== undefined) return sdk(given.sdk, told)
+  const variables = exporterVariables(given, env)
+  if (variables === undefined) return Layer.empty
+  if (typeof given === "object" && given.sdk !== undefined) return sdk(given.sdk, variables)
   const isGiven = typeof given === "object" && given.endpoint !== undefined
   if (given !== undefined && !isGiven && (await hasGlobal())) {
     const { layerGlobal } = await import("@effect/opentelemetry/OtelTracer")
@@ -172,8 +172,8 @@ export const layer = async (
     // The application's provider takes traces only, so metrics and logs go to the collector.
     const isNamed = exporterVariables(undefined, env) !== undefined
     return isNamed
-      ? Layer.merge(traces, await otlp({ ...told, OTEL_TRACES_EXPORTER: "none" }))
+      ? Layer.merge(traces, await otlp({ ...variables, OTEL_TRACES_EXPORTER: "none" }))
       : traces
   }
-  return otlp(told)
+  return otlp(variables)
 }

@@ -15,7 +15,7 @@ const cause_max = 8_000
 /** Attributes of an event that quote an error. */
 const quotes = (name: string): boolean => name === "effect.cause" || name.startsWith("exception.")
 
-const told = (cause: Cause.Cause<unknown>): Exception => {
+const exceptionOrUnreadable = (cause: Cause.Cause<unknown>): Exception => {
   try {
     return exceptionFrom(cause)
   } catch {
@@ -26,7 +26,7 @@ const told = (cause: Cause.Cause<unknown>): Exception => {
 /** An interruption has no text; other causes become one error whose stack has the chain of causes. */
 const redactedExit = <A, E>(exit: Exit.Exit<A, E>): Exit.Exit<A, unknown> => {
   if (Exit.isSuccess(exit) || Cause.hasInterruptsOnly(exit.cause)) return exit
-  const { message, stacktrace, type } = told(exit.cause)
+  const { message, stacktrace, type } = exceptionOrUnreadable(exit.cause)
   const error = new Error(message)
   error.name = type
   error.stack = stacktrace

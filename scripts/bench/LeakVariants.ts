@@ -122,7 +122,7 @@ const measured = (
       )
     // The first batches are for the compilers and for what is made once.
     for (let n = 0; n < 3; n++) yield* one(n)
-    // So is the first count, which opens what it is told with.
+    // So is the first count, which opens what the heap is counted with.
     yield* count
     const before = yield* count
     for (let n = 0; n < batches; n++) yield* one(n + 3)

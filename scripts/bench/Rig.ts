@@ -56,8 +56,8 @@ export const agent = AgentSpec.make({
 /** Requests are not kept: a model that remembers each would be what is measured. */
 export const model = (script: Script) => ScriptedModelGateway.layer(script, { requests_max: 0 })
 
-/** Facts of completed calls that an observer was told of. */
-export interface Told {
+/** Facts of completed calls that an observer received. */
+export interface Observed {
   calls: number
 }
 
@@ -154,11 +154,11 @@ export const make = Effect.fnUntraced(function* (turn: Model) {
   const clock = yield* Clock.Clock
   const deadlines = yield* Deadlines.make
   const scheduler = yield* LoopScheduler.make(LoopScheduler.loops_per_turn)
-  const told: Told = { calls: 0 }
+  const observed: Observed = { calls: 0 }
   const report = yield* makeFaultReporter
   const host = {
     feed: new Feed(),
-    onDurable: observeCalls([() => void told.calls++], clock, report)
+    onDurable: observeCalls([() => void observed.calls++], clock, report)
   }
   const services = {
     model: Context.get(context, ModelGateway),
@@ -182,7 +182,7 @@ export const make = Effect.fnUntraced(function* (turn: Model) {
   const store = () =>
     Layer.fresh(EphemeralRunJournal.layer.pipe(Layer.provide(EphemeralStore.layer)))
   return {
-    told,
+    observed,
     claimed: (runs: number): Effect.Effect<Claimed> =>
       claimed(runs, services, host).pipe(Effect.provide(store()), Effect.orDie)
   }

@@ -163,9 +163,9 @@ export const inTurn = async <Name extends string>(
       }
     }
     for (const { name, node } of running) {
-      const told = printed<Sample>(node, name)
+      const sample = printed<Sample>(node, name)
       node.send("end")
-      samples[name].push(await told)
+      samples[name].push(await sample)
     }
   }
   return samples

@@ -38,12 +38,12 @@ const loopBatch = async (runs: number, steps: number, calls: number) => {
   const rig = await held(Rig.make((request) => Exit.succeed(turnAt(request.step, steps, calls))))
   return {
     prepare: () => {
-      rig.told.calls = 0
+      rig.observed.calls = 0
       return Effect.runPromise(rig.claimed(runs))
     },
     run: async (claimed: Rig.Claimed) => {
       await Effect.runPromise(Effect.forEach(claimed.claims, claimed.run, { discard: true }))
-      if (rig.told.calls !== runs * steps * calls) throw new Error("a call is missing")
+      if (rig.observed.calls !== runs * steps * calls) throw new Error("a call is missing")
       return runs * steps
     }
   }

@@ -222,7 +222,7 @@ export class Session {
       }
       const { event, seq } = item
       if (place !== undefined) run.ordinal = Number.parseInt(place, 10)
-      if (run.own) this.view.told(event as CustomerEvent)
+      if (run.own) this.view.customerEvent(event as CustomerEvent)
       else this.view.event(event as RunEvent)
       if (event._tag === "RunEnded") {
         return { pause: { how: "ended", status: event.status }, shown: seq + 1 }

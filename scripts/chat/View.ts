@@ -154,8 +154,8 @@ export class View {
     }
   }
 
-  /** The same of what a customer is told. */
-  told(event: CustomerEvent): void {
+  /** The same of what a customer is shown. */
+  customerEvent(event: CustomerEvent): void {
     switch (event._tag) {
       case "ModelTurned":
         return this.#turned({ ...event, finish: event.finish ?? "stop" })

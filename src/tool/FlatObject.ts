@@ -1,6 +1,6 @@
 /**
  * Objects whose members hold no further objects. Their names alone tell whether there is an excess property, at a tenth of the
- * time of `onExcessProperty: "error"`: the row "step" of the bench pays for it.
+ * time of `onExcessProperty: "error"` (bench row `step`).
  */
 
 type JsonSchema = Readonly<Record<string, unknown>>

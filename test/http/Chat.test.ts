@@ -295,10 +295,10 @@ describe("the chat client", () => {
       let out = ""
       const view = new View((text) => (out += text))
       const failed = { _tag: "Failed", error: { message: "There is no order 7." } } as const
-      view.told({ _tag: "CallSettled", outcome: failed })
-      view.told({ _tag: "ApprovalClosed" })
-      view.told({ _tag: "RunStopping", status: "cancelled" })
-      view.told({ _tag: "RunEnded", status: "cancelled", reason: "cancelled", text: "" })
+      view.customerEvent({ _tag: "CallSettled", outcome: failed })
+      view.customerEvent({ _tag: "ApprovalClosed" })
+      view.customerEvent({ _tag: "RunStopping", status: "cancelled" })
+      view.customerEvent({ _tag: "RunEnded", status: "cancelled", reason: "cancelled", text: "" })
       assert.notInclude(out, "undefined")
       assert.include(out, "There is no order 7.")
       assert.include(out, "! cancelled")

@@ -99,7 +99,7 @@ describe("ProviderLimiter", () => {
         now
       )
       assert.deepInclude(said, { requests_left: 0, requests_reset_ms: 62_000 })
-      yield* line.withPermit(0, (permit) => Effect.sync(() => permit.told(said!, now)))
+      yield* line.withPermit(0, (permit) => Effect.sync(() => permit.setLimits(said!, now)))
       const waiter = yield* Effect.forkChild(
         line.withPermit(0, () => Effect.succeed("in")),
         {

@@ -1,6 +1,6 @@
 /** The declarations that both processes share: a read, an idempotent write, and one that is not idempotent. */
 export const look = { namespace: "t", name: "look", side_effects: "read" } as const
-export const again = {
+export const repeatable = {
   namespace: "t",
   name: "again",
   side_effects: "external",
@@ -17,4 +17,4 @@ export const once = {
 /** A write that is not idempotent and has a `reconcile`. */
 export const asked = { ...once, name: "asked" } as const
 
-export const all = [look, again, once]
+export const all = [look, repeatable, once]

@@ -68,7 +68,7 @@ const killed = Effect.fnUntraced(function* (
   }).pipe(Effect.provide(runtime(url, name)))
 })
 
-for (const { name } of [Declared.look, Declared.again]) {
+for (const { name } of [Declared.look, Declared.repeatable]) {
   it.live(
     `SM-30 a worker killed in the body of "${name}" is taken over by another, and the run has one result`,
     () =>

@@ -31,7 +31,7 @@ const warned = (needs: string, capabilities: ReadonlyArray<string>, default_deny
 }
 
 describe("capabilities", () => {
-  it("D4 SG-37 SG-39 a scope with a segment .. is covered by no grant, and dots in other segments are allowed", () => {
+  it("SG-37 SG-39 a scope with a segment .. is covered by no grant, and dots in other segments are allowed", () => {
     const all = ["fs", "fs:*", ...climbing, ...level]
     for (const default_deny of [false, true]) {
       const grants = grantsOf(
@@ -49,7 +49,7 @@ describe("capabilities", () => {
       assert.isFalse(scopeClimbs(each) || uncoveredCapability(wide, [each]) !== undefined)
   })
 
-  it.effect("D4 SG-37 a tool that asks for a scope with a segment .. ends the start", () =>
+  it.effect("SG-37 a tool that asks for a scope with a segment .. ends the start", () =>
     Effect.gen(function* () {
       for (const capability of climbing) {
         const declared = tool(
@@ -70,7 +70,7 @@ describe("capabilities", () => {
   )
 
   it.live(
-    "D4 SG-35 SG-39 a call that asks for a scope with a segment .. never runs, whatever is granted",
+    "SG-35 SG-39 a call that asks for a scope with a segment .. never runs, whatever is granted",
     () => {
       let bodies = 0
       const spied = (made: GovernedTool<never>) => ({
@@ -100,7 +100,7 @@ describe("capabilities", () => {
     }
   )
 
-  it.live("D4 SG-40 SG-41 a start names the grant that would help, if there is one", () =>
+  it.live("SG-40 SG-41 a start names the grant that would help, if there is one", () =>
     Effect.gen(function* () {
       const helps = (yield* warned("fs:x", ["fs:y"], true)).join("\n")
       assert.include(helps, 'needs the capability "fs:x"')

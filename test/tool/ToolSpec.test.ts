@@ -288,7 +288,7 @@ describe("a declaration", () => {
     })
   )
 
-  it.effect("U3 retries a write only with an idempotency key, and a read without one", () =>
+  it.effect("retries a write only with an idempotency key, and a read without one", () =>
     Effect.gen(function* () {
       const retry = { max_attempts: 3 }
       const complete = {

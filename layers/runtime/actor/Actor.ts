@@ -9,7 +9,7 @@
  * A crash is a failure of `runUntilPause`: `handleCrash` (`ActorCrash.ts`) decides whether it is called again, which then
  * starts from the journal.
  *
- * What an actor holds while its run waits is bounded by the bench row "waiting, resident".
+ * What an actor holds while its run waits is bounded by the bench row `waiting`.
  */
 import { Effect } from "effect"
 import type { Context } from "effect"

@@ -30,7 +30,7 @@ export const make = Effect.fnUntraced(function* (host: ActorHost) {
   const start = (actor: Actor): void => {
     table.add(actor)
     // The scope is not in the fiber's context: a context of its own would be most of what a waiting actor holds
-    // (bench row "waiting, resident").
+    // (bench row `waiting`).
     const scope = Scope.makeUnsafe()
     const life = Effect.onExit(
       Effect.flatMap(Scope.provide(memories.get(actor.tenant, actor.address), scope), (memory) =>

@@ -44,7 +44,7 @@ export const awaitsDecision = ({ questions }: ActorHost, { head, state }: HeldRu
   return questions.has(head.run_id)
 }
 
-/** One object per waiting run: it is the deadline and the waiter of the run's wakeup (bench row "waiting, resident"). */
+/** One object per waiting run: it is the deadline and the waiter of the run's wakeup (bench row `waiting`). */
 export class DecisionWait extends Deadline {
   readonly #host: ActorHost
   readonly #actor: Actor

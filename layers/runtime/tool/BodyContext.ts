@@ -7,7 +7,7 @@
  *   them, and the meter of its spending. It is made at the first call and kept with the tool and the actor.
  * - `HandlerContext` is the second argument of the handler, made for each attempt and valid until the attempt ends. It
  *   joins the other two; none of it comes from the model. Members that few handlers read are made when they are read,
- *   so that a call costs one object: the row "step" of the bench pays for it.
+ *   so that a call costs one object (bench row `step`).
  */
 import { Context, Effect, Tracer } from "effect"
 import type { Prices } from "../../../src/cost/PriceTable.ts"

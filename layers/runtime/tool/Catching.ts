@@ -1,6 +1,6 @@
 /**
  * Calls of code from outside that may throw. The one `try` of this room: `Result.try` makes a closure and a result each time,
- * and every turn and every call passes here; the row "step" of the bench pays for it.
+ * and every turn and every call passes here (bench row `step`).
  */
 
 /** The value of `make(a, b)`, or that of `failed` for what it throws. */

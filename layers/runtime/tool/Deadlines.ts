@@ -1,7 +1,7 @@
 /**
  * One timer for every deadline of a runtime. A timer per call costs half a microsecond and an allocation each; almost no
  * call meets its deadline, so an armed deadline is an entry in a heap, and arming and disarming take the logarithm of
- * how many are armed. The rows "step" and "waiting, resident" of the bench pay for it.
+ * how many are armed (bench rows `step` and `waiting`).
  */
 import { Clock, Effect, Latch } from "effect"
 import type { Scope } from "effect"

@@ -1,6 +1,6 @@
 /**
  * The body of a read. It may run again after a crash, so that nothing is journaled before it. A read without a retry policy
- * gives its body to the loop as it is, one object for each call: the row "step" of the bench pays for it.
+ * gives its body to the loop as it is, one object for each call (bench row `step`).
  */
 import type { Clock } from "effect"
 import { Effect, Exit } from "effect"

@@ -55,7 +55,7 @@ const decodeUnhosted = rowDecoder(
 const columns = `t.id, t.tenant, t.agent, t.address_key, t.conversation, t.ordinal, t.status, t.reason, t.message, t.by,
   t.trace_id, t.created_at, r.status AS run_status`
 
-/** Written out, so that the index of runs that are not over serves those that are not. */
+/** The condition for a status. Of a status before the end it repeats `status < 3`, which the index of open runs needs to be used. */
 const ofStatus = (status: NonNullable<RunQuery["status"]>): string => {
   const code = runCode(status)
   if (status === "pending") return `(r.status IS NULL OR r.status = ${code})`
