@@ -1,10 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { Outbox } from "../../services/Outbox.ts"
 import type { ApprovalId } from "../../src/Ids.ts"
-import { CallId, MessageId, RunId, Tenant } from "../../src/Ids.ts"
+import { CallId, RunId } from "../../src/Ids.ts"
 import type { RunEvent } from "../../src/run/RunEvent.ts"
 import * as H from "../runtime/Harness.ts"
+import { deadLetter, letter } from "./DeadLetter.ts"
 import { asks, calls, ends, Script, turns } from "./Script.ts"
 import type { Who } from "./Service.ts"
 import { ask, layer } from "./Service.ts"
@@ -478,25 +478,8 @@ describe("roles and tenants", () => {
   )
 })
 
-const letter = MessageId.make("22222222-2222-4222-8222-222222222222")
-
-const deadLetter = Effect.gen(function* () {
-  const outbox = yield* Outbox
-  yield* outbox.enqueue([
-    {
-      id: letter,
-      tenant: Tenant.make("acme"),
-      key: "order-7",
-      topic: "webhook.deliver",
-      payload: { order: 7 }
-    }
-  ])
-  yield* outbox.claim({ owner: "t", topics: ["webhook.deliver"], limit: 1, lease_ms: 10_000 })
-  yield* outbox.failed(letter, "t", "refused by the receiver", undefined)
-})
-
-describe("agents and dead letters", () => {
-  it.live("agents are listed with the tenant's actors", () =>
+describe("agents", () => {
+  it.live("are listed with the tenant's actors", () =>
     Effect.gen(function* () {
       const { conversation } = yield* say("hello")
       const { json } = yield* ask("/v1/agents", { as: "vera" })
@@ -506,44 +489,6 @@ describe("agents and dead letters", () => {
       )
       assert.strictEqual(json.items[0].actors[0].key, conversation)
       assert.deepStrictEqual(json.items[1].actors, [])
-    }).pipe(Effect.provide(layer))
-  )
-
-  it.live("a dead letter is listed, shown, and replayed once, with who replayed it and why", () =>
-    Effect.gen(function* () {
-      yield* deadLetter
-      const list = yield* ask("/v1/dead-letters?handler_name=webhook.deliver", { as: "vera" })
-      assert.strictEqual(list.json.items.length, 1)
-      const none = yield* ask("/v1/dead-letters?handler_name=other", { as: "vera" })
-      assert.deepStrictEqual(none.json.items, [])
-      const one = yield* ask(`/v1/dead-letters/${letter}`, { as: "vera" })
-      assert.strictEqual(one.json.failures[0].error, "refused by the receiver")
-      assert.strictEqual(
-        (yield* ask(`/v1/dead-letters/${letter}/replay`, { as: "olga", json: { reason: "" } }))
-          .status,
-        400
-      )
-      const json = { reason: "the receiver is back" }
-      const path = `/v1/dead-letters/${letter}/replay`
-      assert.strictEqual((yield* ask(path, { as: "olga", json })).status, 204)
-      const again = yield* ask(path, { as: "olga", json })
-      assert.strictEqual(again.status, 409)
-      assert.strictEqual(again.json.type, "urn:troupe:problem:dead-letter-resolved")
-      const after = yield* ask(`/v1/dead-letters/${letter}`, { as: "vera" })
-      assert.strictEqual(after.json.status, "replayed")
-      assert.strictEqual(after.json.resolved_by, "olga")
-      assert.strictEqual(after.json.resolved_reason, "the receiver is back")
-    }).pipe(Effect.provide(layer))
-  )
-
-  it.live("a dead letter is given up, with who gave it up and why", () =>
-    Effect.gen(function* () {
-      yield* deadLetter
-      const path = `/v1/dead-letters/${letter}/discard`
-      assert.strictEqual((yield* ask(path, { as: "olga", json: { reason: "stale" } })).status, 204)
-      const after = yield* ask(`/v1/dead-letters/${letter}`, { as: "vera" })
-      assert.strictEqual(after.json.status, "discarded")
-      assert.strictEqual(after.json.resolved_reason, "stale")
     }).pipe(Effect.provide(layer))
   )
 })

@@ -1,52 +1,24 @@
 /**
- * How providers cut, filter, refuse, pause and lose a turn, over real HTTP: whole and in pieces of 7 bytes, streamed and not.
+ * How providers cut, filter, refuse and lose a turn, over real HTTP: whole and in pieces of 7 bytes, streamed and not.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { serve, status } from "./ChatServer.ts"
-import type { Answer } from "./ChatServer.ts"
+import {
+  claudeBlock,
+  claudeStart,
+  delta,
+  end,
+  plain,
+  turnOf,
+  turnsOf,
+  whole,
+  claudeEnd
+} from "./WireEvents.ts"
 import { askAt, body, pieces } from "./Wires.ts"
-import type { Asking } from "./Wires.ts"
 import { anthropic, compatible, google, openai, responses } from "./WireTurns.ts"
-import type { Wire } from "./WireTurns.ts"
+import type { Answer } from "./ChatServer.ts"
 
-const plain: Asking = { env: { TROUPE_MODEL_STREAM: "off" } }
-
-const turnOf = (wire: Wire, answers: ReadonlyArray<Answer>, asking?: Asking) =>
-  Effect.gen(function* () {
-    const server = yield* serve(answers)
-    const { deltas, turn } = yield* askAt(wire, server, asking)
-    return { turn, deltas, asked: server.asked }
-  }).pipe(Effect.scoped)
-
-/** The turn of these events, whole and in pieces of 7 bytes, and of the whole answer where there is one. */
-const turnsOf = (wire: Wire, events: ReadonlyArray<object>, whole?: object) =>
-  Effect.gen(function* () {
-    const text = body(wire, events)
-    const one = yield* turnOf(wire, [pieces(text, [text.length])])
-    const many = yield* turnOf(wire, [pieces(text, [7])])
-    assert.deepStrictEqual(many.turn, one.turn)
-    if (whole === undefined) return [one.turn]
-    const other = yield* turnOf(wire, [status(200, whole)], plain)
-    return [one.turn, other.turn]
-  })
-
-const chunk = (choice: object) => ({
-  id: "1",
-  object: "chat.completion.chunk",
-  created: 1,
-  model: "m",
-  choices: [{ index: 0, finish_reason: null, ...choice }]
-})
-const delta = (said: object) => chunk({ delta: said })
-const end = (finish_reason: string) => chunk({ delta: {}, finish_reason })
-const whole = (message: object | undefined, finish_reason: string) => ({
-  id: "1",
-  object: "chat.completion",
-  created: 1,
-  model: "m",
-  choices: [{ index: 0, finish_reason, ...(message === undefined ? {} : { message }) }]
-})
 const asks = (args: string) => ({
   index: 0,
   id: "c",
@@ -56,37 +28,6 @@ const asks = (args: string) => ({
 const saidWhole = (args: string, finish: string) =>
   whole({ role: "assistant", content: null, tool_calls: [asks(args)] }, finish)
 
-const claudeStart = {
-  type: "message_start",
-  message: {
-    id: "msg",
-    type: "message",
-    role: "assistant",
-    model: "claude",
-    content: [],
-    stop_reason: null,
-    stop_sequence: null,
-    usage: { input_tokens: 3, output_tokens: 1 }
-  }
-}
-const claudeBlock = (index: number, content_block: object, ...deltas: ReadonlyArray<object>) => [
-  { type: "content_block_start", index, content_block },
-  ...deltas.map((each) => ({ type: "content_block_delta", index, delta: each })),
-  { type: "content_block_stop", index }
-]
-const claudeEnd = (stop_reason: string) => [
-  {
-    type: "message_delta",
-    delta: { stop_reason, stop_sequence: null },
-    usage: { input_tokens: 3, output_tokens: 9 }
-  },
-  { type: "message_stop" }
-]
-const claudeWhole = (content: ReadonlyArray<object>, stop_reason: string) => ({
-  ...claudeStart.message,
-  content,
-  stop_reason
-})
 const toolUse = { type: "tool_use", id: "c", name: "wipe", input: {} }
 
 const incomplete = {
@@ -390,183 +331,6 @@ describe("a body of another kind than its content type", () => {
       }
       const [turn] = yield* turnsOf(compatible, [said, end("length"), error])
       assert.deepStrictEqual([turn?.text, turn?.finish], ["", "length"])
-    })
-  )
-})
-
-describe("a turn that Anthropic paused", () => {
-  const search = [
-    ...claudeBlock(0, { type: "text", text: "" }, { type: "text_delta", text: "Let me look. " }),
-    ...claudeBlock(
-      1,
-      { type: "server_tool_use", id: "srv_1", name: "web_search", input: {} },
-      { type: "input_json_delta", partial_json: '{"query":"x"}' }
-    ),
-    ...claudeBlock(2, {
-      type: "web_search_tool_result",
-      tool_use_id: "srv_1",
-      content: [
-        {
-          type: "web_search_result",
-          url: "https://example.org/a",
-          title: "A",
-          encrypted_content: "e",
-          page_age: null
-        }
-      ]
-    })
-  ]
-  const paused = body(anthropic, [claudeStart, ...search, ...claudeEnd("pause_turn")])
-  const ended = body(anthropic, [
-    claudeStart,
-    ...claudeBlock(0, { type: "text", text: "" }, { type: "text_delta", text: "Found." }),
-    ...claudeEnd("end_turn")
-  ])
-
-  it.live("is continued with its text so far, as one turn", () =>
-    Effect.gen(function* () {
-      const { asked, turn } = yield* turnOf(anthropic, [pieces(paused, [7]), pieces(ended, [7])])
-      assert.deepStrictEqual([turn.text, turn.finish], ["Let me look. Found.", "stop"])
-      assert.strictEqual(asked.length, 2)
-      const messages = asked[1]?.body["messages"] as ReadonlyArray<Record<string, unknown>>
-      const last = messages.at(-1)!
-      assert.strictEqual(last["role"], "assistant")
-      const types = (last["content"] as ReadonlyArray<{ type: string }>).map(({ type }) => type)
-      assert.deepStrictEqual(types, ["text", "server_tool_use", "web_search_tool_result"])
-      assert.deepInclude(turn.usage, { input_tokens: 6, output_tokens: 18 })
-      assert.strictEqual(turn.ran?.[0]?.name, "web_search")
-      assert.deepStrictEqual(turn.sources, [{ url: "https://example.org/a", title: "A" }])
-    })
-  )
-
-  it.live("is continued at most 8 times, and is then not finished", () =>
-    Effect.gen(function* () {
-      const { asked, turn } = yield* turnOf(anthropic, [pieces(paused, [4_096])])
-      assert.strictEqual(asked.length, 9)
-      assert.deepStrictEqual([turn.finish, turn.finish_raw], ["other", "pause_turn"])
-    })
-  )
-
-  it.live(
-    "with a summary of the conversation goes back with that summary, which is not part of the answer",
-    () =>
-      Effect.gen(function* () {
-        const summary = "SUMMARY OF EVERYTHING"
-        const turns = yield* turnsOf(
-          anthropic,
-          [
-            claudeStart,
-            ...claudeBlock(
-              0,
-              { type: "compaction", content: null },
-              { type: "compaction_delta", content: summary }
-            ),
-            ...claudeBlock(1, { type: "text", text: "" }, { type: "text_delta", text: "Yes." }),
-            ...claudeEnd("end_turn")
-          ],
-          claudeWhole(
-            [
-              { type: "compaction", content: summary },
-              { type: "text", text: "Yes." }
-            ],
-            "end_turn"
-          )
-        )
-        for (const turn of turns) {
-          assert.strictEqual(turn.text, "Yes.")
-          const { parts, origin, text } = turn
-          const { asked } = yield* turnOf(anthropic, [pieces(ended, [4_096])], {
-            over: {
-              transcript: [
-                { role: "user", text: "hello" },
-                { role: "assistant", text, calls: [], parts: parts!, origin: origin! },
-                { role: "user", text: "and?" }
-              ]
-            }
-          })
-          assert.include(JSON.stringify(asked[0]?.body), '"type":"compaction"')
-          assert.include(JSON.stringify(asked[0]?.body), summary)
-        }
-      })
-  )
-})
-
-describe("a tool that the provider ran itself", () => {
-  it.live("is in the turn, with its arguments and its result", () =>
-    Effect.gen(function* () {
-      const whole = {
-        ...responses.whole,
-        output: [
-          {
-            type: "code_interpreter_call",
-            id: "ci_1",
-            status: "completed",
-            code: "print(1)",
-            container_id: "c",
-            outputs: [{ type: "logs", logs: "1" }]
-          },
-          {
-            type: "message",
-            id: "msg_1",
-            role: "assistant",
-            status: "completed",
-            content: [
-              {
-                type: "output_text",
-                text: "One.",
-                annotations: [
-                  {
-                    type: "url_citation",
-                    start_index: 0,
-                    end_index: 3,
-                    url: "https://example.org/one",
-                    title: "One"
-                  }
-                ]
-              }
-            ]
-          }
-        ]
-      }
-      const { turn } = yield* turnOf(responses, [status(200, whole)], plain)
-      assert.deepStrictEqual([turn.text, turn.calls, turn.finish], ["One.", [], "stop"])
-      const [ran] = turn.ran ?? []
-      assert.include(ran?.arguments, "print(1)")
-      assert.include(ran?.result, "logs")
-      assert.deepStrictEqual(turn.sources, [{ url: "https://example.org/one", title: "One" }])
-    })
-  )
-
-  it.live("is in the turn where only the wire names it", () =>
-    Effect.gen(function* () {
-      const said = {
-        annotations: [
-          {
-            type: "url_citation",
-            url_citation: { url: "https://example.org/a", title: "A", start_index: 0, end_index: 1 }
-          }
-        ],
-        executed_tools: [
-          { index: 0, type: "search", arguments: '{"query":"x"}', output: "found", name: null }
-        ]
-      }
-      const lists = { citations: ["https://example.org/b", "https://example.org/a"] }
-      const turns = yield* turnsOf(
-        compatible,
-        [
-          { ...delta({ content: "Yes.", ...said }), ...lists },
-          { ...end("stop"), ...lists }
-        ],
-        { ...whole({ role: "assistant", content: "Yes.", ...said }, "stop"), ...lists }
-      )
-      for (const turn of turns) {
-        assert.deepStrictEqual(turn.sources, [
-          { url: "https://example.org/a", title: "A" },
-          { url: "https://example.org/b" }
-        ])
-        const [ran] = turn.ran ?? []
-        assert.deepInclude(ran, { name: "search", arguments: '{"query":"x"}', result: '"found"' })
-      }
     })
   )
 })
