@@ -18,7 +18,7 @@ export const CustomerAgents: Context.Reference<ReadonlyArray<AgentName>> = Conte
   ReadonlyArray<AgentName>
 >("troupe/compose/CustomerAgents", { defaultValue: () => [] })
 
-/** The names, each of an agent that is there. Fails with the first that is none, and what is there. */
+/** Checks that each name is that of an agent. Fails with the first that is not, and lists those that there are. */
 export const checkCustomerAgents = Effect.fnUntraced(function* (
   customer_agents: ReadonlyArray<AgentName>,
   names: ReadonlyArray<string>,

@@ -13,7 +13,7 @@ import * as NodeServer from "../http/NodeServer.ts"
 import * as UnhostedTelemetry from "../telemetry/UnhostedTelemetry.ts"
 import * as UnknownCallsTelemetry from "../telemetry/UnknownCallsTelemetry.ts"
 import { checkServerOptions } from "./CheckedServerOptions.ts"
-import { checkCustomerAgents } from "./CustomerWall.ts"
+import { checkCustomerAgents } from "./CustomerAccess.ts"
 
 export { HttpSettings } from "../http/HttpSettings.ts"
 

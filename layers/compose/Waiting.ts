@@ -23,7 +23,7 @@ import { ConversationStore } from "../../services/ConversationStore.ts"
 import { TaskStore } from "../../services/TaskStore.ts"
 import type { Answer, Wait } from "./Answer.ts"
 import { WaitTimedOut } from "./Answer.ts"
-import { agentFor, CustomerAgents, customerItem, isCustomer } from "./CustomerWall.ts"
+import { agentFor, CustomerAgents, customerItem, isCustomer } from "./CustomerAccess.ts"
 
 /** Sends a message. A customer may send only to agents for customers, and is not shown the names of others. */
 export const sendMessage = Effect.fnUntraced(function* (message: Message, who: Principal) {

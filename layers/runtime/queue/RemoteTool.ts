@@ -264,7 +264,7 @@ export const remote = (
         documentation,
         input: takes,
         output: gives,
-        // The queue knows what became of a call, or that its worker does not.
+        // The queue keeps the result of a call, or that its outcome is unknown.
         reconcile: isDispatched(governance) && governance.transactional !== true
       },
       governance
