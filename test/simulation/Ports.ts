@@ -123,6 +123,21 @@ const transacting = <A, E, R>(
   return Effect.provideService(attempt, References.PreventSchedulerYield, true)
 }
 
+/** Tells of what was committed, unless its acknowledgement is lost: then nobody learns what is durable. */
+const committedOf =
+  (world: World, process: Process, inner: Journal): Journal["committed"] =>
+  ({ take, wants }) =>
+    inner.committed({
+      wants,
+      take: (committed) => {
+        if (world.chance(world.faults.after)) {
+          return world.count("an append that watchers were not told of")
+        }
+        world.count("an append that watchers were told of")
+        listening(process, () => take(committed))()
+      }
+    })
+
 const journalOf = (world: World, process: Process, inner: Journal): Journal => {
   const call = <A, E, R>(name: string, effect: Effect.Effect<A, E, R>) =>
     io(world, process, name, effect, journalError)
@@ -184,18 +199,7 @@ const journalOf = (world: World, process: Process, inner: Journal): Journal => {
     raw: (run, from, limit) => call("raw", inner.raw(run, from, limit)),
     readmit: (run, tenant) => call("readmit", inner.readmit(run, tenant)),
     amended: (listener) => inner.amended((run) => listening(process, () => listener(run))()),
-    committed: ({ take, wants }) =>
-      inner.committed({
-        wants,
-        take: (committed) => {
-          // Whoever loses an acknowledgement does not learn what is durable.
-          if (world.chance(world.faults.after)) {
-            return world.count("an append that watchers were not told of")
-          }
-          world.count("an append that watchers were told of")
-          listening(process, () => take(committed))()
-        }
-      })
+    committed: committedOf(world, process, inner)
   })
 }
 
