@@ -7,8 +7,8 @@ import { isFull } from "../Long.ts"
 // Read by every module of the bench when it is loaded, which a row does when it is asked for.
 process.env["TROUPE_BENCH"] = "brief"
 
-/** Those that start a runtime as an application does; the others in the long form. */
-const short = ["step", "send", "send-durable", "http", "answers", "waiting"]
+/** Those in memory: of the loop alone, and through `start`. The others, with databases and kills, are in the long form. */
+const short = ["step", "send"]
 
 describe("the bench", () => {
   for (const [name, load] of Object.entries(rows)) {

@@ -32,7 +32,7 @@ const past = 20_000
 const elsewhere = 2_000
 /** Conversations before those, and behind them. */
 const first = 12
-const last = either(24, 10_000)
+const last = either(24, 1_000)
 /**
  * Rows of one table that a run may read on the average, with its share of the sweeps, which look at all runs that wait, and
  * of the lists, which may look at all runs once. A statement of each run that reads those that wait would need 2,000.
@@ -237,7 +237,7 @@ for (const [engine, measured] of [
               assert.isBelow(rows / made, rows_max, `rows of ${name}, ${whole} of them whole`)
             }
           }),
-        either(120_000, 1_800_000)
+        either(120_000, 600_000)
       )
     }
   })

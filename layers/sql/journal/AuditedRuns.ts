@@ -37,13 +37,17 @@ const running = `(SELECT run_id, length FROM troupe.runs
 const parked = `(SELECT run_id, length FROM troupe.runs
   WHERE status = ${run_parked} AND run_id > $1::uuid ORDER BY run_id LIMIT $2::int4)`
 
+/**
+ * The status of a question is compared as an expression, so that it is found by its run: by an index of all that wait, which
+ * seems as good while there are few, an audit would read each of them for each run.
+ */
 const counted = (sql: SqlClient.SqlClient, limit: number, after: RunId | undefined) =>
   sql.unsafe(
     `SELECT r.run_id, r.length,
        (SELECT count(*)::int4 FROM troupe.run_events e WHERE e.run_id = r.run_id AND e.seq < r.length) AS events,
        (SELECT coalesce(sum(CASE WHEN e.type = 'ApprovalRequested' THEN 1 ELSE -1 END), 0)::int4 FROM troupe.run_events e
          WHERE e.run_id = r.run_id AND e.type IN ('ApprovalRequested', 'ApprovalDecided', 'ApprovalClosed')) AS approvals,
-       (SELECT count(*)::int4 FROM troupe.approvals a WHERE a.run_id = r.run_id AND a.status = 0) AS records
+       (SELECT count(*)::int4 FROM troupe.approvals a WHERE a.run_id = r.run_id AND a.status + 0 = 0) AS records
      FROM (${running} UNION ALL ${parked} ORDER BY run_id LIMIT $2::int4) r ORDER BY r.run_id`,
     [after ?? "00000000-0000-0000-0000-000000000000", Math.min(Math.max(limit, 1), page_max)]
   )
